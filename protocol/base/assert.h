@@ -1,0 +1,8 @@
+/* ASSERT is on in every build, for programmer errors only: input never asserts. */
+#ifndef BASE_ASSERT_H
+#define BASE_ASSERT_H
+
+_Noreturn void assert_failed(const char *file, int line, const char *what);
+
+#define ASSERT(cond) ((cond) ? (void)0 : assert_failed(__FILE__, __LINE__, #cond))
+#endif

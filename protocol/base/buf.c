@@ -1,0 +1,143 @@
+#include "protocol/base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/base/assert.h"
+
+void buf_init(struct buf *b, size_t max)
+{
+    ASSERT(max > 0);
+    *b = (struct buf){.max = max};
+}
+
+void buf_done(struct buf *b)
+{
+    if (b != NULL) {
+        free(b->at);
+        *b = (struct buf){.max = b->max};
+    }
+}
+
+void buf_clear(struct buf *b)
+{
+    b->len = 0;
+    b->bad = BT_OK;
+}
+
+uint8_t *buf_reserve(struct buf *b, size_t n)
+{
+    size_t need;
+    size_t cap;
+    uint8_t *grown;
+
+    ASSERT(b->max > 0);
+    if (b->bad != BT_OK) {
+        return NULL;
+    }
+    if (n > b->max - b->len) {
+        b->bad = BT_LIMIT;
+        return NULL;
+    }
+    need = b->len + n + 1; /* one more for buf_cstr */
+    if (need <= b->cap) {
+        return b->at + b->len;
+    }
+    cap = b->cap < 64 ? 64 : b->cap;
+    while (cap < need) {
+        cap *= 2;
+    }
+    grown = realloc(b->at, cap);
+    if (grown == NULL) {
+        b->bad = BT_NOMEM;
+        return NULL;
+    }
+    b->at = grown;
+    b->cap = cap;
+    return b->at + b->len;
+}
+
+void buf_add(struct buf *b, const void *bytes, size_t n)
+{
+    uint8_t *to = n > 0 ? buf_reserve(b, n) : NULL;
+    if (to != NULL) {
+        memcpy(to, bytes, n);
+        b->len += n;
+    }
+}
+
+void buf_add_str(struct buf *b, struct str s)
+{
+    buf_add(b, s.ptr, s.len);
+}
+
+void buf_add_cstr(struct buf *b, const char *s)
+{
+    buf_add(b, s, strlen(s));
+}
+
+void buf_add_byte(struct buf *b, uint8_t byte)
+{
+    buf_add(b, &byte, 1);
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+    va_list args;
+    va_list again;
+    int n;
+
+    va_start(args, fmt);
+    va_copy(again, args);
+    n = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    if (n > 0) {
+        uint8_t *to = buf_reserve(b, (size_t)n);
+        if (to != NULL) {
+            (void)vsnprintf((char *)to, (size_t)n + 1, fmt, again);
+            b->len += (size_t)n;
+        }
+    }
+    va_end(again);
+}
+
+void buf_truncate(struct buf *b, size_t len)
+{
+    ASSERT(len <= b->len);
+    b->len = len;
+}
+
+const char *buf_cstr(struct buf *b)
+{
+    if (b->bad != BT_OK || buf_reserve(b, 0) == NULL) {
+        return "";
+    }
+    b->at[b->len] = 0;
+    return (const char *)b->at;
+}
+
+uint8_t *buf_take(struct buf *b, size_t *ret_len)
+{
+    uint8_t *at = b->at;
+    *ret_len = b->len;
+    *b = (struct buf){.max = b->max};
+    return at;
+}
+
+enum bt_code buf_check(const struct buf *b, struct bt_error *err)
+{
+    if (b->bad == BT_OK) {
+        return BT_OK;
+    }
+    if (b->bad == BT_NOMEM) {
+        return err_set(err, BT_NOMEM, "out of memory for a buffer of %zu bytes", b->len);
+    }
+    return err_set(err, b->bad, "larger than the cap of %zu bytes", b->max);
+}
+
+struct str buf_str(const struct buf *b)
+{
+    return (struct str){(const char *)b->at, b->len};
+}

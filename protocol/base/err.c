@@ -1,0 +1,78 @@
+#include "protocol/base/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const code_names[] = {
+#define CODE(name) [BT_##name] = #name,
+#include "protocol/errors.def"
+#undef CODE
+};
+_Static_assert(sizeof code_names / sizeof code_names[0] == BT_CODE_COUNT, "a name per code");
+
+const char *bt_code_name(enum bt_code code)
+{
+    return (unsigned)code < BT_CODE_COUNT ? code_names[code] : "INTERNAL";
+}
+
+enum bt_code err_code_from_name(const char *name, size_t len)
+{
+    for (int i = 0; i < BT_CODE_COUNT; i++) {
+        if (strlen(code_names[i]) == len && memcmp(code_names[i], name, len) == 0) {
+            return (enum bt_code)i;
+        }
+    }
+    return BT_INTERNAL;
+}
+
+enum bt_code err_set(struct bt_error *err, enum bt_code code, const char *fmt, ...)
+{
+    if (err != NULL) {
+        va_list args;
+        va_start(args, fmt);
+        err->code = code;
+        (void)vsnprintf(err->msg, sizeof err->msg, fmt, args);
+        va_end(args);
+    }
+    return code;
+}
+
+enum bt_code err_wrap(struct bt_error *err, const char *fmt, ...)
+{
+    char inner[BT_ERROR_MSG_MAX];
+    va_list args;
+    int n;
+
+    if (err == NULL) {
+        return BT_INTERNAL;
+    }
+    memcpy(inner, err->msg, sizeof inner);
+    va_start(args, fmt);
+    n = vsnprintf(err->msg, sizeof err->msg, fmt, args);
+    va_end(args);
+    if (n >= 0 && (size_t)n < sizeof err->msg - 2) {
+        (void)snprintf(err->msg + n, sizeof err->msg - (size_t)n, ": %s", inner);
+    }
+    return err->code;
+}
+
+enum bt_code err_errno(struct bt_error *err, int errnum, const char *fmt, ...)
+{
+    enum bt_code code = errnum == ENOENT ? BT_NOT_FOUND : errnum == ENOMEM ? BT_NOMEM : BT_IO;
+    va_list args;
+    int n;
+
+    if (err == NULL) {
+        return code;
+    }
+    err->code = code;
+    va_start(args, fmt);
+    n = vsnprintf(err->msg, sizeof err->msg, fmt, args);
+    va_end(args);
+    if (n >= 0 && (size_t)n < sizeof err->msg - 2) {
+        (void)snprintf(err->msg + n, sizeof err->msg - (size_t)n, ": %s", strerror(errnum));
+    }
+    return code;
+}

@@ -1,0 +1,78 @@
+#include "protocol/base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "protocol/base/clock.h"
+
+static const char *const names[] = {
+    [LOG_ERR] = "err", [LOG_WARN] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"};
+_Static_assert(sizeof names / sizeof names[0] == LOG_LEVEL_COUNT, "a name per level");
+
+/* Log injection: C0, DEL and C1 bytes from peers must not reach a terminal or fake a line. */
+static void escape(char *text)
+{
+    for (unsigned char *p = (unsigned char *)text; *p != 0; p++) {
+        if (*p < 0x20 || *p == 0x7F || (*p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0)) {
+            *p = '?';
+        }
+    }
+}
+
+static void to_stderr(enum log_level level, const char *event, const char *text, void *self)
+{
+    char stamp[CLOCK_ISO_LEN + 1];
+    char line[1400];
+    int n;
+
+    (void)self;
+    clock_iso(clock_wall_ms(), stamp);
+    n = snprintf(line, sizeof line, "%s %s %s %s\n", stamp, names[level], event, text);
+    if (n > 0) {
+        size_t len = (size_t)n < sizeof line ? (size_t)n : sizeof line - 1;
+        line[len - 1] = '\n';
+        (void)!write(STDERR_FILENO, line, len);
+    }
+}
+
+static enum log_level threshold = LOG_INFO;
+static log_sink sink_fn = to_stderr;
+static void *sink_self;
+
+void log_setup(enum log_level max_level, log_sink sink, void *self)
+{
+    threshold = max_level;
+    sink_fn = sink != NULL ? sink : to_stderr;
+    sink_self = self;
+}
+
+enum log_level log_max_level(void)
+{
+    return threshold;
+}
+
+enum log_level log_level_from_name(const char *name)
+{
+    int i = 0;
+    while (i < LOG_LEVEL_COUNT && strcmp(names[i], name) != 0) {
+        i++;
+    }
+    return (enum log_level)i;
+}
+
+void log_event(enum log_level level, const char *event, const char *fmt, ...)
+{
+    char text[1200];
+    va_list args;
+
+    if (level > threshold) {
+        return;
+    }
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    escape(text);
+    sink_fn(level, event, text, sink_self);
+}

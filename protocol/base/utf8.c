@@ -1,0 +1,73 @@
+#include "protocol/base/utf8.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* Length of the sequence at p (1-4), or 0 when it is not valid UTF-8. */
+static size_t sequence(const uint8_t *p, size_t left)
+{
+    uint8_t low = 0x80;
+    uint8_t high = 0xBF;
+    size_t n;
+
+    if (p[0] < 0x80) {
+        return 1;
+    }
+    if (p[0] >= 0xC2 && p[0] <= 0xDF) {
+        n = 2;
+    } else if (p[0] >= 0xE0 && p[0] <= 0xEF) {
+        n = 3;
+        low = p[0] == 0xE0 ? 0xA0 : 0x80;
+        high = p[0] == 0xED ? 0x9F : 0xBF;
+    } else if (p[0] >= 0xF0 && p[0] <= 0xF4) {
+        n = 4;
+        low = p[0] == 0xF0 ? 0x90 : 0x80;
+        high = p[0] == 0xF4 ? 0x8F : 0xBF;
+    } else {
+        return 0;
+    }
+    if (left < n || p[1] < low || p[1] > high) {
+        return 0;
+    }
+    for (size_t i = 2; i < n; i++) {
+        if ((p[i] & 0xC0) != 0x80) {
+            return 0;
+        }
+    }
+    return n;
+}
+
+bool utf8_valid(const char *bytes, size_t len)
+{
+    const uint8_t *p = (const uint8_t *)bytes;
+    size_t i = 0;
+
+    while (i < len) {
+        uint64_t word;
+        size_t n;
+        if (len - i >= 8) { /* eight ASCII bytes at a time */
+            memcpy(&word, p + i, 8);
+            if ((word & 0x8080808080808080u) == 0) {
+                i += 8;
+                continue;
+            }
+        }
+        n = sequence(p + i, len - i);
+        if (n == 0) {
+            return false;
+        }
+        i += n;
+    }
+    return true;
+}
+
+size_t utf8_cut(const char *bytes, size_t len, size_t max)
+{
+    if (len <= max) {
+        return len;
+    }
+    while (max > 0 && ((uint8_t)bytes[max] & 0xC0) == 0x80) {
+        max--;
+    }
+    return max;
+}

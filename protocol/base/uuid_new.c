@@ -1,0 +1,39 @@
+#include <pthread.h>
+#include <sys/random.h>
+
+#include "protocol/base/assert.h"
+#include "protocol/base/clock.h"
+#include "protocol/base/uuid.h"
+
+/* RFC 9562 6.2 method 1: 12 bits of counter after the milliseconds; when they run out, the time moves on by one. */
+struct uuid uuid_new(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static msec last_ms;
+    static uint32_t counter;
+    struct uuid id;
+    msec ms;
+    uint32_t count;
+    ssize_t n = getrandom(id.b, sizeof id.b, 0);
+
+    ASSERT(n == (ssize_t)sizeof id.b);
+    ms = clock_wall_ms();
+    (void)pthread_mutex_lock(&lock);
+    if (ms > last_ms) {
+        last_ms = ms;
+        counter = id.b[7]; /* a random start in the lower half */
+    } else if (++counter > 0xFFF) {
+        last_ms++;
+        counter = 0;
+    }
+    ms = last_ms;
+    count = counter;
+    (void)pthread_mutex_unlock(&lock);
+    for (int i = 0; i < 6; i++) {
+        id.b[i] = (uint8_t)(ms >> (40 - 8 * i));
+    }
+    id.b[6] = (uint8_t)(0x70u | (count >> 8));
+    id.b[7] = (uint8_t)count;
+    id.b[8] = (uint8_t)(0x80u | (id.b[8] & 0x3Fu));
+    return id;
+}

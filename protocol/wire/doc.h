@@ -1,0 +1,99 @@
+/*
+ * A document: any value, held as msgpack bytes (one complete, guard-validated msgpack value). Parameters, results and
+ * schemas travel and are stored as docs, byte for byte; trees are built only where something looks inside.
+ */
+#ifndef WIRE_DOC_H
+#define WIRE_DOC_H
+
+#include "protocol/base/arena.h"
+#include "protocol/base/buf.h"
+#include "protocol/base/err.h"
+#include "protocol/base/str.h"
+
+struct cJSON;
+
+struct doc {
+    const uint8_t *ptr; /* NULL = absent */
+    size_t len;
+};
+
+enum doc_kind { DOC_NIL, DOC_BOOL, DOC_INT, DOC_UINT, DOC_FLOAT, DOC_STR, DOC_BIN, DOC_ARRAY, DOC_MAP };
+
+/* The head of a value. For STR/BIN the bytes; for ARRAY/MAP the number of elements/pairs. */
+struct doc_head {
+    enum doc_kind kind;
+    bool b;
+    int64_t i;   /* DOC_INT: negative numbers only */
+    uint64_t u;  /* DOC_UINT: all numbers >= 0 */
+    double f;
+    struct str str;
+    uint32_t n;
+};
+
+/* Walks validated bytes; no checks of its own beyond the end. */
+struct doc_cursor {
+    const uint8_t *at;
+    const uint8_t *end;
+};
+
+struct doc_cursor doc_cursor(struct doc d);
+/* Reads one head and moves behind it (into an array or map: to its first element). False at the end. */
+bool doc_next(struct doc_cursor *c, struct doc_head *ret);
+/* Moves over one whole value and returns it. */
+struct doc doc_skip(struct doc_cursor *c);
+struct doc_head doc_head(struct doc d);
+
+/* The member of a map; .ptr NULL when d is no map or has no such key. */
+struct doc doc_get(struct doc d, struct str key);
+/* The element of an array; .ptr NULL when there is none. */
+struct doc doc_at(struct doc d, uint32_t ix);
+/* Walks "a.b.0.c" (map keys and array indexes); .ptr NULL when it leads nowhere. */
+struct doc doc_path(struct doc d, struct str path);
+/* The text of a string value, or {NULL, 0}. */
+struct str doc_string(struct doc d);
+
+/* ---- JSON ---- */
+
+struct json_limits {
+    size_t bytes;
+    uint32_t depth;
+    uint32_t nodes;
+};
+
+/*
+ * The strict reader (RFC 8259 and stricter): rejects bad UTF-8, BOM, \u0000, lone surrogates, duplicate keys, leading
+ * zeros, integers that do not fit in 64 bits, numbers that are not finite, trailing bytes, and what is over a limit.
+ * The error names line and column (1-based) and what would be right. Appends msgpack to out. limits NULL = protocol's.
+ */
+BT_MUST_CHECK enum bt_code json_to_doc(struct str json, const struct json_limits *limits, struct buf *out,
+                                       struct bt_error *err);
+/* Appends the value as compact JSON (pretty: two spaces of indent). bin becomes base64 text. */
+BT_MUST_CHECK enum bt_code doc_to_json(struct doc d, bool pretty, struct buf *out, struct bt_error *err);
+/* Appends for a human: a string value bare, anything else as compact JSON. */
+BT_MUST_CHECK enum bt_code doc_to_text(struct doc d, struct buf *out, struct bt_error *err);
+
+/* A tree for code that needs one (schema checks, config). Integers over 2^53 are BT_INVALID: cJSON has doubles only.
+ * The caller frees with cJSON_Delete. */
+BT_MUST_CHECK enum bt_code doc_to_cjson(struct doc d, struct cJSON **ret, struct bt_error *err);
+/* Appends the tree as msgpack; numbers that are whole become integers. */
+BT_MUST_CHECK enum bt_code cjson_to_doc(const struct cJSON *tree, struct buf *out, struct bt_error *err);
+/* Strict reader and tree in one; for files and tests. */
+BT_MUST_CHECK enum bt_code json_parse(struct str json, struct cJSON **ret, struct bt_error *err);
+
+/* ---- writing values by hand (thin names over msgpack-c's packer) ---- */
+void doc_put_nil(struct buf *out);
+void doc_put_bool(struct buf *out, bool v);
+void doc_put_u64(struct buf *out, uint64_t v);
+void doc_put_i64(struct buf *out, int64_t v);
+void doc_put_f64(struct buf *out, double v);
+void doc_put_str(struct buf *out, struct str v);
+void doc_put_cstr(struct buf *out, const char *v);
+void doc_put_bin(struct buf *out, const void *bytes, size_t n);
+void doc_put_array(struct buf *out, uint32_t n);
+void doc_put_map(struct buf *out, uint32_t n);
+void doc_put_doc(struct buf *out, struct doc d); /* an absent doc becomes nil */
+
+/* A copy in the arena; .ptr NULL when out of memory. */
+struct doc doc_copy(struct arena *a, struct doc d);
+struct doc doc_from_buf(const struct buf *b);
+#endif

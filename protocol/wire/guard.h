@@ -1,0 +1,21 @@
+/*
+ * Validates hostile msgpack before anything else touches it: iterative, no allocation, time linear in the bytes.
+ * One value, nothing behind it; depth and node budget; lengths within the bytes that are there; map keys are unique
+ * UTF-8 strings; strings are UTF-8; no ext types; floats finite. See RELIABILITY F6.
+ */
+#ifndef WIRE_GUARD_H
+#define WIRE_GUARD_H
+
+#include <stdint.h>
+
+#include "protocol/base/err.h"
+
+struct guard_limits {
+    uint32_t depth;
+    uint32_t nodes;
+};
+
+/* limits NULL = those of protocol/limits.h. BT_INVALID or BT_LIMIT with the byte offset of what is wrong. */
+BT_MUST_CHECK enum bt_code guard_check(const void *bytes, size_t len, const struct guard_limits *limits,
+                                       struct bt_error *err);
+#endif

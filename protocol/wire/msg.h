@@ -1,0 +1,171 @@
+/*
+ * The messages of protocol/schema.def as structs, and their one pair of codecs.
+ *
+ * A body is one msgpack map, or the same as a JSON object (first byte '{'). Decoding: guard (hostile bytes) or strict
+ * JSON reader -> msgpack bytes -> table-driven read into a struct. Strings and docs of a decoded struct are borrowed:
+ * they point into the reader and live as long as it. Encoding writes msgpack; the JSON form is its transcription.
+ * Pure but for allocation in the reader's arena and buf. Thread-safe on different objects.
+ */
+#ifndef WIRE_MSG_H
+#define WIRE_MSG_H
+
+#include "protocol/base/arena.h"
+#include "protocol/base/buf.h"
+#include "protocol/base/err.h"
+#include "protocol/base/str.h"
+#include "protocol/limits.h"
+#include "protocol/wire/doc.h"
+
+enum wire_form { WIRE_MSGPACK, WIRE_JSON };
+
+enum msg_type {
+#define MSG(m, wire) MSG_##m,
+#define STR(m, c, w, cap, need)
+#define U64(m, c, w, max, need)
+#define I64(m, c, w, need)
+#define F64(m, c, w, need)
+#define BOOL(m, c, w, need)
+#define DOC(m, c, w, cap, need)
+#define SUB(m, c, w, part, need)
+#define LIST(m, c, w, part, max, need)
+#define STRS(m, c, w, cap, max, need)
+#define END(m)
+#include "protocol/schema.def"
+#undef MSG
+#undef STR
+#undef U64
+#undef I64
+#undef F64
+#undef BOOL
+#undef DOC
+#undef SUB
+#undef LIST
+#undef STRS
+#undef END
+    MSG_TYPE_COUNT
+};
+
+/* struct msg_<name>: `has` has bit (1 << HAS_<name>_<field>) for each field that was present. When encoding, OPT
+ * fields that are zero/empty/false/NULL are left out unless their bit in `has` is set; REQ fields are always written. */
+#define MSG(m, wire)                                                                               \
+    struct msg_##m {                                                                               \
+        uint32_t has;
+#define STR(m, c, w, cap, need) struct str c;
+#define U64(m, c, w, max, need) uint64_t c;
+#define I64(m, c, w, need) int64_t c;
+#define F64(m, c, w, need) double c;
+#define BOOL(m, c, w, need) bool c;
+#define DOC(m, c, w, cap, need) struct doc c;
+#define SUB(m, c, w, part, need) struct msg_##part c;
+#define LIST(m, c, w, part, max, need)                                                             \
+    struct msg_##part *c;                                                                          \
+    uint32_t c##_n;
+#define STRS(m, c, w, cap, max, need)                                                              \
+    struct str *c;                                                                                 \
+    uint32_t c##_n;
+#define END(m)                                                                                     \
+    }                                                                                              \
+    ;
+#include "protocol/schema.def"
+#undef MSG
+#undef STR
+#undef U64
+#undef I64
+#undef F64
+#undef BOOL
+#undef DOC
+#undef SUB
+#undef LIST
+#undef STRS
+#undef END
+
+/* HAS_<msg>_<field> = index of the field in its message. */
+#define MSG(m, wire) enum {
+#define STR(m, c, w, cap, need) HAS_##m##_##c,
+#define U64(m, c, w, max, need) HAS_##m##_##c,
+#define I64(m, c, w, need) HAS_##m##_##c,
+#define F64(m, c, w, need) HAS_##m##_##c,
+#define BOOL(m, c, w, need) HAS_##m##_##c,
+#define DOC(m, c, w, cap, need) HAS_##m##_##c,
+#define SUB(m, c, w, part, need) HAS_##m##_##c,
+#define LIST(m, c, w, part, max, need) HAS_##m##_##c,
+#define STRS(m, c, w, cap, max, need) HAS_##m##_##c,
+#define END(m)                                                                                     \
+    HAS_##m##_COUNT                                                                                \
+    }                                                                                              \
+    ;
+#include "protocol/schema.def"
+#undef MSG
+#undef STR
+#undef U64
+#undef I64
+#undef F64
+#undef BOOL
+#undef DOC
+#undef SUB
+#undef LIST
+#undef STRS
+#undef END
+
+#define msg_has(body, m, field) (((body)->has >> HAS_##m##_##field & 1u) != 0)
+#define msg_set(body, m, field) ((body)->has |= 1u << HAS_##m##_##field)
+
+/* The wire type of a message ("step.execute"); "" for a part. */
+const char *msg_wire_type(enum msg_type type);
+/* MSG_TYPE_COUNT when there is none of that name. Parts are never found. */
+enum msg_type msg_type_from_wire(struct str wire_type);
+
+/* ---- reading ---- */
+
+struct msg_reader {
+    enum wire_form form;   /* of the question; answer in the same */
+    const uint8_t *body;   /* one msgpack map, validated */
+    size_t len;
+    struct arena arena;    /* lists of decoded structs; the transcription of a JSON body */
+};
+
+/*
+ * Takes the bytes of one body (borrowed until msg_reader_done) and validates all of it. Refuses with BT_LIMIT over
+ * max_bytes, BT_INVALID with the place and what would be right otherwise. On failure *ret still knows ->form, so
+ * that the refusal can be sent in the form of the question. The struct may be reused after msg_reader_done.
+ */
+BT_MUST_CHECK enum bt_code msg_reader_init(struct msg_reader *ret, const void *bytes, size_t len, size_t max_bytes,
+                                           struct bt_error *err);
+void msg_reader_done(struct msg_reader *r);
+
+/*
+ * Reads the reader's map (msg_read) or one doc (msg_read_doc) as message `type` into *ret_body (a struct msg_<type>,
+ * zeroed first). Unknown fields are skipped; a missing or mistyped one is BT_INVALID naming its path
+ * ("card.skills[2].id: expected a string, got 7").
+ */
+BT_MUST_CHECK enum bt_code msg_read(struct msg_reader *r, enum msg_type type, void *ret_body, struct bt_error *err);
+BT_MUST_CHECK enum bt_code msg_read_doc(struct arena *arena, struct doc doc, enum msg_type type, void *ret_body,
+                                        struct bt_error *err);
+
+/* ---- writing: the map of several structs one after the other (envelope + body, event + payload) ---- */
+
+struct msg_part {
+    enum msg_type type;
+    const void *body;
+};
+
+/* Appends one map with the fields of all parts, in order. BT_LIMIT when a string is over its cap or out is full. */
+BT_MUST_CHECK enum bt_code msg_write(struct buf *out, enum wire_form form, const struct msg_part *parts, uint32_t n,
+                                     struct bt_error *err);
+
+/* An ok answer: {v, type, id, ok: true, ...body}. body may be NULL with MSG_empty. */
+BT_MUST_CHECK enum bt_code msg_answer(struct buf *out, enum wire_form form, struct str id, enum msg_type type,
+                                      const void *body, struct bt_error *err);
+/* A refusal: {v, type: "error", id, ok: false, error: {...}}; cls may be CLASS_NONE, retry_after_ms 0. */
+BT_MUST_CHECK enum bt_code msg_refuse(struct buf *out, enum wire_form form, struct str id, const struct bt_error *why,
+                                      enum err_class cls, uint64_t retry_after_ms, struct doc details);
+/* A request: {v: 1, type, id, token, ...body}; token may be empty (left out). */
+BT_MUST_CHECK enum bt_code msg_request(struct buf *out, enum wire_form form, struct str id, struct str token,
+                                       enum msg_type type, const void *body, struct bt_error *err);
+/*
+ * Reads an answer: BT_OK and *ret_body for ok: true; the peer's error as code and message in *err for ok: false
+ * (its class into *ret_class when not NULL); BT_PROTOCOL when it is neither.
+ */
+BT_MUST_CHECK enum bt_code msg_read_answer(struct msg_reader *r, enum msg_type type, void *ret_body,
+                                           enum err_class *ret_class, struct bt_error *err);
+#endif
