@@ -1,0 +1,32 @@
+/* What a card may look like. Pure. */
+#ifndef REGISTRY_CARD_H
+#define REGISTRY_CARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "protocol/base/str.h"
+
+struct msg_card;
+
+enum card_problem {
+    CARD_OK,
+    CARD_ID_EMPTY,
+    CARD_ID_TOO_LONG,
+    CARD_ID_BAD_CHARACTER, /* allowed: A-Z a-z 0-9 _ . - */
+    CARD_ID_RESERVED,      /* supervisor, orchestrator, user, *, system */
+    CARD_SKILL_ID_BAD,
+    CARD_SKILL_DUPLICATE,
+    CARD_EFFECTS_BAD, /* none | idempotent | unsafe */
+    CARD_PROBLEM_COUNT
+};
+
+/* The first problem; *ret_skill = index of the skill it is about (where it is about one). */
+enum card_problem card_check(const struct msg_card *card, uint32_t *ret_skill);
+/* A sentence for people: "agentId has a character that is not allowed; allowed are A-Z a-z 0-9 _ . -". */
+const char *card_problem_text(enum card_problem p);
+/* [A-Za-z0-9_.-]{1,64} */
+bool card_id_ok(struct str id);
+/* Index of the skill in the card, or UINT32_MAX. */
+uint32_t card_skill(const struct msg_card *card, struct str skill);
+#endif

@@ -1,0 +1,155 @@
+/*
+ * The core: everything that decides. (state, event) -> commands. Reads no clock, draws no random number, logs nothing,
+ * opens nothing, allocates nothing (commands grow through the caller's function), parses nothing.
+ *
+ * Order of commands: each RECORD stands before the actions it causes. The shell appends all records of a turn in one
+ * commit and only then performs the actions.
+ */
+#ifndef CORE_CORE_H
+#define CORE_CORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "registry/registry.h"
+#include "supervisor/core/plan.h"
+#include "supervisor/core/record.h"
+#include "supervisor/core/run.h"
+
+struct core;
+
+struct core_config {
+    uint32_t runs_max; /* open runs */
+    struct registry_limits registry;
+    msec agent_wait_ms;   /* how long a ready step waits for an agent that has no live instance */
+    msec unknown_wait_ms; /* how long an unknown outcome waits for its instance to come back */
+    msec cancel_grace_ms;
+    uint64_t seed; /* of the jitter */
+};
+
+size_t core_size(const struct core_config *c);
+struct core *core_init(void *mem, const struct core_config *c);
+struct registry *core_registry(struct core *c);
+
+enum core_event_type {
+    CORE_SUBMIT,     /* plan, block: a new run */
+    CORE_RECOVER,    /* plan, block: a run rebuilt by run_apply; open attempts become UNKNOWN */
+    CORE_CANCEL,     /* run, text */
+    CORE_REGISTER,   /* agent, instance, capacity, pid -> CMD_REGISTERED or CMD_REJECT */
+    CORE_SEEN,       /* slot, epoch: heartbeat or any sign of life */
+    CORE_LANE_UP,    /* slot, epoch, lane: greeted and ready (REGISTRY_CONTROL_LANE: queries can be asked) */
+    CORE_LANE_DOWN,  /* slot, epoch, lane */
+    CORE_GONE,       /* slot, epoch, text: deregistered, or its process has ended */
+    CORE_DRAIN,      /* slot, epoch */
+    CORE_RESULT,     /* run, step, attempt, outcome...; slot, epoch, lane when it came over a lane (frees the lane) */
+    CORE_LOST,       /* slot, epoch, lane, run, step, attempt, sent: the lane's request has no answer (frees the lane) */
+    CORE_LANE_FREE,  /* slot, epoch, lane: answered, but the answer fits no attempt of ours */
+    CORE_STATE,      /* run, step, attempt, slot, epoch, running: the instance's word about a key (done is CORE_RESULT) */
+    CORE_PROGRESS,   /* run, step, attempt, slot, epoch, n, percent, text, data */
+    CORE_DECIDE,     /* run, step, attempt, decision, text */
+    CORE_RESTARTED,  /* agent, text, pid: the spawner restarted a process (only a record) */
+    CORE_TICK,
+    CORE_EVENT_TYPE_COUNT
+};
+
+enum step_outcome { STEP_OUTCOME_COMPLETED, STEP_OUTCOME_FAILED, STEP_OUTCOME_NEEDS_INPUT, STEP_OUTCOME_NEEDS_APPROVAL, STEP_OUTCOME_COUNT };
+
+#define LANE_NONE UINT32_MAX
+
+struct core_event {
+    enum core_event_type type;
+    msec now;
+    msec wall;
+    const struct plan *plan; /* borrowed until CMD_RUN_DONE */
+    void *block;             /* core_run_size(plan) bytes, the caller's, until CMD_RUN_DONE; RECOVER: holds the run */
+    uint64_t run;
+    uint32_t step;
+    uint32_t attempt;
+    uint32_t agent;
+    struct uuid instance;
+    uint32_t capacity;
+    uint32_t pid;
+    uint32_t slot;
+    uint64_t epoch;
+    uint32_t lane; /* LANE_NONE when no lane is concerned */
+    bool sent;
+    bool running;
+    enum step_outcome outcome;
+    enum err_class error_class;
+    bool retryable_given; /* the agent said whether a retry makes sense */
+    bool retryable;
+    msec retry_after_ms;
+    struct blob_ref result;
+    struct usage usage;
+    enum review_decision decision;
+    uint64_t n;
+    double percent;
+    struct str text; /* error, reason, comment; borrowed for the call */
+    struct doc data;
+};
+
+enum core_cmd_type {
+    CMD_RECORD,      /* rec */
+    CMD_DISPATCH,    /* run, step, attempt, slot, epoch, lane */
+    CMD_CANCEL_STEP, /* run, step, attempt, slot, epoch, text: tell the instance; it still answers its lane */
+    CMD_QUERY,       /* run, step, attempt, slot, epoch: ask the instance about the key on its control lane */
+    CMD_REGISTERED,  /* slot, epoch */
+    CMD_CLOSE,       /* slot, epoch: retire all lanes of this incarnation */
+    CMD_RUN_DONE,    /* run: after the commit, plan and block go back to the shell */
+    CMD_REJECT,      /* reject: the event changed nothing */
+    CORE_CMD_TYPE_COUNT
+};
+
+enum core_reject {
+    REJECT_NONE,
+    REJECT_TOO_MANY_RUNS,
+    REJECT_UNKNOWN_RUN,   /* never existed, or ended and is gone */
+    REJECT_FINAL,         /* the run or step has ended */
+    REJECT_STALE_ATTEMPT, /* another attempt is the current one */
+    REJECT_STALE_EPOCH,   /* from an incarnation that was replaced */
+    REJECT_FOREIGN,       /* the attempt belongs to another instance */
+    REJECT_NOT_WAITING,   /* nothing to decide */
+    REJECT_TOO_MANY_INSTANCES,
+    REJECT_TOO_MUCH, /* progress over its rate */
+    CORE_REJECT_COUNT
+};
+const char *core_reject_text(enum core_reject r);
+
+struct core_cmd {
+    enum core_cmd_type type;
+    uint64_t run;
+    uint32_t step;
+    uint32_t attempt;
+    uint32_t slot;
+    uint64_t epoch;
+    uint32_t lane;
+    enum core_reject reject;
+    struct str text;
+    struct record rec; /* CMD_RECORD */
+};
+
+/* Grows through `grow`, which must make room for at least one more or not return. */
+struct commands {
+    struct core_cmd *at;
+    uint32_t n;
+    uint32_t cap;
+    void (*grow)(struct commands *c);
+};
+
+/* Bytes of the block that a plan's run needs: the run itself and the core's soft rows behind it. */
+size_t core_run_size(uint32_t n_steps);
+/* The struct run inside a block. */
+struct run *core_block_run(void *block);
+
+/* Appends to out (not cleared). SUBMIT: the first record's `run` is the new handle. Input never asserts. */
+void core_handle(struct core *c, const struct core_event *ev, struct commands *out);
+/* When CORE_TICK is due; MSEC_NEVER = not needed. */
+msec core_deadline(const struct core *c);
+
+uint32_t core_runs_open(const struct core *c);
+/* NULL when the handle is unknown or over. Borrowed until the next core_handle. */
+const struct run *core_run(const struct core *c, uint64_t run, const struct plan **ret_plan);
+/* Steps that wait for the agent. */
+uint32_t core_agent_queued(const struct core *c, uint32_t agent);
+bool core_invariant(const struct core *c, const char **ret_why);
+#endif
