@@ -1,0 +1,123 @@
+/*
+ * When an agent process is started, restarted, given up: the vocabulary of OTP supervisors, as a
+ * pure machine. One row per child. It knows no process, no clock and no id: events come in with
+ * `now`, commands go out as data.
+ *
+ *             start              registered
+ *   STOPPED ---------> STARTING ------------> UP
+ *      ^                | ^   |               |  \ stop, late, kill
+ *      |    clean exit, | |   | crash         |   v
+ *      +---- temporary -+ |   v       crash   |  STOPPING --exited--> STOPPED or as after a crash
+ *                         +- BACKOFF <--------+
+ *                            FAILED  <-- the crash that reaches `intensity` within `period_ms`
+ */
+#ifndef SPAWN_POLICY_H
+#define SPAWN_POLICY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "protocol/base/msec.h"
+
+enum policy_state {
+    POLICY_STOPPED,
+    POLICY_STARTING, /* asked for or running, but not registered: spawned is not ready */
+    POLICY_UP,
+    POLICY_BACKOFF,
+    POLICY_STOPPING, /* asked to end; `then` says what its end will mean */
+    POLICY_FAILED,   /* gave up; only POLICY_ON_START leaves it */
+    POLICY_STATE_COUNT
+};
+
+enum policy_restart {
+    POLICY_PERMANENT, /* restarted after every end */
+    POLICY_TRANSIENT, /* restarted unless it exited with 0 */
+    POLICY_TEMPORARY, /* never restarted */
+    POLICY_RESTART_COUNT
+};
+
+enum { POLICY_INTENSITY_MAX = 32 };
+
+struct policy_settings {
+    enum policy_restart restart;
+    uint32_t intensity; /* crashes within period_ms that make it give up; so a crash loop is
+                           `intensity` spawns */
+    msec period_ms;
+    msec backoff_min_ms; /* before the first restart; doubles to backoff_max_ms with every crash in
+                            a row */
+    msec backoff_max_ms;
+    msec stable_ms; /* up this long = the next crash starts the backoff from its minimum again */
+    msec grace_ms;  /* from SIGTERM to the kill of the tree */
+    msec start_deadline_ms; /* from the spawn to REGISTER; missing it is a crash */
+};
+
+/* permanent, 5 crashes in 30 s, 100 ms to 5 s, stable after 30 s, 5 s of grace, 10 s to register.
+ */
+struct policy_settings policy_defaults(void);
+
+enum policy_event_type {
+    POLICY_ON_START, /* by the daemon's start or by hand; forgets earlier crashes when it had given
+                        up */
+    POLICY_ON_ADOPTED,    /* a process of an earlier daemon lives; it must register again like a new
+                             one */
+    POLICY_ON_SPAWNED,    /* the process exists */
+    POLICY_ON_REGISTERED, /* the agent's REGISTER was accepted */
+    POLICY_ON_EXITED,     /* the whole tree is gone, or it never came to be */
+    POLICY_ON_STOP,       /* TERM, grace, KILL; stays stopped */
+    POLICY_ON_KILL,       /* found dead or hung by others: KILL at once, counts as a crash */
+    POLICY_ON_TICK,       /* time has passed */
+    POLICY_EVENT_COUNT
+};
+
+struct policy_event {
+    enum policy_event_type type;
+    msec now;
+    bool clean;    /* EXITED: with status 0 */
+    msec grace_ms; /* STOP: 0 = the child's own */
+};
+
+enum policy_command {
+    POLICY_SPAWN,     /* start it, under a new instance id */
+    POLICY_TERM,      /* SIGTERM to its main process */
+    POLICY_KILL,      /* SIGKILL to the whole tree */
+    POLICY_CAME_UP,   /* for events and logs, as the next two */
+    POLICY_RESTARTED, /* a later process of the child exists again */
+    POLICY_GAVE_UP,
+    POLICY_COMMAND_COUNT
+};
+
+enum { POLICY_COMMANDS_MAX = 4 };
+
+struct policy_commands {
+    uint32_t n;
+    enum policy_command at[POLICY_COMMANDS_MAX];
+};
+
+enum policy_then { POLICY_THEN_REST, POLICY_THEN_CRASH, POLICY_THEN_START };
+
+/* Plain values, no pointers; a zeroed one with settings is a child that is STOPPED. */
+struct policy_child {
+    struct policy_settings set;
+    enum policy_state state;
+    enum policy_then then; /* STOPPING: what the exit will mean */
+    msec due;              /* when time alone changes something; MSEC_NEVER in a resting state */
+    msec up_since;         /* UP */
+    msec crash_at[POLICY_INTENSITY_MAX]; /* a ring: the latest crashes */
+    uint32_t crashes;                    /* counted in all since the last start by hand */
+    uint32_t streak; /* crashes since it was last stable: the exponent of the backoff */
+    uint32_t spawns; /* processes asked for since policy_init */
+};
+
+/* Settings out of range (intensity 0 or too large, max below min) are brought into it. */
+void policy_init(struct policy_child *child, const struct policy_settings *set);
+/* Handles one event; *out is cleared first. An event that means nothing in this state changes
+ * nothing. */
+void policy_handle(struct policy_child *child, const struct policy_event *ev,
+                   struct policy_commands *out);
+/* When to send the next TICK; MSEC_NEVER = only an event can change something. */
+msec policy_deadline(const struct policy_child *child);
+/* Whether a process of the child exists or was asked for. */
+bool policy_is_live(const struct policy_child *child);
+/* "starting"; never NULL. */
+const char *policy_state_name(enum policy_state state);
+#endif
