@@ -1,0 +1,217 @@
+/*
+ * libbaton-agent: write a specialist agent for Baton. The whole of an agent:
+ *
+ *     #include <baton/agent.h>
+ *
+ *     static void greet(struct bt_step *step, void *self)
+ *     {
+ *         (void)self;
+ *         bt_step_reply_text(step, "Hello, %s!", bt_step_param_string(step, "name", "world"));
+ *     }
+ *
+ *     static const struct bt_skill skills[] = {
+ *         {.id = "greet", .description = "Greets somebody by name.", .run = greet},
+ *     };
+ *     static const struct bt_agent_def def = {
+ *         .agent_id = "greeter", .version = "1.0.0", .skills = skills, .skill_count = 1};
+ *
+ *     int main(int argc, char **argv)
+ *     {
+ *         return bt_agent_main(&def, argc, argv);
+ *     }
+ *
+ * The library finds the supervisor by the state directory, registers, renews its lease, runs at
+ * most `capacity` steps at a time, never runs one attempt twice, keeps results until they are safe
+ * with the supervisor, hands cancel and deadline to the handler, drains on SIGTERM and registers
+ * again when the supervisor was restarted.
+ *
+ * Threads: a handler runs on a worker thread; with a capacity above 1 several run at the same time
+ * and share `self`. A step belongs to the thread that runs its handler, and all bt_step_* calls on
+ * it are made there, but for bt_step_cancelled() and bt_step_progress(), which any thread may call
+ * while the handler has not returned. Strings and JSON texts that a step returns are valid until
+ * the handler returns. Text is UTF-8.
+ *
+ * Stability: fields are only added at the end of the structs, functions only added, within one
+ * major version.
+ */
+#ifndef BATON_AGENT_H
+#define BATON_AGENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "baton/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bt_step;       /* one attempt at one step, as the handler sees it */
+struct bt_agent_init; /* what init() sees: the settings; and where it may add skills */
+
+/* Handles one step. It answers with one of the reply calls below; returning without one fails the
+ * step as UNKNOWN. */
+typedef void (*bt_skill_run)(struct bt_step *step, void *self);
+
+/* One thing that the agent can do. The keyword planner routes by description, tags and examples:
+ * write them well. */
+struct bt_skill {
+    const char *id;              /* [A-Za-z0-9_.-], at most 64 bytes */
+    const char *name;            /* for people; NULL = the id */
+    const char *description;     /* one or two sentences */
+    const char *const *tags;     /* NULL-terminated; or NULL */
+    const char *const *examples; /* NULL-terminated; or NULL */
+    const char *input_schema;    /* JSON Schema of the parameters, as JSON text; or NULL */
+    const char *output_schema;   /* JSON Schema of the result's data, as JSON text; or NULL */
+    const char *effects;         /* "none", "idempotent" (the default) or "unsafe" */
+    bt_skill_run run;
+};
+
+struct bt_agent_def {
+    const char *agent_id;
+    const char *name;
+    const char *icon;
+    const char *color;
+    const char *description;
+    const char *version;
+    const struct bt_skill *skills; /* may be NULL when init() adds them */
+    size_t skill_count;
+    unsigned capacity; /* steps at a time when nobody says otherwise; 0 = 1; at most 64 */
+    /*
+     * Called once before the agent registers, on the main thread; may be NULL. Reads the settings,
+     * adds skills, puts what the handlers need into *ret_self. A failure ends the program with exit
+     * code 2 and the error's message.
+     */
+    enum bt_code (*init)(struct bt_agent_init *init, void **ret_self, struct bt_error *err);
+    /* Called once when no handler runs any more; may be NULL. Not called when the process is
+     * killed. */
+    void (*done)(void *self);
+};
+
+/*
+ * Runs the agent until it was told to stop. Returns the exit code for main():
+ *   0  drained and deregistered, or --help, --version, --once succeeded
+ *   1  --once failed, or stopped at once by a second SIGTERM while steps ran
+ *   2  wrong arguments, settings or card, or the supervisor refused the token or the card
+ * Arguments: --state DIR, --settings FILE (JSON), --agent-id ID, --instance-id ID, --capacity N,
+ * --listen URL,
+ * --log-level LEVEL, --once SKILL (runs one step from stdin, {"task", "parameters", "context"},
+ * without a supervisor),
+ * --card (prints the card as JSON), --help, --version. Environment: BATON_STATE, BATON_SETTINGS
+ * (JSON text), BATON_AGENT_ID, BATON_INSTANCE_ID, BATON_CAPACITY. An argument wins over the
+ * environment. Call it first in main(), before any thread exists: it blocks signals. At most once
+ * per process.
+ */
+BT_API int bt_agent_main(const struct bt_agent_def *def, int argc, char **argv);
+
+/* ---- for init()
+ * --------------------------------------------------------------------------------------------- */
+
+/* The settings as compact JSON text, "{}" when there are none. Valid until init() returns. */
+BT_API const char *bt_agent_settings_json(const struct bt_agent_init *init);
+/* A string member of the settings by dotted path ("limits.dir"), or fallback. Valid until init()
+ * returns. */
+BT_API const char *bt_agent_setting_string(const struct bt_agent_init *init, const char *path,
+                                           const char *fallback);
+BT_API double bt_agent_setting_number(const struct bt_agent_init *init, const char *path,
+                                      double fallback);
+BT_API bool bt_agent_setting_bool(const struct bt_agent_init *init, const char *path,
+                                  bool fallback);
+/* Adds a skill; everything it points to is copied. BT_LIMIT over 64 skills, BT_CONFLICT when the id
+ * is taken, BT_INVALID when a schema is no JSON. */
+BT_API BT_MUST_CHECK enum bt_code
+bt_agent_add_skill(struct bt_agent_init *init, const struct bt_skill *skill, struct bt_error *err);
+/* Names the agent from its settings. --agent-id and BATON_AGENT_ID win over it. */
+BT_API BT_MUST_CHECK enum bt_code bt_agent_set_id(struct bt_agent_init *init, const char *agent_id,
+                                                  struct bt_error *err);
+
+/* ---- what the step is
+ * --------------------------------------------------------------------------------------- */
+
+BT_API const char *
+bt_step_task(const struct bt_step *step); /* the task in words; "" when there is none */
+BT_API const char *bt_step_skill(const struct bt_step *step); /* the skill that was asked for */
+BT_API const char *bt_step_plan_id(const struct bt_step *step);
+BT_API const char *bt_step_id(const struct bt_step *step);
+/* The idempotency key, the same for every attempt. Hand it on to services that take one. */
+BT_API const char *bt_step_key(const struct bt_step *step);
+BT_API unsigned bt_step_attempt(const struct bt_step *step); /* from 1 */
+BT_API const char *
+bt_step_feedback(const struct bt_step *step); /* what was wrong with the last attempt; or "" */
+BT_API const char *bt_step_traceparent(const struct bt_step *step); /* W3C trace context; or "" */
+BT_API const char *
+bt_step_context_text(const struct bt_step *step); /* results before this step, as text; or "" */
+/* The request as one JSON object: {task, skill, parameters, context, planId, sessionId, stepId,
+ * attempt, key, feedback}. "" when out of memory. */
+BT_API const char *bt_step_request_json(struct bt_step *step);
+
+/* Parameters by dotted path ("rows.0.name"). The fallback is returned when it is missing or of
+ * another kind. */
+BT_API const char *bt_step_param_string(struct bt_step *step, const char *path,
+                                        const char *fallback);
+BT_API double bt_step_param_number(struct bt_step *step, const char *path, double fallback);
+BT_API bool bt_step_param_bool(struct bt_step *step, const char *path, bool fallback);
+BT_API bool bt_step_has_param(struct bt_step *step, const char *path);
+/* Any value as JSON text; path "" = all parameters ("{}" when there are none); NULL when it is
+ * missing. */
+BT_API const char *bt_step_params_json(struct bt_step *step, const char *path);
+
+/* The results of the steps that this one depends on, in the plan's order. */
+BT_API size_t bt_step_dependency_count(const struct bt_step *step);
+BT_API const char *bt_step_dependency_id(struct bt_step *step, size_t ix); /* NULL past the end */
+/* The data of the result as JSON (a text result is a JSON string); NULL past the end. */
+BT_API const char *bt_step_dependency_json(struct bt_step *step, size_t ix);
+/* The same for reading: a text bare, anything else as JSON; NULL past the end. */
+BT_API const char *bt_step_dependency_text(struct bt_step *step, size_t ix);
+
+/* ---- while it runs
+ * ------------------------------------------------------------------------------------------ */
+
+/* True when the supervisor cancelled the step or its deadline has passed: stop soon and return.
+ * Cheap; poll it. */
+BT_API bool bt_step_cancelled(const struct bt_step *step);
+/* Milliseconds left until the deadline; 0 when it has passed; UINT64_MAX when there is none. */
+BT_API uint64_t bt_step_time_left_ms(const struct bt_step *step);
+/* Tells how far the step is (percent below 0 = unknown; text may be NULL). Cheap; only the newest
+ * travels. */
+BT_API void bt_step_progress(struct bt_step *step, double percent, const char *text);
+
+/* ---- how it ends: the last call wins, but reply_text and reply_json go together
+ * ----------------------------- */
+
+/* The result's text and its data. A result has at most 3 MiB; more fails the step. */
+BT_API void bt_step_reply_text(struct bt_step *step, const char *fmt, ...) BT_PRINTF(2, 3);
+BT_API void bt_step_reply_bytes(struct bt_step *step, const char *text,
+                                size_t len); /* text as it is; UTF-8 */
+BT_API void bt_step_reply_json(struct bt_step *step, const char *json, size_t len);
+/* Something made elsewhere: a file, a URL. At most 64. media_type may be NULL. */
+BT_API void bt_step_reply_artifact(struct bt_step *step, const char *name, const char *media_type,
+                                   const char *uri);
+/* What it cost; added up over the calls. */
+BT_API void bt_step_add_usage(struct bt_step *step, uint64_t input_tokens, uint64_t output_tokens,
+                              uint64_t cached_tokens, uint64_t cost_micros);
+
+/*
+ * Fails the step. error_class is one of the protocol's classes: TOOL_NOT_FOUND, RESOURCE_NOT_FOUND,
+ * PERMISSION_DENIED, RATE_LIMITED, SERVICE_UNAVAILABLE, VALIDATION_ERROR, TIMEOUT, UNKNOWN,
+ * CANCELLED, BUDGET_EXCEEDED, ... `retryable` says whether another attempt may succeed. The
+ * sentence says what was wrong, where, and what would be right.
+ */
+BT_API void bt_step_fail(struct bt_step *step, const char *error_class, bool retryable,
+                         const char *fmt, ...) BT_PRINTF(4, 5);
+/* The same from an error of this library: the class follows from the code. */
+BT_API void bt_step_fail_error(struct bt_step *step, const struct bt_error *err);
+/* The step cannot go on without a person: an approval, or input that fits the JSON Schema (may be
+ * NULL). */
+BT_API void bt_step_need_approval(struct bt_step *step, const char *fmt, ...) BT_PRINTF(2, 3);
+BT_API void bt_step_need_input(struct bt_step *step, const char *schema_json, const char *fmt, ...)
+    BT_PRINTF(3, 4);
+/* Another agent should do this step. */
+BT_API void bt_step_handoff(struct bt_step *step, const char *to_agent_id, const char *fmt, ...)
+    BT_PRINTF(3, 4);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
