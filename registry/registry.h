@@ -1,6 +1,6 @@
 /*
  * Who exists, what they can do, whether to trust them. Pure: no clock (now is a parameter), no allocation (the caller
- * gives one block), no log. Soft state: rebuilt by registrations after a restart.
+ * gives one block, which may be copied byte for byte), no log. Soft state: rebuilt by registrations after a restart.
  *
  * An agent is a logical id with a card; an instance is one process of it with an instance id, an epoch and lanes.
  *
@@ -50,7 +50,7 @@ struct agent_view {
 
 /* Finds; REGISTRY_NONE when unknown. */
 uint32_t registry_agent(const struct registry *r, struct str id);
-/* Finds or adds (the id is copied, at most LIMIT_ID_BYTES); REGISTRY_NONE when full. */
+/* Finds or adds (the id is copied); REGISTRY_NONE when full, or when the id is empty or over LIMIT_ID_BYTES. */
 uint32_t registry_agent_add(struct registry *r, struct str id, msec now);
 uint32_t registry_agents(const struct registry *r); /* agents are 0 .. n-1, never removed */
 struct agent_view registry_agent_view(const struct registry *r, uint32_t agent);
@@ -86,7 +86,7 @@ bool registry_is_current(const struct registry *r, uint32_t slot, uint64_t epoch
 /* Renews the lease; true when it was SUSPECT and is HEALTHY again. Stale epochs are the caller's to refuse. */
 bool registry_seen(struct registry *r, uint32_t slot, msec now);
 void registry_drain(struct registry *r, uint32_t slot);
-/* Frees the slot. */
+/* Frees the slot; one that is free already stays free. */
 void registry_remove(struct registry *r, uint32_t slot, msec now);
 
 /* ---- lanes and credits ---- */
@@ -97,6 +97,7 @@ void registry_lane_set(struct registry *r, uint32_t slot, uint32_t lane, bool up
 uint32_t registry_select(const struct registry *r, uint32_t agent);
 /* Takes the lowest free lane that is up; asserts that there is one. */
 uint32_t registry_take(struct registry *r, uint32_t slot);
+/* Frees it; a lane that is not taken stays as it is. A lane that went down stays taken (quarantined) until released. */
 void registry_release(struct registry *r, uint32_t slot, uint32_t lane);
 
 /* ---- time ---- */

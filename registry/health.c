@@ -1,0 +1,98 @@
+/*
+ * Who was heard from, and when silence counts. One suspect_ms and one lease_ms hold for all, so the
+ * instances of one health, kept in the order in which they were last seen, are in the order of
+ * their deadlines: nothing is searched.
+ */
+#include "protocol/base/assert.h"
+#include "registry/state.h"
+
+static void time_unlink(struct registry *r, uint32_t slot)
+{
+    struct instance_row *rows = registry_instance_rows(r);
+    const struct instance_row *row = &rows[slot];
+    if (row->time_prev != REGISTRY_NONE) {
+        rows[row->time_prev].time_next = row->time_next;
+    } else {
+        r->oldest[row->health] = row->time_next;
+    }
+    if (row->time_next != REGISTRY_NONE) {
+        rows[row->time_next].time_prev = row->time_prev;
+    } else {
+        r->newest[row->health] = row->time_prev;
+    }
+}
+
+static void time_append(struct registry *r, uint32_t slot, enum health to)
+{
+    struct instance_row *rows = registry_instance_rows(r);
+    rows[slot].time_next = REGISTRY_NONE;
+    rows[slot].time_prev = r->newest[to];
+    if (r->newest[to] != REGISTRY_NONE) {
+        rows[r->newest[to]].time_next = slot;
+    } else {
+        r->oldest[to] = slot;
+    }
+    r->newest[to] = slot;
+}
+
+void registry_health_move(struct registry *r, uint32_t slot, enum health to)
+{
+    struct instance_row *row = &registry_instance_rows(r)[slot];
+    if (row->health != HEALTH_DEAD) {
+        time_unlink(r, slot);
+    }
+    if (to != HEALTH_DEAD) {
+        time_append(r, slot, to);
+        /* Moving to SUSPECT keeps the order: the oldest healthy one goes behind those that went
+         * before it. */
+        row->last_seen = to == HEALTH_HEALTHY ? r->now : row->last_seen;
+    }
+    row->health = to;
+}
+
+bool registry_seen(struct registry *r, uint32_t slot, msec now)
+{
+    registry_later(r, now);
+    if (!registry_is_live(r, slot)) {
+        return false;
+    }
+    const bool was_suspect = registry_instance_rows(r)[slot].health == HEALTH_SUSPECT;
+    registry_health_move(r, slot, HEALTH_HEALTHY);
+    return was_suspect;
+}
+
+/* When the longest silent instance of a health is due; MSEC_NEVER when there is none. */
+static msec due(const struct registry *r, enum health h)
+{
+    const uint32_t slot = r->oldest[h];
+    if (slot == REGISTRY_NONE) {
+        return MSEC_NEVER;
+    }
+    const msec allowed = h == HEALTH_HEALTHY ? r->lim.suspect_ms : r->lim.lease_ms;
+    return msec_add(registry_instance_rows(r)[slot].last_seen, allowed);
+}
+
+msec registry_deadline(const struct registry *r)
+{
+    const msec suspect = due(r, HEALTH_HEALTHY);
+    const msec dead = due(r, HEALTH_SUSPECT);
+    return suspect < dead ? suspect : dead;
+}
+
+uint32_t registry_expire(struct registry *r, msec now, enum health *ret_health)
+{
+    now = registry_later(r, now);
+    const msec dead = due(r, HEALTH_SUSPECT);
+    const msec suspect = due(r, HEALTH_HEALTHY);
+    if (dead <= now && dead != MSEC_NEVER && dead <= suspect) {
+        *ret_health = HEALTH_DEAD;
+        return r->oldest[HEALTH_SUSPECT];
+    }
+    if (suspect <= now && suspect != MSEC_NEVER) {
+        const uint32_t slot = r->oldest[HEALTH_HEALTHY];
+        registry_health_move(r, slot, HEALTH_SUSPECT);
+        *ret_health = HEALTH_SUSPECT;
+        return slot;
+    }
+    return REGISTRY_NONE;
+}

@@ -1,0 +1,164 @@
+/* The block and its agents. */
+#include "registry/registry.h"
+
+#include "protocol/base/assert.h"
+#include "registry/card.h"
+#include "registry/state.h"
+
+const char *health_name(enum health h)
+{
+    static const char *const names[] = {
+        [HEALTH_DEAD] = "dead",
+        [HEALTH_HEALTHY] = "healthy",
+        [HEALTH_SUSPECT] = "suspect",
+    };
+    _Static_assert(sizeof names / sizeof names[0] == HEALTH_COUNT, "a name for every health");
+    ASSERT((unsigned)h < HEALTH_COUNT);
+    return names[h];
+}
+
+/* ---- the block ---- */
+
+/* A power of two, at least twice n: probes stay short. */
+static uint32_t table_size(uint32_t n)
+{
+    uint32_t size = 4;
+    while (size < 2 * n) {
+        size *= 2;
+    }
+    return size;
+}
+
+struct layout {
+    size_t agents, instances, agent_table, instance_table, total;
+};
+
+static size_t aligned(size_t n)
+{
+    const size_t to = sizeof(uint64_t) * 2;
+    return (n + to - 1) / to * to;
+}
+
+static struct layout layout_of(const struct registry_limits *lim)
+{
+    struct layout l;
+    l.agents = aligned(sizeof(struct registry));
+    l.instances = aligned(l.agents + lim->agents * sizeof(struct agent_row));
+    l.agent_table = aligned(l.instances + lim->instances * sizeof(struct instance_row));
+    l.instance_table = aligned(l.agent_table + table_size(lim->agents) * sizeof(uint32_t));
+    l.total = aligned(l.instance_table + table_size(lim->instances) * sizeof(uint32_t));
+    return l;
+}
+
+size_t registry_size(const struct registry_limits *lim)
+{
+    return layout_of(lim).total;
+}
+
+struct registry *registry_init(void *mem, const struct registry_limits *lim)
+{
+    ASSERT(lim->agents >= 1 && lim->agents <= LIMIT_AGENTS);
+    ASSERT(lim->instances >= 1 && lim->instances <= LIMIT_INSTANCES);
+    ASSERT(lim->suspect_ms > 0 && lim->suspect_ms < lim->lease_ms);
+    const struct layout l = layout_of(lim);
+    memset(mem, 0, l.total);
+    struct registry *r = mem;
+    r->lim = *lim;
+    r->epoch = lim->epoch_base;
+    r->agent_mask = table_size(lim->agents) - 1;
+    r->instance_mask = table_size(lim->instances) - 1;
+    r->agents_at = (uint32_t)l.agents;
+    r->instances_at = (uint32_t)l.instances;
+    r->agent_table_at = (uint32_t)l.agent_table;
+    r->instance_table_at = (uint32_t)l.instance_table;
+    for (uint32_t h = 0; h < HEALTH_COUNT; h++) {
+        r->oldest[h] = r->newest[h] = REGISTRY_NONE;
+    }
+    for (uint32_t i = 0; i <= r->agent_mask; i++) {
+        registry_agent_table(r)[i] = REGISTRY_NONE;
+    }
+    for (uint32_t i = 0; i <= r->instance_mask; i++) {
+        registry_instance_table(r)[i] = REGISTRY_NONE;
+    }
+    return r;
+}
+
+uint32_t registry_count_bits(uint64_t v)
+{
+    uint32_t n = 0;
+    for (; v != 0; v &= v - 1) {
+        n++;
+    }
+    return n;
+}
+
+/* ---- agents ---- */
+
+static struct str agent_id(const struct agent_row *row)
+{
+    return (struct str){row->id, row->id_len};
+}
+
+/* The place in the table where the id is, or would be put. */
+static uint32_t *agent_place(const struct registry *r, struct str id)
+{
+    uint32_t *table = registry_agent_table(r);
+    uint32_t at = (uint32_t)str_hash(id) & r->agent_mask;
+    while (table[at] != REGISTRY_NONE &&
+           !str_eq(agent_id(&registry_agent_rows(r)[table[at]]), id)) {
+        at = (at + 1) & r->agent_mask;
+    }
+    return &table[at];
+}
+
+uint32_t registry_agent(const struct registry *r, struct str id)
+{
+    return *agent_place(r, id);
+}
+
+uint32_t registry_agent_add(struct registry *r, struct str id, msec now)
+{
+    uint32_t *place = agent_place(r, id);
+    if (*place != REGISTRY_NONE) {
+        return *place;
+    }
+    if (r->n_agents == r->lim.agents || id.len == 0 || id.len > LIMIT_ID_BYTES) {
+        return REGISTRY_NONE;
+    }
+    struct agent_row *row = &registry_agent_rows(r)[r->n_agents];
+    *row = (struct agent_row){.first = REGISTRY_NONE,
+                              .id_len = (uint32_t)id.len,
+                              .enabled = true,
+                              .absent_since = registry_later(r, now)};
+    memcpy(row->id, id.ptr, id.len);
+    *place = r->n_agents;
+    return r->n_agents++;
+}
+
+uint32_t registry_agents(const struct registry *r)
+{
+    return r->n_agents;
+}
+
+struct agent_view registry_agent_view(const struct registry *r, uint32_t agent)
+{
+    ASSERT(agent < r->n_agents);
+    const struct agent_row *row = &registry_agent_rows(r)[agent];
+    return (struct agent_view){.id = agent_id(row),
+                               .card = row->card,
+                               .instances = row->instances,
+                               .enabled = row->enabled,
+                               .absent_since = row->absent_since};
+}
+
+void registry_agent_card(struct registry *r, uint32_t agent, const struct msg_card *card)
+{
+    ASSERT(agent < r->n_agents);
+    registry_agent_rows(r)[agent].card = card;
+}
+
+void registry_agent_enable(struct registry *r, uint32_t agent, bool enabled)
+{
+    ASSERT(agent < r->n_agents);
+    registry_agent_rows(r)[agent].enabled = enabled;
+}

@@ -1,0 +1,96 @@
+/*
+ * The rows of the registry. Private to this folder: outside, only registry.h is included.
+ *
+ * One block: the head, then four arrays found by offset, so that the block may be copied byte for
+ * byte (explorer). Every list below is intrusive (row indexes, REGISTRY_NONE = end), every lookup a
+ * hash table of row indexes.
+ */
+#ifndef REGISTRY_STATE_H
+#define REGISTRY_STATE_H
+
+#include <stddef.h>
+
+#include "registry/registry.h"
+
+struct agent_row {
+    char id[LIMIT_ID_BYTES];
+    uint32_t id_len;
+    uint32_t instances; /* live ones */
+    uint32_t first;     /* of its instances; newest first */
+    bool enabled;
+    const struct msg_card *card;
+    msec absent_since;
+};
+
+struct instance_row {
+    struct uuid id;
+    uint64_t epoch;
+    uint64_t lanes_up;    /* bit per work lane */
+    uint64_t lanes_taken; /* bit per work lane; stays set while a lane is quarantined */
+    msec last_seen;
+    uint32_t agent;
+    uint32_t capacity;
+    uint32_t agent_prev, agent_next; /* among the instances of its agent */
+    uint32_t time_prev, time_next;   /* among those of its health, longest silent first */
+    enum health health;              /* HEALTH_DEAD = the slot is free */
+    bool control_up;
+    bool draining;
+};
+
+struct registry {
+    struct registry_limits lim;
+    msec now;       /* the latest seen: time never runs back in here */
+    uint64_t epoch; /* last one given */
+    uint32_t n_agents;
+    uint32_t n_slots; /* slots ever used */
+    uint32_t oldest[HEALTH_COUNT];
+    uint32_t newest[HEALTH_COUNT];
+    uint32_t agent_mask; /* size of the table - 1 */
+    uint32_t instance_mask;
+    uint32_t agents_at, instances_at, agent_table_at, instance_table_at; /* offsets in bytes */
+};
+
+static inline struct agent_row *registry_agent_rows(const struct registry *r)
+{
+    return (struct agent_row *)((uintptr_t)r + r->agents_at);
+}
+
+static inline struct instance_row *registry_instance_rows(const struct registry *r)
+{
+    return (struct instance_row *)((uintptr_t)r + r->instances_at);
+}
+
+static inline uint32_t *registry_agent_table(const struct registry *r)
+{
+    return (uint32_t *)((uintptr_t)r + r->agent_table_at);
+}
+
+static inline uint32_t *registry_instance_table(const struct registry *r)
+{
+    return (uint32_t *)((uintptr_t)r + r->instance_table_at);
+}
+
+static inline bool registry_is_live(const struct registry *r, uint32_t slot)
+{
+    return slot < r->n_slots && registry_instance_rows(r)[slot].health != HEALTH_DEAD;
+}
+
+/* Lanes that are up and free. */
+static inline uint64_t registry_free_lanes(const struct instance_row *row)
+{
+    return row->lanes_up & ~row->lanes_taken;
+}
+
+static inline uint64_t registry_later(struct registry *r, msec now)
+{
+    r->now = now > r->now ? now : r->now;
+    return r->now;
+}
+
+/* Bits set. Not the compiler's builtin: without a hardware flag that is a library call. */
+uint32_t registry_count_bits(uint64_t v);
+
+/* Puts the row at the newest end of its new health's list (HEALTH_DEAD: of none), as last seen at
+ * r->now. */
+void registry_health_move(struct registry *r, uint32_t slot, enum health to);
+#endif
