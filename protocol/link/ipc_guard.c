@@ -1,0 +1,183 @@
+/*
+ * Keeps an ipc:// listener of nng 1.5.2 alive (RELIABILITY F1). One connect() and close() without a
+ * handshake ends its accept loop for ever, while the pipes that it has go on. So: only our own user
+ * can reach the path (directory 0700), only one process listens on it (lock file, before nng's own
+ * check, which kills the other one's listener), and the helper thread shakes hands with it now and
+ * then and puts a new listener on the path when that fails.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/base/log.h"
+#include "protocol/link/link_internal.h"
+
+enum { SP_HEADER = 8 };
+
+static const char *ipc_path(const struct endpoint *e)
+{
+    return e->url + strlen("ipc://");
+}
+
+static enum bt_code private_directory(const struct endpoint *e, struct bt_error *err)
+{
+    char dir[LINK_URL_MAX];
+    struct stat st;
+    (void)snprintf(dir, sizeof dir, "%s", ipc_path(e));
+    char *slash = strrchr(dir, '/');
+    *(slash == dir ? slash + 1 : slash) = '\0';
+    if (mkdir(dir, 0700) != 0 && errno != EEXIST) {
+        return err_errno(err, errno, "%s: its directory cannot be made", e->url);
+    }
+    if (lstat(dir, &st) != 0) {
+        return err_errno(err, errno, "%s: its directory", e->url);
+    }
+    if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
+        return err_set(err, BT_INVALID, "%s: the directory %s must be ours and have mode 0700",
+                       e->url, dir);
+    }
+    return BT_OK;
+}
+
+enum bt_code ipc_guard_lock(struct ipc_guard *g, struct endpoint *e, struct bt_error *err)
+{
+    char path[LINK_URL_MAX + 8];
+    g->lock_fd = -1;
+    if (!endpoint_is_ipc(e)) {
+        return BT_OK;
+    }
+    enum bt_code code = private_directory(e, err);
+    if (code != BT_OK) {
+        return code;
+    }
+    (void)snprintf(path, sizeof path, "%s.lock", ipc_path(e));
+    g->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (g->lock_fd < 0) {
+        return err_errno(err, errno, "%s: its lock file %s", e->url, path);
+    }
+    if (flock(g->lock_fd, LOCK_EX | LOCK_NB) != 0) {
+        code = errno == EWOULDBLOCK
+                   ? err_set(err, BT_CONFLICT, "%s: another process listens there (it holds %s)",
+                             e->url, path)
+                   : err_errno(err, errno, "%s: its lock file %s", e->url, path);
+        ipc_guard_abandon(g);
+        return code;
+    }
+    g->endpoint = e;
+    return BT_OK;
+}
+
+void ipc_guard_abandon(struct ipc_guard *g)
+{
+    if (g->lock_fd >= 0) {
+        (void)close(g->lock_fd);
+    }
+    g->lock_fd = -1;
+    g->endpoint = NULL;
+}
+
+static bool wait_for(int fd, short events, msec until)
+{
+    for (;;) {
+        const msec now = clock_mono_ms();
+        struct pollfd p = {.fd = fd, .events = events};
+        const int n = now >= until ? 0 : poll(&p, 1, (int)(until - now));
+        if (n >= 0 || errno != EINTR) {
+            return n > 0;
+        }
+    }
+}
+
+/* Both sides send eight bytes; the pipe that this makes ends when we hang up, after a complete
+ * handshake. */
+static bool shake_hands(int fd, uint16_t peer)
+{
+    const msec until = clock_mono_ms() + LINK_PROBE_MS;
+    const uint8_t hello[SP_HEADER] = {0, 'S', 'P', 0, (uint8_t)(peer >> 8), (uint8_t)peer, 0, 0};
+    uint8_t theirs[SP_HEADER];
+    size_t got = 0;
+    if (send(fd, hello, sizeof hello, MSG_NOSIGNAL) != (ssize_t)sizeof hello) {
+        return false;
+    }
+    while (got < sizeof theirs) {
+        if (!wait_for(fd, POLLIN, until)) {
+            return false;
+        }
+        const ssize_t n = recv(fd, theirs + got, sizeof theirs - got, 0);
+        if (n <= 0) {
+            return false;
+        }
+        got += (size_t)n;
+    }
+    return memcmp(theirs, hello, 4) == 0;
+}
+
+static bool listener_alive(const struct ipc_guard *g)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    (void)snprintf(to.sun_path, sizeof to.sun_path, "%s", ipc_path(g->endpoint));
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        return true; /* out of descriptors: says nothing about the listener */
+    }
+    const bool alive =
+        connect(fd, (const struct sockaddr *)&to, sizeof to) == 0 && shake_hands(fd, g->peer);
+    (void)close(fd);
+    return alive;
+}
+
+/* The dead listener is kept: closing it would close its pipes, under traffic. Beyond a few, the
+ * oldest goes. */
+static void bury_listener(struct ipc_guard *g)
+{
+    if (g->zombie_count == LINK_ZOMBIES_MAX) {
+        (void)nng_listener_close(g->zombies[0]);
+        g->zombie_count--;
+        memmove(g->zombies, g->zombies + 1, g->zombie_count * sizeof g->zombies[0]);
+    }
+    g->zombies[g->zombie_count++] = g->listener;
+}
+
+static msec guard_run(struct helper_job *job)
+{
+    struct ipc_guard *g = LINK_OF(job, struct ipc_guard, job);
+    if (!listener_alive(g)) {
+        struct bt_error err;
+        nng_listener fresh;
+        log_warn("link.ipc_relisten", "url=%s", g->endpoint->url);
+        (void)unlink(ipc_path(g->endpoint));
+        if (endpoint_listen(g->endpoint, &fresh, &err) == BT_OK) {
+            bury_listener(g);
+            g->listener = fresh;
+        } else {
+            log_err("link.ipc_relisten_failed", "error=\"%s\"", err.msg);
+        }
+    }
+    return clock_mono_ms() + LINK_GUARD_MS;
+}
+
+void ipc_guard_start(struct ipc_guard *g, nng_listener listener, uint16_t peer)
+{
+    if (g->endpoint == NULL) {
+        return;
+    }
+    g->listener = listener;
+    g->peer = peer;
+    g->job.run = guard_run;
+    helper_submit(&g->job, clock_mono_ms() + LINK_GUARD_MS);
+}
+
+void ipc_guard_stop(struct ipc_guard *g)
+{
+    if (g->endpoint != NULL) {
+        helper_drop(&g->job);
+        ipc_guard_abandon(g);
+    }
+}

@@ -1,0 +1,383 @@
+/*
+ * A lane: REQ, one pipe, one outstanding request, one aio that is first the send and then the
+ * receive.
+ *
+ *     IDLE --link_lane_send--> SENDING --nng took it--> RECEIVING --reply--> done = ANSWER
+ *                                 |                         `-----reset----> done = LOST
+ *                                 `--never taken---------------------------> done = UNSENT
+ *
+ * The receive is posted from the send's completion: nothing here is ever cancelled, so the cancel
+ * race of nng 1.5.2
+ * (#1702, #2208) cannot be met, and a loop turn is saved.
+ */
+#include <nng/nng.h>
+
+#include <nng/protocol/reqrep0/req.h>
+#include <stdlib.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/link/link_internal.h"
+
+enum lane_phase { LANE_IDLE, LANE_SENDING, LANE_RECEIVING };
+enum lane_done { LANE_PENDING, LANE_ANSWER, LANE_LOST, LANE_UNSENT };
+
+struct link_lane {
+    struct inbox_node node;  /* something changed: completion or pipe */
+    struct inbox_node grave; /* the socket is closed, the memory is the owner's again */
+    struct helper_job burial;
+    msec burial_at; /* when to close although the peer has not hung up */
+    struct redial redial;
+    struct pipe_track track;
+    struct endpoint endpoint;
+    struct link *link;
+    struct link_lane *next;
+    void *owner;
+    nng_aio *aio;
+    nng_ctx ctx;
+    _Atomic(enum lane_phase) phase;
+    _Atomic(enum lane_done) done;
+    nng_msg *answer; /* written before done, read after it */
+    uint32_t seen;   /* generation of the pipe that the owner was told about */
+    bool ctx_fresh;  /* false: open another context before the next request */
+    bool outstanding;
+    bool retired;
+    bool buried;
+};
+
+static void lane_finish(struct link_lane *lane, enum lane_done done)
+{
+    atomic_store(&lane->phase, LANE_IDLE);
+    atomic_store(&lane->done, done);
+    inbox_push(&lane->link->inbox, &lane->node);
+}
+
+static void lane_on_aio(void *arg)
+{
+    struct link_lane *lane = arg;
+    const int rv = nng_aio_result(lane->aio);
+    if (atomic_load(&lane->phase) == LANE_SENDING) {
+        if (rv == 0) {
+            atomic_store(&lane->phase, LANE_RECEIVING);
+            nng_ctx_recv(lane->ctx, lane->aio);
+            return; /* its completion may already run on another thread */
+        }
+        nng_msg_free(nng_aio_get_msg(lane->aio)); /* a failed send leaves the message with us */
+        nng_aio_set_msg(lane->aio, NULL);
+        lane_finish(lane, LANE_UNSENT);
+        return;
+    }
+    if (rv == 0) {
+        lane->answer = nng_aio_get_msg(lane->aio);
+        nng_aio_set_msg(lane->aio, NULL);
+    }
+    lane_finish(lane, rv == 0 ? LANE_ANSWER : LANE_LOST);
+}
+
+static void lane_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
+{
+    struct link_lane *lane = arg;
+    const uint32_t id = (uint32_t)nng_pipe_id(pipe);
+    bool look = false;
+    switch (ev) {
+    case NNG_PIPE_EV_ADD_PRE:
+        if (!pipe_track_offer(&lane->track, id)) {
+            (void)nng_pipe_close(pipe); /* allowed here only: its traffic has not begun */
+        }
+        return;
+    case NNG_PIPE_EV_ADD_POST:
+        look = pipe_track_up(&lane->track, id);
+        break;
+    case NNG_PIPE_EV_REM_POST:
+        look = pipe_track_gone(&lane->track, id);
+        break;
+    case NNG_PIPE_EV_NUM:
+    default:
+        break;
+    }
+    if (look) {
+        inbox_push(&lane->link->inbox, &lane->node);
+    }
+}
+
+static int lane_socket(struct link_lane *lane)
+{
+    const nng_socket s = lane->endpoint.socket;
+    /* Before the context is opened: it copies the value. Anything but infinite executes requests
+     * twice (F2). */
+    int rv = nng_socket_set_ms(s, NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE);
+    rv = rv != 0 ? rv : nng_socket_set_ms(s, NNG_OPT_RECONNMINT, LINK_REDIAL_MIN_MS);
+    rv = rv != 0 ? rv : nng_socket_set_ms(s, NNG_OPT_RECONNMAXT, LINK_REDIAL_MAX_MS);
+    rv = rv != 0 ? rv : nng_pipe_notify(s, NNG_PIPE_EV_ADD_PRE, lane_on_pipe, lane);
+    rv = rv != 0 ? rv : nng_pipe_notify(s, NNG_PIPE_EV_ADD_POST, lane_on_pipe, lane);
+    rv = rv != 0 ? rv : nng_pipe_notify(s, NNG_PIPE_EV_REM_POST, lane_on_pipe, lane);
+    rv = rv != 0 ? rv : nng_ctx_open(&lane->ctx, s);
+    return rv != 0 ? rv : nng_aio_alloc(&lane->aio, lane_on_aio, lane);
+}
+
+static void lane_free(struct link_lane *lane)
+{
+    if (lane->answer != NULL) {
+        nng_msg_free(lane->answer);
+    }
+    endpoint_done(&lane->endpoint);
+    free(lane);
+}
+
+static enum bt_code lane_start(struct link_lane *lane, bool listen, struct bt_error *err)
+{
+    struct endpoint *e = &lane->endpoint;
+    nng_listener listener;
+    enum bt_code code = BT_OK;
+    int rv = nng_req0_open(&e->socket);
+    if (rv != 0) {
+        return endpoint_error(err, rv, "has no socket", e->url);
+    }
+    rv = lane_socket(lane);
+    if (rv != 0) {
+        code = endpoint_error(err, rv, "cannot be set up", e->url);
+    } else if (listen) {
+        code = endpoint_listen(e, &listener, err);
+    } else {
+        code = redial_start(&lane->redial, e, &lane->track, err);
+    }
+    if (code != BT_OK) {
+        (void)nng_close(e->socket);
+        if (lane->aio != NULL) {
+            nng_aio_free(lane->aio);
+        }
+    }
+    return code;
+}
+
+static enum bt_code lane_open(struct link *l, const char *url, const struct link_limits *lim,
+                              bool listen, void *owner, struct link_lane **ret,
+                              struct bt_error *err)
+{
+    struct link_lane *lane = calloc(1, sizeof *lane);
+    if (lane == NULL) {
+        return err_set(err, BT_NOMEM, "%s: no memory for a lane", url);
+    }
+    lane->node.kind = INBOX_LANE;
+    lane->grave.kind = INBOX_LANE_CLOSED;
+    lane->link = l;
+    lane->owner = owner;
+    lane->ctx_fresh = true;
+    enum bt_code code = endpoint_init(&lane->endpoint, url, lim, listen, err);
+    if (code == BT_OK && listen && endpoint_is_ipc(&lane->endpoint)) {
+        /* The probe that guards ipc listeners would take the lane's only pipe. */
+        code = err_set(err, BT_INVALID, "%s: a lane listens on tcp:// or tls+tcp:// only", url);
+    }
+    if (code == BT_OK) {
+        code = link_book(l, 1, err);
+    }
+    if (code == BT_OK) {
+        code = lane_start(lane, listen, err);
+        l->used -= code == BT_OK ? 0 : 1;
+    }
+    if (code != BT_OK) {
+        lane_free(lane);
+        return code;
+    }
+    lane->next = l->lanes;
+    l->lanes = lane;
+    *ret = lane;
+    return BT_OK;
+}
+
+enum bt_code link_lane_dial(struct link *l, const char *url, const struct link_limits *lim,
+                            void *owner, struct link_lane **ret, struct bt_error *err)
+{
+    return lane_open(l, url, lim, false, owner, ret, err);
+}
+
+enum bt_code link_lane_listen(struct link *l, const char *url, const struct link_limits *lim,
+                              void *owner, struct link_lane **ret, struct bt_error *err)
+{
+    return lane_open(l, url, lim, true, owner, ret, err);
+}
+
+const char *link_lane_url(const struct link_lane *lane)
+{
+    return lane->endpoint.url;
+}
+
+bool link_lane_is_up(const struct link_lane *lane)
+{
+    return pipe_track_is_up(&lane->track, lane->seen);
+}
+
+enum bt_code link_lane_send(struct link_lane *lane, const void *bytes, size_t len,
+                            struct bt_error *err)
+{
+    nng_msg *msg = NULL;
+    if (lane->outstanding) {
+        return err_set(err, BT_BUSY, "%s: a request is outstanding on this lane",
+                       lane->endpoint.url);
+    }
+    if (len > lane->endpoint.recv_max) {
+        return err_set(err, BT_LIMIT, "%s: a body may have %zu bytes, this one has %zu",
+                       lane->endpoint.url, lane->endpoint.recv_max, len);
+    }
+    if (!link_lane_is_up(lane)) {
+        return err_set(err, BT_UNAVAILABLE, "%s: nobody is connected", lane->endpoint.url);
+    }
+    if (!lane->ctx_fresh) {
+        const int rv = nng_ctx_open(&lane->ctx, lane->endpoint.socket);
+        if (rv != 0) {
+            return endpoint_error(err, rv, "has no context", lane->endpoint.url);
+        }
+        lane->ctx_fresh = true;
+    }
+    if (nng_msg_alloc(&msg, len) != 0) {
+        return err_set(err, BT_NOMEM, "%s: no memory for a body of %zu bytes", lane->endpoint.url,
+                       len);
+    }
+    if (len > 0) {
+        memcpy(nng_msg_body(msg), bytes, len);
+    }
+    lane->outstanding = true;
+    atomic_store(&lane->phase, LANE_SENDING);
+    nng_aio_set_msg(lane->aio, msg);
+    nng_ctx_send(lane->ctx, lane->aio);
+    return BT_OK;
+}
+
+/* ---- the owner's side of a completion ---- */
+
+/* A request that no pipe has taken must not go to whoever connects next: its context ends, the send
+ * fails, surely unsent. */
+static void lane_withdraw_unsent(struct link_lane *lane)
+{
+    if (lane->outstanding && lane->ctx_fresh && atomic_load(&lane->phase) == LANE_SENDING) {
+        (void)nng_ctx_close(lane->ctx);
+        lane->ctx_fresh = false;
+    }
+}
+
+static bool lane_completion(struct link_lane *lane, struct link_event *ret)
+{
+    const enum lane_done done = atomic_exchange(&lane->done, LANE_PENDING);
+    if (done == LANE_PENDING) {
+        return false;
+    }
+    lane->outstanding = false;
+    if (done == LANE_ANSWER) {
+        ret->type = LINK_ANSWER;
+        ret->msg = (struct link_msg *)(void *)lane->answer;
+        lane->answer = NULL;
+        return true;
+    }
+    if (lane->ctx_fresh) { /* after an error a context may be in NNG_ESTATE: the next request gets a
+                              fresh one */
+        (void)nng_ctx_close(lane->ctx);
+        lane->ctx_fresh = false;
+    }
+    ret->type = LINK_LOST;
+    ret->sent = done == LANE_LOST;
+    return true;
+}
+
+static msec lane_bury(struct helper_job *job)
+{
+    struct link_lane *lane = LINK_OF(job, struct link_lane, burial);
+    struct link *l = lane->link;
+    const msec now = clock_mono_ms();
+    if (!pipe_track_empty(&lane->track) && now < lane->burial_at && !atomic_load(&l->hurry)) {
+        return now + 20;
+    }
+    redial_stop(&lane->redial);
+    (void)nng_close(lane->endpoint.socket);
+    nng_aio_stop(lane->aio);
+    nng_aio_free(lane->aio);
+    inbox_push(&l->inbox, &lane->grave);
+    helper_count(&l->closing, -1);
+    return MSEC_NEVER;
+}
+
+static void lane_submit_burial(struct link_lane *lane)
+{
+    lane->buried = true;
+    lane->burial.run = lane_bury;
+    lane->burial_at = clock_mono_ms() + LINK_LINGER_MS;
+    helper_count(&lane->link->closing, 1);
+    helper_submit(&lane->burial, 0);
+}
+
+/* Safe to close: no pipe, or nothing outstanding on it (LIBRARIES part one, finding 1). */
+static void lane_try_bury(struct link_lane *lane)
+{
+    if (lane->retired && !lane->buried && (!lane->outstanding || pipe_track_empty(&lane->track))) {
+        lane_submit_burial(lane);
+    }
+}
+
+bool lane_event(struct inbox_node *n, struct link_event *ret)
+{
+    struct link_lane *lane = LINK_OF(n, struct link_lane, node);
+    if (lane->retired) {
+        struct link_event ignored = {.owner = NULL};
+        if (lane_completion(lane, &ignored)) {
+            link_msg_free(ignored.msg);
+        }
+        lane_try_bury(lane);
+        return false;
+    }
+    ret->lane = lane;
+    ret->owner = lane->owner;
+    if (lane_completion(lane, ret)) {
+        return true;
+    }
+    switch (pipe_track_next(&lane->track, &lane->seen)) {
+    case 1:
+        ret->type = LINK_UP;
+        return true;
+    case -1:
+        lane_withdraw_unsent(lane);
+        ret->type = LINK_DOWN;
+        return true;
+    default:
+        return false;
+    }
+}
+
+void link_lane_retire(struct link_lane *lane)
+{
+    if (lane == NULL || lane->retired) {
+        return;
+    }
+    lane->retired = true;
+    pipe_track_shut(&lane->track);
+    lane_try_bury(lane);
+}
+
+void lane_closed(struct inbox_node *n)
+{
+    struct link_lane *lane = LINK_OF(n, struct link_lane, grave);
+    struct link_lane **at = &lane->link->lanes;
+    while (*at != lane) {
+        at = &(*at)->next;
+    }
+    *at = lane->next;
+    lane->link->used--;
+    lane_free(lane);
+}
+
+void lane_close_all(struct link *l)
+{
+    for (struct link_lane *lane = l->lanes; lane != NULL; lane = lane->next) {
+        lane->retired = true;
+        pipe_track_shut(&lane->track);
+        if (!lane->buried) {
+            lane_submit_burial(lane);
+        }
+    }
+}
+
+void lane_free_all(struct link *l)
+{
+    while (l->lanes != NULL) {
+        struct link_lane *lane = l->lanes;
+        l->lanes = lane->next;
+        lane_free(lane);
+    }
+}

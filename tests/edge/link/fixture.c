@@ -1,0 +1,236 @@
+#include "tests/edge/link/fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "protocol/base/clock.h"
+
+extern char **environ;
+
+const struct link_limits fixture_limits = {.recv_max = FIXTURE_RECV_MAX};
+
+void fixture_watchdog(unsigned seconds)
+{
+    (void)alarm(seconds);
+    (void)signal(SIGPIPE, SIG_IGN);
+}
+
+struct link *fixture_link(void)
+{
+    struct link *l = NULL;
+    struct bt_error err;
+    assert_int_equal(link_new(1024, &l, &err), BT_OK);
+    return l;
+}
+
+struct link_server *fixture_server(struct link *l, const char *url, uint32_t n)
+{
+    struct link_server *s = NULL;
+    struct bt_error err = {.msg = ""};
+    if (link_server_open(l, url, n, &fixture_limits, NULL, &s, &err) != BT_OK) {
+        fail_msg("server: %s", err.msg);
+    }
+    return s;
+}
+
+struct link_lane *fixture_lane(struct link *l, const char *url)
+{
+    struct link_lane *lane = NULL;
+    struct bt_error err = {.msg = ""};
+    if (link_lane_dial(l, url, &fixture_limits, NULL, &lane, &err) != BT_OK) {
+        fail_msg("lane: %s", err.msg);
+    }
+    const struct link_event ev = fixture_expect(l, LINK_UP);
+    assert_ptr_equal(ev.lane, lane);
+    return lane;
+}
+
+bool fixture_next(struct link *l, msec timeout_ms, struct link_event *ret)
+{
+    const msec until = clock_mono_ms() + timeout_ms;
+    for (;;) {
+        if (link_next(l, ret)) {
+            return true;
+        }
+        const msec now = clock_mono_ms();
+        if (now >= until || !link_wait(l, until - now)) {
+            return link_next(l, ret);
+        }
+    }
+}
+
+struct link_event fixture_expect(struct link *l, enum link_event_type type)
+{
+    struct link_event ev;
+    if (!fixture_next(l, FIXTURE_WAIT_MS, &ev)) {
+        fail_msg("no event within %d ms, expected %d", FIXTURE_WAIT_MS, type);
+    }
+    if (ev.type != type) {
+        fail_msg("event %d came, expected %d", ev.type, type);
+    }
+    return ev;
+}
+
+struct link_event fixture_serve_until(struct link *l, enum link_event_type type)
+{
+    struct link_event ev;
+    for (;;) {
+        if (!fixture_next(l, FIXTURE_WAIT_MS, &ev)) {
+            fail_msg("no event within %d ms, expected %d", FIXTURE_WAIT_MS, type);
+        }
+        if (ev.type == type || ev.type != LINK_REQUEST) {
+            break;
+        }
+        const struct str bytes = link_msg_bytes(ev.msg);
+        assert_true(link_answer(ev.server, ev.request, bytes.ptr, bytes.len));
+        link_msg_free(ev.msg);
+    }
+    if (ev.type != type) {
+        fail_msg("event %d came, expected %d", ev.type, type);
+    }
+    return ev;
+}
+
+void fixture_send(struct link_lane *lane, const char *text)
+{
+    struct bt_error err = {.msg = ""};
+    if (link_lane_send(lane, text, strlen(text), &err) != BT_OK) {
+        fail_msg("send: %s", err.msg);
+    }
+}
+
+void fixture_assert_bytes(struct link_event ev, const char *text)
+{
+    const struct str bytes = link_msg_bytes(ev.msg);
+    assert_int_equal(bytes.len, strlen(text));
+    assert_memory_equal(bytes.ptr, text, bytes.len);
+    link_msg_free(ev.msg);
+}
+
+void fixture_assert_echo(struct link *l, const char *url)
+{
+    struct link *other = fixture_link();
+    struct link_lane *lane = fixture_lane(other, url);
+    fixture_send(lane, "still there?");
+    const struct link_event request = fixture_expect(l, LINK_REQUEST);
+    const struct str bytes = link_msg_bytes(request.msg);
+    assert_true(link_answer(request.server, request.request, bytes.ptr, bytes.len));
+    link_msg_free(request.msg);
+    fixture_assert_bytes(fixture_expect(other, LINK_ANSWER), "still there?");
+    link_free(other);
+}
+
+const char *fixture_dir(void)
+{
+    static char dir[64];
+    (void)snprintf(dir, sizeof dir, "/tmp/baton-link-XXXXXX");
+    assert_non_null(mkdtemp(dir));
+    return dir;
+}
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+    (void)st;
+    (void)flag;
+    (void)ftw;
+    return remove(path);
+}
+
+void fixture_rmdir(const char *dir)
+{
+    (void)nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static pid_t spawn_piped(char *const argv[], int *ret_in, int *ret_out)
+{
+    int in[2];
+    int out[2];
+    pid_t pid = 0;
+    posix_spawn_file_actions_t actions;
+    assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
+    assert_int_equal(posix_spawn_file_actions_adddup2(&actions, in[0], 0), 0);
+    assert_int_equal(posix_spawn_file_actions_adddup2(&actions, out[1], 1), 0);
+    assert_int_equal(posix_spawn_file_actions_addclosefrom_np(&actions, 3), 0);
+    assert_int_equal(posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ), 0);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    (void)close(in[0]);
+    (void)close(out[1]);
+    *ret_in = in[1];
+    *ret_out = out[0];
+    return pid;
+}
+
+struct peer peer_start(const char *mode, const char *url, const char *log)
+{
+    struct peer p = {.pid = 0};
+    char program[512];
+    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 16);
+    assert_true(n > 0);
+    program[n] = '\0';
+    (void)snprintf(strrchr(program, '/'), 16, "/link_peer");
+    char *argv[] = {program, (char *)(uintptr_t)mode, (char *)(uintptr_t)url,
+                    (char *)(uintptr_t)log, NULL};
+    p.pid = spawn_piped(argv, &p.in, &p.out);
+    size_t len = 0;
+    while (len < sizeof p.url - 1 && read(p.out, p.url + len, 1) == 1 && p.url[len] != '\n') {
+        len++;
+    }
+    p.url[len] = '\0';
+    if (len == 0) {
+        fail_msg("link_peer %s %s did not start", mode, url);
+    }
+    return p;
+}
+
+void peer_kill(struct peer *p)
+{
+    int status = 0;
+    (void)kill(p->pid, SIGKILL);
+    (void)waitpid(p->pid, &status, 0);
+    (void)close(p->in);
+    (void)close(p->out);
+}
+
+const char *fixture_run(char *const argv[], int *ret_status)
+{
+    static char out[65536];
+    int in = -1;
+    int from = -1;
+    size_t len = 0;
+    ssize_t n = 0;
+    const pid_t pid = spawn_piped(argv, &in, &from);
+    (void)close(in);
+    while ((n = read(from, out + len, sizeof out - 1 - len)) > 0) {
+        len += (size_t)n;
+    }
+    out[len] = '\0';
+    (void)close(from);
+    (void)waitpid(pid, ret_status, 0);
+    return out;
+}
+
+int fixture_lines(const char *path)
+{
+    FILE *f = fopen(path, "re");
+    int lines = 0;
+    int c = 0;
+    if (f == NULL) {
+        return 0;
+    }
+    while ((c = fgetc(f)) != EOF) {
+        lines += c == '\n';
+    }
+    (void)fclose(f);
+    return lines;
+}
