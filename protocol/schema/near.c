@@ -1,0 +1,66 @@
+#include "protocol/schema/near.h"
+
+enum { NEAR_BYTES = 64 };
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static uint32_t min3(uint32_t a, uint32_t b, uint32_t c)
+{
+    uint32_t ab = a < b ? a : b;
+    return ab < c ? ab : c;
+}
+
+/*
+ * Edits from a to b, case aside; two neighbours changed round are one edit (optimal string
+ * alignment: L. Boytsov, "Indexing methods for approximate dictionary searching", 2011,
+ * section 2.2).
+ */
+static uint32_t distance(struct str a, struct str b)
+{
+    uint32_t rows[3][NEAR_BYTES + 1];
+    uint32_t *before = rows[0];
+    uint32_t *last = rows[1];
+    uint32_t *now = rows[2];
+
+    for (uint32_t j = 0; j <= b.len; j++) {
+        last[j] = j;
+    }
+    for (uint32_t i = 1; i <= a.len; i++) {
+        uint32_t *spare = before;
+        now[0] = i;
+        for (uint32_t j = 1; j <= b.len; j++) {
+            uint32_t differ = lower(a.ptr[i - 1]) != lower(b.ptr[j - 1]);
+            now[j] = min3(last[j] + 1, now[j - 1] + 1, last[j - 1] + differ);
+            if (i > 1 && j > 1 && lower(a.ptr[i - 1]) == lower(b.ptr[j - 2]) &&
+                lower(a.ptr[i - 2]) == lower(b.ptr[j - 1]) && before[j - 2] + 1 < now[j]) {
+                now[j] = before[j - 2] + 1;
+            }
+        }
+        before = last;
+        last = now;
+        now = spare;
+    }
+    return last[b.len];
+}
+
+struct near near_start(struct str word)
+{
+    return (struct near){.word = word, .distance = 1 + (uint32_t)(word.len < 3 ? 1 : word.len / 3)};
+}
+
+void near_offer(struct near *n, struct str name)
+{
+    uint32_t d;
+
+    if (n->word.len == 0 || n->word.len > NEAR_BYTES || name.len > NEAR_BYTES) {
+        return;
+    }
+    d = distance(n->word, name);
+    if (d < n->distance && d < name.len) {
+        n->distance = d;
+        n->best = name;
+    }
+}
