@@ -67,6 +67,11 @@ struct json_limits {
  */
 BT_MUST_CHECK enum bt_code json_to_doc(struct str json, const struct json_limits *limits, struct buf *out,
                                        struct bt_error *err);
+/* Room enough for json_to_doc of so many bytes of JSON: "1.5," is four bytes of JSON and nine of msgpack. */
+static inline size_t json_doc_room(size_t json_len)
+{
+    return json_len > SIZE_MAX / 4 ? SIZE_MAX : json_len * 3 + 1024;
+}
 /* Appends the value as compact JSON (pretty: two spaces of indent). bin becomes base64 text. */
 BT_MUST_CHECK enum bt_code doc_to_json(struct doc d, bool pretty, struct buf *out, struct bt_error *err);
 /* Appends for a human: a string value bare, anything else as compact JSON. */
@@ -87,6 +92,7 @@ void doc_put_u64(struct buf *out, uint64_t v);
 void doc_put_i64(struct buf *out, int64_t v);
 void doc_put_f64(struct buf *out, double v);
 void doc_put_str(struct buf *out, struct str v);
+void doc_put_str_head(struct buf *out, size_t n); /* the caller appends n bytes of UTF-8 */
 void doc_put_cstr(struct buf *out, const char *v);
 void doc_put_bin(struct buf *out, const void *bytes, size_t n);
 void doc_put_array(struct buf *out, uint32_t n);

@@ -1,0 +1,126 @@
+#include <inttypes.h>
+
+#include "protocol/wire/doc.h"
+#include "protocol/wire/head.h"
+
+struct doc_cursor doc_cursor(struct doc d)
+{
+    static const uint8_t nothing[1];
+    const uint8_t *at = d.ptr == NULL ? nothing : d.ptr;
+    return (struct doc_cursor){at, at + (d.ptr == NULL ? 0 : d.len)};
+}
+
+bool doc_next(struct doc_cursor *c, struct doc_head *ret)
+{
+    size_t len;
+    if (head_read(c->at, c->end, ret, &len) != HEAD_OK) {
+        return false;
+    }
+    c->at += len;
+    return true;
+}
+
+struct doc doc_skip(struct doc_cursor *c)
+{
+    const uint8_t *start = c->at;
+    if (!head_skip(&c->at, c->end)) {
+        return (struct doc){NULL, 0};
+    }
+    return (struct doc){start, (size_t)(c->at - start)};
+}
+
+struct doc_head doc_head(struct doc d)
+{
+    struct doc_cursor c = doc_cursor(d);
+    struct doc_head h;
+    return doc_next(&c, &h) ? h : (struct doc_head){.kind = DOC_NIL};
+}
+
+struct doc doc_get(struct doc d, struct str key)
+{
+    struct doc_cursor c = doc_cursor(d);
+    struct doc_head map;
+
+    if (doc_next(&c, &map) && map.kind == DOC_MAP) {
+        for (uint32_t i = 0; i < map.n; i++) {
+            struct doc_head h;
+            struct doc value;
+            bool found = doc_next(&c, &h) && h.kind == DOC_STR && str_eq(h.str, key);
+            value = doc_skip(&c);
+            if (found || value.ptr == NULL) {
+                return value;
+            }
+        }
+    }
+    return (struct doc){NULL, 0};
+}
+
+struct doc doc_at(struct doc d, uint32_t ix)
+{
+    struct doc_cursor c = doc_cursor(d);
+    struct doc_head array;
+
+    if (!doc_next(&c, &array) || array.kind != DOC_ARRAY || ix >= array.n) {
+        return (struct doc){NULL, 0};
+    }
+    for (uint32_t i = 0; i < ix; i++) {
+        (void)doc_skip(&c);
+    }
+    return doc_skip(&c);
+}
+
+/* A decimal index; false when the text is anything else. */
+static bool as_index(struct str text, uint32_t *ret_ix)
+{
+    uint64_t v = 0;
+
+    if (text.len == 0 || text.len > 10) {
+        return false;
+    }
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] < '0' || text.ptr[i] > '9') {
+            return false;
+        }
+        v = v * 10 + (uint64_t)(text.ptr[i] - '0');
+    }
+    *ret_ix = (uint32_t)v;
+    return v < UINT32_MAX;
+}
+
+struct doc doc_path(struct doc d, struct str path)
+{
+    while (path.len > 0 && d.ptr != NULL) {
+        const char *dot = memchr(path.ptr, '.', path.len);
+        struct str part = {path.ptr, dot != NULL ? (size_t)(dot - path.ptr) : path.len};
+        size_t used = part.len + (dot != NULL ? 1 : 0);
+        uint32_t ix;
+
+        if (doc_head(d).kind != DOC_ARRAY) {
+            d = doc_get(d, part);
+        } else {
+            d = as_index(part, &ix) ? doc_at(d, ix) : (struct doc){NULL, 0};
+        }
+        path = (struct str){path.ptr + used, path.len - used};
+    }
+    return d;
+}
+
+struct str doc_string(struct doc d)
+{
+    struct doc_head h = doc_head(d);
+    return h.kind == DOC_STR ? h.str : (struct str){NULL, 0};
+}
+
+struct doc doc_copy(struct arena *a, struct doc d)
+{
+    struct str copy = {NULL, 0};
+    if (d.ptr != NULL) {
+        copy = arena_str(a, (struct str){(const char *)d.ptr, d.len});
+    }
+    return (struct doc){(const uint8_t *)copy.ptr, copy.ptr == NULL ? 0 : d.len};
+}
+
+struct doc doc_from_buf(const struct buf *b)
+{
+    return (struct doc){b->len == 0 ? NULL : b->at, b->len};
+}

@@ -1,0 +1,159 @@
+#include "protocol/wire/guard.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "protocol/base/utf8.h"
+#include "protocol/limits.h"
+#include "protocol/wire/head.h"
+#include "protocol/wire/keys.h"
+
+struct frame {
+    uint64_t left;        /* values still to come; in a map a key is next when it is even */
+    const uint8_t *first; /* the first value inside */
+    uint32_t n;
+    bool is_map;
+};
+
+struct guard {
+    const uint8_t *start;
+    const uint8_t *at;
+    const uint8_t *end;
+    struct guard_limits limits;
+    uint32_t nodes;
+    uint32_t depth;
+    struct frame frames[WIRE_DEPTH_MAX];
+    struct bt_error *err;
+};
+
+static enum bt_code fault_at(struct guard *g, enum bt_code code, const uint8_t *at,
+                             const char *what)
+{
+    return err_set(g->err, code, "byte %zu: %s", (size_t)(at - g->start), what);
+}
+
+static enum bt_code check_head(struct guard *g, struct doc_head *ret, size_t *ret_len)
+{
+    switch (head_read(g->at, g->end, ret, ret_len)) {
+    case HEAD_OK:
+        break;
+    case HEAD_SHORT:
+        return fault_at(g, BT_INVALID, g->at, "the value ends after the end of the bytes");
+    case HEAD_EXT:
+        return fault_at(g, BT_INVALID, g->at, "ext types (timestamps too) are not allowed");
+    case HEAD_RESERVED:
+        return fault_at(g, BT_INVALID, g->at, "0xC1 is no msgpack");
+    }
+    if (++g->nodes > g->limits.nodes) {
+        return err_set(g->err, BT_LIMIT, "byte %zu: more than %" PRIu32 " values",
+                       (size_t)(g->at - g->start), g->limits.nodes);
+    }
+    if (ret->kind == DOC_FLOAT && !isfinite(ret->f)) {
+        return fault_at(g, BT_INVALID, g->at, "a number must be finite");
+    }
+    if (ret->kind == DOC_STR) {
+        if (!utf8_valid(ret->str.ptr, ret->str.len)) {
+            return fault_at(g, BT_INVALID, g->at, "a string must be UTF-8; bytes go into bin");
+        }
+        if (ret->str.len > 0 && memchr(ret->str.ptr, 0, ret->str.len) != NULL) {
+            return fault_at(g, BT_INVALID, g->at,
+                            "a string must not hold a zero byte; bytes go into bin");
+        }
+    }
+    return BT_OK;
+}
+
+static enum bt_code enter(struct guard *g, const struct doc_head *h)
+{
+    uint64_t children = head_children(h);
+
+    if (g->depth >= g->limits.depth) {
+        return err_set(g->err, BT_LIMIT, "byte %zu: nested deeper than %" PRIu32,
+                       (size_t)(g->at - g->start), g->limits.depth);
+    }
+    if (children > (uint64_t)(g->end - g->at) - 1) {
+        return fault_at(g, BT_INVALID, g->at, "promises more values than there are bytes");
+    }
+    return BT_OK;
+}
+
+/* Leaves every container whose last value has been read. */
+static enum bt_code leave(struct guard *g)
+{
+    while (g->depth > 0 && g->frames[g->depth - 1].left == 0) {
+        const struct frame *f = &g->frames[--g->depth];
+        struct keys_found found;
+
+        if (!f->is_map) {
+            continue;
+        }
+        switch (keys_check(f->first, g->at, f->n, &found)) {
+        case KEYS_UNIQUE:
+            break;
+        case KEYS_DUPLICATE:
+            return err_set(g->err, BT_INVALID, "byte %zu: the key '%.*s' is there twice",
+                           (size_t)(found.at - g->start),
+                           (int)utf8_cut(found.key.ptr, found.key.len, 64), found.key.ptr);
+        case KEYS_CROWDED:
+            return fault_at(g, BT_LIMIT, f->first, "the keys of this map are too much alike");
+        }
+    }
+    return BT_OK;
+}
+
+static enum bt_code check_value(struct guard *g)
+{
+    struct frame *f = g->depth > 0 ? &g->frames[g->depth - 1] : NULL;
+    struct doc_head h;
+    size_t len;
+    enum bt_code code = check_head(g, &h, &len);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    if (f != NULL && f->is_map && f->left % 2 == 0 && h.kind != DOC_STR) {
+        return fault_at(g, BT_INVALID, g->at, "the key of a map must be a string");
+    }
+    if (h.kind == DOC_ARRAY || h.kind == DOC_MAP) {
+        code = enter(g, &h);
+        if (code != BT_OK) {
+            return code;
+        }
+    }
+    g->at += len;
+    if (f != NULL) {
+        f->left--;
+    }
+    if (head_children(&h) > 0) {
+        g->frames[g->depth++] = (struct frame){head_children(&h), g->at, h.n, h.kind == DOC_MAP};
+    }
+    return leave(g);
+}
+
+enum bt_code guard_check(const void *bytes, size_t len, const struct guard_limits *limits,
+                         struct bt_error *err)
+{
+    struct guard g = {.start = bytes, .at = bytes, .end = (const uint8_t *)bytes + len, .err = err};
+    enum bt_code code;
+
+    g.limits = limits != NULL ? *limits : (struct guard_limits){LIMIT_DEPTH, LIMIT_NODES};
+    if (g.limits.depth > WIRE_DEPTH_MAX) {
+        g.limits.depth = WIRE_DEPTH_MAX;
+    }
+    if (len == 0) {
+        return err_set(err, BT_INVALID, "nothing there: expected one msgpack value");
+    }
+    if (len >= UINT32_MAX) {
+        return err_set(err, BT_LIMIT, "%zu bytes are more than any body may have", len);
+    }
+    do {
+        code = check_value(&g);
+        if (code != BT_OK) {
+            return code;
+        }
+    } while (g.depth > 0);
+    if (g.at != g.end) {
+        return fault_at(&g, BT_INVALID, g.at, "bytes behind the end of the value");
+    }
+    return BT_OK;
+}

@@ -1,0 +1,107 @@
+#include "protocol/wire/keys.h"
+
+#include "protocol/base/assert.h"
+#include "protocol/wire/head.h"
+
+enum {
+    SLOTS = 16384,        /* 64 KiB of stack */
+    PER_PASS = SLOTS / 2, /* keys expected in one pass: the table stays about half full */
+    PROBES_PER_SLOT = 8   /* honest keys need about one; the rest is what an attacker may use up */
+};
+
+struct pass {
+    const uint8_t *first;
+    const uint8_t *end;
+    uint32_t n;
+    uint32_t part;
+    uint32_t parts;
+    uint32_t cap; /* slots in use, a power of two */
+    uint32_t probes_left;
+    uint32_t *slots; /* offset of the key from `first`, plus 1; 0 = free */
+};
+
+/* FNV alone leaves the high bits of short keys alike; this is the finaliser of MurmurHash3. */
+static uint64_t mixed_hash(struct str key)
+{
+    uint64_t h = str_hash(key);
+    h ^= h >> 33;
+    h *= 0xFF51AFD7ED558CCDu;
+    return h ^ h >> 33;
+}
+
+static struct str key_at(const struct pass *p, uint32_t offset)
+{
+    struct doc_head h;
+    size_t len;
+    enum head_fault fault = head_read(p->first + offset, p->end, &h, &len);
+
+    ASSERT(fault == HEAD_OK && h.kind == DOC_STR);
+    return h.str;
+}
+
+static enum keys_verdict insert(struct pass *p, uint64_t hash, struct str key, uint32_t offset)
+{
+    uint32_t i = (uint32_t)hash & (p->cap - 1);
+
+    while (p->slots[i] != 0) {
+        if (str_eq(key_at(p, p->slots[i] - 1), key)) {
+            return KEYS_DUPLICATE;
+        }
+        if (p->probes_left-- == 0) {
+            return KEYS_CROWDED;
+        }
+        i = (i + 1) & (p->cap - 1);
+    }
+    p->slots[i] = offset + 1;
+    return KEYS_UNIQUE;
+}
+
+static enum keys_verdict check_part(struct pass *p, struct keys_found *ret)
+{
+    const uint8_t *at = p->first;
+    uint32_t taken = 0;
+
+    memset(p->slots, 0, p->cap * sizeof *p->slots);
+    p->probes_left = p->cap * PROBES_PER_SLOT;
+    for (uint32_t i = 0; i < p->n; i++) {
+        uint32_t offset = (uint32_t)(at - p->first);
+        struct str key = key_at(p, offset);
+        uint64_t hash = mixed_hash(key);
+        bool skipped;
+
+        if ((hash >> 32) * p->parts >> 32 == p->part) {
+            enum keys_verdict verdict =
+                ++taken < p->cap ? insert(p, hash, key, offset) : KEYS_CROWDED;
+            if (verdict != KEYS_UNIQUE) {
+                *ret = (struct keys_found){at, i, key};
+                return verdict;
+            }
+        }
+        skipped = head_skip(&at, p->end) && head_skip(&at, p->end);
+        ASSERT(skipped);
+    }
+    return KEYS_UNIQUE;
+}
+
+enum keys_verdict keys_check(const uint8_t *first, const uint8_t *end, uint32_t n,
+                             struct keys_found *ret)
+{
+    uint32_t slots[SLOTS];
+    struct pass p = {.first = first, .end = end, .n = n, .cap = 8, .slots = slots};
+
+    if (n < 2) {
+        return KEYS_UNIQUE;
+    }
+    ASSERT((size_t)(end - first) < UINT32_MAX);
+    p.parts = (n - 1) / PER_PASS + 1;
+    while (p.cap < SLOTS && p.cap < 2 * (n / p.parts + 1)) {
+        p.cap *= 2;
+    }
+    for (p.part = 0; p.part < p.parts; p.part++) {
+        enum keys_verdict verdict = check_part(&p, ret);
+        if (verdict != KEYS_UNIQUE) {
+            return verdict;
+        }
+    }
+    return KEYS_UNIQUE;
+}

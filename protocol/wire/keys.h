@@ -1,0 +1,24 @@
+/*
+ * Are the keys of one map unique? Without allocation, and without a way to make it slow: a hash
+ * table of fixed size on the stack; a map with more keys than fit is walked several times, each
+ * time for the keys of one range of the hash. Keys that were made to collide are refused when a
+ * pass has used up its probes. Pure.
+ */
+#ifndef WIRE_KEYS_H
+#define WIRE_KEYS_H
+
+#include "protocol/wire/doc.h"
+
+enum keys_verdict { KEYS_UNIQUE, KEYS_DUPLICATE, KEYS_CROWDED };
+
+struct keys_found {
+    const uint8_t *at; /* the second of two equal keys */
+    uint32_t ordinal;  /* which key of the map that is, from 0 */
+    struct str key;
+};
+
+/* first = the first key of a map of n pairs whose bytes are sound; ret is set for KEYS_DUPLICATE
+ * only. */
+enum keys_verdict keys_check(const uint8_t *first, const uint8_t *end, uint32_t n,
+                             struct keys_found *ret);
+#endif

@@ -1,0 +1,116 @@
+#include "protocol/wire/msg_table.h"
+
+#include <stdio.h>
+
+#define NEED_REQ true
+#define NEED_OPT false
+#define TEXT(lit)                                                                                  \
+    {                                                                                              \
+        (lit), sizeof(lit) - 1                                                                     \
+    }
+
+/* ---- one array of fields per message; the last row only keeps an empty message legal ---- */
+#define MSG(m, w) static const struct msg_field fields_##m[] = {
+#define STR(m, c, w, cap, need)                                                                    \
+    {TEXT(w), FIELD_STR, NEED_##need, offsetof(struct msg_##m, c), 0, (cap), 0, MSG_TYPE_COUNT},
+#define U64(m, c, w, top, need)                                                                    \
+    {TEXT(w), FIELD_U64, NEED_##need, offsetof(struct msg_##m, c), 0, (top), 0, MSG_TYPE_COUNT},
+#define I64(m, c, w, need)                                                                         \
+    {TEXT(w), FIELD_I64, NEED_##need, offsetof(struct msg_##m, c), 0, 0, 0, MSG_TYPE_COUNT},
+#define F64(m, c, w, need)                                                                         \
+    {TEXT(w), FIELD_F64, NEED_##need, offsetof(struct msg_##m, c), 0, 0, 0, MSG_TYPE_COUNT},
+#define BOOL(m, c, w, need)                                                                        \
+    {TEXT(w), FIELD_BOOL, NEED_##need, offsetof(struct msg_##m, c), 0, 0, 0, MSG_TYPE_COUNT},
+#define DOC(m, c, w, cap, need)                                                                    \
+    {TEXT(w), FIELD_DOC, NEED_##need, offsetof(struct msg_##m, c), 0, (cap), 0, MSG_TYPE_COUNT},
+#define SUB(m, c, w, sub, need)                                                                    \
+    {TEXT(w), FIELD_SUB, NEED_##need, offsetof(struct msg_##m, c), 0, 0, 0, MSG_##sub},
+#define LIST(m, c, w, sub, most, need)                                                             \
+    {                                                                                              \
+        TEXT(w),                                                                                   \
+        FIELD_LIST,                                                                                \
+        NEED_##need,                                                                               \
+        offsetof(struct msg_##m, c),                                                               \
+        offsetof(struct msg_##m, c##_n),                                                           \
+        0,                                                                                         \
+        (most),                                                                                    \
+        MSG_##sub},
+#define STRS(m, c, w, cap, most, need)                                                             \
+    {TEXT(w),                                                                                      \
+     FIELD_STRS,                                                                                   \
+     NEED_##need,                                                                                  \
+     offsetof(struct msg_##m, c),                                                                  \
+     offsetof(struct msg_##m, c##_n),                                                              \
+     (cap),                                                                                        \
+     (most),                                                                                       \
+     MSG_TYPE_COUNT},
+#define END(m)                                                                                     \
+    {                                                                                              \
+        .part = MSG_TYPE_COUNT                                                                     \
+    }                                                                                              \
+    }                                                                                              \
+    ;                                                                                              \
+    _Static_assert((int)HAS_##m##_COUNT <= 32, "`has` has 32 bits");
+#include "protocol/schema.def"
+#undef MSG
+#undef STR
+#undef U64
+#undef I64
+#undef F64
+#undef BOOL
+#undef DOC
+#undef SUB
+#undef LIST
+#undef STRS
+#undef END
+
+const struct msg_desc msg_table[MSG_TYPE_COUNT] = {
+#define MSG(m, w) [MSG_##m] = {#m, w, fields_##m, HAS_##m##_COUNT, sizeof(struct msg_##m)},
+#define STR(m, c, w, cap, need)
+#define U64(m, c, w, top, need)
+#define I64(m, c, w, need)
+#define F64(m, c, w, need)
+#define BOOL(m, c, w, need)
+#define DOC(m, c, w, cap, need)
+#define SUB(m, c, w, sub, need)
+#define LIST(m, c, w, sub, most, need)
+#define STRS(m, c, w, cap, most, need)
+#define END(m)
+#include "protocol/schema.def"
+};
+
+const char *msg_wire_type(enum msg_type type)
+{
+    return (unsigned)type < MSG_TYPE_COUNT ? msg_table[type].wire : "";
+}
+
+enum msg_type msg_type_from_wire(struct str wire_type)
+{
+    for (unsigned i = 0; wire_type.len > 0 && i < MSG_TYPE_COUNT; i++) {
+        if (str_is(wire_type, msg_table[i].wire)) {
+            return (enum msg_type)i;
+        }
+    }
+    return MSG_TYPE_COUNT;
+}
+
+const char *msg_place_text(const struct msg_place *place, char ret[MSG_PLACE_MAX])
+{
+    const struct msg_place *chain[16];
+    size_t n = 0;
+    size_t len = 0;
+
+    ret[0] = 0;
+    for (; place != NULL && n < sizeof chain / sizeof chain[0]; place = place->up) {
+        chain[n++] = place;
+    }
+    while (n-- > 0 && len < MSG_PLACE_MAX) {
+        const struct msg_place *p = chain[n];
+        int wrote = p->name.ptr != NULL
+                        ? snprintf(ret + len, MSG_PLACE_MAX - len, "%s%.*s", len > 0 ? "." : "",
+                                   STR_ARG(p->name))
+                        : snprintf(ret + len, MSG_PLACE_MAX - len, "[%u]", (unsigned)p->index);
+        len += wrote > 0 ? (size_t)wrote : 0;
+    }
+    return ret;
+}
