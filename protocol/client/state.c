@@ -1,0 +1,284 @@
+#include "protocol/client/state.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "protocol/client/state_file.h"
+#include "protocol/wire/doc.h"
+
+enum { TOKEN_BYTES = STATE_TOKEN_LEN / 2, PATH_BYTES = 4000, FILE_BYTES = 4096 };
+
+static const char *const TOKEN_FILE = "token";
+static const char *const ENDPOINTS_FILE = "endpoints.json";
+
+static const char *env(const char *name)
+{
+    const char *value = getenv(name);
+    return value == NULL || value[0] == '\0' ? NULL : value;
+}
+
+/* Files are found again after a chdir, and by children with another working directory. */
+static void add_absolute(struct buf *out, const char *path)
+{
+    if (path[0] != '/') {
+        char here[PATH_BYTES];
+        buf_add_cstr(out, getcwd(here, sizeof here) == NULL ? "." : here);
+        buf_add_byte(out, '/');
+    }
+    buf_add_cstr(out, path);
+    while (out->len > 1 && out->at[out->len - 1] == '/') {
+        buf_truncate(out, out->len - 1);
+    }
+}
+
+enum bt_code state_dir_find(const char *flag, struct buf *ret_path, struct bt_error *err)
+{
+    const char *xdg = env("XDG_STATE_HOME");
+
+    buf_clear(ret_path);
+    if (flag != NULL && flag[0] != '\0') {
+        add_absolute(ret_path, flag);
+    } else if (env("BATON_STATE") != NULL) {
+        add_absolute(ret_path, env("BATON_STATE"));
+    } else if (xdg != NULL &&
+               xdg[0] == '/') { /* the XDG specification: relative paths are ignored */
+        add_absolute(ret_path, xdg);
+        buf_add_cstr(ret_path, "/baton");
+    } else if (env("HOME") != NULL) {
+        add_absolute(ret_path, env("HOME"));
+        buf_add_cstr(ret_path, "/.local/state/baton");
+    } else {
+        return err_set(err, BT_NOT_FOUND,
+                       "no state directory: give --state DIR, or set BATON_STATE or HOME");
+    }
+    if (buf_check(ret_path, NULL) == BT_OK && ret_path->len > PATH_BYTES) {
+        return err_set(err, BT_LIMIT, "the path of the state directory is longer than %d bytes",
+                       PATH_BYTES);
+    }
+    return buf_check(ret_path, err);
+}
+
+static enum bt_code make_parents(const char *dir, struct bt_error *err)
+{
+    char path[PATH_BYTES + 1];
+    size_t len = strlen(dir);
+
+    if (len > PATH_BYTES) {
+        return err_set(err, BT_LIMIT, "%.60s...: a path is at most %d bytes", dir, PATH_BYTES);
+    }
+    for (size_t i = 1; i <= len; i++) {
+        if (i < len && dir[i] != '/') {
+            continue;
+        }
+        memcpy(path, dir, i);
+        path[i] = '\0';
+        if (mkdir(path, 0700) != 0 && errno != EEXIST && errno != EISDIR) {
+            return err_errno(err, errno, "%s: cannot be made", path);
+        }
+    }
+    return BT_OK;
+}
+
+enum bt_code state_dir_make(const char *dir, struct bt_error *err)
+{
+    struct stat st;
+    enum bt_code code = make_parents(dir, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    if (stat(dir, &st) != 0) {
+        return err_errno(err, errno, "%s", dir);
+    }
+    if (!S_ISDIR(st.st_mode)) {
+        return err_set(err, BT_INVALID, "%s: is not a directory", dir);
+    }
+    if (st.st_uid != geteuid()) {
+        return err_set(err, BT_UNAUTHORIZED, "%s: belongs to user %u, not to you (%u)", dir,
+                       (unsigned)st.st_uid, (unsigned)geteuid());
+    }
+    if ((st.st_mode & 022) != 0) {
+        return err_set(err, BT_UNAUTHORIZED, "%s: others may write to it; run chmod 700 %s", dir,
+                       dir);
+    }
+    return BT_OK;
+}
+
+static bool is_hex(struct str s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        if ((s.ptr[i] < '0' || s.ptr[i] > '9') && (s.ptr[i] < 'a' || s.ptr[i] > 'f')) {
+            return false;
+        }
+    }
+    return true;
+}
+
+enum bt_code state_token_read(const char *dir, char ret[STATE_TOKEN_LEN + 1], struct bt_error *err)
+{
+    struct buf text;
+    struct str token;
+    enum bt_code code;
+
+    buf_init(&text, FILE_BYTES);
+    code = state_file_read(dir, TOKEN_FILE, true, &text, err);
+    token = buf_str(&text);
+    if (code == BT_OK && token.len == STATE_TOKEN_LEN + 1 && token.ptr[STATE_TOKEN_LEN] == '\n') {
+        token.len--;
+    }
+    if (code == BT_OK && (token.len != STATE_TOKEN_LEN || !is_hex(token))) {
+        code = err_set(
+            err, BT_INVALID,
+            "%s/%s: is damaged, it should hold %d hexadecimal digits; remove it and restart batond",
+            dir, TOKEN_FILE, STATE_TOKEN_LEN);
+    }
+    if (code == BT_OK) {
+        memcpy(ret, token.ptr, STATE_TOKEN_LEN);
+        ret[STATE_TOKEN_LEN] = '\0';
+    }
+    buf_done(&text);
+    return code;
+}
+
+enum bt_code state_token_make(const char *dir, char ret[STATE_TOKEN_LEN + 1], struct bt_error *err)
+{
+    uint8_t secret[TOKEN_BYTES];
+    char text[STATE_TOKEN_LEN + 2];
+    enum bt_code code = state_token_read(dir, ret, err);
+
+    if (code != BT_NOT_FOUND) {
+        return code;
+    }
+    if (getrandom(secret, sizeof secret, 0) != (ssize_t)sizeof secret) {
+        return err_errno(err, errno, "no random bytes for a token");
+    }
+    for (size_t i = 0; i < sizeof secret; i++) {
+        (void)snprintf(text + 2 * i, 3, "%02x", secret[i]);
+    }
+    text[STATE_TOKEN_LEN] = '\n';
+    code = state_file_write(dir, TOKEN_FILE, (struct str){text, STATE_TOKEN_LEN + 1}, FILE_ONLY_NEW,
+                            err);
+    if (code == BT_CONFLICT) { /* somebody was faster: theirs is the token */
+        code = BT_OK;
+    }
+    return code == BT_OK ? state_token_read(dir, ret, err) : code;
+}
+
+static void put_field(struct buf *out, const char *name, const char *value)
+{
+    doc_put_cstr(out, name);
+    doc_put_cstr(out, value);
+}
+
+enum bt_code state_endpoints_write(const char *dir, const struct state_endpoints *e,
+                                   struct bt_error *err)
+{
+    char instance[UUID_TEXT_LEN + 1];
+    struct buf packed;
+    struct buf json;
+    enum bt_code code;
+
+    buf_init(&packed, FILE_BYTES);
+    buf_init(&json, FILE_BYTES);
+    uuid_format(e->instance, instance);
+    doc_put_map(&packed, 5);
+    put_field(&packed, "control", e->control);
+    put_field(&packed, "events", e->events);
+    put_field(&packed, "version", e->version);
+    put_field(&packed, "instance", instance);
+    doc_put_cstr(&packed, "pid");
+    doc_put_u64(&packed, e->pid);
+    code = buf_check(&packed, err);
+    if (code == BT_OK) {
+        code = doc_to_json(doc_from_buf(&packed), true, &json, err);
+    }
+    if (code == BT_OK) {
+        buf_add_byte(&json, '\n');
+        code = buf_check(&json, err);
+    }
+    if (code == BT_OK) {
+        code = state_file_write(dir, ENDPOINTS_FILE, buf_str(&json), FILE_REPLACE, err);
+    }
+    buf_done(&packed);
+    buf_done(&json);
+    return code;
+}
+
+static bool take_text(struct doc map, const char *name, char *ret, size_t max)
+{
+    struct str text = doc_string(doc_get(map, str_from(name)));
+
+    if (text.ptr == NULL || text.len == 0 || text.len > max ||
+        memchr(text.ptr, 0, text.len) != NULL) {
+        return false;
+    }
+    memcpy(ret, text.ptr, text.len);
+    ret[text.len] = '\0';
+    return true;
+}
+
+static bool take_endpoints(struct doc map, struct state_endpoints *ret)
+{
+    struct doc pid = doc_get(map, STR_LIT("pid"));
+
+    if (!take_text(map, "control", ret->control, STATE_URL_MAX) ||
+        !take_text(map, "events", ret->events, STATE_URL_MAX) ||
+        !take_text(map, "version", ret->version, STATE_VERSION_MAX) ||
+        !uuid_parse(doc_string(doc_get(map, STR_LIT("instance"))), &ret->instance) ||
+        pid.ptr == NULL || doc_head(pid).kind != DOC_UINT) {
+        return false;
+    }
+    ret->pid = doc_head(pid).u;
+    return true;
+}
+
+enum bt_code state_endpoints_read(const char *dir, struct state_endpoints *ret,
+                                  struct bt_error *err)
+{
+    struct state_endpoints found = {.pid = 0};
+    struct buf json;
+    struct buf packed;
+    enum bt_code code;
+
+    buf_init(&json, FILE_BYTES);
+    buf_init(&packed, FILE_BYTES);
+    code = state_file_read(dir, ENDPOINTS_FILE, false, &json, err);
+    if (code == BT_OK) {
+        code = json_to_doc(buf_str(&json), NULL, &packed, err);
+        if (code == BT_OK && !take_endpoints(doc_from_buf(&packed), &found)) {
+            code = err_set(err, BT_INVALID,
+                           "control, events, version, instance and pid should stand in it");
+        }
+        if (code != BT_OK) {
+            code = err_wrap(err, "%s/%s", dir, ENDPOINTS_FILE);
+        }
+    }
+    if (code == BT_OK) {
+        *ret = found;
+    }
+    buf_done(&json);
+    buf_done(&packed);
+    return code;
+}
+
+enum bt_code state_endpoints_remove(const char *dir, struct uuid instance, struct bt_error *err)
+{
+    char path[PATH_BYTES + 64];
+    struct state_endpoints found;
+    enum bt_code code = state_endpoints_read(dir, &found, err);
+
+    if (code == BT_NOT_FOUND || (code == BT_OK && !uuid_eq(found.instance, instance))) {
+        return BT_OK;
+    }
+    if (code != BT_OK) {
+        return code;
+    }
+    (void)snprintf(path, sizeof path, "%s/%s", dir, ENDPOINTS_FILE);
+    return unlink(path) == 0 || errno == ENOENT
+               ? BT_OK
+               : err_errno(err, errno, "%s: cannot be removed", path);
+}

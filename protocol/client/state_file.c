@@ -1,0 +1,127 @@
+#include "protocol/client/state_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum bt_code write_all(int fd, struct str bytes)
+{
+    while (bytes.len > 0) {
+        ssize_t n = write(fd, bytes.ptr, bytes.len);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return BT_IO;
+        }
+        bytes.ptr += n;
+        bytes.len -= (size_t)n;
+    }
+    return fsync(fd) == 0 ? BT_OK : BT_IO;
+}
+
+/* link() refuses an existing name, rename() replaces it: both in one step. */
+static int publish(int dir_fd, const char *temporary, const char *name, enum file_make make)
+{
+    if (make == FILE_REPLACE) {
+        return renameat(dir_fd, temporary, dir_fd, name);
+    }
+    return linkat(dir_fd, temporary, dir_fd, name, 0);
+}
+
+enum bt_code state_file_write(const char *dir, const char *name, struct str bytes,
+                              enum file_make make, struct bt_error *err)
+{
+    char temporary[80] = "";
+    uint64_t random = 0;
+    int dir_fd = -1;
+    int fd = -1;
+    enum bt_code code;
+
+    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random) {
+        code = err_errno(err, errno, "no random bytes");
+        goto out;
+    }
+    dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir_fd < 0) {
+        code = err_errno(err, errno, "%s", dir);
+        goto out;
+    }
+    (void)snprintf(temporary, sizeof temporary, ".%.40s.%016llx", name, (unsigned long long)random);
+    fd = openat(dir_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 || write_all(fd, bytes) != BT_OK) {
+        code = err_errno(err, errno, "%s/%s: cannot be written", dir, name);
+    } else if (publish(dir_fd, temporary, name, make) != 0) {
+        code = errno == EEXIST ? err_set(err, BT_CONFLICT, "%s/%s is there already", dir, name)
+                               : err_errno(err, errno, "%s/%s: cannot be put in place", dir, name);
+    } else if (fsync(dir_fd) != 0) {
+        code = err_errno(err, errno, "%s: cannot be synced", dir);
+    } else {
+        code = BT_OK;
+    }
+out:
+    if (fd >= 0) {
+        (void)close(fd);
+        (void)unlinkat(dir_fd, temporary, 0); /* gone already after a rename */
+    }
+    if (dir_fd >= 0) {
+        (void)close(dir_fd);
+    }
+    return code;
+}
+
+static enum bt_code read_all(int fd, struct buf *out)
+{
+    for (;;) {
+        uint8_t part[4096];
+        ssize_t n = read(fd, part, sizeof part);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return BT_IO;
+        }
+        if (n == 0) {
+            return buf_check(out, NULL);
+        }
+        buf_add(out, part, (size_t)n);
+        if (buf_check(out, NULL) != BT_OK) {
+            return buf_check(out, NULL);
+        }
+    }
+}
+
+enum bt_code state_file_read(const char *dir, const char *name, bool private, struct buf *out,
+                             struct bt_error *err)
+{
+    char path[4096];
+    struct stat st;
+    enum bt_code code;
+    int fd;
+
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        code = err_errno(err, errno, "%s", path);
+    } else if (!S_ISREG(st.st_mode)) {
+        code = err_set(err, BT_INVALID, "%s: is not a regular file", path);
+    } else if (private && (st.st_mode & 077) != 0) {
+        code = err_set(err, BT_UNAUTHORIZED, "%s: others may read or write it; run chmod 600 %s",
+                       path, path);
+    } else {
+        code = read_all(fd, out);
+        if (code == BT_IO) {
+            code = err_errno(err, errno, "%s", path);
+        } else if (code != BT_OK) {
+            code = err_set(err, code, "%s: is larger than such a file can be, or memory ran out",
+                           path);
+        }
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return code;
+}

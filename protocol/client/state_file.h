@@ -1,0 +1,18 @@
+/* Small whole files, read and replaced in one step. Private to state.c. */
+#ifndef CLIENT_STATE_FILE_H
+#define CLIENT_STATE_FILE_H
+
+#include "protocol/base/buf.h"
+#include "protocol/base/err.h"
+
+enum file_make { FILE_REPLACE, FILE_ONLY_NEW };
+
+/* Writes dir/name (0600) through a temporary file, synced. FILE_ONLY_NEW: BT_CONFLICT when it is
+ * there already. */
+BT_MUST_CHECK enum bt_code state_file_write(const char *dir, const char *name, struct str bytes,
+                                            enum file_make make, struct bt_error *err);
+/* Appends at most out->max bytes. BT_INVALID: not a regular file. BT_UNAUTHORIZED: private, but
+ * others may read it. */
+BT_MUST_CHECK enum bt_code state_file_read(const char *dir, const char *name, bool private,
+                                           struct buf *out, struct bt_error *err);
+#endif
