@@ -283,7 +283,7 @@ static msec lane_bury(struct helper_job *job)
     struct link *l = lane->link;
     const msec now = clock_mono_ms();
     if (!pipe_track_empty(&lane->track) && now < lane->burial_at && !atomic_load(&l->hurry)) {
-        return now + 20;
+        return now + LINK_RETIRED_CHECK_MS;
     }
     redial_stop(&lane->redial);
     (void)nng_close(lane->endpoint.socket);

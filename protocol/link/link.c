@@ -57,6 +57,9 @@ static bool node_event(struct inbox_node *n, struct link_event *ret)
     case INBOX_LANE_CLOSED:
         lane_closed(n);
         return false;
+    case INBOX_SERVER_CLOSED:
+        server_closed(n);
+        return false;
     case INBOX_SUB:
         return sub_event(n, ret);
     default:

@@ -5,7 +5,11 @@
  * inbox (capped) and wake the fd. The owner thread calls everything else and takes the events out with link_next().
  * No call blocks, but for link_wait() and the *_open/_new calls (local work only).
  *
- *   server   REP, n contexts: requests arrive as LINK_REQUEST; answer each exactly once with link_answer()
+ * Before the first call, main blocks the signals that it wants for its signalfd (pthread_sigmask): nng's threads inherit
+ * the mask, and a signal that is blocked only later may be delivered to one of them. Do not fork after it without exec.
+ *
+ *   server   REP, n contexts: requests arrive as LINK_REQUEST; answer each exactly once with link_answer(). Listens,
+ *            or dials one peer (an agent behind NAT dials the lanes that the supervisor listens on)
  *   lane     REQ with exactly one pipe and at most one outstanding request: link_lane_send(), then one of
  *            LINK_ANSWER or LINK_LOST. Dials (retrying with backoff) or listens.
  *   pub      PUB with the send buffer at its maximum; never blocks, drops for slow subscribers
@@ -52,12 +56,13 @@ struct link_event {
 };
 
 /* inbox_cap: events that may wait; a full inbox stops taking requests from servers (back-pressure), never drops
- * answers: size it for lanes + subs + contexts. */
+ * answers: size it for lanes + subs + contexts. Opening more than that is BT_LIMIT. */
 BT_MUST_CHECK enum bt_code link_new(uint32_t inbox_cap, struct link **ret, struct bt_error *err);
 /* Readable when link_next() has something. Level-triggered until drained. */
 int link_fd(const struct link *l);
 bool link_next(struct link *l, struct link_event *ret);
-/* Waits for an event at most timeout_ms (CLOCK_MONOTONIC). For small programs without an event loop of their own. */
+/* Waits for an event at most timeout_ms (CLOCK_MONOTONIC). For small programs without an event loop of their own.
+ * True: look with link_next(), which may still find nothing (a retired lane was closed). */
 bool link_wait(struct link *l, msec timeout_ms);
 /*
  * Ends a link whose sockets are idle (tests, clients between calls). Daemons end with _exit instead: closing a socket
@@ -69,7 +74,7 @@ struct str link_msg_bytes(const struct link_msg *m);
 void link_msg_free(struct link_msg *m);
 
 struct link_limits {
-    size_t recv_max;   /* bytes of one received body; never 0 */
+    size_t recv_max;   /* bytes of one body, received or (lanes) sent; never 0; same on both sides of a pipe */
     const char *ca_file;   /* tls+tcp only; NULL otherwise */
     const char *cert_file; /* certificate and key in one PEM file */
 };
@@ -77,6 +82,12 @@ struct link_limits {
 /* url: tcp://HOST:PORT (PORT 0 = any), tls+tcp://, ipc:// (guarded; see README). n contexts = requests in hand. */
 BT_MUST_CHECK enum bt_code link_server_open(struct link *l, const char *url, uint32_t n, const struct link_limits *lim,
                                             void *owner, struct link_server **ret, struct bt_error *err);
+/* The same with the roles of the connection turned round: dials one listening lane and goes on trying. */
+BT_MUST_CHECK enum bt_code link_server_dial(struct link *l, const char *url, uint32_t n, const struct link_limits *lim,
+                                            void *owner, struct link_server **ret, struct bt_error *err);
+/* Gives a dialing server back; its handles are no longer valid and no event of it arrives. It is closed when its peer
+ * has hung up (its lane was retired), never under traffic. Listening servers live as long as their link. */
+void link_server_retire(struct link_server *s);
 /* Where it really listens ("tcp://127.0.0.1:40123"); valid until the server ends. */
 const char *link_server_url(const struct link_server *s);
 /* Answers a request (bytes are copied). A handle that is unknown or already answered is ignored (returns false). */
@@ -87,7 +98,12 @@ BT_MUST_CHECK enum bt_code link_lane_dial(struct link *l, const char *url, const
 BT_MUST_CHECK enum bt_code link_lane_listen(struct link *l, const char *url, const struct link_limits *lim, void *owner,
                                             struct link_lane **ret, struct bt_error *err);
 const char *link_lane_url(const struct link_lane *lane);
-/* BT_BUSY while one is outstanding, BT_UNAVAILABLE while there is no pipe (nothing was sent). Bytes are copied. */
+/*
+ * BT_BUSY while one is outstanding, BT_UNAVAILABLE while there is no pipe or while LINK_UP of a new pipe waits in the
+ * inbox, BT_LIMIT over recv_max: nothing was sent then. Bytes are copied. LINK_LOST and LINK_DOWN of one death come in
+ * either order; a request that no pipe had taken when LINK_DOWN is reported is withdrawn (LINK_LOST, sent = false), so
+ * it never reaches the next peer.
+ */
 BT_MUST_CHECK enum bt_code link_lane_send(struct link_lane *lane, const void *bytes, size_t len, struct bt_error *err);
 bool link_lane_is_up(const struct link_lane *lane);
 /* Gives the lane back. No event of it arrives after this call. It is really closed on a helper thread once it is idle

@@ -29,15 +29,15 @@ enum {
     LINK_GUARD_MS = 2000,         /* between two probes of an ipc listener */
     LINK_PROBE_MS = 1000,         /* how long a probe may take */
     LINK_LINGER_MS = 1000, /* an idle retired lane waits this long for its peer to hang up first */
-    LINK_FREE_WAIT_MS = 2000 /* link_free gives up after this and leaks */
+    LINK_RETIRED_CHECK_MS = 20, /* how often the helper looks whether it has */
+    LINK_FREE_WAIT_MS = 2000    /* link_free gives up after this and leaks */
 };
 
 #define LINK_OF(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
-/* ---- inbox: many producers, one consumer; a node is in it at most once, so nothing is allocated
- * ---- */
+/* ---- inbox: many producers, one consumer; a node is in it at most once: no allocation ---- */
 
-enum inbox_kind { INBOX_REQUEST, INBOX_LANE, INBOX_LANE_CLOSED, INBOX_SUB };
+enum inbox_kind { INBOX_REQUEST, INBOX_LANE, INBOX_LANE_CLOSED, INBOX_SERVER_CLOSED, INBOX_SUB };
 
 struct inbox_node {
     struct inbox_node *next;
@@ -185,6 +185,7 @@ bool lane_event(struct inbox_node *n, struct link_event *ret);
 bool sub_event(struct inbox_node *n, struct link_event *ret);
 /* The helper has closed it: forget and free. */
 void lane_closed(struct inbox_node *n);
+void server_closed(struct inbox_node *n);
 
 /* link_free: hand every socket to the helper; afterwards free the memory. */
 void server_close_all(struct link *l);

@@ -12,6 +12,7 @@
 #include <nng/protocol/reqrep0/rep.h>
 #include <stdlib.h>
 
+#include "protocol/base/clock.h"
 #include "protocol/link/link_internal.h"
 
 enum { REQ_PROTOCOL = 0x30, GENERATION_SHIFT = 32 };
@@ -36,12 +37,17 @@ struct server_context {
 };
 
 struct link_server {
+    struct inbox_node grave; /* the socket of a retired server is closed */
     struct endpoint endpoint;
-    struct ipc_guard guard;
+    struct ipc_guard guard;  /* listening on ipc */
+    struct redial redial;    /* dialing */
+    struct pipe_track track; /* dialing */
     struct helper_job burial;
     struct link *link;
     struct link_server *next;
     void *owner;
+    bool dials;
+    bool retired;
     uint32_t n;
     struct server_context contexts[];
 };
@@ -94,6 +100,9 @@ bool server_event(struct inbox_node *n, struct link_event *ret)
 {
     struct server_context *c = LINK_OF(n, struct server_context, node);
     const enum context_phase phase = atomic_load(&c->phase);
+    if (c->server->retired) {
+        return false;
+    }
     if (phase == CONTEXT_BROKEN) {
         context_renew(c);
         return false;
@@ -117,7 +126,7 @@ bool link_answer(struct link_server *s, uint64_t request, const void *bytes, siz
 {
     const uint64_t ix = request & UINT32_MAX;
     nng_msg *msg = NULL;
-    if (ix >= s->n) {
+    if (ix >= s->n || s->retired) {
         return false;
     }
     struct server_context *c = &s->contexts[ix];
@@ -182,37 +191,82 @@ static int server_contexts(struct link_server *s)
     return rv;
 }
 
-static enum bt_code server_start(struct link_server *s, struct bt_error *err)
+static void server_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
+{
+    struct link_server *s = arg;
+    const uint32_t id = (uint32_t)nng_pipe_id(pipe);
+    if (ev == NNG_PIPE_EV_REM_POST) {
+        (void)pipe_track_gone(&s->track, id);
+    } else if (!pipe_track_offer(&s->track, id)) {
+        (void)nng_pipe_close(pipe); /* ADD_PRE: its traffic has not begun */
+    }
+}
+
+static int dial_options(struct link_server *s)
+{
+    const nng_socket socket = s->endpoint.socket;
+    int rv = nng_socket_set_ms(socket, NNG_OPT_RECONNMINT, LINK_REDIAL_MIN_MS);
+    rv = rv != 0 ? rv : nng_socket_set_ms(socket, NNG_OPT_RECONNMAXT, LINK_REDIAL_MAX_MS);
+    rv = rv != 0 ? rv : nng_pipe_notify(socket, NNG_PIPE_EV_ADD_PRE, server_on_pipe, s);
+    return rv != 0 ? rv : nng_pipe_notify(socket, NNG_PIPE_EV_REM_POST, server_on_pipe, s);
+}
+
+static enum bt_code server_connect(struct link_server *s, struct bt_error *err)
 {
     struct endpoint *e = &s->endpoint;
     nng_listener listener = NNG_LISTENER_INITIALIZER;
-    enum bt_code code = ipc_guard_lock(&s->guard, e, err);
-    if (code != BT_OK) {
-        return code;
+    enum bt_code code = BT_OK;
+    if (s->dials) {
+        return redial_start(&s->redial, e, &s->track, err);
     }
+    code = endpoint_listen(e, &listener, err);
+    if (code == BT_OK) {
+        ipc_guard_start(&s->guard, listener, REQ_PROTOCOL);
+    }
+    return code;
+}
+
+static enum bt_code server_start(struct link_server *s, struct bt_error *err)
+{
+    struct endpoint *e = &s->endpoint;
+    enum bt_code code = BT_OK;
     int rv = nng_rep0_open(&e->socket);
     if (rv != 0) {
-        ipc_guard_abandon(&s->guard);
         return endpoint_error(err, rv, "has no socket", e->url);
     }
-    rv = server_contexts(s);
+    rv = s->dials ? dial_options(s) : 0;
+    rv = rv != 0 ? rv : server_contexts(s);
     if (rv != 0) {
-        code = endpoint_error(err, rv, "has no contexts", e->url);
+        code = endpoint_error(err, rv, "cannot be set up", e->url);
     } else {
-        code = endpoint_listen(e, &listener, err);
+        code = server_connect(s, err);
     }
     if (code != BT_OK) {
         server_shut(s);
-        ipc_guard_abandon(&s->guard);
-        return code;
     }
-    ipc_guard_start(&s->guard, listener, REQ_PROTOCOL);
-    return BT_OK;
+    return code;
 }
 
-enum bt_code link_server_open(struct link *l, const char *url, uint32_t n,
-                              const struct link_limits *lim, void *owner, struct link_server **ret,
-                              struct bt_error *err)
+static enum bt_code server_prepare(struct link_server *s, const char *url,
+                                   const struct link_limits *lim, struct bt_error *err)
+{
+    enum bt_code code = endpoint_init(&s->endpoint, url, lim, !s->dials, err);
+    if (code == BT_OK && !s->dials) {
+        code = ipc_guard_lock(&s->guard, &s->endpoint, err);
+    }
+    if (code == BT_OK) {
+        code = link_book(s->link, s->n, err);
+    }
+    if (code == BT_OK) {
+        code = server_start(s, err);
+        s->link->used -= code == BT_OK ? 0 : s->n;
+    }
+    return code;
+}
+
+static enum bt_code server_new(struct link *l, const char *url, uint32_t n,
+                               const struct link_limits *lim, bool dials, void *owner,
+                               struct link_server **ret, struct bt_error *err)
 {
     if (n == 0 || n > LINK_CONTEXTS_MAX) {
         return err_set(err, BT_INVALID, "%s: a server has 1 to %d contexts, not %u", url,
@@ -222,18 +276,15 @@ enum bt_code link_server_open(struct link *l, const char *url, uint32_t n,
     if (s == NULL) {
         return err_set(err, BT_NOMEM, "%s: no memory for %u contexts", url, n);
     }
+    s->grave.kind = INBOX_SERVER_CLOSED;
+    s->guard.lock_fd = -1;
     s->n = n;
     s->link = l;
     s->owner = owner;
-    enum bt_code code = endpoint_init(&s->endpoint, url, lim, true, err);
-    if (code == BT_OK) {
-        code = link_book(l, n, err);
-    }
-    if (code == BT_OK) {
-        code = server_start(s, err);
-        l->used -= code == BT_OK ? 0 : n;
-    }
+    s->dials = dials;
+    const enum bt_code code = server_prepare(s, url, lim, err);
     if (code != BT_OK) {
+        ipc_guard_abandon(&s->guard);
         server_free(s);
         return code;
     }
@@ -243,22 +294,71 @@ enum bt_code link_server_open(struct link *l, const char *url, uint32_t n,
     return BT_OK;
 }
 
+enum bt_code link_server_open(struct link *l, const char *url, uint32_t n,
+                              const struct link_limits *lim, void *owner, struct link_server **ret,
+                              struct bt_error *err)
+{
+    return server_new(l, url, n, lim, false, owner, ret, err);
+}
+
+enum bt_code link_server_dial(struct link *l, const char *url, uint32_t n,
+                              const struct link_limits *lim, void *owner, struct link_server **ret,
+                              struct bt_error *err)
+{
+    return server_new(l, url, n, lim, true, owner, ret, err);
+}
+
 static msec server_bury(struct helper_job *job)
 {
     struct link_server *s = LINK_OF(job, struct link_server, burial);
     struct link *l = s->link;
+    if (s->retired && !pipe_track_empty(&s->track) && !atomic_load(&l->hurry)) {
+        return clock_mono_ms() +
+               LINK_RETIRED_CHECK_MS; /* the peer may send at any moment: it hangs up first */
+    }
     ipc_guard_stop(&s->guard);
+    redial_stop(&s->redial);
     server_shut(s);
+    inbox_push(&l->inbox, &s->grave);
     helper_count(&l->closing, -1);
     return MSEC_NEVER;
+}
+
+static void server_submit_burial(struct link_server *s)
+{
+    s->burial.run = server_bury;
+    helper_count(&s->link->closing, 1);
+    helper_submit(&s->burial, 0);
+}
+
+void link_server_retire(struct link_server *s)
+{
+    if (s == NULL || s->retired || !s->dials) {
+        return;
+    }
+    s->retired = true;
+    pipe_track_shut(&s->track);
+    server_submit_burial(s);
+}
+
+void server_closed(struct inbox_node *n)
+{
+    struct link_server *s = LINK_OF(n, struct link_server, grave);
+    struct link_server **at = &s->link->servers;
+    while (*at != s) {
+        at = &(*at)->next;
+    }
+    *at = s->next;
+    s->link->used -= s->n;
+    server_free(s);
 }
 
 void server_close_all(struct link *l)
 {
     for (struct link_server *s = l->servers; s != NULL; s = s->next) {
-        s->burial.run = server_bury;
-        helper_count(&l->closing, 1);
-        helper_submit(&s->burial, 0);
+        if (!s->retired) {
+            server_submit_burial(s);
+        }
     }
 }
 
