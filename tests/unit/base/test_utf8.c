@@ -1,0 +1,86 @@
+#include "protocol/base/utf8.h"
+
+#include <string.h>
+
+#include "tests/support/cmocka.h"
+
+static bool valid(const char *text)
+{
+    return utf8_valid(text, strlen(text));
+}
+
+static void well_formed_text_of_every_length_is_valid(void **state)
+{
+    (void)state;
+    assert_true(utf8_valid("", 0));
+    assert_true(utf8_valid(NULL, 0));
+    assert_true(valid("plain ASCII, longer than one word of eight bytes"));
+    assert_true(valid("\xC2\x80\xDF\xBF"));                     /* U+0080, U+07FF */
+    assert_true(valid("\xE0\xA0\x80\xED\x9F\xBF\xEE\x80\x80")); /* U+0800, U+D7FF, U+E000 */
+    assert_true(valid("\xF0\x90\x80\x80\xF4\x8F\xBF\xBF"));     /* U+10000, U+10FFFF */
+}
+
+static void forms_that_rfc_3629_forbids_are_refused(void **state)
+{
+    static const char *const bad[] = {"\x80",             /* a continuation alone */
+                                      "\xC0\xAF",         /* overlong '/' */
+                                      "\xC1\xBF",         /* overlong */
+                                      "\xE0\x9F\xBF",     /* overlong */
+                                      "\xF0\x8F\xBF\xBF", /* overlong */
+                                      "\xED\xA0\x80",     /* U+D800 */
+                                      "\xED\xBF\xBF",     /* U+DFFF */
+                                      "\xF4\x90\x80\x80", /* U+110000 */
+                                      "\xF5\x80\x80\x80",
+                                      "\xFE",
+                                      "\xFF",
+                                      "\xC2",
+                                      "\xE2\x82",
+                                      "\xF0\x9F\x98",
+                                      "\xC2\x41",
+                                      "\xE2\x41\x80",
+                                      "eight by"
+                                      "tes then \xFF"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        if (valid(bad[i])) {
+            fail_msg("case %zu is taken for UTF-8", i);
+        }
+    }
+}
+
+/* Every sequence of two bytes and every lead of three, against the rule written another way. */
+static void every_two_byte_sequence_is_judged_right(void **state)
+{
+    (void)state;
+    for (unsigned a = 0; a < 256; a++) {
+        for (unsigned b = 0; b < 256; b++) {
+            char text[2] = {(char)a, (char)b};
+            bool two = a >= 0xC2 && a <= 0xDF && b >= 0x80 && b <= 0xBF;
+            bool ascii = a < 0x80 && b < 0x80;
+            assert_int_equal(utf8_valid(text, 2), two || ascii);
+        }
+    }
+}
+
+static void a_cut_never_splits_a_character(void **state)
+{
+    const char *text = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80z"; /* 1 + 2 + 3 + 4 + 1 bytes */
+    static const size_t expected[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11};
+
+    (void)state;
+    for (size_t max = 0; max < sizeof expected / sizeof expected[0]; max++) {
+        assert_int_equal(utf8_cut(text, strlen(text), max), expected[max]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(well_formed_text_of_every_length_is_valid),
+        cmocka_unit_test(forms_that_rfc_3629_forbids_are_refused),
+        cmocka_unit_test(every_two_byte_sequence_is_judged_right),
+        cmocka_unit_test(a_cut_never_splits_a_character),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
