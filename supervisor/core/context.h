@@ -16,12 +16,17 @@ struct context_pick {
 
 struct context_choice {
     uint32_t n;       /* picks used, in step order */
-    uint32_t omitted; /* results left out for the budget: the oldest ones */
+    uint32_t omitted; /* completed steps left out for the budget: the oldest ones */
 };
+
+/* A result is left out rather than cut to less than this. */
+#define CONTEXT_CUT_MIN 64u
 
 /*
  * Completed steps with a result in the step's scope (all: every one; deps: its direct dependencies; none), newest kept
- * first when the budget is short, returned in step order. picks has room for cap entries.
+ * first when the budget is short, returned in step order. picks has room for cap entries. No result takes more than
+ * plan->context_result bytes, all together no more than plan->context_budget. Stops looking once the budget is spent:
+ * the cost is that of what is picked, not of the plan's length.
  */
 struct context_choice context_choose(const struct plan *plan, const struct run *run, uint32_t step,
                                      struct context_pick *picks, uint32_t cap);

@@ -60,7 +60,7 @@ struct plan {
     struct str planner;
     struct plan_step *steps;
     uint32_t n_steps;
-    uint32_t *deps; /* step indexes, n_edges of them, grouped by step */
+    uint32_t *deps; /* step indexes, n_edges of them, grouped by step, ascending in each */
     uint32_t *dependents;
     uint32_t n_edges;
     uint32_t max_concurrency;

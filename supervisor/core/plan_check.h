@@ -46,25 +46,46 @@ struct problems {
     uint32_t errors;
 };
 
-/* Formats with %s and %u only (no libc): use problem_add from edges, which may use full printf. Declared in
- * planner/problem_add.h. The core uses problem_put with parts. */
+/*
+ * Adds one problem; its message is the parts one after the other, cut at a whole character, control characters
+ * replaced. When the list is full, an error takes the place of a warning. step NULL = the plan.
+ * Edges use planner/problem_add.h, which formats with printf.
+ */
 void problem_put(struct problems *p, enum problem_category c, bool warning, const struct plan_step *step, uint32_t ix,
                  const char *field, const struct str *parts, uint32_t n_parts);
 
-/* Names of dependencies per step as read: names[step->deps_at .. +deps_n]. */
+/* A text of a step that may hold templates, besides its task: the strings of its parameters, found by the edge. */
+struct plan_text {
+    uint32_t step;
+    struct str text;
+    const char *field; /* "parameters.sql"; lives as long as the input */
+};
+
 struct plan_check_input {
     const struct plan *plan;
-    const struct str *dep_names;
-    const struct registry *registry; /* NULL = do not check agents (offline `plan check`) */
-    uint32_t *scratch;               /* 4 * n_steps + n_edges + 16 numbers (a hash table and a work list) */
-    uint32_t *ret_deps;              /* n_edges: resolved indexes (only valid when there were no errors) */
+    const struct str *dep_names;     /* names of dependencies as read: dep_names[step->deps_at .. +deps_n] */
+    const struct registry *registry; /* NULL = do not check agents (offline `plan check`, recovery) */
+    const struct plan_text *texts;   /* grouped by step, steps ascending */
+    uint32_t n_texts;
+    uint32_t *scratch;  /* plan_check_scratch() numbers */
+    uint32_t *ret_deps; /* n_edges: resolved indexes, ascending in each step (only valid when there were no errors) */
 };
+
+size_t plan_check_scratch(const struct plan *p);
+
 /*
  * Empty plan; duplicate or malformed ids; dependencies that are missing, doubled or on itself; cycles with their path
- * ("a -> b -> a"); agent unknown ("Unknown agent: x; known: ..."); skill that the agent does not have; templates
- * {{results.<stepId>[.path]}} in task and parameters that are malformed, name an unknown step or one that does not
- * come before (not a dependency, direct or not; in a chain: not earlier); task length outside 15-200 (warning).
- * No recursion; O(steps + edges) but for the ancestry of templates, which is bounded by the edges per template.
+ * ("a -> b -> a", read "a depends on b"); agent unknown ("Unknown agent: x; known: ..."); skill that the agent does
+ * not have; templates (core/template.h) in task and texts that are malformed, name an unknown step or one that does
+ * not come before (not a dependency, direct or not; in a chain: not earlier); a task that is too long; a task length
+ * outside 15-200 (warning). Agents without a card (configured, not yet registered) are known, their skills are not.
+ *
+ * No recursion. O(steps + edges + texts), but for templates that name an indirect dependency: finding those is
+ * bounded by a budget of visited edges, beyond which the step is told to name the dependency directly.
  */
 void plan_check(const struct plan_check_input *in, struct problems *out);
+
+/* Whether the text at `ref` ("fetch.rows.0" or a step called "fetch.rows") names a step of the plan: the longest match
+ * wins. Returns its index, or UINT32_MAX; *ret_path is what is left ("rows.0"). For edges: linear in the steps. */
+uint32_t plan_check_ref(const struct plan *p, struct str ref, struct str *ret_path);
 #endif

@@ -1,0 +1,36 @@
+#include "supervisor/core/aggregate.h"
+
+static bool has_result(const struct run_step *s)
+{
+    return s->status == STEP_COMPLETED && s->result.id != 0 && s->result.len != 0;
+}
+
+struct aggregate_choice aggregate_choose(const struct plan *plan, const struct run *run,
+                                         struct aggregate_part *parts)
+{
+    uint32_t results = 0;
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        if (has_result(&run->steps[i])) {
+            results++;
+            last = i;
+        }
+    }
+    if (results == 0) {
+        return (struct aggregate_choice){AGGREGATE_FORM_NOTHING, 0};
+    }
+    if (results == 1) {
+        parts[0] = (struct aggregate_part){last, AGGREGATE_PART_RESULT, run->steps[last].result};
+        return (struct aggregate_choice){AGGREGATE_FORM_RAW, 1};
+    }
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        const struct run_step *s = &run->steps[i];
+        if (has_result(s)) {
+            parts[n++] = (struct aggregate_part){i, AGGREGATE_PART_RESULT, s->result};
+        } else if (s->status == STEP_SKIPPED) {
+            parts[n++] = (struct aggregate_part){.step = i, .kind = AGGREGATE_PART_SKIPPED};
+        }
+    }
+    return (struct aggregate_choice){AGGREGATE_FORM_SECTIONS, n};
+}

@@ -1,0 +1,159 @@
+/* Templates in tasks and parameters: well formed, and naming a step that has a result by then. */
+#include "supervisor/core/plan_check_state.h"
+#include "supervisor/core/template.h"
+
+/* Edges that may be visited to find indirect dependencies, per plan: some 20 ms. A plan over it is
+ * refused with advice. */
+#define VISITS_MAX 10000000u
+
+struct refs {
+    struct plan_checker *k;
+    uint32_t step;
+    bool deps_known;      /* mark[d] == step + 1 for each direct dependency d, */
+    bool ancestors_known; /* and for each indirect one */
+};
+
+static void mark_deps(struct refs *r)
+{
+    const struct plan_checker *k = r->k;
+    const struct plan_step *step = &k->plan->steps[r->step];
+    for (uint32_t e = step->deps_at; e < step->deps_at + step->deps_n; e++) {
+        if (k->in->ret_deps[e] != UINT32_MAX) {
+            k->mark[k->in->ret_deps[e]] = r->step + 1;
+        }
+    }
+    r->deps_known = true;
+}
+
+/* Marks what the dependencies depend on, and so on. False when the budget is spent. */
+static bool mark_ancestors(struct refs *r)
+{
+    struct plan_checker *k = r->k;
+    const uint32_t stamp = r->step + 1;
+    const struct plan_step *of = &k->plan->steps[r->step];
+    uint32_t n = 0;
+    for (uint32_t e = of->deps_at; e < of->deps_at + of->deps_n; e++) {
+        if (k->in->ret_deps[e] != UINT32_MAX) {
+            k->list[n++] = k->in->ret_deps[e];
+        }
+    }
+    while (n > 0) {
+        const struct plan_step *step = &k->plan->steps[k->list[--n]];
+        k->visits += step->deps_n;
+        if (k->visits > VISITS_MAX) {
+            return false;
+        }
+        for (uint32_t e = step->deps_at; e < step->deps_at + step->deps_n; e++) {
+            const uint32_t d = k->in->ret_deps[e];
+            if (d != UINT32_MAX && k->mark[d] != stamp) {
+                k->mark[d] = stamp;
+                k->list[n++] = d;
+            }
+        }
+    }
+    r->ancestors_known = true;
+    return true;
+}
+
+enum before { BEFORE_YES, BEFORE_NO, BEFORE_TOO_FAR };
+
+static enum before comes_before(struct refs *r, uint32_t other)
+{
+    struct plan_checker *k = r->k;
+    if (k->plan->chain) {
+        return other < r->step ? BEFORE_YES : BEFORE_NO;
+    }
+    if (other == r->step) {
+        return BEFORE_NO;
+    }
+    if (!r->deps_known) {
+        mark_deps(r);
+    }
+    if (k->mark[other] != r->step + 1 && !r->ancestors_known && !mark_ancestors(r)) {
+        return BEFORE_TOO_FAR;
+    }
+    return k->mark[other] == r->step + 1 ? BEFORE_YES : BEFORE_NO;
+}
+
+/* The step that the ref names; the longest id that fits. */
+static uint32_t find(const struct plan_checker *k, struct str ref)
+{
+    struct str id = {NULL, 0};
+    struct str path;
+    while (template_split(ref, &id, &path)) {
+        const uint32_t s = plan_check_find(k, id);
+        if (s != UINT32_MAX) {
+            return s;
+        }
+    }
+    return UINT32_MAX;
+}
+
+static void check_ref(struct refs *r, const char *field, const struct template_ref *t)
+{
+    struct plan_checker *k = r->k;
+    const uint32_t other = find(k, t->ref);
+    if (other == UINT32_MAX) {
+        CHECK_PUT(k, PROBLEM_BAD_TEMPLATE, r->step, field, t->text,
+                  STR_LIT(" names no step of this plan"));
+        return;
+    }
+    const struct str id = k->plan->steps[other].step_id;
+    switch (comes_before(r, other)) {
+    case BEFORE_YES:
+        break;
+    case BEFORE_NO:
+        if (k->plan->chain) {
+            CHECK_PUT(k, PROBLEM_BAD_TEMPLATE, r->step, field, t->text, STR_LIT(": step \""), id,
+                      STR_LIT("\" does not come before this one"));
+        } else {
+            CHECK_PUT(k, PROBLEM_BAD_TEMPLATE, r->step, field, t->text,
+                      STR_LIT(": this step does not depend on \""), id,
+                      STR_LIT("\"; add it to dependsOn"));
+        }
+        break;
+    case BEFORE_TOO_FAR:
+        CHECK_PUT(k, PROBLEM_LIMIT, r->step, field, t->text,
+                  STR_LIT(": the plan has too many indirect references to follow; name \""), id,
+                  STR_LIT("\" in dependsOn"));
+        break;
+    }
+}
+
+/* "{{result.x}}" or "{{inputs.x}}": text as far as a plan is concerned, and perhaps not meant so.
+ */
+static void warn_foreign(struct refs *r, const char *field, const struct template_ref *t)
+{
+    const struct str parts[] = {
+        t->text, STR_LIT(" stays as it is; templates of a plan are {{results.<stepId>}}")};
+    problem_put(r->k->out, PROBLEM_STYLE, true, &r->k->plan->steps[r->step], r->step, field, parts,
+                2);
+}
+
+static void check_text(struct refs *r, const char *field, struct str text)
+{
+    struct template_ref t;
+    size_t from = 0;
+    while (template_next(text, &from, &t)) {
+        if (t.kind == TEMPLATE_OK) {
+            check_ref(r, field, &t);
+        } else if (t.kind == TEMPLATE_FOREIGN) {
+            warn_foreign(r, field, &t);
+        } else {
+            CHECK_PUT(r->k, PROBLEM_BAD_TEMPLATE, r->step, field, STR_LIT("template \""), t.text,
+                      STR_LIT("\" "), str_from(template_kind_text(t.kind)));
+        }
+    }
+}
+
+void plan_check_templates(struct plan_checker *k)
+{
+    uint32_t text = 0;
+    for (uint32_t s = 0; s < k->plan->n_steps; s++) {
+        struct refs r = {.k = k, .step = s};
+        check_text(&r, "task", k->plan->steps[s].task);
+        for (; text < k->in->n_texts && k->in->texts[text].step == s; text++) {
+            check_text(&r, k->in->texts[text].field, k->in->texts[text].text);
+        }
+    }
+}
