@@ -1,0 +1,128 @@
+/*
+ * The configuration of the daemon: plain values, read once. A flag wins over the environment, that
+ * over the user's file, that over the system's, that over the default. Files are checked by
+ * config.schema.json; all problems are told at once, each with its file, line and column. Nothing
+ * here opens sockets or starts anything.
+ */
+#ifndef CONFIG_CONFIG_H
+#define CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "protocol/base/buf.h"
+#include "protocol/base/err.h"
+#include "protocol/base/log.h"
+#include "protocol/base/msec.h"
+#include "supervisor/core/plan.h"
+#include "supervisor/journal/journal.h"
+#include "supervisor/spawn/policy.h"
+
+struct cJSON;
+
+enum config_log_format { CONFIG_LOG_TEXT, CONFIG_LOG_JOURNAL, CONFIG_LOG_FORMAT_COUNT };
+
+struct config_restart {
+    uint32_t intensity;
+    msec period_ms;
+    msec backoff_min_ms;
+    msec backoff_max_ms;
+};
+
+/* What plans and steps get that do not say otherwise, and the clocks of the daemon. */
+struct config_policy {
+    uint32_t max_retries;
+    struct backoff backoff;
+    msec step_timeout_ms;
+    msec plan_timeout_ms; /* 0 = off */
+    uint32_t max_concurrency;
+    enum on_failure on_failure;
+    msec heartbeat_ms;
+    msec lease_ms;
+    msec agent_wait_ms; /* how long a ready step waits for an agent without a live instance */
+    uint32_t context_budget_bytes;
+    uint32_t context_result_bytes;
+    msec shutdown_grace_ms;
+    struct config_restart restart;
+};
+
+/* May be lower than protocol/limits.h, never higher. */
+struct config_limits {
+    uint32_t max_open_plans;
+    uint32_t max_agents;
+    uint32_t max_instances;
+    uint32_t max_result_bytes;
+    uint32_t inbox; /* messages between the transport's threads and the loop */
+};
+
+struct config_log {
+    enum log_level level;
+    enum config_log_format format;
+};
+
+struct config_agent {
+    const char *agent_id;
+    const char *const *command; /* NULL-terminated; ${BATON_BIN} is replaced already */
+    const char *const *env;     /* NULL-terminated: NAME (the daemon's own value) or NAME=VALUE */
+    const char *cwd;            /* absolute, or NULL */
+    uint32_t instances;
+    uint32_t capacity;
+    enum policy_restart restart;
+    msec grace_ms;
+    const struct cJSON *settings; /* an object; never NULL */
+    const char *settings_json;    /* the same as compact text */
+};
+
+struct config {
+    const char *state_dir; /* absolute; may not exist yet */
+    const char *listen_control;
+    const char *listen_events;
+    const char *planner;
+    enum durability durability;
+    struct config_policy policy;
+    struct config_limits limits;
+    struct config_log log;
+    const struct config_agent *agents;
+    uint32_t n_agents;
+};
+
+/* One setting given on the command line: "listen.control", "tcp://127.0.0.1:0". */
+struct config_flag {
+    const char *key;
+    const char *value;
+};
+
+struct config_request {
+    const char *state_dir; /* --state; NULL = by the rule of protocol/client/state.h */
+    const char *file; /* --config, instead of the user's file; must exist. NULL = the user's, if
+                         there is one */
+    const char *system_file; /* NULL = /etc/baton/baton.yaml, if there is one */
+    const char *bin_dir;     /* what ${BATON_BIN} means; NULL = where the running program lies */
+    const struct config_flag *flags;
+    uint32_t n_flags;
+};
+
+/*
+ * Reads and checks everything. notes (initialised, may be NULL) gets one line per problem
+ * ("FILE:LINE:COL: path: message") and per warning ("... warning: ..."), also when the result is
+ * BT_OK. BT_INVALID: there are problems; err holds the first and their number. The caller frees
+ * *ret with config_free.
+ */
+BT_MUST_CHECK enum bt_code config_load(const struct config_request *request, struct config **ret,
+                                       struct buf *notes, struct bt_error *err);
+void config_free(struct config *c);
+
+/* A setting as it came to be; agents are "agents.0.command" and so on. Values of env entries are
+ * hidden. */
+struct config_entry {
+    const char *key;
+    const char *value;  /* as JSON */
+    const char *origin; /* "flag", "env BATON_PLANNER", "/etc/baton/baton.yaml:3:1", "default" */
+};
+
+/* All settings in the order of the documentation; valid as long as the configuration. */
+const struct config_entry *config_entries(const struct config *c, uint32_t *ret_n);
+/* What `baton config show` prints, one line per setting: key = value, with_origin: and where it
+ * comes from. */
+void config_show(const struct config *c, bool with_origin, struct buf *out);
+#endif
