@@ -1,0 +1,58 @@
+/*
+ * The planner port: from a goal in words to a plan document. Whatever made the document, it goes through plan_read.
+ * Implementations: keyword (no network, below). Recipes are not goals: see recipe.h.
+ */
+#ifndef PLANNER_PLANNER_H
+#define PLANNER_PLANNER_H
+
+#include "protocol/base/arena.h"
+#include "protocol/wire/doc.h"
+#include "registry/registry.h"
+
+struct planner_request {
+    struct str goal; /* valid UTF-8 */
+    const struct registry *registry;
+    bool allow_unrouted; /* leave out clauses that no agent can do, instead of refusing the goal */
+};
+
+/* Why a step went to its agent. */
+struct planner_route {
+    struct str step_id;
+    struct str agent_id;
+    struct str skill;
+    double score;
+    struct str why; /* for people: the words that matched with their weights, and the runner-up */
+};
+
+/* A part of the goal that no agent can do. */
+struct planner_unrouted {
+    struct str clause;
+    struct str why; /* the nearest candidates, or that there are no agents */
+};
+
+/* Everything lives in the arena. */
+struct planner_result {
+    struct doc plan;
+    struct planner_route *routes;
+    uint32_t n_routes;
+    struct planner_unrouted *unrouted;
+    uint32_t n_unrouted;
+};
+
+struct planner_ops {
+    const char *name;
+    /* BT_INVALID: the goal cannot be planned; *ret still says what is unrouted, and the routes found. */
+    enum bt_code (*plan)(void *self, const struct planner_request *request, struct arena *arena,
+                         struct planner_result *ret, struct bt_error *err);
+};
+
+struct planner {
+    const struct planner_ops *ops;
+    void *self;
+};
+
+/* BT_NOT_FOUND names the planners that there are. An empty name is "keyword". */
+BT_MUST_CHECK enum bt_code planner_find(struct str name, struct planner *ret, struct bt_error *err);
+BT_MUST_CHECK enum bt_code planner_plan(const struct planner *p, const struct planner_request *request,
+                                        struct arena *arena, struct planner_result *ret, struct bt_error *err);
+#endif
