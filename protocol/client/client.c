@@ -1,0 +1,269 @@
+#include "baton/client.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/client/client_internal.h"
+
+enum { TIMEOUT_DEFAULT_MS = 10000, INBOX_CAP = 4096, REDIAL_MS = 500 };
+
+const char *bt_version(void)
+{
+    return BATON_VERSION;
+}
+
+void bt_free(void *p)
+{
+    free(p);
+}
+
+/* Dials the address that the state directory has now; the daemon may have moved since the last time. */
+static enum bt_code dial(struct bt_client *c, struct bt_error *err)
+{
+    struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
+    struct state_endpoints now;
+    enum bt_code code = state_endpoints_read(c->dir, &now, err);
+
+    if (code != BT_OK) {
+        return code == BT_NOT_FOUND ? err_set(err, BT_UNAVAILABLE, "no daemon runs in %s; start one with: baton up", c->dir)
+                                    : code;
+    }
+    code = state_token_read(c->dir, c->token, err);
+    if (code != BT_OK) {
+        return code;
+    }
+    if (c->lane != NULL && strcmp(now.control, c->at.control) == 0) {
+        return BT_OK;
+    }
+    if (c->lane != NULL) {
+        link_lane_retire(c->lane);
+        c->lane = NULL;
+    }
+    c->at = now;
+    return link_lane_dial(c->link, c->at.control, &limits, c, &c->lane, err);
+}
+
+enum bt_code bt_client_open(const char *state_dir, struct bt_client **ret, struct bt_error *err)
+{
+    struct bt_client *c = calloc(1, sizeof *c);
+    struct buf dir;
+    enum bt_code code;
+
+    if (c == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for a client");
+    }
+    buf_init(&dir, sizeof c->dir - 1);
+    c->timeout_ms = TIMEOUT_DEFAULT_MS;
+    code = state_dir_find(state_dir, &dir, err);
+    if (code == BT_OK) {
+        (void)snprintf(c->dir, sizeof c->dir, "%s", buf_cstr(&dir));
+        code = link_new(INBOX_CAP, &c->link, err);
+    }
+    if (code == BT_OK) {
+        code = dial(c, err);
+    }
+    buf_done(&dir);
+    if (code != BT_OK) {
+        bt_client_close(c);
+        return code;
+    }
+    *ret = c;
+    return BT_OK;
+}
+
+void bt_client_close(struct bt_client *c)
+{
+    if (c == NULL) {
+        return;
+    }
+    if (c->lane != NULL) {
+        link_lane_retire(c->lane);
+    }
+    link_free(c->link);
+    explicit_bzero(c->token, sizeof c->token);
+    free(c);
+}
+
+void bt_client_timeout(struct bt_client *c, uint32_t timeout_ms)
+{
+    c->timeout_ms = timeout_ms == 0 ? TIMEOUT_DEFAULT_MS : timeout_ms;
+}
+
+/* Takes events of the link until `want` of our lane comes, or the deadline. Frames of a watch are kept for it. */
+static bool await(struct bt_client *c, enum link_event_type want, msec deadline, struct link_event *ret)
+{
+    for (;;) {
+        msec now;
+        while (link_next(c->link, ret)) {
+            if (ret->lane == c->lane && c->lane != NULL && (ret->type == want || ret->type == LINK_LOST)) {
+                return true;
+            }
+            if (ret->sub != NULL && c->watch != NULL) {
+                watch_take(c->watch, ret);
+            } else if (ret->msg != NULL) {
+                link_msg_free(ret->msg);
+            }
+        }
+        now = clock_mono_ms();
+        if (now >= deadline) {
+            return false;
+        }
+        (void)link_wait(c->link, deadline - now < 200 ? deadline - now : 200);
+    }
+}
+
+static enum bt_code until_up(struct bt_client *c, msec deadline, struct bt_error *err)
+{
+    struct link_event ev;
+
+    while (c->lane == NULL || !link_lane_is_up(c->lane)) {
+        msec now = clock_mono_ms();
+        msec step = now + REDIAL_MS < deadline ? now + REDIAL_MS : deadline;
+        enum bt_code code = dial(c, err);
+        if (code == BT_OK && await(c, LINK_UP, step, &ev) && ev.type == LINK_UP) {
+            return BT_OK;
+        }
+        if (clock_mono_ms() >= deadline) {
+            return code != BT_OK ? code
+                                 : err_set(err, BT_UNAVAILABLE, "the daemon at %s does not answer; is it running? (baton doctor)",
+                                           c->at.control);
+        }
+        if (code != BT_OK) {
+            (void)await(c, LINK_UP, step, &ev);
+        }
+    }
+    return BT_OK;
+}
+
+/* The lane still has an answer to come: leave it behind and dial anew. */
+static void abandon_lane(struct bt_client *c)
+{
+    link_lane_retire(c->lane);
+    c->lane = NULL;
+}
+
+enum bt_code client_exchange(struct bt_client *c, const struct buf *request, uint32_t timeout_ms, struct link_msg **ret,
+                             struct bt_error *err)
+{
+    msec deadline = clock_mono_ms() + timeout_ms;
+    struct link_event ev;
+    enum bt_code code;
+
+    do {
+        code = until_up(c, deadline, err);
+        if (code != BT_OK) {
+            return code;
+        }
+        code = link_lane_send(c->lane, request->at, request->len, err);
+        if (code == BT_UNAVAILABLE) { /* the pipe has just changed */
+            (void)await(c, LINK_UP, clock_mono_ms() + 20, &ev);
+        }
+    } while (code == BT_UNAVAILABLE && clock_mono_ms() < deadline);
+    if (code != BT_OK) {
+        return code;
+    }
+    if (!await(c, LINK_ANSWER, deadline, &ev)) {
+        abandon_lane(c);
+        return err_set(err, BT_TIMEOUT, "no answer from %s within %u ms", c->at.control, timeout_ms);
+    }
+    if (ev.type == LINK_LOST) {
+        return err_set(err, BT_UNAVAILABLE, "the daemon at %s went away before it answered", c->at.control);
+    }
+    *ret = ev.msg;
+    return BT_OK;
+}
+
+/* {v, type, token, ...fields} */
+static enum bt_code build_request(const struct bt_client *c, const char *type, const char *fields_json, struct buf *out,
+                                  struct bt_error *err)
+{
+    struct buf fields;
+    struct doc_cursor cur;
+    struct doc_head head = {.kind = DOC_MAP};
+    enum bt_code code = BT_OK;
+
+    buf_init(&fields, LIMIT_STEP_BYTES);
+    if (fields_json != NULL) {
+        code = json_to_doc(str_from(fields_json), NULL, &fields, err);
+    }
+    if (code == BT_OK && fields.len > 0) {
+        cur = doc_cursor(doc_from_buf(&fields));
+        if (!doc_next(&cur, &head) || head.kind != DOC_MAP) {
+            code = err_set(err, BT_INVALID, "the fields of a request are a JSON object");
+        }
+    }
+    if (code == BT_OK) {
+        doc_put_map(out, head.n + 3);
+        doc_put_cstr(out, "v");
+        doc_put_u64(out, 1);
+        doc_put_cstr(out, "type");
+        doc_put_cstr(out, type);
+        doc_put_cstr(out, "token");
+        doc_put_cstr(out, c->token);
+        for (uint32_t i = 0; i < 2 * head.n; i++) {
+            doc_put_doc(out, doc_skip(&cur));
+        }
+        code = buf_check(out, err);
+    }
+    buf_done(&fields);
+    return code;
+}
+
+/* The answer's object, or for a refusal its error object, as text. */
+static enum bt_code take_answer(const struct link_msg *msg, char **ret_json, struct bt_error *err)
+{
+    struct str bytes = link_msg_bytes(msg);
+    struct msg_reader r = {0};
+    struct msg_empty nothing;
+    struct buf json;
+    size_t len;
+    enum bt_code code = msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, err);
+
+    buf_init(&json, 4 * (size_t)LIMIT_STEP_BYTES);
+    if (code == BT_OK) {
+        struct doc whole = {r.body, r.len};
+        struct doc error;
+        code = msg_read_answer(&r, MSG_empty, &nothing, NULL, err);
+        error = code == BT_OK ? whole : doc_get(whole, STR_LIT("error"));
+        if (ret_json != NULL && error.ptr != NULL && doc_to_json(error, false, &json, NULL) == BT_OK) {
+            (void)buf_cstr(&json);
+            *ret_json = (char *)buf_take(&json, &len);
+        }
+    }
+    buf_done(&json);
+    msg_reader_done(&r);
+    return code;
+}
+
+enum bt_code client_call_for(struct bt_client *c, const char *type, const char *fields_json, uint32_t timeout_ms,
+                             char **ret_json, struct bt_error *err)
+{
+    struct link_msg *msg = NULL;
+    struct buf request;
+    enum bt_code code;
+
+    if (ret_json != NULL) {
+        *ret_json = NULL;
+    }
+    buf_init(&request, LIMIT_STEP_BYTES);
+    code = build_request(c, type, fields_json, &request, err);
+    if (code == BT_OK) {
+        code = client_exchange(c, &request, timeout_ms, &msg, err);
+    }
+    if (code == BT_OK) {
+        code = take_answer(msg, ret_json, err);
+    }
+    if (msg != NULL) {
+        link_msg_free(msg);
+    }
+    buf_done(&request);
+    return code;
+}
+
+enum bt_code bt_client_call(struct bt_client *c, const char *type, const char *fields_json, char **ret_json,
+                            struct bt_error *err)
+{
+    return client_call_for(c, type, fields_json, c->timeout_ms, ret_json, err);
+}

@@ -1,0 +1,27 @@
+/* What the files of libbaton share. */
+#ifndef CLIENT_CLIENT_INTERNAL_H
+#define CLIENT_CLIENT_INTERNAL_H
+
+#include "baton/client.h"
+#include "protocol/client/state.h"
+#include "protocol/link/link.h"
+#include "protocol/wire/msg.h"
+
+struct bt_client {
+    struct link *link;
+    struct link_lane *lane; /* NULL = dial first */
+    struct state_endpoints at;
+    struct bt_watch *watch; /* its frames arrive on our link */
+    uint32_t timeout_ms;
+    char dir[4096];
+    char token[STATE_TOKEN_LEN + 1];
+};
+
+/* Sends one body and takes one answer (the caller frees it). */
+BT_MUST_CHECK enum bt_code client_exchange(struct bt_client *c, const struct buf *request, uint32_t timeout_ms,
+                                           struct link_msg **ret, struct bt_error *err);
+BT_MUST_CHECK enum bt_code client_call_for(struct bt_client *c, const char *type, const char *fields_json,
+                                           uint32_t timeout_ms, char **ret_json, struct bt_error *err);
+/* An event of the watch's subscription; takes its message. */
+void watch_take(struct bt_watch *w, struct link_event *ev);
+#endif

@@ -1,0 +1,183 @@
+/* Submitting, waiting, cancelling. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/client/client_internal.h"
+
+enum { SUBMIT_TRIES = 3, POLL_MS = 2000, GONE_MS = 15000 };
+
+static void put_text(struct buf *out, uint32_t *n, const char *name, const char *value)
+{
+    if (value != NULL) {
+        doc_put_cstr(out, name);
+        doc_put_cstr(out, value);
+        (*n)++;
+    }
+}
+
+static enum bt_code put_json(struct buf *out, uint32_t *n, const char *name, const char *json, struct bt_error *err)
+{
+    enum bt_code code = BT_OK;
+
+    if (json != NULL) {
+        doc_put_cstr(out, name);
+        code = json_to_doc(str_from(json), NULL, out, err);
+        (*n)++;
+    }
+    return code == BT_OK ? BT_OK : err_wrap(err, "%s", name);
+}
+
+static enum bt_code submit_fields(const struct bt_submit *s, const char *key, struct buf *json, struct bt_error *err)
+{
+    struct buf pairs;
+    struct buf map;
+    uint32_t n = 0;
+    enum bt_code code;
+
+    buf_init(&pairs, LIMIT_STEP_BYTES);
+    buf_init(&map, LIMIT_STEP_BYTES);
+    put_text(&pairs, &n, "goal", s->goal);
+    put_text(&pairs, &n, "sessionId", s->session_id);
+    put_text(&pairs, &n, "planner", s->planner);
+    put_text(&pairs, &n, "clientKey", key);
+    code = put_json(&pairs, &n, "plan", s->plan_json, err);
+    if (code == BT_OK) {
+        code = put_json(&pairs, &n, "policy", s->policy_json, err);
+    }
+    if (code == BT_OK) {
+        doc_put_map(&map, n);
+        buf_add(&map, pairs.at, pairs.len);
+        code = buf_check(&map, err);
+    }
+    if (code == BT_OK) {
+        code = doc_to_json(doc_from_buf(&map), false, json, err);
+    }
+    buf_done(&pairs);
+    buf_done(&map);
+    return code;
+}
+
+/* A member of a JSON object as text; false when it is not there or no string. */
+static bool member(const char *json, const char *path, char *ret, size_t cap)
+{
+    struct buf doc;
+    struct str s = {NULL, 0};
+
+    buf_init(&doc, 2 * (size_t)LIMIT_STEP_BYTES);
+    if (json != NULL && json_to_doc(str_from(json), NULL, &doc, NULL) == BT_OK) {
+        s = doc_string(doc_path(doc_from_buf(&doc), str_from(path)));
+        (void)snprintf(ret, cap, "%.*s", STR_ARG(s));
+    }
+    buf_done(&doc);
+    return s.ptr != NULL;
+}
+
+enum bt_code bt_submit(struct bt_client *c, const struct bt_submit *s, char ret_plan_id[BT_ID_LEN + 1], char **ret_json,
+                       struct bt_error *err)
+{
+    char own_key[UUID_TEXT_LEN + 1];
+    const char *key = s->client_key;
+    char *json = NULL;
+    struct buf fields;
+    enum bt_code code;
+
+    if (key == NULL) {
+        uuid_format(uuid_new(), own_key);
+        key = own_key;
+    }
+    buf_init(&fields, 2 * (size_t)LIMIT_STEP_BYTES);
+    code = submit_fields(s, key, &fields, err);
+    /* The key makes a repetition harmless, so a lost answer is no loss. */
+    for (int i = 0; code == BT_OK && i < SUBMIT_TRIES; i++) {
+        bt_free(json);
+        code = bt_client_call(c, "plan.submit", buf_cstr(&fields), &json, err);
+        if (code != BT_TIMEOUT && code != BT_UNAVAILABLE) {
+            break;
+        }
+        if (i + 1 < SUBMIT_TRIES) {
+            code = BT_OK;
+        }
+    }
+    if (code == BT_OK && !member(json, "planId", ret_plan_id, BT_ID_LEN + 1)) {
+        code = err_set(err, BT_PROTOCOL, "the answer to plan.submit has no planId");
+    }
+    buf_done(&fields);
+    if (ret_json != NULL) {
+        *ret_json = json;
+    } else {
+        bt_free(json);
+    }
+    return code;
+}
+
+static bool is_final(const char *result_json)
+{
+    char status[24];
+    return member(result_json, "status", status, sizeof status) &&
+           (strcmp(status, "completed") == 0 || strcmp(status, "failed") == 0 || strcmp(status, "cancelled") == 0 ||
+            strcmp(status, "quarantined") == 0);
+}
+
+enum bt_code bt_wait(struct bt_client *c, const char *plan_id, uint32_t timeout_ms, char **ret_json, struct bt_error *err)
+{
+    msec start = clock_mono_ms();
+    msec deadline = timeout_ms == 0 ? MSEC_NEVER : start + timeout_ms;
+    msec seen = start;
+    char ask[128];
+    char wait[192];
+
+    (void)snprintf(ask, sizeof ask, "{\"planId\":\"%.*s\"}", BT_ID_LEN, plan_id);
+    for (;;) {
+        msec now = clock_mono_ms();
+        msec left = deadline > now ? deadline - now : 0;
+        uint32_t slice = left < POLL_MS ? (uint32_t)left : POLL_MS;
+        char *json = NULL;
+        enum bt_code code = bt_client_call(c, "plan.result", ask, &json, err);
+        if (code == BT_OK && is_final(json)) {
+            *ret_json = json;
+            return BT_OK;
+        }
+        bt_free(json);
+        /* A daemon that is being restarted is waited for; one that stays away is reported. */
+        seen = code == BT_OK ? clock_mono_ms() : seen;
+        if (code != BT_OK && ((code != BT_UNAVAILABLE && code != BT_TIMEOUT) || clock_mono_ms() - seen > GONE_MS)) {
+            return code;
+        }
+        if (left == 0) {
+            return err_set(err, BT_TIMEOUT, "plan %s has not ended within %u ms; it goes on", plan_id, timeout_ms);
+        }
+        (void)snprintf(wait, sizeof wait,
+                       "{\"fromSeq\":1,\"planId\":\"%.*s\",\"types\":[\"plan_completed\"],\"limit\":1,\"waitMs\":%u}", BT_ID_LEN,
+                       plan_id, slice);
+        code = client_call_for(c, "events.read", wait, slice + c->timeout_ms, NULL, err);
+        if (code == BT_OK && clock_mono_ms() - now < slice / 4) {
+            (void)link_wait(c->link, 20); /* it has ended, or all waiting places are taken: do not spin */
+        }
+    }
+}
+
+enum bt_code bt_cancel(struct bt_client *c, const char *plan_id, const char *reason, struct bt_error *err)
+{
+    struct buf doc;
+    struct buf json;
+    enum bt_code code;
+
+    buf_init(&doc, LIMIT_CONTROL_BYTES);
+    buf_init(&json, LIMIT_CONTROL_BYTES);
+    doc_put_map(&doc, reason != NULL ? 2 : 1);
+    doc_put_cstr(&doc, "planId");
+    doc_put_cstr(&doc, plan_id);
+    if (reason != NULL) {
+        doc_put_cstr(&doc, "reason");
+        doc_put_cstr(&doc, reason);
+    }
+    code = doc_to_json(doc_from_buf(&doc), false, &json, err);
+    if (code == BT_OK) {
+        code = bt_client_call(c, "plan.cancel", buf_cstr(&json), NULL, err);
+    }
+    buf_done(&doc);
+    buf_done(&json);
+    return code;
+}

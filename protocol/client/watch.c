@@ -1,0 +1,296 @@
+/*
+ * Every event once, in order, without gaps. The bus is only a hint that there is something new: `expected` is the next
+ * sequence number that the caller has not had; a frame with exactly this number is handed out, a later one (the bus
+ * dropped some) or a heartbeat that is ahead makes us read the range by events.read.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/client/client_internal.h"
+
+enum { PAGE_LIMIT = 500, FRAMES_MAX = 1024, SETTLE_MS = 30 };
+
+struct bt_watch {
+    struct bt_client *client;
+    struct link_sub *sub;
+    char events_url[STATE_URL_MAX + 1];
+    char plan_id[BT_ID_LEN + 1]; /* "" = all */
+    uint64_t expected;
+    uint64_t known;  /* the newest sequence number that we have heard of */
+    msec look_at;    /* when to read once more (a fresh subscription may have missed some); MSEC_NEVER = not */
+    uint64_t filled;
+    struct link_msg *frames[FRAMES_MAX]; /* a ring of what has arrived */
+    uint32_t frames_at, frames_n;
+    struct link_msg *page; /* the answer being handed out */
+    struct msg_reader page_reader;
+    struct doc_cursor page_cursor;
+    uint32_t page_left;
+    uint64_t page_next;
+    struct buf json;
+    char type[72];
+    char event_plan[BT_ID_LEN + 1];
+};
+
+void watch_take(struct bt_watch *w, struct link_event *ev)
+{
+    if (ev->type == LINK_SUB_UP) {
+        w->look_at = clock_mono_ms() + SETTLE_MS;
+    }
+    if (ev->msg == NULL) {
+        return;
+    }
+    if (w->frames_n == FRAMES_MAX) { /* dropping is fine: the numbers tell */
+        link_msg_free(ev->msg);
+        return;
+    }
+    w->frames[(w->frames_at + w->frames_n++) % FRAMES_MAX] = ev->msg;
+}
+
+static enum bt_code subscribe(struct bt_watch *w, struct bt_error *err)
+{
+    struct link_limits limits = {.recv_max = 2 * (size_t)LIMIT_EVENT_BYTES};
+    struct state_endpoints now;
+
+    if (w->sub != NULL && (state_endpoints_read(w->client->dir, &now, NULL) != BT_OK || strcmp(now.events, w->events_url) == 0)) {
+        return BT_OK; /* same place: the link redials by itself */
+    }
+    if (w->sub == NULL) {
+        now = w->client->at;
+    }
+    (void)snprintf(w->events_url, sizeof w->events_url, "%s", now.events);
+    return link_sub_dial(w->client->link, w->events_url, NULL, 0, &limits, w, &w->sub, err);
+}
+
+enum bt_code bt_watch_open(struct bt_client *c, const char *plan_id, uint64_t after, struct bt_watch **ret,
+                           struct bt_error *err)
+{
+    struct bt_watch *w;
+    struct buf doc;
+    char *json = NULL;
+    enum bt_code code;
+
+    if (c->watch != NULL) {
+        return err_set(err, BT_CONFLICT, "a client has at most one watch at a time");
+    }
+    code = bt_client_call(c, "supervisor.info", NULL, &json, err);
+    if (code != BT_OK) {
+        bt_free(json);
+        return code;
+    }
+    w = calloc(1, sizeof *w);
+    buf_init(&doc, LIMIT_CONTROL_BYTES);
+    if (w == NULL) {
+        code = err_set(err, BT_NOMEM, "out of memory for a watch");
+    } else {
+        code = json_to_doc(str_from(json), NULL, &doc, err);
+    }
+    if (code == BT_OK) {
+        w->client = c;
+        w->known = doc_head(doc_get(doc_from_buf(&doc), STR_LIT("lastSeq"))).u;
+        w->expected = after == UINT64_MAX ? w->known + 1 : after + 1;
+        w->look_at = MSEC_NEVER;
+        (void)snprintf(w->plan_id, sizeof w->plan_id, "%s", plan_id != NULL ? plan_id : "");
+        buf_init(&w->json, 8 * (size_t)LIMIT_EVENT_BYTES);
+        c->watch = w;
+        code = subscribe(w, err);
+    }
+    bt_free(json);
+    buf_done(&doc);
+    if (code != BT_OK) {
+        bt_watch_close(w);
+        return code;
+    }
+    *ret = w;
+    return BT_OK;
+}
+
+static void drop_page(struct bt_watch *w)
+{
+    if (w->page != NULL) {
+        msg_reader_done(&w->page_reader);
+        link_msg_free(w->page);
+        w->page = NULL;
+    }
+}
+
+void bt_watch_close(struct bt_watch *w)
+{
+    if (w == NULL) {
+        return;
+    }
+    drop_page(w);
+    for (uint32_t i = 0; i < w->frames_n; i++) {
+        link_msg_free(w->frames[(w->frames_at + i) % FRAMES_MAX]);
+    }
+    if (w->client != NULL) {
+        w->client->watch = NULL;
+    }
+    buf_done(&w->json);
+    free(w); /* the subscription ends with the client's link: it is never closed under traffic */
+}
+
+uint64_t bt_watch_filled(const struct bt_watch *w)
+{
+    return w->filled;
+}
+
+/* Asks for what lies between `expected` and `known`. */
+static enum bt_code read_page(struct bt_watch *w, struct bt_error *err)
+{
+    struct msg_events_read ask = {.from_seq = w->expected, .limit = PAGE_LIMIT, .plan_id = str_from(w->plan_id)};
+    struct msg_events_read_ok ok;
+    struct doc_head head;
+    struct buf request;
+    enum bt_code code;
+
+    drop_page(w);
+    buf_init(&request, LIMIT_CONTROL_BYTES);
+    code = msg_request(&request, WIRE_MSGPACK, STR_LIT("watch"), str_from(w->client->token), MSG_events_read, &ask, err);
+    if (code == BT_OK) {
+        code = client_exchange(w->client, &request, w->client->timeout_ms, &w->page, err);
+    }
+    buf_done(&request);
+    if (code != BT_OK) {
+        return code;
+    }
+    code = msg_reader_init(&w->page_reader, link_msg_bytes(w->page).ptr, link_msg_bytes(w->page).len, LIMIT_STEP_BYTES, err);
+    if (code == BT_OK) {
+        code = msg_read_answer(&w->page_reader, MSG_events_read_ok, &ok, NULL, err);
+    }
+    if (code != BT_OK) {
+        drop_page(w);
+        return code;
+    }
+    w->page_cursor = doc_cursor(ok.events);
+    w->page_left = doc_next(&w->page_cursor, &head) && head.kind == DOC_ARRAY ? head.n : 0;
+    w->page_next = ok.next_seq;
+    w->known = ok.last_seq > w->known ? ok.last_seq : w->known;
+    return BT_OK;
+}
+
+static enum bt_code hand_out(struct bt_watch *w, struct doc body, struct bt_event *ret, struct bt_error *err)
+{
+    struct str type = doc_string(doc_get(body, STR_LIT("type")));
+    struct str plan = doc_string(doc_get(body, STR_LIT("planId")));
+    enum bt_code code;
+
+    buf_clear(&w->json);
+    code = doc_to_json(body, false, &w->json, err);
+    (void)snprintf(w->type, sizeof w->type, "%.*s", STR_ARG(type));
+    (void)snprintf(w->event_plan, sizeof w->event_plan, "%.*s", STR_ARG(plan));
+    *ret = (struct bt_event){.seq = doc_head(doc_get(body, STR_LIT("seq"))).u,
+                             .type = w->type,
+                             .plan_id = w->event_plan,
+                             .json = buf_cstr(&w->json)};
+    return code;
+}
+
+/* The next event of the page; false when it is used up. */
+static bool from_page(struct bt_watch *w, struct doc *ret)
+{
+    while (w->page != NULL && w->page_left > 0) {
+        uint64_t seq;
+        *ret = doc_skip(&w->page_cursor);
+        w->page_left--;
+        seq = doc_head(doc_get(*ret, STR_LIT("seq"))).u;
+        if (seq >= w->expected) {
+            w->expected = seq + 1;
+            w->filled++;
+            return true;
+        }
+    }
+    if (w->page != NULL) {
+        w->expected = w->page_next > w->expected ? w->page_next : w->expected;
+        drop_page(w);
+    }
+    return false;
+}
+
+/* Looks at one frame. True: *ret is the event that was expected (its bytes live in *ret_msg, to be freed). */
+static bool from_frame(struct bt_watch *w, struct doc *ret, struct link_msg **ret_msg)
+{
+    struct link_msg *msg = w->frames[w->frames_at];
+    struct str topic;
+    struct str body;
+    struct msg_reader r = {0};
+    bool hit = false;
+
+    w->frames_at = (w->frames_at + 1) % FRAMES_MAX;
+    w->frames_n--;
+    if (link_frame_split(link_msg_bytes(msg), &topic, &body) &&
+        msg_reader_init(&r, body.ptr, body.len, 2 * (size_t)LIMIT_EVENT_BYTES, NULL) == BT_OK) {
+        struct doc d = {(const uint8_t *)body.ptr, body.len};
+        bool beat = str_is(topic, "system/heartbeat");
+        uint64_t seq = doc_head(doc_get(d, beat ? STR_LIT("lastSeq") : STR_LIT("seq"))).u;
+        w->known = seq > w->known ? seq : w->known;
+        if (!beat && seq == w->expected) {
+            w->expected++;
+            hit = w->plan_id[0] == 0 || str_is(doc_string(doc_get(d, STR_LIT("planId"))), w->plan_id);
+            *ret = d;
+        }
+    }
+    msg_reader_done(&r);
+    if (hit) {
+        *ret_msg = msg;
+    } else {
+        link_msg_free(msg);
+    }
+    return hit;
+}
+
+static void pump(struct bt_watch *w, msec timeout_ms)
+{
+    struct link_event ev;
+
+    (void)link_wait(w->client->link, timeout_ms);
+    while (w->frames_n < FRAMES_MAX / 2 && link_next(w->client->link, &ev)) {
+        if (ev.sub != NULL && ev.owner == w) {
+            watch_take(w, &ev);
+        } else if (ev.msg != NULL) {
+            link_msg_free(ev.msg);
+        }
+    }
+}
+
+enum bt_code bt_watch_next(struct bt_watch *w, uint32_t timeout_ms, struct bt_event *ret, struct bt_error *err)
+{
+    msec deadline = clock_mono_ms() + timeout_ms;
+
+    for (;;) {
+        struct link_msg *msg = NULL;
+        struct doc body;
+        msec now;
+        if (from_page(w, &body)) {
+            return hand_out(w, body, ret, err);
+        }
+        while (w->frames_n > 0) {
+            if (from_frame(w, &body, &msg)) {
+                enum bt_code code = hand_out(w, body, ret, err);
+                link_msg_free(msg);
+                return code;
+            }
+        }
+        now = clock_mono_ms();
+        if (w->known >= w->expected || w->look_at <= now) {
+            enum bt_code code;
+            w->look_at = MSEC_NEVER;
+            code = read_page(w, err);
+            if (code == BT_OK) {
+                continue;
+            }
+            if (code != BT_UNAVAILABLE && code != BT_TIMEOUT) {
+                return code;
+            }
+            w->look_at = now + 200; /* the daemon is away: try again */
+        }
+        if (now >= deadline) {
+            return err_set(err, BT_TIMEOUT, "no event within %u ms", timeout_ms);
+        }
+        if (subscribe(w, err) != BT_OK) {
+            return err->code;
+        }
+        pump(w, deadline - now < 200 ? deadline - now : 200);
+    }
+}
