@@ -119,6 +119,28 @@ static bool shake_hands(int fd, uint16_t peer)
     return memcmp(theirs, hello, 4) == 0;
 }
 
+static void guard_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
+{
+    struct ipc_guard *g = arg;
+    (void)pipe;
+    (void)ev;
+    (void)atomic_fetch_add(&g->admitted, 1);
+}
+
+/* A dead listener still shakes hands with the next connection and then forgets it: only a new pipe
+ * is proof. */
+static bool pipe_admitted(const struct ipc_guard *g, unsigned before)
+{
+    const msec until = clock_mono_ms() + LINK_PROBE_MS;
+    while (atomic_load(&g->admitted) == before) {
+        if (clock_mono_ms() >= until) {
+            return false;
+        }
+        (void)poll(NULL, 0, 2);
+    }
+    return true;
+}
+
 static bool listener_alive(const struct ipc_guard *g)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -127,8 +149,9 @@ static bool listener_alive(const struct ipc_guard *g)
     if (fd < 0) {
         return true; /* out of descriptors: says nothing about the listener */
     }
-    const bool alive =
-        connect(fd, (const struct sockaddr *)&to, sizeof to) == 0 && shake_hands(fd, g->peer);
+    const unsigned before = atomic_load(&g->admitted);
+    const bool alive = connect(fd, (const struct sockaddr *)&to, sizeof to) == 0 &&
+                       shake_hands(fd, g->peer) && pipe_admitted(g, before);
     (void)close(fd);
     return alive;
 }
@@ -171,6 +194,7 @@ void ipc_guard_start(struct ipc_guard *g, nng_listener listener, uint16_t peer)
     g->listener = listener;
     g->peer = peer;
     g->job.run = guard_run;
+    (void)nng_pipe_notify(g->endpoint->socket, NNG_PIPE_EV_ADD_PRE, guard_on_pipe, g);
     helper_submit(&g->job, clock_mono_ms() + LINK_GUARD_MS);
 }
 

@@ -146,7 +146,8 @@ struct ipc_guard {
     nng_listener listener;
     nng_listener zombies[LINK_ZOMBIES_MAX];
     uint32_t zombie_count;
-    uint16_t peer; /* SP protocol number that the probe pretends to be */
+    atomic_uint admitted; /* pipes so far */
+    uint16_t peer;        /* SP protocol number that the probe pretends to be */
     int lock_fd;
 };
 

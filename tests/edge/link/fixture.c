@@ -1,6 +1,5 @@
 #include "tests/edge/link/fixture.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
@@ -150,11 +149,11 @@ void fixture_rmdir(const char *dir)
     (void)nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-static pid_t spawn_piped(char *const argv[], int *ret_in, int *ret_out)
+struct child child_start(char *const argv[])
 {
+    struct child c = {.pid = 0};
     int in[2];
     int out[2];
-    pid_t pid = 0;
     posix_spawn_file_actions_t actions;
     assert_int_equal(pipe2(in, O_CLOEXEC), 0);
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
@@ -162,18 +161,58 @@ static pid_t spawn_piped(char *const argv[], int *ret_in, int *ret_out)
     assert_int_equal(posix_spawn_file_actions_adddup2(&actions, in[0], 0), 0);
     assert_int_equal(posix_spawn_file_actions_adddup2(&actions, out[1], 1), 0);
     assert_int_equal(posix_spawn_file_actions_addclosefrom_np(&actions, 3), 0);
-    assert_int_equal(posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ), 0);
+    assert_int_equal(posix_spawnp(&c.pid, argv[0], &actions, NULL, argv, environ), 0);
     (void)posix_spawn_file_actions_destroy(&actions);
     (void)close(in[0]);
     (void)close(out[1]);
-    *ret_in = in[1];
-    *ret_out = out[0];
-    return pid;
+    c.in = in[1];
+    c.out = out[0];
+    return c;
 }
 
-struct peer peer_start(const char *mode, const char *url, const char *log)
+bool child_readable(const struct child *c)
 {
-    struct peer p = {.pid = 0};
+    struct pollfd p = {.fd = c->out, .events = POLLIN};
+    return poll(&p, 1, 0) == 1;
+}
+
+const char *child_line(struct child *c)
+{
+    static char line[256];
+    size_t len = 0;
+    char byte = 0;
+    while (read(c->out, &byte, 1) == 1 && c->len < sizeof c->text - 1 && len < sizeof line - 1) {
+        c->text[c->len++] = byte;
+        if (byte == '\n') {
+            line[len] = '\0';
+            return line;
+        }
+        line[len++] = byte;
+    }
+    fail_msg("the child ended before its line");
+    return NULL;
+}
+
+void child_finish(struct child *c)
+{
+    ssize_t n = 0;
+    (void)close(c->in);
+    while ((n = read(c->out, c->text + c->len, sizeof c->text - 1 - c->len)) > 0) {
+        c->len += (size_t)n;
+    }
+    c->text[c->len] = '\0';
+    (void)close(c->out);
+    (void)waitpid(c->pid, &c->status, 0);
+}
+
+void child_kill(struct child *c)
+{
+    (void)kill(c->pid, SIGKILL);
+    child_finish(c);
+}
+
+struct child peer_start(const char *mode, const char *url, const char *log)
+{
     char program[512];
     const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 16);
     assert_true(n > 0);
@@ -181,43 +220,7 @@ struct peer peer_start(const char *mode, const char *url, const char *log)
     (void)snprintf(strrchr(program, '/'), 16, "/link_peer");
     char *argv[] = {program, (char *)(uintptr_t)mode, (char *)(uintptr_t)url,
                     (char *)(uintptr_t)log, NULL};
-    p.pid = spawn_piped(argv, &p.in, &p.out);
-    size_t len = 0;
-    while (len < sizeof p.url - 1 && read(p.out, p.url + len, 1) == 1 && p.url[len] != '\n') {
-        len++;
-    }
-    p.url[len] = '\0';
-    if (len == 0) {
-        fail_msg("link_peer %s %s did not start", mode, url);
-    }
-    return p;
-}
-
-void peer_kill(struct peer *p)
-{
-    int status = 0;
-    (void)kill(p->pid, SIGKILL);
-    (void)waitpid(p->pid, &status, 0);
-    (void)close(p->in);
-    (void)close(p->out);
-}
-
-const char *fixture_run(char *const argv[], int *ret_status)
-{
-    static char out[65536];
-    int in = -1;
-    int from = -1;
-    size_t len = 0;
-    ssize_t n = 0;
-    const pid_t pid = spawn_piped(argv, &in, &from);
-    (void)close(in);
-    while ((n = read(from, out + len, sizeof out - 1 - len)) > 0) {
-        len += (size_t)n;
-    }
-    out[len] = '\0';
-    (void)close(from);
-    (void)waitpid(pid, ret_status, 0);
-    return out;
+    return child_start(argv);
 }
 
 int fixture_lines(const char *path)

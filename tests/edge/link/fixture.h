@@ -41,19 +41,28 @@ void fixture_assert_echo(struct link *l, const char *url);
 const char *fixture_dir(void);
 void fixture_rmdir(const char *dir);
 
-struct peer {
+/* A child process with pipes to its stdin and stdout. It ends with the test at the latest (the
+ * pipes break). */
+struct child {
     pid_t pid;
-    int out; /* what it prints */
     int in;
-    char url[256];
+    int out;
+    int status;
+    size_t len;
+    char text[4096]; /* what it has printed so far */
 };
 
-/* Runs the program link_peer and reads the url that it prints first. */
-struct peer peer_start(const char *mode, const char *url, const char *log);
-void peer_kill(struct peer *p);
-/* Runs argv[0] and returns what it printed (valid until the next call); its exit status goes to
- * *ret_status. */
-const char *fixture_run(char *const argv[], int *ret_status);
+struct child child_start(char *const argv[]);
+bool child_readable(const struct child *c);
+/* Reads its next line; returned without the newline, valid until the next call. Fails the test at
+ * its end. */
+const char *child_line(struct child *c);
+/* Closes its stdin, reads the rest, waits for it. */
+void child_finish(struct child *c);
+void child_kill(struct child *c);
+/* Runs the program link_peer next to the test; its first line is the url that it serves. */
+struct child peer_start(const char *mode, const char *url, const char *log);
+
 /* Number of lines of a file; 0 when it is not there. */
 int fixture_lines(const char *path);
 #endif

@@ -166,13 +166,13 @@ static void killed_peer_loses_the_request_and_no_successor_repeats_it(void **sta
     const char *dir = fixture_dir();
     (void)snprintf(log, sizeof log, "%s/log", dir);
     struct link *l = fixture_link();
-    struct peer p = peer_start("hold", "tcp://127.0.0.1:0", log);
+    struct child p = peer_start("hold", "tcp://127.0.0.1:0", log);
     char url[256];
-    (void)snprintf(url, sizeof url, "%s", p.url);
+    (void)snprintf(url, sizeof url, "%s", child_line(&p));
     struct link_lane *lane = fixture_lane(l, url);
     fixture_send(lane, "first");
     wait_for_lines(l, log, 1);
-    peer_kill(&p);
+    child_kill(&p);
     const msec killed = clock_mono_ms();
     const struct link_event lost = expect_lost_and(l, LINK_DOWN);
     assert_true(clock_mono_ms() - killed < 1000);
@@ -182,7 +182,7 @@ static void killed_peer_loses_the_request_and_no_successor_repeats_it(void **sta
     fixture_send(lane, "second");
     fixture_assert_bytes(fixture_expect(l, LINK_ANSWER), "second");
     assert_int_equal(fixture_lines(log), 2);
-    peer_kill(&p);
+    child_kill(&p);
     link_free(l);
     fixture_rmdir(dir);
 }
@@ -195,15 +195,15 @@ static void slow_handler_is_not_sent_the_request_again(void **state)
     const char *dir = fixture_dir();
     (void)snprintf(log, sizeof log, "%s/log", dir);
     struct link *l = fixture_link();
-    struct peer p = peer_start("hold", "tcp://127.0.0.1:0", log);
-    struct link_lane *lane = fixture_lane(l, p.url);
+    struct child p = peer_start("hold", "tcp://127.0.0.1:0", log);
+    struct link_lane *lane = fixture_lane(l, child_line(&p));
     fixture_send(lane, "slow");
     wait_for_lines(l, log, 1);
     assert_false(fixture_next(l, 300, &ev));
     assert_int_equal(write(p.in, "g", 1), 1);
     fixture_assert_bytes(fixture_expect(l, LINK_ANSWER), "slow");
     assert_int_equal(fixture_lines(log), 1);
-    peer_kill(&p);
+    child_kill(&p);
     link_free(l);
     fixture_rmdir(dir);
 }
@@ -307,8 +307,8 @@ static void kill_and_retire_cycles_do_not_wedge(void **state)
     assert_int_equal(link_canary_start(50, NULL), BT_OK);
     int before = 0;
     for (int i = 0; i < CYCLES; i++) {
-        struct peer p = peer_start(i % 2 == 0 ? "hold" : "echo", "tcp://127.0.0.1:0", NULL);
-        struct link_lane *lane = fixture_lane(l, p.url);
+        struct child p = peer_start(i % 2 == 0 ? "hold" : "echo", "tcp://127.0.0.1:0", NULL);
+        struct link_lane *lane = fixture_lane(l, child_line(&p));
         fixture_send(lane, "work");
         if (i % 4 == 3) {
             fixture_assert_bytes(fixture_expect(l, LINK_ANSWER), "work");
@@ -316,7 +316,7 @@ static void kill_and_retire_cycles_do_not_wedge(void **state)
         if (i % 3 == 0) {
             link_lane_retire(lane);
         }
-        peer_kill(&p);
+        child_kill(&p);
         link_lane_retire(lane);
         assert_false(fixture_next(l, 1, &ev)); /* no event of a retired lane */
         before = i == 20 ? descriptors() : before;

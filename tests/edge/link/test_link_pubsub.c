@@ -86,7 +86,8 @@ static void stopped_subscriber_never_blocks_the_publisher(void **state)
     static const char body[1024];
     struct link *l = fixture_link();
     struct link_pub *p = publisher(l, "tcp://127.0.0.1:0");
-    struct peer stuck = peer_start("subscribe", link_pub_url(p), NULL);
+    struct child stuck = peer_start("subscribe", link_pub_url(p), NULL);
+    (void)child_line(&stuck);
     assert_int_equal(kill(stuck.pid, SIGSTOP), 0);
     msec worst = 0;
     for (int i = 0; i < FLOOD; i++) {
@@ -100,7 +101,7 @@ static void stopped_subscriber_never_blocks_the_publisher(void **state)
     struct link *reader = fixture_link();
     (void)subscriber(reader, link_pub_url(p), NULL, 0);
     wait_live(reader, p);
-    peer_kill(&stuck);
+    child_kill(&stuck);
     link_free(reader);
     link_free(l);
 }

@@ -1,0 +1,181 @@
+/* The two lock-free parts on their own: the inbox under many producers, and the word that tracks a
+ * lane's pipe. */
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "protocol/link/link_internal.h"
+#include "tests/edge/link/fixture.h"
+
+enum { PRODUCERS = 4, NODES = 64, ROUNDS = 20000 };
+
+struct counted {
+    struct inbox_node node;
+    atomic_uint made; /* events made for this node */
+    unsigned seen;
+};
+
+struct producer {
+    struct inbox *inbox;
+    struct counted *nodes;
+    unsigned seed;
+};
+
+static bool readable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, 0) == 1;
+}
+
+static void *produce(void *arg)
+{
+    struct producer *p = arg;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        struct counted *c = &p->nodes[(p->seed + i * 7) % NODES];
+        (void)atomic_fetch_add(&c->made, 1);
+        inbox_push(p->inbox, &c->node);
+    }
+    return NULL;
+}
+
+static void no_change_is_missed_whatever_the_interleaving(void **state)
+{
+    (void)state;
+    struct inbox in = {.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+    struct counted *nodes = calloc(NODES, sizeof *nodes);
+    struct producer p[PRODUCERS];
+    pthread_t threads[PRODUCERS];
+    assert_non_null(nodes);
+    for (unsigned i = 0; i < PRODUCERS; i++) {
+        p[i] = (struct producer){&in, nodes, i * 13};
+        assert_int_equal(pthread_create(&threads[i], NULL, produce, &p[i]), 0);
+    }
+    unsigned total = 0;
+    while (total < PRODUCERS * ROUNDS) {
+        struct pollfd wait = {.fd = in.fd, .events = POLLIN};
+        assert_int_equal(poll(&wait, 1, FIXTURE_WAIT_MS), 1); /* a lost wake-up fails here */
+        for (struct inbox_node *n = inbox_take(&in); n != NULL; n = inbox_take(&in)) {
+            struct counted *c = LINK_OF(n, struct counted, node);
+            const unsigned made = atomic_load(&c->made);
+            total += made - c->seen;
+            c->seen = made;
+        }
+    }
+    for (unsigned i = 0; i < PRODUCERS; i++) {
+        (void)pthread_join(threads[i], NULL);
+    }
+    while (inbox_take(&in) != NULL) {
+    }
+    assert_false(readable(in.fd));
+    (void)close(in.fd);
+    free(nodes);
+}
+
+static void inbox_is_fifo_and_readable_until_drained(void **state)
+{
+    (void)state;
+    struct inbox in = {.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+    struct inbox_node n[3] = {{.kind = INBOX_LANE}};
+    for (int i = 0; i < 3; i++) {
+        inbox_push(&in, &n[i]);
+        inbox_push(&in, &n[i]); /* once is enough */
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_true(readable(in.fd));
+        assert_ptr_equal(inbox_take(&in), &n[i]);
+    }
+    assert_null(inbox_take(&in));
+    assert_false(readable(in.fd));
+    (void)close(in.fd);
+}
+
+static void second_pipe_is_rejected_until_the_first_has_gone(void **state)
+{
+    (void)state;
+    struct pipe_track t = {0};
+    assert_true(pipe_track_offer(&t, 7));
+    assert_false(pipe_track_offer(&t, 8));
+    assert_false(pipe_track_gone(&t, 8)); /* the end of the rejected one changes nothing */
+    assert_false(pipe_track_empty(&t));
+    assert_true(pipe_track_gone(&t, 7));
+    assert_true(pipe_track_empty(&t));
+    assert_true(pipe_track_offer(&t, 8));
+}
+
+static void up_that_comes_after_its_end_is_ignored(void **state)
+{
+    (void)state;
+    struct pipe_track t = {0};
+    uint32_t seen = 0;
+    assert_true(pipe_track_offer(&t, 7));
+    assert_true(pipe_track_gone(&t, 7));
+    assert_false(pipe_track_up(&t, 7));
+    assert_int_equal(pipe_track_next(&t, &seen), 0);
+}
+
+static void transitions_are_told_in_order_and_a_replaced_pipe_is_down_then_up(void **state)
+{
+    (void)state;
+    struct pipe_track t = {0};
+    uint32_t seen = 0;
+    assert_true(pipe_track_offer(&t, 1) && pipe_track_up(&t, 1));
+    assert_false(pipe_track_is_up(&t, seen)); /* not told yet */
+    assert_int_equal(pipe_track_next(&t, &seen), 1);
+    assert_true(pipe_track_is_up(&t, seen));
+    for (uint32_t pipe = 2; pipe < 200; pipe++) {
+        assert_true(pipe_track_gone(&t, pipe - 1) && pipe_track_offer(&t, pipe) &&
+                    pipe_track_up(&t, pipe));
+    }
+    assert_false(pipe_track_is_up(&t, seen));
+    assert_int_equal(pipe_track_next(&t, &seen), -1);
+    assert_int_equal(pipe_track_next(&t, &seen), 1);
+    assert_int_equal(pipe_track_next(&t, &seen), 0);
+    assert_true(pipe_track_is_up(&t, seen));
+}
+
+static void generation_survives_its_own_wrap(void **state)
+{
+    (void)state;
+    struct pipe_track t = {.word = UINT64_MAX
+                                   << 35}; /* the largest generation: odd, so "up" was told */
+    uint32_t seen = 0x1fffffff;
+    assert_true(pipe_track_is_up(&t, seen));
+    atomic_store(&t.word, atomic_load(&t.word) | (UINT64_C(1) << 32) | 5);
+    assert_true(pipe_track_gone(&t, 5));
+    assert_int_equal(pipe_track_next(&t, &seen), -1);
+    assert_int_equal(seen, 0);
+    assert_true(pipe_track_offer(&t, 6) && pipe_track_up(&t, 6));
+    assert_int_equal(pipe_track_next(&t, &seen), 1);
+}
+
+static void shut_or_paused_track_takes_no_pipe(void **state)
+{
+    (void)state;
+    struct pipe_track t = {0};
+    assert_true(pipe_track_pause(&t));
+    assert_false(pipe_track_offer(&t, 1));
+    pipe_track_resume(&t);
+    assert_true(pipe_track_offer(&t, 1));
+    assert_false(pipe_track_pause(&t));
+    pipe_track_shut(&t);
+    assert_true(pipe_track_gone(&t, 1));
+    pipe_track_resume(&t);
+    assert_false(pipe_track_offer(&t, 2));
+}
+
+int main(void)
+{
+    fixture_watchdog(60);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_change_is_missed_whatever_the_interleaving),
+        cmocka_unit_test(inbox_is_fifo_and_readable_until_drained),
+        cmocka_unit_test(second_pipe_is_rejected_until_the_first_has_gone),
+        cmocka_unit_test(up_that_comes_after_its_end_is_ignored),
+        cmocka_unit_test(transitions_are_told_in_order_and_a_replaced_pipe_is_down_then_up),
+        cmocka_unit_test(generation_survives_its_own_wrap),
+        cmocka_unit_test(shut_or_paused_track_takes_no_pipe),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
