@@ -1,0 +1,130 @@
+#include "protocol/wire/doc.h"
+
+#include "protocol/wire/guard.h"
+#include "tests/support/cmocka.h"
+
+/* {"a":{"b":[10,{"c":"deep"}]},"":7,"0":true} */
+static struct doc sample(struct buf *b)
+{
+    buf_init(b, 1000);
+    assert_int_equal(json_to_doc(STR_LIT("{\"a\":{\"b\":[10,{\"c\":\"deep\"}]},\"\":7,\"0\":true}"),
+                                 NULL, b, NULL),
+                     BT_OK);
+    return doc_from_buf(b);
+}
+
+static void paths_lead_through_maps_and_arrays(void **state)
+{
+    struct buf b;
+    struct doc d = sample(&b);
+
+    (void)state;
+    assert_true(str_is(doc_string(doc_path(d, STR_LIT("a.b.1.c"))), "deep"));
+    assert_int_equal(doc_head(doc_path(d, STR_LIT("a.b.0"))).u, 10);
+    assert_true(doc_head(doc_path(d, STR_LIT("0"))).b); /* a digit is a key in a map */
+    assert_ptr_equal(doc_path(d, STR_LIT("")).ptr, d.ptr);
+    assert_int_equal(doc_path(d, STR_LIT("a")).len, doc_get(d, STR_LIT("a")).len);
+    buf_done(&b);
+}
+
+static void paths_that_lead_nowhere_are_absent(void **state)
+{
+    static const char *const nowhere[] = {"x",       "a.x",           "a.b.2", "a.b.-1",
+                                          "a.b.01x", "a.b.1.c.d",     "a.b.x", "a.b.99999999999",
+                                          "a..b",    "a.b.4294967297"};
+    struct buf b;
+    struct doc d = sample(&b);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof nowhere / sizeof nowhere[0]; i++) {
+        assert_null(doc_path(d, str_from(nowhere[i])).ptr);
+    }
+    assert_null(doc_get((struct doc){NULL, 0}, STR_LIT("a")).ptr);
+    assert_null(doc_at(d, 0).ptr);
+    assert_null(doc_string(d).ptr);
+    assert_int_equal(doc_head((struct doc){NULL, 0}).kind, DOC_NIL);
+    assert_int_equal(doc_head(doc_get(d, STR_LIT(""))).u, 7);
+    buf_done(&b);
+}
+
+static void a_copy_is_independent_and_absent_stays_absent(void **state)
+{
+    struct arena a = {0};
+    struct buf b;
+    struct doc d = sample(&b);
+    struct doc copy = doc_copy(&a, d);
+
+    (void)state;
+    buf_done(&b);
+    assert_int_equal(guard_check(copy.ptr, copy.len, NULL, NULL), BT_OK);
+    assert_null(doc_copy(&a, (struct doc){NULL, 0}).ptr);
+    arena_done(&a);
+    a.max = 1;
+    assert_null(doc_copy(&a, (struct doc){(const uint8_t *)"\x93\1\2\3", 4}).ptr);
+    arena_done(&a);
+}
+
+/* The numbers at every border of msgpack's widths come back as they went in. */
+static void numbers_keep_their_value_at_every_width(void **state)
+{
+    struct buf b;
+    struct doc_head h;
+
+    (void)state;
+    buf_init(&b, 100);
+    for (unsigned bit = 0; bit < 64; bit++) {
+        for (int off = -1; off <= 1; off++) {
+            uint64_t u = ((uint64_t)1 << bit) + (uint64_t)off;
+            int64_t i = -(int64_t)(u >> 1) - 1;
+            buf_clear(&b);
+            doc_put_u64(&b, u);
+            h = doc_head(doc_from_buf(&b));
+            assert_int_equal(h.kind, DOC_UINT);
+            assert_true(h.u == u);
+            buf_clear(&b);
+            doc_put_i64(&b, i);
+            h = doc_head(doc_from_buf(&b));
+            assert_int_equal(h.kind, DOC_INT);
+            assert_true(h.i == i);
+        }
+    }
+    buf_done(&b);
+}
+
+/* events.read: an array written by hand around bytes that are not looked at again. */
+static void raw_documents_go_into_an_array_byte_for_byte(void **state)
+{
+    static const struct doc events[] = {
+        {(const uint8_t *)"\xDF\0\0\0\x01\xA3seq\xCF\0\0\0\0\0\0\0\x07", 18}, /* not the shortest */
+        {(const uint8_t *)"\x81\xA3seq\x08", 6},
+    };
+    struct buf b;
+
+    (void)state;
+    buf_init(&b, 1000);
+    doc_put_array(&b, 3);
+    doc_put_doc(&b, events[0]);
+    doc_put_doc(&b, events[1]);
+    doc_put_doc(&b, (struct doc){NULL, 0});
+    assert_int_equal(guard_check(b.at, b.len, NULL, NULL), BT_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct doc d = doc_at(doc_from_buf(&b), i);
+        assert_int_equal(d.len, events[i].len);
+        assert_memory_equal(d.ptr, events[i].ptr, d.len);
+        assert_int_equal(doc_head(doc_get(d, STR_LIT("seq"))).u, 7 + i);
+    }
+    assert_int_equal(doc_at(doc_from_buf(&b), 2).len, 1);
+    buf_done(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(paths_lead_through_maps_and_arrays),
+        cmocka_unit_test(paths_that_lead_nowhere_are_absent),
+        cmocka_unit_test(a_copy_is_independent_and_absent_stays_absent),
+        cmocka_unit_test(numbers_keep_their_value_at_every_width),
+        cmocka_unit_test(raw_documents_go_into_an_array_byte_for_byte),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
