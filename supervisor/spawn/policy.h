@@ -95,7 +95,7 @@ struct policy_commands {
 
 enum policy_then { POLICY_THEN_REST, POLICY_THEN_CRASH, POLICY_THEN_START };
 
-/* Plain values, no pointers; a zeroed one with settings is a child that is STOPPED. */
+/* Plain values, no pointers; made by policy_init. */
 struct policy_child {
     struct policy_settings set;
     enum policy_state state;

@@ -1,0 +1,366 @@
+/* What should run: specs are checked and copied, their environment is put together, living
+ * processes are adopted. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/base/log.h"
+#include "protocol/limits.h"
+#include "supervisor/spawn/spawn_internal.h"
+
+enum { START_BYTES_MAX = 60 * 1024, NUMBER_BYTES = 16, EVENTS_PER_CHILD = 8, EVENTS_SPARE = 64 };
+
+/* Passed on from the daemon when the spec says nothing else. */
+static const char *const inherited[] = {"PATH", "HOME", "LANG"};
+
+/* Ours to say: a spec that sets one of these is wrong. */
+static const char *const reserved[] = {"BATON_STATE",    "BATON_INSTANCE_ID", "BATON_AGENT_ID",
+                                       "BATON_SETTINGS", "BATON_CAPACITY",    "BATON_SPAWNED"};
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static bool name_is_valid(const char *name)
+{
+    size_t len = name != NULL ? strlen(name) : 0;
+    bool valid = len > 0 && len <= SPAWN_NAME_MAX && name[0] != '.';
+
+    for (size_t i = 0; i < len && valid; i++) {
+        valid = isalnum((unsigned char)name[i]) || strchr("._#-", name[i]) != NULL;
+    }
+    return valid;
+}
+
+static size_t list_length(const char *const *list)
+{
+    size_t n = 0;
+
+    while (list != NULL && list[n] != NULL) {
+        n++;
+    }
+    return n;
+}
+
+/* Whether entry sets (or passes on) this variable. */
+static bool entry_is(const char *entry, const char *name)
+{
+    size_t len = strlen(name);
+
+    return strncmp(entry, name, len) == 0 && (entry[len] == '=' || entry[len] == 0);
+}
+
+static bool list_has(const char *const *list, const char *name)
+{
+    bool has = false;
+
+    for (size_t i = 0; list != NULL && list[i] != NULL && !has; i++) {
+        has = entry_is(list[i], name);
+    }
+    return has;
+}
+
+/* "NAME=value" in the arena; NULL when out of memory. */
+static char *join(struct arena *a, const char *name, const char *first, const char *rest)
+{
+    size_t size = strlen(name) + strlen(first) + strlen(rest) + 2;
+    char *text = arena_alloc(a, size);
+
+    if (text != NULL) {
+        (void)snprintf(text, size, "%s=%s%s", name, first, rest);
+    }
+    return text;
+}
+
+static char *copy(struct arena *a, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *to = arena_alloc(a, size);
+
+    return to != NULL ? memcpy(to, text, size) : NULL;
+}
+
+struct env {
+    char **at;
+    size_t n;
+    bool no_memory;
+};
+
+static void add(struct env *env, char *entry)
+{
+    env->no_memory = env->no_memory || entry == NULL;
+    env->at[env->n++] = entry;
+}
+
+static void add_inherited(struct spawn *s, const struct spawn_spec *spec, struct env *env)
+{
+    for (size_t i = 0; i < COUNT(inherited); i++) {
+        const char *value = getenv(inherited[i]);
+        char first[4096] = "";
+
+        if (list_has(spec->env, inherited[i]) || (value == NULL && i != 0)) {
+            continue;
+        }
+        if (i == 0 && s->path_first != NULL) {
+            (void)snprintf(first, sizeof first, "%s:", s->path_first);
+        }
+        add(env, join(&s->arena, inherited[i], first, value != NULL ? value : "/usr/bin:/bin"));
+    }
+}
+
+static void add_listed(struct spawn *s, const struct spawn_spec *spec, struct env *env)
+{
+    for (size_t i = 0; spec->env != NULL && spec->env[i] != NULL; i++) {
+        const char *value;
+
+        if (strchr(spec->env[i], '=') != NULL) {
+            add(env, copy(&s->arena, spec->env[i]));
+        } else if ((value = getenv(spec->env[i])) != NULL) {
+            add(env, join(&s->arena, spec->env[i], value, ""));
+        }
+    }
+}
+
+static enum bt_code make_env(struct spawn *s, const struct spawn_spec *spec, struct child *c,
+                             struct bt_error *err)
+{
+    size_t max = 1 + COUNT(inherited) + COUNT(reserved) + list_length(spec->env);
+    struct env env = {.at = arena_alloc(&s->arena, (max + 1) * sizeof *env.at)};
+    char number[NUMBER_BYTES];
+
+    if (env.at == NULL) {
+        return err_set(err, BT_NOMEM, "agent process '%s': out of memory", spec->name);
+    }
+    add(&env, c->instance_env);
+    add_inherited(s, spec, &env);
+    add(&env, join(&s->arena, "BATON_STATE", s->link.state_path, ""));
+    add(&env, join(&s->arena, "BATON_AGENT_ID", spec->agent_id, ""));
+    if (spec->settings != NULL) {
+        add(&env, join(&s->arena, "BATON_SETTINGS", spec->settings, ""));
+    }
+    if (spec->capacity != 0) {
+        (void)snprintf(number, sizeof number, "%u", spec->capacity);
+        add(&env, join(&s->arena, "BATON_CAPACITY", number, ""));
+    }
+    add_listed(s, spec, &env);
+    c->env = env.at;
+    return env.no_memory ? err_set(err, BT_NOMEM, "agent process '%s': out of memory", spec->name)
+                         : BT_OK;
+}
+
+static uint64_t mix(uint64_t hash, const char *text)
+{
+    return (hash ^ str_hash(str_from(text != NULL ? text : ""))) * 1099511628211u;
+}
+
+/* Not PATH, HOME and LANG: a daemon that is started again from another shell must find its agents.
+ */
+static uint64_t hash_of(const struct spawn_spec *spec, const struct child *c)
+{
+    char numbers[96];
+    uint64_t hash = 14695981039346656037u;
+
+    for (size_t i = 0; c->argv[i] != NULL; i++) {
+        hash = mix(hash, c->argv[i]);
+    }
+    for (size_t i = 1; c->env[i] != NULL; i++) {
+        bool own = true;
+
+        for (size_t k = 0; k < COUNT(inherited) && own; k++) {
+            own = !entry_is(c->env[i], inherited[k]) || list_has(spec->env, inherited[k]);
+        }
+        hash = own ? mix(hash, c->env[i]) : hash;
+    }
+    (void)snprintf(numbers, sizeof numbers, "%llu %llu", (unsigned long long)spec->nofile,
+                   (unsigned long long)spec->memory_bytes);
+    return mix(mix(hash, c->cwd), numbers);
+}
+
+static enum bt_code check(struct spawn *s, const struct spawn_spec *spec, const struct child *c,
+                          struct bt_error *err)
+{
+    for (const struct child *other = s->children; other < c; other++) {
+        if (strcmp(other->name, spec->name) == 0) {
+            return err_set(err, BT_INVALID, "agent process '%s': the name is there twice",
+                           spec->name);
+        }
+    }
+    if (spec->agent_id == NULL || spec->agent_id[0] == 0 ||
+        strlen(spec->agent_id) > LIMIT_ID_BYTES) {
+        return err_set(err, BT_INVALID, "agent process '%s': the agent id must be 1 to %d bytes",
+                       spec->name, LIMIT_ID_BYTES);
+    }
+    if (list_length(spec->argv) == 0 || spec->argv[0][0] == 0) {
+        return err_set(err, BT_INVALID, "agent process '%s': the command is empty", spec->name);
+    }
+    if (list_length(spec->argv) > PACKET_LIST_MAX ||
+        list_length(spec->env) > PACKET_LIST_MAX - COUNT(inherited) - COUNT(reserved) - 1) {
+        return err_set(err, BT_LIMIT, "agent process '%s': more than %d arguments or variables",
+                       spec->name, PACKET_LIST_MAX - 10);
+    }
+    for (size_t i = 0; i < COUNT(reserved); i++) {
+        if (list_has(spec->env, reserved[i])) {
+            return err_set(err, BT_INVALID, "agent process '%s': %s is set by Baton itself",
+                           spec->name, reserved[i]);
+        }
+    }
+    return BT_OK;
+}
+
+void child_fill_start(const struct child *c, struct packet *order)
+{
+    size_t n = 0;
+
+    *order = (struct packet){.type = PACKET_START,
+                             .hash = c->hash,
+                             .nofile = c->nofile,
+                             .memory_bytes = c->memory_bytes,
+                             .instance = c->instance_id,
+                             .name = c->name,
+                             .text = c->cwd};
+    for (n = 0; c->argv[n] != NULL; n++) {
+        order->argv[n] = c->argv[n];
+    }
+    for (n = 0; c->env[n] != NULL; n++) {
+        order->env[n] = c->env[n];
+    }
+}
+
+static enum bt_code check_size(struct spawn *s, const struct child *c, struct bt_error *err)
+{
+    child_fill_start(c, &s->order);
+    buf_clear(&s->out);
+    packet_encode(&s->order, &s->out);
+    if (buf_check(&s->out, NULL) != BT_OK || s->out.len > START_BYTES_MAX) {
+        return err_set(err, BT_LIMIT,
+                       "agent process '%s': arguments, variables and settings must fit in %d bytes",
+                       c->name, START_BYTES_MAX);
+    }
+    return BT_OK;
+}
+
+void child_new_instance(struct child *c)
+{
+    uuid_format(uuid_new(), c->instance_id);
+    (void)snprintf(c->instance_env, sizeof c->instance_env, "BATON_INSTANCE_ID=%s", c->instance_id);
+    c->pid = 0;
+    c->note = NULL;
+    c->send = SEND_START;
+}
+
+enum bt_code child_init(struct spawn *s, const struct spawn_spec *spec, struct child *c,
+                        struct bt_error *err)
+{
+    size_t n = list_length(spec->argv);
+    enum bt_code code;
+
+    if (!name_is_valid(spec->name)) {
+        return err_set(err, BT_INVALID,
+                       "agent process '%.80s': a name is 1 to %d of A-Z a-z 0-9 . _ # -",
+                       spec->name != NULL ? spec->name : "", SPAWN_NAME_MAX);
+    }
+    code = check(s, spec, c, err);
+    if (code != BT_OK) {
+        return code;
+    }
+    policy_init(&c->policy, &spec->policy);
+    c->name = copy(&s->arena, spec->name);
+    c->agent_id = copy(&s->arena, spec->agent_id);
+    c->cwd = copy(&s->arena, spec->cwd != NULL ? spec->cwd : "");
+    c->argv = arena_alloc(&s->arena, (n + 1) * sizeof *c->argv);
+    if (c->name == NULL || c->agent_id == NULL || c->cwd == NULL || c->argv == NULL) {
+        return err_set(err, BT_NOMEM, "agent process '%s': out of memory", spec->name);
+    }
+    for (size_t i = 0; i < n; i++) {
+        c->argv[i] = copy(&s->arena, spec->argv[i]);
+        if (c->argv[i] == NULL) {
+            return err_set(err, BT_NOMEM, "agent process '%s': out of memory", spec->name);
+        }
+    }
+    c->nofile = spec->nofile;
+    c->memory_bytes = spec->memory_bytes;
+    code = make_env(s, spec, c, err);
+    if (code != BT_OK) {
+        return code;
+    }
+    c->hash = hash_of(spec, c);
+    return check_size(s, c, err);
+}
+
+static bool adopt(struct spawn *s, struct child *c, msec now)
+{
+    for (uint32_t i = 0; i < s->found_n; i++) {
+        struct found *f = &s->found[i];
+
+        if (f->taken || f->hash != c->hash || strcmp(f->name, c->name) != 0) {
+            continue;
+        }
+        f->taken = true;
+        (void)snprintf(c->instance_id, sizeof c->instance_id, "%s", f->instance_id);
+        c->pid = f->pid;
+        spawn_apply(s, c, &(struct policy_event){.type = POLICY_ON_ADOPTED, .now = now});
+        spawn_emit(s, c, SPAWN_ADOPTED, "");
+        return true;
+    }
+    return false;
+}
+
+static enum bt_code copy_specs(struct spawn *s, const struct spawn_spec *specs, size_t n,
+                               struct bt_error *err)
+{
+    enum bt_code code = BT_OK;
+
+    s->children = calloc(n + 1, sizeof *s->children);
+    s->events_cap = n * EVENTS_PER_CHILD + EVENTS_SPARE;
+    s->events = calloc(s->events_cap, sizeof *s->events);
+    if (s->children == NULL || s->events == NULL) {
+        code = err_set(err, BT_NOMEM, "no memory for %zu agent processes", n);
+    }
+    for (size_t i = 0; i < n && code == BT_OK; i++) {
+        code = child_init(s, &specs[i], &s->children[i], err);
+    }
+    if (code != BT_OK) {
+        free(s->children);
+        free(s->events);
+        s->children = NULL;
+        s->events = NULL;
+        arena_done(&s->arena);
+    }
+    return code;
+}
+
+enum bt_code spawn_set_children(struct spawn *s, const struct spawn_spec *specs, size_t n, msec now,
+                                struct bt_error *err)
+{
+    enum bt_code code;
+
+    if (s->children_set) {
+        return err_set(err, BT_CONFLICT, "the agent processes are set already");
+    }
+    if (n > LIMIT_INSTANCES) {
+        return err_set(err, BT_LIMIT, "%zu agent processes: at most %d", n, LIMIT_INSTANCES);
+    }
+    code = copy_specs(s, specs, n, err);
+    if (code != BT_OK) {
+        return code;
+    }
+    s->children_set = true;
+    s->children_n = n;
+    for (size_t i = 0; i < n; i++) {
+        if (!adopt(s, &s->children[i], now)) {
+            spawn_apply(s, &s->children[i],
+                        &(struct policy_event){.type = POLICY_ON_START, .now = now});
+        }
+    }
+    for (uint32_t i = 0; i < s->found_n; i++) {
+        if (!s->found[i].taken) {
+            log_warn("spawn.unwanted", "child=%s instance=%s pid=%d action=kill", s->found[i].name,
+                     s->found[i].instance_id, (int)s->found[i].pid);
+            (void)spawn_say(s, PACKET_KILL_TREE, s->found[i].instance_id, 0);
+        }
+    }
+    free(s->found);
+    s->found = NULL;
+    s->found_n = 0;
+    spawn_flush(s);
+    return BT_OK;
+}

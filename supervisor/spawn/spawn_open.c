@@ -1,0 +1,304 @@
+/* Finding or starting a spawner, the daemon's orders, and the end. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/base/log.h"
+#include "protocol/limits.h"
+#include "supervisor/spawn/spawn_internal.h"
+
+enum {
+    ORPHAN_GRACE_MS = 4000,
+    HELLO_MS = 4000, /* a new spawner may first kill what an earlier one left */
+    OPEN_MS = 12000, /* in all: an old spawner may take its time to end */
+    CLOSE_MS = 5000,
+    PATH_BYTES = 4096
+};
+
+enum hello { HELLO_TAKEN, HELLO_LEAVING, HELLO_FOREIGN, HELLO_SILENT, HELLO_NO_MEMORY };
+
+/* The next packet into s->news; HELLO_TAKEN when there is one. */
+static enum hello next_packet(struct spawn *s, msec until)
+{
+    size_t len = 0;
+    enum link_io io;
+
+    if (!spawn_link_wait(&s->link, until)) {
+        return HELLO_SILENT;
+    }
+    io = spawn_link_receive(&s->link, s->in, sizeof s->in, &len);
+    if (io == LINK_BROKEN) {
+        return HELLO_LEAVING;
+    }
+    if (io == LINK_LATER) {
+        return HELLO_SILENT;
+    }
+    return packet_decode(s->in, len, &s->news, NULL) == BT_OK ? HELLO_TAKEN : HELLO_FOREIGN;
+}
+
+static void note_found(struct spawn *s)
+{
+    struct found *f = &s->found[s->found_n++];
+
+    *f = (struct found){.pid = s->news.pid, .hash = s->news.hash};
+    (void)snprintf(f->name, sizeof f->name, "%s", s->news.name);
+    (void)snprintf(f->instance_id, sizeof f->instance_id, "%s", s->news.instance);
+}
+
+static enum hello shake_hands(struct spawn *s, msec until)
+{
+    enum hello hello = next_packet(s, until);
+    uint32_t n = s->news.count;
+
+    if (hello != HELLO_TAKEN) {
+        return hello;
+    }
+    if (s->news.type != PACKET_HELLO || strcmp(s->news.text, PACKET_VERSION) != 0 ||
+        n > LIMIT_INSTANCES) {
+        return HELLO_FOREIGN;
+    }
+    s->link.pid = s->news.pid;
+    free(s->found);
+    s->found_n = 0;
+    s->found = calloc(n + 1, sizeof *s->found);
+    if (s->found == NULL) {
+        return HELLO_NO_MEMORY;
+    }
+    while (s->found_n < n && hello == HELLO_TAKEN) {
+        hello = next_packet(s, until);
+        if (hello == HELLO_TAKEN && s->news.type != PACKET_CHILD) {
+            hello = HELLO_FOREIGN;
+        } else if (hello == HELLO_TAKEN) {
+            note_found(s);
+        }
+    }
+    return hello;
+}
+
+/* True when it has ended by then. */
+static bool end_spawner(struct spawn *s, msec until)
+{
+    enum hello last = HELLO_TAKEN;
+
+    (void)spawn_say(s, PACKET_SHUTDOWN, "", 0);
+    while (last == HELLO_TAKEN || last == HELLO_FOREIGN) {
+        last = next_packet(s, until);
+    }
+    spawn_link_hang_up(&s->link);
+    return last == HELLO_LEAVING;
+}
+
+/* One try: connect, or start and connect, and get to know each other. *ret_done: no other try is
+ * needed. */
+static enum bt_code try_open(struct spawn *s, bool *started, bool *ret_done, msec until,
+                             struct bt_error *err)
+{
+    msec hello_until = msec_add(clock_mono_ms(), HELLO_MS);
+    enum bt_code code = BT_OK;
+
+    if (!spawn_link_connect(&s->link)) {
+        if (*started) {
+            return err_set(
+                err, BT_UNAVAILABLE,
+                "the spawner (this program, started again with --spawner) ended at once");
+        }
+        *started = true;
+        s->started_at = clock_mono_ms();
+        return spawn_link_start(&s->link, err);
+    }
+    switch (shake_hands(s, hello_until < until ? hello_until : until)) {
+    case HELLO_TAKEN:
+        *ret_done = true;
+        break;
+    case HELLO_LEAVING:
+        spawn_link_hang_up(&s->link);
+        spawn_link_reap(&s->link, true);
+        break;
+    case HELLO_FOREIGN:
+        log_warn("spawn.foreign_spawner", "dir=%s action=end", s->link.state_path);
+        if (!end_spawner(s, until)) {
+            code = err_set(err, BT_TIMEOUT, "%s: a spawner of another version does not end",
+                           s->link.state_path);
+        }
+        break;
+    case HELLO_SILENT:
+        code = err_set(err, BT_TIMEOUT,
+                       "%s: a spawner is there but does not answer; end its process and try again",
+                       s->link.state_path);
+        break;
+    case HELLO_NO_MEMORY:
+        code = err_set(err, BT_NOMEM, "no memory for the list of agent processes");
+        break;
+    }
+    return code;
+}
+
+enum bt_code spawn_open(const struct spawn_options *opt, struct spawn **ret_spawn,
+                        struct bt_error *err)
+{
+    msec until = msec_add(clock_mono_ms(), OPEN_MS);
+    struct spawn *s = calloc(1, sizeof *s);
+    bool started = false;
+    bool done = false;
+    enum bt_code code;
+
+    if (s == NULL) {
+        return err_set(err, BT_NOMEM, "no memory for process supervision");
+    }
+    buf_init(&s->out, PACKET_BYTES);
+    s->retry_due = MSEC_NEVER;
+    code = spawn_link_open(&s->link, opt->state_dir,
+                           opt->orphan_grace_ms != 0 ? opt->orphan_grace_ms : ORPHAN_GRACE_MS,
+                           opt->no_cgroup, err);
+    if (code == BT_OK && opt->path_first != NULL) {
+        s->path_first =
+            arena_str(&s->arena, (struct str){opt->path_first, strlen(opt->path_first)}).ptr;
+        code = s->path_first != NULL ? BT_OK : err_set(err, BT_NOMEM, "no memory for a path");
+    }
+    while (code == BT_OK && !done) {
+        code = clock_mono_ms() < until
+                   ? try_open(s, &started, &done, until, err)
+                   : err_set(err, BT_TIMEOUT, "%s: no spawner could be had in %d ms",
+                             opt->state_dir, OPEN_MS);
+    }
+    if (code != BT_OK) {
+        spawn_abandon(s);
+        return code;
+    }
+    log_info("spawn.open", "spawner=%d adopted=%s children=%u", (int)s->link.pid,
+             started ? "no" : "yes", s->found_n);
+    *ret_spawn = s;
+    return BT_OK;
+}
+
+int spawn_fd(const struct spawn *s)
+{
+    return s->link.epoll;
+}
+
+bool spawn_registered(struct spawn *s, struct str instance_id, msec now)
+{
+    struct child *c = spawn_find_instance(s, instance_id);
+
+    if (c != NULL && c->pid == 0) {
+        spawn_handle(s, now); /* the news that it exists is on its way; keep the events in order */
+        c = spawn_find_instance(s, instance_id);
+    }
+    if (c == NULL) {
+        return false;
+    }
+    spawn_apply(s, c, &(struct policy_event){.type = POLICY_ON_REGISTERED, .now = now});
+    return true;
+}
+
+bool spawn_kill_instance(struct spawn *s, struct str instance_id, msec now)
+{
+    struct child *c = spawn_find_instance(s, instance_id);
+
+    if (c == NULL) {
+        return false;
+    }
+    c->note = "silent";
+    spawn_apply(s, c, &(struct policy_event){.type = POLICY_ON_KILL, .now = now});
+    spawn_flush(s);
+    return true;
+}
+
+static enum bt_code order(struct spawn *s, struct str name, enum policy_event_type type, msec now,
+                          struct bt_error *err)
+{
+    for (size_t i = 0; i < s->children_n; i++) {
+        if (str_is(name, s->children[i].name)) {
+            spawn_apply(s, &s->children[i], &(struct policy_event){.type = type, .now = now});
+            spawn_flush(s);
+            return BT_OK;
+        }
+    }
+    return err_set(err, BT_NOT_FOUND, "no agent process is called '%.*s'", STR_ARG(name));
+}
+
+enum bt_code spawn_start_child(struct spawn *s, struct str name, msec now, struct bt_error *err)
+{
+    return order(s, name, POLICY_ON_START, now, err);
+}
+
+enum bt_code spawn_stop_child(struct spawn *s, struct str name, msec now, struct bt_error *err)
+{
+    return order(s, name, POLICY_ON_STOP, now, err);
+}
+
+void spawn_stop_all(struct spawn *s, msec grace_ms, msec now)
+{
+    for (size_t i = 0; i < s->children_n; i++) {
+        spawn_apply(
+            s, &s->children[i],
+            &(struct policy_event){.type = POLICY_ON_STOP, .now = now, .grace_ms = grace_ms});
+    }
+    spawn_flush(s);
+}
+
+bool spawn_is_idle(const struct spawn *s)
+{
+    bool idle = true;
+
+    for (size_t i = 0; i < s->children_n && idle; i++) {
+        idle = !policy_is_live(&s->children[i].policy);
+    }
+    return idle;
+}
+
+size_t spawn_count(const struct spawn *s)
+{
+    return s->children_n;
+}
+
+void spawn_describe(const struct spawn *s, size_t ix, struct spawn_info *ret_info)
+{
+    const struct child *c = &s->children[ix];
+
+    *ret_info = (struct spawn_info){.name = c->name,
+                                    .agent_id = c->agent_id,
+                                    .instance_id = c->instance_id,
+                                    .pid = c->pid,
+                                    .state = c->policy.state,
+                                    .restarts = c->policy.spawns > 0 ? c->policy.spawns - 1 : 0,
+                                    .reason = c->reason};
+}
+
+pid_t spawn_spawner_pid(const struct spawn *s)
+{
+    return s->link.pid;
+}
+
+void spawn_abandon(struct spawn *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    spawn_link_done(&s->link);
+    spawn_link_reap(&s->link, false);
+    free(s->children);
+    free(s->found);
+    free(s->events);
+    buf_done(&s->out);
+    arena_done(&s->arena);
+    free(s);
+}
+
+void spawn_close(struct spawn *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    if (s->link.sock >= 0 && !end_spawner(s, msec_add(clock_mono_ms(), CLOSE_MS))) {
+        log_err("spawn.close", "reason=\"the spawner did not end in %d ms\" action=kill", CLOSE_MS);
+    }
+    if (s->link.child > 0) {
+        (void)kill(s->link.child, SIGKILL); /* ours and not yet waited for: it can be nobody else */
+        spawn_link_reap(&s->link, true);
+    }
+    spawn_abandon(s);
+}

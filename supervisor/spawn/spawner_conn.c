@@ -1,0 +1,201 @@
+/* The daemon's connection: orders in, facts out. What is owed is kept as flags in the rows, so
+ * nothing can queue up. */
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "protocol/base/log.h"
+#include "supervisor/spawn/spawner_internal.h"
+
+enum { PACKETS_PER_TURN = 64 };
+
+static void forget_gone(struct spawner *s)
+{
+    for (uint32_t i = 0; i < s->kids_n; i++) {
+        struct kid *kid = &s->kids[i];
+
+        kid->tell = 0;
+        if (kid->state == KID_GONE) {
+            kid->state = KID_FREE;
+        }
+    }
+}
+
+void conn_close(struct spawner *s, msec now)
+{
+    if (s->conn < 0) {
+        return;
+    }
+    (void)close(s->conn);
+    s->conn = -1;
+    s->hello_owed = false;
+    s->orphan_due = msec_add(now, s->orphan_grace_ms);
+    forget_gone(s);
+    log_info("spawner.alone", "graceMs=%llu", (unsigned long long)s->orphan_grace_ms);
+}
+
+void conn_accept(struct spawner *s, msec now)
+{
+    struct ucred peer = {0};
+    socklen_t len = sizeof peer;
+    int fd = accept4(s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+    (void)now;
+    if (fd < 0) {
+        return;
+    }
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 ||
+        (peer.uid != geteuid() && peer.uid != 0)) {
+        log_warn("spawner.refused", "uid=%u", (unsigned)peer.uid);
+        (void)close(fd);
+        return;
+    }
+    s->conn = fd;
+    s->orphan_due = MSEC_NEVER;
+    s->hello_owed = true;
+    forget_gone(s);
+    for (uint32_t i = 0; i < s->kids_n; i++) {
+        if (kid_is_alive(&s->kids[i])) {
+            s->kids[i].tell = TELL_CHILD;
+        }
+    }
+}
+
+/* What an agent's process can tell by that it was spawned, and what leftovers of a killed spawner
+ * are known by. */
+static void add_own_mark(struct packet *order)
+{
+    static char mark[] = "BATON_SPAWNED=1";
+    size_t n = 0;
+
+    while (order->env[n] != NULL) {
+        n++;
+    }
+    order->env[n] = mark;
+    order->env[n + 1] = NULL;
+}
+
+static void obey(struct spawner *s, size_t len, msec now)
+{
+    struct packet *p = &s->packet;
+    struct bt_error err;
+
+    if (s->in[0] == PACKET_SHUTDOWN) {
+        spawner_end(s, now);
+        return;
+    }
+    if (packet_decode(s->in, len, p, &err) != BT_OK) {
+        log_err("spawner.bad_order", "reason=\"%s\"", err.msg);
+        conn_close(s, now);
+        return;
+    }
+    if (p->type == PACKET_START && !s->ending) {
+        add_own_mark(p);
+        kids_start(s, p, now);
+    } else if (p->type == PACKET_SIGNAL) {
+        kids_signal(s, p->instance, p->status);
+    } else if (p->type == PACKET_KILL_TREE) {
+        kids_kill(s, p->instance, now);
+    }
+}
+
+void conn_read(struct spawner *s, msec now)
+{
+    for (unsigned i = 0; i < PACKETS_PER_TURN && s->conn >= 0; i++) {
+        ssize_t n = recv(s->conn, s->in, sizeof s->in, MSG_DONTWAIT);
+
+        if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+            return;
+        }
+        if (n <= 0) {
+            conn_close(s, now);
+            return;
+        }
+        obey(s, (size_t)n, now);
+    }
+}
+
+/* False: not now (the socket is full), or never (it is closed, which the next read shows). */
+static bool say(struct spawner *s, const struct packet *p)
+{
+    buf_clear(&s->out);
+    packet_encode(p, &s->out);
+    return buf_check(&s->out, NULL) == BT_OK &&
+           send(s->conn, s->out.at, s->out.len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)s->out.len;
+}
+
+static bool say_hello(struct spawner *s)
+{
+    struct packet hello = {.type = PACKET_HELLO, .pid = getpid(), .text = PACKET_VERSION};
+
+    for (uint32_t i = 0; i < s->kids_n; i++) {
+        hello.count += (s->kids[i].tell & TELL_CHILD) != 0;
+    }
+    return say(s, &hello);
+}
+
+static bool say_about(struct spawner *s, struct kid *kid)
+{
+    struct packet p = {.pid = kid->pid,
+                       .status = kid->status,
+                       .hash = kid->hash,
+                       .instance = kid->instance,
+                       .name = kid->name,
+                       .text = kid->failure};
+    static const struct {
+        unsigned flag;
+        enum packet_type type;
+    } facts[] = {
+        {TELL_CHILD, PACKET_CHILD}, {TELL_STARTED, PACKET_STARTED}, {TELL_END, PACKET_EXITED}};
+
+    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
+        if ((kid->tell & facts[i].flag) == 0) {
+            continue;
+        }
+        p.type = facts[i].type;
+        if (p.type == PACKET_EXITED && kid->failure[0] != 0) {
+            p.type = PACKET_START_FAILED;
+        }
+        if (!say(s, &p)) {
+            return false;
+        }
+        kid->tell &= ~facts[i].flag;
+    }
+    if (kid->state == KID_GONE) {
+        kid->state = KID_FREE;
+    }
+    return true;
+}
+
+void conn_tell(struct spawner *s)
+{
+    if (s->conn < 0) {
+        forget_gone(s);
+        return;
+    }
+    if (s->hello_owed && !say_hello(s)) {
+        return;
+    }
+    s->hello_owed = false;
+    /* The children of HELLO come first: the daemon counts them before it believes anything else. */
+    for (uint32_t i = 0; i < s->kids_n; i++) {
+        if ((s->kids[i].tell & TELL_CHILD) != 0 && !say_about(s, &s->kids[i])) {
+            return;
+        }
+    }
+    for (uint32_t i = 0; i < s->kids_n; i++) {
+        if (s->kids[i].tell != 0 && !say_about(s, &s->kids[i])) {
+            return;
+        }
+    }
+}
+
+bool conn_has_news(const struct spawner *s)
+{
+    bool news = s->hello_owed;
+
+    for (uint32_t i = 0; i < s->kids_n && !news; i++) {
+        news = s->kids[i].tell != 0;
+    }
+    return news;
+}

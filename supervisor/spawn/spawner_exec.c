@@ -1,0 +1,170 @@
+/* From fork to exec: what an agent gets is decided here, line by line (README, "What an agent
+ * process gets"). */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "supervisor/spawn/spawner_internal.h"
+
+enum { FAILURE_FD = 3, NOFILE_DEFAULT = 1024 };
+
+struct setup {
+    const struct packet *order;
+    pid_t spawner;
+    int state_dir;
+    int null;
+    int log;
+    int cgroup; /* cgroup.procs, -1 = none */
+    int failure;
+};
+
+_Noreturn static void fail(int fd, const char *what)
+{
+    struct exec_failure failure = {.errnum = errno};
+
+    (void)snprintf(failure.what, sizeof failure.what, "%s", what);
+    (void)!write(fd, &failure, sizeof failure);
+    _exit(127);
+}
+
+static bool limit(int resource, uint64_t value)
+{
+    struct rlimit rl = {.rlim_cur = (rlim_t)value, .rlim_max = (rlim_t)value};
+
+    return setrlimit((__rlimit_resource_t)resource, &rl) == 0;
+}
+
+static void set_limits(const struct packet *order, int failure)
+{
+    uint64_t nofile = order->nofile != 0 ? order->nofile : NOFILE_DEFAULT;
+
+    if (!limit(RLIMIT_CORE, 0) || !limit(RLIMIT_NOFILE, nofile) ||
+        (order->memory_bytes != 0 && !limit(RLIMIT_AS, order->memory_bytes))) {
+        fail(failure, "limits");
+    }
+}
+
+/* Signals were blocked by the parent, so that one sent before this point waits instead of being
+ * ignored. */
+static void reset_signals(void)
+{
+    sigset_t none;
+
+    for (int sig = 1; sig < NSIG; sig++) {
+        (void)signal(sig, SIG_DFL);
+    }
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+_Noreturn static void become_agent(const struct setup *set)
+{
+    const struct packet *order = set->order;
+
+    (void)setsid();
+    if (set->cgroup >= 0 && write(set->cgroup, "0", 1) != 1) {
+        fail(set->failure, "cgroup");
+    }
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
+        fail(set->failure, "parent death signal");
+    }
+    if (getppid() != set->spawner) {
+        _exit(127); /* it died before the line above could tell us */
+    }
+    if (dup2(set->null, STDIN_FILENO) < 0 || dup2(set->log, STDOUT_FILENO) < 0 ||
+        dup2(set->log, STDERR_FILENO) < 0) {
+        fail(set->failure, "standard files");
+    }
+    if ((order->text[0] != 0 ? chdir(order->text) : fchdir(set->state_dir)) != 0) {
+        fail(set->failure, "working directory");
+    }
+    if (dup3(set->failure, FAILURE_FD, O_CLOEXEC) < 0 || close_range(FAILURE_FD + 1, ~0u, 0) != 0) {
+        fail(set->failure, "closing files");
+    }
+    set_limits(order, FAILURE_FD);
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+        fail(FAILURE_FD, "no_new_privs");
+    }
+    (void)umask(077);
+    reset_signals();
+    environ = (char **)(uintptr_t)order->env; /* execvp takes PATH from it */
+    (void)execvp(order->argv[0], order->argv);
+    fail(FAILURE_FD, "exec");
+}
+
+/* Appends; a file that has grown to its cap becomes .1 first. */
+static int open_log(int state_dir, const char *name)
+{
+    char path[KID_NAME_BYTES + 16];
+    char old[KID_NAME_BYTES + 16];
+    struct stat st;
+
+    (void)mkdirat(state_dir, "log", 0700);
+    (void)snprintf(path, sizeof path, "log/%s.log", name);
+    (void)snprintf(old, sizeof old, "log/%s.log.1", name);
+    if (fstatat(state_dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_size >= LOG_MAX_BYTES) {
+        (void)renameat(state_dir, path, state_dir, old);
+    }
+    return openat(state_dir, path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+static void close_all(const int *fds, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (fds[i] >= 0) {
+            (void)close(fds[i]);
+        }
+    }
+}
+
+static bool failed(struct kid *kid, const char *what)
+{
+    (void)snprintf(kid->failure, sizeof kid->failure, "%s failed: %s", what, strerror(errno));
+    return false;
+}
+
+bool spawner_fork(struct spawner *s, struct kid *kid, const struct packet *order)
+{
+    struct setup set = {.order = order, .spawner = getpid(), .state_dir = s->state_dir};
+    int pipes[2] = {-1, -1};
+    bool forked = false;
+    sigset_t all;
+    sigset_t before;
+
+    set.null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    set.log = open_log(s->state_dir, kid->name);
+    set.cgroup = cgroup_make(&s->cgroup, kid->instance);
+    if (set.null < 0 || set.log < 0) {
+        (void)failed(kid, "opening the log");
+        goto out;
+    }
+    if (pipe2(pipes, O_CLOEXEC | O_NONBLOCK) != 0) {
+        (void)failed(kid, "pipe");
+        goto out;
+    }
+    set.failure = pipes[1];
+    (void)sigfillset(&all);
+    (void)sigprocmask(SIG_SETMASK, &all, &before);
+    kid->pid = fork();
+    if (kid->pid == 0) {
+        become_agent(&set);
+    }
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    if (kid->pid < 0) {
+        kid->pid = 0;
+        (void)failed(kid, "fork");
+        goto out;
+    }
+    kid->exec_pipe = pipes[0];
+    pipes[0] = -1;
+    forked = true;
+out:
+    close_all((const int[]){set.null, set.log, set.cgroup, pipes[0], pipes[1]}, 5);
+    return forked;
+}

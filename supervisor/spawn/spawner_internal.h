@@ -1,0 +1,118 @@
+/*
+ * The spawner's own state, shared by its four files: spawner.c (main, loop, end), spawner_conn.c
+ * (the daemon's connection), spawner_kids.c (rows of children: start, reap, sweep), spawner_exec.c
+ * (from fork to exec).
+ */
+#ifndef SPAWN_SPAWNER_INTERNAL_H
+#define SPAWN_SPAWNER_INTERNAL_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "protocol/base/buf.h"
+#include "protocol/base/msec.h"
+#include "protocol/base/uuid.h"
+#include "protocol/limits.h"
+#include "supervisor/spawn/cgroup.h"
+#include "supervisor/spawn/packet.h"
+#include "supervisor/spawn/proc.h"
+
+enum {
+    KID_NAME_BYTES = 81,
+    KID_REASON_BYTES = 128,
+    SWEEP_EVERY_MS = 10, /* between two looks for what is left of a tree */
+    SWEEP_LIMIT_MS = 3000,
+    END_GRACE_MS = 500,  /* from TERM to KILL when the daemon is gone */
+    END_LIMIT_MS = 4000, /* after that the spawner's own end (PDEATHSIG) is the last means */
+    LOG_MAX_BYTES = 10 * 1024 * 1024,
+    LISTEN_FD = 3
+};
+
+enum kid_state {
+    KID_FREE,
+    KID_STARTING, /* forked; the exec pipe is still open */
+    KID_RUNNING,
+    KID_GONE, /* nothing of it lives; the row waits until the daemon was told */
+    KID_STATE_COUNT
+};
+
+/* What the daemon has not heard yet. A flag per fact bounds what a slow daemon can make us keep. */
+enum { TELL_CHILD = 1u << 0, TELL_STARTED = 1u << 1, TELL_END = 1u << 2 };
+
+struct kid {
+    enum kid_state state;
+    unsigned tell;
+    char name[KID_NAME_BYTES];
+    char instance[UUID_TEXT_LEN + 1];
+    char failure[KID_REASON_BYTES]; /* why it could not be started; "" = it was */
+    uint64_t hash;
+    pid_t pid;
+    int status; /* of wait, once reaped */
+    int exec_pipe;
+    bool reaped;
+    bool sweeping;  /* the whole tree is to die */
+    unsigned looks; /* how many more empty looks prove that nothing is left */
+    msec sweep_due;
+    msec sweep_until; /* set when reaped; then only stray processes can be left */
+};
+
+/* What the child tells the spawner through the CLOEXEC pipe when it cannot become the agent. */
+struct exec_failure {
+    int errnum;
+    char what[24];
+};
+
+struct spawner {
+    struct kid kids[LIMIT_INSTANCES];
+    uint32_t kids_n; /* rows ever used */
+    int signals;     /* signalfd of SIGCHLD */
+    int listener;
+    int conn; /* -1 = no daemon */
+    int state_dir;
+    const char *state_path;
+    msec orphan_grace_ms;
+    msec orphan_due; /* no daemon by then: end; MSEC_NEVER while there is one */
+    bool hello_owed;
+    bool ending;
+    bool kill_sent; /* ending: TERM's grace is over */
+    msec end_kill_due;
+    msec end_limit;
+    struct cgroup cgroup;
+    struct proc_list procs;
+    struct buf out;
+    struct packet packet; /* the one being read */
+    uint8_t in[PACKET_BYTES + 1];
+    struct pollfd polls[LIMIT_INSTANCES + 3];
+};
+
+/* spawner.c: TERM to all, KILL after the grace; the loop returns when nothing is left. */
+void spawner_end(struct spawner *s, msec now);
+
+/* spawner_conn.c */
+void conn_accept(struct spawner *s, msec now);
+void conn_read(struct spawner *s, msec now);
+/* Says as much of what is owed as the socket takes. */
+void conn_tell(struct spawner *s);
+bool conn_has_news(const struct spawner *s);
+void conn_close(struct spawner *s, msec now);
+
+/* spawner_kids.c */
+void kids_start(struct spawner *s, const struct packet *order, msec now);
+void kids_signal(struct spawner *s, const char *instance, int signal);
+void kids_kill(struct spawner *s, const char *instance, msec now);
+void kids_kill_all(struct spawner *s, msec now);
+/* The exec pipe of this row has something to say: exec succeeded, or why not. */
+void kids_exec_done(struct spawner *s, struct kid *kid, msec now);
+void kids_reap(struct spawner *s, msec now);
+void kids_sweep(struct spawner *s, msec now);
+/* Processes of an earlier spawner of this state directory that was killed; blocks at most 2 s. */
+void kids_sweep_leftovers(struct spawner *s);
+bool kid_is_alive(const struct kid *kid);
+
+/*
+ * spawner_exec.c: forks; the child becomes the agent or writes a struct exec_failure to *ret_pipe
+ * and exits. Failures before the fork go to kid->failure, and false is returned.
+ */
+bool spawner_fork(struct spawner *s, struct kid *kid, const struct packet *order);
+#endif
