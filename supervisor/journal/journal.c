@@ -1,0 +1,236 @@
+/* The typed face of the port: what both implementations must obey is checked here, once. */
+#include "supervisor/journal/journal.h"
+
+#include "protocol/base/assert.h"
+#include "supervisor/journal/journal_internal.h"
+
+static enum bt_code alive(const struct journal *j, struct bt_error *err)
+{
+    if (j->dead) {
+        return err_set(err, BT_IO, "the journal has stopped after an error: %.400s", j->why.msg);
+    }
+    return BT_OK;
+}
+
+/* What a failed write means for the batch; see journal_internal.h. */
+static enum bt_code settle(struct journal *j, enum bt_code code, struct bt_error *err,
+                           const struct bt_error *why)
+{
+    if (code == BT_OK) {
+        j->dirty = true;
+        return BT_OK;
+    }
+    if (code == BT_UNAVAILABLE) {
+        j->pos = j->committed_pos;
+        j->dirty = false;
+        j->storage_low = true;
+    }
+    if (err != NULL) {
+        *err = *why;
+    }
+    return code;
+}
+
+void journal_close(struct journal *j)
+{
+    if (j != NULL) {
+        j->ops->close(j);
+    }
+}
+
+uint64_t journal_boot(const struct journal *j)
+{
+    return j->boot;
+}
+
+uint64_t journal_last_seq(const struct journal *j)
+{
+    return pos_seq(j->pos);
+}
+
+uint64_t journal_committed_seq(const struct journal *j)
+{
+    return pos_seq(j->committed_pos);
+}
+
+uint64_t journal_next_seq(const struct journal *j)
+{
+    return pos_seq(j->pos) + 1;
+}
+
+bool journal_dirty(const struct journal *j)
+{
+    return j->dirty;
+}
+
+bool journal_storage_low(struct journal *j)
+{
+    if (j->storage_low && !j->dead && j->ops->space != NULL) {
+        j->ops->space(j);
+    }
+    return j->storage_low;
+}
+
+enum bt_code journal_plan_add(struct journal *j, const struct journal_plan *p, uint64_t *ret_ix,
+                              struct bt_error *err)
+{
+    struct bt_error why;
+    enum bt_code code = alive(j, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    return settle(j, j->ops->plan_add(j, p, ret_ix, &why), err, &why);
+}
+
+enum bt_code journal_plan_status(struct journal *j, uint64_t plan_ix, struct str status,
+                                 msec ended_wall, struct bt_error *err)
+{
+    struct bt_error why;
+    enum bt_code code = alive(j, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    return settle(j, j->ops->plan_status(j, plan_ix, status, ended_wall, &why), err, &why);
+}
+
+enum bt_code journal_plan_by_id(struct journal *j, struct uuid id, struct journal_plan *ret,
+                                struct bt_error *err)
+{
+    enum bt_code code = alive(j, err);
+    return code != BT_OK ? code : j->ops->plan_by_id(j, id, ret, err);
+}
+
+enum bt_code journal_plan_by_key(struct journal *j, struct str client_key, struct journal_plan *ret,
+                                 struct bt_error *err)
+{
+    enum bt_code code = alive(j, err);
+    return code != BT_OK ? code : j->ops->plan_by_key(j, client_key, ret, err);
+}
+
+enum bt_code journal_plans(struct journal *j, struct str status, struct str session_id,
+                           uint64_t before_ix, uint32_t limit, journal_plan_fn fn, void *self,
+                           struct bt_error *err)
+{
+    enum bt_code code = alive(j, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    return j->ops->plans(j, status, session_id, before_ix, limit, fn, self, err);
+}
+
+enum bt_code journal_plans_open(struct journal *j, journal_plan_fn fn, void *self,
+                                struct bt_error *err)
+{
+    struct bt_error why;
+    enum bt_code code = alive(j, err);
+
+    ASSERT(!j->dirty);
+    if (code != BT_OK) {
+        return code;
+    }
+    code = j->ops->plans_open(j, fn, self, &why);
+    if (code != BT_OK && err != NULL) {
+        *err = why;
+    }
+    return code;
+}
+
+enum bt_code journal_recovered(struct journal *j, uint64_t plan_ix, struct bt_error *err)
+{
+    struct bt_error why;
+    enum bt_code code = alive(j, err);
+    return code != BT_OK ? code : settle(j, j->ops->recovered(j, plan_ix, &why), err, &why);
+}
+
+enum bt_code journal_quarantine(struct journal *j, uint64_t plan_ix, struct str why_text,
+                                struct bt_error *err)
+{
+    struct bt_error why;
+    enum bt_code code = alive(j, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    return settle(j, j->ops->quarantine(j, plan_ix, why_text, &why), err, &why);
+}
+
+enum bt_code journal_append(struct journal *j, const struct journal_row *row, struct bt_error *err)
+{
+    struct bt_error why;
+    uint64_t pos;
+    enum bt_code code = alive(j, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    if (row->is_public) {
+        ASSERT(row->seq == journal_next_seq(j));
+        pos = row->seq << POS_K_BITS;
+    } else {
+        pos = j->pos + 1;
+    }
+    if (pos_seq(pos) > SEQ_MAX || (!row->is_public && (pos & POS_K_MAX) == 0)) {
+        return err_set(err, BT_LIMIT, "the journal has no position left after seq %llu",
+                       (unsigned long long)pos_seq(j->pos));
+    }
+    code = settle(j, j->ops->append(j, pos, row, &why), err, &why);
+    if (code == BT_OK) {
+        j->pos = pos;
+    }
+    return code;
+}
+
+enum bt_code journal_blob_add(struct journal *j, const void *bytes, size_t len, uint64_t *ret_id,
+                              struct bt_error *err)
+{
+    struct bt_error why;
+    enum bt_code code = alive(j, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    return settle(j, j->ops->blob_add(j, bytes, len, ret_id, &why), err, &why);
+}
+
+enum bt_code journal_blob_get(struct journal *j, uint64_t id, struct buf *out, struct bt_error *err)
+{
+    enum bt_code code = alive(j, err);
+    return code != BT_OK ? code : j->ops->blob_get(j, id, out, err);
+}
+
+enum bt_code journal_commit(struct journal *j, struct bt_error *err)
+{
+    struct bt_error why;
+    enum bt_code code = alive(j, err);
+
+    if (code != BT_OK || !j->dirty) {
+        return code;
+    }
+    code = settle(j, j->ops->commit(j, &why), err, &why);
+    if (code == BT_OK) {
+        j->committed_pos = j->pos;
+        j->dirty = false;
+    }
+    return code;
+}
+
+enum bt_code journal_events(struct journal *j, uint64_t from_seq, uint64_t plan_ix, uint32_t limit,
+                            journal_row_fn fn, void *self, struct bt_error *err)
+{
+    enum bt_code code = alive(j, err);
+
+    if (code != BT_OK || from_seq > pos_seq(j->committed_pos) || limit == 0) {
+        return code;
+    }
+    return j->ops->events(j, from_seq, plan_ix, limit, fn, self, err);
+}
+
+enum bt_code journal_replay(struct journal *j, uint64_t plan_ix, journal_row_fn fn, void *self,
+                            struct bt_error *err)
+{
+    enum bt_code code = alive(j, err);
+    return code != BT_OK ? code : j->ops->replay(j, plan_ix, fn, self, err);
+}

@@ -1,0 +1,71 @@
+/* What the two implementations of the journal share. For this room only. */
+#ifndef JOURNAL_INTERNAL_H
+#define JOURNAL_INTERNAL_H
+
+#include "supervisor/journal/journal.h"
+
+enum { POS_K_BITS = 20 };
+#define POS_K_MAX ((1u << POS_K_BITS) - 1)
+#define SEQ_MAX ((uint64_t)INT64_MAX >> POS_K_BITS)
+
+static inline uint64_t pos_seq(uint64_t pos)
+{
+    return pos >> POS_K_BITS;
+}
+
+/*
+ * Writing ops report BT_UNAVAILABLE when the storage is full and the whole batch was rolled back
+ * for certain; BT_IO, BT_NOMEM and BT_INTERNAL make the journal dead (journal.c sees to it). Any
+ * other code means that nothing changed.
+ */
+struct journal_ops {
+    void (*close)(struct journal *j);
+    enum bt_code (*plan_add)(struct journal *j, const struct journal_plan *p, uint64_t *ret_ix,
+                             struct bt_error *err);
+    enum bt_code (*plan_status)(struct journal *j, uint64_t ix, struct str status, msec ended,
+                                struct bt_error *err);
+    enum bt_code (*plan_by_id)(struct journal *j, struct uuid id, struct journal_plan *ret,
+                               struct bt_error *err);
+    enum bt_code (*plan_by_key)(struct journal *j, struct str key, struct journal_plan *ret,
+                                struct bt_error *err);
+    enum bt_code (*plans)(struct journal *j, struct str status, struct str session,
+                          uint64_t before_ix, uint32_t limit, journal_plan_fn fn, void *self,
+                          struct bt_error *err);
+    enum bt_code (*plans_open)(struct journal *j, journal_plan_fn fn, void *self,
+                               struct bt_error *err);
+    enum bt_code (*recovered)(struct journal *j, uint64_t ix, struct bt_error *err);
+    enum bt_code (*quarantine)(struct journal *j, uint64_t ix, struct str why,
+                               struct bt_error *err);
+    /* pos is the row's position; the order of positions was checked. */
+    enum bt_code (*append)(struct journal *j, uint64_t pos, const struct journal_row *row,
+                           struct bt_error *err);
+    enum bt_code (*blob_add)(struct journal *j, const void *bytes, size_t len, uint64_t *ret_id,
+                             struct bt_error *err);
+    enum bt_code (*blob_get)(struct journal *j, uint64_t id, struct buf *out, struct bt_error *err);
+    enum bt_code (*commit)(struct journal *j, struct bt_error *err);
+    /* Looks again whether space is short; may be NULL. */
+    void (*space)(struct journal *j);
+    enum bt_code (*events)(struct journal *j, uint64_t from_seq, uint64_t plan_ix, uint32_t limit,
+                           journal_row_fn fn, void *self, struct bt_error *err);
+    enum bt_code (*replay)(struct journal *j, uint64_t plan_ix, journal_row_fn fn, void *self,
+                           struct bt_error *err);
+};
+
+/* First member of both implementations. */
+struct journal {
+    const struct journal_ops *ops;
+    uint64_t boot;
+    uint64_t pos; /* of the newest row, the open batch included */
+    uint64_t committed_pos;
+    bool dirty;
+    bool storage_low;
+    bool dead;
+    struct bt_error why; /* of dead */
+};
+
+static inline void journal_die(struct journal *j, const struct bt_error *why)
+{
+    j->dead = true;
+    j->why = *why;
+}
+#endif

@@ -1,0 +1,316 @@
+/* The journal on SQLite: opening, the open batch, commit. One connection, one thread. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "protocol/base/assert.h"
+#include "protocol/base/log.h"
+#include "supervisor/journal/sqlite_internal.h"
+
+static const char *const STATEMENTS[SQL_COUNT] = {
+#define SQL(name, text) [SQL_##name] = text,
+    SQLITE_STATEMENTS(SQL)
+#undef SQL
+};
+
+enum { PLAN_TEXT_MAX = 8 * 1024 * 1024, LOOKASIDE_SLOT = 512, LOOKASIDE_SLOTS = 256 };
+
+enum bt_code sqlite_error(sqlite3 *db, const char *what, struct bt_error *err)
+{
+    int rc = sqlite3_extended_errcode(db);
+    int sys = sqlite3_system_errno(db);
+
+    switch (rc & 0xff) {
+    case SQLITE_FULL:
+        return err_set(err, BT_UNAVAILABLE, "%s: storage is full", what);
+    case SQLITE_NOMEM:
+        return err_set(err, BT_NOMEM, "%s: out of memory", what);
+    case SQLITE_BUSY:
+        return err_set(err, BT_CONFLICT, "%s: another program has the database open", what);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return err_set(err, BT_IO, "%s: the journal is damaged: %s", what, sqlite3_errmsg(db));
+    default:
+        return err_set(err, BT_IO, "%s: %s (SQLite %d%s%s)", what, sqlite3_errmsg(db), rc,
+                       sys != 0 ? ", " : "", sys != 0 ? strerror(sys) : "");
+    }
+}
+
+static void batch_forget(struct sqlite_journal *s)
+{
+    s->now = s->committed;
+    s->batch_bytes = 0;
+    s->base.dirty = false;
+    s->base.pos = s->base.committed_pos;
+}
+
+enum bt_code sqlite_write_error(struct sqlite_journal *s, const char *what, struct bt_error *err)
+{
+    enum bt_code code = sqlite_error(s->db, what, err);
+
+    if (code == BT_CONFLICT) {
+        code = err_set(err, BT_IO, "%s: another program has the database locked", what);
+    }
+    if (sqlite3_get_autocommit(s->db) == 0) {
+        (void)sqlite3_step(s->stmt[SQL_ROLLBACK]);
+        (void)sqlite3_reset(s->stmt[SQL_ROLLBACK]);
+    }
+    if (sqlite3_get_autocommit(s->db) == 0 && code == BT_UNAVAILABLE) {
+        code = err_set(err, BT_IO, "%s: storage is full, and the batch cannot be taken back", what);
+    }
+    batch_forget(s);
+    if (code != BT_UNAVAILABLE) {
+        journal_die(&s->base, err);
+    }
+    return code;
+}
+
+enum bt_code sqlite_run(struct sqlite_journal *s, enum sql which, const char *what,
+                        struct bt_error *err)
+{
+    enum bt_code code = BT_OK;
+
+    if (sqlite3_step(s->stmt[which]) != SQLITE_DONE) {
+        code = sqlite_write_error(s, what, err);
+    }
+    (void)sqlite3_reset(s->stmt[which]);
+    return code;
+}
+
+enum bt_code sqlite_batch(struct sqlite_journal *s, size_t bytes, struct bt_error *err)
+{
+    s->batch_bytes += bytes;
+    if (s->base.dirty) {
+        return BT_OK;
+    }
+    return sqlite_run(s, SQL_BEGIN, "cannot open a batch", err);
+}
+
+void sqlite_bind_str(sqlite3_stmt *st, int at, struct str v)
+{
+    (void)sqlite3_bind_text64(st, at, v.ptr == NULL ? "" : v.ptr, v.len, SQLITE_STATIC,
+                              SQLITE_UTF8);
+}
+
+struct str sqlite_col_str(sqlite3_stmt *st, int at)
+{
+    const char *text = (const char *)sqlite3_column_text(st, at);
+    if (text == NULL) {
+        return STR_LIT("");
+    }
+    return (struct str){text, (size_t)sqlite3_column_bytes(st, at)};
+}
+
+/*
+ * After a commit, never inside one, so that its failure cannot blur what the commit said. A full
+ * disk only means that the WAL goes on growing; any other failure stops the journal before the next
+ * write.
+ */
+static void checkpoint(struct sqlite_journal *s)
+{
+    struct bt_error why;
+    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+
+    s->checkpoint_at = rc == SQLITE_OK ? CHECKPOINT_PAGES : s->wal_frames + CHECKPOINT_PAGES;
+    if (rc == SQLITE_OK || (rc & 0xff) == SQLITE_LOCKED) {
+        return; /* LOCKED: a reader's callback committed; the next one will do */
+    }
+    if (sqlite_error(s->db, "cannot copy the write-ahead log", &why) == BT_UNAVAILABLE) {
+        s->base.storage_low = true;
+        return;
+    }
+    journal_die(&s->base, &why);
+    log_err("journal.checkpoint_failed", "%s", why.msg);
+}
+
+static int wal_hook(void *self, sqlite3 *db, const char *name, int frames)
+{
+    struct sqlite_journal *s = self;
+
+    (void)db;
+    (void)name;
+    s->wal_frames = frames;
+    return SQLITE_OK;
+}
+
+static enum bt_code sqlite_commit(struct journal *j, struct bt_error *err)
+{
+    struct sqlite_journal *s = sqlite_of(j);
+    enum bt_code code;
+
+    sqlite_space_check(j);
+    code = sqlite_run(s, SQL_COMMIT, "cannot commit", err);
+    if (code != BT_OK) {
+        return code;
+    }
+    s->committed = s->now;
+    s->batch_bytes = 0;
+    if (s->wal_frames >= s->checkpoint_at) {
+        checkpoint(s);
+    }
+    return BT_OK;
+}
+
+static void sqlite_done(struct journal *j)
+{
+    struct sqlite_journal *s = sqlite_of(j);
+
+    if (s->db != NULL && sqlite3_get_autocommit(s->db) == 0 && s->stmt[SQL_ROLLBACK] != NULL) {
+        (void)sqlite3_step(s->stmt[SQL_ROLLBACK]);
+    }
+    for (int i = 0; i < SQL_COUNT; i++) {
+        (void)sqlite3_finalize(s->stmt[i]);
+    }
+    if (s->db != NULL) {
+        /* After an error the files are left as they are: the next start reads what is really there
+         * (F9). */
+        (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, s->base.dead ? 1 : 0,
+                                NULL);
+        int rc = sqlite3_close(s->db);
+        ASSERT(rc == SQLITE_OK);
+    }
+    if (s->lock_fd >= 0) {
+        close(s->lock_fd); /* frees the lock; the file stays, or two daemons could lock two files */
+    }
+    buf_done(&s->plan_text);
+    free(s);
+}
+
+static const struct journal_ops SQLITE_OPS = {
+    .close = sqlite_done,
+    .plan_add = sqlite_plan_add,
+    .plan_status = sqlite_plan_status,
+    .plan_by_id = sqlite_plan_by_id,
+    .plan_by_key = sqlite_plan_by_key,
+    .plans = sqlite_plans,
+    .plans_open = sqlite_plans_open,
+    .recovered = sqlite_recovered,
+    .quarantine = sqlite_quarantine,
+    .append = sqlite_append,
+    .blob_add = sqlite_blob_add,
+    .blob_get = sqlite_blob_get,
+    .commit = sqlite_commit,
+    .space = sqlite_space_check,
+    .events = sqlite_events,
+    .replay = sqlite_replay,
+};
+
+static enum bt_code prepare_all(struct sqlite_journal *s, struct bt_error *err)
+{
+    for (int i = 0; i < SQL_COUNT; i++) {
+        if (sqlite3_prepare_v3(s->db, STATEMENTS[i], -1, SQLITE_PREPARE_PERSISTENT, &s->stmt[i],
+                               NULL) != SQLITE_OK) {
+            return sqlite_error(s->db, "cannot prepare the journal's statements", err);
+        }
+    }
+    return BT_OK;
+}
+
+/* Where the last daemon stopped, and that there is one more now. */
+static enum bt_code load(struct sqlite_journal *s, struct bt_error *err)
+{
+    static const char *const MAXIMA[] = {
+        "SELECT coalesce(max(pos), 0) FROM rows",
+        "SELECT max((SELECT coalesce(max(ix), 0) FROM plans),"
+        " (SELECT coalesce(max(ix), 0) FROM plan_state))",
+        "SELECT coalesce(max(id), 0) FROM blobs",
+        "SELECT value FROM meta WHERE key = 'boot'",
+    };
+    int64_t v[4];
+    enum bt_code code = BT_OK;
+
+    for (int i = 0; i < 4 && code == BT_OK; i++) {
+        code = sqlite_number(s->db, MAXIMA[i], &v[i], err);
+        if (code == BT_OK && v[i] < 0) {
+            code = err_set(err, BT_IO, "the journal is damaged: %s is negative", MAXIMA[i]);
+        }
+    }
+    if (code == BT_OK) {
+        code = sqlite_exec(s->db, "UPDATE meta SET value = value + 1 WHERE key = 'boot'", err);
+    }
+    if (code == BT_OK) {
+        s->base.pos = (uint64_t)v[0];
+        s->base.committed_pos = s->base.pos;
+        s->now.plans = (uint64_t)v[1];
+        s->now.blobs = (uint64_t)v[2];
+        s->committed = s->now;
+        s->base.boot = (uint64_t)v[3] + 1;
+    }
+    return code;
+}
+
+static enum bt_code open_db(struct sqlite_journal *s, const struct journal_options *opt,
+                            struct bt_error *err)
+{
+    char path[PATH_TEXT_MAX];
+    int version;
+    enum bt_code code = sqlite_path(s->dir, "journal.db", path, err);
+
+    if (code == BT_OK) {
+        code = sqlite_connect(path, &s->db, err);
+    }
+    if (code == BT_OK) {
+        (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_LOOKASIDE, NULL, LOOKASIDE_SLOT,
+                                LOOKASIDE_SLOTS);
+        code = sqlite_version_check(s->db, &version, err);
+    }
+    if (code == BT_OK) {
+        sqlite_space_open(s);
+        sqlite_space_check(&s->base); /* so that a daemon can start on a full disk */
+        code = sqlite_migrate(s->db, err);
+    }
+    if (code == BT_OK) {
+        code = sqlite_pragmas(s->db, opt, err);
+    }
+    if (code == BT_OK) {
+        code = prepare_all(s, err);
+    }
+    if (code == BT_OK) {
+        (void)sqlite3_wal_hook(s->db, wal_hook, s);
+        code = load(s, err);
+    }
+    return code;
+}
+
+enum bt_code journal_open_sqlite(const char *dir, const struct journal_options *opt,
+                                 struct journal **ret, struct bt_error *err)
+{
+    struct sqlite_journal *s = NULL;
+    enum bt_code code;
+
+    *ret = NULL;
+    if (strlen(dir) == 0 || strlen(dir) >= PATH_TEXT_MAX - 32) {
+        return err_set(err, BT_INVALID, "the state directory must have a path of 1 to %d bytes",
+                       PATH_TEXT_MAX - 32);
+    }
+    s = calloc(1, sizeof *s);
+    if (s == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for the journal");
+    }
+    s->base.ops = &SQLITE_OPS;
+    s->lock_fd = -1;
+    s->checkpoint_at = CHECKPOINT_PAGES;
+    s->ballast_bytes = opt->ballast_bytes;
+    buf_init(&s->plan_text, PLAN_TEXT_MAX);
+    memcpy(s->dir, dir, strlen(dir) + 1);
+    code = sqlite_lock_dir(dir, true, &s->lock_fd, err);
+    if (code == BT_OK) {
+        code = sqlite_check_file(dir, true, err);
+    }
+    if (code == BT_OK) {
+        code = open_db(s, opt, err);
+    }
+    if (code != BT_OK) {
+        s->base.dead = true; /* leaves the files alone */
+        sqlite_done(&s->base);
+        return code;
+    }
+    *ret = &s->base;
+    return BT_OK;
+}
+
+const char *journal_sqlite_version(void)
+{
+    return sqlite3_libversion();
+}

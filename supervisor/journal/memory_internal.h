@@ -1,0 +1,108 @@
+/* The journal in memory, inside. For journal_memory.c and memory_plans.c only. */
+#ifndef JOURNAL_MEMORY_INTERNAL_H
+#define JOURNAL_MEMORY_INTERNAL_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/base/arena.h"
+#include "protocol/base/map.h"
+#include "supervisor/journal/journal.h"
+#include "supervisor/journal/journal_internal.h"
+
+enum { STATUS_MAX = 32 };
+
+struct mem_state {
+    char status[STATUS_MAX];
+    msec ended;
+    uint32_t recoveries;
+};
+
+struct mem_plan {
+    struct journal_plan plan; /* strings in the arena; status, ended, recoveries are in state */
+    struct mem_state state;
+    struct mem_state committed;
+    bool touched;
+};
+
+struct mem_row {
+    uint64_t pos;
+    struct journal_row row; /* strings in the arena */
+};
+
+struct mem_blob {
+    void *bytes;
+    size_t len;
+};
+
+struct memory {
+    struct journal base;
+    struct arena arena; /* freed at close only: a test's journal is small */
+    struct mem_plan **plans;
+    struct mem_row *rows;
+    struct mem_blob *blobs;
+    uint64_t *touched; /* plans whose state differs from the committed one */
+    size_t plans_n, rows_n, blobs_n, touched_n;
+    size_t plans_cap, rows_cap, blobs_cap, touched_cap;
+    size_t plans_kept, rows_kept, blobs_kept; /* as of the last commit */
+    struct map by_id;
+    struct map by_key;
+    uint32_t fail_at;
+    bool fail_kept;
+};
+
+static inline struct memory *memory_of(struct journal *j)
+{
+    return (struct memory *)j;
+}
+
+static inline enum bt_code memory_full(struct bt_error *err)
+{
+    return err_set(err, BT_NOMEM, "out of memory for the journal");
+}
+
+/* Room for one more element; false when out of memory. */
+static inline bool memory_grow(void *array_at, size_t n, size_t *cap, size_t size)
+{
+    void *old;
+    void *grown;
+    size_t more = *cap == 0 ? 16 : *cap * 2;
+
+    if (n < *cap) {
+        return true;
+    }
+    memcpy(&old, array_at, sizeof old);
+    grown = realloc(old, more * size);
+    if (grown == NULL) {
+        return false;
+    }
+    memcpy(array_at, &grown, sizeof grown);
+    *cap = more;
+    return true;
+}
+
+static inline const void *memory_keep(struct memory *m, const void *bytes, size_t n)
+{
+    return arena_str(&m->arena, (struct str){bytes, n}).ptr;
+}
+
+enum bt_code memory_plan_add(struct journal *j, const struct journal_plan *p, uint64_t *ret_ix,
+                             struct bt_error *err);
+enum bt_code memory_plan_status(struct journal *j, uint64_t ix, struct str status, msec ended,
+                                struct bt_error *err);
+enum bt_code memory_recovered(struct journal *j, uint64_t ix, struct bt_error *err);
+enum bt_code memory_quarantine(struct journal *j, uint64_t ix, struct str why,
+                               struct bt_error *err);
+enum bt_code memory_plan_by_id(struct journal *j, struct uuid id, struct journal_plan *ret,
+                               struct bt_error *err);
+enum bt_code memory_plan_by_key(struct journal *j, struct str key, struct journal_plan *ret,
+                                struct bt_error *err);
+enum bt_code memory_plans(struct journal *j, struct str status, struct str session,
+                          uint64_t before_ix, uint32_t limit, journal_plan_fn fn, void *self,
+                          struct bt_error *err);
+enum bt_code memory_plans_open(struct journal *j, journal_plan_fn fn, void *self,
+                               struct bt_error *err);
+/* What a commit and a restart do to plans. */
+void memory_plans_keep(struct memory *m);
+void memory_plans_drop(struct memory *m);
+#endif

@@ -1,0 +1,183 @@
+/* The journal on SQLite, inside. For the sqlite_*.c files and journal_sqlite.c only. */
+#ifndef JOURNAL_SQLITE_INTERNAL_H
+#define JOURNAL_SQLITE_INTERNAL_H
+
+#include <sqlite3.h>
+
+#include "protocol/base/buf.h"
+#include "supervisor/journal/journal.h"
+#include "supervisor/journal/journal_internal.h"
+
+enum {
+    SCHEMA_VERSION = 1,
+    APPLICATION_ID = 0x4261746F, /* "Bato" */
+    PATH_TEXT_MAX = 4096,
+    CHECKPOINT_PAGES = 1000, /* of the WAL: 4 MB, a stall of some ms; see README */
+    CACHE_KIB = 8 * 1024,
+    WAL_LIMIT_BYTES = 16 * 1024 * 1024
+};
+
+/* SQL(name, text): every statement that is kept prepared. */
+#define SQLITE_STATEMENTS(SQL)                                                                     \
+    SQL(BEGIN, "BEGIN IMMEDIATE")                                                                  \
+    SQL(COMMIT, "COMMIT")                                                                          \
+    SQL(ROLLBACK, "ROLLBACK")                                                                      \
+    SQL(ROW_ADD, "INSERT INTO rows(pos, plan, plan_seq, type, topic, wall, crc, body) "            \
+                 "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                         \
+    SQL(ROWS, "SELECT pos, plan, plan_seq, type, topic, wall, crc, body FROM rows "                \
+              "WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos")                                          \
+    SQL(ROWS_PLAN, "SELECT pos, plan, plan_seq, type, topic, wall, crc, body FROM rows "           \
+                   "WHERE plan = ?3 AND pos BETWEEN ?1 AND ?2 ORDER BY pos")                       \
+    SQL(BLOB_ADD, "INSERT INTO blobs(id, crc, bytes) VALUES(?1, ?2, ?3)")                          \
+    SQL(BLOB_GET, "SELECT crc, bytes FROM blobs WHERE id = ?1")                                    \
+    SQL(PLAN_ADD, "INSERT INTO plans(ix, id, session, client_key, body_hash, goal, created, crc, " \
+                  "doc_crc, doc) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")                 \
+    SQL(PLAN_IX_BY_ID, "SELECT ix FROM plans WHERE id = ?1")                                       \
+    SQL(PLAN_IX_BY_KEY, "SELECT ix FROM plans WHERE client_key = ?1")                              \
+    SQL(PLAN_GET, "SELECT ix, id, session, client_key, body_hash, goal, created, crc "             \
+                  "FROM plans WHERE ix = ?1")                                                      \
+    SQL(PLAN_DOC, "SELECT ix, doc_crc, doc FROM plans WHERE ix = ?1")                              \
+    SQL(STATE_PUT, "INSERT OR REPLACE INTO plan_state(ix, status, ended, recoveries, note, crc) "  \
+                   "VALUES(?1, ?2, ?3, ?4, ?5, ?6)")                                               \
+    SQL(STATE_GET, "SELECT status, ended, recoveries, note, crc FROM plan_state WHERE ix = ?1")    \
+    SQL(STATE_SCAN, "SELECT ix, status, ended, recoveries, note, crc FROM plan_state ORDER BY ix") \
+    SQL(IX_ALL, "SELECT ix FROM plan_state WHERE ix < ?1 ORDER BY ix DESC")                        \
+    SQL(IX_STATUS, "SELECT ix FROM plan_state WHERE ix < ?1 AND status = ?2 ORDER BY ix DESC")     \
+    SQL(IX_SESSION, "SELECT ix FROM plans WHERE ix < ?1 AND session = ?2 ORDER BY ix DESC")
+
+enum sql {
+#define SQL(name, text) SQL_##name,
+    SQLITE_STATEMENTS(SQL)
+#undef SQL
+        SQL_COUNT
+};
+
+/* The batch-dependent counters: what they are, and what they go back to when the batch is dropped.
+ */
+struct sqlite_counters {
+    uint64_t plans; /* highest plan number */
+    uint64_t blobs; /* highest blob id */
+};
+
+struct sqlite_journal {
+    struct journal base;
+    sqlite3 *db;
+    sqlite3_stmt *stmt[SQL_COUNT];
+    int lock_fd;
+    struct sqlite_counters now;
+    struct sqlite_counters committed;
+    uint64_t batch_bytes; /* about what the open batch will write */
+    int wal_frames;       /* after the last commit */
+    int checkpoint_at;    /* frames */
+    uint64_t ballast_bytes;
+    bool ballast_held;
+    struct buf plan_text; /* strings of the last look-up */
+    char dir[PATH_TEXT_MAX];
+};
+
+static inline struct sqlite_journal *sqlite_of(struct journal *j)
+{
+    return (struct sqlite_journal *)j;
+}
+
+/* ---- sqlite_open.c: files ---- */
+/* Makes DIR (0700, parents too) and takes DIR/lock. *ret_fd is -1 on failure. */
+enum bt_code sqlite_lock_dir(const char *dir, bool create, int *ret_fd, struct bt_error *err);
+/* Makes sure that DIR/journal.db is ours: a new one is made when there is none and `create`.
+ * BT_NOT_FOUND otherwise. */
+enum bt_code sqlite_check_file(const char *dir, bool create, struct bt_error *err);
+/* DIR/name into ret (PATH_TEXT_MAX). */
+enum bt_code sqlite_path(const char *dir, const char *name, char *ret, struct bt_error *err);
+
+/* ---- sqlite_schema.c: the open database ---- */
+enum bt_code sqlite_connect(const char *path, sqlite3 **ret, struct bt_error *err);
+enum bt_code sqlite_pragmas(sqlite3 *db, const struct journal_options *opt, struct bt_error *err);
+/* Refuses newer versions, applies what is missing to older ones. */
+enum bt_code sqlite_migrate(sqlite3 *db, struct bt_error *err);
+enum bt_code sqlite_version_check(sqlite3 *db, int *ret_version, struct bt_error *err);
+/* One number out of one SQL text. */
+enum bt_code sqlite_number(sqlite3 *db, const char *sql, int64_t *ret, struct bt_error *err);
+enum bt_code sqlite_exec(sqlite3 *db, const char *sql, struct bt_error *err);
+
+/* ---- sqlite_space.c: the ballast (F11, G20) ---- */
+void sqlite_space_open(struct sqlite_journal *s);
+/* Before a commit: gives the ballast up when what is free would not do, takes it again when there
+ * is room. */
+void sqlite_space_check(struct journal *j);
+
+/* ---- journal_sqlite.c ---- */
+/* Fills *err from the connection: FULL is BT_UNAVAILABLE, NOMEM BT_NOMEM, the rest BT_IO. */
+enum bt_code sqlite_error(sqlite3 *db, const char *what, struct bt_error *err);
+/* The same for a failed write: rolls the batch back; BT_UNAVAILABLE only when that is certain. */
+enum bt_code sqlite_write_error(struct sqlite_journal *s, const char *what, struct bt_error *err);
+/* BEGIN when no batch is open; accounts for bytes. */
+enum bt_code sqlite_batch(struct sqlite_journal *s, size_t bytes, struct bt_error *err);
+/* Steps a writing statement to its end and resets it. */
+enum bt_code sqlite_run(struct sqlite_journal *s, enum sql which, const char *what,
+                        struct bt_error *err);
+void sqlite_bind_str(sqlite3_stmt *st, int at, struct str v);
+struct str sqlite_col_str(sqlite3_stmt *st, int at);
+static inline uint64_t sqlite_col_u64(sqlite3_stmt *st, int at)
+{
+    return (uint64_t)sqlite3_column_int64(st, at);
+}
+
+/* ---- sqlite_rows.c ---- */
+enum bt_code sqlite_append(struct journal *j, uint64_t pos, const struct journal_row *row,
+                           struct bt_error *err);
+enum bt_code sqlite_blob_add(struct journal *j, const void *bytes, size_t len, uint64_t *ret_id,
+                             struct bt_error *err);
+enum bt_code sqlite_blob_get(struct journal *j, uint64_t id, struct buf *out, struct bt_error *err);
+enum bt_code sqlite_events(struct journal *j, uint64_t from_seq, uint64_t plan_ix, uint32_t limit,
+                           journal_row_fn fn, void *self, struct bt_error *err);
+enum bt_code sqlite_replay(struct journal *j, uint64_t plan_ix, journal_row_fn fn, void *self,
+                           struct bt_error *err);
+/* Reads the current row of a ROWS statement and verifies its checksum; BT_IO names the row. */
+enum bt_code sqlite_row_read(sqlite3_stmt *st, struct journal_row *ret, struct bt_error *err);
+
+/* ---- sqlite_plans.c ---- */
+enum bt_code sqlite_plan_add(struct journal *j, const struct journal_plan *p, uint64_t *ret_ix,
+                             struct bt_error *err);
+enum bt_code sqlite_plan_status(struct journal *j, uint64_t ix, struct str status, msec ended,
+                                struct bt_error *err);
+enum bt_code sqlite_plan_by_id(struct journal *j, struct uuid id, struct journal_plan *ret,
+                               struct bt_error *err);
+enum bt_code sqlite_plan_by_key(struct journal *j, struct str key, struct journal_plan *ret,
+                                struct bt_error *err);
+enum bt_code sqlite_plans(struct journal *j, struct str status, struct str session,
+                          uint64_t before_ix, uint32_t limit, journal_plan_fn fn, void *self,
+                          struct bt_error *err);
+/* Strings and doc go into text (cleared first). BT_NOT_FOUND; BT_IO when a checksum is wrong. */
+enum bt_code sqlite_plan_load(struct sqlite_journal *s, uint64_t ix, bool with_doc,
+                              struct buf *text, struct journal_plan *ret, struct bt_error *err);
+
+/* The current row of a statement as checksum-verified plan: its record without state; its document.
+ */
+enum bt_code sqlite_plan_read(sqlite3_stmt *st, struct journal_plan *ret, struct bt_error *err);
+enum bt_code sqlite_doc_read(sqlite3_stmt *st, struct journal_plan *ret, struct bt_error *err);
+
+/* ---- sqlite_recovery.c ---- */
+enum bt_code sqlite_plans_open(struct journal *j, journal_plan_fn fn, void *self,
+                               struct bt_error *err);
+enum bt_code sqlite_recovered(struct journal *j, uint64_t ix, struct bt_error *err);
+enum bt_code sqlite_quarantine(struct journal *j, uint64_t ix, struct str why,
+                               struct bt_error *err);
+
+/* The mutable part of a plan. */
+struct plan_state {
+    struct str status;
+    msec ended;
+    uint32_t recoveries;
+    struct str note; /* why it is in quarantine */
+};
+enum bt_code sqlite_state_put(struct sqlite_journal *s, uint64_t ix, const struct plan_state *st,
+                              struct bt_error *err);
+/* BT_NOT_FOUND; BT_IO when the checksum is wrong. Strings are valid until the statement is reset,
+ * by sqlite_state_done. */
+enum bt_code sqlite_state_get(struct sqlite_journal *s, uint64_t ix, struct plan_state *ret,
+                              struct bt_error *err);
+void sqlite_state_done(struct sqlite_journal *s);
+/* Reads columns from `at` on; BT_IO when the checksum is wrong. */
+enum bt_code sqlite_state_read(sqlite3_stmt *st, int at, uint64_t ix, struct plan_state *ret,
+                               struct bt_error *err);
+#endif

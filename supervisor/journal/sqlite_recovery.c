@@ -1,0 +1,194 @@
+/* What a start does with the plans that had not ended, on SQLite (G22, G23). */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/base/log.h"
+#include "supervisor/journal/sqlite_internal.h"
+
+enum { DOC_TEXT_MAX = 8 * 1024 * 1024, NOTE_MAX = 300 };
+
+struct open_plan {
+    uint64_t ix;
+    bool damaged;
+};
+
+struct open_plans {
+    struct open_plan *at;
+    size_t n;
+    size_t cap;
+};
+
+static enum bt_code open_put(struct open_plans *o, uint64_t ix, bool damaged, struct bt_error *err)
+{
+    if (o->n == o->cap) {
+        size_t cap = o->cap == 0 ? 64 : o->cap * 2;
+        struct open_plan *grown = realloc(o->at, cap * sizeof *grown);
+        if (grown == NULL) {
+            return err_set(err, BT_NOMEM, "out of memory for the list of open plans");
+        }
+        o->at = grown;
+        o->cap = cap;
+    }
+    o->at[o->n++] = (struct open_plan){ix, damaged};
+    return BT_OK;
+}
+
+/* One plan at a time: what remains when a scan runs into a damaged page. */
+static enum bt_code collect_singly(struct sqlite_journal *s, uint64_t from, struct open_plans *o,
+                                   struct bt_error *err)
+{
+    enum bt_code code = BT_OK;
+
+    for (uint64_t ix = from; ix <= s->now.plans && code == BT_OK; ix++) {
+        struct plan_state state;
+        enum bt_code one = sqlite_state_get(s, ix, &state, err);
+        if (one == BT_NOMEM) {
+            code = one;
+        } else if (one != BT_OK || state.ended == 0) {
+            code = open_put(o, ix, one != BT_OK, err);
+        }
+        sqlite_state_done(s);
+    }
+    return code;
+}
+
+/* Plan numbers have no gaps: one that is missing is damage too. */
+static enum bt_code collect(struct sqlite_journal *s, struct open_plans *o, struct bt_error *err)
+{
+    sqlite3_stmt *st = s->stmt[SQL_STATE_SCAN];
+    uint64_t next = 1;
+    enum bt_code code = BT_OK;
+    int rc;
+
+    while (code == BT_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        uint64_t ix = sqlite_col_u64(st, 0);
+        struct plan_state state;
+        bool bad;
+        if (ix < next || ix > s->now.plans) {
+            break;
+        }
+        for (; next < ix && code == BT_OK; next++) {
+            code = open_put(o, next, true, err);
+        }
+        bad = sqlite_state_read(st, 1, ix, &state, err) != BT_OK;
+        if (code == BT_OK && (bad || state.ended == 0)) {
+            code = open_put(o, ix, bad, err);
+        }
+        next = ix + 1;
+    }
+    (void)sqlite3_reset(st);
+    return code == BT_OK ? collect_singly(s, next, o, err) : code;
+}
+
+enum bt_code sqlite_quarantine(struct journal *j, uint64_t ix, struct str why, struct bt_error *err)
+{
+    struct plan_state state = {
+        .status = STR_LIT("quarantined"),
+        .ended = clock_wall_ms(),
+        .note = {why.ptr, why.len < NOTE_MAX ? why.len : NOTE_MAX},
+    };
+    return sqlite_state_put(sqlite_of(j), ix, &state, err);
+}
+
+static enum bt_code put_aside(struct sqlite_journal *s, uint64_t ix, const char *why,
+                              struct bt_error *err)
+{
+    enum bt_code code;
+
+    log_err("journal.plan_quarantined", "number=%" PRIu64 " why=\"%s\"", ix, why);
+    code = sqlite_quarantine(&s->base, ix, str_from(why), err);
+    s->base.dirty = s->base.dirty || code == BT_OK;
+    return code;
+}
+
+static enum bt_code set_recoveries(struct sqlite_journal *s, uint64_t ix, bool zero,
+                                   struct bt_error *err)
+{
+    struct plan_state state;
+    char status[64];
+    size_t n;
+    enum bt_code code = sqlite_state_get(s, ix, &state, err);
+
+    if (code != BT_OK || state.ended != 0) {
+        sqlite_state_done(s);
+        return code;
+    }
+    /* The columns are replaced while they are read: copy. */
+    n = state.status.len < sizeof status ? state.status.len : sizeof status;
+    memcpy(status, state.status.ptr, n);
+    state.status = (struct str){status, n};
+    state.note = STR_LIT("");
+    state.recoveries = zero ? 0 : state.recoveries + 1;
+    sqlite_state_done(s);
+    code = sqlite_state_put(s, ix, &state, err);
+    s->base.dirty = s->base.dirty || code == BT_OK;
+    return code;
+}
+
+enum bt_code sqlite_recovered(struct journal *j, uint64_t ix, struct bt_error *err)
+{
+    struct sqlite_journal *s = sqlite_of(j);
+    struct open_plans o = {0};
+    enum bt_code code;
+
+    if (ix != 0) {
+        return set_recoveries(s, ix, true, err);
+    }
+    code = collect(s, &o, err);
+    for (size_t i = 0; i < o.n && code == BT_OK; i++) {
+        if (!o.at[i].damaged) {
+            code = set_recoveries(s, o.at[i].ix, true, err);
+        }
+    }
+    free(o.at);
+    return code;
+}
+
+static enum bt_code count_all(struct sqlite_journal *s, struct open_plans *o, struct bt_error *err)
+{
+    enum bt_code code = BT_OK;
+
+    for (size_t i = 0; i < o->n && code == BT_OK; i++) {
+        if (o->at[i].damaged) {
+            code = put_aside(s, o->at[i].ix, "the state of the plan is damaged", err);
+        } else {
+            code = set_recoveries(s, o->at[i].ix, false, err);
+        }
+    }
+    return code == BT_OK ? journal_commit(&s->base, err) : code;
+}
+
+enum bt_code sqlite_plans_open(struct journal *j, journal_plan_fn fn, void *self,
+                               struct bt_error *err)
+{
+    struct sqlite_journal *s = sqlite_of(j);
+    struct open_plans o = {0};
+    struct buf text;
+    enum bt_code code;
+
+    buf_init(&text, DOC_TEXT_MAX);
+    code = collect(s, &o, err);
+    if (code == BT_OK) {
+        code = count_all(s, &o, err);
+    }
+    for (size_t i = 0; i < o.n && code == BT_OK; i++) {
+        struct journal_plan p;
+        enum bt_code one;
+        struct bt_error why;
+        if (o.at[i].damaged) {
+            continue;
+        }
+        one = sqlite_plan_load(s, o.at[i].ix, true, &text, &p, &why);
+        if (one == BT_NOMEM) {
+            code = err_set(err, BT_NOMEM, "%s", why.msg);
+        } else if (one != BT_OK) {
+            code = put_aside(s, o.at[i].ix, why.msg, err);
+        } else if (p.ended_wall == 0 && !fn(&p, self)) {
+            break;
+        }
+    }
+    free(o.at);
+    buf_done(&text);
+    return code;
+}

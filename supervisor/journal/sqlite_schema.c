@@ -1,0 +1,148 @@
+/* The database itself: connection, settings, schema and its versions. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "supervisor/journal/sqlite_internal.h"
+
+/*
+ * MIGRATIONS[v] brings a journal from version v to v + 1. Never change an entry that was released:
+ * add one, raise SCHEMA_VERSION, keep a golden journal of the old version in tests/edge/journal.
+ */
+static const char *const MIGRATIONS[SCHEMA_VERSION] = {
+    "CREATE TABLE meta(key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
+    "INSERT INTO meta VALUES('boot', 0);"
+    /* pos = seq << 20 | k; the body is the event as it is published. */
+    "CREATE TABLE rows(pos INTEGER PRIMARY KEY, plan INTEGER NOT NULL, plan_seq INTEGER NOT NULL,"
+    " type TEXT NOT NULL, topic TEXT NOT NULL, wall INTEGER NOT NULL, crc INTEGER NOT NULL,"
+    " body BLOB NOT NULL);"
+    "CREATE INDEX rows_plan ON rows(plan) WHERE plan > 0;"
+    "CREATE TABLE blobs(id INTEGER PRIMARY KEY, crc INTEGER NOT NULL, bytes BLOB NOT NULL);"
+    /* What never changes of a plan, and (small, so that a start can read all of it) what does. */
+    "CREATE TABLE plans(ix INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, session TEXT NOT NULL,"
+    " client_key TEXT UNIQUE, body_hash INTEGER NOT NULL, goal TEXT NOT NULL,"
+    " created INTEGER NOT NULL, crc INTEGER NOT NULL, doc_crc INTEGER NOT NULL,"
+    " doc BLOB NOT NULL);"
+    "CREATE INDEX plans_session ON plans(session) WHERE session <> '';"
+    "CREATE TABLE plan_state(ix INTEGER PRIMARY KEY, status TEXT NOT NULL, ended INTEGER NOT NULL,"
+    " recoveries INTEGER NOT NULL, note TEXT NOT NULL, crc INTEGER NOT NULL);"
+    "CREATE INDEX plan_state_status ON plan_state(status);",
+};
+
+enum bt_code sqlite_exec(sqlite3 *db, const char *sql, struct bt_error *err)
+{
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK) {
+        return sqlite_error(db, "cannot set the journal up", err);
+    }
+    return BT_OK;
+}
+
+enum bt_code sqlite_number(sqlite3 *db, const char *sql, int64_t *ret, struct bt_error *err)
+{
+    sqlite3_stmt *st = NULL;
+    enum bt_code code = BT_OK;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+
+    *ret = 0;
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_step(st);
+    }
+    if (rc == SQLITE_ROW) {
+        *ret = sqlite3_column_int64(st, 0);
+    } else if (rc == SQLITE_DONE) {
+        code = err_set(err, BT_IO, "the journal is damaged: no answer to \"%s\"", sql);
+    } else {
+        code = sqlite_error(db, "cannot read the journal", err);
+    }
+    sqlite3_finalize(st);
+    return code;
+}
+
+enum bt_code sqlite_connect(const char *path, sqlite3 **ret, struct bt_error *err)
+{
+    enum bt_code code;
+    int rc = sqlite3_open_v2(path, ret, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+
+    if (rc != SQLITE_OK) {
+        if (*ret == NULL) {
+            return err_set(err, BT_NOMEM, "out of memory for opening %s", path);
+        }
+        return sqlite_error(*ret, "cannot open the journal", err);
+    }
+    (void)sqlite3_extended_result_codes(*ret, 1);
+    (void)sqlite3_db_config(*ret, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    (void)sqlite3_db_config(*ret, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    (void)sqlite3_db_config(*ret, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    /* EXCLUSIVE before the first read: the WAL's index then lives in our heap, not in a shared
+     * mapping. */
+    code = sqlite_exec(*ret,
+                       "PRAGMA locking_mode = EXCLUSIVE; PRAGMA mmap_size = 0;"
+                       "PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON;"
+                       "PRAGMA wal_autocheckpoint = 0;",
+                       err);
+    return code;
+}
+
+enum bt_code sqlite_pragmas(sqlite3 *db, const struct journal_options *opt, struct bt_error *err)
+{
+    char sql[256];
+    uint32_t cache = opt->cache_kib != 0 ? opt->cache_kib : CACHE_KIB;
+
+    (void)snprintf(sql, sizeof sql,
+                   "PRAGMA synchronous = %s; PRAGMA cache_size = -%" PRIu32
+                   "; PRAGMA journal_size_limit = %d;",
+                   opt->durability == DURABILITY_PROCESS ? "NORMAL" : "FULL", cache,
+                   WAL_LIMIT_BYTES);
+    return sqlite_exec(db, sql, err);
+}
+
+enum bt_code sqlite_version_check(sqlite3 *db, int *ret_version, struct bt_error *err)
+{
+    int64_t version = 0;
+    int64_t id = 0;
+    enum bt_code code = sqlite_number(db, "PRAGMA user_version", &version, err);
+
+    if (code == BT_OK) {
+        code = sqlite_number(db, "PRAGMA application_id", &id, err);
+    }
+    if (code != BT_OK) {
+        return code;
+    }
+    if (version > SCHEMA_VERSION) {
+        return err_set(err, BT_INVALID,
+                       "the journal has schema version %" PRId64
+                       ", written by a newer Baton; this one knows versions up to %d: use the "
+                       "newer program",
+                       version, SCHEMA_VERSION);
+    }
+    if (version < 0 || (version > 0 && id != APPLICATION_ID)) {
+        return err_set(err, BT_INVALID, "the journal's version %" PRId64 " is none of ours",
+                       version);
+    }
+    *ret_version = (int)version;
+    return BT_OK;
+}
+
+enum bt_code sqlite_migrate(sqlite3 *db, struct bt_error *err)
+{
+    char sql[128];
+    int version = 0;
+    enum bt_code code = sqlite_version_check(db, &version, err);
+
+    if (code != BT_OK || version == SCHEMA_VERSION) {
+        return code;
+    }
+    /* A new file: WAL is written into its header and stays. */
+    code = sqlite_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN IMMEDIATE;",
+                       err);
+    for (; code == BT_OK && version < SCHEMA_VERSION; version++) {
+        code = sqlite_exec(db, MIGRATIONS[version], err);
+    }
+    if (code == BT_OK) {
+        (void)snprintf(sql, sizeof sql,
+                       "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT;",
+                       APPLICATION_ID, SCHEMA_VERSION);
+        code = sqlite_exec(db, sql, err);
+    }
+    return code;
+}
