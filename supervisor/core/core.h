@@ -146,6 +146,8 @@ void core_handle(struct core *c, const struct core_event *ev, struct commands *o
 /* When CORE_TICK is due; MSEC_NEVER = not needed. */
 msec core_deadline(const struct core *c);
 
+/* The handle that the last SUBMIT or RECOVER gave; 0 when it was rejected. (RECOVER may cause no record at all.) */
+uint64_t core_newest_run(const struct core *c);
 uint32_t core_runs_open(const struct core *c);
 /* NULL when the handle is unknown or over. Borrowed until the next core_handle. */
 const struct run *core_run(const struct core *c, uint64_t run, const struct plan **ret_plan);

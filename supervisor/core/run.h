@@ -18,9 +18,11 @@ struct run_step {
     uint8_t error_class; /* enum err_class */
     uint8_t review;      /* enum review_kind, while WAITING */
     uint16_t attempt;    /* 0 = none yet */
-    uint16_t unused;
+    uint16_t granted;    /* attempts that a person's approval added; they do not count against max_retries */
     uint32_t deps_open;   /* dependencies that are not settled */
     uint32_t deps_failed; /* settled as failed, or skipped because of a failure */
+    uint32_t last_dep;    /* the dependency that completed last; STEP_NONE = none did */
+    uint32_t unused;
     uint64_t epoch;       /* of the instance that has the attempt */
     struct uuid instance;
     msec started;  /* first attempt, monotonic; 0 = not yet */
@@ -35,6 +37,7 @@ struct run {
     uint8_t cancelling;
     uint8_t unused;
     uint32_t open;      /* steps not final */
+    uint32_t ready;     /* READY */
     uint32_t active;    /* IN_PROGRESS, BACKOFF, UNKNOWN, WAITING: what max_concurrency counts */
     uint32_t waiting;   /* WAITING */
     uint32_t completed, failed, skipped, cancelled;
