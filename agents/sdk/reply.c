@@ -1,0 +1,168 @@
+#include "agents/sdk/reply.h"
+
+#include <string.h>
+
+static const char *const outcome_names[] = {
+    [REPLY_NONE] = "failed",
+    [REPLY_COMPLETED] = "completed",
+    [REPLY_FAILED] = "failed",
+    [REPLY_NEEDS_INPUT] = "needs_input",
+    [REPLY_NEEDS_APPROVAL] = "needs_approval",
+    [REPLY_HANDOFF] = "handoff",
+};
+_Static_assert(sizeof outcome_names / sizeof outcome_names[0] == REPLY_OUTCOME_COUNT,
+               "a name per outcome");
+
+static const enum err_class classes[] = {
+    [BT_OK] = CLASS_UNKNOWN,
+    [BT_INVALID] = CLASS_VALIDATION_ERROR,
+    [BT_UNAUTHORIZED] = CLASS_PERMISSION_DENIED,
+    [BT_NOT_FOUND] = CLASS_RESOURCE_NOT_FOUND,
+    [BT_CONFLICT] = CLASS_VALIDATION_ERROR,
+    [BT_LIMIT] = CLASS_VALIDATION_ERROR,
+    [BT_BUSY] = CLASS_SERVICE_UNAVAILABLE,
+    [BT_TIMEOUT] = CLASS_TIMEOUT,
+    [BT_UNAVAILABLE] = CLASS_SERVICE_UNAVAILABLE,
+    [BT_GONE] = CLASS_RESOURCE_NOT_FOUND,
+    [BT_CANCELLED] = CLASS_CANCELLED,
+    [BT_PROTOCOL] = CLASS_PROTOCOL_ERROR,
+    [BT_NOMEM] = CLASS_SERVICE_UNAVAILABLE,
+    [BT_IO] = CLASS_UNKNOWN,
+    [BT_INTERNAL] = CLASS_UNKNOWN,
+};
+_Static_assert(sizeof classes / sizeof classes[0] == BT_CODE_COUNT, "a class per code");
+
+enum { MESSAGE_MAX = 4096 };
+
+void reply_init(struct reply *r)
+{
+    *r = (struct reply){0};
+    buf_init(&r->text, LIMIT_RESULT_BYTES);
+    buf_init(&r->data, LIMIT_RESULT_BYTES);
+    buf_init(&r->schema, 65536);
+    r->arena.max = 1024 * 1024;
+}
+
+void reply_done(struct reply *r)
+{
+    if (r != NULL) {
+        buf_done(&r->text);
+        buf_done(&r->data);
+        buf_done(&r->schema);
+        arena_done(&r->arena);
+        *r = (struct reply){0};
+    }
+}
+
+size_t reply_bytes(const struct reply *r)
+{
+    return r->text.cap + r->data.cap + r->schema.cap + r->arena.total;
+}
+
+enum err_class reply_class_of(enum bt_code code)
+{
+    return code < BT_CODE_COUNT ? classes[code] : CLASS_UNKNOWN;
+}
+
+void reply_fail(struct reply *r, enum bt_code code, enum err_class cls, bool retryable,
+                const char *message)
+{
+    struct str text = str_from(message);
+
+    buf_done(&r->text);
+    buf_done(&r->data);
+    buf_done(&r->schema);
+    r->artifacts_n = 0;
+    r->has_text = false;
+    r->outcome = REPLY_FAILED;
+    r->code = code;
+    r->cls = cls;
+    r->retryable = retryable;
+    text.len = text.len > MESSAGE_MAX ? MESSAGE_MAX : text.len;
+    r->message = arena_str(&r->arena, text);
+    if (r->message.ptr == NULL) {
+        r->message = STR_LIT("failed, and there is no memory for the reason");
+    }
+}
+
+void reply_settle(struct reply *r, bool cancelled, bool timed_out)
+{
+    if (r->outcome == REPLY_NONE && timed_out) {
+        reply_fail(r, BT_TIMEOUT, CLASS_TIMEOUT, true,
+                   "the deadline passed before the step was done");
+    } else if (r->outcome == REPLY_NONE && cancelled) {
+        reply_fail(r, BT_CANCELLED, CLASS_CANCELLED, false, "cancelled");
+    } else if (r->outcome == REPLY_NONE) {
+        reply_fail(r, BT_INTERNAL, CLASS_UNKNOWN, false, "the handler returned without an answer");
+    } else if (r->text.bad == BT_NOMEM || r->data.bad == BT_NOMEM || r->schema.bad == BT_NOMEM) {
+        reply_fail(r, BT_NOMEM, CLASS_SERVICE_UNAVAILABLE, true, "out of memory for the result");
+    } else if (r->text.bad != BT_OK || r->data.bad != BT_OK ||
+               r->text.len + r->data.len + r->arena.total > (size_t)LIMIT_RESULT_BYTES - 4096) {
+        reply_fail(r, BT_LIMIT, CLASS_VALIDATION_ERROR, false,
+                   "result_too_large: a result is at most 3 MiB; write it to a file and return its "
+                   "path, or ask for less");
+    } else if (r->schema.bad != BT_OK) {
+        reply_fail(r, BT_LIMIT, CLASS_VALIDATION_ERROR, false,
+                   "the schema of the needed input is over 64 KiB");
+    }
+}
+
+static void view_failure(const struct reply *r, struct msg_step_result *ret)
+{
+    msg_set(ret, step_result, failure);
+    ret->failure.code = str_from(bt_code_name(r->code));
+    ret->failure.class_ = str_from(err_class_name(r->cls));
+    ret->failure.message = r->message;
+    ret->failure.retryable = r->retryable;
+    msg_set(&ret->failure, error, retryable);
+}
+
+static void view_result(const struct reply *r, struct msg_step_result *ret)
+{
+    msg_set(ret, step_result, result);
+    if (r->has_text) {
+        ret->result.text = r->text.len > 0 ? buf_str(&r->text) : STR_LIT("");
+        msg_set(&ret->result, result, text);
+    }
+    if (r->data.len > 0) {
+        ret->result.data = doc_from_buf(&r->data);
+    }
+    if (r->artifacts_n > 0) {
+        /* The encoder only reads the list; the message struct has no const for what decoding fills
+         * in. */
+        union {
+            const struct msg_artifact *from;
+            struct msg_artifact *to;
+        } list = {.from = r->artifacts};
+        ret->result.artifacts = list.to;
+        ret->result.artifacts_n = r->artifacts_n;
+    }
+}
+
+void reply_view(const struct reply *r, struct msg_step_result *ret)
+{
+    ret->outcome = str_from(outcome_names[r->outcome]);
+    ret->usage = r->usage;
+    switch (r->outcome) {
+    case REPLY_COMPLETED:
+        view_result(r, ret);
+        break;
+    case REPLY_NEEDS_INPUT:
+    case REPLY_NEEDS_APPROVAL:
+        msg_set(ret, step_result, need);
+        ret->need.kind = r->outcome == REPLY_NEEDS_INPUT ? STR_LIT("input") : STR_LIT("approval");
+        ret->need.prompt = r->message;
+        ret->need.schema = doc_from_buf(&r->schema);
+        break;
+    case REPLY_HANDOFF:
+        msg_set(ret, step_result, handoff);
+        ret->handoff.to_agent_id = r->to_agent;
+        ret->handoff.reason = r->message;
+        break;
+    case REPLY_NONE:
+    case REPLY_FAILED:
+    case REPLY_OUTCOME_COUNT:
+        view_failure(r, ret);
+        break;
+    }
+}

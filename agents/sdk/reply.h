@@ -1,0 +1,55 @@
+/*
+ * How a step ended, as its handler said it. Owns all its bytes, so that it outlives the request:
+ * the session keeps it until the result is safe with the supervisor. One thread at a time.
+ */
+#ifndef SDK_REPLY_H
+#define SDK_REPLY_H
+
+#include "protocol/wire/msg.h"
+
+enum reply_outcome {
+    REPLY_NONE, /* the handler said nothing yet */
+    REPLY_COMPLETED,
+    REPLY_FAILED,
+    REPLY_NEEDS_INPUT,
+    REPLY_NEEDS_APPROVAL,
+    REPLY_HANDOFF,
+    REPLY_OUTCOME_COUNT
+};
+
+enum { REPLY_ARTIFACTS_MAX = 64 };
+
+struct reply {
+    enum reply_outcome outcome;
+    struct buf text;
+    struct buf data;   /* msgpack */
+    struct buf schema; /* msgpack, of the input that is needed */
+    bool has_text;
+    struct msg_artifact artifacts[REPLY_ARTIFACTS_MAX];
+    uint32_t artifacts_n;
+    struct msg_usage usage;
+    enum bt_code code; /* of a failure */
+    enum err_class cls;
+    bool retryable;
+    struct str message; /* failure, prompt or reason */
+    struct str to_agent;
+    struct arena arena; /* what the strs point into */
+};
+
+void reply_init(struct reply *r);
+/* Accepts NULL and zeroed; idempotent. */
+void reply_done(struct reply *r);
+/* Bytes held, for the cap on kept results. */
+size_t reply_bytes(const struct reply *r);
+/* Forgets what was said before (but the usage) and sets a failure. Never fails: without memory the
+ * text is cut. */
+void reply_fail(struct reply *r, enum bt_code code, enum err_class cls, bool retryable,
+                const char *message);
+/* Makes a final reply of it: silence is a failure, and so is what is over LIMIT_RESULT_BYTES or
+ * could not be held. */
+void reply_settle(struct reply *r, bool cancelled, bool timed_out);
+/* Views it as the message; strings point into the reply. key, attempt, epoch are the caller's. */
+void reply_view(const struct reply *r, struct msg_step_result *ret);
+/* The class that stands for a code when an error of the library fails a step. */
+enum err_class reply_class_of(enum bt_code code);
+#endif

@@ -1,0 +1,388 @@
+/* The control side: dial, register, renew, report, drain. */
+#include "agents/sdk/session_internal.h"
+#include "protocol/base/assert.h"
+
+enum { BACKOFF_MIN_MS = 100, ASK_MIN_MS = 1000, ASK_MAX_MS = 30000 };
+
+void session_emit(struct session_actions *out, struct session_action action)
+{
+    ASSERT(out->n < SESSION_ACTIONS);
+    out->at[out->n++] = action;
+}
+
+void session_say(struct session_actions *out, uint32_t row, const char *text)
+{
+    session_emit(out, (struct session_action){.type = DO_SAY, .row = row, .text = text});
+}
+
+void session_init(struct session *s, uint32_t capacity)
+{
+    ASSERT(capacity >= 1 && capacity <= LIMIT_CAPACITY);
+    *s = (struct session){.capacity = capacity,
+                          .lease_ms = SESSION_REGISTER_MS,
+                          .ask_deadline = MSEC_NEVER,
+                          .dial_deadline = MSEC_NEVER,
+                          .dial_at = MSEC_NEVER,
+                          .register_at = 0,
+                          .heartbeat_at = MSEC_NEVER,
+                          .backoff_ms = BACKOFF_MIN_MS};
+    for (uint32_t i = 0; i < SESSION_ROWS; i++) {
+        s->rows[i].request = SESSION_NO_REQUEST;
+    }
+}
+
+static uint32_t next_backoff(struct session *s)
+{
+    uint32_t now = s->backoff_ms;
+
+    s->backoff_ms = now * 2 > SESSION_BACKOFF_MAX_MS ? SESSION_BACKOFF_MAX_MS : now * 2;
+    return now;
+}
+
+/* The way to the supervisor is gone, or its state is not known: begin anew. */
+static void begin_anew(struct session *s, msec now, struct session_actions *out)
+{
+    s->up = false;
+    s->registered = false;
+    s->ask = ASK_NONE;
+    s->ask_deadline = MSEC_NEVER;
+    s->dial_deadline = MSEC_NEVER;
+    s->heartbeat_at = MSEC_NEVER;
+    s->dial_at = msec_add(now, next_backoff(s));
+    if (now >= s->say_at) {
+        session_say(out, SESSION_NO_ROW, "cannot reach the supervisor; trying again");
+        s->say_at = msec_add(now, SESSION_SAY_MS);
+    }
+}
+
+static void dial(struct session *s, msec now, struct session_actions *out)
+{
+    s->dial_at = MSEC_NEVER;
+    s->dial_deadline = msec_add(now, SESSION_DIAL_MS);
+    session_emit(out, (struct session_action){.type = DO_DIAL});
+}
+
+static void ask(struct session *s, enum session_ask what, uint32_t row, msec now,
+                struct session_actions *out)
+{
+    static const enum session_action_type actions[] = {
+        [ASK_REGISTER] = DO_REGISTER, [ASK_HEARTBEAT] = DO_HEARTBEAT,
+        [ASK_RESULT] = DO_RESULT,     [ASK_PROGRESS] = DO_PROGRESS,
+        [ASK_DRAIN] = DO_DRAIN,       [ASK_DEREGISTER] = DO_DEREGISTER,
+    };
+    msec limit = s->lease_ms;
+
+    limit = limit < ASK_MIN_MS ? ASK_MIN_MS : limit;
+    limit = limit > ASK_MAX_MS ? ASK_MAX_MS : limit;
+    limit = what == ASK_REGISTER ? SESSION_REGISTER_MS : limit;
+    s->ask = what;
+    s->ask_row = row;
+    s->ask_deadline = msec_add(now, limit);
+    session_emit(out, (struct session_action){.type = actions[what], .row = row});
+}
+
+static void end(struct session *s, int status, struct session_actions *out)
+{
+    s->ended = true;
+    session_emit(out, (struct session_action){.type = DO_EXIT, .status = status});
+}
+
+/* A draining session with nothing left to do says goodbye. True when it did, or waits to. */
+static bool finish_drain(struct session *s, msec now, struct session_actions *out)
+{
+    bool results_wait = session_undelivered(s) != SESSION_NO_ROW;
+
+    if (!s->draining || s->running > 0) {
+        return false;
+    }
+    if (s->registered) {
+        if (results_wait || now < s->quiet_at) {
+            return false;
+        }
+        ask(s, ASK_DEREGISTER, SESSION_NO_ROW, now, out);
+        return true;
+    }
+    if (!results_wait || now >= msec_add(s->drain_since, SESSION_OFFLINE_MS)) {
+        end(s, 0, out);
+        return true;
+    }
+    return false;
+}
+
+/* The next control request, the most urgent first: the lease, then results, then the rest. */
+static void pump(struct session *s, msec now, struct session_actions *out)
+{
+    uint32_t row;
+
+    if (s->ended || s->ask != ASK_NONE) {
+        return;
+    }
+    if (!s->registered) {
+        if (!finish_drain(s, now, out) && s->up && now >= s->register_at) {
+            ask(s, ASK_REGISTER, SESSION_NO_ROW, now, out);
+        }
+        return;
+    }
+    if (now >= s->heartbeat_at) {
+        s->heartbeat_at = msec_add(now, s->heartbeat_ms);
+        ask(s, ASK_HEARTBEAT, SESSION_NO_ROW, now, out);
+        return;
+    }
+    if (s->draining && !s->drain_told) {
+        s->drain_told = true;
+        ask(s, ASK_DRAIN, SESSION_NO_ROW, now, out);
+        return;
+    }
+    row = session_undelivered(s);
+    if (row != SESSION_NO_ROW) {
+        ask(s, ASK_RESULT, row, now, out);
+        return;
+    }
+    row = session_with_progress(s);
+    if (row != SESSION_NO_ROW && now >= s->progress_at) {
+        s->progress_at = msec_add(now, SESSION_PROGRESS_MS);
+        s->rows[row].progress = false;
+        ask(s, ASK_PROGRESS, row, now, out);
+        return;
+    }
+    (void)finish_drain(s, now, out);
+}
+
+/* ---- events of the control lane ---- */
+
+static void answered(struct session *s)
+{
+    s->ask = ASK_NONE;
+    s->ask_deadline = MSEC_NEVER;
+}
+
+static void on_registered(struct session *s, const struct session_event *ev)
+{
+    answered(s);
+    s->registered = true;
+    s->epoch = ev->epoch;
+    s->lease_ms = ev->lease_ms;
+    s->heartbeat_ms = ev->heartbeat_ms > 0 ? ev->heartbeat_ms : 1000;
+    s->heartbeat_at = msec_add(ev->now, s->heartbeat_ms);
+    s->backoff_ms = BACKOFF_MIN_MS;
+    s->say_at = 0;
+    s->drain_told = false;
+}
+
+static void on_heartbeat_ok(struct session *s, const struct session_event *ev,
+                            struct session_actions *out)
+{
+    answered(s);
+    s->lease_ms = ev->lease_ms > 0 ? ev->lease_ms : s->lease_ms;
+    for (uint32_t i = 0; i < ev->n && i < SESSION_ORDERS; i++) {
+        struct session_event order = {.type = SESSION_CANCEL,
+                                      .now = ev->now,
+                                      .request = SESSION_NO_REQUEST,
+                                      .key = ev->orders[i].key,
+                                      .grace_ms = ev->orders[i].grace_ms};
+        session_on_cancel(s, &order, out);
+    }
+    if (ev->drain && !s->draining) {
+        s->draining = true;
+        s->drain_told = true;
+        s->drain_since = ev->now;
+    }
+}
+
+static void register_refused(struct session *s, const struct session_event *ev,
+                             struct session_actions *out)
+{
+    if (ev->code == BT_UNAUTHORIZED || ev->code == BT_INVALID || ev->code == BT_PROTOCOL) {
+        end(s, 2, out); /* asking again would be refused again */
+    } else {
+        s->register_at = msec_add(ev->now, next_backoff(s));
+    }
+}
+
+static bool means_register_again(enum bt_code code)
+{
+    return code == BT_NOT_FOUND || code == BT_CONFLICT || code == BT_GONE ||
+           code == BT_UNAUTHORIZED;
+}
+
+static void on_refused(struct session *s, const struct session_event *ev,
+                       struct session_actions *out)
+{
+    enum session_ask was = s->ask;
+
+    answered(s);
+    if (was == ASK_REGISTER) {
+        register_refused(s, ev, out);
+    } else if (was == ASK_DEREGISTER) {
+        end(s, 0, out);
+    } else if (was == ASK_PROGRESS) {
+        return; /* the step has ended on the other side; the heartbeat tells whether we have, too */
+    } else if (means_register_again(ev->code)) {
+        s->registered = false;
+        s->register_at = msec_add(ev->now, next_backoff(s));
+    } else if (was == ASK_RESULT) {
+        s->rows[s->ask_row].undelivered =
+            false; /* asking again would be refused again; it is kept for step.query */
+        session_say(out, s->ask_row, "the supervisor refused a late result");
+    }
+}
+
+static void on_lost(struct session *s, msec now, struct session_actions *out)
+{
+    if (s->ask == ASK_DEREGISTER) {
+        end(s, 0, out);
+    } else if (s->up || s->ask != ASK_NONE) {
+        begin_anew(s, now, out);
+    }
+}
+
+static void on_result_ok(struct session *s)
+{
+    if (s->ask == ASK_RESULT && s->rows[s->ask_row].state == ROW_DONE) {
+        s->rows[s->ask_row].undelivered = false;
+    }
+    answered(s);
+}
+
+static void on_stop(struct session *s, const struct session_event *ev, struct session_actions *out)
+{
+    if (s->stopped) {
+        end(s, s->running > 0 ? 1 : 0, out);
+        return;
+    }
+    s->stopped = true;
+    if (!s->draining) {
+        s->draining = true;
+        s->drain_since = ev->now;
+    }
+}
+
+static void on_hello(struct session *s, const struct session_event *ev, struct session_actions *out)
+{
+    if (session_epoch_ok(s, ev->epoch)) {
+        session_emit(out, (struct session_action){.type = DO_ANSWER_OK, .request = ev->request});
+    } else {
+        session_emit(
+            out, (struct session_action){.type = DO_REFUSE,
+                                         .request = ev->request,
+                                         .code = BT_CONFLICT,
+                                         .text = "epoch: not the current one of this instance"});
+    }
+}
+
+static void on_tick(struct session *s, msec now, struct session_actions *out)
+{
+    session_tick_rows(s, now, out);
+    if (s->ask != ASK_NONE && now >= s->ask_deadline) {
+        on_lost(s, now, out);
+    }
+    if (!s->up && s->dial_deadline <= now) {
+        begin_anew(s, now, out);
+    }
+    if (!s->ended && s->dial_at <= now) {
+        dial(s, now, out);
+    }
+}
+
+static void on_up(struct session *s)
+{
+    s->up = true;
+    s->dial_deadline = MSEC_NEVER;
+    s->dial_at = MSEC_NEVER;
+    s->register_at = 0;
+}
+
+static void route(struct session *s, const struct session_event *ev, struct session_actions *out)
+{
+    switch (ev->type) {
+    case SESSION_START:
+        dial(s, ev->now, out);
+        break;
+    case SESSION_TICK:
+        on_tick(s, ev->now, out);
+        break;
+    case SESSION_UP:
+        on_up(s);
+        break;
+    case SESSION_DOWN:
+    case SESSION_LOST:
+        on_lost(s, ev->now, out);
+        break;
+    case SESSION_REGISTERED:
+        on_registered(s, ev);
+        break;
+    case SESSION_HEARTBEAT_OK:
+        on_heartbeat_ok(s, ev, out);
+        break;
+    case SESSION_RESULT_OK:
+        on_result_ok(s);
+        break;
+    case SESSION_ASK_OK:
+        if (s->ask == ASK_DEREGISTER) {
+            end(s, 0, out);
+        }
+        answered(s);
+        break;
+    case SESSION_REFUSED:
+        on_refused(s, ev, out);
+        break;
+    case SESSION_HELLO:
+        on_hello(s, ev, out);
+        break;
+    case SESSION_EXECUTE:
+        session_on_execute(s, ev, out);
+        break;
+    case SESSION_CANCEL:
+        session_on_cancel(s, ev, out);
+        break;
+    case SESSION_QUERY:
+        session_on_query(s, ev, out);
+        break;
+    case SESSION_FINISHED:
+        session_on_finished(s, ev, out);
+        break;
+    case SESSION_PROGRESS:
+        s->rows[ev->row].progress = s->rows[ev->row].state == ROW_RUNNING;
+        break;
+    case SESSION_STOP:
+        on_stop(s, ev, out);
+        break;
+    }
+}
+
+void session_handle(struct session *s, const struct session_event *ev, struct session_actions *out)
+{
+    if (s->ended) {
+        return;
+    }
+    route(s, ev, out);
+    pump(s, ev->now, out);
+}
+
+static msec sooner(msec a, msec b)
+{
+    return a < b ? a : b;
+}
+
+msec session_deadline(const struct session *s)
+{
+    msec at = session_rows_deadline(s);
+
+    if (s->ended) {
+        return MSEC_NEVER;
+    }
+    at = sooner(at, s->ask_deadline);
+    at = sooner(at, s->up ? MSEC_NEVER : sooner(s->dial_deadline, s->dial_at));
+    if (s->ask == ASK_NONE && s->up && !s->registered) {
+        at = sooner(at, s->register_at);
+    }
+    if (s->ask == ASK_NONE && s->registered) {
+        at = sooner(at, s->heartbeat_at);
+        at = session_with_progress(s) != SESSION_NO_ROW ? sooner(at, s->progress_at) : at;
+        at = s->draining && s->running == 0 ? sooner(at, s->quiet_at) : at;
+    }
+    if (s->draining && s->running == 0 && !s->registered) {
+        at = sooner(at, msec_add(s->drain_since, SESSION_OFFLINE_MS));
+    }
+    return at;
+}

@@ -1,0 +1,196 @@
+/*
+ * The life of an agent with its supervisor, as a pure machine: events in, actions out, time a
+ * parameter. It knows no socket, no thread and no bytes of a result: a row stands for one
+ * execution, the shell keeps what belongs to it.
+ *
+ *   control:  DIALING --up--> UNREGISTERED --ok--> REGISTERED      lost, timed out or down: back to
+ * DIALING,
+ *                                ^-- fenced or forgotten --'       with the same instanceId and
+ * session key row:      FREE --execute--> RUNNING --finished--> DONE --old, or pushed out--> FREE
+ *
+ * Rules (each has a test in tests/unit/sdk):
+ *   - one control request at a time; it is lost when it has no answer within the lease
+ *   - requests must carry the current epoch; while a registration is under way, a higher one is
+ * that registration's
+ *   - the same key and attempt never runs twice: running = the newest request gets the answer, done
+ * = answered as kept
+ *   - more than `capacity` at a time is BUSY; while draining, UNAVAILABLE
+ *   - an execution of an older epoch, or one that ends while unregistered, is also reported by
+ * step.result
+ *   - a result is kept for 10 minutes, within 64 results and 16 MiB; a newer attempt of its key
+ * ends it sooner
+ */
+#ifndef SDK_SESSION_H
+#define SDK_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "baton/error.h"
+#include "protocol/base/msec.h"
+#include "protocol/base/str.h"
+#include "protocol/limits.h"
+
+enum {
+    SESSION_KEPT = 64,
+    SESSION_KEPT_BYTES = 16 * 1024 * 1024,
+    SESSION_KEEP_MS = 10 * 60 * 1000,
+    SESSION_ROWS = LIMIT_CAPACITY + SESSION_KEPT,
+    SESSION_ORDERS = LIMIT_CAPACITY + 1,
+    SESSION_ACTIONS = 2 * SESSION_ROWS + SESSION_ORDERS + 16,
+    SESSION_DIAL_MS =
+        2000, /* a dial that is not up by then is made anew: the port may have changed */
+    SESSION_REGISTER_MS = 5000, /* an answer to agent.register takes no longer */
+    SESSION_BACKOFF_MAX_MS = 5000,
+    SESSION_PROGRESS_MS = 100, /* between two progress reports */
+    SESSION_QUIET_MS =
+        50, /* after the last answer, before the process may end: the bytes must leave */
+    SESSION_OFFLINE_MS =
+        10000, /* a draining agent waits so long to hand over results without a supervisor */
+    SESSION_SAY_MS = 60 * 1000 /* between two complaints about an unreachable supervisor */
+};
+
+#define SESSION_NO_ROW UINT32_MAX
+#define SESSION_NO_REQUEST UINT64_MAX
+
+enum session_row_state { ROW_FREE, ROW_RUNNING, ROW_DONE };
+
+struct session_row {
+    enum session_row_state state;
+    char key[LIMIT_KEY_BYTES];
+    uint32_t key_len;
+    uint32_t attempt;
+    uint64_t epoch;   /* of the newest request */
+    uint64_t request; /* to be answered; SESSION_NO_REQUEST once it was */
+    bool cancelled;
+    bool overdue;     /* cancelled, and its grace has passed */
+    msec cancel_at;   /* end of the grace */
+    bool progress;    /* something new to report */
+    bool undelivered; /* step.result must be sent */
+    msec touched;     /* done, or asked for since */
+    uint64_t bytes;   /* of the kept result */
+};
+
+enum session_ask {
+    ASK_NONE,
+    ASK_REGISTER,
+    ASK_HEARTBEAT,
+    ASK_RESULT,
+    ASK_PROGRESS,
+    ASK_DRAIN,
+    ASK_DEREGISTER
+};
+
+struct session {
+    uint32_t capacity;
+    uint32_t running;
+    struct session_row rows[SESSION_ROWS];
+    uint64_t kept_bytes;
+    uint32_t kept;
+    /* control */
+    bool up;
+    bool registered;
+    uint64_t epoch;
+    msec lease_ms, heartbeat_ms;
+    enum session_ask ask;
+    uint32_t ask_row;
+    msec ask_deadline;
+    msec dial_deadline; /* while dialing */
+    msec dial_at;       /* next dial; MSEC_NEVER while one is under way or up */
+    msec register_at;
+    msec heartbeat_at;
+    msec progress_at;
+    uint32_t backoff_ms;
+    msec say_at;
+    /* the end */
+    bool draining;
+    bool drain_told; /* the supervisor knows */
+    bool stopped;    /* one signal came: the next one ends at once */
+    bool ended;
+    msec drain_since;
+    msec quiet_at;
+};
+
+enum session_event_type {
+    SESSION_START,
+    SESSION_TICK,
+    SESSION_UP,           /* the control lane has a pipe */
+    SESSION_DOWN,         /* it has none any more */
+    SESSION_LOST,         /* the outstanding control request has no answer, or could not be sent */
+    SESSION_REGISTERED,   /* epoch, lease_ms, heartbeat_ms */
+    SESSION_HEARTBEAT_OK, /* lease_ms, drain, orders, n */
+    SESSION_RESULT_OK,    /* accepted */
+    SESSION_ASK_OK,       /* an answer with nothing in it */
+    SESSION_REFUSED,      /* code */
+    SESSION_HELLO,        /* request, epoch */
+    SESSION_EXECUTE,      /* request, key, attempt, epoch */
+    SESSION_CANCEL,       /* request, key, grace_ms */
+    SESSION_QUERY,        /* request, key, attempt (0 = the newest) */
+    SESSION_FINISHED,     /* row, bytes */
+    SESSION_PROGRESS,     /* row */
+    SESSION_STOP          /* SIGTERM or SIGINT */
+};
+
+struct session_order {
+    struct str key;
+    msec grace_ms;
+};
+
+struct session_event {
+    enum session_event_type type;
+    msec now;
+    uint64_t request;
+    struct str key;
+    uint32_t attempt;
+    uint64_t epoch;
+    msec grace_ms, lease_ms, heartbeat_ms;
+    uint32_t row;
+    uint64_t bytes;
+    bool accepted, drain;
+    enum bt_code code;
+    const struct session_order *orders;
+    uint32_t n;
+};
+
+enum session_action_type {
+    DO_DIAL, /* read the endpoints again and connect the control lane; then SESSION_UP */
+    DO_REGISTER,
+    DO_HEARTBEAT,
+    DO_RESULT,   /* row */
+    DO_PROGRESS, /* row */
+    DO_DRAIN,
+    DO_DEREGISTER,
+    DO_RUN,           /* row, request: its bytes are the step */
+    DO_CANCEL,        /* row */
+    DO_FORGET,        /* row: free what is kept for it */
+    DO_ANSWER_OK,     /* request */
+    DO_ANSWER_RESULT, /* request, row */
+    DO_ANSWER_STATE,  /* request, row or SESSION_NO_ROW */
+    DO_REFUSE,        /* request, code, text */
+    DO_SAY,           /* row or SESSION_NO_ROW, text: for the log */
+    DO_EXIT           /* status */
+};
+
+struct session_action {
+    enum session_action_type type;
+    uint32_t row;
+    uint64_t request;
+    enum bt_code code;
+    int status;
+    const char *text;
+};
+
+struct session_actions {
+    struct session_action at[SESSION_ACTIONS];
+    uint32_t n;
+};
+
+/* capacity 1..LIMIT_CAPACITY. */
+void session_init(struct session *s, uint32_t capacity);
+/* Handles one event; appends to out, which the caller emptied. Strings of the event are copied. */
+void session_handle(struct session *s, const struct session_event *ev, struct session_actions *out);
+/* When to send the next SESSION_TICK; MSEC_NEVER when nothing is due. */
+msec session_deadline(const struct session *s);
+/* The running or kept execution; SESSION_NO_ROW when there is none. attempt 0 = the newest. */
+uint32_t session_find(const struct session *s, struct str key, uint32_t attempt);
+#endif

@@ -1,0 +1,195 @@
+#include "agents/sdk/step.h"
+
+#include <stdlib.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/base/utf8.h"
+
+enum { TEXTS_MAX = 64 * 1024 * 1024 };
+
+const char *step_keep(struct bt_step *s, struct str text)
+{
+    return arena_str(&s->texts, text).ptr;
+}
+
+static enum bt_code read_request(struct bt_step *s, const void *bytes, size_t len,
+                                 struct bt_error *err)
+{
+    enum bt_code code = msg_reader_init(&s->reader, bytes, len, LIMIT_STEP_BYTES, err);
+
+    return code == BT_OK ? msg_read(&s->reader, MSG_step_execute, &s->req, err) : code;
+}
+
+static enum bt_code keep_strings(struct bt_step *s, struct bt_error *err)
+{
+    const struct {
+        const char **to;
+        struct str from;
+    } all[] = {
+        {&s->task, s->req.task},
+        {&s->skill, s->req.skill},
+        {&s->plan_id, s->req.plan_id},
+        {&s->step_id, s->req.step_id},
+        {&s->key, s->req.key},
+        {&s->feedback, s->req.feedback},
+        {&s->traceparent, s->req.traceparent},
+        {&s->context, s->req.context.text},
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        *all[i].to = step_keep(s, all[i].from);
+        if (*all[i].to == NULL) {
+            return err_set(err, BT_NOMEM, "out of memory for a step");
+        }
+    }
+    return BT_OK;
+}
+
+enum bt_code step_new(const void *bytes, size_t len, msec now, struct bt_step **ret,
+                      struct bt_error *err)
+{
+    struct bt_step *s = calloc(1, sizeof *s);
+    enum bt_code code;
+
+    if (s == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for a step");
+    }
+    (void)pthread_mutex_init(&s->lock, NULL);
+    s->texts.max = TEXTS_MAX;
+    reply_init(&s->reply);
+    code = read_request(s, bytes, len, err);
+    if (code == BT_OK) {
+        code = keep_strings(s, err);
+    }
+    if (code != BT_OK) {
+        step_free(s);
+        return code;
+    }
+    s->deadline = s->req.deadline_ms == 0 ? MSEC_NEVER : msec_add(now, s->req.deadline_ms);
+    *ret = s;
+    return BT_OK;
+}
+
+void step_free(struct bt_step *s)
+{
+    if (s != NULL) {
+        reply_done(&s->reply);
+        msg_reader_done(&s->reader);
+        arena_done(&s->texts);
+        (void)pthread_mutex_destroy(&s->lock);
+        free(s);
+    }
+}
+
+bool step_is_late(const struct bt_step *s)
+{
+    return s->deadline != MSEC_NEVER && clock_mono_ms() >= s->deadline;
+}
+
+void step_run(struct bt_step *s)
+{
+    s->how->run(s, s->self);
+    reply_settle(&s->reply, atomic_load(&s->cancelled), step_is_late(s));
+}
+
+void step_take_reply(struct bt_step *s, struct reply *ret)
+{
+    *ret = s->reply;
+    s->reply = (struct reply){0};
+}
+
+bool step_take_progress(struct bt_step *s, struct step_progress *ret)
+{
+    bool fresh;
+
+    (void)pthread_mutex_lock(&s->lock);
+    fresh = s->told;
+    *ret = s->progress;
+    s->told = false;
+    (void)pthread_mutex_unlock(&s->lock);
+    return fresh;
+}
+
+/* ---- the public view ---- */
+
+const char *bt_step_task(const struct bt_step *s)
+{
+    return s->task;
+}
+
+const char *bt_step_skill(const struct bt_step *s)
+{
+    return s->skill;
+}
+
+const char *bt_step_plan_id(const struct bt_step *s)
+{
+    return s->plan_id;
+}
+
+const char *bt_step_id(const struct bt_step *s)
+{
+    return s->step_id;
+}
+
+const char *bt_step_key(const struct bt_step *s)
+{
+    return s->key;
+}
+
+unsigned bt_step_attempt(const struct bt_step *s)
+{
+    return (unsigned)s->req.attempt;
+}
+
+const char *bt_step_feedback(const struct bt_step *s)
+{
+    return s->feedback;
+}
+
+const char *bt_step_traceparent(const struct bt_step *s)
+{
+    return s->traceparent;
+}
+
+const char *bt_step_context_text(const struct bt_step *s)
+{
+    return s->context;
+}
+
+bool bt_step_cancelled(const struct bt_step *s)
+{
+    return atomic_load(&s->cancelled) || step_is_late(s);
+}
+
+uint64_t bt_step_time_left_ms(const struct bt_step *s)
+{
+    msec now = clock_mono_ms();
+
+    if (s->deadline == MSEC_NEVER) {
+        return UINT64_MAX;
+    }
+    return now >= s->deadline ? 0 : s->deadline - now;
+}
+
+void bt_step_progress(struct bt_step *s, double percent, const char *text)
+{
+    struct str from = str_from(text);
+    bool wake;
+
+    from.len =
+        utf8_valid(from.ptr, from.len) ? utf8_cut(from.ptr, from.len, STEP_PROGRESS_TEXT_MAX) : 0;
+    (void)pthread_mutex_lock(&s->lock);
+    s->progress.n++;
+    s->progress.percent = percent >= 0.0 && percent <= 100.0 ? percent : -1.0;
+    if (from.len > 0) {
+        memcpy(s->progress.text, from.ptr, from.len);
+    }
+    s->progress.text[from.len] = 0;
+    wake = !s->told;
+    s->told = true;
+    (void)pthread_mutex_unlock(&s->lock);
+    if (wake && s->notify != NULL) {
+        s->notify(s, s->shell);
+    }
+}

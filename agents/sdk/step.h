@@ -1,0 +1,62 @@
+/*
+ * One attempt at one step as the handler sees it: the request (borrowed bytes), texts made for the
+ * handler, the reply. The worker thread owns it while the handler runs; the loop thread touches
+ * only the atomics and the progress.
+ */
+#ifndef SDK_STEP_H
+#define SDK_STEP_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "agents/sdk/reply.h"
+#include "baton/agent.h"
+#include "protocol/base/msec.h"
+
+enum { STEP_PROGRESS_TEXT_MAX = 1024 };
+
+struct step_progress {
+    uint64_t n;     /* counts the calls; 0 = none yet */
+    double percent; /* below 0 = unknown */
+    char text[STEP_PROGRESS_TEXT_MAX + 1];
+};
+
+struct bt_step {
+    struct msg_reader reader;
+    struct msg_step_execute req;
+    struct arena texts; /* what the accessors returned */
+    const char *task, *skill, *plan_id, *step_id, *key, *feedback, *traceparent, *context;
+    const struct bt_skill *how;
+    void *self;
+    msec deadline; /* CLOCK_MONOTONIC; MSEC_NEVER = none */
+    atomic_bool cancelled;
+    struct reply reply;
+    pthread_mutex_t lock; /* guards progress, told */
+    struct step_progress progress;
+    bool told; /* the loop was woken for this progress and has not read it yet */
+    void (*notify)(struct bt_step *step, void *shell); /* from any thread; may be NULL */
+    void *shell;
+};
+
+/* Reads a step.execute body (borrowed until step_free). BT_INVALID names what is wrong. */
+BT_MUST_CHECK enum bt_code step_new(const void *bytes, size_t len, msec now, struct bt_step **ret,
+                                    struct bt_error *err);
+/* The same from {"task", "skill", "parameters", "context"} as JSON, for --once and tests. json is
+ * borrowed. */
+BT_MUST_CHECK enum bt_code step_new_once(struct str json, const char *skill, struct bt_step **ret,
+                                         struct bt_error *err);
+/* Accepts NULL. */
+void step_free(struct bt_step *s);
+/* Runs the handler and settles the reply. */
+void step_run(struct bt_step *s);
+/* Moves the reply out; the step has none afterwards. */
+void step_take_reply(struct bt_step *s, struct reply *ret);
+/* The newest progress; false when nothing is new since the last call. */
+bool step_take_progress(struct bt_step *s, struct step_progress *ret);
+bool step_is_late(const struct bt_step *s);
+/* A terminated copy that lives as long as the step; NULL when out of memory. */
+const char *step_keep(struct bt_step *s, struct str text);
+/* The reply as the JSON object {outcome, result | failure | need | handoff, usage?}. */
+BT_MUST_CHECK enum bt_code step_reply_json(const struct bt_step *s, struct buf *out,
+                                           struct bt_error *err);
+#endif

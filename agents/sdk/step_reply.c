@@ -1,0 +1,203 @@
+/* How a handler ends its step: the public reply calls, onto struct reply. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "agents/sdk/step.h"
+#include "protocol/base/utf8.h"
+
+enum { SENTENCE_MAX = 4096 };
+
+/* A formatted sentence that is surely UTF-8: peers refuse anything else. */
+static struct str sentence(struct bt_step *s, const char *fmt, va_list args)
+{
+    char text[SENTENCE_MAX];
+    int n = vsnprintf(text, sizeof text, fmt, args);
+    size_t len = n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
+    struct str kept;
+
+    for (size_t at = 0; at < len;) {
+        size_t width = 1;
+        while (width <= 4 && width <= len - at && !utf8_valid(text + at, width)) {
+            width++;
+        }
+        if (width > 4 || width > len - at) {
+            text[at] = '?';
+            width = 1;
+        }
+        at += width;
+    }
+    kept = arena_str(&s->reply.arena, (struct str){text, len});
+    return kept.ptr != NULL ? kept : STR_LIT("out of memory for the sentence");
+}
+
+/* What the handler said before no longer counts, unless it was part of the same success. */
+static void turn(struct bt_step *s, enum reply_outcome outcome)
+{
+    if (s->reply.outcome != outcome) {
+        buf_done(&s->reply.text);
+        buf_done(&s->reply.data);
+        buf_done(&s->reply.schema);
+        s->reply.has_text = false;
+        s->reply.artifacts_n = 0;
+    }
+    s->reply.outcome = outcome;
+}
+
+void bt_step_reply_bytes(struct bt_step *s, const char *text, size_t len)
+{
+    if (!utf8_valid(text, len) || (len > 0 && memchr(text, 0, len) != NULL)) {
+        reply_fail(&s->reply, BT_INVALID, CLASS_VALIDATION_ERROR, false,
+                   "the handler's text is not UTF-8 without zero bytes");
+        return;
+    }
+    turn(s, REPLY_COMPLETED);
+    buf_clear(&s->reply.text);
+    buf_add(&s->reply.text, text, len);
+    s->reply.has_text = true;
+}
+
+void bt_step_reply_text(struct bt_step *s, const char *fmt, ...)
+{
+    va_list args;
+    va_list again;
+    char *text = NULL;
+    int n;
+
+    va_start(args, fmt);
+    va_copy(again, args);
+    n = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    if (n >= 0) {
+        text = malloc((size_t)n + 1);
+    }
+    if (text != NULL) {
+        (void)vsnprintf(text, (size_t)n + 1, fmt, again);
+        bt_step_reply_bytes(s, text, (size_t)n);
+    } else {
+        reply_fail(&s->reply, BT_NOMEM, CLASS_SERVICE_UNAVAILABLE, true,
+                   "out of memory for the text");
+    }
+    va_end(again);
+    free(text);
+}
+
+void bt_step_reply_json(struct bt_step *s, const char *json, size_t len)
+{
+    struct json_limits limits = {
+        .bytes = LIMIT_STEP_BYTES * 2, .depth = LIMIT_DEPTH - 4, .nodes = LIMIT_NODES - 1024};
+    struct bt_error err;
+    enum bt_code code;
+
+    turn(s, REPLY_COMPLETED);
+    buf_clear(&s->reply.data);
+    code = json_to_doc((struct str){json, len}, &limits, &s->reply.data, &err);
+    if (code != BT_OK && s->reply.data.bad != BT_LIMIT) {
+        (void)err_wrap(&err, "the handler's result");
+        reply_fail(&s->reply, err.code, CLASS_VALIDATION_ERROR, false, err.msg);
+    }
+}
+
+void bt_step_reply_artifact(struct bt_step *s, const char *name, const char *media_type,
+                            const char *uri)
+{
+    struct msg_artifact *a;
+
+    turn(s, REPLY_COMPLETED);
+    if (s->reply.artifacts_n == REPLY_ARTIFACTS_MAX) {
+        reply_fail(&s->reply, BT_LIMIT, CLASS_VALIDATION_ERROR, false,
+                   "a result has at most 64 artifacts");
+        return;
+    }
+    a = &s->reply.artifacts[s->reply.artifacts_n++];
+    *a = (struct msg_artifact){.name = arena_str(&s->reply.arena, str_from(name)),
+                               .media_type = arena_str(&s->reply.arena, str_from(media_type)),
+                               .uri = arena_str(&s->reply.arena, str_from(uri))};
+}
+
+void bt_step_add_usage(struct bt_step *s, uint64_t input_tokens, uint64_t output_tokens,
+                       uint64_t cached_tokens, uint64_t cost_micros)
+{
+    const uint64_t max = INT64_MAX;
+    struct msg_usage *u = &s->reply.usage;
+
+    u->input_tokens = input_tokens > max - u->input_tokens ? max : u->input_tokens + input_tokens;
+    u->output_tokens =
+        output_tokens > max - u->output_tokens ? max : u->output_tokens + output_tokens;
+    u->cached_tokens =
+        cached_tokens > max - u->cached_tokens ? max : u->cached_tokens + cached_tokens;
+    u->cost_micros = cost_micros > max - u->cost_micros ? max : u->cost_micros + cost_micros;
+}
+
+void bt_step_fail(struct bt_step *s, const char *error_class, bool retryable, const char *fmt, ...)
+{
+    struct str name = str_from(error_class);
+    enum err_class cls = err_class_from_name(name.ptr, name.len);
+    va_list args;
+    struct str text;
+
+    va_start(args, fmt);
+    text = sentence(s, fmt, args);
+    va_end(args);
+    reply_fail(&s->reply, BT_INTERNAL, cls == CLASS_NONE ? CLASS_UNKNOWN : cls, retryable,
+               text.ptr);
+}
+
+void bt_step_fail_error(struct bt_step *s, const struct bt_error *err)
+{
+    enum err_class cls = reply_class_of(err->code);
+
+    bt_step_fail(s, err_class_name(cls),
+                 err_class_retryable(cls) && err->code != BT_IO && err->code != BT_INTERNAL, "%s",
+                 err->msg);
+    s->reply.code = err->code;
+}
+
+void bt_step_need_approval(struct bt_step *s, const char *fmt, ...)
+{
+    va_list args;
+
+    turn(s, REPLY_NEEDS_APPROVAL);
+    va_start(args, fmt);
+    s->reply.message = sentence(s, fmt, args);
+    va_end(args);
+}
+
+void bt_step_need_input(struct bt_step *s, const char *schema_json, const char *fmt, ...)
+{
+    struct bt_error err;
+    va_list args;
+
+    turn(s, REPLY_NEEDS_INPUT);
+    va_start(args, fmt);
+    s->reply.message = sentence(s, fmt, args);
+    va_end(args);
+    buf_clear(&s->reply.schema);
+    if (schema_json != NULL &&
+        json_to_doc(str_from(schema_json), NULL, &s->reply.schema, &err) != BT_OK) {
+        (void)err_wrap(&err, "the schema of the needed input");
+        reply_fail(&s->reply, err.code, CLASS_VALIDATION_ERROR, false, err.msg);
+    }
+}
+
+void bt_step_handoff(struct bt_step *s, const char *to_agent_id, const char *fmt, ...)
+{
+    va_list args;
+
+    turn(s, REPLY_HANDOFF);
+    s->reply.to_agent = arena_str(&s->reply.arena, str_from(to_agent_id));
+    va_start(args, fmt);
+    s->reply.message = sentence(s, fmt, args);
+    va_end(args);
+    s->reply.message.len = utf8_cut(s->reply.message.ptr, s->reply.message.len, 2048);
+}
+
+enum bt_code step_reply_json(const struct bt_step *s, struct buf *out, struct bt_error *err)
+{
+    struct msg_step_result view = {
+        .key = s->req.key, .attempt = s->req.attempt, .epoch = s->req.epoch};
+    struct msg_part part = {MSG_step_result, &view};
+
+    reply_view(&s->reply, &view);
+    return msg_write(out, WIRE_JSON, &part, 1, err);
+}
