@@ -1,5 +1,6 @@
 #include "tests/edge/link/fixture.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
@@ -126,6 +127,34 @@ void fixture_assert_echo(struct link *l, const char *url)
     link_msg_free(request.msg);
     fixture_assert_bytes(fixture_expect(other, LINK_ANSWER), "still there?");
     link_free(other);
+}
+
+struct link_event fixture_expect_lost_and(struct link *l, enum link_event_type other)
+{
+    struct link_event ev;
+    struct link_event lost = {.lane = NULL};
+    bool seen = false;
+    while (lost.lane == NULL || !seen) {
+        if (!fixture_next(l, FIXTURE_WAIT_MS, &ev)) {
+            fail_msg("lost %d, event %d %d", lost.lane != NULL, other, seen);
+        }
+        assert_true(ev.type == LINK_LOST || ev.type == LINK_DOWN || ev.type == LINK_UP);
+        lost = ev.type == LINK_LOST ? ev : lost;
+        seen = seen || ev.type == other;
+    }
+    return lost;
+}
+
+int fixture_descriptors(void)
+{
+    int n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    assert_non_null(d);
+    while (readdir(d) != NULL) {
+        n++;
+    }
+    (void)closedir(d);
+    return n;
 }
 
 const char *fixture_dir(void)

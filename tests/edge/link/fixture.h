@@ -31,12 +31,16 @@ bool fixture_next(struct link *l, msec timeout_ms, struct link_event *ret);
 struct link_event fixture_expect(struct link *l, enum link_event_type type);
 /* Answers requests with their own bytes until something else comes. */
 struct link_event fixture_serve_until(struct link *l, enum link_event_type type);
+/* Waits until LINK_LOST and the other event have come, in either order; returns the LINK_LOST. */
+struct link_event fixture_expect_lost_and(struct link *l, enum link_event_type other);
 void fixture_send(struct link_lane *lane, const char *text);
 /* The event's bytes are `text`; frees the message. */
 void fixture_assert_bytes(struct link_event ev, const char *text);
 /* One request over a fresh lane is echoed by the server in `l` (same process). */
 void fixture_assert_echo(struct link *l, const char *url);
 
+/* How many descriptors this process has open. */
+int fixture_descriptors(void);
 /* A fresh directory, 0700, removed by fixture_rmdir. Valid until the next call. */
 const char *fixture_dir(void);
 void fixture_rmdir(const char *dir);

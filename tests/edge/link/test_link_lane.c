@@ -1,5 +1,4 @@
 /* Lanes and servers: one request, at most one execution, an outcome in every case. */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,35 +8,6 @@
 #include "tests/edge/link/fixture.h"
 
 enum { BIG_BYTES = 300 * 1024, MANY_LANES = 64 };
-
-static int descriptors(void)
-{
-    int n = 0;
-    DIR *d = opendir("/proc/self/fd");
-    assert_non_null(d);
-    while (readdir(d) != NULL) {
-        n++;
-    }
-    (void)closedir(d);
-    return n;
-}
-
-/* Waits until both kinds of event have come, in either order; returns the lost one. */
-static struct link_event expect_lost_and(struct link *l, enum link_event_type other)
-{
-    struct link_event ev;
-    struct link_event lost = {.lane = NULL};
-    bool seen = false;
-    while (lost.lane == NULL || !seen) {
-        if (!fixture_next(l, FIXTURE_WAIT_MS, &ev)) {
-            fail_msg("lost %d, event %d %d", lost.lane != NULL, other, seen);
-        }
-        assert_true(ev.type == LINK_LOST || ev.type == LINK_DOWN || ev.type == LINK_UP);
-        lost = ev.type == LINK_LOST ? ev : lost;
-        seen = seen || ev.type == other;
-    }
-    return lost;
-}
 
 /* The peer has got `lines` requests: each is a line of its log. Waits on the link, which stays
  * silent meanwhile. */
@@ -100,7 +70,7 @@ static void oversize_body_is_refused_and_the_lane_recovers(void **state)
     struct link_lane *lane = fixture_lane(l, link_server_url(s));
     assert_int_equal(link_lane_send(lane, body, FIXTURE_RECV_MAX + 1, &err), BT_LIMIT);
     assert_int_equal(link_lane_send(lane, body, sizeof body, &err), BT_OK);
-    assert_true(expect_lost_and(l, LINK_UP).sent);
+    assert_true(fixture_expect_lost_and(l, LINK_UP).sent);
     /* exactly at the cap is not over it */
     assert_int_equal(link_lane_send(lane, body, 1024, &err), BT_OK);
     const struct link_event ev = fixture_serve_until(l, LINK_ANSWER);
@@ -174,7 +144,7 @@ static void killed_peer_loses_the_request_and_no_successor_repeats_it(void **sta
     wait_for_lines(l, log, 1);
     child_kill(&p);
     const msec killed = clock_mono_ms();
-    const struct link_event lost = expect_lost_and(l, LINK_DOWN);
+    const struct link_event lost = fixture_expect_lost_and(l, LINK_DOWN);
     assert_true(clock_mono_ms() - killed < 1000);
     assert_true(lost.sent);
     p = peer_start("echo", url, log);
@@ -238,12 +208,12 @@ static void listening_lane_serves_one_dialing_peer_and_rejects_a_second(void **s
     link_lane_retire(lane); /* the supervisor hangs up first, then the agent's end may close */
     link_server_retire(s);
     const msec until = clock_mono_ms() + FIXTURE_WAIT_MS;
-    const int before = descriptors();
-    while (descriptors() >= before && clock_mono_ms() < until) {
+    const int before = fixture_descriptors();
+    while (fixture_descriptors() >= before && clock_mono_ms() < until) {
         assert_false(fixture_next(l, 20, &ev));
         assert_false(fixture_next(agent, 20, &ev));
     }
-    assert_true(descriptors() < before);
+    assert_true(fixture_descriptors() < before);
     link_free(agent);
     link_free(l);
 }
@@ -296,40 +266,6 @@ static void many_lanes_echo_at_once(void **state)
     link_free(l);
 }
 
-/* Kills with a request outstanding and retires the lane, over and over: the wedge of LIBRARIES
- * finding 1. */
-static void kill_and_retire_cycles_do_not_wedge(void **state)
-{
-    (void)state;
-    enum { CYCLES = 200 };
-    struct link *l = fixture_link();
-    struct link_event ev;
-    assert_int_equal(link_canary_start(50, NULL), BT_OK);
-    int before = 0;
-    for (int i = 0; i < CYCLES; i++) {
-        struct child p = peer_start(i % 2 == 0 ? "hold" : "echo", "tcp://127.0.0.1:0", NULL);
-        struct link_lane *lane = fixture_lane(l, child_line(&p));
-        fixture_send(lane, "work");
-        if (i % 4 == 3) {
-            fixture_assert_bytes(fixture_expect(l, LINK_ANSWER), "work");
-        }
-        if (i % 3 == 0) {
-            link_lane_retire(lane);
-        }
-        child_kill(&p);
-        link_lane_retire(lane);
-        assert_false(fixture_next(l, 1, &ev)); /* no event of a retired lane */
-        before = i == 20 ? descriptors() : before;
-    }
-    const msec until = clock_mono_ms() + FIXTURE_WAIT_MS;
-    while (descriptors() > before && clock_mono_ms() < until) {
-        assert_false(fixture_next(l, 20, &ev));
-    }
-    assert_true(descriptors() <= before);
-    assert_true(link_canary_age() < 1000);
-    link_free(l);
-}
-
 int main(void)
 {
     fixture_watchdog(170);
@@ -345,7 +281,6 @@ int main(void)
         cmocka_unit_test(listening_lane_serves_one_dialing_peer_and_rejects_a_second),
         cmocka_unit_test(lane_over_the_inbox_cap_is_refused),
         cmocka_unit_test(many_lanes_echo_at_once),
-        cmocka_unit_test(kill_and_retire_cycles_do_not_wedge),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
