@@ -364,27 +364,6 @@ static void every_sent_message_is_found_by_its_wire_type_and_parts_never(void **
     assert_string_equal(msg_wire_type(MSG_TYPE_COUNT), "");
 }
 
-static void a_body_that_is_no_map_is_refused_in_the_form_of_the_question(void **state)
-{
-    struct bt_error err = {.code = BT_OK};
-    struct msg_reader r;
-
-    (void)state;
-    assert_int_equal(msg_reader_init(&r, "\x93\1\2\3", 4, 100, &err), BT_INVALID);
-    assert_int_equal(r.form, WIRE_MSGPACK);
-    assert_int_equal(msg_reader_init(&r, "[1]", 3, 100, &err), BT_INVALID);
-    assert_int_equal(r.form, WIRE_MSGPACK);
-    assert_int_equal(msg_reader_init(&r, "", 0, 100, &err), BT_INVALID);
-    assert_int_equal(msg_reader_init(&r, "{\"a\":1", 6, 100, &err), BT_INVALID);
-    assert_int_equal(r.form, WIRE_JSON);
-    assert_int_equal(msg_reader_init(&r, "{\"a\":1}", 7, 6, &err), BT_LIMIT);
-    assert_int_equal(r.form, WIRE_JSON);
-    assert_string_equal(err.msg, "a body of 7 bytes, at most 6");
-    msg_reader_done(&r);
-    msg_reader_done(&r);
-    msg_reader_done(NULL);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -399,7 +378,6 @@ int main(void)
         cmocka_unit_test(a_full_buffer_is_a_limit_in_both_forms),
         cmocka_unit_test(the_names_of_parts_that_travel_together_are_disjoint),
         cmocka_unit_test(every_sent_message_is_found_by_its_wire_type_and_parts_never),
-        cmocka_unit_test(a_body_that_is_no_map_is_refused_in_the_form_of_the_question),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

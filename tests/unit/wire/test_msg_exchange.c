@@ -173,6 +173,27 @@ static void an_answer_that_breaks_the_protocol_is_the_peers_fault(void **state)
         BT_INTERNAL, "m");
 }
 
+static void a_body_that_is_no_map_is_refused_in_the_form_of_the_question(void **state)
+{
+    struct bt_error err = {.code = BT_OK};
+    struct msg_reader r;
+
+    (void)state;
+    assert_int_equal(msg_reader_init(&r, "\x93\1\2\3", 4, 100, &err), BT_INVALID);
+    assert_int_equal(r.form, WIRE_MSGPACK);
+    assert_int_equal(msg_reader_init(&r, "[1]", 3, 100, &err), BT_INVALID);
+    assert_int_equal(r.form, WIRE_MSGPACK);
+    assert_int_equal(msg_reader_init(&r, "", 0, 100, &err), BT_INVALID);
+    assert_int_equal(msg_reader_init(&r, "{\"a\":1", 6, 100, &err), BT_INVALID);
+    assert_int_equal(r.form, WIRE_JSON);
+    assert_int_equal(msg_reader_init(&r, "{\"a\":1}", 7, 6, &err), BT_LIMIT);
+    assert_int_equal(r.form, WIRE_JSON);
+    assert_string_equal(err.msg, "a body of 7 bytes, at most 6");
+    msg_reader_done(&r);
+    msg_reader_done(&r);
+    msg_reader_done(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +202,7 @@ int main(void)
         cmocka_unit_test(a_refusal_arrives_as_code_message_and_class),
         cmocka_unit_test(only_what_may_work_later_is_retryable),
         cmocka_unit_test(a_refusal_goes_out_whatever_its_message_holds),
+        cmocka_unit_test(a_body_that_is_no_map_is_refused_in_the_form_of_the_question),
         cmocka_unit_test(an_answer_that_breaks_the_protocol_is_the_peers_fault),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
