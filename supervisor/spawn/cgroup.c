@@ -170,6 +170,25 @@ bool cgroup_kill(const struct cgroup *cg, const char *instance_id)
     return write_to(cg->dir, path, "1");
 }
 
+bool cgroup_has_process(const struct cgroup *cg, const char *instance_id)
+{
+    char path[NAME_BYTES];
+    char text[256] = "";
+    ssize_t n = 0;
+    int fd;
+
+    if (cg->dir < 0) {
+        return false;
+    }
+    name_of(instance_id, "/cgroup.events", path);
+    fd = openat(cg->dir, path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        n = read(fd, text, sizeof text - 1);
+        (void)close(fd);
+    }
+    return n > 0 && strstr(text, "populated 1") != NULL;
+}
+
 void cgroup_remove(const struct cgroup *cg, const char *instance_id)
 {
     char path[NAME_BYTES];

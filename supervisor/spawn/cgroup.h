@@ -21,6 +21,8 @@ void cgroup_done(struct cgroup *cg);
 int cgroup_make(const struct cgroup *cg, const char *instance_id);
 /* True when there is one and the kernel took the order. */
 bool cgroup_kill(const struct cgroup *cg, const char *instance_id);
+/* Also true of one that dies just now; false when there is no cgroup. */
+bool cgroup_has_process(const struct cgroup *cg, const char *instance_id);
 /* Fails silently while a process is in it. */
 void cgroup_remove(const struct cgroup *cg, const char *instance_id);
 #endif

@@ -9,6 +9,9 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
+/* From the kernel's sched.h; shown in /proc/PID/stat and unchanged since Linux 2.4. */
+#define PF_EXITING 0x00000004u
+
 enum { PROC_MAX = 1 << 22 /* the kernel's own cap of pid_max */, ENVIRON_MAX = 4 * 1024 * 1024 };
 
 /* /proc/PID/stat: the name, in brackets, may hold anything, so fields count from the last bracket.
@@ -20,6 +23,7 @@ static bool read_stat(pid_t pid, struct proc_row *ret_row)
     char state = 0;
     int parent = 0;
     int session = 0;
+    unsigned flags = 0;
     unsigned long long started = 0;
     const char *after;
     ssize_t n;
@@ -39,14 +43,15 @@ static bool read_stat(pid_t pid, struct proc_row *ret_row)
     after = strrchr(text, ')');
     if (after == NULL ||
         sscanf(after + 1,
-               " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-               &state, &parent, &session, &started) != 4) {
+               " %c %d %*d %d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+               &state, &parent, &session, &flags, &started) != 5) {
         return false;
     }
     *ret_row = (struct proc_row){.pid = pid,
                                  .parent = parent,
                                  .session = session,
                                  .started = started,
+                                 .exiting = (flags & PF_EXITING) != 0,
                                  .zombie = state == 'Z' || state == 'X'};
     return true;
 }

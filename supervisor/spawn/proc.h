@@ -19,6 +19,7 @@ struct proc_row {
     pid_t session;
     uint64_t started; /* in clock ticks; with pid it names a process for ever */
     bool zombie;
+    bool exiting; /* on its way out: its environment cannot be read any more */
     bool marked;
 };
 

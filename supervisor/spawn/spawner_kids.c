@@ -172,7 +172,8 @@ static void mark_tree(struct spawner *s, const struct kid *kid)
     proc_mark_descendants(&s->procs, self);
     for (size_t i = 0; i < s->procs.n; i++) {
         struct proc_row *row = &s->procs.rows[i];
-        bool ours = row->pid == kid->pid || row->session == kid->pid;
+        /* An exiting one might be ours; it is gone in a moment, and waiting for it harms nobody. */
+        bool ours = row->pid == kid->pid || row->session == kid->pid || row->exiting;
 
         row->marked = row->marked && !row->zombie && (ours || proc_has_env(row->pid, entry));
     }
@@ -199,9 +200,12 @@ static void sweep_one(struct spawner *s, struct kid *kid, msec now)
 {
     uint32_t left;
 
-    (void)cgroup_kill(&s->cgroup, kid->instance);
     mark_tree(s, kid);
     left = kill_marked(s);
+    (void)cgroup_kill(&s->cgroup, kid->instance);
+    if (left == 0 && cgroup_has_process(&s->cgroup, kid->instance)) {
+        left = 1;
+    }
     kid->sweep_due = msec_add(now, SWEEP_EVERY_MS);
     if (left != 0) {
         kid->looks = 2; /* one that forks and ends all the time can hide from a single look */
