@@ -1,7 +1,7 @@
 /* The readers of keywords that hold subschemas. */
 #include "protocol/schema/compile.h"
 
-enum bt_code read_schema(struct compiler *k, const struct keyword_at *at)
+enum bt_code keyword_schema(struct compiler *k, const struct keyword_at *at)
 {
     struct rule *rule = compile_rule(k, at);
 
@@ -27,7 +27,7 @@ static enum bt_code read_list(struct compiler *k, const struct keyword_at *at,
     return code;
 }
 
-enum bt_code read_schema_list(struct compiler *k, const struct keyword_at *at)
+enum bt_code keyword_schema_list(struct compiler *k, const struct keyword_at *at)
 {
     struct rule *rule = compile_rule(k, at);
 
@@ -99,7 +99,7 @@ static enum bt_code read_pattern_properties(struct compiler *k, const struct key
     return code;
 }
 
-enum bt_code read_members(struct compiler *k, const struct keyword_at *at)
+enum bt_code keyword_members(struct compiler *k, const struct keyword_at *at)
 {
     struct rule *rule = compile_rule(k, at);
     struct keyword_at names = beside(k, at, "properties");
@@ -134,7 +134,7 @@ enum bt_code read_members(struct compiler *k, const struct keyword_at *at)
 }
 
 /* additionalItems counts only beside an array of items (draft 7, section 6.4.2). */
-enum bt_code read_items(struct compiler *k, const struct keyword_at *at)
+enum bt_code keyword_items(struct compiler *k, const struct keyword_at *at)
 {
     struct rule *rule = compile_rule(k, at);
     struct keyword_at items = beside(k, at, "items");
@@ -158,7 +158,7 @@ enum bt_code read_items(struct compiler *k, const struct keyword_at *at)
     return code;
 }
 
-enum bt_code read_dependencies(struct compiler *k, const struct keyword_at *at)
+enum bt_code keyword_dependencies(struct compiler *k, const struct keyword_at *at)
 {
     struct rule *rule = compile_rule(k, at);
     enum bt_code code = expect_object(k, at);
@@ -179,7 +179,7 @@ enum bt_code read_dependencies(struct compiler *k, const struct keyword_at *at)
     for (cJSON *v = at->value->child; code == BT_OK && v != NULL; v = v->next) {
         struct dependency *one = &d->at[d->n++];
         one->name = v->string;
-        if (is_name_list(v)) {
+        if (keyword_is_name_list(v)) {
             one->needs = v;
         } else if (cJSON_IsArray(v)) {
             code = compile_fail(k, at, BT_INVALID, "\"%.60s\": expected an array of strings",
@@ -191,7 +191,7 @@ enum bt_code read_dependencies(struct compiler *k, const struct keyword_at *at)
     return code;
 }
 
-enum bt_code read_if(struct compiler *k, const struct keyword_at *at)
+enum bt_code keyword_if(struct compiler *k, const struct keyword_at *at)
 {
     struct rule *rule = compile_rule(k, at);
     struct keyword_at then_at = beside(k, at, "then");
@@ -216,7 +216,7 @@ enum bt_code read_if(struct compiler *k, const struct keyword_at *at)
 }
 
 /* Compiled although perhaps unused, so that a mistake is found when the schema is made. */
-enum bt_code read_definitions(struct compiler *k, const struct keyword_at *at)
+enum bt_code keyword_definitions(struct compiler *k, const struct keyword_at *at)
 {
     enum bt_code code = expect_object(k, at);
 

@@ -3,20 +3,21 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-bool spend(struct checker *c, uint64_t n)
+bool check_spend(struct checker *c, uint64_t n)
 {
     if (c->bad != BT_OK) {
         return false;
     }
     if (n > c->work) {
         c->work = 0;
-        return give_up(c, BT_LIMIT, "checking this value against its schema needs too much work");
+        return check_give_up(c, BT_LIMIT,
+                             "checking this value against its schema needs too much work");
     }
     c->work -= n;
     return true;
 }
 
-bool give_up(struct checker *c, enum bt_code code, const char *fmt, ...)
+bool check_give_up(struct checker *c, enum bt_code code, const char *fmt, ...)
 {
     char text[160];
     va_list args;
@@ -30,7 +31,7 @@ bool give_up(struct checker *c, enum bt_code code, const char *fmt, ...)
     return false;
 }
 
-bool is_done(const struct checker *c, const struct sink *sink)
+bool check_is_done(const struct checker *c, const struct sink *sink)
 {
     return c->bad != BT_OK || sink == NULL || sink->n == sink->max;
 }
@@ -75,7 +76,7 @@ static void format_place(const struct place *p, char ret[PATH_MAX_BYTES])
     buf_done(&path);
 }
 
-bool report(const struct ask *a, const char *fmt, ...)
+bool check_report(const struct ask *a, const char *fmt, ...)
 {
     struct sink *sink = a->sink;
     struct schema_problem *p;
@@ -140,11 +141,11 @@ static bool check_rules(struct checker *c, const struct node *node, const struct
 
     for (uint32_t i = 0; i < node->n_rules; i++) {
         const struct rule *r = &node->rules[i];
-        if ((rules[r->kind].applies & type_of(a->item)) == 0 || rules[r->kind].check(c, r, a)) {
+        if ((rules[r->kind].applies & node_type(a->item)) == 0 || rules[r->kind].check(c, r, a)) {
             continue;
         }
         ok = false;
-        if (r->kind <= RULE_ENUM || is_done(c, a->sink)) {
+        if (r->kind <= RULE_ENUM || check_is_done(c, a->sink)) {
             break;
         }
     }
@@ -156,18 +157,18 @@ bool node_check(struct checker *c, uint32_t ix, const struct ask *a)
     const struct node *node = &c->s->nodes[c->s->nodes[ix].ref];
     bool ok;
 
-    if (!spend(c, 1)) {
+    if (!check_spend(c, 1)) {
         return false;
     }
     if (node->kind == NODE_TRUE) {
         return true;
     }
     if (node->kind == NODE_FALSE) {
-        return report(a, "is not allowed here");
+        return check_report(a, "is not allowed here");
     }
     if (c->depth >= SCHEMA_CHECK_DEPTH) {
-        return give_up(c, BT_LIMIT, "the schema leads deeper than %d levels into this value",
-                       SCHEMA_CHECK_DEPTH);
+        return check_give_up(c, BT_LIMIT, "the schema leads deeper than %d levels into this value",
+                             SCHEMA_CHECK_DEPTH);
     }
     c->depth++;
     ok = check_rules(c, node, a);
@@ -202,7 +203,7 @@ enum bt_code schema_check(const struct schema *s, const struct cJSON *instance,
     bool ok;
 
     *ret_n = 0;
-    if (instance == NULL || type_of(instance) == 0) {
+    if (instance == NULL || node_type(instance) == 0) {
         return err_set(err, BT_INVALID, "there is no value to check");
     }
     c.work = SCHEMA_WORK + SCHEMA_WORK_PER_VALUE * count_values(instance, 1, COUNTED_MAX);

@@ -37,13 +37,13 @@ struct ask {
 };
 
 /* Takes n units; false (and bad = BT_LIMIT) when they are not there. */
-bool spend(struct checker *c, uint64_t n);
+bool check_spend(struct checker *c, uint64_t n);
 /* Gives the check up. Returns false. */
-bool give_up(struct checker *c, enum bt_code code, const char *fmt, ...) BT_PRINTF(3, 4);
+bool check_give_up(struct checker *c, enum bt_code code, const char *fmt, ...) BT_PRINTF(3, 4);
 /* Adds a problem at the place of a. Returns false: the verdict. */
-bool report(const struct ask *a, const char *fmt, ...) BT_PRINTF(2, 3);
+bool check_report(const struct ask *a, const char *fmt, ...) BT_PRINTF(2, 3);
 /* True when nobody wants to hear of more problems. */
-bool is_done(const struct checker *c, const struct sink *sink);
+bool check_is_done(const struct checker *c, const struct sink *sink);
 
 bool node_check(struct checker *c, uint32_t node, const struct ask *a);
 
@@ -72,9 +72,9 @@ RULE(if);
 #undef RULE
 
 /* Equal as JSON: numbers by value, objects in any order. False also when given up. */
-bool json_equal(struct checker *c, const cJSON *a, const cJSON *b);
+bool value_equal(struct checker *c, const cJSON *a, const cJSON *b);
 /* Equal values have equal hashes. */
-uint64_t json_hash(struct checker *c, const cJSON *v);
+uint64_t value_hash(struct checker *c, const cJSON *v);
 
 /* Whether the pattern matches anywhere in text. */
 bool pattern_match(struct checker *c, const pcre2_code *code, const char *text);

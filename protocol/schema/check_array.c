@@ -7,15 +7,16 @@ bool rule_item_count(struct checker *c, const struct rule *r, const struct ask *
 {
     uint64_t n = (uint64_t)cJSON_GetArraySize(a->item);
 
-    if (!spend(c, n / 16)) {
+    if (!check_spend(c, n / 16)) {
         return false;
     }
     if (r->kind == RULE_MIN_ITEMS) {
-        return n >= r->u.count || report(a, "must have at least %llu items, has %llu",
-                                         (unsigned long long)r->u.count, (unsigned long long)n);
+        return n >= r->u.count ||
+               check_report(a, "must have at least %llu items, has %llu",
+                            (unsigned long long)r->u.count, (unsigned long long)n);
     }
-    return n <= r->u.count || report(a, "must have at most %llu items, has %llu",
-                                     (unsigned long long)r->u.count, (unsigned long long)n);
+    return n <= r->u.count || check_report(a, "must have at most %llu items, has %llu",
+                                           (unsigned long long)r->u.count, (unsigned long long)n);
 }
 
 struct hashed {
@@ -41,9 +42,9 @@ static bool find_twins(struct checker *c, const struct hashed *items, uint32_t n
 {
     for (uint32_t i = 0; i < n; i++) {
         for (uint32_t j = i + 1; j < n && items[j].hash == items[i].hash; j++) {
-            if (json_equal(c, items[i].item, items[j].item)) {
-                (void)report(a, "items must differ, but %u and %u are the same", items[i].ix,
-                             items[j].ix);
+            if (value_equal(c, items[i].item, items[j].item)) {
+                (void)check_report(a, "items must differ, but %u and %u are the same", items[i].ix,
+                                   items[j].ix);
                 return true;
             }
             if (c->bad != BT_OK) {
@@ -62,15 +63,15 @@ bool rule_unique_items(struct checker *c, const struct rule *r, const struct ask
     bool twins;
 
     (void)r;
-    if (n < 2 || !spend(c, n)) {
+    if (n < 2 || !check_spend(c, n)) {
         return n < 2;
     }
     items = calloc(n, sizeof *items);
     if (items == NULL) {
-        return give_up(c, BT_NOMEM, "out of memory for a check of %u items", n);
+        return check_give_up(c, BT_NOMEM, "out of memory for a check of %u items", n);
     }
     for (uint32_t i = 0; i < n && c->bad == BT_OK; i++, item = item->next) {
-        items[i] = (struct hashed){json_hash(c, item), item, i};
+        items[i] = (struct hashed){value_hash(c, item), item, i};
     }
     qsort(items, n, sizeof *items, by_hash);
     twins = c->bad != BT_OK || find_twins(c, items, n, a);
@@ -93,7 +94,7 @@ bool rule_items(struct checker *c, const struct rule *r, const struct ask *a)
         }
         if (!node_check(c, node, &one)) {
             ok = false;
-            if (is_done(c, a->sink)) {
+            if (check_is_done(c, a->sink)) {
                 break;
             }
         }
@@ -112,5 +113,5 @@ bool rule_contains(struct checker *c, const struct rule *r, const struct ask *a)
             return false;
         }
     }
-    return report(a, "must have an item that matches \"contains\", none does");
+    return check_report(a, "must have an item that matches \"contains\", none does");
 }

@@ -6,7 +6,7 @@ bool rule_all_of(struct checker *c, const struct rule *r, const struct ask *a)
 {
     bool ok = true;
 
-    for (uint32_t i = 0; i < r->u.list.n && (ok || !is_done(c, a->sink)); i++) {
+    for (uint32_t i = 0; i < r->u.list.n && (ok || !check_is_done(c, a->sink)); i++) {
         ok = node_check(c, r->u.list.at[i], a) && ok;
     }
     return ok;
@@ -50,11 +50,11 @@ static bool try_one(struct checker *c, uint32_t node, const struct ask *a, struc
 static bool report_none(const struct ask *a, uint32_t n, const struct nearest *best)
 {
     if (a->sink == NULL || !best->any) {
-        return report(a, "matches none of the %u forms allowed here", n);
+        return check_report(a, "matches none of the %u forms allowed here", n);
     }
-    return report(a, "matches none of the %u forms allowed here; the nearest: %.120s%s%.150s", n,
-                  best->problem.path, best->problem.path[0] == '\0' ? "" : " ",
-                  best->problem.message);
+    return check_report(a, "matches none of the %u forms allowed here; the nearest: %.120s%s%.150s",
+                        n, best->problem.path, best->problem.path[0] == '\0' ? "" : " ",
+                        best->problem.message);
 }
 
 bool rule_any_of(struct checker *c, const struct rule *r, const struct ask *a)
@@ -86,10 +86,11 @@ bool rule_one_of(struct checker *c, const struct rule *r, const struct ask *a)
     if (matched == 0) {
         return report_none(a, r->u.list.n, &best);
     }
-    return matched == 1 || report(a,
-                                  "matches more than one of the %u forms allowed here, must match "
-                                  "exactly one",
-                                  r->u.list.n);
+    return matched == 1 ||
+           check_report(a,
+                        "matches more than one of the %u forms allowed here, must match "
+                        "exactly one",
+                        r->u.list.n);
 }
 
 bool rule_not(struct checker *c, const struct rule *r, const struct ask *a)
@@ -99,7 +100,7 @@ bool rule_not(struct checker *c, const struct rule *r, const struct ask *a)
     if (!node_check(c, r->u.node, &quiet)) {
         return c->bad == BT_OK;
     }
-    return report(a, "is what \"not\" forbids here");
+    return check_report(a, "is what \"not\" forbids here");
 }
 
 bool rule_if(struct checker *c, const struct rule *r, const struct ask *a)

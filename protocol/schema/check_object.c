@@ -6,15 +6,16 @@ bool rule_property_count(struct checker *c, const struct rule *r, const struct a
 {
     uint64_t n = (uint64_t)cJSON_GetArraySize(a->item);
 
-    if (!spend(c, n / 16)) {
+    if (!check_spend(c, n / 16)) {
         return false;
     }
     if (r->kind == RULE_MIN_PROPERTIES) {
-        return n >= r->u.count || report(a, "must have at least %llu members, has %llu",
-                                         (unsigned long long)r->u.count, (unsigned long long)n);
+        return n >= r->u.count ||
+               check_report(a, "must have at least %llu members, has %llu",
+                            (unsigned long long)r->u.count, (unsigned long long)n);
     }
-    return n <= r->u.count || report(a, "must have at most %llu members, has %llu",
-                                     (unsigned long long)r->u.count, (unsigned long long)n);
+    return n <= r->u.count || check_report(a, "must have at most %llu members, has %llu",
+                                           (unsigned long long)r->u.count, (unsigned long long)n);
 }
 
 /* The names that are not members of the object; the lookups cost what the object is long. */
@@ -27,15 +28,16 @@ static bool check_names(struct checker *c, const cJSON *names, const char *becau
     for (const cJSON *name = names->child; name != NULL; name = name->next) {
         struct place place = {.parent = a->place, .key = name->valuestring};
         struct ask one = {.place = &place, .sink = a->sink};
-        if (!spend(c, cost)) {
+        if (!check_spend(c, cost)) {
             return false;
         }
         if (cJSON_GetObjectItemCaseSensitive(a->item, name->valuestring) != NULL) {
             continue;
         }
-        ok = because == NULL ? report(&one, "is missing")
-                             : report(&one, "is missing, it is needed beside \"%.60s\"", because);
-        if (is_done(c, a->sink)) {
+        ok = because == NULL
+                 ? check_report(&one, "is missing")
+                 : check_report(&one, "is missing, it is needed beside \"%.60s\"", because);
+        if (check_is_done(c, a->sink)) {
             break;
         }
     }
@@ -53,8 +55,8 @@ bool rule_dependencies(struct checker *c, const struct rule *r, const struct ask
     uint64_t cost = 1 + (uint64_t)cJSON_GetArraySize(a->item) / 16;
     bool ok = true;
 
-    for (uint32_t i = 0; i < d->n && (ok || !is_done(c, a->sink)); i++) {
-        if (!spend(c, cost)) {
+    for (uint32_t i = 0; i < d->n && (ok || !check_is_done(c, a->sink)); i++) {
+        if (!check_spend(c, cost)) {
             return false;
         }
         if (cJSON_GetObjectItemCaseSensitive(a->item, d->at[i].name) == NULL) {
@@ -81,10 +83,10 @@ bool rule_property_names(struct checker *c, const struct rule *r, const struct a
             continue;
         }
         ok = false;
-        if (is_done(c, a->sink)) {
+        if (check_is_done(c, a->sink)) {
             break;
         }
-        (void)report(a, "the name \"%.60s\" is not right: %s", member->string, why.message);
+        (void)check_report(a, "the name \"%.60s\" is not right: %s", member->string, why.message);
     }
     return ok;
 }
@@ -100,7 +102,7 @@ static bool report_unknown(const struct members *m, const char *name, const stru
     bool cut = false;
 
     if (m->names == NULL || m->names->child == NULL) {
-        return report(a, "is not allowed here");
+        return check_report(a, "is not allowed here");
     }
     buf_init(&allowed, 64 * 1024);
     cJSON_ArrayForEach(known, m->names)
@@ -113,11 +115,11 @@ static bool report_unknown(const struct members *m, const char *name, const stru
         }
     }
     if (near.best.ptr != NULL) {
-        (void)report(a, "is not allowed here; did you mean \"%.*s\"? allowed: %s%s",
-                     STR_ARG(near.best), buf_cstr(&allowed), cut ? ", ..." : "");
+        (void)check_report(a, "is not allowed here; did you mean \"%.*s\"? allowed: %s%s",
+                           STR_ARG(near.best), buf_cstr(&allowed), cut ? ", ..." : "");
     } else {
-        (void)report(a, "is not allowed here; allowed: %s%s", buf_cstr(&allowed),
-                     cut ? ", ..." : "");
+        (void)check_report(a, "is not allowed here; allowed: %s%s", buf_cstr(&allowed),
+                           cut ? ", ..." : "");
     }
     buf_done(&allowed);
     return false;
@@ -140,7 +142,7 @@ static bool check_member(struct checker *c, const struct members *m, const struc
         return ok;
     }
     if (c->s->nodes[c->s->nodes[m->additional].ref].kind == NODE_FALSE) {
-        return is_done(c, a->sink) ? false : report_unknown(m, name, a);
+        return check_is_done(c, a->sink) ? false : report_unknown(m, name, a);
     }
     return node_check(c, m->additional, a);
 }
@@ -152,12 +154,12 @@ bool rule_members(struct checker *c, const struct rule *r, const struct ask *a)
     for (const cJSON *member = a->item->child; member != NULL; member = member->next) {
         struct place place = {.parent = a->place, .key = member->string};
         struct ask one = {.item = member, .place = &place, .sink = a->sink};
-        if (!spend(c, 1)) {
+        if (!check_spend(c, 1)) {
             return false;
         }
         if (!check_member(c, r->u.members, &one)) {
             ok = false;
-            if (is_done(c, a->sink)) {
+            if (check_is_done(c, a->sink)) {
                 break;
             }
         }

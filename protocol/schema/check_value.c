@@ -5,7 +5,7 @@
 
 bool rule_type(struct checker *c, const struct rule *r, const struct ask *a)
 {
-    uint32_t type = type_of(a->item);
+    uint32_t type = node_type(a->item);
     struct buf want;
     struct buf got;
 
@@ -16,14 +16,14 @@ bool rule_type(struct checker *c, const struct rule *r, const struct ask *a)
     if ((r->u.types & type) != 0) {
         return true;
     }
-    if (is_done(c, a->sink)) {
+    if (check_is_done(c, a->sink)) {
         return false;
     }
     buf_init(&want, DESCRIBE_MAX);
     buf_init(&got, DESCRIBE_MAX);
     describe_types(&want, r->u.types);
     describe_value(&got, a->item);
-    (void)report(a, "expected %s, got %s", buf_cstr(&want), buf_cstr(&got));
+    (void)check_report(a, "expected %s, got %s", buf_cstr(&want), buf_cstr(&got));
     buf_done(&want);
     buf_done(&got);
     return false;
@@ -33,10 +33,10 @@ bool rule_const(struct checker *c, const struct rule *r, const struct ask *a)
 {
     struct buf text;
 
-    if (json_equal(c, r->u.json, a->item)) {
+    if (value_equal(c, r->u.json, a->item)) {
         return true;
     }
-    if (is_done(c, a->sink)) {
+    if (check_is_done(c, a->sink)) {
         return false;
     }
     buf_init(&text, DESCRIBE_MAX);
@@ -44,7 +44,7 @@ bool rule_const(struct checker *c, const struct rule *r, const struct ask *a)
     describe_value(&text, r->u.json);
     buf_add_cstr(&text, ", got ");
     describe_value(&text, a->item);
-    (void)report(a, "%s", buf_cstr(&text));
+    (void)check_report(a, "%s", buf_cstr(&text));
     buf_done(&text);
     return false;
 }
@@ -70,7 +70,7 @@ static bool report_enum(const struct rule *r, const struct ask *a)
     }
     buf_add_cstr(&text, ", got ");
     describe_value(&text, a->item);
-    (void)report(a, "expected %s%s", n == 1 ? "" : "one of ", buf_cstr(&text));
+    (void)check_report(a, "expected %s%s", n == 1 ? "" : "one of ", buf_cstr(&text));
     buf_done(&text);
     return false;
 }
@@ -81,11 +81,11 @@ bool rule_enum(struct checker *c, const struct rule *r, const struct ask *a)
 
     cJSON_ArrayForEach(v, r->u.json)
     {
-        if (json_equal(c, v, a->item)) {
+        if (value_equal(c, v, a->item)) {
             return true;
         }
     }
-    return is_done(c, a->sink) ? false : report_enum(r, a);
+    return check_is_done(c, a->sink) ? false : report_enum(r, a);
 }
 
 /* Doubles cannot say whether 0.0075 is a multiple of 0.0001; people mean yes. Whole numbers are
@@ -125,7 +125,7 @@ bool rule_number(struct checker *c, const struct rule *r, const struct ask *a)
     } else {
         ok = v < bound;
     }
-    if (ok || is_done(c, a->sink)) {
+    if (ok || check_is_done(c, a->sink)) {
         return ok;
     }
     buf_init(&text, DESCRIBE_MAX);
@@ -133,7 +133,7 @@ bool rule_number(struct checker *c, const struct rule *r, const struct ask *a)
     describe_value(&text, &(cJSON){.type = cJSON_Number, .valuedouble = bound});
     buf_add_cstr(&text, ", got ");
     describe_value(&text, a->item);
-    (void)report(a, "%s", buf_cstr(&text));
+    (void)check_report(a, "%s", buf_cstr(&text));
     buf_done(&text);
     return false;
 }
@@ -148,7 +148,7 @@ bool rule_length(struct checker *c, const struct rule *r, const struct ask *a)
     for (const char *at = a->item->valuestring; *at != '\0' && n <= r->u.count; at++, bytes++) {
         n += ((unsigned char)*at & 0xc0) != 0x80;
     }
-    if (!spend(c, bytes / 256)) {
+    if (!check_spend(c, bytes / 256)) {
         return false;
     }
     ok = r->kind == RULE_MIN_LENGTH ? n >= r->u.count : n <= r->u.count;
@@ -156,11 +156,12 @@ bool rule_length(struct checker *c, const struct rule *r, const struct ask *a)
         return true;
     }
     if (r->kind == RULE_MAX_LENGTH) {
-        return report(a, "must be at most %llu characters long", (unsigned long long)r->u.count);
+        return check_report(a, "must be at most %llu characters long",
+                            (unsigned long long)r->u.count);
     }
-    return n == 0 ? report(a, "must not be empty")
-                  : report(a, "must be at least %llu characters long, has %llu",
-                           (unsigned long long)r->u.count, (unsigned long long)n);
+    return n == 0 ? check_report(a, "must not be empty")
+                  : check_report(a, "must be at least %llu characters long, has %llu",
+                                 (unsigned long long)r->u.count, (unsigned long long)n);
 }
 
 static bool report_pattern(const char *source, const struct ask *a)
@@ -169,7 +170,7 @@ static bool report_pattern(const char *source, const struct ask *a)
 
     buf_init(&got, DESCRIBE_MAX);
     describe_value(&got, a->item);
-    (void)report(a, "must match %.120s, got %s", source, buf_cstr(&got));
+    (void)check_report(a, "must match %.120s, got %s", source, buf_cstr(&got));
     buf_done(&got);
     return false;
 }
@@ -179,5 +180,5 @@ bool rule_pattern(struct checker *c, const struct rule *r, const struct ask *a)
     if (pattern_match(c, r->u.pattern.code, a->item->valuestring)) {
         return true;
     }
-    return is_done(c, a->sink) ? false : report_pattern(r->u.pattern.text, a);
+    return check_is_done(c, a->sink) ? false : report_pattern(r->u.pattern.text, a);
 }

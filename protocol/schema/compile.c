@@ -21,7 +21,7 @@ static enum bt_code measure(const cJSON *v, uint32_t depth, struct size *size, s
     if (++size->values > SCHEMA_VALUES) {
         return err_set(err, BT_LIMIT, "#: the schema has more than %d values", SCHEMA_VALUES);
     }
-    if (type_of(v) == 0 || (cJSON_IsString(v) && v->valuestring == NULL)) {
+    if (node_type(v) == 0 || (cJSON_IsString(v) && v->valuestring == NULL)) {
         return err_set(err, BT_INVALID, "#: the schema holds something that is not JSON");
     }
     size->bytes += 4 + (v->string == NULL ? 0 : strlen(v->string) + 3);
@@ -174,7 +174,7 @@ static enum bt_code read_ref(struct compiler *k, uint32_t ix, cJSON *value)
                             "JSON pointer such as \"#/definitions/NAME\"",
                             ref);
     }
-    target = pointer_resolve(k->s->tree, ref);
+    target = schema_pointer(k->s->tree, ref);
     if (target == NULL || (!cJSON_IsObject(target) && !cJSON_IsBool(target))) {
         return compile_fail(k, &at, BT_INVALID, "\"%.160s\" %s", ref,
                             target == NULL ? "leads nowhere" : "does not lead to a schema");

@@ -40,18 +40,18 @@ BT_MUST_CHECK enum bt_code compile_pattern(struct compiler *k, const struct keyw
 BT_MUST_CHECK enum bt_code keyword_read(struct compiler *k, uint32_t node, cJSON *value);
 
 /* Keywords that hold subschemas (applicators.c). */
-enum bt_code read_schema(struct compiler *k, const struct keyword_at *at);
-enum bt_code read_schema_list(struct compiler *k, const struct keyword_at *at);
-enum bt_code read_members(struct compiler *k, const struct keyword_at *at);
-enum bt_code read_items(struct compiler *k, const struct keyword_at *at);
-enum bt_code read_dependencies(struct compiler *k, const struct keyword_at *at);
-enum bt_code read_if(struct compiler *k, const struct keyword_at *at);
-enum bt_code read_definitions(struct compiler *k, const struct keyword_at *at);
+enum bt_code keyword_schema(struct compiler *k, const struct keyword_at *at);
+enum bt_code keyword_schema_list(struct compiler *k, const struct keyword_at *at);
+enum bt_code keyword_members(struct compiler *k, const struct keyword_at *at);
+enum bt_code keyword_items(struct compiler *k, const struct keyword_at *at);
+enum bt_code keyword_dependencies(struct compiler *k, const struct keyword_at *at);
+enum bt_code keyword_if(struct compiler *k, const struct keyword_at *at);
+enum bt_code keyword_definitions(struct compiler *k, const struct keyword_at *at);
 
 /* True when value is an array of strings without repetition. */
-bool is_name_list(const cJSON *value);
+bool keyword_is_name_list(const cJSON *value);
 /* The value that a local $ref ("#", "#/definitions/a~1b%25") leads to, or NULL. */
-cJSON *pointer_resolve(cJSON *root, const char *ref);
+cJSON *schema_pointer(cJSON *root, const char *ref);
 
 /* Memory of PCRE2 through malloc of this library, so that a failing allocation can be tested. */
 void *pattern_alloc(size_t n, void *self);

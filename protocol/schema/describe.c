@@ -44,7 +44,7 @@ static void describe_string(struct buf *out, const char *text)
 
 void describe_value(struct buf *out, const cJSON *v)
 {
-    switch (type_of(v)) {
+    switch (node_type(v)) {
     case TYPE_NULL:
         buf_add_cstr(out, "null");
         break;

@@ -7,12 +7,12 @@ static bool objects_equal(struct checker *c, const cJSON *a, const cJSON *b)
 {
     int n = cJSON_GetArraySize(a);
 
-    if (n != cJSON_GetArraySize(b) || !spend(c, (uint64_t)n / 4)) {
+    if (n != cJSON_GetArraySize(b) || !check_spend(c, (uint64_t)n / 4)) {
         return false;
     }
     for (const cJSON *member = a->child; member != NULL; member = member->next) {
         const cJSON *other = cJSON_GetObjectItemCaseSensitive(b, member->string);
-        if (!spend(c, (uint64_t)n / 16) || other == NULL || !json_equal(c, member, other)) {
+        if (!check_spend(c, (uint64_t)n / 16) || other == NULL || !value_equal(c, member, other)) {
             return false;
         }
     }
@@ -25,7 +25,7 @@ static bool arrays_equal(struct checker *c, const cJSON *a, const cJSON *b)
     const cJSON *y = b->child;
 
     while (x != NULL && y != NULL) {
-        if (!json_equal(c, x, y)) {
+        if (!value_equal(c, x, y)) {
             return false;
         }
         x = x->next;
@@ -36,12 +36,12 @@ static bool arrays_equal(struct checker *c, const cJSON *a, const cJSON *b)
 
 /* Recursion is as deep as the shallower value; enums and consts are at most SCHEMA_DEPTH deep,
  * hashes check it. */
-bool json_equal(struct checker *c, const cJSON *a, const cJSON *b)
+bool value_equal(struct checker *c, const cJSON *a, const cJSON *b)
 {
-    if (!spend(c, 1) || type_of(a) != type_of(b)) {
+    if (!check_spend(c, 1) || node_type(a) != node_type(b)) {
         return false;
     }
-    switch (type_of(a)) {
+    switch (node_type(a)) {
     case TYPE_NULL:
         return true;
     case TYPE_BOOLEAN:
@@ -64,17 +64,18 @@ static uint64_t mix(uint64_t h, uint64_t v)
 
 static uint64_t hash_at(struct checker *c, const cJSON *v, uint32_t depth)
 {
-    uint64_t h = 14695981039346656037u ^ type_of(v);
+    uint64_t h = 14695981039346656037u ^ node_type(v);
     double number = v->valuedouble + 0.0; /* -0 becomes 0, they are equal */
     uint64_t bits;
 
     if (depth > SCHEMA_CHECK_DEPTH) {
-        (void)give_up(c, BT_LIMIT, "the value nests deeper than %d levels", SCHEMA_CHECK_DEPTH);
+        (void)check_give_up(c, BT_LIMIT, "the value nests deeper than %d levels",
+                            SCHEMA_CHECK_DEPTH);
     }
-    if (!spend(c, 1)) {
+    if (!check_spend(c, 1)) {
         return 0;
     }
-    switch (type_of(v)) {
+    switch (node_type(v)) {
     case TYPE_BOOLEAN:
         return mix(h, cJSON_IsTrue(v) ? 1 : 0);
     case TYPE_NUMBER:
@@ -97,7 +98,7 @@ static uint64_t hash_at(struct checker *c, const cJSON *v, uint32_t depth)
     }
 }
 
-uint64_t json_hash(struct checker *c, const cJSON *v)
+uint64_t value_hash(struct checker *c, const cJSON *v)
 {
     return hash_at(c, v, 1);
 }

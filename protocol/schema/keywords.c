@@ -69,7 +69,7 @@ static enum bt_code read_enum(struct compiler *k, const struct keyword_at *at)
     return read_json(k, at);
 }
 
-bool is_name_list(const cJSON *value)
+bool keyword_is_name_list(const cJSON *value)
 {
     if (!cJSON_IsArray(value)) {
         return false;
@@ -84,7 +84,7 @@ bool is_name_list(const cJSON *value)
 
 static enum bt_code read_names(struct compiler *k, const struct keyword_at *at)
 {
-    if (!is_name_list(at->value)) {
+    if (!keyword_is_name_list(at->value)) {
         return compile_fail(k, at, BT_INVALID, "expected an array of strings");
     }
     return read_json(k, at);
@@ -188,21 +188,21 @@ static const struct keyword {
     {"minProperties", read_count, RULE_MIN_PROPERTIES},
     {"maxProperties", read_count, RULE_MAX_PROPERTIES},
     {"required", read_names, RULE_REQUIRED},
-    {"dependencies", read_dependencies, RULE_DEPENDENCIES},
-    {"propertyNames", read_schema, RULE_PROPERTY_NAMES},
-    {"properties", read_members, RULE_MEMBERS},
-    {"patternProperties", read_members, RULE_MEMBERS},
-    {"additionalProperties", read_members, RULE_MEMBERS},
-    {"items", read_items, RULE_ITEMS},
-    {"additionalItems", read_items, RULE_ITEMS},
-    {"contains", read_schema, RULE_CONTAINS},
-    {"allOf", read_schema_list, RULE_ALL_OF},
-    {"anyOf", read_schema_list, RULE_ANY_OF},
-    {"oneOf", read_schema_list, RULE_ONE_OF},
-    {"not", read_schema, RULE_NOT},
-    {"if", read_if, RULE_IF},
-    {"definitions", read_definitions, RULE_COUNT},
-    {"$defs", read_definitions, RULE_COUNT},
+    {"dependencies", keyword_dependencies, RULE_DEPENDENCIES},
+    {"propertyNames", keyword_schema, RULE_PROPERTY_NAMES},
+    {"properties", keyword_members, RULE_MEMBERS},
+    {"patternProperties", keyword_members, RULE_MEMBERS},
+    {"additionalProperties", keyword_members, RULE_MEMBERS},
+    {"items", keyword_items, RULE_ITEMS},
+    {"additionalItems", keyword_items, RULE_ITEMS},
+    {"contains", keyword_schema, RULE_CONTAINS},
+    {"allOf", keyword_schema_list, RULE_ALL_OF},
+    {"anyOf", keyword_schema_list, RULE_ANY_OF},
+    {"oneOf", keyword_schema_list, RULE_ONE_OF},
+    {"not", keyword_schema, RULE_NOT},
+    {"if", keyword_if, RULE_IF},
+    {"definitions", keyword_definitions, RULE_COUNT},
+    {"$defs", keyword_definitions, RULE_COUNT},
     {"$id", read_id, RULE_COUNT},
     {"$anchor", refuse_later_draft, RULE_COUNT},
     {"$dynamicRef", refuse_later_draft, RULE_COUNT},

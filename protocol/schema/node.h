@@ -166,7 +166,7 @@ struct schema {
     uint32_t n_codes;
 };
 
-static inline uint32_t type_of(const cJSON *v)
+static inline uint32_t node_type(const cJSON *v)
 {
     switch (v->type & 0xff) {
     case cJSON_NULL:

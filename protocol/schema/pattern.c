@@ -124,7 +124,7 @@ static bool prepare(struct checker *c)
     }
     m = calloc(1, sizeof *m);
     if (m == NULL) {
-        return give_up(c, BT_NOMEM, "out of memory for a pattern");
+        return check_give_up(c, BT_NOMEM, "out of memory for a pattern");
     }
     c->patterns = m;
     m->general = pcre2_general_context_create(pattern_alloc, pattern_free, NULL);
@@ -135,7 +135,7 @@ static bool prepare(struct checker *c)
     if (m->match == NULL || m->data == NULL) {
         pattern_memory_free(m);
         c->patterns = NULL;
-        return give_up(c, BT_NOMEM, "out of memory for a pattern");
+        return check_give_up(c, BT_NOMEM, "out of memory for a pattern");
     }
     (void)pcre2_set_heap_limit(m->match, HEAP_KIB);
     return true;
@@ -150,7 +150,7 @@ bool pattern_match(struct checker *c, const pcre2_code *code, const char *text)
     }
     for (uint32_t limit = FIRST_LIMIT;; limit *= 10) {
         int found;
-        if (!spend(c, MATCH_COST + len / BYTES_PER_UNIT)) {
+        if (!check_spend(c, MATCH_COST + len / BYTES_PER_UNIT)) {
             return false;
         }
         (void)pcre2_set_match_limit(c->patterns->match, limit);
@@ -160,13 +160,13 @@ bool pattern_match(struct checker *c, const pcre2_code *code, const char *text)
             return true;
         }
         if (found == PCRE2_ERROR_MATCHLIMIT) {
-            if (!spend(c, limit / STEPS_PER_UNIT)) {
+            if (!check_spend(c, limit / STEPS_PER_UNIT)) {
                 return false;
             }
         } else if (found == PCRE2_ERROR_NOMEMORY) {
-            return give_up(c, BT_NOMEM, "out of memory for a pattern");
+            return check_give_up(c, BT_NOMEM, "out of memory for a pattern");
         } else if (found == PCRE2_ERROR_HEAPLIMIT || found == PCRE2_ERROR_DEPTHLIMIT) {
-            return give_up(c, BT_LIMIT, "a pattern needs too much memory for this text");
+            return check_give_up(c, BT_LIMIT, "a pattern needs too much memory for this text");
         } else { /* PCRE2_ERROR_NOMATCH, or text that is not UTF-8 and so matches nothing */
             return false;
         }

@@ -67,7 +67,7 @@ static cJSON *array_at(const cJSON *array, const char *token)
     return cJSON_GetArrayItem(array, (int)ix);
 }
 
-cJSON *pointer_resolve(cJSON *root, const char *ref)
+cJSON *schema_pointer(cJSON *root, const char *ref)
 {
     char text[SCHEMA_POINTER_BYTES + 1];
     char token[SCHEMA_POINTER_BYTES + 1];

@@ -6,8 +6,8 @@
  * Scalars follow the core schema of YAML 1.2: null ~ true false, numbers, else text: `yes`, `no`,
  * `on` and `off` are text. Refused with line and column: bad UTF-8, duplicate keys, keys that are
  * not text, anchors and aliases, tags, several documents, tabs as indentation, nesting over 16
- * levels, more than 200,000 values or 1 MiB, numbers that are not finite, integers from 2^53 on (cJSON
- * has doubles only) and numbers such as 0777 that YAML 1.1 read otherwise.
+ * levels, more than 200,000 values or 1 MiB, numbers that are not finite, integers from 2^53 on
+ * (cJSON has doubles only) and numbers such as 0777 that YAML 1.1 read otherwise.
  */
 #ifndef CONFIG_YAML_H
 #define CONFIG_YAML_H

@@ -86,8 +86,11 @@ static cJSON *child_at(const cJSON *v, const char *token, size_t len)
 {
     char digits[12] = "";
 
-    if (cJSON_IsArray(v) && len < sizeof digits) {
+    if (cJSON_IsArray(v) && len > 0 && len < sizeof digits) {
         memcpy(digits, token, len);
+        if (strspn(digits, "0123456789") != len) {
+            return NULL;
+        }
         return cJSON_GetArrayItem(v, (int)strtol(digits, NULL, 10));
     }
     if (!cJSON_IsObject(v)) {

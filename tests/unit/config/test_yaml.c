@@ -167,9 +167,10 @@ static void places_follow_pointers_as_far_as_they_lead(void **state)
         const char *pointer;
         struct yaml_place place;
     } rows[] = {
-        {"", {1, 1}},     {"/a", {1, 1}},       {"/a/b~1c", {2, 3}},   {"/l", {3, 1}},
-        {"/l/1", {5, 5}}, {"/l/1/x", {5, 5}},   {"/l/1/y", {6, 5}},    {"/l/1/y/z", {6, 5}},
-        {"/l/9", {3, 1}}, {"/missing", {1, 1}}, {"/a/b~1c/d", {2, 3}}, {"/l/1/...", {5, 5}},
+        {"", {1, 1}},          {"/a", {1, 1}},       {"/a/b~1c", {2, 3}}, {"/l", {3, 1}},
+        {"/l/1", {5, 5}},      {"/l/1/x", {5, 5}},   {"/l/1/y", {6, 5}},  {"/l/1/y/z", {6, 5}},
+        {"/l/9", {3, 1}},      {"/l/x", {3, 1}},     {"/l/", {3, 1}},     {"/missing", {1, 1}},
+        {"/a/b~1c/d", {2, 3}}, {"/l/1/...", {5, 5}},
     };
     struct yaml_marks *marks = NULL;
     cJSON *tree = NULL;

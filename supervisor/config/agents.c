@@ -1,0 +1,215 @@
+/* The agents of the configuration: the strongest file that has the key gives the whole list. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "supervisor/config/loader.h"
+
+/* A row on its way from the tree into struct config. */
+struct row {
+    const cJSON *tree;
+    enum layer_kind layer;
+    uint32_t ix;
+};
+
+static void row_problem(struct loader *l, const struct row *r, const char *member, const char *text)
+{
+    char key[96];
+    char origin[ORIGIN_MAX];
+
+    (void)snprintf(key, sizeof key, "agents.%u.%s", r->ix, member);
+    layer_origin(l, r->layer, key, origin);
+    config_problem(l, origin, "%s: %s", key, text);
+}
+
+/* Where the running program lies; "." when the system does not say. */
+static const char *bin_dir(struct loader *l)
+{
+    char path[4096];
+    ssize_t n;
+
+    if (l->request->bin_dir != NULL) {
+        return l->request->bin_dir;
+    }
+    n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n <= 0) {
+        return ".";
+    }
+    path[n] = '\0';
+    if (strrchr(path, '/') != NULL) {
+        *strrchr(path, '/') = '\0';
+    }
+    return config_held_text(l->held, path);
+}
+
+/* ${BATON_BIN} is the only variable; "$" alone stands for itself. NULL = no memory, or a problem
+ * was told. */
+static const char *expand(struct loader *l, const struct row *r, const char *member,
+                          const char *text)
+{
+    static const char NAME[] = "${BATON_BIN}";
+    const char *bin = bin_dir(l);
+    const char *result = NULL;
+    struct buf out;
+
+    buf_init(&out, 128 * 1024);
+    while (*text != '\0') {
+        const char *next = strstr(text, "${");
+        size_t n = next == NULL ? strlen(text) : (size_t)(next - text);
+        buf_add(&out, text, n);
+        text += n;
+        if (next != NULL && strncmp(next, NAME, sizeof NAME - 1) != 0) {
+            row_problem(l, r, member,
+                        "only ${BATON_BIN} is replaced here, the directory of the running program");
+            buf_done(&out);
+            return "";
+        }
+        if (next != NULL) {
+            buf_add_cstr(&out, bin == NULL ? "" : bin);
+            text += sizeof NAME - 1;
+        }
+    }
+    if (bin != NULL && buf_check(&out, NULL) == BT_OK) {
+        result = config_held_text(l->held, buf_cstr(&out));
+    }
+    buf_done(&out);
+    return result;
+}
+
+/* A NULL-terminated list of the texts of an array; values of env entries stay as they are. */
+static const char *const *texts(struct loader *l, const struct row *r, const char *member,
+                                bool expanded)
+{
+    const cJSON *array = cJSON_GetObjectItemCaseSensitive(r->tree, member);
+    size_t n = cJSON_IsArray(array) ? (size_t)cJSON_GetArraySize(array) : 0;
+    const char **list = arena_alloc(&l->held->arena, (n + 1) * sizeof *list);
+    const cJSON *v = n == 0 ? NULL : array->child;
+
+    if (list == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; v != NULL; v = v->next) {
+        const char *text = cJSON_IsString(v) ? v->valuestring : "";
+        list[i] = expanded ? expand(l, r, member, text) : text;
+        if (list[i++] == NULL) {
+            return NULL;
+        }
+    }
+    return list;
+}
+
+static uint32_t number(const struct row *r, const char *member, uint32_t fallback)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(r->tree, member);
+
+    return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble <= (double)UINT32_MAX
+               ? (uint32_t)v->valuedouble
+               : fallback;
+}
+
+static enum bt_code bind(struct loader *l, const struct row *r, struct config_agent *a)
+{
+    const cJSON *settings_tree = cJSON_GetObjectItemCaseSensitive(r->tree, "settings");
+    const char *cwd = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(r->tree, "cwd"));
+    const char *id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(r->tree, "agentId"));
+    const char *restart =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(r->tree, "restart"));
+
+    a->agent_id = id != NULL ? id : "";
+    a->command = texts(l, r, "command", true);
+    a->env = texts(l, r, "env", false);
+    a->cwd = cwd == NULL ? NULL : expand(l, r, "cwd", cwd);
+    a->instances = number(r, "instances", 1);
+    a->capacity = number(r, "capacity", 1);
+    a->restart =
+        (enum policy_restart)setting_choice(setting_restart_names, restart, POLICY_PERMANENT);
+    a->grace_ms = number(r, "graceMs", (uint32_t)l->held->c.policy.shutdown_grace_ms);
+    a->settings = cJSON_IsObject(settings_tree) ? settings_tree : l->held->nothing;
+    a->settings_json = config_held_json(l->held, a->settings);
+    if (a->command == NULL || a->env == NULL || a->settings_json == NULL ||
+        (cwd != NULL && a->cwd == NULL)) {
+        return config_no_memory(l);
+    }
+    return BT_OK;
+}
+
+static void check_id(struct loader *l, const struct row *r, const struct config_agent *agents)
+{
+    const char *id = agents[r->ix].agent_id;
+
+    if (strcmp(id, "supervisor") == 0) { /* the other side of every first handoff */
+        row_problem(l, r, "agentId", "\"supervisor\" is the name of the supervisor itself");
+    }
+    for (uint32_t i = 0; i < r->ix && id[0] != '\0'; i++) {
+        if (strcmp(agents[i].agent_id, id) == 0) {
+            row_problem(l, r, "agentId",
+                        "stands here twice; raise instances to run several of one agent");
+            return;
+        }
+    }
+}
+
+/* Secrets belong to the environment or to a file of their own. */
+static void check_secrets(struct loader *l, const struct row *r, const struct config_agent *a)
+{
+    const struct layer *layer = &l->layers[r->layer];
+
+    for (const char *const *env = a->env; layer->shared && *env != NULL; env++) {
+        if (strchr(*env, '=') != NULL) {
+            config_warning(
+                l, layer->file,
+                "others may read this file, and it sets variables of agent %.64s; if one is a "
+                "secret, write "
+                "only its name (the daemon's own value is passed on) or run chmod 600 %s",
+                a->agent_id, layer->file);
+            return;
+        }
+    }
+}
+
+static void check_counts(struct loader *l, const struct row *last)
+{
+    const struct config *c = &l->held->c;
+    char origin[ORIGIN_MAX];
+    uint64_t instances = 0;
+
+    for (uint32_t i = 0; i < c->n_agents; i++) {
+        instances += c->agents[i].instances;
+    }
+    layer_origin(l, last->layer, "agents", origin);
+    if (c->n_agents > c->limits.max_agents) {
+        config_problem(l, origin, "agents: %u of them, but limits.maxAgents is %u", c->n_agents,
+                       c->limits.max_agents);
+    }
+    if (instances > c->limits.max_instances) {
+        config_problem(l, origin, "agents: %llu instances in all, but limits.maxInstances is %u",
+                       (unsigned long long)instances, c->limits.max_instances);
+    }
+}
+
+enum bt_code config_agents_bind(struct loader *l)
+{
+    struct row r = {.ix = 0};
+    const cJSON *list = layers_find(l, "agents", &r.layer);
+    size_t n = cJSON_IsArray(list) ? (size_t)cJSON_GetArraySize(list) : 0;
+    struct config_agent *agents = arena_alloc(&l->held->arena, (n + 1) * sizeof *agents);
+    enum bt_code code = agents == NULL ? config_no_memory(l) : BT_OK;
+    const cJSON *v = n == 0 ? NULL : list->child;
+
+    for (; code == BT_OK && v != NULL; v = v->next, r.ix++) {
+        r.tree = v;
+        code = bind(l, &r, &agents[r.ix]);
+        if (code == BT_OK) {
+            check_id(l, &r, agents);
+            check_secrets(l, &r, &agents[r.ix]);
+        }
+    }
+    if (code == BT_OK) {
+        l->held->c.agents = agents;
+        l->held->c.n_agents = (uint32_t)n;
+        if (n > 0) {
+            check_counts(l, &r);
+        }
+    }
+    return code;
+}

@@ -1,0 +1,166 @@
+#include "supervisor/config/config.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "protocol/client/state.h"
+#include "supervisor/config/loader.h"
+
+enum { NOTES_MAX = 256 * 1024, LINE_MAX_BYTES = 1024 };
+
+static void note(struct loader *l, const char *origin, const char *between, const char *text)
+{
+    if (l->notes != NULL) {
+        buf_printf(l->notes, "%s%s%s%s\n", origin == NULL ? "" : origin, origin == NULL ? "" : ": ",
+                   between, text);
+    }
+}
+
+void config_problem(struct loader *l, const char *origin, const char *fmt, ...)
+{
+    char text[LINE_MAX_BYTES];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    if (l->n_problems++ == 0) {
+        (void)err_set(l->err, BT_INVALID, "%.200s%s%.300s", origin == NULL ? "" : origin,
+                      origin == NULL ? "" : ": ", text);
+    }
+    note(l, origin, "", text);
+}
+
+void config_warning(struct loader *l, const char *origin, const char *fmt, ...)
+{
+    char text[LINE_MAX_BYTES];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    note(l, origin, "warning: ", text);
+}
+
+enum bt_code config_no_memory(struct loader *l)
+{
+    return err_set(l->err, BT_NOMEM, "out of memory for the configuration");
+}
+
+const char *config_held_text(struct held *h, const char *text)
+{
+    return arena_str(&h->arena, str_from(text)).ptr;
+}
+
+const char *config_held_json(struct held *h, const cJSON *v)
+{
+    char *text = cJSON_PrintUnformatted(v);
+    const char *kept = text == NULL ? NULL : config_held_text(h, text);
+
+    cJSON_free(text);
+    return kept;
+}
+
+static enum bt_code find_state(struct loader *l, const char **ret_origin)
+{
+    const char *flag = l->request->state_dir;
+    const char *env = getenv("BATON_STATE");
+    struct buf path;
+    enum bt_code code;
+
+    buf_init(&path, 8192);
+    code = state_dir_find(flag, &path, l->err);
+    if (code == BT_OK) {
+        l->held->c.state_dir = config_held_text(l->held, buf_cstr(&path));
+        code = l->held->c.state_dir == NULL ? config_no_memory(l) : BT_OK;
+    }
+    if (flag != NULL && flag[0] != '\0') {
+        *ret_origin = "flag";
+    } else {
+        *ret_origin = env != NULL && env[0] != '\0' ? "env BATON_STATE" : "default";
+    }
+    buf_done(&path);
+    return code;
+}
+
+static void store_settings(struct loader *l)
+{
+    uint32_t n;
+    const struct setting *table = settings_table(&n);
+
+    for (uint32_t i = 0; i < n; i++) {
+        enum layer_kind layer;
+        setting_store(&table[i], layers_find(l, table[i].key, &layer), &l->held->c);
+    }
+}
+
+/* Goes on after problems, so that all of them are told at once. */
+static enum bt_code load(struct loader *l)
+{
+    const char *state_origin = "";
+    enum bt_code code = layers_read(l);
+
+    if (code == BT_OK) {
+        store_settings(l);
+        config_rules_check(l);
+        code = config_agents_bind(l);
+    }
+    if (code == BT_OK && l->n_problems > 0) {
+        if (l->n_problems > 1) {
+            size_t used = strlen(l->err->msg);
+            (void)snprintf(l->err->msg + used, sizeof l->err->msg - used, " (and %u more problems)",
+                           l->n_problems - 1);
+        }
+        return BT_INVALID;
+    }
+    if (code == BT_OK) {
+        code = find_state(l, &state_origin);
+    }
+    return code == BT_OK ? config_entries_make(l, state_origin) : code;
+}
+
+enum bt_code config_load(const struct config_request *request, struct config **ret,
+                         struct buf *notes, struct bt_error *err)
+{
+    struct bt_error own = {0};
+    struct loader l = {.request = request, .notes = notes, .err = err != NULL ? err : &own};
+    enum bt_code code;
+
+    l.held = calloc(1, sizeof *l.held);
+    if (l.held == NULL) {
+        return config_no_memory(&l);
+    }
+    l.held->nothing = cJSON_CreateObject();
+    code = l.held->nothing == NULL ? config_no_memory(&l) : load(&l);
+    layers_done(&l);
+    if (code != BT_OK) {
+        config_free(&l.held->c);
+        return code;
+    }
+    *ret = &l.held->c;
+    return BT_OK;
+}
+
+void config_free(struct config *c)
+{
+    struct held *h = (struct held *)c; /* c is its first member */
+
+    if (h == NULL) {
+        return;
+    }
+    for (int i = 0; i < LAYER_COUNT; i++) {
+        cJSON_Delete(h->trees[i]);
+    }
+    cJSON_Delete(h->nothing);
+    arena_done(&h->arena);
+    free(h);
+}
+
+const struct config_entry *config_entries(const struct config *c, uint32_t *ret_n)
+{
+    const struct held *h = (const struct held *)c;
+
+    *ret_n = h->n_entries;
+    return h->entries;
+}

@@ -1,0 +1,162 @@
+/* The story of the configuration: each setting, its value, and where it comes from. */
+#include <stdio.h>
+
+#include "supervisor/config/loader.h"
+
+static const char *const agent_members[] = {
+    "agentId", "command", "instances", "capacity", "restart", "env", "settings", "graceMs", "cwd"};
+enum { AGENT_MEMBERS = sizeof agent_members / sizeof agent_members[0] };
+
+static enum bt_code add(struct loader *l, const char *key, const char *value, const char *origin)
+{
+    struct config_entry *e = &l->held->entries[l->held->n_entries];
+
+    e->key = config_held_text(l->held, key);
+    e->value = value;
+    e->origin = config_held_text(l->held, origin);
+    if (e->key == NULL || e->value == NULL || e->origin == NULL) {
+        return config_no_memory(l);
+    }
+    l->held->n_entries++;
+    return BT_OK;
+}
+
+static const char *quoted(struct held *h, const char *text)
+{
+    cJSON *v = cJSON_CreateString(text);
+    const char *json = v == NULL ? NULL : config_held_json(h, v);
+
+    cJSON_Delete(v);
+    return json;
+}
+
+static enum bt_code add_setting(struct loader *l, const struct setting *s)
+{
+    char origin[ORIGIN_MAX];
+    enum layer_kind layer;
+    const cJSON *v = layers_find(l, s->key, &layer);
+    char number[32];
+
+    setting_origin(l, s->key, origin);
+    if (v != NULL) {
+        return add(l, s->key, config_held_json(l->held, v), origin);
+    }
+    (void)snprintf(number, sizeof number, "%.15g", s->number);
+    return add(l, s->key,
+               s->text != NULL ? quoted(l->held, s->text) : config_held_text(l->held, number),
+               origin);
+}
+
+/* NAME=VALUE becomes NAME=***: this is printed, and what is printed is pasted. */
+static const char *hidden_env(struct loader *l, const struct config_agent *a)
+{
+    cJSON *list = cJSON_CreateArray();
+    const char *json = NULL;
+    bool ok = list != NULL;
+
+    for (const char *const *env = a->env; ok && *env != NULL; env++) {
+        char shown[128];
+        size_t n = strcspn(*env, "=");
+        cJSON *item;
+        (void)snprintf(shown, sizeof shown, "%.*s%s", (int)(n < 120 ? n : 120), *env,
+                       (*env)[n] == '=' ? "=***" : "");
+        item = cJSON_CreateString(shown);
+        ok = item != NULL && cJSON_AddItemToArray(list, item);
+        if (!ok) {
+            cJSON_Delete(item);
+        }
+    }
+    if (ok) {
+        json = config_held_json(l->held, list);
+    }
+    cJSON_Delete(list);
+    return json;
+}
+
+static const char *agent_default(struct loader *l, const char *member, const struct config_agent *a)
+{
+    char number[32];
+
+    if (strcmp(member, "restart") == 0) {
+        return quoted(l->held, setting_restart_names[a->restart]);
+    }
+    if (strcmp(member, "settings") == 0) {
+        return "{}";
+    }
+    if (strcmp(member, "cwd") == 0) {
+        return "null";
+    }
+    (void)snprintf(number, sizeof number, "%llu",
+                   (unsigned long long)(strcmp(member, "graceMs") == 0 ? a->grace_ms : 1));
+    return config_held_text(l->held, number);
+}
+
+static enum bt_code add_agent(struct loader *l, enum layer_kind layer, const cJSON *row,
+                              uint32_t ix)
+{
+    const struct config_agent *a = &l->held->c.agents[ix];
+    enum bt_code code = BT_OK;
+
+    for (size_t i = 0; code == BT_OK && i < AGENT_MEMBERS; i++) {
+        const char *member = agent_members[i];
+        const cJSON *v = cJSON_GetObjectItemCaseSensitive(row, member);
+        char origin[ORIGIN_MAX] = "default";
+        char key[64];
+        const char *value;
+        (void)snprintf(key, sizeof key, "agents.%u.%s", ix, member);
+        if (v != NULL) {
+            layer_origin(l, layer, key, origin);
+        }
+        if (strcmp(member, "env") == 0) {
+            value = hidden_env(l, a);
+        } else {
+            value = v != NULL ? config_held_json(l->held, v) : agent_default(l, member, a);
+        }
+        code = add(l, key, value, origin);
+    }
+    return code;
+}
+
+enum bt_code config_entries_make(struct loader *l, const char *state_origin)
+{
+    struct held *h = l->held;
+    enum layer_kind layer;
+    const cJSON *rows = layers_find(l, "agents", &layer);
+    enum bt_code code;
+    uint32_t n;
+    uint32_t ix = 0;
+    const struct setting *table = settings_table(&n);
+    const cJSON *row;
+
+    h->entries =
+        arena_alloc(&h->arena, (1 + n + h->c.n_agents * AGENT_MEMBERS) * sizeof *h->entries);
+    if (h->entries == NULL) {
+        return config_no_memory(l);
+    }
+    code = add(l, "state", quoted(h, h->c.state_dir), state_origin);
+    for (uint32_t i = 0; code == BT_OK && i < n; i++) {
+        code = add_setting(l, &table[i]);
+    }
+    cJSON_ArrayForEach(row, rows)
+    {
+        if (code == BT_OK) {
+            code = add_agent(l, layer, row, ix++);
+        }
+    }
+    return code;
+}
+
+void config_show(const struct config *c, bool with_origin, struct buf *out)
+{
+    uint32_t n;
+    const struct config_entry *entries = config_entries(c, &n);
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (with_origin) {
+            buf_printf(out, "%-28s = %-24s # %s\n", entries[i].key, entries[i].value,
+                       entries[i].origin);
+        } else {
+            buf_printf(out, "%-28s = %s\n", entries[i].key, entries[i].value);
+        }
+    }
+}

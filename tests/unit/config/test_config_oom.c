@@ -1,0 +1,92 @@
+/* The i-th allocation fails, for every i: a clean BT_NOMEM, nothing leaks (ASan watches), nothing
+ * is half loaded. */
+#include "tests/unit/config/config_test.h"
+
+/* malloc of our libraries goes through these (linker option --wrap); cJSON's through its hooks;
+ * libyaml's stays. */
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *at, size_t n);
+char *__real_strdup(const char *text);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *at, size_t n);
+char *__wrap_strdup(const char *text);
+
+static long countdown = -1; /* -1 = never */
+
+static bool fails(void)
+{
+    if (countdown < 0) {
+        return false;
+    }
+    return countdown == 0 || countdown-- == 0;
+}
+
+void *__wrap_malloc(size_t n)
+{
+    return fails() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *at, size_t n)
+{
+    return fails() ? NULL : __real_realloc(at, n);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return fails() ? NULL : __real_strdup(text);
+}
+
+static void *hooked_malloc(size_t n)
+{
+    return __wrap_malloc(n);
+}
+
+static void every_failing_allocation_is_reported(void **state)
+{
+    struct home *h = *state;
+    struct config_flag flag = {"log.level", "debug"};
+    long i;
+
+    write_text(h->system, "planner: p\n");
+    write_text(h->user, "policy: {maxRetries: 1}\nagents:\n  - {agentId: a, command: "
+                        "['${BATON_BIN}/x'], env: ['A=1'],"
+                        " settings: {n: [1]}}\n");
+    h->request.flags = &flag;
+    h->request.n_flags = 1;
+    for (i = 0; i < 20000; i += i < 200 ? 1 : 7) {
+        enum bt_code code;
+        bool ended;
+        forget_config(h);
+        countdown = i;
+        code = config_load(&h->request, &h->config, NULL, &h->err);
+        ended = countdown > 0;
+        countdown = -1;
+        if (ended) {
+            assert_int_equal(code, BT_OK);
+            assert_int_equal(h->config->n_agents, 1);
+            break;
+        }
+        if (code != BT_NOMEM) {
+            fail_msg("allocation %ld: %s: %s", i, bt_code_name(code), h->err.msg);
+        }
+        assert_null(h->config);
+    }
+    assert_in_range(i, 100, 19999);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(
+        every_failing_allocation_is_reported, home_open, home_close)};
+    cJSON_Hooks hooks = {hooked_malloc, free};
+
+    cJSON_InitHooks(&hooks);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

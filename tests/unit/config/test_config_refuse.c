@@ -1,0 +1,222 @@
+/* Configurations that are wrong: every problem is told, at its file, line and column. */
+#include "tests/unit/config/config_test.h"
+
+static void all_problems_are_told_at_once_by_line_and_column(void **state)
+{
+    struct home *h = *state;
+    struct config_flag flags[] = {
+        {"policy.maxRetrys", "1"}, {"log.level", "loud"}, {"nonsense", "1"}};
+
+    write_text(h->system, "durabilty: power\n");
+    write_text(h->user, "listen:\n"
+                        "  control: tcp://0.0.0.0:7117\n"
+                        "policy:\n"
+                        "  maxRetries: many\n"
+                        "  leaseMs: 1500\n"
+                        "agents:\n"
+                        "  - agentId: a\n"
+                        "    command: []\n"
+                        "  - agentId: a\n"
+                        "    comand: [x]\n");
+    assert_int_equal(setenv("BATON_POLICY_STEP_TIMEOUT_MS", "-5", 1), 0);
+    h->request.flags = flags;
+    h->request.n_flags = 3;
+    expect_problems(
+        h, "flag: there is no setting policy.maxRetrys; did you mean policy.maxRetries?\n"
+           "flag: there is no setting nonsense; baton config show lists them\n"
+           "flag: log.level: expected one of \"err\", \"warn\", \"info\", \"debug\", got \"loud\"\n"
+           "env BATON_POLICY_STEP_TIMEOUT_MS: policy.stepTimeoutMs: must be at least 0, got -5\n"
+           "DIR/baton/baton.yaml:4:3: policy.maxRetries: expected an integer, got \"many\"\n"
+           "DIR/baton/baton.yaml:8:5: agents.0.command: must have at least 1 items, has 0\n"
+           "DIR/baton/baton.yaml:9:5: agents.1.command: is missing\n"
+           "DIR/baton/baton.yaml:10:5: agents.1.comand: is not allowed here; did you mean "
+           "\"command\"? allowed: "
+           "agentId, command, instances, capacity, restart, env, settings, graceMs, cwd\n"
+           "DIR/system.yaml:1:1: durabilty: is not allowed here; did you mean \"durability\"? "
+           "allowed: listen, "
+           "durability, planner, policy, limits, log, agents\n"
+           "DIR/baton/baton.yaml:2:3: listen.control: \"tcp://0.0.0.0:7117\" can be reached from "
+           "other machines; that "
+           "needs TLS plus tokens, which this version does not have: listen on 127.0.0.1, "
+           "localhost or [::1]\n"
+           "DIR/baton/baton.yaml:5:3: policy.leaseMs: must be at least twice policy.heartbeatMs "
+           "(1000), is 1500\n"
+           "DIR/baton/baton.yaml:9:5: agents.1.agentId: stands here twice; raise instances to run "
+           "several of one "
+           "agent\n");
+    assert_string_equal(
+        h->err.msg,
+        "flag: there is no setting policy.maxRetrys; did you mean policy.maxRetries? (and 11 more "
+        "problems)");
+}
+
+static void bad_yaml_is_told_at_its_place(void **state)
+{
+    struct home *h = *state;
+
+    write_text(h->user, "policy:\n  maxRetries: 1\n  maxRetries: 2\n");
+    expect_problems(h, "DIR/baton/baton.yaml:3:3: \"maxRetries\" stands here twice\n");
+    write_text(h->user, "policy:\n\tmaxRetries: 1\n");
+    expect_problems(h, "DIR/baton/baton.yaml:2:1: a tab cannot indent in YAML; use spaces\n");
+    write_text(h->user, "agents: &a [*a]\n");
+    expect_problems(
+        h,
+        "DIR/baton/baton.yaml:1:9: anchors and aliases are not supported; write the value out\n");
+    write_text(h->user, "- policy\n");
+    expect_problems(h, "DIR/baton/baton.yaml:1:1: expected an object, got an array\n");
+}
+
+static void yes_is_text_and_no_number_from_the_environment_is_guessed(void **state)
+{
+    struct home *h = *state;
+
+    write_text(h->user, "policy: {maxRetries: yes}\n");
+    assert_int_equal(setenv("BATON_LIMITS_INBOX", "12q", 1), 0);
+    expect_problems(
+        h, "env BATON_LIMITS_INBOX: limits.inbox: expected an integer, got \"12q\"\n"
+           "DIR/baton/baton.yaml:1:10: policy.maxRetries: expected an integer, got \"yes\"\n");
+}
+
+static void listeners_stay_on_this_machine(void **state)
+{
+    static const struct {
+        const char *url;
+        bool fine;
+    } rows[] = {
+        {"tcp://127.0.0.1:0", true},
+        {"tcp://127.8.9.1:65535", true},
+        {"tcp://localhost:1", true},
+        {"tcp://[::1]:7117", true},
+        {"tcp://0.0.0.0:1", false},
+        {"tcp://[::]:1", false},
+        {"tcp://192.168.1.2:1", false},
+        {"tcp://example.org:1", false},
+        {"tcp://*:1", false},
+        {"tcp://127.0.0.1", false},
+        {"tcp://127.0.0.1:", false},
+        {"tcp://127.0.0.1:65536", false},
+        {"tcp://127.0.0.1:-1", false},
+        {"tcp://127.0.0.1:1x", false},
+        {"ws://127.0.0.1:1", false},
+        {"ipc:///tmp/x", false},
+        {"tls+tcp://127.0.0.1:1", false},
+        {"tcp://:1", false},
+        {"tcp://127.0.0.1.evil:1", false},
+        {"tcp://127.1:1", false},
+    };
+    struct home *h = *state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct config_flag flag = {"listen.control", rows[i].url};
+        h->request.flags = &flag;
+        h->request.n_flags = 1;
+        if ((load(h) == BT_OK) != rows[i].fine) {
+            fail_msg("%s: %s", rows[i].url, h->err.msg);
+        }
+    }
+}
+
+static void two_listeners_need_two_addresses(void **state)
+{
+    struct home *h = *state;
+
+    write_text(h->user, "listen: {control: 'tcp://127.0.0.1:9', events: 'tcp://127.0.0.1:9'}\n");
+    expect_problems(
+        h, "DIR/baton/baton.yaml:1:40: listen.events: is the same address as listen.control\n");
+    write_text(h->user, "listen: {control: 'tcp://127.0.0.1:0', events: 'tcp://127.0.0.1:0'}\n");
+    expect_loads(h);
+}
+
+static void numbers_out_of_range_are_refused(void **state)
+{
+    struct home *h = *state;
+
+    write_text(h->user, "limits: {maxOpenPlans: 20001, maxResultBytes: 1}\n"
+                        "policy: {backoff: {jitter: 1.5, maxMs: 10}, restart: {intensity: 33}}\n");
+    expect_problems(
+        h, "DIR/baton/baton.yaml:1:10: limits.maxOpenPlans: must be at most 20000, got 20001\n"
+           "DIR/baton/baton.yaml:1:31: limits.maxResultBytes: must be at least 1024, got 1\n"
+           "DIR/baton/baton.yaml:2:20: policy.backoff.jitter: must be at most 1, got 1.5\n"
+           "DIR/baton/baton.yaml:2:55: policy.restart.intensity: must be at most 32, got 33\n"
+           "DIR/baton/baton.yaml:2:33: policy.backoff.maxMs: must be at least "
+           "policy.backoff.initialMs "
+           "(1000), is 10\n");
+    write_text(h->user, "policy: {leaseMs: 1e300, heartbeatMs: -1e300}\nlimits: {inbox: 1e308}\n");
+    assert_int_equal(load(h), BT_INVALID);
+}
+
+static void wrong_shapes_everywhere_end_in_problems(void **state)
+{
+    static const char *const texts[] = {
+        "listen: 1\npolicy: []\nlimits: x\nlog: null\nagents: {}\n",
+        "agents: [1, null, [], {agentId: [], command: {}, env: {}, settings: [], cwd: 1, restart: "
+        "2}]\n",
+        "agents: [{agentId: a, command: [1, {}], env: [1], cwd: relative}]\n",
+        "policy: {backoff: 1, restart: []}\n",
+        "agents: [{agentId: 'a b', command: [x], env: ['1X=2']}]\n",
+        "agents: [{agentId: supervisor, command: [x]}]\n",
+        "agents: [{agentId: a, command: ['${HOME}/x']}]\n",
+        "agents: [{agentId: a, command: [x], instances: 64}]\nlimits: {maxInstances: 1}\n",
+    };
+    struct home *h = *state;
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        write_text(h->user, texts[i]);
+        if (load(h) != BT_INVALID || h->notes.len == 0) {
+            fail_msg("accepted: %s", texts[i]);
+        }
+    }
+    expect_notes(
+        h, "DIR/baton/baton.yaml:1:1: agents: 64 instances in all, but limits.maxInstances is 1\n");
+}
+
+static void a_file_that_others_may_write_is_refused(void **state)
+{
+    struct home *h = *state;
+
+    write_text(h->user, "planner: x\n");
+    assert_int_equal(chmod(h->user, 0666), 0);
+    expect_problems(
+        h,
+        "DIR/baton/baton.yaml: everybody may write to this file, and it names programs to run; run "
+        "chmod o-w DIR/baton/baton.yaml\n");
+    assert_int_equal(unlink(h->user), 0);
+    assert_int_equal(mkdir(h->user, 0700), 0);
+    expect_problems(h, "DIR/baton/baton.yaml: is not a regular file\n");
+    assert_int_equal(rmdir(h->user), 0);
+}
+
+static void values_in_a_file_that_others_may_read_are_warned_of(void **state)
+{
+    struct home *h = *state;
+
+    write_text(h->user, "agents: [{agentId: a, command: [x], env: ['KEY=1']}]\n");
+    assert_int_equal(chmod(h->user, 0644), 0);
+    expect_loads(h);
+    expect_notes(h, "DIR/baton/baton.yaml: warning: others may read this file, and it sets "
+                    "variables of agent a; if "
+                    "one is a secret, write only its name (the daemon's own value is passed on) or "
+                    "run chmod 600 "
+                    "DIR/baton/baton.yaml\n");
+    assert_int_equal(chmod(h->user, 0600), 0);
+    expect_loads(h);
+    expect_notes(h, "");
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, home_open, home_close)
+    const struct CMUnitTest tests[] = {
+        TEST(all_problems_are_told_at_once_by_line_and_column),
+        TEST(bad_yaml_is_told_at_its_place),
+        TEST(yes_is_text_and_no_number_from_the_environment_is_guessed),
+        TEST(listeners_stay_on_this_machine),
+        TEST(two_listeners_need_two_addresses),
+        TEST(numbers_out_of_range_are_refused),
+        TEST(wrong_shapes_everywhere_end_in_problems),
+        TEST(a_file_that_others_may_write_is_refused),
+        TEST(values_in_a_file_that_others_may_read_are_warned_of),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,238 @@
+/* The state directory: how it is found, and its token and endpoints under races, damage and
+ * careless modes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "protocol/client/state.h"
+
+struct place {
+    char dir[64];
+    char token[96];
+    char endpoints[96];
+    struct bt_error err;
+};
+
+static int place_open(void **state)
+{
+    struct place *p = calloc(1, sizeof *p);
+
+    assert_non_null(p);
+    (void)snprintf(p->dir, sizeof p->dir, "/tmp/baton-state-XXXXXX");
+    assert_non_null(mkdtemp(p->dir));
+    (void)snprintf(p->token, sizeof p->token, "%s/token", p->dir);
+    (void)snprintf(p->endpoints, sizeof p->endpoints, "%s/endpoints.json", p->dir);
+    *state = p;
+    return 0;
+}
+
+/* rmdir fails when something was left behind, temporary files above all. */
+static int place_close(void **state)
+{
+    struct place *p = *state;
+    int left;
+
+    (void)unlink(p->token);
+    (void)unlink(p->endpoints);
+    left = rmdir(p->dir);
+    free(p);
+    return left;
+}
+
+static void write_bytes(const char *path, const char *text, mode_t mode)
+{
+    FILE *f = fopen(path, "w");
+
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(chmod(path, mode), 0);
+}
+
+static void expect_dir(const char *flag, const char *dir)
+{
+    struct bt_error err = {0};
+    struct buf path;
+
+    buf_init(&path, 8192);
+    assert_int_equal(state_dir_find(flag, &path, &err), BT_OK);
+    assert_string_equal(buf_cstr(&path), dir);
+    buf_done(&path);
+}
+
+static void directory_is_found_by_flag_variable_xdg_and_home(void **state)
+{
+    char here[512];
+    char expected[600];
+    struct bt_error err = {0};
+    struct buf path;
+
+    (void)state;
+    assert_int_equal(setenv("HOME", "/h", 1), 0);
+    assert_int_equal(unsetenv("BATON_STATE"), 0);
+    assert_int_equal(unsetenv("XDG_STATE_HOME"), 0);
+    expect_dir(NULL, "/h/.local/state/baton");
+    assert_int_equal(setenv("XDG_STATE_HOME", "relative", 1), 0);
+    expect_dir(NULL, "/h/.local/state/baton");
+    assert_int_equal(setenv("XDG_STATE_HOME", "/xdg/", 1), 0);
+    expect_dir("", "/xdg/baton");
+    assert_int_equal(setenv("BATON_STATE", "/v", 1), 0);
+    expect_dir(NULL, "/v");
+    expect_dir("/f//", "/f");
+    assert_non_null(getcwd(here, sizeof here));
+    (void)snprintf(expected, sizeof expected, "%s/sub", here);
+    expect_dir("sub", expected);
+    assert_int_equal(unsetenv("BATON_STATE"), 0);
+    assert_int_equal(unsetenv("XDG_STATE_HOME"), 0);
+    assert_int_equal(unsetenv("HOME"), 0);
+    buf_init(&path, 8192);
+    assert_int_equal(state_dir_find(NULL, &path, &err), BT_NOT_FOUND);
+    buf_done(&path);
+}
+
+static void directory_is_made_private_with_its_parents(void **state)
+{
+    struct place *p = *state;
+    char deep[128];
+    struct stat st;
+
+    (void)snprintf(deep, sizeof deep, "%s/a/b", p->dir);
+    assert_int_equal(state_dir_make(deep, &p->err), BT_OK);
+    assert_int_equal(state_dir_make(deep, &p->err), BT_OK);
+    assert_int_equal(stat(deep, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0700);
+    assert_int_equal(chmod(deep, 0777), 0);
+    assert_int_equal(state_dir_make(deep, &p->err), BT_UNAUTHORIZED);
+    assert_int_equal(rmdir(deep), 0);
+    write_bytes(deep, "", 0600);
+    assert_int_not_equal(state_dir_make(deep, &p->err), BT_OK);
+    assert_int_equal(unlink(deep), 0);
+    (void)snprintf(deep, sizeof deep, "%s/a", p->dir);
+    assert_int_equal(rmdir(deep), 0);
+}
+
+static void token_is_made_once_and_private(void **state)
+{
+    struct place *p = *state;
+    char one[STATE_TOKEN_LEN + 1];
+    char two[STATE_TOKEN_LEN + 1];
+    struct stat st;
+
+    assert_int_equal(state_token_read(p->dir, one, &p->err), BT_NOT_FOUND);
+    assert_int_equal(state_token_make(p->dir, one, &p->err), BT_OK);
+    assert_int_equal(state_token_make(p->dir, two, &p->err), BT_OK);
+    assert_string_equal(one, two);
+    assert_int_equal(strlen(one), STATE_TOKEN_LEN);
+    assert_int_equal(stat(p->token, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+}
+
+static void processes_that_race_get_the_same_token(void **state)
+{
+    struct place *p = *state;
+    char tokens[8][STATE_TOKEN_LEN + 1];
+    int fds[2];
+
+    assert_int_equal(pipe(fds), 0);
+    for (int i = 0; i < 8; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            char token[STATE_TOKEN_LEN + 1] = "";
+            if (state_token_make(p->dir, token, NULL) == BT_OK) {
+                (void)!write(fds[1], token, sizeof token);
+            }
+            _exit(0);
+        }
+        assert_true(pid > 0);
+    }
+    for (int i = 0; i < 8; i++) {
+        assert_true(wait(NULL) > 0);
+    }
+    (void)close(fds[1]);
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(read(fds[0], tokens[i], sizeof tokens[i]), sizeof tokens[i]);
+        assert_string_equal(tokens[i], tokens[0]);
+    }
+    (void)close(fds[0]);
+}
+
+static void careless_or_damaged_tokens_are_refused(void **state)
+{
+    struct place *p = *state;
+    char token[STATE_TOKEN_LEN + 1] = "untouched";
+
+    assert_int_equal(state_token_make(p->dir, token, &p->err), BT_OK);
+    assert_int_equal(chmod(p->token, 0644), 0);
+    assert_int_equal(state_token_read(p->dir, token, &p->err), BT_UNAUTHORIZED);
+    write_bytes(p->token, "0123\n", 0600);
+    assert_int_equal(state_token_make(p->dir, token, &p->err), BT_INVALID);
+    write_bytes(p->token, "", 0600);
+    assert_int_equal(state_token_read(p->dir, token, &p->err), BT_INVALID);
+    assert_int_equal(unlink(p->token), 0);
+    assert_int_equal(symlink("/dev/zero", p->token), 0);
+    assert_int_not_equal(state_token_read(p->dir, token, &p->err), BT_OK);
+}
+
+static void endpoints_are_read_as_written_and_removed_by_their_owner(void **state)
+{
+    struct place *p = *state;
+    struct state_endpoints e = {.control = "tcp://127.0.0.1:1",
+                                .events = "tcp://127.0.0.1:2",
+                                .version = "0.1.0",
+                                .instance = uuid_new(),
+                                .pid = 4294967296u};
+    struct state_endpoints got;
+
+    assert_int_equal(state_endpoints_read(p->dir, &got, &p->err), BT_NOT_FOUND);
+    assert_int_equal(state_endpoints_remove(p->dir, e.instance, &p->err), BT_OK);
+    assert_int_equal(state_endpoints_write(p->dir, &e, &p->err), BT_OK);
+    assert_int_equal(state_endpoints_write(p->dir, &e, &p->err), BT_OK);
+    assert_int_equal(state_endpoints_read(p->dir, &got, &p->err), BT_OK);
+    assert_string_equal(got.control, e.control);
+    assert_string_equal(got.events, e.events);
+    assert_string_equal(got.version, e.version);
+    assert_true(uuid_eq(got.instance, e.instance));
+    assert_true(got.pid == e.pid);
+    assert_int_equal(state_endpoints_remove(p->dir, uuid_new(), &p->err), BT_OK);
+    assert_int_equal(access(p->endpoints, F_OK), 0);
+    assert_int_equal(state_endpoints_remove(p->dir, e.instance, &p->err), BT_OK);
+    assert_int_not_equal(access(p->endpoints, F_OK), 0);
+}
+
+static void damaged_endpoints_are_told_with_their_file(void **state)
+{
+    static const char *const texts[] = {"", "{", "[]", "{\"control\":1}",
+                                        "{\"control\":\"x\",\"events\":\"y\"}"};
+    struct place *p = *state;
+    struct state_endpoints got;
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        write_bytes(p->endpoints, texts[i], 0600);
+        assert_int_equal(state_endpoints_read(p->dir, &got, &p->err), BT_INVALID);
+        assert_non_null(strstr(p->err.msg, p->endpoints));
+    }
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, place_open, place_close)
+    const struct CMUnitTest tests[] = {
+        TEST(directory_is_found_by_flag_variable_xdg_and_home),
+        TEST(directory_is_made_private_with_its_parents),
+        TEST(token_is_made_once_and_private),
+        TEST(processes_that_race_get_the_same_token),
+        TEST(careless_or_damaged_tokens_are_refused),
+        TEST(endpoints_are_read_as_written_and_removed_by_their_owner),
+        TEST(damaged_endpoints_are_told_with_their_file),
+    };
+#undef TEST
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
