@@ -1,0 +1,108 @@
+/* tls+tcp://: both sides show a certificate of the same authority, or there is no pipe.
+ * Certificates made by openssl. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/edge/link/fixture.h"
+
+struct identity {
+    char key[128];
+    char cert[128];
+    char pem[128]; /* certificate and key in one file */
+};
+
+static void append(const char *from, FILE *to)
+{
+    int c = 0;
+    FILE *f = fopen(from, "re");
+    assert_non_null(f);
+    while ((c = fgetc(f)) != EOF) {
+        (void)fputc(c, to);
+    }
+    (void)fclose(f);
+}
+
+/* Self-signed, so that the certificate is its own authority. */
+static struct identity identity_new(const char *dir, const char *name)
+{
+    struct identity id;
+    (void)snprintf(id.key, sizeof id.key, "%s/%s.key", dir, name);
+    (void)snprintf(id.cert, sizeof id.cert, "%s/%s.crt", dir, name);
+    (void)snprintf(id.pem, sizeof id.pem, "%s/%s.pem", dir, name);
+    const char *argv[] = {"openssl",
+                          "req",
+                          "-x509",
+                          "-newkey",
+                          "ec",
+                          "-pkeyopt",
+                          "ec_paramgen_curve:prime256v1",
+                          "-nodes",
+                          "-days",
+                          "2",
+                          "-subj",
+                          "/CN=localhost",
+                          "-keyout",
+                          id.key,
+                          "-out",
+                          id.cert,
+                          "-batch",
+                          NULL};
+    struct child c = child_start((char *const *)(uintptr_t)argv);
+    child_finish(&c);
+    if (c.status != 0) {
+        skip(); /* no usable openssl here */
+    }
+    FILE *f = fopen(id.pem, "we");
+    assert_non_null(f);
+    append(id.cert, f);
+    append(id.key, f);
+    (void)fclose(f);
+    return id;
+}
+
+static void only_certified_peers_get_a_pipe(void **state)
+{
+    (void)state;
+    char dir[64];
+    char url[128];
+    struct bt_error err = {.msg = ""};
+    struct link_server *s = NULL;
+    struct link_lane *lane = NULL;
+    struct link_event ev;
+    (void)snprintf(dir, sizeof dir, "%s", fixture_dir());
+    const struct identity ours = identity_new(dir, "ours");
+    const struct identity rogue = identity_new(dir, "rogue");
+    const struct link_limits good = {.recv_max = 4096, .ca_file = ours.cert, .cert_file = ours.pem};
+    const struct link_limits none = {.recv_max = 4096, .ca_file = ours.cert};
+    const struct link_limits bad = {.recv_max = 4096, .ca_file = ours.cert, .cert_file = rogue.pem};
+    struct link *l = fixture_link();
+    if (link_server_open(l, "tls+tcp://127.0.0.1:0", 2, &good, NULL, &s, &err) != BT_OK) {
+        fail_msg("%s", err.msg);
+    }
+    (void)snprintf(url, sizeof url, "tls+tcp://localhost:%s", strrchr(link_server_url(s), ':') + 1);
+    struct link *strangers = fixture_link();
+    assert_int_equal(link_lane_dial(strangers, url, &none, NULL, &lane, &err), BT_OK);
+    assert_int_equal(link_lane_dial(strangers, url, &bad, NULL, &lane, &err), BT_OK);
+    struct link *client = fixture_link();
+    assert_int_equal(link_lane_dial(client, url, &good, NULL, &lane, &err), BT_OK);
+    (void)fixture_expect(client, LINK_UP);
+    fixture_send(lane, "secret");
+    const struct link_event request = fixture_expect(l, LINK_REQUEST);
+    assert_true(link_answer(s, request.request, "kept", 4));
+    link_msg_free(request.msg);
+    fixture_assert_bytes(fixture_expect(client, LINK_ANSWER), "kept");
+    assert_false(fixture_next(strangers, 300, &ev));
+    link_free(strangers);
+    link_free(client);
+    link_free(l);
+    fixture_rmdir(dir);
+}
+
+int main(void)
+{
+    fixture_watchdog(60);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_certified_peers_get_a_pipe),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
