@@ -25,22 +25,25 @@ static void plan_show(const struct mem_plan *mp, struct journal_plan *ret)
     ret->recoveries = mp->state.recoveries;
 }
 
-static enum bt_code touch(struct memory *m, uint64_t ix, struct bt_error *err)
+/* The plan, remembered as changed by this batch; NULL with *err filled. */
+static struct mem_plan *touch(struct memory *m, uint64_t ix, struct bt_error *err)
 {
     struct mem_plan *mp = plan_at(m, ix);
 
     if (mp == NULL) {
-        return err_set(err, BT_NOT_FOUND, "no plan number %llu", (unsigned long long)ix);
+        (void)err_set(err, BT_NOT_FOUND, "no plan number %llu", (unsigned long long)ix);
+        return NULL;
     }
     if (mp->touched) {
-        return BT_OK;
+        return mp;
     }
     if (!memory_grow(&m->touched, m->touched_n, &m->touched_cap, sizeof *m->touched)) {
-        return memory_full(err);
+        (void)memory_full(err);
+        return NULL;
     }
     m->touched[m->touched_n++] = ix;
     mp->touched = true;
-    return BT_OK;
+    return mp;
 }
 
 enum bt_code memory_plan_add(struct journal *j, const struct journal_plan *p, uint64_t *ret_ix,
@@ -91,27 +94,30 @@ enum bt_code memory_plan_add(struct journal *j, const struct journal_plan *p, ui
 enum bt_code memory_plan_status(struct journal *j, uint64_t ix, struct str status, msec ended,
                                 struct bt_error *err)
 {
-    struct memory *m = memory_of(j);
-    enum bt_code code = touch(m, ix, err);
+    struct mem_plan *mp = touch(memory_of(j), ix, err);
 
-    if (code == BT_OK) {
-        state_set(&plan_at(m, ix)->state, status, ended);
+    if (mp == NULL) {
+        return err->code;
     }
-    return code;
+    state_set(&mp->state, status, ended);
+    return BT_OK;
 }
 
 enum bt_code memory_recovered(struct journal *j, uint64_t ix, struct bt_error *err)
 {
     struct memory *m = memory_of(j);
-    enum bt_code code = BT_OK;
+    uint64_t last = ix == 0 ? m->plans_n : ix;
 
-    for (uint64_t i = ix == 0 ? 1 : ix; i <= (ix == 0 ? m->plans_n : ix) && code == BT_OK; i++) {
-        code = touch(m, i, err);
-        if (code == BT_OK && plan_at(m, i)->state.ended == 0) {
-            plan_at(m, i)->state.recoveries = 0;
+    for (uint64_t i = ix == 0 ? 1 : ix; i <= last; i++) {
+        struct mem_plan *mp = touch(m, i, err);
+        if (mp == NULL) {
+            return err->code;
+        }
+        if (mp->state.ended == 0) {
+            mp->state.recoveries = 0;
         }
     }
-    return code;
+    return BT_OK;
 }
 
 enum bt_code memory_quarantine(struct journal *j, uint64_t ix, struct str why, struct bt_error *err)
