@@ -1,0 +1,33 @@
+/*
+ * The results used last, in memory, so that a step's context needs no read of the journal. Keyed by blob id (results are
+ * immutable, so nothing is ever stale). Bounded: the oldest go first.
+ */
+#ifndef BUS_BLOB_CACHE_H
+#define BUS_BLOB_CACHE_H
+
+#include <stdint.h>
+
+#include "protocol/wire/doc.h"
+
+struct blob_cache_entry {
+    uint64_t id; /* 0 = free */
+    uint8_t *bytes;
+    size_t len;
+};
+
+enum { BLOB_CACHE_SLOTS = 65536, BLOB_CACHE_BYTES = 64 * 1024 * 1024 };
+
+/* A ring of slots by id: blob ids are consecutive, so the slot is the id modulo the size and the newest win. */
+struct blob_cache {
+    struct blob_cache_entry *slots;
+    size_t bytes;
+    uint64_t oldest; /* no cached id is smaller */
+    uint64_t newest;
+};
+
+/* Copies. Not being able to cache is no failure. */
+void blob_cache_put(struct blob_cache *c, uint64_t id, const void *bytes, size_t len);
+/* .ptr NULL when it is not cached; valid until the next put. */
+struct doc blob_cache_get(const struct blob_cache *c, uint64_t id);
+void blob_cache_done(struct blob_cache *c);
+#endif

@@ -1,0 +1,278 @@
+/*
+ * The bus room: what the supervisor says to clients and agents and what they say to it. A thin shell around the core:
+ * requests and lane answers become core events, commands become journal rows, answers, dispatches and publications.
+ *
+ * One turn:   bus_begin -> bus_on_link / bus_feed ... -> bus_end
+ * bus_end commits every row of the turn at once and only then answers, dispatches and publishes (nothing is said
+ * before its cause is durable). All calls come from the loop thread.
+ */
+#ifndef BUS_BUS_H
+#define BUS_BUS_H
+
+#include "protocol/base/arena.h"
+#include "protocol/base/buf.h"
+#include "protocol/base/map.h"
+#include "protocol/link/link.h"
+#include "protocol/wire/msg.h"
+#include "supervisor/bus/blob_cache.h"
+#include "supervisor/core/core.h"
+#include "supervisor/journal/journal.h"
+#include "supervisor/planner/plan_read.h"
+
+enum { BUS_PARKED_MAX = 64, BUS_CONTROL_QUEUE = 130, BUS_TURN_EVENTS = 256 };
+
+struct bus_options {
+    struct str token;
+    const char *state_dir;
+    const char *control_url; /* where to listen; port 0 = any */
+    const char *events_url;
+    enum durability durability;
+    struct plan_defaults defaults;
+    const char *planner;
+    msec heartbeat_ms;
+    msec lease_ms;
+    msec agent_wait_ms;
+    uint32_t plans_max;
+    uint32_t agents_max;
+    uint32_t instances_max;
+};
+
+/* An open plan: everything it owns, by the slot of its run. */
+struct bus_plan {
+    uint64_t run; /* 0 = free */
+    uint64_t ix;  /* the journal's number */
+    uint64_t plan_seq; /* of the last public record */
+    char id[UUID_TEXT_LEN + 1];
+    struct arena arena;
+    struct plan *plan;
+    void *block;
+};
+
+enum lane_state {
+    LANE_CONNECTING, /* no pipe */
+    LANE_GREETING,   /* lane.hello sent */
+    LANE_READY,
+    LANE_BUSY /* a step, or on the control lane a query or cancel, is outstanding */
+};
+
+enum control_kind { CONTROL_QUERY, CONTROL_CANCEL };
+
+struct control_item {
+    enum control_kind kind;
+    uint64_t run;
+    uint32_t step;
+    uint32_t attempt;
+    char key[LIMIT_KEY_BYTES + 1];
+};
+
+struct bus_lane {
+    struct link_lane *link; /* NULL = not used */
+    struct bus_instance *instance;
+    uint32_t ix; /* 0 .. capacity-1, or REGISTRY_CONTROL_LANE */
+    enum lane_state state;
+    bool cancelled; /* its attempt was cancelled: heartbeats repeat the order */
+    struct control_item item; /* what is outstanding, on work lanes the attempt */
+};
+
+/* One incarnation of one instance. Its lanes are retired together. */
+struct bus_instance {
+    uint32_t slot;
+    uint64_t epoch;
+    uint32_t agent;
+    uint32_t capacity;
+    uint32_t pid;
+    char id[LIMIT_ID_BYTES + 1];
+    char endpoint[257];
+    char session_key[129];
+    struct bus_lane lanes[LIMIT_CAPACITY + 1]; /* [capacity] is the control lane */
+    struct control_item queue[BUS_CONTROL_QUEUE];
+    uint32_t queue_at, queue_n;
+};
+
+struct bus_card {
+    struct arena arena;
+    struct msg_card card;
+    uint64_t hash; /* of its bytes: the same card is not copied again */
+    uint64_t requests, errors;
+};
+
+struct bus_parked {
+    uint64_t request; /* 0 = free */
+    enum wire_form form;
+    char id[65];
+    msec deadline;
+    uint64_t from_seq;
+    uint32_t limit;
+    uint64_t plan_ix;
+    char types[512]; /* space separated, "" = all */
+};
+
+/* What to do once the turn's rows are durable. */
+enum effect_type { EFFECT_ANSWER, EFFECT_PUBLISH, EFFECT_COMMAND };
+struct effect {
+    enum effect_type type;
+    uint64_t request;
+    size_t at, len;             /* bytes in bus.out */
+    size_t topic_at, topic_len; /* PUBLISH */
+    struct core_cmd cmd;        /* COMMAND; text points into the turn's arena */
+};
+
+struct bus_stats {
+    uint64_t turns, commits, records, published, requests, refused_busy, plans_done, steps_dispatched, steps_retried,
+        results_rejected;
+};
+
+struct bus {
+    struct bus_options opt;
+    struct core *core;
+    struct registry *registry;
+    struct journal *journal;
+    struct link *link;
+    struct link_server *server;
+    struct link_pub *pub;
+    struct blob_cache cache;
+    msec now, wall; /* of this turn */
+    msec started_mono, started_wall;
+
+    struct bus_plan *plans; /* by run slot */
+    struct map plan_by_id;  /* upper-case id -> slot */
+    struct bus_instance **instances; /* by registry slot */
+    struct bus_card *cards;          /* by agent index */
+
+    struct commands commands;
+    struct effect *effects;
+    uint32_t effects_n, effects_cap;
+    struct buf out;        /* bytes of this turn's answers and events */
+    struct buf row, topic; /* of the record being encoded */
+    struct arena turn;
+    struct arena parcel; /* of the step being dispatched */
+    struct core_event *later; /* found after the commit; fed at the start of the next turn */
+    uint32_t later_n, later_cap;
+    struct arena later_arena; /* their texts */
+    bool failed; /* the journal is dead; `fatal` says why */
+    struct bt_error fatal;
+
+    struct bus_plan *pending; /* handed to the next CORE_SUBMIT or CORE_RECOVER: bound to the run's slot by bus_feed */
+    struct str preview;       /* text of the result being handled, for its event */
+    struct bus_parked parked[BUS_PARKED_MAX];
+    uint32_t parked_n;
+    msec heartbeat_at;
+    struct uuid registered[64]; /* instances that registered in this turn: the spawner's children are ready */
+    uint32_t registered_n;
+    bool draining; /* no new plans */
+    bool stop_asked;
+    struct bus_stats stats;
+};
+
+/* Opens the sockets. The journal and the link stay the caller's. */
+BT_MUST_CHECK enum bt_code bus_init(struct bus *b, const struct bus_options *opt, struct journal *journal,
+                                    struct link *link, struct bt_error *err);
+
+void bus_begin(struct bus *b, msec now, msec wall);
+/* Takes one event of the link; frees its message. */
+void bus_on_link(struct bus *b, struct link_event *ev);
+/* One event through the core. Fills in now and wall. BT_IO: the journal is dead, stop. *ret_run (may be NULL): the run of
+ * the first record. REJECT_NONE when it was not refused. */
+BT_MUST_CHECK enum bt_code bus_feed(struct bus *b, struct core_event *ev, enum core_reject *ret_reject, uint64_t *ret_run,
+                                    struct bt_error *err);
+/* Ticks what is due, commits, performs. BT_IO as above. */
+BT_MUST_CHECK enum bt_code bus_end(struct bus *b, struct bt_error *err);
+/* When the next turn is due without any event. */
+msec bus_deadline(const struct bus *b);
+/* The first failure of this turn's journal writes; the turn ends with it. */
+void bus_fail(struct bus *b, const struct bt_error *why);
+
+/* ---- within the room ---- */
+
+/* recover.c: every open plan of the journal goes on. *ret_n = how many. */
+BT_MUST_CHECK enum bt_code bus_recover(struct bus *b, uint64_t *ret_n, struct bt_error *err);
+
+/* plans.c */
+struct bus_plan *bus_plan_of(struct bus *b, uint64_t run);
+struct bus_plan *bus_plan_by_id(struct bus *b, struct str id);
+/* Zeroed memory for the plan's run; NULL when out of memory. */
+void *bus_plan_block(const struct plan *plan);
+/* Moves b->pending into the slot of its run. */
+void bus_plan_bind(struct bus *b, uint64_t run);
+void bus_plan_done(struct bus_plan *p);
+void bus_plan_remove(struct bus *b, uint64_t run);
+/* Text of a stored result ({text, data}) into out, at most max bytes on a character boundary (0 = all). */
+BT_MUST_CHECK enum bt_code bus_result_text(struct bus *b, struct blob_ref ref, size_t max, struct buf *out,
+                                           bool *ret_cut, struct bt_error *err);
+/* Bytes of a stored result; valid until the cache changes. */
+BT_MUST_CHECK enum bt_code bus_result_doc(struct bus *b, struct blob_ref ref, struct doc *ret, struct bt_error *err);
+
+/* aggregate_text.c: the plan's answer as one text (M080), cut with a marker when it is too large */
+BT_MUST_CHECK enum bt_code bus_aggregate_text(struct bus *b, const struct plan *plan, const struct run *run,
+                                              struct buf *out, struct bt_error *err);
+
+/* records.c: journal row and publication of one record */
+BT_MUST_CHECK enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error *err);
+BT_MUST_CHECK enum bt_code bus_system_record(struct bus *b, enum record_type type, struct str reason, uint64_t recovered,
+                                             struct bt_error *err);
+
+/* effects.c */
+struct effect *bus_effect(struct bus *b, enum effect_type type);
+/* A copy of text that lives until the turn has been performed. */
+struct str bus_turn_text(struct bus *b, struct str text);
+void bus_perform(struct bus *b);
+/* Feeds ev in the next turn (which comes at once); its text is copied. */
+void bus_later(struct bus *b, const struct core_event *ev);
+
+/* A request being answered. */
+struct request {
+    uint64_t handle;
+    struct msg_reader reader;
+    struct msg_envelope env;
+    bool answered;
+};
+void bus_answer(struct bus *b, struct request *rq, enum msg_type type, const void *body);
+void bus_refuse(struct bus *b, struct request *rq, const struct bt_error *why, enum err_class cls, uint64_t retry_after_ms,
+                struct doc details);
+void bus_refuse_text(struct bus *b, struct request *rq, enum bt_code code, const char *fmt, ...) BT_PRINTF(4, 5);
+
+/* control.c routes; one function per type in control_agent.c, control_plan.c, control_read.c, control_ops.c */
+void bus_on_request(struct bus *b, uint64_t handle, struct str bytes);
+typedef void (*request_fn)(struct bus *b, struct request *rq);
+void on_agent_register(struct bus *b, struct request *rq);
+void on_agent_heartbeat(struct bus *b, struct request *rq);
+void on_agent_drain(struct bus *b, struct request *rq);
+void on_agent_deregister(struct bus *b, struct request *rq);
+void on_step_progress(struct bus *b, struct request *rq);
+void on_step_result(struct bus *b, struct request *rq);
+void on_plan_submit(struct bus *b, struct request *rq);
+void on_plan_lint(struct bus *b, struct request *rq);
+void on_plan_cancel(struct bus *b, struct request *rq);
+void on_plan_get(struct bus *b, struct request *rq);
+void on_plan_list(struct bus *b, struct request *rq);
+void on_plan_result(struct bus *b, struct request *rq);
+void on_review_list(struct bus *b, struct request *rq);
+void on_review_decide(struct bus *b, struct request *rq);
+void on_events_read(struct bus *b, struct request *rq);
+void on_blob_get(struct bus *b, struct request *rq);
+void on_agents_list(struct bus *b, struct request *rq);
+void on_agents_get(struct bus *b, struct request *rq);
+void on_agents_drain(struct bus *b, struct request *rq);
+void on_agents_enable(struct bus *b, struct request *rq);
+void on_supervisor_info(struct bus *b, struct request *rq);
+void on_supervisor_stats(struct bus *b, struct request *rq);
+void on_supervisor_drain(struct bus *b, struct request *rq);
+/* control_read.c: answers parked reads that have something now, or whose time is over */
+void bus_parked_turn(struct bus *b, bool all);
+
+/* lanes.c: the pipes of an instance */
+BT_MUST_CHECK enum bt_code lanes_open(struct bus *b, const struct bus_instance *proto, struct bt_error *err);
+void lanes_close(struct bus *b, uint32_t slot, uint64_t epoch);
+void lanes_on_link(struct bus *b, struct link_event *ev);
+struct bus_instance *lanes_instance(struct bus *b, uint32_t slot, uint64_t epoch);
+void lanes_control(struct bus *b, const struct core_cmd *cmd, enum control_kind kind);
+
+/* dispatch.c: steps out */
+void bus_dispatch(struct bus *b, const struct core_cmd *cmd);
+void step_key(const struct plan *plan, uint32_t step, char ret[LIMIT_KEY_BYTES + 1]);
+/* results.c: results in. from_lane NULL = it came as a request. */
+enum core_reject bus_take_result(struct bus *b, const struct msg_step_result *m, uint64_t run, uint32_t step,
+                                 struct core_event *ev);
+/* Finds run and step of "planId/revision/stepId"; false when no open plan has it. */
+bool bus_find_key(struct bus *b, struct str key, uint64_t *ret_run, uint32_t *ret_step);
+#endif

@@ -1,0 +1,120 @@
+/* The open plans: their memory, by the slot of their run, and their results. */
+#include <stdlib.h>
+
+#include "protocol/base/assert.h"
+#include "protocol/base/utf8.h"
+#include "supervisor/bus/bus.h"
+
+static uint32_t slot_of(uint64_t run)
+{
+    return (uint32_t)run;
+}
+
+struct bus_plan *bus_plan_of(struct bus *b, uint64_t run)
+{
+    uint32_t slot = slot_of(run);
+    return run != 0 && slot < b->opt.plans_max && b->plans[slot].run == run ? &b->plans[slot] : NULL;
+}
+
+struct bus_plan *bus_plan_by_id(struct bus *b, struct str id)
+{
+    char text[UUID_TEXT_LEN + 1];
+    struct uuid uuid;
+    uint32_t slot;
+
+    if (!uuid_parse(id, &uuid)) {
+        return NULL;
+    }
+    uuid_format(uuid, text);
+    slot = map_get(&b->plan_by_id, str_from(text));
+    return slot == MAP_NONE ? NULL : &b->plans[slot];
+}
+
+void *bus_plan_block(const struct plan *plan)
+{
+    return calloc(1, core_run_size(plan->n_steps));
+}
+
+void bus_plan_bind(struct bus *b, uint64_t run)
+{
+    struct bus_plan *p = &b->plans[slot_of(run)];
+    enum bt_code code;
+
+    ASSERT(slot_of(run) < b->opt.plans_max && p->run == 0);
+    *p = *b->pending;
+    *b->pending = (struct bus_plan){0};
+    b->pending = NULL;
+    p->run = run;
+    uuid_format(p->plan->plan_id, p->id);
+    code = map_put(&b->plan_by_id, (struct str){p->id, UUID_TEXT_LEN}, slot_of(run));
+    ASSERT(code == BT_OK);
+}
+
+void bus_plan_done(struct bus_plan *p)
+{
+    free(p->block);
+    arena_done(&p->arena);
+    *p = (struct bus_plan){0};
+}
+
+void bus_plan_remove(struct bus *b, uint64_t run)
+{
+    struct bus_plan *p = bus_plan_of(b, run);
+
+    if (p != NULL) {
+        (void)map_remove(&b->plan_by_id, (struct str){p->id, UUID_TEXT_LEN});
+        bus_plan_done(p);
+    }
+}
+
+enum bt_code bus_result_doc(struct bus *b, struct blob_ref ref, struct doc *ret, struct bt_error *err)
+{
+    struct buf bytes;
+    enum bt_code code;
+
+    *ret = blob_cache_get(&b->cache, ref.id);
+    if (ret->ptr != NULL || ref.id == 0) {
+        return BT_OK;
+    }
+    buf_init(&bytes, LIMIT_STEP_BYTES);
+    code = journal_blob_get(b->journal, ref.id, &bytes, err);
+    if (code == BT_OK) {
+        blob_cache_put(&b->cache, ref.id, bytes.at, bytes.len);
+        *ret = blob_cache_get(&b->cache, ref.id);
+        if (ret->ptr == NULL) {
+            code = err_set(err, BT_NOMEM, "out of memory for a result of %zu bytes", bytes.len);
+        }
+    }
+    buf_done(&bytes);
+    return code;
+}
+
+enum bt_code bus_result_text(struct bus *b, struct blob_ref ref, size_t max, struct buf *out, bool *ret_cut,
+                             struct bt_error *err)
+{
+    struct doc doc;
+    struct doc text;
+    size_t at = out->len;
+    size_t keep;
+    enum bt_code code = bus_result_doc(b, ref, &doc, err);
+
+    *ret_cut = false;
+    if (code != BT_OK || doc.ptr == NULL) {
+        return code;
+    }
+    text = doc_get(doc, STR_LIT("text"));
+    if (text.ptr != NULL) {
+        struct str s = doc_string(text);
+        keep = max == 0 ? s.len : utf8_cut(s.ptr, s.len, max);
+        *ret_cut = keep < s.len;
+        buf_add(out, s.ptr, keep);
+        return buf_check(out, err);
+    }
+    code = doc_to_text(doc_get(doc, STR_LIT("data")), out, err);
+    if (code == BT_OK && max != 0 && out->len - at > max) {
+        keep = utf8_cut((const char *)out->at + at, out->len - at, max);
+        buf_truncate(out, at + keep);
+        *ret_cut = true;
+    }
+    return code;
+}

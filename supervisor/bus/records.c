@@ -1,0 +1,133 @@
+/* One record of the core becomes one row of the journal and, when public, one frame of the bus. */
+#include "protocol/base/log.h"
+#include "supervisor/bus/bus.h"
+#include "supervisor/core/aggregate.h"
+#include "supervisor/journal/record_codec.h"
+
+/* The text that answers for the whole plan (M080), stored as a blob in the same commit as plan_completed. */
+static enum bt_code aggregate(struct bus *b, const struct bus_plan *p, struct record_extra *x, struct buf *text,
+                              struct bt_error *err)
+{
+    const struct run *run = core_block_run(p->block);
+    struct buf doc;
+    enum bt_code code = bus_aggregate_text(b, p->plan, run, text, err);
+
+    buf_init(&doc, LIMIT_STEP_BYTES);
+    if (code == BT_OK) {
+        doc_put_map(&doc, 1);
+        doc_put_cstr(&doc, "text");
+        doc_put_str(&doc, buf_str(text));
+        code = buf_check(&doc, err);
+    }
+    if (code == BT_OK) {
+        x->summary.len = doc.len;
+        code = journal_blob_add(b->journal, doc.at, doc.len, &x->summary.id, err);
+    }
+    buf_done(&doc);
+    x->preview = buf_str(text);
+    return code;
+}
+
+static enum bt_code append(struct bus *b, const struct record *rec, const struct record_extra *x, uint64_t plan_ix,
+                           struct bt_error *err)
+{
+    struct journal_row row = {.seq = x->seq,
+                              .is_public = record_is_public(rec->type),
+                              .plan_ix = plan_ix,
+                              .plan_seq = x->plan_seq,
+                              .type = str_from(record_wire_type(rec->type)),
+                              .wall = rec->wall};
+    enum bt_code code = record_encode(rec, x, b->registry, &b->row, &b->topic, err);
+    struct effect *e;
+
+    if (code != BT_OK) {
+        return code;
+    }
+    row.topic = buf_str(&b->topic);
+    row.body = b->row.at;
+    row.body_len = b->row.len;
+    code = journal_append(b->journal, &row, err);
+    b->stats.records++;
+    if (code != BT_OK || !row.is_public) {
+        return code;
+    }
+    e = bus_effect(b, EFFECT_PUBLISH);
+    e->at = b->out.len;
+    e->len = b->row.len;
+    buf_add(&b->out, b->row.at, b->row.len);
+    e->topic_at = b->out.len;
+    e->topic_len = b->topic.len;
+    buf_add(&b->out, b->topic.at, b->topic.len);
+    return buf_check(&b->out, err);
+}
+
+/* Agents are named by the registry; records about one carry its index. */
+static void name_agent(struct bus *b, const struct record *rec, struct record_extra *x)
+{
+    struct agent_view view = registry_agent_view(b->registry, rec->agent);
+
+    x->agent_id = view.id;
+    x->agent_name = view.card != NULL && view.card->name.len > 0 ? view.card->name : view.id;
+    x->version = view.card != NULL ? view.card->version : (struct str){"", 0};
+}
+
+static enum bt_code end_of_plan(struct bus *b, const struct bus_plan *p, const struct record *rec, struct record_extra *x,
+                                struct buf *text, struct bt_error *err)
+{
+    enum bt_code code = aggregate(b, p, x, text, err);
+
+    if (code != BT_OK && code != BT_IO) {
+        log_err("plan.aggregate", "plan=%s %s", p->id, err->msg);
+        code = BT_OK;
+    }
+    if (code == BT_OK) {
+        code = journal_plan_status(b->journal, p->ix, str_from(plan_status_name(rec->plan_status)), rec->wall, err);
+    }
+    return code;
+}
+
+enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error *err)
+{
+    struct record_extra x = {.event_id = uuid_new()};
+    struct bus_plan *p = bus_plan_of(b, rec->run);
+    uint64_t plan_ix = 0;
+    struct buf text;
+    enum bt_code code = BT_OK;
+
+    buf_init(&text, LIMIT_RESULT_BYTES);
+    x.seq = record_is_public(rec->type) ? journal_next_seq(b->journal) : journal_last_seq(b->journal);
+    if (record_about(rec->type) == ABOUT_AGENT) {
+        name_agent(b, rec, &x);
+    } else if (p != NULL) {
+        x.plan = p->plan;
+        x.run = core_block_run(p->block);
+        x.preview = b->preview;
+        if (record_is_public(rec->type)) {
+            x.plan_seq = ++p->plan_seq;
+        }
+        plan_ix = p->ix;
+        if (rec->type == REC_HANDOFF) {
+            x.handoff_id = uuid_new();
+        } else if (rec->type == REC_PLAN_COMPLETED) {
+            code = end_of_plan(b, p, rec, &x, &text, err);
+        }
+        b->stats.steps_retried += rec->type == REC_STEP_RETRY;
+    }
+    if (code == BT_OK) {
+        code = append(b, rec, &x, plan_ix, err);
+    }
+    buf_done(&text);
+    return code;
+}
+
+enum bt_code bus_system_record(struct bus *b, enum record_type type, struct str reason, uint64_t recovered,
+                               struct bt_error *err)
+{
+    struct record rec = {.type = type, .now = b->now, .wall = b->wall, .text = reason};
+    struct record_extra x = {.seq = journal_next_seq(b->journal),
+                             .event_id = uuid_new(),
+                             .version = STR_LIT(BATON_VERSION),
+                             .plans_recovered = recovered};
+
+    return append(b, &rec, &x, 0, err);
+}

@@ -1,0 +1,120 @@
+/* Every open plan of the journal is rebuilt from its rows alone and goes on. */
+#include <stdlib.h>
+
+#include "protocol/base/log.h"
+#include "supervisor/bus/bus.h"
+#include "supervisor/journal/record_codec.h"
+
+enum { RECOVERIES_MAX = 3 };
+
+struct survivor {
+    struct bus *b;
+    struct bus_plan plan;
+    struct run *run;
+    struct arena scratch;
+    enum bt_code code;
+    struct bt_error *err;
+};
+
+static bool replay_row(const struct journal_row *row, void *self)
+{
+    struct survivor *v = self;
+    struct record rec;
+
+    v->code = record_decode(row, v->plan.plan, v->b->now, v->b->wall, &v->scratch, &rec, v->err);
+    if (v->code == BT_OK && !run_apply(v->run, v->plan.plan, &rec)) {
+        v->code = err_set(v->err, BT_PROTOCOL, "row %llu (%.*s) does not fit the plan's state", (unsigned long long)row->seq,
+                          STR_ARG(row->type));
+    }
+    if (row->is_public) {
+        v->plan.plan_seq = row->plan_seq;
+    }
+    arena_reset(&v->scratch);
+    return v->code == BT_OK;
+}
+
+static enum bt_code rebuild(struct survivor *v, const struct journal_plan *row)
+{
+    struct bus *b = v->b;
+    struct doc doc = doc_copy(&v->plan.arena, (struct doc){row->doc, row->doc_len});
+    enum bt_code code;
+
+    if (doc.ptr == NULL) {
+        return err_set(v->err, BT_NOMEM, "out of memory for a plan");
+    }
+    code = plan_read_again(doc, &b->opt.defaults, b->registry, &v->plan.arena, &v->plan.plan, v->err);
+    if (code != BT_OK) {
+        return code;
+    }
+    v->plan.plan->plan_id = row->plan_id;
+    v->plan.ix = row->ix;
+    v->plan.block = bus_plan_block(v->plan.plan);
+    if (v->plan.block == NULL) {
+        return err_set(v->err, BT_NOMEM, "out of memory for a run");
+    }
+    for (uint32_t i = 0; i < v->plan.plan->n_steps; i++) {
+        struct plan_step *s = &v->plan.plan->steps[i];
+        s->agent = registry_agent_add(b->registry, s->agent_id, b->now);
+        if (s->agent == REGISTRY_NONE) {
+            return err_set(v->err, BT_LIMIT, "there are too many agents to know '%.*s'", STR_ARG(s->agent_id));
+        }
+    }
+    v->run = run_init(core_block_run(v->plan.block), v->plan.plan);
+    code = journal_replay(b->journal, row->ix, replay_row, v, v->err);
+    return code == BT_OK ? v->code : code;
+}
+
+static enum bt_code quarantine(struct bus *b, const struct journal_plan *row, const char *why, struct bt_error *err)
+{
+    char id[UUID_TEXT_LEN + 1];
+
+    uuid_format(row->plan_id, id);
+    log_err("plan.quarantined", "plan=%s why=\"%s\"", id, why);
+    return journal_quarantine(b->journal, row->ix, str_from(why), err);
+}
+
+struct recovery {
+    struct bus *b;
+    uint64_t n;
+    enum bt_code code;
+    struct bt_error *err;
+};
+
+static bool recover_plan(const struct journal_plan *row, void *self)
+{
+    struct recovery *all = self;
+    struct bt_error why = {.code = BT_OK};
+    struct survivor v = {.b = all->b, .err = &why};
+    struct core_event ev = {.type = CORE_RECOVER};
+
+    if (row->recoveries > RECOVERIES_MAX) {
+        all->code = quarantine(all->b, row, "the daemon has crashed three times while this plan was open", all->err);
+        return all->code == BT_OK;
+    }
+    if (rebuild(&v, row) != BT_OK) {
+        bus_plan_done(&v.plan);
+        arena_done(&v.scratch);
+        all->code = quarantine(all->b, row, why.msg, all->err);
+        return all->code == BT_OK;
+    }
+    ev.plan = v.plan.plan;
+    ev.block = v.plan.block;
+    all->b->pending = &v.plan;
+    all->code = bus_feed(all->b, &ev, NULL, NULL, all->err);
+    if (all->b->pending != NULL) {
+        all->b->pending = NULL;
+        bus_plan_done(&v.plan);
+    }
+    arena_done(&v.scratch);
+    all->n++;
+    return all->code == BT_OK;
+}
+
+enum bt_code bus_recover(struct bus *b, uint64_t *ret_n, struct bt_error *err)
+{
+    struct recovery all = {.b = b, .err = err};
+    enum bt_code code = journal_plans_open(b->journal, recover_plan, &all, err);
+
+    *ret_n = all.n;
+    return code == BT_OK ? all.code : code;
+}

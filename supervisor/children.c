@@ -1,0 +1,83 @@
+#include "supervisor/children.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What every agent finds its supervisor by, besides what the configuration lists. */
+static const char *const *environment(const struct config *c, const struct config_agent *a)
+{
+    size_t n = 0;
+    char state[4200];
+    const char **env;
+
+    while (a->env[n] != NULL) {
+        n++;
+    }
+    env = calloc(n + 2, sizeof *env);
+    (void)snprintf(state, sizeof state, "BATON_STATE=%s", c->state_dir);
+    if (env == NULL || (env[0] = strdup(state)) == NULL) {
+        free(env);
+        return NULL;
+    }
+    memcpy(env + 1, a->env, n * sizeof *env);
+    return env;
+}
+
+static bool add_instances(const struct config *c, const struct config_agent *a, struct spawn_spec *specs, size_t *n)
+{
+    const char *const *env = environment(c, a);
+
+    for (uint32_t i = 0; env != NULL && i < a->instances; i++) {
+        struct policy_settings policy = policy_defaults();
+        char name[SPAWN_NAME_MAX + 1];
+        char *kept;
+        (void)snprintf(name, sizeof name, "%s#%u", a->agent_id, i + 1);
+        kept = strdup(name);
+        if (kept == NULL) {
+            return false;
+        }
+        policy.restart = a->restart;
+        policy.intensity = c->policy.restart.intensity;
+        policy.period_ms = c->policy.restart.period_ms;
+        policy.backoff_min_ms = c->policy.restart.backoff_min_ms;
+        policy.backoff_max_ms = c->policy.restart.backoff_max_ms;
+        policy.grace_ms = a->grace_ms;
+        specs[(*n)++] = (struct spawn_spec){.name = kept,
+                                            .agent_id = a->agent_id,
+                                            .argv = a->command,
+                                            .env = env,
+                                            .settings = a->settings_json,
+                                            .capacity = a->capacity,
+                                            .cwd = a->cwd,
+                                            .policy = policy};
+    }
+    return env != NULL;
+}
+
+enum bt_code children_of_config(const struct config *c, struct supervisor_options *opt, struct bt_error *err)
+{
+    struct spawn_spec *specs;
+    const char **ids = calloc(c->n_agents + 1, sizeof *ids);
+    size_t total = 0;
+
+    for (uint32_t i = 0; i < c->n_agents; i++) {
+        total += c->agents[i].instances;
+    }
+    specs = calloc(total + 1, sizeof *specs);
+    if (specs == NULL || ids == NULL) {
+        free(specs);
+        free(ids);
+        return err_set(err, BT_NOMEM, "out of memory for %zu agent processes", total);
+    }
+    for (uint32_t i = 0; i < c->n_agents; i++) {
+        ids[i] = c->agents[i].agent_id;
+        if (!add_instances(c, &c->agents[i], specs, &opt->n_specs)) {
+            return err_set(err, BT_NOMEM, "out of memory for %zu agent processes", total);
+        }
+    }
+    opt->specs = specs;
+    opt->agent_ids = ids;
+    opt->n_agent_ids = c->n_agents;
+    return BT_OK;
+}

@@ -1,0 +1,124 @@
+/*
+ * The command line `baton`: one table of verbs, one file per group. A client of libbaton like any other; knows the wire
+ * only through it. Data goes to stdout, everything else to stderr.
+ */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "baton/client.h"
+
+struct cJSON;
+
+/* The contract of the exit codes; `baton --help` prints them. */
+enum cli_exit {
+    CLI_OK = 0,
+    CLI_INTERNAL = 1,
+    CLI_USAGE = 2,      /* usage or invalid input */
+    CLI_FAILED = 3,     /* the plan failed */
+    CLI_NEEDS_HUMAN = 4,
+    CLI_CANCELLED = 5,
+    CLI_UNREACHABLE = 6,
+    CLI_NOT_FOUND = 7,
+    CLI_TIMEOUT = 124,
+    CLI_INTERRUPTED = 130
+};
+
+struct cli_option {
+    const char *name; /* NULL ends the list */
+    const char *arg;  /* "FILE"; NULL = a flag */
+    const char *help;
+};
+
+struct cli;
+
+struct cli_verb {
+    const char *name;
+    const char *args;  /* "[GOAL]" */
+    const char *brief; /* one line */
+    const char *text;  /* more, for its --help; may be NULL */
+    const struct cli_option *options;
+    int args_min, args_max; /* -1 = any number */
+    enum cli_exit (*run)(struct cli *cli);
+};
+
+enum { CLI_OPTIONS_MAX = 24 };
+
+struct cli {
+    const struct cli_verb *verb;
+    const char *values[CLI_OPTIONS_MAX]; /* by position in verb->options; "" for a flag that was given */
+    const char *global[8];               /* the same for the global options */
+    int argc;                            /* what is left behind the options */
+    char **argv;
+    bool json;
+    bool color;
+    struct bt_client *client; /* NULL until cli_connect */
+};
+
+/* Every verb, in the order of the help; ends with name NULL. */
+extern const struct cli_verb cli_verbs[];
+extern const struct cli_option cli_global_options[];
+
+/* The value of an option of the verb or a global one; NULL when it was not given. */
+const char *cli_value(const struct cli *cli, const char *name);
+bool cli_flag(const struct cli *cli, const char *name);
+/* "90", "90s", "5m", "2h" or "250ms" as milliseconds; false after saying what is wrong. */
+bool cli_duration(const char *text, const char *what, uint32_t *ret_ms);
+/* A number >= 0; false after saying what is wrong. */
+bool cli_number(const char *text, const char *what, uint64_t *ret);
+
+/* Connects (once). CLI_OK, or the exit code after saying what is wrong. */
+enum cli_exit cli_connect(struct cli *cli);
+/* "baton: ..." on stderr. */
+void cli_say(const char *fmt, ...) BT_PRINTF(1, 2);
+/* Says the error and returns the exit code that belongs to it. */
+enum cli_exit cli_fail(const struct bt_error *err);
+enum cli_exit cli_exit_of(enum bt_code code);
+/* Refusals of plans carry a list of problems: prints each on stderr, or as JSON on stdout with --json. */
+void cli_print_problems(struct cli *cli, const char *error_json);
+/* A request whose answer is parsed; the caller frees *ret with cJSON_Delete. Says what went wrong. */
+enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, struct cJSON **ret);
+/* Prints a JSON value on stdout, one line. */
+void cli_print_json(const struct cJSON *value);
+
+/* Members of a JSON object, with a fallback. */
+const char *json_text(const struct cJSON *object, const char *name, const char *fallback);
+double json_number(const struct cJSON *object, const char *name);
+
+/* The state directory that this call is about; valid for ever. NULL after saying what is wrong. */
+const char *cli_state_dir(const struct cli *cli);
+/* The nearest of the candidates when it is near enough to be what was meant, else NULL. Ends with NULL. */
+const char *cli_did_you_mean(const char *word, const char *const *candidates);
+
+/* Text for a terminal: control characters replaced, so that a result cannot move the cursor. */
+void cli_print_safe(const char *text);
+/* Colours: "" unless cli->color. */
+const char *cli_color(const struct cli *cli, const char *status);
+const char *cli_color_off(const struct cli *cli);
+const char *cli_mark(const char *status);
+/* "1.2 s", "350 ms" */
+void cli_format_ms(double ms, char *ret, size_t cap);
+
+/* A whole file ("-" = stdin) of at most max bytes; free with free(). NULL after saying what is wrong. */
+char *cli_read_file(const char *path, size_t max, size_t *ret_len);
+/* A plan file, YAML or JSON, as JSON text (free with free()); NULL after saying what is wrong, with line and column. */
+char *cli_read_plan(const char *path);
+
+enum cli_exit verb_up(struct cli *cli);
+enum cli_exit verb_down(struct cli *cli);
+enum cli_exit verb_run(struct cli *cli);
+enum cli_exit verb_plan(struct cli *cli);
+enum cli_exit verb_status(struct cli *cli);
+enum cli_exit verb_events(struct cli *cli);
+enum cli_exit verb_agents(struct cli *cli);
+enum cli_exit verb_result(struct cli *cli);
+enum cli_exit verb_cancel(struct cli *cli);
+enum cli_exit verb_reviews(struct cli *cli);
+enum cli_exit verb_decide(struct cli *cli);
+enum cli_exit verb_info(struct cli *cli);
+enum cli_exit verb_config(struct cli *cli);
+enum cli_exit verb_doctor(struct cli *cli);
+enum cli_exit verb_completion(struct cli *cli);
+#endif

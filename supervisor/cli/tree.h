@@ -1,0 +1,20 @@
+/*
+ * A plan as it runs, on stderr: on a terminal one line per step that changes in place, elsewhere one line per change.
+ */
+#ifndef CLI_TREE_H
+#define CLI_TREE_H
+
+#include "supervisor/cli/cli.h"
+
+struct tree;
+
+/* plan_view: the answer of plan.get with steps (borrowed for the call). NULL when out of memory. */
+struct tree *tree_new(const struct cli *cli, const struct cJSON *plan_view, bool quiet);
+void tree_free(struct tree *t);
+/* Takes one event of the plan. */
+void tree_event(struct tree *t, const struct cJSON *event);
+/* Prints the steps of a plan view once, on stdout. */
+void tree_print(const struct cli *cli, const struct cJSON *plan_view);
+/* A step waits for a person. */
+bool tree_waiting(const struct tree *t);
+#endif

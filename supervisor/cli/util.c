@@ -1,0 +1,247 @@
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "protocol/client/state.h"
+#include "supervisor/cli/cli.h"
+
+void cli_say(const char *fmt, ...)
+{
+    va_list args;
+
+    (void)fputs("baton: ", stderr);
+    va_start(args, fmt);
+    (void)vfprintf(stderr, fmt, args);
+    va_end(args);
+    (void)fputc('\n', stderr);
+}
+
+enum cli_exit cli_exit_of(enum bt_code code)
+{
+    switch ((int)code) {
+    case BT_OK:
+        return CLI_OK;
+    case BT_INVALID:
+    case BT_CONFLICT:
+    case BT_LIMIT:
+        return CLI_USAGE;
+    case BT_CANCELLED:
+        return CLI_CANCELLED;
+    case BT_UNAVAILABLE:
+    case BT_UNAUTHORIZED:
+    case BT_BUSY:
+        return CLI_UNREACHABLE;
+    case BT_NOT_FOUND:
+    case BT_GONE:
+        return CLI_NOT_FOUND;
+    case BT_TIMEOUT:
+        return CLI_TIMEOUT;
+    default:
+        return CLI_INTERNAL;
+    }
+}
+
+enum cli_exit cli_fail(const struct bt_error *err)
+{
+    cli_say("%s", err->msg);
+    return cli_exit_of(err->code);
+}
+
+static const char *find_value(const struct cli_option *o, const char *const *values, const char *name)
+{
+    for (int i = 0; o != NULL && o[i].name != NULL; i++) {
+        if (strcmp(o[i].name, name) == 0) {
+            return values[i];
+        }
+    }
+    return NULL;
+}
+
+const char *cli_value(const struct cli *cli, const char *name)
+{
+    const char *v = find_value(cli->verb->options, cli->values, name);
+    return v != NULL ? v : find_value(cli_global_options, cli->global, name);
+}
+
+bool cli_flag(const struct cli *cli, const char *name)
+{
+    return cli_value(cli, name) != NULL;
+}
+
+bool cli_number(const char *text, const char *what, uint64_t *ret)
+{
+    char *end = NULL;
+
+    errno = 0;
+    *ret = strtoull(text, &end, 10);
+    if (!isdigit((unsigned char)text[0]) || *end != 0 || errno != 0) {
+        cli_say("%s: expected a whole number, got '%s'", what, text);
+        return false;
+    }
+    return true;
+}
+
+bool cli_duration(const char *text, const char *what, uint32_t *ret_ms)
+{
+    static const struct {
+        const char *unit;
+        double ms;
+    } units[] = {{"", 1000}, {"s", 1000}, {"ms", 1}, {"m", 60000}, {"h", 3600000}};
+    char *end = NULL;
+    double n = strtod(text, &end);
+
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (isdigit((unsigned char)text[0]) && strcmp(end, units[i].unit) == 0 && n * units[i].ms <= 4e9 &&
+            n * units[i].ms >= 1) {
+            *ret_ms = (uint32_t)(n * units[i].ms);
+            return true;
+        }
+    }
+    cli_say("%s: expected a time such as 500ms, 30s, 5m or 2h, got '%s'", what, text);
+    return false;
+}
+
+const char *cli_state_dir(const struct cli *cli)
+{
+    static struct buf path;
+    struct bt_error err;
+
+    if (path.len == 0) {
+        buf_init(&path, 4096);
+        if (state_dir_find(cli_value(cli, "state"), &path, &err) != BT_OK) {
+            cli_say("%s", err.msg);
+            return NULL;
+        }
+    }
+    return buf_cstr(&path);
+}
+
+enum cli_exit cli_connect(struct cli *cli)
+{
+    struct bt_error err;
+
+    if (cli->client == NULL && bt_client_open(cli_value(cli, "state"), &cli->client, &err) != BT_OK) {
+        (void)cli_fail(&err);
+        return err.code == BT_NOT_FOUND || err.code == BT_UNAUTHORIZED ? CLI_UNREACHABLE : cli_exit_of(err.code);
+    }
+    return CLI_OK;
+}
+
+void cli_print_json(const struct cJSON *value)
+{
+    char *text = cJSON_PrintUnformatted(value);
+
+    if (text != NULL) {
+        (void)puts(text);
+    }
+    cJSON_free(text);
+}
+
+const char *json_text(const struct cJSON *object, const char *name, const char *fallback)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsString(v) ? v->valuestring : fallback;
+}
+
+double json_number(const struct cJSON *object, const char *name)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsNumber(v) ? v->valuedouble : 0;
+}
+
+void cli_print_problems(struct cli *cli, const char *error_json)
+{
+    cJSON *error = error_json != NULL ? cJSON_Parse(error_json) : NULL;
+    const cJSON *details = cJSON_GetObjectItemCaseSensitive(error, "details");
+    const cJSON *problems = cJSON_GetObjectItemCaseSensitive(details != NULL ? details : error, "problems");
+    const cJSON *p;
+
+    if (cli->json && error != NULL) {
+        cli_print_json(error);
+    }
+    cJSON_ArrayForEach(p, problems)
+    {
+        const char *step = json_text(p, "stepId", "");
+        const char *field = json_text(p, "field", "");
+        (void)fprintf(stderr, "  %s: %s%s%s%s%s%s [%s]\n", json_text(p, "severity", "error"), step[0] != 0 ? "step " : "", step,
+                      step[0] != 0 ? ": " : "", field, field[0] != 0 ? ": " : "", json_text(p, "message", ""),
+                      json_text(p, "category", ""));
+    }
+    cJSON_Delete(error);
+}
+
+enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, struct cJSON **ret)
+{
+    char *text = fields != NULL ? cJSON_PrintUnformatted(fields) : NULL;
+    char *json = NULL;
+    struct bt_error err;
+    enum cli_exit code = cli_connect(cli);
+
+    *ret = NULL;
+    if (code == CLI_OK) {
+        enum bt_code called = bt_client_call(cli->client, type, text, &json, &err);
+        code = CLI_OK;
+        if (called != BT_OK) {
+            code = cli_fail(&err);
+            cli_print_problems(cli, json);
+        } else {
+            *ret = cJSON_Parse(json);
+            if (*ret == NULL) {
+                cli_say("the daemon's answer could not be read");
+                code = CLI_INTERNAL;
+            }
+        }
+    }
+    cJSON_Delete(fields);
+    cJSON_free(text);
+    bt_free(json);
+    return code;
+}
+
+/* Levenshtein distance, capped at 32 characters. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[33];
+    size_t na = strlen(a);
+    size_t nb = strlen(b);
+
+    if (na > 32 || nb > 32) {
+        return 99;
+    }
+    for (size_t j = 0; j <= nb; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 1; i <= na; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            size_t up = row[j];
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+            best = up + 1 < best ? up + 1 : best;
+            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            diagonal = up;
+            row[j] = best;
+        }
+    }
+    return row[nb];
+}
+
+const char *cli_did_you_mean(const char *word, const char *const *candidates)
+{
+    const char *best = NULL;
+    size_t least = strlen(word) <= 3 ? 2 : 3; /* one or two slips */
+
+    for (; *candidates != NULL; candidates++) {
+        size_t d = distance(word, *candidates);
+        if (d < least) {
+            least = d;
+            best = *candidates;
+        }
+    }
+    return best;
+}

@@ -1,0 +1,139 @@
+/* events: the story of a plan, or of everything; history first, then live. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "protocol/base/clock.h"
+#include "supervisor/cli/cli.h"
+
+enum { SLICE_MS = 250, QUIET_MS = 400 };
+
+static volatile sig_atomic_t stop;
+
+static void on_interrupt(int signal_number)
+{
+    (void)signal_number;
+    stop = 1;
+}
+
+static bool wanted(const char *types, const char *type)
+{
+    size_t n = strlen(type);
+
+    for (const char *p = types; p != NULL && *p != 0; p += strcspn(p, ","), p += *p == ',') {
+        if (strncmp(p, type, n) == 0 && (p[n] == ',' || p[n] == 0)) {
+            return true;
+        }
+    }
+    return types == NULL;
+}
+
+/* One line for people: when, what, and the few fields that matter. */
+static void print_event(const struct bt_event *ev)
+{
+    static const char *const shown[] = {"stepId",  "agentId", "attempt",  "status",  "reason", "outcome", "error",
+                                        "task",    "query",   "reviewId", "version", "delayMs"};
+    cJSON *json = cJSON_Parse(ev->json);
+    const cJSON *from = cJSON_GetObjectItemCaseSensitive(json, "fromAgent");
+    const cJSON *to = cJSON_GetObjectItemCaseSensitive(json, "toAgent");
+
+    (void)printf("%6llu %s %-20s", (unsigned long long)ev->seq, json_text(json, "timestamp", ""), ev->type);
+    if (from != NULL) {
+        (void)printf(" %s → %s", json_text(from, "agentId", ""), json_text(to, "agentId", ""));
+    }
+    for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
+        const cJSON *v = cJSON_GetObjectItemCaseSensitive(json, shown[i]);
+        if (cJSON_IsString(v)) {
+            (void)printf(" %s=", shown[i]);
+            cli_print_safe(v->valuestring);
+        } else if (cJSON_IsNumber(v)) {
+            (void)printf(" %s=%.0f", shown[i], v->valuedouble);
+        }
+    }
+    (void)fputc('\n', stdout);
+    cJSON_Delete(json);
+}
+
+struct viewing {
+    const char *types;
+    uint64_t limit, shown, last;
+    bool follow;
+    uint32_t quiet_ms; /* stop after so long without an event; 0 = never */
+};
+
+static enum cli_exit view(struct cli *cli, struct bt_watch *watch, struct viewing *v)
+{
+    msec heard = clock_mono_ms();
+
+    while (stop == 0 && (v->limit == 0 || v->shown < v->limit)) {
+        struct bt_event ev;
+        struct bt_error err;
+        enum bt_code code = bt_watch_next(watch, SLICE_MS, &ev, &err);
+        if (code == BT_TIMEOUT) {
+            if (!v->follow || (v->quiet_ms != 0 && clock_mono_ms() - heard >= v->quiet_ms)) {
+                return CLI_OK;
+            }
+            continue;
+        }
+        if (code != BT_OK) {
+            return cli_fail(&err);
+        }
+        heard = clock_mono_ms();
+        if (!v->follow && ev.seq > v->last) {
+            return CLI_OK; /* history only: what came after the question is not part of it */
+        }
+        if (wanted(v->types, ev.type)) {
+            v->shown++;
+            if (cli->json) {
+                (void)puts(ev.json);
+            } else {
+                print_event(&ev);
+            }
+            (void)fflush(stdout);
+        }
+        if (!v->follow && ev.seq == v->last) {
+            return CLI_OK;
+        }
+    }
+    return stop != 0 ? CLI_INTERRUPTED : CLI_OK;
+}
+
+enum cli_exit verb_events(struct cli *cli)
+{
+    struct sigaction action = {.sa_handler = on_interrupt};
+    struct viewing v = {.types = cli_value(cli, "type"), .follow = cli_flag(cli, "follow")};
+    const char *plan_id = cli->argc == 1 ? cli->argv[0] : NULL;
+    struct bt_watch *watch = NULL;
+    cJSON *answer = NULL;
+    cJSON *fields = NULL;
+    struct bt_error err;
+    uint64_t after = 0;
+    enum cli_exit code;
+
+    if ((cli_value(cli, "after") != NULL && !cli_number(cli_value(cli, "after"), "--after", &after)) ||
+        (cli_value(cli, "limit") != NULL && !cli_number(cli_value(cli, "limit"), "--limit", &v.limit)) ||
+        (cli_value(cli, "timeout") != NULL && !cli_duration(cli_value(cli, "timeout"), "--timeout", &v.quiet_ms))) {
+        return CLI_USAGE;
+    }
+    if (plan_id != NULL) { /* so that a wrong id is told as such */
+        fields = cJSON_CreateObject();
+        (void)cJSON_AddStringToObject(fields, "planId", plan_id);
+        (void)cJSON_AddFalseToObject(fields, "steps");
+    }
+    code = cli_call(cli, plan_id != NULL ? "plan.get" : "supervisor.info", fields, &answer);
+    if (code != CLI_OK) {
+        return code;
+    }
+    v.last = (uint64_t)json_number(answer, "lastSeq");
+    cJSON_Delete(answer);
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    if (bt_watch_open(cli->client, plan_id, after, &watch, &err) != BT_OK) {
+        return cli_fail(&err);
+    }
+    code = !v.follow && v.last <= after ? CLI_OK : view(cli, watch, &v);
+    bt_watch_close(watch);
+    return code;
+}

@@ -1,0 +1,159 @@
+/* plan: make and check, run nothing. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "protocol/base/arena.h"
+#include "protocol/limits.h"
+#include "protocol/wire/doc.h"
+#include "supervisor/cli/cli.h"
+#include "supervisor/config/yaml.h"
+#include "supervisor/planner/plan_read.h"
+
+enum { OFFLINE_PROBLEMS_MAX = 200 };
+
+char *cli_read_plan(const char *path)
+{
+    size_t len = 0;
+    char *text = cli_read_file(path, LIMIT_CONTROL_BYTES, &len);
+    cJSON *tree = NULL;
+    char *json = NULL;
+    struct bt_error err;
+
+    if (text == NULL) {
+        return NULL;
+    }
+    if (yaml_read((struct str){text, len}, path, &tree, NULL, &err) != BT_OK) {
+        cli_say("%s", err.msg);
+    } else {
+        json = cJSON_PrintUnformatted(tree);
+    }
+    cJSON_Delete(tree);
+    free(text);
+    return json;
+}
+
+static void say_problem(const char *severity, const char *step, const char *field, const char *message, const char *category)
+{
+    (void)fprintf(stderr, "  %s: %s%s%s%s%s%s [%s]\n", severity, step[0] != 0 ? "step " : "", step, step[0] != 0 ? ": " : "",
+                  field, field[0] != 0 ? ": " : "", message, category);
+}
+
+/* Without a daemon everything but agents and skills can be checked. */
+static enum cli_exit check_offline(const char *plan_json)
+{
+    struct plan_defaults defaults = plan_defaults_builtin();
+    struct problem *list = calloc(OFFLINE_PROBLEMS_MAX, sizeof *list);
+    struct problems problems = {.at = list, .cap = OFFLINE_PROBLEMS_MAX};
+    struct arena arena = {0};
+    struct plan *plan = NULL;
+    struct buf doc;
+    struct bt_error err;
+    enum bt_code code;
+
+    buf_init(&doc, LIMIT_CONTROL_BYTES);
+    code = list == NULL ? err_set(&err, BT_NOMEM, "out of memory") : json_to_doc(str_from(plan_json), NULL, &doc, &err);
+    if (code == BT_OK) {
+        code = plan_read(doc_from_buf(&doc), &defaults, NULL, &arena, &plan, &problems, NULL, &err);
+    }
+    for (uint32_t i = 0; i < problems.n; i++) {
+        say_problem(list[i].warning ? "warning" : "error", list[i].step_id, list[i].field, list[i].message,
+                    problem_category_name(list[i].category));
+    }
+    if (code == BT_OK) {
+        (void)fprintf(stderr, "valid as far as it can be told without a daemon: %u steps; agents were not checked\n", plan->n_steps);
+    }
+    arena_done(&arena);
+    buf_done(&doc);
+    free(list);
+    return code == BT_OK ? CLI_OK : cli_fail(&err);
+}
+
+static cJSON *lint_fields(struct cli *cli, const char *goal, const char *plan_json)
+{
+    cJSON *fields = cJSON_CreateObject();
+    const char *planner = cli_value(cli, "planner");
+    const char *policy = cli_value(cli, "policy");
+
+    if (goal != NULL) {
+        (void)cJSON_AddStringToObject(fields, "goal", goal);
+    } else {
+        (void)cJSON_AddItemToObject(fields, "plan", cJSON_Parse(plan_json));
+    }
+    if (planner != NULL) {
+        (void)cJSON_AddStringToObject(fields, "planner", planner);
+    }
+    if (policy != NULL) {
+        cJSON *tree = cJSON_Parse(policy);
+        (void)cJSON_AddItemToObject(fields, "policy", tree != NULL ? tree : cJSON_CreateString(policy));
+    }
+    return fields;
+}
+
+static enum cli_exit lint(struct cli *cli, const char *goal, const char *plan_json)
+{
+    cJSON *answer = NULL;
+    const cJSON *item;
+    enum cli_exit code = cli_call(cli, "plan.lint", lint_fields(cli, goal, plan_json), &answer);
+    bool valid;
+
+    if (code != CLI_OK) {
+        return code;
+    }
+    valid = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "valid"));
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(answer, "routes"))
+    {
+        (void)fprintf(stderr, "  %s → %s.%s: %s\n", json_text(item, "stepId", ""), json_text(item, "agentId", ""),
+                      json_text(item, "skill", ""), json_text(item, "why", ""));
+    }
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(answer, "problems"))
+    {
+        say_problem(json_text(item, "severity", "error"), json_text(item, "stepId", ""), json_text(item, "field", ""),
+                    json_text(item, "message", ""), json_text(item, "category", ""));
+    }
+    if (cli->json) {
+        cli_print_json(answer);
+    } else if (valid && goal != NULL) {
+        char *text = cJSON_Print(cJSON_GetObjectItemCaseSensitive(answer, "plan"));
+        (void)puts(text != NULL ? text : "");
+        cJSON_free(text);
+    } else if (valid) {
+        (void)fprintf(stderr, "valid\n");
+    }
+    cJSON_Delete(answer);
+    if (!valid) {
+        cli_say("the plan is not valid");
+    }
+    return valid ? CLI_OK : CLI_USAGE;
+}
+
+enum cli_exit verb_plan(struct cli *cli)
+{
+    bool check = strcmp(cli->argv[0], "check") == 0;
+    enum cli_exit code;
+    struct bt_error err;
+    char *plan;
+
+    if (check != (cli->argc == 2)) {
+        cli_say("usage: baton plan GOAL, or: baton plan check FILE");
+        return CLI_USAGE;
+    }
+    if (!check) {
+        return lint(cli, cli->argv[0], NULL);
+    }
+    plan = cli_read_plan(cli->argv[1]);
+    if (plan == NULL) {
+        return CLI_USAGE;
+    }
+    if (bt_client_open(cli_value(cli, "state"), &cli->client, &err) != BT_OK) {
+        code = check_offline(plan);
+    } else {
+        bt_client_timeout(cli->client, 2000);
+        code = lint(cli, NULL, plan);
+        code = code == CLI_UNREACHABLE ? check_offline(plan) : code;
+    }
+    cJSON_free(plan);
+    return code;
+}

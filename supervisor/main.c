@@ -1,0 +1,175 @@
+/* batond: arguments, configuration, wiring. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "protocol/base/log.h"
+#include "protocol/client/state.h"
+#include "supervisor/children.h"
+#include "supervisor/config/config.h"
+#include "supervisor/spawn/spawner.h"
+#include "supervisor/supervisor.h"
+
+enum { BALLAST_BYTES = 1024 * 1024, FLAGS_MAX = 8, NOTES_MAX = 1024 * 1024 };
+
+static const char usage[] =
+    "usage: batond [options]\n"
+    "The Baton supervisor. Usually started by `baton up` or a service manager; runs in the foreground.\n\n"
+    "  --state DIR             state directory (journal, token, endpoints, logs)\n"
+    "  --config FILE           configuration, instead of the user's file\n"
+    "  --listen-control URL    where clients and agents ask, e.g. tcp://127.0.0.1:0\n"
+    "  --listen-events URL     where events are published\n"
+    "  --durability power|process\n"
+    "  --planner NAME          planner of goals\n"
+    "  --log-level LEVEL       err, warn, info or debug\n"
+    "  --ready-fd N            write \"ready\" to this descriptor when requests are served\n"
+    "  --help, --version\n\n"
+    "Exit codes: 0 stopped on request; 1 could not start; 2 wrong arguments or configuration;\n"
+    "3 another daemon uses the state directory; 75 the journal failed, start again.\n";
+
+enum { OPT_CONTROL = 256, OPT_EVENTS, OPT_DURABILITY, OPT_PLANNER, OPT_LOG, OPT_READY };
+
+static const struct option options[] = {{"state", required_argument, NULL, 's'},
+                                        {"config", required_argument, NULL, 'c'},
+                                        {"listen-control", required_argument, NULL, OPT_CONTROL},
+                                        {"listen-events", required_argument, NULL, OPT_EVENTS},
+                                        {"durability", required_argument, NULL, OPT_DURABILITY},
+                                        {"planner", required_argument, NULL, OPT_PLANNER},
+                                        {"log-level", required_argument, NULL, OPT_LOG},
+                                        {"ready-fd", required_argument, NULL, OPT_READY},
+                                        {"help", no_argument, NULL, 'h'},
+                                        {"version", no_argument, NULL, 'V'},
+                                        {NULL, 0, NULL, 0}};
+
+struct arguments {
+    struct config_request request;
+    struct config_flag flags[FLAGS_MAX];
+    int ready_fd;
+};
+
+static void add_flag(struct arguments *a, const char *key, const char *value)
+{
+    if (a->request.n_flags < FLAGS_MAX) {
+        a->flags[a->request.n_flags++] = (struct config_flag){key, value};
+    }
+}
+
+/* Exit code to leave with, or -1 to go on. */
+static int parse(int argc, char **argv, struct arguments *a)
+{
+    int opt;
+
+    while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (opt == 's') {
+            a->request.state_dir = optarg;
+        } else if (opt == 'c') {
+            a->request.file = optarg;
+        } else if (opt == OPT_CONTROL) {
+            add_flag(a, "listen.control", optarg);
+        } else if (opt == OPT_EVENTS) {
+            add_flag(a, "listen.events", optarg);
+        } else if (opt == OPT_DURABILITY) {
+            add_flag(a, "durability", optarg);
+        } else if (opt == OPT_PLANNER) {
+            add_flag(a, "planner", optarg);
+        } else if (opt == OPT_LOG) {
+            add_flag(a, "log.level", optarg);
+        } else if (opt == OPT_READY) {
+            a->ready_fd = (int)strtol(optarg, NULL, 10);
+        } else if (opt == 'h' || opt == 'V') {
+            (void)fputs(opt == 'h' ? usage : "batond " BATON_VERSION "\n", stdout);
+            return EXIT_STOPPED;
+        } else {
+            (void)fputs("try: batond --help\n", stderr);
+            return EXIT_USAGE;
+        }
+    }
+    if (optind < argc) {
+        (void)fprintf(stderr, "batond: unexpected argument '%s'; try: batond --help\n", argv[optind]);
+        return EXIT_USAGE;
+    }
+    return -1;
+}
+
+static struct plan_defaults defaults_of(const struct config_policy *p)
+{
+    return (struct plan_defaults){
+        .step = {.max_retries = p->max_retries,
+                 .backoff = p->backoff,
+                 .timeout_ms = p->step_timeout_ms,
+                 .on_failure = p->on_failure,
+                 .effects = EFFECTS_IDEMPOTENT},
+        .plan_timeout_ms = p->plan_timeout_ms,
+        .max_concurrency = p->max_concurrency,
+        .context_budget = p->context_budget_bytes,
+        .context_result = p->context_result_bytes,
+    };
+}
+
+static int run(const struct config *c, const char *token, int ready_fd, char **argv)
+{
+    struct supervisor_options opt = {
+        .bus = {.token = str_from(token),
+                .state_dir = c->state_dir,
+                .control_url = c->listen_control,
+                .events_url = c->listen_events,
+                .durability = c->durability,
+                .defaults = defaults_of(&c->policy),
+                .planner = c->planner,
+                .heartbeat_ms = c->policy.heartbeat_ms,
+                .lease_ms = c->policy.lease_ms,
+                .agent_wait_ms = c->policy.agent_wait_ms,
+                .plans_max = c->limits.max_open_plans,
+                .agents_max = c->limits.max_agents,
+                .instances_max = c->limits.max_instances},
+        .ballast_bytes = BALLAST_BYTES,
+        .shutdown_grace_ms = c->policy.shutdown_grace_ms,
+        .ready_fd = ready_fd,
+    };
+    struct bt_error err;
+
+    if (children_of_config(c, &opt, &err) != BT_OK) {
+        log_err("supervisor.start", "%s", err.msg);
+        return EXIT_FAILURE_TO_START;
+    }
+    return supervisor_run(&opt, argv);
+}
+
+int main(int argc, char **argv)
+{
+    struct arguments a = {.ready_fd = -1};
+    struct config *config = NULL;
+    char token[STATE_TOKEN_LEN + 1];
+    struct bt_error err;
+    struct buf notes;
+    int exit_code;
+
+    if (argc > 1 && strcmp(argv[1], "--spawner") == 0) {
+        return spawner_main(argc, argv);
+    }
+    exit_code = parse(argc, argv, &a);
+    if (exit_code >= 0) {
+        return exit_code;
+    }
+    a.request.flags = a.flags;
+    buf_init(&notes, NOTES_MAX);
+    exit_code = config_load(&a.request, &config, &notes, &err) == BT_OK ? -1 : EXIT_USAGE;
+    (void)fputs(buf_cstr(&notes), stderr);
+    if (exit_code >= 0) {
+        (void)fprintf(stderr, "batond: %s\n", err.msg);
+        return exit_code;
+    }
+    buf_done(&notes);
+    log_setup(config->log.level, NULL, NULL);
+    (void)prctl(PR_SET_DUMPABLE, 0); /* the token is in our memory */
+    if (state_dir_make(config->state_dir, &err) != BT_OK || state_token_make(config->state_dir, token, &err) != BT_OK) {
+        log_err("supervisor.start", "%s", err.msg);
+        return EXIT_FAILURE_TO_START;
+    }
+    exit_code = run(config, token, a.ready_fd, argv);
+    (void)fflush(NULL);
+    _exit(exit_code); /* sockets are never closed under traffic: the process just ends */
+}

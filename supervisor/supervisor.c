@@ -1,0 +1,351 @@
+#include "supervisor/supervisor.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/base/log.h"
+#include "protocol/client/state.h"
+#include "supervisor/notify.h"
+
+enum { INBOX_CAP = 65536, CANARY_PERIOD_MS = 5000, CANARY_DEAD_MS = 20000, WAIT_MAX_MS = 1000, SETTLED_MS = 60000 };
+enum { WATCH_LINK, WATCH_SPAWN, WATCH_SIGNAL, WATCH_COUNT };
+
+struct supervisor {
+    const struct supervisor_options *opt;
+    struct bus bus;
+    struct journal *journal;
+    struct link *link;
+    struct spawn *spawn;
+    struct pollfd watch[WATCH_COUNT];
+    struct uuid instance; /* of this start */
+    msec stop_deadline; /* MSEC_NEVER = not stopping */
+    bool stop_now;      /* a second signal */
+    bool settled;       /* up long enough to count as having survived its recoveries */
+};
+
+static enum bt_code block_signals(int *ret_fd, struct bt_error *err)
+{
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGHUP);
+    (void)sigaddset(&set, SIGPIPE);
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+    (void)sigdelset(&set, SIGPIPE);
+    *ret_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return *ret_fd >= 0 ? BT_OK : err_errno(err, errno, "signalfd");
+}
+
+/* In this order: signals before any thread, the lock before the spawner, the spawner before nng. */
+static enum bt_code open_all(struct supervisor *s, struct bt_error *err)
+{
+    const struct bus_options *bus = &s->opt->bus;
+    struct journal_options journal = {.durability = bus->durability, .ballast_bytes = s->opt->ballast_bytes};
+    struct spawn_options spawn = {.state_dir = bus->state_dir};
+    int signals = -1;
+    enum bt_code code = block_signals(&signals, err);
+
+    if (code == BT_OK) {
+        code = journal_open_sqlite(bus->state_dir, &journal, &s->journal, err);
+    }
+    if (code == BT_OK) {
+        code = spawn_open(&spawn, &s->spawn, err);
+    }
+    if (code == BT_OK) {
+        code = link_new(INBOX_CAP, &s->link, err);
+    }
+    if (code == BT_OK) {
+        code = bus_init(&s->bus, bus, s->journal, s->link, err);
+    }
+    if (code == BT_OK) {
+        code = link_canary_start(CANARY_PERIOD_MS, err);
+    }
+    if (code == BT_OK) {
+        s->watch[WATCH_LINK] = (struct pollfd){.fd = link_fd(s->link), .events = POLLIN};
+        s->watch[WATCH_SPAWN] = (struct pollfd){.fd = spawn_fd(s->spawn), .events = POLLIN};
+        s->watch[WATCH_SIGNAL] = (struct pollfd){.fd = signals, .events = POLLIN};
+    }
+    return code;
+}
+
+/* The first turn: what the journal holds goes on, and the world is told that we are here. */
+static enum bt_code first_turn(struct supervisor *s, struct bt_error *err)
+{
+    uint64_t recovered = 0;
+    enum bt_code code;
+
+    bus_begin(&s->bus, clock_mono_ms(), clock_wall_ms());
+    for (size_t i = 0; i < s->opt->n_agent_ids; i++) {
+        (void)registry_agent_add(s->bus.registry, str_from(s->opt->agent_ids[i]), s->bus.now);
+    }
+    code = bus_recover(&s->bus, &recovered, err);
+    if (code == BT_OK) {
+        code = bus_system_record(&s->bus, REC_SUPERVISOR_STARTED, STR_LIT(""), recovered, err);
+    }
+    if (code == BT_OK) {
+        code = bus_end(&s->bus, err);
+    }
+    if (code == BT_OK) {
+        log_info("supervisor.started", "state=%s control=%s events=%s plans=%llu durability=%s", s->opt->bus.state_dir,
+                 link_server_url(s->bus.server), link_pub_url(s->bus.pub), (unsigned long long)recovered,
+                 s->opt->bus.durability == DURABILITY_POWER ? "power" : "process");
+    }
+    return code;
+}
+
+static enum bt_code announce(struct supervisor *s, struct bt_error *err)
+{
+    struct state_endpoints e = {.instance = s->instance, .pid = (uint64_t)getpid()};
+    enum bt_code code;
+
+    (void)snprintf(e.control, sizeof e.control, "%s", link_server_url(s->bus.server));
+    (void)snprintf(e.events, sizeof e.events, "%s", link_pub_url(s->bus.pub));
+    (void)snprintf(e.version, sizeof e.version, "%s", BATON_VERSION);
+    code = state_endpoints_write(s->opt->bus.state_dir, &e, err);
+    if (code == BT_OK) {
+        code = spawn_set_children(s->spawn, s->opt->specs, s->opt->n_specs, clock_mono_ms(), err);
+    }
+    if (code == BT_OK) {
+        if (s->opt->ready_fd >= 0) {
+            (void)!write(s->opt->ready_fd, "ready\n", 6);
+            (void)close(s->opt->ready_fd);
+        }
+        notify_service_manager("READY=1\nSTATUS=serving");
+    }
+    return code;
+}
+
+static void instance_gone(struct supervisor *s, const struct spawn_event *ev)
+{
+    struct core_event gone = {.type = CORE_GONE, .text = str_from(ev->reason)};
+    struct instance_view view;
+    struct bt_error err;
+
+    if (!uuid_parse(str_from(ev->instance_id), &gone.instance)) {
+        return;
+    }
+    gone.slot = registry_instance(s->bus.registry, gone.instance);
+    if (gone.slot == REGISTRY_NONE || !registry_instance_view(s->bus.registry, gone.slot, &view)) {
+        return;
+    }
+    gone.epoch = view.epoch;
+    gone.agent = view.agent;
+    if (bus_feed(&s->bus, &gone, NULL, NULL, &err) != BT_OK) {
+        bus_fail(&s->bus, &err);
+    }
+}
+
+static void instance_restarted(struct supervisor *s, const struct spawn_event *ev)
+{
+    struct core_event again = {.type = CORE_RESTARTED, .pid = (uint32_t)ev->pid, .text = str_from(ev->reason)};
+    struct bt_error err;
+
+    again.agent = registry_agent_add(s->bus.registry, str_from(ev->agent_id), s->bus.now);
+    (void)uuid_parse(str_from(ev->instance_id), &again.instance);
+    if (again.agent != REGISTRY_NONE && bus_feed(&s->bus, &again, NULL, NULL, &err) != BT_OK) {
+        bus_fail(&s->bus, &err);
+    }
+}
+
+static void spawn_turn(struct supervisor *s)
+{
+    struct spawn_event ev;
+
+    if ((s->watch[WATCH_SPAWN].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
+        spawn_handle(s->spawn, s->bus.now);
+    }
+    if (spawn_deadline(s->spawn) <= s->bus.now) {
+        spawn_tick(s->spawn, s->bus.now);
+    }
+    while (spawn_next_event(s->spawn, &ev)) {
+        enum log_level level = ev.type == SPAWN_GAVE_UP || (ev.type == SPAWN_EXITED && !ev.expected) ? LOG_WARN : LOG_INFO;
+        log_event(level, "agent.process", "event=%s name=%s pid=%d instance=%s %s", spawn_event_name(ev.type), ev.name,
+                  (int)ev.pid, ev.instance_id, ev.reason);
+        if (ev.type == SPAWN_EXITED) {
+            instance_gone(s, &ev);
+        } else if (ev.type == SPAWN_RESTARTED) {
+            instance_restarted(s, &ev);
+        }
+    }
+}
+
+static void begin_stop(struct supervisor *s, const char *why)
+{
+    struct bt_error err;
+
+    log_info("supervisor.stopping", "reason=\"%s\" grace_ms=%llu", why, (unsigned long long)s->opt->shutdown_grace_ms);
+    notify_service_manager("STOPPING=1\nSTATUS=draining");
+    s->bus.draining = true;
+    s->stop_deadline = s->bus.now + s->opt->shutdown_grace_ms;
+    for (uint32_t i = 0; i < registry_instances(s->bus.registry); i++) {
+        struct instance_view view;
+        struct core_event drain = {.type = CORE_DRAIN, .slot = i, .text = STR_LIT("the supervisor is stopping")};
+        if (!registry_instance_view(s->bus.registry, i, &view)) {
+            continue;
+        }
+        drain.epoch = view.epoch;
+        drain.agent = view.agent;
+        if (bus_feed(&s->bus, &drain, NULL, NULL, &err) != BT_OK) {
+            bus_fail(&s->bus, &err);
+        }
+    }
+    if (bus_system_record(&s->bus, REC_SUPERVISOR_STOPPING, str_from(why), 0, &err) != BT_OK) {
+        bus_fail(&s->bus, &err);
+    }
+    spawn_stop_all(s->spawn, s->opt->shutdown_grace_ms, s->bus.now);
+}
+
+static void signal_turn(struct supervisor *s)
+{
+    struct signalfd_siginfo info;
+
+    while (read(s->watch[WATCH_SIGNAL].fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGHUP) {
+            log_info("supervisor.hup", "configuration is read at start only");
+        } else if (s->stop_deadline != MSEC_NEVER) {
+            s->stop_now = true;
+        } else {
+            begin_stop(s, info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+        }
+    }
+    if (s->bus.stop_asked && s->stop_deadline == MSEC_NEVER) {
+        begin_stop(s, "supervisor.drain");
+    }
+}
+
+static uint32_t outstanding(const struct supervisor *s)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < registry_instances(s->bus.registry); i++) {
+        struct instance_view view;
+        n += registry_instance_view(s->bus.registry, i, &view) ? view.outstanding : 0;
+    }
+    return n;
+}
+
+static bool is_over(const struct supervisor *s)
+{
+    if (s->stop_deadline == MSEC_NEVER) {
+        return false;
+    }
+    return s->stop_now || (spawn_is_idle(s->spawn) && (outstanding(s) == 0 || s->bus.now >= s->stop_deadline));
+}
+
+/* Restarts that were clean, or that we lived long after, do not count towards a plan's quarantine. */
+static void settle(struct supervisor *s)
+{
+    struct bt_error err;
+
+    if (!s->settled && s->bus.now - s->bus.started_mono > SETTLED_MS) {
+        s->settled = true;
+        if (journal_recovered(s->journal, 0, &err) != BT_OK) {
+            bus_fail(&s->bus, &err);
+        }
+    }
+}
+
+static enum bt_code turn(struct supervisor *s, struct bt_error *err)
+{
+    struct link_event ev;
+    enum bt_code code;
+
+    bus_begin(&s->bus, clock_mono_ms(), clock_wall_ms());
+    for (int n = 0; n < BUS_TURN_EVENTS && link_next(s->link, &ev); n++) {
+        bus_on_link(&s->bus, &ev);
+    }
+    spawn_turn(s);
+    signal_turn(s);
+    settle(s);
+    code = bus_end(&s->bus, err);
+    for (uint32_t i = 0; i < s->bus.registered_n; i++) {
+        char id[UUID_TEXT_LEN + 1];
+        uuid_format(s->bus.registered[i], id);
+        (void)spawn_registered(s->spawn, str_from(id), s->bus.now);
+    }
+    return code;
+}
+
+static void wait_for_work(struct supervisor *s)
+{
+    msec now = clock_mono_ms();
+    msec due = bus_deadline(&s->bus);
+    msec timeout;
+
+    due = spawn_deadline(s->spawn) < due ? spawn_deadline(s->spawn) : due;
+    timeout = due <= now ? 0 : due - now;
+    timeout = timeout > WAIT_MAX_MS ? WAIT_MAX_MS : timeout;
+    for (int i = 0; i < WATCH_COUNT; i++) {
+        s->watch[i].revents = 0;
+    }
+    (void)poll(s->watch, WATCH_COUNT, (int)timeout);
+}
+
+/* nng's reaper has wedged (a known defect of 1.5.2): no pipe of this process will ever be cleaned up again. */
+static void replace_when_wedged(struct supervisor *s, char **argv)
+{
+    if (link_canary_age() > CANARY_DEAD_MS) {
+        log_err("supervisor.wedged", "the transport is stuck; replacing the daemon, the journal goes on");
+        journal_close(s->journal);
+        (void)execv("/proc/self/exe", argv);
+        _exit(EXIT_JOURNAL_DEAD);
+    }
+}
+
+static int finish(struct supervisor *s)
+{
+    struct bt_error err;
+
+    if (state_endpoints_remove(s->opt->bus.state_dir, s->instance, &err) != BT_OK) {
+        log_warn("supervisor.stop", "%s", err.msg);
+    }
+    if (journal_recovered(s->journal, 0, &err) != BT_OK || journal_commit(s->journal, &err) != BT_OK) {
+        log_warn("supervisor.stop", "%s", err.msg);
+    }
+    spawn_close(s->spawn);
+    journal_close(s->journal);
+    log_info("supervisor.stopped", "plans_open=%u", core_runs_open(s->bus.core));
+    return EXIT_STOPPED;
+}
+
+int supervisor_run(const struct supervisor_options *opt, char **argv)
+{
+    struct supervisor *s = calloc(1, sizeof *s);
+    struct bt_error err = {.code = BT_NOMEM, .msg = "out of memory"};
+    enum bt_code code = BT_NOMEM;
+
+    if (s != NULL) {
+        s->opt = opt;
+        s->stop_deadline = MSEC_NEVER;
+        s->instance = uuid_new();
+        code = open_all(s, &err);
+    }
+    if (code == BT_OK) {
+        code = first_turn(s, &err);
+    }
+    if (code == BT_OK) {
+        code = announce(s, &err);
+    }
+    if (code != BT_OK) {
+        log_err("supervisor.start", "%s", err.msg);
+        return code == BT_CONFLICT ? EXIT_LOCKED : EXIT_FAILURE_TO_START;
+    }
+    while (!is_over(s)) {
+        wait_for_work(s);
+        if (turn(s, &err) != BT_OK) {
+            /* What the last commit did is unknown: only the journal can tell, so stop and be started again. */
+            log_err("supervisor.journal", "%s; stopping, the outcome of the last commit is unknown", err.msg);
+            return EXIT_JOURNAL_DEAD;
+        }
+        replace_when_wedged(s, argv);
+    }
+    return finish(s);
+}

@@ -1,0 +1,32 @@
+/*
+ * The shell around the core: one loop thread, one wait, the turn. See ARCHITECTURE in the README.
+ *
+ *     take up to N events from the inbox -> core_handle each -> append every record in ONE journal commit
+ *     -> perform the actions in order -> publish the events
+ */
+#ifndef SUPERVISOR_SUPERVISOR_H
+#define SUPERVISOR_SUPERVISOR_H
+
+#include "supervisor/bus/bus.h"
+#include "supervisor/spawn/spawn.h"
+
+struct supervisor_options {
+    struct bus_options bus;
+    const struct spawn_spec *specs;
+    size_t n_specs;
+    const char *const *agent_ids; /* of the configuration: known before they register */
+    size_t n_agent_ids;
+    uint64_t ballast_bytes;
+    msec shutdown_grace_ms;
+    int ready_fd; /* gets "ready\n" when requests are served; -1 = none */
+};
+
+/* Exit codes of batond. */
+enum { EXIT_STOPPED = 0, EXIT_FAILURE_TO_START = 1, EXIT_USAGE = 2, EXIT_LOCKED = 3, EXIT_JOURNAL_DEAD = 75 };
+
+/*
+ * Runs until SIGTERM, SIGINT or supervisor.drain, then drains and returns the exit code; the caller leaves with _exit
+ * (never closing nng under traffic). Call before any thread exists. argv is for replacing itself when nng has wedged.
+ */
+int supervisor_run(const struct supervisor_options *opt, char **argv);
+#endif
