@@ -133,8 +133,8 @@ static enum bt_code put_integer(struct json_scan *s, size_t end)
 enum bt_code json_scan_number(struct json_scan *s)
 {
     char text[NUMBER_MAX + 1];
-    size_t end;
-    bool whole;
+    size_t end = 0;
+    bool whole = false;
     double v;
     enum bt_code code = number_end(s, &end, &whole);
 
