@@ -175,7 +175,7 @@ static void take(struct spawn *s, const struct packet *p, msec now)
     struct child *c;
 
     if (p->type == PACKET_HELLO) {
-        s->link.pid = p->pid;
+        spawn_link_know(&s->link, p->pid);
         return;
     }
     c = spawn_find_instance(s, str_from(p->instance));

@@ -177,6 +177,14 @@ void spawn_link_reap(struct spawn_link *link, bool wait)
     }
 }
 
+void spawn_link_know(struct spawn_link *link, pid_t pid)
+{
+    link->pid = pid;
+    if (link->child == 0 && waitpid(pid, NULL, WNOHANG) == 0) {
+        link->child = pid;
+    }
+}
+
 static void watch_for_room(struct spawn_link *link, bool full)
 {
     struct epoll_event ev = {.events = EPOLLIN | (full ? (uint32_t)EPOLLOUT : 0u)};

@@ -60,7 +60,7 @@ static enum hello shake_hands(struct spawn *s, msec until)
         n > LIMIT_INSTANCES) {
         return HELLO_FOREIGN;
     }
-    s->link.pid = s->news.pid;
+    spawn_link_know(&s->link, s->news.pid);
     free(s->found);
     s->found_n = 0;
     s->found = calloc(n + 1, sizeof *s->found);

@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "supervisor/spawn/spawner_internal.h"
@@ -54,10 +55,13 @@ static void set_limits(const struct packet *order, int failure)
  * ignored. */
 static void reset_signals(void)
 {
+    /* A zeroed kernel sigaction. glibc hides signals 32 and 33, which its posix_spawn leaves
+     * ignored in us. */
+    static const uint64_t by_default[8];
     sigset_t none;
 
     for (int sig = 1; sig < NSIG; sig++) {
-        (void)signal(sig, SIG_DFL);
+        (void)syscall(SYS_rt_sigaction, sig, by_default, NULL, sizeof(uint64_t));
     }
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);

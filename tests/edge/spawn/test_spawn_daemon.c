@@ -1,0 +1,278 @@
+/* Deaths above the agents: of the daemon, of the spawner, of both; and the daemon that comes after.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "protocol/base/clock.h"
+#include "supervisor/spawn/packet.h"
+#include "supervisor/spawn/proc.h"
+#include "tests/edge/spawn/fixture.h"
+
+/* The agents of start_daemon; which line comes first is a matter of luck. */
+struct agents {
+    pid_t a;
+    pid_t b;
+    pid_t grandchild;
+};
+
+static struct agents wait_agents(struct world *w)
+{
+    struct agents found = {0};
+
+    for (int i = 0; i < 2; i++) {
+        pid_t pid;
+        pid_t other;
+        wait_line(w, &pid, &other);
+        if (other == 0) {
+            found.a = pid;
+        } else {
+            found.b = pid;
+            found.grandchild = other;
+        }
+    }
+    assert_true(found.a > 0 && found.b > 0);
+    return found;
+}
+
+static pid_t parent_of(pid_t pid)
+{
+    struct proc_list list = {0};
+    const struct proc_row *row;
+    pid_t parent = 0;
+
+    assert_int_equal(proc_read(&list, NULL), BT_OK);
+    row = proc_find(&list, pid);
+    parent = row != NULL ? row->parent : 0;
+    proc_done(&list);
+    return parent;
+}
+
+static void kill_and_reap(pid_t pid)
+{
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void kill_9_of_the_daemon_leaves_nothing_after_5_s(void **state)
+{
+    struct world *w = *state;
+    pid_t daemon_pid = start_daemon(w);
+    struct agents agents = wait_agents(w);
+    pid_t spawner = parent_of(agents.a);
+    msec killed;
+
+    kill_and_reap(daemon_pid);
+    killed = clock_mono_ms();
+    wait_gone(w, agents.a, 5000);
+    wait_gone(w, agents.b, 5000 - (clock_mono_ms() - killed));
+    wait_gone(w, agents.grandchild, 5000 - (clock_mono_ms() - killed));
+    wait_gone(w, spawner, 5000);
+    print_message("all gone after %llu ms\n", (unsigned long long)(clock_mono_ms() - killed));
+}
+
+static void open_as_successor(struct world *w, const char *role_of_b)
+{
+    const struct spawn_spec specs[] = {agent_spec(w, "a#1", "wait", NULL),
+                                       agent_spec(w, "b#1", role_of_b, NULL)};
+
+    world_open(w, specs, 2);
+}
+
+static void a_new_daemon_adopts_the_same_processes(void **state)
+{
+    struct world *w = *state;
+    pid_t daemon_pid = start_daemon(w);
+    struct agents agents = wait_agents(w);
+    pid_t spawner = parent_of(agents.a);
+
+    kill_and_reap(daemon_pid);
+    assert_int_equal(setenv("PATH", "/usr/local/bin:/usr/bin:/bin:/elsewhere", 1), 0);
+    open_as_successor(w, "daemon");
+    assert_int_equal(spawn_spawner_pid(w->spawn), spawner);
+    wait_event(w, SPAWN_ADOPTED);
+    assert_string_equal(w->last.name, "a#1");
+    assert_int_equal(w->last.pid, agents.a);
+    assert_true(spawn_registered(w->spawn, str_from(w->last.instance_id), clock_mono_ms()));
+    wait_event(w, SPAWN_ADOPTED);
+    assert_int_equal(w->last.pid, agents.b);
+    wait_event(w, SPAWN_UP);
+    assert_true(is_alive(agents.grandchild));
+    spawn_stop_all(w->spawn, 500, clock_mono_ms());
+    turn_until_idle(w);
+    assert_false(is_alive(agents.a) || is_alive(agents.b) || is_alive(agents.grandchild));
+    assert_int_equal(w->seen[SPAWN_STARTED], 0);
+}
+
+static void a_changed_spec_is_started_anew(void **state)
+{
+    struct world *w = *state;
+    pid_t daemon_pid = start_daemon(w);
+    struct agents agents = wait_agents(w);
+
+    kill_and_reap(daemon_pid);
+    open_as_successor(w, "deaf");
+    wait_event(w, SPAWN_ADOPTED);
+    assert_string_equal(w->last.name, "a#1");
+    wait_event(w, SPAWN_STARTED);
+    assert_string_equal(w->last.name, "b#1");
+    wait_gone(w, agents.b, 2000);
+    wait_gone(w, agents.grandchild, 2000);
+    assert_true(is_alive(agents.a));
+}
+
+static void abandoned_agents_are_adopted_by_the_same_process(void **state)
+{
+    struct world *w = *state;
+    pid_t pid;
+    pid_t other;
+
+    open_as_successor(w, "wait");
+    wait_line(w, &pid, &other);
+    wait_line(w, &pid, &other);
+    spawn_abandon(w->spawn);
+    w->spawn = NULL;
+    open_as_successor(w, "wait");
+    wait_event(w, SPAWN_ADOPTED);
+    wait_event(w, SPAWN_ADOPTED);
+    assert_true(is_alive(pid));
+}
+
+static void a_killed_spawner_is_replaced_and_its_children_restarted(void **state)
+{
+    struct world *w = *state;
+    pid_t spawner;
+    pid_t pid;
+    pid_t grandchild;
+    struct spawn_spec spec = agent_spec(w, "b#1", "daemon", NULL);
+
+    world_open(w, &spec, 1);
+    spawner = spawn_spawner_pid(w->spawn);
+    wait_line(w, &pid, &grandchild);
+    assert_int_equal(kill(spawner, SIGKILL), 0);
+    wait_event(w, SPAWN_EXITED);
+    assert_string_equal(w->last.reason, "the spawner ended");
+    wait_event(w, SPAWN_RESTARTED);
+    assert_true(spawn_spawner_pid(w->spawn) > 0 && spawn_spawner_pid(w->spawn) != spawner);
+    wait_gone(w, pid, 2000);
+    wait_gone(w, grandchild, 2000);
+}
+
+static void what_a_killed_daemon_and_spawner_left_is_swept(void **state)
+{
+    struct world *w = *state;
+    pid_t daemon_pid = start_daemon(w);
+    struct agents agents = wait_agents(w);
+    pid_t spawner = parent_of(agents.a);
+
+    assert_int_equal(kill(spawner, SIGSTOP), 0); /* so that it cannot act when the daemon goes */
+    kill_and_reap(daemon_pid);
+    assert_int_equal(kill(spawner, SIGKILL), 0);
+    wait_gone(w, agents.a, 2000);
+    wait_gone(w, agents.b, 2000);
+    assert_true(is_alive(agents.grandchild));
+    open_as_successor(w, "wait");
+    wait_event(w, SPAWN_STARTED);
+    wait_gone(w, agents.grandchild, 2000);
+}
+
+/* A spawner of another version, as far as a new daemon can see: a foreign HELLO, and it ends on
+ * SHUTDOWN. */
+static void foreign_spawner(const char *dir)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    struct packet hello = {.type = PACKET_HELLO, .text = "spawner/0 of old"};
+    uint8_t in[PACKET_BYTES];
+    struct buf out;
+    int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int conn;
+
+    (void)snprintf(at.sun_path, sizeof at.sun_path, "%s/spawner.sock", dir);
+    if (bind(listener, (const struct sockaddr *)&at, sizeof at) != 0 || listen(listener, 4) != 0 ||
+        kill(getpid(), SIGSTOP) != 0) {
+        _exit(1);
+    }
+    conn = accept(listener, NULL, NULL);
+    buf_init(&out, PACKET_BYTES);
+    packet_encode(&hello, &out);
+    if (send(conn, out.at, out.len, 0) < 0 || recv(conn, in, sizeof in, 0) < 1 ||
+        in[0] != PACKET_SHUTDOWN) {
+        _exit(1);
+    }
+    (void)unlink(at.sun_path);
+    _exit(0);
+}
+
+static void a_spawner_of_another_version_is_told_to_end(void **state)
+{
+    struct world *w = *state;
+    pid_t pid = fork();
+    int status = -1;
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        foreign_spawner(w->dir);
+    }
+    assert_int_equal(waitpid(pid, &status, WUNTRACED), pid); /* stopped: it listens */
+    assert_true(WIFSTOPPED(status));
+    assert_int_equal(kill(pid, SIGCONT), 0);
+    open_as_successor(w, "wait");
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    wait_event(w, SPAWN_STARTED);
+}
+
+static void a_stale_socket_file_does_no_harm(void **state)
+{
+    struct world *w = *state;
+    char path[2 * PATH_BYTES];
+    FILE *file;
+
+    (void)snprintf(path, sizeof path, "%s/spawner.sock", w->dir);
+    file = fopen(path, "we");
+    assert_non_null(file);
+    (void)fclose(file);
+    open_as_successor(w, "wait");
+    wait_event(w, SPAWN_STARTED);
+}
+
+static void a_missing_state_directory_is_an_error(void **state)
+{
+    struct spawn_options opt = {.state_dir = "/nonexistent/baton"};
+    struct bt_error err = {0};
+    struct spawn *s = NULL;
+
+    (void)state;
+    assert_int_equal(spawn_open(&opt, &s, &err), BT_NOT_FOUND);
+    opt.state_dir = "relative";
+    assert_int_equal(spawn_open(&opt, &s, &err), BT_INVALID);
+    assert_null(s);
+}
+
+#define ONE(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
+#define BOTH(test)                                                                                 \
+    ONE(test), cmocka_unit_test_setup_teardown(test, world_setup_no_cgroup, world_teardown)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        BOTH(kill_9_of_the_daemon_leaves_nothing_after_5_s),
+        BOTH(a_new_daemon_adopts_the_same_processes),
+        ONE(a_changed_spec_is_started_anew),
+        ONE(abandoned_agents_are_adopted_by_the_same_process),
+        BOTH(a_killed_spawner_is_replaced_and_its_children_restarted),
+        BOTH(what_a_killed_daemon_and_spawner_left_is_swept),
+        ONE(a_spawner_of_another_version_is_told_to_end),
+        ONE(a_stale_socket_file_does_no_harm),
+        ONE(a_missing_state_directory_is_an_error),
+    };
+    int special = special_main(argc, argv);
+
+    return special >= 0 ? special : cmocka_run_group_tests(tests, NULL, NULL);
+}
