@@ -1,9 +1,11 @@
 /*
- * From a document (a plan file, plan.submit, a planner's answer, the journal) to a checked struct plan. Lenient in
- * what it takes (the aliases of C02 and F03), strict in what it keeps: every normalisation is reported as a warning,
- * everything that is wrong as a problem, all at once. The plan format is described in the folder's README.
+ * From a document (a plan file, plan.submit, a planner's answer, the journal) to a checked struct
+ * plan. Lenient in what it takes (the aliases of C02 and F03), strict in what it keeps: every
+ * normalisation is reported as a warning, everything that is wrong as a problem, all at once. The
+ * plan format is described in the folder's README.
  *
- *   doc -> fields and aliases -> defaults -> plan_check -> plan_schema -> plan_link -> plan + normalised document
+ *   doc -> fields and aliases -> defaults -> plan_check -> plan_schema -> plan_link -> plan +
+ * normalised document
  *
  * Deterministic: reading the normalised document again gives an equal plan.
  */
@@ -19,7 +21,8 @@
 
 /* What a plan gets that does not say otherwise. */
 struct plan_defaults {
-    struct step_policy step; /* scope and run_if_always are not used: a chain has SCOPE_ALL, a DAG SCOPE_DEPS (C22) */
+    struct step_policy step; /* scope and run_if_always are not used: a chain has SCOPE_ALL, a DAG
+                                SCOPE_DEPS (C22) */
     msec plan_timeout_ms;
     uint32_t max_concurrency; /* of a plan with dependencies; a chain has 1 (C10) */
     uint32_t context_budget;
@@ -31,7 +34,8 @@ struct plan_defaults plan_defaults_builtin(void);
 
 struct plan_request {
     struct doc plan;
-    struct doc policy; /* of plan.submit; wins over the plan's own policy, field by field; may be absent */
+    struct doc
+        policy; /* of plan.submit; wins over the plan's own policy, field by field; may be absent */
     const struct plan_defaults *defaults;
     const struct registry *registry; /* NULL = agents, skills and parameters are not checked */
     struct str goal;                 /* win over those in the document when not empty */
@@ -40,25 +44,30 @@ struct plan_request {
 };
 
 /*
- * Reads and checks. The document is one complete, guard-validated value. The plan and all its strings live in the
- * arena (copied: the document may go); plan_id is nil and revision 1 until the owner sets them; step.agent is set when
- * there is a registry. *normalised (may be NULL) gets the canonical document appended.
- * BT_OK: problems holds warnings at most. BT_INVALID: problems->errors > 0 and err names the first; *ret is untouched.
- * BT_NOMEM, BT_LIMIT otherwise.
+ * Reads and checks. The document is one complete, guard-validated value. The plan and all its
+ * strings live in the arena (copied: the document may go); plan_id is nil and revision 1 until the
+ * owner sets them; step.agent is set when there is a registry. *normalised (may be NULL) gets the
+ * canonical document appended. BT_OK: problems holds warnings at most. BT_INVALID: problems->errors
+ * > 0 and err names the first; *ret is untouched. BT_NOMEM, BT_LIMIT otherwise.
  */
-BT_MUST_CHECK enum bt_code plan_read_request(const struct plan_request *request, struct arena *arena, struct plan **ret,
-                                             struct problems *problems, struct buf *normalised, struct bt_error *err);
+BT_MUST_CHECK enum bt_code plan_read_request(const struct plan_request *request,
+                                             struct arena *arena, struct plan **ret,
+                                             struct problems *problems, struct buf *normalised,
+                                             struct bt_error *err);
 
 /* The same for a document that stands alone. */
 BT_MUST_CHECK enum bt_code plan_read(struct doc doc, const struct plan_defaults *defaults,
-                                     const struct registry *registry, struct arena *arena, struct plan **ret,
-                                     struct problems *problems, struct buf *normalised, struct bt_error *err);
+                                     const struct registry *registry, struct arena *arena,
+                                     struct plan **ret, struct problems *problems,
+                                     struct buf *normalised, struct bt_error *err);
 
 /*
- * Reads back what plan_read normalised, for recovery and for views: agents and skills may have gone meanwhile and are
- * not checked. Agents that the registry knows get their index in step.agent, others REGISTRY_NONE (the owner adds them).
+ * Reads back what plan_read normalised, for recovery and for views: agents and skills may have gone
+ * meanwhile and are not checked. Agents that the registry knows get their index in step.agent,
+ * others REGISTRY_NONE (the owner adds them).
  */
-BT_MUST_CHECK enum bt_code plan_read_again(struct doc normalised, const struct plan_defaults *defaults,
-                                           const struct registry *registry, struct arena *arena, struct plan **ret,
-                                           struct bt_error *err);
+BT_MUST_CHECK enum bt_code plan_read_again(struct doc normalised,
+                                           const struct plan_defaults *defaults,
+                                           const struct registry *registry, struct arena *arena,
+                                           struct plan **ret, struct bt_error *err);
 #endif

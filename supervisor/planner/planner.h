@@ -1,6 +1,7 @@
 /*
- * The planner port: from a goal in words to a plan document. Whatever made the document, it goes through plan_read.
- * Implementations: keyword (no network, below). Recipes are not goals: see recipe.h.
+ * The planner port: from a goal in words to a plan document. Whatever made the document, it goes
+ * through plan_read. Implementations: keyword (no network, below). Recipes are not goals: see
+ * recipe.h.
  */
 #ifndef PLANNER_PLANNER_H
 #define PLANNER_PLANNER_H
@@ -41,7 +42,8 @@ struct planner_result {
 
 struct planner_ops {
     const char *name;
-    /* BT_INVALID: the goal cannot be planned; *ret still says what is unrouted, and the routes found. */
+    /* BT_INVALID: the goal cannot be planned; *ret still says what is unrouted, and the routes
+     * found. */
     enum bt_code (*plan)(void *self, const struct planner_request *request, struct arena *arena,
                          struct planner_result *ret, struct bt_error *err);
 };
@@ -53,6 +55,7 @@ struct planner {
 
 /* BT_NOT_FOUND names the planners that there are. An empty name is "keyword". */
 BT_MUST_CHECK enum bt_code planner_find(struct str name, struct planner *ret, struct bt_error *err);
-BT_MUST_CHECK enum bt_code planner_plan(const struct planner *p, const struct planner_request *request,
-                                        struct arena *arena, struct planner_result *ret, struct bt_error *err);
+BT_MUST_CHECK enum bt_code planner_plan(const struct planner *p,
+                                        const struct planner_request *request, struct arena *arena,
+                                        struct planner_result *ret, struct bt_error *err);
 #endif

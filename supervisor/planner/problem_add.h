@@ -6,6 +6,7 @@
 #include "supervisor/core/plan_check.h"
 
 /* step NULL = the plan. */
-void problem_add(struct problems *p, enum problem_category c, bool warning, const struct plan_step *step, uint32_t ix,
-                 const char *field, const char *fmt, ...) BT_PRINTF(7, 8);
+void problem_add(struct problems *p, enum problem_category c, bool warning,
+                 const struct plan_step *step, uint32_t ix, const char *field, const char *fmt, ...)
+    BT_PRINTF(7, 8);
 #endif

@@ -1,0 +1,236 @@
+/* Where the steps are: {steps}, {tasks}, {workflow}, {phases: [{tasks}]}, {plan: {steps}}, or a
+ * bare list (C02, F03). */
+#include "supervisor/planner/plan_reader.h"
+
+enum {
+    PLAN_STEPS,
+    PLAN_PHASES,
+    PLAN_NESTED,
+    PLAN_GOAL,
+    PLAN_SESSION,
+    PLAN_PLANNER,
+    PLAN_POLICY,
+    PLAN_INPUTS,
+    PLAN_FIELD_COUNT
+};
+
+static const struct field_name plan_names[] = {
+    {"steps", PLAN_STEPS},
+    {"tasks", PLAN_STEPS},
+    {"workflow", PLAN_STEPS},
+    {"phases", PLAN_PHASES},
+    {"plan", PLAN_NESTED},
+    {"goal", PLAN_GOAL},
+    {"query", PLAN_GOAL},
+    {"mission", PLAN_GOAL},
+    {"sessionId", PLAN_SESSION},
+    {"session_id", PLAN_SESSION},
+    {"planner", PLAN_PLANNER},
+    {"policy", PLAN_POLICY},
+    {"inputs", PLAN_INPUTS},
+    /* what other systems' plans say about themselves (M001) */
+    {"name", FIELD_QUIET},
+    {"title", FIELD_QUIET},
+    {"description", FIELD_QUIET},
+    {"version", FIELD_QUIET},
+    {"reasoning", FIELD_QUIET},
+    {"planId", FIELD_QUIET},
+    {"estimatedTokens", FIELD_QUIET},
+    {"estimatedSteps", FIELD_QUIET},
+    {"success_criteria", FIELD_QUIET},
+    {"estimated_total_time", FIELD_QUIET},
+};
+
+enum { PHASE_STEPS, PHASE_DEPS, PHASE_FIELD_COUNT };
+
+static const struct field_name phase_names[] = {
+    {"steps", PHASE_STEPS},       {"tasks", PHASE_STEPS},       {"dependsOn", PHASE_DEPS},
+    {"depends_on", PHASE_DEPS},   {"requires", PHASE_DEPS},     {"after", PHASE_DEPS},
+    {"dependencies", PHASE_DEPS}, {"phase", FIELD_QUIET},       {"id", FIELD_QUIET},
+    {"name", FIELD_QUIET},        {"description", FIELD_QUIET},
+};
+
+#define TABLE(names, said, r)                                                                      \
+    {                                                                                              \
+        (names), sizeof(names) / sizeof(names)[0], &(r)->said, &(r)->said_unknown                  \
+    }
+
+static struct place top(const struct plan_reader *r)
+{
+    return (struct place){.problems = r->problems, .prefix = ""};
+}
+
+/* ---- steps ---- */
+
+static bool over_limit(struct plan_reader *r, uint32_t n)
+{
+    const struct place at = top(r);
+    if (n <= LIMIT_STEPS) {
+        return false;
+    }
+    place_problem(&at, PROBLEM_LIMIT, false, "steps", "%u steps are more than the %u of one plan",
+                  n, (unsigned)LIMIT_STEPS);
+    return true;
+}
+
+/* The elements of a list, as they stand. */
+static enum bt_code take_list(struct plan_reader *r, struct doc list)
+{
+    struct doc_cursor c = doc_cursor(list);
+    struct doc_head head;
+    if (!doc_next(&c, &head) || over_limit(r, head.n)) {
+        return BT_OK;
+    }
+    r->steps = arena_alloc(&r->scratch, (head.n + 1) * sizeof r->steps[0]);
+    if (r->steps == NULL) {
+        return reader_nomem(r);
+    }
+    for (uint32_t i = 0; i < head.n; i++) {
+        r->steps[i] = doc_skip(&c);
+    }
+    r->plan->n_steps = head.n;
+    return BT_OK;
+}
+
+/* Phases (S003): their steps one after the other, each also depending on what its phase depends on.
+ */
+static enum bt_code take_phases(struct plan_reader *r, struct doc phases)
+{
+    const uint32_t n_phases = doc_head(phases).n;
+    uint64_t said = 0;
+    uint32_t n = 0;
+    const struct field_table table = {phase_names, sizeof phase_names / sizeof phase_names[0],
+                                      &said, &r->said.unknown};
+    if (over_limit(r, n_phases)) {
+        return BT_OK;
+    }
+    r->steps = arena_alloc(&r->scratch, (LIMIT_STEPS + 1) * sizeof r->steps[0]);
+    r->phase_deps = arena_alloc(&r->scratch, (LIMIT_STEPS + 1) * sizeof r->phase_deps[0]);
+    if (r->steps == NULL || r->phase_deps == NULL) {
+        return reader_nomem(r);
+    }
+    struct doc_cursor c = doc_cursor(phases);
+    struct doc_head head;
+    (void)doc_next(&c, &head);
+    for (uint32_t i = 0; i < n_phases; i++) {
+        const struct place at = {.problems = r->problems, .prefix = "phases"};
+        struct doc values[PHASE_FIELD_COUNT] = {{NULL, 0}};
+        const struct doc phase = doc_skip(&c);
+        fields_read(&table, phase, &at, values);
+        struct doc_cursor steps = doc_cursor(values[PHASE_STEPS]);
+        struct doc_head list;
+        if (!doc_next(&steps, &list) || list.kind != DOC_ARRAY) {
+            place_problem(&at, PROBLEM_INVALID_FIELD, false, "steps",
+                          "phase %u has no list of steps", i + 1);
+            continue;
+        }
+        if (over_limit(r, n + list.n)) {
+            return BT_OK;
+        }
+        for (uint32_t s = 0; s < list.n; s++) {
+            r->phase_deps[n] = values[PHASE_DEPS];
+            r->steps[n++] = doc_skip(&steps);
+        }
+        r->any_deps = r->any_deps || values[PHASE_DEPS].ptr != NULL;
+    }
+    r->plan->n_steps = n;
+    return BT_OK;
+}
+
+static enum bt_code take_steps(struct plan_reader *r, const struct doc *values)
+{
+    const struct place at = top(r);
+    const bool phases = values[PLAN_STEPS].ptr == NULL && values[PLAN_PHASES].ptr != NULL;
+    const struct doc list = phases ? values[PLAN_PHASES] : values[PLAN_STEPS];
+    char got[64];
+    if (list.ptr == NULL) {
+        return BT_OK; /* plan_check says that the plan is empty */
+    }
+    if (doc_head(list).kind != DOC_ARRAY) {
+        value_describe(list, got, sizeof got);
+        place_problem(&at, PROBLEM_INVALID_FIELD, false, phases ? "phases" : "steps",
+                      "expected a list of steps, got %s", got);
+        return BT_OK;
+    }
+    return phases ? take_phases(r, list) : take_list(r, list);
+}
+
+/* ---- the rest ---- */
+
+/* The request's words win over the document's. */
+static void take_text(struct plan_reader *r, const char *field, struct doc v, struct str given,
+                      size_t cap, struct str *ret)
+{
+    const struct place at = top(r);
+    struct str text = {NULL, 0};
+    (void)value_string(&at, field, v, &text);
+    text = given.len > 0 ? given : text;
+    if (text.len > cap) {
+        place_problem(&at, PROBLEM_LIMIT, false, field, "is longer than %zu bytes", cap);
+        return;
+    }
+    *ret = text;
+}
+
+static enum bt_code read_map(struct plan_reader *r, struct doc doc)
+{
+    const struct place at = top(r);
+    struct doc values[PLAN_FIELD_COUNT] = {{NULL, 0}};
+    const struct field_table table = {plan_names, sizeof plan_names / sizeof plan_names[0],
+                                      &r->said_plan, &r->said.unknown};
+    fields_read(&table, doc, &at, values);
+    if (values[PLAN_STEPS].ptr == NULL && values[PLAN_PHASES].ptr == NULL &&
+        values[PLAN_NESTED].ptr != NULL) {
+        const struct doc inner = values[PLAN_NESTED];
+        if (doc_head(inner).kind == DOC_ARRAY) {
+            values[PLAN_STEPS] = inner;
+        } else {
+            place_problem(&at, PROBLEM_STYLE, true, "plan", "the plan is read from inside it");
+            fields_read(&table, inner, &at, values);
+        }
+    }
+    if (values[PLAN_INPUTS].ptr != NULL) {
+        place_problem(&at, PROBLEM_INVALID_FIELD, false, "inputs",
+                      "this is a recipe; fill in its inputs to make it a plan");
+    }
+    take_text(r, "goal", values[PLAN_GOAL], r->request->goal, LIMIT_TASK_BYTES, &r->plan->goal);
+    take_text(r, "sessionId", values[PLAN_SESSION], r->request->session_id, LIMIT_ID_BYTES,
+              &r->plan->session_id);
+    take_text(r, "planner", values[PLAN_PLANNER], r->request->planner, 32, &r->plan->planner);
+    plan_policy_read(values[PLAN_POLICY], r->problems, &r->said, &r->policy);
+    return take_steps(r, values);
+}
+
+enum bt_code plan_find(struct plan_reader *r, struct doc doc)
+{
+    const struct place at = top(r);
+    const struct doc none[PLAN_FIELD_COUNT] = {{NULL, 0}};
+    enum bt_code code = BT_OK;
+    char got[64];
+    switch (doc_head(doc).kind) {
+    case DOC_MAP:
+        code = read_map(r, doc);
+        break;
+    case DOC_ARRAY:
+        place_problem(&at, PROBLEM_STYLE, true, "steps", "the list is read as the plan's steps");
+        take_text(r, "goal", none[PLAN_GOAL], r->request->goal, LIMIT_TASK_BYTES, &r->plan->goal);
+        take_text(r, "sessionId", none[PLAN_SESSION], r->request->session_id, LIMIT_ID_BYTES,
+                  &r->plan->session_id);
+        take_text(r, "planner", none[PLAN_PLANNER], r->request->planner, 32, &r->plan->planner);
+        code = take_list(r, doc);
+        break;
+    case DOC_NIL:
+    case DOC_BOOL:
+    case DOC_INT:
+    case DOC_UINT:
+    case DOC_FLOAT:
+    case DOC_STR:
+    case DOC_BIN:
+        value_describe(doc, got, sizeof got);
+        place_problem(&at, PROBLEM_INVALID_FIELD, false, "plan",
+                      "expected a map with \"steps\", got %s", got);
+        break;
+    }
+    plan_policy_read(r->request->policy, r->problems, &r->said, &r->policy);
+    return code;
+}

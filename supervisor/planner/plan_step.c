@@ -1,0 +1,344 @@
+/* One step of a document into a row of the plan. */
+#include <stdio.h>
+
+#include "protocol/wire/msg.h"
+#include "registry/card.h"
+#include "supervisor/core/template.h"
+#include "supervisor/planner/plan_reader.h"
+
+enum {
+    STEP_ID,
+    STEP_AGENT,
+    STEP_SKILL,
+    STEP_TASK,
+    STEP_DEPS,
+    STEP_PARAMETERS,
+    STEP_VERIFY,
+    STEP_ON_FAILURE,
+    STEP_RETRIES,
+    STEP_BACKOFF,
+    STEP_TIMEOUT,
+    STEP_EFFECTS,
+    STEP_RUN_IF,
+    STEP_SCOPE,
+    STEP_FIELD_COUNT
+};
+
+/* Each field's first row is its name; the rest are the aliases of C02 and F03, the likelier ones
+ * first. */
+static const struct field_name step_names[] = {
+    {"stepId", STEP_ID},
+    {"id", STEP_ID},
+    {"step_id", STEP_ID},
+    {"name", STEP_ID},
+    {"agentId", STEP_AGENT},
+    {"agent_id", STEP_AGENT},
+    {"agent", STEP_AGENT},
+    {"worker", STEP_AGENT},
+    {"assigned_to", STEP_AGENT},
+    {"skill", STEP_SKILL},
+    {"tool", STEP_SKILL},
+    {"task", STEP_TASK},
+    {"input", STEP_TASK},
+    {"query", STEP_TASK},
+    {"action", STEP_TASK},
+    {"description", STEP_TASK},
+    {"dependsOn", STEP_DEPS},
+    {"depends_on", STEP_DEPS},
+    {"requires", STEP_DEPS},
+    {"after", STEP_DEPS},
+    {"dependencies", STEP_DEPS},
+    {"parameters", STEP_PARAMETERS},
+    {"params", STEP_PARAMETERS},
+    {"args", STEP_PARAMETERS},
+    {"verify", STEP_VERIFY},
+    {"onFailure", STEP_ON_FAILURE},
+    {"on_failure", STEP_ON_FAILURE},
+    {"maxRetries", STEP_RETRIES},
+    {"max_retries", STEP_RETRIES},
+    {"backoff", STEP_BACKOFF},
+    {"timeoutMs", STEP_TIMEOUT},
+    {"timeout_ms", STEP_TIMEOUT},
+    {"stepTimeoutMs", STEP_TIMEOUT},
+    {"effects", STEP_EFFECTS},
+    {"runIf", STEP_RUN_IF},
+    {"run_if", STEP_RUN_IF},
+    {"contextScope", STEP_SCOPE},
+    {"context_scope", STEP_SCOPE},
+    {"stepIndex", FIELD_QUIET},
+    {"status", FIELD_QUIET},
+    {"reasoning", FIELD_QUIET},
+};
+
+struct step_reader {
+    struct plan_reader *r;
+    struct plan_step *step;
+    uint32_t ix;
+    struct place at;
+    struct doc values[STEP_FIELD_COUNT];
+};
+
+/* ---- names ---- */
+
+static enum bt_code read_id(struct step_reader *s)
+{
+    bool oom = false;
+    char text[32];
+    if (s->values[STEP_ID].ptr != NULL) {
+        (void)value_id(&s->at, "stepId", s->values[STEP_ID], s->r->arena, &s->step->step_id, &oom);
+    }
+    if (s->step->step_id.ptr == NULL && !oom) {
+        (void)snprintf(text, sizeof text, "step-%u", s->ix + 1);
+        s->step->step_id = arena_str(s->r->arena, str_from(text));
+        oom = s->step->step_id.ptr == NULL;
+    }
+    return oom ? reader_nomem(s->r) : BT_OK;
+}
+
+/* A copy that lives as long as the plan, of what belongs to the registry. */
+static enum bt_code keep(struct step_reader *s, struct str text, struct str *ret)
+{
+    *ret = arena_str(s->r->arena, text);
+    return ret->ptr == NULL ? reader_nomem(s->r) : BT_OK;
+}
+
+/* The card of the step's agent, when it is known. */
+static const struct msg_card *card_of(const struct step_reader *s)
+{
+    const struct registry *reg = s->r->registry;
+    const uint32_t agent = reg == NULL ? REGISTRY_NONE : registry_agent(reg, s->step->agent_id);
+    return agent == REGISTRY_NONE ? NULL : registry_agent_view(reg, agent).card;
+}
+
+static enum bt_code read_agent(struct step_reader *s)
+{
+    const struct registry *reg = s->r->registry;
+    enum bt_code code = BT_OK;
+    (void)value_string(&s->at, "agentId", s->values[STEP_AGENT], &s->step->agent_id);
+    (void)value_string(&s->at, "skill", s->values[STEP_SKILL], &s->step->skill);
+    if (s->step->agent_id.len == 0 && s->step->skill.len != 0 && reg != NULL && !s->r->again) {
+        const uint32_t agent = registry_agent_with_skill(reg, s->step->skill);
+        if (agent != REGISTRY_NONE) {
+            code = keep(s, registry_agent_view(reg, agent).id, &s->step->agent_id);
+        }
+    }
+    s->step->agent = reg == NULL ? REGISTRY_NONE : registry_agent(reg, s->step->agent_id);
+    return code;
+}
+
+/* A step with a skill may leave the task out: then it is what the skill is called. */
+static enum bt_code read_task(struct step_reader *s)
+{
+    const struct msg_card *card = card_of(s);
+    if (value_string(&s->at, "task", s->values[STEP_TASK], &s->step->task) ||
+        s->values[STEP_TASK].ptr != NULL) {
+        return BT_OK;
+    }
+    if (s->step->skill.len == 0) {
+        place_problem(&s->at, PROBLEM_INVALID_FIELD, false, "task",
+                      "is missing; say what the agent is to do");
+        return BT_OK;
+    }
+    const uint32_t skill = card == NULL ? UINT32_MAX : card_skill(card, s->step->skill);
+    const bool named = skill != UINT32_MAX && card->skills[skill].name.len > 0;
+    return keep(s, named ? card->skills[skill].name : s->step->skill, &s->step->task);
+}
+
+/* ---- dependencies ---- */
+
+static enum bt_code add_dep(struct step_reader *s, struct doc name)
+{
+    struct str id;
+    bool oom = false;
+    if (s->r->plan->n_edges == LIMIT_EDGES) {
+        return BT_LIMIT;
+    }
+    if (value_id(&s->at, "dependsOn", name, &s->r->scratch, &id, &oom)) {
+        buf_add(&s->r->dep_names, &id, sizeof id);
+        s->r->plan->n_edges++;
+        s->step->deps_n++;
+    }
+    return oom ? reader_nomem(s->r) : buf_check(&s->r->dep_names, s->r->err);
+}
+
+static enum bt_code add_deps(struct step_reader *s, struct doc deps)
+{
+    struct doc_cursor c = doc_cursor(deps);
+    struct doc_head head;
+    enum bt_code code = BT_OK;
+    if (deps.ptr == NULL || !doc_next(&c, &head)) {
+        return BT_OK;
+    }
+    s->r->any_deps = true;
+    if (head.kind != DOC_ARRAY) {
+        return add_dep(s, deps); /* one name, not in a list */
+    }
+    for (uint32_t i = 0; i < head.n && code == BT_OK; i++) {
+        code = add_dep(s, doc_skip(&c));
+    }
+    return code;
+}
+
+static enum bt_code read_deps(struct step_reader *s)
+{
+    s->step->deps_at = s->r->plan->n_edges;
+    enum bt_code code = add_deps(s, s->values[STEP_DEPS]);
+    if (code == BT_OK && s->r->phase_deps != NULL) {
+        code = add_deps(s, s->r->phase_deps[s->ix]);
+    }
+    if (code == BT_LIMIT && s->r->plan->n_edges == LIMIT_EDGES) {
+        place_problem(&s->at, PROBLEM_LIMIT, false, "dependsOn",
+                      "the plan has more than %u dependencies", (unsigned)LIMIT_EDGES);
+        return BT_OK;
+    }
+    return code;
+}
+
+/* ---- parameters ---- */
+
+static enum bt_code add_text(struct step_reader *s, struct str text, struct str key)
+{
+    char field[64];
+    struct plan_text row = {.step = s->ix, .text = text};
+    (void)snprintf(field, sizeof field, "parameters.%.*s", (int)(key.len < 40 ? key.len : 40),
+                   key.ptr);
+    row.field = arena_str(&s->r->scratch, str_from(field)).ptr;
+    if (row.field == NULL) {
+        return reader_nomem(s->r);
+    }
+    buf_add(&s->r->texts, &row, sizeof row);
+    return buf_check(&s->r->texts, s->r->err);
+}
+
+/* Every string with braces in it; map keys among them do no harm: they are not expanded, but
+ * checked all the same. */
+static enum bt_code find_texts(struct step_reader *s, struct doc value, struct str key)
+{
+    struct doc_cursor c = doc_cursor(value);
+    struct doc_head head;
+    struct template_ref t;
+    enum bt_code code = BT_OK;
+    while (code == BT_OK && doc_next(&c, &head)) {
+        size_t from = 0;
+        if (head.kind == DOC_STR && template_next(head.str, &from, &t)) {
+            code = add_text(s, head.str, key);
+        }
+    }
+    return code;
+}
+
+static enum bt_code read_parameters(struct step_reader *s)
+{
+    struct doc_head head;
+    struct doc_head key;
+    enum bt_code code = BT_OK;
+    if (!value_map(&s->at, "parameters", s->values[STEP_PARAMETERS])) {
+        return BT_OK;
+    }
+    s->step->parameters = s->values[STEP_PARAMETERS];
+    if (s->r->again) {
+        return BT_OK;
+    }
+    struct doc_cursor c = doc_cursor(s->step->parameters);
+    (void)doc_next(&c, &head);
+    for (uint32_t i = 0; i < head.n && code == BT_OK && doc_next(&c, &key); i++) {
+        code = find_texts(s, doc_skip(&c), key.str);
+    }
+    return code;
+}
+
+/* ---- policy ---- */
+
+/* The step's own word, else the card's, else idempotent: the default that retries what may be
+ * retried. */
+static void read_effects(struct step_reader *s)
+{
+    static const char *const names[] = {"none", "idempotent", "unsafe"};
+    const struct msg_card *card = s->r->again ? NULL : card_of(s);
+    const uint32_t skill = card == NULL ? UINT32_MAX : card_skill(card, s->step->skill);
+    uint32_t choice = EFFECTS_IDEMPOTENT;
+    for (uint32_t i = 0; skill != UINT32_MAX && i < 3; i++) {
+        choice = str_is(card->skills[skill].effects, names[i]) ? i : choice;
+    }
+    (void)value_choice(&s->at, "effects", s->values[STEP_EFFECTS], names, 3, &choice);
+    s->step->policy.effects = (enum effects)choice;
+}
+
+static void read_policy(struct step_reader *s)
+{
+    static const char *const run_if[] = {"success", "always"};
+    struct step_policy *p = &s->step->policy;
+    bool scope_given;
+    uint32_t choice = 0;
+    *p = s->r->policy.step;
+    policy_on_failure(&s->at, "onFailure", s->values[STEP_ON_FAILURE], &p->on_failure);
+    policy_retries(&s->at, "maxRetries", s->values[STEP_RETRIES], &p->max_retries);
+    policy_backoff(&s->at, s->values[STEP_BACKOFF], &s->r->said, &p->backoff);
+    policy_timeout(&s->at, "timeoutMs", s->values[STEP_TIMEOUT], &p->timeout_ms);
+    /* Until it is known whether the plan is a chain, COUNT stands for "as the plan". */
+    p->scope = SCOPE_COUNT;
+    policy_scope(&s->at, "contextScope", s->values[STEP_SCOPE], &p->scope, &scope_given);
+    (void)value_choice(&s->at, "runIf", s->values[STEP_RUN_IF], run_if, 2, &choice);
+    p->run_if_always = choice == 1;
+    read_effects(s);
+}
+
+static void read_verify(struct step_reader *s)
+{
+    const enum doc_kind kind = doc_head(s->values[STEP_VERIFY]).kind;
+    if (kind == DOC_BOOL || value_map(&s->at, "verify", s->values[STEP_VERIFY])) {
+        s->step->verify = s->values[STEP_VERIFY];
+    }
+}
+
+/* ---- all ---- */
+
+/* The id before the rest, so that whatever is wrong with the other fields is said of the step by
+ * its name. */
+static void peek_id(struct step_reader *s, struct doc doc)
+{
+    for (uint32_t i = 0; step_names[i].field == STEP_ID && s->step->step_id.ptr == NULL; i++) {
+        s->step->step_id = doc_string(doc_get(doc, str_from(step_names[i].name)));
+    }
+}
+
+static bool find_fields(struct step_reader *s)
+{
+    const struct field_table table = {step_names, sizeof step_names / sizeof step_names[0],
+                                      &s->r->said_step, &s->r->said.unknown};
+    const struct doc doc = s->r->steps[s->ix];
+    const enum doc_kind kind = doc_head(doc).kind;
+    char got[64];
+    if (kind == DOC_MAP) {
+        peek_id(s, doc);
+        fields_read(&table, doc, &s->at, s->values);
+        s->step->step_id = (struct str){NULL, 0};
+        return true;
+    }
+    if (kind == DOC_STR) { /* a task in words alone */
+        s->values[STEP_TASK] = doc;
+        return true;
+    }
+    value_describe(doc, got, sizeof got);
+    place_problem(&s->at, PROBLEM_INVALID_FIELD, false, "steps",
+                  "step %u: expected a map or a task in words, got %s", s->ix + 1, got);
+    return false;
+}
+
+enum bt_code plan_step_read(struct plan_reader *r, uint32_t ix)
+{
+    struct step_reader s = {.r = r, .step = &r->plan->steps[ix], .ix = ix};
+    s.at = (struct place){.problems = r->problems, .step = s.step, .ix = ix, .prefix = ""};
+    const bool readable = find_fields(&s);
+    enum bt_code code = read_id(&s);
+    s.step->deps_at = r->plan->n_edges;
+    if (code != BT_OK || !readable) {
+        return code;
+    }
+    code = read_agent(&s);
+    code = code == BT_OK ? read_task(&s) : code;
+    read_policy(&s);
+    read_verify(&s);
+    code = code == BT_OK ? read_deps(&s) : code;
+    return code == BT_OK ? read_parameters(&s) : code;
+}
