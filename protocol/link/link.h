@@ -75,8 +75,8 @@ void link_msg_free(struct link_msg *m);
 
 struct link_limits {
     size_t recv_max;   /* bytes of one body, received or (lanes) sent; never 0; same on both sides of a pipe */
-    const char *ca_file;   /* tls+tcp only; NULL otherwise */
-    const char *cert_file; /* certificate and key in one PEM file */
+    const char *ca_file;   /* tls+tcp only: the peer must show a certificate of this authority; needed to dial */
+    const char *cert_file; /* certificate and key in one PEM file; needed to listen */
 };
 
 /* url: tcp://HOST:PORT (PORT 0 = any), tls+tcp://, ipc:// (guarded; see README). n contexts = requests in hand. */

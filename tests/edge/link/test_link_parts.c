@@ -1,11 +1,15 @@
 /* The two lock-free parts on their own: the inbox under many producers, and the word that tracks a
  * lane's pipe. */
+#include <nng/nng.h>
+
+#include <nng/protocol/reqrep0/req.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "protocol/base/clock.h"
 #include "protocol/link/link_internal.h"
 #include "tests/edge/link/fixture.h"
 
@@ -169,6 +173,52 @@ static void shut_or_paused_track_takes_no_pipe(void **state)
     assert_false(pipe_track_offer(&t, 2));
 }
 
+static void count_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
+{
+    atomic_uint *pipes = arg;
+    (void)pipe;
+    (void)ev;
+    (void)atomic_fetch_add(pipes, 1);
+}
+
+/* A dialer of nng may give up for good; without a pipe for long it is replaced, and not while there
+ * is one. */
+static void dialer_without_a_pipe_is_replaced(void **state)
+{
+    (void)state;
+    atomic_uint pipes = 0;
+    struct link *l = fixture_link();
+    struct link_server *s = fixture_server(l, "tcp://127.0.0.1:0", 1);
+    struct endpoint e = {.recv_max = 0};
+    struct pipe_track track = {0};
+    struct redial r = {.endpoint = NULL};
+    assert_int_equal(endpoint_init(&e, link_server_url(s), &fixture_limits, false, NULL), BT_OK);
+    assert_int_equal(nng_req0_open(&e.socket), 0);
+    assert_int_equal(nng_pipe_notify(e.socket, NNG_PIPE_EV_ADD_POST, count_pipe, &pipes), 0);
+    assert_int_equal(redial_start(&r, &e, &track, NULL), BT_OK);
+    redial_stop(&r); /* from here on the test runs the job, not the helper */
+    const msec until = clock_mono_ms() + FIXTURE_WAIT_MS;
+    while (atomic_load(&pipes) == 0 && clock_mono_ms() < until) {
+        (void)link_wait(l, 5);
+    }
+    assert_int_equal(atomic_load(&pipes), 1);
+    r.down_since = 0;
+    assert_true(pipe_track_offer(&track, 1));
+    (void)r.job.run(&r.job); /* there is a pipe: nothing happens */
+    assert_true(r.down_since > 0);
+    assert_true(pipe_track_gone(&track, 1));
+    r.down_since = 0;
+    (void)r.job.run(&r.job);
+    while (atomic_load(&pipes) == 1 && clock_mono_ms() < until) {
+        (void)link_wait(l, 5);
+    }
+    assert_int_equal(atomic_load(&pipes), 2);
+    assert_true(pipe_track_offer(&track, 2)); /* and it takes pipes again */
+    (void)nng_close(e.socket);
+    endpoint_done(&e);
+    link_free(l);
+}
+
 int main(void)
 {
     fixture_watchdog(60);
@@ -179,6 +229,7 @@ int main(void)
         cmocka_unit_test(up_that_comes_after_its_end_is_ignored),
         cmocka_unit_test(transitions_are_told_in_order_and_a_replaced_pipe_is_down_then_up),
         cmocka_unit_test(generation_survives_its_own_wrap),
+        cmocka_unit_test(dialer_without_a_pipe_is_replaced),
         cmocka_unit_test(shut_or_paused_track_takes_no_pipe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
