@@ -248,6 +248,33 @@ static void agents_of_the_stronger_file_replace_the_list(void **state)
     assert_string_equal(h->config->agents[0].agent_id, "c");
 }
 
+/* The example is the documentation of the defaults, so it must say the same. */
+static void the_example_says_the_defaults(void **state)
+{
+    struct home *h = *state;
+    uint32_t n;
+    const struct setting *table = settings_table(&n);
+
+    h->request.file = EXAMPLE_FILE;
+    expect_loads(h);
+    expect_notes(h, "");
+    assert_int_equal(h->config->n_agents, 4);
+    assert_string_equal(h->config->agents[0].command[0], "/opt/baton/bin/baton-agent-exec");
+    for (uint32_t i = 0; i < n; i++) {
+        const struct config_entry *e = entry(h, table[i].key);
+        char expected[64];
+        if (strcmp(e->origin, "default") == 0) {
+            fail_msg("the example does not show %s", table[i].key);
+        }
+        if (table[i].text != NULL) {
+            (void)snprintf(expected, sizeof expected, "\"%s\"", table[i].text);
+        } else {
+            (void)snprintf(expected, sizeof expected, "%.15g", table[i].number);
+        }
+        assert_string_equal(e->value, expected);
+    }
+}
+
 static void state_directory_follows_the_flag(void **state)
 {
     struct home *h = *state;
@@ -271,6 +298,7 @@ int main(void)
         TEST(json_and_empty_files_are_files_too),
         TEST(agents_are_read_with_their_defaults),
         TEST(agents_of_the_stronger_file_replace_the_list),
+        TEST(the_example_says_the_defaults),
         TEST(state_directory_follows_the_flag),
     };
 #undef TEST
