@@ -67,33 +67,25 @@ static enum bt_code build(struct str json, const char *skill, struct buf *out, s
 enum bt_code step_new_once(struct str json, const char *skill, struct bt_step **ret,
                            struct bt_error *err)
 {
-    struct buf body;
+    struct msg_reader r = {0};
     struct bt_step *s = NULL;
-    struct doc kept;
+    struct buf body;
+    size_t len = 0;
     enum bt_code code;
 
     buf_init(&body, LIMIT_STEP_BYTES);
     code = build(json, skill, &body, err);
     if (code == BT_OK) {
-        code = step_new(body.at, body.len, clock_mono_ms(), &s, err);
+        code = msg_reader_init(&r, body.at, body.len, LIMIT_STEP_BYTES, err);
     }
     if (code == BT_OK) {
-        /* The step borrows its bytes: read them again from a copy that it owns. */
-        kept = doc_copy(&s->texts, doc_from_buf(&body));
-        msg_reader_done(&s->reader);
-        s->reader = (struct msg_reader){0};
-        code = kept.ptr == NULL
-                   ? err_set(err, BT_NOMEM, "out of memory for a step")
-                   : msg_reader_init(&s->reader, kept.ptr, kept.len, LIMIT_STEP_BYTES, err);
+        code = step_new(&r, clock_mono_ms(), &s, err);
     }
     if (code == BT_OK) {
-        code = msg_read(&s->reader, MSG_step_execute, &s->req, err);
-    }
-    if (code == BT_OK) {
+        s->owned = buf_take(&body, &len);
         *ret = s;
-    } else {
-        step_free(s);
     }
+    msg_reader_done(&r);
     buf_done(&body);
     return code;
 }

@@ -42,6 +42,9 @@ static uint32_t next_backoff(struct session *s)
 /* The way to the supervisor is gone, or its state is not known: begin anew. */
 static void begin_anew(struct session *s, msec now, struct session_actions *out)
 {
+    if (s->registered) {
+        session_doubt_since(s, s->heard_at);
+    }
     s->up = false;
     s->registered = false;
     s->ask = ASK_NONE;
@@ -77,6 +80,7 @@ static void ask(struct session *s, enum session_ask what, uint32_t row, msec now
     limit = what == ASK_REGISTER ? SESSION_REGISTER_MS : limit;
     s->ask = what;
     s->ask_row = row;
+    s->asked_at = now;
     s->ask_deadline = msec_add(now, limit);
     session_emit(out, (struct session_action){.type = actions[what], .row = row});
 }
@@ -152,6 +156,7 @@ static void pump(struct session *s, msec now, struct session_actions *out)
 
 static void answered(struct session *s)
 {
+    s->heard_at = s->asked_at;
     s->ask = ASK_NONE;
     s->ask_deadline = MSEC_NEVER;
 }

@@ -95,6 +95,8 @@ struct session {
     enum session_ask ask;
     uint32_t ask_row;
     msec ask_deadline;
+    msec asked_at;
+    msec heard_at;      /* when the newest answered control request was sent */
     msec dial_deadline; /* while dialing */
     msec dial_at;       /* next dial; MSEC_NEVER while one is under way or up */
     msec register_at;

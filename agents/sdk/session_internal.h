@@ -21,6 +21,8 @@ msec session_rows_deadline(const struct session *s);
 /* The oldest row that must be reported by step.result; SESSION_NO_ROW when there is none. */
 uint32_t session_undelivered(const struct session *s);
 uint32_t session_with_progress(const struct session *s);
+/* Results since then may have reached nobody. */
+void session_doubt_since(struct session *s, msec at);
 /* Whether a request of this epoch may be served; adopts the epoch of a registration whose answer is
  * on its way. */
 bool session_epoch_ok(struct session *s, uint64_t epoch);

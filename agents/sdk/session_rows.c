@@ -277,3 +277,14 @@ uint32_t session_with_progress(const struct session *s)
     }
     return SESSION_NO_ROW;
 }
+
+void session_doubt_since(struct session *s, msec at)
+{
+    for (uint32_t i = 0; i < SESSION_ROWS; i++) {
+        struct session_row *row = &s->rows[i];
+        if (row->state == ROW_DONE && row->touched >= at) {
+            row->undelivered =
+                true; /* told twice is harmless: the supervisor knows attempts and epochs */
+        }
+    }
+}

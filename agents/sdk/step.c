@@ -2,22 +2,18 @@
 
 #include <stdlib.h>
 
+#include <cjson/cJSON.h>
+
+#include "agents/sdk/card.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
+#include "protocol/schema/schema.h"
 
 enum { TEXTS_MAX = 64 * 1024 * 1024 };
 
 const char *step_keep(struct bt_step *s, struct str text)
 {
     return arena_str(&s->texts, text).ptr;
-}
-
-static enum bt_code read_request(struct bt_step *s, const void *bytes, size_t len,
-                                 struct bt_error *err)
-{
-    enum bt_code code = msg_reader_init(&s->reader, bytes, len, LIMIT_STEP_BYTES, err);
-
-    return code == BT_OK ? msg_read(&s->reader, MSG_step_execute, &s->req, err) : code;
 }
 
 static enum bt_code keep_strings(struct bt_step *s, struct bt_error *err)
@@ -45,8 +41,7 @@ static enum bt_code keep_strings(struct bt_step *s, struct bt_error *err)
     return BT_OK;
 }
 
-enum bt_code step_new(const void *bytes, size_t len, msec now, struct bt_step **ret,
-                      struct bt_error *err)
+enum bt_code step_new(struct msg_reader *r, msec now, struct bt_step **ret, struct bt_error *err)
 {
     struct bt_step *s = calloc(1, sizeof *s);
     enum bt_code code;
@@ -57,7 +52,7 @@ enum bt_code step_new(const void *bytes, size_t len, msec now, struct bt_step **
     (void)pthread_mutex_init(&s->lock, NULL);
     s->texts.max = TEXTS_MAX;
     reply_init(&s->reply);
-    code = read_request(s, bytes, len, err);
+    code = msg_read(r, MSG_step_execute, &s->req, err);
     if (code == BT_OK) {
         code = keep_strings(s, err);
     }
@@ -65,6 +60,8 @@ enum bt_code step_new(const void *bytes, size_t len, msec now, struct bt_step **
         step_free(s);
         return code;
     }
+    s->reader = *r;
+    *r = (struct msg_reader){.form = r->form};
     s->deadline = s->req.deadline_ms == 0 ? MSEC_NEVER : msec_add(now, s->req.deadline_ms);
     *ret = s;
     return BT_OK;
@@ -76,6 +73,7 @@ void step_free(struct bt_step *s)
         reply_done(&s->reply);
         msg_reader_done(&s->reader);
         arena_done(&s->texts);
+        free(s->owned);
         (void)pthread_mutex_destroy(&s->lock);
         free(s);
     }
@@ -86,9 +84,37 @@ bool step_is_late(const struct bt_step *s)
     return s->deadline != MSEC_NEVER && clock_mono_ms() >= s->deadline;
 }
 
+/* A handler sees only parameters that fit its schema. False: the reply says what does not. */
+static bool parameters_fit(struct bt_step *s)
+{
+    struct schema_problem problem;
+    struct cJSON *tree = NULL;
+    struct bt_error err;
+    uint32_t n = 0;
+    enum bt_code code = BT_OK;
+
+    if (s->how->input_compiled == NULL || s->req.parameters.ptr == NULL) {
+        return true;
+    }
+    code = doc_to_cjson(s->req.parameters, &tree, &err);
+    if (code == BT_OK) {
+        code = schema_check(s->how->input_compiled, tree, &problem, 1, &n, &err);
+        if (code == BT_INVALID && n > 0) {
+            (void)err_set(&err, code, "parameters%s: %s", problem.path, problem.message);
+        }
+    }
+    cJSON_Delete(tree);
+    if (code != BT_OK) {
+        bt_step_fail_error(s, &err);
+    }
+    return code == BT_OK;
+}
+
 void step_run(struct bt_step *s)
 {
-    s->how->run(s, s->self);
+    if (parameters_fit(s)) {
+        s->how->skill.run(s, s->self);
+    }
     reply_settle(&s->reply, atomic_load(&s->cancelled), step_is_late(s));
 }
 

@@ -15,6 +15,8 @@
 
 enum { STEP_PROGRESS_TEXT_MAX = 1024 };
 
+struct card_skill;
+
 struct step_progress {
     uint64_t n;     /* counts the calls; 0 = none yet */
     double percent; /* below 0 = unknown */
@@ -24,9 +26,10 @@ struct step_progress {
 struct bt_step {
     struct msg_reader reader;
     struct msg_step_execute req;
+    uint8_t *owned;     /* the request's bytes, when nobody else has them; or NULL */
     struct arena texts; /* what the accessors returned */
     const char *task, *skill, *plan_id, *step_id, *key, *feedback, *traceparent, *context;
-    const struct bt_skill *how;
+    const struct card_skill *how; /* set before step_run */
     void *self;
     msec deadline; /* CLOCK_MONOTONIC; MSEC_NEVER = none */
     atomic_bool cancelled;
@@ -38,16 +41,17 @@ struct bt_step {
     void *shell;
 };
 
-/* Reads a step.execute body (borrowed until step_free). BT_INVALID names what is wrong. */
-BT_MUST_CHECK enum bt_code step_new(const void *bytes, size_t len, msec now, struct bt_step **ret,
+/* Takes over the reader of a step.execute (moved out of *r when it succeeds; its bytes stay
+ * borrowed until step_free). BT_INVALID names what is wrong. */
+BT_MUST_CHECK enum bt_code step_new(struct msg_reader *r, msec now, struct bt_step **ret,
                                     struct bt_error *err);
-/* The same from {"task", "skill", "parameters", "context"} as JSON, for --once and tests. json is
+/* A step from {"task", "parameters", "context"} as JSON, for --once and tests. json is
  * borrowed. */
 BT_MUST_CHECK enum bt_code step_new_once(struct str json, const char *skill, struct bt_step **ret,
                                          struct bt_error *err);
 /* Accepts NULL. */
 void step_free(struct bt_step *s);
-/* Runs the handler and settles the reply. */
+/* Checks the parameters against the skill's schema, runs the handler and settles the reply. */
 void step_run(struct bt_step *s);
 /* Moves the reply out; the step has none afterwards. */
 void step_take_reply(struct bt_step *s, struct reply *ret);

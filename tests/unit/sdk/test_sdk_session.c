@@ -261,6 +261,22 @@ static void a_result_from_the_time_without_a_supervisor_waits_for_registration(v
     assert_int_equal(did(DO_RESULT)->row, row);
 }
 
+static void a_result_after_the_last_sign_of_life_is_told_again(void **state)
+{
+    uint32_t early = start("p/1/a", 1, 7, 100);
+    uint32_t late;
+    (void)state;
+    finish(early, 10);
+    pass_to_deadline();
+    feed((struct session_event){.type = SESSION_HEARTBEAT_OK, .lease_ms = 3000});
+    late = start("p/1/b", 1, 7, 101);
+    finish(late, 10); /* answered on a lane whose supervisor dies now */
+    reconnect(8);
+    assert_int_equal(did(DO_RESULT)->row, late);
+    feed((struct session_event){.type = SESSION_RESULT_OK, .accepted = true});
+    assert_null(did(DO_RESULT)); /* the early one was safe before */
+}
+
 static void a_result_that_a_query_fetched_is_not_pushed(void **state)
 {
     uint32_t row = start("p/1/a", 1, 7, 100);
@@ -429,6 +445,7 @@ int main(void)
         cmocka_unit_test_setup(a_result_of_an_older_epoch_is_also_sent_by_control, set_up),
         cmocka_unit_test_setup(a_result_from_the_time_without_a_supervisor_waits_for_registration,
                                set_up),
+        cmocka_unit_test_setup(a_result_after_the_last_sign_of_life_is_told_again, set_up),
         cmocka_unit_test_setup(a_result_that_a_query_fetched_is_not_pushed, set_up),
         cmocka_unit_test_setup(a_repeated_request_of_the_new_epoch_makes_the_push_needless, set_up),
         cmocka_unit_test_setup(a_silent_supervisor_is_dialed_anew, set_up),

@@ -1,0 +1,129 @@
+#include "agents/sdk/pool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "protocol/base/assert.h"
+
+enum { WORDS = (SESSION_ROWS + 63) / 64, WORKER_STACK = 1024 * 1024 };
+
+struct pool {
+    pthread_mutex_t lock; /* guards queue, at, n */
+    pthread_cond_t more;
+    uint32_t queue[SESSION_ROWS];
+    uint32_t at, n;
+    _Atomic uint64_t marks[POOL_MARK_COUNT][WORDS];
+    int fd;
+    void (*run_row)(void *self, uint32_t row);
+    void *self;
+};
+
+static void *work(void *arg)
+{
+    struct pool *p = arg;
+
+    for (;;) {
+        uint32_t row;
+        (void)pthread_mutex_lock(&p->lock);
+        while (p->n == 0) {
+            (void)pthread_cond_wait(&p->more, &p->lock);
+        }
+        row = p->queue[p->at];
+        p->at = (p->at + 1) % SESSION_ROWS;
+        p->n--;
+        (void)pthread_mutex_unlock(&p->lock);
+        p->run_row(p->self, row);
+        pool_mark(p, POOL_FINISHED, row);
+    }
+    return NULL;
+}
+
+static enum bt_code start_workers(struct pool *p, uint32_t n, struct bt_error *err)
+{
+    pthread_attr_t attr;
+    int rc = pthread_attr_init(&attr);
+
+    if (rc == 0) {
+        rc = pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    }
+    if (rc == 0) {
+        rc = pthread_attr_setstacksize(&attr, WORKER_STACK);
+    }
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        pthread_t thread;
+        rc = pthread_create(&thread, &attr, work, p);
+    }
+    (void)pthread_attr_destroy(&attr);
+    return rc == 0 ? BT_OK : err_errno(err, rc, "starting %u worker threads", n);
+}
+
+enum bt_code pool_start(uint32_t n, void (*run_row)(void *self, uint32_t row), void *self,
+                        struct pool **ret, struct bt_error *err)
+{
+    struct pool *p = calloc(1, sizeof *p);
+    enum bt_code code;
+
+    if (p == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for the workers");
+    }
+    p->run_row = run_row;
+    p->self = self;
+    (void)pthread_mutex_init(&p->lock, NULL);
+    (void)pthread_cond_init(&p->more, NULL);
+    p->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    code = p->fd < 0 ? err_errno(err, errno, "eventfd") : start_workers(p, n, err);
+    if (code != BT_OK) {
+        /* Workers that did start wait on p for ever: the program ends now, and p with it. */
+        return code;
+    }
+    *ret = p;
+    return BT_OK;
+}
+
+int pool_fd(const struct pool *p)
+{
+    return p->fd;
+}
+
+void pool_submit(struct pool *p, uint32_t row)
+{
+    (void)pthread_mutex_lock(&p->lock);
+    ASSERT(p->n < SESSION_ROWS);
+    p->queue[(p->at + p->n) % SESSION_ROWS] = row;
+    p->n++;
+    (void)pthread_mutex_unlock(&p->lock);
+    (void)pthread_cond_signal(&p->more);
+}
+
+void pool_mark(struct pool *p, enum pool_mark what, uint32_t row)
+{
+    const uint64_t one = 1;
+
+    (void)atomic_fetch_or(&p->marks[what][row / 64], 1ull << (row % 64));
+    (void)!write(p->fd, &one,
+                 sizeof one); /* fails only when the counter is full: then the loop is awake */
+}
+
+uint32_t pool_take(struct pool *p, enum pool_mark what)
+{
+    for (uint32_t word = 0; word < WORDS; word++) {
+        uint64_t bits = atomic_load(&p->marks[what][word]);
+        if (bits != 0) {
+            uint32_t bit = (uint32_t)__builtin_ctzll(bits);
+            (void)atomic_fetch_and(&p->marks[what][word], ~(1ull << bit));
+            return word * 64 + bit;
+        }
+    }
+    return SESSION_NO_ROW;
+}
+
+void pool_drain(struct pool *p)
+{
+    uint64_t count;
+
+    (void)!read(p->fd, &count, sizeof count);
+}

@@ -1,0 +1,97 @@
+/*
+ * The shell around the session: one loop thread that owns the sockets, the session and the rows,
+ * and K workers. Turns what arrives into session events and performs the session's actions, in
+ * order.
+ */
+#ifndef SDK_SHELL_H
+#define SDK_SHELL_H
+
+#include "agents/sdk/card.h"
+#include "agents/sdk/options.h"
+#include "agents/sdk/pool.h"
+#include "agents/sdk/session.h"
+#include "agents/sdk/step.h"
+#include "protocol/base/clock.h"
+#include "protocol/client/state.h"
+#include "protocol/link/link.h"
+
+enum { SHELL_SPARE_CONTEXTS = 4, SHELL_REQUESTS = LIMIT_CAPACITY + 1 + SHELL_SPARE_CONTEXTS };
+
+/* A request of the supervisor that waits for its answer. Its index is the session's handle. */
+struct shell_request {
+    bool open;
+    struct link_server *server;
+    uint64_t handle;
+    enum wire_form form;
+    char id[65];
+};
+
+/* What belongs to a row of the session. */
+struct shell_row {
+    struct shell *shell;
+    struct bt_step *step; /* while it runs */
+    struct link_msg *msg; /* the step's bytes */
+    struct reply reply;   /* once it is done */
+    struct step_progress progress;
+    uint64_t started_ns;
+};
+
+struct shell_stats {
+    uint64_t requests, errors, processing_ns;
+    char last_error[512];
+    char started[CLOCK_ISO_LEN + 1];
+};
+
+struct shell {
+    struct session session;
+    const struct options *opt;
+    const struct card *card;
+    void *self; /* the agent's */
+    void (*done)(void *self);
+    struct link *link;
+    struct link_server *server; /* NULL with dial-in */
+    struct link_server *dialed[LIMIT_CAPACITY + 1];
+    uint32_t dialed_n;
+    struct link_lane *control;
+    char control_url[STATE_URL_MAX + 1];
+    bool outstanding; /* a control request */
+    bool feed_up;     /* the lane is up already: tell the session after its actions */
+    uint64_t control_n;
+    struct buf state_dir;
+    char token[STATE_TOKEN_LEN + 1];
+    char session_key[65];
+    char instance_id[UUID_TEXT_LEN + 1];
+    struct shell_request requests[SHELL_REQUESTS];
+    struct shell_row rows[SESSION_ROWS];
+    struct bt_step *arriving; /* the step of the event under way, for DO_RUN */
+    struct link_msg *arriving_msg;
+    struct pool *pool;
+    struct buf out;
+    struct shell_stats stats;
+    int signals;
+    bool ended;
+    int status;
+};
+
+/* Registers and serves until it was told to stop; *ret_status is the exit code. The process must
+ * end by _exit then: sockets may still carry traffic. */
+BT_MUST_CHECK enum bt_code shell_run(const struct options *opt, const struct card *card, void *self,
+                                     void (*done)(void *self), uint32_t capacity, int *ret_status,
+                                     struct bt_error *err);
+
+/* ---- between its files ---- */
+void shell_feed(struct shell *sh, struct session_event ev);
+/* shell_serve.c: what the supervisor asks, and how it is answered. */
+void shell_on_request(struct shell *sh, struct link_event *ev);
+void shell_answer(struct shell *sh, uint64_t request, enum msg_type type, const void *body);
+void shell_answer_result(struct shell *sh, uint64_t request, uint32_t row);
+void shell_answer_state(struct shell *sh, uint64_t request, uint32_t row);
+void shell_refuse(struct shell *sh, uint64_t request, const struct bt_error *why,
+                  enum err_class cls);
+/* The result of a done row as a message; strings point into the row. */
+void shell_view_result(const struct shell *sh, uint32_t row, struct msg_step_result *ret);
+/* shell_control.c: what is asked of the supervisor. */
+void shell_dial(struct shell *sh);
+void shell_ask(struct shell *sh, const struct session_action *a);
+void shell_on_control(struct shell *sh, struct link_event *ev);
+#endif

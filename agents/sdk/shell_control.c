@@ -1,0 +1,296 @@
+/* The control lane: where the supervisor is, what is asked of it, and what it answers. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "agents/sdk/shell.h"
+#include "protocol/base/log.h"
+
+static const struct link_limits control_limits = {.recv_max = LIMIT_CONTROL_BYTES};
+static const struct link_limits lane_limits = {.recv_max = LIMIT_STEP_BYTES};
+
+/* The daemon may have come back on another port, with another token. */
+void shell_dial(struct shell *sh)
+{
+    struct state_endpoints at;
+    struct bt_error err;
+
+    if (state_endpoints_read(buf_cstr(&sh->state_dir), &at, &err) != BT_OK) {
+        log_debug("agent.dial", "%s", err.msg);
+        return; /* the session asks again */
+    }
+    if (sh->control != NULL && !sh->outstanding && strcmp(at.control, sh->control_url) == 0) {
+        sh->feed_up = link_lane_is_up(sh->control);
+        return; /* it goes on trying by itself */
+    }
+    if (sh->control != NULL) {
+        link_lane_retire(sh->control);
+        sh->control = NULL;
+        sh->outstanding = false;
+    }
+    if (link_url_check(str_from(at.control), false, false, &err) != BT_OK ||
+        link_lane_dial(sh->link, at.control, &control_limits, NULL, &sh->control, &err) != BT_OK) {
+        log_warn("agent.dial", "control=%s %s", at.control, err.msg);
+        return;
+    }
+    (void)snprintf(sh->control_url, sizeof sh->control_url, "%s", at.control);
+    log_debug("agent.dial", "control=%s", at.control);
+}
+
+static void send_control(struct shell *sh, enum msg_type type, const void *body)
+{
+    char id[32];
+    struct bt_error err;
+    enum bt_code code;
+
+    (void)snprintf(id, sizeof id, "c%" PRIu64, ++sh->control_n);
+    buf_clear(&sh->out);
+    code = msg_request(&sh->out, WIRE_MSGPACK, str_from(id), str_from(sh->token), type, body, &err);
+    if (code == BT_OK && sh->control == NULL) {
+        code = err_set(&err, BT_UNAVAILABLE, "no control lane");
+    }
+    if (code == BT_OK) {
+        code = link_lane_send(sh->control, sh->out.at, sh->out.len, &err);
+    }
+    if (code == BT_OK) {
+        sh->outstanding = true;
+        return;
+    }
+    log_debug("agent.control", "%s: %s", msg_wire_type(type), err.msg);
+    if (type == MSG_step_result && (code == BT_LIMIT || code == BT_INVALID)) {
+        log_warn("agent.result",
+                 "a late result is too large for the control socket; it is kept for step.query");
+        shell_feed(sh, (struct session_event){.type = SESSION_RESULT_OK});
+        return;
+    }
+    shell_feed(sh, (struct session_event){.type = SESSION_LOST});
+}
+
+static void send_register(struct shell *sh)
+{
+    struct msg_agent_register m = {.instance_id = str_from(sh->instance_id),
+                                   .capacity = sh->session.capacity,
+                                   .pid = (uint64_t)getpid(),
+                                   .session_key = str_from(sh->session_key),
+                                   .dial_in = sh->opt->dial_in};
+    struct arena arena = {0};
+    struct bt_error err;
+    struct buf versions;
+
+    buf_init(&versions, 64);
+    doc_put_array(&versions, 1);
+    doc_put_u64(&versions, 1);
+    m.protocol = doc_from_buf(&versions);
+    if (!sh->opt->dial_in) {
+        m.endpoint = str_from(link_server_url(sh->server));
+    }
+    if (state_token_read(buf_cstr(&sh->state_dir), sh->token, &err) != BT_OK) {
+        log_warn("agent.token", "%s", err.msg);
+    }
+    if (card_view(sh->card, &arena, &m.card, &err) == BT_OK) {
+        send_control(sh, MSG_agent_register, &m);
+    } else {
+        shell_feed(sh, (struct session_event){.type = SESSION_LOST});
+    }
+    arena_done(&arena);
+    buf_done(&versions);
+}
+
+static void send_heartbeat(struct shell *sh)
+{
+    struct msg_inflight inflight[LIMIT_CAPACITY];
+    const struct session *s = &sh->session;
+    struct msg_agent_heartbeat m = {.instance_id = str_from(sh->instance_id),
+                                    .epoch = s->epoch,
+                                    .load = (double)s->running / (double)s->capacity};
+
+    for (uint32_t i = 0; i < SESSION_ROWS && m.inflight_n < LIMIT_CAPACITY; i++) {
+        const struct session_row *row = &s->rows[i];
+        double percent = sh->rows[i].progress.percent;
+        if (row->state == ROW_RUNNING) {
+            inflight[m.inflight_n++] = (struct msg_inflight){
+                .key = {row->key, row->key_len}, .progress = percent > 0.0 ? percent / 100.0 : 0.0};
+        }
+    }
+    m.inflight = inflight;
+    send_control(sh, MSG_agent_heartbeat, &m);
+}
+
+static void send_progress(struct shell *sh, uint32_t row)
+{
+    const struct session_row *r = &sh->session.rows[row];
+    const struct step_progress *p = &sh->rows[row].progress;
+    struct msg_step_progress m = {.instance_id = str_from(sh->instance_id),
+                                  .key = {r->key, r->key_len},
+                                  .attempt = r->attempt,
+                                  .epoch = sh->session.epoch,
+                                  .n = p->n,
+                                  .text = str_from(p->text)};
+
+    if (p->percent >= 0.0) {
+        m.percent = p->percent;
+        msg_set(&m, step_progress, percent);
+    }
+    send_control(sh, MSG_step_progress, &m);
+}
+
+void shell_ask(struct shell *sh, const struct session_action *a)
+{
+    struct msg_agent_drain drain = {.instance_id = str_from(sh->instance_id),
+                                    .epoch = sh->session.epoch};
+    struct msg_agent_deregister leave = {.instance_id = str_from(sh->instance_id),
+                                         .epoch = sh->session.epoch};
+    struct msg_step_result result;
+
+    if (a->type == DO_REGISTER) {
+        send_register(sh);
+    } else if (a->type == DO_HEARTBEAT) {
+        send_heartbeat(sh);
+    } else if (a->type == DO_PROGRESS) {
+        send_progress(sh, a->row);
+    } else if (a->type == DO_DRAIN) {
+        send_control(sh, MSG_agent_drain, &drain);
+    } else if (a->type == DO_DEREGISTER) {
+        send_control(sh, MSG_agent_deregister, &leave);
+    } else if (a->type == DO_RESULT) {
+        shell_view_result(sh, a->row, &result);
+        result.epoch = sh->session.epoch; /* this incarnation speaks, for what an older one began */
+        send_control(sh, MSG_step_result, &result);
+    }
+}
+
+/* ---- answers ---- */
+
+/* dial-in: the lanes to serve, one server each; those of the incarnation before have no supervisor
+ * any more. */
+static void serve_lanes(struct shell *sh, const struct msg_agent_registered_ok *m)
+{
+    struct bt_error err;
+
+    for (uint32_t i = 0; i < sh->dialed_n; i++) {
+        for (uint32_t k = 0; k < SHELL_REQUESTS; k++) {
+            sh->requests[k].open = sh->requests[k].open && sh->requests[k].server != sh->dialed[i];
+        }
+        link_server_retire(sh->dialed[i]);
+    }
+    sh->dialed_n = 0;
+    for (uint32_t i = 0; i < m->lanes_n && i <= LIMIT_CAPACITY; i++) {
+        char url[STATE_URL_MAX + 1];
+        (void)snprintf(url, sizeof url, "%.*s", STR_ARG(m->lanes[i]));
+        if (link_url_check(m->lanes[i], false, false, &err) != BT_OK ||
+            link_server_dial(sh->link, url, 1, &lane_limits, NULL, &sh->dialed[sh->dialed_n],
+                             &err) != BT_OK) {
+            log_err("agent.lane", "lane=%u url=%s %s", i, url, err.msg);
+            continue;
+        }
+        sh->dialed_n++;
+    }
+}
+
+static enum bt_code on_registered(struct shell *sh, struct msg_reader *r, struct session_event *ev,
+                                  struct bt_error *err)
+{
+    struct msg_agent_registered_ok m;
+    enum bt_code code = msg_read_answer(r, MSG_agent_registered_ok, &m, NULL, err);
+
+    if (code == BT_OK) {
+        *ev = (struct session_event){.type = SESSION_REGISTERED,
+                                     .epoch = m.epoch,
+                                     .lease_ms = m.lease_ms,
+                                     .heartbeat_ms = m.heartbeat_ms};
+        if (sh->opt->dial_in) {
+            serve_lanes(sh, &m);
+        }
+        log_info("agent.registered", "agent=%.*s instance=%s epoch=%" PRIu64 " control=%s",
+                 STR_ARG(sh->card->msg.agent_id), sh->instance_id, m.epoch, sh->control_url);
+    } else {
+        log_err("agent.refused", "the supervisor refused the registration: %s", err->msg);
+    }
+    return code;
+}
+
+static enum bt_code on_heartbeat(struct msg_reader *r, struct session_event *ev,
+                                 struct session_order *orders, struct bt_error *err)
+{
+    struct msg_agent_heartbeat_ok m;
+    enum bt_code code = msg_read_answer(r, MSG_agent_heartbeat_ok, &m, NULL, err);
+
+    if (code == BT_OK) {
+        for (uint32_t i = 0; i < m.cancel_n; i++) {
+            orders[i] =
+                (struct session_order){.key = m.cancel[i].key, .grace_ms = m.cancel[i].grace_ms};
+        }
+        *ev = (struct session_event){.type = SESSION_HEARTBEAT_OK,
+                                     .lease_ms = m.lease_ms,
+                                     .drain = m.drain,
+                                     .orders = orders,
+                                     .n = m.cancel_n};
+    }
+    return code;
+}
+
+static enum bt_code read_answer(struct shell *sh, struct msg_reader *r, struct session_event *ev,
+                                struct session_order *orders, struct bt_error *err)
+{
+    struct msg_step_result_ok taken;
+    struct msg_empty empty;
+    enum bt_code code;
+
+    switch (sh->session.ask) {
+    case ASK_REGISTER:
+        return on_registered(sh, r, ev, err);
+    case ASK_HEARTBEAT:
+        return on_heartbeat(r, ev, orders, err);
+    case ASK_RESULT:
+        code = msg_read_answer(r, MSG_step_result_ok, &taken, NULL, err);
+        if (code == BT_OK) {
+            log_info("agent.result", "late result accepted=%d %.*s", taken.accepted,
+                     STR_ARG(taken.reason));
+            *ev = (struct session_event){.type = SESSION_RESULT_OK, .accepted = taken.accepted};
+        }
+        return code;
+    case ASK_NONE:
+    case ASK_PROGRESS:
+    case ASK_DRAIN:
+    case ASK_DEREGISTER:
+        break;
+    }
+    *ev = (struct session_event){.type = SESSION_ASK_OK};
+    return msg_read_answer(r, MSG_empty, &empty, NULL, err);
+}
+
+static void on_answer(struct shell *sh, struct link_msg *msg)
+{
+    struct session_order orders[SESSION_ORDERS];
+    struct str bytes = link_msg_bytes(msg);
+    struct session_event ev = {.type = SESSION_ASK_OK};
+    struct msg_reader r = {0};
+    struct bt_error err;
+    enum bt_code code = msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_CONTROL_BYTES, &err);
+
+    sh->outstanding = false;
+    if (code == BT_OK) {
+        code = read_answer(sh, &r, &ev, orders, &err);
+    }
+    if (code != BT_OK) {
+        log_debug("agent.control", "refused: %s", err.msg);
+        ev = (struct session_event){.type = SESSION_REFUSED, .code = code};
+    }
+    shell_feed(sh, ev);
+    msg_reader_done(&r);
+}
+
+void shell_on_control(struct shell *sh, struct link_event *ev)
+{
+    if (ev->lane == sh->control && ev->type == LINK_ANSWER) {
+        on_answer(sh, ev->msg);
+    } else if (ev->lane == sh->control && ev->type == LINK_LOST) {
+        sh->outstanding = false;
+        shell_feed(sh, (struct session_event){.type = SESSION_LOST});
+    } else if (ev->lane == sh->control && ev->type == LINK_UP) {
+        shell_feed(sh, (struct session_event){.type = SESSION_UP});
+    } else if (ev->lane == sh->control && ev->type == LINK_DOWN) {
+        shell_feed(sh, (struct session_event){.type = SESSION_DOWN});
+    }
+    link_msg_free(ev->msg);
+}

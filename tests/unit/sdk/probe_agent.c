@@ -1,0 +1,42 @@
+/* The agent that test_sdk_agent drives: what a handler may do, well and badly. */
+#include <poll.h>
+#include <stddef.h>
+
+#include "baton/agent.h"
+
+static void echo(struct bt_step *step, void *self)
+{
+    (void)self;
+    bt_step_reply_text(step, "%s/%u", bt_step_param_string(step, "text", "-"),
+                       bt_step_attempt(step));
+}
+
+/* Works until it is cancelled, and says how far it is. */
+static void work(struct bt_step *step, void *self)
+{
+    int ms = (int)bt_step_param_number(step, "ms", 10000);
+
+    (void)self;
+    bt_step_progress(step, 10.0, "started");
+    for (int i = 0; i < ms && !bt_step_cancelled(step); i++) {
+        (void)poll(NULL, 0, 1);
+    }
+    if (!bt_step_cancelled(step)) {
+        bt_step_reply_text(step, "worked");
+    }
+}
+
+static const struct bt_skill skills[] = {
+    {.id = "echo",
+     .input_schema = "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}}}",
+     .run = echo},
+    {.id = "work", .run = work},
+};
+
+static const struct bt_agent_def def = {
+    .agent_id = "probe", .version = "1", .skills = skills, .skill_count = 2, .capacity = 2};
+
+int main(int argc, char **argv)
+{
+    return bt_agent_main(&def, argc, argv);
+}

@@ -1,0 +1,500 @@
+/* A real agent process over real sockets; the test plays the supervisor. argv: the probe agent's
+ * path. */
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/client/state.h"
+#include "protocol/link/link.h"
+#include "protocol/wire/msg.h"
+
+extern char **environ;
+static const char *probe;
+
+enum { WAIT_MS = 10000 };
+
+struct world {
+    struct link *link;
+    struct link_server *control;
+    struct link_lane *lanes[3]; /* two of work, one of control */
+    char dir[64];
+    char token[STATE_TOKEN_LEN + 1];
+    char endpoint[256];
+    char key[129];
+    char instance[65];
+    pid_t pid;
+    uint64_t epoch;
+    bool drain;
+    uint32_t registered, drained, deregistered, progress, late;
+    char late_text[64];
+    struct link_event answer; /* of the lane waited for */
+};
+
+static struct world w;
+static const struct link_limits control_limits = {.recv_max = LIMIT_CONTROL_BYTES};
+static const struct link_limits lane_limits = {.recv_max = LIMIT_STEP_BYTES};
+
+static void answer_control(uint64_t request, struct str id, enum msg_type type, const void *body)
+{
+    struct bt_error err;
+    struct buf out;
+
+    buf_init(&out, LIMIT_CONTROL_BYTES);
+    assert_int_equal(msg_answer(&out, WIRE_MSGPACK, id, type, body, &err), BT_OK);
+    assert_true(link_answer(w.control, request, out.at, out.len));
+    buf_done(&out);
+}
+
+static void on_register(struct link_event *ev, struct msg_reader *r, struct str id)
+{
+    struct msg_agent_registered_ok ok = {.epoch = ++w.epoch, .lease_ms = 2000, .heartbeat_ms = 50};
+    struct msg_agent_register m;
+    struct bt_error err;
+
+    assert_int_equal(msg_read(r, MSG_agent_register, &m, &err), BT_OK);
+    assert_true(str_is(m.card.agent_id, "probe"));
+    assert_int_equal(m.card.skills_n, 2);
+    assert_int_equal(m.capacity, 2);
+    (void)snprintf(w.endpoint, sizeof w.endpoint, "%.*s", STR_ARG(m.endpoint));
+    if (w.registered > 0) {
+        assert_true(str_is(m.session_key, w.key)); /* the same session over a reconnect */
+        assert_true(str_is(m.instance_id, w.instance));
+    }
+    (void)snprintf(w.key, sizeof w.key, "%.*s", STR_ARG(m.session_key));
+    (void)snprintf(w.instance, sizeof w.instance, "%.*s", STR_ARG(m.instance_id));
+    w.registered++;
+    answer_control(ev->request, id, MSG_agent_registered_ok, &ok);
+}
+
+static void on_late(struct link_event *ev, struct msg_reader *r, struct str id)
+{
+    struct msg_step_result_ok ok = {.accepted = true};
+    struct msg_step_result m;
+    struct bt_error err;
+
+    assert_int_equal(msg_read(r, MSG_step_result, &m, &err), BT_OK);
+    assert_int_equal(m.epoch, w.epoch);
+    (void)snprintf(w.late_text, sizeof w.late_text, "%.*s", STR_ARG(m.result.text));
+    w.late++;
+    answer_control(ev->request, id, MSG_step_result_ok, &ok);
+}
+
+static void on_control(struct link_event *ev)
+{
+    struct msg_agent_heartbeat_ok beat = {.lease_ms = 2000, .drain = w.drain};
+    struct str bytes = link_msg_bytes(ev->msg);
+    struct msg_reader r = {0};
+    struct msg_envelope e;
+    struct bt_error err;
+
+    assert_int_equal(msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_CONTROL_BYTES, &err), BT_OK);
+    assert_int_equal(msg_read(&r, MSG_envelope, &e, &err), BT_OK);
+    assert_true(str_is(e.token, w.token));
+    if (str_is(e.type, "agent.register")) {
+        on_register(ev, &r, e.id);
+    } else if (str_is(e.type, "agent.heartbeat")) {
+        answer_control(ev->request, e.id, MSG_agent_heartbeat_ok, &beat);
+    } else if (str_is(e.type, "step.result")) {
+        on_late(ev, &r, e.id);
+    } else {
+        w.progress += str_is(e.type, "step.progress");
+        w.drained += str_is(e.type, "agent.drain");
+        w.deregistered += str_is(e.type, "agent.deregister");
+        answer_control(ev->request, e.id, MSG_empty, NULL);
+    }
+    msg_reader_done(&r);
+    link_msg_free(ev->msg);
+}
+
+/* Serves until the lane has its answer (or, with lane NULL, *counter has reached n). */
+static bool serve(const struct link_lane *lane, const uint32_t *counter, uint32_t n)
+{
+    msec end = clock_mono_ms() + WAIT_MS;
+
+    while (clock_mono_ms() < end) {
+        struct link_event ev;
+        (void)link_wait(w.link, 50);
+        while (link_next(w.link, &ev)) {
+            if (ev.type == LINK_REQUEST) {
+                on_control(&ev);
+            } else if (lane != NULL && ev.lane == lane &&
+                       (ev.type == LINK_ANSWER || ev.type == LINK_LOST)) {
+                w.answer = ev;
+                return ev.type == LINK_ANSWER;
+            } else {
+                link_msg_free(ev.msg);
+            }
+        }
+        if (lane == NULL && *counter >= n) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void send_lane(struct link_lane *lane, enum wire_form form, enum msg_type type,
+                      const void *body)
+{
+    msec end = clock_mono_ms() + WAIT_MS;
+    enum bt_code code;
+    struct bt_error err;
+    struct buf out;
+
+    buf_init(&out, LIMIT_STEP_BYTES);
+    assert_int_equal(msg_request(&out, form, STR_LIT("x"), (struct str){NULL, 0}, type, body, &err),
+                     BT_OK);
+    while ((code = link_lane_send(lane, out.at, out.len, &err)) == BT_UNAVAILABLE &&
+           clock_mono_ms() < end) {
+        uint32_t none = 0;
+        struct link_event ev;
+        (void)none;
+        (void)link_wait(w.link, 20);
+        while (link_next(w.link, &ev)) {
+            if (ev.type == LINK_REQUEST) {
+                on_control(&ev);
+            } else {
+                link_msg_free(ev.msg);
+            }
+        }
+    }
+    assert_int_equal(code, BT_OK);
+    buf_done(&out);
+}
+
+/* The code of the answer; fills the body when it is BT_OK. The reader is the caller's to end. */
+static enum bt_code read_answer(struct msg_reader *r, enum msg_type type, void *body)
+{
+    struct str bytes = link_msg_bytes(w.answer.msg);
+    struct bt_error err;
+
+    assert_int_equal(msg_reader_init(r, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, &err), BT_OK);
+    return msg_read_answer(r, type, body, NULL, &err);
+}
+
+static void drop_answer(struct msg_reader *r)
+{
+    msg_reader_done(r);
+    link_msg_free(w.answer.msg);
+}
+
+static void hello(void)
+{
+    for (uint32_t i = 0; i < 3; i++) {
+        struct msg_lane_hello m = {.lane = i, .epoch = w.epoch, .session_key = str_from(w.key)};
+        struct msg_reader r = {0};
+        struct msg_empty none;
+        struct bt_error err;
+        if (w.lanes[i] != NULL) {
+            link_lane_retire(w.lanes[i]);
+        }
+        assert_int_equal(link_lane_dial(w.link, w.endpoint, &lane_limits, NULL, &w.lanes[i], &err),
+                         BT_OK);
+        send_lane(w.lanes[i], WIRE_MSGPACK, MSG_lane_hello, &m);
+        assert_true(serve(w.lanes[i], NULL, 0));
+        assert_int_equal(read_answer(&r, MSG_empty, &none), BT_OK);
+        drop_answer(&r);
+    }
+}
+
+static void start_control(void)
+{
+    struct state_endpoints at = {.version = "test", .pid = 1, .instance = uuid_new()};
+    struct bt_error err;
+
+    assert_int_equal(
+        link_server_open(w.link, "tcp://127.0.0.1:0", 4, &control_limits, NULL, &w.control, &err),
+        BT_OK);
+    (void)snprintf(at.control, sizeof at.control, "%s", link_server_url(w.control));
+    (void)snprintf(at.events, sizeof at.events, "%s", link_server_url(w.control));
+    assert_int_equal(state_endpoints_write(w.dir, &at, &err), BT_OK);
+}
+
+static int set_up(void **state)
+{
+    char name[] = "probe_agent";
+    char flag[] = "--state";
+    char *argv[] = {name, flag, w.dir, NULL};
+    struct bt_error err;
+
+    (void)state;
+    w = (struct world){.pid = 0};
+    (void)snprintf(w.dir, sizeof w.dir, "/tmp/baton-test-XXXXXX");
+    assert_non_null(mkdtemp(w.dir));
+    assert_int_equal(state_token_make(w.dir, w.token, &err), BT_OK);
+    assert_int_equal(link_new(128, &w.link, &err), BT_OK);
+    start_control();
+    assert_int_equal(posix_spawn(&w.pid, probe, NULL, NULL, argv, environ), 0);
+    assert_true(serve(NULL, &w.registered, 1));
+    hello();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    char path[128];
+    static const char *const files[] = {"token", "endpoints.json"};
+
+    (void)state;
+    if (w.pid > 0) {
+        (void)kill(w.pid, SIGKILL);
+        (void)waitpid(w.pid, NULL, 0);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", w.dir, files[i]);
+        (void)unlink(path);
+    }
+    (void)rmdir(w.dir);
+    return 0; /* the link is left: its sockets carried traffic a moment ago */
+}
+
+static struct msg_step_execute step_of(const char *skill, const char *key, struct buf *params)
+{
+    struct msg_step_execute m = {.session_key = str_from(w.key),
+                                 .plan_id = STR_LIT("p"),
+                                 .revision = 1,
+                                 .step_id = STR_LIT("a"),
+                                 .step_count = 1,
+                                 .key = str_from(key),
+                                 .attempt = 1,
+                                 .epoch = w.epoch,
+                                 .skill = str_from(skill),
+                                 .parameters =
+                                     params == NULL ? (struct doc){NULL, 0} : doc_from_buf(params)};
+    return m;
+}
+
+static struct buf params_of(const char *json)
+{
+    struct bt_error err;
+    struct buf b;
+
+    buf_init(&b, 65536);
+    assert_int_equal(json_to_doc(str_from(json), NULL, &b, &err), BT_OK);
+    return b;
+}
+
+static void expect_text(struct link_lane *lane, const char *text)
+{
+    struct msg_reader r = {0};
+    struct msg_step_result m;
+
+    assert_true(serve(lane, NULL, 0));
+    assert_int_equal(read_answer(&r, MSG_step_result, &m), BT_OK);
+    assert_true(str_is(m.outcome, "completed"));
+    assert_true(str_is(m.result.text, text));
+    drop_answer(&r);
+}
+
+static void a_step_is_executed_in_msgpack_and_in_json(void **state)
+{
+    struct buf p = params_of("{\"text\":\"hi\"}");
+    struct msg_step_execute m = step_of("echo", "p/1/a", &p);
+
+    (void)state;
+    send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
+    expect_text(w.lanes[0], "hi/1");
+    m.key = STR_LIT("p/1/b");
+    send_lane(w.lanes[1], WIRE_JSON, MSG_step_execute, &m);
+    assert_true(serve(w.lanes[1], NULL, 0));
+    assert_int_equal(link_msg_bytes(w.answer.msg).ptr[0], '{');
+    link_msg_free(w.answer.msg);
+    buf_done(&p);
+}
+
+static void a_repeated_key_is_answered_from_the_kept_result(void **state)
+{
+    struct msg_step_execute m = step_of("echo", "p/1/a", NULL);
+
+    (void)state;
+    send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
+    expect_text(w.lanes[0], "-/1");
+    send_lane(w.lanes[1], WIRE_MSGPACK, MSG_step_execute, &m);
+    expect_text(w.lanes[1], "-/1");
+}
+
+static void expect_refused(struct link_lane *lane, enum bt_code code)
+{
+    struct msg_step_result m;
+    struct msg_reader r = {0};
+
+    assert_true(serve(lane, NULL, 0));
+    assert_int_equal(read_answer(&r, MSG_step_result, &m), code);
+    drop_answer(&r);
+}
+
+static void strangers_and_unknown_skills_are_refused(void **state)
+{
+    struct msg_step_execute m = step_of("echo", "p/1/a", NULL);
+
+    (void)state;
+    m.session_key = STR_LIT("0000000000000000000000000000000000000000000000000000000000000000");
+    send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
+    expect_refused(w.lanes[0], BT_UNAUTHORIZED);
+    m = step_of("dance", "p/1/a", NULL);
+    send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
+    expect_refused(w.lanes[0], BT_NOT_FOUND);
+    m = step_of("echo", "p/1/a", NULL);
+    m.epoch = w.epoch + 1;
+    send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
+    expect_refused(w.lanes[0], BT_CONFLICT);
+}
+
+static void parameters_that_do_not_fit_the_schema_fail_the_step(void **state)
+{
+    struct buf p = params_of("{\"text\":7}");
+    struct msg_step_execute m = step_of("echo", "p/1/a", &p);
+    struct msg_reader r = {0};
+    struct msg_step_result got;
+
+    (void)state;
+    send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
+    assert_true(serve(w.lanes[0], NULL, 0));
+    assert_int_equal(read_answer(&r, MSG_step_result, &got), BT_OK);
+    assert_true(str_is(got.outcome, "failed"));
+    assert_true(str_is(got.failure.class_, "VALIDATION_ERROR"));
+    drop_answer(&r);
+    buf_done(&p);
+}
+
+static void a_cancel_reaches_the_handler_and_the_lane_is_answered(void **state)
+{
+    struct msg_step_execute m = step_of("work", "p/1/a", NULL);
+    struct msg_step_cancel cancel = {
+        .session_key = str_from(w.key), .key = STR_LIT("p/1/a"), .grace_ms = 5000};
+    struct msg_step_state s;
+    struct msg_step_result got;
+    struct msg_reader r = {0};
+
+    (void)state;
+    send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
+    assert_true(serve(NULL, &w.progress, 1));
+    send_lane(w.lanes[2], WIRE_MSGPACK, MSG_step_cancel, &cancel);
+    for (int i = 0; i < 2; i++) {
+        /* The two answers come in either order; a lane that was not waited for loses its event
+         * here. */
+        assert_true(serve(w.lanes[i == 0 ? 2 : 0], NULL, 0));
+        if (i == 0) {
+            assert_int_equal(read_answer(&r, MSG_step_state, &s), BT_OK);
+            assert_true(str_is(s.state, "running"));
+            drop_answer(&r);
+            r = (struct msg_reader){0};
+        }
+    }
+    assert_int_equal(read_answer(&r, MSG_step_result, &got), BT_OK);
+    assert_true(str_is(got.failure.class_, "CANCELLED"));
+    drop_answer(&r);
+}
+
+static void a_deadline_ends_a_handler_that_polls(void **state)
+{
+    struct msg_step_execute m = step_of("work", "p/1/a", NULL);
+    struct msg_step_result got;
+    struct msg_reader r = {0};
+
+    (void)state;
+    m.deadline_ms = 50;
+    send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
+    assert_true(serve(w.lanes[0], NULL, 0));
+    assert_int_equal(read_answer(&r, MSG_step_result, &got), BT_OK);
+    assert_true(str_is(got.failure.class_, "TIMEOUT"));
+    drop_answer(&r);
+}
+
+static void a_new_supervisor_gets_the_result_of_the_old_ones_step(void **state)
+{
+    struct buf p = params_of("{\"ms\":300}");
+    struct msg_step_execute m = step_of("work", "p/1/a", &p);
+    struct link *old = w.link;
+    struct bt_error err;
+
+    (void)state;
+    send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
+    assert_true(serve(NULL, &w.progress, 1));
+    /* The old supervisor goes silent; the new one listens elsewhere. */
+    assert_int_equal(link_new(128, &w.link, &err), BT_OK);
+    assert_ptr_not_equal(old, w.link);
+    start_control();
+    assert_true(serve(NULL, &w.late, 1));
+    assert_int_equal(w.registered, 2);
+    assert_string_equal(w.late_text, "worked");
+    buf_done(&p);
+}
+
+static int exit_status(void)
+{
+    msec end = clock_mono_ms() + WAIT_MS;
+    int status = -1;
+
+    while (clock_mono_ms() < end) {
+        uint32_t none = 0;
+        if (waitpid(w.pid, &status, WNOHANG) == w.pid) {
+            w.pid = 0;
+            return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        }
+        (void)link_wait(w.link, 20);
+        (void)serve(NULL, &none, 0);
+    }
+    return -1;
+}
+
+static void sigterm_finishes_the_step_deregisters_and_exits_0(void **state)
+{
+    struct buf p = params_of("{\"ms\":200}");
+    struct msg_step_execute m = step_of("work", "p/1/a", &p);
+
+    (void)state;
+    send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
+    assert_true(serve(NULL, &w.progress, 1));
+    assert_int_equal(kill(w.pid, SIGTERM), 0);
+    expect_text(w.lanes[0], "worked");
+    assert_int_equal(exit_status(), 0);
+    assert_int_equal(w.drained, 1);
+    assert_int_equal(w.deregistered, 1);
+    buf_done(&p);
+}
+
+static void a_drain_order_ends_it_too(void **state)
+{
+    (void)state;
+    w.drain = true;
+    assert_int_equal(exit_status(), 0);
+    assert_int_equal(w.deregistered, 1);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_step_is_executed_in_msgpack_and_in_json, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_repeated_key_is_answered_from_the_kept_result, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(strangers_and_unknown_skills_are_refused, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(parameters_that_do_not_fit_the_schema_fail_the_step, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_cancel_reaches_the_handler_and_the_lane_is_answered,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_deadline_ends_a_handler_that_polls, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_new_supervisor_gets_the_result_of_the_old_ones_step,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(sigterm_finishes_the_step_deregisters_and_exits_0, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_drain_order_ends_it_too, set_up, tear_down),
+    };
+    int failed;
+
+    probe = argc > 1 ? argv[1] : PROBE_AGENT;
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    (void)fflush(NULL);
+    _exit(failed == 0 ? 0 : 1);
+}
