@@ -130,6 +130,7 @@ static void strings_that_lie_are_refused(void **state)
     assert_refused("\"\\uD800\\n\"", "surrogate");
     assert_refused("\"\\uD800\\uD800\"", "surrogate");
     assert_refused("\"\\uD800\\u00e9\"", "surrogate");
+    assert_refused("\"\\uD800\\uE000\"", "surrogate");
     assert_refused("\"\\u12g4\"", "four hex digits");
     assert_refused("\"\\u12", "four hex digits");
     assert_refused("\"\\x41\"", "no such escape");
