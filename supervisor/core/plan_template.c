@@ -75,30 +75,42 @@ static enum before comes_before(struct refs *r, uint32_t other)
     return k->mark[other] == r->step + 1 ? BEFORE_YES : BEFORE_NO;
 }
 
-/* The step that the ref names; the longest id that fits. */
-static uint32_t find(const struct plan_checker *k, struct str ref)
+/* The step that the ref names; the longest id that fits. *ret_shorter: another one that fits too,
+ * or UINT32_MAX. */
+static uint32_t find(const struct plan_checker *k, struct str ref, uint32_t *ret_shorter)
 {
     struct str id = {NULL, 0};
     struct str path;
+    uint32_t found = UINT32_MAX;
+    *ret_shorter = UINT32_MAX;
     while (template_split(ref, &id, &path)) {
         const uint32_t s = plan_check_find(k, id);
-        if (s != UINT32_MAX) {
-            return s;
+        if (s != UINT32_MAX && found != UINT32_MAX) {
+            *ret_shorter = s;
+            break;
         }
+        found = found == UINT32_MAX ? s : found;
     }
-    return UINT32_MAX;
+    return found;
 }
 
 static void check_ref(struct refs *r, const char *field, const struct template_ref *t)
 {
     struct plan_checker *k = r->k;
-    const uint32_t other = find(k, t->ref);
+    uint32_t shorter;
+    const uint32_t other = find(k, t->ref, &shorter);
     if (other == UINT32_MAX) {
         CHECK_PUT(k, PROBLEM_BAD_TEMPLATE, r->step, field, t->text,
                   STR_LIT(" names no step of this plan"));
         return;
     }
     const struct str id = k->plan->steps[other].step_id;
+    if (shorter != UINT32_MAX) {
+        CHECK_PUT(k, PROBLEM_BAD_TEMPLATE, r->step, field, t->text, STR_LIT(" could name step \""),
+                  id, STR_LIT("\" or a member of step \""), k->plan->steps[shorter].step_id,
+                  STR_LIT("\"; rename one of the steps"));
+        return;
+    }
     switch (comes_before(r, other)) {
     case BEFORE_YES:
         break;

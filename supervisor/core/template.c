@@ -41,9 +41,8 @@ static bool segments_ok(struct str ref)
 }
 
 /* What stands between the braces. */
-static enum template_kind inside(struct str body, struct str *ret_ref)
+static enum template_kind inside(struct str word, struct str body, struct str *ret_ref)
 {
-    static const struct str word = {"results", 7};
     body = trimmed(body);
     if (body.len < word.len || memcmp(body.ptr, word.ptr, word.len) != 0) {
         return TEMPLATE_FOREIGN;
@@ -78,7 +77,7 @@ static size_t find_pair(struct str text, size_t from, char c)
     return text.len;
 }
 
-bool template_next(struct str text, size_t *from, struct template_ref *ret)
+bool template_next_of(struct str word, struct str text, size_t *from, struct template_ref *ret)
 {
     size_t open = find_pair(text, *from, '{');
     if (open == text.len) {
@@ -94,10 +93,10 @@ bool template_next(struct str text, size_t *from, struct template_ref *ret)
     struct str ref = {NULL, 0};
     if (closed) {
         ret->len = close + 2 - open;
-        ret->kind = inside(cut(text, open + 2, close), &ref);
+        ret->kind = inside(word, cut(text, open + 2, close), &ref);
     } else {
         ret->len = next_open - open;
-        ret->kind = inside(cut(text, open + 2, next_open), &ref);
+        ret->kind = inside(word, cut(text, open + 2, next_open), &ref);
         ret->kind = ret->kind == TEMPLATE_FOREIGN ? TEMPLATE_FOREIGN : TEMPLATE_NOT_CLOSED;
     }
     ret->text = cut(text, open, open + ret->len);
@@ -106,10 +105,15 @@ bool template_next(struct str text, size_t *from, struct template_ref *ret)
     return true;
 }
 
-bool template_only(struct str text, struct template_ref *ret)
+bool template_next(struct str text, size_t *from, struct template_ref *ret)
+{
+    return template_next_of(STR_LIT("results"), text, from, ret);
+}
+
+bool template_only_of(struct str word, struct str text, struct template_ref *ret)
 {
     size_t from = 0;
-    return template_next(text, &from, ret) && ret->kind == TEMPLATE_OK && ret->at == 0 &&
+    return template_next_of(word, text, &from, ret) && ret->kind == TEMPLATE_OK && ret->at == 0 &&
            ret->len == text.len;
 }
 

@@ -261,14 +261,25 @@ static void a_template_of_an_unknown_step_is_refused(void **state)
 static void a_step_id_with_dots_is_the_longest_that_fits(void **state)
 {
     (void)state;
-    struct built *b = with_text("a; a.b; c<a.b", 2, "{{results.a.b.rows}}");
+    struct built *b = with_text("x; a.b; c<a.b", 2, "{{results.a.b.rows}}");
     assert_int_equal(b->problems.total, 0);
     struct str path;
     assert_int_equal(plan_check_ref(&b->plan, STR_LIT("a.b.rows"), &path), 1);
     assert_true(str_is(path, "rows"));
-    assert_int_equal(plan_check_ref(&b->plan, STR_LIT("a.x"), &path), 0);
-    assert_true(str_is(path, "x"));
+    assert_int_equal(plan_check_ref(&b->plan, STR_LIT("x.y"), &path), 0);
+    assert_true(str_is(path, "y"));
     assert_int_equal(plan_check_ref(&b->plan, STR_LIT("zz.x"), &path), UINT32_MAX);
+    built_free(b);
+}
+
+static void a_template_that_could_name_two_steps_is_refused(void **state)
+{
+    (void)state;
+    struct built *b = with_text("a; a.b; c<a.b,a", 2, "{{results.a.b.rows}}");
+    says(
+        nth(b, 0), PROBLEM_BAD_TEMPLATE, "c",
+        "{{results.a.b.rows}} could name step \"a.b\" or a member of step \"a\"; rename one of the "
+        "steps");
     built_free(b);
 }
 
@@ -513,6 +524,7 @@ int main(void)
         cmocka_unit_test(in_a_chain_a_template_names_an_earlier_step),
         cmocka_unit_test(a_template_of_an_unknown_step_is_refused),
         cmocka_unit_test(a_step_id_with_dots_is_the_longest_that_fits),
+        cmocka_unit_test(a_template_that_could_name_two_steps_is_refused),
         cmocka_unit_test(a_malformed_template_is_refused_and_foreign_braces_are_a_warning),
         cmocka_unit_test(a_very_short_or_long_task_is_a_warning),
         cmocka_unit_test(a_task_over_its_limit_is_refused),

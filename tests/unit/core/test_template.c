@@ -64,11 +64,11 @@ static void only_a_whole_text_is_one_template(void **state)
 {
     (void)state;
     struct template_ref t;
-    assert_true(template_only(STR_LIT("{{results.a}}"), &t));
-    assert_false(template_only(STR_LIT(" {{results.a}}"), &t));
-    assert_false(template_only(STR_LIT("{{results.a}}."), &t));
-    assert_false(template_only(STR_LIT("{{x}}"), &t));
-    assert_false(template_only(STR_LIT(""), &t));
+    assert_true(template_only_of(STR_LIT("results"), STR_LIT("{{results.a}}"), &t));
+    assert_false(template_only_of(STR_LIT("results"), STR_LIT(" {{results.a}}"), &t));
+    assert_false(template_only_of(STR_LIT("results"), STR_LIT("{{results.a}}."), &t));
+    assert_false(template_only_of(STR_LIT("results"), STR_LIT("{{x}}"), &t));
+    assert_false(template_only_of(STR_LIT("results"), STR_LIT(""), &t));
 }
 
 static void a_reference_is_split_from_the_longest_id_to_the_shortest(void **state)
