@@ -56,7 +56,7 @@ enum spawn_event_type {
     SPAWN_RESTARTED, /* the same after an end: a new instance id and pid */
     SPAWN_ADOPTED,   /* a process that an earlier daemon started lives on; it registers again by
                         itself */
-    SPAWN_UP,        /* spawn_registered was called for it */
+    SPAWN_UP,        /* spawn_registered was called for it; rarely a moment before its STARTED */
     SPAWN_EXITED, /* the process and its whole tree are gone, or could not be started; see reason */
     SPAWN_GAVE_UP, /* too many crashes: not restarted until spawn_start_child */
     SPAWN_EVENT_COUNT

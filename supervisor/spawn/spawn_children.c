@@ -22,7 +22,7 @@ static const char *const reserved[] = {"BATON_STATE",    "BATON_INSTANCE_ID", "B
 
 static bool name_is_valid(const char *name)
 {
-    size_t len = name != NULL ? strlen(name) : 0;
+    size_t len = strlen(name);
     bool valid = len > 0 && len <= SPAWN_NAME_MAX && name[0] != '.';
 
     for (size_t i = 0; i < len && valid; i++) {
@@ -179,7 +179,7 @@ static enum bt_code check(struct spawn *s, const struct spawn_spec *spec, const 
                           struct bt_error *err)
 {
     for (const struct child *other = s->children; other < c; other++) {
-        if (strcmp(other->name, spec->name) == 0) {
+        if (str_is(str_from(other->name), spec->name)) {
             return err_set(err, BT_INVALID, "agent process '%s': the name is there twice",
                            spec->name);
         }
@@ -253,7 +253,7 @@ enum bt_code child_init(struct spawn *s, const struct spawn_spec *spec, struct c
     size_t n = list_length(spec->argv);
     enum bt_code code;
 
-    if (!name_is_valid(spec->name)) {
+    if (spec->name == NULL || !name_is_valid(spec->name)) {
         return err_set(err, BT_INVALID,
                        "agent process '%.80s': a name is 1 to %d of A-Z a-z 0-9 . _ # -",
                        spec->name != NULL ? spec->name : "", SPAWN_NAME_MAX);
@@ -291,7 +291,7 @@ static bool adopt(struct spawn *s, struct child *c, msec now)
     for (uint32_t i = 0; i < s->found_n; i++) {
         struct found *f = &s->found[i];
 
-        if (f->taken || f->hash != c->hash || strcmp(f->name, c->name) != 0) {
+        if (f->taken || f->hash != c->hash || !str_is(str_from(c->name), f->name)) {
             continue;
         }
         f->taken = true;

@@ -57,7 +57,7 @@ static enum hello shake_hands(struct spawn *s, msec until)
         return hello;
     }
     if (s->news.type != PACKET_HELLO || strcmp(s->news.text, PACKET_VERSION) != 0 ||
-        n > LIMIT_INSTANCES) {
+        n > 2 * LIMIT_INSTANCES) {
         return HELLO_FOREIGN;
     }
     spawn_link_know(&s->link, s->news.pid);

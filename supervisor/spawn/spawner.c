@@ -130,7 +130,7 @@ static nfds_t fill_polls(struct spawner *s)
     return n;
 }
 
-static void take_exec_news(struct spawner *s, nfds_t n, msec now)
+static void take_exec_news(struct spawner *s, nfds_t n)
 {
     for (uint32_t i = 0; i < s->kids_n; i++) {
         struct kid *kid = &s->kids[i];
@@ -140,7 +140,7 @@ static void take_exec_news(struct spawner *s, nfds_t n, msec now)
             ready = s->polls[k].fd == kid->exec_pipe && s->polls[k].revents != 0;
         }
         if (ready) {
-            kids_exec_done(s, kid, now);
+            kids_exec_done(kid);
         }
     }
 }
@@ -155,7 +155,7 @@ static void turn(struct spawner *s)
         return; /* EINTR; anything else would show again at once and is not ours to repair */
     }
     now = clock_mono_ms();
-    take_exec_news(s, n, now);
+    take_exec_news(s, n);
     while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
     }
     kids_reap(s, now);
@@ -163,7 +163,7 @@ static void turn(struct spawner *s)
         conn_read(s, now);
     }
     if (s->polls[POLL_LISTENER].fd >= 0 && s->polls[POLL_LISTENER].revents != 0) {
-        conn_accept(s, now);
+        conn_accept(s);
     }
     kids_sweep(s, now);
     conn_tell(s);

@@ -34,13 +34,12 @@ void conn_close(struct spawner *s, msec now)
     log_info("spawner.alone", "graceMs=%llu", (unsigned long long)s->orphan_grace_ms);
 }
 
-void conn_accept(struct spawner *s, msec now)
+void conn_accept(struct spawner *s)
 {
     struct ucred peer = {0};
     socklen_t len = sizeof peer;
     int fd = accept4(s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
-    (void)now;
     if (fd < 0) {
         return;
     }
@@ -91,7 +90,7 @@ static void obey(struct spawner *s, size_t len, msec now)
     }
     if (p->type == PACKET_START && !s->ending) {
         add_own_mark(p);
-        kids_start(s, p, now);
+        kids_start(s, p);
     } else if (p->type == PACKET_SIGNAL) {
         kids_signal(s, p->instance, p->status);
     } else if (p->type == PACKET_KILL_TREE) {

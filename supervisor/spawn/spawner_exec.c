@@ -16,7 +16,7 @@
 enum { FAILURE_FD = 3, NOFILE_DEFAULT = 1024 };
 
 struct setup {
-    const struct packet *order;
+    struct packet *order;
     pid_t spawner;
     int state_dir;
     int null;
@@ -69,7 +69,7 @@ static void reset_signals(void)
 
 _Noreturn static void become_agent(const struct setup *set)
 {
-    const struct packet *order = set->order;
+    struct packet *order = set->order;
 
     (void)setsid();
     if (set->cgroup >= 0 && write(set->cgroup, "0", 1) != 1) {
@@ -97,7 +97,7 @@ _Noreturn static void become_agent(const struct setup *set)
     }
     (void)umask(077);
     reset_signals();
-    environ = (char **)(uintptr_t)order->env; /* execvp takes PATH from it */
+    environ = order->env; /* execvp takes PATH from it */
     (void)execvp(order->argv[0], order->argv);
     fail(FAILURE_FD, "exec");
 }
@@ -133,7 +133,7 @@ static bool failed(struct kid *kid, const char *what)
     return false;
 }
 
-bool spawner_fork(struct spawner *s, struct kid *kid, const struct packet *order)
+bool spawner_fork(struct spawner *s, struct kid *kid, struct packet *order)
 {
     struct setup set = {.order = order, .spawner = getpid(), .state_dir = s->state_dir};
     int pipes[2] = {-1, -1};

@@ -19,6 +19,7 @@
 #include "supervisor/spawn/proc.h"
 
 enum {
+    KIDS_MAX = 2 * LIMIT_INSTANCES, /* old ones may still be dying while the new ones start */
     KID_NAME_BYTES = 81,
     KID_REASON_BYTES = 128,
     SWEEP_EVERY_MS = 10, /* between two looks for what is left of a tree */
@@ -64,7 +65,7 @@ struct exec_failure {
 };
 
 struct spawner {
-    struct kid kids[LIMIT_INSTANCES];
+    struct kid kids[KIDS_MAX];
     uint32_t kids_n; /* rows ever used */
     int signals;     /* signalfd of SIGCHLD */
     int listener;
@@ -83,14 +84,14 @@ struct spawner {
     struct buf out;
     struct packet packet; /* the one being read */
     uint8_t in[PACKET_BYTES + 1];
-    struct pollfd polls[LIMIT_INSTANCES + 3];
+    struct pollfd polls[KIDS_MAX + 3];
 };
 
 /* spawner.c: TERM to all, KILL after the grace; the loop returns when nothing is left. */
 void spawner_end(struct spawner *s, msec now);
 
 /* spawner_conn.c */
-void conn_accept(struct spawner *s, msec now);
+void conn_accept(struct spawner *s);
 void conn_read(struct spawner *s, msec now);
 /* Says as much of what is owed as the socket takes. */
 void conn_tell(struct spawner *s);
@@ -98,12 +99,12 @@ bool conn_has_news(const struct spawner *s);
 void conn_close(struct spawner *s, msec now);
 
 /* spawner_kids.c */
-void kids_start(struct spawner *s, const struct packet *order, msec now);
+void kids_start(struct spawner *s, struct packet *order);
 void kids_signal(struct spawner *s, const char *instance, int signal);
 void kids_kill(struct spawner *s, const char *instance, msec now);
 void kids_kill_all(struct spawner *s, msec now);
 /* The exec pipe of this row has something to say: exec succeeded, or why not. */
-void kids_exec_done(struct spawner *s, struct kid *kid, msec now);
+void kids_exec_done(struct kid *kid);
 void kids_reap(struct spawner *s, msec now);
 void kids_sweep(struct spawner *s, msec now);
 /* Processes of an earlier spawner of this state directory that was killed; blocks at most 2 s. */
@@ -114,5 +115,5 @@ bool kid_is_alive(const struct kid *kid);
  * spawner_exec.c: forks; the child becomes the agent or writes a struct exec_failure to *ret_pipe
  * and exits. Failures before the fork go to kid->failure, and false is returned.
  */
-bool spawner_fork(struct spawner *s, struct kid *kid, const struct packet *order);
+bool spawner_fork(struct spawner *s, struct kid *kid, struct packet *order);
 #endif

@@ -34,7 +34,7 @@ static struct kid *free_row(struct spawner *s)
             return &s->kids[i];
         }
     }
-    return s->kids_n < LIMIT_INSTANCES ? &s->kids[s->kids_n++] : NULL;
+    return s->kids_n < KIDS_MAX ? &s->kids[s->kids_n++] : NULL;
 }
 
 static void gone(struct spawner *s, struct kid *kid)
@@ -56,11 +56,10 @@ static bool names_are_sane(const struct packet *order)
            strchr(order->instance, '/') == NULL && order->argv[0] != NULL;
 }
 
-void kids_start(struct spawner *s, const struct packet *order, msec now)
+void kids_start(struct spawner *s, struct packet *order)
 {
     struct kid *kid = names_are_sane(order) ? free_row(s) : NULL;
 
-    (void)now;
     if (kid == NULL) {
         log_err("spawner.refused", "child=%s reason=\"no row free, or a bad name\"", order->name);
         return;
@@ -75,13 +74,11 @@ void kids_start(struct spawner *s, const struct packet *order, msec now)
     }
 }
 
-void kids_exec_done(struct spawner *s, struct kid *kid, msec now)
+void kids_exec_done(struct kid *kid)
 {
     struct exec_failure failure = {0};
     ssize_t n = read(kid->exec_pipe, &failure, sizeof failure);
 
-    (void)s;
-    (void)now;
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
         return;
     }
@@ -145,7 +142,7 @@ void kids_reap(struct spawner *s, msec now)
 
             if (kid_is_alive(kid) && !kid->reaped && kid->pid == pid) {
                 if (kid->exec_pipe >= 0) {
-                    kids_exec_done(s, kid, now);
+                    kids_exec_done(kid);
                 }
                 kid->reaped = true;
                 kid->status = status;
