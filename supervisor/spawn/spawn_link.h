@@ -11,13 +11,13 @@
 #include "protocol/base/msec.h"
 
 struct spawn_link {
-    int epoll;     /* what spawn_fd gives: stays the same when the spawner is replaced */
-    int state_dir; /* a path to the socket through it has no length limit */
-    int sock;      /* -1 = not connected */
-    pid_t pid;     /* of the spawner; 0 = unknown */
-    pid_t child;   /* the spawner, when it is our own child and must be reaped; 0 = not */
-    bool full;     /* the last send did not fit: wait for room too */
-    char state_path[4096];
+    int epoll;             /* what spawn_fd gives: stays the same when the spawner is replaced */
+    int state_dir;         /* a path to the socket through it has no length limit */
+    int sock;              /* -1 = not connected */
+    pid_t pid;             /* of the spawner; 0 = unknown */
+    pid_t child;           /* the spawner, when it is our own child and must be reaped; 0 = not */
+    bool full;             /* the last send did not fit: wait for room too */
+    char state_path[4096]; /* PATH_MAX; without links, ".." and the like */
     char grace[24];
     bool no_cgroup;
 };
