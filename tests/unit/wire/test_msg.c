@@ -177,7 +177,7 @@ static void mistyped_fields_are_named_with_their_path(void **state)
 
 static void what_is_over_its_cap_is_a_limit(void **state)
 {
-    char json[400];
+    char json[1400];
 
     (void)state;
     (void)snprintf(json, sizeof json, "{\"agentId\":\"%065d\"}", 0);
@@ -194,6 +194,9 @@ static void what_is_over_its_cap_is_a_limit(void **state)
     (void)snprintf(json, sizeof json,
                    "{\"key\":\"k\",\"attempt\":1,\"epoch\":1,\"data\":\"%0300d\"}", 0);
     assert_reads_as(json, MSG_step_progress, BT_OK, NULL);
+    (void)snprintf(json, sizeof json,
+                   "{\"key\":\"k\",\"attempt\":1,\"epoch\":1,\"data\":\"%01022d\"}", 0);
+    assert_reads_as(json, MSG_step_progress, BT_LIMIT, "data: 1025 bytes, at most 1024");
 }
 
 static void a_whole_float_is_an_integer_and_any_number_a_float(void **state)
