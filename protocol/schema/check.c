@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "protocol/base/assert.h"
+
 bool check_spend(struct checker *c, uint64_t n)
 {
     if (c->bad != BT_OK) {
@@ -36,7 +38,7 @@ bool check_is_done(const struct checker *c, const struct sink *sink)
     return c->bad != BT_OK || sink == NULL || sink->n == sink->max;
 }
 
-enum { PATH_MAX_BYTES = sizeof((struct schema_problem *)0)->path };
+enum { PATH_BYTES = 64 * 1024, PATH_MAX_BYTES = sizeof((struct schema_problem *)0)->path };
 
 /* Depth is bounded by SCHEMA_CHECK_DEPTH; what does not fit is cut at the end, where "..." says so.
  */
@@ -64,7 +66,7 @@ static void format_place(const struct place *p, char ret[PATH_MAX_BYTES])
 {
     struct buf path;
 
-    buf_init(&path, 64 * 1024);
+    buf_init(&path, PATH_BYTES);
     write_place(p, &path);
     if (buf_check(&path, NULL) != BT_OK) {
         (void)snprintf(ret, PATH_MAX_BYTES, "...");
@@ -215,6 +217,7 @@ enum bt_code schema_check(const struct schema *s, const struct cJSON *instance,
     if (ok) {
         return BT_OK;
     }
+    ASSERT(sink.n > 0); /* a no without a reason */
     *ret_n = max == 0 ? 0 : sink.n;
     return err_set(err, BT_INVALID, "%s%s%s", sink.at[0].path,
                    sink.at[0].path[0] == '\0' ? "" : ": ", sink.at[0].message);

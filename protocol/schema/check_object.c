@@ -91,7 +91,7 @@ bool rule_property_names(struct checker *c, const struct rule *r, const struct a
     return ok;
 }
 
-enum { NAMES_SHOWN_BYTES = 160 };
+enum { NAMES_SHOWN_BYTES = 160, NAMES_BYTES = 1024 };
 
 static bool report_unknown(const struct members *m, const char *name, const struct ask *a)
 {
@@ -104,7 +104,7 @@ static bool report_unknown(const struct members *m, const char *name, const stru
     if (m->names == NULL || m->names->child == NULL) {
         return check_report(a, "is not allowed here");
     }
-    buf_init(&allowed, 64 * 1024);
+    buf_init(&allowed, NAMES_BYTES);
     cJSON_ArrayForEach(known, m->names)
     {
         near_offer(&near, str_from(known->string));

@@ -93,7 +93,7 @@ enum bt_code compile_fail(struct compiler *k, const struct keyword_at *at, enum 
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    buf_init(&place, SCHEMA_BYTES * 2);
+    buf_init(&place, (size_t)SCHEMA_BYTES * 2);
     add_place(k->s, at->node, &place);
     if (at->keyword != NULL) {
         add_token(&place, at->keyword);
@@ -205,7 +205,6 @@ static enum bt_code compile_node(struct compiler *k, uint32_t ix)
 {
     cJSON *source = k->s->nodes[ix].source;
     cJSON *ref = cJSON_GetObjectItemCaseSensitive(source, "$ref");
-    struct rule rules[RULE_COUNT];
     enum bt_code code;
     void *kept;
 
@@ -216,7 +215,6 @@ static enum bt_code compile_node(struct compiler *k, uint32_t ix)
     if (ref != NULL) {
         return read_ref(k, ix, ref);
     }
-    k->rules = rules;
     k->n_rules = 0;
     for (cJSON *v = source->child; v != NULL; v = v->next) {
         code = keyword_read(k, ix, v);
@@ -224,10 +222,10 @@ static enum bt_code compile_node(struct compiler *k, uint32_t ix)
             return code;
         }
     }
-    sort_rules(rules, k->n_rules);
-    code = compile_alloc(k, k->n_rules + 1, sizeof *rules, &kept);
+    sort_rules(k->rules, k->n_rules);
+    code = compile_alloc(k, k->n_rules + 1, sizeof k->rules[0], &kept);
     if (code == BT_OK) {
-        memcpy(kept, rules, k->n_rules * sizeof *rules);
+        memcpy(kept, k->rules, k->n_rules * sizeof k->rules[0]);
         k->s->nodes[ix].rules = kept;
         k->s->nodes[ix].n_rules = k->n_rules;
     }

@@ -7,7 +7,7 @@
 struct compiler {
     struct schema *s;
     struct bt_error *err;
-    struct rule *rules; /* of the node at work: room for one of each kind */
+    struct rule rules[RULE_COUNT]; /* of the node at work: one of each kind at most */
     uint32_t n_rules;
 };
 

@@ -4,7 +4,10 @@ enum { NEAR_BYTES = 64 };
 
 static char lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    if (c >= 'A' && c <= 'Z') {
+        return (char)(c - 'A' + 'a');
+    }
+    return c;
 }
 
 static uint32_t min3(uint32_t a, uint32_t b, uint32_t c)

@@ -5,6 +5,8 @@
 
 #include "supervisor/config/loader.h"
 
+enum { EXPANDED_MAX = 128 * 1024 };
+
 /* A row on its way from the tree into struct config. */
 struct row {
     const cJSON *tree;
@@ -52,7 +54,7 @@ static const char *expand(struct loader *l, const struct row *r, const char *mem
     const char *result = NULL;
     struct buf out;
 
-    buf_init(&out, 128 * 1024);
+    buf_init(&out, EXPANDED_MAX);
     while (*text != '\0') {
         const char *next = strstr(text, "${");
         size_t n = next == NULL ? strlen(text) : (size_t)(next - text);
@@ -88,7 +90,7 @@ static const char *const *texts(struct loader *l, const struct row *r, const cha
     if (list == NULL) {
         return NULL;
     }
-    for (size_t i = 0; v != NULL; v = v->next) {
+    for (size_t i = 0; i < n; v = v->next) {
         const char *text = cJSON_IsString(v) ? v->valuestring : "";
         list[i] = expanded ? expand(l, r, member, text) : text;
         if (list[i++] == NULL) {
@@ -193,9 +195,12 @@ enum bt_code config_agents_bind(struct loader *l)
     const cJSON *list = layers_find(l, "agents", &r.layer);
     size_t n = cJSON_IsArray(list) ? (size_t)cJSON_GetArraySize(list) : 0;
     struct config_agent *agents = arena_alloc(&l->held->arena, (n + 1) * sizeof *agents);
-    enum bt_code code = agents == NULL ? config_no_memory(l) : BT_OK;
     const cJSON *v = n == 0 ? NULL : list->child;
+    enum bt_code code = BT_OK;
 
+    if (agents == NULL) {
+        return config_no_memory(l);
+    }
     for (; code == BT_OK && v != NULL; v = v->next, r.ix++) {
         r.tree = v;
         code = bind(l, &r, &agents[r.ix]);

@@ -216,7 +216,9 @@ void layer_origin(const struct loader *l, enum layer_kind kind, const char *key,
     }
     (void)snprintf(pointer, sizeof pointer, "%s%s", key[0] == '\0' ? "" : "/", key);
     for (char *at = pointer; *at != '\0'; at++) {
-        *at = *at == '.' ? '/' : *at;
+        if (*at == '.') {
+            *at = '/';
+        }
     }
     if (l->layers[kind].marks != NULL) {
         place = yaml_place(l->layers[kind].marks, pointer);
@@ -230,7 +232,10 @@ static void dotted(const char *pointer, char ret[ORIGIN_MAX])
     size_t n = 0;
 
     for (pointer += *pointer == '/'; *pointer != '\0' && n + 1 < ORIGIN_MAX; pointer++) {
-        ret[n++] = *pointer == '/' ? '.' : *pointer;
+        ret[n++] = *pointer;
+        if (*pointer == '/') {
+            ret[n - 1] = '.';
+        }
     }
     ret[n] = '\0';
 }

@@ -68,11 +68,11 @@ void setting_env_name(const struct setting *s, char ret[SETTING_ENV_MAX])
     for (const char *at = s->key; *at != '\0' && n + 2 < SETTING_ENV_MAX; at++) {
         if (*at == '.') {
             ret[n++] = '_';
-        } else if (*at >= 'A' && *at <= 'Z') {
-            ret[n++] = '_';
-            ret[n++] = *at;
+        } else if (*at >= 'a' && *at <= 'z') {
+            ret[n++] = (char)(*at - 'a' + 'A');
         } else {
-            ret[n++] = *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at;
+            ret[n++] = '_'; /* a new word: keys are camelCase */
+            ret[n++] = *at;
         }
     }
     ret[n] = '\0';

@@ -33,6 +33,8 @@ struct reader {
 };
 
 static enum bt_code fail(struct reader *r, struct yaml_place at, enum bt_code code, const char *fmt,
+                         ...) BT_PRINTF(4, 5);
+static enum bt_code fail(struct reader *r, struct yaml_place at, enum bt_code code, const char *fmt,
                          ...)
 {
     char text[320];

@@ -206,15 +206,14 @@ enum bt_code yaml_scalar(const char *text, bool plain, struct cJSON **ret, const
             return code;
         }
     }
-    if (!plain) {
-        v = cJSON_CreateString(text);
-    } else if (is_number) {
+    if (is_number) {
         v = cJSON_CreateNumber(number);
-    } else if (is_one_of(text, "", "~", "null") || is_one_of(text, "Null", "NULL", "NULL")) {
+    } else if (plain && (text[0] == '\0' || strcmp(text, "~") == 0 ||
+                         is_one_of(text, "null", "Null", "NULL"))) {
         v = cJSON_CreateNull();
-    } else if (is_one_of(text, "true", "True", "TRUE")) {
+    } else if (plain && is_one_of(text, "true", "True", "TRUE")) {
         v = cJSON_CreateTrue();
-    } else if (is_one_of(text, "false", "False", "FALSE")) {
+    } else if (plain && is_one_of(text, "false", "False", "FALSE")) {
         v = cJSON_CreateFalse();
     } else {
         v = cJSON_CreateString(text);

@@ -149,14 +149,13 @@ static void wrong_shapes_everywhere_end_in_problems(void **state)
 {
     static const char *const texts[] = {
         "listen: 1\npolicy: []\nlimits: x\nlog: null\nagents: {}\n",
-        "agents: [1, null, [], {agentId: [], command: {}, env: {}, settings: [], cwd: 1, restart: "
-        "2}]\n",
+        "agents: [1, null, [], {agentId: [], command: {}, env: {}, settings: [], cwd: 1}]\n",
         "agents: [{agentId: a, command: [1, {}], env: [1], cwd: relative}]\n",
         "policy: {backoff: 1, restart: []}\n",
         "agents: [{agentId: 'a b', command: [x], env: ['1X=2']}]\n",
         "agents: [{agentId: supervisor, command: [x]}]\n",
         "agents: [{agentId: a, command: ['${HOME}/x']}]\n",
-        "agents: [{agentId: a, command: [x], instances: 64}]\nlimits: {maxInstances: 1}\n",
+        "agents: [{agentId: a, command: [x], instances: 9}]\nlimits: {maxInstances: 1}\n",
     };
     struct home *h = *state;
 
@@ -167,7 +166,7 @@ static void wrong_shapes_everywhere_end_in_problems(void **state)
         }
     }
     expect_notes(
-        h, "DIR/baton/baton.yaml:1:1: agents: 64 instances in all, but limits.maxInstances is 1\n");
+        h, "DIR/baton/baton.yaml:1:1: agents: 9 instances in all, but limits.maxInstances is 1\n");
 }
 
 static void a_file_that_others_may_write_is_refused(void **state)
