@@ -2,10 +2,6 @@
 #include "protocol/base/assert.h"
 #include "supervisor/core/core_internal.h"
 
-/* How often a queued step whose agent is there looks whether it still is. Its wait is exact all the
- * same: absent_since says when the agent went. */
-#define LOOK_AGAIN_MS 1000
-
 /* A queued step: is its agent there? Looked at now and then instead of whenever instances come and
  * go. */
 static void queue_due(struct core *c, struct core_run *row, uint32_t step)
@@ -14,8 +10,9 @@ static void queue_due(struct core *c, struct core_run *row, uint32_t step)
     const struct agent_view agent = registry_agent_view(c->registry, about->agent);
     const msec since = row->soft[step].since;
     const msec absent = agent.absent_since > since ? agent.absent_since : since;
-    const msec until = agent.instances > 0 ? msec_add(c->now, LOOK_AGAIN_MS)
-                                           : msec_add(absent, c->config.agent_wait_ms);
+    const msec wait = c->config.agent_wait_ms;
+    const msec until =
+        agent.instances > 0 ? msec_add(c->now, wait > 0 ? wait : 1000) : msec_add(absent, wait);
     if (until > c->now) {
         core_due(c, row, step, until);
         return;
