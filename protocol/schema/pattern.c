@@ -1,8 +1,9 @@
 /*
- * Regular expressions through PCRE2, made to behave like ECMA-262 where that is cheap, and bounded:
- * PCRE2 counts its backtracking, we give it little at first and ten times more after each failure,
- * and pay for each failure from the work of the check. So easy patterns are cheap and `(a+)+$` ends
- * with BT_LIMIT soon.
+ * Regular expressions through PCRE2, made to behave like ECMA-262 where that is cheap, and bounded.
+ * PCRE2 does not tell how much it backtracked, only that it was more than a limit (for one place in
+ * the text where a match may start). So it gets a small limit at first and four times more after
+ * each failure: easy patterns are cheap, hard ones pay for each step, and `(a+)+$` ends with
+ * BT_LIMIT soon.
  */
 #include <stdlib.h>
 
@@ -10,12 +11,11 @@
 #include "protocol/schema/compile.h"
 
 enum {
-    FIRST_LIMIT = 500,     /* backtracking of a match that costs the least */
-    STEPS_PER_UNIT = 25,   /* backtracking for one unit of work */
-    HEAP_KIB = 1024,       /* of backtracking frames in one match */
-    PARENS_NEST_MAX = 64,  /* bounds the recursion of the pattern's compiler */
-    MATCH_COST = 4,        /* units, at the least */
-    BYTES_PER_UNIT = 1024, /* PCRE2 checks the UTF-8 of the text and searches it for a start */
+    FIRST_LIMIT = 16,     /* backtracking at one start that is covered by MATCH_COST */
+    MATCH_COST = 2,       /* units, at the least */
+    HEAP_KIB = 1024,      /* of backtracking frames in one match */
+    PARENS_NEST_MAX = 64, /* bounds the recursion of the pattern's compiler */
+    BYTES_PER_UNIT = 64,  /* every byte may be a start; the UTF-8 of the text is checked as well */
 };
 
 struct pattern_memory {
@@ -141,6 +141,18 @@ static bool prepare(struct checker *c)
     return true;
 }
 
+/* What pcre2_match said, other than that its limit was reached. */
+static bool ended(struct checker *c, int found)
+{
+    if (found == PCRE2_ERROR_NOMEMORY) {
+        return check_give_up(c, BT_NOMEM, "out of memory for a pattern");
+    }
+    if (found == PCRE2_ERROR_HEAPLIMIT || found == PCRE2_ERROR_DEPTHLIMIT) {
+        return check_give_up(c, BT_LIMIT, "a pattern needs too much memory for this text");
+    }
+    return found >= 0; /* text that is not UTF-8 is an error too, and matches nothing */
+}
+
 bool pattern_match(struct checker *c, const pcre2_code *code, const char *text)
 {
     size_t len = strlen(text);
@@ -148,7 +160,7 @@ bool pattern_match(struct checker *c, const pcre2_code *code, const char *text)
     if (!prepare(c)) {
         return false;
     }
-    for (uint32_t limit = FIRST_LIMIT;; limit *= 10) {
+    for (uint32_t limit = FIRST_LIMIT;; limit *= 4) {
         int found;
         if (!check_spend(c, MATCH_COST + len / BYTES_PER_UNIT)) {
             return false;
@@ -156,19 +168,15 @@ bool pattern_match(struct checker *c, const pcre2_code *code, const char *text)
         (void)pcre2_set_match_limit(c->patterns->match, limit);
         found = pcre2_match(code, (PCRE2_SPTR)text, len, 0, PCRE2_NO_JIT, c->patterns->data,
                             c->patterns->match);
-        if (found >= 0) {
-            return true;
-        }
         if (found == PCRE2_ERROR_MATCHLIMIT) {
-            if (!check_spend(c, limit / STEPS_PER_UNIT)) {
+            if (!check_spend(c, limit)) {
                 return false;
             }
-        } else if (found == PCRE2_ERROR_NOMEMORY) {
-            return check_give_up(c, BT_NOMEM, "out of memory for a pattern");
-        } else if (found == PCRE2_ERROR_HEAPLIMIT || found == PCRE2_ERROR_DEPTHLIMIT) {
-            return check_give_up(c, BT_LIMIT, "a pattern needs too much memory for this text");
-        } else { /* PCRE2_ERROR_NOMATCH, or text that is not UTF-8 and so matches nothing */
+            continue;
+        }
+        if (limit > FIRST_LIMIT && !check_spend(c, limit / 4 * (1 + len / BYTES_PER_UNIT))) {
             return false;
         }
+        return ended(c, found);
     }
 }

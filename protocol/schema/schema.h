@@ -33,7 +33,7 @@ struct schema_problem {
 /*
  * Checks an instance and reports up to max problems (most useful first: document order). Returns
  * BT_OK when valid, BT_INVALID with *ret_n >= 1 problems otherwise, BT_LIMIT when the work budget
- * (100,000 checks, and 4 more for each value of the instance) ran out.
+ * (100,000 checks, and 8 more for each value of the instance) ran out.
  */
 BT_MUST_CHECK enum bt_code schema_check(const struct schema *s, const struct cJSON *instance,
                                         struct schema_problem *problems, uint32_t max,
