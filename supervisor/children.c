@@ -4,31 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What every agent finds its supervisor by, besides what the configuration lists. */
-static const char *const *environment(const struct config *c, const struct config_agent *a)
-{
-    size_t n = 0;
-    char state[4200];
-    const char **env;
-
-    while (a->env[n] != NULL) {
-        n++;
-    }
-    env = calloc(n + 2, sizeof *env);
-    (void)snprintf(state, sizeof state, "BATON_STATE=%s", c->state_dir);
-    if (env == NULL || (env[0] = strdup(state)) == NULL) {
-        free(env);
-        return NULL;
-    }
-    memcpy(env + 1, a->env, n * sizeof *env);
-    return env;
-}
-
 static bool add_instances(const struct config *c, const struct config_agent *a, struct spawn_spec *specs, size_t *n)
 {
-    const char *const *env = environment(c, a);
-
-    for (uint32_t i = 0; env != NULL && i < a->instances; i++) {
+    for (uint32_t i = 0; i < a->instances; i++) {
         struct policy_settings policy = policy_defaults();
         char name[SPAWN_NAME_MAX + 1];
         char *kept;
@@ -46,13 +24,13 @@ static bool add_instances(const struct config *c, const struct config_agent *a, 
         specs[(*n)++] = (struct spawn_spec){.name = kept,
                                             .agent_id = a->agent_id,
                                             .argv = a->command,
-                                            .env = env,
+                                            .env = a->env,
                                             .settings = a->settings_json,
                                             .capacity = a->capacity,
                                             .cwd = a->cwd,
                                             .policy = policy};
     }
-    return env != NULL;
+    return true;
 }
 
 enum bt_code children_of_config(const struct config *c, struct supervisor_options *opt, struct bt_error *err)

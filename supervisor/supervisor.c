@@ -307,7 +307,8 @@ static int finish(struct supervisor *s)
     if (state_endpoints_remove(s->opt->bus.state_dir, s->instance, &err) != BT_OK) {
         log_warn("supervisor.stop", "%s", err.msg);
     }
-    if (journal_recovered(s->journal, 0, &err) != BT_OK || journal_commit(s->journal, &err) != BT_OK) {
+    if (journal_recovered(s->journal, 0, &err) != BT_OK ||
+        (journal_dirty(s->journal) && journal_commit(s->journal, &err) != BT_OK)) {
         log_warn("supervisor.stop", "%s", err.msg);
     }
     spawn_close(s->spawn);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "protocol/base/utf8.h"
+
 static const char *const code_names[] = {
 #define CODE(name) [BT_##name] = #name,
 #include "protocol/errors.def"
@@ -27,6 +29,23 @@ enum bt_code err_code_from_name(const char *name, size_t len)
     return BT_INTERNAL;
 }
 
+/* A sentence that was cut is cut at a whole character: it goes into messages that must be UTF-8. */
+static void trim(char *msg)
+{
+    size_t len = strlen(msg);
+    size_t at = len;
+
+    if (len < BT_ERROR_MSG_MAX - 1) {
+        return;
+    }
+    while (at > 0 && len - at < 4 && ((unsigned char)msg[at - 1] & 0xC0) == 0x80) {
+        at--;
+    }
+    if (at > 0 && !utf8_valid(msg + at - 1, len - at + 1)) {
+        msg[at - 1] = 0;
+    }
+}
+
 enum bt_code err_set(struct bt_error *err, enum bt_code code, const char *fmt, ...)
 {
     if (err != NULL) {
@@ -35,6 +54,7 @@ enum bt_code err_set(struct bt_error *err, enum bt_code code, const char *fmt, .
         err->code = code;
         (void)vsnprintf(err->msg, sizeof err->msg, fmt, args);
         va_end(args);
+        trim(err->msg);
     }
     return code;
 }
@@ -55,6 +75,7 @@ enum bt_code err_wrap(struct bt_error *err, const char *fmt, ...)
     if (n >= 0 && (size_t)n < sizeof err->msg - 2) {
         (void)snprintf(err->msg + n, sizeof err->msg - (size_t)n, ": %s", inner);
     }
+    trim(err->msg);
     return err->code;
 }
 
@@ -74,5 +95,6 @@ enum bt_code err_errno(struct bt_error *err, int errnum, const char *fmt, ...)
     if (n >= 0 && (size_t)n < sizeof err->msg - 2) {
         (void)snprintf(err->msg + n, sizeof err->msg - (size_t)n, ": %s", strerror(errnum));
     }
+    trim(err->msg);
     return code;
 }

@@ -1,5 +1,7 @@
 #include "baton/client.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,7 @@
 #include "protocol/base/clock.h"
 #include "protocol/client/client_internal.h"
 
-enum { TIMEOUT_DEFAULT_MS = 10000, INBOX_CAP = 4096, REDIAL_MS = 500 };
+enum { TIMEOUT_DEFAULT_MS = 10000, INBOX_CAP = 4096, REDIAL_MS = 250, RESTART_MS = 1000 };
 
 const char *bt_version(void)
 {
@@ -114,8 +116,15 @@ static bool await(struct bt_client *c, enum link_event_type want, msec deadline,
     }
 }
 
+/* Whether the daemon that wrote the addresses lives. Says yes when in doubt. */
+static bool daemon_lives(const struct bt_client *c)
+{
+    return c->at.pid == 0 || kill((pid_t)c->at.pid, 0) == 0 || errno != ESRCH;
+}
+
 static enum bt_code until_up(struct bt_client *c, msec deadline, struct bt_error *err)
 {
+    msec start = clock_mono_ms();
     struct link_event ev;
 
     while (c->lane == NULL || !link_lane_is_up(c->lane)) {
@@ -125,7 +134,8 @@ static enum bt_code until_up(struct bt_client *c, msec deadline, struct bt_error
         if (code == BT_OK && await(c, LINK_UP, step, &ev) && ev.type == LINK_UP) {
             return BT_OK;
         }
-        if (clock_mono_ms() >= deadline) {
+        /* One that was killed may be back in a moment; one that stays away is not waited for. */
+        if (clock_mono_ms() >= deadline || (!daemon_lives(c) && clock_mono_ms() - start > RESTART_MS)) {
             return code != BT_OK ? code
                                  : err_set(err, BT_UNAVAILABLE, "the daemon at %s does not answer; is it running? (baton doctor)",
                                            c->at.control);
@@ -216,7 +226,7 @@ static enum bt_code take_answer(const struct link_msg *msg, char **ret_json, str
 {
     struct str bytes = link_msg_bytes(msg);
     struct msg_reader r = {0};
-    struct msg_empty nothing;
+    struct msg_envelope envelope = {0};
     struct buf json;
     size_t len;
     enum bt_code code = msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, err);
@@ -225,7 +235,11 @@ static enum bt_code take_answer(const struct link_msg *msg, char **ret_json, str
     if (code == BT_OK) {
         struct doc whole = {r.body, r.len};
         struct doc error;
-        code = msg_read_answer(&r, MSG_empty, &nothing, NULL, err);
+        code = msg_read(&r, MSG_envelope, &envelope, err);
+        if (code == BT_OK && !envelope.ok) { /* MSG_empty: any message will do for reading a refusal */
+            struct msg_empty nothing;
+            code = msg_read_answer(&r, MSG_empty, &nothing, NULL, err);
+        }
         error = code == BT_OK ? whole : doc_get(whole, STR_LIT("error"));
         if (ret_json != NULL && error.ptr != NULL && doc_to_json(error, false, &json, NULL) == BT_OK) {
             (void)buf_cstr(&json);

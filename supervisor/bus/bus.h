@@ -81,6 +81,7 @@ struct bus_instance {
     uint32_t agent;
     uint32_t capacity;
     uint32_t pid;
+    enum wire_form form; /* what it registered in is what it is spoken to in */
     char id[LIMIT_ID_BYTES + 1];
     char endpoint[257];
     char session_key[129];

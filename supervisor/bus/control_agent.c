@@ -123,8 +123,8 @@ static void remember_registered(struct bus *b, struct uuid id)
     }
 }
 
-static enum bt_code open_instance(struct bus *b, const struct msg_agent_register *m, uint32_t agent, uint32_t slot,
-                                  uint64_t epoch, struct bt_error *err)
+static enum bt_code open_instance(struct bus *b, const struct msg_agent_register *m, enum wire_form form, uint32_t agent,
+                                  uint32_t slot, uint64_t epoch, struct bt_error *err)
 {
     struct bus_instance *proto = calloc(1, sizeof *proto);
     enum bt_code code;
@@ -137,6 +137,7 @@ static enum bt_code open_instance(struct bus *b, const struct msg_agent_register
     proto->agent = agent;
     proto->capacity = (uint32_t)m->capacity;
     proto->pid = (uint32_t)m->pid;
+    proto->form = form;
     copy_text(proto->id, sizeof proto->id, m->instance_id);
     copy_text(proto->endpoint, sizeof proto->endpoint, m->dial_in ? (struct str){"", 0} : m->endpoint);
     copy_text(proto->session_key, sizeof proto->session_key, m->session_key);
@@ -199,7 +200,7 @@ void on_agent_register(struct bus *b, struct request *rq)
         bus_refuse_text(b, rq, BT_LIMIT, "%s", core_reject_text(reject));
         return;
     }
-    if (open_instance(b, &m, ev.agent, slot, epoch, &err) != BT_OK) {
+    if (open_instance(b, &m, rq->reader.form, ev.agent, slot, epoch, &err) != BT_OK) {
         log_err("agent.lanes", "%s", err.msg);
         bus_refuse(b, rq, &err, CLASS_NONE, 1000, (struct doc){NULL, 0});
         return;

@@ -222,7 +222,7 @@ static bool send_step(struct bus *b, struct bus_lane *lane, struct parcel *q, co
 
     buf_clear(&b->row);
     b->row.max = LIMIT_STEP_BYTES;
-    code = msg_request(&b->row, WIRE_MSGPACK, str_from(q->key), (struct str){NULL, 0}, MSG_step_execute, &q->m, err);
+    code = msg_request(&b->row, lane->instance->form, str_from(q->key), (struct str){NULL, 0}, MSG_step_execute, &q->m, err);
     if (code != BT_OK) {
         fail_step(b, cmd, err);
         return true;
@@ -235,6 +235,7 @@ static bool send_step(struct bus *b, struct bus_lane *lane, struct parcel *q, co
     lane->state = LANE_BUSY;
     lane->cancelled = false;
     b->stats.steps_dispatched++;
+    b->cards[lane->instance->agent].requests++;
     return true;
 }
 

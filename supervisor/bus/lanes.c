@@ -77,7 +77,7 @@ static void greet(struct bus *b, struct bus_lane *lane)
 
     msg_set(&m, lane_hello, lane);
     buf_clear(&b->row);
-    if (msg_request(&b->row, WIRE_MSGPACK, STR_LIT("hello"), (struct str){NULL, 0}, MSG_lane_hello, &m, &err) != BT_OK ||
+    if (msg_request(&b->row, lane->instance->form, STR_LIT("hello"), (struct str){NULL, 0}, MSG_lane_hello, &m, &err) != BT_OK ||
         link_lane_send(lane->link, b->row.at, b->row.len, &err) != BT_OK) {
         log_warn("lane.hello", "agent=%s %s", lane->instance->id, err.msg);
         return;
@@ -210,7 +210,7 @@ static void send_next_control(struct bus *b, struct bus_instance *in)
         in->queue_at = (in->queue_at + 1) % BUS_CONTROL_QUEUE;
         in->queue_n--;
         buf_clear(&b->row);
-        if (msg_request(&b->row, WIRE_MSGPACK, STR_LIT("control"), (struct str){NULL, 0},
+        if (msg_request(&b->row, in->form, STR_LIT("control"), (struct str){NULL, 0},
                         is_query ? MSG_step_query : MSG_step_cancel, body, &err) == BT_OK &&
             link_lane_send(lane->link, b->row.at, b->row.len, &err) == BT_OK) {
             lane->state = LANE_BUSY;

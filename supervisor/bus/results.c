@@ -3,6 +3,7 @@
 
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
+#include "protocol/wire/guard.h"
 #include "supervisor/bus/bus.h"
 
 bool bus_find_key(struct bus *b, struct str key, uint64_t *ret_run, uint32_t *ret_step)
@@ -56,10 +57,17 @@ static void invalid(struct core_event *ev, struct str why)
     ev->text = why;
 }
 
+static bool is_empty_result(const struct msg_result *r)
+{
+    return r->text.len == 0 && r->data.ptr == NULL && r->artifacts_n == 0;
+}
+
 /* The result as it is kept: {text?, data?, artifacts?}. */
 static enum bt_code store(struct bus *b, const struct msg_step_result *m, struct core_event *ev, struct buf *preview,
                           struct bt_error *err)
 {
+    /* In a context the result stands four levels down; that body, too, may not be deeper than LIMIT_DEPTH. */
+    static const struct guard_limits nesting = {.depth = LIMIT_DEPTH - 4, .nodes = LIMIT_NODES};
     struct msg_part part = {MSG_result, &m->result};
     struct buf doc;
     bool cut;
@@ -67,10 +75,19 @@ static enum bt_code store(struct bus *b, const struct msg_step_result *m, struct
 
     buf_init(&doc, LIMIT_STEP_BYTES);
     code = msg_write(&doc, WIRE_MSGPACK, &part, 1, err);
+    if (code == BT_OK && guard_check(doc.at, doc.len, &nesting, NULL) != BT_OK) {
+        invalid(ev, STR_LIT("result_too_deep: a result may be nested 11 levels deep, so that later steps can be given it"));
+        buf_done(&doc);
+        return BT_OK;
+    }
     if (code == BT_OK && doc.len > LIMIT_RESULT_BYTES) {
         invalid(ev, STR_LIT("result_too_large: a result is at most 3 MiB; write it to a file and return its path"));
         buf_done(&doc);
         return BT_OK;
+    }
+    if (code == BT_OK && is_empty_result(&m->result)) {
+        buf_done(&doc);
+        return BT_OK; /* neither injected nor part of the answer: no blob */
     }
     if (code == BT_OK) {
         code = journal_blob_add(b->journal, doc.at, doc.len, &ev->result.id, err);
@@ -126,6 +143,9 @@ enum core_reject bus_take_result(struct bus *b, const struct msg_step_result *m,
         code = fill_in(b, m, ev, &preview, &err);
     } else {
         ev->outcome = STEP_OUTCOME_FAILED; /* stale: the core says how, and frees the lane */
+    }
+    if (code == BT_OK && ev->outcome == STEP_OUTCOME_FAILED && lanes_instance(b, ev->slot, ev->epoch) != NULL) {
+        b->cards[lanes_instance(b, ev->slot, ev->epoch)->agent].errors++;
     }
     if (code == BT_OK) {
         b->preview = buf_str(&preview);

@@ -1,0 +1,231 @@
+"""Real daemons, real agents, real sockets: what the end-to-end tests share. Standard library only.
+
+    class T(BatonTest):
+        def test_something(self):
+            d = self.daemon()                 # its own state directory, free ports, the bundled agents
+            out = d.cli("run", "--plan", plan_file)
+
+Every process that a test starts is ended by its id when the test ends; every wait has a deadline and watches for what
+it waits for.
+"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+BIN = pathlib.Path(os.environ.get("BATON_BIN", ROOT / "build" / "dev" / "bin"))
+
+import sp  # noqa: E402  (the path is set just above)
+
+BUNDLED = """
+agents:
+  - agentId: files
+    command: ["${BATON_BIN}/baton-agent-files"]
+    capacity: 4
+    settings: {roots: ["%(work)s", "/var/log"], writeRoots: ["%(work)s"]}
+  - agentId: calc
+    command: ["${BATON_BIN}/baton-agent-calc"]
+    capacity: 4
+  - agentId: sql
+    command: ["${BATON_BIN}/baton-agent-sql"]
+    capacity: 3
+    settings: {databaseDir: "%(work)s/db", readOnly: false}
+  - agentId: exec
+    command: ["${BATON_BIN}/baton-agent-exec"]
+    capacity: 4
+    settings:
+      commands:
+        - {id: echo, argv: ["echo", "{text}"], description: "Says a text.", output: text, effects: idempotent}
+        - {id: wait, argv: ["%(here)s/slow.sh", "%(work)s/executions", "{name}", "{seconds}"], description: "Takes a while.", output: text, effects: idempotent}
+        - {id: wait-unsafe, argv: ["%(here)s/slow.sh", "%(work)s/executions", "{name}", "{seconds}"], description: "Takes a while, once.", output: text, effects: unsafe}
+"""
+
+
+def until(check, seconds, what):
+    """Polls until check() is true; its value. Fails with `what` at the deadline."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = check()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError("not within %g s: %s" % (seconds, what))
+        time.sleep(0.01)
+
+
+def alive(pid):
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            return f.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def children_of(pid):
+    """Process ids of all descendants."""
+    parents = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open("/proc/%s/stat" % entry) as f:
+                    parents.setdefault(int(f.read().rsplit(")", 1)[1].split()[1]), []).append(int(entry))
+            except OSError:
+                pass
+    found, todo = [], [pid]
+    while todo:
+        for child in parents.get(todo.pop(), []):
+            found.append(child)
+            todo.append(child)
+    return found
+
+
+class Daemon:
+    def __init__(self, test, config=None, durability="process", args=()):
+        self.test = test
+        self.work = pathlib.Path(tempfile.mkdtemp(prefix="baton-e2e-"))
+        self.state = self.work / "state"
+        self.config = self.work / "baton.yaml"
+        text = "listen: {control: 'tcp://127.0.0.1:0', events: 'tcp://127.0.0.1:0'}\ndurability: %s\n" % durability
+        text += (BUNDLED if config is None else config) % {"work": self.work, "here": HERE}
+        self.config.write_text(text)
+        (self.work / "db").mkdir()
+        self.args = list(args)
+        self.process = None
+
+    def start(self, agents=True):
+        ready, says = os.pipe()
+        log = open(self.work / "batond.log", "ab")
+        self.process = subprocess.Popen(
+            [BIN / "batond", "--state", self.state, "--config", self.config, "--ready-fd", str(says), *self.args],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(says,))
+        os.close(says)
+        log.close()
+        try:
+            if os.read(ready, 6) != b"ready\n":
+                self.process.wait()
+                raise AssertionError("batond did not start:\n" + self.log())
+        finally:
+            os.close(ready)
+        if agents:
+            self.wait_agents()
+        return self
+
+    def log(self):
+        return (self.work / "batond.log").read_text(errors="replace")[-6000:]
+
+    def wait_agents(self, seconds=20):
+        def up():
+            agents = self.ask("agents.list")["agents"]
+            return all(a["state"] == "up" for a in agents)
+        until(up, seconds, "all agents up:\n" + self.log())
+
+    def endpoints(self):
+        return json.loads((self.state / "endpoints.json").read_text())
+
+    def token(self):
+        return (self.state / "token").read_text().strip()
+
+    def ask(self, type_, timeout=15.0, **fields):
+        """One request over raw SP in JSON; raises AssertionError on a refusal."""
+        answer = self.ask_raw(type_, timeout, **fields)
+        if not answer["ok"]:
+            raise AssertionError("%s refused: %s" % (type_, answer["error"]))
+        return answer
+
+    def ask_raw(self, type_, timeout=15.0, **fields):
+        with sp.Req(self.endpoints()["control"], timeout) as req:
+            body = {"v": 1, "type": type_, "id": "t", "token": self.token(), **fields}
+            return json.loads(req.ask(json.dumps(body).encode()))
+
+    def cli(self, *args, code=0, timeout=60, env=None, stdin=None):
+        """Runs `baton`; its stdout. Fails when the exit code is another one."""
+        done = self.cli_any(*args, timeout=timeout, env=env, stdin=stdin)
+        if done.returncode != code:
+            raise AssertionError("baton %s: exit %d, expected %d\n%s\n%s\n--- log\n%s" % (
+                " ".join(map(str, args)), done.returncode, code, done.stdout, done.stderr, self.log()))
+        return done.stdout
+
+    def cli_any(self, *args, timeout=60, env=None, stdin=None):
+        return subprocess.run([BIN / "baton", *map(str, args), "--state", self.state], capture_output=True, text=True,
+                              timeout=timeout, env={**os.environ, **(env or {})}, input=stdin)
+
+    def submit(self, plan, **fields):
+        return self.ask("plan.submit", plan=plan, **fields)["planId"]
+
+    def wait_plan(self, plan_id, seconds=30):
+        def ended():
+            view = self.ask("plan.get", planId=plan_id)
+            return view if view["status"] in ("completed", "failed", "cancelled") else None
+        return until(ended, seconds, "plan %s ends\n%s" % (plan_id, self.log()))
+
+    def events(self, plan_id=None, **fields):
+        if plan_id:
+            fields["planId"] = plan_id
+        found, seq = [], 1
+        while True:
+            page = self.ask("events.read", fromSeq=seq, limit=1000, **fields)
+            found += page["events"]
+            if page["nextSeq"] > page["lastSeq"]:
+                return found
+            seq = page["nextSeq"]
+
+    def agent_pids(self):
+        return {a["card"]["agentId"]: [i["pid"] for i in a.get("instances", [])] for a in self.ask("agents.list")["agents"]}
+
+    def executions(self):
+        path = self.work / "executions"
+        return path.read_text().split() if path.exists() else []
+
+    def kill9(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self, seconds=20):
+        if self.process.poll() is None:
+            self.process.terminate()
+        return self.process.wait(seconds)
+
+    def clean(self):
+        spawner = [p for p in children_of(1) if self._is_ours(p)]
+        if self.process is not None and self.process.poll() is None:
+            spawner += children_of(self.process.pid)
+            self.process.kill()
+            self.process.wait()
+        for pid in spawner:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def _is_ours(self, pid):
+        try:
+            with open("/proc/%d/cmdline" % pid, "rb") as f:
+                return str(self.state).encode() in f.read()
+        except OSError:
+            return False
+
+
+class BatonTest(unittest.TestCase):
+    def daemon(self, **kwargs):
+        d = Daemon(self, **{k: v for k, v in kwargs.items() if k != "agents"})
+        self.addCleanup(d.clean)
+        return d.start(agents=kwargs.get("agents", True))
+
+    def write_plan(self, daemon, name, plan):
+        path = daemon.work / name
+        path.write_text(plan if isinstance(plan, str) else json.dumps(plan))
+        return path
+
+
+def main():
+    unittest.main(verbosity=2)
