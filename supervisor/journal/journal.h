@@ -28,6 +28,7 @@ enum durability { DURABILITY_POWER, DURABILITY_PROCESS };
 struct journal_options {
     enum durability durability;
     uint32_t cache_kib;      /* page cache; 0 = default */
+    uint32_t checkpoint_pages; /* of the write-ahead log between checkpoints; 0 = default */
     uint64_t ballast_bytes;  /* freed when the disk is full, so that clean-up can write (F11); 0 = none */
 };
 

@@ -1,5 +1,5 @@
 /* The journal on SQLite: opening, the open batch, commit. One connection, one thread. */
-#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -112,7 +112,7 @@ static void checkpoint(struct sqlite_journal *s)
     struct bt_error why;
     int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 
-    s->checkpoint_at = rc == SQLITE_OK ? CHECKPOINT_PAGES : s->wal_frames + CHECKPOINT_PAGES;
+    s->checkpoint_at = s->checkpoint_every + (rc == SQLITE_OK ? 0 : s->wal_frames);
     if (rc == SQLITE_OK || (rc & 0xff) == SQLITE_LOCKED) {
         return; /* LOCKED: a reader's callback committed; the next one will do */
     }
@@ -290,7 +290,10 @@ enum bt_code journal_open_sqlite(const char *dir, const struct journal_options *
     }
     s->base.ops = &SQLITE_OPS;
     s->lock_fd = -1;
-    s->checkpoint_at = CHECKPOINT_PAGES;
+    s->checkpoint_every = opt->checkpoint_pages != 0 && opt->checkpoint_pages < INT_MAX / 2
+                              ? (int)opt->checkpoint_pages
+                              : CHECKPOINT_PAGES;
+    s->checkpoint_at = s->checkpoint_every;
     s->ballast_bytes = opt->ballast_bytes;
     buf_init(&s->plan_text, PLAN_TEXT_MAX);
     memcpy(s->dir, dir, strlen(dir) + 1);

@@ -68,7 +68,8 @@ struct sqlite_journal {
     struct sqlite_counters committed;
     uint64_t batch_bytes; /* about what the open batch will write */
     int wal_frames;       /* after the last commit */
-    int checkpoint_at;    /* frames */
+    int checkpoint_every; /* frames */
+    int checkpoint_at;    /* the same, or more after one that failed */
     uint64_t ballast_bytes;
     bool ballast_held;
     struct buf plan_text; /* strings of the last look-up */

@@ -192,12 +192,29 @@ static enum bt_code header_check(const char *path, struct bt_error *err)
     return BT_OK;
 }
 
+/* All of the schema must be in the main file before its name changes: the log would keep the old
+ * name. */
+static enum bt_code build(const char *fresh, struct bt_error *err)
+{
+    sqlite3 *db = NULL;
+    enum bt_code code = sqlite_connect(fresh, &db, err);
+
+    if (code == BT_OK) {
+        code = sqlite_migrate(db, err);
+    }
+    if (code == BT_OK &&
+        sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) != SQLITE_OK) {
+        code = sqlite_error(db, "cannot finish the new journal", err);
+    }
+    (void)sqlite3_close(db);
+    return code;
+}
+
 /* Built under another name, closed, then renamed: journal.db is there completely or not at all. */
 static enum bt_code make_new(const char *dir, const char *path, struct bt_error *err)
 {
     char fresh[PATH_TEXT_MAX];
     char side[PATH_TEXT_MAX];
-    sqlite3 *db = NULL;
     int fd;
     enum bt_code code = sqlite_path(dir, "journal.db.new", fresh, err);
 
@@ -214,13 +231,7 @@ static enum bt_code make_new(const char *dir, const char *path, struct bt_error 
         return err_errno(err, errno, "cannot make %s", fresh);
     }
     close(fd);
-    code = sqlite_connect(fresh, &db, err);
-    if (code == BT_OK) {
-        code = sqlite_migrate(db, err);
-    }
-    if (db != NULL && sqlite3_close(db) != SQLITE_OK && code == BT_OK) {
-        code = err_set(err, BT_INTERNAL, "cannot close the new journal");
-    }
+    code = build(fresh, err);
     if (code == BT_OK && rename(fresh, path) != 0) {
         code = err_errno(err, errno, "cannot rename %s to %s", fresh, path);
     }
@@ -230,6 +241,7 @@ static enum bt_code make_new(const char *dir, const char *path, struct bt_error 
     if (code != BT_OK) {
         (void)unlink(fresh);
     }
+    (void)unlink(side);
     return code;
 }
 

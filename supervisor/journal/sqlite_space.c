@@ -12,6 +12,9 @@
 /* What a commit may need beyond its rows: pages that are written whole, the growth of indexes. */
 enum { SPACE_MARGIN = 256 * 1024, SPACE_PER_BYTE = 4 };
 
+/* What is left of the ballast while the disk is short: given up by the next start, which must write a little. */
+enum { START_RESERVE = 128 * 1024 };
+
 static bool ballast_take(struct sqlite_journal *s)
 {
     char path[PATH_TEXT_MAX];
@@ -42,8 +45,10 @@ static void ballast_give(struct sqlite_journal *s)
 {
     char path[PATH_TEXT_MAX];
 
+    off_t left = s->ballast_bytes > START_RESERVE ? START_RESERVE : 0;
+
     s->ballast_held = false;
-    if (sqlite_path(s->dir, "ballast", path, NULL) == BT_OK && truncate(path, 0) != 0) {
+    if (sqlite_path(s->dir, "ballast", path, NULL) == BT_OK && truncate(path, left) != 0) {
         log_warn("journal.ballast_kept", "dir=%s", s->dir);
     }
 }

@@ -1,0 +1,276 @@
+/* What a journal refuses to open, who may open it, and that the versions before this one open (G21,
+ * G28). */
+#include "tests/unit/journal/journal_fixture.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/edge/journal/workload.h"
+
+static char dir[64];
+static char file[128];
+static const struct journal_options OPT = {.durability = DURABILITY_PROCESS};
+
+static int new_dir(void **state)
+{
+    (void)state;
+    work_dir(dir);
+    (void)snprintf(file, sizeof file, "%s/journal.db", dir);
+    return 0;
+}
+
+static int remove_dir(void **state)
+{
+    (void)state;
+    fixture_remove_tree(dir);
+    return 0;
+}
+
+static void write_file(const char *path, const void *bytes, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void expect_refusal(enum bt_code code, const char *word)
+{
+    struct journal *j = NULL;
+    struct bt_error err = {.msg = ""};
+
+    assert_int_equal(journal_open_sqlite(dir, &OPT, &j, &err), code);
+    assert_null(j);
+    if (strstr(err.msg, word) == NULL) {
+        fail_msg("\"%s\" does not say \"%s\"", err.msg, word);
+    }
+}
+
+static void make_sqlite_file(const char *sql)
+{
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(file, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void files_that_are_not_ours_are_refused_with_a_reason(void **state)
+{
+    static char text[5000];
+
+    (void)state;
+    write_file(file, "", 0);
+    expect_refusal(BT_INVALID, "is empty");
+    memset(text, 'x', sizeof text);
+    write_file(file, text, sizeof text);
+    expect_refusal(BT_INVALID, "not a journal of Baton");
+    write_file(file, text, 50);
+    expect_refusal(BT_INVALID, "not a journal of Baton");
+    assert_int_equal(unlink(file), 0);
+    assert_int_equal(mkdir(file, 0700), 0);
+    expect_refusal(BT_INVALID, "not a regular file");
+    assert_int_equal(rmdir(file), 0);
+    assert_int_equal(mkfifo(file, 0600), 0);
+    expect_refusal(BT_INVALID, "not a regular file");
+    assert_int_equal(unlink(file), 0);
+    assert_int_equal(symlink("/dev/null", file), 0);
+    expect_refusal(BT_INVALID, "not a regular file");
+    assert_int_equal(unlink(file), 0);
+    make_sqlite_file("CREATE TABLE of_somebody(x); INSERT INTO of_somebody VALUES(1);");
+    expect_refusal(BT_INVALID, "another program");
+}
+
+static void a_journal_of_a_newer_version_is_refused_and_left_as_it_is(void **state)
+{
+    struct journal *j;
+    struct bt_error err;
+    struct buf report;
+
+    (void)state;
+    assert_ok(journal_open_sqlite(dir, &OPT, &j, &err), err);
+    add_event(j, 0, 0, "x");
+    commit(j);
+    journal_close(j);
+    make_sqlite_file("PRAGMA user_version = 999;");
+    expect_refusal(BT_INVALID, "newer Baton");
+    buf_init(&report, 10000);
+    assert_int_equal(journal_inspect(dir, 10, &report, &err), BT_INVALID);
+    assert_non_null(strstr(err.msg, "999"));
+    buf_done(&report);
+    make_sqlite_file("PRAGMA user_version = 1;");
+    assert_ok(journal_open_sqlite(dir, &OPT, &j, &err), err);
+    assert_int_equal(journal_next_seq(j), 2);
+    journal_close(j);
+}
+
+static void directories_that_cannot_be_used_are_named(void **state)
+{
+    struct journal *j = NULL;
+    struct bt_error err;
+    char path[5000];
+
+    (void)state;
+    write_file(file, "", 0);
+    assert_int_equal(journal_open_sqlite(file, &OPT, &j, &err), BT_INVALID);
+    assert_non_null(strstr(err.msg, "not a directory"));
+    assert_int_not_equal(journal_open_sqlite("/proc/none/of/it", &OPT, &j, &err), BT_OK);
+    assert_non_null(strstr(err.msg, "/proc/none"));
+    assert_int_equal(journal_open_sqlite("", &OPT, &j, &err), BT_INVALID);
+    memset(path, 'p', sizeof path);
+    path[sizeof path - 1] = 0;
+    assert_int_equal(journal_open_sqlite(path, &OPT, &j, &err), BT_INVALID);
+    assert_null(j);
+    (void)snprintf(path, sizeof path, "%s/lock", dir);
+    assert_int_equal(unlink(file), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    expect_refusal(BT_INVALID, "not a regular file");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("/etc/passwd", path), 0);
+    expect_refusal(BT_IO, "lock");
+}
+
+static void a_log_without_its_journal_is_not_mixed_into_a_new_one(void **state)
+{
+    char wal[160];
+
+    (void)state;
+    (void)snprintf(wal, sizeof wal, "%s-wal", file);
+    write_file(wal, "old frames", 10);
+    expect_refusal(BT_INVALID, "journal.db-wal");
+}
+
+static void files_are_private_and_the_directory_is_made(void **state)
+{
+    struct journal *j;
+    struct bt_error err;
+    struct stat st;
+    char deep[128];
+    const char *const names[] = {"journal.db", "journal.db-wal", "lock", "ballast"};
+
+    (void)state;
+    (void)snprintf(deep, sizeof deep, "%s/a/b", dir);
+    assert_ok(
+        journal_open_sqlite(deep, &(struct journal_options){.ballast_bytes = 100000}, &j, &err),
+        err);
+    assert_int_equal(stat(deep, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0700);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        (void)snprintf(file, sizeof file, "%s/%s", deep, names[i]);
+        assert_int_equal(stat(file, &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0600);
+    }
+    assert_int_equal(st.st_size, 100000);
+    assert_false(journal_storage_low(j));
+    journal_close(j);
+}
+
+/* In a child: 0 = refused as it should be. */
+static int try_second(const char *want_pid)
+{
+    struct journal *j = NULL;
+    struct bt_error err;
+    struct buf report;
+    enum bt_code code = journal_open_sqlite(dir, &OPT, &j, &err);
+
+    if (code != BT_CONFLICT || j != NULL || strstr(err.msg, want_pid) == NULL) {
+        return 1;
+    }
+    buf_init(&report, 1000);
+    return journal_inspect(dir, 1, &report, &err) == BT_CONFLICT ? 0 : 2;
+}
+
+static void a_second_daemon_is_refused_and_the_first_is_unharmed(void **state)
+{
+    struct journal *j;
+    struct bt_error err;
+    char pid[32];
+
+    (void)state;
+    (void)snprintf(pid, sizeof pid, "pid %ld", (long)getpid());
+    assert_ok(journal_open_sqlite(dir, &OPT, &j, &err), err);
+    for (uint64_t i = 1; i <= 20; i++) {
+        int status = 0;
+        pid_t child;
+        add_event(j, 1, i, "before");
+        child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            _exit(try_second(pid));
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+        commit(j);
+    }
+    assert_int_equal(journal_committed_seq(j), 20);
+    journal_close(j);
+    assert_ok(journal_open_sqlite(dir, &OPT, &j, &err), err); /* free again */
+    assert_int_equal(journal_next_seq(j), 21);
+    journal_close(j);
+}
+
+static void inspection_tells_a_sound_journal_and_changes_nothing(void **state)
+{
+    struct told told;
+    struct bt_error err;
+    struct buf report;
+    struct stat before;
+    struct stat after;
+
+    (void)state;
+    buf_init(&report, 10000);
+    assert_int_equal(journal_inspect(dir, 1000, &report, &err), BT_NOT_FOUND);
+    told = work(dir, &OPT, 10, NULL, NULL);
+    assert_int_equal(stat(file, &before), 0);
+    assert_ok(journal_inspect(dir, 1000, &report, &err), err);
+    assert_non_null(strstr(buf_cstr(&report), "schema version 1, 3 plans"));
+    assert_int_equal(stat(file, &after), 0);
+    assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
+    assert_int_equal(before.st_size, after.st_size);
+    (void)work_check(dir, &told, NULL);
+    buf_done(&report);
+}
+
+/* A journal that version 1 wrote: kept in the tree, opened from a copy. */
+static void a_journal_of_version_1_opens_with_all_it_holds(void **state)
+{
+    struct told told = {.acked = 36};
+    static char bytes[200000];
+    size_t n;
+    FILE *f = fopen(GOLDEN_DIR "/journal-v1.db", "rb");
+
+    (void)state;
+    assert_non_null(f);
+    n = fread(bytes, 1, sizeof bytes, f);
+    (void)fclose(f);
+    write_file(file, bytes, n);
+    assert_int_equal(work_check(dir, &told, NULL), 36);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, new_dir, remove_dir)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(files_that_are_not_ours_are_refused_with_a_reason),
+        TEST(a_journal_of_a_newer_version_is_refused_and_left_as_it_is),
+        TEST(directories_that_cannot_be_used_are_named),
+        TEST(a_log_without_its_journal_is_not_mixed_into_a_new_one),
+        TEST(files_are_private_and_the_directory_is_made),
+        TEST(a_second_daemon_is_refused_and_the_first_is_unharmed),
+        TEST(inspection_tells_a_sound_journal_and_changes_nothing),
+        TEST(a_journal_of_version_1_opens_with_all_it_holds),
+    };
+    if (argc == 3 && strcmp(argv[1], "--make-golden") == 0) { /* for the next schema version */
+        struct told told = work(argv[2], &OPT, 12, NULL, NULL);
+        (void)printf("%llu\n", (unsigned long long)told.acked);
+        return 0;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
