@@ -1,5 +1,5 @@
-/* Options that every endpoint gets before it starts, dialing, listening, and replacing stale
- * dialers. */
+/* Options that every endpoint gets before it starts; dialing, listening, replacing stale dialers.
+ */
 #include <nng/nng.h>
 
 #include <nng/supplemental/tls/tls.h> /* needs nng.h before it */
@@ -175,8 +175,7 @@ enum bt_code endpoint_listen(struct endpoint *e, nng_listener *ret_listener, str
     return BT_OK;
 }
 
-/* On whole periods of the clock, so that thousands of lanes are looked at in one pass of the
- * helper. */
+/* On whole periods, so that thousands of lanes are looked at in one pass of the helper. */
 static msec next_check(void)
 {
     return (clock_mono_ms() / LINK_REDIAL_CHECK_MS + 1) * LINK_REDIAL_CHECK_MS;

@@ -95,8 +95,7 @@ static bool wait_for(int fd, short events, msec until)
     }
 }
 
-/* Both sides send eight bytes; the pipe that this makes ends when we hang up, after a complete
- * handshake. */
+/* Both sides send eight bytes; the pipe that this makes ends in order when we hang up. */
 static bool shake_hands(int fd, uint16_t peer)
 {
     const msec until = clock_mono_ms() + LINK_PROBE_MS;

@@ -1,14 +1,12 @@
 /*
- * A lane: REQ, one pipe, one outstanding request, one aio that is first the send and then the
- * receive.
+ * A lane: REQ, one pipe, one outstanding request, one aio: first the send, then the receive.
  *
  *     IDLE --link_lane_send--> SENDING --nng took it--> RECEIVING --reply--> done = ANSWER
  *                                 |                         `-----reset----> done = LOST
  *                                 `--never taken---------------------------> done = UNSENT
  *
- * The receive is posted from the send's completion: nothing here is ever cancelled, so the cancel
- * race of nng 1.5.2
- * (#1702, #2208) cannot be met, and a loop turn is saved.
+ * The receive is posted from the send's completion. Nothing here is ever cancelled, so the cancel
+ * races of nng 1.5.2 (#1702, #2208) cannot be met, and a loop turn is saved.
  */
 #include <nng/nng.h>
 
@@ -55,22 +53,38 @@ static void lane_on_aio(void *arg)
 {
     struct link_lane *lane = arg;
     const int rv = nng_aio_result(lane->aio);
-    if (atomic_load(&lane->phase) == LANE_SENDING) {
-        if (rv == 0) {
-            atomic_store(&lane->phase, LANE_RECEIVING);
-            nng_ctx_recv(lane->ctx, lane->aio);
-            return; /* its completion may already run on another thread */
-        }
+    const bool sending = atomic_load(&lane->phase) == LANE_SENDING;
+    if (sending && rv == 0) {
+        atomic_store(&lane->phase, LANE_RECEIVING);
+        nng_ctx_recv(lane->ctx, lane->aio); /* whose completion may already run on another thread */
+    } else if (sending) {
         nng_msg_free(nng_aio_get_msg(lane->aio)); /* a failed send leaves the message with us */
         nng_aio_set_msg(lane->aio, NULL);
         lane_finish(lane, LANE_UNSENT);
-        return;
-    }
-    if (rv == 0) {
+    } else if (rv == 0) {
         lane->answer = nng_aio_get_msg(lane->aio);
         nng_aio_set_msg(lane->aio, NULL);
+        lane_finish(lane, LANE_ANSWER);
+    } else {
+        lane_finish(lane, LANE_LOST);
     }
-    lane_finish(lane, rv == 0 ? LANE_ANSWER : LANE_LOST);
+}
+
+/*
+ * Not while a request waits to be sent: it was meant for the pipe before. The owner withdraws it
+ * when it sees LINK_DOWN, and the peer dials again. (link_lane_send sets SENDING before it looks at
+ * the pipe, so one of the two sees the other.)
+ */
+static bool lane_admit(struct link_lane *lane, uint32_t pipe)
+{
+    if (!pipe_track_offer(&lane->track, pipe)) {
+        return false;
+    }
+    if (atomic_load(&lane->phase) != LANE_SENDING) {
+        return true;
+    }
+    (void)pipe_track_gone(&lane->track, pipe);
+    return false;
 }
 
 static void lane_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
@@ -80,7 +94,7 @@ static void lane_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
     bool look = false;
     switch (ev) {
     case NNG_PIPE_EV_ADD_PRE:
-        if (!pipe_track_offer(&lane->track, id)) {
+        if (!lane_admit(lane, id)) {
             (void)nng_pipe_close(pipe); /* allowed here only: its traffic has not begun */
         }
         return;
@@ -218,9 +232,6 @@ enum bt_code link_lane_send(struct link_lane *lane, const void *bytes, size_t le
         return err_set(err, BT_LIMIT, "%s: a body may have %zu bytes, this one has %zu",
                        lane->endpoint.url, lane->endpoint.recv_max, len);
     }
-    if (!link_lane_is_up(lane)) {
-        return err_set(err, BT_UNAVAILABLE, "%s: nobody is connected", lane->endpoint.url);
-    }
     if (!lane->ctx_fresh) {
         const int rv = nng_ctx_open(&lane->ctx, lane->endpoint.socket);
         if (rv != 0) {
@@ -232,11 +243,16 @@ enum bt_code link_lane_send(struct link_lane *lane, const void *bytes, size_t le
         return err_set(err, BT_NOMEM, "%s: no memory for a body of %zu bytes", lane->endpoint.url,
                        len);
     }
+    atomic_store(&lane->phase, LANE_SENDING);
+    if (!link_lane_is_up(lane)) {
+        atomic_store(&lane->phase, LANE_IDLE);
+        nng_msg_free(msg);
+        return err_set(err, BT_UNAVAILABLE, "%s: nobody is connected", lane->endpoint.url);
+    }
     if (len > 0) {
         memcpy(nng_msg_body(msg), bytes, len);
     }
     lane->outstanding = true;
-    atomic_store(&lane->phase, LANE_SENDING);
     nng_aio_set_msg(lane->aio, msg);
     nng_ctx_send(lane->ctx, lane->aio);
     return BT_OK;
@@ -353,12 +369,12 @@ void link_lane_retire(struct link_lane *lane)
 void lane_closed(struct inbox_node *n)
 {
     struct link_lane *lane = LINK_OF(n, struct link_lane, grave);
-    struct link_lane **at = &lane->link->lanes;
-    while (*at != lane) {
-        at = &(*at)->next;
+    struct link *l = lane->link;
+    struct link_lane **at = &l->lanes;
+    for (; *at != lane; at = &(*at)->next) {
     }
     *at = lane->next;
-    lane->link->used--;
+    l->used--;
     lane_free(lane);
 }
 

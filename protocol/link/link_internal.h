@@ -74,8 +74,7 @@ void helper_count(uint32_t *counter, int by);
 /* True when *counter is 0 within timeout_ms. */
 bool helper_wait_zero(const uint32_t *counter, msec timeout_ms);
 
-/* ---- the one pipe of a lane or sub, as one atomic word: never two pipes, no transition lost or
- * reordered ---- */
+/* ---- the one pipe of a lane or sub as one atomic word: no second pipe, no transition lost ---- */
 
 struct pipe_track {
     _Atomic uint64_t

@@ -19,8 +19,7 @@ bool pipe_track_offer(struct pipe_track *t, uint32_t pipe)
     return true;
 }
 
-/* nng may report ADD_POST after REM_POST of the same pipe: the id no longer matches then, and it is
- * ignored. */
+/* nng may report ADD_POST after REM_POST of the same pipe: then the id no longer matches. */
 bool pipe_track_up(struct pipe_track *t, uint32_t pipe)
 {
     uint64_t w = atomic_load(&t->word);

@@ -30,13 +30,23 @@ struct link_sub {
 
 static bool ring_full(struct link_sub *s)
 {
-    return atomic_load(&s->tail) - atomic_load(&s->head) == LINK_SUB_RING;
+    const unsigned head =
+        atomic_load(&s->head); /* before the tail, so that it is never ahead of it */
+    return atomic_load(&s->tail) - head >= LINK_SUB_RING;
 }
 
+/*
+ * Any thread. Who takes the pause away may post the receive, and only he: the ring cannot fill
+ * meanwhile, so a look at it is good only after that.
+ */
 static void sub_resume(struct link_sub *s)
 {
-    if (atomic_exchange(&s->paused, false)) {
-        nng_recv_aio(s->endpoint.socket, s->aio);
+    while (!ring_full(s) && atomic_exchange(&s->paused, false)) {
+        if (!ring_full(s)) {
+            nng_recv_aio(s->endpoint.socket, s->aio);
+            return;
+        }
+        atomic_store(&s->paused, true);
     }
 }
 
@@ -62,8 +72,8 @@ static void sub_on_aio(void *arg)
     if (rv != 0) {
         inbox_push(&s->link->inbox,
                    &s->node); /* the owner resumes, so that a lasting failure does not spin here */
-    } else if (!ring_full(s)) {
-        sub_resume(s); /* the owner emptied the ring before it could see the pause */
+    } else {
+        sub_resume(s); /* the owner may have emptied the ring before it could see the pause */
     }
 }
 

@@ -145,6 +145,45 @@ struct link_event fixture_expect_lost_and(struct link *l, enum link_event_type o
     return lost;
 }
 
+struct link_pub *fixture_publisher(struct link *l, const char *url)
+{
+    struct link_pub *p = NULL;
+    struct bt_error err = {.msg = ""};
+    if (link_pub_open(l, url, &fixture_limits, &p, &err) != BT_OK) {
+        fail_msg("pub: %s", err.msg);
+    }
+    return p;
+}
+
+struct link_sub *fixture_subscriber(struct link *l, const char *url, const struct str *prefixes,
+                                    uint32_t n)
+{
+    struct link_sub *s = NULL;
+    struct bt_error err = {.msg = ""};
+    if (link_sub_dial(l, url, prefixes, n, &fixture_limits, NULL, &s, &err) != BT_OK) {
+        fail_msg("sub: %s", err.msg);
+    }
+    assert_ptr_equal(fixture_expect(l, LINK_SUB_UP).sub, s);
+    return s;
+}
+
+void fixture_wait_live(struct link *l, struct link_pub *p)
+{
+    struct link_event ev;
+    for (int i = 0; i < 500; i++) {
+        link_publish(p, STR_LIT("live"), "", 0);
+        if (fixture_next(l, 10, &ev)) {
+            assert_int_equal(ev.type, LINK_FRAME);
+            link_msg_free(ev.msg);
+            while (fixture_next(l, 50, &ev)) {
+                link_msg_free(ev.msg);
+            }
+            return;
+        }
+    }
+    fail_msg("no frame arrived");
+}
+
 int fixture_descriptors(void)
 {
     int n = 0;

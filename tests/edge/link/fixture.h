@@ -39,6 +39,13 @@ void fixture_assert_bytes(struct link_event ev, const char *text);
 /* One request over a fresh lane is echoed by the server in `l` (same process). */
 void fixture_assert_echo(struct link *l, const char *url);
 
+struct link_pub *fixture_publisher(struct link *l, const char *url);
+/* Dials and waits for LINK_SUB_UP. */
+struct link_sub *fixture_subscriber(struct link *l, const char *url, const struct str *prefixes,
+                                    uint32_t n);
+/* The pipe is up at the subscriber before the publisher knows it: publishes until one frame arrives
+ * in `reader`. */
+void fixture_wait_live(struct link *reader, struct link_pub *p);
 /* How many descriptors this process has open. */
 int fixture_descriptors(void);
 /* A fresh directory, 0700, removed by fixture_rmdir. Valid until the next call. */

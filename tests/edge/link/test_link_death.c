@@ -1,9 +1,10 @@
 /*
- * Peers that are killed at every moment. A program of its own, because nng 1.5.2 itself loses a
- * message whose peer dies while it is being written (#1713); that, and only that, is kept from the
- * leak checker here.
+ * Peers that end at every moment. A program of its own, because nng 1.5.2 itself loses a message
+ * whose peer dies while it is being written (#1713), and a listener that ends while a connection
+ * comes in; that is kept from the leak checker.
  */
 #include <signal.h>
+#include <stdio.h>
 
 #include "protocol/base/clock.h"
 #include "tests/edge/link/fixture.h"
@@ -43,6 +44,48 @@ static void accepted_request_has_an_outcome_although_its_peer_never_returns(void
     link_free(l);
 }
 
+/* The same with a successor that is back before the owner has looked: it must not get what was
+ * meant for the dead one. */
+static void request_for_a_dead_peer_never_reaches_its_successor(void **state)
+{
+    (void)state;
+    enum { DEATHS = 25, BLIND_MS = 120 };
+    char log[128];
+    char url[256];
+    const char *dir = fixture_dir();
+    struct link *l = fixture_link();
+    (void)snprintf(log, sizeof log, "%s/log", dir);
+    for (unsigned i = 0; i < DEATHS; i++) {
+        struct child p = peer_start("hold", "tcp://127.0.0.1:0", NULL);
+        (void)snprintf(url, sizeof url, "%s", child_line(&p));
+        struct link_lane *lane = fixture_lane(l, url);
+        const uint64_t at = clock_mono_ns() + i * 30000;
+        assert_int_equal(kill(p.pid, SIGKILL), 0);
+        while (clock_mono_ns() < at) {
+        }
+        const enum bt_code code = link_lane_send(lane, "too late?", 9, NULL);
+        assert_true(code == BT_OK || code == BT_UNAVAILABLE);
+        child_kill(&p);
+        struct child next = peer_start("echo", url, log);
+        (void)child_line(&next);
+        struct link *other = fixture_link();
+        struct link_event ev;
+        assert_false(fixture_next(other, BLIND_MS, &ev)); /* meanwhile the owner looks elsewhere */
+        link_free(other);
+        if (code == BT_OK) {
+            (void)fixture_expect_lost_and(l, LINK_UP);
+        } else {
+            (void)fixture_expect(l, LINK_DOWN);
+            (void)fixture_expect(l, LINK_UP);
+        }
+        assert_int_equal(fixture_lines(log), 0);
+        link_lane_retire(lane);
+        child_kill(&next);
+    }
+    link_free(l);
+    fixture_rmdir(dir);
+}
+
 /* Kills with a request outstanding and retires the lane, over and over: the wedge of LIBRARIES
  * finding 1. */
 static void kill_and_retire_cycles_do_not_wedge(void **state)
@@ -79,11 +122,31 @@ static void kill_and_retire_cycles_do_not_wedge(void **state)
     link_free(l);
 }
 
+static void subscriber_learns_of_loss_and_return_of_its_publisher(void **state)
+{
+    (void)state;
+    char url[128];
+    struct link *reader = fixture_link();
+    struct link *l = fixture_link();
+    (void)snprintf(url, sizeof url, "%s", link_pub_url(fixture_publisher(l, "tcp://127.0.0.1:0")));
+    (void)fixture_subscriber(reader, url, NULL, 0);
+    link_free(l);
+    (void)fixture_expect(reader, LINK_SUB_DOWN);
+    l = fixture_link();
+    struct link_pub *p = fixture_publisher(l, url);
+    (void)fixture_expect(reader, LINK_SUB_UP);
+    fixture_wait_live(reader, p);
+    link_free(reader);
+    link_free(l);
+}
+
 int main(void)
 {
     fixture_watchdog(170);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(accepted_request_has_an_outcome_although_its_peer_never_returns),
+        cmocka_unit_test(request_for_a_dead_peer_never_reaches_its_successor),
+        cmocka_unit_test(subscriber_learns_of_loss_and_return_of_its_publisher),
         cmocka_unit_test(kill_and_retire_cycles_do_not_wedge),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,55 +10,14 @@
 
 enum { BURST = 5000, FLOOD = 20000 };
 
-static struct link_pub *publisher(struct link *l, const char *url)
-{
-    struct link_pub *p = NULL;
-    struct bt_error err = {.msg = ""};
-    if (link_pub_open(l, url, &fixture_limits, &p, &err) != BT_OK) {
-        fail_msg("pub: %s", err.msg);
-    }
-    return p;
-}
-
-static struct link_sub *subscriber(struct link *l, const char *url, const struct str *prefixes,
-                                   uint32_t n)
-{
-    struct link_sub *s = NULL;
-    struct bt_error err = {.msg = ""};
-    if (link_sub_dial(l, url, prefixes, n, &fixture_limits, NULL, &s, &err) != BT_OK) {
-        fail_msg("sub: %s", err.msg);
-    }
-    assert_ptr_equal(fixture_expect(l, LINK_SUB_UP).sub, s);
-    return s;
-}
-
-/* The pipe is up at the subscriber before the publisher knows it: publish until one frame arrives,
- * then it is live. */
-static void wait_live(struct link *l, struct link_pub *p)
-{
-    struct link_event ev;
-    for (int i = 0; i < 500; i++) {
-        link_publish(p, STR_LIT("live"), "", 0);
-        if (fixture_next(l, 10, &ev)) {
-            assert_int_equal(ev.type, LINK_FRAME);
-            link_msg_free(ev.msg);
-            while (fixture_next(l, 50, &ev)) {
-                link_msg_free(ev.msg);
-            }
-            return;
-        }
-    }
-    fail_msg("no frame arrived");
-}
-
 static void burst_reaches_a_healthy_subscriber_whole_and_in_order(void **state)
 {
     (void)state;
     struct link *l = fixture_link();
     struct link *reader = fixture_link();
-    struct link_pub *p = publisher(l, "tcp://127.0.0.1:0");
-    (void)subscriber(reader, link_pub_url(p), NULL, 0);
-    wait_live(reader, p);
+    struct link_pub *p = fixture_publisher(l, "tcp://127.0.0.1:0");
+    (void)fixture_subscriber(reader, link_pub_url(p), NULL, 0);
+    fixture_wait_live(reader, p);
     for (uint32_t i = 0; i < BURST; i++) {
         char body[256] = {0};
         memcpy(body, &i, sizeof i);
@@ -85,7 +44,7 @@ static void stopped_subscriber_never_blocks_the_publisher(void **state)
     (void)state;
     static const char body[1024];
     struct link *l = fixture_link();
-    struct link_pub *p = publisher(l, "tcp://127.0.0.1:0");
+    struct link_pub *p = fixture_publisher(l, "tcp://127.0.0.1:0");
     struct child stuck = peer_start("subscribe", link_pub_url(p), NULL);
     (void)child_line(&stuck);
     assert_int_equal(kill(stuck.pid, SIGSTOP), 0);
@@ -99,8 +58,8 @@ static void stopped_subscriber_never_blocks_the_publisher(void **state)
     assert_true(worst < 500);
     /* and who keeps up still gets its frames */
     struct link *reader = fixture_link();
-    (void)subscriber(reader, link_pub_url(p), NULL, 0);
-    wait_live(reader, p);
+    (void)fixture_subscriber(reader, link_pub_url(p), NULL, 0);
+    fixture_wait_live(reader, p);
     child_kill(&stuck);
     link_free(reader);
     link_free(l);
@@ -111,10 +70,10 @@ static void prefixes_filter_by_the_bytes_of_the_topic(void **state)
     (void)state;
     struct link *l = fixture_link();
     struct link *reader = fixture_link();
-    struct link_pub *p = publisher(l, "tcp://127.0.0.1:0");
+    struct link_pub *p = fixture_publisher(l, "tcp://127.0.0.1:0");
     const struct str prefixes[] = {STR_LIT("plan/42/"), STR_LIT("live")};
-    (void)subscriber(reader, link_pub_url(p), prefixes, 2);
-    wait_live(reader, p);
+    (void)fixture_subscriber(reader, link_pub_url(p), prefixes, 2);
+    fixture_wait_live(reader, p);
     link_publish(p, STR_LIT("plan/421/x"), "no", 2);
     link_publish(p, STR_LIT("agent/42/"), "no", 2);
     link_publish(p, STR_LIT("plan/42/x"), "yes", 3);
@@ -129,24 +88,6 @@ static void prefixes_filter_by_the_bytes_of_the_topic(void **state)
     link_free(l);
 }
 
-static void subscriber_learns_of_loss_and_return_of_its_publisher(void **state)
-{
-    (void)state;
-    char url[128];
-    struct link *reader = fixture_link();
-    struct link *l = fixture_link();
-    (void)snprintf(url, sizeof url, "%s", link_pub_url(publisher(l, "tcp://127.0.0.1:0")));
-    (void)subscriber(reader, url, NULL, 0);
-    link_free(l);
-    (void)fixture_expect(reader, LINK_SUB_DOWN);
-    l = fixture_link();
-    struct link_pub *p = publisher(l, url);
-    (void)fixture_expect(reader, LINK_SUB_UP);
-    wait_live(reader, p);
-    link_free(reader);
-    link_free(l);
-}
-
 /* The ring between nng and the owner fills, pauses and resumes; the flood of one sub does not
  * starve a lane. */
 static void flooded_inbox_still_serves_others(void **state)
@@ -154,9 +95,9 @@ static void flooded_inbox_still_serves_others(void **state)
     (void)state;
     struct link *l = fixture_link();
     struct link *reader = fixture_link();
-    struct link_pub *p = publisher(l, "tcp://127.0.0.1:0");
-    (void)subscriber(reader, link_pub_url(p), NULL, 0);
-    wait_live(reader, p);
+    struct link_pub *p = fixture_publisher(l, "tcp://127.0.0.1:0");
+    (void)fixture_subscriber(reader, link_pub_url(p), NULL, 0);
+    fixture_wait_live(reader, p);
     struct link_server *s = fixture_server(reader, "tcp://127.0.0.1:0", 1);
     struct link_lane *lane = fixture_lane(l, link_server_url(s));
     for (int i = 0; i < 4000; i++) {
@@ -192,7 +133,6 @@ int main(void)
         cmocka_unit_test(burst_reaches_a_healthy_subscriber_whole_and_in_order),
         cmocka_unit_test(stopped_subscriber_never_blocks_the_publisher),
         cmocka_unit_test(prefixes_filter_by_the_bytes_of_the_topic),
-        cmocka_unit_test(subscriber_learns_of_loss_and_return_of_its_publisher),
         cmocka_unit_test(flooded_inbox_still_serves_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

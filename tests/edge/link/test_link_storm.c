@@ -50,6 +50,9 @@ static void listener_comes_back_after_a_storm_of_empty_connections(void **state)
     struct link *client = fixture_link();
     (void)fixture_server(l, url, 4);
     struct link_lane *old = fixture_lane(client, url);
+    fixture_send(old, "before the storm"); /* answered: its pipe surely exists on both sides */
+    serve_one(l);
+    fixture_assert_bytes(fixture_expect(client, LINK_ANSWER), "ok");
     for (int i = 0; i < STORM; i++) {
         connect_and_close(url);
     }
