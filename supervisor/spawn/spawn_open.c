@@ -84,7 +84,7 @@ static bool end_spawner(struct spawn *s, msec until)
     enum hello last = HELLO_TAKEN;
 
     (void)spawn_say(s, PACKET_SHUTDOWN, "", 0);
-    while (last == HELLO_TAKEN || last == HELLO_FOREIGN) {
+    while ((last == HELLO_TAKEN || last == HELLO_FOREIGN) && clock_mono_ms() < until) {
         last = next_packet(s, until);
     }
     spawn_link_hang_up(&s->link);

@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static void be_deaf(void)
 }
 
 /* fork, setsid, fork: the classical daemon, whose parent is gone; returns in the agent only. */
-static pid_t leave_a_daemon(const char *fifo, char *const *env)
+static pid_t leave_a_daemon(const char *fifo, bool own_session, char *const *env)
 {
     int pipes[2];
     pid_t daemon_pid = 0;
@@ -50,7 +51,9 @@ static pid_t leave_a_daemon(const char *fifo, char *const *env)
     }
     middle = fork();
     if (middle == 0) {
-        (void)setsid();
+        if (own_session) {
+            (void)setsid();
+        }
         daemon_pid = fork();
         if (daemon_pid == 0) {
             char role[] = "hide";
@@ -151,13 +154,16 @@ int main(int argc, char **argv)
     } else if (strcmp(role, "deaf") == 0) {
         be_deaf();
     } else if (strcmp(role, "daemon") == 0) {
-        (void)leave_a_daemon(fifo, NULL);
+        (void)leave_a_daemon(fifo, true, NULL);
         rest();
     } else if (strcmp(role, "hidden-daemon") == 0) {
-        (void)leave_a_daemon(fifo, no_env);
+        (void)leave_a_daemon(fifo, true, no_env);
+        rest();
+    } else if (strcmp(role, "bare-orphan") == 0) {
+        (void)leave_a_daemon(fifo, false, no_env);
         rest();
     } else if (strcmp(role, "daemon-and-crash") == 0) {
-        (void)leave_a_daemon(fifo, NULL);
+        (void)leave_a_daemon(fifo, true, NULL);
         return 4;
     } else if (strcmp(role, "flood") == 0) {
         flood();

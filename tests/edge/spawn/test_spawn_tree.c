@@ -58,6 +58,21 @@ static void double_forked_setsid_grandchild_dies_with_its_agent(void **state)
     assert_false(is_alive(other));
 }
 
+static void an_orphan_without_environment_is_known_by_its_session(void **state)
+{
+    struct world *w = *state;
+    struct spawn_spec spec = agent_spec(w, "a#1", "bare-orphan", NULL);
+    pid_t pid;
+    pid_t other;
+
+    world_open(w, &spec, 1);
+    wait_line(w, &pid, &other);
+    assert_true(other > 0 && is_alive(other));
+    spawn_stop_all(w->spawn, 300, clock_mono_ms());
+    wait_event(w, SPAWN_EXITED);
+    assert_false(is_alive(other));
+}
+
 static void a_crash_takes_what_the_agent_left_with_it(void **state)
 {
     struct world *w = *state;
@@ -183,6 +198,7 @@ int main(int argc, char **argv)
         BOTH(agent_that_obeys_term_ends_at_once),
         BOTH(agent_that_ignores_term_is_killed_after_the_grace),
         BOTH(double_forked_setsid_grandchild_dies_with_its_agent),
+        BOTH(an_orphan_without_environment_is_known_by_its_session),
         BOTH(a_crash_takes_what_the_agent_left_with_it),
         BOTH(a_hidden_grandchild_does_not_outlive_the_spawner),
         BOTH(two_hundred_forks_leave_nothing),

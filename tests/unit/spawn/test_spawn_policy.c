@@ -160,6 +160,23 @@ static void crashes_outside_the_period_never_give_up(void **state)
     }
 }
 
+static void a_crash_counts_for_exactly_the_period(void **state)
+{
+    (void)state;
+    for (msec early = 0; early <= 1; early++) {
+        struct fixture f = with(POLICY_PERMANENT);
+        msec first = f.now;
+
+        f.child.set.intensity = 2;
+        start_up(&f);
+        exits(&f, false);
+        wait_for_deadline(&f);
+        f.now = first + f.child.set.period_ms - early;
+        exits(&f, false);
+        assert_int_equal(f.child.state, early == 1 ? POLICY_FAILED : POLICY_BACKOFF);
+    }
+}
+
 static void given_up_starts_only_by_hand_and_forgets_then(void **state)
 {
     struct fixture f = with(POLICY_PERMANENT);
@@ -334,6 +351,7 @@ int main(void)
         cmocka_unit_test(tick_before_the_deadline_does_nothing),
         cmocka_unit_test(a_crash_loop_is_at_most_intensity_spawns),
         cmocka_unit_test(crashes_outside_the_period_never_give_up),
+        cmocka_unit_test(a_crash_counts_for_exactly_the_period),
         cmocka_unit_test(given_up_starts_only_by_hand_and_forgets_then),
         cmocka_unit_test(transient_with_exit_0_is_not_restarted),
         cmocka_unit_test(permanent_with_exit_0_is_restarted),
