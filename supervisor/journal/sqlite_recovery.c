@@ -130,8 +130,13 @@ enum bt_code sqlite_recovered(struct journal *j, uint64_t ix, struct bt_error *e
 {
     struct sqlite_journal *s = sqlite_of(j);
     struct open_plans o = {0};
-    enum bt_code code;
+    /* The caller counts the batch as begun, also when no plan is open. */
+    enum bt_code code = sqlite_batch(s, 0, err);
 
+    s->base.dirty = s->base.dirty || code == BT_OK;
+    if (code != BT_OK) {
+        return code;
+    }
     if (ix != 0) {
         return set_recoveries(s, ix, true, err);
     }

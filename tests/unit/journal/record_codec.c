@@ -1,113 +1,10 @@
 /* What comes back from a row is what run_apply needs, and no frame is ever over its cap. */
-#include "tests/unit/journal/journal_fixture.h"
+#include "tests/unit/journal/codec_bench.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "protocol/base/utf8.h"
-#include "protocol/wire/guard.h"
-#include "protocol/wire/msg.h"
-#include "supervisor/journal/record_codec.h"
 #include "tests/support/random.h"
-#include "tests/unit/journal/codec_plan.h"
-
-static char long_text[20000];
-
-struct bench {
-    struct codec_plan p;
-    struct arena arena;
-    struct buf body;
-    struct buf topic;
-    void *registry_mem;
-    struct registry *reg;
-    struct msg_card card;
-};
-
-static int bench_up(void **state)
-{
-    struct bench *b = calloc(1, sizeof *b);
-    struct registry_limits lim = {
-        .agents = 8, .instances = 8, .lease_ms = 3000, .suspect_ms = 1000};
-
-    assert_non_null(b);
-    memset(long_text, 'e', sizeof long_text - 1);
-    for (size_t i = 0; i + 3 < sizeof long_text; i += 7) {
-        memcpy(long_text + i, "\xe2\x82\xac", 3); /* a euro sign, to be cut between */
-    }
-    buf_init(&b->body, 64 * 1024);
-    buf_init(&b->topic, 1024);
-    b->registry_mem = calloc(1, registry_size(&lim));
-    assert_non_null(b->registry_mem);
-    b->reg = registry_init(b->registry_mem, &lim);
-    (void)registry_agent_add(b->reg, STR_LIT("files"), 0);
-    (void)registry_agent_add(b->reg, STR_LIT("sql-agent"), 0);
-    (void)registry_agent_add(b->reg, STR_LIT("calc"), 0);
-    b->card = (struct msg_card){.agent_id = STR_LIT("sql-agent"), .name = STR_LIT("The SQL agent")};
-    registry_agent_card(b->reg, 1, &b->card);
-    *state = b;
-    return 0;
-}
-
-static int bench_down(void **state)
-{
-    struct bench *b = *state;
-    arena_done(&b->arena);
-    buf_done(&b->body);
-    buf_done(&b->topic);
-    free(b->registry_mem);
-    free(b);
-    return 0;
-}
-
-static struct record_extra extra_of(const struct bench *b, const struct record *rec)
-{
-    return (struct record_extra){.seq = 77,
-                                 .plan_seq = 5,
-                                 .event_id = uuid_new(),
-                                 .handoff_id = uuid_new(),
-                                 .plan = record_about(rec->type) == ABOUT_PLAN ? &b->p.plan : NULL,
-                                 .preview = STR_LIT("the preview"),
-                                 .summary = {12, 3456},
-                                 .agent_id = STR_LIT("files"),
-                                 .agent_name = STR_LIT("Files"),
-                                 .version = STR_LIT("1.2"),
-                                 .plans_recovered = 3};
-}
-
-static struct journal_row row_of(const struct bench *b, const struct record *rec)
-{
-    return (struct journal_row){.seq = 77,
-                                .is_public = record_is_public(rec->type),
-                                .plan_ix = 1,
-                                .plan_seq = 5,
-                                .type = str_from(record_wire_type(rec->type)),
-                                .topic = buf_str(&b->topic),
-                                .wall = rec->wall,
-                                .body = b->body.at,
-                                .body_len = b->body.len};
-}
-
-static void encode(struct bench *b, const struct record *rec, const struct record_extra *x)
-{
-    struct bt_error err;
-
-    assert_ok(record_encode(rec, x, b->reg, &b->body, &b->topic, &err), err);
-    assert_true(b->topic.len + 1 + b->body.len <= LIMIT_EVENT_BYTES);
-    assert_ok(guard_check(b->body.at, b->body.len, NULL, &err), err);
-    assert_true(utf8_valid((const char *)b->topic.at, b->topic.len));
-}
-
-static struct record decode(struct bench *b, const struct record *rec, msec mono, msec wall)
-{
-    struct journal_row row = row_of(b, rec);
-    struct record got;
-    struct bt_error err;
-
-    arena_reset(&b->arena);
-    assert_ok(record_decode(&row, &b->p.plan, mono, wall, &b->arena, &got, &err), err);
-    return got;
-}
 
 static struct str random_text(struct rng *r)
 {
@@ -302,65 +199,6 @@ static void plan_generated_lists_what_fits_and_says_when_it_is_cut(void **state)
     assert_int_equal(ev.estimated_steps, 150);
 }
 
-static void topic_is(struct bench *b, struct record rec, const char *fmt)
-{
-    struct record_extra x = extra_of(b, &rec);
-    char id[UUID_TEXT_LEN + 1];
-    char want[256];
-
-    uuid_format(b->p.plan.plan_id, id);
-    (void)snprintf(want, sizeof want, "%.*s%s%s", (int)strcspn(fmt, "@"), fmt,
-                   strchr(fmt, '@') != NULL ? id : "",
-                   strchr(fmt, '@') != NULL ? strchr(fmt, '@') + 1 : "");
-    encode(b, &rec, &x);
-    assert_string_equal(buf_cstr(&b->topic), want);
-}
-
-static void topics_follow_the_protocol(void **state)
-{
-    struct bench *b = *state;
-
-    codec_plan_make(&b->p, 2, 2, STR_LIT("t"), 3);
-    topic_is(b, (struct record){.type = REC_PLAN_STARTED}, "plan/chat_1/@/plan_started");
-    topic_is(b, (struct record){.type = REC_HANDOFF, .step = 1, .from_agent = AGENT_SUPERVISOR},
-             "handoff/chat_1/@/supervisor/sql-agent");
-    topic_is(b, (struct record){.type = REC_HANDOFF, .step = 0, .from_agent = 1},
-             "handoff/chat_1/@/sql-agent/files");
-    b->p.plan.session_id = STR_LIT("");
-    topic_is(b, (struct record){.type = REC_PLAN_STARTED}, "plan/-/@/plan_started");
-    topic_is(b, (struct record){.type = REC_AGENT_DOWN}, "agent/files/agent_down");
-    topic_is(b, (struct record){.type = REC_SUPERVISOR_STARTED}, "system/supervisor_started");
-    topic_is(b, (struct record){.type = REC_STEP_ASSIGNED}, "");
-}
-
-static void bad_utf8_in_a_text_is_repaired_not_refused(void **state)
-{
-    struct bench *b = *state;
-    struct record rec = {.type = REC_STEP_RETRY, .attempt = 1, .text = {"a\xff\0b", 4}};
-    struct record_extra x;
-    struct record got;
-
-    codec_plan_make(&b->p, 1, 2, STR_LIT("t"), 1);
-    x = extra_of(b, &rec);
-    encode(b, &rec, &x);
-    got = decode(b, &rec, 1, 0);
-    assert_true(str_is(got.text, "a??b"));
-}
-
-static void time_is_rebased_and_never_below_zero(void **state)
-{
-    struct bench *b = *state;
-    struct record rec = {.type = REC_PLAN_STARTED, .now = 5000, .wall = 100000};
-    struct record_extra x;
-
-    codec_plan_make(&b->p, 1, 2, STR_LIT("t"), 1);
-    x = extra_of(b, &rec);
-    encode(b, &rec, &x);
-    assert_int_equal(decode(b, &rec, 900, 100300).now, 600);
-    assert_int_equal(decode(b, &rec, 200, 100300).now, 0);  /* the machine was started later */
-    assert_int_equal(decode(b, &rec, 200, 99000).now, 200); /* the wall clock was set back */
-}
-
 static void a_row_that_does_not_fit_is_refused(void **state)
 {
     struct bench *b = *state;
@@ -421,72 +259,14 @@ static void no_flipped_bit_makes_decode_misbehave(void **state)
     }
 }
 
-static void review_ids_come_back(void **state)
-{
-    struct bench *b = *state;
-    struct uuid plan = uuid_new();
-    struct uuid got;
-    struct str step;
-    uint32_t attempt;
-    const char *const bad[] = {"", "x", "//1", "/a/1", "-/a/1"};
-
-    buf_clear(&b->body);
-    review_id_format(plan, STR_LIT("a/b"), 100, &b->body);
-    assert_true(review_id_parse(buf_str(&b->body), &got, &step, &attempt));
-    assert_true(uuid_eq(got, plan) && str_is(step, "a/b") && attempt == 100);
-    for (size_t cut = 1; cut < b->body.len; cut++) {
-        struct str s = {(char *)b->body.at, b->body.len - cut};
-        if (cut > 2) {
-            assert_false(review_id_parse(s, &got, &step, &attempt) && str_is(step, "a/b"));
-        }
-    }
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        assert_false(review_id_parse(str_from(bad[i]), &got, &step, &attempt));
-    }
-}
-
-static void failure_reasons_read_as_documented(void **state)
-{
-    struct bench *b = *state;
-    const struct {
-        struct record rec;
-        const char *want;
-    } cases[] = {
-        {{.failure = PLAN_FAILURE_STEP, .step = 2, .text = STR_LIT("no such table")},
-         "Step 3 failed: no such table"},
-        {{.failure = PLAN_FAILURE_TIMEOUT,
-          .step = STEP_NONE,
-          .text = STR_LIT("Execution timeout after 9ms")},
-         "Execution timeout after 9ms"},
-        {{.failure = PLAN_FAILURE_TIMEOUT, .step = STEP_NONE}, "Execution timeout after 100000ms"},
-        {{.failure = PLAN_FAILURE_NOTHING_COMPLETED, .step = STEP_NONE}, "No step completed"},
-        {{.plan_status = PLAN_CANCELLED, .text = STR_LIT("enough")}, "Cancelled: enough"},
-        {{.plan_status = PLAN_COMPLETED, .step = STEP_NONE}, ""},
-    };
-
-    codec_plan_make(&b->p, 3, 2, STR_LIT("t"), 1);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        buf_clear(&b->body);
-        plan_failure_reason(&cases[i].rec, &b->p.plan, &b->body);
-        assert_string_equal(buf_cstr(&b->body), cases[i].want);
-    }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, bench_up, bench_down)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(every_record_comes_back_with_what_run_apply_reads),
         TEST(the_largest_of_every_kind_fits_a_frame),
         TEST(plan_generated_lists_what_fits_and_says_when_it_is_cut),
-        TEST(topics_follow_the_protocol),
-        TEST(bad_utf8_in_a_text_is_repaired_not_refused),
-        TEST(time_is_rebased_and_never_below_zero),
         TEST(a_row_that_does_not_fit_is_refused),
         TEST(no_flipped_bit_makes_decode_misbehave),
-        TEST(review_ids_come_back),
-        TEST(failure_reasons_read_as_documented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
