@@ -1,8 +1,11 @@
 #include "supervisor/spawn/cgroup.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -10,11 +13,11 @@
 
 #define NAME_PREFIX "baton."
 
-enum { NAME_BYTES = 64, PATH_BYTES = 4096 };
+enum { NAME_BYTES = 80, PATH_BYTES = 4096 };
 
 static void name_of(const char *instance_id, const char *file, char ret_path[NAME_BYTES])
 {
-    (void)snprintf(ret_path, NAME_BYTES, NAME_PREFIX "%s%s", instance_id, file);
+    (void)snprintf(ret_path, NAME_BYTES, NAME_PREFIX "%d.%s%s", (int)getpid(), instance_id, file);
 }
 
 static bool write_to(int dir, const char *path, const char *text)
@@ -67,6 +70,15 @@ static int open_own(const char *mount)
     return fd;
 }
 
+/* A cgroup that a living spawner has just made is empty too, so the name says whose it is. */
+static bool maker_is_gone(const char *name)
+{
+    char *end = NULL;
+    long pid = strtol(name + strlen(NAME_PREFIX), &end, 10);
+
+    return *end == '.' && pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
 /* Cgroups of spawners that were killed; one that still has a process refuses to go. */
 static void remove_empty(int dir)
 {
@@ -81,7 +93,8 @@ static void remove_empty(int dir)
         return;
     }
     while ((entry = readdir(list)) != NULL) {
-        if (strncmp(entry->d_name, NAME_PREFIX, strlen(NAME_PREFIX)) == 0) {
+        if (strncmp(entry->d_name, NAME_PREFIX, strlen(NAME_PREFIX)) == 0 &&
+            maker_is_gone(entry->d_name)) {
             (void)unlinkat(dir, entry->d_name, AT_REMOVEDIR);
         }
     }
