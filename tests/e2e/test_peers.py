@@ -7,8 +7,7 @@ import subprocess
 import sys
 import unittest
 
-import sp
-from harness import HERE, BatonTest, until
+from harness import HERE, BatonTest, sp, until
 
 CALC = {"agentId": "calc", "skill": "evaluate", "task": "compute a small sum", "parameters": {"expression": "1+2"}}
 
