@@ -1,0 +1,34 @@
+/*
+ * Parameters of a step that was planned from words. A skill says in its inputSchema, by an
+ * annotation of a property, what of the clause belongs there:
+ *
+ *   "x-baton-fill": "path"       the first path in the clause (words.h); a list property gets them
+ * all "url"        the first http(s) address "number"     the first number "quoted"     the first
+ * text in quotes "clause"     the clause "choice"     the value of the property's enum whose words
+ * stand in the clause, most of them first; "x-baton-words": {"install": "installed installation"}
+ * adds words to a value "previous"   the result of the step before: the template {{results.<step>}}
+ *                   "previous.<path>"   a member of it
+ *                   "path or previous"  the first that there is; any of the above may be joined so
+ *
+ * What cannot be filled is left out, and the schema's default holds. A skill whose required
+ * parameters cannot be filled is not used for the clause. Annotations are hints of the skill's
+ * author about words; they grant nothing.
+ */
+#ifndef PLANNER_FILL_H
+#define PLANNER_FILL_H
+
+#include "protocol/base/buf.h"
+#include "protocol/wire/doc.h"
+
+struct fill {
+    struct str clause;
+    struct str previous; /* id of the step before; empty for the first */
+};
+
+/*
+ * Appends the parameters as a map and returns their number; *ret_missing = the first required
+ * property that could not be filled, or {NULL, 0}.
+ */
+uint32_t fill_parameters(const struct fill *f, struct doc input_schema, struct buf *out,
+                         struct str *ret_missing);
+#endif

@@ -1,0 +1,52 @@
+/*
+ * Which skill a clause is about: BM25 (Robertson and Zaragoza, "The Probabilistic Relevance
+ * Framework: BM25 and Beyond", 2009; k1 1.2, b 0.75) over one document per skill. A document is the
+ * skill's id, name and tags (counted three times), examples (twice), description, and the agent's
+ * id and name (once); fields are weighted by repeating them (BM25F). The first word of a clause,
+ * its verb, counts twice.
+ *
+ * A clause is routable to a skill that knows its first word in id, name, tags or examples, or that
+ * knows at least two of its words and half of them. Cards come from agents: each document is cut
+ * after RANK_WORDS_MAX words, and what a word can add to a score is bounded by BM25's saturation,
+ * so that a card stuffed with words gains nothing by it.
+ */
+#ifndef PLANNER_RANK_H
+#define PLANNER_RANK_H
+
+#include "protocol/base/arena.h"
+#include "protocol/base/err.h"
+#include "registry/registry.h"
+
+enum {
+    RANK_SKILLS_MAX = 4096,
+    RANK_WORDS_MAX = 200,  /* of one skill; its id, name and tags come first */
+    RANK_CLAUSE_WORDS = 48 /* distinct words of one clause that count */
+};
+
+struct rank;
+
+struct rank_match {
+    struct str word; /* as stemmed; lives as long as the rank */
+    double weight;   /* what it adds to the score */
+};
+
+struct rank_hit {
+    uint32_t agent;
+    uint32_t skill; /* in the agent's card */
+    double score;
+    bool routable;
+    bool live; /* the agent has an instance */
+};
+
+/* Indexes the cards of all enabled agents for these clauses. Lives in the arena. */
+BT_MUST_CHECK enum bt_code rank_new(const struct registry *registry, const struct str *clauses,
+                                    uint32_t n, struct arena *arena, struct rank **ret,
+                                    struct bt_error *err);
+uint32_t rank_skills(const struct rank *r);
+/* The skills by their score for a clause, best first, those with a score above 0, at most cap;
+ * equal scores: agents with live instances first, then the order of the registry. */
+uint32_t rank_clause(const struct rank *r, uint32_t clause, struct rank_hit *ret, uint32_t cap);
+/* Why: the words that matched, heaviest first; at most cap. */
+uint32_t rank_explain(const struct rank *r, uint32_t clause, const struct rank_hit *hit,
+                      struct rank_match *ret, uint32_t cap);
+#endif
