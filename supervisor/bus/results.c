@@ -5,6 +5,7 @@
 #include "protocol/base/utf8.h"
 #include "protocol/wire/guard.h"
 #include "supervisor/bus/bus.h"
+#include "supervisor/bus/verify.h"
 
 bool bus_find_key(struct bus *b, struct str key, uint64_t *ret_run, uint32_t *ret_step)
 {
@@ -101,6 +102,21 @@ static enum bt_code store(struct bus *b, const struct msg_step_result *m, struct
     return code;
 }
 
+/* A result that does not fit the step's `verify` is a failed attempt; the text of it lies in *diagnosis. */
+static bool passes_verification(struct bus *b, const struct msg_step_result *m, struct core_event *ev, struct buf *diagnosis)
+{
+    const struct bus_plan *p = bus_plan_of(b, ev->run);
+    struct doc schema = p != NULL ? p->plan->steps[ev->step].verify : (struct doc){NULL, 0};
+
+    if (schema.ptr == NULL || verify_result(schema, &m->result, diagnosis)) {
+        return true;
+    }
+    ev->outcome = STEP_OUTCOME_FAILED;
+    ev->error_class = CLASS_VERIFICATION_FAILED;
+    ev->text = buf_str(diagnosis);
+    return false;
+}
+
 static enum bt_code fill_in(struct bus *b, const struct msg_step_result *m, struct core_event *ev, struct buf *preview,
                             struct bt_error *err)
 {
@@ -108,6 +124,9 @@ static enum bt_code fill_in(struct bus *b, const struct msg_step_result *m, stru
     if (str_is(m->outcome, "completed")) {
         if (!msg_has(m, step_result, result)) {
             invalid(ev, STR_LIT("outcome completed without a result"));
+            return BT_OK;
+        }
+        if (!passes_verification(b, m, ev, preview)) {
             return BT_OK;
         }
         ev->outcome = STEP_OUTCOME_COMPLETED;
@@ -148,7 +167,7 @@ enum core_reject bus_take_result(struct bus *b, const struct msg_step_result *m,
         b->cards[lanes_instance(b, ev->slot, ev->epoch)->agent].errors++;
     }
     if (code == BT_OK) {
-        b->preview = buf_str(&preview);
+        b->preview = ev->outcome == STEP_OUTCOME_COMPLETED ? buf_str(&preview) : (struct str){NULL, 0};
         code = bus_feed(b, ev, &reject, NULL, &err);
         b->preview = (struct str){NULL, 0};
     }
