@@ -212,8 +212,8 @@ static enum bt_code load(struct sqlite_journal *s, struct bt_error *err)
 {
     static const char *const MAXIMA[] = {
         "SELECT coalesce(max(pos), 0) FROM rows",
-        "SELECT max((SELECT coalesce(max(ix), 0) FROM plans),"
-        " (SELECT coalesce(max(ix), 0) FROM plan_state))",
+        ("SELECT max((SELECT coalesce(max(ix), 0) FROM plans),"
+         " (SELECT coalesce(max(ix), 0) FROM plan_state))"),
         "SELECT coalesce(max(id), 0) FROM blobs",
         "SELECT value FROM meta WHERE key = 'boot'",
     };

@@ -26,8 +26,11 @@ enum {
                  "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                         \
     SQL(ROWS, "SELECT pos, plan, plan_seq, type, topic, wall, crc, body FROM rows "                \
               "WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos")                                          \
+    /* INDEXED BY: preparing fails when the index does not fit the query, instead of a silent full \
+     * scan. */                                                                                    \
     SQL(ROWS_PLAN, "SELECT pos, plan, plan_seq, type, topic, wall, crc, body FROM rows "           \
-                   "WHERE plan = ?3 AND pos BETWEEN ?1 AND ?2 ORDER BY pos")                       \
+                   "INDEXED BY rows_plan WHERE plan = ?3 AND plan > 0 AND pos BETWEEN ?1 AND ?2 "  \
+                   "ORDER BY pos")                                                                 \
     SQL(BLOB_ADD, "INSERT INTO blobs(id, crc, bytes) VALUES(?1, ?2, ?3)")                          \
     SQL(BLOB_GET, "SELECT crc, bytes FROM blobs WHERE id = ?1")                                    \
     SQL(PLAN_ADD, "INSERT INTO plans(ix, id, session, client_key, body_hash, goal, created, crc, " \
@@ -42,8 +45,10 @@ enum {
     SQL(STATE_GET, "SELECT status, ended, recoveries, note, crc FROM plan_state WHERE ix = ?1")    \
     SQL(STATE_SCAN, "SELECT ix, status, ended, recoveries, note, crc FROM plan_state ORDER BY ix") \
     SQL(IX_ALL, "SELECT ix FROM plan_state WHERE ix < ?1 ORDER BY ix DESC")                        \
-    SQL(IX_STATUS, "SELECT ix FROM plan_state WHERE ix < ?1 AND status = ?2 ORDER BY ix DESC")     \
-    SQL(IX_SESSION, "SELECT ix FROM plans WHERE ix < ?1 AND session = ?2 ORDER BY ix DESC")
+    SQL(IX_STATUS, "SELECT ix FROM plan_state INDEXED BY plan_state_status "                       \
+                   "WHERE ix < ?1 AND status = ?2 ORDER BY ix DESC")                               \
+    SQL(IX_SESSION, "SELECT ix FROM plans INDEXED BY plans_session "                               \
+                    "WHERE ix < ?1 AND session = ?2 AND session <> '' ORDER BY ix DESC")
 
 enum sql {
 #define SQL(name, text) SQL_##name,
