@@ -23,7 +23,8 @@ enum card_problem {
 
 /* The first problem; *ret_skill = index of the skill it is about (where it is about one). */
 enum card_problem card_check(const struct msg_card *card, uint32_t *ret_skill);
-/* A sentence for people: "agentId has a character that is not allowed; allowed are A-Z a-z 0-9 _ . -". */
+/* A sentence for people: "agentId has a character that is not allowed; allowed are A-Z a-z 0-9 _ .
+ * -". */
 const char *card_problem_text(enum card_problem p);
 /* [A-Za-z0-9_.-]{1,64} */
 bool card_id_ok(struct str id);

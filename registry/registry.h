@@ -1,12 +1,16 @@
 /*
- * Who exists, what they can do, whether to trust them. Pure: no clock (now is a parameter), no allocation (the caller
- * gives one block, which may be copied byte for byte), no log. Soft state: rebuilt by registrations after a restart.
+ * Who exists, what they can do, whether to trust them. Pure: no clock (now is a parameter), no
+ * allocation (the caller gives one block, which may be copied byte for byte), no log. Soft state:
+ * rebuilt by registrations after a restart.
  *
- * An agent is a logical id with a card; an instance is one process of it with an instance id, an epoch and lanes.
+ * An agent is a logical id with a card; an instance is one process of it with an instance id, an
+ * epoch and lanes.
  *
  *   register            heartbeat late by suspect_ms       lease over / process gone / deregistered
- *   ---------> HEALTHY ------------------------> SUSPECT ------------------------------------------> DEAD (slot freed)
- *                 ^------- heartbeat -------------'   no new work goes to SUSPECT, DEAD or draining instances
+ *   ---------> HEALTHY ------------------------> SUSPECT
+ * ------------------------------------------> DEAD (slot freed)
+ *                 ^------- heartbeat -------------'   no new work goes to SUSPECT, DEAD or draining
+ * instances
  */
 #ifndef REGISTRY_REGISTRY_H
 #define REGISTRY_REGISTRY_H
@@ -32,7 +36,8 @@ struct registry_limits {
     uint32_t instances; /* <= LIMIT_INSTANCES */
     msec lease_ms;
     msec suspect_ms;     /* silence after which an instance gets no new work; < lease_ms */
-    uint64_t epoch_base; /* epochs given are greater than this: pass one that no earlier daemon reached */
+    uint64_t epoch_base; /* epochs given are greater than this: pass one that no earlier daemon
+                            reached */
 };
 
 size_t registry_size(const struct registry_limits *lim);
@@ -45,19 +50,22 @@ struct agent_view {
     const struct msg_card *card; /* NULL until one was set */
     uint32_t instances;          /* not DEAD */
     bool enabled;                /* an operator may take an agent out of service */
-    msec absent_since;           /* when the last instance went (or the agent was made known); MSEC_NEVER while present */
+    msec absent_since; /* when the last instance went (or the agent was made known); MSEC_NEVER
+                          while present */
 };
 
 /* Finds; REGISTRY_NONE when unknown. */
 uint32_t registry_agent(const struct registry *r, struct str id);
-/* Finds or adds (the id is copied); REGISTRY_NONE when full, or when the id is empty or over LIMIT_ID_BYTES. */
+/* Finds or adds (the id is copied); REGISTRY_NONE when full, or when the id is empty or over
+ * LIMIT_ID_BYTES. */
 uint32_t registry_agent_add(struct registry *r, struct str id, msec now);
 uint32_t registry_agents(const struct registry *r); /* agents are 0 .. n-1, never removed */
 struct agent_view registry_agent_view(const struct registry *r, uint32_t agent);
 /* The card is borrowed: it must live until it is replaced. */
 void registry_agent_card(struct registry *r, uint32_t agent, const struct msg_card *card);
 void registry_agent_enable(struct registry *r, uint32_t agent, bool enabled);
-/* First agent (lowest index, enabled, with a card) that has the skill, preferring one with live instances. */
+/* First agent (lowest index, enabled, with a card) that has the skill, preferring one with live
+ * instances. */
 uint32_t registry_agent_with_skill(const struct registry *r, struct str skill);
 
 /* ---- instances ---- */
@@ -74,35 +82,40 @@ struct instance_view {
     msec last_seen;
 };
 
-/* The same id again = a new incarnation in the same slot with the next epoch: lanes start down and free, the old epoch is
- * fenced. REGISTRY_NONE when full. capacity 1..LIMIT_CAPACITY (assert: the edge checks). */
-uint32_t registry_register(struct registry *r, uint32_t agent, struct uuid id, uint32_t capacity, msec now);
+/* The same id again = a new incarnation in the same slot with the next epoch: lanes start down and
+ * free, the old epoch is fenced. REGISTRY_NONE when full. capacity 1..LIMIT_CAPACITY (assert: the
+ * edge checks). */
+uint32_t registry_register(struct registry *r, uint32_t agent, struct uuid id, uint32_t capacity,
+                           msec now);
 uint32_t registry_instance(const struct registry *r, struct uuid id); /* slot, or REGISTRY_NONE */
-uint32_t registry_instances(const struct registry *r);                /* upper bound of slots in use */
+uint32_t registry_instances(const struct registry *r); /* upper bound of slots in use */
 /* False when the slot is free. */
 bool registry_instance_view(const struct registry *r, uint32_t slot, struct instance_view *ret);
 /* True when slot holds a live instance of exactly this epoch. */
 bool registry_is_current(const struct registry *r, uint32_t slot, uint64_t epoch);
-/* Renews the lease; true when it was SUSPECT and is HEALTHY again. Stale epochs are the caller's to refuse. */
+/* Renews the lease; true when it was SUSPECT and is HEALTHY again. Stale epochs are the caller's to
+ * refuse. */
 bool registry_seen(struct registry *r, uint32_t slot, msec now);
 void registry_drain(struct registry *r, uint32_t slot);
 /* Frees the slot; one that is free already stays free. */
 void registry_remove(struct registry *r, uint32_t slot, msec now);
 
 /* ---- lanes and credits ---- */
-#define REGISTRY_CONTROL_LANE 64u /* the lane index of the control lane; work lanes are 0 .. capacity-1 */
+#define REGISTRY_CONTROL_LANE                                                                      \
+    64u /* the lane index of the control lane; work lanes are 0 .. capacity-1 */
 void registry_lane_set(struct registry *r, uint32_t slot, uint32_t lane, bool up);
-/* The best instance with a free credit: most free credits, then least outstanding, then lowest slot; REGISTRY_NONE when
- * there is none. */
+/* The best instance with a free credit: most free credits, then least outstanding, then lowest
+ * slot; REGISTRY_NONE when there is none. */
 uint32_t registry_select(const struct registry *r, uint32_t agent);
 /* Takes the lowest free lane that is up; asserts that there is one. */
 uint32_t registry_take(struct registry *r, uint32_t slot);
-/* Frees it; a lane that is not taken stays as it is. A lane that went down stays taken (quarantined) until released. */
+/* Frees it; a lane that is not taken stays as it is. A lane that went down stays taken
+ * (quarantined) until released. */
 void registry_release(struct registry *r, uint32_t slot, uint32_t lane);
 
 /* ---- time ---- */
 msec registry_deadline(const struct registry *r);
-/* Next instance whose health must change at `now`, with the new health (SUSPECT: applied; DEAD: the caller removes it
- * with registry_remove after acting). REGISTRY_NONE when there is none left. */
+/* Next instance whose health must change at `now`, with the new health (SUSPECT: applied; DEAD: the
+ * caller removes it with registry_remove after acting). REGISTRY_NONE when there is none left. */
 uint32_t registry_expire(struct registry *r, msec now, enum health *ret_health);
 #endif

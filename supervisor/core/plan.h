@@ -1,6 +1,6 @@
 /*
- * A plan: one immutable revision of the steps, parsed once, strings and documents borrowed from its owner's arena.
- * Read by the core; made by planner/plan_read. Pure.
+ * A plan: one immutable revision of the steps, parsed once, strings and documents borrowed from its
+ * owner's arena. Read by the core; made by planner/plan_read. Pure.
  */
 #ifndef CORE_PLAN_H
 #define CORE_PLAN_H
@@ -64,7 +64,8 @@ struct plan {
     uint32_t *dependents;
     uint32_t n_edges;
     uint32_t max_concurrency;
-    bool chain; /* no dependency was given anywhere: each step follows the one before, whatever became of it (C10) */
+    bool chain;      /* no dependency was given anywhere: each step follows the one before, whatever
+                        became of it (C10) */
     msec timeout_ms; /* whole plan; 0 = off */
     uint32_t context_budget; /* bytes of all injected results together */
     uint32_t context_result; /* bytes of one injected result */
@@ -75,12 +76,14 @@ const char *effects_name(enum effects v);
 const char *context_scope_name(enum context_scope v);
 const char *backoff_kind_name(enum backoff_kind v);
 
-/* Delay before attempt `failed_attempt + 1`: linear initial*n, exponential initial*multiplier^(n-1), fixed initial;
- * capped by max_ms; plus jitter drawn from `random`. */
+/* Delay before attempt `failed_attempt + 1`: linear initial*n, exponential
+ * initial*multiplier^(n-1), fixed initial; capped by max_ms; plus jitter drawn from `random`. */
 msec backoff_delay(const struct backoff *b, uint32_t failed_attempt, uint32_t random);
 
-/* Fills dependents of every step (deps must be valid indexes). n_edges entries of plan->dependents are written. */
+/* Fills dependents of every step (deps must be valid indexes). n_edges entries of plan->dependents
+ * are written. */
 void plan_link(struct plan *p);
-/* REGISTRY_NONE-like UINT32_MAX when there is no such step. Linear: for edges, not for the hot path. */
+/* REGISTRY_NONE-like UINT32_MAX when there is no such step. Linear: for edges, not for the hot
+ * path. */
 uint32_t plan_step_find(const struct plan *p, struct str step_id);
 #endif

@@ -1,7 +1,8 @@
 /*
- * What is wrong with a plan: all problems at once (F07). Works on the plan as read, before plan_link, with
- * dependencies still as names, so that it can name what is missing. Pure: the caller gives all memory.
- * Schema mismatches of parameters are found by planner/plan_schema, which appends to the same list.
+ * What is wrong with a plan: all problems at once (F07). Works on the plan as read, before
+ * plan_link, with dependencies still as names, so that it can name what is missing. Pure: the
+ * caller gives all memory. Schema mismatches of parameters are found by planner/plan_schema, which
+ * appends to the same list.
  */
 #ifndef CORE_PLAN_CHECK_H
 #define CORE_PLAN_CHECK_H
@@ -47,14 +48,16 @@ struct problems {
 };
 
 /*
- * Adds one problem; its message is the parts one after the other, cut at a whole character, control characters
- * replaced. When the list is full, an error takes the place of a warning. step NULL = the plan.
- * Edges use planner/problem_add.h, which formats with printf.
+ * Adds one problem; its message is the parts one after the other, cut at a whole character, control
+ * characters replaced. When the list is full, an error takes the place of a warning. step NULL =
+ * the plan. Edges use planner/problem_add.h, which formats with printf.
  */
-void problem_put(struct problems *p, enum problem_category c, bool warning, const struct plan_step *step, uint32_t ix,
-                 const char *field, const struct str *parts, uint32_t n_parts);
+void problem_put(struct problems *p, enum problem_category c, bool warning,
+                 const struct plan_step *step, uint32_t ix, const char *field,
+                 const struct str *parts, uint32_t n_parts);
 
-/* A text of a step that may hold templates, besides its task: the strings of its parameters, found by the edge. */
+/* A text of a step that may hold templates, besides its task: the strings of its parameters, found
+ * by the edge. */
 struct plan_text {
     uint32_t step;
     struct str text;
@@ -63,29 +66,36 @@ struct plan_text {
 
 struct plan_check_input {
     const struct plan *plan;
-    const struct str *dep_names;     /* names of dependencies as read: dep_names[step->deps_at .. +deps_n] */
-    const struct registry *registry; /* NULL = do not check agents (offline `plan check`, recovery) */
-    const struct plan_text *texts;   /* grouped by step, steps ascending */
+    const struct str
+        *dep_names; /* names of dependencies as read: dep_names[step->deps_at .. +deps_n] */
+    const struct registry
+        *registry;                 /* NULL = do not check agents (offline `plan check`, recovery) */
+    const struct plan_text *texts; /* grouped by step, steps ascending */
     uint32_t n_texts;
     uint32_t *scratch;  /* plan_check_scratch() numbers */
-    uint32_t *ret_deps; /* n_edges: resolved indexes, ascending in each step (only valid when there were no errors) */
+    uint32_t *ret_deps; /* n_edges: resolved indexes, ascending in each step (only valid when there
+                           were no errors) */
 };
 
 size_t plan_check_scratch(const struct plan *p);
 
 /*
- * Empty plan; duplicate or malformed ids; dependencies that are missing, doubled or on itself; cycles with their path
- * ("a -> b -> a", read "a depends on b"); agent unknown ("Unknown agent: x; known: ..."); skill that the agent does
- * not have; templates (core/template.h) in task and texts that are malformed, name an unknown step or one that does
- * not come before (not a dependency, direct or not; in a chain: not earlier); a task that is too long; a task length
- * outside 15-200 (warning). Agents without a card (configured, not yet registered) are known, their skills are not.
+ * Empty plan; duplicate or malformed ids; dependencies that are missing, doubled or on itself;
+ * cycles with their path
+ * ("a -> b -> a", read "a depends on b"); agent unknown ("Unknown agent: x; known: ..."); skill
+ * that the agent does not have; templates (core/template.h) in task and texts that are malformed,
+ * name an unknown step or one that does not come before (not a dependency, direct or not; in a
+ * chain: not earlier); a task that is too long; a task length outside 15-200 (warning). Agents
+ * without a card (configured, not yet registered) are known, their skills are not.
  *
- * No recursion. O(steps + edges + texts), but for templates that name an indirect dependency: finding those is
- * bounded by a budget of visited edges, beyond which the step is told to name the dependency directly.
+ * No recursion. O(steps + edges + texts), but for templates that name an indirect dependency:
+ * finding those is bounded by a budget of visited edges, beyond which the step is told to name the
+ * dependency directly.
  */
 void plan_check(const struct plan_check_input *in, struct problems *out);
 
-/* Whether the text at `ref` ("fetch.rows.0" or a step called "fetch.rows") names a step of the plan: the longest match
- * wins. Returns its index, or UINT32_MAX; *ret_path is what is left ("rows.0"). For edges: linear in the steps. */
+/* Whether the text at `ref` ("fetch.rows.0" or a step called "fetch.rows") names a step of the
+ * plan: the longest match wins. Returns its index, or UINT32_MAX; *ret_path is what is left
+ * ("rows.0"). For edges: linear in the steps. */
 uint32_t plan_check_ref(const struct plan *p, struct str ref, struct str *ret_path);
 #endif

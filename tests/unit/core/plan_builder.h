@@ -103,4 +103,18 @@ static inline struct built *build_good(const char *text)
     plan_link(&b->plan);
     return b;
 }
+static inline const struct problem *nth(const struct built *b, uint32_t i)
+{
+    assert_true(i < b->problems.n);
+    return &b->at[i];
+}
+
+static inline void says(const struct problem *p, enum problem_category c, const char *step,
+                        const char *message)
+{
+    assert_string_equal(problem_category_name(p->category), problem_category_name(c));
+    assert_string_equal(p->step_id, step);
+    assert_string_equal(p->message, message);
+}
+
 #endif
