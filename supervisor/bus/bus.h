@@ -42,6 +42,7 @@ struct bus_plan {
     uint64_t run; /* 0 = free */
     uint64_t ix;  /* the journal's number */
     uint64_t plan_seq; /* of the last public record */
+    bool recovered;    /* from the journal, and nothing has happened to it since */
     char id[UUID_TEXT_LEN + 1];
     struct arena arena;
     struct plan *plan;
@@ -136,6 +137,8 @@ struct bus {
     msec started_mono, started_wall;
 
     struct bus_plan *plans; /* by run slot */
+    struct bus_plan *ended; /* ended in this turn, their slot given to another already */
+    uint32_t ended_n, ended_cap;
     struct map plan_by_id;  /* upper-case id -> slot */
     struct bus_instance **instances; /* by registry slot */
     struct bus_card *cards;          /* by agent index */

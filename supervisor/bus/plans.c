@@ -13,7 +13,31 @@ static uint32_t slot_of(uint64_t run)
 struct bus_plan *bus_plan_of(struct bus *b, uint64_t run)
 {
     uint32_t slot = slot_of(run);
-    return run != 0 && slot < b->opt.plans_max && b->plans[slot].run == run ? &b->plans[slot] : NULL;
+
+    if (run == 0 || slot >= b->opt.plans_max || b->plans[slot].run == run) {
+        return run == 0 || slot >= b->opt.plans_max ? NULL : &b->plans[slot];
+    }
+    for (uint32_t i = 0; i < b->ended_n; i++) {
+        if (b->ended[i].run == run) {
+            return &b->ended[i];
+        }
+    }
+    return NULL;
+}
+
+/* The core gives a slot away as soon as its run has ended; what the turn still has to do for that run needs its plan. */
+static void make_way(struct bus *b, struct bus_plan *p)
+{
+    if (b->ended_n == b->ended_cap) {
+        uint32_t cap = b->ended_cap == 0 ? 16 : b->ended_cap * 2;
+        struct bus_plan *at = realloc(b->ended, cap * sizeof *at);
+        ASSERT(at != NULL); /* half a turn cannot be taken back: crash, replay */
+        b->ended = at;
+        b->ended_cap = cap;
+    }
+    (void)map_remove(&b->plan_by_id, (struct str){p->id, UUID_TEXT_LEN});
+    b->ended[b->ended_n++] = *p;
+    *p = (struct bus_plan){0};
 }
 
 struct bus_plan *bus_plan_by_id(struct bus *b, struct str id)
@@ -40,7 +64,10 @@ void bus_plan_bind(struct bus *b, uint64_t run)
     struct bus_plan *p = &b->plans[slot_of(run)];
     enum bt_code code;
 
-    ASSERT(slot_of(run) < b->opt.plans_max && p->run == 0);
+    ASSERT(slot_of(run) < b->opt.plans_max);
+    if (p->run != 0) {
+        make_way(b, p);
+    }
     *p = *b->pending;
     *b->pending = (struct bus_plan){0};
     b->pending = NULL;
@@ -61,9 +88,15 @@ void bus_plan_remove(struct bus *b, uint64_t run)
 {
     struct bus_plan *p = bus_plan_of(b, run);
 
-    if (p != NULL) {
+    if (p == NULL) {
+        return;
+    }
+    if (p == &b->plans[slot_of(run)]) {
         (void)map_remove(&b->plan_by_id, (struct str){p->id, UUID_TEXT_LEN});
         bus_plan_done(p);
+    } else {
+        bus_plan_done(p);
+        *p = b->ended[--b->ended_n];
     }
 }
 

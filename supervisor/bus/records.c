@@ -10,15 +10,19 @@ static enum bt_code aggregate(struct bus *b, const struct bus_plan *p, struct re
 {
     const struct run *run = core_block_run(p->block);
     struct buf doc;
-    enum bt_code code = bus_aggregate_text(b, p->plan, run, text, err);
+    enum bt_code code;
 
     buf_init(&doc, LIMIT_STEP_BYTES);
-    if (code == BT_OK) {
-        doc_put_map(&doc, 1);
-        doc_put_cstr(&doc, "text");
-        doc_put_str(&doc, buf_str(text));
-        code = buf_check(&doc, err);
+    if (bus_aggregate_text(b, p->plan, run, text, err) != BT_OK) {
+        /* A damaged result costs this plan its summary, not the daemon its life. */
+        log_err("plan.aggregate", "plan=%s %s", p->id, err->msg);
+        buf_clear(text);
+        buf_printf(text, "The results could not be put together: %s", err->msg);
     }
+    doc_put_map(&doc, 1);
+    doc_put_cstr(&doc, "text");
+    doc_put_str(&doc, buf_str(text));
+    code = buf_check(&doc, err);
     if (code == BT_OK) {
         x->summary.len = doc.len;
         code = journal_blob_add(b->journal, doc.at, doc.len, &x->summary.id, err);
@@ -76,10 +80,6 @@ static enum bt_code end_of_plan(struct bus *b, const struct bus_plan *p, const s
 {
     enum bt_code code = aggregate(b, p, x, text, err);
 
-    if (code != BT_OK && code != BT_IO) {
-        log_err("plan.aggregate", "plan=%s %s", p->id, err->msg);
-        code = BT_OK;
-    }
     if (code == BT_OK) {
         code = journal_plan_status(b->journal, p->ix, str_from(plan_status_name(rec->plan_status)), rec->wall, err);
     }
@@ -112,6 +112,11 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
             code = end_of_plan(b, p, rec, &x, &text, err);
         }
         b->stats.steps_retried += rec->type == REC_STEP_RETRY;
+        if (p->recovered && record_is_public(rec->type) && code == BT_OK) {
+            /* It went on after a restart, so it is not what stopped the daemon (G23). */
+            p->recovered = false;
+            code = journal_recovered(b->journal, p->ix, err);
+        }
     }
     if (code == BT_OK) {
         code = append(b, rec, &x, plan_ix, err);

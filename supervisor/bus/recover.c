@@ -48,6 +48,7 @@ static enum bt_code rebuild(struct survivor *v, const struct journal_plan *row)
     }
     v->plan.plan->plan_id = row->plan_id;
     v->plan.ix = row->ix;
+    v->plan.recovered = true;
     v->plan.block = bus_plan_block(v->plan.plan);
     if (v->plan.block == NULL) {
         return err_set(v->err, BT_NOMEM, "out of memory for a run");
