@@ -154,6 +154,10 @@ int main(int argc, char **argv)
     if (exit_code >= 0) {
         return exit_code;
     }
+    if (getenv(SUPERVISOR_REPLACED) != NULL) {
+        a.ready_fd = -1;
+        (void)unsetenv(SUPERVISOR_REPLACED);
+    }
     a.request.flags = a.flags;
     buf_init(&notes, NOTES_MAX);
     exit_code = config_load(&a.request, &config, &notes, &err) == BT_OK ? -1 : EXIT_USAGE;

@@ -13,7 +13,7 @@
 #include "protocol/client/state.h"
 #include "supervisor/notify.h"
 
-enum { INBOX_CAP = 65536, CANARY_PERIOD_MS = 5000, CANARY_DEAD_MS = 20000, WAIT_MAX_MS = 1000, SETTLED_MS = 60000 };
+enum { INBOX_CAP = 65536, CANARY_PERIOD_MS = 1000, CANARY_LATE_MS = 3000, CANARY_DEAD_MS = 4000, WAIT_MAX_MS = 1000, SETTLED_MS = 60000 };
 enum { WATCH_LINK, WATCH_SPAWN, WATCH_SIGNAL, WATCH_COUNT };
 
 struct supervisor {
@@ -26,6 +26,7 @@ struct supervisor {
     struct uuid instance; /* of this start */
     msec stop_deadline; /* MSEC_NEVER = not stopping */
     bool stop_now;      /* a second signal */
+    msec wedged_since;  /* the canary has been late since then; 0 = it is not */
     bool settled;       /* up long enough to count as having survived its recoveries */
 };
 
@@ -289,12 +290,21 @@ static void wait_for_work(struct supervisor *s)
     (void)poll(s->watch, WATCH_COUNT, (int)timeout);
 }
 
-/* nng's reaper has wedged (a known defect of 1.5.2): no pipe of this process will ever be cleaned up again. */
+/*
+ * nng's reaper has wedged (a known defect of 1.5.2): no pipe of this process will ever be cleaned up again. Seen late
+ * for some time, not once: after a stop of the whole process the canary is late, too, but sings again at once.
+ */
 static void replace_when_wedged(struct supervisor *s, char **argv)
 {
-    if (link_canary_age() > CANARY_DEAD_MS) {
+    if (link_canary_age() < CANARY_LATE_MS) {
+        s->wedged_since = 0;
+    } else if (s->wedged_since == 0) {
+        s->wedged_since = s->bus.now;
+        log_warn("supervisor.wedged", "the transport does not answer");
+    } else if (s->bus.now - s->wedged_since > CANARY_DEAD_MS) {
         log_err("supervisor.wedged", "the transport is stuck; replacing the daemon, the journal goes on");
         journal_close(s->journal);
+        (void)setenv(SUPERVISOR_REPLACED, "1", 1);
         (void)execv("/proc/self/exe", argv);
         _exit(EXIT_JOURNAL_DEAD);
     }

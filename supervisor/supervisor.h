@@ -21,6 +21,9 @@ struct supervisor_options {
     int ready_fd; /* gets "ready\n" when requests are served; -1 = none */
 };
 
+/* Set in the environment of a daemon that replaced itself: its --ready-fd was used up by the one before. */
+#define SUPERVISOR_REPLACED "BATON_REPLACED"
+
 /* Exit codes of batond. */
 enum { EXIT_STOPPED = 0, EXIT_FAILURE_TO_START = 1, EXIT_USAGE = 2, EXIT_LOCKED = 3, EXIT_JOURNAL_DEAD = 75 };
 

@@ -3,6 +3,7 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
 import unittest
 
@@ -145,6 +146,56 @@ class Strangers(BatonTest):
             answer = d.ask_raw("plan.list", token=token)
             self.assertFalse(answer["ok"])
             self.assertEqual(answer["error"]["code"], "UNAUTHORIZED")
+
+
+class Transport(BatonTest):
+    """nng 1.5.2 wedges for good when a peer pipelines requests and dies: the daemon notices and replaces itself."""
+
+    @staticmethod
+    def pipeline_and_die(url, stop, seed):
+        host, port = url[len("tcp://"):].rsplit(":", 1)
+        frame = (204).to_bytes(8, "big") + b"\x80\0\0\1" + b"\0" * 200
+        while not stop.is_set():
+            try:
+                with socket.create_connection((host, int(port)), 2) as s:
+                    s.sendall(b"\0SP\0\0\x30\0\0")
+                    s.recv(8)
+                    s.sendall(frame * 64)
+                    seed = (seed * 1103515245 + 12345) % 2**31
+                    until_ns = time.perf_counter_ns() + seed % 1500000
+                    while time.perf_counter_ns() < until_ns:
+                        pass
+            except OSError:
+                pass
+
+    def test_wedged_daemon_replaces_itself_and_the_plan_goes_on(self):
+        d = self.daemon()
+        plan = d.submit({"steps": [wait_step("before", "12"), wait_step("after", "0")]})
+        until(lambda: d.executions() == ["before"], 10, "the step runs")
+        stop = threading.Event()
+        attackers = [threading.Thread(target=self.pipeline_and_die, args=(d.endpoints()["control"], stop, i)) for i in range(1, 5)]
+        for a in attackers:
+            a.start()
+        try:
+            until(lambda: "does not answer" in d.log(), 30, "the wedge is noticed")
+        except AssertionError:
+            self.skipTest("this nng does not wedge")
+        finally:
+            stop.set()
+            for a in attackers:
+                a.join()
+        until(lambda: d.log().count("supervisor.started") == 2, 15, "the daemon replaced itself")
+        self.assertEqual(d.wait_plan(plan, 60)["status"], "completed", d.log())
+        self.assertEqual(d.executions(), ["before", "after"])
+
+    def test_restart_takes_the_same_port_again_at_once(self):
+        d = self.daemon()
+        d.args = ["--listen-control", d.endpoints()["control"], "--listen-events", d.endpoints()["events"]]
+        before = d.endpoints()
+        d.kill9()
+        d.start()
+        self.assertEqual(d.endpoints()["control"], before["control"])
+        self.assertEqual(d.wait_plan(d.submit({"steps": [wait_step("a", "0")]}))["status"], "completed")
 
 
 if __name__ == "__main__":
