@@ -275,6 +275,17 @@ static void a_card_stuffed_with_words_gains_nothing(void **state)
     assert_string_equal(outcome(b, &r), goldens[0].steps);
 }
 
+static void the_verb_of_a_clause_counts_twice(void **state)
+{
+    struct bench *b = *state;
+    struct planner_result r;
+    add_agent(b, "{'agentId':'a','skills':[{'id':'archive'},{'id':'invoice'}]}");
+    assert_int_equal(plan(b, "invoice, not archive", &r), BT_OK);
+    assert_string_equal(r.routes[0].skill.ptr, "invoice");
+    assert_int_equal(plan(b, "archive the invoice", &r), BT_OK);
+    assert_string_equal(r.routes[0].skill.ptr, "archive");
+}
+
 static void equal_skills_go_to_the_agent_that_is_there(void **state)
 {
     struct bench *b = *state;
@@ -326,6 +337,7 @@ int main(void)
         RULE(nothing_is_planned_without_goal_or_agents),
         RULE(the_same_goal_gives_the_same_plan),
         RULE(a_card_stuffed_with_words_gains_nothing),
+        RULE(the_verb_of_a_clause_counts_twice),
         RULE(equal_skills_go_to_the_agent_that_is_there),
         RULE(hostile_goals_are_planned_or_refused_without_harm),
     };
