@@ -1,0 +1,161 @@
+/* The i-th allocation fails, and every later one, for every i: BT_NOMEM or a correct answer, and
+ * nothing leaks (ASan watches). malloc of the code under test goes through the linker's --wrap,
+ * cJSON's through its hooks. */
+#include <cjson/cJSON.h>
+
+#include "fixture.h"
+#include "supervisor/planner/expand.h"
+#include "supervisor/planner/planner.h"
+#include "supervisor/planner/recipe.h"
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *at, size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *at, size_t n);
+
+static long countdown = -1; /* -1 = never */
+
+static bool fails(void)
+{
+    if (countdown < 0) {
+        return false;
+    }
+    return countdown == 0 || countdown-- == 0;
+}
+
+void *__wrap_malloc(size_t n)
+{
+    return fails() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *at, size_t n)
+{
+    return fails() ? NULL : __real_realloc(at, n);
+}
+
+static void *hooked_malloc(size_t n)
+{
+    return __wrap_malloc(n);
+}
+
+/* What is tried; the document was made before memory ran out. */
+struct trial {
+    struct bench *b;
+    struct doc doc, values;
+    struct arena arena;
+    struct buf out;
+};
+
+typedef enum bt_code (*trial_fn)(struct trial *t);
+
+static enum bt_code try_read(struct trial *t)
+{
+    const struct plan_defaults defaults = plan_defaults_builtin();
+    struct plan *plan;
+    t->b->problems = (struct problems){.at = t->b->at, .cap = 100};
+    return plan_read(t->doc, &defaults, t->b->registry, &t->arena, &plan, &t->b->problems, &t->out,
+                     &t->b->err);
+}
+
+static enum bt_code try_goal(struct trial *t)
+{
+    struct planner planner;
+    struct planner_result r;
+    const struct planner_request request = {
+        .goal = STR_LIT("read a.log, then count the installs per day, then report the busiest day"),
+        .registry = t->b->registry};
+    const enum bt_code code = planner_find(STR_LIT(""), &planner, &t->b->err);
+    return code != BT_OK ? code : planner_plan(&planner, &request, &t->arena, &r, &t->b->err);
+}
+
+static enum bt_code resolve(struct str step_id, struct doc *ret, void *self, struct bt_error *err)
+{
+    const struct trial *t = self;
+    (void)step_id;
+    (void)err;
+    *ret = t->values;
+    return BT_OK;
+}
+
+static enum bt_code try_expand(struct trial *t)
+{
+    return expand_params(t->doc, resolve, t, &t->out, &t->b->err);
+}
+
+static enum bt_code try_recipe(struct trial *t)
+{
+    return recipe_fill(t->doc, t->values, &t->out, &t->b->err);
+}
+
+static void sweep(struct bench *b, trial_fn fn, const char *doc, const char *values)
+{
+    const struct doc d = doc_of(b, doc);
+    const struct doc v = doc_of(b, values);
+    long i = 0;
+    for (;; i++) {
+        struct trial t = {.b = b, .doc = d, .values = v};
+        buf_init(&t.out, LIMIT_STEP_BYTES);
+        countdown = i;
+        const enum bt_code code = fn(&t);
+        const bool ran_out = countdown == 0;
+        countdown = -1;
+        buf_done(&t.out);
+        arena_done(&t.arena);
+        if (!ran_out) {
+            assert_int_equal(code, BT_OK);
+            break;
+        }
+        if (code != BT_NOMEM && code != BT_OK) {
+            fail_msg("allocation %ld: %s: %s", i, bt_code_name(code), b->err.msg);
+        }
+        assert_true(i < 1000);
+    }
+    assert_true(i > 0);
+}
+
+static void reading_a_plan_survives_every_failing_allocation(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    sweep(b, try_read,
+          "{'goal':'g','steps':[{'id':1,'skill':'read','parameters':{'path':'{{results.2.x}}'},"
+          "'verify':{'type':'object'},'dependsOn':[2]},{'id':2,'agent':'calc','task':'do something "
+          "worth doing','parameters':{'a':'{{x}}'}}]}",
+          "1");
+}
+
+static void planning_a_goal_survives_every_failing_allocation(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    sweep(b, try_goal, "1", "1");
+}
+
+static void filling_templates_survives_every_failing_allocation(void **state)
+{
+    struct bench *b = *state;
+    sweep(b, try_expand, "{'a':'{{results.x}}','b':['n {{results.x.y}}']}", "{'data':{'y':[1]}}");
+    sweep(b, try_recipe,
+          "{'inputs':{'type':'object','properties':{'f':{'type':'string','default':'z'}}},"
+          "'steps':['{{inputs.f}} {{inputs.g}}']}",
+          "{'g':'y'}");
+}
+
+int main(void)
+{
+    cJSON_Hooks hooks = {hooked_malloc, free};
+    const struct CMUnitTest tests[] = {
+        RULE(reading_a_plan_survives_every_failing_allocation),
+        RULE(planning_a_goal_survives_every_failing_allocation),
+        RULE(filling_templates_survives_every_failing_allocation),
+    };
+    cJSON_InitHooks(&hooks);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
