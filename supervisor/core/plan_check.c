@@ -136,7 +136,7 @@ static void check_agent(struct plan_checker *k, uint32_t s)
             CHECK_PUT(k, PROBLEM_MISSING_AGENT, s, "agentId",
                       STR_LIT("names no agent and no skill; give agentId, or a skill that a "
                               "registered agent has"));
-        } else {
+        } else if (k->in->registry != NULL) {
             CHECK_PUT(k, PROBLEM_MISSING_SKILL, s, "skill",
                       STR_LIT("no registered agent has the skill \""), step->skill, STR_LIT("\""));
         }

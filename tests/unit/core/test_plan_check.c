@@ -171,13 +171,27 @@ static void a_skill_that_the_agent_has_not_is_named_with_those_it_has(void **sta
 static void a_step_without_agent_and_skill_is_refused(void **state)
 {
     (void)state;
+    struct house h;
+    house_init(&h);
     struct built *b = build("a; b");
     b->plan.steps[0].agent_id = (struct str){NULL, 0};
     b->plan.steps[1].agent_id = (struct str){NULL, 0};
     b->plan.steps[1].skill = STR_LIT("fly");
-    check(b, NULL);
+    check(b, h.registry);
     assert_int_equal(nth(b, 0)->category, PROBLEM_MISSING_AGENT);
     says(nth(b, 1), PROBLEM_MISSING_SKILL, "b", "no registered agent has the skill \"fly\"");
+    built_free(b);
+    free(h.registry);
+}
+
+static void without_a_registry_a_skill_alone_is_left_unchecked(void **state)
+{
+    (void)state;
+    struct built *b = build("a");
+    b->plan.steps[0].agent_id = (struct str){NULL, 0};
+    b->plan.steps[0].skill = STR_LIT("fly");
+    check(b, NULL);
+    assert_int_equal(b->problems.total, 0);
     built_free(b);
 }
 
@@ -263,6 +277,7 @@ int main(void)
         cmocka_unit_test(an_unknown_agent_is_named_with_those_that_are_known),
         cmocka_unit_test(a_skill_that_the_agent_has_not_is_named_with_those_it_has),
         cmocka_unit_test(a_step_without_agent_and_skill_is_refused),
+        cmocka_unit_test(without_a_registry_a_skill_alone_is_left_unchecked),
         cmocka_unit_test(a_very_short_or_long_task_is_a_warning),
         cmocka_unit_test(a_task_over_its_limit_is_refused),
         cmocka_unit_test(a_full_list_counts_on_and_errors_push_warnings_out),
