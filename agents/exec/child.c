@@ -1,0 +1,258 @@
+#include "agents/exec/child.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agents/exec/spawn.h"
+#include "protocol/base/clock.h"
+#include "protocol/base/log.h"
+
+enum {
+    SLICE_MS = 25, /* how late an order to stop may be seen */
+    CHUNK = 65536,
+    AFTER_KILL_MS = 5000, /* a process in an uninterruptible sleep: answer all the same */
+    WATCHED = 4
+};
+
+struct run {
+    const struct child_spec *spec;
+    struct child_result *ret;
+    struct spawn at;
+    size_t written;
+    bool exited;
+    bool ending; /* it was told to end; ret->end says why */
+    bool killed;
+    msec next; /* when ending: the time of the next, harder step */
+    char line[CHILD_LINE_MAX + 1];
+    size_t line_len;
+};
+
+/* ---- the three pipes ---- */
+
+static void write_input(struct run *r)
+{
+    while (r->at.in >= 0 && r->written < r->spec->input_len) {
+        ssize_t n = write(r->at.in, r->spec->input + r->written, r->spec->input_len - r->written);
+        if (n >= 0) {
+            r->written += (size_t)n;
+        } else if (errno == EAGAIN) {
+            return;
+        } else if (errno != EINTR) {
+            break; /* EPIPE: it does not want to read all of it, which is its good right */
+        }
+    }
+    spawn_close(&r->at.in);
+}
+
+static void end_line(struct run *r)
+{
+    size_t n = r->line_len;
+
+    while (n > 0 && (r->line[n - 1] == '\r' || r->line[n - 1] == ' ')) {
+        n--;
+    }
+    r->line[n] = 0;
+    if (n > 0) {
+        memcpy(r->ret->last_line, r->line, n + 1);
+        if (r->spec->line != NULL) {
+            r->spec->line(r->line, r->spec->self);
+        }
+    }
+    r->line_len = 0;
+}
+
+static void take_errors(struct run *r, const char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (bytes[i] == '\n') {
+            end_line(r);
+        } else if (r->line_len < CHILD_LINE_MAX) {
+            r->line[r->line_len++] = bytes[i] == 0 ? '?' : bytes[i];
+        }
+    }
+}
+
+static void tell_to_end(struct run *r, enum child_end why, int signal, msec now, msec patience)
+{
+    if (!r->ending) {
+        r->ret->end = why;
+        r->ret->exited = r->exited;
+    }
+    r->ending = true;
+    r->killed = r->killed || signal == SIGKILL;
+    r->next = msec_add(now, patience);
+    (void)kill(-r->at.pid, signal);
+}
+
+static void take_output(struct run *r, const char *bytes, size_t n)
+{
+    if (r->ending) {
+        return; /* the result is a failure; reading on only keeps the pipe from blocking it */
+    }
+    buf_add(&r->ret->out, bytes, n);
+    if (r->ret->out.bad != BT_OK) {
+        tell_to_end(r, CHILD_TOO_LARGE, SIGKILL, clock_mono_ms(), AFTER_KILL_MS);
+    }
+}
+
+/* Reads once, so that a program that talks without end cannot keep the loop from the clock. */
+static void read_pipe(struct run *r, int *fd, void (*take)(struct run *, const char *, size_t))
+{
+    char chunk[CHUNK];
+    ssize_t n = *fd < 0 ? 0 : read(*fd, chunk, sizeof chunk);
+
+    if (n > 0) {
+        take(r, chunk, (size_t)n);
+    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+        spawn_close(fd);
+    }
+}
+
+/* ---- time ---- */
+
+static void look_at_the_clock(struct run *r)
+{
+    msec now = clock_mono_ms();
+
+    if (!r->ending) {
+        if (now >= r->spec->deadline) {
+            tell_to_end(r, CHILD_TIMEOUT, SIGTERM, now, r->spec->grace_ms);
+        } else if (r->spec->stop != NULL && r->spec->stop(r->spec->self)) {
+            tell_to_end(r, CHILD_STOPPED, SIGTERM, now, r->spec->grace_ms);
+        }
+    } else if (!r->killed && now >= r->next) {
+        tell_to_end(r, r->ret->end, SIGKILL, now, AFTER_KILL_MS);
+    }
+}
+
+static int patience(const struct run *r)
+{
+    msec now = clock_mono_ms();
+    msec until = r->ending ? r->next : r->spec->deadline;
+
+    return until <= now ? 0 : until - now < SLICE_MS ? (int)(until - now) : SLICE_MS;
+}
+
+/* Told to end: when the program has, and those it left behind had their grace or have let go of the
+ * pipes. Otherwise: when it has ended and the pipes are at their end. */
+static bool is_over(const struct run *r)
+{
+    bool quiet = r->at.out < 0 && r->at.err < 0;
+
+    if (r->killed) {
+        return r->exited || clock_mono_ms() >= r->next;
+    }
+    return r->exited && quiet;
+}
+
+static void watch(struct run *r)
+{
+    while (!is_over(r)) {
+        struct pollfd fds[WATCHED] = {
+            {.fd = r->at.in, .events = POLLOUT},
+            {.fd = r->at.out, .events = POLLIN},
+            {.fd = r->at.err, .events = POLLIN},
+            {.fd = r->exited ? -1 : r->at.pidfd, .events = POLLIN},
+        };
+        if (poll(fds, WATCHED, patience(r)) > 0) {
+            if (fds[0].revents != 0) {
+                write_input(r);
+            }
+            if (fds[1].revents != 0) {
+                read_pipe(r, &r->at.out, take_output);
+            }
+            if (fds[2].revents != 0) {
+                read_pipe(r, &r->at.err, take_errors);
+            }
+            r->exited = r->exited || fds[3].revents != 0;
+        }
+        look_at_the_clock(r);
+    }
+    end_line(r);
+}
+
+/* ---- the whole ---- */
+
+/* Nobody of the group survives the program; then its number may be given back. */
+static void reap(struct run *r)
+{
+    int status = 0;
+
+    (void)kill(-r->at.pid, SIGKILL);
+    if (!r->exited) {
+        log_err("exec.stuck", "pid=%d program=%.200s", (int)r->at.pid, r->spec->path);
+        return;
+    }
+    while (waitpid(r->at.pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (r->ending) {
+        return;
+    }
+    if (WIFSIGNALED(status)) {
+        r->ret->end = CHILD_SIGNALLED;
+        r->ret->signal = WTERMSIG(status);
+    } else {
+        r->ret->end = CHILD_EXITED;
+        r->ret->exit_code = WEXITSTATUS(status);
+    }
+}
+
+/* A pipe without a reader must be an error of write(), not the end of the agent. */
+static void block_sigpipe(sigset_t *ret_before)
+{
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGPIPE);
+    (void)pthread_sigmask(SIG_BLOCK, &set, ret_before);
+}
+
+static void restore_sigpipe(const sigset_t *before)
+{
+    const struct timespec now = {0};
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGPIPE);
+    if (!sigismember(before, SIGPIPE)) {
+        (void)sigtimedwait(&set, NULL, &now);
+    }
+    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+enum bt_code child_run(const struct child_spec *spec, struct child_result *ret,
+                       struct bt_error *err)
+{
+    struct run r = {.spec = spec, .ret = ret};
+    sigset_t before;
+    enum bt_code code;
+
+    *ret = (struct child_result){0};
+    buf_init(&ret->out, spec->output_max);
+    code = spawn_start(spec, &r.at, err);
+    if (code != BT_OK) {
+        return code;
+    }
+    block_sigpipe(&before);
+    write_input(&r);
+    watch(&r);
+    reap(&r);
+    spawn_close(&r.at.in);
+    spawn_close(&r.at.out);
+    spawn_close(&r.at.err);
+    spawn_close(&r.at.pidfd);
+    restore_sigpipe(&before);
+    if (ret->out.bad == BT_NOMEM) {
+        return err_set(err, BT_NOMEM, "out of memory for the output of %.200s", spec->path);
+    }
+    return BT_OK;
+}
+
+void child_result_done(struct child_result *r)
+{
+    buf_done(&r->out);
+}

@@ -1,0 +1,25 @@
+/* Members of one object of the settings, checked and copied into the arena. A missing optional
+ * member leaves NULL (or the value as it was); BT_INVALID names the member and what would be right.
+ */
+#ifndef EXEC_FIELDS_H
+#define EXEC_FIELDS_H
+
+#include "protocol/base/arena.h"
+#include "protocol/wire/doc.h"
+
+/* Refuses a value that is no object, and members that are none of the known ones. */
+BT_MUST_CHECK enum bt_code field_check_names(struct doc map, const char *const *known, size_t n,
+                                             struct bt_error *err);
+BT_MUST_CHECK enum bt_code field_text(struct arena *a, struct doc map, const char *member,
+                                      bool needed, const char **ret, struct bt_error *err);
+/* A list of texts, NULL-terminated. */
+BT_MUST_CHECK enum bt_code field_list(struct arena *a, struct doc map, const char *member,
+                                      uint32_t max, const char *const **ret, struct bt_error *err);
+/* The index among three names. */
+BT_MUST_CHECK enum bt_code field_choice(struct doc map, const char *member,
+                                        const char *const *names, unsigned n, unsigned *ret,
+                                        struct bt_error *err);
+/* The object `env` as NULL-terminated "NAME=value". */
+BT_MUST_CHECK enum bt_code field_env(struct arena *a, struct doc map, const char *const **ret,
+                                     struct bt_error *err);
+#endif

@@ -1,0 +1,47 @@
+/*
+ * The settings of the exec agent: the commands that may run, each of them a skill. Nothing else can
+ * be run: the program is fixed here, a step only fills in arguments.
+ */
+#ifndef EXEC_SETTINGS_H
+#define EXEC_SETTINGS_H
+
+#include "baton/agent.h"
+#include "protocol/base/arena.h"
+#include "protocol/base/msec.h"
+
+enum exec_input { EXEC_INPUT_JSON, EXEC_INPUT_TEXT, EXEC_INPUT_NONE, EXEC_INPUT_COUNT };
+enum exec_output { EXEC_OUTPUT_AUTO, EXEC_OUTPUT_JSON, EXEC_OUTPUT_TEXT, EXEC_OUTPUT_COUNT };
+enum { EXEC_ARGS_MAX = 256, EXEC_ENV_MAX = 64, EXEC_LIST_MAX = 32 };
+
+struct exec_command {
+    const char *id;
+    const char *name; /* NULL = the id */
+    const char *description;
+    const char *const *tags;     /* NULL-terminated; or NULL */
+    const char *const *examples; /* NULL-terminated; or NULL */
+    const char *input_schema;    /* JSON; made from the placeholders when none was given */
+    const char *effects;         /* NULL = idempotent */
+    const char *const *argv;     /* NULL-terminated templates, at least one; argv[0] has none */
+    const char *const *env;      /* NULL-terminated "NAME=value"; or NULL */
+    const char *cwd;             /* NULL = the agent's */
+    enum exec_input input;
+    enum exec_output output;
+    msec timeout_ms; /* 0 = only the step's deadline */
+};
+
+struct exec_settings {
+    struct arena arena;
+    const char *agent_id; /* NULL = not given */
+    struct exec_command *commands;
+    uint32_t n;
+};
+
+/* Reads the settings' JSON. BT_INVALID names the member and what would be right. The caller frees
+ * with exec_settings_free. */
+BT_MUST_CHECK enum bt_code exec_settings_read(const char *json, struct exec_settings **ret,
+                                              struct bt_error *err);
+/* Accepts NULL. */
+void exec_settings_free(struct exec_settings *s);
+/* NULL when there is none of that id; the only command when the id is empty. */
+const struct exec_command *exec_settings_find(const struct exec_settings *s, const char *id);
+#endif
