@@ -12,8 +12,8 @@
 enum { WEIGHT_STRONG = 3, WEIGHT_EXAMPLES = 2, WEIGHT_PLAIN = 1, HEAD_FACTOR = 2 };
 
 struct term {
-    struct str word;
-    uint32_t df; /* skills that have it */
+    struct str shown; /* as it first stood in the goal */
+    uint32_t df;      /* skills that have it */
 };
 
 /* A term in a document. */
@@ -58,11 +58,12 @@ static enum bt_code intern(struct rank *r, const struct word *w, uint32_t *ret)
         return BT_OK;
     }
     const struct str copy = arena_str(r->arena, word);
-    if (copy.ptr == NULL || map_put(&r->by_word, copy, r->n_terms) != BT_OK) {
+    const struct str shown = arena_str(r->arena, str_from(w->shown));
+    if (copy.ptr == NULL || shown.ptr == NULL || map_put(&r->by_word, copy, r->n_terms) != BT_OK) {
         return BT_NOMEM;
     }
     *ret = r->n_terms++;
-    r->terms[*ret] = (struct term){.word = copy};
+    r->terms[*ret] = (struct term){.shown = shown};
     return BT_OK;
 }
 
@@ -299,7 +300,7 @@ uint32_t rank_explain(const struct rank *r, uint32_t clause, const struct rank_h
             continue;
         }
         for (uint32_t i = 0; i < c->n; i++) {
-            const struct rank_match m = {r->terms[c->terms[i]].word, weight(r, c, i, &r->docs[d])};
+            const struct rank_match m = {r->terms[c->terms[i]].shown, weight(r, c, i, &r->docs[d])};
             uint32_t at = n;
             while (at > 0 && ret[at - 1].weight < m.weight) {
                 at--;

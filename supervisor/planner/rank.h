@@ -26,7 +26,7 @@ enum {
 struct rank;
 
 struct rank_match {
-    struct str word; /* as stemmed; lives as long as the rank */
+    struct str word; /* as in the goal; lives as long as the rank */
     double weight;   /* what it adds to the score */
 };
 

@@ -1,5 +1,7 @@
 #include "supervisor/planner/words.h"
 
+#include "protocol/base/utf8.h"
+
 /* ---- tokens ---- */
 
 static bool one_of(char c, const char *set)
@@ -132,6 +134,17 @@ static void verb(struct word *w)
     }
 }
 
+static void show(struct word *w)
+{
+    /* A word may be cut in the middle of a character. */
+    size_t n = w->len;
+    while (n > 0 && !utf8_valid(w->text, n)) {
+        n--;
+    }
+    memcpy(w->shown, w->text, n);
+    w->shown[n] = '\0';
+}
+
 static void stem(struct word *w)
 {
     singular(w);
@@ -191,6 +204,7 @@ static void set_word(struct word *w, struct str s)
     for (size_t i = 0; i < s.len && i < WORD_MAX; i++) {
         w->text[w->len++] = lower(s.ptr[i]);
     }
+    show(w);
 }
 
 bool words_next(struct words *w, struct word *ret)
@@ -203,6 +217,7 @@ bool words_next(struct words *w, struct word *ret)
         }
         while (next_part(&w->token, ret)) {
             if (!stop_word(ret)) {
+                show(ret);
                 stem(ret);
                 return true;
             }

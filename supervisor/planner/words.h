@@ -14,6 +14,7 @@ enum { WORD_MAX = 32 };
 struct word {
     char text[WORD_MAX]; /* longer words are cut */
     size_t len;
+    char shown[WORD_MAX + 1]; /* before stemming, for people */
 };
 
 struct words {

@@ -200,6 +200,8 @@ static void a_route_says_why(void **state)
     assert_non_null(strstr(why, "read "));
     assert_non_null(strstr(why, "runner-up "));
     assert_true(r.routes[0].score > 0);
+    assert_int_equal(plan(b, "Computing \"1 + 1\"", &r), BT_OK);
+    assert_non_null(strstr(r.routes[0].why.ptr, "computing ")); /* not the stem */
 }
 
 static void an_unroutable_clause_says_what_came_nearest(void **state)
