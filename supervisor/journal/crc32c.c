@@ -27,12 +27,12 @@ static uint32_t load32(const uint8_t *p)
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-uint32_t crc32c(uint32_t crc, const void *bytes, size_t n)
+uint32_t crc32c_portable(uint32_t crc, const void *bytes, size_t n)
 {
     const uint8_t *p = bytes;
 
-    (void)pthread_once(&table_once, table_fill);
     crc = ~crc;
+    (void)pthread_once(&table_once, table_fill);
     for (; n >= 8; n -= 8, p += 8) {
         uint32_t lo = load32(p) ^ crc;
         uint32_t hi = load32(p + 4);
@@ -44,6 +44,35 @@ uint32_t crc32c(uint32_t crc, const void *bytes, size_t n)
         crc = (crc >> 8) ^ table[0][(crc ^ *p) & 0xff];
     }
     return ~crc;
+}
+
+#if defined(__x86_64__)
+/* The processor's own instruction: an order of magnitude faster, and rows are checked on every read and write. */
+__attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t crc, const uint8_t *p, size_t n)
+{
+    uint64_t wide = crc;
+
+    for (; n >= 8; n -= 8, p += 8) {
+        uint64_t word;
+        memcpy(&word, p, sizeof word);
+        wide = __builtin_ia32_crc32di(wide, word);
+    }
+    crc = (uint32_t)wide;
+    for (; n > 0; n--, p++) {
+        crc = __builtin_ia32_crc32qi(crc, *p);
+    }
+    return crc;
+}
+#endif
+
+uint32_t crc32c(uint32_t crc, const void *bytes, size_t n)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("sse4.2")) {
+        return ~by_instruction(~crc, bytes, n);
+    }
+#endif
+    return crc32c_portable(crc, bytes, n);
 }
 
 uint32_t crc32c_u64(uint32_t crc, uint64_t v)

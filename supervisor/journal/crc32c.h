@@ -1,4 +1,5 @@
-/* CRC-32C (Castagnoli, RFC 3720 appendix B.4), slicing by 8. What guards every row against a
+/* CRC-32C (Castagnoli, RFC 3720 appendix B.4), by the processor's instruction or slicing
+ * by 8. What guards every row against a
  * flipped bit. Thread-safe. */
 #ifndef JOURNAL_CRC32C_H
 #define JOURNAL_CRC32C_H
@@ -10,6 +11,8 @@
 
 /* Continues from crc (0 at first) over n more bytes. */
 uint32_t crc32c(uint32_t crc, const void *bytes, size_t n);
+/* The same without the processor's help. */
+uint32_t crc32c_portable(uint32_t crc, const void *bytes, size_t n);
 /* The same over a number, least significant byte first. */
 uint32_t crc32c_u64(uint32_t crc, uint64_t v);
 /* Over the length and then the bytes, so that "ab" + "c" differs from "a" + "bc". */
