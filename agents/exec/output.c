@@ -8,39 +8,6 @@
 static const struct json_limits limits = {
     .bytes = LIMIT_RESULT_BYTES, .depth = LIMIT_DEPTH - 4, .nodes = LIMIT_NODES - 1024};
 
-/* The width of the valid character at the start, or 0. */
-static size_t width_at(struct str s)
-{
-    if (s.ptr[0] == 0) {
-        return 0;
-    }
-    for (size_t n = 1; n <= 4 && n <= s.len; n++) {
-        if (utf8_valid(s.ptr, n)) {
-            return n;
-        }
-    }
-    return 0;
-}
-
-size_t output_repair(struct str bytes, struct buf *out)
-{
-    size_t replaced = 0;
-
-    while (bytes.len > 0) {
-        size_t n = width_at(bytes);
-        if (n == 0) {
-            buf_add_cstr(out, "\xEF\xBF\xBD");
-            replaced++;
-            n = 1;
-        } else {
-            buf_add(out, bytes.ptr, n);
-        }
-        bytes.ptr += n;
-        bytes.len -= n;
-    }
-    return replaced;
-}
-
 static bool is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -80,7 +47,7 @@ static void reply_repaired(struct bt_step *step, struct str bytes)
     buf_init(&text, LIMIT_RESULT_BYTES);
     buf_init(&doc, LIMIT_RESULT_BYTES);
     buf_init(&json, (size_t)LIMIT_RESULT_BYTES * 2);
-    replaced = output_repair(bytes, &text);
+    replaced = buf_add_repaired(&text, bytes);
     doc_put_map(&doc, 2);
     doc_put_cstr(&doc, "text");
     doc_put_str(&doc, buf_str(&text));

@@ -7,7 +7,4 @@
 
 /* Answers with the bytes: as JSON where `how` says so or they are one, else as text. */
 void output_reply(struct bt_step *step, const char *id, enum exec_output how, struct str bytes);
-/* Appends the bytes with U+FFFD for each one that is no UTF-8, and for each zero byte. Returns the
- * number of replacements. */
-size_t output_repair(struct str bytes, struct buf *out);
 #endif

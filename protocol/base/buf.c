@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "protocol/base/assert.h"
+#include "protocol/base/utf8.h"
 
 void buf_init(struct buf *b, size_t max)
 {
@@ -76,6 +77,29 @@ void buf_add_str(struct buf *b, struct str s)
 void buf_add_cstr(struct buf *b, const char *s)
 {
     buf_add(b, s, strlen(s));
+}
+
+size_t buf_add_repaired(struct buf *b, struct str s)
+{
+    const char *end = s.ptr + s.len;
+    const char *zero = NULL; /* the next zero byte, or the end; looked for again only behind it */
+    size_t replaced = 0;
+
+    for (const char *at = s.ptr; at < end; at++) {
+        size_t n;
+        if (zero == NULL || zero < at) {
+            zero = memchr(at, 0, (size_t)(end - at));
+            zero = zero == NULL ? end : zero;
+        }
+        n = utf8_prefix(at, (size_t)(zero - at));
+        buf_add(b, at, n);
+        at += n;
+        if (at < end) {
+            buf_add_cstr(b, "\xEF\xBF\xBD");
+            replaced++;
+        }
+    }
+    return replaced;
 }
 
 void buf_add_byte(struct buf *b, uint8_t byte)

@@ -26,6 +26,8 @@ void buf_clear(struct buf *b);
 void buf_add(struct buf *b, const void *bytes, size_t n);
 void buf_add_str(struct buf *b, struct str s);
 void buf_add_cstr(struct buf *b, const char *s);
+/* Text from outside: every byte that is no UTF-8, and every zero byte, becomes U+FFFD. Returns how many did. */
+size_t buf_add_repaired(struct buf *b, struct str s);
 void buf_add_byte(struct buf *b, uint8_t byte);
 void buf_printf(struct buf *b, const char *fmt, ...) BT_PRINTF(2, 3);
 /* Room for n more bytes at b->at + b->len, or NULL (the caller adds to b->len what it wrote). */

@@ -37,7 +37,7 @@ static size_t sequence(const uint8_t *p, size_t left)
     return n;
 }
 
-bool utf8_valid(const char *bytes, size_t len)
+size_t utf8_prefix(const char *bytes, size_t len)
 {
     const uint8_t *p = (const uint8_t *)bytes;
     size_t i = 0;
@@ -54,11 +54,16 @@ bool utf8_valid(const char *bytes, size_t len)
         }
         n = sequence(p + i, len - i);
         if (n == 0) {
-            return false;
+            return i;
         }
         i += n;
     }
-    return true;
+    return len;
+}
+
+bool utf8_valid(const char *bytes, size_t len)
+{
+    return utf8_prefix(bytes, len) == len;
 }
 
 size_t utf8_cut(const char *bytes, size_t len, size_t max)

@@ -6,6 +6,8 @@
 #include <stddef.h>
 
 bool utf8_valid(const char *bytes, size_t len);
+/* The length of the longest valid beginning. */
+size_t utf8_prefix(const char *bytes, size_t len);
 /* The largest n <= max with no character cut in two; bytes must be valid UTF-8. */
 size_t utf8_cut(const char *bytes, size_t len, size_t max);
 #endif

@@ -91,6 +91,32 @@ static void truncation_drops_the_end(void **state)
     buf_done(&b);
 }
 
+static void text_from_outside_is_repaired_byte_by_byte(void **state)
+{
+    const struct {
+        struct str from;
+        const char *to;
+        size_t replaced;
+    } cases[] = {
+        {STR_LIT(""), "", 0},
+        {STR_LIT("gr\xC3\xBC\xC3\x9F dich"), "gr\xC3\xBC\xC3\x9F dich", 0},
+        {STR_LIT("a\xFF" "b\0c"), "a\xEF\xBF\xBD" "b\xEF\xBF\xBD" "c", 2},
+        {STR_LIT("\0\0"), "\xEF\xBF\xBD\xEF\xBF\xBD", 2},
+        {STR_LIT("cut \xE2\x82"), "cut \xEF\xBF\xBD\xEF\xBF\xBD", 2},
+        {STR_LIT("\xED\xA0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD", 3},
+    };
+    struct buf b;
+
+    (void)state;
+    buf_init(&b, 100);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        buf_clear(&b);
+        assert_int_equal(buf_add_repaired(&b, cases[i].from), cases[i].replaced);
+        assert_string_equal(buf_cstr(&b), cases[i].to);
+    }
+    buf_done(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -99,6 +125,7 @@ int main(void)
         cmocka_unit_test(after_a_failure_nothing_is_added_until_it_is_cleared),
         cmocka_unit_test(taking_the_bytes_empties_the_buffer),
         cmocka_unit_test(truncation_drops_the_end),
+        cmocka_unit_test(text_from_outside_is_repaired_byte_by_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
