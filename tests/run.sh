@@ -1,0 +1,105 @@
+#!/bin/sh
+# Installs what the tests need, builds, runs every test. The last lines are ctest's own.
+# usage: sh tests/run.sh [--fast] [-R REGEX]
+#   --fast     only the everyday build (ASan and UBSan): no ThreadSanitizer, no fuzzing, no release build
+#   -R REGEX   only the tests whose name matches; implies --fast
+set -eu
+cd "$(dirname "$0")/.."
+exec </dev/null
+
+fast=
+regex=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --fast) fast=yes ;;
+    -R)
+        regex=${2:?-R needs a regular expression}
+        fast=yes
+        shift
+        ;;
+    *)
+        sed -n '3,5s/^# //p' "$0" >&2
+        exit 2
+        ;;
+    esac
+    shift
+done
+
+sh deploy/install.sh "$([ -n "$fast" ] && echo test || echo full)"
+
+jobs=$(nproc 2>/dev/null || echo 2)
+failed=
+export CTEST_OUTPUT_ON_FAILURE=1
+# A HOME that cannot be written must do, and the caller's own Baton must stay out of it.
+unset BATON_STATE BATON_BIN XDG_STATE_HOME XDG_CONFIG_HOME
+export PYTHONDONTWRITEBYTECODE=1
+
+# The sanitizers of this compiler fail now and then where the kernel spreads addresses over more than 28 bits.
+run=
+if [ "$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28)" -gt 28 ] && setarch -R true 2>/dev/null; then
+    run="setarch -R"
+fi
+
+headline() {
+    printf '\n== %s\n' "$*"
+}
+
+# Configures and builds a preset: all of it, or what the tests of a selection (ctest arguments) need.
+build() {
+    preset=$1
+    shift
+    cmake --preset "$preset" >"build/configure-$preset.log" 2>&1 || {
+        cat "build/configure-$preset.log"
+        return 1
+    }
+    targets=
+    if [ $# -gt 0 ]; then
+        targets=$(ctest --test-dir "build/$preset" -N "$@" | sed -n 's/^ *Test *#[0-9]*: [a-z]*\.//p')
+    fi
+    # shellcheck disable=SC2086 # a list
+    ninja -C "build/$preset" --quiet -j "$jobs" $targets
+}
+
+# Tests of a preset, chosen by ctest arguments; a failure is remembered.
+extra() {
+    preset=$1
+    shift
+    headline "preset $preset: ctest $*"
+    if ! build "$preset" "$@" || ! $run ctest --test-dir "build/$preset" --no-tests=error -j "$jobs" "$@"; then
+        failed="$failed $preset"
+    fi
+}
+
+tsan_works() {
+    dir=$(mktemp -d)
+    echo 'int main(void) { return 0; }' >"$dir/t.c"
+    works=1
+    clang -fsanitize=thread -o "$dir/t" "$dir/t.c" && $run "$dir/t" && works=0
+    rm -rf "$dir"
+    return $works
+}
+
+mkdir -p build
+if [ -z "$fast" ]; then
+    headline "preset release: build"
+    build release || failed="$failed release"
+    if tsan_works >/dev/null 2>&1; then
+        extra tsan -R 'test_(link|sdk)'
+    else
+        headline "preset tsan: SKIPPED, ThreadSanitizer does not run on this kernel"
+    fi
+    extra fuzz -L fuzz
+fi
+
+headline "preset dev: build"
+build dev
+if [ -n "$failed" ]; then
+    headline "FAILED before the main run, see above:$failed"
+fi
+headline "preset dev: every test"
+status=0
+$run ctest --test-dir build/dev --no-tests=error ${regex:+-R "$regex"} || status=$?
+if [ -n "$failed" ] && [ "$status" -eq 0 ]; then
+    status=1
+fi
+exit "$status"
