@@ -260,7 +260,7 @@ static enum bt_code turn(struct supervisor *s, struct bt_error *err)
     enum bt_code code;
 
     bus_begin(&s->bus, clock_mono_ms(), clock_wall_ms());
-    for (int n = 0; n < BUS_TURN_EVENTS && link_next(s->link, &ev); n++) {
+    for (int n = 0; n < BUS_TURN_EVENTS && !bus_is_full(&s->bus) && link_next(s->link, &ev); n++) {
         bus_on_link(&s->bus, &ev);
     }
     spawn_turn(s);

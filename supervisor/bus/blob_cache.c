@@ -13,35 +13,27 @@ static void drop(struct blob_cache *c, struct blob_cache_entry *e)
 void blob_cache_put(struct blob_cache *c, uint64_t id, const void *bytes, size_t len)
 {
     struct blob_cache_entry *e;
+    uint8_t *copy;
 
     if (c->slots == NULL) {
         c->slots = calloc(BLOB_CACHE_SLOTS, sizeof *c->slots);
-        c->oldest = id;
     }
-    if (c->slots == NULL || len > BLOB_CACHE_BYTES / 4) {
+    if (c->slots == NULL || id == 0 || len > BLOB_CACHE_BYTES / 4) {
         return;
     }
-    while (c->bytes + len > BLOB_CACHE_BYTES && c->oldest <= c->newest) {
-        e = &c->slots[c->oldest % BLOB_CACHE_SLOTS];
-        if (e->id == c->oldest) {
-            drop(c, e);
-        }
-        c->oldest++;
+    copy = malloc(len == 0 ? 1 : len);
+    if (copy == NULL) {
+        return;
     }
+    memcpy(copy, bytes, len); /* before anything is freed: the bytes may be those of an entry */
     e = &c->slots[id % BLOB_CACHE_SLOTS];
-    if (e->id != 0) {
-        drop(c, e);
+    drop(c, e);
+    while (c->bytes + len > BLOB_CACHE_BYTES) {
+        drop(c, &c->slots[c->hand]);
+        c->hand = (c->hand + 1) % BLOB_CACHE_SLOTS;
     }
-    e->bytes = malloc(len == 0 ? 1 : len);
-    if (e->bytes == NULL) {
-        return;
-    }
-    memcpy(e->bytes, bytes, len);
-    e->id = id;
-    e->len = len;
+    *e = (struct blob_cache_entry){.id = id, .bytes = copy, .len = len};
     c->bytes += len;
-    c->newest = id > c->newest ? id : c->newest;
-    c->oldest = id < c->oldest ? id : c->oldest;
 }
 
 struct doc blob_cache_get(const struct blob_cache *c, uint64_t id)

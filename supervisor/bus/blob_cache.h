@@ -1,6 +1,6 @@
 /*
  * The results used last, in memory, so that a step's context needs no read of the journal. Keyed by blob id (results are
- * immutable, so nothing is ever stale). Bounded: the oldest go first.
+ * immutable, so nothing is ever stale). Bounded in entries and bytes. Not thread-safe: the loop thread's.
  */
 #ifndef BUS_BLOB_CACHE_H
 #define BUS_BLOB_CACHE_H
@@ -17,15 +17,15 @@ struct blob_cache_entry {
 
 enum { BLOB_CACHE_SLOTS = 65536, BLOB_CACHE_BYTES = 64 * 1024 * 1024 };
 
-/* A ring of slots by id: blob ids are consecutive, so the slot is the id modulo the size and the newest win. */
+/* Blob ids are consecutive, so an id's slot is the id modulo the size. When bytes run short a hand goes round the slots
+ * and frees what it meets: about the order in which they came, and O(1) per blob over time. */
 struct blob_cache {
     struct blob_cache_entry *slots;
     size_t bytes;
-    uint64_t oldest; /* no cached id is smaller */
-    uint64_t newest;
+    uint32_t hand;
 };
 
-/* Copies. Not being able to cache is no failure. */
+/* Copies. Not being able to cache is no failure. Ends the validity of what blob_cache_get gave. */
 void blob_cache_put(struct blob_cache *c, uint64_t id, const void *bytes, size_t len);
 /* .ptr NULL when it is not cached; valid until the next put. */
 struct doc blob_cache_get(const struct blob_cache *c, uint64_t id);

@@ -6,7 +6,7 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 
-enum { OUT_MAX = 512 * 1024 * 1024, CONTROL_CONTEXTS = 128 };
+enum { OUT_MAX = 512 * 1024 * 1024, TURN_BYTES = 16 * 1024 * 1024, CONTROL_CONTEXTS = 128 };
 
 static void grow_commands(struct commands *c)
 {
@@ -182,6 +182,11 @@ msec bus_deadline(const struct bus *b)
     }
     d = parked < d ? parked : d;
     return b->heartbeat_at < d ? b->heartbeat_at : d;
+}
+
+bool bus_is_full(const struct bus *b)
+{
+    return b->out.len > TURN_BYTES;
 }
 
 static void heartbeat(struct bus *b)

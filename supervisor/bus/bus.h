@@ -71,6 +71,7 @@ struct bus_lane {
     struct bus_instance *instance;
     uint32_t ix; /* 0 .. capacity-1, or REGISTRY_CONTROL_LANE */
     enum lane_state state;
+    bool mute;      /* answered garbage: not greeted again before its next pipe */
     bool cancelled; /* its attempt was cancelled: heartbeats repeat the order */
     struct control_item item; /* what is outstanding, on work lanes the attempt */
 };
@@ -183,6 +184,8 @@ BT_MUST_CHECK enum bt_code bus_feed(struct bus *b, struct core_event *ev, enum c
 BT_MUST_CHECK enum bt_code bus_end(struct bus *b, struct bt_error *err);
 /* When the next turn is due without any event. */
 msec bus_deadline(const struct bus *b);
+/* Enough answers wait in memory: end the turn before more requests are taken. */
+bool bus_is_full(const struct bus *b);
 /* The first failure of this turn's journal writes; the turn ends with it. */
 void bus_fail(struct bus *b, const struct bt_error *why);
 
@@ -228,9 +231,13 @@ struct request {
     uint64_t handle;
     struct msg_reader reader;
     struct msg_envelope env;
+    size_t bytes; /* as it came */
     bool answered;
 };
 void bus_answer(struct bus *b, struct request *rq, enum msg_type type, const void *body);
+/* The same, but says when the answer is too large instead of refusing: the request is then still to be answered. */
+BT_MUST_CHECK enum bt_code bus_try_answer(struct bus *b, struct request *rq, enum msg_type type, const void *body,
+                                          struct bt_error *err);
 void bus_refuse(struct bus *b, struct request *rq, const struct bt_error *why, enum err_class cls, uint64_t retry_after_ms,
                 struct doc details);
 void bus_refuse_text(struct bus *b, struct request *rq, enum bt_code code, const char *fmt, ...) BT_PRINTF(4, 5);

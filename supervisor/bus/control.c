@@ -73,6 +73,11 @@ static void check_and_route(struct bus *b, struct request *rq)
                         rq->env.token.len == 0 ? "token is missing" : "token is wrong");
         return;
     }
+    if (rq->bytes > LIMIT_CONTROL_BYTES && !str_is(rq->env.type, "step.result")) {
+        bus_refuse_text(b, rq, BT_LIMIT, "a request is at most %u bytes (a late step.result %u), got %zu", LIMIT_CONTROL_BYTES,
+                        LIMIT_STEP_BYTES, rq->bytes);
+        return;
+    }
     handle = route(rq->env.type);
     if (handle == NULL) {
         bus_refuse_text(b, rq, BT_INVALID, "unknown request type '%.*s'", STR_ARG(rq->env.type));
@@ -83,7 +88,7 @@ static void check_and_route(struct bus *b, struct request *rq)
 
 void bus_on_request(struct bus *b, uint64_t handle, struct str bytes)
 {
-    struct request rq = {.handle = handle};
+    struct request rq = {.handle = handle, .bytes = bytes.len};
     struct bt_error err;
 
     if (msg_reader_init(&rq.reader, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, &err) != BT_OK) {

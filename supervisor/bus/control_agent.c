@@ -166,6 +166,15 @@ static void answer_registered(struct bus *b, struct request *rq, const struct ms
     bus_answer(b, rq, MSG_agent_registered_ok, &ok);
 }
 
+/* Taking the place of an instance needs the same agent: a stranger must not end another's work (G16). */
+static bool speaks_for_another(const struct bus *b, struct uuid id, uint32_t agent)
+{
+    struct instance_view live;
+    uint32_t slot = registry_instance(b->registry, id);
+
+    return slot != REGISTRY_NONE && registry_instance_view(b->registry, slot, &live) && live.agent != agent;
+}
+
 void on_agent_register(struct bus *b, struct request *rq)
 {
     struct core_event ev = {.type = CORE_REGISTER};
@@ -186,6 +195,11 @@ void on_agent_register(struct bus *b, struct request *rq)
         bus_refuse_text(b, rq, BT_LIMIT, "there are %u agents already", b->opt.agents_max);
         return;
     }
+    if (speaks_for_another(b, ev.instance, ev.agent)) {
+        log_warn("agent.refused", "instance=%.*s is registered by another agent", STR_ARG(m.instance_id));
+        bus_refuse_text(b, rq, BT_CONFLICT, "instanceId: belongs to a live instance of another agent; make up a new one");
+        return;
+    }
     if (keep_card(b, ev.agent, &m.card, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         return;
@@ -201,7 +215,12 @@ void on_agent_register(struct bus *b, struct request *rq)
         return;
     }
     if (open_instance(b, &m, rq->reader.form, ev.agent, slot, epoch, &err) != BT_OK) {
+        struct core_event gone = {.type = CORE_GONE, .slot = slot, .epoch = epoch, .text = STR_LIT("no lanes")};
+        struct bt_error why;
         log_err("agent.lanes", "%s", err.msg);
+        if (bus_feed(b, &gone, NULL, NULL, &why) != BT_OK) {
+            bus_fail(b, &why);
+        }
         bus_refuse(b, rq, &err, CLASS_NONE, 1000, (struct doc){NULL, 0});
         return;
     }

@@ -5,9 +5,13 @@
 #include "protocol/base/assert.h"
 #include "supervisor/bus/bus.h"
 
+/* Rows looked at by one read: a search for a rare type over a long story must not hold up the others. */
+enum { ROWS_PER_READ = 20000 };
+
 struct event_page {
     struct buf docs;
     uint32_t n, limit;
+    uint32_t seen;
     uint64_t next_seq;
     const char *types; /* space separated, with one at both ends; "" = all */
     bool full;
@@ -28,10 +32,11 @@ static bool add_event(const struct journal_row *row, void *self)
 {
     struct event_page *page = self;
 
-    if (page->n == page->limit || page->docs.len + row->body_len > LIMIT_CONTROL_BYTES / 2) {
+    if (page->n == page->limit || page->seen == ROWS_PER_READ || page->docs.len + row->body_len > LIMIT_CONTROL_BYTES / 2) {
         page->full = true;
         return false;
     }
+    page->seen++;
     page->next_seq = row->seq + 1;
     if (type_wanted(page->types, row->type)) {
         buf_add(&page->docs, row->body, row->body_len);
@@ -65,7 +70,7 @@ static void answer_page(struct bus *b, struct request *rq, struct event_page *pa
 }
 
 /* False: nothing yet, and it may wait longer. */
-static bool try_read(struct bus *b, struct request *rq, const struct bus_parked *q, bool may_wait)
+static bool try_read(struct bus *b, struct request *rq, struct bus_parked *q, bool may_wait)
 {
     struct event_page page = {0};
     struct bt_error err;
@@ -74,6 +79,7 @@ static bool try_read(struct bus *b, struct request *rq, const struct bus_parked 
     if (read_page(b, q, &page, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else if (page.n == 0 && !page.full && may_wait) {
+        q->from_seq = page.next_seq; /* nothing up to here: not to be looked at again */
         done = false;
     } else {
         answer_page(b, rq, &page);

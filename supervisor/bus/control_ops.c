@@ -55,6 +55,21 @@ static bool fill_agent(struct bus *b, uint32_t agent, struct arena *arena, struc
     return true;
 }
 
+/* A thousand agents with long schemas are more than one answer: then without their skills, which agents.get has. */
+static void answer_list(struct bus *b, struct request *rq, struct msg_agents_list_ok *ok)
+{
+    struct bt_error err;
+
+    if (bus_try_answer(b, rq, MSG_agents_list_ok, ok, &err) == BT_OK) {
+        return;
+    }
+    for (uint32_t i = 0; i < ok->agents_n; i++) {
+        ok->agents[i].card.skills_n = 0;
+    }
+    ok->skills_truncated = true;
+    bus_answer(b, rq, MSG_agents_list_ok, ok);
+}
+
 void on_agents_list(struct bus *b, struct request *rq)
 {
     uint32_t n = registry_agents(b->registry);
@@ -69,7 +84,7 @@ void on_agents_list(struct bus *b, struct request *rq)
     if (ok.agents == NULL || !fits) {
         bus_refuse_text(b, rq, BT_NOMEM, "out of memory for %u agents", n);
     } else {
-        bus_answer(b, rq, MSG_agents_list_ok, &ok);
+        answer_list(b, rq, &ok);
     }
     arena_done(&arena);
 }
@@ -121,7 +136,13 @@ void on_agents_drain(struct bus *b, struct request *rq)
         return;
     }
     agent = named_agent(b, rq, m.agent_id);
-    for (uint32_t i = 0; agent != REGISTRY_NONE && i < registry_instances(b->registry); i++) {
+    if (agent == REGISTRY_NONE) {
+        return;
+    }
+    if (m.instance_id.len == 0) {
+        registry_agent_enable(b->registry, agent, false); /* also those that register later: until agents.enable */
+    }
+    for (uint32_t i = 0; i < registry_instances(b->registry); i++) {
         struct instance_view v;
         struct core_event ev = {.type = CORE_DRAIN, .slot = i, .agent = agent, .text = STR_LIT("an operator asked for it")};
         struct uuid wanted = {{0}};
@@ -137,14 +158,30 @@ void on_agents_drain(struct bus *b, struct request *rq)
             return;
         }
     }
-    if (agent == REGISTRY_NONE) {
-        return;
-    }
-    if (found == 0) {
+    if (found == 0 && m.instance_id.len > 0) {
         bus_refuse_text(b, rq, BT_NOT_FOUND, "agent '%.*s' has no such instance", STR_ARG(m.agent_id));
     } else {
         bus_answer(b, rq, MSG_empty, NULL);
     }
+}
+
+/* Steps that waited while the agent was out of service go to the instances that are there. False: the journal failed. */
+static bool wake(struct bus *b, uint32_t agent)
+{
+    for (uint32_t i = 0; i < registry_instances(b->registry); i++) {
+        struct instance_view v;
+        struct bus_instance *in =
+            registry_instance_view(b->registry, i, &v) && v.agent == agent ? lanes_instance(b, i, v.epoch) : NULL;
+        for (uint32_t k = 0; in != NULL && k < in->capacity; k++) {
+            struct core_event up = {.type = CORE_LANE_UP, .slot = i, .epoch = v.epoch, .lane = k};
+            struct bt_error err;
+            if (in->lanes[k].state == LANE_READY && bus_feed(b, &up, NULL, NULL, &err) != BT_OK) {
+                bus_fail(b, &err);
+                return false;
+            }
+        }
+    }
+    return true;
 }
 
 void on_agents_enable(struct bus *b, struct request *rq)
@@ -158,8 +195,11 @@ void on_agents_enable(struct bus *b, struct request *rq)
         return;
     }
     agent = named_agent(b, rq, m.agent_id);
-    if (agent != REGISTRY_NONE) {
-        registry_agent_enable(b->registry, agent, true);
+    if (agent == REGISTRY_NONE) {
+        return;
+    }
+    registry_agent_enable(b->registry, agent, true);
+    if (wake(b, agent)) {
         bus_answer(b, rq, MSG_empty, NULL);
     }
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "protocol/base/log.h"
+#include "protocol/base/utf8.h"
 #include "supervisor/bus/bus.h"
 #include "supervisor/journal/record_codec.h"
 #include "supervisor/planner/planner.h"
@@ -93,7 +94,8 @@ static uint32_t view_problems(struct draft *d)
         const struct planner_unrouted *u = &d->planned.unrouted[i];
         struct buf text;
         buf_init(&text, 1000);
-        buf_printf(&text, "no agent can do \"%.*s\"; %.*s", STR_ARG(u->clause), STR_ARG(u->why));
+        buf_printf(&text, "no agent can do \"%.*s\"; %.*s", (int)utf8_cut(u->clause.ptr, u->clause.len, 400), u->clause.ptr,
+                   (int)utf8_cut(u->why.ptr, u->why.len, 500), u->why.ptr);
         d->problem_views[d->problems.n + i] = (struct msg_plan_problem){
             .severity = STR_LIT("error"), .category = STR_LIT("unroutable"), .message = arena_str(&d->plan.arena, buf_str(&text))};
         buf_done(&text);
@@ -164,6 +166,7 @@ static uint64_t hash_body(const struct msg_plan_submit *m)
 
     h = h * 31 + str_hash((struct str){(const char *)m->plan.ptr, m->plan.len});
     h = h * 31 + str_hash((struct str){(const char *)m->policy.ptr, m->policy.len});
+    h = h * 31 + str_hash(m->planner);
     return (h * 31 + str_hash(m->session_id)) >> 1; /* SQLite's integers are signed */
 }
 
@@ -259,7 +262,10 @@ void on_plan_submit(struct bus *b, struct request *rq)
             uuid_format(p->plan->plan_id, id);
             ok.plan_id = str_from(id);
             ok.seq = journal_last_seq(b->journal);
-            bus_answer(b, rq, MSG_plan_submit_ok, &ok);
+            if (bus_try_answer(b, rq, MSG_plan_submit_ok, &ok, &err) != BT_OK) {
+                ok.problems_n = ok.routes_n = 0; /* it was accepted: no remark of ours may turn that into a refusal */
+                bus_answer(b, rq, MSG_plan_submit_ok, &ok);
+            }
         }
     }
     draft_done(&d);

@@ -74,29 +74,37 @@ void bus_perform(struct bus *b)
     arena_reset(&b->turn);
 }
 
-void bus_answer(struct bus *b, struct request *rq, enum msg_type type, const void *body)
+enum bt_code bus_try_answer(struct bus *b, struct request *rq, enum msg_type type, const void *body, struct bt_error *err)
 {
-    struct bt_error err;
     size_t at = b->out.len;
     struct effect *e;
+    enum bt_code code;
 
     ASSERT(!rq->answered);
-    if (msg_answer(&b->out, rq->reader.form, rq->env.id, type, body, &err) != BT_OK) {
+    code = msg_answer(&b->out, rq->reader.form, rq->env.id, type, body, err);
+    if (code == BT_OK && b->out.len - at > LIMIT_STEP_BYTES) {
+        code = err_set(err, BT_LIMIT, "the answer would be larger than %u bytes; ask for less", LIMIT_STEP_BYTES);
+    }
+    if (code != BT_OK) {
         b->out.bad = BT_OK;
         buf_truncate(&b->out, at);
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-        return;
-    }
-    if (b->out.len - at > LIMIT_STEP_BYTES) {
-        buf_truncate(&b->out, at);
-        bus_refuse_text(b, rq, BT_LIMIT, "the answer would be larger than %u bytes; ask for less", LIMIT_STEP_BYTES);
-        return;
+        return code;
     }
     rq->answered = true;
     e = bus_effect(b, EFFECT_ANSWER);
     e->request = rq->handle;
     e->at = at;
     e->len = b->out.len - at;
+    return BT_OK;
+}
+
+void bus_answer(struct bus *b, struct request *rq, enum msg_type type, const void *body)
+{
+    struct bt_error err;
+
+    if (bus_try_answer(b, rq, type, body, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    }
 }
 
 void bus_refuse(struct bus *b, struct request *rq, const struct bt_error *why, enum err_class cls, uint64_t retry_after_ms,

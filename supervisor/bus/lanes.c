@@ -125,6 +125,11 @@ static void control_answered(struct bus *b, struct bus_lane *lane, struct msg_re
         return;
     }
     (void)uuid_parse(str_from(lane->instance->id), &ev.instance);
+    if (!str_is(m.state, "unknown") &&
+        (!str_is(m.key, item->key) || (msg_has(&m, step_state, result) && !str_is(m.result.key, item->key)))) {
+        log_warn("agent.control", "instance=%s answered for another key than %s", lane->instance->id, item->key);
+        return;
+    }
     if (str_is(m.state, "done") && msg_has(&m, step_state, result)) {
         (void)bus_take_result(b, &m.result, item->run, item->step, &ev);
         return;
@@ -189,7 +194,7 @@ static void lost(struct bus *b, struct bus_lane *lane, bool sent)
     if (step_is_out && bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
         bus_fail(b, &err);
     }
-    if (link_lane_is_up(lane->link)) {
+    if (!lane->mute && link_lane_is_up(lane->link)) {
         greet(b, lane);
     }
 }
@@ -243,6 +248,16 @@ void lanes_control(struct bus *b, const struct core_cmd *cmd, enum control_kind 
     send_next_control(b, in);
 }
 
+/*
+ * What cannot be read is no answer, and a peer that says it is not greeted again on this pipe: the two of us would go on
+ * for ever at the speed of the line.
+ */
+static void garbage(struct bus *b, struct bus_lane *lane)
+{
+    lane->mute = true;
+    lost(b, lane, true);
+}
+
 static void answered(struct bus *b, struct bus_lane *lane, struct link_event *ev)
 {
     struct str bytes = link_msg_bytes(ev->msg);
@@ -251,7 +266,7 @@ static void answered(struct bus *b, struct bus_lane *lane, struct link_event *ev
 
     if (msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, &err) != BT_OK) {
         log_warn("lane.garbage", "instance=%s lane=%u %s", lane->instance->id, lane->ix, err.msg);
-        lost(b, lane, true);
+        garbage(b, lane);
     } else if (lane->state == LANE_GREETING) {
         greeted(b, lane, &r);
     } else if (lane->ix == REGISTRY_CONTROL_LANE) {
@@ -268,6 +283,7 @@ void lanes_on_link(struct bus *b, struct link_event *ev)
     struct bus_instance *in = lane->instance;
 
     if (ev->type == LINK_UP) {
+        lane->mute = false;
         if (lane->state == LANE_CONNECTING) {
             greet(b, lane);
         }

@@ -122,12 +122,35 @@ enum bt_code bus_result_doc(struct bus *b, struct blob_ref ref, struct doc *ret,
     return code;
 }
 
+/*
+ * Data as JSON text, not more of it than is wanted: written out, a result of 3 MiB may be six times as long. What does not
+ * fit is cut, and that is said, whether the cut was asked for or the buffer ended.
+ */
+static enum bt_code data_text(struct doc data, size_t max, struct buf *out, bool *ret_cut, struct bt_error *err)
+{
+    size_t room = out->max - out->len;
+    struct buf text;
+    size_t keep;
+    enum bt_code code;
+
+    max = max == 0 || max > room ? room : max;
+    buf_init(&text, max + 1);
+    code = doc_to_text(data, &text, err);
+    *ret_cut = code == BT_LIMIT || text.len > max;
+    if (code == BT_OK || code == BT_LIMIT) {
+        keep = *ret_cut ? utf8_cut((const char *)text.at, text.len, max) : text.len;
+        buf_add(out, text.at, keep);
+        code = buf_check(out, err);
+    }
+    buf_done(&text);
+    return code;
+}
+
 enum bt_code bus_result_text(struct bus *b, struct blob_ref ref, size_t max, struct buf *out, bool *ret_cut,
                              struct bt_error *err)
 {
     struct doc doc;
     struct doc text;
-    size_t at = out->len;
     size_t keep;
     enum bt_code code = bus_result_doc(b, ref, &doc, err);
 
@@ -143,11 +166,5 @@ enum bt_code bus_result_text(struct bus *b, struct blob_ref ref, size_t max, str
         buf_add(out, s.ptr, keep);
         return buf_check(out, err);
     }
-    code = doc_to_text(doc_get(doc, STR_LIT("data")), out, err);
-    if (code == BT_OK && max != 0 && out->len - at > max) {
-        keep = utf8_cut((const char *)out->at + at, out->len - at, max);
-        buf_truncate(out, at + keep);
-        *ret_cut = true;
-    }
-    return code;
+    return data_text(doc_get(doc, STR_LIT("data")), max, out, ret_cut, err);
 }

@@ -76,6 +76,12 @@ static enum bt_code store(struct bus *b, const struct msg_step_result *m, struct
 
     buf_init(&doc, LIMIT_STEP_BYTES);
     code = msg_write(&doc, WIRE_MSGPACK, &part, 1, err);
+    if (code != BT_OK && code != BT_NOMEM) {
+        /* The same values may be longer in our form than in the peer's. That is the result's fault, not the journal's. */
+        invalid(ev, STR_LIT("result_unreadable: the result cannot be kept; write it to a file and return its path"));
+        buf_done(&doc);
+        return BT_OK;
+    }
     if (code == BT_OK && guard_check(doc.at, doc.len, &nesting, NULL) != BT_OK) {
         invalid(ev, STR_LIT("result_too_deep: a result may be nested 11 levels deep, so that later steps can be given it"));
         buf_done(&doc);
@@ -96,7 +102,9 @@ static enum bt_code store(struct bus *b, const struct msg_step_result *m, struct
     if (code == BT_OK) {
         ev->result.len = doc.len;
         blob_cache_put(&b->cache, ev->result.id, doc.at, doc.len);
-        code = bus_result_text(b, ev->result, LIMIT_PREVIEW_BYTES, preview, &cut, err);
+        if (bus_result_text(b, ev->result, LIMIT_PREVIEW_BYTES, preview, &cut, NULL) != BT_OK) {
+            buf_clear(preview); /* no preview is no reason to lose a result, let alone to stop */
+        }
     }
     buf_done(&doc);
     return code;

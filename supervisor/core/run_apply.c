@@ -203,12 +203,18 @@ static bool apply_decided(struct run *run, const struct plan *plan, const struct
     return true;
 }
 
+/* Agents say what they used: no sum of what they say may pass what a record can hold. */
+static uint64_t add_capped(uint64_t a, uint64_t b)
+{
+    return a > INT64_MAX || b > INT64_MAX - a ? INT64_MAX : a + b;
+}
+
 static void add_usage(struct usage *sum, const struct usage *u)
 {
-    sum->input_tokens += u->input_tokens;
-    sum->output_tokens += u->output_tokens;
-    sum->cached_tokens += u->cached_tokens;
-    sum->cost_micros += u->cost_micros;
+    sum->input_tokens = add_capped(sum->input_tokens, u->input_tokens);
+    sum->output_tokens = add_capped(sum->output_tokens, u->output_tokens);
+    sum->cached_tokens = add_capped(sum->cached_tokens, u->cached_tokens);
+    sum->cost_micros = add_capped(sum->cost_micros, u->cost_micros);
 }
 
 static bool apply_step_completed(struct run *run, const struct plan *plan, const struct record *rec)
