@@ -23,6 +23,7 @@ struct plan_reader {
     bool any_deps;          /* a dependency field stands somewhere: not a chain */
     struct buf dep_names;   /* struct str, plan->n_edges of them */
     struct buf texts;       /* struct plan_text */
+    uint32_t choices;       /* steps whose skill was chosen for them */
 };
 
 /*
@@ -33,6 +34,10 @@ BT_MUST_CHECK enum bt_code plan_find(struct plan_reader *r, struct doc doc);
 /* plan_step.c: reads step ix into plan->steps[ix]; its dependencies into dep_names, its templates
  * into texts. */
 BT_MUST_CHECK enum bt_code plan_step_read(struct plan_reader *r, uint32_t ix);
+/* plan_skill.c: the skill of a step that names only its agent; a warning says which was taken. */
+struct place;
+BT_MUST_CHECK enum bt_code plan_skill_choose(struct plan_reader *r, struct plan_step *step,
+                                             const struct place *at);
 /* plan_schema.c: parameters against the skills' input schemas; verify is a schema. */
 BT_MUST_CHECK enum bt_code plan_schema_check(struct plan_reader *r);
 /* plan_write.c: the canonical document. */

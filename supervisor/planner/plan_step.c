@@ -337,6 +337,7 @@ enum bt_code plan_step_read(struct plan_reader *r, uint32_t ix)
     }
     code = read_agent(&s);
     code = code == BT_OK ? read_task(&s) : code;
+    code = code == BT_OK ? plan_skill_choose(r, s.step, &s.at) : code;
     read_policy(&s);
     read_verify(&s);
     code = code == BT_OK ? read_deps(&s) : code;

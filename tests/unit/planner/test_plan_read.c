@@ -185,12 +185,28 @@ static void missing_ids_agents_and_tasks_are_filled_in(void **state)
     struct bench *b = *state;
     add_house(b);
     assert_int_equal(read_json(b, "{'steps':[{'skill':'read','parameters':{'path':'a'}},"
-                                  "{'agentId':'calc','task':'count the words of it'}]}"),
+                                  "{'agentId':'calc','task':'look at all of it now'}]}"),
                      BT_OK);
     assert_true(str_is(b->plan->steps[0].step_id, "step-1"));
     assert_true(str_is(b->plan->steps[1].step_id, "step-2"));
     assert_true(str_is(b->plan->steps[0].agent_id, "files"));
     assert_true(str_is(b->plan->steps[0].task, "Read a file"));
+}
+
+static void a_step_that_names_only_its_agent_gets_the_skill_its_task_is_about(void **state)
+{
+    struct bench *b = *state;
+    add_agent(b, "{'agentId':'one','skills':[{'id':'only'}]}");
+    add_agent(b, "{'agentId':'two','skills':[{'id':'paint','tags':['colour']},{'id':'sing','tags':['song']}]}");
+    assert_int_equal(read_json(b, "{'steps':[{'agentId':'one','task':'do whatever you can do'},"
+                                  "{'agentId':'two','task':'sing a song about the sea'}]}"),
+                     BT_OK);
+    assert_true(str_is(b->plan->steps[0].skill, "only"));
+    assert_true(str_is(b->plan->steps[1].skill, "sing"));
+    assert_int_equal(b->problems.total, 1); /* a word about the choice */
+    assert_int_equal(b->problems.errors, 0);
+    assert_int_equal(read_json(b, "{'steps':[{'agentId':'two','task':'translate this into Latin'}]}"), BT_OK);
+    assert_int_equal(b->plan->steps[0].skill.len, 0);
 }
 
 static void unknown_fields_are_ignored_with_a_word_and_a_guess(void **state)
@@ -299,6 +315,7 @@ int main(void)
         RULE(aliases_are_read_and_reported_once),
         RULE(steps_are_found_where_other_systems_put_them),
         RULE(missing_ids_agents_and_tasks_are_filled_in),
+        RULE(a_step_that_names_only_its_agent_gets_the_skill_its_task_is_about),
         RULE(unknown_fields_are_ignored_with_a_word_and_a_guess),
         RULE(a_field_of_the_wrong_type_is_named_with_what_was_given),
         RULE(retry_and_replan_are_refused_as_not_in_this_version),

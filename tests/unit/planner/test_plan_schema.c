@@ -125,7 +125,7 @@ static void put_random_step(char *json, size_t cap, uint32_t *x, uint32_t i, boo
         ",'parameters':{'a':[1,-2,3.5,null,true,'\\u00e4'],'b':{'c':{}}}"};
     const size_t used = strlen(json);
     int n = snprintf(json + used, cap - used, "%s{'stepId':'s%u','agentId':'%s'," TASK "%s",
-                     i == 0 ? "" : ",", i, draw(x, 2) == 0 ? "calc" : "exec",
+                     i == 0 ? "" : ",", i, draw(x, 2) == 0 ? "calc" : "sql",
                      extras[draw(x, sizeof extras / sizeof extras[0])]);
     size_t at = used + (size_t)n;
     if (!chain) {
