@@ -29,7 +29,8 @@ static void echo(struct bt_step *step, void *self)
     (void)self;
     leave_a_trace(step);
     if (ms > 0) {
-        struct timespec t = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)((uint64_t)(ms * 1e6) % 1000000000u)};
+        struct timespec t = {.tv_sec = (time_t)(ms / 1000),
+                             .tv_nsec = (long)((uint64_t)(ms * 1e6) % 1000000000u)};
         (void)nanosleep(&t, NULL);
     }
     memset(text, 'x', sizeof text);
@@ -53,7 +54,10 @@ static const struct bt_skill skills[] = {
 
 int main(int argc, char **argv)
 {
-    static const struct bt_agent_def def = {
-        .agent_id = "echo", .version = "1.0.0", .skills = skills, .skill_count = sizeof skills / sizeof skills[0], .capacity = 1};
+    static const struct bt_agent_def def = {.agent_id = "echo",
+                                            .version = "1.0.0",
+                                            .skills = skills,
+                                            .skill_count = sizeof skills / sizeof skills[0],
+                                            .capacity = 1};
     return bt_agent_main(&def, argc, argv);
 }

@@ -1,0 +1,130 @@
+/*
+ * What the benchmark programs share: a daemon of their own with echo agents, the raw reference,
+ * plans, figures and the one line of JSON. A benchmark that cannot go on says why, stops its
+ * daemon, removes its directory and exits with 1.
+ */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+#include <baton/client.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "protocol/base/assert.h"
+
+/* ---- bench_run.c: the run as a whole */
+
+struct bench_options {
+    const char *scenario;
+    const char *durability; /* "process" or "power" */
+    long n;                 /* 0 = the scenario's own */
+    long instances;         /* of the echo agent; 0 = the scenario's own */
+    long capacity;          /* of each instance; 0 = the scenario's own */
+    long clients;           /* S3: submitting threads; 0 = the scenario's own */
+    bool keep;              /* leave the directory behind */
+    bool quick;             /* a short reference: the smoke test */
+};
+
+struct bench_scenario {
+    const char *name;
+    void (*run)(const struct bench_options *opt);
+};
+
+/* Reads the arguments, makes the directory, runs the scenario, cleans up. The exit code of main().
+ */
+int bench_main(int argc, char **argv, const struct bench_scenario *scenarios, size_t n);
+/* The directory of this run: on the disk that durability is measured on. */
+const char *bench_dir(void);
+/* Says what went wrong on stderr and ends the run. */
+_Noreturn void bench_die(const char *fmt, ...) BT_PRINTF(1, 2);
+void bench_say(const char *fmt, ...) BT_PRINTF(1, 2);
+/* Dies with what and the error's own words unless code is BT_OK. */
+void bench_check(enum bt_code code, const char *what, const struct bt_error *err);
+/* A program beside this one. */
+void bench_program(const char *name, char *ret, size_t cap);
+/* Starts a program with stdout and stderr as given (-1 = the log). `ready_fd` (-1 = none) becomes
+ * descriptor 3. */
+pid_t bench_spawn(char *const argv[], int out_fd, int ready_fd);
+
+/* ---- bench_daemon.c: one batond at a time */
+
+struct bench_setup {
+    const char *durability;
+    long instances, capacity; /* 0 instances = no agent at all */
+    const char *command;      /* the agent's program; NULL = bench_echo_agent */
+    const char *log;          /* where each execution leaves a line; NULL = nowhere */
+};
+
+/* Starts it and waits until it serves. The state directory stays the same over restarts. Returns
+ * milliseconds from exec to ready. */
+double bench_daemon_start(const struct bench_setup *setup);
+/* SIGTERM, SIGKILL after 15 s; waits for its end. */
+void bench_daemon_stop(void);
+void bench_daemon_kill(void); /* kill -9 */
+pid_t bench_daemon_pid(void);
+const char *bench_state(void);
+struct bt_client *bench_client(void);
+/* Waits until all instances have registered and one plan has gone through. */
+void bench_wait_agents(struct bt_client *c, const struct bench_setup *setup);
+/* Resident bytes of the daemon now. */
+uint64_t bench_daemon_rss(void);
+/* Bytes of the state directory's journal and its WAL. */
+uint64_t bench_journal_bytes(void);
+
+/* ---- bench_plans.c: plans as JSON; the caller frees with free() */
+
+/* n echo steps; each depends on the one before when `chained`, and gets its result. */
+char *bench_plan_steps(uint32_t n, bool chained, uint32_t concurrency);
+char *bench_plan_fan(uint32_t width, uint32_t concurrency); /* 1 -> width -> 1 */
+char *bench_plan_sleepy(uint32_t n, double ms);             /* a chain of steps that take ms each */
+char *bench_plan_approval(void);                            /* one step that asks first */
+/* Submits; dies on a refusal. */
+void bench_submit(struct bt_client *c, const char *plan, char ret_id[BT_ID_LEN + 1]);
+/* Takes events until the plan has completed; dies when it did not succeed or took over a minute. */
+void bench_until_done(struct bt_watch *w, const char *plan_id);
+struct bt_watch *bench_watch(struct bt_client *c);
+/* A number out of an answer of the supervisor: bench_ask(c, "supervisor.stats", "rssBytes"). */
+double bench_ask(struct bt_client *c, const char *type, const char *member);
+/* Whether an event says that its plan has ended well; dies when it says that it has not. */
+bool bench_is_success(const struct bt_event *ev);
+
+/* ---- bench_figures.c: numbers */
+
+struct bench_ref {
+    double h1_us, h64_us, floor_us, pub_rate;
+};
+
+uint64_t bench_now_ns(void);
+/* Runs bench_ref in the bench's directory. */
+struct bench_ref bench_reference(const struct bench_options *opt);
+
+struct bench_samples {
+    double *at;
+    size_t n, cap;
+};
+
+void bench_add(struct bench_samples *s, double v);
+double bench_percentile(struct bench_samples *s, double p); /* sorts; 0 of nothing */
+double bench_mean(const struct bench_samples *s);
+
+enum bench_against { AGAINST_NOTHING, AGAINST_H1, AGAINST_H64, AGAINST_FLOOR };
+
+struct bench_result {
+    const char *scenario;
+    const char *durability;
+    long n;
+    double per_step_us, p50, p99, steps_per_s;
+    struct bench_ref before, after;
+    enum bench_against against;
+    double goal;   /* of the ratio (or of `figure` when against nothing) */
+    double figure; /* what the goal is about when it is no ratio */
+    uint64_t rss;
+    const char *more; /* further members: "\"a\":1,\"b\":2", or NULL */
+};
+
+/* The line. Ratios are against the lower of the two references: the harder one. */
+void bench_print(const struct bench_result *r);
+#endif

@@ -1,0 +1,280 @@
+/* S1 chain, S2 fan-out, S3 many plans, S5 growth: what a step costs. */
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/bench/bench.h"
+
+enum {
+    CHAIN_STEPS = 100,
+    FAN_WIDTH = 1000,
+    SMALL_STEPS = 5,
+    AT_A_TIME = 64,
+    WATCH_MS = 1000,
+    CLIENTS_MAX = 64
+};
+
+static struct bench_setup setup_of(const struct bench_options *opt, long instances, long capacity)
+{
+    return (struct bench_setup){.durability = opt->durability,
+                                .instances = opt->instances > 0 ? opt->instances : instances,
+                                .capacity = opt->capacity > 0 ? opt->capacity : capacity};
+}
+
+static bool is_power(const struct bench_options *opt)
+{
+    return strcmp(opt->durability, "power") == 0;
+}
+
+/* Submits one plan and waits for its end; microseconds. */
+static double run_plan(struct bt_client *c, struct bt_watch *w, const char *plan)
+{
+    char id[BT_ID_LEN + 1];
+    uint64_t start = bench_now_ns();
+
+    bench_submit(c, plan, id);
+    bench_until_done(w, id);
+    return (double)(bench_now_ns() - start) / 1e3;
+}
+
+/* n plans, one after another; the duration of each, divided by its steps, into samples. */
+static void run_plans(struct bt_client *c, const char *plan, long n, long steps,
+                      struct bench_samples *samples)
+{
+    struct bt_watch *w = bench_watch(c);
+
+    (void)run_plan(c, w, plan);
+    for (long i = 0; i < n; i++) {
+        bench_add(samples, run_plan(c, w, plan) / (double)steps);
+    }
+    bt_watch_close(w);
+}
+
+static void one_shape(const struct bench_options *opt, struct bench_setup setup, char *plan, long n,
+                      long steps, struct bench_result *r)
+{
+    struct bench_samples samples = {0};
+    struct bt_client *c;
+
+    r->before = bench_reference(opt);
+    (void)bench_daemon_start(&setup);
+    c = bench_client();
+    bench_wait_agents(c, &setup);
+    run_plans(c, plan, n, steps, &samples);
+    r->rss = bench_daemon_rss();
+    bench_daemon_stop();
+    r->after = bench_reference(opt);
+    r->scenario = opt->scenario;
+    r->durability = opt->durability;
+    r->n = n;
+    r->per_step_us = bench_mean(&samples);
+    r->p50 = bench_percentile(&samples, 0.5);
+    r->p99 = bench_percentile(&samples, 0.99);
+    r->steps_per_s = 1e6 / r->per_step_us;
+    bench_print(r);
+    free(samples.at);
+    free(plan);
+}
+
+static void chain(const struct bench_options *opt)
+{
+    struct bench_result r = {.against = is_power(opt) ? AGAINST_FLOOR : AGAINST_H1,
+                             .goal = is_power(opt) ? 1.5 : 2.0};
+
+    one_shape(opt, setup_of(opt, 1, 1), bench_plan_steps(CHAIN_STEPS, true, 1),
+              opt->n > 0 ? opt->n : 30, CHAIN_STEPS, &r);
+}
+
+static void fan(const struct bench_options *opt)
+{
+    struct bench_result r = {.against = AGAINST_H64, .goal = is_power(opt) ? 5 : 4};
+
+    one_shape(opt, setup_of(opt, 1, 64), bench_plan_fan(FAN_WIDTH, AT_A_TIME),
+              opt->n > 0 ? opt->n : 20, FAN_WIDTH + 2, &r);
+}
+
+/* ---- S3 */
+
+struct crowd {
+    sem_t places; /* plans that may be open */
+    atomic_long left;
+    const char *plan;
+};
+
+static void *submitter(void *arg)
+{
+    struct crowd *crowd = arg;
+    struct bt_client *c = bench_client();
+    char id[BT_ID_LEN + 1];
+
+    while (atomic_fetch_sub(&crowd->left, 1) > 0) {
+        while (sem_wait(&crowd->places) != 0) {
+        }
+        bench_submit(c, crowd->plan, id);
+    }
+    return NULL; /* its client ends with the process */
+}
+
+/* Takes events until n plans have ended; gives back a place for each; the duration of each into
+ * samples. */
+static void count_ends(struct bt_watch *w, struct crowd *crowd, long n,
+                       struct bench_samples *samples)
+{
+    struct bt_error err;
+    struct bt_event ev;
+
+    while (n > 0) {
+        enum bt_code code = bt_watch_next(w, WATCH_MS, &ev, &err);
+        const char *at;
+        if (code == BT_TIMEOUT) {
+            bench_die("no event for %d ms, %ld plans are open", WATCH_MS, n);
+        }
+        bench_check(code, "watch", &err);
+        if (bench_is_success(&ev)) {
+            at = strstr(ev.json, "\"durationMs\":");
+            bench_add(samples, at != NULL ? strtod(at + 13, NULL) * 1e3 / SMALL_STEPS : 0);
+            (void)sem_post(&crowd->places);
+            n--;
+        }
+    }
+}
+
+static double run_crowd(struct bt_watch *w, long clients, long n, const char *plan,
+                        struct bench_samples *samples)
+{
+    struct crowd crowd = {.plan = plan};
+    pthread_t threads[CLIENTS_MAX];
+    uint64_t start = bench_now_ns();
+
+    (void)sem_init(&crowd.places, 0, AT_A_TIME);
+    atomic_init(&crowd.left, n);
+    for (long i = 0; i < clients; i++) {
+        if (pthread_create(&threads[i], NULL, submitter, &crowd) != 0) {
+            bench_die("no thread for a client");
+        }
+    }
+    count_ends(w, &crowd, n, samples);
+    start = bench_now_ns() - start;
+    for (long i = 0; i < clients; i++) {
+        (void)pthread_join(threads[i], NULL);
+    }
+    return (double)start / 1e3;
+}
+
+static void many(const struct bench_options *opt)
+{
+    struct bench_result r = {.scenario = opt->scenario,
+                             .durability = opt->durability,
+                             .n = opt->n > 0 ? opt->n : 3000,
+                             .against = AGAINST_H64,
+                             .goal = is_power(opt) ? 8 : 5};
+    struct bench_setup setup = setup_of(opt, 1, 64);
+    long clients = opt->clients > 0 && opt->clients <= CLIENTS_MAX ? opt->clients : 4;
+    char *plan = bench_plan_steps(SMALL_STEPS, true, 1);
+    struct bench_samples samples = {0};
+    struct bt_client *c;
+    struct bt_watch *w;
+    double turns;
+    double us;
+    char more[256];
+
+    r.before = bench_reference(opt);
+    (void)bench_daemon_start(&setup);
+    c = bench_client();
+    bench_wait_agents(c, &setup);
+    w = bench_watch(c);
+    (void)run_crowd(w, clients, r.n / 10 + 1, plan, &samples);
+    samples.n = 0;
+    us = run_crowd(w, clients, r.n, plan, &samples);
+    turns = bench_ask(c, "supervisor.stats", "commits");
+    (void)snprintf(more, sizeof more, "\"clients\":%ld,\"filled\":%llu,\"records_per_commit\":%.1f",
+                   clients, (unsigned long long)bt_watch_filled(w),
+                   bench_ask(c, "supervisor.stats", "records") / turns);
+    r.rss = bench_daemon_rss();
+    bench_daemon_stop();
+    r.after = bench_reference(opt);
+    r.per_step_us = us / (double)(r.n * SMALL_STEPS);
+    r.p50 = bench_percentile(&samples, 0.5);
+    r.p99 = bench_percentile(&samples, 0.99);
+    r.steps_per_s = 1e6 / r.per_step_us;
+    r.more = more;
+    bench_print(&r);
+    free(samples.at);
+    free(plan);
+}
+
+/* ---- S5 */
+
+struct growth {
+    double per_step_us[4];
+    double bytes_per_step;
+};
+
+static struct growth grow(struct bt_client *c, bool chained)
+{
+    static const uint32_t sizes[] = {10, 100, 1000, 10000};
+    static const long times[] = {100, 20, 3, 1};
+    struct growth g = {0};
+
+    for (int i = 0; i < 4; i++) {
+        char *plan = bench_plan_steps(sizes[i], chained, chained ? 1 : AT_A_TIME);
+        struct bench_samples samples = {0};
+        uint64_t bytes = bench_journal_bytes();
+        run_plans(c, plan, times[i], sizes[i], &samples);
+        g.per_step_us[i] = bench_percentile(&samples, 0.5);
+        g.bytes_per_step =
+            (double)(bench_journal_bytes() - bytes) / (double)(sizes[i] * (uint32_t)(times[i] + 1));
+        bench_say("%s, %u steps: %.1f us per step, %.0f bytes per step",
+                  chained ? "chain" : "independent", sizes[i], g.per_step_us[i], g.bytes_per_step);
+        free(samples.at);
+        free(plan);
+    }
+    return g;
+}
+
+static void growth(const struct bench_options *opt)
+{
+    struct bench_setup setup = setup_of(opt, 1, 64);
+    struct bench_result r = {
+        .scenario = opt->scenario, .durability = opt->durability, .n = 1, .goal = 1.2};
+    struct growth wide, chain;
+    struct bt_client *c;
+    char more[512];
+    double a, b;
+
+    r.before = bench_reference(opt);
+    (void)bench_daemon_start(&setup);
+    c = bench_client();
+    bench_wait_agents(c, &setup);
+    wide = grow(c, false);
+    chain = grow(c, true);
+    r.rss = bench_daemon_rss();
+    bench_daemon_stop();
+    r.after = bench_reference(opt);
+    a = wide.per_step_us[3] / wide.per_step_us[0];
+    b = chain.per_step_us[3] / chain.per_step_us[0];
+    r.figure = a > b ? a : b;
+    r.per_step_us = chain.per_step_us[3];
+    r.p50 = chain.per_step_us[3];
+    r.p99 = chain.per_step_us[3];
+    r.steps_per_s = 1e6 / r.per_step_us;
+    (void)snprintf(more, sizeof more,
+                   "\"independent_us\":[%.1f,%.1f,%.1f,%.1f],\"chain_us\":[%.1f,%.1f,%.1f,%.1f],"
+                   "\"independent_10000_by_10\":%.2f,\"chain_10000_by_10\":%.2f,\"journal_bytes_"
+                   "per_step\":%.0f",
+                   wide.per_step_us[0], wide.per_step_us[1], wide.per_step_us[2],
+                   wide.per_step_us[3], chain.per_step_us[0], chain.per_step_us[1],
+                   chain.per_step_us[2], chain.per_step_us[3], a, b, chain.bytes_per_step);
+    r.more = more;
+    bench_print(&r);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct bench_scenario scenarios[] = {
+        {"S1", chain}, {"S2", fan}, {"S3", many}, {"S5", growth}};
+
+    return bench_main(argc, argv, scenarios, sizeof scenarios / sizeof scenarios[0]);
+}
