@@ -1,0 +1,86 @@
+#!/bin/sh
+# Which room may include which: the arrows of the architecture. `baton/` are the public headers.
+# usage: layers.sh ROOT
+set -eu
+cd "$1"
+find protocol registry supervisor agents -name '*.[ch]' -print0 | sort -z | xargs -0 awk '
+BEGIN {
+    # room: the rooms it may include, besides itself. Rooms are matched by the longest prefix.
+    base = "protocol/limits.h protocol/errors.def protocol/base baton/error.h"
+    may["protocol/base"] = base
+    may["protocol/wire"] = base " protocol/schema.def"
+    may["protocol/schema"] = base
+    may["protocol/link"] = base
+    may["protocol/client"] = base " protocol/wire protocol/link baton/client.h"
+    # state.c is a library of its own, without a socket
+    may["protocol/client/state"] = base " protocol/wire protocol/client/state"
+    may["registry"] = base " protocol/wire/doc.h protocol/wire/msg.h"
+    may["supervisor/core"] = base " protocol/wire/doc.h protocol/wire/msg.h registry"
+    may["supervisor/planner"] = base " protocol/wire protocol/schema registry supervisor/core"
+    may["supervisor/journal"] = base " protocol/wire registry supervisor/core"
+    may["supervisor/spawn"] = base
+    may["supervisor/config"] = base " protocol/wire protocol/schema protocol/client/state.h supervisor/core/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h"
+    may["supervisor/bus"] = base " protocol/wire protocol/schema protocol/link registry supervisor/core supervisor/journal supervisor/planner"
+    may["supervisor/cli"] = base " protocol/wire protocol/client baton/client.h supervisor/config supervisor/planner supervisor/journal/journal.h"
+    may["supervisor"] = base " protocol/client/state.h supervisor/bus supervisor/config supervisor/spawn"
+    may["agents/sdk"] = base " protocol/wire protocol/schema protocol/link protocol/client/state.h baton/agent.h"
+    may["agents/"] = base " protocol/wire protocol/schema agents/sdk baton/agent.h"
+    # a library: the only rooms that include it
+    only["<nng/"] = "protocol/link"
+    only["<sqlite3.h>"] = "supervisor/journal agents/sql"
+    only["<msgpack"] = "protocol/wire"
+    only["<yaml.h>"] = "supervisor/config"
+    only["<curl/"] = "supervisor/llm agents/http agents/llm"
+    # rooms that decide: no clock, no file, no socket, no thread, no heap, no JSON library
+    n_pure = split("registry supervisor/core supervisor/spawn/policy agents/sdk/session", pure, " ")
+    impure = "^<(time|stdio|stdlib|unistd|errno|fcntl|poll|signal|pthread|semaphore|threads|sys/|netinet/|arpa/|nng/|cjson/|sqlite3|pcre2|yaml|curl/|msgpack)"
+}
+function room_of(path,   name, best) {
+    best = ""
+    for (name in may) {
+        if (index(path, name) == 1 && length(name) > length(best)) {
+            best = name
+        }
+    }
+    return best == "agents/" ? substr(path, 1, 6 + index(substr(path, 8), "/")) : best
+}
+function listed(path, list,   parts, n, i) {
+    n = split(list, parts, " ")
+    for (i = 1; i <= n; i++) {
+        if (index(path, parts[i]) == 1) {
+            return 1
+        }
+    }
+    return 0
+}
+function say(text) {
+    print FILENAME ":" FNR ": " text
+    bad = 1
+}
+/^[ \t]*#[ \t]*include[ \t]*"/ {
+    split($0, quoted, "\"")
+    room = room_of(FILENAME)
+    allowed = may[room in may ? room : "agents/"]
+    if (index(quoted[2], "/") == 0) {
+        if (quoted[2] !~ /^embedded/) {
+            say("include by the path from the root: " quoted[2])
+        }
+    } else if (index(quoted[2], room "/") != 1 && index(FILENAME, quoted[2]) == 0 && !listed(quoted[2], allowed)) {
+        say(room " must not include " quoted[2])
+    }
+}
+/^[ \t]*#[ \t]*include[ \t]*</ {
+    match($0, /<.*>/)
+    header = substr($0, RSTART, RLENGTH)
+    for (prefix in only) {
+        if (index(header, prefix) == 1 && !listed(FILENAME, only[prefix])) {
+            say("only " only[prefix] " may include " header)
+        }
+    }
+    for (i = 1; i <= n_pure; i++) {
+        if (index(FILENAME, pure[i]) == 1 && header ~ impure) {
+            say(pure[i] " is pure and must not include " header)
+        }
+    }
+}
+END { exit bad }'

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Each room says what it is: a folder with sources has a README.md of at most 120 lines. Tests share tests/README.md.
+# usage: readme.sh ROOT
+set -eu
+cd "$1"
+bad=0
+folders=$(find protocol registry supervisor agents -name '*.[ch]' ! -path '*/include/*' -exec dirname {} \; | sort -u)
+for folder in . tests deploy $folders; do
+    readme=$folder/README.md
+    if [ ! -s "$readme" ]; then
+        echo "$folder: has no README.md"
+        bad=1
+    elif [ "$folder" != . ] && [ "$folder" != protocol ] && [ "$(wc -l <"$readme")" -gt 120 ]; then
+        # The protocol's own is the specification of the wire, the top one is the front page.
+        echo "$readme: $(wc -l <"$readme") lines, at most 120"
+        bad=1
+    fi
+done
+exit $bad
