@@ -57,7 +57,6 @@ void on_plan_get(struct bus *b, struct request *rq)
     if (story_read(b, m.plan_id, &story, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
-        live_status(b, &story.view);
         if (msg_has(&m, plan_get, steps) && !m.steps) {
             story.view.steps_n = 0;
         }
@@ -190,7 +189,6 @@ void on_plan_result(struct bus *b, struct request *rq)
     if (story_read(b, m.plan_id, &story, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
-        live_status(b, &story.view);
         ok.plan_id = story.view.plan_id;
         ok.status = story.view.status;
         ok.outcome = story.view.outcome;

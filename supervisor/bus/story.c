@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "protocol/base/clock.h"
 #include "registry/registry.h"
@@ -225,12 +226,25 @@ static enum bt_code open_story(struct bus *b, const struct journal_plan *row, st
     return plan_read_again(doc, &b->opt.defaults, b->registry, &s->arena, &s->plan, err);
 }
 
+/*
+ * A plan whose end is not among the rows has not ended, whatever its run or the open batch say: they are ahead of the
+ * commit within a turn, and "completed" without a result would be half a truth.
+ */
+static struct str open_status(struct bus *b, struct str plan_id)
+{
+    const struct bus_plan *p = bus_plan_by_id(b, plan_id);
+    enum plan_status live = p != NULL ? core_block_run(p->block)->status : PLAN_RUNNING;
+
+    return str_from(plan_status_name(plan_is_final(live) ? PLAN_RUNNING : live));
+}
+
 enum bt_code story_read(struct bus *b, struct str plan_id, struct story *ret, struct bt_error *err)
 {
     struct teller t = {.story = ret, .err = err};
     struct journal_plan row;
     struct uuid id;
     uint64_t ix;
+    char status[24];
     enum bt_code code;
 
     *ret = (struct story){0};
@@ -242,6 +256,7 @@ enum bt_code story_read(struct bus *b, struct str plan_id, struct story *ret, st
         return code == BT_NOT_FOUND ? err_set(err, code, "no plan has the id '%.*s'", STR_ARG(plan_id)) : code;
     }
     ix = row.ix;
+    (void)snprintf(status, sizeof status, "%.*s", STR_ARG(row.status));
     code = open_story(b, &row, ret, err);
     if (code == BT_OK) {
         code = lay_out(b, ret, err);
@@ -249,6 +264,9 @@ enum bt_code story_read(struct bus *b, struct str plan_id, struct story *ret, st
     if (code == BT_OK) {
         code = journal_events(b->journal, 0, ix, UINT32_MAX, tell_row, &t, err);
         code = code == BT_OK ? t.code : code;
+    }
+    if (code == BT_OK && !ret->ended && strcmp(status, "quarantined") != 0) {
+        ret->view.status = open_status(b, plan_id);
     }
     ret->view.last_seq = ret->last_seq;
     arena_done(&t.scratch);
