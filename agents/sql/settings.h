@@ -1,0 +1,25 @@
+/* The settings of the sql agent. */
+#ifndef SQL_SETTINGS_H
+#define SQL_SETTINGS_H
+
+#include <limits.h>
+
+#include "baton/agent.h"
+#include "protocol/base/msec.h"
+
+enum { SQL_ROWS_MAX = 100000, SQL_ROWS_DEFAULT = 1000 };
+
+struct sql_settings {
+    char dir[PATH_MAX]; /* real path: no symbolic link in it */
+    bool read_only;     /* no skill `execute` */
+    bool allow_load;
+    uint32_t max_rows;
+    msec busy_ms;          /* how long to wait for another writer */
+    uint64_t max_db_bytes; /* a database never grows past this */
+};
+
+/* Reads the settings' JSON, makes the directory (0700) when it is missing. The caller frees with
+ * free(). */
+BT_MUST_CHECK enum bt_code sql_settings_read(const char *json, struct sql_settings **ret,
+                                             struct bt_error *err);
+#endif
