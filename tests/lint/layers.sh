@@ -3,6 +3,7 @@
 # usage: layers.sh ROOT
 set -eu
 cd "$1"
+[ -f protocol/schema.def ] # or this is not the root, and nothing would be checked
 find protocol registry supervisor agents -name '*.[ch]' -print0 | sort -z | xargs -0 awk '
 BEGIN {
     # room: the rooms it may include, besides itself. Rooms are matched by the longest prefix.
