@@ -1,4 +1,5 @@
 /* batond: arguments, configuration, wiring. */
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +58,15 @@ static void add_flag(struct arguments *a, const char *key, const char *value)
     }
 }
 
+/* An open descriptor that is ours to write to and close; agents do not inherit it. -1 when it is none. */
+static int descriptor(const char *text)
+{
+    char *end = NULL;
+    long n = strtol(text, &end, 10);
+
+    return *text != 0 && *end == 0 && n > 2 && n < 1000000 && fcntl((int)n, F_SETFD, FD_CLOEXEC) == 0 ? (int)n : -1;
+}
+
 /* Exit code to leave with, or -1 to go on. */
 static int parse(int argc, char **argv, struct arguments *a)
 {
@@ -78,7 +88,11 @@ static int parse(int argc, char **argv, struct arguments *a)
         } else if (opt == OPT_LOG) {
             add_flag(a, "log.level", optarg);
         } else if (opt == OPT_READY) {
-            a->ready_fd = (int)strtol(optarg, NULL, 10);
+            a->ready_fd = descriptor(optarg);
+            if (a->ready_fd < 0 && getenv(SUPERVISOR_REPLACED) == NULL) {
+                (void)fprintf(stderr, "batond: --ready-fd: expected the number of an open descriptor above 2, got '%s'\n", optarg);
+                return EXIT_USAGE;
+            }
         } else if (opt == 'h' || opt == 'V') {
             (void)fputs(opt == 'h' ? usage : "batond " BATON_VERSION "\n", stdout);
             return EXIT_STOPPED;

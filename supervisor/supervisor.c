@@ -13,7 +13,7 @@
 #include "protocol/client/state.h"
 #include "supervisor/notify.h"
 
-enum { INBOX_CAP = 65536, CANARY_PERIOD_MS = 1000, CANARY_LATE_MS = 3000, CANARY_DEAD_MS = 4000, WAIT_MAX_MS = 1000, SETTLED_MS = 60000 };
+enum { INBOX_CAP = 65536, CANARY_PERIOD_MS = 1000, CANARY_LATE_MS = 3000, CANARY_DEAD_MS = 4000, WAIT_MAX_MS = 1000, SETTLED_MS = 60000, FAREWELL_MS = 50, FAREWELL_WAIT_MS = 20 };
 enum { WATCH_LINK, WATCH_SPAWN, WATCH_SIGNAL, WATCH_COUNT };
 
 struct supervisor {
@@ -25,6 +25,7 @@ struct supervisor {
     struct pollfd watch[WATCH_COUNT];
     struct uuid instance; /* of this start */
     msec stop_deadline; /* MSEC_NEVER = not stopping */
+    msec stop_begun;
     bool stop_now;      /* a second signal */
     msec wedged_since;  /* the canary has been late since then; 0 = it is not */
     bool settled;       /* up long enough to count as having survived its recoveries */
@@ -185,6 +186,7 @@ static void begin_stop(struct supervisor *s, const char *why)
     log_info("supervisor.stopping", "reason=\"%s\" grace_ms=%llu", why, (unsigned long long)s->opt->shutdown_grace_ms);
     notify_service_manager("STOPPING=1\nSTATUS=draining");
     s->bus.draining = true;
+    s->stop_begun = s->bus.now;
     s->stop_deadline = s->bus.now + s->opt->shutdown_grace_ms;
     for (uint32_t i = 0; i < registry_instances(s->bus.registry); i++) {
         struct instance_view view;
@@ -238,6 +240,9 @@ static bool is_over(const struct supervisor *s)
     if (s->stop_deadline == MSEC_NEVER) {
         return false;
     }
+    if (!s->stop_now && s->bus.now - s->stop_begun < FAREWELL_MS) {
+        return false; /* the answer to supervisor.drain and the last events are still on their way out of the transport */
+    }
     return s->stop_now || (spawn_is_idle(s->spawn) && (outstanding(s) == 0 || s->bus.now >= s->stop_deadline));
 }
 
@@ -284,6 +289,7 @@ static void wait_for_work(struct supervisor *s)
     due = spawn_deadline(s->spawn) < due ? spawn_deadline(s->spawn) : due;
     timeout = due <= now ? 0 : due - now;
     timeout = timeout > WAIT_MAX_MS ? WAIT_MAX_MS : timeout;
+    timeout = s->stop_deadline != MSEC_NEVER && timeout > FAREWELL_WAIT_MS ? FAREWELL_WAIT_MS : timeout;
     for (int i = 0; i < WATCH_COUNT; i++) {
         s->watch[i].revents = 0;
     }
@@ -347,13 +353,13 @@ int supervisor_run(const struct supervisor_options *opt, char **argv)
     }
     if (code != BT_OK) {
         log_err("supervisor.start", "%s", err.msg);
-        return code == BT_CONFLICT ? EXIT_LOCKED : EXIT_FAILURE_TO_START;
+        return code == BT_CONFLICT && s->journal == NULL ? EXIT_LOCKED : EXIT_FAILURE_TO_START;
     }
     while (!is_over(s)) {
         wait_for_work(s);
         if (turn(s, &err) != BT_OK) {
             /* What the last commit did is unknown: only the journal can tell, so stop and be started again. */
-            log_err("supervisor.journal", "%s; stopping, the outcome of the last commit is unknown", err.msg);
+            log_err("supervisor.journal", "%s; stopping: what the last commit did is read again at the next start", err.msg);
             return EXIT_JOURNAL_DEAD;
         }
         replace_when_wedged(s, argv);

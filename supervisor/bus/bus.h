@@ -47,6 +47,7 @@ struct bus_plan {
     struct arena arena;
     struct plan *plan;
     void *block;
+    struct str *prompts; /* by step: what the agent asked of a person; NULL until one did */
 };
 
 enum lane_state {
@@ -202,6 +203,8 @@ void *bus_plan_block(const struct plan *plan);
 /* Moves b->pending into the slot of its run. */
 void bus_plan_bind(struct bus *b, uint64_t run);
 void bus_plan_done(struct bus_plan *p);
+/* Keeps what the agent asks of a person, for review.list. Forgetting it for want of memory only costs the text. */
+void bus_plan_prompt(struct bus_plan *p, uint32_t step, struct str prompt);
 void bus_plan_remove(struct bus *b, uint64_t run);
 /* Text of a stored result ({text, data}) into out, at most max bytes on a character boundary (0 = all). */
 BT_MUST_CHECK enum bt_code bus_result_text(struct bus *b, struct blob_ref ref, size_t max, struct buf *out,

@@ -72,8 +72,12 @@ struct plan_page {
     struct msg_plan_view plans[100];
     uint32_t n, limit;
     uint64_t last_ix;
+    uint32_t looked_at;
+    struct str status; /* wanted of open plans: the journal knows of them only that they are open */
     bool more;
 };
+
+enum { LIST_LOOKS = 20000 };
 
 static bool add_plan(const struct journal_plan *row, void *self)
 {
@@ -82,12 +86,13 @@ static bool add_plan(const struct journal_plan *row, void *self)
     char text[UUID_TEXT_LEN + 1];
     char iso[CLOCK_ISO_LEN + 1];
 
-    if (page->n == page->limit) {
+    if (page->n == page->limit || page->looked_at++ == LIST_LOOKS) {
         page->more = true;
         return false;
     }
-    v = &page->plans[page->n++];
     page->last_ix = row->ix;
+    v = &page->plans[page->n];
+    *v = (struct msg_plan_view){.has = 0};
     uuid_format(row->plan_id, text);
     v->plan_id = arena_str(page->arena, str_from(text));
     v->session_id = arena_str(page->arena, row->session_id);
@@ -100,6 +105,7 @@ static bool add_plan(const struct journal_plan *row, void *self)
         v->completed_at = arena_str(page->arena, str_from(iso));
     }
     live_status(page->b, v);
+    page->n += page->status.len == 0 || str_eq(v->status, page->status);
     return true;
 }
 
@@ -123,9 +129,13 @@ void on_plan_list(struct bus *b, struct request *rq)
     page->b = b;
     page->arena = &arena;
     page->limit = m.limit == 0 ? 100 : (uint32_t)m.limit;
+    if (str_is(m.status, "pending") || str_is(m.status, "running") || str_is(m.status, "waiting")) {
+        page->status = m.status;
+        m.status = STR_LIT("running");
+    }
     (void)snprintf(cursor, sizeof cursor, "%.*s", m.cursor.len > 20 ? 0 : (int)m.cursor.len, m.cursor.ptr);
-    if (journal_plans(b->journal, m.status, m.session_id, strtoull(cursor, NULL, 10), page->limit + 1, add_plan, page,
-                      &err) != BT_OK) {
+    if (journal_plans(b->journal, m.status, m.session_id, strtoull(cursor, NULL, 10), UINT32_MAX, add_plan, page, &err) !=
+        BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         ok.plans = page->plans;

@@ -23,7 +23,7 @@ static bool add_reviews(const struct bus_plan *p, struct arena *arena, struct ms
         v->plan_id = str_from(p->id);
         v->step_id = p->plan->steps[i].step_id;
         v->kind = str_from(review_kind_name(run->steps[i].review));
-        v->prompt = p->plan->steps[i].task;
+        v->prompt = p->prompts != NULL && p->prompts[i].len > 0 ? p->prompts[i] : p->plan->steps[i].task;
         ok->reviews_n++;
     }
     buf_done(&id);
@@ -48,11 +48,13 @@ void on_review_list(struct bus *b, struct request *rq)
         bus_refuse_text(b, rq, BT_NOMEM, "out of memory for a list");
         return;
     }
-    for (uint32_t i = 0; i < b->opt.plans_max; i++) {
-        const struct bus_plan *p = &b->plans[i];
-        if (p->run != 0 && (m.plan_id.len == 0 || str_is(m.plan_id, p->id)) && !add_reviews(p, &arena, &ok, limit)) {
+    for (uint32_t i = 0; m.plan_id.len == 0 && i < b->opt.plans_max; i++) {
+        if (b->plans[i].run != 0 && !add_reviews(&b->plans[i], &arena, &ok, limit)) {
             break;
         }
+    }
+    if (bus_plan_by_id(b, m.plan_id) != NULL) {
+        (void)add_reviews(bus_plan_by_id(b, m.plan_id), &arena, &ok, limit);
     }
     bus_answer(b, rq, MSG_review_list_ok, &ok);
     arena_done(&arena);

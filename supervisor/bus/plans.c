@@ -5,6 +5,8 @@
 #include "protocol/base/utf8.h"
 #include "supervisor/bus/bus.h"
 
+enum { PROMPT_MAX = 2048 };
+
 static uint32_t slot_of(uint64_t run)
 {
     return (uint32_t)run;
@@ -84,6 +86,17 @@ void bus_plan_done(struct bus_plan *p)
     *p = (struct bus_plan){0};
 }
 
+void bus_plan_prompt(struct bus_plan *p, uint32_t step, struct str prompt)
+{
+    prompt.len = prompt.len == 0 ? 0 : utf8_cut(prompt.ptr, prompt.len, PROMPT_MAX);
+    if (p->prompts == NULL) {
+        p->prompts = arena_alloc(&p->arena, p->plan->n_steps * sizeof *p->prompts);
+    }
+    if (p->prompts != NULL && step < p->plan->n_steps) {
+        p->prompts[step] = prompt.len == 0 ? (struct str){"", 0} : arena_str(&p->arena, prompt);
+    }
+}
+
 void bus_plan_remove(struct bus *b, uint64_t run)
 {
     struct bus_plan *p = bus_plan_of(b, run);
@@ -123,8 +136,8 @@ enum bt_code bus_result_doc(struct bus *b, struct blob_ref ref, struct doc *ret,
 }
 
 /*
- * Data as JSON text, not more of it than is wanted: written out, a result of 3 MiB may be six times as long. What does not
- * fit is cut, and that is said, whether the cut was asked for or the buffer ended.
+ * Data as JSON text, cut to what is wanted or to what the buffer holds: a byte of a document is at most six of text
+ * ("null," or an escape), so that 3 MiB of result may become 18. A cut is said, never a failure.
  */
 static enum bt_code data_text(struct doc data, size_t max, struct buf *out, bool *ret_cut, struct bt_error *err)
 {
@@ -134,10 +147,10 @@ static enum bt_code data_text(struct doc data, size_t max, struct buf *out, bool
     enum bt_code code;
 
     max = max == 0 || max > room ? room : max;
-    buf_init(&text, max + 1);
+    buf_init(&text, data.len * 8 + 64);
     code = doc_to_text(data, &text, err);
-    *ret_cut = code == BT_LIMIT || text.len > max;
-    if (code == BT_OK || code == BT_LIMIT) {
+    *ret_cut = text.len > max;
+    if (code == BT_OK) {
         keep = *ret_cut ? utf8_cut((const char *)text.at, text.len, max) : text.len;
         buf_add(out, text.at, keep);
         code = buf_check(out, err);
@@ -166,5 +179,9 @@ enum bt_code bus_result_text(struct bus *b, struct blob_ref ref, size_t max, str
         buf_add(out, s.ptr, keep);
         return buf_check(out, err);
     }
-    return data_text(doc_get(doc, STR_LIT("data")), max, out, ret_cut, err);
+    text = doc_get(doc, STR_LIT("data"));
+    if (text.ptr == NULL) {
+        text = doc_get(doc, STR_LIT("artifacts"));
+    }
+    return text.ptr == NULL ? BT_OK : data_text(text, max, out, ret_cut, err);
 }

@@ -26,6 +26,9 @@ static bool replay_row(const struct journal_row *row, void *self)
         v->code = err_set(v->err, BT_PROTOCOL, "row %llu (%.*s) does not fit the plan's state", (unsigned long long)row->seq,
                           STR_ARG(row->type));
     }
+    if (v->code == BT_OK && rec.type == REC_STEP_WAITING) {
+        bus_plan_prompt(&v->plan, rec.step, rec.text);
+    }
     if (row->is_public) {
         v->plan.plan_seq = row->plan_seq;
     }
@@ -103,8 +106,11 @@ static bool recover_plan(const struct journal_plan *row, void *self)
     all->b->pending = &v.plan;
     all->code = bus_feed(all->b, &ev, NULL, NULL, all->err);
     if (all->b->pending != NULL) {
+        /* More plans are open than limits.maxOpenPlans allows now. It stays in the journal. */
+        log_err("plan.not_recovered", "ix=%llu no room: raise limits.maxOpenPlans and start again", (unsigned long long)row->ix);
         all->b->pending = NULL;
         bus_plan_done(&v.plan);
+        all->n--;
     }
     arena_done(&v.scratch);
     all->n++;

@@ -40,6 +40,7 @@ class Probe:
         self.work = work or (lambda r: {"outcome": "completed", "result": {"text": "done " + r["stepId"]}})
         self.hello, self.query = hello, query
         self.requests = []
+        self.order = {}  # the last answer to a heartbeat
         self.broken = None
         self.rep = sp.RepListener(timeout=0.1)
         self.me = {"instanceId": str(uuid.uuid4()), "sessionKey": uuid.uuid4().hex}

@@ -233,6 +233,14 @@ class Replies(Quiet):
         self.assertIn(b"\x01" * 700000, self.raw(pack(self.ask_of("plan.result", planId=plan, stepId="a"))), "whole in msgpack")
         self.assertTrue(self.d.ask("plan.result", planId=plan)["aggregatedResult"].startswith('["'))
 
+    def test_result_of_artifacts_only_reaches_the_next_step(self):
+        p = Probe(self.d, work=lambda r: {"outcome": "completed", "result": {"artifacts": [{"name": "f", "uri": "file:///f"}]}})
+        self.addCleanup(p.close)
+        wait_up(self.d)
+        view = self.d.wait_plan(self.d.submit({"steps": [step("a"), step("b", dependsOn=["a"])]}))
+        self.assertEqual([s["status"] for s in view["steps"]], ["completed"] * 2, view)
+        self.assertIn("file:///f", p.of("step.execute")[1]["context"]["text"])
+
     def test_sums_of_usage_do_not_overflow(self):
         top = (1 << 63) - 1
         p = Probe(self.d, work=lambda r: {"outcome": "completed", "result": {"text": "x"},
