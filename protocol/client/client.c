@@ -11,6 +11,8 @@
 
 enum { TIMEOUT_DEFAULT_MS = 10000, INBOX_CAP = 4096, REDIAL_MS = 250, RESTART_MS = 1000 };
 
+const struct json_limits client_json_limits = {8 * (size_t)LIMIT_STEP_BYTES, LIMIT_DEPTH + 4, 2 * LIMIT_NODES};
+
 const char *bt_version(void)
 {
     return BATON_VERSION;
@@ -231,7 +233,7 @@ static enum bt_code take_answer(const struct link_msg *msg, char **ret_json, str
     size_t len;
     enum bt_code code = msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, err);
 
-    buf_init(&json, 4 * (size_t)LIMIT_STEP_BYTES);
+    buf_init(&json, 8 * (size_t)LIMIT_STEP_BYTES); /* "null," and escapes: up to six bytes for one */
     if (code == BT_OK) {
         struct doc whole = {r.body, r.len};
         struct doc error;

@@ -7,11 +7,19 @@
 #include "protocol/link/link.h"
 #include "protocol/wire/msg.h"
 
+/* A daemon that is being restarted is waited for; one that was silent for so long has gone. */
+enum { CLIENT_GONE_MS = 15000 };
+
+/* JSON of any answer: longer than the msgpack that it came as, which had its own caps. */
+extern const struct json_limits client_json_limits;
+
 struct bt_client {
     struct link *link;
     struct link_lane *lane; /* NULL = dial first */
     struct state_endpoints at;
     struct bt_watch *watch; /* its frames arrive on our link */
+    struct link_sub *sub;   /* NULL until the first watch */
+    char events_url[STATE_URL_MAX + 1];
     uint32_t timeout_ms;
     char dir[4096];
     char token[STATE_TOKEN_LEN + 1];

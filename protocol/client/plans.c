@@ -6,7 +6,7 @@
 #include "protocol/base/clock.h"
 #include "protocol/client/client_internal.h"
 
-enum { SUBMIT_TRIES = 3, POLL_MS = 2000, GONE_MS = 15000 };
+enum { SUBMIT_TRIES = 3, POLL_MS = 2000, ASK_MIN_MS = 200 };
 
 static void put_text(struct buf *out, uint32_t *n, const char *name, const char *value)
 {
@@ -65,8 +65,8 @@ static bool member(const char *json, const char *path, char *ret, size_t cap)
     struct buf doc;
     struct str s = {NULL, 0};
 
-    buf_init(&doc, 2 * (size_t)LIMIT_STEP_BYTES);
-    if (json != NULL && json_to_doc(str_from(json), NULL, &doc, NULL) == BT_OK) {
+    buf_init(&doc, json_doc_room(client_json_limits.bytes));
+    if (json != NULL && json_to_doc(str_from(json), &client_json_limits, &doc, NULL) == BT_OK) {
         s = doc_string(doc_path(doc_from_buf(&doc), str_from(path)));
         (void)snprintf(ret, cap, "%.*s", STR_ARG(s));
     }
@@ -134,7 +134,8 @@ enum bt_code bt_wait(struct bt_client *c, const char *plan_id, uint32_t timeout_
         msec left = deadline > now ? deadline - now : 0;
         uint32_t slice = left < POLL_MS ? (uint32_t)left : POLL_MS;
         char *json = NULL;
-        enum bt_code code = bt_client_call(c, "plan.result", ask, &json, err);
+        uint32_t most = left < c->timeout_ms ? (uint32_t)(left > ASK_MIN_MS ? left : ASK_MIN_MS) : c->timeout_ms;
+        enum bt_code code = client_call_for(c, "plan.result", ask, most, &json, err);
         if (code == BT_OK && is_final(json)) {
             *ret_json = json;
             return BT_OK;
@@ -142,7 +143,7 @@ enum bt_code bt_wait(struct bt_client *c, const char *plan_id, uint32_t timeout_
         bt_free(json);
         /* A daemon that is being restarted is waited for; one that stays away is reported. */
         seen = code == BT_OK ? clock_mono_ms() : seen;
-        if (code != BT_OK && ((code != BT_UNAVAILABLE && code != BT_TIMEOUT) || clock_mono_ms() - seen > GONE_MS)) {
+        if (code != BT_OK && ((code != BT_UNAVAILABLE && code != BT_TIMEOUT) || clock_mono_ms() - seen > CLIENT_GONE_MS)) {
             return code;
         }
         if (left == 0) {
@@ -151,7 +152,7 @@ enum bt_code bt_wait(struct bt_client *c, const char *plan_id, uint32_t timeout_
         (void)snprintf(wait, sizeof wait,
                        "{\"fromSeq\":1,\"planId\":\"%.*s\",\"types\":[\"plan_completed\"],\"limit\":1,\"waitMs\":%u}", BT_ID_LEN,
                        plan_id, slice);
-        code = client_call_for(c, "events.read", wait, slice + c->timeout_ms, NULL, err);
+        code = client_call_for(c, "events.read", wait, slice + (left < c->timeout_ms ? ASK_MIN_MS : c->timeout_ms), NULL, err);
         if (code == BT_OK && clock_mono_ms() - now < slice / 4) {
             (void)link_wait(c->link, 20); /* it has ended, or all waiting places are taken: do not spin */
         }

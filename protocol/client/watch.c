@@ -10,15 +10,14 @@
 #include "protocol/base/clock.h"
 #include "protocol/client/client_internal.h"
 
-enum { PAGE_LIMIT = 500, FRAMES_MAX = 1024, SETTLE_MS = 30 };
+enum { PAGE_LIMIT = 500, FRAMES_MAX = 1024, SETTLE_MS = 30, SILENT_MS = 3000, READ_MIN_MS = 500 };
 
 struct bt_watch {
     struct bt_client *client;
-    struct link_sub *sub;
-    char events_url[STATE_URL_MAX + 1];
     char plan_id[BT_ID_LEN + 1]; /* "" = all */
     uint64_t expected;
     uint64_t known;  /* the newest sequence number that we have heard of */
+    msec heard;      /* when the daemon was last heard of: it says something every second */
     msec look_at;    /* when to read once more (a fresh subscription may have missed some); MSEC_NEVER = not */
     uint64_t filled;
     struct link_msg *frames[FRAMES_MAX]; /* a ring of what has arrived */
@@ -35,6 +34,7 @@ struct bt_watch {
 
 void watch_take(struct bt_watch *w, struct link_event *ev)
 {
+    w->heard = ev->msg != NULL ? clock_mono_ms() : w->heard;
     if (ev->type == LINK_SUB_UP) {
         w->look_at = clock_mono_ms() + SETTLE_MS;
     }
@@ -48,19 +48,18 @@ void watch_take(struct bt_watch *w, struct link_event *ev)
     w->frames[(w->frames_at + w->frames_n++) % FRAMES_MAX] = ev->msg;
 }
 
+/* The client's one subscription serves one watch after the other: a subscription is never closed under traffic. */
 static enum bt_code subscribe(struct bt_watch *w, struct bt_error *err)
 {
     struct link_limits limits = {.recv_max = 2 * (size_t)LIMIT_EVENT_BYTES};
-    struct state_endpoints now;
+    struct bt_client *c = w->client;
+    struct state_endpoints now = c->at;
 
-    if (w->sub != NULL && (state_endpoints_read(w->client->dir, &now, NULL) != BT_OK || strcmp(now.events, w->events_url) == 0)) {
+    if (c->sub != NULL && (state_endpoints_read(c->dir, &now, NULL) != BT_OK || strcmp(now.events, c->events_url) == 0)) {
         return BT_OK; /* same place: the link redials by itself */
     }
-    if (w->sub == NULL) {
-        now = w->client->at;
-    }
-    (void)snprintf(w->events_url, sizeof w->events_url, "%s", now.events);
-    return link_sub_dial(w->client->link, w->events_url, NULL, 0, &limits, w, &w->sub, err);
+    (void)snprintf(c->events_url, sizeof c->events_url, "%s", now.events);
+    return link_sub_dial(c->link, c->events_url, NULL, 0, &limits, c, &c->sub, err);
 }
 
 enum bt_code bt_watch_open(struct bt_client *c, const char *plan_id, uint64_t after, struct bt_watch **ret,
@@ -90,7 +89,8 @@ enum bt_code bt_watch_open(struct bt_client *c, const char *plan_id, uint64_t af
         w->client = c;
         w->known = doc_head(doc_get(doc_from_buf(&doc), STR_LIT("lastSeq"))).u;
         w->expected = after == UINT64_MAX ? w->known + 1 : after + 1;
-        w->look_at = MSEC_NEVER;
+        w->heard = clock_mono_ms();
+        w->look_at = w->heard + SETTLE_MS; /* what came between the question and the subscription */
         (void)snprintf(w->plan_id, sizeof w->plan_id, "%s", plan_id != NULL ? plan_id : "");
         buf_init(&w->json, 8 * (size_t)LIMIT_EVENT_BYTES);
         c->watch = w;
@@ -128,7 +128,7 @@ void bt_watch_close(struct bt_watch *w)
         w->client->watch = NULL;
     }
     buf_done(&w->json);
-    free(w); /* the subscription ends with the client's link: it is never closed under traffic */
+    free(w);
 }
 
 uint64_t bt_watch_filled(const struct bt_watch *w)
@@ -137,7 +137,7 @@ uint64_t bt_watch_filled(const struct bt_watch *w)
 }
 
 /* Asks for what lies between `expected` and `known`. */
-static enum bt_code read_page(struct bt_watch *w, struct bt_error *err)
+static enum bt_code read_page(struct bt_watch *w, uint32_t timeout_ms, struct bt_error *err)
 {
     struct msg_events_read ask = {.from_seq = w->expected, .limit = PAGE_LIMIT, .plan_id = str_from(w->plan_id)};
     struct msg_events_read_ok ok;
@@ -149,7 +149,7 @@ static enum bt_code read_page(struct bt_watch *w, struct bt_error *err)
     buf_init(&request, LIMIT_CONTROL_BYTES);
     code = msg_request(&request, WIRE_MSGPACK, STR_LIT("watch"), str_from(w->client->token), MSG_events_read, &ask, err);
     if (code == BT_OK) {
-        code = client_exchange(w->client, &request, w->client->timeout_ms, &w->page, err);
+        code = client_exchange(w->client, &request, timeout_ms, &w->page, err);
     }
     buf_done(&request);
     if (code != BT_OK) {
@@ -167,6 +167,7 @@ static enum bt_code read_page(struct bt_watch *w, struct bt_error *err)
     w->page_left = doc_next(&w->page_cursor, &head) && head.kind == DOC_ARRAY ? head.n : 0;
     w->page_next = ok.next_seq;
     w->known = ok.last_seq > w->known ? ok.last_seq : w->known;
+    w->heard = clock_mono_ms();
     return BT_OK;
 }
 
@@ -246,12 +247,37 @@ static void pump(struct bt_watch *w, msec timeout_ms)
 
     (void)link_wait(w->client->link, timeout_ms);
     while (w->frames_n < FRAMES_MAX / 2 && link_next(w->client->link, &ev)) {
-        if (ev.sub != NULL && ev.owner == w) {
+        if (ev.sub != NULL) {
             watch_take(w, &ev);
         } else if (ev.msg != NULL) {
             link_msg_free(ev.msg);
         }
     }
+}
+
+/*
+ * Reads what is missing. BT_OK also when the daemon is away for now: tried again soon. BT_UNAVAILABLE when it has been
+ * silent for so long that it will not come back by itself.
+ */
+static enum bt_code catch_up(struct bt_watch *w, msec now, msec deadline, struct bt_error *err)
+{
+    msec left = deadline > now ? deadline - now : 0;
+    uint32_t most = w->client->timeout_ms;
+    enum bt_code code;
+
+    if (left < most) {
+        most = left > READ_MIN_MS ? (uint32_t)left : READ_MIN_MS;
+    }
+    w->look_at = MSEC_NEVER;
+    code = read_page(w, most, err);
+    if (code != BT_UNAVAILABLE && code != BT_TIMEOUT) {
+        return code;
+    }
+    if (clock_mono_ms() - w->heard > CLIENT_GONE_MS) {
+        return err_set(err, BT_UNAVAILABLE, "the daemon of %s has not been heard of for %d s", w->client->dir, CLIENT_GONE_MS / 1000);
+    }
+    w->look_at = clock_mono_ms() + 200;
+    return BT_OK;
 }
 
 enum bt_code bt_watch_next(struct bt_watch *w, uint32_t timeout_ms, struct bt_event *ret, struct bt_error *err)
@@ -273,17 +299,15 @@ enum bt_code bt_watch_next(struct bt_watch *w, uint32_t timeout_ms, struct bt_ev
             }
         }
         now = clock_mono_ms();
-        if (w->known >= w->expected || w->look_at <= now) {
-            enum bt_code code;
-            w->look_at = MSEC_NEVER;
-            code = read_page(w, err);
-            if (code == BT_OK) {
-                continue;
-            }
-            if (code != BT_UNAVAILABLE && code != BT_TIMEOUT) {
+        if (w->look_at <= now || (w->look_at == MSEC_NEVER && (w->known >= w->expected || now - w->heard > SILENT_MS))) {
+            enum bt_code code = catch_up(w, now, deadline, err);
+            if (code != BT_OK) {
                 return code;
             }
-            w->look_at = now + 200; /* the daemon is away: try again */
+            if (w->page != NULL) {
+                continue;
+            }
+            now = clock_mono_ms();
         }
         if (now >= deadline) {
             return err_set(err, BT_TIMEOUT, "no event within %u ms", timeout_ms);
