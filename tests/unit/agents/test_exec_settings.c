@@ -1,0 +1,141 @@
+/* The settings of the exec agent, and argument templates. */
+#include "tests/support/cmocka.h"
+
+#include "agents/exec/settings.h"
+#include "agents/exec/template.h"
+#include "tests/unit/agents/steps.h"
+
+static void refused(const char *json, const char *why)
+{
+    struct exec_settings *s = NULL;
+    struct bt_error err;
+
+    if (exec_settings_read(json, &s, &err) == BT_OK) {
+        fail_msg("accepted: %s", json);
+    }
+    if (strstr(err.msg, why) == NULL) {
+        fail_msg("expected '%s' in '%s'", why, err.msg);
+    }
+    assert_null(s);
+}
+
+#define ONE(members) "{\"commands\":[{\"id\":\"a\",\"description\":\"d\"," members "}]}"
+
+static void wrong_settings_are_refused_with_their_place(void **state)
+{
+    (void)state;
+    refused("{}", "commands: expected a list");
+    refused("{\"commands\":[]}", "commands: expected a list");
+    refused("{\"commands\":[7]}", "commands[0]: expected an object");
+    refused("{\"comands\":[]}", "unknown member 'comands'");
+    refused("{\"commands\":[{\"id\":\"a\",\"argv\":[\"x\"]}]}", "description: expected a text");
+    refused(ONE("\"argv\":[]"), "argv: expected a list");
+    refused(ONE("\"argv\":[\"\"]"), "argv: expected a list");
+    refused(ONE("\"argv\":\"ls -l\""), "argv: expected a list");
+    refused(ONE("\"argv\":[\"{program}\"]"), "argv[0]: the program itself is fixed");
+    refused(ONE("\"argv\":[\"awk\",\"{print $1}\"]"), "argv[1]: '{print $1}': expected {name}");
+    refused(ONE("\"argv\":[\"x\",\"{\"]"), "expected {name}");
+    refused(ONE("\"argv\":[\"x\"],\"shell\":true"), "unknown member 'shell'");
+    refused(ONE("\"argv\":[\"x\"],\"stdin\":\"yes\""), "stdin: expected one of json, text, none");
+    refused(ONE("\"argv\":[\"x\"],\"output\":1"), "output: expected one of auto, json, text");
+    refused(ONE("\"argv\":[\"x\"],\"timeoutMs\":0"), "timeoutMs: expected a number");
+    refused(ONE("\"argv\":[\"x\"],\"env\":{\"A=B\":\"c\"}"), "env: 'A=B'");
+    refused(ONE("\"argv\":[\"x\"],\"env\":{\"BATON_KEY\":\"c\"}"), "env: 'BATON_KEY'");
+    refused(ONE("\"argv\":[\"x\"],\"env\":{\"A\":1}"), "env.A: expected a text");
+    refused(ONE("\"argv\":[\"x\"],\"inputSchema\":[]"), "inputSchema: expected an object");
+}
+
+static void command_is_read_whole(void **state)
+{
+    struct exec_settings *s = NULL;
+    const struct exec_command *c;
+    struct bt_error err;
+
+    (void)state;
+    assert_int_equal(exec_settings_read("{\"agentId\":\"tools\",\"commands\":[{\"id\":\"count\","
+                                        "\"name\":\"Count\",\"description\":\"Counts.\","
+                                        "\"argv\":[\"wc\",\"-{unit}\"],\"tags\":[\"t\"],"
+                                        "\"examples\":[\"e\"],\"stdin\":\"text\","
+                                        "\"output\":\"json\",\"timeoutMs\":5,\"effects\":\"none\","
+                                        "\"cwd\":\"/\",\"env\":{\"A\":\"b\"}}]}",
+                                        &s, &err),
+                     BT_OK);
+    assert_string_equal(s->agent_id, "tools");
+    c = exec_settings_find(s, "");
+    assert_ptr_equal(c, exec_settings_find(s, "count"));
+    assert_null(exec_settings_find(s, "other"));
+    assert_string_equal(c->name, "Count");
+    assert_string_equal(c->argv[1], "-{unit}");
+    assert_null(c->argv[2]);
+    assert_string_equal(c->env[0], "A=b");
+    assert_int_equal(c->input, EXEC_INPUT_TEXT);
+    assert_int_equal(c->output, EXEC_OUTPUT_JSON);
+    assert_int_equal(c->timeout_ms, 5);
+    exec_settings_free(s);
+}
+
+static void schema_is_made_from_the_placeholders_once_each(void **state)
+{
+    struct exec_settings *s = NULL;
+    struct bt_error err;
+
+    (void)state;
+    assert_int_equal(
+        exec_settings_read(ONE("\"argv\":[\"x\",\"{a}\",\"{a}={b.c}\",\"{{d}\"]"), &s, &err),
+        BT_OK);
+    assert_string_equal(s->commands[0].input_schema,
+                        "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":[\"string\","
+                        "\"number\",\"boolean\"]},\"b\":{}},\"required\":[\"a\",\"b\"]}");
+    exec_settings_free(s);
+}
+
+static void template_is_filled_from_the_parameters(void **state)
+{
+    const struct {
+        const char *text;
+        const char *filled;
+    } cases[] = {
+        {"", ""},
+        {"plain", "plain"},
+        {"{s}", "a b; $(id) `id` \"q\" 'q' \\ * \n -rf"},
+        {"--n={n}", "--n=42"},
+        {"{f}{b}", "2.5true"},
+        {"{o.x}", "deep"},
+        {"{l}", "[1,2]"},
+        {"{{s}", "{s}"},
+        {"{{{s2}}", "{{n}}"},
+        {"a}b", "a}b"},
+    };
+    struct bt_step *step = steps_make(
+        "x", "{\"parameters\":{\"s\":\"a b; $(id) `id` \\\"q\\\" 'q' \\\\ * \\n -rf\",\"n\":42,"
+             "\"f\":2.5,\"b\":true,\"o\":{\"x\":\"deep\"},\"l\":[1,2],\"s2\":\"{n}\",\"z\":null}}");
+    struct bt_error err;
+    struct buf out;
+
+    (void)state;
+    buf_init(&out, 1000);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        buf_clear(&out);
+        assert_int_equal(template_fill(cases[i].text, step, &out, &err), BT_OK);
+        assert_string_equal(buf_cstr(&out), cases[i].filled);
+    }
+    assert_int_equal(template_fill("{missing}", step, &out, &err), BT_INVALID);
+    assert_non_null(strstr(err.msg, "parameters.missing"));
+    assert_int_equal(template_fill("{z}", step, &out, &err), BT_INVALID);
+    buf_done(&out);
+    step_free(step);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_settings_are_refused_with_their_place),
+        cmocka_unit_test(command_is_read_whole),
+        cmocka_unit_test(schema_is_made_from_the_placeholders_once_each),
+        cmocka_unit_test(template_is_filled_from_the_parameters),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+    steps_forget();
+    return failed;
+}
