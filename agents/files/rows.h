@@ -1,0 +1,38 @@
+/* Rows on their way from lines to a result: filtered, their columns chosen, counted. One thread. */
+#ifndef FILES_ROWS_H
+#define FILES_ROWS_H
+
+#include "protocol/base/buf.h"
+#include "protocol/wire/doc.h"
+
+enum { ROWS_COLUMNS_MAX = 256, ROWS_WHERE_MAX = 16, ROWS_VALUES_MAX = 190000 };
+
+struct rows {
+    struct str columns[ROWS_COLUMNS_MAX]; /* of the source; borrowed */
+    uint32_t n;
+    uint32_t pick[ROWS_COLUMNS_MAX]; /* of the result, as indexes of the source's */
+    uint32_t pick_n;
+    struct rows_filter {
+        uint32_t column;
+        struct doc value; /* a text, or a list of texts */
+    } where[ROWS_WHERE_MAX];
+    uint32_t where_n;
+    uint32_t limit; /* 0 = as many as a result holds */
+    struct buf out; /* msgpack of the rows */
+    uint32_t count;
+    uint64_t skipped;  /* lines that were no row */
+    uint64_t filtered; /* rows that `where` left out */
+    bool full;         /* the limit was reached and there was one more */
+};
+
+/* The columns must be in r already. `columns` (a list of names) and `where` may be absent.
+ * BT_INVALID names what is not there. */
+BT_MUST_CHECK enum bt_code rows_init(struct rows *r, struct doc columns, struct doc where,
+                                     uint32_t limit, struct bt_error *err);
+/* Accepts zeroed; idempotent. */
+void rows_done(struct rows *r);
+/* n cells, as the source has them; .ptr NULL = null. BT_LIMIT when a result cannot hold it. */
+BT_MUST_CHECK enum bt_code rows_add(struct rows *r, const struct str *cells, struct bt_error *err);
+/* {columns, rows, rowCount, skipped, filtered, truncated} */
+void rows_put(const struct rows *r, struct buf *out);
+#endif

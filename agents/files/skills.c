@@ -1,0 +1,134 @@
+/* What the planner reads: the cards of the skills. The words are chosen for it. */
+#include "agents/files/files.h"
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+#define PATH(what)                                                                                 \
+    "\"path\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":4095,\"description\":\"" what     \
+    "\",\"x-baton-fill\":\"path\"}"
+
+#define IGNORE_CASE "\"ignoreCase\":{\"type\":\"boolean\"}"
+
+const struct bt_skill files_skills[] = {
+    {.id = "read",
+     .name = "Read a file",
+     .description = "Reads a text file, such as a log, or a part of it, and hands on its text.",
+     .tags = LIST("read", "file", "open", "load", "show", "text", "log", "contents", "cat"),
+     .examples = LIST("read /var/log/dpkg.log", "open the file notes.txt",
+                      "show the contents of /etc/hosts", "load the log"),
+     .input_schema = "{\"type\":\"object\",\"required\":[\"path\"],\"properties\":{" PATH(
+         "the file") ",\"offset\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"first "
+                     "byte\"},"
+                     "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"description\":\"bytes; "
+                     "missing = the "
+                     "whole file, which must fit\"}}}",
+     .output_schema = "{\"type\":\"object\",\"required\":[\"path\",\"bytes\",\"truncated\"]}",
+     .effects = "none",
+     .run = files_read},
+    {.id = "list",
+     .name = "List a directory",
+     .description = "Lists the files of a directory or folder with size, type and time of the last "
+                    "change; by a name pattern such as *.log, and with its subdirectories when "
+                    "recursive.",
+     .tags = LIST("list", "ls", "directory", "folder", "files", "find", "names", "sizes"),
+     .examples = LIST("list the files in /var/log", "which files are in the folder /srv/data",
+                      "find the files below /var/log"),
+     .input_schema = "{\"type\":\"object\",\"required\":[\"path\"],\"properties\":{" PATH(
+         "the directory") ",\"glob\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":255,"
+                          "\"description\":\"*, ?, "
+                          "[a-z]; of the name, or with a slash of the path\"},"
+                          "\"recursive\":{\"type\":\"boolean\"},"
+                          "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":10000}}}",
+     .output_schema = "{\"type\":\"object\",\"required\":[\"entries\",\"count\",\"truncated\"]}",
+     .effects = "none",
+     .run = files_list},
+    {.id = "grep",
+     .name = "Search a file",
+     .description = "Searches a file for a regular expression or word in quotes and hands on the "
+                    "lines that match.",
+     .tags = LIST("grep", "search", "find", "filter", "match", "lines", "pattern", "containing"),
+     .examples = LIST("search /var/log/syslog for \"error\"", "grep \"install\" in the log",
+                      "find the lines with \"timeout\" in the file"),
+     .input_schema =
+         "{\"type\":\"object\",\"required\":[\"path\",\"pattern\"],\"properties\":{" PATH(
+             "the file") ",\"pattern\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":4096,"
+                         "\"description\":\"PCRE2\",\"x-baton-fill\":\"quoted\"}," IGNORE_CASE
+                         ",\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":20000},"
+                         "\"context\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":10}}}",
+     .output_schema = "{\"type\":\"object\",\"required\":[\"matches\",\"count\",\"truncated\"]}",
+     .effects = "none",
+     .run = files_grep},
+    {.id = "csv",
+     .name = "Rows from lines",
+     .description =
+         "Parses a CSV file, or lines of a log by a pattern with named groups, into rows "
+         "and columns for tables and SQL.",
+     .tags = LIST("csv", "parse", "rows", "columns", "table", "split", "fields", "delimiter"),
+     .examples = LIST("parse the csv file /srv/data/sales.csv", "split the lines into columns",
+                      "turn the log into rows"),
+     .input_schema = "{\"type\":\"object\",\"properties\":{" PATH(
+         "the file; it is not handed on itself") ",\"text\":{\"type\":\"string\",\"description\":"
+                                                 "\"instead of a file; missing = the text of "
+                                                 "the step before\"},"
+                                                 "\"pattern\":{\"type\":\"string\",\"minLength\":1,"
+                                                 "\"maxLength\":4096,\"description\":"
+                                                 "\"PCRE2; its named groups are the "
+                                                 "columns\"}," IGNORE_CASE
+                                                 ",\"delimiter\":{\"type\":\"string\","
+                                                 "\"description\":\"one character, or tab; a comma "
+                                                 "when "
+                                                 "there is no pattern\"},"
+                                                 "\"header\":{\"type\":\"boolean\",\"description\":"
+                                                 "\"whether the first line names the "
+                                                 "columns; true by default\"},"
+                                                 "\"columns\":{\"type\":\"array\",\"items\":{"
+                                                 "\"type\":\"string\"},\"maxItems\":256,"
+                                                 "\"description\":\"which ones, in this order\"},"
+                                                 "\"where\":{\"type\":\"object\",\"description\":"
+                                                 "\"column: text, or list of texts; rows "
+                                                 "that have none of them are left out\"},"
+                                                 "\"limit\":{\"type\":\"integer\",\"minimum\":1}}}",
+     .output_schema = "{\"type\":\"object\",\"required\":[\"columns\",\"rows\",\"rowCount\","
+                      "\"skipped\"]}",
+     .effects = "none",
+     .run = files_csv},
+    {.id = "write",
+     .name = "Write a file",
+     .description = "Writes, saves or stores a text or data as a file, replacing it at once.",
+     .tags = LIST("write", "save", "store", "file", "export", "output"),
+     .examples = LIST("write the report to /srv/reports/today.md", "save it as result.json",
+                      "store the text in the file"),
+     .input_schema = "{\"type\":\"object\",\"required\":[\"path\"],\"properties\":{" PATH(
+         "the file") ",\"text\":{\"type\":\"string\",\"description\":\"missing = the text of the "
+                     "step "
+                     "before\",\"x-baton-fill\":\"quoted or previous.text\"},"
+                     "\"data\":{\"description\":\"instead of text: written as JSON\"},"
+                     "\"mkdirs\":{\"type\":\"boolean\",\"description\":\"make the directories that "
+                     "are "
+                     "missing\"}}}",
+     .output_schema = "{\"type\":\"object\",\"required\":[\"path\",\"bytes\"]}",
+     .effects = "idempotent",
+     .run = files_write},
+    {.id = "render",
+     .name = "Render a Markdown report",
+     .description = "Renders a Markdown document from a title and sections with texts, tables and "
+                    "lists, or from a template with data.",
+     .tags = LIST("render", "markdown", "document", "format", "compose", "template", "sections"),
+     .examples = LIST("render a markdown report", "format the result as a document",
+                      "compose a report titled \"Installs\""),
+     .input_schema =
+         "{\"type\":\"object\",\"properties\":{"
+         "\"title\":{\"type\":\"string\",\"maxLength\":500,\"x-baton-fill\":\"quoted\"},"
+         "\"text\":{\"type\":\"string\",\"description\":\"stands before the sections; without "
+         "sections and template missing = the text of the step before\"},"
+         "\"sections\":{\"type\":\"array\",\"maxItems\":200,\"items\":{\"type\":\"object\","
+         "\"properties\":{\"heading\":{\"type\":\"string\"},"
+         "\"table\":{\"description\":\"{columns, rows}, a list of objects, or CSV text\"},"
+         "\"text\":{},\"list\":{\"type\":\"array\"}}}},"
+         "\"template\":{\"type\":\"string\",\"description\":\"{{name}} or {{a.0.b}} stands for a "
+         "member of data\"},"
+         "\"data\":{}}}",
+     .effects = "none",
+     .run = files_render},
+};
+const size_t files_skill_count = sizeof files_skills / sizeof files_skills[0];
