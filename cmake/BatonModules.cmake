@@ -26,7 +26,8 @@ target_compile_definitions(baton_options INTERFACE
 target_compile_options(baton_options INTERFACE
     -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wimplicit-fallthrough -Wcast-qual
     -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wundef -Wpointer-arith -Wwrite-strings
-    -Wformat=2 $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation> -Wswitch-enum -Wno-missing-field-initializers
+    -Wformat=2 $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation>
+    $<$<C_COMPILER_ID:Clang>:-Wno-string-conversion> -Wswitch-enum -Wno-missing-field-initializers
     -fno-strict-aliasing -fstack-protector-strong -fvisibility=hidden
     $<$<BOOL:${BATON_WERROR}>:-Werror>)
 if(BATON_SANITIZE)

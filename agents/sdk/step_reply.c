@@ -9,7 +9,7 @@
 enum { SENTENCE_MAX = 4096 };
 
 /* A formatted sentence that is surely UTF-8: peers refuse anything else. */
-static struct str sentence(struct bt_step *s, const char *fmt, va_list args)
+BT_PRINTF(2, 0) static struct str sentence(struct bt_step *s, const char *fmt, va_list args)
 {
     char text[SENTENCE_MAX];
     int n = vsnprintf(text, sizeof text, fmt, args);

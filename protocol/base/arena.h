@@ -1,4 +1,5 @@
-/* Many small allocations with one end: chunks, freed together. Memory is aligned for any type and zeroed. */
+/* Many small allocations with one end: chunks, freed together. Memory is aligned for any type and
+ * zeroed. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
@@ -15,7 +16,8 @@ struct arena {
     size_t max; /* 0 = no cap */
 };
 
-/* NULL when out of memory or over the cap. Valid until arena_done. A zeroed struct arena is ready for use. */
+/* NULL when out of memory or over the cap. Valid until arena_done. A zeroed struct arena is ready
+ * for use. */
 void *arena_alloc(struct arena *a, size_t n);
 /* A terminated copy; .ptr is NULL when out of memory. */
 struct str arena_str(struct arena *a, struct str s);

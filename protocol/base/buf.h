@@ -1,6 +1,7 @@
 /*
- * A growable byte buffer with a hard cap (the idea of curl's dynbuf). One owner. After the first failure every
- * further append is a no-op and buf_code() tells why, so that a run of appends is checked once at its end.
+ * A growable byte buffer with a hard cap (the idea of curl's dynbuf). One owner. After the first
+ * failure every further append is a no-op and buf_code() tells why, so that a run of appends is
+ * checked once at its end.
  */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
@@ -26,7 +27,8 @@ void buf_clear(struct buf *b);
 void buf_add(struct buf *b, const void *bytes, size_t n);
 void buf_add_str(struct buf *b, struct str s);
 void buf_add_cstr(struct buf *b, const char *s);
-/* Text from outside: every byte that is no UTF-8, and every zero byte, becomes U+FFFD. Returns how many did. */
+/* Text from outside: every byte that is no UTF-8, and every zero byte, becomes U+FFFD. Returns how
+ * many did. */
 size_t buf_add_repaired(struct buf *b, struct str s);
 void buf_add_byte(struct buf *b, uint8_t byte);
 void buf_printf(struct buf *b, const char *fmt, ...) BT_PRINTF(2, 3);
@@ -34,7 +36,8 @@ void buf_printf(struct buf *b, const char *fmt, ...) BT_PRINTF(2, 3);
 uint8_t *buf_reserve(struct buf *b, size_t n);
 /* Shortens to len; asserts len <= b->len. */
 void buf_truncate(struct buf *b, size_t len);
-/* A terminating zero after the bytes, not counted in len. "" when the buffer failed. Valid until the next change. */
+/* A terminating zero after the bytes, not counted in len. "" when the buffer failed. Valid until
+ * the next change. */
 const char *buf_cstr(struct buf *b);
 /* Moves the bytes out (the caller frees with free()); the buffer is empty afterwards. */
 uint8_t *buf_take(struct buf *b, size_t *ret_len);

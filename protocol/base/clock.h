@@ -1,6 +1,6 @@
 /*
- * The only reader of time. Deadlines use clock_mono_ms (CLOCK_MONOTONIC, never set back); timestamps use
- * clock_wall_ms. Core and registry never call this: their time is a parameter.
+ * The only reader of time. Deadlines use clock_mono_ms (CLOCK_MONOTONIC, never set back);
+ * timestamps use clock_wall_ms. Core and registry never call this: their time is a parameter.
  */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H

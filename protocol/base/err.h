@@ -14,7 +14,8 @@ enum err_class {
     CLASS_COUNT
 };
 
-/* Fills *err (may be NULL) and returns code, so that `return err_set(err, BT_INVALID, "...")` is one line. */
+/* Fills *err (may be NULL) and returns code, so that `return err_set(err, BT_INVALID, "...")` is
+ * one line. */
 enum bt_code err_set(struct bt_error *err, enum bt_code code, const char *fmt, ...) BT_PRINTF(3, 4);
 /* Puts "prefix: " before the sentence already in *err; keeps and returns its code. */
 enum bt_code err_wrap(struct bt_error *err, const char *fmt, ...) BT_PRINTF(2, 3);
@@ -28,6 +29,7 @@ enum bt_code err_code_from_name(const char *name, size_t len);
 const char *err_class_name(enum err_class c);
 /* An unknown name gives CLASS_UNKNOWN. */
 enum err_class err_class_from_name(const char *name, size_t len);
-/* Whether an attempt that failed with this class is worth another one when the agent did not say. */
+/* Whether an attempt that failed with this class is worth another one when the agent did not say.
+ */
 bool err_class_retryable(enum err_class c);
 #endif

@@ -16,10 +16,18 @@ static void escape(char *text)
 {
     for (unsigned char *p = (unsigned char *)text; *p != 0; p++) {
         if (*p < 0x20 || *p == 0x7F || (*p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0)) {
+            p[1] = *p == 0xC2 ? '?' : p[1];
             *p = '?';
         }
     }
 }
+
+/* The priorities of syslog, which journald reads from "<N>" at the start of a line (sd-daemon(3)).
+ */
+static const int priorities[] = {[LOG_ERR] = 3, [LOG_WARN] = 4, [LOG_INFO] = 6, [LOG_DEBUG] = 7};
+_Static_assert(sizeof priorities / sizeof priorities[0] == LOG_LEVEL_COUNT, "a priority per level");
+
+static bool journal_prefix;
 
 static void to_stderr(enum log_level level, const char *event, const char *text, void *self)
 {
@@ -28,8 +36,12 @@ static void to_stderr(enum log_level level, const char *event, const char *text,
     int n;
 
     (void)self;
-    clock_iso(clock_wall_ms(), stamp);
-    n = snprintf(line, sizeof line, "%s %s %s %s\n", stamp, names[level], event, text);
+    if (journal_prefix) { /* the journal has its own time */
+        n = snprintf(line, sizeof line, "<%d>%s %s\n", priorities[level], event, text);
+    } else {
+        clock_iso(clock_wall_ms(), stamp);
+        n = snprintf(line, sizeof line, "%s %s %s %s\n", stamp, names[level], event, text);
+    }
     if (n > 0) {
         size_t len = (size_t)n < sizeof line ? (size_t)n : sizeof line - 1;
         line[len - 1] = '\n';
@@ -46,6 +58,11 @@ void log_setup(enum log_level max_level, log_sink sink, void *self)
     threshold = max_level;
     sink_fn = sink != NULL ? sink : to_stderr;
     sink_self = self;
+}
+
+void log_use_journal_prefix(bool on)
+{
+    journal_prefix = on;
 }
 
 enum log_level log_max_level(void)

@@ -1,10 +1,13 @@
 /*
- * Logging for edges and programs: an event name and key=value text ("step.dispatched", "plan=%s step=%u").
- * The sink is a callback; the default writes logfmt lines to stderr with syslog prefixes when asked. Control
- * characters in values are escaped. Pure rooms never log. Thread-safe.
+ * Logging for edges and programs: an event name and key=value text ("step.dispatched", "plan=%s
+ * step=%u"). The sink is a callback; the default writes logfmt lines to stderr, with syslog
+ * priorities when asked. Control characters in values are escaped. Pure rooms never log.
+ * Thread-safe.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
+
+#include <stdbool.h>
 
 #include "baton/error.h"
 
@@ -14,6 +17,9 @@ typedef void (*log_sink)(enum log_level level, const char *event, const char *te
 
 /* sink NULL = the default one, writing to stderr. Call before threads start. */
 void log_setup(enum log_level max_level, log_sink sink, void *self);
+/* The default sink writes "<N>event text", as systemd's journal wants it, and no time. Call before
+ * threads start. */
+void log_use_journal_prefix(bool on);
 enum log_level log_max_level(void);
 /* "err", "warn", "info", "debug"; LOG_LEVEL_COUNT when it is none of them. */
 enum log_level log_level_from_name(const char *name);

@@ -1,6 +1,7 @@
 /*
- * From a string to a 32-bit number: open addressing, linear probing, backward-shift deletion (Knuth, TAOCP 3,
- * 6.4 R). Keys are borrowed: they must live as long as their entry. Grows by itself; map_put reports BT_NOMEM.
+ * From a string to a 32-bit number: open addressing, linear probing, backward-shift deletion
+ * (Knuth, TAOCP 3, 6.4 R). Keys are borrowed: they must live as long as their entry. Grows by
+ * itself; map_put reports BT_NOMEM.
  */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H

@@ -14,7 +14,8 @@ struct uuid {
     uint8_t b[16];
 };
 
-/* A new id: wall clock, a counter that keeps ids of one millisecond in order, and random bits. Thread-safe. */
+/* A new id: wall clock, a counter that keeps ids of one millisecond in order, and random bits.
+ * Thread-safe. */
 struct uuid uuid_new(void);
 /* 36 characters and a terminating zero. */
 void uuid_format(struct uuid id, char ret[UUID_TEXT_LEN + 1]);

@@ -5,7 +5,8 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/uuid.h"
 
-/* RFC 9562 6.2 method 1: 12 bits of counter after the milliseconds; when they run out, the time moves on by one. */
+/* RFC 9562 6.2 method 1: 12 bits of counter after the milliseconds; when they run out, the time
+ * moves on by one. */
 struct uuid uuid_new(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

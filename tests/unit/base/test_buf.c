@@ -100,7 +100,12 @@ static void text_from_outside_is_repaired_byte_by_byte(void **state)
     } cases[] = {
         {STR_LIT(""), "", 0},
         {STR_LIT("gr\xC3\xBC\xC3\x9F dich"), "gr\xC3\xBC\xC3\x9F dich", 0},
-        {STR_LIT("a\xFF" "b\0c"), "a\xEF\xBF\xBD" "b\xEF\xBF\xBD" "c", 2},
+        {STR_LIT("a\xFF"
+                 "b\0c"),
+         "a\xEF\xBF\xBD"
+         "b\xEF\xBF\xBD"
+         "c",
+         2},
         {STR_LIT("\0\0"), "\xEF\xBF\xBD\xEF\xBF\xBD", 2},
         {STR_LIT("cut \xE2\x82"), "cut \xEF\xBF\xBD\xEF\xBF\xBD", 2},
         {STR_LIT("\xED\xA0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD", 3},

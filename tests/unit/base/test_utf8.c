@@ -38,8 +38,8 @@ static void forms_that_rfc_3629_forbids_are_refused(void **state)
                                       "\xF0\x9F\x98",
                                       "\xC2\x41",
                                       "\xE2\x41\x80",
-                                      "eight by"
-                                      "tes then \xFF"};
+                                      ("eight by"
+                                       "tes then \xFF")};
 
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
