@@ -182,6 +182,7 @@ int main(int argc, char **argv)
     }
     buf_done(&notes);
     log_setup(config->log.level, NULL, NULL);
+    log_use_journal_prefix(config->log.format == CONFIG_LOG_JOURNAL);
     (void)prctl(PR_SET_DUMPABLE, 0); /* the token is in our memory */
     if (state_dir_make(config->state_dir, &err) != BT_OK || state_token_make(config->state_dir, token, &err) != BT_OK) {
         log_err("supervisor.start", "%s", err.msg);
