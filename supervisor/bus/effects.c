@@ -53,19 +53,34 @@ static void perform_command(struct bus *b, const struct core_cmd *cmd)
     }
 }
 
-void bus_perform(struct bus *b)
+/* Steps and answers first: agents and clients work on while the events are published. */
+static void perform_actions(struct bus *b)
 {
     for (uint32_t i = 0; i < b->effects_n; i++) {
-        struct effect e = b->effects[i];
+        struct effect e = b->effects[i]; /* performing may make the array grow */
         if (e.type == EFFECT_COMMAND) {
             perform_command(b, &e.cmd);
         } else if (e.type == EFFECT_ANSWER) {
             (void)link_answer(b->server, e.request, b->out.at + e.at, e.len);
-        } else {
-            b->stats.published++;
-            link_publish(b->pub, (struct str){(const char *)b->out.at + e.topic_at, e.topic_len}, b->out.at + e.at, e.len);
         }
     }
+}
+
+static void publish_events(struct bus *b)
+{
+    for (uint32_t i = 0; i < b->effects_n; i++) {
+        const struct effect *e = &b->effects[i];
+        if (e->type == EFFECT_PUBLISH) {
+            b->stats.published++;
+            link_publish(b->pub, (struct str){(const char *)b->out.at + e->topic_at, e->topic_len}, b->out.at + e->at, e->len);
+        }
+    }
+}
+
+void bus_perform(struct bus *b)
+{
+    perform_actions(b);
+    publish_events(b);
     b->effects_n = 0;
     buf_clear(&b->out);
     if (b->out.cap > 8u * 1024 * 1024) {
