@@ -3,11 +3,64 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-#define PATH(what)                                                                                 \
-    "\"path\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":4095,\"description\":\"" what     \
-    "\",\"x-baton-fill\":\"path\"}"
+/* Members of input schemas. Laid out by hand: one property a line. */
+/* clang-format off */
+#define TEXT "\"type\":\"string\""
+#define COUNT "\"type\":\"integer\",\"minimum\":1"
+#define BOOLEAN "{\"type\":\"boolean\"}"
+#define SAYS(words) ",\"description\":\"" words "\""
+#define PATH "\"path\":{" TEXT ",\"minLength\":1,\"maxLength\":4095,\"x-baton-fill\":\"path\"}"
+#define PATTERN TEXT ",\"minLength\":1,\"maxLength\":4096"
 
-#define IGNORE_CASE "\"ignoreCase\":{\"type\":\"boolean\"}"
+static const char read_input[] =
+    "{\"type\":\"object\",\"required\":[\"path\"],\"properties\":{" PATH ","
+    "\"offset\":{\"type\":\"integer\",\"minimum\":0" SAYS("first byte") "},"
+    "\"limit\":{" COUNT SAYS("bytes; missing = the whole file, which must fit") "}}}";
+
+static const char list_input[] =
+    "{\"type\":\"object\",\"required\":[\"path\"],\"properties\":{" PATH ","
+    "\"glob\":{" TEXT ",\"minLength\":1,\"maxLength\":255"
+    SAYS("*, ?, [a-z]; of the name, or with a slash of the path") "},"
+    "\"recursive\":" BOOLEAN ","
+    "\"limit\":{" COUNT ",\"maximum\":10000}}}";
+
+static const char grep_input[] =
+    "{\"type\":\"object\",\"required\":[\"path\",\"pattern\"],\"properties\":{" PATH ","
+    "\"pattern\":{" PATTERN SAYS("PCRE2") ",\"x-baton-fill\":\"quoted\"},"
+    "\"ignoreCase\":" BOOLEAN ","
+    "\"limit\":{" COUNT ",\"maximum\":20000},"
+    "\"context\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":10}}}";
+
+static const char csv_input[] =
+    "{\"type\":\"object\",\"properties\":{" PATH ","
+    "\"text\":{" TEXT SAYS("instead of a file") ",\"x-baton-fill\":\"previous.text\"},"
+    "\"pattern\":{" PATTERN SAYS("PCRE2; its named groups are the columns") "},"
+    "\"ignoreCase\":" BOOLEAN ","
+    "\"delimiter\":{" TEXT SAYS("one character, or tab; a comma when there is no pattern") "},"
+    "\"header\":{\"type\":\"boolean\"" SAYS("the first line is their names; default true") "},"
+    "\"columns\":{\"type\":\"array\",\"items\":{" TEXT "},\"maxItems\":256"
+    SAYS("which ones, in this order") "},"
+    "\"where\":{\"type\":\"object\""
+    SAYS("column: text, or list of texts; rows with none of them are left out") "},"
+    "\"limit\":{" COUNT "}}}";
+
+static const char write_input[] =
+    "{\"type\":\"object\",\"required\":[\"path\"],\"properties\":{" PATH ","
+    "\"text\":{" TEXT SAYS("missing = the text of the step before")
+    ",\"x-baton-fill\":\"previous.text or quoted\"},"
+    "\"data\":{\"description\":\"instead of text: written as JSON\"},"
+    "\"mkdirs\":{\"type\":\"boolean\"" SAYS("make the directories that are missing") "}}}";
+
+static const char render_input[] =
+    "{\"type\":\"object\",\"properties\":{"
+    "\"title\":{" TEXT ",\"maxLength\":500,\"x-baton-fill\":\"quoted\"},"
+    "\"text\":{" TEXT SAYS("stands before the sections") ",\"x-baton-fill\":\"previous.text\"},"
+    "\"sections\":{\"type\":\"array\",\"maxItems\":200,\"items\":{\"type\":\"object\","
+    "\"properties\":{\"heading\":{" TEXT "},\"text\":{},\"list\":{\"type\":\"array\"},"
+    "\"table\":{\"description\":\"{columns, rows}, a list of objects, or CSV text\"}}}},"
+    "\"template\":{" TEXT SAYS("{{name}} or {{a.0.b}} stands for a member of data") "},"
+    "\"data\":{}}}";
+/* clang-format on */
 
 const struct bt_skill files_skills[] = {
     {.id = "read",
@@ -16,12 +69,7 @@ const struct bt_skill files_skills[] = {
      .tags = LIST("read", "file", "open", "load", "show", "text", "log", "contents", "cat"),
      .examples = LIST("read /var/log/dpkg.log", "open the file notes.txt",
                       "show the contents of /etc/hosts", "load the log"),
-     .input_schema = "{\"type\":\"object\",\"required\":[\"path\"],\"properties\":{" PATH(
-         "the file") ",\"offset\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"first "
-                     "byte\"},"
-                     "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"description\":\"bytes; "
-                     "missing = the "
-                     "whole file, which must fit\"}}}",
+     .input_schema = read_input,
      .output_schema = "{\"type\":\"object\",\"required\":[\"path\",\"bytes\",\"truncated\"]}",
      .effects = "none",
      .run = files_read},
@@ -33,12 +81,7 @@ const struct bt_skill files_skills[] = {
      .tags = LIST("list", "ls", "directory", "folder", "files", "find", "names", "sizes"),
      .examples = LIST("list the files in /var/log", "which files are in the folder /srv/data",
                       "find the files below /var/log"),
-     .input_schema = "{\"type\":\"object\",\"required\":[\"path\"],\"properties\":{" PATH(
-         "the directory") ",\"glob\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":255,"
-                          "\"description\":\"*, ?, "
-                          "[a-z]; of the name, or with a slash of the path\"},"
-                          "\"recursive\":{\"type\":\"boolean\"},"
-                          "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":10000}}}",
+     .input_schema = list_input,
      .output_schema = "{\"type\":\"object\",\"required\":[\"entries\",\"count\",\"truncated\"]}",
      .effects = "none",
      .run = files_list},
@@ -49,12 +92,7 @@ const struct bt_skill files_skills[] = {
      .tags = LIST("grep", "search", "find", "filter", "match", "lines", "pattern", "containing"),
      .examples = LIST("search /var/log/syslog for \"error\"", "grep \"install\" in the log",
                       "find the lines with \"timeout\" in the file"),
-     .input_schema =
-         "{\"type\":\"object\",\"required\":[\"path\",\"pattern\"],\"properties\":{" PATH(
-             "the file") ",\"pattern\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":4096,"
-                         "\"description\":\"PCRE2\",\"x-baton-fill\":\"quoted\"}," IGNORE_CASE
-                         ",\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":20000},"
-                         "\"context\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":10}}}",
+     .input_schema = grep_input,
      .output_schema = "{\"type\":\"object\",\"required\":[\"matches\",\"count\",\"truncated\"]}",
      .effects = "none",
      .run = files_grep},
@@ -66,30 +104,9 @@ const struct bt_skill files_skills[] = {
      .tags = LIST("csv", "parse", "rows", "columns", "table", "split", "fields", "delimiter"),
      .examples = LIST("parse the csv file /srv/data/sales.csv", "split the lines into columns",
                       "turn the log into rows"),
-     .input_schema = "{\"type\":\"object\",\"properties\":{" PATH(
-         "the file; it is not handed on itself") ",\"text\":{\"type\":\"string\",\"description\":"
-                                                 "\"instead of a file; missing = the text of "
-                                                 "the step before\"},"
-                                                 "\"pattern\":{\"type\":\"string\",\"minLength\":1,"
-                                                 "\"maxLength\":4096,\"description\":"
-                                                 "\"PCRE2; its named groups are the "
-                                                 "columns\"}," IGNORE_CASE
-                                                 ",\"delimiter\":{\"type\":\"string\","
-                                                 "\"description\":\"one character, or tab; a comma "
-                                                 "when "
-                                                 "there is no pattern\"},"
-                                                 "\"header\":{\"type\":\"boolean\",\"description\":"
-                                                 "\"whether the first line names the "
-                                                 "columns; true by default\"},"
-                                                 "\"columns\":{\"type\":\"array\",\"items\":{"
-                                                 "\"type\":\"string\"},\"maxItems\":256,"
-                                                 "\"description\":\"which ones, in this order\"},"
-                                                 "\"where\":{\"type\":\"object\",\"description\":"
-                                                 "\"column: text, or list of texts; rows "
-                                                 "that have none of them are left out\"},"
-                                                 "\"limit\":{\"type\":\"integer\",\"minimum\":1}}}",
-     .output_schema = "{\"type\":\"object\",\"required\":[\"columns\",\"rows\",\"rowCount\","
-                      "\"skipped\"]}",
+     .input_schema = csv_input,
+     .output_schema =
+         "{\"type\":\"object\",\"required\":[\"columns\",\"rows\",\"rowCount\",\"skipped\"]}",
      .effects = "none",
      .run = files_csv},
     {.id = "write",
@@ -98,14 +115,7 @@ const struct bt_skill files_skills[] = {
      .tags = LIST("write", "save", "store", "file", "export", "output"),
      .examples = LIST("write the report to /srv/reports/today.md", "save it as result.json",
                       "store the text in the file"),
-     .input_schema = "{\"type\":\"object\",\"required\":[\"path\"],\"properties\":{" PATH(
-         "the file") ",\"text\":{\"type\":\"string\",\"description\":\"missing = the text of the "
-                     "step "
-                     "before\",\"x-baton-fill\":\"quoted or previous.text\"},"
-                     "\"data\":{\"description\":\"instead of text: written as JSON\"},"
-                     "\"mkdirs\":{\"type\":\"boolean\",\"description\":\"make the directories that "
-                     "are "
-                     "missing\"}}}",
+     .input_schema = write_input,
      .output_schema = "{\"type\":\"object\",\"required\":[\"path\",\"bytes\"]}",
      .effects = "idempotent",
      .run = files_write},
@@ -116,18 +126,7 @@ const struct bt_skill files_skills[] = {
      .tags = LIST("render", "markdown", "document", "format", "compose", "template", "sections"),
      .examples = LIST("render a markdown report", "format the result as a document",
                       "compose a report titled \"Installs\""),
-     .input_schema =
-         "{\"type\":\"object\",\"properties\":{"
-         "\"title\":{\"type\":\"string\",\"maxLength\":500,\"x-baton-fill\":\"quoted\"},"
-         "\"text\":{\"type\":\"string\",\"description\":\"stands before the sections; without "
-         "sections and template missing = the text of the step before\"},"
-         "\"sections\":{\"type\":\"array\",\"maxItems\":200,\"items\":{\"type\":\"object\","
-         "\"properties\":{\"heading\":{\"type\":\"string\"},"
-         "\"table\":{\"description\":\"{columns, rows}, a list of objects, or CSV text\"},"
-         "\"text\":{},\"list\":{\"type\":\"array\"}}}},"
-         "\"template\":{\"type\":\"string\",\"description\":\"{{name}} or {{a.0.b}} stands for a "
-         "member of data\"},"
-         "\"data\":{}}}",
+     .input_schema = render_input,
      .effects = "none",
      .run = files_render},
 };
