@@ -104,7 +104,7 @@ void cli_format_ms(double ms, char *ret, size_t cap);
 /* A whole file ("-" = stdin) of at most max bytes; free with free(). NULL after saying what is wrong. */
 char *cli_read_file(const char *path, size_t max, size_t *ret_len);
 /* A plan file, YAML or JSON, as JSON text (free with free()); NULL after saying what is wrong, with line and column. */
-char *cli_read_plan(const char *path);
+char *cli_read_plan(const struct cli *cli, const char *path);
 
 enum cli_exit verb_up(struct cli *cli);
 enum cli_exit verb_down(struct cli *cli);

@@ -9,31 +9,9 @@
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
 #include "supervisor/cli/cli.h"
-#include "supervisor/config/yaml.h"
 #include "supervisor/planner/plan_read.h"
 
 enum { OFFLINE_PROBLEMS_MAX = 200 };
-
-char *cli_read_plan(const char *path)
-{
-    size_t len = 0;
-    char *text = cli_read_file(path, LIMIT_CONTROL_BYTES, &len);
-    cJSON *tree = NULL;
-    char *json = NULL;
-    struct bt_error err;
-
-    if (text == NULL) {
-        return NULL;
-    }
-    if (yaml_read((struct str){text, len}, path, &tree, NULL, &err) != BT_OK) {
-        cli_say("%s", err.msg);
-    } else {
-        json = cJSON_PrintUnformatted(tree);
-    }
-    cJSON_Delete(tree);
-    free(text);
-    return json;
-}
 
 static void say_problem(const char *severity, const char *step, const char *field, const char *message, const char *category)
 {
@@ -143,7 +121,7 @@ enum cli_exit verb_plan(struct cli *cli)
     if (!check) {
         return lint(cli, cli->argv[0], NULL);
     }
-    plan = cli_read_plan(cli->argv[1]);
+    plan = cli_read_plan(cli, cli->argv[1]);
     if (plan == NULL) {
         return CLI_USAGE;
     }

@@ -68,8 +68,12 @@ static enum cli_exit submit(struct cli *cli, char plan_id[BT_ID_LEN + 1])
         cli_say("run: expected either a goal or --plan FILE; see: baton run --help");
         return CLI_USAGE;
     }
+    if (file == NULL && cli_value(cli, "inputs") != NULL) {
+        cli_say("run: --inputs goes with --plan; a goal has none");
+        return CLI_USAGE;
+    }
     if (file != NULL) {
-        plan = cli_read_plan(file);
+        plan = cli_read_plan(cli, file);
         if (plan == NULL) {
             return CLI_USAGE;
         }

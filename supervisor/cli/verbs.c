@@ -31,6 +31,7 @@ static const struct cli_option down_options[] = {
 
 static const struct cli_option run_options[] = {
     {"plan", "FILE", "run this plan (YAML or JSON, - = stdin) instead of a goal"},
+    {"inputs", "JSON", "what the plan's {{inputs.NAME}} stand for: '{\"NAME\": VALUE, ...}'"},
     {"detach", NULL, "print the plan id and leave"},
     {"timeout", "TIME", "stop waiting after this long (the plan goes on): exit 124"},
     {"session", "ID", "session that the plan belongs to"},
@@ -42,6 +43,7 @@ static const struct cli_option run_options[] = {
 };
 
 static const struct cli_option plan_options[] = {
+    {"inputs", "JSON", "with check: what the plan's {{inputs.NAME}} stand for"},
     {"planner", "NAME", "planner for the goal"},
     {"policy", "JSON", "policy numbers, as in a plan"},
     {NULL, NULL, NULL},
