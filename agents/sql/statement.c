@@ -38,8 +38,11 @@ enum bt_code statement_prepare(struct db *db, const char *sql, sqlite3_stmt **re
         return err_set(err, BT_INVALID, "sql: expected a statement, got none");
     }
     code = check_rest(db, rest, err);
-    if (code == BT_OK && db->mode == DB_READ && !sqlite3_stmt_readonly(stmt)) {
-        code = err_set(err, BT_UNAUTHORIZED, "not allowed here: a statement that changes data");
+    if (code == BT_OK && db->mode == DB_READ &&
+        (!sqlite3_stmt_readonly(stmt) || sqlite3_column_count(stmt) == 0)) {
+        code = err_set(err, BT_UNAUTHORIZED,
+                       "not allowed here: a statement that is no query; the skill execute changes "
+                       "data");
     }
     if (code != BT_OK) {
         (void)sqlite3_finalize(stmt);

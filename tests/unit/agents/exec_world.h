@@ -1,0 +1,19 @@
+/* Commands for the tests of the exec agent: shells, mostly, with different settings. */
+#ifndef TEST_EXEC_WORLD_H
+#define TEST_EXEC_WORLD_H
+
+#include "tests/unit/agents/steps.h"
+
+extern char exec_dir[];
+extern char exec_logged[4096]; /* what the last step logged, cut */
+extern size_t exec_logged_lines;
+
+int exec_set_up(void **state);
+int exec_tear_down(void **state);
+/* Runs a step, given as JSON; see steps_run. */
+const char *exec_step(const char *skill, const char *step_json);
+/* Runs a shell script (as it stands in a JSON string) as step; "@" in it is the directory. */
+const char *exec_script(const char *skill, const char *script);
+/* Takes the step. */
+const char *exec_run_made(struct bt_step *step);
+#endif
