@@ -1,0 +1,22 @@
+/* The skills of the calc agent: numbers, lists, counts, dates. No input but the step's, no effects.
+ */
+#ifndef CALC_CALC_H
+#define CALC_CALC_H
+
+#include "baton/agent.h"
+
+extern const struct bt_skill calc_skills[];
+extern const size_t calc_skill_count;
+
+/* skills_numbers.c */
+void calc_evaluate(struct bt_step *step, void *self);
+void calc_statistics(struct bt_step *step, void *self);
+void calc_shares(struct bt_step *step, void *self);
+/* skills_counts.c */
+void calc_count_by(struct bt_step *step, void *self);
+void calc_count_per_day(struct bt_step *step, void *self);
+void calc_busiest(struct bt_step *step, void *self);
+/* skills_dates.c */
+void calc_now(struct bt_step *step, void *self);
+void calc_date(struct bt_step *step, void *self);
+#endif

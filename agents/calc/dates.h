@@ -1,0 +1,30 @@
+/* Dates and times of day in UTC, proleptic Gregorian, without the C library's time zone. Pure. */
+#ifndef CALC_DATES_H
+#define CALC_DATES_H
+
+#include <stdint.h>
+
+#include "protocol/base/err.h"
+
+struct date {
+    int64_t seconds; /* since 1970-01-01T00:00:00Z */
+    bool has_time;
+};
+
+enum { DATE_TEXT = 40 };
+
+/* "2026-11-21", "2026-11-21T03:53:00Z", "2026-11-21 03:53", with a fraction (dropped) or an offset
+ * (+02:00). Years 1 to 9999. */
+BT_MUST_CHECK enum bt_code date_parse(const char *text, struct date *ret, struct bt_error *err);
+/* A date alone, or with its time: "2026-11-21" or "2026-11-21T03:53:00Z". */
+void date_format(struct date d, char ret[DATE_TEXT]);
+/* "Saturday" */
+const char *date_weekday(struct date d);
+/* unit: seconds, minutes, hours, days, weeks, months, years. A month's last day stays the last (31
+ * Jan + 1 month = 28 or 29 Feb). */
+BT_MUST_CHECK enum bt_code date_add(struct date d, int64_t amount, const char *unit,
+                                    struct date *ret, struct bt_error *err);
+/* b - a in the unit: seconds to weeks. */
+BT_MUST_CHECK enum bt_code date_diff(struct date a, struct date b, const char *unit, double *ret,
+                                     struct bt_error *err);
+#endif

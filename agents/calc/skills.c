@@ -1,0 +1,132 @@
+/* What the planner reads: the cards of the skills. The words are chosen for it. */
+#include "agents/calc/calc.h"
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+#define ROWS                                                                                       \
+    "\"description\":\"rows: {columns, rows}, a list of objects, a map, or CSV text; when "        \
+    "missing, the result of "                                                                      \
+    "the step before\",\"x-baton-fill\":\"previous\""
+
+const struct bt_skill calc_skills[] = {
+    {.id = "evaluate",
+     .name = "Evaluate an expression",
+     .description =
+         "Calculates an arithmetic expression with + - * / % ^, parentheses, variables and "
+         "functions such as "
+         "min, max, sum, mean, median, stdev, percentile, round, abs, sqrt, ln, log, exp.",
+     .tags = LIST("calculate", "compute", "arithmetic", "math", "expression", "formula", "number"),
+     .examples = LIST("calculate (17 + 4) * 2", "compute sqrt(2) rounded to 3 digits",
+                      "evaluate total / days"),
+     .input_schema =
+         "{\"type\":\"object\",\"properties\":{"
+         "\"expression\":{\"type\":\"string\",\"maxLength\":4096,\"x-baton-fill\":\"quoted\"},"
+         "\"variables\":{\"type\":\"object\"}}}",
+     .output_schema = "{\"type\":\"object\",\"required\":[\"value\"],\"properties\":{\"value\":{"
+                      "\"type\":\"number\"}}}",
+     .effects = "none",
+     .run = calc_evaluate},
+    {.id = "statistics",
+     .name = "Statistics of a list",
+     .description = "Describes a list of numbers or a column of rows: count, sum, mean (average), "
+                    "median, standard "
+                    "deviation, minimum, maximum and percentiles.",
+     .tags = LIST("statistics", "average", "mean", "median", "percentile", "stdev", "summary",
+                  "distribution"),
+     .examples = LIST("compute the average and the median of the durations",
+                      "statistics of the column size"),
+     .input_schema = "{\"type\":\"object\",\"properties\":{\"values\":{" ROWS "},"
+                     "\"field\":{\"type\":\"string\",\"description\":\"the column; missing = the "
+                     "last column of "
+                     "numbers\"}}}",
+     .effects = "none",
+     .run = calc_statistics},
+    {.id = "shares",
+     .name = "Shares in per cent",
+     .description = "Computes the share of each row in the total, in per cent.",
+     .tags = LIST("shares", "percent", "percentage", "proportion", "ratio", "fraction"),
+     .examples = LIST("compute the share of each day in per cent",
+                      "what percentage does each package have"),
+     .input_schema = "{\"type\":\"object\",\"properties\":{\"values\":{" ROWS "},"
+                     "\"label\":{\"type\":\"string\",\"description\":\"the column of names\"},"
+                     "\"value\":{\"type\":\"string\",\"description\":\"the column of numbers\"}}}",
+     .effects = "none",
+     .run = calc_shares},
+    {.id = "count_by",
+     .name = "Count by a field",
+     .description = "Counts how often each value occurs: of a column of rows, or of what a regular "
+                    "expression finds in "
+                    "the lines of a text. The most frequent first.",
+     .tags = LIST("count", "frequency", "histogram", "group", "tally", "most", "top"),
+     .examples = LIST("count the rows by status", "count which packages occur most often"),
+     .input_schema =
+         "{\"type\":\"object\",\"properties\":{\"items\":{" ROWS "},"
+         "\"field\":{\"type\":\"string\",\"description\":\"the column; missing = the first\"},"
+         "\"pattern\":{\"type\":\"string\",\"maxLength\":4096,\"description\":\"regular expression "
+         "for lines of "
+         "text; its first group is the label\"},"
+         "\"limit\":{\"type\":\"integer\",\"minimum\":1}}}",
+     .effects = "none",
+     .run = calc_count_by},
+    {.id = "count_per_day",
+     .name = "Count log lines per day",
+     .description = "Counts the lines of a log or text per day, per hour of the day or per month, "
+                    "by the date in each "
+                    "line. Counts only the lines with a word, such as install, upgrade, error or "
+                    "login, when the task "
+                    "names one.",
+     .tags = LIST("count", "per", "day", "daily", "hour", "month", "log", "installs", "upgrades",
+                  "errors", "events"),
+     .examples = LIST("count the installs per day", "count the errors per hour",
+                      "how many upgrades were there each "
+                      "month",
+                      "count events by day"),
+     .input_schema =
+         "{\"type\":\"object\",\"properties\":{"
+         "\"text\":{\"type\":\"string\",\"description\":\"the lines; when missing, the result of "
+         "the step "
+         "before\",\"x-baton-fill\":\"previous.text\"},"
+         "\"contains\":{\"type\":\"string\",\"description\":\"count only lines with this word\"},"
+         "\"per\":{\"enum\":[\"day\",\"hour\",\"month\"]},"
+         "\"limit\":{\"type\":\"integer\",\"minimum\":1}}}",
+     .output_schema = "{\"type\":\"object\",\"required\":[\"columns\",\"rows\",\"total\"]}",
+     .effects = "none",
+     .run = calc_count_per_day},
+    {.id = "busiest",
+     .name = "Report the busiest",
+     .description = "Reports the busiest day, hour or row of counts: the maximum, its share of the "
+                    "total, in a sentence "
+                    "with a Markdown table.",
+     .tags = LIST("report", "busiest", "maximum", "most", "peak", "highest", "largest", "day"),
+     .examples =
+         LIST("report the busiest day", "which hour is the peak", "report the highest count"),
+     .input_schema = "{\"type\":\"object\",\"properties\":{\"counts\":{" ROWS "},"
+                     "\"value\":{\"type\":\"string\",\"description\":\"the column of numbers\"},"
+                     "\"rows\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"rows to show; "
+                     "31 by default\"}}}",
+     .effects = "none",
+     .run = calc_busiest},
+    {.id = "now",
+     .name = "Current time",
+     .description = "Tells the current date, time (UTC) and day of the week.",
+     .tags = LIST("time", "now", "today", "clock", "date", "weekday"),
+     .examples = LIST("what time is it", "tell the current date", "which weekday is today"),
+     .input_schema = "{\"type\":\"object\"}",
+     .effects = "none",
+     .run = calc_now},
+    {.id = "date",
+     .name = "Date arithmetic",
+     .description = "Adds days, weeks, months or years to a date, tells its day of the week, and "
+                    "the distance between two "
+                    "dates.",
+     .tags = LIST("date", "calendar", "weekday", "difference", "add", "days", "until", "between"),
+     .examples = LIST("add 30 days to 2026-11-21", "how many days are there until 2027-01-01"),
+     .input_schema = "{\"type\":\"object\",\"properties\":{"
+                     "\"date\":{\"type\":\"string\",\"description\":\"2026-11-21 or "
+                     "2026-11-21T03:53:00Z; missing = now\"},"
+                     "\"amount\":{\"type\":\"integer\"},\"unit\":{\"type\":\"string\"},"
+                     "\"until\":{\"type\":\"string\"}}}",
+     .effects = "none",
+     .run = calc_date},
+};
+const size_t calc_skill_count = sizeof calc_skills / sizeof calc_skills[0];

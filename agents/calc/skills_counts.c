@@ -1,0 +1,297 @@
+#include <math.h>
+#include <stdio.h>
+
+#include <cjson/cJSON.h>
+
+#include "agents/calc/calc.h"
+#include "agents/calc/counts.h"
+#include "agents/sdk/input.h"
+#include "agents/sdk/regex.h"
+#include "agents/sdk/table.h"
+
+enum { SHOWN_ROWS = 1000, ROWS_LIMIT = 10000 };
+
+static void reply_counts(struct bt_step *step, const struct counts *c, const char *label,
+                         struct str counted)
+{
+    uint32_t limit = (uint32_t)bt_step_param_number(step, "limit", ROWS_LIMIT);
+    cJSON *data = counts_to_tree(c, label, limit < ROWS_LIMIT ? limit : ROWS_LIMIT);
+    struct table t = {0};
+    struct buf text;
+    struct bt_error err;
+    char what[256];
+
+    (void)snprintf(what, sizeof what, "%.*s", counted.len > 200 ? 200 : (int)counted.len,
+                   counted.len > 0 ? counted.ptr : "");
+    (void)cJSON_AddStringToObject(data, "counted", what[0] != 0 ? what : "everything");
+    buf_init(&text, LIMIT_RESULT_BYTES);
+    if (table_read(data, &t, &err) == BT_OK) {
+        table_to_markdown(&t, SHOWN_ROWS, &text);
+    }
+    input_reply(step, data, buf_cstr(&text));
+    buf_done(&text);
+    table_done(&t);
+}
+
+/* ---- per day ---- */
+
+struct per_day {
+    struct counts counts;
+    enum { PER_DAY, PER_HOUR, PER_MONTH } per;
+    uint64_t dated; /* lines with a date */
+};
+
+static enum bt_code count_lines(struct per_day *k, struct str text, struct str word,
+                                struct bt_error *err)
+{
+    struct str line;
+    enum bt_code code = BT_OK;
+
+    while (code == BT_OK && next_line(&text, &line)) {
+        struct str day;
+        struct str hour;
+        if (!line_date(line, &day, &hour)) {
+            continue;
+        }
+        k->dated++;
+        if (word.len > 0 && !line_has_word(line, word)) {
+            continue;
+        }
+        if (k->per == PER_DAY) {
+            code = counts_add(&k->counts, day, 1, err);
+        } else if (k->per == PER_MONTH) {
+            code = counts_add(&k->counts, (struct str){day.ptr, 7}, 1, err);
+        } else if (hour.len > 0) {
+            code = counts_add(&k->counts, hour, 1, err);
+        }
+    }
+    return code;
+}
+
+/* The unit by the parameter, else by the task's own words. */
+static bool read_unit(struct bt_step *step, struct per_day *k)
+{
+    struct str task = str_from(bt_step_task(step));
+    const char *per = bt_step_param_string(step, "per", NULL);
+
+    if (per == NULL &&
+        (line_has_word(task, STR_LIT("hour")) || line_has_word(task, STR_LIT("hourly")))) {
+        per = "hour";
+    } else if (per == NULL &&
+               (line_has_word(task, STR_LIT("month")) || line_has_word(task, STR_LIT("monthly")))) {
+        per = "month";
+    }
+    if (per == NULL || strcmp(per, "day") == 0) {
+        k->per = PER_DAY;
+    } else if (strcmp(per, "hour") == 0) {
+        k->per = PER_HOUR;
+    } else if (strcmp(per, "month") == 0) {
+        k->per = PER_MONTH;
+    } else {
+        bt_step_fail(step, "VALIDATION_ERROR", false,
+                     "per: expected day, hour or month, got '%.20s'", per);
+        return false;
+    }
+    return true;
+}
+
+/* "installs" is written "install" in logs: the singular first, then as it was said. */
+static enum bt_code count_subject(struct bt_step *step, struct per_day *k, struct str text,
+                                  struct str *ret_word, struct bt_error *err)
+{
+    const char *given = bt_step_param_string(step, "contains", NULL);
+    struct str word = given != NULL ? str_from(given) : task_subject(bt_step_task(step), false);
+    enum bt_code code = count_lines(k, text, word, err);
+
+    if (code == BT_OK && given == NULL && word.len > 0 && k->counts.total == 0) {
+        word = task_subject(bt_step_task(step), true);
+        k->dated = 0;
+        code = count_lines(k, text, word, err);
+    }
+    if (code == BT_OK && k->counts.total == 0) {
+        return err_set(
+            err, BT_NOT_FOUND,
+            k->dated == 0
+                ? "no line has a date such as 2026-11-21%.*s"
+                : "no dated line has the word '%.*s'; say which with the parameter contains",
+            k->dated == 0 ? 0 : (int)word.len, word.len > 0 ? word.ptr : "");
+    }
+    *ret_word = word;
+    return code;
+}
+
+void calc_count_per_day(struct bt_step *step, void *self)
+{
+    static const char *const labels[] = {
+        [PER_DAY] = "day", [PER_HOUR] = "hour", [PER_MONTH] = "month"};
+    const char *text = input_text(step, "text");
+    struct per_day k = {.per = PER_DAY};
+    struct str word = {NULL, 0};
+    struct bt_error err;
+
+    (void)self;
+    if (text == NULL || text[0] == 0) {
+        bt_step_fail(step, "VALIDATION_ERROR", false,
+                     "text: there is none; give it, or let a step before this one read it (a "
+                     "result over 1.5 MiB is not "
+                     "handed on whole: filter it first)");
+        return;
+    }
+    if (!read_unit(step, &k)) {
+        return;
+    }
+    if (count_subject(step, &k, str_from(text), &word, &err) != BT_OK) {
+        bt_step_fail_error(step, &err);
+    } else {
+        counts_sort_by_label(&k.counts);
+        reply_counts(step, &k.counts, labels[k.per], word);
+    }
+    counts_done(&k.counts);
+}
+
+/* ---- by a field or a pattern ---- */
+
+static enum bt_code count_pattern(struct counts *c, struct str text, const char *pattern,
+                                  struct bt_error *err)
+{
+    struct regex *re = NULL;
+    struct str line;
+    enum bt_code code = regex_new(str_from(pattern), false, &re, err);
+
+    while (code == BT_OK && next_line(&text, &line)) {
+        bool found;
+        code = regex_find(re, line, &found, err);
+        if (code == BT_OK && found) {
+            code = counts_add(c, regex_group(re, regex_groups(re) > 0 ? 1 : 0), 1, err);
+        }
+    }
+    regex_free(re);
+    return code;
+}
+
+static enum bt_code count_field(struct counts *c, const cJSON *tree, const char *field,
+                                struct bt_error *err)
+{
+    char text[1024];
+    struct table t = {0};
+    enum bt_code code = table_read(tree, &t, err);
+    int column = TABLE_NONE;
+
+    if (code == BT_OK) {
+        column = field != NULL ? table_column(&t, field) : t.n > 0 ? 0 : TABLE_NONE;
+        if (column == TABLE_NONE) {
+            code = err_set(err, BT_INVALID, "field '%.80s': the rows have no such column",
+                           field == NULL ? "" : field);
+        }
+    }
+    for (int r = 0; r < t.rows_n && code == BT_OK; r++) {
+        code = counts_add(c, str_from(table_text(table_cell(&t, r, column), text, sizeof text)), 1,
+                          err);
+    }
+    table_done(&t);
+    return code;
+}
+
+void calc_count_by(struct bt_step *step, void *self)
+{
+    const char *pattern = bt_step_param_string(step, "pattern", NULL);
+    const char *field = bt_step_param_string(step, "field", NULL);
+    const char *text = pattern != NULL ? input_text(step, "items") : NULL;
+    struct counts c = {0};
+    cJSON *tree = NULL;
+    struct bt_error err;
+    enum bt_code code;
+
+    (void)self;
+    if (pattern != NULL) {
+        code = text == NULL ? err_set(&err, BT_INVALID, "items: there are none")
+                            : count_pattern(&c, str_from(text), pattern, &err);
+    } else {
+        code = input_tree(step, "items", &tree, &err);
+        if (code == BT_OK) {
+            code = tree == NULL ? err_set(&err, BT_INVALID, "items: there are none")
+                                : count_field(&c, tree, field, &err);
+        }
+    }
+    if (code == BT_OK) {
+        counts_sort_by_size(&c);
+        reply_counts(step, &c, field != NULL ? field : "label", str_from(pattern));
+    } else {
+        bt_step_fail_error(step, &err);
+    }
+    cJSON_Delete(tree);
+    counts_done(&c);
+}
+
+/* ---- the busiest ---- */
+
+static void reply_busiest(struct bt_step *step, const struct table *t, int label, int value)
+{
+    cJSON *data = cJSON_CreateObject();
+    double total = 0.0;
+    double most = 0.0;
+    int best = 0;
+    char name[512] = "";
+    char n[64];
+    char all[64];
+    struct buf text;
+
+    for (int r = 0; r < t->rows_n; r++) {
+        double v = 0.0;
+        (void)table_number(table_cell(t, r, value), &v);
+        total += v;
+        if (r == 0 || v > most) {
+            most = v;
+            best = r;
+        }
+    }
+    if (label != TABLE_NONE) {
+        (void)table_text(table_cell(t, best, label), name, sizeof name);
+    }
+    (void)cJSON_AddStringToObject(data, "label", name);
+    (void)table_text(cJSON_AddNumberToObject(data, "value", most), n, sizeof n);
+    (void)table_text(cJSON_AddNumberToObject(data, "total", total), all, sizeof all);
+    (void)cJSON_AddNumberToObject(data, "percent",
+                                  total > 0.0 ? round(most / total * 1000.0) / 10.0 : 0.0);
+    buf_init(&text, LIMIT_RESULT_BYTES);
+    buf_printf(&text, "The busiest %s is **%s** with %s of %s",
+               label == TABLE_NONE ? "row" : t->columns[label], name, n, all);
+    if (total > 0.0) {
+        buf_printf(&text, " (%.1f %%)", most / total * 100.0);
+    }
+    buf_add_cstr(&text, ".\n\n");
+    table_to_markdown(t, (int)bt_step_param_number(step, "rows", 31), &text);
+    input_reply(step, data, buf_cstr(&text));
+    buf_done(&text);
+}
+
+void calc_busiest(struct bt_step *step, void *self)
+{
+    const char *wanted = bt_step_param_string(step, "value", NULL);
+    struct table t = {0};
+    cJSON *tree = NULL;
+    struct bt_error err;
+    int value = TABLE_NONE;
+    enum bt_code code = input_tree(step, "counts", &tree, &err);
+
+    (void)self;
+    if (code == BT_OK) {
+        code = tree == NULL ? err_set(&err, BT_INVALID,
+                                      "counts: give rows, or let a step before this one count")
+                            : table_read(tree, &t, &err);
+    }
+    if (code == BT_OK) {
+        value = wanted != NULL ? table_column(&t, wanted) : table_number_column(&t);
+        if (value == TABLE_NONE) {
+            code = err_set(&err, BT_INVALID, "counts: there is no column of numbers%s%.80s",
+                           wanted == NULL ? "" : " called ", wanted == NULL ? "" : wanted);
+        }
+    }
+    if (code == BT_OK) {
+        reply_busiest(step, &t, table_other_column(&t, value), value);
+    } else {
+        bt_step_fail_error(step, &err);
+    }
+    cJSON_Delete(tree);
+    table_done(&t);
+}

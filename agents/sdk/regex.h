@@ -1,0 +1,30 @@
+/* Regular expressions for agents (PCRE2, UTF-8), with a bound on the backtracking of each match.
+ * One thread each. */
+#ifndef SDK_REGEX_H
+#define SDK_REGEX_H
+
+#include <stdbool.h>
+
+#include "protocol/base/err.h"
+#include "protocol/base/str.h"
+
+struct regex;
+
+enum { REGEX_PATTERN_MAX = 4096, REGEX_GROUPS_MAX = 32 };
+
+/* BT_INVALID names the place in the pattern. */
+BT_MUST_CHECK enum bt_code regex_new(struct str pattern, bool ignore_case, struct regex **ret,
+                                     struct bt_error *err);
+void regex_free(struct regex *re);
+/* Whether it matches somewhere. The subject must be UTF-8. BT_LIMIT: the pattern backtracks too
+ * much on this text. */
+BT_MUST_CHECK enum bt_code regex_find(struct regex *re, struct str subject, bool *ret_found,
+                                      struct bt_error *err);
+/* A group of the last match (0 = all of it); {NULL, 0} when it took no part. Points into the
+ * subject. */
+struct str regex_group(const struct regex *re, uint32_t ix);
+/* Groups without group 0. */
+uint32_t regex_groups(const struct regex *re);
+/* The name of a group; NULL when it has none. Valid as long as the regex. */
+const char *regex_group_name(const struct regex *re, uint32_t ix);
+#endif

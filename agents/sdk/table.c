@@ -1,0 +1,349 @@
+#include "agents/sdk/table.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cjson/cJSON.h>
+
+void table_done(struct table *t)
+{
+    for (int i = 0; i < t->n; i++) {
+        free(t->columns[i]);
+    }
+    for (int i = 0; i < t->rows_n; i++) {
+        cJSON_Delete(t->rows[i]);
+    }
+    free(t->columns);
+    free(t->rows);
+    *t = (struct table){0};
+}
+
+static enum bt_code no_memory(struct bt_error *err)
+{
+    return err_set(err, BT_NOMEM, "out of memory for a table");
+}
+
+static enum bt_code add_column(struct table *t, const char *name, struct bt_error *err)
+{
+    if (t->columns == NULL) {
+        t->columns = calloc(TABLE_COLUMNS_MAX, sizeof *t->columns);
+    }
+    if (t->columns == NULL) {
+        return no_memory(err);
+    }
+    if (t->n == TABLE_COLUMNS_MAX) {
+        return err_set(err, BT_LIMIT, "a table has at most %d columns", TABLE_COLUMNS_MAX);
+    }
+    t->columns[t->n] = strdup(name);
+    if (t->columns[t->n] == NULL) {
+        return no_memory(err);
+    }
+    t->n++;
+    return BT_OK;
+}
+
+static enum bt_code add_numbered_columns(struct table *t, int n, struct bt_error *err)
+{
+    enum bt_code code = BT_OK;
+
+    while (t->n < n && code == BT_OK) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "c%d", t->n + 1);
+        code = add_column(t, name, err);
+    }
+    return code;
+}
+
+/* Takes the row, also when it fails. */
+static enum bt_code add_row(struct table *t, cJSON *row, struct bt_error *err)
+{
+    if (row == NULL) {
+        return no_memory(err);
+    }
+    if (t->rows_n == TABLE_ROWS_MAX) {
+        cJSON_Delete(row);
+        return err_set(err, BT_LIMIT, "a table has at most %d rows", TABLE_ROWS_MAX);
+    }
+    if (t->rows_n == t->rows_cap) {
+        int cap = t->rows_cap == 0 ? 64 : t->rows_cap * 2;
+        struct cJSON **grown = realloc(t->rows, (size_t)cap * sizeof *grown);
+        if (grown == NULL) {
+            cJSON_Delete(row);
+            return no_memory(err);
+        }
+        t->rows = grown;
+        t->rows_cap = cap;
+    }
+    t->rows[t->rows_n++] = row;
+    return BT_OK;
+}
+
+int table_column(const struct table *t, const char *name)
+{
+    for (int i = 0; i < t->n; i++) {
+        if (strcmp(t->columns[i], name) == 0) {
+            return i;
+        }
+    }
+    return TABLE_NONE;
+}
+
+/* ---- the forms ---- */
+
+static enum bt_code add_object(struct table *t, const cJSON *object, struct bt_error *err)
+{
+    cJSON *row;
+    const cJSON *member;
+    enum bt_code code = BT_OK;
+
+    cJSON_ArrayForEach(member, object)
+    {
+        if (code == BT_OK && table_column(t, member->string) == TABLE_NONE) {
+            code = add_column(t, member->string, err);
+        }
+    }
+    row = code == BT_OK ? cJSON_CreateArray() : NULL;
+    for (int i = 0; i < t->n && row != NULL; i++) {
+        const cJSON *cell = cJSON_GetObjectItemCaseSensitive(object, t->columns[i]);
+        if (!cJSON_AddItemToArray(row, cell == NULL ? cJSON_CreateNull()
+                                                    : cJSON_Duplicate(cell, true))) {
+            cJSON_Delete(row);
+            row = NULL;
+        }
+    }
+    return code == BT_OK ? add_row(t, row, err) : code;
+}
+
+static enum bt_code add_list(struct table *t, const cJSON *list, struct bt_error *err)
+{
+    int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 1;
+    enum bt_code code = add_numbered_columns(t, n, err);
+    cJSON *row = NULL;
+
+    if (code == BT_OK) {
+        row = cJSON_Duplicate(list, true);
+        if (row != NULL && !cJSON_IsArray(list)) {
+            cJSON *only = row;
+            row = cJSON_CreateArray();
+            (void)cJSON_AddItemToArray(row, only);
+        }
+        code = add_row(t, row, err);
+    }
+    return code;
+}
+
+static enum bt_code read_rows(struct table *t, const cJSON *rows, struct bt_error *err)
+{
+    const cJSON *row;
+    enum bt_code code = BT_OK;
+
+    cJSON_ArrayForEach(row, rows)
+    {
+        if (code == BT_OK) {
+            code = cJSON_IsObject(row) ? add_object(t, row, err) : add_list(t, row, err);
+        }
+    }
+    return code;
+}
+
+static enum bt_code read_columns_and_rows(struct table *t, const cJSON *columns, const cJSON *rows,
+                                          struct bt_error *err)
+{
+    const cJSON *name;
+    enum bt_code code = BT_OK;
+
+    cJSON_ArrayForEach(name, columns)
+    {
+        if (code == BT_OK && !cJSON_IsString(name)) {
+            code = err_set(err, BT_INVALID, "columns: expected a list of names");
+        }
+        if (code == BT_OK) {
+            code = add_column(t, name->valuestring, err);
+        }
+    }
+    return code == BT_OK ? read_rows(t, rows, err) : code;
+}
+
+static enum bt_code read_map(struct table *t, const cJSON *map, struct bt_error *err)
+{
+    const cJSON *member;
+    enum bt_code code = add_column(t, "label", err);
+
+    if (code == BT_OK) {
+        code = add_column(t, "value", err);
+    }
+    cJSON_ArrayForEach(member, map)
+    {
+        cJSON *row = code == BT_OK ? cJSON_CreateArray() : NULL;
+        if (row != NULL) {
+            (void)cJSON_AddItemToArray(row, cJSON_CreateString(member->string));
+            (void)cJSON_AddItemToArray(row, cJSON_Duplicate(member, true));
+            code = add_row(t, row, err);
+        }
+    }
+    return code;
+}
+
+/* Later objects may have had more columns than earlier ones: every row gets all of them. */
+static enum bt_code even_out(struct table *t, struct bt_error *err)
+{
+    for (int i = 0; i < t->rows_n; i++) {
+        for (int have = cJSON_GetArraySize(t->rows[i]); have < t->n; have++) {
+            if (!cJSON_AddItemToArray(t->rows[i], cJSON_CreateNull())) {
+                return no_memory(err);
+            }
+        }
+    }
+    return BT_OK;
+}
+
+enum bt_code table_read(const cJSON *tree, struct table *ret, struct bt_error *err)
+{
+    static const char *const lists[] = {"rows", "counts", "shares"};
+    const cJSON *columns = cJSON_GetObjectItemCaseSensitive(tree, "columns");
+    const cJSON *rows = NULL;
+    struct table t = {0};
+    enum bt_code code;
+
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0] && rows == NULL; i++) {
+        const cJSON *list = cJSON_GetObjectItemCaseSensitive(tree, lists[i]);
+        rows = cJSON_IsArray(list) ? list : NULL;
+    }
+    if (cJSON_IsArray(tree)) {
+        code = read_rows(&t, tree, err);
+    } else if (cJSON_IsArray(columns) && rows != NULL) {
+        code = read_columns_and_rows(&t, columns, rows, err);
+    } else if (rows != NULL) {
+        code = read_rows(&t, rows, err);
+    } else if (cJSON_IsObject(tree)) {
+        code = read_map(&t, tree, err);
+    } else if (cJSON_IsString(tree)) {
+        return table_read_csv(tree->valuestring, ',', ret, err);
+    } else {
+        code = err_set(err, BT_INVALID,
+                       "expected rows: {columns, rows}, a list of objects, a map, or CSV text");
+    }
+    if (code == BT_OK) {
+        code = even_out(&t, err);
+    }
+    if (code != BT_OK) {
+        table_done(&t);
+        return code;
+    }
+    *ret = t;
+    return BT_OK;
+}
+
+/* ---- CSV ---- */
+
+/* Reads one field at *at into out; *at then stands on the delimiter, the line's end, or the text's
+ * end. */
+static bool csv_field(const char **at, char delimiter, struct buf *out)
+{
+    const char *p = *at;
+
+    buf_clear(out);
+    if (*p == '"') {
+        for (p++; *p != 0; p++) {
+            if (*p == '"' && p[1] == '"') {
+                p++;
+            } else if (*p == '"') {
+                break;
+            }
+            buf_add_byte(out, (uint8_t)*p);
+        }
+        if (*p != '"') {
+            return false;
+        }
+        p++;
+    }
+    while (*p != 0 && *p != delimiter && *p != '\n' && *p != '\r') {
+        buf_add_byte(out, (uint8_t)*p++);
+    }
+    *at = p;
+    return out->bad == BT_OK;
+}
+
+static enum bt_code csv_line(struct table *t, const char **at, char delimiter, struct buf *field,
+                             cJSON **ret_row, struct bt_error *err)
+{
+    cJSON *row = cJSON_CreateArray();
+    const char *p = *at;
+    int n = 0;
+
+    for (;;) {
+        if (row == NULL || ++n > TABLE_COLUMNS_MAX || !csv_field(&p, delimiter, field) ||
+            !cJSON_AddItemToArray(row, cJSON_CreateString(buf_cstr(field)))) {
+            cJSON_Delete(row);
+            return err_set(err, BT_INVALID,
+                           "CSV record %d: a quoted field without its end, or too many fields",
+                           t->rows_n + (t->n > 0 ? 2 : 1));
+        }
+        if (*p != delimiter) {
+            break;
+        }
+        p++;
+    }
+    p += *p == '\r';
+    p += *p == '\n';
+    *at = p;
+    *ret_row = row;
+    return BT_OK;
+}
+
+static enum bt_code csv_header(struct table *t, const cJSON *row, struct bt_error *err)
+{
+    const cJSON *cell;
+    enum bt_code code = BT_OK;
+
+    cJSON_ArrayForEach(cell, row)
+    {
+        if (code == BT_OK &&
+            (cell->valuestring[0] == 0 || table_column(t, cell->valuestring) != TABLE_NONE)) {
+            code = err_set(err, BT_INVALID,
+                           "CSV header: a column without a name, or two of the same name");
+        }
+        if (code == BT_OK) {
+            code = add_column(t, cell->valuestring, err);
+        }
+    }
+    return code;
+}
+
+enum bt_code table_read_csv(const char *text, char delimiter, struct table *ret,
+                            struct bt_error *err)
+{
+    struct table t = {0};
+    struct buf field;
+    enum bt_code code = BT_OK;
+
+    buf_init(&field, 1024 * 1024);
+    while (*text != 0 && code == BT_OK) {
+        cJSON *row = NULL;
+        code = csv_line(&t, &text, delimiter, &field, &row, err);
+        if (code == BT_OK && t.n == 0) {
+            code = csv_header(&t, row, err);
+            cJSON_Delete(row);
+        } else if (code == BT_OK && cJSON_GetArraySize(row) > t.n) {
+            code = err_set(err, BT_INVALID, "CSV record %d: %d fields under a header of %d",
+                           t.rows_n + 2, cJSON_GetArraySize(row), t.n);
+            cJSON_Delete(row);
+        } else if (code == BT_OK) {
+            code = add_row(&t, row, err);
+        }
+    }
+    buf_done(&field);
+    if (code == BT_OK && t.n == 0) {
+        code = err_set(err, BT_INVALID, "CSV: there is no header line");
+    }
+    if (code == BT_OK) {
+        code = even_out(&t, err);
+    }
+    if (code != BT_OK) {
+        table_done(&t);
+        return code;
+    }
+    *ret = t;
+    return BT_OK;
+}
