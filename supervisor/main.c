@@ -176,11 +176,11 @@ int main(int argc, char **argv)
     buf_init(&notes, NOTES_MAX);
     exit_code = config_load(&a.request, &config, &notes, &err) == BT_OK ? -1 : EXIT_USAGE;
     (void)fputs(buf_cstr(&notes), stderr);
+    buf_done(&notes);
     if (exit_code >= 0) {
         (void)fprintf(stderr, "batond: %s\n", err.msg);
         return exit_code;
     }
-    buf_done(&notes);
     log_setup(config->log.level, NULL, NULL);
     log_use_journal_prefix(config->log.format == CONFIG_LOG_JOURNAL);
     (void)prctl(PR_SET_DUMPABLE, 0); /* the token is in our memory */

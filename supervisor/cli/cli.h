@@ -71,8 +71,10 @@ bool cli_number(const char *text, const char *what, uint64_t *ret);
 
 /* Connects (once). CLI_OK, or the exit code after saying what is wrong. */
 enum cli_exit cli_connect(struct cli *cli);
-/* "baton: ..." on stderr. */
+/* "baton: ..." and a newline on stderr, safe for a terminal. */
 void cli_say(const char *fmt, ...) BT_PRINTF(1, 2);
+/* The same without the name and the newline. */
+void cli_note(const char *fmt, ...) BT_PRINTF(1, 2);
 /* Says the error and returns the exit code that belongs to it. */
 enum cli_exit cli_fail(const struct bt_error *err);
 enum cli_exit cli_exit_of(enum bt_code code);
@@ -92,8 +94,12 @@ const char *cli_state_dir(const struct cli *cli);
 /* The nearest of the candidates when it is near enough to be what was meant, else NULL. Ends with NULL. */
 const char *cli_did_you_mean(const char *word, const char *const *candidates);
 
-/* Text for a terminal: control characters replaced, so that a result cannot move the cursor. */
+/* Text of others on stdout: on a terminal without control characters, so that a result cannot move the cursor. */
 void cli_print_safe(const char *text);
+/* Replaces control characters (C0 but newline and tab, C1) and those that turn the direction of text, in place. */
+void cli_scrub(char *text);
+/* The same in every string of a tree. */
+void cli_scrub_tree(struct cJSON *tree);
 /* Colours: "" unless cli->color. */
 const char *cli_color(const struct cli *cli, const char *status);
 const char *cli_color_off(const struct cli *cli);

@@ -118,7 +118,9 @@ static bool read_options(struct cli *cli, int argc, char **argv)
             cli_say("%s: %s needs a value; see: baton %s --help", cli->verb->name, argv[optind - 1], cli->verb->name);
             return false;
         } else {
-            unknown_option(cli->verb, argv[optind - 1]);
+            char flag[3] = {'-', (char)optopt, 0};
+            bool is_short = optopt > 0 && optopt < OPTION_BASE;
+            unknown_option(cli->verb, is_short ? flag : argv[optind - 1]);
             return false;
         }
     }
@@ -167,7 +169,7 @@ int main(int argc, char **argv)
 
     (void)signal(SIGPIPE, SIG_IGN);
     log_setup(LOG_ERR, NULL, NULL);
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         print_help();
         return argc < 2 ? CLI_USAGE : CLI_OK;
     }

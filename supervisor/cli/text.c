@@ -59,14 +59,56 @@ void cli_format_ms(double ms, char *ret, size_t cap)
     }
 }
 
+/* Bytes of the character at p that must not reach a terminal; 0 = it may. */
+static size_t tricky(const unsigned char *p)
+{
+    if ((*p < 0x20 && *p != '\n' && *p != '\t') || *p == 0x7F) {
+        return 1;
+    }
+    if (*p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0) {
+        return 2; /* C1 */
+    }
+    if (*p == 0xE2 && p[1] == 0x80 && (p[2] == 0x8E || p[2] == 0x8F || (p[2] >= 0xAA && p[2] <= 0xAE))) {
+        return 3; /* U+200E, U+200F, U+202A to U+202E: direction */
+    }
+    return *p == 0xE2 && p[1] == 0x81 && p[2] >= 0xA6 && p[2] <= 0xA9 ? 3 : 0; /* U+2066 to U+2069 */
+}
+
+void cli_scrub(char *text)
+{
+    unsigned char *p = (unsigned char *)text;
+
+    while (*p != 0) {
+        size_t n = tricky(p);
+        memset(p, '?', n);
+        p += n == 0 ? 1 : n;
+    }
+}
+
+static void scrub_all(struct cJSON *tree)
+{
+    for (struct cJSON *v = tree; v != NULL; v = v->next) {
+        if (v->valuestring != NULL) {
+            cli_scrub(v->valuestring);
+        }
+        scrub_all(v->child);
+    }
+}
+
+void cli_scrub_tree(struct cJSON *tree)
+{
+    scrub_all(tree);
+}
+
 void cli_print_safe(const char *text)
 {
-    bool tty = isatty(STDOUT_FILENO) == 1;
+    char *copy = isatty(STDOUT_FILENO) == 1 ? strdup(text) : NULL;
 
-    for (const unsigned char *p = (const unsigned char *)text; *p != 0; p++) {
-        bool control = (*p < 0x20 && *p != '\n' && *p != '\t') || *p == 0x7F || (*p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0);
-        (void)fputc(tty && control ? '?' : *p, stdout);
+    if (copy != NULL) {
+        cli_scrub(copy);
     }
+    (void)fputs(copy != NULL ? copy : text, stdout);
+    free(copy);
 }
 
 char *cli_read_file(const char *path, size_t max, size_t *ret_len)
@@ -89,11 +131,14 @@ char *cli_read_file(const char *path, size_t max, size_t *ret_len)
     }
     if (n < 0 || bytes.bad != BT_OK) {
         cli_say("%s: %s", path, n < 0 ? strerror(errno) : "the file is too large for a plan");
-        buf_done(&bytes);
     }
     if (fd != STDIN_FILENO) {
         (void)close(fd);
     }
-    (void)buf_cstr(&bytes);
-    return bytes.max == max && (n < 0 || bytes.bad != BT_OK) ? NULL : (char *)buf_take(&bytes, ret_len);
+    if (n < 0 || bytes.bad != BT_OK) {
+        buf_done(&bytes);
+        return NULL;
+    }
+    (void)buf_cstr(&bytes); /* so that there is a terminating zero, also behind nothing */
+    return (char *)buf_take(&bytes, ret_len);
 }

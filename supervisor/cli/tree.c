@@ -37,10 +37,9 @@ static void one_line(char *to, size_t cap, const char *from)
 
     memcpy(to, from, n);
     to[n] = 0;
-    for (unsigned char *p = (unsigned char *)to; *p != 0; p++) {
-        if (*p < 0x20 || *p == 0x7F || (*p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0)) {
-            *p = ' ';
-        }
+    cli_scrub(to);
+    for (char *p = to; *p != 0; p++) {
+        *p = *p == '\n' || *p == '\t' ? ' ' : *p;
     }
 }
 
@@ -71,6 +70,7 @@ struct tree *tree_new(const struct cli *cli, const struct cJSON *plan_view, bool
 {
     const cJSON *steps = cJSON_GetObjectItemCaseSensitive(plan_view, "steps");
     struct tree *t = calloc(1, sizeof *t);
+    const char *term = getenv("TERM");
     const cJSON *step;
     struct winsize size;
 
@@ -86,9 +86,11 @@ struct tree *tree_new(const struct cli *cli, const struct cJSON *plan_view, bool
     }
     cJSON_ArrayForEach(step, steps)
     {
-        fill(&t->nodes[t->n++], step);
+        fill(&t->nodes[t->n], step);
+        t->waiting += strcmp(t->nodes[t->n].status, "waiting") == 0; /* it may be so far already: the events count from there */
+        t->n++;
     }
-    t->live = !quiet && isatty(STDERR_FILENO) == 1 && t->n <= LIVE_STEPS_MAX && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 &&
+    t->live = !quiet && isatty(STDERR_FILENO) == 1 && (term == NULL || strcmp(term, "dumb") != 0) && t->n <= LIVE_STEPS_MAX && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 &&
               size.ws_row > t->n + 2;
     return t;
 }

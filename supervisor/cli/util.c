@@ -10,15 +10,34 @@
 #include "protocol/client/state.h"
 #include "supervisor/cli/cli.h"
 
+/* What agents and plans say may be in it. */
+static BT_PRINTF(1, 0) void vnote(const char *fmt, va_list args)
+{
+    char text[8192];
+
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    cli_scrub(text);
+    (void)fputs(text, stderr);
+}
+
 void cli_say(const char *fmt, ...)
 {
     va_list args;
 
     (void)fputs("baton: ", stderr);
     va_start(args, fmt);
-    (void)vfprintf(stderr, fmt, args);
+    vnote(fmt, args);
     va_end(args);
     (void)fputc('\n', stderr);
+}
+
+void cli_note(const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    vnote(fmt, args);
+    va_end(args);
 }
 
 enum cli_exit cli_exit_of(enum bt_code code)
@@ -168,7 +187,7 @@ void cli_print_problems(struct cli *cli, const char *error_json)
     {
         const char *step = json_text(p, "stepId", "");
         const char *field = json_text(p, "field", "");
-        (void)fprintf(stderr, "  %s: %s%s%s%s%s%s [%s]\n", json_text(p, "severity", "error"), step[0] != 0 ? "step " : "", step,
+        cli_note("  %s: %s%s%s%s%s%s [%s]\n", json_text(p, "severity", "error"), step[0] != 0 ? "step " : "", step,
                       step[0] != 0 ? ": " : "", field, field[0] != 0 ? ": " : "", json_text(p, "message", ""),
                       json_text(p, "category", ""));
     }
@@ -191,6 +210,9 @@ enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, 
             cli_print_problems(cli, json);
         } else {
             *ret = cJSON_Parse(json);
+            if (!cli->json && strcmp(type, "plan.result") != 0) { /* results are data: a file gets their very bytes */
+                cli_scrub_tree(*ret);
+            }
             if (*ret == NULL) {
                 cli_say("the daemon's answer could not be read");
                 code = CLI_INTERNAL;

@@ -80,7 +80,7 @@ static void check_port(struct doctor *d, const char *what, const char *url, bool
     }
 }
 
-static const struct config *check_config(struct doctor *d)
+static struct config *check_config(struct doctor *d)
 {
     struct config_request request = {.state_dir = cli_value(d->cli, "state"), .file = cli_value(d->cli, "config")};
     struct config *config = NULL;
@@ -190,7 +190,7 @@ enum cli_exit verb_doctor(struct cli *cli)
 {
     struct doctor d = {.cli = cli, .findings = cJSON_CreateArray()};
     const char *state = cli_state_dir(cli);
-    const struct config *config;
+    struct config *config;
     bool daemon_runs;
 
     if (state == NULL) {
@@ -214,5 +214,6 @@ enum cli_exit verb_doctor(struct cli *cli)
         (void)printf("%s\n", d.bad == 0 ? "all is well" : "something is wrong, see the lines marked ✗");
     }
     cJSON_Delete(d.findings);
+    config_free(config);
     return d.bad == 0 ? CLI_OK : CLI_INTERNAL;
 }

@@ -8,7 +8,7 @@
 #include "protocol/base/clock.h"
 #include "supervisor/cli/cli.h"
 
-enum { SLICE_MS = 250, QUIET_MS = 400 };
+enum { SLICE_MS = 250, HISTORY_MS = 10000 };
 
 static volatile sig_atomic_t stop;
 
@@ -36,8 +36,12 @@ static void print_event(const struct bt_event *ev)
     static const char *const shown[] = {"stepId",  "agentId", "attempt",  "status",  "reason", "outcome", "error",
                                         "task",    "query",   "reviewId", "version", "delayMs"};
     cJSON *json = cJSON_Parse(ev->json);
-    const cJSON *from = cJSON_GetObjectItemCaseSensitive(json, "fromAgent");
-    const cJSON *to = cJSON_GetObjectItemCaseSensitive(json, "toAgent");
+    const cJSON *from;
+    const cJSON *to;
+
+    cli_scrub_tree(json);
+    from = cJSON_GetObjectItemCaseSensitive(json, "fromAgent");
+    to = cJSON_GetObjectItemCaseSensitive(json, "toAgent");
 
     (void)printf("%6llu %s %-20s", (unsigned long long)ev->seq, json_text(json, "timestamp", ""), ev->type);
     if (from != NULL) {
@@ -72,7 +76,14 @@ static enum cli_exit view(struct cli *cli, struct bt_watch *watch, struct viewin
         struct bt_error err;
         enum bt_code code = bt_watch_next(watch, SLICE_MS, &ev, &err);
         if (code == BT_TIMEOUT) {
-            if (!v->follow || (v->quiet_ms != 0 && clock_mono_ms() - heard >= v->quiet_ms)) {
+            if (!v->follow && clock_mono_ms() - heard < HISTORY_MS) {
+                continue; /* the daemon is slow to answer: half a story is not the story */
+            }
+            if (!v->follow) {
+                cli_say("the daemon did not give the rest of the events in time");
+                return CLI_TIMEOUT;
+            }
+            if (v->quiet_ms != 0 && clock_mono_ms() - heard >= v->quiet_ms) {
                 return CLI_OK;
             }
             continue;
@@ -91,7 +102,9 @@ static enum cli_exit view(struct cli *cli, struct bt_watch *watch, struct viewin
             } else {
                 print_event(&ev);
             }
-            (void)fflush(stdout);
+            if (fflush(stdout) != 0) {
+                return CLI_OK; /* whoever reads has had enough */
+            }
         }
         if (!v->follow && ev.seq == v->last) {
             return CLI_OK;

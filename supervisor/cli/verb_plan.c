@@ -15,7 +15,7 @@ enum { OFFLINE_PROBLEMS_MAX = 200 };
 
 static void say_problem(const char *severity, const char *step, const char *field, const char *message, const char *category)
 {
-    (void)fprintf(stderr, "  %s: %s%s%s%s%s%s [%s]\n", severity, step[0] != 0 ? "step " : "", step, step[0] != 0 ? ": " : "",
+    cli_note("  %s: %s%s%s%s%s%s [%s]\n", severity, step[0] != 0 ? "step " : "", step, step[0] != 0 ? ": " : "",
                   field, field[0] != 0 ? ": " : "", message, category);
 }
 
@@ -83,7 +83,7 @@ static enum cli_exit lint(struct cli *cli, const char *goal, const char *plan_js
     valid = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "valid"));
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(answer, "routes"))
     {
-        (void)fprintf(stderr, "  %s → %s.%s: %s\n", json_text(item, "stepId", ""), json_text(item, "agentId", ""),
+        cli_note("  %s → %s.%s: %s\n", json_text(item, "stepId", ""), json_text(item, "agentId", ""),
                       json_text(item, "skill", ""), json_text(item, "why", ""));
     }
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(answer, "problems"))

@@ -35,7 +35,7 @@ static void say_routes(const cJSON *answer)
 
     cJSON_ArrayForEach(r, cJSON_GetObjectItemCaseSensitive(answer, "routes"))
     {
-        (void)fprintf(stderr, "  %s → %s%s%s: %s\n", json_text(r, "stepId", ""), json_text(r, "agentId", ""),
+        cli_note("  %s → %s%s%s: %s\n", json_text(r, "stepId", ""), json_text(r, "agentId", ""),
                       json_text(r, "skill", NULL) != NULL ? "." : "", json_text(r, "skill", ""), json_text(r, "why", ""));
     }
 }
@@ -46,7 +46,7 @@ static void say_warnings(const cJSON *answer)
 
     cJSON_ArrayForEach(p, cJSON_GetObjectItemCaseSensitive(answer, "problems"))
     {
-        (void)fprintf(stderr, "  warning: %s%s%s\n", json_text(p, "stepId", ""), json_text(p, "stepId", "")[0] != 0 ? ": " : "",
+        cli_note("  warning: %s%s%s\n", json_text(p, "stepId", ""), json_text(p, "stepId", "")[0] != 0 ? ": " : "",
                       json_text(p, "message", ""));
     }
 }

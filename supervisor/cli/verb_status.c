@@ -81,6 +81,15 @@ enum cli_exit verb_status(struct cli *cli)
     return code;
 }
 
+static enum cli_exit exit_of_result(const char *status)
+{
+    return strcmp(status, "completed") == 0 || strcmp(status, "skipped") == 0     ? CLI_OK
+           : strcmp(status, "failed") == 0 || strcmp(status, "quarantined") == 0  ? CLI_FAILED
+           : strcmp(status, "cancelled") == 0                                     ? CLI_CANCELLED
+           : strcmp(status, "waiting") == 0                                       ? CLI_NEEDS_HUMAN
+                                                                                  : CLI_TIMEOUT;
+}
+
 enum cli_exit verb_result(struct cli *cli)
 {
     cJSON *fields = fields_for("planId", cli->argv[0]);
@@ -93,6 +102,9 @@ enum cli_exit verb_result(struct cli *cli)
     code = cli_call(cli, "plan.result", fields, &answer);
     if (code == CLI_OK && cli->json) {
         cli_print_json(answer);
+    } else if (code == CLI_OK && cli->argc == 2 && cJSON_GetObjectItemCaseSensitive(answer, "result") == NULL) {
+        cli_say("step %s is %s and has no result%s%s", cli->argv[1], json_text(answer, "status", ""),
+                json_text(answer, "failureReason", "")[0] != 0 ? ": " : "", json_text(answer, "failureReason", ""));
     } else if (code == CLI_OK && cli->argc == 2) {
         const cJSON *result = cJSON_GetObjectItemCaseSensitive(answer, "result");
         const char *text = json_text(result, "text", NULL);
@@ -106,9 +118,11 @@ enum cli_exit verb_result(struct cli *cli)
         cli_print_safe(json_text(answer, "aggregatedResult", ""));
         (void)fputc('\n', stdout);
     }
-    if (code == CLI_OK && strcmp(json_text(answer, "status", ""), "failed") == 0) {
-        cli_say("%s", json_text(answer, "failureReason", "the plan failed"));
-        code = CLI_FAILED;
+    if (code == CLI_OK) {
+        code = exit_of_result(json_text(answer, "status", ""));
+    }
+    if (code != CLI_OK && answer != NULL && cli->argc == 1) {
+        cli_say("%s", json_text(answer, "failureReason", code == CLI_TIMEOUT ? "the plan has not ended yet" : json_text(answer, "status", "")));
     }
     cJSON_Delete(answer);
     return code;
