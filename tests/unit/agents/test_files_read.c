@@ -1,0 +1,334 @@
+/* read, list and grep: what they give, and where they stop. */
+#include "tests/unit/agents/files_world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "agents/files/glob.h"
+#include "agents/files/lines.h"
+
+enum { BIG = 3 * 1024 * 1024 + 1 };
+
+static void a_file_is_read_as_text_and_its_data_does_not_repeat_it(void **state)
+{
+    const char *reply;
+
+    (void)state;
+    tree_text("root/hello", "Hello, w\xc3\xb6rld\n");
+    reply = tree_run(files_read, "{\"path\":\"hello\"}");
+    steps_expect(reply, "\"text\":\"Hello, w\xc3\xb6rld\\n\"");
+    steps_expect(reply, "\"bytes\":14,\"size\":14,\"offset\":0,\"truncated\":false,\"replaced\":0");
+    assert_null(strstr(strstr(reply, "Hello") + 1, "Hello"));
+}
+
+static void an_empty_file_is_an_empty_text(void **state)
+{
+    (void)state;
+    tree_text("root/empty", "");
+    steps_expect(tree_run(files_read, "{\"path\":\"empty\"}"), "\"text\":\"\"");
+}
+
+static void bytes_that_are_no_utf8_are_replaced_and_told(void **state)
+{
+    const char *reply;
+
+    (void)state;
+    tree_put("root/latin", "a\xe4z\xff", 4);
+    reply = tree_run(files_read, "{\"path\":\"latin\"}");
+    steps_expect(reply, "\"a\xef\xbf\xbdz\xef\xbf\xbd\"");
+    steps_expect(reply, "\"replaced\":2");
+}
+
+static void binary_files_are_refused(void **state)
+{
+    (void)state;
+    tree_put("root/binary", "a\0b\n", 4);
+    tree_fails(tree_run(files_read, "{\"path\":\"binary\"}"), "VALIDATION_ERROR", "binary file");
+    tree_fails(tree_run(files_grep, "{\"path\":\"binary\",\"pattern\":\"a\"}"), "VALIDATION_ERROR",
+               "binary file");
+    tree_fails(tree_run(files_csv, "{\"path\":\"binary\"}"), "VALIDATION_ERROR", "binary file");
+}
+
+static void a_file_that_does_not_fit_is_refused_and_read_in_parts(void **state)
+{
+    char *big = malloc(BIG);
+    const char *reply;
+
+    (void)state;
+    assert_non_null(big);
+    memset(big, 'x', BIG);
+    tree_put("root/big", big, BIG);
+    tree_fails(tree_run(files_read, "{\"path\":\"big\"}"), "VALIDATION_ERROR",
+               "3145729 bytes, at most 2097152 are read at once; give offset and limit");
+    reply = tree_run(files_read, "{\"path\":\"big\",\"offset\":3145719,\"limit\":100}");
+    steps_expect(reply, "\"xxxxxxxxxx\"");
+    steps_expect(reply, "\"truncated\":false");
+    reply = tree_run(files_read, "{\"path\":\"big\",\"limit\":5}");
+    steps_expect(reply, "\"xxxxx\"");
+    steps_expect(reply, "\"truncated\":true");
+    tree_put("root/big", big, 2 * 1024 * 1024);
+    steps_expect(tree_run(files_read, "{\"path\":\"big\"}"), "\"bytes\":2097152");
+    free(big);
+}
+
+static void a_limit_does_not_cut_a_character_in_two(void **state)
+{
+    const char *reply;
+
+    (void)state;
+    tree_text("root/euro", "ab\xe2\x82\xac!");
+    for (int limit = 2; limit <= 4; limit++) {
+        char json[64];
+        (void)snprintf(json, sizeof json, "{\"path\":\"euro\",\"limit\":%d}", limit);
+        reply = tree_run(files_read, json);
+        steps_expect(reply, "\"text\":\"ab\"");
+        steps_expect(reply, "\"bytes\":2,");
+        steps_expect(reply, "\"replaced\":0");
+    }
+    steps_expect(tree_run(files_read, "{\"path\":\"euro\",\"limit\":5}"), "ab\xe2\x82\xac\"");
+}
+
+static void unreadable_files_are_denied(void **state)
+{
+    const uid_t was = geteuid();
+    const char *reply;
+    char path[512];
+
+    (void)state;
+    tree_text("root/mine", "x");
+    (void)snprintf(path, sizeof path, "%s/root/mine", tree);
+    assert_int_equal(chmod(path, 0), 0);
+    if (was == 0) { /* root reads everything: be nobody for a moment */
+        assert_int_equal(seteuid(65534), 0);
+    }
+    reply = tree_run(files_read, "{\"path\":\"mine\"}");
+    assert_int_equal(seteuid(was), 0);
+    tree_fails(reply, "PERMISSION_DENIED", "not permit");
+}
+
+/* ---- list ---- */
+
+static int make_listing(void **state)
+{
+    char path[512];
+
+    (void)state;
+    (void)snprintf(path, sizeof path, "%s/root/l", tree);
+    (void)mkdir(path, 0755);
+    (void)snprintf(path, sizeof path, "%s/root/l/d", tree);
+    (void)mkdir(path, 0755);
+    tree_text("root/l/b.log", "12345");
+    tree_text("root/l/a.txt", "1");
+    tree_text("root/l/d/c.log", "123");
+    (void)snprintf(path, sizeof path, "%s/root/l/up", tree);
+    (void)symlink("..", path);
+    return 0;
+}
+
+static void a_directory_is_listed_by_name(void **state)
+{
+    const char *reply = tree_run(files_list, "{\"path\":\"@/root/l\"}");
+
+    (void)state;
+    steps_expect(reply, "\"count\":4,\"truncated\":false");
+    steps_expect(reply, "{\"name\":\"a.txt\",\"type\":\"file\",\"size\":1,\"mtime\":\"20");
+    steps_expect(reply, "{\"name\":\"d\",\"type\":\"directory\"");
+    steps_expect(reply, "{\"name\":\"up\",\"type\":\"link\"");
+    assert_true(strstr(reply, "a.txt") < strstr(reply, "b.log"));
+}
+
+static void a_glob_chooses_and_recursion_goes_down_but_through_no_link(void **state)
+{
+    const char *reply = tree_run(files_list, "{\"path\":\"l\",\"glob\":\"*.log\"}");
+
+    (void)state;
+    steps_expect(reply, "\"count\":1,");
+    reply = tree_run(files_list, "{\"path\":\"l\",\"glob\":\"*.log\",\"recursive\":true}");
+    steps_expect(reply, "\"count\":2,");
+    steps_expect(reply, "\"d/c.log\"");
+    reply = tree_run(files_list, "{\"path\":\"l\",\"glob\":\"d/*\",\"recursive\":true}");
+    steps_expect(reply, "\"count\":1,");
+    assert_null(strstr(reply, "up/"));
+}
+
+static void a_limit_cuts_the_list_and_says_so(void **state)
+{
+    const char *reply = tree_run(files_list, "{\"path\":\"l\",\"limit\":2}");
+
+    (void)state;
+    steps_expect(reply, "\"count\":2,\"truncated\":true");
+    tree_fails(tree_run(files_list, "{\"path\":\"l/a.txt\"}"), "VALIDATION_ERROR",
+               "expected a directory");
+}
+
+static void globs_match_whole_names(void **state)
+{
+    (void)state;
+    assert_true(glob_match("*", "") && glob_match("*", "abc") && glob_match("", ""));
+    assert_true(glob_match("*.log", "a.log") && !glob_match("*.log", "a.log.1"));
+    assert_true(glob_match("a?c", "a\xc3\xa4"
+                                  "c") &&
+                !glob_match("a?c", "ac"));
+    assert_true(glob_match("[a-c]x", "bx") && !glob_match("[a-c]x", "dx"));
+    assert_true(glob_match("[!a-c]x", "dx") && !glob_match("[!a-c]x", "ax"));
+    assert_true(glob_match("[]x]", "]") && glob_match("[", "[") && glob_match("[a", "[a"));
+    assert_true(glob_match("*a*b*c", "xaybzc") && !glob_match("*a*b*c", "xaybz"));
+    /* A hostile one ends. */
+    assert_false(
+        glob_match("*a*a*a*a*a*a*a*a*a*a*a*a*b",
+                   "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
+}
+
+/* ---- grep ---- */
+
+static void matching_lines_come_as_text_and_data(void **state)
+{
+    const char *reply;
+
+    (void)state;
+    tree_text("root/g", "one\r\ntwo\nTHREE two\n\nfour");
+    reply = tree_run(files_grep, "{\"path\":\"g\",\"pattern\":\"two$\"}");
+    steps_expect(reply, "\"text\":\"two\\nTHREE two\\n\"");
+    steps_expect(reply, "[{\"line\":2,\"text\":\"two\"},{\"line\":3,\"text\":\"THREE two\"}]");
+    steps_expect(reply, "\"count\":2,\"lines\":5");
+    steps_expect(tree_run(files_grep, "{\"path\":\"g\",\"pattern\":\"^one$\"}"), "\"count\":1");
+    steps_expect(tree_run(files_grep, "{\"path\":\"g\",\"pattern\":\"^four$\"}"), "\"count\":1");
+    steps_expect(tree_run(files_grep, "{\"path\":\"g\",\"pattern\":\"three\"}"), "\"count\":0");
+    steps_expect(tree_run(files_grep, "{\"path\":\"g\",\"pattern\":\"three\",\"ignoreCase\":true}"),
+                 "\"count\":1");
+}
+
+static void context_is_shown_once_with_line_numbers(void **state)
+{
+    (void)state;
+    tree_text("root/c", "1\n2\nx3\n4\nx5\n6\n7\n8\n9\nx10\n");
+    steps_expect(tree_run(files_grep, "{\"path\":\"c\",\"pattern\":\"x\",\"context\":1}"),
+                 "\"text\":\"2-2\\n3:x3\\n4-4\\n5:x5\\n6-6\\n--\\n9-9\\n10:x10\\n\"");
+}
+
+static void a_limit_stops_the_lines_and_not_the_count(void **state)
+{
+    (void)state;
+    tree_text("root/n", "x\nx\nx\n");
+    steps_expect(tree_run(files_grep, "{\"path\":\"n\",\"pattern\":\"x\",\"limit\":1}"),
+                 "\"count\":3,\"lines\":3,\"cutLines\":0,\"replaced\":0,\"truncated\":true,"
+                 "\"matches\":[{\"line\":1,\"text\":\"x\"}]");
+}
+
+static void big_files_stream_and_huge_lines_are_cut(void **state)
+{
+    char *big = malloc(BIG);
+    const char *reply;
+
+    (void)state;
+    assert_non_null(big);
+    memset(big, 'x', BIG);
+    memcpy(big + BIG - 6, "\nlast\n", 6);
+    tree_put("root/huge", big, BIG);
+    reply = tree_run(files_grep, "{\"path\":\"huge\",\"pattern\":\"^last$\"}");
+    steps_expect(reply, "\"count\":1,\"lines\":2,\"cutLines\":1");
+    steps_expect(reply, "{\"line\":2,\"text\":\"last\"}");
+    free(big);
+}
+
+static void a_result_stays_within_its_bytes(void **state)
+{
+    char *big = malloc(BIG);
+
+    (void)state;
+    assert_non_null(big);
+    for (size_t i = 0; i < BIG; i++) {
+        big[i] = i % 1000 == 999 ? '\n' : 'y';
+    }
+    tree_put("root/many", big, BIG);
+    steps_expect(tree_run(files_grep, "{\"path\":\"many\",\"pattern\":\"y\"}"),
+                 "\"count\":3146,\"lines\":3146,\"cutLines\":0,\"replaced\":0,\"truncated\":true");
+    free(big);
+}
+
+static void patterns_that_backtrack_without_end_are_stopped(void **state)
+{
+    (void)state;
+    tree_text("root/redos",
+              "fine\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\n");
+    tree_fails(tree_run(files_grep, "{\"path\":\"redos\",\"pattern\":\"^(a+)+$\"}"),
+               "VALIDATION_ERROR", "line 2: the pattern backtracks too much");
+    tree_fails(tree_run(files_grep, "{\"path\":\"redos\",\"pattern\":\"(\"}"), "VALIDATION_ERROR",
+               "pattern '('");
+}
+
+static void lines_with_bad_bytes_are_searched_as_repaired(void **state)
+{
+    (void)state;
+    tree_put("root/bad", "a\xffz\n", 4);
+    steps_expect(tree_run(files_grep, "{\"path\":\"bad\",\"pattern\":\"^a.z$\"}"),
+                 "\"replaced\":1");
+}
+
+static void a_cancelled_search_ends(void **state)
+{
+    struct bt_step *step;
+    char *text = malloc(4096);
+
+    (void)state;
+    assert_non_null(text);
+    memset(text, '\n', 4096);
+    tree_put("root/blank", text, 4096);
+    free(text);
+    step = steps_make("grep", "{\"parameters\":{\"path\":\"blank\",\"pattern\":\"x\"}}");
+    atomic_store(&step->cancelled, true);
+    tree_fails(steps_run(step, files_grep, tree_files), "CANCELLED", "cancelled at line 256");
+}
+
+static void lines_of_a_text_are_those_of_a_file(void **state)
+{
+    struct lines l;
+    struct str line;
+    struct bt_error err;
+    bool more;
+
+    (void)state;
+    lines_of_text(&l, STR_LIT("a\r\n\nb"));
+    assert_int_equal(lines_next(&l, &line, &more, &err), BT_OK);
+    assert_true(more && str_is(line, "a"));
+    assert_int_equal(lines_next(&l, &line, &more, &err), BT_OK);
+    assert_true(more && line.len == 0);
+    assert_int_equal(lines_next(&l, &line, &more, &err), BT_OK);
+    assert_true(more && str_is(line, "b") && l.number == 3);
+    assert_int_equal(lines_next(&l, &line, &more, &err), BT_OK);
+    assert_false(more);
+    lines_done(&l);
+    lines_of_text(&l, (struct str){NULL, 0});
+    assert_int_equal(lines_next(&l, &line, &more, &err), BT_OK);
+    assert_false(more);
+    lines_done(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_is_read_as_text_and_its_data_does_not_repeat_it),
+        cmocka_unit_test(an_empty_file_is_an_empty_text),
+        cmocka_unit_test(bytes_that_are_no_utf8_are_replaced_and_told),
+        cmocka_unit_test(binary_files_are_refused),
+        cmocka_unit_test(a_file_that_does_not_fit_is_refused_and_read_in_parts),
+        cmocka_unit_test(a_limit_does_not_cut_a_character_in_two),
+        cmocka_unit_test(unreadable_files_are_denied),
+        cmocka_unit_test_setup(a_directory_is_listed_by_name, make_listing),
+        cmocka_unit_test(a_glob_chooses_and_recursion_goes_down_but_through_no_link),
+        cmocka_unit_test(a_limit_cuts_the_list_and_says_so),
+        cmocka_unit_test(globs_match_whole_names),
+        cmocka_unit_test(matching_lines_come_as_text_and_data),
+        cmocka_unit_test(context_is_shown_once_with_line_numbers),
+        cmocka_unit_test(a_limit_stops_the_lines_and_not_the_count),
+        cmocka_unit_test(big_files_stream_and_huge_lines_are_cut),
+        cmocka_unit_test(a_result_stays_within_its_bytes),
+        cmocka_unit_test(patterns_that_backtrack_without_end_are_stopped),
+        cmocka_unit_test(lines_with_bad_bytes_are_searched_as_repaired),
+        cmocka_unit_test(a_cancelled_search_ends),
+        cmocka_unit_test(lines_of_a_text_are_those_of_a_file),
+    };
+
+    return cmocka_run_group_tests(tests, tree_make, tree_remove);
+}
