@@ -83,6 +83,10 @@ mkdir -p build
 if [ -z "$fast" ]; then
     headline "preset release: build"
     build release || failed="$failed release"
+    headline "quickstart on the small log"
+    if ! sh deploy/quickstart.sh deploy/examples/dpkg.log; then
+        failed="$failed quickstart"
+    fi
     if tsan_works >/dev/null 2>&1; then
         extra tsan -R 'test_(link|sdk)'
     else
