@@ -19,6 +19,15 @@ static void put_heading(struct buf *out, const char *marks, const char *text)
     buf_add_cstr(out, "\n\n");
 }
 
+/* One blank line behind a paragraph, whatever ends it had. */
+static void end_paragraph(struct buf *out)
+{
+    while (out->len > 0 && out->at[out->len - 1] == '\n') {
+        buf_truncate(out, out->len - 1);
+    }
+    buf_add_cstr(out, "\n\n");
+}
+
 static enum bt_code put_plain(const cJSON *value, struct buf *out, struct bt_error *err)
 {
     char number[64];
@@ -107,7 +116,7 @@ static enum bt_code put_section(const cJSON *section, struct buf *out, struct bt
     }
     if (text != NULL) {
         code = put_value(text, out, err);
-        buf_add_cstr(out, "\n\n");
+        end_paragraph(out);
     }
     if (code == BT_OK && table != NULL) {
         code = put_table(table, out, err);
@@ -237,7 +246,7 @@ static enum bt_code render(struct bt_step *step, const cJSON *params, struct buf
     }
     if (text != NULL) {
         buf_add_cstr(out, text);
-        buf_add_cstr(out, "\n\n");
+        end_paragraph(out);
     }
     if (template != NULL) {
         code = put_template(template->valuestring, cJSON_GetObjectItemCaseSensitive(params, "data"),

@@ -248,38 +248,57 @@ static void roots_are_absolute_directories(void **state)
     }
 }
 
-/* ---- a race: a directory becomes a link out and back while it is read through ---- */
+/* ---- a race: names become links out and back while they are read through ---- */
 
 static atomic_bool stop;
 
+static void exchange(const char *one, const char *other)
+{
+    char a[512];
+    char b[512];
+
+    (void)snprintf(a, sizeof a, "%s/root/%s", tree, one);
+    (void)snprintf(b, sizeof b, "%s/root/%s", tree, other);
+    (void)renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE);
+}
+
 static void *flip(void *self)
 {
-    char dir[512];
-    char away[512];
-
     (void)self;
-    (void)snprintf(dir, sizeof dir, "%s/root/flip", tree);
-    (void)snprintf(away, sizeof away, "%s/root/flip-link", tree);
     while (!atomic_load(&stop)) {
-        (void)renameat2(AT_FDCWD, dir, AT_FDCWD, away, RENAME_EXCHANGE);
+        exchange("flip", "flip-link");
+        exchange("file", "file-link");
     }
     return NULL;
 }
 
+static int read_one(const char *json)
+{
+    const char *reply = tree_run(files_read, json);
+
+    if (strstr(reply, "SECRET") != NULL) {
+        fail_msg("it left the root: %s", reply);
+    }
+    return strstr(reply, "harmless") != NULL;
+}
+
 static void read_while_it_flips(bool walk)
 {
-    int read_inside = 0;
+    int dir = 0;
+    int file = 0;
 
     tree_files->read.walk = walk;
     for (int i = 0; i < 3000; i++) {
-        const char *reply = tree_run(files_read, "{\"path\":\"flip/secret\"}");
-        if (strstr(reply, "SECRET") != NULL) {
-            fail_msg("it left the root: %s", reply);
+        const char *reply;
+        dir += read_one("{\"path\":\"flip/secret\"}");
+        file += read_one("{\"path\":\"file\"}");
+        reply = tree_run(files_list, "{\"path\":\".\",\"recursive\":true}");
+        if (strstr(reply, "only-outside") != NULL) {
+            fail_msg("the list left the root: %s", reply);
         }
-        read_inside += strstr(reply, "harmless") != NULL;
     }
     tree_files->read.walk = false;
-    assert_true(read_inside > 0);
+    assert_true(dir > 0 && file > 0);
 }
 
 static void a_race_of_renames_does_not_lead_out(void **state)
@@ -291,7 +310,10 @@ static void a_race_of_renames_does_not_lead_out(void **state)
     (void)snprintf(path, sizeof path, "%s/root/flip", tree);
     assert_int_equal(mkdir(path, 0755), 0);
     tree_text("root/flip/secret", "harmless");
+    tree_text("root/file", "harmless");
+    tree_text("outside/only-outside", "");
     link_to("../outside", "root/flip-link");
+    link_to("../outside/secret", "root/file-link");
     assert_int_equal(pthread_create(&thread, NULL, flip, NULL), 0);
     read_while_it_flips(false);
     read_while_it_flips(true);

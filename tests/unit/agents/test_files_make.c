@@ -288,7 +288,7 @@ static void a_template_takes_members_of_the_data(void **state)
 static void a_text_alone_is_a_report(void **state)
 {
     (void)state;
-    steps_expect(tree_run(files_render, "{\"title\":\"T\",\"text\":\"body\"}"),
+    steps_expect(tree_run(files_render, "{\"title\":\"T\",\"text\":\"body\\n\\n\\n\"}"),
                  "\"# T\\n\\nbody\\n\"");
     tree_fails(tree_run(files_render, "{\"title\":\"T\"}"), "VALIDATION_ERROR", "give sections");
     tree_fails(tree_run(files_render, "{\"sections\":[{\"heading\":\"h\"},7]}"), "VALIDATION_ERROR",
