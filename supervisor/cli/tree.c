@@ -150,6 +150,7 @@ static bool update(struct tree *t, struct node *node, const char *type, const cJ
     } else {
         return false;
     }
+    cli_scrub(node->note);
     return true;
 }
 

@@ -1,0 +1,132 @@
+/* What of the bus needs no socket: the cache of results, keys of steps, the plans of a turn. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/bus/bus.h"
+#include "tests/support/cmocka.h"
+
+static void cached_bytes_come_back_and_a_newer_id_takes_the_slot(void **state)
+{
+    struct blob_cache c = {0};
+
+    (void)state;
+    assert_null(blob_cache_get(&c, 1).ptr);
+    blob_cache_put(&c, 0, "x", 1); /* no blob has this id */
+    assert_null(blob_cache_get(&c, 0).ptr);
+    blob_cache_put(&c, 1, "one", 3);
+    blob_cache_put(&c, 2, "", 0);
+    assert_memory_equal(blob_cache_get(&c, 1).ptr, "one", 3);
+    assert_int_equal(blob_cache_get(&c, 2).len, 0);
+    assert_non_null(blob_cache_get(&c, 2).ptr);
+    blob_cache_put(&c, 1 + BLOB_CACHE_SLOTS, "new", 3);
+    assert_null(blob_cache_get(&c, 1).ptr);
+    assert_memory_equal(blob_cache_get(&c, 1 + BLOB_CACHE_SLOTS).ptr, "new", 3);
+    /* A copy of an entry's own bytes, at once in its place. */
+    struct doc d = blob_cache_get(&c, 1 + BLOB_CACHE_SLOTS);
+    blob_cache_put(&c, 1 + BLOB_CACHE_SLOTS, d.ptr, d.len);
+    assert_memory_equal(blob_cache_get(&c, 1 + BLOB_CACHE_SLOTS).ptr, "new", 3);
+    assert_int_equal(c.bytes, 3);
+    blob_cache_done(&c);
+    blob_cache_done(&c);
+}
+
+static void cache_never_holds_more_than_its_bytes_whatever_the_order_of_ids(void **state)
+{
+    enum { LEN = 1024 * 1024, N = 400 };
+    struct blob_cache c = {0};
+    uint8_t *bytes = calloc(1, BLOB_CACHE_BYTES / 4 + 1);
+    uint64_t ids[N];
+
+    (void)state;
+    assert_non_null(bytes);
+    for (uint64_t i = 0; i < N; i++) { /* new results, and between them very old ones that are read again */
+        ids[i] = i % 3 == 0 ? i + 1 : 1000000 + i;
+        blob_cache_put(&c, ids[i], bytes, LEN);
+        assert_true(c.bytes <= BLOB_CACHE_BYTES);
+        assert_non_null(blob_cache_get(&c, ids[i]).ptr);
+    }
+    blob_cache_put(&c, 77, bytes, BLOB_CACHE_BYTES / 4 + 1); /* too large to be worth it */
+    assert_null(blob_cache_get(&c, 77).ptr);
+    free(bytes);
+    blob_cache_done(&c);
+}
+
+/* A bus with one open plan of one step; nothing else of it is used. */
+static void with_plan(struct bus *b, struct bus_plan *slot, struct plan *plan, struct plan_step *step)
+{
+    *step = (struct plan_step){.step_id = STR_LIT("a/1")};
+    *plan = (struct plan){.steps = step, .n_steps = 1, .revision = 12};
+    assert_true(uuid_parse(STR_LIT("0190F3C2-7A1B-7C3D-9E4F-0123456789AB"), &plan->plan_id));
+    *slot = (struct bus_plan){.run = (uint64_t)1 << 32, .plan = plan};
+    uuid_format(plan->plan_id, slot->id);
+    *b = (struct bus){.plans = slot, .opt = {.plans_max = 1}};
+    assert_int_equal(map_put(&b->plan_by_id, str_from(slot->id), 0), BT_OK);
+}
+
+static void key_names_its_step_and_nothing_else_does(void **state)
+{
+    static const char *const wrong[] = {
+        "", "/", "//", "0190F3C2-7A1B-7C3D-9E4F-0123456789AB", "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/",
+        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB//a", "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12", "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/",
+        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a", "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/13/a/1",
+        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/4294967308/a/1", "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/-12/a/1",
+        "0190F3C2-7A1B-7C3D-9E4F-0123456789AC/12/a/1", "0190F3C2-7A1B-7C3D-9E4F-0123456789AB 12/a/1"};
+    struct bus b;
+    struct bus_plan slot;
+    struct plan plan;
+    struct plan_step one;
+    uint64_t run = 0;
+    uint32_t step = 7;
+    char key[LIMIT_KEY_BYTES + 1];
+
+    (void)state;
+    with_plan(&b, &slot, &plan, &one);
+    step_key(&plan, 0, key);
+    assert_string_equal(key, "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a/1");
+    assert_true(bus_find_key(&b, str_from(key), &run, &step));
+    assert_int_equal(run, slot.run);
+    assert_int_equal(step, 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        if (bus_find_key(&b, str_from(wrong[i]), &run, &step)) {
+            fail_msg("'%s' was taken for a key", wrong[i]);
+        }
+    }
+    map_done(&b.plan_by_id);
+}
+
+static void prompts_are_kept_by_step_and_cut_at_a_character(void **state)
+{
+    struct bus b;
+    struct bus_plan slot;
+    struct plan plan;
+    struct plan_step one;
+    char text[4096];
+
+    (void)state;
+    with_plan(&b, &slot, &plan, &one);
+    memset(text, 0, sizeof text);
+    for (int i = 0; i < 2000; i += 1) {
+        (void)snprintf(text + (size_t)i * 2, 3, "ü");
+    }
+    bus_plan_prompt(&slot, 0, str_from("Which?"));
+    assert_true(str_is(slot.prompts[0], "Which?"));
+    bus_plan_prompt(&slot, 0, str_from(text));
+    assert_int_equal(slot.prompts[0].len, 2048);
+    bus_plan_prompt(&slot, 9, str_from("no such step"));
+    bus_plan_prompt(&slot, 0, (struct str){NULL, 0});
+    assert_int_equal(slot.prompts[0].len, 0);
+    arena_done(&slot.arena);
+    map_done(&b.plan_by_id);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cached_bytes_come_back_and_a_newer_id_takes_the_slot),
+        cmocka_unit_test(cache_never_holds_more_than_its_bytes_whatever_the_order_of_ids),
+        cmocka_unit_test(key_names_its_step_and_nothing_else_does),
+        cmocka_unit_test(prompts_are_kept_by_step_and_cut_at_a_character),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
