@@ -22,7 +22,7 @@ int tree_make(void **state)
 {
     char settings[512];
     char path[512];
-    static const char *const dirs[] = {"root", "out", "outside"};
+    static const char *const dirs[] = {"in", "out", "outside"};
     struct bt_error err;
 
     (void)state;
@@ -32,8 +32,8 @@ int tree_make(void **state)
         path_of(path, dirs[i]);
         assert_int_equal(mkdir(path, 0755), 0);
     }
-    (void)snprintf(settings, sizeof settings,
-                   "{\"roots\":[\"%s/root\"],\"writeRoots\":[\"%s/out\"]}", tree, tree);
+    (void)snprintf(settings, sizeof settings, "{\"roots\":[\"%s/in\"],\"writeRoots\":[\"%s/out\"]}",
+                   tree, tree);
     if (files_new(settings, &tree_files, &err) != BT_OK) {
         fail_msg("%s", err.msg);
     }

@@ -6,7 +6,7 @@
 
 #include "agents/files/files.h"
 
-/* The directory ("/tmp/..."): root/ is a readable root, out/ a writable one, outside/ neither. */
+/* The directory ("/tmp/..."): in/ is a readable root, out/ a writable one, outside/ neither. */
 extern char tree[64];
 extern struct files *tree_files;
 

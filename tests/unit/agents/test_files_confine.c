@@ -28,10 +28,10 @@ static int make(void **state)
         return -1;
     }
     tree_text("outside/secret", "SECRET");
-    tree_text("root/a.txt", "inside");
-    (void)snprintf(path, sizeof path, "%s/root/sub", tree);
+    tree_text("in/a.txt", "inside");
+    (void)snprintf(path, sizeof path, "%s/in/sub", tree);
     assert_int_equal(mkdir(path, 0755), 0);
-    tree_text("root/sub/b.txt", "below");
+    tree_text("in/sub/b.txt", "below");
     return 0;
 }
 
@@ -61,17 +61,17 @@ static void openat2_is_used_where_it_is_there(void **state)
 static void paths_below_the_root_are_read(void **state)
 {
     (void)state;
-    reads("{\"path\":\"@/root/a.txt\"}", "\"inside\"");
-    reads("{\"path\":\"@/root//sub///b.txt\"}", "\"below\"");
-    reads("{\"path\":\"@/root/./sub/./b.txt\"}", "\"below\"");
+    reads("{\"path\":\"@/in/a.txt\"}", "\"inside\"");
+    reads("{\"path\":\"@/in//sub///b.txt\"}", "\"below\"");
+    reads("{\"path\":\"@/in/./sub/./b.txt\"}", "\"below\"");
     reads("{\"path\":\"sub/b.txt\"}", "\"below\"");
 }
 
 static void dotdot_may_not_leave(void **state)
 {
     (void)state;
-    both("{\"path\":\"@/root/../outside/secret\"}", "PERMISSION_DENIED", "leads out");
-    both("{\"path\":\"@/root/sub/../../outside/secret\"}", "PERMISSION_DENIED", "leads out");
+    both("{\"path\":\"@/in/../outside/secret\"}", "PERMISSION_DENIED", "leads out");
+    both("{\"path\":\"@/in/sub/../../outside/secret\"}", "PERMISSION_DENIED", "leads out");
     both("{\"path\":\"../outside/secret\"}", "PERMISSION_DENIED", "leads out");
     both("{\"path\":\"..\"}", "PERMISSION_DENIED", "leads out");
     /* Within the root the kernel allows it; the walk does not take the risk. */
@@ -83,19 +83,19 @@ static void absolute_paths_outside_are_denied(void **state)
     (void)state;
     both("{\"path\":\"@/outside/secret\"}", "PERMISSION_DENIED", "allowed is what lies below");
     both("{\"path\":\"/etc/passwd\"}", "PERMISSION_DENIED", "allowed is");
-    both("{\"path\":\"@/root-not\"}", "PERMISSION_DENIED", "allowed is");
-    both("{\"path\":\"@/outside/../root/a.txt\"}", "PERMISSION_DENIED", "allowed is");
+    both("{\"path\":\"@/in-not\"}", "PERMISSION_DENIED", "allowed is");
+    both("{\"path\":\"@/outside/../in/a.txt\"}", "PERMISSION_DENIED", "allowed is");
 }
 
 static void links_may_stay_inside_and_not_leave(void **state)
 {
     (void)state;
-    link_to("../a.txt", "root/sub/in");
-    link_to("sub", "root/dirlink");
-    link_to("../outside/secret", "root/out");
-    link_to("/etc/passwd", "root/abs");
-    link_to("../outside", "root/outdir");
-    link_to("loop", "root/loop");
+    link_to("../a.txt", "in/sub/in");
+    link_to("sub", "in/dirlink");
+    link_to("../outside/secret", "in/out");
+    link_to("/etc/passwd", "in/abs");
+    link_to("../outside", "in/outdir");
+    link_to("loop", "in/loop");
     steps_expect(tree_run(files_read, "{\"path\":\"sub/in\"}"), "\"inside\"");
     steps_expect(tree_run(files_read, "{\"path\":\"dirlink/b.txt\"}"), "\"below\"");
     both("{\"path\":\"out\"}", "PERMISSION_DENIED", "leads out");
@@ -107,7 +107,7 @@ static void links_may_stay_inside_and_not_leave(void **state)
 static void the_walk_follows_no_link_at_all(void **state)
 {
     (void)state;
-    link_to("../a.txt", "root/sub/in");
+    link_to("../a.txt", "in/sub/in");
     tree_files->read.walk = true;
     tree_fails(tree_run(files_read, "{\"path\":\"sub/in\"}"), "PERMISSION_DENIED", "leads out");
     tree_files->read.walk = false;
@@ -138,14 +138,14 @@ static void what_is_no_file_is_refused_without_waiting(void **state)
     int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     (void)state;
-    (void)snprintf(path, sizeof path, "%s/root/fifo", tree);
+    (void)snprintf(path, sizeof path, "%s/in/fifo", tree);
     assert_int_equal(mkfifo(path, 0644), 0);
-    (void)snprintf(at.sun_path, sizeof at.sun_path, "%s/root/socket", tree);
+    (void)snprintf(at.sun_path, sizeof at.sun_path, "%s/in/socket", tree);
     assert_int_equal(bind(s, (struct sockaddr *)&at, sizeof at), 0);
     both("{\"path\":\"fifo\"}", "VALIDATION_ERROR", "is a FIFO; expected a regular file");
     both("{\"path\":\"socket\"}", "VALIDATION_ERROR", "is a socket");
     both("{\"path\":\"sub\"}", "VALIDATION_ERROR", "is a directory; expected a regular file");
-    both("{\"path\":\"@/root\"}", "VALIDATION_ERROR", "is a directory");
+    both("{\"path\":\"@/in\"}", "VALIDATION_ERROR", "is a directory");
     assert_int_equal(close(s), 0);
 }
 
@@ -210,11 +210,11 @@ static void a_root_within_a_root_is_its_own(void **state)
     int fd = -1;
 
     (void)state;
-    (void)snprintf(path, sizeof path, "%s/root/", tree);
+    (void)snprintf(path, sizeof path, "%s/in/", tree);
     assert_int_equal(confine_add(&c, path, &err), BT_OK);
-    (void)snprintf(path, sizeof path, "%s/root/sub", tree);
+    (void)snprintf(path, sizeof path, "%s/in/sub", tree);
     assert_int_equal(confine_add(&c, path, &err), BT_OK);
-    (void)snprintf(path, sizeof path, "%s/root/sub/../a.txt", tree);
+    (void)snprintf(path, sizeof path, "%s/in/sub/../a.txt", tree);
     assert_int_equal(confine_open(&c, str_from(path), CONFINE_FILE, &fd, &st, &err),
                      BT_UNAUTHORIZED);
     assert_int_equal(confine_open(&c, STR_LIT("b.txt"), CONFINE_FILE, &fd, &st, &err), BT_OK);
@@ -257,8 +257,8 @@ static void exchange(const char *one, const char *other)
     char a[512];
     char b[512];
 
-    (void)snprintf(a, sizeof a, "%s/root/%s", tree, one);
-    (void)snprintf(b, sizeof b, "%s/root/%s", tree, other);
+    (void)snprintf(a, sizeof a, "%s/in/%s", tree, one);
+    (void)snprintf(b, sizeof b, "%s/in/%s", tree, other);
     (void)renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE);
 }
 
@@ -307,13 +307,13 @@ static void a_race_of_renames_does_not_lead_out(void **state)
     pthread_t thread;
 
     (void)state;
-    (void)snprintf(path, sizeof path, "%s/root/flip", tree);
+    (void)snprintf(path, sizeof path, "%s/in/flip", tree);
     assert_int_equal(mkdir(path, 0755), 0);
-    tree_text("root/flip/secret", "harmless");
-    tree_text("root/file", "harmless");
+    tree_text("in/flip/secret", "harmless");
+    tree_text("in/file", "harmless");
     tree_text("outside/only-outside", "");
-    link_to("../outside", "root/flip-link");
-    link_to("../outside/secret", "root/file-link");
+    link_to("../outside", "in/flip-link");
+    link_to("../outside/secret", "in/file-link");
     assert_int_equal(pthread_create(&thread, NULL, flip, NULL), 0);
     read_while_it_flips(false);
     read_while_it_flips(true);

@@ -18,12 +18,12 @@ static int make_csv(void **state)
     if (tree_make(state) != 0) {
         return -1;
     }
-    tree_text("root/dpkg.log", "2026-11-20 03:53:00 startup archives unpack\n"
-                               "2026-11-20 03:53:00 install a:amd64 <none> 1.0\r\n"
-                               "2026-11-21 03:53:01 status installed a:amd64 1.0\n"
-                               "2026-11-21 03:53:02 upgrade b:amd64 1.0 2.0\n"
-                               "2026-11-21 03:53:03 install c:all <none> 3.0");
-    tree_text("root/t.csv",
+    tree_text("in/dpkg.log", "2026-11-20 03:53:00 startup archives unpack\n"
+                             "2026-11-20 03:53:00 install a:amd64 <none> 1.0\r\n"
+                             "2026-11-21 03:53:01 status installed a:amd64 1.0\n"
+                             "2026-11-21 03:53:02 upgrade b:amd64 1.0 2.0\n"
+                             "2026-11-21 03:53:03 install c:all <none> 3.0");
+    tree_text("in/t.csv",
               "\xef\xbb\xbfname,note\r\nann,\"a, \"\"b\"\"\"\r\n\r\nbob,\"two\nlines\"\r\n");
     return 0;
 }
@@ -128,7 +128,7 @@ static void rows_over_a_result_fail_and_are_not_lost(void **state)
     for (int i = 0; i < 70000; i++) {
         buf_add_cstr(&text, "ab\n");
     }
-    tree_put("root/many", text.at, text.len);
+    tree_put("in/many", text.at, text.len);
     buf_done(&text);
     tree_fails(tree_run(files_csv, json), "VALIDATION_ERROR",
                "a result holds 63333 of these rows and there are more");
@@ -157,7 +157,7 @@ static void a_text_is_written_whole_and_again(void **state)
 static void nothing_is_written_outside_of_the_write_roots(void **state)
 {
     (void)state;
-    tree_fails(tree_run(files_write, "{\"path\":\"@/root/x\",\"text\":\"x\"}"), "PERMISSION_DENIED",
+    tree_fails(tree_run(files_write, "{\"path\":\"@/in/x\",\"text\":\"x\"}"), "PERMISSION_DENIED",
                "allowed is");
     tree_fails(tree_run(files_write, "{\"path\":\"@/out/../outside/x\",\"text\":\"x\"}"),
                "PERMISSION_DENIED", "leads out");
@@ -250,7 +250,7 @@ static void without_write_roots_nothing_can_be_written(void **state)
     struct bt_error err;
 
     (void)state;
-    (void)snprintf(settings, sizeof settings, "{\"roots\":[\"%s/root\"]}", tree);
+    (void)snprintf(settings, sizeof settings, "{\"roots\":[\"%s/in\"]}", tree);
     assert_int_equal(files_new(settings, &f, &err), BT_OK);
     tree_files = f;
     tree_fails(tree_run(files_write, "{\"path\":\"x\",\"text\":\"x\"}"), "PERMISSION_DENIED",

@@ -15,7 +15,7 @@ static void a_file_is_read_as_text_and_its_data_does_not_repeat_it(void **state)
     const char *reply;
 
     (void)state;
-    tree_text("root/hello", "Hello, w\xc3\xb6rld\n");
+    tree_text("in/hello", "Hello, w\xc3\xb6rld\n");
     reply = tree_run(files_read, "{\"path\":\"hello\"}");
     steps_expect(reply, "\"text\":\"Hello, w\xc3\xb6rld\\n\"");
     steps_expect(reply, "\"bytes\":14,\"size\":14,\"offset\":0,\"truncated\":false,\"replaced\":0");
@@ -25,7 +25,7 @@ static void a_file_is_read_as_text_and_its_data_does_not_repeat_it(void **state)
 static void an_empty_file_is_an_empty_text(void **state)
 {
     (void)state;
-    tree_text("root/empty", "");
+    tree_text("in/empty", "");
     steps_expect(tree_run(files_read, "{\"path\":\"empty\"}"), "\"text\":\"\"");
 }
 
@@ -34,7 +34,7 @@ static void bytes_that_are_no_utf8_are_replaced_and_told(void **state)
     const char *reply;
 
     (void)state;
-    tree_put("root/latin", "a\xe4z\xff", 4);
+    tree_put("in/latin", "a\xe4z\xff", 4);
     reply = tree_run(files_read, "{\"path\":\"latin\"}");
     steps_expect(reply, "\"a\xef\xbf\xbdz\xef\xbf\xbd\"");
     steps_expect(reply, "\"replaced\":2");
@@ -43,7 +43,7 @@ static void bytes_that_are_no_utf8_are_replaced_and_told(void **state)
 static void binary_files_are_refused(void **state)
 {
     (void)state;
-    tree_put("root/binary", "a\0b\n", 4);
+    tree_put("in/binary", "a\0b\n", 4);
     tree_fails(tree_run(files_read, "{\"path\":\"binary\"}"), "VALIDATION_ERROR", "binary file");
     tree_fails(tree_run(files_grep, "{\"path\":\"binary\",\"pattern\":\"a\"}"), "VALIDATION_ERROR",
                "binary file");
@@ -58,7 +58,7 @@ static void a_file_that_does_not_fit_is_refused_and_read_in_parts(void **state)
     (void)state;
     assert_non_null(big);
     memset(big, 'x', BIG);
-    tree_put("root/big", big, BIG);
+    tree_put("in/big", big, BIG);
     tree_fails(tree_run(files_read, "{\"path\":\"big\"}"), "VALIDATION_ERROR",
                "3145729 bytes, at most 2097152 are read at once; give offset and limit");
     reply = tree_run(files_read, "{\"path\":\"big\",\"offset\":3145719,\"limit\":100}");
@@ -67,7 +67,7 @@ static void a_file_that_does_not_fit_is_refused_and_read_in_parts(void **state)
     reply = tree_run(files_read, "{\"path\":\"big\",\"limit\":5}");
     steps_expect(reply, "\"xxxxx\"");
     steps_expect(reply, "\"truncated\":true");
-    tree_put("root/big", big, 2 * 1024 * 1024);
+    tree_put("in/big", big, 2 * 1024 * 1024);
     steps_expect(tree_run(files_read, "{\"path\":\"big\"}"), "\"bytes\":2097152");
     free(big);
 }
@@ -77,7 +77,7 @@ static void a_limit_does_not_cut_a_character_in_two(void **state)
     const char *reply;
 
     (void)state;
-    tree_text("root/euro", "ab\xe2\x82\xac!");
+    tree_text("in/euro", "ab\xe2\x82\xac!");
     for (int limit = 2; limit <= 4; limit++) {
         char json[64];
         (void)snprintf(json, sizeof json, "{\"path\":\"euro\",\"limit\":%d}", limit);
@@ -96,8 +96,8 @@ static void unreadable_files_are_denied(void **state)
     char path[512];
 
     (void)state;
-    tree_text("root/mine", "x");
-    (void)snprintf(path, sizeof path, "%s/root/mine", tree);
+    tree_text("in/mine", "x");
+    (void)snprintf(path, sizeof path, "%s/in/mine", tree);
     assert_int_equal(chmod(path, 0), 0);
     if (was == 0) { /* root reads everything: be nobody for a moment */
         assert_int_equal(seteuid(65534), 0);
@@ -114,21 +114,21 @@ static int make_listing(void **state)
     char path[512];
 
     (void)state;
-    (void)snprintf(path, sizeof path, "%s/root/l", tree);
+    (void)snprintf(path, sizeof path, "%s/in/l", tree);
     (void)mkdir(path, 0755);
-    (void)snprintf(path, sizeof path, "%s/root/l/d", tree);
+    (void)snprintf(path, sizeof path, "%s/in/l/d", tree);
     (void)mkdir(path, 0755);
-    tree_text("root/l/b.log", "12345");
-    tree_text("root/l/a.txt", "1");
-    tree_text("root/l/d/c.log", "123");
-    (void)snprintf(path, sizeof path, "%s/root/l/up", tree);
+    tree_text("in/l/b.log", "12345");
+    tree_text("in/l/a.txt", "1");
+    tree_text("in/l/d/c.log", "123");
+    (void)snprintf(path, sizeof path, "%s/in/l/up", tree);
     (void)symlink("..", path);
     return 0;
 }
 
 static void a_directory_is_listed_by_name(void **state)
 {
-    const char *reply = tree_run(files_list, "{\"path\":\"@/root/l\"}");
+    const char *reply = tree_run(files_list, "{\"path\":\"@/in/l\"}");
 
     (void)state;
     steps_expect(reply, "\"count\":4,\"truncated\":false");
@@ -187,7 +187,7 @@ static void matching_lines_come_as_text_and_data(void **state)
     const char *reply;
 
     (void)state;
-    tree_text("root/g", "one\r\ntwo\nTHREE two\n\nfour");
+    tree_text("in/g", "one\r\ntwo\nTHREE two\n\nfour");
     reply = tree_run(files_grep, "{\"path\":\"g\",\"pattern\":\"two$\"}");
     steps_expect(reply, "\"text\":\"two\\nTHREE two\\n\"");
     steps_expect(reply, "[{\"line\":2,\"text\":\"two\"},{\"line\":3,\"text\":\"THREE two\"}]");
@@ -202,7 +202,7 @@ static void matching_lines_come_as_text_and_data(void **state)
 static void context_is_shown_once_with_line_numbers(void **state)
 {
     (void)state;
-    tree_text("root/c", "1\n2\nx3\n4\nx5\n6\n7\n8\n9\nx10\n");
+    tree_text("in/c", "1\n2\nx3\n4\nx5\n6\n7\n8\n9\nx10\n");
     steps_expect(tree_run(files_grep, "{\"path\":\"c\",\"pattern\":\"x\",\"context\":1}"),
                  "\"text\":\"2-2\\n3:x3\\n4-4\\n5:x5\\n6-6\\n--\\n9-9\\n10:x10\\n\"");
 }
@@ -210,7 +210,7 @@ static void context_is_shown_once_with_line_numbers(void **state)
 static void a_limit_stops_the_lines_and_not_the_count(void **state)
 {
     (void)state;
-    tree_text("root/n", "x\nx\nx\n");
+    tree_text("in/n", "x\nx\nx\n");
     steps_expect(tree_run(files_grep, "{\"path\":\"n\",\"pattern\":\"x\",\"limit\":1}"),
                  "\"count\":3,\"lines\":3,\"cutLines\":0,\"replaced\":0,\"truncated\":true,"
                  "\"matches\":[{\"line\":1,\"text\":\"x\"}]");
@@ -225,7 +225,7 @@ static void big_files_stream_and_huge_lines_are_cut(void **state)
     assert_non_null(big);
     memset(big, 'x', BIG);
     memcpy(big + BIG - 6, "\nlast\n", 6);
-    tree_put("root/huge", big, BIG);
+    tree_put("in/huge", big, BIG);
     reply = tree_run(files_grep, "{\"path\":\"huge\",\"pattern\":\"^last$\"}");
     steps_expect(reply, "\"count\":1,\"lines\":2,\"cutLines\":1");
     steps_expect(reply, "{\"line\":2,\"text\":\"last\"}");
@@ -241,7 +241,7 @@ static void a_result_stays_within_its_bytes(void **state)
     for (size_t i = 0; i < BIG; i++) {
         big[i] = i % 1000 == 999 ? '\n' : 'y';
     }
-    tree_put("root/many", big, BIG);
+    tree_put("in/many", big, BIG);
     steps_expect(tree_run(files_grep, "{\"path\":\"many\",\"pattern\":\"y\"}"),
                  "\"count\":3146,\"lines\":3146,\"cutLines\":0,\"replaced\":0,\"truncated\":true");
     free(big);
@@ -250,7 +250,7 @@ static void a_result_stays_within_its_bytes(void **state)
 static void patterns_that_backtrack_without_end_are_stopped(void **state)
 {
     (void)state;
-    tree_text("root/redos",
+    tree_text("in/redos",
               "fine\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\n");
     tree_fails(tree_run(files_grep, "{\"path\":\"redos\",\"pattern\":\"^(a+)+$\"}"),
                "VALIDATION_ERROR", "line 2: the pattern backtracks too much");
@@ -261,7 +261,7 @@ static void patterns_that_backtrack_without_end_are_stopped(void **state)
 static void lines_with_bad_bytes_are_searched_as_repaired(void **state)
 {
     (void)state;
-    tree_put("root/bad", "a\xffz\n", 4);
+    tree_put("in/bad", "a\xffz\n", 4);
     steps_expect(tree_run(files_grep, "{\"path\":\"bad\",\"pattern\":\"^a.z$\"}"),
                  "\"replaced\":1");
 }
@@ -274,7 +274,7 @@ static void a_cancelled_search_ends(void **state)
     (void)state;
     assert_non_null(text);
     memset(text, '\n', 4096);
-    tree_put("root/blank", text, 4096);
+    tree_put("in/blank", text, 4096);
     free(text);
     step = steps_make("grep", "{\"parameters\":{\"path\":\"blank\",\"pattern\":\"x\"}}");
     atomic_store(&step->cancelled, true);
