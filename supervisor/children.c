@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool add_instances(const struct config *c, const struct config_agent *a, struct spawn_spec *specs, size_t *n)
+static bool add_instances(const struct config *c, const struct config_agent *a,
+                          struct spawn_spec *specs, size_t *n)
 {
     for (uint32_t i = 0; i < a->instances; i++) {
         struct policy_settings policy = policy_defaults();
@@ -33,7 +34,8 @@ static bool add_instances(const struct config *c, const struct config_agent *a, 
     return true;
 }
 
-enum bt_code children_of_config(const struct config *c, struct supervisor_options *opt, struct bt_error *err)
+enum bt_code children_of_config(const struct config *c, struct supervisor_options *opt,
+                                struct bt_error *err)
 {
     struct spawn_spec *specs;
     const char **ids = calloc(c->n_agents + 1, sizeof *ids);

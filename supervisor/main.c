@@ -18,7 +18,8 @@ enum { BALLAST_BYTES = 1024 * 1024, FLAGS_MAX = 8, NOTES_MAX = 1024 * 1024 };
 
 static const char usage[] =
     "usage: batond [options]\n"
-    "The Baton supervisor. Usually started by `baton up` or a service manager; runs in the foreground.\n\n"
+    "The Baton supervisor. Usually started by `baton up` or a service manager; runs in the "
+    "foreground.\n\n"
     "  --state DIR             state directory (journal, token, endpoints, logs)\n"
     "  --config FILE           configuration, instead of the user's file\n"
     "  --listen-control URL    where clients and agents ask, e.g. tcp://127.0.0.1:0\n"
@@ -58,13 +59,17 @@ static void add_flag(struct arguments *a, const char *key, const char *value)
     }
 }
 
-/* An open descriptor that is ours to write to and close; agents do not inherit it. -1 when it is none. */
+/* An open descriptor that is ours to write to and close; agents do not inherit it. -1 when it is
+ * none. */
 static int descriptor(const char *text)
 {
     char *end = NULL;
     long n = strtol(text, &end, 10);
 
-    return *text != 0 && *end == 0 && n > 2 && n < 1000000 && fcntl((int)n, F_SETFD, FD_CLOEXEC) == 0 ? (int)n : -1;
+    return *text != 0 && *end == 0 && n > 2 && n < 1000000 &&
+                   fcntl((int)n, F_SETFD, FD_CLOEXEC) == 0
+               ? (int)n
+               : -1;
 }
 
 /* Exit code to leave with, or -1 to go on. */
@@ -90,7 +95,10 @@ static int parse(int argc, char **argv, struct arguments *a)
         } else if (opt == OPT_READY) {
             a->ready_fd = descriptor(optarg);
             if (a->ready_fd < 0 && getenv(SUPERVISOR_REPLACED) == NULL) {
-                (void)fprintf(stderr, "batond: --ready-fd: expected the number of an open descriptor above 2, got '%s'\n", optarg);
+                (void)fprintf(stderr,
+                              "batond: --ready-fd: expected the number of an open descriptor above "
+                              "2, got '%s'\n",
+                              optarg);
                 return EXIT_USAGE;
             }
         } else if (opt == 'h' || opt == 'V') {
@@ -102,7 +110,8 @@ static int parse(int argc, char **argv, struct arguments *a)
         }
     }
     if (optind < argc) {
-        (void)fprintf(stderr, "batond: unexpected argument '%s'; try: batond --help\n", argv[optind]);
+        (void)fprintf(stderr, "batond: unexpected argument '%s'; try: batond --help\n",
+                      argv[optind]);
         return EXIT_USAGE;
     }
     return -1;
@@ -184,7 +193,8 @@ int main(int argc, char **argv)
     log_setup(config->log.level, NULL, NULL);
     log_use_journal_prefix(config->log.format == CONFIG_LOG_JOURNAL);
     (void)prctl(PR_SET_DUMPABLE, 0); /* the token is in our memory */
-    if (state_dir_make(config->state_dir, &err) != BT_OK || state_token_make(config->state_dir, token, &err) != BT_OK) {
+    if (state_dir_make(config->state_dir, &err) != BT_OK ||
+        state_token_make(config->state_dir, token, &err) != BT_OK) {
         log_err("supervisor.start", "%s", err.msg);
         return EXIT_FAILURE_TO_START;
     }

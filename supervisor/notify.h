@@ -1,4 +1,5 @@
-/* sd_notify(3) without libsystemd: one datagram to $NOTIFY_SOCKET; nothing happens when it is not set. */
+/* sd_notify(3) without libsystemd: one datagram to $NOTIFY_SOCKET; nothing happens when it is not
+ * set. */
 #ifndef SUPERVISOR_NOTIFY_H
 #define SUPERVISOR_NOTIFY_H
 

@@ -13,7 +13,16 @@
 #include "protocol/client/state.h"
 #include "supervisor/notify.h"
 
-enum { INBOX_CAP = 65536, CANARY_PERIOD_MS = 1000, CANARY_LATE_MS = 3000, CANARY_DEAD_MS = 4000, WAIT_MAX_MS = 1000, SETTLED_MS = 60000, FAREWELL_MS = 50, FAREWELL_WAIT_MS = 20 };
+enum {
+    INBOX_CAP = 65536,
+    CANARY_PERIOD_MS = 1000,
+    CANARY_LATE_MS = 3000,
+    CANARY_DEAD_MS = 4000,
+    WAIT_MAX_MS = 1000,
+    SETTLED_MS = 60000,
+    FAREWELL_MS = 50,
+    FAREWELL_WAIT_MS = 20
+};
 enum { WATCH_LINK, WATCH_SPAWN, WATCH_SIGNAL, WATCH_COUNT };
 
 struct supervisor {
@@ -24,11 +33,11 @@ struct supervisor {
     struct spawn *spawn;
     struct pollfd watch[WATCH_COUNT];
     struct uuid instance; /* of this start */
-    msec stop_deadline; /* MSEC_NEVER = not stopping */
+    msec stop_deadline;   /* MSEC_NEVER = not stopping */
     msec stop_begun;
-    bool stop_now;      /* a second signal */
-    msec wedged_since;  /* the canary has been late since then; 0 = it is not */
-    bool settled;       /* up long enough to count as having survived its recoveries */
+    bool stop_now;     /* a second signal */
+    msec wedged_since; /* the canary has been late since then; 0 = it is not */
+    bool settled;      /* up long enough to count as having survived its recoveries */
 };
 
 static enum bt_code block_signals(int *ret_fd, struct bt_error *err)
@@ -50,7 +59,8 @@ static enum bt_code block_signals(int *ret_fd, struct bt_error *err)
 static enum bt_code open_all(struct supervisor *s, struct bt_error *err)
 {
     const struct bus_options *bus = &s->opt->bus;
-    struct journal_options journal = {.durability = bus->durability, .ballast_bytes = s->opt->ballast_bytes};
+    struct journal_options journal = {.durability = bus->durability,
+                                      .ballast_bytes = s->opt->ballast_bytes};
     struct spawn_options spawn = {.state_dir = bus->state_dir};
     int signals = -1;
     enum bt_code code = block_signals(&signals, err);
@@ -96,8 +106,9 @@ static enum bt_code first_turn(struct supervisor *s, struct bt_error *err)
         code = bus_end(&s->bus, err);
     }
     if (code == BT_OK) {
-        log_info("supervisor.started", "state=%s control=%s events=%s plans=%llu durability=%s", s->opt->bus.state_dir,
-                 link_server_url(s->bus.server), link_pub_url(s->bus.pub), (unsigned long long)recovered,
+        log_info("supervisor.started", "state=%s control=%s events=%s plans=%llu durability=%s",
+                 s->opt->bus.state_dir, link_server_url(s->bus.server), link_pub_url(s->bus.pub),
+                 (unsigned long long)recovered,
                  s->opt->bus.durability == DURABILITY_POWER ? "power" : "process");
     }
     return code;
@@ -147,7 +158,8 @@ static void instance_gone(struct supervisor *s, const struct spawn_event *ev)
 
 static void instance_restarted(struct supervisor *s, const struct spawn_event *ev)
 {
-    struct core_event again = {.type = CORE_RESTARTED, .pid = (uint32_t)ev->pid, .text = str_from(ev->reason)};
+    struct core_event again = {
+        .type = CORE_RESTARTED, .pid = (uint32_t)ev->pid, .text = str_from(ev->reason)};
     struct bt_error err;
 
     again.agent = registry_agent_add(s->bus.registry, str_from(ev->agent_id), s->bus.now);
@@ -168,9 +180,11 @@ static void spawn_turn(struct supervisor *s)
         spawn_tick(s->spawn, s->bus.now);
     }
     while (spawn_next_event(s->spawn, &ev)) {
-        enum log_level level = ev.type == SPAWN_GAVE_UP || (ev.type == SPAWN_EXITED && !ev.expected) ? LOG_WARN : LOG_INFO;
-        log_event(level, "agent.process", "event=%s name=%s pid=%d instance=%s %s", spawn_event_name(ev.type), ev.name,
-                  (int)ev.pid, ev.instance_id, ev.reason);
+        enum log_level level = ev.type == SPAWN_GAVE_UP || (ev.type == SPAWN_EXITED && !ev.expected)
+                                   ? LOG_WARN
+                                   : LOG_INFO;
+        log_event(level, "agent.process", "event=%s name=%s pid=%d instance=%s %s",
+                  spawn_event_name(ev.type), ev.name, (int)ev.pid, ev.instance_id, ev.reason);
         if (ev.type == SPAWN_EXITED) {
             instance_gone(s, &ev);
         } else if (ev.type == SPAWN_RESTARTED) {
@@ -183,14 +197,16 @@ static void begin_stop(struct supervisor *s, const char *why)
 {
     struct bt_error err;
 
-    log_info("supervisor.stopping", "reason=\"%s\" grace_ms=%llu", why, (unsigned long long)s->opt->shutdown_grace_ms);
+    log_info("supervisor.stopping", "reason=\"%s\" grace_ms=%llu", why,
+             (unsigned long long)s->opt->shutdown_grace_ms);
     notify_service_manager("STOPPING=1\nSTATUS=draining");
     s->bus.draining = true;
     s->stop_begun = s->bus.now;
     s->stop_deadline = s->bus.now + s->opt->shutdown_grace_ms;
     for (uint32_t i = 0; i < registry_instances(s->bus.registry); i++) {
         struct instance_view view;
-        struct core_event drain = {.type = CORE_DRAIN, .slot = i, .text = STR_LIT("the supervisor is stopping")};
+        struct core_event drain = {
+            .type = CORE_DRAIN, .slot = i, .text = STR_LIT("the supervisor is stopping")};
         if (!registry_instance_view(s->bus.registry, i, &view)) {
             continue;
         }
@@ -241,12 +257,15 @@ static bool is_over(const struct supervisor *s)
         return false;
     }
     if (!s->stop_now && s->bus.now - s->stop_begun < FAREWELL_MS) {
-        return false; /* the answer to supervisor.drain and the last events are still on their way out of the transport */
+        return false; /* the answer to supervisor.drain and the last events are still on their way
+                         out of the transport */
     }
-    return s->stop_now || (spawn_is_idle(s->spawn) && (outstanding(s) == 0 || s->bus.now >= s->stop_deadline));
+    return s->stop_now ||
+           (spawn_is_idle(s->spawn) && (outstanding(s) == 0 || s->bus.now >= s->stop_deadline));
 }
 
-/* Restarts that were clean, or that we lived long after, do not count towards a plan's quarantine. */
+/* Restarts that were clean, or that we lived long after, do not count towards a plan's quarantine.
+ */
 static void settle(struct supervisor *s)
 {
     struct bt_error err;
@@ -289,7 +308,8 @@ static void wait_for_work(struct supervisor *s)
     due = spawn_deadline(s->spawn) < due ? spawn_deadline(s->spawn) : due;
     timeout = due <= now ? 0 : due - now;
     timeout = timeout > WAIT_MAX_MS ? WAIT_MAX_MS : timeout;
-    timeout = s->stop_deadline != MSEC_NEVER && timeout > FAREWELL_WAIT_MS ? FAREWELL_WAIT_MS : timeout;
+    timeout =
+        s->stop_deadline != MSEC_NEVER && timeout > FAREWELL_WAIT_MS ? FAREWELL_WAIT_MS : timeout;
     for (int i = 0; i < WATCH_COUNT; i++) {
         s->watch[i].revents = 0;
     }
@@ -297,8 +317,9 @@ static void wait_for_work(struct supervisor *s)
 }
 
 /*
- * nng's reaper has wedged (a known defect of 1.5.2): no pipe of this process will ever be cleaned up again. Seen late
- * for some time, not once: after a stop of the whole process the canary is late, too, but sings again at once.
+ * nng's reaper has wedged (a known defect of 1.5.2): no pipe of this process will ever be cleaned
+ * up again. Seen late for some time, not once: after a stop of the whole process the canary is
+ * late, too, but sings again at once.
  */
 static void replace_when_wedged(struct supervisor *s, char **argv)
 {
@@ -308,7 +329,8 @@ static void replace_when_wedged(struct supervisor *s, char **argv)
         s->wedged_since = s->bus.now;
         log_warn("supervisor.wedged", "the transport does not answer");
     } else if (s->bus.now - s->wedged_since > CANARY_DEAD_MS) {
-        log_err("supervisor.wedged", "the transport is stuck; replacing the daemon, the journal goes on");
+        log_err("supervisor.wedged",
+                "the transport is stuck; replacing the daemon, the journal goes on");
         journal_close(s->journal);
         (void)setenv(SUPERVISOR_REPLACED, "1", 1);
         (void)execv("/proc/self/exe", argv);
@@ -358,8 +380,11 @@ int supervisor_run(const struct supervisor_options *opt, char **argv)
     while (!is_over(s)) {
         wait_for_work(s);
         if (turn(s, &err) != BT_OK) {
-            /* What the last commit did is unknown: only the journal can tell, so stop and be started again. */
-            log_err("supervisor.journal", "%s; stopping: what the last commit did is read again at the next start", err.msg);
+            /* What the last commit did is unknown: only the journal can tell, so stop and be
+             * started again. */
+            log_err("supervisor.journal",
+                    "%s; stopping: what the last commit did is read again at the next start",
+                    err.msg);
             return EXIT_JOURNAL_DEAD;
         }
         replace_when_wedged(s, argv);

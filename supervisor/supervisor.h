@@ -1,7 +1,8 @@
 /*
  * The shell around the core: one loop thread, one wait, the turn. See ARCHITECTURE in the README.
  *
- *     take up to N events from the inbox -> core_handle each -> append every record in ONE journal commit
+ *     take up to N events from the inbox -> core_handle each -> append every record in ONE journal
+ * commit
  *     -> perform the actions in order -> publish the events
  */
 #ifndef SUPERVISOR_SUPERVISOR_H
@@ -21,15 +22,23 @@ struct supervisor_options {
     int ready_fd; /* gets "ready\n" when requests are served; -1 = none */
 };
 
-/* Set in the environment of a daemon that replaced itself: its --ready-fd was used up by the one before. */
+/* Set in the environment of a daemon that replaced itself: its --ready-fd was used up by the one
+ * before. */
 #define SUPERVISOR_REPLACED "BATON_REPLACED"
 
 /* Exit codes of batond. */
-enum { EXIT_STOPPED = 0, EXIT_FAILURE_TO_START = 1, EXIT_USAGE = 2, EXIT_LOCKED = 3, EXIT_JOURNAL_DEAD = 75 };
+enum {
+    EXIT_STOPPED = 0,
+    EXIT_FAILURE_TO_START = 1,
+    EXIT_USAGE = 2,
+    EXIT_LOCKED = 3,
+    EXIT_JOURNAL_DEAD = 75
+};
 
 /*
- * Runs until SIGTERM, SIGINT or supervisor.drain, then drains and returns the exit code; the caller leaves with _exit
- * (never closing nng under traffic). Call before any thread exists. argv is for replacing itself when nng has wedged.
+ * Runs until SIGTERM, SIGINT or supervisor.drain, then drains and returns the exit code; the caller
+ * leaves with _exit (never closing nng under traffic). Call before any thread exists. argv is for
+ * replacing itself when nng has wedged.
  */
 int supervisor_run(const struct supervisor_options *opt, char **argv);
 #endif

@@ -11,7 +11,8 @@
 
 enum { TIMEOUT_DEFAULT_MS = 10000, INBOX_CAP = 4096, REDIAL_MS = 250, RESTART_MS = 1000 };
 
-const struct json_limits client_json_limits = {8 * (size_t)LIMIT_STEP_BYTES, LIMIT_DEPTH + 4, 2 * LIMIT_NODES};
+const struct json_limits client_json_limits = {8 * (size_t)LIMIT_STEP_BYTES, LIMIT_DEPTH + 4,
+                                               2 * LIMIT_NODES};
 
 const char *bt_version(void)
 {
@@ -23,7 +24,8 @@ void bt_free(void *p)
     free(p);
 }
 
-/* Dials the address that the state directory has now; the daemon may have moved since the last time. */
+/* Dials the address that the state directory has now; the daemon may have moved since the last
+ * time. */
 static enum bt_code dial(struct bt_client *c, struct bt_error *err)
 {
     struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
@@ -31,8 +33,10 @@ static enum bt_code dial(struct bt_client *c, struct bt_error *err)
     enum bt_code code = state_endpoints_read(c->dir, &now, err);
 
     if (code != BT_OK) {
-        return code == BT_NOT_FOUND ? err_set(err, BT_UNAVAILABLE, "no daemon runs in %s; start one with: baton up", c->dir)
-                                    : code;
+        return code == BT_NOT_FOUND
+                   ? err_set(err, BT_UNAVAILABLE, "no daemon runs in %s; start one with: baton up",
+                             c->dir)
+                   : code;
     }
     code = state_token_read(c->dir, c->token, err);
     if (code != BT_OK) {
@@ -95,13 +99,16 @@ void bt_client_timeout(struct bt_client *c, uint32_t timeout_ms)
     c->timeout_ms = timeout_ms == 0 ? TIMEOUT_DEFAULT_MS : timeout_ms;
 }
 
-/* Takes events of the link until `want` of our lane comes, or the deadline. Frames of a watch are kept for it. */
-static bool await(struct bt_client *c, enum link_event_type want, msec deadline, struct link_event *ret)
+/* Takes events of the link until `want` of our lane comes, or the deadline. Frames of a watch are
+ * kept for it. */
+static bool await(struct bt_client *c, enum link_event_type want, msec deadline,
+                  struct link_event *ret)
 {
     for (;;) {
         msec now;
         while (link_next(c->link, ret)) {
-            if (ret->lane == c->lane && c->lane != NULL && (ret->type == want || ret->type == LINK_LOST)) {
+            if (ret->lane == c->lane && c->lane != NULL &&
+                (ret->type == want || ret->type == LINK_LOST)) {
                 return true;
             }
             if (ret->sub != NULL && c->watch != NULL) {
@@ -137,10 +144,13 @@ static enum bt_code until_up(struct bt_client *c, msec deadline, struct bt_error
             return BT_OK;
         }
         /* One that was killed may be back in a moment; one that stays away is not waited for. */
-        if (clock_mono_ms() >= deadline || (!daemon_lives(c) && clock_mono_ms() - start > RESTART_MS)) {
-            return code != BT_OK ? code
-                                 : err_set(err, BT_UNAVAILABLE, "the daemon at %s does not answer; is it running? (baton doctor)",
-                                           c->at.control);
+        if (clock_mono_ms() >= deadline ||
+            (!daemon_lives(c) && clock_mono_ms() - start > RESTART_MS)) {
+            return code != BT_OK
+                       ? code
+                       : err_set(err, BT_UNAVAILABLE,
+                                 "the daemon at %s does not answer; is it running? (baton doctor)",
+                                 c->at.control);
         }
         if (code != BT_OK) {
             (void)await(c, LINK_UP, step, &ev);
@@ -156,8 +166,8 @@ static void abandon_lane(struct bt_client *c)
     c->lane = NULL;
 }
 
-enum bt_code client_exchange(struct bt_client *c, const struct buf *request, uint32_t timeout_ms, struct link_msg **ret,
-                             struct bt_error *err)
+enum bt_code client_exchange(struct bt_client *c, const struct buf *request, uint32_t timeout_ms,
+                             struct link_msg **ret, struct bt_error *err)
 {
     msec deadline = clock_mono_ms() + timeout_ms;
     struct link_event ev;
@@ -178,18 +188,20 @@ enum bt_code client_exchange(struct bt_client *c, const struct buf *request, uin
     }
     if (!await(c, LINK_ANSWER, deadline, &ev)) {
         abandon_lane(c);
-        return err_set(err, BT_TIMEOUT, "no answer from %s within %u ms", c->at.control, timeout_ms);
+        return err_set(err, BT_TIMEOUT, "no answer from %s within %u ms", c->at.control,
+                       timeout_ms);
     }
     if (ev.type == LINK_LOST) {
-        return err_set(err, BT_UNAVAILABLE, "the daemon at %s went away before it answered", c->at.control);
+        return err_set(err, BT_UNAVAILABLE, "the daemon at %s went away before it answered",
+                       c->at.control);
     }
     *ret = ev.msg;
     return BT_OK;
 }
 
 /* {v, type, token, ...fields} */
-static enum bt_code build_request(const struct bt_client *c, const char *type, const char *fields_json, struct buf *out,
-                                  struct bt_error *err)
+static enum bt_code build_request(const struct bt_client *c, const char *type,
+                                  const char *fields_json, struct buf *out, struct bt_error *err)
 {
     struct buf fields;
     struct doc_cursor cur;
@@ -233,17 +245,20 @@ static enum bt_code take_answer(const struct link_msg *msg, char **ret_json, str
     size_t len;
     enum bt_code code = msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, err);
 
-    buf_init(&json, 8 * (size_t)LIMIT_STEP_BYTES); /* "null," and escapes: up to six bytes for one */
+    buf_init(&json,
+             8 * (size_t)LIMIT_STEP_BYTES); /* "null," and escapes: up to six bytes for one */
     if (code == BT_OK) {
         struct doc whole = {r.body, r.len};
         struct doc error;
         code = msg_read(&r, MSG_envelope, &envelope, err);
-        if (code == BT_OK && !envelope.ok) { /* MSG_empty: any message will do for reading a refusal */
+        if (code == BT_OK &&
+            !envelope.ok) { /* MSG_empty: any message will do for reading a refusal */
             struct msg_empty nothing;
             code = msg_read_answer(&r, MSG_empty, &nothing, NULL, err);
         }
         error = code == BT_OK ? whole : doc_get(whole, STR_LIT("error"));
-        if (ret_json != NULL && error.ptr != NULL && doc_to_json(error, false, &json, NULL) == BT_OK) {
+        if (ret_json != NULL && error.ptr != NULL &&
+            doc_to_json(error, false, &json, NULL) == BT_OK) {
             (void)buf_cstr(&json);
             *ret_json = (char *)buf_take(&json, &len);
         }
@@ -253,8 +268,8 @@ static enum bt_code take_answer(const struct link_msg *msg, char **ret_json, str
     return code;
 }
 
-enum bt_code client_call_for(struct bt_client *c, const char *type, const char *fields_json, uint32_t timeout_ms,
-                             char **ret_json, struct bt_error *err)
+enum bt_code client_call_for(struct bt_client *c, const char *type, const char *fields_json,
+                             uint32_t timeout_ms, char **ret_json, struct bt_error *err)
 {
     struct link_msg *msg = NULL;
     struct buf request;
@@ -278,8 +293,8 @@ enum bt_code client_call_for(struct bt_client *c, const char *type, const char *
     return code;
 }
 
-enum bt_code bt_client_call(struct bt_client *c, const char *type, const char *fields_json, char **ret_json,
-                            struct bt_error *err)
+enum bt_code bt_client_call(struct bt_client *c, const char *type, const char *fields_json,
+                            char **ret_json, struct bt_error *err)
 {
     return client_call_for(c, type, fields_json, c->timeout_ms, ret_json, err);
 }

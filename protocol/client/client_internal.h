@@ -26,10 +26,12 @@ struct bt_client {
 };
 
 /* Sends one body and takes one answer (the caller frees it). */
-BT_MUST_CHECK enum bt_code client_exchange(struct bt_client *c, const struct buf *request, uint32_t timeout_ms,
-                                           struct link_msg **ret, struct bt_error *err);
-BT_MUST_CHECK enum bt_code client_call_for(struct bt_client *c, const char *type, const char *fields_json,
-                                           uint32_t timeout_ms, char **ret_json, struct bt_error *err);
+BT_MUST_CHECK enum bt_code client_exchange(struct bt_client *c, const struct buf *request,
+                                           uint32_t timeout_ms, struct link_msg **ret,
+                                           struct bt_error *err);
+BT_MUST_CHECK enum bt_code client_call_for(struct bt_client *c, const char *type,
+                                           const char *fields_json, uint32_t timeout_ms,
+                                           char **ret_json, struct bt_error *err);
 /* An event of the watch's subscription; takes its message. */
 void watch_take(struct bt_watch *w, struct link_event *ev);
 #endif

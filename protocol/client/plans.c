@@ -17,7 +17,8 @@ static void put_text(struct buf *out, uint32_t *n, const char *name, const char 
     }
 }
 
-static enum bt_code put_json(struct buf *out, uint32_t *n, const char *name, const char *json, struct bt_error *err)
+static enum bt_code put_json(struct buf *out, uint32_t *n, const char *name, const char *json,
+                             struct bt_error *err)
 {
     enum bt_code code = BT_OK;
 
@@ -29,7 +30,8 @@ static enum bt_code put_json(struct buf *out, uint32_t *n, const char *name, con
     return code == BT_OK ? BT_OK : err_wrap(err, "%s", name);
 }
 
-static enum bt_code submit_fields(const struct bt_submit *s, const char *key, struct buf *json, struct bt_error *err)
+static enum bt_code submit_fields(const struct bt_submit *s, const char *key, struct buf *json,
+                                  struct bt_error *err)
 {
     struct buf pairs;
     struct buf map;
@@ -74,8 +76,8 @@ static bool member(const char *json, const char *path, char *ret, size_t cap)
     return s.ptr != NULL;
 }
 
-enum bt_code bt_submit(struct bt_client *c, const struct bt_submit *s, char ret_plan_id[BT_ID_LEN + 1], char **ret_json,
-                       struct bt_error *err)
+enum bt_code bt_submit(struct bt_client *c, const struct bt_submit *s,
+                       char ret_plan_id[BT_ID_LEN + 1], char **ret_json, struct bt_error *err)
 {
     char own_key[UUID_TEXT_LEN + 1];
     const char *key = s->client_key;
@@ -116,11 +118,12 @@ static bool is_final(const char *result_json)
 {
     char status[24];
     return member(result_json, "status", status, sizeof status) &&
-           (strcmp(status, "completed") == 0 || strcmp(status, "failed") == 0 || strcmp(status, "cancelled") == 0 ||
-            strcmp(status, "quarantined") == 0);
+           (strcmp(status, "completed") == 0 || strcmp(status, "failed") == 0 ||
+            strcmp(status, "cancelled") == 0 || strcmp(status, "quarantined") == 0);
 }
 
-enum bt_code bt_wait(struct bt_client *c, const char *plan_id, uint32_t timeout_ms, char **ret_json, struct bt_error *err)
+enum bt_code bt_wait(struct bt_client *c, const char *plan_id, uint32_t timeout_ms, char **ret_json,
+                     struct bt_error *err)
 {
     msec start = clock_mono_ms();
     msec deadline = timeout_ms == 0 ? MSEC_NEVER : start + timeout_ms;
@@ -134,7 +137,8 @@ enum bt_code bt_wait(struct bt_client *c, const char *plan_id, uint32_t timeout_
         msec left = deadline > now ? deadline - now : 0;
         uint32_t slice = left < POLL_MS ? (uint32_t)left : POLL_MS;
         char *json = NULL;
-        uint32_t most = left < c->timeout_ms ? (uint32_t)(left > ASK_MIN_MS ? left : ASK_MIN_MS) : c->timeout_ms;
+        uint32_t most = left < c->timeout_ms ? (uint32_t)(left > ASK_MIN_MS ? left : ASK_MIN_MS)
+                                             : c->timeout_ms;
         enum bt_code code = client_call_for(c, "plan.result", ask, most, &json, err);
         if (code == BT_OK && is_final(json)) {
             *ret_json = json;
@@ -143,23 +147,30 @@ enum bt_code bt_wait(struct bt_client *c, const char *plan_id, uint32_t timeout_
         bt_free(json);
         /* A daemon that is being restarted is waited for; one that stays away is reported. */
         seen = code == BT_OK ? clock_mono_ms() : seen;
-        if (code != BT_OK && ((code != BT_UNAVAILABLE && code != BT_TIMEOUT) || clock_mono_ms() - seen > CLIENT_GONE_MS)) {
+        if (code != BT_OK && ((code != BT_UNAVAILABLE && code != BT_TIMEOUT) ||
+                              clock_mono_ms() - seen > CLIENT_GONE_MS)) {
             return code;
         }
         if (left == 0) {
-            return err_set(err, BT_TIMEOUT, "plan %s has not ended within %u ms; it goes on", plan_id, timeout_ms);
+            return err_set(err, BT_TIMEOUT, "plan %s has not ended within %u ms; it goes on",
+                           plan_id, timeout_ms);
         }
         (void)snprintf(wait, sizeof wait,
-                       "{\"fromSeq\":1,\"planId\":\"%.*s\",\"types\":[\"plan_completed\"],\"limit\":1,\"waitMs\":%u}", BT_ID_LEN,
-                       plan_id, slice);
-        code = client_call_for(c, "events.read", wait, slice + (left < c->timeout_ms ? ASK_MIN_MS : c->timeout_ms), NULL, err);
+                       "{\"fromSeq\":1,\"planId\":\"%.*s\",\"types\":[\"plan_completed\"],"
+                       "\"limit\":1,\"waitMs\":%u}",
+                       BT_ID_LEN, plan_id, slice);
+        code =
+            client_call_for(c, "events.read", wait,
+                            slice + (left < c->timeout_ms ? ASK_MIN_MS : c->timeout_ms), NULL, err);
         if (code == BT_OK && clock_mono_ms() - now < slice / 4) {
-            (void)link_wait(c->link, 20); /* it has ended, or all waiting places are taken: do not spin */
+            (void)link_wait(c->link,
+                            20); /* it has ended, or all waiting places are taken: do not spin */
         }
     }
 }
 
-enum bt_code bt_cancel(struct bt_client *c, const char *plan_id, const char *reason, struct bt_error *err)
+enum bt_code bt_cancel(struct bt_client *c, const char *plan_id, const char *reason,
+                       struct bt_error *err)
 {
     struct buf doc;
     struct buf json;

@@ -1,7 +1,8 @@
 /*
- * Every event once, in order, without gaps. The bus is only a hint that there is something new: `expected` is the next
- * sequence number that the caller has not had; a frame with exactly this number is handed out, a later one (the bus
- * dropped some) or a heartbeat that is ahead makes us read the range by events.read.
+ * Every event once, in order, without gaps. The bus is only a hint that there is something new:
+ * `expected` is the next sequence number that the caller has not had; a frame with exactly this
+ * number is handed out, a later one (the bus dropped some) or a heartbeat that is ahead makes us
+ * read the range by events.read.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +17,10 @@ struct bt_watch {
     struct bt_client *client;
     char plan_id[BT_ID_LEN + 1]; /* "" = all */
     uint64_t expected;
-    uint64_t known;  /* the newest sequence number that we have heard of */
-    msec heard;      /* when the daemon was last heard of: it says something every second */
-    msec look_at;    /* when to read once more (a fresh subscription may have missed some); MSEC_NEVER = not */
+    uint64_t known; /* the newest sequence number that we have heard of */
+    msec heard;     /* when the daemon was last heard of: it says something every second */
+    msec look_at; /* when to read once more (a fresh subscription may have missed some); MSEC_NEVER
+                     = not */
     uint64_t filled;
     struct link_msg *frames[FRAMES_MAX]; /* a ring of what has arrived */
     uint32_t frames_at, frames_n;
@@ -48,22 +50,24 @@ void watch_take(struct bt_watch *w, struct link_event *ev)
     w->frames[(w->frames_at + w->frames_n++) % FRAMES_MAX] = ev->msg;
 }
 
-/* The client's one subscription serves one watch after the other: a subscription is never closed under traffic. */
+/* The client's one subscription serves one watch after the other: a subscription is never closed
+ * under traffic. */
 static enum bt_code subscribe(struct bt_watch *w, struct bt_error *err)
 {
     struct link_limits limits = {.recv_max = 2 * (size_t)LIMIT_EVENT_BYTES};
     struct bt_client *c = w->client;
     struct state_endpoints now = c->at;
 
-    if (c->sub != NULL && (state_endpoints_read(c->dir, &now, NULL) != BT_OK || strcmp(now.events, c->events_url) == 0)) {
+    if (c->sub != NULL && (state_endpoints_read(c->dir, &now, NULL) != BT_OK ||
+                           strcmp(now.events, c->events_url) == 0)) {
         return BT_OK; /* same place: the link redials by itself */
     }
     (void)snprintf(c->events_url, sizeof c->events_url, "%s", now.events);
     return link_sub_dial(c->link, c->events_url, NULL, 0, &limits, c, &c->sub, err);
 }
 
-enum bt_code bt_watch_open(struct bt_client *c, const char *plan_id, uint64_t after, struct bt_watch **ret,
-                           struct bt_error *err)
+enum bt_code bt_watch_open(struct bt_client *c, const char *plan_id, uint64_t after,
+                           struct bt_watch **ret, struct bt_error *err)
 {
     struct bt_watch *w;
     struct buf doc;
@@ -139,7 +143,8 @@ uint64_t bt_watch_filled(const struct bt_watch *w)
 /* Asks for what lies between `expected` and `known`. */
 static enum bt_code read_page(struct bt_watch *w, uint32_t timeout_ms, struct bt_error *err)
 {
-    struct msg_events_read ask = {.from_seq = w->expected, .limit = PAGE_LIMIT, .plan_id = str_from(w->plan_id)};
+    struct msg_events_read ask = {
+        .from_seq = w->expected, .limit = PAGE_LIMIT, .plan_id = str_from(w->plan_id)};
     struct msg_events_read_ok ok;
     struct doc_head head;
     struct buf request;
@@ -147,7 +152,8 @@ static enum bt_code read_page(struct bt_watch *w, uint32_t timeout_ms, struct bt
 
     drop_page(w);
     buf_init(&request, LIMIT_CONTROL_BYTES);
-    code = msg_request(&request, WIRE_MSGPACK, STR_LIT("watch"), str_from(w->client->token), MSG_events_read, &ask, err);
+    code = msg_request(&request, WIRE_MSGPACK, STR_LIT("watch"), str_from(w->client->token),
+                       MSG_events_read, &ask, err);
     if (code == BT_OK) {
         code = client_exchange(w->client, &request, timeout_ms, &w->page, err);
     }
@@ -155,7 +161,8 @@ static enum bt_code read_page(struct bt_watch *w, uint32_t timeout_ms, struct bt
     if (code != BT_OK) {
         return code;
     }
-    code = msg_reader_init(&w->page_reader, link_msg_bytes(w->page).ptr, link_msg_bytes(w->page).len, LIMIT_STEP_BYTES, err);
+    code = msg_reader_init(&w->page_reader, link_msg_bytes(w->page).ptr,
+                           link_msg_bytes(w->page).len, LIMIT_STEP_BYTES, err);
     if (code == BT_OK) {
         code = msg_read_answer(&w->page_reader, MSG_events_read_ok, &ok, NULL, err);
     }
@@ -171,7 +178,8 @@ static enum bt_code read_page(struct bt_watch *w, uint32_t timeout_ms, struct bt
     return BT_OK;
 }
 
-static enum bt_code hand_out(struct bt_watch *w, struct doc body, struct bt_event *ret, struct bt_error *err)
+static enum bt_code hand_out(struct bt_watch *w, struct doc body, struct bt_event *ret,
+                             struct bt_error *err)
 {
     struct str type = doc_string(doc_get(body, STR_LIT("type")));
     struct str plan = doc_string(doc_get(body, STR_LIT("planId")));
@@ -209,7 +217,8 @@ static bool from_page(struct bt_watch *w, struct doc *ret)
     return false;
 }
 
-/* Looks at one frame. True: *ret is the event that was expected (its bytes live in *ret_msg, to be freed). */
+/* Looks at one frame. True: *ret is the event that was expected (its bytes live in *ret_msg, to be
+ * freed). */
 static bool from_frame(struct bt_watch *w, struct doc *ret, struct link_msg **ret_msg)
 {
     struct link_msg *msg = w->frames[w->frames_at];
@@ -228,7 +237,8 @@ static bool from_frame(struct bt_watch *w, struct doc *ret, struct link_msg **re
         w->known = seq > w->known ? seq : w->known;
         if (!beat && seq == w->expected) {
             w->expected++;
-            hit = w->plan_id[0] == 0 || str_is(doc_string(doc_get(d, STR_LIT("planId"))), w->plan_id);
+            hit =
+                w->plan_id[0] == 0 || str_is(doc_string(doc_get(d, STR_LIT("planId"))), w->plan_id);
             *ret = d;
         }
     }
@@ -256,8 +266,8 @@ static void pump(struct bt_watch *w, msec timeout_ms)
 }
 
 /*
- * Reads what is missing. BT_OK also when the daemon is away for now: tried again soon. BT_UNAVAILABLE when it has been
- * silent for so long that it will not come back by itself.
+ * Reads what is missing. BT_OK also when the daemon is away for now: tried again soon.
+ * BT_UNAVAILABLE when it has been silent for so long that it will not come back by itself.
  */
 static enum bt_code catch_up(struct bt_watch *w, msec now, msec deadline, struct bt_error *err)
 {
@@ -274,13 +284,15 @@ static enum bt_code catch_up(struct bt_watch *w, msec now, msec deadline, struct
         return code;
     }
     if (clock_mono_ms() - w->heard > CLIENT_GONE_MS) {
-        return err_set(err, BT_UNAVAILABLE, "the daemon of %s has not been heard of for %d s", w->client->dir, CLIENT_GONE_MS / 1000);
+        return err_set(err, BT_UNAVAILABLE, "the daemon of %s has not been heard of for %d s",
+                       w->client->dir, CLIENT_GONE_MS / 1000);
     }
     w->look_at = clock_mono_ms() + 200;
     return BT_OK;
 }
 
-enum bt_code bt_watch_next(struct bt_watch *w, uint32_t timeout_ms, struct bt_event *ret, struct bt_error *err)
+enum bt_code bt_watch_next(struct bt_watch *w, uint32_t timeout_ms, struct bt_event *ret,
+                           struct bt_error *err)
 {
     msec deadline = clock_mono_ms() + timeout_ms;
 
@@ -299,7 +311,8 @@ enum bt_code bt_watch_next(struct bt_watch *w, uint32_t timeout_ms, struct bt_ev
             }
         }
         now = clock_mono_ms();
-        if (w->look_at <= now || (w->look_at == MSEC_NEVER && (w->known >= w->expected || now - w->heard > SILENT_MS))) {
+        if (w->look_at <= now ||
+            (w->look_at == MSEC_NEVER && (w->known >= w->expected || now - w->heard > SILENT_MS))) {
             enum bt_code code = catch_up(w, now, deadline, err);
             if (code != BT_OK) {
                 return code;

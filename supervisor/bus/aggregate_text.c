@@ -1,4 +1,5 @@
-/* The plan's answer as one text: the parts that core/aggregate chose, joined with its texts (M080). */
+/* The plan's answer as one text: the parts that core/aggregate chose, joined with its texts (M080).
+ */
 #include <stdlib.h>
 
 #include "supervisor/bus/bus.h"
@@ -6,7 +7,8 @@
 
 enum { CUT_MARK_ROOM = 64 };
 
-static enum bt_code add_part(struct bus *b, const struct plan *plan, const struct aggregate_part *part, struct buf *out,
+static enum bt_code add_part(struct bus *b, const struct plan *plan,
+                             const struct aggregate_part *part, struct buf *out,
                              struct bt_error *err)
 {
     bool cut;
@@ -21,8 +23,8 @@ static enum bt_code add_part(struct bus *b, const struct plan *plan, const struc
     return bus_result_text(b, part->result, 0, out, &cut, err);
 }
 
-enum bt_code bus_aggregate_text(struct bus *b, const struct plan *plan, const struct run *run, struct buf *out,
-                                struct bt_error *err)
+enum bt_code bus_aggregate_text(struct bus *b, const struct plan *plan, const struct run *run,
+                                struct buf *out, struct bt_error *err)
 {
     struct aggregate_part *parts = malloc((plan->n_steps + 1) * sizeof *parts);
     struct aggregate_choice choice;
@@ -39,7 +41,8 @@ enum bt_code bus_aggregate_text(struct bus *b, const struct plan *plan, const st
     } else if (choice.form == AGGREGATE_FORM_RAW) {
         code = bus_result_text(b, parts[0].result, 0, out, &cut, err);
     }
-    for (uint32_t i = 0; choice.form == AGGREGATE_FORM_SECTIONS && i < choice.n && code == BT_OK; i++) {
+    for (uint32_t i = 0; choice.form == AGGREGATE_FORM_SECTIONS && i < choice.n && code == BT_OK;
+         i++) {
         if (i > 0) {
             buf_add_cstr(out, AGGREGATE_BETWEEN);
         }

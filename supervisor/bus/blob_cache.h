@@ -1,6 +1,7 @@
 /*
- * The results used last, in memory, so that a step's context needs no read of the journal. Keyed by blob id (results are
- * immutable, so nothing is ever stale). Bounded in entries and bytes. Not thread-safe: the loop thread's.
+ * The results used last, in memory, so that a step's context needs no read of the journal. Keyed by
+ * blob id (results are immutable, so nothing is ever stale). Bounded in entries and bytes. Not
+ * thread-safe: the loop thread's.
  */
 #ifndef BUS_BLOB_CACHE_H
 #define BUS_BLOB_CACHE_H
@@ -17,8 +18,9 @@ struct blob_cache_entry {
 
 enum { BLOB_CACHE_SLOTS = 65536, BLOB_CACHE_BYTES = 64 * 1024 * 1024 };
 
-/* Blob ids are consecutive, so an id's slot is the id modulo the size. When bytes run short a hand goes round the slots
- * and frees what it meets: about the order in which they came, and O(1) per blob over time. */
+/* Blob ids are consecutive, so an id's slot is the id modulo the size. When bytes run short a hand
+ * goes round the slots and frees what it meets: about the order in which they came, and O(1) per
+ * blob over time. */
 struct blob_cache {
     struct blob_cache_entry *slots;
     size_t bytes;

@@ -22,7 +22,8 @@ static enum bt_code open_sockets(struct bus *b, struct bt_error *err)
 {
     struct link_limits control = {.recv_max = LIMIT_STEP_BYTES};
     struct link_limits events = {.recv_max = LIMIT_EVENT_BYTES};
-    enum bt_code code = link_server_open(b->link, b->opt.control_url, CONTROL_CONTEXTS, &control, NULL, &b->server, err);
+    enum bt_code code = link_server_open(b->link, b->opt.control_url, CONTROL_CONTEXTS, &control,
+                                         NULL, &b->server, err);
 
     if (code == BT_OK) {
         code = link_pub_open(b->link, b->opt.events_url, &events, &b->pub, err);
@@ -30,8 +31,8 @@ static enum bt_code open_sockets(struct bus *b, struct bt_error *err)
     return code;
 }
 
-enum bt_code bus_init(struct bus *b, const struct bus_options *opt, struct journal *journal, struct link *link,
-                      struct bt_error *err)
+enum bt_code bus_init(struct bus *b, const struct bus_options *opt, struct journal *journal,
+                      struct link *link, struct bt_error *err)
 {
     struct core_config config = {
         .runs_max = opt->plans_max,
@@ -47,7 +48,8 @@ enum bt_code bus_init(struct bus *b, const struct bus_options *opt, struct journ
     };
     void *mem = calloc(1, core_size(&config));
 
-    *b = (struct bus){.opt = *opt, .journal = journal, .link = link, .commands.grow = grow_commands};
+    *b =
+        (struct bus){.opt = *opt, .journal = journal, .link = link, .commands.grow = grow_commands};
     buf_init(&b->out, OUT_MAX);
     buf_init(&b->row, LIMIT_CONTROL_BYTES);
     buf_init(&b->topic, 1024);
@@ -137,8 +139,8 @@ static void bind_pending(struct bus *b, uint64_t *ret_run)
     }
 }
 
-enum bt_code bus_feed(struct bus *b, struct core_event *ev, enum core_reject *ret_reject, uint64_t *ret_run,
-                      struct bt_error *err)
+enum bt_code bus_feed(struct bus *b, struct core_event *ev, enum core_reject *ret_reject,
+                      uint64_t *ret_run, struct bt_error *err)
 {
     enum core_reject reject = REJECT_NONE;
     enum bt_code code;
@@ -153,7 +155,8 @@ enum bt_code bus_feed(struct bus *b, struct core_event *ev, enum core_reject *re
     code = take_commands(b, &reject, err);
     if (reject != REJECT_NONE && (ev->type == CORE_RESULT || ev->type == CORE_STATE)) {
         b->stats.results_rejected++;
-        log_debug("step.result.rejected", "why=\"%s\" step=%u attempt=%u", core_reject_text(reject), ev->step, ev->attempt);
+        log_debug("step.result.rejected", "why=\"%s\" step=%u attempt=%u", core_reject_text(reject),
+                  ev->step, ev->attempt);
     }
     if (ret_reject != NULL) {
         *ret_reject = reject;
@@ -191,7 +194,9 @@ bool bus_is_full(const struct bus *b)
 
 static void heartbeat(struct bus *b)
 {
-    struct msg_heartbeat m = {.last_seq = journal_committed_seq(b->journal), .ts_ms = b->wall, .type = STR_LIT("heartbeat")};
+    struct msg_heartbeat m = {.last_seq = journal_committed_seq(b->journal),
+                              .ts_ms = b->wall,
+                              .type = STR_LIT("heartbeat")};
     struct msg_part part = {MSG_heartbeat, &m};
 
     if (b->now < b->heartbeat_at) {

@@ -1,10 +1,11 @@
 /*
- * The bus room: what the supervisor says to clients and agents and what they say to it. A thin shell around the core:
- * requests and lane answers become core events, commands become journal rows, answers, dispatches and publications.
+ * The bus room: what the supervisor says to clients and agents and what they say to it. A thin
+ * shell around the core: requests and lane answers become core events, commands become journal
+ * rows, answers, dispatches and publications.
  *
  * One turn:   bus_begin -> bus_on_link / bus_feed ... -> bus_end
- * bus_end commits every row of the turn at once and only then answers, dispatches and publishes (nothing is said
- * before its cause is durable). All calls come from the loop thread.
+ * bus_end commits every row of the turn at once and only then answers, dispatches and publishes
+ * (nothing is said before its cause is durable). All calls come from the loop thread.
  */
 #ifndef BUS_BUS_H
 #define BUS_BUS_H
@@ -39,8 +40,8 @@ struct bus_options {
 
 /* An open plan: everything it owns, by the slot of its run. */
 struct bus_plan {
-    uint64_t run; /* 0 = free */
-    uint64_t ix;  /* the journal's number */
+    uint64_t run;      /* 0 = free */
+    uint64_t ix;       /* the journal's number */
     uint64_t plan_seq; /* of the last public record */
     bool recovered;    /* from the journal, and nothing has happened to it since */
     char id[UUID_TEXT_LEN + 1];
@@ -72,8 +73,8 @@ struct bus_lane {
     struct bus_instance *instance;
     uint32_t ix; /* 0 .. capacity-1, or REGISTRY_CONTROL_LANE */
     enum lane_state state;
-    bool mute;      /* answered garbage: not greeted again before its next pipe */
-    bool cancelled; /* its attempt was cancelled: heartbeats repeat the order */
+    bool mute;                /* answered garbage: not greeted again before its next pipe */
+    bool cancelled;           /* its attempt was cancelled: heartbeats repeat the order */
     struct control_item item; /* what is outstanding, on work lanes the attempt */
 };
 
@@ -122,8 +123,8 @@ struct effect {
 };
 
 struct bus_stats {
-    uint64_t turns, commits, records, published, requests, refused_busy, plans_done, steps_dispatched, steps_retried,
-        results_rejected;
+    uint64_t turns, commits, records, published, requests, refused_busy, plans_done,
+        steps_dispatched, steps_retried, results_rejected;
 };
 
 struct bus {
@@ -141,7 +142,7 @@ struct bus {
     struct bus_plan *plans; /* by run slot */
     struct bus_plan *ended; /* ended in this turn, their slot given to another already */
     uint32_t ended_n, ended_cap;
-    struct map plan_by_id;  /* upper-case id -> slot */
+    struct map plan_by_id;           /* upper-case id -> slot */
     struct bus_instance **instances; /* by registry slot */
     struct bus_card *cards;          /* by agent index */
 
@@ -151,19 +152,21 @@ struct bus {
     struct buf out;        /* bytes of this turn's answers and events */
     struct buf row, topic; /* of the record being encoded */
     struct arena turn;
-    struct arena parcel; /* of the step being dispatched */
+    struct arena parcel;      /* of the step being dispatched */
     struct core_event *later; /* found after the commit; fed at the start of the next turn */
     uint32_t later_n, later_cap;
     struct arena later_arena; /* their texts */
-    bool failed; /* the journal is dead; `fatal` says why */
+    bool failed;              /* the journal is dead; `fatal` says why */
     struct bt_error fatal;
 
-    struct bus_plan *pending; /* handed to the next CORE_SUBMIT or CORE_RECOVER: bound to the run's slot by bus_feed */
+    struct bus_plan *pending; /* handed to the next CORE_SUBMIT or CORE_RECOVER: bound to the run's
+                                 slot by bus_feed */
     struct str preview;       /* text of the result being handled, for its event */
     struct bus_parked parked[BUS_PARKED_MAX];
     uint32_t parked_n;
     msec heartbeat_at;
-    struct uuid registered[64]; /* instances that registered in this turn: the spawner's children are ready */
+    struct uuid registered[64]; /* instances that registered in this turn: the spawner's children
+                                   are ready */
     uint32_t registered_n;
     bool draining; /* no new plans */
     bool stop_asked;
@@ -171,15 +174,17 @@ struct bus {
 };
 
 /* Opens the sockets. The journal and the link stay the caller's. */
-BT_MUST_CHECK enum bt_code bus_init(struct bus *b, const struct bus_options *opt, struct journal *journal,
-                                    struct link *link, struct bt_error *err);
+BT_MUST_CHECK enum bt_code bus_init(struct bus *b, const struct bus_options *opt,
+                                    struct journal *journal, struct link *link,
+                                    struct bt_error *err);
 
 void bus_begin(struct bus *b, msec now, msec wall);
 /* Takes one event of the link; frees its message. */
 void bus_on_link(struct bus *b, struct link_event *ev);
-/* One event through the core. Fills in now and wall. BT_IO: the journal is dead, stop. *ret_run (may be NULL): the run of
- * the first record. REJECT_NONE when it was not refused. */
-BT_MUST_CHECK enum bt_code bus_feed(struct bus *b, struct core_event *ev, enum core_reject *ret_reject, uint64_t *ret_run,
+/* One event through the core. Fills in now and wall. BT_IO: the journal is dead, stop. *ret_run
+ * (may be NULL): the run of the first record. REJECT_NONE when it was not refused. */
+BT_MUST_CHECK enum bt_code bus_feed(struct bus *b, struct core_event *ev,
+                                    enum core_reject *ret_reject, uint64_t *ret_run,
                                     struct bt_error *err);
 /* Ticks what is due, commits, performs. BT_IO as above. */
 BT_MUST_CHECK enum bt_code bus_end(struct bus *b, struct bt_error *err);
@@ -203,22 +208,28 @@ void *bus_plan_block(const struct plan *plan);
 /* Moves b->pending into the slot of its run. */
 void bus_plan_bind(struct bus *b, uint64_t run);
 void bus_plan_done(struct bus_plan *p);
-/* Keeps what the agent asks of a person, for review.list. Forgetting it for want of memory only costs the text. */
+/* Keeps what the agent asks of a person, for review.list. Forgetting it for want of memory only
+ * costs the text. */
 void bus_plan_prompt(struct bus_plan *p, uint32_t step, struct str prompt);
 void bus_plan_remove(struct bus *b, uint64_t run);
-/* Text of a stored result ({text, data}) into out, at most max bytes on a character boundary (0 = all). */
-BT_MUST_CHECK enum bt_code bus_result_text(struct bus *b, struct blob_ref ref, size_t max, struct buf *out,
-                                           bool *ret_cut, struct bt_error *err);
+/* Text of a stored result ({text, data}) into out, at most max bytes on a character boundary (0 =
+ * all). */
+BT_MUST_CHECK enum bt_code bus_result_text(struct bus *b, struct blob_ref ref, size_t max,
+                                           struct buf *out, bool *ret_cut, struct bt_error *err);
 /* Bytes of a stored result; valid until the cache changes. */
-BT_MUST_CHECK enum bt_code bus_result_doc(struct bus *b, struct blob_ref ref, struct doc *ret, struct bt_error *err);
+BT_MUST_CHECK enum bt_code bus_result_doc(struct bus *b, struct blob_ref ref, struct doc *ret,
+                                          struct bt_error *err);
 
 /* aggregate_text.c: the plan's answer as one text (M080), cut with a marker when it is too large */
-BT_MUST_CHECK enum bt_code bus_aggregate_text(struct bus *b, const struct plan *plan, const struct run *run,
-                                              struct buf *out, struct bt_error *err);
+BT_MUST_CHECK enum bt_code bus_aggregate_text(struct bus *b, const struct plan *plan,
+                                              const struct run *run, struct buf *out,
+                                              struct bt_error *err);
 
 /* records.c: journal row and publication of one record */
-BT_MUST_CHECK enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error *err);
-BT_MUST_CHECK enum bt_code bus_system_record(struct bus *b, enum record_type type, struct str reason, uint64_t recovered,
+BT_MUST_CHECK enum bt_code bus_record(struct bus *b, const struct record *rec,
+                                      struct bt_error *err);
+BT_MUST_CHECK enum bt_code bus_system_record(struct bus *b, enum record_type type,
+                                             struct str reason, uint64_t recovered,
                                              struct bt_error *err);
 
 /* effects.c */
@@ -238,16 +249,22 @@ struct request {
     bool answered;
 };
 void bus_answer(struct bus *b, struct request *rq, enum msg_type type, const void *body);
-/* The same, but says when the answer is too large instead of refusing: the request is then still to be answered. */
-BT_MUST_CHECK enum bt_code bus_try_answer(struct bus *b, struct request *rq, enum msg_type type, const void *body,
-                                          struct bt_error *err);
-void bus_refuse(struct bus *b, struct request *rq, const struct bt_error *why, enum err_class cls, uint64_t retry_after_ms,
-                struct doc details);
-void bus_refuse_text(struct bus *b, struct request *rq, enum bt_code code, const char *fmt, ...) BT_PRINTF(4, 5);
+/* The same, but says when the answer is too large instead of refusing: the request is then still to
+ * be answered. */
+BT_MUST_CHECK enum bt_code bus_try_answer(struct bus *b, struct request *rq, enum msg_type type,
+                                          const void *body, struct bt_error *err);
+void bus_refuse(struct bus *b, struct request *rq, const struct bt_error *why, enum err_class cls,
+                uint64_t retry_after_ms, struct doc details);
+void bus_refuse_text(struct bus *b, struct request *rq, enum bt_code code, const char *fmt, ...)
+    BT_PRINTF(4, 5);
 
-/* control.c routes; one function per type in control_agent.c, control_plan.c, control_read.c, control_ops.c */
+/* control.c routes; one function per type in control_agent.c, control_plan.c, control_read.c,
+ * control_ops.c */
 void bus_on_request(struct bus *b, uint64_t handle, struct str bytes);
 typedef void (*request_fn)(struct bus *b, struct request *rq);
+/* The live instance that a request speaks for; NULL after refusing. */
+struct bus_instance *bus_speaker(struct bus *b, struct request *rq, struct str instance_id,
+                                 uint64_t epoch);
 void on_agent_register(struct bus *b, struct request *rq);
 void on_agent_heartbeat(struct bus *b, struct request *rq);
 void on_agent_drain(struct bus *b, struct request *rq);
@@ -275,7 +292,8 @@ void on_supervisor_drain(struct bus *b, struct request *rq);
 void bus_parked_turn(struct bus *b, bool all);
 
 /* lanes.c: the pipes of an instance */
-BT_MUST_CHECK enum bt_code lanes_open(struct bus *b, const struct bus_instance *proto, struct bt_error *err);
+BT_MUST_CHECK enum bt_code lanes_open(struct bus *b, const struct bus_instance *proto,
+                                      struct bt_error *err);
 void lanes_close(struct bus *b, uint32_t slot, uint64_t epoch);
 void lanes_on_link(struct bus *b, struct link_event *ev);
 struct bus_instance *lanes_instance(struct bus *b, uint32_t slot, uint64_t epoch);
@@ -285,8 +303,8 @@ void lanes_control(struct bus *b, const struct core_cmd *cmd, enum control_kind 
 void bus_dispatch(struct bus *b, const struct core_cmd *cmd);
 void step_key(const struct plan *plan, uint32_t step, char ret[LIMIT_KEY_BYTES + 1]);
 /* results.c: results in. from_lane NULL = it came as a request. */
-enum core_reject bus_take_result(struct bus *b, const struct msg_step_result *m, uint64_t run, uint32_t step,
-                                 struct core_event *ev);
+enum core_reject bus_take_result(struct bus *b, const struct msg_step_result *m, uint64_t run,
+                                 uint32_t step, struct core_event *ev);
 /* Finds run and step of "planId/revision/stepId"; false when no open plan has it. */
 bool bus_find_key(struct bus *b, struct str key, uint64_t *ret_run, uint32_t *ret_step);
 #endif

@@ -69,13 +69,15 @@ static void check_and_route(struct bus *b, struct request *rq)
         return;
     }
     if (!token_ok(rq->env.token, b->opt.token)) {
-        bus_refuse_text(b, rq, BT_UNAUTHORIZED, "%s; it is in the file `token` of the state directory",
+        bus_refuse_text(b, rq, BT_UNAUTHORIZED,
+                        "%s; it is in the file `token` of the state directory",
                         rq->env.token.len == 0 ? "token is missing" : "token is wrong");
         return;
     }
     if (rq->bytes > LIMIT_CONTROL_BYTES && !str_is(rq->env.type, "step.result")) {
-        bus_refuse_text(b, rq, BT_LIMIT, "a request is at most %u bytes (a late step.result %u), got %zu", LIMIT_CONTROL_BYTES,
-                        LIMIT_STEP_BYTES, rq->bytes);
+        bus_refuse_text(b, rq, BT_LIMIT,
+                        "a request is at most %u bytes (a late step.result %u), got %zu",
+                        LIMIT_CONTROL_BYTES, LIMIT_STEP_BYTES, rq->bytes);
         return;
     }
     handle = route(rq->env.type);

@@ -1,4 +1,5 @@
-/* What agents ask of the supervisor: register, heartbeat, drain, deregister, progress, late results. */
+/* What agents ask of the supervisor: register, heartbeat, drain, deregister, progress, late
+ * results. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,34 +27,39 @@ static bool speaks_version_1(struct doc protocol)
 }
 
 /* Everything that is wrong with a registration before the core sees it. */
-static enum bt_code check_registration(struct bus *b, const struct msg_agent_register *m, struct uuid *ret_id,
-                                       struct bt_error *err)
+static enum bt_code check_registration(struct bus *b, const struct msg_agent_register *m,
+                                       struct uuid *ret_id, struct bt_error *err)
 {
     uint32_t skill = 0;
     enum card_problem problem = card_check(&m->card, &skill);
 
     if (problem != CARD_OK) {
         if (problem >= CARD_SKILL_ID_BAD && skill < m->card.skills_n) {
-            return err_set(err, BT_INVALID, "card.skills[%u]: %s", skill, card_problem_text(problem));
+            return err_set(err, BT_INVALID, "card.skills[%u]: %s", skill,
+                           card_problem_text(problem));
         }
         return err_set(err, BT_INVALID, "card: %s", card_problem_text(problem));
     }
     if (!uuid_parse(m->instance_id, ret_id) || uuid_is_nil(*ret_id)) {
-        return err_set(err, BT_INVALID, "instanceId: expected a UUID such as 0190F3C2-7A1B-7C3D-9E4F-0123456789AB");
+        return err_set(err, BT_INVALID,
+                       "instanceId: expected a UUID such as 0190F3C2-7A1B-7C3D-9E4F-0123456789AB");
     }
     if (m->capacity < 1 || m->capacity > LIMIT_CAPACITY) {
         return err_set(err, BT_INVALID, "capacity: expected 1 to %d", LIMIT_CAPACITY);
     }
     if (m->session_key.len < SESSION_KEY_MIN) {
-        return err_set(err, BT_INVALID, "sessionKey: expected at least %d random characters", SESSION_KEY_MIN);
+        return err_set(err, BT_INVALID, "sessionKey: expected at least %d random characters",
+                       SESSION_KEY_MIN);
     }
     if (!speaks_version_1(m->protocol)) {
-        return err_set(err, BT_INVALID, "protocol: none of the versions is supported; supported: 1");
+        return err_set(err, BT_INVALID,
+                       "protocol: none of the versions is supported; supported: 1");
     }
     if (m->dial_in) {
         return BT_OK;
     }
-    if (str_is(m->endpoint, link_server_url(b->server)) || str_is(m->endpoint, link_pub_url(b->pub))) {
+    if (str_is(m->endpoint, link_server_url(b->server)) ||
+        str_is(m->endpoint, link_pub_url(b->pub))) {
         return err_set(err, BT_INVALID, "endpoint: is not an address that an agent may have");
     }
     if (link_url_check(m->endpoint, true, false, err) != BT_OK) {
@@ -63,7 +69,8 @@ static enum bt_code check_registration(struct bus *b, const struct msg_agent_reg
 }
 
 /* The card outlives the request: copied once, again only when it has changed. */
-static enum bt_code keep_card(struct bus *b, uint32_t agent, const struct msg_card *card, struct bt_error *err)
+static enum bt_code keep_card(struct bus *b, uint32_t agent, const struct msg_card *card,
+                              struct bt_error *err)
 {
     struct bus_card *kept = &b->cards[agent];
     struct msg_part part = {MSG_card, card};
@@ -123,8 +130,9 @@ static void remember_registered(struct bus *b, struct uuid id)
     }
 }
 
-static enum bt_code open_instance(struct bus *b, const struct msg_agent_register *m, enum wire_form form, uint32_t agent,
-                                  uint32_t slot, uint64_t epoch, struct bt_error *err)
+static enum bt_code open_instance(struct bus *b, const struct msg_agent_register *m,
+                                  enum wire_form form, uint32_t agent, uint32_t slot,
+                                  uint64_t epoch, struct bt_error *err)
 {
     struct bus_instance *proto = calloc(1, sizeof *proto);
     enum bt_code code;
@@ -139,7 +147,8 @@ static enum bt_code open_instance(struct bus *b, const struct msg_agent_register
     proto->pid = (uint32_t)m->pid;
     proto->form = form;
     copy_text(proto->id, sizeof proto->id, m->instance_id);
-    copy_text(proto->endpoint, sizeof proto->endpoint, m->dial_in ? (struct str){"", 0} : m->endpoint);
+    copy_text(proto->endpoint, sizeof proto->endpoint,
+              m->dial_in ? (struct str){"", 0} : m->endpoint);
     copy_text(proto->session_key, sizeof proto->session_key, m->session_key);
     if (b->instances[slot] != NULL) {
         lanes_close(b, slot, b->instances[slot]->epoch);
@@ -149,10 +158,11 @@ static enum bt_code open_instance(struct bus *b, const struct msg_agent_register
     return code;
 }
 
-static void answer_registered(struct bus *b, struct request *rq, const struct msg_agent_register *m, uint32_t slot,
-                              uint64_t epoch)
+static void answer_registered(struct bus *b, struct request *rq, const struct msg_agent_register *m,
+                              uint32_t slot, uint64_t epoch)
 {
-    struct msg_agent_registered_ok ok = {.epoch = epoch, .lease_ms = b->opt.lease_ms, .heartbeat_ms = b->opt.heartbeat_ms};
+    struct msg_agent_registered_ok ok = {
+        .epoch = epoch, .lease_ms = b->opt.lease_ms, .heartbeat_ms = b->opt.heartbeat_ms};
     struct bus_instance *in = lanes_instance(b, slot, epoch);
     struct str lanes[LIMIT_CAPACITY + 1];
 
@@ -166,13 +176,15 @@ static void answer_registered(struct bus *b, struct request *rq, const struct ms
     bus_answer(b, rq, MSG_agent_registered_ok, &ok);
 }
 
-/* Taking the place of an instance needs the same agent: a stranger must not end another's work (G16). */
+/* Taking the place of an instance needs the same agent: a stranger must not end another's work
+ * (G16). */
 static bool speaks_for_another(const struct bus *b, struct uuid id, uint32_t agent)
 {
     struct instance_view live;
     uint32_t slot = registry_instance(b->registry, id);
 
-    return slot != REGISTRY_NONE && registry_instance_view(b->registry, slot, &live) && live.agent != agent;
+    return slot != REGISTRY_NONE && registry_instance_view(b->registry, slot, &live) &&
+           live.agent != agent;
 }
 
 void on_agent_register(struct bus *b, struct request *rq)
@@ -196,8 +208,11 @@ void on_agent_register(struct bus *b, struct request *rq)
         return;
     }
     if (speaks_for_another(b, ev.instance, ev.agent)) {
-        log_warn("agent.refused", "instance=%.*s is registered by another agent", STR_ARG(m.instance_id));
-        bus_refuse_text(b, rq, BT_CONFLICT, "instanceId: belongs to a live instance of another agent; make up a new one");
+        log_warn("agent.refused", "instance=%.*s is registered by another agent",
+                 STR_ARG(m.instance_id));
+        bus_refuse_text(
+            b, rq, BT_CONFLICT,
+            "instanceId: belongs to a live instance of another agent; make up a new one");
         return;
     }
     if (keep_card(b, ev.agent, &m.card, &err) != BT_OK) {
@@ -215,7 +230,8 @@ void on_agent_register(struct bus *b, struct request *rq)
         return;
     }
     if (open_instance(b, &m, rq->reader.form, ev.agent, slot, epoch, &err) != BT_OK) {
-        struct core_event gone = {.type = CORE_GONE, .slot = slot, .epoch = epoch, .text = STR_LIT("no lanes")};
+        struct core_event gone = {
+            .type = CORE_GONE, .slot = slot, .epoch = epoch, .text = STR_LIT("no lanes")};
         struct bt_error why;
         log_err("agent.lanes", "%s", err.msg);
         if (bus_feed(b, &gone, NULL, NULL, &why) != BT_OK) {
@@ -225,32 +241,41 @@ void on_agent_register(struct bus *b, struct request *rq)
         return;
     }
     remember_registered(b, ev.instance);
-    log_info("agent.registered", "agent=%.*s instance=%.*s capacity=%u epoch=%llu", STR_ARG(m.card.agent_id),
-             STR_ARG(m.instance_id), ev.capacity, (unsigned long long)epoch);
+    log_info("agent.registered", "agent=%.*s instance=%.*s capacity=%u epoch=%llu",
+             STR_ARG(m.card.agent_id), STR_ARG(m.instance_id), ev.capacity,
+             (unsigned long long)epoch);
     answer_registered(b, rq, &m, slot, epoch);
 }
 
-/* The live instance that a request speaks for; NULL after refusing. */
-static struct bus_instance *speaker(struct bus *b, struct request *rq, struct str instance_id, uint64_t epoch)
+struct bus_instance *bus_speaker(struct bus *b, struct request *rq, struct str instance_id,
+                                 uint64_t epoch)
 {
     struct uuid id;
-    uint32_t slot = uuid_parse(instance_id, &id) ? registry_instance(b->registry, id) : REGISTRY_NONE;
+    uint32_t slot =
+        uuid_parse(instance_id, &id) ? registry_instance(b->registry, id) : REGISTRY_NONE;
 
     if (slot == REGISTRY_NONE) {
-        bus_refuse_text(b, rq, BT_NOT_FOUND, "instance '%.*s' is not registered; register again", STR_ARG(instance_id));
+        bus_refuse_text(b, rq, BT_NOT_FOUND, "instance '%.*s' is not registered; register again",
+                        STR_ARG(instance_id));
         return NULL;
     }
     if (!registry_is_current(b->registry, slot, epoch) || lanes_instance(b, slot, epoch) == NULL) {
-        bus_refuse_text(b, rq, BT_CONFLICT, "epoch %llu is not the current one of this instance; register again",
+        bus_refuse_text(b, rq, BT_CONFLICT,
+                        "epoch %llu is not the current one of this instance; register again",
                         (unsigned long long)epoch);
         return NULL;
     }
     return lanes_instance(b, slot, epoch);
 }
 
-static bool feed_about(struct bus *b, enum core_event_type type, const struct bus_instance *in, const char *why)
+static bool feed_about(struct bus *b, enum core_event_type type, const struct bus_instance *in,
+                       const char *why)
 {
-    struct core_event ev = {.type = type, .slot = in->slot, .epoch = in->epoch, .agent = in->agent, .text = str_from(why)};
+    struct core_event ev = {.type = type,
+                            .slot = in->slot,
+                            .epoch = in->epoch,
+                            .agent = in->agent,
+                            .text = str_from(why)};
     struct bt_error err;
 
     if (bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
@@ -273,15 +298,16 @@ void on_agent_heartbeat(struct bus *b, struct request *rq)
         bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = speaker(b, rq, m.instance_id, m.epoch);
+    in = bus_speaker(b, rq, m.instance_id, m.epoch);
     if (in == NULL || !feed_about(b, CORE_SEEN, in, "")) {
         return;
     }
     for (uint32_t i = 0; i < in->capacity; i++) {
         if (in->lanes[i].state == LANE_BUSY && in->lanes[i].cancelled) {
-            orders[ok.cancel_n++] = (struct msg_cancel_order){.key = str_from(in->lanes[i].item.key),
-                                                              .reason = STR_LIT("cancelled"),
-                                                              .grace_ms = 5000};
+            orders[ok.cancel_n++] =
+                (struct msg_cancel_order){.key = str_from(in->lanes[i].item.key),
+                                          .reason = STR_LIT("cancelled"),
+                                          .grace_ms = 5000};
         }
     }
     ok.cancel = orders;
@@ -299,7 +325,7 @@ void on_agent_drain(struct bus *b, struct request *rq)
         bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = speaker(b, rq, m.instance_id, m.epoch);
+    in = bus_speaker(b, rq, m.instance_id, m.epoch);
     if (in != NULL && feed_about(b, CORE_DRAIN, in, "the agent asked for it")) {
         bus_answer(b, rq, MSG_empty, NULL);
     }
@@ -315,75 +341,8 @@ void on_agent_deregister(struct bus *b, struct request *rq)
         bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = speaker(b, rq, m.instance_id, m.epoch);
+    in = bus_speaker(b, rq, m.instance_id, m.epoch);
     if (in != NULL && feed_about(b, CORE_GONE, in, "deregistered")) {
         bus_answer(b, rq, MSG_empty, NULL);
     }
-}
-
-void on_step_progress(struct bus *b, struct request *rq)
-{
-    struct core_event ev = {.type = CORE_PROGRESS, .lane = LANE_NONE};
-    enum core_reject reject;
-    struct msg_step_progress m;
-    struct bus_instance *in;
-    struct bt_error err;
-
-    if (msg_read(&rq->reader, MSG_step_progress, &m, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
-        return;
-    }
-    in = speaker(b, rq, m.instance_id, m.epoch);
-    if (in == NULL) {
-        return;
-    }
-    if (!bus_find_key(b, m.key, &ev.run, &ev.step)) {
-        bus_refuse_text(b, rq, BT_NOT_FOUND, "no open step has the key '%.*s'", STR_ARG(m.key));
-        return;
-    }
-    ev.attempt = (uint32_t)m.attempt;
-    ev.slot = in->slot;
-    ev.epoch = in->epoch;
-    (void)uuid_parse(m.instance_id, &ev.instance);
-    ev.n = m.n;
-    ev.percent = m.percent;
-    ev.text = m.text;
-    ev.data = m.data;
-    if (bus_feed(b, &ev, &reject, NULL, &err) != BT_OK) {
-        bus_fail(b, &err);
-    } else if (reject != REJECT_NONE && reject != REJECT_TOO_MUCH) {
-        bus_refuse_text(b, rq, BT_CONFLICT, "%s", core_reject_text(reject));
-    } else {
-        bus_answer(b, rq, MSG_empty, NULL);
-    }
-}
-
-void on_step_result(struct bus *b, struct request *rq)
-{
-    struct core_event ev = {.lane = LANE_NONE};
-    struct msg_step_result_ok ok = {0};
-    struct msg_step_result m;
-    struct bus_instance *in;
-    struct bt_error err;
-
-    if (msg_read(&rq->reader, MSG_step_result, &m, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
-        return;
-    }
-    in = speaker(b, rq, m.instance_id, m.epoch);
-    if (in == NULL) {
-        return;
-    }
-    ok.reason = STR_LIT("no open step has this key: the plan has ended or never was");
-    if (bus_find_key(b, m.key, &ev.run, &ev.step)) {
-        enum core_reject reject;
-        ev.slot = in->slot;
-        ev.epoch = in->epoch;
-        (void)uuid_parse(m.instance_id, &ev.instance);
-        reject = bus_take_result(b, &m, ev.run, ev.step, &ev);
-        ok.accepted = reject == REJECT_NONE;
-        ok.reason = ok.accepted ? (struct str){"", 0} : str_from(core_reject_text(reject));
-    }
-    msg_set(&ok, step_result_ok, accepted);
-    bus_answer(b, rq, MSG_step_result_ok, &ok);
 }

@@ -1,11 +1,13 @@
-/* events.read: any range again, byte for byte as published; with waitMs the answer is parked until there is one. */
+/* events.read: any range again, byte for byte as published; with waitMs the answer is parked until
+ * there is one. */
 #include <stdio.h>
 #include <string.h>
 
 #include "protocol/base/assert.h"
 #include "supervisor/bus/bus.h"
 
-/* Rows looked at by one read: a search for a rare type over a long story must not hold up the others. */
+/* Rows looked at by one read: a search for a rare type over a long story must not hold up the
+ * others. */
 enum { ROWS_PER_READ = 20000 };
 
 struct event_page {
@@ -32,7 +34,8 @@ static bool add_event(const struct journal_row *row, void *self)
 {
     struct event_page *page = self;
 
-    if (page->n == page->limit || page->seen == ROWS_PER_READ || page->docs.len + row->body_len > LIMIT_CONTROL_BYTES / 2) {
+    if (page->n == page->limit || page->seen == ROWS_PER_READ ||
+        page->docs.len + row->body_len > LIMIT_CONTROL_BYTES / 2) {
         page->full = true;
         return false;
     }
@@ -45,7 +48,8 @@ static bool add_event(const struct journal_row *row, void *self)
     return true;
 }
 
-static enum bt_code read_page(struct bus *b, const struct bus_parked *q, struct event_page *page, struct bt_error *err)
+static enum bt_code read_page(struct bus *b, const struct bus_parked *q, struct event_page *page,
+                              struct bt_error *err)
 {
     buf_init(&page->docs, LIMIT_CONTROL_BYTES);
     page->limit = q->limit;
@@ -135,7 +139,8 @@ void on_events_read(struct bus *b, struct request *rq)
         return;
     }
     if (m.plan_id.len > 0) {
-        if (!uuid_parse(m.plan_id, &id) || journal_plan_by_id(b->journal, id, &row, &err) != BT_OK) {
+        if (!uuid_parse(m.plan_id, &id) ||
+            journal_plan_by_id(b->journal, id, &row, &err) != BT_OK) {
             bus_refuse_text(b, rq, BT_NOT_FOUND, "no plan has the id '%.*s'", STR_ARG(m.plan_id));
             return;
         }
@@ -149,7 +154,8 @@ void on_events_read(struct bus *b, struct request *rq)
         return;
     }
     if (!try_read(b, rq, &q, m.wait_ms > 0) && !park(b, rq, &q)) {
-        (void)try_read(b, rq, &q, false); /* all places taken: an empty answer now, the client asks again */
+        (void)try_read(b, rq, &q,
+                       false); /* all places taken: an empty answer now, the client asks again */
     }
 }
 
@@ -158,7 +164,8 @@ void bus_parked_turn(struct bus *b, bool all)
     for (uint32_t i = 0; i < BUS_PARKED_MAX; i++) {
         struct bus_parked *q = &b->parked[i];
         bool due = q->request != 0 && q->deadline <= b->now;
-        struct request rq = {.handle = q->request, .reader = {.form = q->form}, .env = {.id = str_from(q->id)}};
+        struct request rq = {
+            .handle = q->request, .reader = {.form = q->form}, .env = {.id = str_from(q->id)}};
 
         if (q->request != 0 && (all || due) && try_read(b, &rq, q, !due)) {
             q->request = 0;

@@ -15,7 +15,8 @@ static struct msg_instance_view view_of(struct bus *b, uint32_t slot, const stru
                                   .capacity = v->capacity,
                                   .outstanding = v->outstanding,
                                   .draining = v->draining,
-                                  .last_seen_ms = b->now > v->last_seen ? b->now - v->last_seen : 0};
+                                  .last_seen_ms =
+                                      b->now > v->last_seen ? b->now - v->last_seen : 0};
 
     if (in != NULL) {
         m.instance_id = str_from(in->id);
@@ -25,7 +26,8 @@ static struct msg_instance_view view_of(struct bus *b, uint32_t slot, const stru
     return m;
 }
 
-static bool fill_agent(struct bus *b, uint32_t agent, struct arena *arena, struct msg_agent_view *ret)
+static bool fill_agent(struct bus *b, uint32_t agent, struct arena *arena,
+                       struct msg_agent_view *ret)
 {
     struct agent_view a = registry_agent_view(b->registry, agent);
     uint32_t slots = registry_instances(b->registry);
@@ -48,14 +50,18 @@ static bool fill_agent(struct bus *b, uint32_t agent, struct arena *arena, struc
             all_draining = all_draining && v.draining;
         }
     }
-    ret->state = !a.enabled ? STR_LIT("disabled") : a.instances == 0 ? STR_LIT("down") : all_draining ? STR_LIT("draining") : STR_LIT("up");
+    ret->state = !a.enabled         ? STR_LIT("disabled")
+                 : a.instances == 0 ? STR_LIT("down")
+                 : all_draining     ? STR_LIT("draining")
+                                    : STR_LIT("up");
     ret->queued = core_agent_queued(b->core, agent);
     ret->num_requests = b->cards[agent].requests;
     ret->num_errors = b->cards[agent].errors;
     return true;
 }
 
-/* A thousand agents with long schemas are more than one answer: then without their skills, which agents.get has. */
+/* A thousand agents with long schemas are more than one answer: then without their skills, which
+ * agents.get has. */
 static void answer_list(struct bus *b, struct request *rq, struct msg_agents_list_ok *ok)
 {
     struct bt_error err;
@@ -140,11 +146,15 @@ void on_agents_drain(struct bus *b, struct request *rq)
         return;
     }
     if (m.instance_id.len == 0) {
-        registry_agent_enable(b->registry, agent, false); /* also those that register later: until agents.enable */
+        registry_agent_enable(b->registry, agent,
+                              false); /* also those that register later: until agents.enable */
     }
     for (uint32_t i = 0; i < registry_instances(b->registry); i++) {
         struct instance_view v;
-        struct core_event ev = {.type = CORE_DRAIN, .slot = i, .agent = agent, .text = STR_LIT("an operator asked for it")};
+        struct core_event ev = {.type = CORE_DRAIN,
+                                .slot = i,
+                                .agent = agent,
+                                .text = STR_LIT("an operator asked for it")};
         struct uuid wanted = {{0}};
         bool any = m.instance_id.len == 0;
         if (!registry_instance_view(b->registry, i, &v) || v.agent != agent ||
@@ -159,19 +169,22 @@ void on_agents_drain(struct bus *b, struct request *rq)
         }
     }
     if (found == 0 && m.instance_id.len > 0) {
-        bus_refuse_text(b, rq, BT_NOT_FOUND, "agent '%.*s' has no such instance", STR_ARG(m.agent_id));
+        bus_refuse_text(b, rq, BT_NOT_FOUND, "agent '%.*s' has no such instance",
+                        STR_ARG(m.agent_id));
     } else {
         bus_answer(b, rq, MSG_empty, NULL);
     }
 }
 
-/* Steps that waited while the agent was out of service go to the instances that are there. False: the journal failed. */
+/* Steps that waited while the agent was out of service go to the instances that are there. False:
+ * the journal failed. */
 static bool wake(struct bus *b, uint32_t agent)
 {
     for (uint32_t i = 0; i < registry_instances(b->registry); i++) {
         struct instance_view v;
-        struct bus_instance *in =
-            registry_instance_view(b->registry, i, &v) && v.agent == agent ? lanes_instance(b, i, v.epoch) : NULL;
+        struct bus_instance *in = registry_instance_view(b->registry, i, &v) && v.agent == agent
+                                      ? lanes_instance(b, i, v.epoch)
+                                      : NULL;
         for (uint32_t k = 0; in != NULL && k < in->capacity; k++) {
             struct core_event up = {.type = CORE_LANE_UP, .slot = i, .epoch = v.epoch, .lane = k};
             struct bt_error err;
@@ -215,8 +228,11 @@ void on_supervisor_info(struct bus *b, struct request *rq)
         .pid = (uint64_t)getpid(),
         .uptime_ms = b->now - b->started_mono,
         .durability = power ? STR_LIT("power") : STR_LIT("process"),
-        .durability_means = power ? STR_LIT("acknowledged work survives a power cut: fsync before every acknowledgement")
-                                  : STR_LIT("acknowledged work survives kill -9 of the daemon, not a power cut"),
+        .durability_means =
+            power
+                ? STR_LIT(
+                      "acknowledged work survives a power cut: fsync before every acknowledgement")
+                : STR_LIT("acknowledged work survives kill -9 of the daemon, not a power cut"),
         .control = str_from(link_server_url(b->server)),
         .events = str_from(link_pub_url(b->pub)),
         .state_dir = str_from(b->opt.state_dir),

@@ -11,7 +11,8 @@
 
 enum { PROBLEMS_MAX = 200 };
 
-/* A goal or a document on its way to a plan; everything lives in the plan's arena until it is bound to its run. */
+/* A goal or a document on its way to a plan; everything lives in the plan's arena until it is bound
+ * to its run. */
 struct draft {
     struct bus_plan plan;
     struct planner_result planned;
@@ -42,17 +43,20 @@ static void draft_done(struct draft *d)
     bus_plan_done(&d->plan);
 }
 
-static enum bt_code plan_goal(struct bus *b, const struct wish *w, struct draft *d, struct bt_error *err)
+static enum bt_code plan_goal(struct bus *b, const struct wish *w, struct draft *d,
+                              struct bt_error *err)
 {
     struct planner_request request = {.goal = w->goal, .registry = b->registry};
     struct str name = w->planner.len > 0 ? w->planner : str_from(b->opt.planner);
     struct planner planner;
     enum bt_code code = planner_find(name, &planner, err);
 
-    return code == BT_OK ? planner_plan(&planner, &request, &d->plan.arena, &d->planned, err) : code;
+    return code == BT_OK ? planner_plan(&planner, &request, &d->plan.arena, &d->planned, err)
+                         : code;
 }
 
-static enum bt_code make_draft(struct bus *b, const struct wish *w, struct draft *d, struct bt_error *err)
+static enum bt_code make_draft(struct bus *b, const struct wish *w, struct draft *d,
+                               struct bt_error *err)
 {
     struct plan_request request = {.plan = w->plan,
                                    .policy = w->policy,
@@ -73,31 +77,37 @@ static enum bt_code make_draft(struct bus *b, const struct wish *w, struct draft
         request.plan = d->planned.plan;
         request.planner = w->planner.len > 0 ? w->planner : str_from(b->opt.planner);
     }
-    return plan_read_request(&request, &d->plan.arena, &d->plan.plan, &d->problems, &d->normalised, err);
+    return plan_read_request(&request, &d->plan.arena, &d->plan.plan, &d->problems, &d->normalised,
+                             err);
 }
 
 static uint32_t view_problems(struct draft *d)
 {
-    d->problem_views = arena_alloc(&d->plan.arena, (d->problems.n + d->planned.n_unrouted + 1) * sizeof *d->problem_views);
+    d->problem_views = arena_alloc(&d->plan.arena, (d->problems.n + d->planned.n_unrouted + 1) *
+                                                       sizeof *d->problem_views);
     if (d->problem_views == NULL) {
         return 0;
     }
     for (uint32_t i = 0; i < d->problems.n; i++) {
         const struct problem *p = &d->problems.at[i];
-        d->problem_views[i] = (struct msg_plan_problem){.severity = p->warning ? STR_LIT("warning") : STR_LIT("error"),
-                                                        .category = str_from(problem_category_name(p->category)),
-                                                        .step_id = str_from(p->step_id),
-                                                        .field = str_from(p->field),
-                                                        .message = str_from(p->message)};
+        d->problem_views[i] = (struct msg_plan_problem){
+            .severity = p->warning ? STR_LIT("warning") : STR_LIT("error"),
+            .category = str_from(problem_category_name(p->category)),
+            .step_id = str_from(p->step_id),
+            .field = str_from(p->field),
+            .message = str_from(p->message)};
     }
     for (uint32_t i = 0; i < d->planned.n_unrouted; i++) {
         const struct planner_unrouted *u = &d->planned.unrouted[i];
         struct buf text;
         buf_init(&text, 1000);
-        buf_printf(&text, "no agent can do \"%.*s\"; %.*s", (int)utf8_cut(u->clause.ptr, u->clause.len, 400), u->clause.ptr,
+        buf_printf(&text, "no agent can do \"%.*s\"; %.*s",
+                   (int)utf8_cut(u->clause.ptr, u->clause.len, 400), u->clause.ptr,
                    (int)utf8_cut(u->why.ptr, u->why.len, 500), u->why.ptr);
-        d->problem_views[d->problems.n + i] = (struct msg_plan_problem){
-            .severity = STR_LIT("error"), .category = STR_LIT("unroutable"), .message = arena_str(&d->plan.arena, buf_str(&text))};
+        d->problem_views[d->problems.n + i] =
+            (struct msg_plan_problem){.severity = STR_LIT("error"),
+                                      .category = STR_LIT("unroutable"),
+                                      .message = arena_str(&d->plan.arena, buf_str(&text))};
         buf_done(&text);
     }
     return d->problems.n + d->planned.n_unrouted;
@@ -105,17 +115,22 @@ static uint32_t view_problems(struct draft *d)
 
 static uint32_t view_routes(struct draft *d)
 {
-    d->route_views = arena_alloc(&d->plan.arena, (d->planned.n_routes + 1) * sizeof *d->route_views);
+    d->route_views =
+        arena_alloc(&d->plan.arena, (d->planned.n_routes + 1) * sizeof *d->route_views);
     for (uint32_t i = 0; d->route_views != NULL && i < d->planned.n_routes; i++) {
         const struct planner_route *r = &d->planned.routes[i];
-        d->route_views[i] = (struct msg_plan_route){
-            .step_id = r->step_id, .agent_id = r->agent_id, .skill = r->skill, .score = r->score, .why = r->why};
+        d->route_views[i] = (struct msg_plan_route){.step_id = r->step_id,
+                                                    .agent_id = r->agent_id,
+                                                    .skill = r->skill,
+                                                    .score = r->score,
+                                                    .why = r->why};
     }
     return d->route_views != NULL ? d->planned.n_routes : 0;
 }
 
 /* The refusal of a plan carries every problem in error.details {problems: [...]}. */
-static void refuse_plan(struct bus *b, struct request *rq, struct draft *d, const struct bt_error *why)
+static void refuse_plan(struct bus *b, struct request *rq, struct draft *d,
+                        const struct bt_error *why)
 {
     struct msg_plan_lint_ok view = {.valid = false};
     struct msg_part part = {MSG_plan_lint_ok, &view};
@@ -127,12 +142,14 @@ static void refuse_plan(struct bus *b, struct request *rq, struct draft *d, cons
     if (view.problems_n == 0 || msg_write(&details, WIRE_MSGPACK, &part, 1, NULL) != BT_OK) {
         buf_clear(&details);
     }
-    bus_refuse(b, rq, why, CLASS_VALIDATION_ERROR, 0, details.len > 0 ? doc_from_buf(&details) : (struct doc){NULL, 0});
+    bus_refuse(b, rq, why, CLASS_VALIDATION_ERROR, 0,
+               details.len > 0 ? doc_from_buf(&details) : (struct doc){NULL, 0});
     buf_done(&details);
 }
 
 /* True when the request was answered from an earlier submission with the same key. */
-static bool answer_repeated(struct bus *b, struct request *rq, const struct msg_plan_submit *m, uint64_t body_hash)
+static bool answer_repeated(struct bus *b, struct request *rq, const struct msg_plan_submit *m,
+                            uint64_t body_hash)
 {
     struct msg_plan_submit_ok ok = {.existing = true};
     struct journal_plan row;
@@ -151,7 +168,8 @@ static bool answer_repeated(struct bus *b, struct request *rq, const struct msg_
     if (code != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else if (row.body_hash != body_hash) {
-        bus_refuse_text(b, rq, BT_CONFLICT, "clientKey '%.*s' was used for another plan (%s)", STR_ARG(m->client_key), id);
+        bus_refuse_text(b, rq, BT_CONFLICT, "clientKey '%.*s' was used for another plan (%s)",
+                        STR_ARG(m->client_key), id);
     } else {
         ok.plan_id = str_from(id);
         ok.seq = journal_last_seq(b->journal);
@@ -170,8 +188,8 @@ static uint64_t hash_body(const struct msg_plan_submit *m)
     return (h * 31 + str_hash(m->session_id)) >> 1; /* SQLite's integers are signed */
 }
 
-static enum bt_code start_plan(struct bus *b, const struct msg_plan_submit *m, uint64_t body_hash, struct draft *d,
-                               struct bt_error *err)
+static enum bt_code start_plan(struct bus *b, const struct msg_plan_submit *m, uint64_t body_hash,
+                               struct draft *d, struct bt_error *err)
 {
     struct plan *plan = d->plan.plan;
     struct core_event ev = {.type = CORE_SUBMIT, .plan = plan};
@@ -204,7 +222,8 @@ static enum bt_code start_plan(struct bus *b, const struct msg_plan_submit *m, u
     b->pending = NULL;
     if (code == BT_OK && reject != REJECT_NONE) {
         /* The row of the plan is in the batch but no run is: this must not be committed. */
-        code = err_set(err, BT_INTERNAL, "the core refused a plan that had a place: %s", core_reject_text(reject));
+        code = err_set(err, BT_INTERNAL, "the core refused a plan that had a place: %s",
+                       core_reject_text(reject));
     }
     if (code != BT_OK) {
         bus_fail(b, err);
@@ -217,10 +236,12 @@ static bool may_submit(struct bus *b, struct request *rq)
     if (b->draining) {
         bus_refuse_text(b, rq, BT_UNAVAILABLE, "the supervisor is stopping and takes no new plans");
     } else if (journal_storage_low(b->journal)) {
-        bus_refuse_text(b, rq, BT_UNAVAILABLE, "storage_unavailable: the disk of %s is full; running plans go on",
+        bus_refuse_text(b, rq, BT_UNAVAILABLE,
+                        "storage_unavailable: the disk of %s is full; running plans go on",
                         b->opt.state_dir);
     } else if (core_runs_open(b->core) >= b->opt.plans_max) {
-        bus_refuse_text(b, rq, BT_BUSY, "%u plans are open, the limit; try again later", b->opt.plans_max);
+        bus_refuse_text(b, rq, BT_BUSY, "%u plans are open, the limit; try again later",
+                        b->opt.plans_max);
     } else {
         return true;
     }
@@ -263,7 +284,8 @@ void on_plan_submit(struct bus *b, struct request *rq)
             ok.plan_id = str_from(id);
             ok.seq = journal_last_seq(b->journal);
             if (bus_try_answer(b, rq, MSG_plan_submit_ok, &ok, &err) != BT_OK) {
-                ok.problems_n = ok.routes_n = 0; /* it was accepted: no remark of ours may turn that into a refusal */
+                ok.problems_n = ok.routes_n =
+                    0; /* it was accepted: no remark of ours may turn that into a refusal */
                 bus_answer(b, rq, MSG_plan_submit_ok, &ok);
             }
         }

@@ -27,7 +27,8 @@ static void live_status(struct bus *b, struct msg_plan_view *v)
     }
 }
 
-/* As many steps as fit, from the one that was asked for: a plan of 10,000 steps is read in a few requests. */
+/* As many steps as fit, from the one that was asked for: a plan of 10,000 steps is read in a few
+ * requests. */
 static void answer_view(struct bus *b, struct request *rq, struct msg_plan_view *v, uint32_t from)
 {
     struct bt_error err;
@@ -133,9 +134,10 @@ void on_plan_list(struct bus *b, struct request *rq)
         page->status = m.status;
         m.status = STR_LIT("running");
     }
-    (void)snprintf(cursor, sizeof cursor, "%.*s", m.cursor.len > 20 ? 0 : (int)m.cursor.len, m.cursor.ptr);
-    if (journal_plans(b->journal, m.status, m.session_id, strtoull(cursor, NULL, 10), UINT32_MAX, add_plan, page, &err) !=
-        BT_OK) {
+    (void)snprintf(cursor, sizeof cursor, "%.*s", m.cursor.len > 20 ? 0 : (int)m.cursor.len,
+                   m.cursor.ptr);
+    if (journal_plans(b->journal, m.status, m.session_id, strtoull(cursor, NULL, 10), UINT32_MAX,
+                      add_plan, page, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         ok.plans = page->plans;
@@ -149,8 +151,8 @@ void on_plan_list(struct bus *b, struct request *rq)
 }
 
 /* ---- plan.result ---- */
-static void answer_step_result(struct bus *b, struct request *rq, const struct msg_plan_result *m, struct story *story,
-                               struct msg_plan_result_ok *ok)
+static void answer_step_result(struct bus *b, struct request *rq, const struct msg_plan_result *m,
+                               struct story *story, struct msg_plan_result_ok *ok)
 {
     uint32_t ix = plan_step_find(story->plan, m->step_id);
     struct bt_error err;
@@ -169,13 +171,15 @@ static void answer_step_result(struct bus *b, struct request *rq, const struct m
     bus_answer(b, rq, MSG_plan_result_ok, ok);
 }
 
-static void answer_plan_result(struct bus *b, struct request *rq, struct story *story, struct msg_plan_result_ok *ok)
+static void answer_plan_result(struct bus *b, struct request *rq, struct story *story,
+                               struct msg_plan_result_ok *ok)
 {
     struct buf text;
     struct bt_error err;
 
     buf_init(&text, LIMIT_STEP_BYTES);
-    if (story->ended && bus_result_text(b, story->summary, LIMIT_RESULT_BYTES, &text, &ok->truncated, &err) != BT_OK) {
+    if (story->ended && bus_result_text(b, story->summary, LIMIT_RESULT_BYTES, &text,
+                                        &ok->truncated, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         ok->aggregated_result = buf_str(&text);

@@ -6,7 +6,8 @@
 
 enum { REVIEWS_MAX = 1000 };
 
-static bool add_reviews(const struct bus_plan *p, struct arena *arena, struct msg_review_list_ok *ok, uint32_t limit)
+static bool add_reviews(const struct bus_plan *p, struct arena *arena,
+                        struct msg_review_list_ok *ok, uint32_t limit)
 {
     const struct run *run = core_block_run(p->block);
     struct buf id;
@@ -23,7 +24,8 @@ static bool add_reviews(const struct bus_plan *p, struct arena *arena, struct ms
         v->plan_id = str_from(p->id);
         v->step_id = p->plan->steps[i].step_id;
         v->kind = str_from(review_kind_name(run->steps[i].review));
-        v->prompt = p->prompts != NULL && p->prompts[i].len > 0 ? p->prompts[i] : p->plan->steps[i].task;
+        v->prompt =
+            p->prompts != NULL && p->prompts[i].len > 0 ? p->prompts[i] : p->plan->steps[i].task;
         ok->reviews_n++;
     }
     buf_done(&id);
@@ -77,7 +79,8 @@ void on_review_decide(struct bus *b, struct request *rq)
     }
     ev.decision = review_decision_from_name(m.decision);
     if (ev.decision == DECISION_COUNT) {
-        bus_refuse_text(b, rq, BT_INVALID, "decision: expected approve or reject, got '%.*s'", STR_ARG(m.decision));
+        bus_refuse_text(b, rq, BT_INVALID, "decision: expected approve or reject, got '%.*s'",
+                        STR_ARG(m.decision));
         return;
     }
     if (review_id_parse(m.review_id, &plan_id, &step_id, &ev.attempt)) {
@@ -86,7 +89,8 @@ void on_review_decide(struct bus *b, struct request *rq)
     }
     ev.step = p != NULL ? plan_step_find(p->plan, step_id) : UINT32_MAX;
     if (ev.step == UINT32_MAX) {
-        bus_refuse_text(b, rq, BT_NOT_FOUND, "no open review has the id '%.*s'", STR_ARG(m.review_id));
+        bus_refuse_text(b, rq, BT_NOT_FOUND, "no open review has the id '%.*s'",
+                        STR_ARG(m.review_id));
         return;
     }
     ev.run = p->run;

@@ -14,7 +14,8 @@ void step_key(const struct plan *plan, uint32_t step, char ret[LIMIT_KEY_BYTES +
     char id[UUID_TEXT_LEN + 1];
 
     uuid_format(plan->plan_id, id);
-    (void)snprintf(ret, LIMIT_KEY_BYTES + 1, "%s/%u/%.*s", id, plan->revision, STR_ARG(plan->steps[step].step_id));
+    (void)snprintf(ret, LIMIT_KEY_BYTES + 1, "%s/%u/%.*s", id, plan->revision,
+                   STR_ARG(plan->steps[step].step_id));
 }
 
 /* What one dispatch needs, from several allocations with one end. */
@@ -61,9 +62,10 @@ static enum bt_code expand(struct parcel *q, struct bt_error *err)
     return code;
 }
 
-/* M070: "Previous step results:\n- Step <i+1> (<agentId>): <result>\n\nCurrent task: <task>" or "Task: <task>". */
-static enum bt_code render_text(struct parcel *q, const struct context_pick *picks, struct context_choice choice,
-                                struct bt_error *err)
+/* M070: "Previous step results:\n- Step <i+1> (<agentId>): <result>\n\nCurrent task: <task>" or
+ * "Task: <task>". */
+static enum bt_code render_text(struct parcel *q, const struct context_pick *picks,
+                                struct context_choice choice, struct bt_error *err)
 {
     enum bt_code code = BT_OK;
 
@@ -71,7 +73,8 @@ static enum bt_code render_text(struct parcel *q, const struct context_pick *pic
         buf_add_cstr(&q->text, "Previous step results:\n");
     }
     if (choice.omitted > 0) {
-        buf_printf(&q->text, "[%u earlier results left out for the context budget]\n", choice.omitted);
+        buf_printf(&q->text, "[%u earlier results left out for the context budget]\n",
+                   choice.omitted);
     }
     for (uint32_t i = 0; i < choice.n && code == BT_OK; i++) {
         const struct plan_step *s = &q->plan->plan->steps[picks[i].step];
@@ -79,7 +82,8 @@ static enum bt_code render_text(struct parcel *q, const struct context_pick *pic
         buf_printf(&q->text, "- Step %u (%.*s): ", picks[i].step + 1, STR_ARG(s->agent_id));
         code = bus_result_text(q->b, picks[i].result, picks[i].bytes, &q->text, &cut, err);
         if (cut) {
-            buf_printf(&q->text, " [cut to %u bytes of %llu]", picks[i].bytes, (unsigned long long)picks[i].result.len);
+            buf_printf(&q->text, " [cut to %u bytes of %llu]", picks[i].bytes,
+                       (unsigned long long)picks[i].result.len);
         }
         buf_add_byte(&q->text, '\n');
     }
@@ -88,7 +92,8 @@ static enum bt_code render_text(struct parcel *q, const struct context_pick *pic
     return code != BT_OK ? code : buf_check(&q->text, err);
 }
 
-/* The declared dependencies with their whole results (cut only by leaving the document out, and saying so). */
+/* The declared dependencies with their whole results (cut only by leaving the document out, and
+ * saying so). */
 static enum bt_code dependencies(struct parcel *q, struct bt_error *err)
 {
     const struct plan *plan = q->plan->plan;
@@ -98,7 +103,8 @@ static enum bt_code dependencies(struct parcel *q, struct bt_error *err)
     size_t left = LIMIT_RESULT_BYTES / 2;
 
     c->dependencies = arena_alloc(q->arena, (s->deps_n + 1) * sizeof *c->dependencies);
-    t->dependencies_completed = arena_alloc(q->arena, (s->deps_n + 1) * sizeof *t->dependencies_completed);
+    t->dependencies_completed =
+        arena_alloc(q->arena, (s->deps_n + 1) * sizeof *t->dependencies_completed);
     if (c->dependencies == NULL || t->dependencies_completed == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a context");
     }
@@ -153,7 +159,8 @@ static enum bt_code render_context(struct parcel *q, struct bt_error *err)
     return code;
 }
 
-static enum bt_code build(struct parcel *q, const struct bus_instance *in, const struct core_cmd *cmd, struct bt_error *err)
+static enum bt_code build(struct parcel *q, const struct bus_instance *in,
+                          const struct core_cmd *cmd, struct bt_error *err)
 {
     const struct plan *plan = q->plan->plan;
     const struct plan_step *s = &plan->steps[cmd->step];
@@ -173,14 +180,17 @@ static enum bt_code build(struct parcel *q, const struct bus_instance *in, const
         .key = str_from(q->key),
         .attempt = cmd->attempt,
         .epoch = in->epoch,
-        .deadline_ms = row->deadline == MSEC_NEVER ? 0 : row->deadline > q->b->now ? row->deadline - q->b->now : 1,
+        .deadline_ms = row->deadline == MSEC_NEVER ? 0
+                       : row->deadline > q->b->now ? row->deadline - q->b->now
+                                                   : 1,
         .skill = s->skill,
     };
     code = expand(q, err);
     return code == BT_OK ? render_context(q, err) : code;
 }
 
-/* The step could not go out for a reason of its own (a template without a value, a context too large). */
+/* The step could not go out for a reason of its own (a template without a value, a context too
+ * large). */
 static void fail_step(struct bus *b, const struct core_cmd *cmd, const struct bt_error *why)
 {
     const struct bus_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
@@ -215,14 +225,15 @@ static void not_sent(struct bus *b, const struct core_cmd *cmd)
     bus_later(b, &ev);
 }
 
-static bool send_step(struct bus *b, struct bus_lane *lane, struct parcel *q, const struct core_cmd *cmd,
-                      struct bt_error *err)
+static bool send_step(struct bus *b, struct bus_lane *lane, struct parcel *q,
+                      const struct core_cmd *cmd, struct bt_error *err)
 {
     enum bt_code code;
 
     buf_clear(&b->row);
     b->row.max = LIMIT_STEP_BYTES;
-    code = msg_request(&b->row, lane->instance->form, str_from(q->key), (struct str){NULL, 0}, MSG_step_execute, &q->m, err);
+    code = msg_request(&b->row, lane->instance->form, str_from(q->key), (struct str){NULL, 0},
+                       MSG_step_execute, &q->m, err);
     if (code != BT_OK) {
         fail_step(b, cmd, err);
         return true;
@@ -248,7 +259,8 @@ void bus_dispatch(struct bus *b, const struct core_cmd *cmd)
     struct bt_error err;
 
     if (p == NULL || core_block_run(p->block)->steps[cmd->step].status != STEP_IN_PROGRESS ||
-        core_block_run(p->block)->steps[cmd->step].attempt != cmd->attempt || lane == NULL || lane->state != LANE_READY) {
+        core_block_run(p->block)->steps[cmd->step].attempt != cmd->attempt || lane == NULL ||
+        lane->state != LANE_READY) {
         not_sent(b, cmd);
         return;
     }

@@ -72,7 +72,8 @@ static void publish_events(struct bus *b)
         const struct effect *e = &b->effects[i];
         if (e->type == EFFECT_PUBLISH) {
             b->stats.published++;
-            link_publish(b->pub, (struct str){(const char *)b->out.at + e->topic_at, e->topic_len}, b->out.at + e->at, e->len);
+            link_publish(b->pub, (struct str){(const char *)b->out.at + e->topic_at, e->topic_len},
+                         b->out.at + e->at, e->len);
         }
     }
 }
@@ -89,7 +90,8 @@ void bus_perform(struct bus *b)
     arena_reset(&b->turn);
 }
 
-enum bt_code bus_try_answer(struct bus *b, struct request *rq, enum msg_type type, const void *body, struct bt_error *err)
+enum bt_code bus_try_answer(struct bus *b, struct request *rq, enum msg_type type, const void *body,
+                            struct bt_error *err)
 {
     size_t at = b->out.len;
     struct effect *e;
@@ -98,7 +100,8 @@ enum bt_code bus_try_answer(struct bus *b, struct request *rq, enum msg_type typ
     ASSERT(!rq->answered);
     code = msg_answer(&b->out, rq->reader.form, rq->env.id, type, body, err);
     if (code == BT_OK && b->out.len - at > LIMIT_STEP_BYTES) {
-        code = err_set(err, BT_LIMIT, "the answer would be larger than %u bytes; ask for less", LIMIT_STEP_BYTES);
+        code = err_set(err, BT_LIMIT, "the answer would be larger than %u bytes; ask for less",
+                       LIMIT_STEP_BYTES);
     }
     if (code != BT_OK) {
         b->out.bad = BT_OK;
@@ -122,8 +125,8 @@ void bus_answer(struct bus *b, struct request *rq, enum msg_type type, const voi
     }
 }
 
-void bus_refuse(struct bus *b, struct request *rq, const struct bt_error *why, enum err_class cls, uint64_t retry_after_ms,
-                struct doc details)
+void bus_refuse(struct bus *b, struct request *rq, const struct bt_error *why, enum err_class cls,
+                uint64_t retry_after_ms, struct doc details)
 {
     size_t at = b->out.len;
     struct effect *e;
@@ -131,7 +134,8 @@ void bus_refuse(struct bus *b, struct request *rq, const struct bt_error *why, e
     ASSERT(!rq->answered);
     rq->answered = true;
     b->stats.refused_busy += why->code == BT_BUSY;
-    if (msg_refuse(&b->out, rq->reader.form, rq->env.id, why, cls, retry_after_ms, details) != BT_OK) {
+    if (msg_refuse(&b->out, rq->reader.form, rq->env.id, why, cls, retry_after_ms, details) !=
+        BT_OK) {
         b->out.bad = BT_OK;
         buf_truncate(&b->out, at);
         log_err("bus.refuse", "the refusal of a request could not be written: %s", why->msg);

@@ -1,8 +1,10 @@
 /*
- * The lanes of an instance: opened when it registers, greeted with lane.hello, retired together when the incarnation
- * ends. One outstanding request per lane; what waits for the control lane queues here.
+ * The lanes of an instance: opened when it registers, greeted with lane.hello, retired together
+ * when the incarnation ends. One outstanding request per lane; what waits for the control lane
+ * queues here.
  *
- *   CONNECTING --LINK_UP, hello sent--> GREETING --answer ok--> READY <--send / answer or loss--> BUSY
+ *   CONNECTING --LINK_UP, hello sent--> GREETING --answer ok--> READY <--send / answer or loss-->
+ * BUSY
  *        ^-------------------------------- LINK_DOWN -----------'
  */
 #include <stdlib.h>
@@ -24,7 +26,10 @@ struct bus_instance *lanes_instance(struct bus *b, uint32_t slot, uint64_t epoch
 
 static void tell_core(struct bus *b, const struct bus_lane *lane, enum core_event_type type)
 {
-    struct core_event ev = {.type = type, .slot = lane->instance->slot, .epoch = lane->instance->epoch, .lane = lane->ix};
+    struct core_event ev = {.type = type,
+                            .slot = lane->instance->slot,
+                            .epoch = lane->instance->epoch,
+                            .lane = lane->ix};
     struct bt_error err;
 
     if (bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
@@ -47,9 +52,10 @@ enum bt_code lanes_open(struct bus *b, const struct bus_instance *proto, struct 
         struct bus_lane *lane = &in->lanes[i];
         lane->instance = in;
         lane->ix = i == in->capacity ? REGISTRY_CONTROL_LANE : i;
-        code = in->endpoint[0] != 0
-                   ? link_lane_dial(b->link, in->endpoint, &limits, lane, &lane->link, err)
-                   : link_lane_listen(b->link, "tcp://127.0.0.1:0", &limits, lane, &lane->link, err);
+        code =
+            in->endpoint[0] != 0
+                ? link_lane_dial(b->link, in->endpoint, &limits, lane, &lane->link, err)
+                : link_lane_listen(b->link, "tcp://127.0.0.1:0", &limits, lane, &lane->link, err);
     }
     return code;
 }
@@ -72,12 +78,14 @@ void lanes_close(struct bus *b, uint32_t slot, uint64_t epoch)
 
 static void greet(struct bus *b, struct bus_lane *lane)
 {
-    struct msg_lane_hello m = {.lane = lane->ix, .epoch = lane->instance->epoch, .session_key = key_of(lane->instance)};
+    struct msg_lane_hello m = {
+        .lane = lane->ix, .epoch = lane->instance->epoch, .session_key = key_of(lane->instance)};
     struct bt_error err;
 
     msg_set(&m, lane_hello, lane);
     buf_clear(&b->row);
-    if (msg_request(&b->row, lane->instance->form, STR_LIT("hello"), (struct str){NULL, 0}, MSG_lane_hello, &m, &err) != BT_OK ||
+    if (msg_request(&b->row, lane->instance->form, STR_LIT("hello"), (struct str){NULL, 0},
+                    MSG_lane_hello, &m, &err) != BT_OK ||
         link_lane_send(lane->link, b->row.at, b->row.len, &err) != BT_OK) {
         log_warn("lane.hello", "agent=%s %s", lane->instance->id, err.msg);
         return;
@@ -92,7 +100,8 @@ static void greeted(struct bus *b, struct bus_lane *lane, struct msg_reader *r)
     enum bt_code code = msg_read_answer(r, MSG_empty, &m, NULL, &err);
 
     if (code != BT_OK) {
-        /* A stranger on the port, or an older incarnation: nothing is ever sent to it. The lease ends it. */
+        /* A stranger on the port, or an older incarnation: nothing is ever sent to it. The lease
+         * ends it. */
         log_warn("lane.refused", "instance=%s lane=%u %s", lane->instance->id, lane->ix, err.msg);
         lane->state = LANE_CONNECTING;
         return;
@@ -126,8 +135,10 @@ static void control_answered(struct bus *b, struct bus_lane *lane, struct msg_re
     }
     (void)uuid_parse(str_from(lane->instance->id), &ev.instance);
     if (!str_is(m.state, "unknown") &&
-        (!str_is(m.key, item->key) || (msg_has(&m, step_state, result) && !str_is(m.result.key, item->key)))) {
-        log_warn("agent.control", "instance=%s answered for another key than %s", lane->instance->id, item->key);
+        (!str_is(m.key, item->key) ||
+         (msg_has(&m, step_state, result) && !str_is(m.result.key, item->key)))) {
+        log_warn("agent.control", "instance=%s answered for another key than %s",
+                 lane->instance->id, item->key);
         return;
     }
     if (str_is(m.state, "done") && msg_has(&m, step_state, result)) {
@@ -142,7 +153,8 @@ static void control_answered(struct bus *b, struct bus_lane *lane, struct msg_re
 
 static void work_answered(struct bus *b, struct bus_lane *lane, struct msg_reader *r)
 {
-    struct core_event ev = {.slot = lane->instance->slot, .epoch = lane->instance->epoch, .lane = lane->ix};
+    struct core_event ev = {
+        .slot = lane->instance->slot, .epoch = lane->instance->epoch, .lane = lane->ix};
     const struct control_item *item = &lane->item;
     enum err_class cls = CLASS_NONE;
     struct msg_step_result m;
@@ -154,16 +166,20 @@ static void work_answered(struct bus *b, struct bus_lane *lane, struct msg_reade
     (void)uuid_parse(str_from(lane->instance->id), &ev.instance);
     if (code != BT_OK) {
         /* The agent refused the request itself: the attempt failed with its words. */
-        m = (struct msg_step_result){.key = str_from(item->key), .attempt = item->attempt, .outcome = STR_LIT("failed")};
+        m = (struct msg_step_result){
+            .key = str_from(item->key), .attempt = item->attempt, .outcome = STR_LIT("failed")};
         msg_set(&m, step_result, failure);
         m.failure.code = str_from(bt_code_name(err.code));
         m.failure.class_ = str_from(err_class_name(cls != CLASS_NONE ? cls : CLASS_PROTOCOL_ERROR));
         m.failure.message = str_from(err.msg);
-        m.failure.retryable = err.code == BT_BUSY || err.code == BT_UNAVAILABLE || err.code == BT_CONFLICT;
+        m.failure.retryable =
+            err.code == BT_BUSY || err.code == BT_UNAVAILABLE || err.code == BT_CONFLICT;
         msg_set(&m.failure, error, retryable);
     } else if (!str_is(m.key, item->key) || m.attempt != item->attempt) {
-        log_warn("step.result.foreign", "instance=%s key=%.*s expected=%s", lane->instance->id, STR_ARG(m.key), item->key);
-        m = (struct msg_step_result){.key = str_from(item->key), .attempt = item->attempt, .outcome = STR_LIT("failed")};
+        log_warn("step.result.foreign", "instance=%s key=%.*s expected=%s", lane->instance->id,
+                 STR_ARG(m.key), item->key);
+        m = (struct msg_step_result){
+            .key = str_from(item->key), .attempt = item->attempt, .outcome = STR_LIT("failed")};
         msg_set(&m, step_result, failure);
         m.failure.class_ = STR_LIT("PROTOCOL_ERROR");
         m.failure.message = STR_LIT("the agent answered for another step or attempt");
@@ -171,7 +187,8 @@ static void work_answered(struct bus *b, struct bus_lane *lane, struct msg_reade
     (void)bus_take_result(b, &m, item->run, item->step, &ev);
 }
 
-/* The request on this lane has no answer. The lane goes down first, so that the core does not choose it again. */
+/* The request on this lane has no answer. The lane goes down first, so that the core does not
+ * choose it again. */
 static void lost(struct bus *b, struct bus_lane *lane, bool sent)
 {
     const struct control_item *item = &lane->item;
@@ -205,8 +222,12 @@ static void send_next_control(struct bus *b, struct bus_instance *in)
 
     while (lane->state == LANE_READY && in->queue_n > 0) {
         struct control_item *item = &in->queue[in->queue_at];
-        struct msg_step_query query = {.session_key = key_of(in), .key = str_from(item->key), .attempt = item->attempt};
-        struct msg_step_cancel cancel = {.session_key = key_of(in), .key = str_from(item->key), .reason = STR_LIT("cancelled"), .grace_ms = 5000};
+        struct msg_step_query query = {
+            .session_key = key_of(in), .key = str_from(item->key), .attempt = item->attempt};
+        struct msg_step_cancel cancel = {.session_key = key_of(in),
+                                         .key = str_from(item->key),
+                                         .reason = STR_LIT("cancelled"),
+                                         .grace_ms = 5000};
         bool is_query = item->kind == CONTROL_QUERY;
         const void *body = is_query ? (const void *)&query : (const void *)&cancel;
         struct bt_error err;
@@ -220,7 +241,8 @@ static void send_next_control(struct bus *b, struct bus_instance *in)
             link_lane_send(lane->link, b->row.at, b->row.len, &err) == BT_OK) {
             lane->state = LANE_BUSY;
         } else {
-            /* The pipe has gone: LANE_DOWN follows, and the core asks again when the lane is back. */
+            /* The pipe has gone: LANE_DOWN follows, and the core asks again when the lane is back.
+             */
             log_debug("agent.control", "instance=%s key=%s %s", in->id, item->key, err.msg);
         }
     }
@@ -230,7 +252,8 @@ void lanes_control(struct bus *b, const struct core_cmd *cmd, enum control_kind 
 {
     struct bus_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
     struct bus_plan *p = bus_plan_of(b, cmd->run);
-    struct control_item item = {.kind = kind, .run = cmd->run, .step = cmd->step, .attempt = cmd->attempt};
+    struct control_item item = {
+        .kind = kind, .run = cmd->run, .step = cmd->step, .attempt = cmd->attempt};
 
     if (in == NULL || p == NULL) {
         return;
@@ -238,10 +261,12 @@ void lanes_control(struct bus *b, const struct core_cmd *cmd, enum control_kind 
     step_key(p->plan, cmd->step, item.key);
     for (uint32_t i = 0; kind == CONTROL_CANCEL && i < in->capacity; i++) {
         struct bus_lane *lane = &in->lanes[i];
-        lane->cancelled = lane->cancelled || (lane->state == LANE_BUSY && strcmp(lane->item.key, item.key) == 0);
+        lane->cancelled =
+            lane->cancelled || (lane->state == LANE_BUSY && strcmp(lane->item.key, item.key) == 0);
     }
     if (in->queue_n == BUS_CONTROL_QUEUE) {
-        log_warn("agent.control", "instance=%s control queue is full; the heartbeat repeats cancels", in->id);
+        log_warn("agent.control",
+                 "instance=%s control queue is full; the heartbeat repeats cancels", in->id);
         return;
     }
     in->queue[(in->queue_at + in->queue_n++) % BUS_CONTROL_QUEUE] = item;
@@ -249,8 +274,8 @@ void lanes_control(struct bus *b, const struct core_cmd *cmd, enum control_kind 
 }
 
 /*
- * What cannot be read is no answer, and a peer that says it is not greeted again on this pipe: the two of us would go on
- * for ever at the speed of the line.
+ * What cannot be read is no answer, and a peer that says it is not greeted again on this pipe: the
+ * two of us would go on for ever at the speed of the line.
  */
 static void garbage(struct bus *b, struct bus_lane *lane)
 {

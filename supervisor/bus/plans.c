@@ -27,7 +27,8 @@ struct bus_plan *bus_plan_of(struct bus *b, uint64_t run)
     return NULL;
 }
 
-/* The core gives a slot away as soon as its run has ended; what the turn still has to do for that run needs its plan. */
+/* The core gives a slot away as soon as its run has ended; what the turn still has to do for that
+ * run needs its plan. */
 static void make_way(struct bus *b, struct bus_plan *p)
 {
     if (b->ended_n == b->ended_cap) {
@@ -113,7 +114,8 @@ void bus_plan_remove(struct bus *b, uint64_t run)
     }
 }
 
-enum bt_code bus_result_doc(struct bus *b, struct blob_ref ref, struct doc *ret, struct bt_error *err)
+enum bt_code bus_result_doc(struct bus *b, struct blob_ref ref, struct doc *ret,
+                            struct bt_error *err)
 {
     struct buf bytes;
     enum bt_code code;
@@ -136,10 +138,12 @@ enum bt_code bus_result_doc(struct bus *b, struct blob_ref ref, struct doc *ret,
 }
 
 /*
- * Data as JSON text, cut to what is wanted or to what the buffer holds: a byte of a document is at most six of text
+ * Data as JSON text, cut to what is wanted or to what the buffer holds: a byte of a document is at
+ * most six of text
  * ("null," or an escape), so that 3 MiB of result may become 18. A cut is said, never a failure.
  */
-static enum bt_code data_text(struct doc data, size_t max, struct buf *out, bool *ret_cut, struct bt_error *err)
+static enum bt_code data_text(struct doc data, size_t max, struct buf *out, bool *ret_cut,
+                              struct bt_error *err)
 {
     size_t room = out->max - out->len;
     struct buf text;
@@ -159,8 +163,8 @@ static enum bt_code data_text(struct doc data, size_t max, struct buf *out, bool
     return code;
 }
 
-enum bt_code bus_result_text(struct bus *b, struct blob_ref ref, size_t max, struct buf *out, bool *ret_cut,
-                             struct bt_error *err)
+enum bt_code bus_result_text(struct bus *b, struct blob_ref ref, size_t max, struct buf *out,
+                             bool *ret_cut, struct bt_error *err)
 {
     struct doc doc;
     struct doc text;

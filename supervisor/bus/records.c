@@ -4,9 +4,10 @@
 #include "supervisor/core/aggregate.h"
 #include "supervisor/journal/record_codec.h"
 
-/* The text that answers for the whole plan (M080), stored as a blob in the same commit as plan_completed. */
-static enum bt_code aggregate(struct bus *b, const struct bus_plan *p, struct record_extra *x, struct buf *text,
-                              struct bt_error *err)
+/* The text that answers for the whole plan (M080), stored as a blob in the same commit as
+ * plan_completed. */
+static enum bt_code aggregate(struct bus *b, const struct bus_plan *p, struct record_extra *x,
+                              struct buf *text, struct bt_error *err)
 {
     const struct run *run = core_block_run(p->block);
     struct buf doc;
@@ -32,8 +33,8 @@ static enum bt_code aggregate(struct bus *b, const struct bus_plan *p, struct re
     return code;
 }
 
-static enum bt_code append(struct bus *b, const struct record *rec, const struct record_extra *x, uint64_t plan_ix,
-                           struct bt_error *err)
+static enum bt_code append(struct bus *b, const struct record *rec, const struct record_extra *x,
+                           uint64_t plan_ix, struct bt_error *err)
 {
     struct journal_row row = {.seq = x->seq,
                               .is_public = record_is_public(rec->type),
@@ -75,13 +76,14 @@ static void name_agent(struct bus *b, const struct record *rec, struct record_ex
     x->version = view.card != NULL ? view.card->version : (struct str){"", 0};
 }
 
-static enum bt_code end_of_plan(struct bus *b, const struct bus_plan *p, const struct record *rec, struct record_extra *x,
-                                struct buf *text, struct bt_error *err)
+static enum bt_code end_of_plan(struct bus *b, const struct bus_plan *p, const struct record *rec,
+                                struct record_extra *x, struct buf *text, struct bt_error *err)
 {
     enum bt_code code = aggregate(b, p, x, text, err);
 
     if (code == BT_OK) {
-        code = journal_plan_status(b->journal, p->ix, str_from(plan_status_name(rec->plan_status)), rec->wall, err);
+        code = journal_plan_status(b->journal, p->ix, str_from(plan_status_name(rec->plan_status)),
+                                   rec->wall, err);
     }
     return code;
 }
@@ -95,7 +97,8 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
     enum bt_code code = BT_OK;
 
     buf_init(&text, LIMIT_RESULT_BYTES);
-    x.seq = record_is_public(rec->type) ? journal_next_seq(b->journal) : journal_last_seq(b->journal);
+    x.seq =
+        record_is_public(rec->type) ? journal_next_seq(b->journal) : journal_last_seq(b->journal);
     if (record_about(rec->type) == ABOUT_AGENT) {
         name_agent(b, rec, &x);
     } else if (p != NULL) {
@@ -128,8 +131,8 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
     return code;
 }
 
-enum bt_code bus_system_record(struct bus *b, enum record_type type, struct str reason, uint64_t recovered,
-                               struct bt_error *err)
+enum bt_code bus_system_record(struct bus *b, enum record_type type, struct str reason,
+                               uint64_t recovered, struct bt_error *err)
 {
     struct record rec = {.type = type, .now = b->now, .wall = b->wall, .text = reason};
     struct record_extra x = {.seq = journal_next_seq(b->journal),

@@ -23,8 +23,8 @@ static bool replay_row(const struct journal_row *row, void *self)
 
     v->code = record_decode(row, v->plan.plan, v->b->now, v->b->wall, &v->scratch, &rec, v->err);
     if (v->code == BT_OK && !run_apply(v->run, v->plan.plan, &rec)) {
-        v->code = err_set(v->err, BT_PROTOCOL, "row %llu (%.*s) does not fit the plan's state", (unsigned long long)row->seq,
-                          STR_ARG(row->type));
+        v->code = err_set(v->err, BT_PROTOCOL, "row %llu (%.*s) does not fit the plan's state",
+                          (unsigned long long)row->seq, STR_ARG(row->type));
     }
     if (v->code == BT_OK && rec.type == REC_STEP_WAITING) {
         bus_plan_prompt(&v->plan, rec.step, rec.text);
@@ -45,7 +45,8 @@ static enum bt_code rebuild(struct survivor *v, const struct journal_plan *row)
     if (doc.ptr == NULL) {
         return err_set(v->err, BT_NOMEM, "out of memory for a plan");
     }
-    code = plan_read_again(doc, &b->opt.defaults, b->registry, &v->plan.arena, &v->plan.plan, v->err);
+    code =
+        plan_read_again(doc, &b->opt.defaults, b->registry, &v->plan.arena, &v->plan.plan, v->err);
     if (code != BT_OK) {
         return code;
     }
@@ -60,7 +61,8 @@ static enum bt_code rebuild(struct survivor *v, const struct journal_plan *row)
         struct plan_step *s = &v->plan.plan->steps[i];
         s->agent = registry_agent_add(b->registry, s->agent_id, b->now);
         if (s->agent == REGISTRY_NONE) {
-            return err_set(v->err, BT_LIMIT, "there are too many agents to know '%.*s'", STR_ARG(s->agent_id));
+            return err_set(v->err, BT_LIMIT, "there are too many agents to know '%.*s'",
+                           STR_ARG(s->agent_id));
         }
     }
     v->run = run_init(core_block_run(v->plan.block), v->plan.plan);
@@ -68,7 +70,8 @@ static enum bt_code rebuild(struct survivor *v, const struct journal_plan *row)
     return code == BT_OK ? v->code : code;
 }
 
-static enum bt_code quarantine(struct bus *b, const struct journal_plan *row, const char *why, struct bt_error *err)
+static enum bt_code quarantine(struct bus *b, const struct journal_plan *row, const char *why,
+                               struct bt_error *err)
 {
     char id[UUID_TEXT_LEN + 1];
 
@@ -92,7 +95,8 @@ static bool recover_plan(const struct journal_plan *row, void *self)
     struct core_event ev = {.type = CORE_RECOVER};
 
     if (row->recoveries > RECOVERIES_MAX) {
-        all->code = quarantine(all->b, row, "the daemon has crashed three times while this plan was open", all->err);
+        all->code = quarantine(
+            all->b, row, "the daemon has crashed three times while this plan was open", all->err);
         return all->code == BT_OK;
     }
     if (rebuild(&v, row) != BT_OK) {
@@ -107,7 +111,8 @@ static bool recover_plan(const struct journal_plan *row, void *self)
     all->code = bus_feed(all->b, &ev, NULL, NULL, all->err);
     if (all->b->pending != NULL) {
         /* More plans are open than limits.maxOpenPlans allows now. It stays in the journal. */
-        log_err("plan.not_recovered", "ix=%llu no room: raise limits.maxOpenPlans and start again", (unsigned long long)row->ix);
+        log_err("plan.not_recovered", "ix=%llu no room: raise limits.maxOpenPlans and start again",
+                (unsigned long long)row->ix);
         all->b->pending = NULL;
         bus_plan_done(&v.plan);
         all->n--;

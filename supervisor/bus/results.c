@@ -1,4 +1,5 @@
-/* Results in: from a lane, from a query, or late by step.result. The core decides whether one still counts. */
+/* Results in: from a lane, from a query, or late by step.result. The core decides whether one still
+ * counts. */
 #include <stdlib.h>
 
 #include "protocol/base/log.h"
@@ -28,7 +29,8 @@ bool bus_find_key(struct bus *b, struct str key, uint64_t *ret_run, uint32_t *re
     return *ret_step != UINT32_MAX;
 }
 
-/* Whether the core could accept a result of this attempt: only then is it worth a row of the journal. */
+/* Whether the core could accept a result of this attempt: only then is it worth a row of the
+ * journal. */
 static bool is_awaited(struct bus *b, uint64_t run, uint32_t step, uint32_t attempt)
 {
     const struct run *r = core_run(b->core, run, NULL);
@@ -42,11 +44,13 @@ static void classify_failure(const struct msg_step_result *m, struct core_event 
     const struct msg_error *f = &m->failure;
 
     ev->outcome = STEP_OUTCOME_FAILED;
-    ev->error_class = f->class_.len > 0 ? err_class_from_name(f->class_.ptr, f->class_.len) : CLASS_UNKNOWN;
+    ev->error_class =
+        f->class_.len > 0 ? err_class_from_name(f->class_.ptr, f->class_.len) : CLASS_UNKNOWN;
     ev->retryable_given = msg_has(f, error, retryable);
     ev->retryable = f->retryable;
     ev->retry_after_ms = f->retry_after_ms;
-    ev->text = f->message.len > 0 ? f->message : STR_LIT("the agent reported a failure without a message");
+    ev->text =
+        f->message.len > 0 ? f->message : STR_LIT("the agent reported a failure without a message");
 }
 
 static void invalid(struct core_event *ev, struct str why)
@@ -64,10 +68,11 @@ static bool is_empty_result(const struct msg_result *r)
 }
 
 /* The result as it is kept: {text?, data?, artifacts?}. */
-static enum bt_code store(struct bus *b, const struct msg_step_result *m, struct core_event *ev, struct buf *preview,
-                          struct bt_error *err)
+static enum bt_code store(struct bus *b, const struct msg_step_result *m, struct core_event *ev,
+                          struct buf *preview, struct bt_error *err)
 {
-    /* In a context the result stands four levels down; that body, too, may not be deeper than LIMIT_DEPTH. */
+    /* In a context the result stands four levels down; that body, too, may not be deeper than
+     * LIMIT_DEPTH. */
     static const struct guard_limits nesting = {.depth = LIMIT_DEPTH - 4, .nodes = LIMIT_NODES};
     struct msg_part part = {MSG_result, &m->result};
     struct buf doc;
@@ -77,18 +82,22 @@ static enum bt_code store(struct bus *b, const struct msg_step_result *m, struct
     buf_init(&doc, LIMIT_STEP_BYTES);
     code = msg_write(&doc, WIRE_MSGPACK, &part, 1, err);
     if (code != BT_OK && code != BT_NOMEM) {
-        /* The same values may be longer in our form than in the peer's. That is the result's fault, not the journal's. */
-        invalid(ev, STR_LIT("result_unreadable: the result cannot be kept; write it to a file and return its path"));
+        /* The same values may be longer in our form than in the peer's. That is the result's fault,
+         * not the journal's. */
+        invalid(ev, STR_LIT("result_unreadable: the result cannot be kept; write it to a file and "
+                            "return its path"));
         buf_done(&doc);
         return BT_OK;
     }
     if (code == BT_OK && guard_check(doc.at, doc.len, &nesting, NULL) != BT_OK) {
-        invalid(ev, STR_LIT("result_too_deep: a result may be nested 11 levels deep, so that later steps can be given it"));
+        invalid(ev, STR_LIT("result_too_deep: a result may be nested 11 levels deep, so that later "
+                            "steps can be given it"));
         buf_done(&doc);
         return BT_OK;
     }
     if (code == BT_OK && doc.len > LIMIT_RESULT_BYTES) {
-        invalid(ev, STR_LIT("result_too_large: a result is at most 3 MiB; write it to a file and return its path"));
+        invalid(ev, STR_LIT("result_too_large: a result is at most 3 MiB; write it to a file and "
+                            "return its path"));
         buf_done(&doc);
         return BT_OK;
     }
@@ -110,8 +119,10 @@ static enum bt_code store(struct bus *b, const struct msg_step_result *m, struct
     return code;
 }
 
-/* A result that does not fit the step's `verify` is a failed attempt; the text of it lies in *diagnosis. */
-static bool passes_verification(struct bus *b, const struct msg_step_result *m, struct core_event *ev, struct buf *diagnosis)
+/* A result that does not fit the step's `verify` is a failed attempt; the text of it lies in
+ * *diagnosis. */
+static bool passes_verification(struct bus *b, const struct msg_step_result *m,
+                                struct core_event *ev, struct buf *diagnosis)
 {
     const struct bus_plan *p = bus_plan_of(b, ev->run);
     struct doc schema = p != NULL ? p->plan->steps[ev->step].verify : (struct doc){NULL, 0};
@@ -125,10 +136,11 @@ static bool passes_verification(struct bus *b, const struct msg_step_result *m, 
     return false;
 }
 
-static enum bt_code fill_in(struct bus *b, const struct msg_step_result *m, struct core_event *ev, struct buf *preview,
-                            struct bt_error *err)
+static enum bt_code fill_in(struct bus *b, const struct msg_step_result *m, struct core_event *ev,
+                            struct buf *preview, struct bt_error *err)
 {
-    ev->usage = (struct usage){m->usage.input_tokens, m->usage.output_tokens, m->usage.cached_tokens, m->usage.cost_micros};
+    ev->usage = (struct usage){m->usage.input_tokens, m->usage.output_tokens,
+                               m->usage.cached_tokens, m->usage.cost_micros};
     if (str_is(m->outcome, "completed")) {
         if (!msg_has(m, step_result, result)) {
             invalid(ev, STR_LIT("outcome completed without a result"));
@@ -143,18 +155,21 @@ static enum bt_code fill_in(struct bus *b, const struct msg_step_result *m, stru
     if (str_is(m->outcome, "failed")) {
         classify_failure(m, ev);
     } else if (str_is(m->outcome, "needs_input") || str_is(m->outcome, "needs_approval")) {
-        ev->outcome = str_is(m->outcome, "needs_input") ? STEP_OUTCOME_NEEDS_INPUT : STEP_OUTCOME_NEEDS_APPROVAL;
+        ev->outcome = str_is(m->outcome, "needs_input") ? STEP_OUTCOME_NEEDS_INPUT
+                                                        : STEP_OUTCOME_NEEDS_APPROVAL;
         ev->text = m->need.prompt;
     } else if (str_is(m->outcome, "handoff")) {
         invalid(ev, STR_LIT("outcome 'handoff' is not supported by this version"));
     } else {
-        invalid(ev, STR_LIT("unknown outcome; expected completed, failed, needs_input or needs_approval"));
+        invalid(
+            ev,
+            STR_LIT("unknown outcome; expected completed, failed, needs_input or needs_approval"));
     }
     return BT_OK;
 }
 
-enum core_reject bus_take_result(struct bus *b, const struct msg_step_result *m, uint64_t run, uint32_t step,
-                                 struct core_event *ev)
+enum core_reject bus_take_result(struct bus *b, const struct msg_step_result *m, uint64_t run,
+                                 uint32_t step, struct core_event *ev)
 {
     enum core_reject reject = REJECT_NONE;
     struct bt_error err;
@@ -171,11 +186,13 @@ enum core_reject bus_take_result(struct bus *b, const struct msg_step_result *m,
     } else {
         ev->outcome = STEP_OUTCOME_FAILED; /* stale: the core says how, and frees the lane */
     }
-    if (code == BT_OK && ev->outcome == STEP_OUTCOME_FAILED && lanes_instance(b, ev->slot, ev->epoch) != NULL) {
+    if (code == BT_OK && ev->outcome == STEP_OUTCOME_FAILED &&
+        lanes_instance(b, ev->slot, ev->epoch) != NULL) {
         b->cards[lanes_instance(b, ev->slot, ev->epoch)->agent].errors++;
     }
     if (code == BT_OK) {
-        b->preview = ev->outcome == STEP_OUTCOME_COMPLETED ? buf_str(&preview) : (struct str){NULL, 0};
+        b->preview =
+            ev->outcome == STEP_OUTCOME_COMPLETED ? buf_str(&preview) : (struct str){NULL, 0};
         code = bus_feed(b, ev, &reject, NULL, &err);
         b->preview = (struct str){NULL, 0};
     }

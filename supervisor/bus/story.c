@@ -44,8 +44,8 @@ static void on_started(struct story *s, struct msg_step_view *v, struct str time
     s->view.current_step_index = v->step_index;
 }
 
-static enum bt_code on_completed(struct story *s, struct arena *scratch, struct doc body, struct str timestamp,
-                                 struct bt_error *err)
+static enum bt_code on_completed(struct story *s, struct arena *scratch, struct doc body,
+                                 struct str timestamp, struct bt_error *err)
 {
     struct msg_ev_plan_step_completed ev;
     struct msg_step_view *v;
@@ -72,8 +72,8 @@ static enum bt_code on_completed(struct story *s, struct arena *scratch, struct 
     return BT_OK;
 }
 
-static enum bt_code on_handoff(struct story *s, struct arena *scratch, struct doc body, struct str timestamp,
-                               struct bt_error *err)
+static enum bt_code on_handoff(struct story *s, struct arena *scratch, struct doc body,
+                               struct str timestamp, struct bt_error *err)
 {
     struct msg_ev_agent_handoff ev;
     struct msg_handoff_record *h;
@@ -102,8 +102,8 @@ static enum bt_code on_handoff(struct story *s, struct arena *scratch, struct do
     return BT_OK;
 }
 
-static enum bt_code on_end(struct story *s, struct arena *scratch, struct doc body, struct str timestamp,
-                           struct bt_error *err)
+static enum bt_code on_end(struct story *s, struct arena *scratch, struct doc body,
+                           struct str timestamp, struct bt_error *err)
 {
     struct msg_ev_plan_completed ev;
     enum bt_code code = msg_read_doc(scratch, body, MSG_ev_plan_completed, &ev, err);
@@ -129,7 +129,8 @@ static enum bt_code on_end(struct story *s, struct arena *scratch, struct doc bo
     return BT_OK;
 }
 
-static enum bt_code tell(struct story *s, struct arena *scratch, const struct journal_row *row, struct bt_error *err)
+static enum bt_code tell(struct story *s, struct arena *scratch, const struct journal_row *row,
+                         struct bt_error *err)
 {
     struct doc body = {row->body, row->body_len};
     enum record_type type = record_type_from_wire(row->type);
@@ -190,7 +191,8 @@ static enum bt_code lay_out(struct bus *b, struct story *s, struct bt_error *err
         const struct plan_step *p = &plan->steps[i];
         struct msg_step_view *v = &s->view.steps[i];
         uint32_t agent = registry_agent(b->registry, p->agent_id);
-        const struct msg_card *card = agent == REGISTRY_NONE ? NULL : registry_agent_view(b->registry, agent).card;
+        const struct msg_card *card =
+            agent == REGISTRY_NONE ? NULL : registry_agent_view(b->registry, agent).card;
         v->step_id = p->step_id;
         v->step_index = i;
         v->agent_id = p->agent_id;
@@ -208,7 +210,8 @@ static enum bt_code lay_out(struct bus *b, struct story *s, struct bt_error *err
     return BT_OK;
 }
 
-static enum bt_code open_story(struct bus *b, const struct journal_plan *row, struct story *s, struct bt_error *err)
+static enum bt_code open_story(struct bus *b, const struct journal_plan *row, struct story *s,
+                               struct bt_error *err)
 {
     char id[UUID_TEXT_LEN + 1];
     struct doc doc = doc_copy(&s->arena, (struct doc){row->doc, row->doc_len});
@@ -227,8 +230,9 @@ static enum bt_code open_story(struct bus *b, const struct journal_plan *row, st
 }
 
 /*
- * A plan whose end is not among the rows has not ended, whatever its run or the open batch say: they are ahead of the
- * commit within a turn, and "completed" without a result would be half a truth.
+ * A plan whose end is not among the rows has not ended, whatever its run or the open batch say:
+ * they are ahead of the commit within a turn, and "completed" without a result would be half a
+ * truth.
  */
 static struct str open_status(struct bus *b, struct str plan_id)
 {
@@ -249,11 +253,14 @@ enum bt_code story_read(struct bus *b, struct str plan_id, struct story *ret, st
 
     *ret = (struct story){0};
     if (!uuid_parse(plan_id, &id)) {
-        return err_set(err, BT_NOT_FOUND, "no plan has the id '%.*s'; a plan id is a UUID", STR_ARG(plan_id));
+        return err_set(err, BT_NOT_FOUND, "no plan has the id '%.*s'; a plan id is a UUID",
+                       STR_ARG(plan_id));
     }
     code = journal_plan_by_id(b->journal, id, &row, err);
     if (code != BT_OK) {
-        return code == BT_NOT_FOUND ? err_set(err, code, "no plan has the id '%.*s'", STR_ARG(plan_id)) : code;
+        return code == BT_NOT_FOUND
+                   ? err_set(err, code, "no plan has the id '%.*s'", STR_ARG(plan_id))
+                   : code;
     }
     ix = row.ix;
     (void)snprintf(status, sizeof status, "%.*s", STR_ARG(row.status));

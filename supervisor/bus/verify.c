@@ -46,7 +46,8 @@ bool verify_result(struct doc schema, const struct msg_result *result, struct bu
     if (code != BT_OK) {
         buf_add_cstr(diagnosis, "verify: ");
         for (uint32_t i = 0; i < n && i < PROBLEMS_TOLD; i++) {
-            buf_printf(diagnosis, "%s%s %s", i > 0 ? "; " : "", problems[i].path[0] != 0 ? problems[i].path : "the result",
+            buf_printf(diagnosis, "%s%s %s", i > 0 ? "; " : "",
+                       problems[i].path[0] != 0 ? problems[i].path : "the result",
                        problems[i].message);
         }
         if (n == 0) {

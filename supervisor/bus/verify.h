@@ -6,6 +6,7 @@
 #include "protocol/wire/doc.h"
 #include "protocol/wire/msg.h"
 
-/* True when the result's data (its text when it has no data) fits. Otherwise *diagnosis gets one sentence. */
+/* True when the result's data (its text when it has no data) fits. Otherwise *diagnosis gets one
+ * sentence. */
 bool verify_result(struct doc schema, const struct msg_result *result, struct buf *diagnosis);
 #endif

@@ -1,6 +1,6 @@
 /*
- * The command line `baton`: one table of verbs, one file per group. A client of libbaton like any other; knows the wire
- * only through it. Data goes to stdout, everything else to stderr.
+ * The command line `baton`: one table of verbs, one file per group. A client of libbaton like any
+ * other; knows the wire only through it. Data goes to stdout, everything else to stderr.
  */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
@@ -16,8 +16,8 @@ struct cJSON;
 enum cli_exit {
     CLI_OK = 0,
     CLI_INTERNAL = 1,
-    CLI_USAGE = 2,      /* usage or invalid input */
-    CLI_FAILED = 3,     /* the plan failed */
+    CLI_USAGE = 2,  /* usage or invalid input */
+    CLI_FAILED = 3, /* the plan failed */
     CLI_NEEDS_HUMAN = 4,
     CLI_CANCELLED = 5,
     CLI_UNREACHABLE = 6,
@@ -48,9 +48,10 @@ enum { CLI_OPTIONS_MAX = 24 };
 
 struct cli {
     const struct cli_verb *verb;
-    const char *values[CLI_OPTIONS_MAX]; /* by position in verb->options; "" for a flag that was given */
-    const char *global[8];               /* the same for the global options */
-    int argc;                            /* what is left behind the options */
+    const char
+        *values[CLI_OPTIONS_MAX]; /* by position in verb->options; "" for a flag that was given */
+    const char *global[8];        /* the same for the global options */
+    int argc;                     /* what is left behind the options */
     char **argv;
     bool json;
     bool color;
@@ -78,9 +79,11 @@ void cli_note(const char *fmt, ...) BT_PRINTF(1, 2);
 /* Says the error and returns the exit code that belongs to it. */
 enum cli_exit cli_fail(const struct bt_error *err);
 enum cli_exit cli_exit_of(enum bt_code code);
-/* Refusals of plans carry a list of problems: prints each on stderr, or as JSON on stdout with --json. */
+/* Refusals of plans carry a list of problems: prints each on stderr, or as JSON on stdout with
+ * --json. */
 void cli_print_problems(struct cli *cli, const char *error_json);
-/* A request whose answer is parsed; the caller frees *ret with cJSON_Delete. Says what went wrong. */
+/* A request whose answer is parsed; the caller frees *ret with cJSON_Delete. Says what went wrong.
+ */
 enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, struct cJSON **ret);
 /* Prints a JSON value on stdout, one line. */
 void cli_print_json(const struct cJSON *value);
@@ -91,12 +94,15 @@ double json_number(const struct cJSON *object, const char *name);
 
 /* The state directory that this call is about; valid for ever. NULL after saying what is wrong. */
 const char *cli_state_dir(const struct cli *cli);
-/* The nearest of the candidates when it is near enough to be what was meant, else NULL. Ends with NULL. */
+/* The nearest of the candidates when it is near enough to be what was meant, else NULL. Ends with
+ * NULL. */
 const char *cli_did_you_mean(const char *word, const char *const *candidates);
 
-/* Text of others on stdout: on a terminal without control characters, so that a result cannot move the cursor. */
+/* Text of others on stdout: on a terminal without control characters, so that a result cannot move
+ * the cursor. */
 void cli_print_safe(const char *text);
-/* Replaces control characters (C0 but newline and tab, C1) and those that turn the direction of text, in place. */
+/* Replaces control characters (C0 but newline and tab, C1) and those that turn the direction of
+ * text, in place. */
 void cli_scrub(char *text);
 /* The same in every string of a tree. */
 void cli_scrub_tree(struct cJSON *tree);
@@ -107,9 +113,11 @@ const char *cli_mark(const char *status);
 /* "1.2 s", "350 ms" */
 void cli_format_ms(double ms, char *ret, size_t cap);
 
-/* A whole file ("-" = stdin) of at most max bytes; free with free(). NULL after saying what is wrong. */
+/* A whole file ("-" = stdin) of at most max bytes; free with free(). NULL after saying what is
+ * wrong. */
 char *cli_read_file(const char *path, size_t max, size_t *ret_len);
-/* A plan file, YAML or JSON, as JSON text (free with free()); NULL after saying what is wrong, with line and column. */
+/* A plan file, YAML or JSON, as JSON text (free with free()); NULL after saying what is wrong, with
+ * line and column. */
 char *cli_read_plan(const struct cli *cli, const char *path);
 
 enum cli_exit verb_up(struct cli *cli);

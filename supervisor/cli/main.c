@@ -24,14 +24,16 @@ static void print_options(const struct cli_option *o)
 {
     for (int i = 0; o != NULL && o[i].name != NULL; i++) {
         char left[48];
-        (void)snprintf(left, sizeof left, "--%s%s%s", o[i].name, o[i].arg != NULL ? " " : "", o[i].arg != NULL ? o[i].arg : "");
+        (void)snprintf(left, sizeof left, "--%s%s%s", o[i].name, o[i].arg != NULL ? " " : "",
+                       o[i].arg != NULL ? o[i].arg : "");
         (void)printf("  %-26s %s\n", left, o[i].help);
     }
 }
 
 static void print_verb_help(const struct cli_verb *v)
 {
-    (void)printf("usage: baton %s%s%s [options]\n\n%s\n", v->name, v->args[0] != 0 ? " " : "", v->args, v->brief);
+    (void)printf("usage: baton %s%s%s [options]\n\n%s\n", v->name, v->args[0] != 0 ? " " : "",
+                 v->args, v->brief);
     if (v->text != NULL) {
         (void)printf("\n%s", v->text);
     }
@@ -42,14 +44,17 @@ static void print_verb_help(const struct cli_verb *v)
 
 static void print_help(void)
 {
-    (void)printf("usage: baton VERB [arguments] [options]\n\nA multi-agent supervisor: plans, agents, handoffs, events.\n\nVerbs:\n");
+    (void)printf("usage: baton VERB [arguments] [options]\n\nA multi-agent supervisor: plans, "
+                 "agents, handoffs, events.\n\nVerbs:\n");
     for (const struct cli_verb *v = cli_verbs; v->name != NULL; v++) {
         (void)printf("  %-12s %s\n", v->name, v->brief);
     }
     (void)printf("\nOptions of every verb:\n");
     print_options(cli_global_options);
-    (void)printf("\nExit codes: 0 plan succeeded (or done); 1 internal or I/O; 2 usage or invalid input; 3 plan failed;\n"
-                 "4 needs a human; 5 cancelled; 6 daemon unreachable; 7 not found; 124 timeout; 130 interrupted.\n"
+    (void)printf("\nExit codes: 0 plan succeeded (or done); 1 internal or I/O; 2 usage or invalid "
+                 "input; 3 plan failed;\n"
+                 "4 needs a human; 5 cancelled; 6 daemon unreachable; 7 not found; 124 timeout; "
+                 "130 interrupted.\n"
                  "`baton VERB --help` says more.\n");
 }
 
@@ -67,8 +72,9 @@ static const struct cli_verb *find_verb(const char *name)
     }
     names[n] = NULL;
     near = cli_did_you_mean(name, names);
-    cli_say("unknown verb '%s'%s%s%s; see: baton --help", name, near != NULL ? "; did you mean '" : "",
-            near != NULL ? near : "", near != NULL ? "'?" : "");
+    cli_say("unknown verb '%s'%s%s%s; see: baton --help", name,
+            near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+            near != NULL ? "'?" : "");
     return NULL;
 }
 
@@ -86,17 +92,20 @@ static void unknown_option(const struct cli_verb *verb, const char *given)
         names[n++] = cli_global_options[i].name;
     }
     names[n] = NULL;
-    (void)snprintf(word, sizeof word, "%.*s", (int)strcspn(given + (strncmp(given, "--", 2) == 0 ? 2 : 0), "="),
+    (void)snprintf(word, sizeof word, "%.*s",
+                   (int)strcspn(given + (strncmp(given, "--", 2) == 0 ? 2 : 0), "="),
                    given + (strncmp(given, "--", 2) == 0 ? 2 : 0));
     near = cli_did_you_mean(word, names);
-    cli_say("%s: bad option '%s'%s%s%s; see: baton %s --help", verb->name, given, near != NULL ? "; did you mean '--" : "",
-            near != NULL ? near : "", near != NULL ? "'?" : "", verb->name);
+    cli_say("%s: bad option '%s'%s%s%s; see: baton %s --help", verb->name, given,
+            near != NULL ? "; did you mean '--" : "", near != NULL ? near : "",
+            near != NULL ? "'?" : "", verb->name);
 }
 
 static void fill_options(struct option *out, const struct cli_option *from, int base)
 {
     for (int i = 0; from != NULL && from[i].name != NULL; i++) {
-        out[i] = (struct option){from[i].name, from[i].arg != NULL ? required_argument : no_argument, NULL, base + i};
+        out[i] = (struct option){
+            from[i].name, from[i].arg != NULL ? required_argument : no_argument, NULL, base + i};
     }
 }
 
@@ -115,7 +124,8 @@ static bool read_options(struct cli *cli, int argc, char **argv)
         } else if (opt >= OPTION_BASE) {
             cli->values[opt - OPTION_BASE] = optarg != NULL ? optarg : "";
         } else if (opt == ':') {
-            cli_say("%s: %s needs a value; see: baton %s --help", cli->verb->name, argv[optind - 1], cli->verb->name);
+            cli_say("%s: %s needs a value; see: baton %s --help", cli->verb->name, argv[optind - 1],
+                    cli->verb->name);
             return false;
         } else {
             char flag[3] = {'-', (char)optopt, 0};
@@ -134,8 +144,8 @@ static bool wants_color(const struct cli *cli)
     const char *no_color = getenv("NO_COLOR");
     const char *term = getenv("TERM");
 
-    return !cli_flag(cli, "no-color") && (no_color == NULL || no_color[0] == 0) && isatty(STDERR_FILENO) &&
-           (term == NULL || strcmp(term, "dumb") != 0);
+    return !cli_flag(cli, "no-color") && (no_color == NULL || no_color[0] == 0) &&
+           isatty(STDERR_FILENO) && (term == NULL || strcmp(term, "dumb") != 0);
 }
 
 static enum cli_exit run_verb(struct cli *cli, int argc, char **argv)
@@ -151,8 +161,10 @@ static enum cli_exit run_verb(struct cli *cli, int argc, char **argv)
     }
     cli->json = cli_flag(cli, "json");
     cli->color = wants_color(cli);
-    if (cli->argc < cli->verb->args_min || (cli->verb->args_max >= 0 && cli->argc > cli->verb->args_max)) {
-        cli_say("usage: baton %s %s; see: baton %s --help", cli->verb->name, cli->verb->args, cli->verb->name);
+    if (cli->argc < cli->verb->args_min ||
+        (cli->verb->args_max >= 0 && cli->argc > cli->verb->args_max)) {
+        cli_say("usage: baton %s %s; see: baton %s --help", cli->verb->name, cli->verb->args,
+                cli->verb->name);
         return CLI_USAGE;
     }
     code = cli->verb->run(cli);
@@ -169,7 +181,8 @@ int main(int argc, char **argv)
 
     (void)signal(SIGPIPE, SIG_IGN);
     log_setup(LOG_ERR, NULL, NULL);
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
         print_help();
         return argc < 2 ? CLI_USAGE : CLI_OK;
     }

@@ -18,9 +18,10 @@ static const struct {
     const char *mark;
     const char *color;
 } looks[] = {
-    {"completed", "✓", "\033[32m"}, {"failed", "✗", "\033[31m"},    {"skipped", "-", "\033[33m"}, {"cancelled", "-", "\033[33m"},
-    {"waiting", "?", "\033[35m"},   {"in_progress", "▸", "\033[36m"}, {"running", "▸", "\033[36m"}, {"pending", "·", ""},
-    {"up", "✓", "\033[32m"},        {"down", "✗", "\033[31m"},       {"draining", "-", "\033[33m"},
+    {"completed", "✓", "\033[32m"}, {"failed", "✗", "\033[31m"},   {"skipped", "-", "\033[33m"},
+    {"cancelled", "-", "\033[33m"}, {"waiting", "?", "\033[35m"},  {"in_progress", "▸", "\033[36m"},
+    {"running", "▸", "\033[36m"},   {"pending", "·", ""},          {"up", "✓", "\033[32m"},
+    {"down", "✗", "\033[31m"},      {"draining", "-", "\033[33m"},
 };
 
 const char *cli_mark(const char *status)
@@ -68,10 +69,12 @@ static size_t tricky(const unsigned char *p)
     if (*p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0) {
         return 2; /* C1 */
     }
-    if (*p == 0xE2 && p[1] == 0x80 && (p[2] == 0x8E || p[2] == 0x8F || (p[2] >= 0xAA && p[2] <= 0xAE))) {
+    if (*p == 0xE2 && p[1] == 0x80 &&
+        (p[2] == 0x8E || p[2] == 0x8F || (p[2] >= 0xAA && p[2] <= 0xAE))) {
         return 3; /* U+200E, U+200F, U+202A to U+202E: direction */
     }
-    return *p == 0xE2 && p[1] == 0x81 && p[2] >= 0xA6 && p[2] <= 0xA9 ? 3 : 0; /* U+2066 to U+2069 */
+    return *p == 0xE2 && p[1] == 0x81 && p[2] >= 0xA6 && p[2] <= 0xA9 ? 3
+                                                                      : 0; /* U+2066 to U+2069 */
 }
 
 void cli_scrub(char *text)

@@ -55,15 +55,16 @@ static void fill(struct node *node, const cJSON *step)
         one_line(node->note, sizeof node->note, json_text(step, "error", ""));
     } else if (json_number(step, "durationMs") > 0 || strcmp(node->status, "completed") == 0) {
         cli_format_ms(json_number(step, "durationMs"), ms, sizeof ms);
-        (void)snprintf(node->note, sizeof node->note, "%s%s", ms, json_number(step, "attempts") > 1 ? ", more than one attempt" : "");
+        (void)snprintf(node->note, sizeof node->note, "%s%s", ms,
+                       json_number(step, "attempts") > 1 ? ", more than one attempt" : "");
     }
 }
 
 static void print_node(const struct cli *cli, const struct node *node, FILE *to, bool color)
 {
-    (void)fprintf(to, "%s%s%s %-14s %-8s %s%s%s\n", color ? cli_color(cli, node->status) : "", cli_mark(node->status),
-                  color ? cli_color_off(cli) : "", node->step_id, node->agent, node->task, node->note[0] != 0 ? "  — " : "",
-                  node->note);
+    (void)fprintf(to, "%s%s%s %-14s %-8s %s%s%s\n", color ? cli_color(cli, node->status) : "",
+                  cli_mark(node->status), color ? cli_color_off(cli) : "", node->step_id,
+                  node->agent, node->task, node->note[0] != 0 ? "  — " : "", node->note);
 }
 
 struct tree *tree_new(const struct cli *cli, const struct cJSON *plan_view, bool quiet)
@@ -87,10 +88,12 @@ struct tree *tree_new(const struct cli *cli, const struct cJSON *plan_view, bool
     cJSON_ArrayForEach(step, steps)
     {
         fill(&t->nodes[t->n], step);
-        t->waiting += strcmp(t->nodes[t->n].status, "waiting") == 0; /* it may be so far already: the events count from there */
+        t->waiting += strcmp(t->nodes[t->n].status, "waiting") ==
+                      0; /* it may be so far already: the events count from there */
         t->n++;
     }
-    t->live = !quiet && isatty(STDERR_FILENO) == 1 && (term == NULL || strcmp(term, "dumb") != 0) && t->n <= LIVE_STEPS_MAX && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 &&
+    t->live = !quiet && isatty(STDERR_FILENO) == 1 && (term == NULL || strcmp(term, "dumb") != 0) &&
+              t->n <= LIVE_STEPS_MAX && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 &&
               size.ws_row > t->n + 2;
     return t;
 }
@@ -138,12 +141,13 @@ static bool update(struct tree *t, struct node *node, const char *type, const cJ
         }
     } else if (strcmp(type, "plan_step_retry") == 0) {
         cli_format_ms(json_number(ev, "delayMs"), ms, sizeof ms);
-        (void)snprintf(node->note, sizeof node->note, "attempt %.0f failed, again in %s: %.80s", json_number(ev, "attempt"), ms,
-                       json_text(ev, "error", ""));
+        (void)snprintf(node->note, sizeof node->note, "attempt %.0f failed, again in %s: %.80s",
+                       json_number(ev, "attempt"), ms, json_text(ev, "error", ""));
     } else if (strcmp(type, "plan_step_waiting") == 0) {
         t->waiting++;
         (void)snprintf(node->status, sizeof node->status, "waiting");
-        (void)snprintf(node->note, sizeof node->note, "waits for a decision: baton decide %.100s approve|reject",
+        (void)snprintf(node->note, sizeof node->note,
+                       "waits for a decision: baton decide %.100s approve|reject",
                        json_text(ev, "reviewId", ""));
     } else if (strcmp(type, "plan_step_progress") == 0) {
         one_line(node->note, sizeof node->note, json_text(ev, "text", ""));

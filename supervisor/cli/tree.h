@@ -1,5 +1,6 @@
 /*
- * A plan as it runs, on stderr: on a terminal one line per step that changes in place, elsewhere one line per change.
+ * A plan as it runs, on stderr: on a terminal one line per step that changes in place, elsewhere
+ * one line per change.
  */
 #ifndef CLI_TREE_H
 #define CLI_TREE_H

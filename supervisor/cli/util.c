@@ -71,7 +71,8 @@ enum cli_exit cli_fail(const struct bt_error *err)
     return cli_exit_of(err->code);
 }
 
-static const char *find_value(const struct cli_option *o, const char *const *values, const char *name)
+static const char *find_value(const struct cli_option *o, const char *const *values,
+                              const char *name)
 {
     for (int i = 0; o != NULL && o[i].name != NULL; i++) {
         if (strcmp(o[i].name, name) == 0) {
@@ -115,8 +116,8 @@ bool cli_duration(const char *text, const char *what, uint32_t *ret_ms)
     double n = strtod(text, &end);
 
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (isdigit((unsigned char)text[0]) && strcmp(end, units[i].unit) == 0 && n * units[i].ms <= 4e9 &&
-            n * units[i].ms >= 1) {
+        if (isdigit((unsigned char)text[0]) && strcmp(end, units[i].unit) == 0 &&
+            n * units[i].ms <= 4e9 && n * units[i].ms >= 1) {
             *ret_ms = (uint32_t)(n * units[i].ms);
             return true;
         }
@@ -144,9 +145,11 @@ enum cli_exit cli_connect(struct cli *cli)
 {
     struct bt_error err;
 
-    if (cli->client == NULL && bt_client_open(cli_value(cli, "state"), &cli->client, &err) != BT_OK) {
+    if (cli->client == NULL &&
+        bt_client_open(cli_value(cli, "state"), &cli->client, &err) != BT_OK) {
         (void)cli_fail(&err);
-        return err.code == BT_NOT_FOUND || err.code == BT_UNAUTHORIZED ? CLI_UNREACHABLE : cli_exit_of(err.code);
+        return err.code == BT_NOT_FOUND || err.code == BT_UNAUTHORIZED ? CLI_UNREACHABLE
+                                                                       : cli_exit_of(err.code);
     }
     return CLI_OK;
 }
@@ -177,7 +180,8 @@ void cli_print_problems(struct cli *cli, const char *error_json)
 {
     cJSON *error = error_json != NULL ? cJSON_Parse(error_json) : NULL;
     const cJSON *details = cJSON_GetObjectItemCaseSensitive(error, "details");
-    const cJSON *problems = cJSON_GetObjectItemCaseSensitive(details != NULL ? details : error, "problems");
+    const cJSON *problems =
+        cJSON_GetObjectItemCaseSensitive(details != NULL ? details : error, "problems");
     const cJSON *p;
 
     if (cli->json && error != NULL) {
@@ -187,9 +191,10 @@ void cli_print_problems(struct cli *cli, const char *error_json)
     {
         const char *step = json_text(p, "stepId", "");
         const char *field = json_text(p, "field", "");
-        cli_note("  %s: %s%s%s%s%s%s [%s]\n", json_text(p, "severity", "error"), step[0] != 0 ? "step " : "", step,
-                      step[0] != 0 ? ": " : "", field, field[0] != 0 ? ": " : "", json_text(p, "message", ""),
-                      json_text(p, "category", ""));
+        cli_note("  %s: %s%s%s%s%s%s [%s]\n", json_text(p, "severity", "error"),
+                 step[0] != 0 ? "step " : "", step, step[0] != 0 ? ": " : "", field,
+                 field[0] != 0 ? ": " : "", json_text(p, "message", ""),
+                 json_text(p, "category", ""));
     }
     cJSON_Delete(error);
 }
@@ -210,7 +215,8 @@ enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, 
             cli_print_problems(cli, json);
         } else {
             *ret = cJSON_Parse(json);
-            if (!cli->json && strcmp(type, "plan.result") != 0) { /* results are data: a file gets their very bytes */
+            if (!cli->json && strcmp(type, "plan.result") !=
+                                  0) { /* results are data: a file gets their very bytes */
                 cli_scrub_tree(*ret);
             }
             if (*ret == NULL) {

@@ -25,13 +25,15 @@ static void print_agent(struct cli *cli, const cJSON *a)
     cJSON_ArrayForEach(v, cJSON_GetObjectItemCaseSensitive(card, "skills"))
     {
         if (strlen(skills) < sizeof skills - 70) {
-            (void)snprintf(skills + strlen(skills), sizeof skills - strlen(skills), "%s%s", skills[0] != 0 ? ", " : "",
-                           json_text(v, "id", ""));
+            (void)snprintf(skills + strlen(skills), sizeof skills - strlen(skills), "%s%s",
+                           skills[0] != 0 ? ", " : "", json_text(v, "id", ""));
         }
     }
-    (void)printf("%s %-12s %-9s %-8s %d instance%s  %.0f/%.0f busy  %.0f queued  skills: %s\n", cli_mark(state),
-                 json_text(card, "agentId", ""), state, json_text(card, "version", ""), cJSON_GetArraySize(instances),
-                 cJSON_GetArraySize(instances) == 1 ? " " : "s", busy, capacity, json_number(a, "queued"), skills);
+    (void)printf("%s %-12s %-9s %-8s %d instance%s  %.0f/%.0f busy  %.0f queued  skills: %s\n",
+                 cli_mark(state), json_text(card, "agentId", ""), state,
+                 json_text(card, "version", ""), cJSON_GetArraySize(instances),
+                 cJSON_GetArraySize(instances) == 1 ? " " : "s", busy, capacity,
+                 json_number(a, "queued"), skills);
 }
 
 static void print_card(struct cli *cli, const cJSON *a)
@@ -47,9 +49,11 @@ static void print_card(struct cli *cli, const cJSON *a)
     }
     cJSON_ArrayForEach(v, cJSON_GetObjectItemCaseSensitive(a, "instances"))
     {
-        (void)printf("  instance %s  %s  pid %.0f  %.0f/%.0f busy  seen %.0f ms ago  %s\n", json_text(v, "instanceId", ""),
-                     json_text(v, "health", ""), json_number(v, "pid"), json_number(v, "outstanding"), json_number(v, "capacity"),
-                     json_number(v, "lastSeenMs"), json_text(v, "endpoint", ""));
+        (void)printf("  instance %s  %s  pid %.0f  %.0f/%.0f busy  seen %.0f ms ago  %s\n",
+                     json_text(v, "instanceId", ""), json_text(v, "health", ""),
+                     json_number(v, "pid"), json_number(v, "outstanding"),
+                     json_number(v, "capacity"), json_number(v, "lastSeenMs"),
+                     json_text(v, "endpoint", ""));
     }
 }
 
@@ -110,13 +114,17 @@ enum cli_exit verb_info(struct cli *cli)
     if (code == CLI_OK && cli->json) {
         cli_print_json(answer);
     } else if (code == CLI_OK) {
-        (void)printf("version     %s (nng %s, SQLite %s)\n", json_text(answer, "version", ""), json_text(answer, "nng", ""),
-                     json_text(answer, "sqlite", ""));
-        (void)printf("pid         %.0f, up since %s\n", json_number(answer, "pid"), json_text(answer, "startedAt", ""));
-        (void)printf("control     %s\nevents      %s\nstate       %s\n", json_text(answer, "control", ""),
-                     json_text(answer, "events", ""), json_text(answer, "stateDir", ""));
-        (void)printf("durability  %s: %s\n", json_text(answer, "durability", ""), json_text(answer, "durabilityMeans", ""));
-        (void)printf("plans open  %.0f\nlast seq    %.0f\n", json_number(answer, "plansOpen"), json_number(answer, "lastSeq"));
+        (void)printf("version     %s (nng %s, SQLite %s)\n", json_text(answer, "version", ""),
+                     json_text(answer, "nng", ""), json_text(answer, "sqlite", ""));
+        (void)printf("pid         %.0f, up since %s\n", json_number(answer, "pid"),
+                     json_text(answer, "startedAt", ""));
+        (void)printf("control     %s\nevents      %s\nstate       %s\n",
+                     json_text(answer, "control", ""), json_text(answer, "events", ""),
+                     json_text(answer, "stateDir", ""));
+        (void)printf("durability  %s: %s\n", json_text(answer, "durability", ""),
+                     json_text(answer, "durabilityMeans", ""));
+        (void)printf("plans open  %.0f\nlast seq    %.0f\n", json_number(answer, "plansOpen"),
+                     json_number(answer, "lastSeq"));
     }
     cJSON_Delete(answer);
     return code;

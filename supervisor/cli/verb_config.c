@@ -26,7 +26,8 @@ static void show_json(const struct config *c)
 
 enum cli_exit verb_config(struct cli *cli)
 {
-    struct config_request request = {.state_dir = cli_value(cli, "state"), .file = cli_value(cli, "config")};
+    struct config_request request = {.state_dir = cli_value(cli, "state"),
+                                     .file = cli_value(cli, "config")};
     struct config *config = NULL;
     struct buf notes;
     struct bt_error err;
@@ -78,7 +79,9 @@ enum cli_exit verb_completion(struct cli *cli)
         (void)printf("' ;;\n");
     }
     (void)printf("        *) words='' ;;\n        esac\n    fi\n    case $cur in\n    -*) ;;\n"
-                 "    *) [ \"$COMP_CWORD\" -gt 1 ] && { mapfile -t COMPREPLY < <(compgen -f -- \"$cur\"); return; } ;;\n    esac\n"
-                 "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n}\ncomplete -F _baton baton\n");
+                 "    *) [ \"$COMP_CWORD\" -gt 1 ] && { mapfile -t COMPREPLY < <(compgen -f -- "
+                 "\"$cur\"); return; } ;;\n    esac\n"
+                 "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n}\ncomplete -F "
+                 "_baton baton\n");
     return CLI_OK;
 }

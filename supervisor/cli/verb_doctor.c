@@ -1,4 +1,5 @@
-/* doctor: looks at everything that a running Baton needs, one line each, and names what is wrong. */
+/* doctor: looks at everything that a running Baton needs, one line each, and names what is wrong.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -46,12 +47,15 @@ static void check_agent_binary(struct doctor *d, const struct config_agent *a)
     bool found = strchr(program, '/') != NULL && access(program, X_OK) == 0;
     const char *dirs = getenv("PATH");
 
-    for (const char *p = dirs; strchr(program, '/') == NULL && p != NULL && *p != 0 && !found; p += strcspn(p, ":"), p += *p == ':') {
+    for (const char *p = dirs; strchr(program, '/') == NULL && p != NULL && *p != 0 && !found;
+         p += strcspn(p, ":"), p += *p == ':') {
         (void)snprintf(path, sizeof path, "%.*s/%s", (int)strcspn(p, ":"), p, program);
         found = access(path, X_OK) == 0;
     }
-    (void)snprintf(detail, sizeof detail, "%s: %s%s", a->agent_id, program,
-                   found ? "" : ": not found or not executable; correct agents[].command in the configuration");
+    (void)snprintf(
+        detail, sizeof detail, "%s: %s%s", a->agent_id, program,
+        found ? ""
+              : ": not found or not executable; correct agents[].command in the configuration");
     finding(d, found, "agent binary", detail);
 }
 
@@ -73,7 +77,9 @@ static void check_port(struct doctor *d, const char *what, const char *url, bool
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     free_port = fd >= 0 && bind(fd, (const struct sockaddr *)&at, sizeof at) == 0;
     (void)snprintf(detail, sizeof detail, "%s %s%s", url, free_port ? "is free" : strerror(errno),
-                   free_port ? "" : ": another program listens there; set listen.control or listen.events to another port, or 0");
+                   free_port ? ""
+                             : ": another program listens there; set listen.control or "
+                               "listen.events to another port, or 0");
     finding(d, free_port, what, detail);
     if (fd >= 0) {
         (void)close(fd);
@@ -82,7 +88,8 @@ static void check_port(struct doctor *d, const char *what, const char *url, bool
 
 static struct config *check_config(struct doctor *d)
 {
-    struct config_request request = {.state_dir = cli_value(d->cli, "state"), .file = cli_value(d->cli, "config")};
+    struct config_request request = {.state_dir = cli_value(d->cli, "state"),
+                                     .file = cli_value(d->cli, "config")};
     struct config *config = NULL;
     struct buf notes;
     struct bt_error err;
@@ -109,11 +116,13 @@ static bool check_state(struct doctor *d, const char *state)
     int fd;
 
     if (stat(state, &st) != 0) {
-        (void)snprintf(detail, sizeof detail, "%s: %s; `baton up` makes it", state, strerror(errno));
+        (void)snprintf(detail, sizeof detail, "%s: %s; `baton up` makes it", state,
+                       strerror(errno));
         finding(d, false, "state directory", detail);
         return false;
     }
-    (void)snprintf(detail, sizeof detail, "%s%s", state, (st.st_mode & 077) != 0 ? ": others may enter it; chmod 700" : "");
+    (void)snprintf(detail, sizeof detail, "%s%s", state,
+                   (st.st_mode & 077) != 0 ? ": others may enter it; chmod 700" : "");
     finding(d, (st.st_mode & 077) == 0, "state directory", detail);
     if (state_token_read(state, token, &err) != BT_OK) {
         finding(d, false, "token", err.msg);
@@ -142,7 +151,9 @@ static void check_journal(struct doctor *d, const char *state, bool daemon_runs)
     buf_init(&report, 1024 * 1024);
     code = journal_inspect(state, 1000000, &report, &err);
     finding(d, code == BT_OK || code == BT_NOT_FOUND, "journal",
-            code == BT_OK ? "sound" : code == BT_NOT_FOUND ? "none yet" : err.msg);
+            code == BT_OK          ? "sound"
+            : code == BT_NOT_FOUND ? "none yet"
+                                   : err.msg);
     if (!d->cli->json && report.len > 0) {
         (void)fputs(buf_cstr(&report), stderr);
     }
@@ -178,8 +189,8 @@ static void check_daemon(struct doctor *d, const char *state, bool daemon_runs)
         const char *state_name = json_text(a, "state", "");
         const char *id = json_text(cJSON_GetObjectItemCaseSensitive(a, "card"), "agentId", "");
         bool up = strcmp(state_name, "up") == 0;
-        (void)snprintf(detail, sizeof detail, "%s is %s%s%s%s", id, state_name, up ? "" : "; its output is in ", up ? "" : "log/",
-                       up ? "" : id);
+        (void)snprintf(detail, sizeof detail, "%s is %s%s%s%s", id, state_name,
+                       up ? "" : "; its output is in ", up ? "" : "log/", up ? "" : id);
         finding(d, up, "agent", detail);
     }
     cJSON_Delete(list);
@@ -211,7 +222,8 @@ enum cli_exit verb_doctor(struct cli *cli)
     if (cli->json) {
         cli_print_json(d.findings);
     } else {
-        (void)printf("%s\n", d.bad == 0 ? "all is well" : "something is wrong, see the lines marked ✗");
+        (void)printf("%s\n",
+                     d.bad == 0 ? "all is well" : "something is wrong, see the lines marked ✗");
     }
     cJSON_Delete(d.findings);
     config_free(config);

@@ -33,8 +33,9 @@ static bool wanted(const char *types, const char *type)
 /* One line for people: when, what, and the few fields that matter. */
 static void print_event(const struct bt_event *ev)
 {
-    static const char *const shown[] = {"stepId",  "agentId", "attempt",  "status",  "reason", "outcome", "error",
-                                        "task",    "query",   "reviewId", "version", "delayMs"};
+    static const char *const shown[] = {"stepId", "agentId",  "attempt", "status",
+                                        "reason", "outcome",  "error",   "task",
+                                        "query",  "reviewId", "version", "delayMs"};
     cJSON *json = cJSON_Parse(ev->json);
     const cJSON *from;
     const cJSON *to;
@@ -43,7 +44,8 @@ static void print_event(const struct bt_event *ev)
     from = cJSON_GetObjectItemCaseSensitive(json, "fromAgent");
     to = cJSON_GetObjectItemCaseSensitive(json, "toAgent");
 
-    (void)printf("%6llu %s %-20s", (unsigned long long)ev->seq, json_text(json, "timestamp", ""), ev->type);
+    (void)printf("%6llu %s %-20s", (unsigned long long)ev->seq, json_text(json, "timestamp", ""),
+                 ev->type);
     if (from != NULL) {
         (void)printf(" %s → %s", json_text(from, "agentId", ""), json_text(to, "agentId", ""));
     }
@@ -125,9 +127,12 @@ enum cli_exit verb_events(struct cli *cli)
     uint64_t after = 0;
     enum cli_exit code;
 
-    if ((cli_value(cli, "after") != NULL && !cli_number(cli_value(cli, "after"), "--after", &after)) ||
-        (cli_value(cli, "limit") != NULL && !cli_number(cli_value(cli, "limit"), "--limit", &v.limit)) ||
-        (cli_value(cli, "timeout") != NULL && !cli_duration(cli_value(cli, "timeout"), "--timeout", &v.quiet_ms))) {
+    if ((cli_value(cli, "after") != NULL &&
+         !cli_number(cli_value(cli, "after"), "--after", &after)) ||
+        (cli_value(cli, "limit") != NULL &&
+         !cli_number(cli_value(cli, "limit"), "--limit", &v.limit)) ||
+        (cli_value(cli, "timeout") != NULL &&
+         !cli_duration(cli_value(cli, "timeout"), "--timeout", &v.quiet_ms))) {
         return CLI_USAGE;
     }
     if (plan_id != NULL) { /* so that a wrong id is told as such */

@@ -13,10 +13,11 @@
 
 enum { OFFLINE_PROBLEMS_MAX = 200 };
 
-static void say_problem(const char *severity, const char *step, const char *field, const char *message, const char *category)
+static void say_problem(const char *severity, const char *step, const char *field,
+                        const char *message, const char *category)
 {
-    cli_note("  %s: %s%s%s%s%s%s [%s]\n", severity, step[0] != 0 ? "step " : "", step, step[0] != 0 ? ": " : "",
-                  field, field[0] != 0 ? ": " : "", message, category);
+    cli_note("  %s: %s%s%s%s%s%s [%s]\n", severity, step[0] != 0 ? "step " : "", step,
+             step[0] != 0 ? ": " : "", field, field[0] != 0 ? ": " : "", message, category);
 }
 
 /* Without a daemon everything but agents and skills can be checked. */
@@ -32,16 +33,20 @@ static enum cli_exit check_offline(const char *plan_json)
     enum bt_code code;
 
     buf_init(&doc, LIMIT_CONTROL_BYTES);
-    code = list == NULL ? err_set(&err, BT_NOMEM, "out of memory") : json_to_doc(str_from(plan_json), NULL, &doc, &err);
+    code = list == NULL ? err_set(&err, BT_NOMEM, "out of memory")
+                        : json_to_doc(str_from(plan_json), NULL, &doc, &err);
     if (code == BT_OK) {
         code = plan_read(doc_from_buf(&doc), &defaults, NULL, &arena, &plan, &problems, NULL, &err);
     }
     for (uint32_t i = 0; i < problems.n; i++) {
-        say_problem(list[i].warning ? "warning" : "error", list[i].step_id, list[i].field, list[i].message,
-                    problem_category_name(list[i].category));
+        say_problem(list[i].warning ? "warning" : "error", list[i].step_id, list[i].field,
+                    list[i].message, problem_category_name(list[i].category));
     }
     if (code == BT_OK) {
-        (void)fprintf(stderr, "valid as far as it can be told without a daemon: %u steps; agents were not checked\n", plan->n_steps);
+        (void)fprintf(
+            stderr,
+            "valid as far as it can be told without a daemon: %u steps; agents were not checked\n",
+            plan->n_steps);
     }
     arena_done(&arena);
     buf_done(&doc);
@@ -65,7 +70,8 @@ static cJSON *lint_fields(struct cli *cli, const char *goal, const char *plan_js
     }
     if (policy != NULL) {
         cJSON *tree = cJSON_Parse(policy);
-        (void)cJSON_AddItemToObject(fields, "policy", tree != NULL ? tree : cJSON_CreateString(policy));
+        (void)cJSON_AddItemToObject(fields, "policy",
+                                    tree != NULL ? tree : cJSON_CreateString(policy));
     }
     return fields;
 }
@@ -83,13 +89,15 @@ static enum cli_exit lint(struct cli *cli, const char *goal, const char *plan_js
     valid = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "valid"));
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(answer, "routes"))
     {
-        cli_note("  %s → %s.%s: %s\n", json_text(item, "stepId", ""), json_text(item, "agentId", ""),
-                      json_text(item, "skill", ""), json_text(item, "why", ""));
+        cli_note("  %s → %s.%s: %s\n", json_text(item, "stepId", ""),
+                 json_text(item, "agentId", ""), json_text(item, "skill", ""),
+                 json_text(item, "why", ""));
     }
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(answer, "problems"))
     {
-        say_problem(json_text(item, "severity", "error"), json_text(item, "stepId", ""), json_text(item, "field", ""),
-                    json_text(item, "message", ""), json_text(item, "category", ""));
+        say_problem(json_text(item, "severity", "error"), json_text(item, "stepId", ""),
+                    json_text(item, "field", ""), json_text(item, "message", ""),
+                    json_text(item, "category", ""));
     }
     if (cli->json) {
         cli_print_json(answer);

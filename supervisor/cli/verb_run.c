@@ -36,7 +36,8 @@ static void say_routes(const cJSON *answer)
     cJSON_ArrayForEach(r, cJSON_GetObjectItemCaseSensitive(answer, "routes"))
     {
         cli_note("  %s → %s%s%s: %s\n", json_text(r, "stepId", ""), json_text(r, "agentId", ""),
-                      json_text(r, "skill", NULL) != NULL ? "." : "", json_text(r, "skill", ""), json_text(r, "why", ""));
+                 json_text(r, "skill", NULL) != NULL ? "." : "", json_text(r, "skill", ""),
+                 json_text(r, "why", ""));
     }
 }
 
@@ -46,8 +47,8 @@ static void say_warnings(const cJSON *answer)
 
     cJSON_ArrayForEach(p, cJSON_GetObjectItemCaseSensitive(answer, "problems"))
     {
-        cli_note("  warning: %s%s%s\n", json_text(p, "stepId", ""), json_text(p, "stepId", "")[0] != 0 ? ": " : "",
-                      json_text(p, "message", ""));
+        cli_note("  warning: %s%s%s\n", json_text(p, "stepId", ""),
+                 json_text(p, "stepId", "")[0] != 0 ? ": " : "", json_text(p, "message", ""));
     }
 }
 
@@ -127,7 +128,10 @@ static enum cli_exit interrupted(struct cli *cli, const char *plan_id)
 
     if (interrupts < 2) {
         msec until = clock_mono_ms() + 1000;
-        (void)fprintf(stderr, "\nplan %s goes on; follow it with: baton status %s (Ctrl-C again now cancels it)\n", plan_id, plan_id);
+        (void)fprintf(
+            stderr,
+            "\nplan %s goes on; follow it with: baton status %s (Ctrl-C again now cancels it)\n",
+            plan_id, plan_id);
         while (interrupts < 2 && clock_mono_ms() < until) {
             struct timespec nap = {.tv_nsec = 50000000};
             (void)nanosleep(&nap, NULL);
@@ -143,7 +147,8 @@ static enum cli_exit interrupted(struct cli *cli, const char *plan_id)
 }
 
 /* Follows the events until the plan has ended. */
-static enum cli_exit follow(struct cli *cli, const char *plan_id, struct bt_watch *watch, struct tree *tree, uint32_t timeout_ms)
+static enum cli_exit follow(struct cli *cli, const char *plan_id, struct bt_watch *watch,
+                            struct tree *tree, uint32_t timeout_ms)
 {
     msec deadline = timeout_ms == 0 ? MSEC_NEVER : clock_mono_ms() + timeout_ms;
 
@@ -171,8 +176,10 @@ static enum cli_exit follow(struct cli *cli, const char *plan_id, struct bt_watc
         if (strcmp(ev.type, "plan_completed") == 0) {
             return CLI_OK;
         }
-        if (strcmp(ev.type, "plan_step_waiting") == 0 && tree_waiting(tree) && deadline == MSEC_NEVER) {
-            cli_say("the plan waits for a decision: see `baton reviews`, then `baton decide`; the plan goes on then");
+        if (strcmp(ev.type, "plan_step_waiting") == 0 && tree_waiting(tree) &&
+            deadline == MSEC_NEVER) {
+            cli_say("the plan waits for a decision: see `baton reviews`, then `baton decide`; the "
+                    "plan goes on then");
             return CLI_NEEDS_HUMAN;
         }
     }

@@ -30,7 +30,8 @@ static enum cli_exit show_plan(struct cli *cli, const char *id)
         const char *status = json_text(view, "status", "");
         const char *why = json_text(view, "failureReason", NULL);
         (void)printf("%s %s %s%s%s\n", cli_mark(status), json_text(view, "planId", ""), status,
-                     json_text(view, "outcome", NULL) != NULL ? ", outcome " : "", json_text(view, "outcome", ""));
+                     json_text(view, "outcome", NULL) != NULL ? ", outcome " : "",
+                     json_text(view, "outcome", ""));
         if (json_text(view, "query", NULL) != NULL) {
             (void)printf("  %s\n", json_text(view, "query", ""));
         }
@@ -73,8 +74,8 @@ enum cli_exit verb_status(struct cli *cli)
         cJSON_ArrayForEach(p, cJSON_GetObjectItemCaseSensitive(answer, "plans"))
         {
             const char *status = json_text(p, "status", "");
-            (void)printf("%s %s  %-10s %s  %.60s\n", cli_mark(status), json_text(p, "planId", ""), status,
-                         json_text(p, "createdAt", ""), json_text(p, "query", ""));
+            (void)printf("%s %s  %-10s %s  %.60s\n", cli_mark(status), json_text(p, "planId", ""),
+                         status, json_text(p, "createdAt", ""), json_text(p, "query", ""));
         }
     }
     cJSON_Delete(answer);
@@ -83,11 +84,11 @@ enum cli_exit verb_status(struct cli *cli)
 
 static enum cli_exit exit_of_result(const char *status)
 {
-    return strcmp(status, "completed") == 0 || strcmp(status, "skipped") == 0     ? CLI_OK
-           : strcmp(status, "failed") == 0 || strcmp(status, "quarantined") == 0  ? CLI_FAILED
-           : strcmp(status, "cancelled") == 0                                     ? CLI_CANCELLED
-           : strcmp(status, "waiting") == 0                                       ? CLI_NEEDS_HUMAN
-                                                                                  : CLI_TIMEOUT;
+    return strcmp(status, "completed") == 0 || strcmp(status, "skipped") == 0    ? CLI_OK
+           : strcmp(status, "failed") == 0 || strcmp(status, "quarantined") == 0 ? CLI_FAILED
+           : strcmp(status, "cancelled") == 0                                    ? CLI_CANCELLED
+           : strcmp(status, "waiting") == 0                                      ? CLI_NEEDS_HUMAN
+                                                                                 : CLI_TIMEOUT;
 }
 
 enum cli_exit verb_result(struct cli *cli)
@@ -102,9 +103,12 @@ enum cli_exit verb_result(struct cli *cli)
     code = cli_call(cli, "plan.result", fields, &answer);
     if (code == CLI_OK && cli->json) {
         cli_print_json(answer);
-    } else if (code == CLI_OK && cli->argc == 2 && cJSON_GetObjectItemCaseSensitive(answer, "result") == NULL) {
-        cli_say("step %s is %s and has no result%s%s", cli->argv[1], json_text(answer, "status", ""),
-                json_text(answer, "failureReason", "")[0] != 0 ? ": " : "", json_text(answer, "failureReason", ""));
+    } else if (code == CLI_OK && cli->argc == 2 &&
+               cJSON_GetObjectItemCaseSensitive(answer, "result") == NULL) {
+        cli_say("step %s is %s and has no result%s%s", cli->argv[1],
+                json_text(answer, "status", ""),
+                json_text(answer, "failureReason", "")[0] != 0 ? ": " : "",
+                json_text(answer, "failureReason", ""));
     } else if (code == CLI_OK && cli->argc == 2) {
         const cJSON *result = cJSON_GetObjectItemCaseSensitive(answer, "result");
         const char *text = json_text(result, "text", NULL);
@@ -122,7 +126,9 @@ enum cli_exit verb_result(struct cli *cli)
         code = exit_of_result(json_text(answer, "status", ""));
     }
     if (code != CLI_OK && answer != NULL && cli->argc == 1) {
-        cli_say("%s", json_text(answer, "failureReason", code == CLI_TIMEOUT ? "the plan has not ended yet" : json_text(answer, "status", "")));
+        cli_say("%s", json_text(answer, "failureReason",
+                                code == CLI_TIMEOUT ? "the plan has not ended yet"
+                                                    : json_text(answer, "status", "")));
     }
     cJSON_Delete(answer);
     return code;
@@ -159,7 +165,8 @@ enum cli_exit verb_reviews(struct cli *cli)
     } else if (code == CLI_OK) {
         cJSON_ArrayForEach(r, list)
         {
-            (void)printf("? %s  %s  %s\n", json_text(r, "reviewId", ""), json_text(r, "kind", ""), json_text(r, "prompt", ""));
+            (void)printf("? %s  %s  %s\n", json_text(r, "reviewId", ""), json_text(r, "kind", ""),
+                         json_text(r, "prompt", ""));
         }
     }
     cJSON_Delete(answer);

@@ -35,12 +35,13 @@ static bool find_daemon(char *ret, size_t cap)
 
 static int daemon_args(const struct cli *cli, const char *state, const char *ready, char **args)
 {
-    static const char *const passed[] = {"config", "listen-control", "listen-events", "durability", "log-level"};
+    static const char *const passed[] = {"config", "listen-control", "listen-events", "durability",
+                                         "log-level"};
     static char flags[sizeof passed / sizeof passed[0]][24];
     int n = 0;
 
-    args[n++] = (char *)(uintptr_t)"batond";
-    args[n++] = (char *)(uintptr_t)"--state";
+    args[n++] = (char *)(uintptr_t) "batond";
+    args[n++] = (char *)(uintptr_t) "--state";
     args[n++] = (char *)(uintptr_t)state;
     for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++) {
         const char *value = cli_value(cli, passed[i]);
@@ -51,14 +52,15 @@ static int daemon_args(const struct cli *cli, const char *state, const char *rea
         }
     }
     if (ready != NULL) {
-        args[n++] = (char *)(uintptr_t)"--ready-fd";
+        args[n++] = (char *)(uintptr_t) "--ready-fd";
         args[n++] = (char *)(uintptr_t)ready;
     }
     args[n] = NULL;
     return n;
 }
 
-/* In the child: a session of its own, output to the log, nothing of ours open but the ready pipe. */
+/* In the child: a session of its own, output to the log, nothing of ours open but the ready pipe.
+ */
 static void become_daemon(const char *program, char **args, const char *log, int ready_fd)
 {
     int out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -98,7 +100,8 @@ static enum cli_exit await_ready(pid_t pid, int fd, const char *log, msec deadli
     int status = 0;
     msec now = clock_mono_ms();
 
-    if (now < deadline && poll(&p, 1, (int)(deadline - now)) > 0 && read(fd, text, sizeof text - 1) > 0) {
+    if (now < deadline && poll(&p, 1, (int)(deadline - now)) > 0 &&
+        read(fd, text, sizeof text - 1) > 0) {
         return CLI_OK;
     }
     if (waitpid(pid, &status, WNOHANG) == pid || clock_mono_ms() < deadline) {
@@ -122,8 +125,8 @@ static int agents_missing(const cJSON *list, char *names, size_t cap)
     {
         if (strcmp(json_text(a, "state", ""), "down") == 0) {
             const cJSON *card = cJSON_GetObjectItemCaseSensitive(a, "card");
-            (void)snprintf(names + strlen(names), cap - strlen(names), "%s%s", missing > 0 ? ", " : "",
-                           json_text(card, "agentId", "?"));
+            (void)snprintf(names + strlen(names), cap - strlen(names), "%s%s",
+                           missing > 0 ? ", " : "", json_text(card, "agentId", "?"));
             missing++;
         }
     }
@@ -144,11 +147,13 @@ static enum cli_exit await_agents(struct cli *cli, msec deadline)
             return code;
         }
         if (missing == 0) {
-            (void)fprintf(stderr, "baton is up: %d agents ready, state in %s\n", all, cli_state_dir(cli));
+            (void)fprintf(stderr, "baton is up: %d agents ready, state in %s\n", all,
+                          cli_state_dir(cli));
             return CLI_OK;
         }
         if (clock_mono_ms() >= deadline) {
-            cli_say("up, but these agents are not ready: %s (see %s/log, or: baton doctor)", names, cli_state_dir(cli));
+            cli_say("up, but these agents are not ready: %s (see %s/log, or: baton doctor)", names,
+                    cli_state_dir(cli));
             return CLI_INTERNAL;
         }
         (void)poll(NULL, 0, POLL_MS);
@@ -248,7 +253,8 @@ enum cli_exit verb_down(struct cli *cli)
     deadline = clock_mono_ms() + timeout_ms;
     while (lock_is_held(state)) {
         if (clock_mono_ms() >= deadline) {
-            cli_say("the daemon is still draining; it will end by itself (log: %s/batond.log)", state);
+            cli_say("the daemon is still draining; it will end by itself (log: %s/batond.log)",
+                    state);
             return CLI_TIMEOUT;
         }
         (void)poll(NULL, 0, POLL_MS);

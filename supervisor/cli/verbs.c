@@ -1,4 +1,5 @@
-/* The table of verbs. To add one: a row here, a function in its group's file, a line in the e2e test of the CLI. */
+/* The table of verbs. To add one: a row here, a function in its group's file, a line in the e2e
+ * test of the CLI. */
 #include <stddef.h>
 
 #include "supervisor/cli/cli.h"
@@ -87,29 +88,39 @@ static const struct cli_option doctor_options[] = {
 };
 
 const struct cli_verb cli_verbs[] = {
-    {"up", "", "start the daemon and its agents, wait until they are ready", NULL, up_options, 0, 0, verb_up},
+    {"up", "", "start the daemon and its agents, wait until they are ready", NULL, up_options, 0, 0,
+     verb_up},
     {"down", "", "drain and stop the daemon and its agents", NULL, down_options, 0, 0, verb_down},
     {"run", "[GOAL]", "run a goal or a plan and follow it to its end",
-     "The live tree goes to stderr, the result to stdout. Ctrl-C leaves the plan running and says so; a second Ctrl-C\n"
+     "The live tree goes to stderr, the result to stdout. Ctrl-C leaves the plan running and says "
+     "so; a second Ctrl-C\n"
      "cancels it.\n",
      run_options, 0, 1, verb_run},
     {"plan", "GOAL | check FILE", "make a plan for a goal, or check a plan file, and run nothing",
-     "Prints the plan as JSON on stdout and why each agent was chosen on stderr. `plan check` lists every problem.\n",
+     "Prints the plan as JSON on stdout and why each agent was chosen on stderr. `plan check` "
+     "lists every problem.\n",
      plan_options, 1, 2, verb_plan},
-    {"status", "[PLAN_ID]", "list plans, or show one as a tree", NULL, status_options, 0, 1, verb_status},
+    {"status", "[PLAN_ID]", "list plans, or show one as a tree", NULL, status_options, 0, 1,
+     verb_status},
     {"events", "[PLAN_ID]", "the story: every event, of one plan or of all",
-     "With --json one JSON object per line. Gaps of the live bus are filled from the journal.\n", events_options, 0, 1,
-     verb_events},
+     "With --json one JSON object per line. Gaps of the live bus are filled from the journal.\n",
+     events_options, 0, 1, verb_events},
     {"agents", "[AGENT_ID]", "who is registered, and how they are",
-     "`baton agents drain ID` and `baton agents enable ID` take an agent out of service and back.\n", none, 0, 2, verb_agents},
-    {"result", "PLAN_ID [STEP_ID]", "the result of a plan or of one step", NULL, none, 1, 2, verb_result},
+     "`baton agents drain ID` and `baton agents enable ID` take an agent out of service and "
+     "back.\n",
+     none, 0, 2, verb_agents},
+    {"result", "PLAN_ID [STEP_ID]", "the result of a plan or of one step", NULL, none, 1, 2,
+     verb_result},
     {"cancel", "PLAN_ID", "cancel a plan", NULL, cancel_options, 1, 1, verb_cancel},
     {"reviews", "", "steps that wait for a decision", NULL, none, 0, 0, verb_reviews},
-    {"decide", "REVIEW_ID approve|reject", "decide a waiting step", NULL, decide_options, 2, 2, verb_decide},
+    {"decide", "REVIEW_ID approve|reject", "decide a waiting step", NULL, decide_options, 2, 2,
+     verb_decide},
     {"info", "", "the daemon: version, addresses, durability", NULL, none, 0, 0, verb_info},
-    {"config", "show", "the configuration as the daemon would read it", NULL, config_options, 1, 1, verb_config},
-    {"doctor", "", "check the daemon, its token, port, journal and agents, and say what is wrong", NULL, doctor_options, 0, 0,
-     verb_doctor},
-    {"completion", "bash", "print a completion script", "Use: eval \"$(baton completion bash)\"\n", none, 1, 1, verb_completion},
+    {"config", "show", "the configuration as the daemon would read it", NULL, config_options, 1, 1,
+     verb_config},
+    {"doctor", "", "check the daemon, its token, port, journal and agents, and say what is wrong",
+     NULL, doctor_options, 0, 0, verb_doctor},
+    {"completion", "bash", "print a completion script", "Use: eval \"$(baton completion bash)\"\n",
+     none, 1, 1, verb_completion},
     {NULL, NULL, NULL, NULL, NULL, 0, 0, NULL},
 };

@@ -15,9 +15,13 @@ static void do_it(struct bt_step *step, void *self)
 
 int main(int argc, char **argv)
 {
-    static const struct bt_skill skills[] = {{.id = "do", .description = "Says done.", .run = do_it}};
-    static const struct bt_agent_def def = {
-        .agent_id = "worker", .version = "1.0.0", .skills = skills, .skill_count = 1, .capacity = 4};
+    static const struct bt_skill skills[] = {
+        {.id = "do", .description = "Says done.", .run = do_it}};
+    static const struct bt_agent_def def = {.agent_id = "worker",
+                                            .version = "1.0.0",
+                                            .skills = skills,
+                                            .skill_count = 1,
+                                            .capacity = 4};
 
     return bt_agent_main(&def, argc, argv);
 }

@@ -28,8 +28,11 @@ void daemon_make(struct daemon *d)
     (void)snprintf(path, sizeof path, "%s/baton.yaml", d->dir);
     f = fopen(path, "we");
     must(f != NULL, path);
-    (void)fprintf(f, "listen: {control: 'tcp://127.0.0.1:0', events: 'tcp://127.0.0.1:0'}\ndurability: process\n"
-                     "agents:\n  - {agentId: worker, command: ['%s'], capacity: 4}\n", AGENT);
+    (void)fprintf(
+        f,
+        "listen: {control: 'tcp://127.0.0.1:0', events: 'tcp://127.0.0.1:0'}\ndurability: process\n"
+        "agents:\n  - {agentId: worker, command: ['%s'], capacity: 4}\n",
+        AGENT);
     must(fclose(f) == 0, path);
     d->pid = 0;
 }
@@ -47,7 +50,8 @@ static void become(const struct daemon *d, int ready)
     out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     (void)dup2(out, 1);
     (void)dup2(out, 2);
-    (void)execl(BATOND, BATOND, "--state", d->dir, "--config", config, "--ready-fd", fd, (char *)NULL);
+    (void)execl(BATOND, BATOND, "--state", d->dir, "--config", config, "--ready-fd", fd,
+                (char *)NULL);
     _exit(127);
 }
 

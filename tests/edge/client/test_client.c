@@ -1,4 +1,5 @@
-/* libbaton against a real daemon: lost daemons, moved daemons, hung daemons, dropped frames, many plans. */
+/* libbaton against a real daemon: lost daemons, moved daemons, hung daemons, dropped frames, many
+ * plans. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,8 +50,10 @@ static void submit(struct bt_client *c, unsigned ms, const char *key, char id[BT
     struct bt_error err;
 
     (void)snprintf(plan, sizeof plan,
-                   "{\"steps\":[{\"stepId\":\"a\",\"agentId\":\"worker\",\"skill\":\"do\",\"task\":\"do a small thing\","
-                   "\"parameters\":{\"ms\":%u}}]}", ms);
+                   "{\"steps\":[{\"stepId\":\"a\",\"agentId\":\"worker\",\"skill\":\"do\",\"task\":"
+                   "\"do a small thing\","
+                   "\"parameters\":{\"ms\":%u}}]}",
+                   ms);
     OK(bt_submit(c, &s, id, NULL, &err));
 }
 
@@ -91,7 +94,8 @@ static void watch_hands_out_each_event_once_though_frames_were_dropped(void **st
 
     OK(bt_watch_open(c, NULL, 0, &w, &err));
     assert_int_equal(bt_watch_open(c, NULL, 0, &second, &err), BT_CONFLICT);
-    for (int i = 0; i < 400; i++) { /* 2,000 frames and more; nobody looks, and the watch keeps 1,024 */
+    for (int i = 0; i < 400;
+         i++) { /* 2,000 frames and more; nobody looks, and the watch keeps 1,024 */
         submit(c, 0, NULL, id);
     }
     wait_done(c, id);
@@ -225,8 +229,10 @@ static void client_of_a_daemon_that_has_gone_for_good_ends_in_bounded_time(void 
     assert_in_range(clock_mono_ms() - began, 0, 40000);
     bt_watch_close(w);
     bt_client_close(c);
-    if (bt_client_open(d->dir, &late, &err) == BT_OK) { /* its address is still there: a killed daemon removes nothing */
-        assert_int_equal(bt_client_call(late, "supervisor.info", NULL, &json, &err), BT_UNAVAILABLE);
+    if (bt_client_open(d->dir, &late, &err) ==
+        BT_OK) { /* its address is still there: a killed daemon removes nothing */
+        assert_int_equal(bt_client_call(late, "supervisor.info", NULL, &json, &err),
+                         BT_UNAVAILABLE);
         bt_client_close(late);
     }
 }
@@ -234,7 +240,8 @@ static void client_of_a_daemon_that_has_gone_for_good_ends_in_bounded_time(void 
 static void refusals_bring_their_error_and_bad_fields_are_told(void **state)
 {
     struct bt_client *c = open_client(*state);
-    struct bt_submit empty = {.plan_json = "{\"steps\":[{\"stepId\":\"a\",\"agentId\":\"nobody\",\"task\":\"t\"}]}"};
+    struct bt_submit empty = {
+        .plan_json = "{\"steps\":[{\"stepId\":\"a\",\"agentId\":\"nobody\",\"task\":\"t\"}]}"};
     char id[BT_ID_LEN + 1];
     char *json = NULL;
     struct bt_error err;
@@ -246,7 +253,9 @@ static void refusals_bring_their_error_and_bad_fields_are_told(void **state)
     bt_free(json);
     assert_int_equal(bt_client_call(c, "plan.get", "[]", &json, &err), BT_INVALID);
     assert_int_equal(bt_client_call(c, "plan.get", "{\"planId\":", &json, &err), BT_INVALID);
-    assert_int_equal(bt_client_call(c, "plan.get", "{\"planId\":\"x\",\"token\":\"y\"}", &json, &err), BT_INVALID);
+    assert_int_equal(
+        bt_client_call(c, "plan.get", "{\"planId\":\"x\",\"token\":\"y\"}", &json, &err),
+        BT_INVALID);
     bt_free(json);
     assert_int_equal(bt_wait(c, "\"}", 1000, &json, &err), BT_INVALID);
     assert_int_equal(bt_cancel(c, "nope", NULL, &err), BT_NOT_FOUND);

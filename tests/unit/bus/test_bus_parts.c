@@ -40,7 +40,8 @@ static void cache_never_holds_more_than_its_bytes_whatever_the_order_of_ids(void
 
     (void)state;
     assert_non_null(bytes);
-    for (uint64_t i = 0; i < N; i++) { /* new results, and between them very old ones that are read again */
+    for (uint64_t i = 0; i < N;
+         i++) { /* new results, and between them very old ones that are read again */
         ids[i] = i % 3 == 0 ? i + 1 : 1000000 + i;
         blob_cache_put(&c, ids[i], bytes, LEN);
         assert_true(c.bytes <= BLOB_CACHE_BYTES);
@@ -53,7 +54,8 @@ static void cache_never_holds_more_than_its_bytes_whatever_the_order_of_ids(void
 }
 
 /* A bus with one open plan of one step; nothing else of it is used. */
-static void with_plan(struct bus *b, struct bus_plan *slot, struct plan *plan, struct plan_step *step)
+static void with_plan(struct bus *b, struct bus_plan *slot, struct plan *plan,
+                      struct plan_step *step)
 {
     *step = (struct plan_step){.step_id = STR_LIT("a/1")};
     *plan = (struct plan){.steps = step, .n_steps = 1, .revision = 12};
@@ -66,12 +68,20 @@ static void with_plan(struct bus *b, struct bus_plan *slot, struct plan *plan, s
 
 static void key_names_its_step_and_nothing_else_does(void **state)
 {
-    static const char *const wrong[] = {
-        "", "/", "//", "0190F3C2-7A1B-7C3D-9E4F-0123456789AB", "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/",
-        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB//a", "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12", "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/",
-        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a", "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/13/a/1",
-        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/4294967308/a/1", "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/-12/a/1",
-        "0190F3C2-7A1B-7C3D-9E4F-0123456789AC/12/a/1", "0190F3C2-7A1B-7C3D-9E4F-0123456789AB 12/a/1"};
+    static const char *const wrong[] = {"",
+                                        "/",
+                                        "//",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB//a",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/13/a/1",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/4294967308/a/1",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/-12/a/1",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AC/12/a/1",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB 12/a/1"};
     struct bus b;
     struct bus_plan slot;
     struct plan plan;
