@@ -92,24 +92,27 @@ static enum bt_code render_text(struct parcel *q, const struct context_pick *pic
     return code != BT_OK ? code : buf_check(&q->text, err);
 }
 
-/* The declared dependencies with their whole results (cut only by leaving the document out, and
- * saying so). */
+/* The declared dependencies, in a chain the step before, with their whole results (cut only by
+ * leaving the document out, and saying so). */
 static enum bt_code dependencies(struct parcel *q, struct bt_error *err)
 {
     const struct plan *plan = q->plan->plan;
     const struct plan_step *s = &plan->steps[q->step];
     struct msg_context *c = &q->m.context;
     struct msg_task_context *t = &c->task_context;
+    const uint32_t before = q->step - 1;
+    const uint32_t *deps = plan->chain ? &before : plan->deps + s->deps_at;
+    const uint32_t n = plan->chain ? q->step > 0 : s->deps_n;
     size_t left = LIMIT_RESULT_BYTES / 2;
 
-    c->dependencies = arena_alloc(q->arena, (s->deps_n + 1) * sizeof *c->dependencies);
+    c->dependencies = arena_alloc(q->arena, (n + 1) * sizeof *c->dependencies);
     t->dependencies_completed =
-        arena_alloc(q->arena, (s->deps_n + 1) * sizeof *t->dependencies_completed);
+        arena_alloc(q->arena, (n + 1) * sizeof *t->dependencies_completed);
     if (c->dependencies == NULL || t->dependencies_completed == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a context");
     }
-    for (uint32_t i = 0; i < s->deps_n && s->policy.scope != SCOPE_NONE; i++) {
-        uint32_t ix = plan->deps[s->deps_at + i];
+    for (uint32_t i = 0; i < n && s->policy.scope != SCOPE_NONE; i++) {
+        uint32_t ix = deps[i];
         struct msg_dependency *d = &c->dependencies[c->dependencies_n];
         enum bt_code code;
         if (q->run->steps[ix].status != STEP_COMPLETED) {

@@ -65,7 +65,8 @@ class Supervisor:
 def execute(request):
     text = request.get("parameters", {}).get("text", request.get("task", ""))
     return {"key": request["key"], "attempt": request["attempt"], "epoch": request["epoch"], "outcome": "completed",
-            "result": {"text": text.upper(), "data": {"length": len(text), "context": request["context"]["text"]}}}
+            "result": {"text": text.upper(), "data": {"length": len(text), "context": request["context"]["text"],
+                                "dependencies": [d["stepId"] for d in request["context"].get("dependencies", [])]}}}
 
 
 def answer(request, session_key):

@@ -34,6 +34,7 @@ class PythonAgent(BatonTest):
         self.assertEqual(d.ask("plan.result", planId=plan, stepId="a")["result"]["text"], "HELLO")
         second = d.ask("plan.result", planId=plan, stepId="b")["result"]
         self.assertEqual(second["text"], "5 AND MORE")
+        self.assertEqual(second["data"]["dependencies"], ["a"], "in a chain the step before is handed on whole")
         self.assertEqual(second["data"]["context"],
                          "Previous step results:\n- Step 1 (shout): HELLO\n\nCurrent task: 5 and more")
 
