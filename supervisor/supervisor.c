@@ -14,7 +14,6 @@
 #include "supervisor/notify.h"
 
 enum {
-    INBOX_CAP = 65536,
     CANARY_PERIOD_MS = 1000,
     CANARY_LATE_MS = 3000,
     CANARY_DEAD_MS = 4000,
@@ -72,7 +71,7 @@ static enum bt_code open_all(struct supervisor *s, struct bt_error *err)
         code = spawn_open(&spawn, &s->spawn, err);
     }
     if (code == BT_OK) {
-        code = link_new(INBOX_CAP, &s->link, err);
+        code = link_new(s->opt->inbox, &s->link, err);
     }
     if (code == BT_OK) {
         code = bus_init(&s->bus, bus, s->journal, s->link, err);

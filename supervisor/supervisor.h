@@ -18,6 +18,7 @@ struct supervisor_options {
     const char *const *agent_ids; /* of the configuration: known before they register */
     size_t n_agent_ids;
     uint64_t ballast_bytes;
+    uint32_t inbox; /* messages between the transport's threads and the loop */
     msec shutdown_grace_ms;
     int ready_fd; /* gets "ready\n" when requests are served; -1 = none */
 };

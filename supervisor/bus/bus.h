@@ -36,6 +36,7 @@ struct bus_options {
     uint32_t plans_max;
     uint32_t agents_max;
     uint32_t instances_max;
+    uint32_t result_max; /* bytes of one result; at most LIMIT_RESULT_BYTES */
 };
 
 /* An open plan: everything it owns, by the slot of its run. */

@@ -95,8 +95,8 @@ static enum bt_code store(struct bus *b, const struct msg_step_result *m, struct
         buf_done(&doc);
         return BT_OK;
     }
-    if (code == BT_OK && doc.len > LIMIT_RESULT_BYTES) {
-        invalid(ev, STR_LIT("result_too_large: a result is at most 3 MiB; write it to a file and "
+    if (code == BT_OK && doc.len > b->opt.result_max) {
+        invalid(ev, STR_LIT("result_too_large: more than limits.maxResultBytes; write it to a file and "
                             "return its path"));
         buf_done(&doc);
         return BT_OK;
