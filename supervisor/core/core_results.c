@@ -3,13 +3,15 @@
 #include "supervisor/core/core_internal.h"
 
 /*
- * Whether the event comes from the instance that has the attempt. Epochs are given once in a
- * daemon's life, so the assigned epoch alone names the incarnation; a later one must be current and
- * of the same instance.
+ * Whether the event comes from the instance that has the attempt. A current incarnation is known by
+ * its slot. Of one that was replaced or is gone only the word about the very epoch that got the
+ * attempt counts, and only when the shell vouches for it: by the lane that it came over, or by the
+ * instance's id.
  */
 static enum core_reject check_sender(const struct core *c, const struct core_event *ev,
-                                     const struct run_step *state)
+                                     const struct core_run *row)
 {
+    const struct run_step *state = &row->run->steps[ev->step];
     struct instance_view view;
     if (!uuid_is_nil(ev->instance) && !uuid_eq(ev->instance, state->instance)) {
         return REJECT_FOREIGN;
@@ -21,7 +23,9 @@ static enum core_reject check_sender(const struct core *c, const struct core_eve
         const bool live = registry_instance_view(c->registry, ev->slot, &view);
         return live && uuid_eq(view.id, state->instance) ? REJECT_NONE : REJECT_FOREIGN;
     }
-    return ev->epoch == state->epoch ? REJECT_NONE : REJECT_STALE_EPOCH;
+    const bool over_its_lane = ev->lane != LANE_NONE && ev->slot == row->soft[ev->step].slot;
+    const bool vouched = over_its_lane || !uuid_is_nil(ev->instance);
+    return vouched && ev->epoch == state->epoch ? REJECT_NONE : REJECT_STALE_EPOCH;
 }
 
 struct core_run *core_attempt(struct core *c, const struct core_event *ev)
@@ -41,7 +45,7 @@ struct core_run *core_attempt(struct core *c, const struct core_event *ev)
         } else if (!out || ev->attempt != state->attempt) {
             why = REJECT_STALE_ATTEMPT;
         } else {
-            why = check_sender(c, ev, state);
+            why = check_sender(c, ev, row);
         }
     }
     if (why != REJECT_NONE) {

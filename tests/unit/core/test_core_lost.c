@@ -187,6 +187,21 @@ static void the_old_incarnations_own_result_still_counts_while_nobody_else_has_i
     assert_int_equal(rig_status(r, "A"), STEP_COMPLETED);
 }
 
+static void another_instance_that_names_the_right_epoch_is_not_believed(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_submit(r, "A");
+    rig_up(r, "x", 2, 1);
+    struct core_event ev = rig_about(r, CORE_RESULT, "A");
+    ev.slot = 1; /* instance 2's */
+    ev.lane = LANE_NONE;
+    rig_forget(r);
+    rig_event(r, ev);
+    RIG_TRACE(r, "[0] reject: this incarnation of the instance was replaced or is gone\n");
+    assert_int_equal(rig_status(r, "A"), STEP_IN_PROGRESS);
+}
+
 static void a_state_nobody_asked_for_is_refused(void **state)
 {
     struct rig *r = *state;
@@ -251,6 +266,7 @@ int main(void)
         CORE_TEST(the_loss_reported_after_the_death_changes_nothing),
         CORE_TEST(registering_again_fences_the_old_epoch_and_asks_for_what_it_had),
         CORE_TEST(the_old_incarnations_own_result_still_counts_while_nobody_else_has_it),
+        CORE_TEST(another_instance_that_names_the_right_epoch_is_not_believed),
         CORE_TEST(a_state_nobody_asked_for_is_refused),
         CORE_TEST(silence_makes_attempts_unknown_and_the_instance_may_come_back),
         CORE_TEST(a_suspect_instance_gets_no_new_work_until_it_is_heard_of),
