@@ -24,6 +24,7 @@ struct bench_options {
     long instances;         /* of the echo agent; 0 = the scenario's own */
     long capacity;          /* of each instance; 0 = the scenario's own */
     long clients;           /* S3: submitting threads; 0 = the scenario's own */
+    bool wait;              /* S1, S2, S5: bt_wait instead of a watch */
     bool keep;              /* leave the directory behind */
     bool quick;             /* a short reference: the smoke test */
 };
@@ -71,6 +72,11 @@ struct bt_client *bench_client(void);
 void bench_wait_agents(struct bt_client *c, const struct bench_setup *setup);
 /* Resident bytes of the daemon now. */
 uint64_t bench_daemon_rss(void);
+/* Microseconds of processor time that each side has used so far. */
+struct bench_cpu {
+    double daemon, agents, client;
+};
+struct bench_cpu bench_cpu_used(void);
 /* Bytes of the state directory's journal and its WAL. */
 uint64_t bench_journal_bytes(void);
 
@@ -94,7 +100,7 @@ bool bench_is_success(const struct bt_event *ev);
 /* ---- bench_figures.c: numbers */
 
 struct bench_ref {
-    double h1_us, h64_us, floor_us, pub_rate;
+    double h1_us, h64_us, floor_us, pub_rate, lanes64_us;
 };
 
 uint64_t bench_now_ns(void);
@@ -122,7 +128,8 @@ struct bench_result {
     double goal;   /* of the ratio (or of `figure` when against nothing) */
     double figure; /* what the goal is about when it is no ratio */
     uint64_t rss;
-    const char *more; /* further members: "\"a\":1,\"b\":2", or NULL */
+    struct bench_cpu cpu; /* per step; zero = not measured */
+    const char *more;     /* further members: "\"a\":1,\"b\":2", or NULL */
 };
 
 /* The line. Ratios are against the lower of the two references: the harder one. */

@@ -11,9 +11,12 @@
 
 #include "tests/bench/bench.h"
 
+enum { AGENTS_MAX = 64 };
 enum { STOP_MS = 15000, AGENTS_MS = 20000, POLL_NS = 2000000 };
 
 static pid_t daemon_pid;
+static pid_t agents[AGENTS_MAX];
+static size_t agents_n;
 static char state[512];
 
 static void nap(void)
@@ -138,6 +141,15 @@ static long count(const char *text, const char *what)
     return n;
 }
 
+static void remember_agents(const char *json)
+{
+    agents_n = 0;
+    for (const char *at = json; (at = strstr(at, "\"pid\":")) != NULL && agents_n < AGENTS_MAX;
+         at++) {
+        agents[agents_n++] = (pid_t)strtol(at + 6, NULL, 10);
+    }
+}
+
 void bench_wait_agents(struct bt_client *c, const struct bench_setup *setup)
 {
     uint64_t start = bench_now_ns();
@@ -150,6 +162,7 @@ void bench_wait_agents(struct bt_client *c, const struct bench_setup *setup)
         char *json = NULL;
         bench_check(bt_client_call(c, "agents.list", NULL, &json, &err), "agents.list", &err);
         up = count(json, "\"instanceId\"");
+        remember_agents(json);
         bt_free(json);
         if (bench_now_ns() - start > AGENTS_MS * 1000000ull) {
             bench_die("only %ld of %ld instances registered; see %s/log", up, setup->instances,
@@ -183,6 +196,36 @@ uint64_t bench_daemon_rss(void)
         (void)fclose(f);
     }
     return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static double cpu_of(pid_t pid)
+{
+    unsigned long long user = 0, system = 0;
+    char path[64], line[1024];
+    const char *at;
+    FILE *f;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    f = fopen(path, "re");
+    at = f != NULL && fgets(line, sizeof line, f) != NULL ? strrchr(line, ')') : NULL;
+    if (at != NULL && sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu",
+                             &user, &system) != 2) {
+        user = system = 0;
+    }
+    if (f != NULL) {
+        (void)fclose(f);
+    }
+    return (double)(user + system) * 1e6 / (double)sysconf(_SC_CLK_TCK);
+}
+
+struct bench_cpu bench_cpu_used(void)
+{
+    struct bench_cpu used = {.daemon = cpu_of(daemon_pid), .client = cpu_of(getpid())};
+
+    for (size_t i = 0; i < agents_n; i++) {
+        used.agents += cpu_of(agents[i]);
+    }
+    return used;
 }
 
 uint64_t bench_journal_bytes(void)

@@ -79,12 +79,13 @@ struct bench_ref bench_reference(const struct bench_options *opt)
     (void)close(ends[0]);
     (void)waitpid(pid, NULL, 0);
     line[n > 0 ? n : 0] = 0;
-    if (sscanf(line, "{\"h1_us\":%lf,\"h64_us\":%lf,\"floor_us\":%lf,\"pub_rate\":%lf", &r.h1_us,
-               &r.h64_us, &r.floor_us, &r.pub_rate) != 4) {
+    if (sscanf(line,
+               "{\"h1_us\":%lf,\"h64_us\":%lf,\"floor_us\":%lf,\"pub_rate\":%lf,\"lanes64_us\":%lf",
+               &r.h1_us, &r.h64_us, &r.floor_us, &r.pub_rate, &r.lanes64_us) != 5) {
         bench_die("the reference failed: '%s'", line);
     }
-    bench_say("reference: h1 %.1f us, h64 %.2f us, floor %.1f us, pub %.0f/s", r.h1_us, r.h64_us,
-              r.floor_us, r.pub_rate);
+    bench_say("reference: h1 %.1f us, h64 %.2f us, lanes64 %.2f us, floor %.1f us, pub %.0f/s",
+              r.h1_us, r.h64_us, r.lanes64_us, r.floor_us, r.pub_rate);
     return r;
 }
 
@@ -97,7 +98,8 @@ void bench_print(const struct bench_result *r)
 {
     struct bench_ref ref = {.h1_us = lower(r->before.h1_us, r->after.h1_us),
                             .h64_us = lower(r->before.h64_us, r->after.h64_us),
-                            .floor_us = lower(r->before.floor_us, r->after.floor_us)};
+                            .floor_us = lower(r->before.floor_us, r->after.floor_us),
+                            .lanes64_us = lower(r->before.lanes64_us, r->after.lanes64_us)};
     static const char *const names[] = {"none", "h1", "h64", "floor"};
     const double base[] = {1, ref.h1_us, ref.h64_us, ref.floor_us};
     double figure = r->against == AGAINST_NOTHING ? r->figure : r->per_step_us / base[r->against];
@@ -105,13 +107,16 @@ void bench_print(const struct bench_result *r)
     (void)printf(
         "{\"scenario\":\"%s\",\"n\":%ld,\"durability\":\"%s\",\"per_step_us\":%.2f,\"p50\":%.2f,"
         "\"p99\":%.2f,"
-        "\"steps_per_s\":%.0f,\"ref_h1_us\":%.1f,\"ref_h64_us\":%.2f,\"ref_floor_us\":%.1f,"
+        "\"steps_per_s\":%.0f,\"ref_h1_us\":%.1f,\"ref_h64_us\":%.2f,\"ref_floor_us\":%.1f,\"ref_"
+        "lanes64_us\":%.2f,"
         "\"ref_h1_both\":[%.1f,%.1f],\"ref_h64_both\":[%.2f,%.2f],\"ref_floor_both\":[%.1f,%.1f],"
-        "\"ratio\":%.3f,\"ratio_of\":\"%s\",\"goal\":%.3f,\"met\":%s,\"rss\":%llu%s%s}\n",
+        "\"ratio\":%.3f,\"ratio_of\":\"%s\",\"goal\":%.3f,\"met\":%s,\"rss\":%llu,"
+        "\"cpu_us_per_"
+        "step\":[%.1f,%.1f,%.1f]%s%s}\n",
         r->scenario, r->n, r->durability, r->per_step_us, r->p50, r->p99, r->steps_per_s, ref.h1_us,
-        ref.h64_us, ref.floor_us, r->before.h1_us, r->after.h1_us, r->before.h64_us,
+        ref.h64_us, ref.floor_us, ref.lanes64_us, r->before.h1_us, r->after.h1_us, r->before.h64_us,
         r->after.h64_us, r->before.floor_us, r->after.floor_us, figure, names[r->against], r->goal,
-        figure <= r->goal ? "true" : "false", (unsigned long long)r->rss,
-        r->more != NULL ? "," : "", r->more != NULL ? r->more : "");
+        figure <= r->goal ? "true" : "false", (unsigned long long)r->rss, r->cpu.daemon,
+        r->cpu.agents, r->cpu.client, r->more != NULL ? "," : "", r->more != NULL ? r->more : "");
     (void)fflush(stdout);
 }

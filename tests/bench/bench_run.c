@@ -156,7 +156,7 @@ static int usage(const struct bench_scenario *scenarios, size_t n)
     (void)fprintf(
         stderr,
         "usage: SCENARIO [--durability process|power] [--n N] [--instances N] [--capacity N] "
-        "[--clients N] [--keep] [--quick]\nscenarios:");
+        "[--clients N] [--wait] [--keep] [--quick]\nscenarios:");
     for (size_t i = 0; i < n; i++) {
         (void)fprintf(stderr, " %s", scenarios[i].name);
     }
@@ -171,6 +171,7 @@ static bool parse(int argc, char **argv, struct bench_options *opt)
                                             {"instances", required_argument, NULL, 'i'},
                                             {"capacity", required_argument, NULL, 'c'},
                                             {"clients", required_argument, NULL, 'l'},
+                                            {"wait", no_argument, NULL, 'w'},
                                             {"keep", no_argument, NULL, 'k'},
                                             {"quick", no_argument, NULL, 'q'},
                                             {NULL, 0, NULL, 0}};
@@ -193,6 +194,9 @@ static bool parse(int argc, char **argv, struct bench_options *opt)
             break;
         case 'l':
             opt->clients = number;
+            break;
+        case 'w':
+            opt->wait = true;
             break;
         case 'k':
             opt->keep = true;

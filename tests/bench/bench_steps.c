@@ -13,8 +13,19 @@ enum {
     SMALL_STEPS = 5,
     AT_A_TIME = 64,
     WATCH_MS = 1000,
+    WAIT_MS = 300000,
     CLIENTS_MAX = 64
 };
+
+/* What was used since `before`, per step. */
+static struct bench_cpu cpu_since(struct bench_cpu before, double steps)
+{
+    struct bench_cpu now = bench_cpu_used();
+
+    return (struct bench_cpu){.daemon = (now.daemon - before.daemon) / steps,
+                              .agents = (now.agents - before.agents) / steps,
+                              .client = (now.client - before.client) / steps};
+}
 
 static struct bench_setup setup_of(const struct bench_options *opt, long instances, long capacity)
 {
@@ -28,22 +39,31 @@ static bool is_power(const struct bench_options *opt)
     return strcmp(opt->durability, "power") == 0;
 }
 
-/* Submits one plan and waits for its end; microseconds. */
+/* Submits one plan and waits for its end, by the watch or, without one, by bt_wait; microseconds.
+ */
 static double run_plan(struct bt_client *c, struct bt_watch *w, const char *plan)
 {
     char id[BT_ID_LEN + 1];
     uint64_t start = bench_now_ns();
 
     bench_submit(c, plan, id);
-    bench_until_done(w, id);
+    if (w != NULL) {
+        bench_until_done(w, id);
+    } else {
+        struct bt_error err;
+        char *json = NULL;
+        enum bt_code code = bt_wait(c, id, WAIT_MS, &json, &err);
+        bench_check(code, "wait", &err);
+        bt_free(json);
+    }
     return (double)(bench_now_ns() - start) / 1e3;
 }
 
 /* n plans, one after another; the duration of each, divided by its steps, into samples. */
-static void run_plans(struct bt_client *c, const char *plan, long n, long steps,
+static void run_plans(struct bt_client *c, bool wait, const char *plan, long n, long steps,
                       struct bench_samples *samples)
 {
-    struct bt_watch *w = bench_watch(c);
+    struct bt_watch *w = wait ? NULL : bench_watch(c);
 
     (void)run_plan(c, w, plan);
     for (long i = 0; i < n; i++) {
@@ -56,13 +76,16 @@ static void one_shape(const struct bench_options *opt, struct bench_setup setup,
                       long steps, struct bench_result *r)
 {
     struct bench_samples samples = {0};
+    struct bench_cpu cpu;
     struct bt_client *c;
 
     r->before = bench_reference(opt);
     (void)bench_daemon_start(&setup);
     c = bench_client();
     bench_wait_agents(c, &setup);
-    run_plans(c, plan, n, steps, &samples);
+    cpu = bench_cpu_used();
+    run_plans(c, opt->wait, plan, n, steps, &samples);
+    r->cpu = cpu_since(cpu, (double)((n + 1) * steps));
     r->rss = bench_daemon_rss();
     bench_daemon_stop();
     r->after = bench_reference(opt);
@@ -176,6 +199,7 @@ static void many(const struct bench_options *opt)
     struct bench_samples samples = {0};
     struct bt_client *c;
     struct bt_watch *w;
+    struct bench_cpu cpu;
     double turns;
     double us;
     char more[256];
@@ -187,7 +211,9 @@ static void many(const struct bench_options *opt)
     w = bench_watch(c);
     (void)run_crowd(w, clients, r.n / 10 + 1, plan, &samples);
     samples.n = 0;
+    cpu = bench_cpu_used();
     us = run_crowd(w, clients, r.n, plan, &samples);
+    r.cpu = cpu_since(cpu, (double)(r.n * SMALL_STEPS));
     turns = bench_ask(c, "supervisor.stats", "commits");
     (void)snprintf(more, sizeof more, "\"clients\":%ld,\"filled\":%llu,\"records_per_commit\":%.1f",
                    clients, (unsigned long long)bt_watch_filled(w),
@@ -212,7 +238,7 @@ struct growth {
     double bytes_per_step;
 };
 
-static struct growth grow(struct bt_client *c, bool chained)
+static struct growth grow(struct bt_client *c, bool wait, bool chained)
 {
     static const uint32_t sizes[] = {10, 100, 1000, 10000};
     static const long times[] = {100, 20, 3, 1};
@@ -222,7 +248,7 @@ static struct growth grow(struct bt_client *c, bool chained)
         char *plan = bench_plan_steps(sizes[i], chained, chained ? 1 : AT_A_TIME);
         struct bench_samples samples = {0};
         uint64_t bytes = bench_journal_bytes();
-        run_plans(c, plan, times[i], sizes[i], &samples);
+        run_plans(c, wait, plan, times[i], sizes[i], &samples);
         g.per_step_us[i] = bench_percentile(&samples, 0.5);
         g.bytes_per_step =
             (double)(bench_journal_bytes() - bytes) / (double)(sizes[i] * (uint32_t)(times[i] + 1));
@@ -248,8 +274,8 @@ static void growth(const struct bench_options *opt)
     (void)bench_daemon_start(&setup);
     c = bench_client();
     bench_wait_agents(c, &setup);
-    wide = grow(c, false);
-    chain = grow(c, true);
+    wide = grow(c, opt->wait, false);
+    chain = grow(c, opt->wait, true);
     r.rss = bench_daemon_rss();
     bench_daemon_stop();
     r.after = bench_reference(opt);
