@@ -7,6 +7,9 @@
 #include "supervisor/bus/bus.h"
 #include "supervisor/bus/story.h"
 
+/* Of one answer: beside an aggregated result of 3 MiB there is room for no more. */
+enum { HANDOFFS_MAX = 1000 };
+
 static bool read_body(struct bus *b, struct request *rq, enum msg_type type, void *body)
 {
     struct bt_error err;
@@ -184,7 +187,9 @@ static void answer_plan_result(struct bus *b, struct request *rq, struct story *
     } else {
         ok->aggregated_result = buf_str(&text);
         ok->handoffs = story->handoffs;
-        ok->handoffs_n = story->handoffs_n;
+        /* The rest are events: agent_handoff. */
+        ok->handoffs_n = story->handoffs_n < HANDOFFS_MAX ? story->handoffs_n : HANDOFFS_MAX;
+        ok->truncated = ok->truncated || ok->handoffs_n < story->handoffs_n;
         bus_answer(b, rq, MSG_plan_result_ok, ok);
     }
     buf_done(&text);

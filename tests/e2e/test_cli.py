@@ -210,6 +210,8 @@ class ExitCodes(Cli):
         run = subprocess.Popen([BIN / "baton", "run", "--plan", self.plan_file(step()), "--state", self.d.state], stderr=subprocess.PIPE,
                                stdout=subprocess.PIPE, text=True)
         until(lambda: p.of("step.execute"), 10, "it runs")
+        while not run.stderr.readline().startswith("▸"):  # it follows the events now
+            self.assertIsNone(run.poll())
         self.d.kill9()
         self.assertEqual(run.wait(45), 6)
         self.assertIn("has not been heard of", run.communicate()[1])
