@@ -12,7 +12,9 @@ pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 find_library(NNG_LIBRARY nng REQUIRED)
-find_library(CMOCKA_LIBRARY cmocka REQUIRED)
+if(BATON_TESTS)
+    find_library(CMOCKA_LIBRARY cmocka REQUIRED)
+endif()
 
 add_library(baton_options INTERFACE)
 target_include_directories(baton_options INTERFACE
