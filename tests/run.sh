@@ -65,7 +65,7 @@ extra() {
     preset=$1
     shift
     headline "preset $preset: ctest $*"
-    if ! build "$preset" "$@" || ! $run ctest --test-dir "build/$preset" --no-tests=error -j "$jobs" "$@"; then
+    if ! build "$preset" "$@" || ! $run ctest --preset "$preset" --no-tests=error -j "$jobs" "$@"; then
         failed="$failed $preset"
     fi
 }

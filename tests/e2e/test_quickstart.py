@@ -48,7 +48,7 @@ class Examples(BatonTest):
         return answer["planId"], answer
 
     def test_every_example_plan_is_valid_without_a_warning(self):
-        names = sorted(p.stem for p in EXAMPLES.glob("*.yaml"))
+        names = sorted({p.stem for p in EXAMPLES.glob("*.yaml")} - {"greet", "tour"})  # the agents of greet are in test_install.py; tour is a configuration
         self.assertGreaterEqual(len(names), 3)
         for name in names:
             with self.subTest(name):

@@ -149,7 +149,7 @@ static void environment_is_exactly_what_is_promised(void **state)
         "\"text\":\"EXTRA=a b\\nLANG=C\\nPATH=%s\\nHOME=%s\\nBATON_PLAN_ID=00000000-0000-"
         "7000-8000-000000000000\\nBATON_STEP_ID=once\\nBATON_ATTEMPT=1\\nBATON_KEY="
         "00000000-0000-7000-8000-000000000000/1/once\\nBATON_INSTANCE_ID=the-instance\"}",
-        getenv("PATH"), getenv("HOME"));
+        getenv("PATH"), getenv("HOME") != NULL ? getenv("HOME") : "/");
     steps_expect(exec_step("env", "{}"), expected);
 }
 

@@ -122,8 +122,7 @@ static int make_listing(void **state)
     tree_text("in/l/a.txt", "1");
     tree_text("in/l/d/c.log", "123");
     (void)snprintf(path, sizeof path, "%s/in/l/up", tree);
-    (void)symlink("..", path);
-    return 0;
+    return symlink("..", path); /* a loop for whoever follows links */
 }
 
 static void a_directory_is_listed_by_name(void **state)

@@ -1,0 +1,108 @@
+"""What `cmake --install` makes is enough: an agent and a client built against it alone, the unit, the completion."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from harness import BIN, ROOT, BatonTest, until
+
+BUILD = BIN.parent
+AGENTS = ROOT / "deploy" / "examples" / "agents"
+CLIENT = r"""
+#include <stdio.h>
+#include <baton/client.h>
+
+int main(int argc, char **argv)
+{
+    struct bt_client *client = NULL;
+    struct bt_submit goal = {.plan_json = argv[2]};
+    char plan[BT_ID_LEN + 1];
+    char *result = NULL;
+    struct bt_error err;
+
+    if (argc != 3 || bt_client_open(argv[1], &client, &err) != BT_OK ||
+        bt_submit(client, &goal, plan, NULL, &err) != BT_OK || bt_wait(client, plan, 10000, &result, &err) != BT_OK) {
+        fprintf(stderr, "%s\n", err.msg);
+        return 1;
+    }
+    puts(result);
+    bt_free(result);
+    bt_client_close(client);
+    return 0;
+}
+"""
+
+
+class Installed(BatonTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.prefix = pathlib.Path(tempfile.mkdtemp(prefix="baton-install-"))
+        cls.addClassCleanup(shutil.rmtree, cls.prefix)
+        cls.run_tool("cmake", "--install", BUILD, "--prefix", cls.prefix)
+        cls.pkgconfig = next(cls.prefix.glob("lib/**/pkgconfig"))
+
+    @staticmethod
+    def run_tool(*command, **kwargs):
+        done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=120, **kwargs)
+        if done.returncode != 0:
+            raise AssertionError("%s: exit %d\n%s%s" % (command, done.returncode, done.stdout, done.stderr))
+        return done.stdout
+
+    def compile(self, source, package, output):
+        flags = self.run_tool("pkg-config", "--cflags", "--libs", package,
+                              env={**os.environ, "PKG_CONFIG_PATH": str(self.pkgconfig)}).split()
+        cache = (BUILD / "CMakeCache.txt").read_text()
+        sanitize = re.search(r"^BATON_SANITIZE:\w+=(.*)$", cache, re.M).group(1)
+        compiler = re.search(r"^CMAKE_C_COMPILER:\w+=(.*)$", cache, re.M).group(1)
+        self.run_tool(compiler, "-std=c17", "-Wall", "-Werror", source, "-o", output, *flags,
+                      *(["-fsanitize=" + sanitize] if sanitize else []))
+
+    def test_programs_headers_libraries_unit_and_completion_are_there(self):
+        found = {str(p.relative_to(self.prefix)) for p in self.prefix.rglob("*") if p.is_file()}
+        for name in ("batond", "baton", "baton-agent-exec", "baton-agent-files", "baton-agent-sql", "baton-agent-calc"):
+            self.assertIn("bin/" + name, found)
+        for name in ("client", "agent", "error"):
+            self.assertIn("include/baton/%s.h" % name, found)
+        self.assertIn("share/bash-completion/completions/baton", found)
+        self.assertIn("ExecStart=", (self.prefix / "lib/systemd/system/baton.service").read_text())
+        self.run_tool("bash", "-n", self.prefix / "share/bash-completion/completions/baton")
+        self.assertIn("0.1.0", self.run_tool(self.prefix / "bin" / "baton", "--version"))
+
+    def test_libraries_export_only_their_interface(self):
+        for archive, prefix in (("libbaton.a", "bt_"), ("libbaton-agent.a", "bt_")):
+            names = self.run_tool("nm", "-g", "--defined-only", next(self.prefix.glob("lib/**/" + archive))).split("\n")
+            names = [line.split()[-1] for line in names if len(line.split()) == 3]
+            self.assertGreater(len(names), 5)
+            needed = self.run_tool("nm", "-u", next(self.prefix.glob("lib/**/" + archive)))
+            self.assertNotRegex(needed, r"(?m)^ *w (nng_|cJSON_|fmod)", "a library that is needed may not be left out by the linker")
+            self.assertEqual([n for n in names if not n.startswith(prefix) and not n.startswith("__odr_asan")], [])
+
+    def test_agents_in_c_and_in_shell_and_a_client_work_against_what_is_installed(self):
+        d = self.daemon(config="agents: []\n")
+        greeter = d.work / "greeter"
+        self.compile(AGENTS / "greeter.c", "baton-agent", greeter)
+        for command in ([greeter], [self.prefix / "bin" / "baton-agent-exec", "--settings", AGENTS / "shout.json"]):
+            log = open(d.work / "agent.log", "ab")
+            agent = subprocess.Popen([*command, "--state", d.state], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=ROOT)
+            log.close()
+            self.addCleanup(agent.wait, 20)
+            self.addCleanup(agent.terminate)
+        until(lambda: len(d.ask("agents.list")["agents"]) == 2, 10, "both agents register")
+        d.wait_agents()
+        plan = d.cli("run", "--json", "--plan", ROOT / "deploy" / "examples" / "greet.yaml")
+        plan = re.search(r'"planId":"([^"]+)"', plan).group(1)
+        self.assertEqual(d.cli("result", plan, "louder").strip(), "HELLO, READER!")
+
+        source = d.work / "client.c"
+        source.write_text(CLIENT)
+        self.compile(source, "baton", d.work / "client")
+        out = self.run_tool(d.work / "client", d.state, '{"steps": [{"agentId": "greeter", "skill": "greet", '
+                                                        '"task": "greet", "parameters": {"name": "client"}}]}')
+        self.assertIn("Hello, client!", out)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
