@@ -39,6 +39,7 @@ static const struct scenario {
     {"A(skip timeout=30); B(unsafe)", {.restarts = 1, .losses = 1, .waits = 1, .cancel = true}},
     {"par max=1: A(continue); B(unsafe)",
      {.registrations = 1, .losses = 1, .silences = 1, .cancel = true}},
+    {"A(continue); B<A; C<B; D<A(always)", {.losses = 1}},
     {"timeout=70: A(retries=1 backoff=10); B<A", {.registrations = 1, .losses = 1, .waits = 1}},
 };
 

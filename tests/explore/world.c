@@ -267,6 +267,7 @@ bool world_do(struct world *w, const struct world_event *ev, const char **ret_wh
 {
     const struct core_event translated = translate(w, ev);
     w->seen[ev->kind]++;
+    w->doing = *ev;
     w->out.n = 0;
     keep_books(w, ev);
     if (ev->kind == WORLD_RESTART) {

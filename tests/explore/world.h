@@ -85,6 +85,7 @@ struct world {
     struct run *shadow; /* from the records alone */
     struct situation at;
     struct commands out;
+    struct world_event doing;
     size_t snapshot_bytes;
     uint64_t seen[WORLD_KIND_COUNT];
     uint64_t moves[STEP_STATUS_COUNT][STEP_STATUS_COUNT];

@@ -41,6 +41,10 @@ static bool take_step_record(struct world *w, const struct record *rec, const ch
             told->granted++;
         }
     } else if (rec->type == REC_STEP_COMPLETED) {
+        const struct run_step *state = &w->shadow->steps[rec->step];
+        RULE(rec->status != STEP_COMPLETED ||
+                 (w->doing.attempt == state->attempt && w->doing.body + 1 == state->instance.b[15]),
+             "completed by who does not have the current attempt");
         told->completed = 1;
     } else {
         RULE(told->started == 1, "a record about a step that has not started");
@@ -137,6 +141,25 @@ static bool steps_moved_well(struct world *w, const char **ret_why)
     return true;
 }
 
+/* Who is back is asked for all that it may have; of who is gone for good nothing is awaited any
+ * more. */
+static bool unknown_is_pursued(const struct world *w, const char **ret_why)
+{
+    uint32_t unknown = 0;
+    uint32_t queries = 0;
+    for (uint32_t i = 0; i < w->plan->n_steps; i++) {
+        const struct run_step *state = &w->shadow->steps[i];
+        unknown += state->status == STEP_UNKNOWN && state->instance.b[15] == w->doing.body + 1;
+    }
+    for (uint32_t i = 0; i < w->out.n; i++) {
+        queries += w->out.at[i].type == CMD_QUERY;
+    }
+    RULE(w->doing.kind != WORLD_CONTROL_UP || queries == unknown,
+         "an unknown outcome was not asked for");
+    RULE(w->doing.kind != WORLD_GONE || unknown == 0, "the word of a dead instance is awaited");
+    return true;
+}
+
 bool world_take(struct world *w, const char **ret_why)
 {
     bool records = false;
@@ -157,8 +180,8 @@ bool world_take(struct world *w, const char **ret_why)
          "the core and the records disagree about the end");
     RULE(w->at.over || core_deadline(w->core) != MSEC_NEVER || w->shadow->waiting > 0,
          "nothing will ever happen to this plan");
-    return steps_moved_well(w, ret_why) && run_invariant(w->shadow, w->plan, ret_why) &&
-           core_invariant(w->core, ret_why);
+    return steps_moved_well(w, ret_why) && unknown_is_pursued(w, ret_why) &&
+           run_invariant(w->shadow, w->plan, ret_why) && core_invariant(w->core, ret_why);
 }
 
 /* ---- equality ---- */

@@ -259,12 +259,16 @@ void sim_step_agents(struct sim *s, const struct sim_event *ev)
 
 /* ---- what goes wrong by itself ---- */
 
+/* An attempt without a timeout lasts as long as its live instance says so: nobody lies about those,
+ * or it lasts for ever. */
 static void lie(struct sim *s, const struct body *b)
 {
     const struct sim_plan *p = &s->plans[sim_range(s, 0, s->n_plans - 1)];
-    const struct core_event ev = {.type = sim_chance(s, 700) ? CORE_RESULT : CORE_STATE,
+    const uint32_t step = sim_range(s, 0, p->plan->n_steps); /* one too many */
+    const bool timed = step == p->plan->n_steps || p->plan->steps[step].policy.timeout_ms > 0;
+    const struct core_event ev = {.type = sim_chance(s, 700) || !timed ? CORE_RESULT : CORE_STATE,
                                   .run = sim_chance(s, 50) ? sim_random(s) : p->handle,
-                                  .step = sim_range(s, 0, p->plan->n_steps),
+                                  .step = step,
                                   .attempt = sim_range(s, 0, 3),
                                   .slot = b->slot,
                                   .epoch =
