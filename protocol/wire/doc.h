@@ -1,6 +1,7 @@
 /*
- * A document: any value, held as msgpack bytes (one complete, guard-validated msgpack value). Parameters, results and
- * schemas travel and are stored as docs, byte for byte; trees are built only where something looks inside.
+ * A document: any value, held as msgpack bytes (one complete, guard-validated msgpack value).
+ * Parameters, results and schemas travel and are stored as docs, byte for byte; trees are built
+ * only where something looks inside.
  */
 #ifndef WIRE_DOC_H
 #define WIRE_DOC_H
@@ -17,14 +18,24 @@ struct doc {
     size_t len;
 };
 
-enum doc_kind { DOC_NIL, DOC_BOOL, DOC_INT, DOC_UINT, DOC_FLOAT, DOC_STR, DOC_BIN, DOC_ARRAY, DOC_MAP };
+enum doc_kind {
+    DOC_NIL,
+    DOC_BOOL,
+    DOC_INT,
+    DOC_UINT,
+    DOC_FLOAT,
+    DOC_STR,
+    DOC_BIN,
+    DOC_ARRAY,
+    DOC_MAP
+};
 
 /* The head of a value. For STR/BIN the bytes; for ARRAY/MAP the number of elements/pairs. */
 struct doc_head {
     enum doc_kind kind;
     bool b;
-    int64_t i;   /* DOC_INT: negative numbers only */
-    uint64_t u;  /* DOC_UINT: all numbers >= 0 */
+    int64_t i;  /* DOC_INT: negative numbers only */
+    uint64_t u; /* DOC_UINT: all numbers >= 0 */
     double f;
     struct str str;
     uint32_t n;
@@ -37,7 +48,8 @@ struct doc_cursor {
 };
 
 struct doc_cursor doc_cursor(struct doc d);
-/* Reads one head and moves behind it (into an array or map: to its first element). False at the end. */
+/* Reads one head and moves behind it (into an array or map: to its first element). False at the
+ * end. */
 bool doc_next(struct doc_cursor *c, struct doc_head *ret);
 /* Moves over one whole value and returns it. */
 struct doc doc_skip(struct doc_cursor *c);
@@ -61,27 +73,31 @@ struct json_limits {
 };
 
 /*
- * The strict reader (RFC 8259 and stricter): rejects bad UTF-8, BOM, \u0000, lone surrogates, duplicate keys, leading
- * zeros, integers that do not fit in 64 bits, numbers that are not finite, trailing bytes, and what is over a limit.
- * The error names line and column (1-based) and what would be right. Appends msgpack to out. limits NULL = protocol's.
+ * The strict reader (RFC 8259 and stricter): rejects bad UTF-8, BOM, \u0000, lone surrogates,
+ * duplicate keys, leading zeros, integers that do not fit in 64 bits, numbers that are not finite,
+ * trailing bytes, and what is over a limit. The error names line and column (1-based) and what
+ * would be right. Appends msgpack to out. limits NULL = protocol's.
  */
-BT_MUST_CHECK enum bt_code json_to_doc(struct str json, const struct json_limits *limits, struct buf *out,
-                                       struct bt_error *err);
-/* Room enough for json_to_doc of so many bytes of JSON: "1.5," is four bytes of JSON and nine of msgpack. */
+BT_MUST_CHECK enum bt_code json_to_doc(struct str json, const struct json_limits *limits,
+                                       struct buf *out, struct bt_error *err);
+/* Room enough for json_to_doc of so many bytes of JSON: "1.5," is four bytes of JSON and nine of
+ * msgpack. */
 static inline size_t json_doc_room(size_t json_len)
 {
     return json_len > SIZE_MAX / 4 ? SIZE_MAX : json_len * 3 + 1024;
 }
 /* Appends the value as compact JSON (pretty: two spaces of indent). bin becomes base64 text. */
-BT_MUST_CHECK enum bt_code doc_to_json(struct doc d, bool pretty, struct buf *out, struct bt_error *err);
+BT_MUST_CHECK enum bt_code doc_to_json(struct doc d, bool pretty, struct buf *out,
+                                       struct bt_error *err);
 /* Appends for a human: a string value bare, anything else as compact JSON. */
 BT_MUST_CHECK enum bt_code doc_to_text(struct doc d, struct buf *out, struct bt_error *err);
 
-/* A tree for code that needs one (schema checks, config). Integers over 2^53 are BT_INVALID: cJSON has doubles only.
- * The caller frees with cJSON_Delete. */
+/* A tree for code that needs one (schema checks, config). Integers over 2^53 are BT_INVALID: cJSON
+ * has doubles only. The caller frees with cJSON_Delete. */
 BT_MUST_CHECK enum bt_code doc_to_cjson(struct doc d, struct cJSON **ret, struct bt_error *err);
 /* Appends the tree as msgpack; numbers that are whole become integers. */
-BT_MUST_CHECK enum bt_code cjson_to_doc(const struct cJSON *tree, struct buf *out, struct bt_error *err);
+BT_MUST_CHECK enum bt_code cjson_to_doc(const struct cJSON *tree, struct buf *out,
+                                        struct bt_error *err);
 /* Strict reader and tree in one; for files and tests. */
 BT_MUST_CHECK enum bt_code json_parse(struct str json, struct cJSON **ret, struct bt_error *err);
 

@@ -1,10 +1,11 @@
 /*
  * The messages of protocol/schema.def as structs, and their one pair of codecs.
  *
- * A body is one msgpack map, or the same as a JSON object (first byte '{'). Decoding: guard (hostile bytes) or strict
- * JSON reader -> msgpack bytes -> table-driven read into a struct. Strings and docs of a decoded struct are borrowed:
- * they point into the reader and live as long as it. Encoding writes msgpack; the JSON form is its transcription.
- * Pure but for allocation in the reader's arena and buf. Thread-safe on different objects.
+ * A body is one msgpack map, or the same as a JSON object (first byte '{'). Decoding: guard
+ * (hostile bytes) or strict JSON reader -> msgpack bytes -> table-driven read into a struct.
+ * Strings and docs of a decoded struct are borrowed: they point into the reader and live as long as
+ * it. Encoding writes msgpack; the JSON form is its transcription. Pure but for allocation in the
+ * reader's arena and buf. Thread-safe on different objects.
  */
 #ifndef WIRE_MSG_H
 #define WIRE_MSG_H
@@ -45,8 +46,9 @@ enum msg_type {
     MSG_TYPE_COUNT
 };
 
-/* struct msg_<name>: `has` has bit (1 << HAS_<name>_<field>) for each field that was present. When encoding, OPT
- * fields that are zero/empty/false/NULL are left out unless their bit in `has` is set; REQ fields are always written. */
+/* struct msg_<name>: `has` has bit (1 << HAS_<name>_<field>) for each field that was present. When
+ * encoding, OPT fields that are zero/empty/false/NULL are left out unless their bit in `has` is
+ * set; REQ fields are always written. */
 #define MSG(m, wire)                                                                               \
     struct msg_##m {                                                                               \
         uint32_t has;
@@ -118,59 +120,69 @@ enum msg_type msg_type_from_wire(struct str wire_type);
 /* ---- reading ---- */
 
 struct msg_reader {
-    enum wire_form form;   /* of the question; answer in the same */
-    const uint8_t *body;   /* one msgpack map, validated */
+    enum wire_form form; /* of the question; answer in the same */
+    const uint8_t *body; /* one msgpack map, validated */
     size_t len;
     struct arena arena;    /* lists of decoded structs */
     struct buf transcript; /* the msgpack of a JSON body */
 };
 
 /*
- * Takes the bytes of one body (borrowed until msg_reader_done) and validates all of it. Refuses with BT_LIMIT over
- * max_bytes, BT_INVALID with the place and what would be right otherwise. On failure *ret still knows ->form, so
- * that the refusal can be sent in the form of the question. The struct may be reused after msg_reader_done.
+ * Takes the bytes of one body (borrowed until msg_reader_done) and validates all of it. Refuses
+ * with BT_LIMIT over max_bytes, BT_INVALID with the place and what would be right otherwise. On
+ * failure *ret still knows ->form, so that the refusal can be sent in the form of the question. The
+ * struct may be reused after msg_reader_done.
  */
-BT_MUST_CHECK enum bt_code msg_reader_init(struct msg_reader *ret, const void *bytes, size_t len, size_t max_bytes,
-                                           struct bt_error *err);
+BT_MUST_CHECK enum bt_code msg_reader_init(struct msg_reader *ret, const void *bytes, size_t len,
+                                           size_t max_bytes, struct bt_error *err);
 void msg_reader_done(struct msg_reader *r);
 
 /*
- * Reads the reader's map (msg_read) or one doc (msg_read_doc) as message `type` into *ret_body (a struct msg_<type>,
- * zeroed first). Unknown fields are skipped; a missing or mistyped one is BT_INVALID naming its path
- * ("card.skills[2].id: expected a string, got 7"), a string or list over its cap BT_LIMIT. null for an OPT field is the
- * same as leaving it out. An integer field takes a float that is whole and within 2^53 (many languages send 1.0).
+ * Reads the reader's map (msg_read) or one doc (msg_read_doc) as message `type` into *ret_body (a
+ * struct msg_<type>, zeroed first). Unknown fields are skipped; a missing or mistyped one is
+ * BT_INVALID naming its path
+ * ("card.skills[2].id: expected a string, got 7"), a string or list over its cap BT_LIMIT. null for
+ * an OPT field is the same as leaving it out. An integer field takes a float that is whole and
+ * within 2^53 (many languages send 1.0).
  */
-BT_MUST_CHECK enum bt_code msg_read(struct msg_reader *r, enum msg_type type, void *ret_body, struct bt_error *err);
-BT_MUST_CHECK enum bt_code msg_read_doc(struct arena *arena, struct doc doc, enum msg_type type, void *ret_body,
-                                        struct bt_error *err);
+BT_MUST_CHECK enum bt_code msg_read(struct msg_reader *r, enum msg_type type, void *ret_body,
+                                    struct bt_error *err);
+BT_MUST_CHECK enum bt_code msg_read_doc(struct arena *arena, struct doc doc, enum msg_type type,
+                                        void *ret_body, struct bt_error *err);
 
-/* ---- writing: the map of several structs one after the other (envelope + body, event + payload) ---- */
+/* ---- writing: the map of several structs one after the other (envelope + body, event + payload)
+ * ---- */
 
 struct msg_part {
     enum msg_type type;
     const void *body;
 };
 
-/* Appends one map with the fields of all parts, in order. BT_LIMIT when a string is over its cap or out is full;
- * BT_INVALID when a string is not UTF-8, a number is out of range or a doc is not one whole value. On failure out is
- * as it was. Docs are not looked into further: give guarded ones, or ones made with doc_put_*. */
-BT_MUST_CHECK enum bt_code msg_write(struct buf *out, enum wire_form form, const struct msg_part *parts, uint32_t n,
+/* Appends one map with the fields of all parts, in order. BT_LIMIT when a string is over its cap or
+ * out is full; BT_INVALID when a string is not UTF-8, a number is out of range or a doc is not one
+ * whole value. On failure out is as it was. Docs are not looked into further: give guarded ones, or
+ * ones made with doc_put_*. */
+BT_MUST_CHECK enum bt_code msg_write(struct buf *out, enum wire_form form,
+                                     const struct msg_part *parts, uint32_t n,
                                      struct bt_error *err);
 
 /* An ok answer: {v, type, id, ok: true, ...body}. body may be NULL with MSG_empty. */
-BT_MUST_CHECK enum bt_code msg_answer(struct buf *out, enum wire_form form, struct str id, enum msg_type type,
-                                      const void *body, struct bt_error *err);
-/* A refusal (retryable is the class's, or that of BUSY, UNAVAILABLE and TIMEOUT; what is no UTF-8 becomes '?'):
- * {v, type: "error", id, ok: false, error: {...}}; cls may be CLASS_NONE, retry_after_ms 0. */
-BT_MUST_CHECK enum bt_code msg_refuse(struct buf *out, enum wire_form form, struct str id, const struct bt_error *why,
-                                      enum err_class cls, uint64_t retry_after_ms, struct doc details);
+BT_MUST_CHECK enum bt_code msg_answer(struct buf *out, enum wire_form form, struct str id,
+                                      enum msg_type type, const void *body, struct bt_error *err);
+/* A refusal (retryable is the class's, or that of BUSY, UNAVAILABLE and TIMEOUT; what is no UTF-8
+ * becomes '?'): {v, type: "error", id, ok: false, error: {...}}; cls may be CLASS_NONE,
+ * retry_after_ms 0. */
+BT_MUST_CHECK enum bt_code msg_refuse(struct buf *out, enum wire_form form, struct str id,
+                                      const struct bt_error *why, enum err_class cls,
+                                      uint64_t retry_after_ms, struct doc details);
 /* A request: {v: 1, type, id, token, ...body}; token may be empty (left out). */
-BT_MUST_CHECK enum bt_code msg_request(struct buf *out, enum wire_form form, struct str id, struct str token,
-                                       enum msg_type type, const void *body, struct bt_error *err);
+BT_MUST_CHECK enum bt_code msg_request(struct buf *out, enum wire_form form, struct str id,
+                                       struct str token, enum msg_type type, const void *body,
+                                       struct bt_error *err);
 /*
- * Reads an answer (v 1, the type of `type`): BT_OK and *ret_body for ok: true; the peer's error as code and message in *err for ok: false
- * (its class into *ret_class when not NULL); BT_PROTOCOL when it is neither, or the body is not
- * what the message says.
+ * Reads an answer (v 1, the type of `type`): BT_OK and *ret_body for ok: true; the peer's error as
+ * code and message in *err for ok: false (its class into *ret_class when not NULL); BT_PROTOCOL
+ * when it is neither, or the body is not what the message says.
  */
 BT_MUST_CHECK enum bt_code msg_read_answer(struct msg_reader *r, enum msg_type type, void *ret_body,
                                            enum err_class *ret_class, struct bt_error *err);

@@ -11,8 +11,9 @@ enum {
     SHOWN_MAX = 80
 };
 
-#define WHOLE_MAX 9007199254740992.0 /* 2^53: up to here a float says exactly which integer it is  \
-                                      */
+#define WHOLE_MAX                                                                                  \
+    9007199254740992.0 /* 2^53: up to here a float says exactly which integer it is                \
+                        */
 
 struct reading {
     struct arena *arena;

@@ -106,8 +106,7 @@ static enum bt_code dependencies(struct parcel *q, struct bt_error *err)
     size_t left = LIMIT_RESULT_BYTES / 2;
 
     c->dependencies = arena_alloc(q->arena, (n + 1) * sizeof *c->dependencies);
-    t->dependencies_completed =
-        arena_alloc(q->arena, (n + 1) * sizeof *t->dependencies_completed);
+    t->dependencies_completed = arena_alloc(q->arena, (n + 1) * sizeof *t->dependencies_completed);
     if (c->dependencies == NULL || t->dependencies_completed == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a context");
     }

@@ -96,8 +96,9 @@ static enum bt_code store(struct bus *b, const struct msg_step_result *m, struct
         return BT_OK;
     }
     if (code == BT_OK && doc.len > b->opt.result_max) {
-        invalid(ev, STR_LIT("result_too_large: more than limits.maxResultBytes; write it to a file and "
-                            "return its path"));
+        invalid(ev,
+                STR_LIT("result_too_large: more than limits.maxResultBytes; write it to a file and "
+                        "return its path"));
         buf_done(&doc);
         return BT_OK;
     }

@@ -292,7 +292,8 @@ static enum bt_code read_text(struct reader *r)
     }
     if (code == BT_OK) {
         yaml_parser_set_encoding(&r->parser, YAML_UTF8_ENCODING);
-        const char *text = r->text.ptr != NULL ? r->text.ptr : ""; /* libyaml asserts that there is one */
+        const char *text =
+            r->text.ptr != NULL ? r->text.ptr : ""; /* libyaml asserts that there is one */
         yaml_parser_set_input_string(&r->parser, (const unsigned char *)text, r->text.len);
         code = read_events(r);
     }

@@ -1,9 +1,10 @@
 /*
- * The core: everything that decides. (state, event) -> commands. Reads no clock, draws no random number, logs nothing,
- * opens nothing, allocates nothing (commands grow through the caller's function), parses nothing.
+ * The core: everything that decides. (state, event) -> commands. Reads no clock, draws no random
+ * number, logs nothing, opens nothing, allocates nothing (commands grow through the caller's
+ * function), parses nothing.
  *
- * Order of commands: each RECORD stands before the actions it causes. The shell appends all records of a turn in one
- * commit and only then performs the actions.
+ * Order of commands: each RECORD stands before the actions it causes. The shell appends all records
+ * of a turn in one commit and only then performs the actions.
  */
 #ifndef CORE_CORE_H
 #define CORE_CORE_H
@@ -32,27 +33,37 @@ struct core *core_init(void *mem, const struct core_config *c);
 struct registry *core_registry(struct core *c);
 
 enum core_event_type {
-    CORE_SUBMIT,     /* plan, block: a new run */
-    CORE_RECOVER,    /* plan, block: a run rebuilt by run_apply; open attempts become UNKNOWN */
-    CORE_CANCEL,     /* run, text */
-    CORE_REGISTER,   /* agent, instance, capacity, pid -> CMD_REGISTERED or CMD_REJECT */
-    CORE_SEEN,       /* slot, epoch: heartbeat or any sign of life */
-    CORE_LANE_UP,    /* slot, epoch, lane: greeted and ready (REGISTRY_CONTROL_LANE: queries can be asked) */
-    CORE_LANE_DOWN,  /* slot, epoch, lane */
-    CORE_GONE,       /* slot, epoch, text: deregistered, or its process has ended */
-    CORE_DRAIN,      /* slot, epoch */
-    CORE_RESULT,     /* run, step, attempt, outcome...; slot, epoch, lane when it came over a lane (frees the lane) */
-    CORE_LOST,       /* slot, epoch, lane, run, step, attempt, sent: the lane's request has no answer (frees the lane) */
-    CORE_LANE_FREE,  /* slot, epoch, lane: answered, but the answer fits no attempt of ours */
-    CORE_STATE,      /* run, step, attempt, slot, epoch, running: the instance's word about a key (done is CORE_RESULT) */
-    CORE_PROGRESS,   /* run, step, attempt, slot, epoch, n, percent, text, data */
-    CORE_DECIDE,     /* run, step, attempt, decision, text */
-    CORE_RESTARTED,  /* agent, text, pid: the spawner restarted a process (only a record) */
+    CORE_SUBMIT,    /* plan, block: a new run */
+    CORE_RECOVER,   /* plan, block: a run rebuilt by run_apply; open attempts become UNKNOWN */
+    CORE_CANCEL,    /* run, text */
+    CORE_REGISTER,  /* agent, instance, capacity, pid -> CMD_REGISTERED or CMD_REJECT */
+    CORE_SEEN,      /* slot, epoch: heartbeat or any sign of life */
+    CORE_LANE_UP,   /* slot, epoch, lane: greeted and ready (REGISTRY_CONTROL_LANE: queries can be
+                       asked) */
+    CORE_LANE_DOWN, /* slot, epoch, lane */
+    CORE_GONE,      /* slot, epoch, text: deregistered, or its process has ended */
+    CORE_DRAIN,     /* slot, epoch */
+    CORE_RESULT,    /* run, step, attempt, outcome...; slot, epoch, lane when it came over a lane
+                       (frees the lane) */
+    CORE_LOST,      /* slot, epoch, lane, run, step, attempt, sent: the lane's request has no answer
+                       (frees the lane) */
+    CORE_LANE_FREE, /* slot, epoch, lane: answered, but the answer fits no attempt of ours */
+    CORE_STATE, /* run, step, attempt, slot, epoch, running: the instance's word about a key (done
+                   is CORE_RESULT) */
+    CORE_PROGRESS,  /* run, step, attempt, slot, epoch, n, percent, text, data */
+    CORE_DECIDE,    /* run, step, attempt, decision, text */
+    CORE_RESTARTED, /* agent, text, pid: the spawner restarted a process (only a record) */
     CORE_TICK,
     CORE_EVENT_TYPE_COUNT
 };
 
-enum step_outcome { STEP_OUTCOME_COMPLETED, STEP_OUTCOME_FAILED, STEP_OUTCOME_NEEDS_INPUT, STEP_OUTCOME_NEEDS_APPROVAL, STEP_OUTCOME_COUNT };
+enum step_outcome {
+    STEP_OUTCOME_COMPLETED,
+    STEP_OUTCOME_FAILED,
+    STEP_OUTCOME_NEEDS_INPUT,
+    STEP_OUTCOME_NEEDS_APPROVAL,
+    STEP_OUTCOME_COUNT
+};
 
 #define LANE_NONE UINT32_MAX
 
@@ -61,7 +72,8 @@ struct core_event {
     msec now;
     msec wall;
     const struct plan *plan; /* borrowed until CMD_RUN_DONE */
-    void *block;             /* core_run_size(plan) bytes, the caller's, until CMD_RUN_DONE; RECOVER: holds the run */
+    void *block; /* core_run_size(plan) bytes, the caller's, until CMD_RUN_DONE; RECOVER: holds the
+                    run */
     uint64_t run;
     uint32_t step;
     uint32_t attempt;
@@ -91,12 +103,14 @@ struct core_event {
 enum core_cmd_type {
     CMD_RECORD,      /* rec */
     CMD_DISPATCH,    /* run, step, attempt, slot, epoch, lane */
-    CMD_CANCEL_STEP, /* run, step, attempt, slot, epoch, text: tell the instance; it still answers its lane */
-    CMD_QUERY,       /* run, step, attempt, slot, epoch: ask the instance about the key on its control lane */
-    CMD_REGISTERED,  /* slot, epoch */
-    CMD_CLOSE,       /* slot, epoch: retire all lanes of this incarnation */
-    CMD_RUN_DONE,    /* run: after the commit, plan and block go back to the shell */
-    CMD_REJECT,      /* reject: the event changed nothing */
+    CMD_CANCEL_STEP, /* run, step, attempt, slot, epoch, text: tell the instance; it still answers
+                        its lane */
+    CMD_QUERY, /* run, step, attempt, slot, epoch: ask the instance about the key on its control
+                  lane */
+    CMD_REGISTERED, /* slot, epoch */
+    CMD_CLOSE,      /* slot, epoch: retire all lanes of this incarnation */
+    CMD_RUN_DONE,   /* run: after the commit, plan and block go back to the shell */
+    CMD_REJECT,     /* reject: the event changed nothing */
     CORE_CMD_TYPE_COUNT
 };
 
@@ -141,12 +155,14 @@ size_t core_run_size(uint32_t n_steps);
 /* The struct run inside a block. */
 struct run *core_block_run(void *block);
 
-/* Appends to out (not cleared). SUBMIT: the first record's `run` is the new handle. Input never asserts. */
+/* Appends to out (not cleared). SUBMIT: the first record's `run` is the new handle. Input never
+ * asserts. */
 void core_handle(struct core *c, const struct core_event *ev, struct commands *out);
 /* When CORE_TICK is due; MSEC_NEVER = not needed. */
 msec core_deadline(const struct core *c);
 
-/* The handle that the last SUBMIT or RECOVER gave; 0 when it was rejected. (RECOVER may cause no record at all.) */
+/* The handle that the last SUBMIT or RECOVER gave; 0 when it was rejected. (RECOVER may cause no
+ * record at all.) */
 uint64_t core_newest_run(const struct core *c);
 uint32_t core_runs_open(const struct core *c);
 /* NULL when the handle is unknown or over. Borrowed until the next core_handle. */

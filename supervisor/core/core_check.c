@@ -145,7 +145,8 @@ static bool lists_hold(const struct core *c, const char **ret_why)
             const enum list_kind kind = row->soft[s].list;
             expected += kind != LIST_NONE && kind != LIST_READY ? 1 : 0;
             CHECK(kind != LIST_NONE || row->soft[s].prev == REF_NONE, "a link without a list");
-            CHECK(core_deref(c, core_ref(c, row, s), &(uint32_t){0}) == row, "a ref leads elsewhere");
+            CHECK(core_deref(c, core_ref(c, row, s), &(uint32_t){0}) == row,
+                  "a ref leads elsewhere");
         }
     }
     CHECK(listed == expected, "a step is in a list that does not know it");

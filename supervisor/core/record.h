@@ -1,6 +1,7 @@
 /*
- * Records: the facts that the core decides, the journal keeps, the bus publishes and run_apply() replays. Plain
- * values; texts are borrowed from the event being handled and must be encoded before the next one. Pure.
+ * Records: the facts that the core decides, the journal keeps, the bus publishes and run_apply()
+ * replays. Plain values; texts are borrowed from the event being handled and must be encoded before
+ * the next one. Pure.
  */
 #ifndef CORE_RECORD_H
 #define CORE_RECORD_H
@@ -23,13 +24,15 @@ enum record_type {
     REC_COUNT
 };
 
-/* pending -> ready -> in_progress -> {completed | failed | skipped | cancelled}; see the table in run.c */
+/* pending -> ready -> in_progress -> {completed | failed | skipped | cancelled}; see the table in
+ * run.c */
 enum step_status {
     STEP_PENDING,     /* a dependency is open */
     STEP_READY,       /* waits for a place in the plan's concurrency or for a free lane */
     STEP_IN_PROGRESS, /* an attempt is with an instance */
     STEP_BACKOFF,     /* between attempts; "in_progress" outside */
-    STEP_UNKNOWN,     /* the reply was lost: asking, or waiting for the instance to come back; "in_progress" outside */
+    STEP_UNKNOWN,     /* the reply was lost: asking, or waiting for the instance to come back;
+                         "in_progress" outside */
     STEP_WAITING,     /* for a person's decision */
     STEP_COMPLETED,
     STEP_FAILED,
@@ -38,8 +41,22 @@ enum step_status {
     STEP_STATUS_COUNT
 };
 
-enum plan_status { PLAN_PENDING, PLAN_RUNNING, PLAN_WAITING, PLAN_COMPLETED, PLAN_FAILED, PLAN_CANCELLED, PLAN_STATUS_COUNT };
-enum plan_outcome { OUTCOME_NONE, OUTCOME_SUCCESS, OUTCOME_PARTIAL, OUTCOME_FAILED, PLAN_OUTCOME_COUNT };
+enum plan_status {
+    PLAN_PENDING,
+    PLAN_RUNNING,
+    PLAN_WAITING,
+    PLAN_COMPLETED,
+    PLAN_FAILED,
+    PLAN_CANCELLED,
+    PLAN_STATUS_COUNT
+};
+enum plan_outcome {
+    OUTCOME_NONE,
+    OUTCOME_SUCCESS,
+    OUTCOME_PARTIAL,
+    OUTCOME_FAILED,
+    PLAN_OUTCOME_COUNT
+};
 
 /* Why a step ended as it did (the `reason` of plan_step_completed). */
 enum step_reason {
@@ -54,7 +71,13 @@ enum step_reason {
 };
 
 /* Why a plan failed, for failureReason; the sentence is rendered at the edge. */
-enum plan_failure { PLAN_FAILURE_NONE, PLAN_FAILURE_STEP, PLAN_FAILURE_TIMEOUT, PLAN_FAILURE_NOTHING_COMPLETED, PLAN_FAILURE_COUNT };
+enum plan_failure {
+    PLAN_FAILURE_NONE,
+    PLAN_FAILURE_STEP,
+    PLAN_FAILURE_TIMEOUT,
+    PLAN_FAILURE_NOTHING_COMPLETED,
+    PLAN_FAILURE_COUNT
+};
 
 enum review_kind { REVIEW_UNKNOWN_OUTCOME, REVIEW_APPROVAL, REVIEW_INPUT, REVIEW_KIND_COUNT };
 enum review_decision { DECISION_APPROVE, DECISION_REJECT, DECISION_COUNT };
@@ -76,9 +99,9 @@ struct record {
     uint64_t run; /* handle; 0 for agent and system records */
     msec now;     /* CLOCK_MONOTONIC; re-based on replay */
     msec wall;
-    uint32_t step;    /* STEP_NONE for records about the plan */
-    uint32_t attempt; /* 1-based */
-    uint32_t agent;   /* registry index */
+    uint32_t step;       /* STEP_NONE for records about the plan */
+    uint32_t attempt;    /* 1-based */
+    uint32_t agent;      /* registry index */
     uint32_t from_agent; /* HANDOFF: registry index or AGENT_SUPERVISOR */
     struct uuid instance;
     uint64_t epoch;
@@ -106,13 +129,14 @@ const char *record_wire_type(enum record_type t);
 enum record_type record_type_from_wire(struct str s); /* REC_COUNT when unknown */
 bool record_is_public(enum record_type t);
 enum record_about record_about(enum record_type t);
-const char *step_status_name(enum step_status s);        /* as users see it: BACKOFF and UNKNOWN are "in_progress" */
-const char *step_status_state_name(enum step_status s);  /* "backoff", "unknown": for debug dumps */
+const char *
+step_status_name(enum step_status s); /* as users see it: BACKOFF and UNKNOWN are "in_progress" */
+const char *step_status_state_name(enum step_status s); /* "backoff", "unknown": for debug dumps */
 const char *plan_status_name(enum plan_status s);
 const char *plan_outcome_name(enum plan_outcome o);
-const char *step_reason_name(enum step_reason r);        /* "dependency_failed"; "" for NONE */
+const char *step_reason_name(enum step_reason r); /* "dependency_failed"; "" for NONE */
 const char *plan_failure_name(enum plan_failure f);
-const char *review_kind_name(enum review_kind k);        /* "unknown_outcome", "approval", "input" */
+const char *review_kind_name(enum review_kind k); /* "unknown_outcome", "approval", "input" */
 const char *review_decision_name(enum review_decision d); /* "approve", "reject" */
 bool step_is_final(enum step_status s);
 bool plan_is_final(enum plan_status s);

@@ -12,7 +12,8 @@
 /* What a commit may need beyond its rows: pages that are written whole, the growth of indexes. */
 enum { SPACE_MARGIN = 256 * 1024, SPACE_PER_BYTE = 4 };
 
-/* What is left of the ballast while the disk is short: given up by the next start, which must write a little. */
+/* What is left of the ballast while the disk is short: given up by the next start, which must write
+ * a little. */
 enum { START_RESERVE = 128 * 1024 };
 
 static bool ballast_take(struct sqlite_journal *s)

@@ -1,6 +1,7 @@
 /*
  * Submits N plans at once through libbaton, waits until every one has ended.
- * usage: many_plans STATE_DIR N PLAN_JSON      prints {"submitted": N, "completed": N}, exit 0 when all completed
+ * usage: many_plans STATE_DIR N PLAN_JSON      prints {"submitted": N, "completed": N}, exit 0 when
+ * all completed
  */
 #include <baton/client.h>
 
@@ -17,7 +18,8 @@ int main(int argc, char **argv)
     long completed = 0;
 
     if (n <= 0 || ids == NULL || bt_client_open(argv[1], &client, &err) != BT_OK) {
-        (void)fprintf(stderr, "many_plans: %s\n", n <= 0 ? "usage: STATE_DIR N PLAN_JSON" : err.msg);
+        (void)fprintf(stderr, "many_plans: %s\n",
+                      n <= 0 ? "usage: STATE_DIR N PLAN_JSON" : err.msg);
         free(ids);
         return 2;
     }

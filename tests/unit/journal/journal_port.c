@@ -241,7 +241,8 @@ static void crc32c_matches_the_vectors_of_rfc_3720(void **state)
     assert_int_equal(crc32c(0, bytes, 32), 0x46DD794E);
     assert_int_equal(crc32c(0, "123456789", 9), 0xE3069283);
     assert_int_equal(crc32c_portable(0, "123456789", 9), 0xE3069283);
-    assert_int_equal(crc32c_portable(7, "a longer text than eight bytes", 30), crc32c(7, "a longer text than eight bytes", 30));
+    assert_int_equal(crc32c_portable(7, "a longer text than eight bytes", 30),
+                     crc32c(7, "a longer text than eight bytes", 30));
     assert_int_equal(crc32c(crc32c(0, "1234", 4), "56789", 5), 0xE3069283);
 }
 

@@ -197,7 +197,8 @@ static void a_step_that_names_only_its_agent_gets_the_skill_its_task_is_about(vo
 {
     struct bench *b = *state;
     add_agent(b, "{'agentId':'one','skills':[{'id':'only'}]}");
-    add_agent(b, "{'agentId':'two','skills':[{'id':'paint','tags':['colour']},{'id':'sing','tags':['song']}]}");
+    add_agent(b, "{'agentId':'two','skills':[{'id':'paint','tags':['colour']},{'id':'sing','tags':["
+                 "'song']}]}");
     assert_int_equal(read_json(b, "{'steps':[{'agentId':'one','task':'do whatever you can do'},"
                                   "{'agentId':'two','task':'sing a song about the sea'}]}"),
                      BT_OK);
@@ -205,7 +206,8 @@ static void a_step_that_names_only_its_agent_gets_the_skill_its_task_is_about(vo
     assert_true(str_is(b->plan->steps[1].skill, "sing"));
     assert_int_equal(b->problems.total, 1); /* a word about the choice */
     assert_int_equal(b->problems.errors, 0);
-    assert_int_equal(read_json(b, "{'steps':[{'agentId':'two','task':'translate this into Latin'}]}"), BT_OK);
+    assert_int_equal(
+        read_json(b, "{'steps':[{'agentId':'two','task':'translate this into Latin'}]}"), BT_OK);
     assert_int_equal(b->plan->steps[0].skill.len, 0);
 }
 

@@ -1,9 +1,10 @@
 /*
  * Errors as both public libraries report them.
  *
- * A function that can fail returns `enum bt_code` (BT_OK is 0) and takes a `struct bt_error *` last. The error
- * lives on the caller's stack, may be NULL, is never allocated, so that reporting cannot fail. Codes say what the
- * caller can do; the sentence says what was wrong, where, and what would be right.
+ * A function that can fail returns `enum bt_code` (BT_OK is 0) and takes a `struct bt_error *`
+ * last. The error lives on the caller's stack, may be NULL, is never allocated, so that reporting
+ * cannot fail. Codes say what the caller can do; the sentence says what was wrong, where, and what
+ * would be right.
  */
 #ifndef BATON_ERROR_H
 #define BATON_ERROR_H
