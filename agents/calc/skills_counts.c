@@ -8,21 +8,23 @@
 #include "agents/sdk/input.h"
 #include "agents/sdk/regex.h"
 #include "agents/sdk/table.h"
+#include "protocol/base/utf8.h"
 
 enum { SHOWN_ROWS = 1000, ROWS_LIMIT = 10000 };
 
 static void reply_counts(struct bt_step *step, const struct counts *c, const char *label,
                          struct str counted)
 {
-    uint32_t limit = (uint32_t)bt_step_param_number(step, "limit", ROWS_LIMIT);
-    cJSON *data = counts_to_tree(c, label, limit < ROWS_LIMIT ? limit : ROWS_LIMIT);
+    double limit = bt_step_param_number(step, "limit", ROWS_LIMIT);
+    cJSON *data =
+        counts_to_tree(c, label, limit >= 1 && limit < ROWS_LIMIT ? (uint32_t)limit : ROWS_LIMIT);
     struct table t = {0};
     struct buf text;
     struct bt_error err;
     char what[256];
 
-    (void)snprintf(what, sizeof what, "%.*s", counted.len > 200 ? 200 : (int)counted.len,
-                   counted.len > 0 ? counted.ptr : "");
+    counted.len = counted.len > 0 ? utf8_cut(counted.ptr, counted.len, sizeof what - 1) : 0;
+    (void)snprintf(what, sizeof what, "%.*s", (int)counted.len, counted.len > 0 ? counted.ptr : "");
     (void)cJSON_AddStringToObject(data, "counted", what[0] != 0 ? what : "everything");
     buf_init(&text, LIMIT_RESULT_BYTES);
     if (table_read(data, &t, &err) == BT_OK) {
@@ -227,6 +229,7 @@ void calc_count_by(struct bt_step *step, void *self)
 
 static void reply_busiest(struct bt_step *step, const struct table *t, int label, int value)
 {
+    double rows = bt_step_param_number(step, "rows", 31);
     cJSON *data = cJSON_CreateObject();
     double total = 0.0;
     double most = 0.0;
@@ -260,7 +263,7 @@ static void reply_busiest(struct bt_step *step, const struct table *t, int label
         buf_printf(&text, " (%.1f %%)", most / total * 100.0);
     }
     buf_add_cstr(&text, ".\n\n");
-    table_to_markdown(t, (int)bt_step_param_number(step, "rows", 31), &text);
+    table_to_markdown(t, rows >= 0 && rows < SHOWN_ROWS ? (int)rows : SHOWN_ROWS, &text);
     input_reply(step, data, buf_cstr(&text));
     buf_done(&text);
 }

@@ -1,0 +1,257 @@
+/* The skills as a plan uses them: with parameters, and with only a task and the step before. */
+#include "tests/support/cmocka.h"
+
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "agents/calc/calc.h"
+#include "agents/calc/counts.h"
+#include "agents/sdk/card.h"
+#include "tests/unit/agents/steps.h"
+
+#define LOG                                                                                        \
+    "2026-11-20 09:00:00 startup archives unpack\\n"                                               \
+    "2026-11-20 09:00:01 install libc:amd64 <none> 2.36\\n"                                        \
+    "2026-11-20 09:00:02 status half-installed libc:amd64 2.36\\n"                                 \
+    "2026-11-20 10:00:01 upgrade zlib:amd64 1 2\\n"                                                \
+    "no date here, though install is a word of it\\n"                                              \
+    "2026-11-21 09:10:00 install curl:amd64 <none> 8\\n"                                           \
+    "2026-11-21 09:10:01 install git:amd64 <none> 2\\n"
+#define AFTER(result)                                                                              \
+    "\"context\":{\"dependencies\":[{\"stepId\":\"a\",\"agentId\":\"x\",\"result\":" result "}]}"
+
+static const char *run(const char *skill, const char *json)
+{
+    for (size_t i = 0; i < calc_skill_count; i++) {
+        if (strcmp(calc_skills[i].id, skill) == 0) {
+            return steps_run(steps_make(skill, json), calc_skills[i].run, NULL);
+        }
+    }
+    fail_msg("no skill %s", skill);
+    return "";
+}
+
+static void the_card_is_one_that_a_supervisor_takes(void **state)
+{
+    const struct bt_agent_def def = {
+        .agent_id = "calc", .skills = calc_skills, .skill_count = calc_skill_count};
+    struct card card;
+    struct bt_error err;
+
+    (void)state;
+    if (card_init(&card, &def, &err) != BT_OK || card_check_whole(&card, &err) != BT_OK) {
+        fail_msg("%s", err.msg);
+    }
+    for (uint32_t i = 0; i < card.skills_n; i++) {
+        assert_true(card.skills[i].skill.tags[0] != NULL);
+        assert_true(card.skills[i].skill.examples[0] != NULL);
+        assert_true(strlen(card.skills[i].skill.description) > 20);
+    }
+    card_done(&card);
+}
+
+static void an_expression_comes_by_parameter_or_by_task(void **state)
+{
+    (void)state;
+    steps_expect(
+        run("evaluate", "{\"parameters\":{\"expression\":\"a/4\",\"variables\":{\"a\":10}}}"),
+        "\"value\":2.5");
+    steps_expect(run("evaluate", "{\"task\":\"Calculate (1+2)*3\"}"), "\"value\":9");
+    steps_expect(run("evaluate", "{\"task\":\"what is n * 2\"," AFTER("{\"data\":{\"n\":21}}") "}"),
+                 "\"text\":\"42\"");
+    steps_expect(run("evaluate", "{\"task\":\"1/0\"}"), "division by zero");
+}
+
+static void installs_are_counted_per_day_from_the_step_before(void **state)
+{
+    const char *reply =
+        run("count_per_day",
+            "{\"task\":\"count the installs per day\"," AFTER("{\"text\":\"" LOG "\"}") "}");
+
+    (void)state;
+    steps_expect(reply, "\"rows\":[[\"2026-11-20\",1],[\"2026-11-21\",2]]");
+    steps_expect(reply, "\"total\":3");
+    steps_expect(reply, "\"counted\":\"install\"");
+    steps_expect(reply, "| 2026-11-21 | 2 |");
+}
+
+static void counting_has_a_unit_and_a_word(void **state)
+{
+    (void)state;
+    steps_expect(
+        run("count_per_day", "{\"task\":\"count the installs per hour\"," AFTER("\"" LOG "\"") "}"),
+        "\"rows\":[[\"09\",3]]");
+    steps_expect(run("count_per_day", "{\"parameters\":{\"text\":\"" LOG
+                                      "\",\"contains\":\"upgrade\",\"per\":\"month\"}}"),
+                 "\"rows\":[[\"2026-11\",1]]");
+    steps_expect(
+        run("count_per_day", "{\"task\":\"count all lines per day\"," AFTER("\"" LOG "\"") "}"),
+        "\"total\":6");
+    steps_expect(run("count_per_day", "{\"parameters\":{\"text\":\"" LOG "\",\"per\":\"year\"}}"),
+                 "VALIDATION_ERROR");
+}
+
+static void counting_nothing_says_what_was_looked_for(void **state)
+{
+    (void)state;
+    steps_expect(
+        run("count_per_day", "{\"task\":\"count the removals per day\"," AFTER("\"" LOG "\"") "}"),
+        "no dated line has the word 'removals'");
+    steps_expect(run("count_per_day", "{\"parameters\":{\"text\":\"no date\"}}"),
+                 "no line has a date");
+    steps_expect(run("count_per_day", "{\"task\":\"count the installs per day\"}"),
+                 "text: there is none");
+}
+
+static void the_busiest_day_is_reported_in_words(void **state)
+{
+    const char *reply =
+        run("busiest", "{\"task\":\"report the busiest day\"," AFTER(
+                           "{\"text\":\"x\",\"data\":{\"columns\":[\"day\",\"count\"],\"rows\":[["
+                           "\"2026-11-20\",1],[\"2026-11-21\",3]],\"total\":4}}") "}");
+
+    (void)state;
+    steps_expect(reply, "The busiest day is **2026-11-21** with 3 of 4 (75.0 %).");
+    steps_expect(reply, "\"label\":\"2026-11-21\"");
+    steps_expect(run("busiest", "{\"parameters\":{\"counts\":{\"a\":1,\"b\":7,\"c\":7}}}"),
+                 "\"label\":\"b\""); /* the first of equals */
+    steps_expect(run("busiest", "{\"parameters\":{\"counts\":[{\"a\":\"x\"}]}}"),
+                 "no column of numbers");
+    steps_expect(run("busiest", "{\"parameters\":{\"counts\":[]}}"), "no column of numbers");
+}
+
+static void rows_are_counted_by_a_column_or_a_pattern(void **state)
+{
+    (void)state;
+    steps_expect(
+        run("count_by",
+            "{\"parameters\":{\"items\":[{\"s\":\"b\",\"n\":1},{\"s\":\"a\",\"n\":2},{\"s\":"
+            "\"b\",\"n\":3}],\"field\":\"s\"}}"),
+        "\"rows\":[[\"b\",2],[\"a\",1]]");
+    steps_expect(run("count_by", "{\"parameters\":{\"items\":\"" LOG
+                                 "\",\"pattern\":\" (install|upgrade) \"}}"),
+                 "\"rows\":[[\"install\",4],[\"upgrade\",1]]");
+    steps_expect(run("count_by", "{\"parameters\":{\"items\":[\"x\",\"y\",\"x\"]}}"),
+                 "\"rows\":[[\"x\",2],[\"y\",1]]");
+    steps_expect(run("count_by", "{\"parameters\":{\"items\":\"a\",\"pattern\":\"(\"}}"),
+                 "VALIDATION_ERROR");
+    steps_expect(run("count_by", "{\"parameters\":{\"items\":[{\"s\":1}],\"field\":\"t\"}}"),
+                 "no such column");
+    steps_expect(run("count_by", "{\"parameters\":{\"items\":[\"x\",\"y\",\"x\"],\"limit\":1}}"),
+                 "\"rows\":[[\"x\",2]]");
+}
+
+static void shares_add_up_to_a_hundred(void **state)
+{
+    (void)state;
+    steps_expect(run("shares", "{\"parameters\":{\"values\":{\"a\":1,\"b\":3}}}"),
+                 "\"rows\":[[\"a\",1,25],[\"b\",3,75]]");
+    steps_expect(run("shares", "{\"parameters\":{\"values\":\"day,n\\nmon,2\\ntue,2\\n\"}}"),
+                 "\"rows\":[[\"mon\",2,50],[\"tue\",2,50]]");
+    steps_expect(run("shares", "{\"parameters\":{\"values\":[1,1,2]}}"), "[\"3\",2,50]");
+    steps_expect(run("shares", "{\"parameters\":{\"values\":{\"a\":0}}}"), "total above 0");
+    steps_expect(run("shares", "{\"parameters\":{\"values\":{\"a\":\"x\"}}}"), "no column fits");
+}
+
+static void statistics_describe_a_list_or_a_column(void **state)
+{
+    const char *reply = run("statistics", "{\"parameters\":{\"values\":[4,1,3,2]}}");
+
+    (void)state;
+    steps_expect(reply, "\"count\":4");
+    steps_expect(reply, "\"mean\":2.5");
+    steps_expect(reply, "\"max\":4");
+    steps_expect(run("statistics",
+                     "{\"parameters\":{\"values\":[{\"n\":1,\"s\":\"a\"},{\"n\":3,\"s\":\"b\"}],"
+                     "\"field\":\"n\"}}"),
+                 "\"sum\":4");
+    steps_expect(
+        run("statistics", "{\"parameters\":{\"values\":[{\"n\":1,\"s\":\"a\"}],\"field\":\"s\"}}"),
+        "is no number");
+    steps_expect(run("statistics", "{\"parameters\":{\"values\":[]}}"), "failed");
+    steps_expect(run("statistics", "{\"task\":\"x\"}"), "let a step before this one");
+}
+
+static void dates_are_moved_and_compared(void **state)
+{
+    (void)state;
+    steps_expect(run("date", "{\"parameters\":{\"date\":\"2026-11-21\",\"amount\":30}}"),
+                 "2026-12-21");
+    steps_expect(run("date", "{\"parameters\":{\"date\":\"2026-11-21\",\"until\":\"2027-01-01\"}}"),
+                 "\"distance\":41");
+    steps_expect(run("date", "{\"parameters\":{\"date\":\"tomorrow\"}}"), "VALIDATION_ERROR");
+    steps_expect(run("date", "{\"parameters\":{\"amount\":1.5}}"), "whole number");
+    steps_expect(run("now", "{}"), "\"weekday\"");
+}
+
+/* "count the X" names X, whatever else is said. */
+static void a_task_names_what_it_counts(void **state)
+{
+    static const struct {
+        const char *task, *subject, *said;
+    } cases[] = {
+        {"count the installs per day", "install", "installs"},
+        {"Count how many upgrades there were each month", "upgrade", "upgrades"},
+        {"count the class per hour", "class", "class"},
+        {"count events by day", "", ""},
+        {"", "", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_true(str_is(task_subject(cases[i].task, false), cases[i].subject));
+        assert_true(str_is(task_subject(cases[i].task, true), cases[i].said));
+    }
+}
+
+/* Cuts a long word in the middle of a character: the answer must still be UTF-8. */
+static void long_words_of_many_bytes_do_not_break_the_answer(void **state)
+{
+    char json[2048] = "{\"parameters\":{\"text\":\"2026-11-21 ";
+    size_t n = strlen(json);
+    static const char between[] = "\",\"contains\":\"a";
+
+    (void)state;
+    for (int part = 0; part < 2; part++) {
+        if (part == 0) {
+            json[n++] = 'a';
+        }
+        for (int i = 0; i < 150; i++) {
+            memcpy(json + n, "\xC3\xA4", 2);
+            n += 2;
+        }
+        if (part == 0) {
+            memcpy(json + n, between, sizeof between - 1);
+            n += sizeof between - 1;
+        }
+    }
+    memcpy(json + n, "\"}}", 4);
+    steps_expect(run("count_per_day", json), "\"total\":1");
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    steps_forget();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_card_is_one_that_a_supervisor_takes),
+        cmocka_unit_test(an_expression_comes_by_parameter_or_by_task),
+        cmocka_unit_test(installs_are_counted_per_day_from_the_step_before),
+        cmocka_unit_test(counting_has_a_unit_and_a_word),
+        cmocka_unit_test(counting_nothing_says_what_was_looked_for),
+        cmocka_unit_test(the_busiest_day_is_reported_in_words),
+        cmocka_unit_test(rows_are_counted_by_a_column_or_a_pattern),
+        cmocka_unit_test(shares_add_up_to_a_hundred),
+        cmocka_unit_test(statistics_describe_a_list_or_a_column),
+        cmocka_unit_test(dates_are_moved_and_compared),
+        cmocka_unit_test(a_task_names_what_it_counts),
+        cmocka_unit_test(long_words_of_many_bytes_do_not_break_the_answer),
+    };
+    return cmocka_run_group_tests(tests, NULL, tear_down);
+}
