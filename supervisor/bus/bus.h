@@ -93,6 +93,8 @@ struct bus_instance {
     struct bus_lane lanes[LIMIT_CAPACITY + 1]; /* [capacity] is the control lane */
     struct control_item queue[BUS_CONTROL_QUEUE];
     uint32_t queue_at, queue_n;
+    msec opened;  /* when it registered */
+    bool reached; /* a work lane of it was greeted once */
 };
 
 struct bus_card {

@@ -8,7 +8,7 @@
 #include "registry/card.h"
 #include "supervisor/bus/bus.h"
 
-enum { SESSION_KEY_MIN = 16 };
+enum { SESSION_KEY_MIN = 16, UNREACHABLE_LEASES = 2 };
 
 static bool speaks_version_1(struct doc protocol)
 {
@@ -146,6 +146,7 @@ static enum bt_code open_instance(struct bus *b, const struct msg_agent_register
     proto->capacity = (uint32_t)m->capacity;
     proto->pid = (uint32_t)m->pid;
     proto->form = form;
+    proto->opened = b->now;
     copy_text(proto->id, sizeof proto->id, m->instance_id);
     copy_text(proto->endpoint, sizeof proto->endpoint,
               m->dial_in ? (struct str){"", 0} : m->endpoint);
@@ -285,6 +286,16 @@ static bool feed_about(struct bus *b, enum core_event_type type, const struct bu
     return true;
 }
 
+/* It speaks to us, but nobody answers where it said that it listens: steps must not wait for it. */
+static bool is_unreachable(const struct bus *b, struct bus_instance *in)
+{
+    struct instance_view view;
+
+    in->reached = in->reached ||
+                  (registry_instance_view(b->registry, in->slot, &view) && view.lanes_up > 0);
+    return !in->reached && b->now - in->opened > UNREACHABLE_LEASES * b->opt.lease_ms;
+}
+
 void on_agent_heartbeat(struct bus *b, struct request *rq)
 {
     struct msg_agent_heartbeat_ok ok = {.lease_ms = b->opt.lease_ms};
@@ -300,6 +311,12 @@ void on_agent_heartbeat(struct bus *b, struct request *rq)
     }
     in = bus_speaker(b, rq, m.instance_id, m.epoch);
     if (in == NULL || !feed_about(b, CORE_SEEN, in, "")) {
+        return;
+    }
+    if (is_unreachable(b, in)) {
+        bus_refuse_text(b, rq, BT_GONE, "no lane could be opened to %s; listen there, then register again",
+                        in->endpoint[0] != 0 ? in->endpoint : "you");
+        (void)feed_about(b, CORE_GONE, in, "unreachable");
         return;
     }
     for (uint32_t i = 0; i < in->capacity; i++) {

@@ -1,6 +1,7 @@
 """What peers may say wrongly (RELIABILITY, bad inputs): each is refused in words or harms only its own step, and the
 daemon goes on. One daemon for a table; the same pid before and after."""
 import json
+import socket
 import time
 import unittest
 import uuid
@@ -111,6 +112,21 @@ class Registration(Quiet):
         self.refused(self.ask_of("agent.register", **registration(card=card("thief"), instanceId=p.me["instanceId"])), "CONFLICT",
                      "another agent")
         self.assertTrue(self.d.ask_raw("agent.heartbeat", instanceId=p.me["instanceId"], epoch=p.epoch)["ok"])
+
+    def test_agent_that_nobody_can_reach_is_sent_away(self):
+        mute = socket.create_server(("127.0.0.1", 0))  # takes connections, says nothing
+        self.addCleanup(mute.close)
+        fields = registration(endpoint="tcp://127.0.0.1:%d" % mute.getsockname()[1])
+        epoch = self.d.ask("agent.register", **fields)["epoch"]
+
+        def sent_away():
+            answer = self.d.ask_raw("agent.heartbeat", instanceId=fields["instanceId"], epoch=epoch)
+            return None if answer["ok"] else answer
+        error = until(sent_away, 12, "it is sent away")["error"]
+        self.assertEqual(error["code"], "GONE")
+        self.assertIn("no lane could be opened", error["message"])
+        down = [e for e in self.d.events() if e["type"] == "agent_down" and e.get("instanceId", "").upper() == fields["instanceId"].upper()]
+        self.assertEqual([e["reason"] for e in down], ["unreachable"])
 
     def test_same_instance_again_fences_the_one_before(self):
         p = Probe(self.d)
