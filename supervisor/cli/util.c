@@ -8,6 +8,7 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/client/state.h"
+#include "protocol/schema/near.h"
 #include "supervisor/cli/cli.h"
 
 /* What agents and plans say may be in it. */
@@ -231,45 +232,12 @@ enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, 
     return code;
 }
 
-/* Levenshtein distance, capped at 32 characters. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[33];
-    size_t na = strlen(a);
-    size_t nb = strlen(b);
-
-    if (na > 32 || nb > 32) {
-        return 99;
-    }
-    for (size_t j = 0; j <= nb; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 1; i <= na; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= nb; j++) {
-            size_t up = row[j];
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            best = up + 1 < best ? up + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            diagonal = up;
-            row[j] = best;
-        }
-    }
-    return row[nb];
-}
-
 const char *cli_did_you_mean(const char *word, const char *const *candidates)
 {
-    const char *best = NULL;
-    size_t least = strlen(word) <= 3 ? 2 : 3; /* one or two slips */
+    struct near near = near_start(str_from(word));
 
     for (; *candidates != NULL; candidates++) {
-        size_t d = distance(word, *candidates);
-        if (d < least) {
-            least = d;
-            best = *candidates;
-        }
+        near_offer(&near, str_from(*candidates));
     }
-    return best;
+    return near.best.ptr; /* one of the candidates, so terminated */
 }
