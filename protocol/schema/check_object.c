@@ -1,6 +1,6 @@
 /* Rules about objects. */
+#include "protocol/base/near.h"
 #include "protocol/schema/check.h"
-#include "protocol/schema/near.h"
 
 bool rule_property_count(struct checker *c, const struct rule *r, const struct ask *a)
 {

@@ -291,8 +291,8 @@ static bool is_unreachable(const struct bus *b, struct bus_instance *in)
 {
     struct instance_view view;
 
-    in->reached = in->reached ||
-                  (registry_instance_view(b->registry, in->slot, &view) && view.lanes_up > 0);
+    in->reached =
+        in->reached || (registry_instance_view(b->registry, in->slot, &view) && view.lanes_up > 0);
     return !in->reached && b->now - in->opened > UNREACHABLE_LEASES * b->opt.lease_ms;
 }
 
@@ -314,7 +314,8 @@ void on_agent_heartbeat(struct bus *b, struct request *rq)
         return;
     }
     if (is_unreachable(b, in)) {
-        bus_refuse_text(b, rq, BT_GONE, "no lane could be opened to %s; listen there, then register again",
+        bus_refuse_text(b, rq, BT_GONE,
+                        "no lane could be opened to %s; listen there, then register again",
                         in->endpoint[0] != 0 ? in->endpoint : "you");
         (void)feed_about(b, CORE_GONE, in, "unreachable");
         return;

@@ -7,8 +7,8 @@
 
 #include <cjson/cJSON.h>
 
+#include "protocol/base/near.h"
 #include "protocol/client/state.h"
-#include "protocol/schema/near.h"
 #include "supervisor/cli/cli.h"
 
 /* What agents and plans say may be in it. */

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "protocol/base/near.h"
 #include "protocol/limits.h"
-#include "protocol/schema/near.h"
 #include "protocol/schema/schema.h"
 #include "protocol/wire/doc.h"
 #include "supervisor/config/embedded.h"

@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "protocol/base/assert.h"
+#include "protocol/base/near.h"
 #include "protocol/base/utf8.h"
-#include "protocol/schema/near.h"
 
 void place_problem(const struct place *at, enum problem_category c, bool warning, const char *field,
                    const char *fmt, ...)

@@ -1,4 +1,4 @@
-#include "protocol/schema/near.h"
+#include "protocol/base/near.h"
 
 enum { NEAR_BYTES = 64 };
 
