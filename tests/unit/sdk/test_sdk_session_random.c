@@ -1,0 +1,409 @@
+/*
+ * The session against a supervisor that does what supervisors and networks do: sends attempts
+ * twice, cancels, asks, loses answers, goes silent, restarts. Whatever happens:
+ *   - an attempt runs at most once, and never more than `capacity` at a time
+ *   - every request is answered exactly once
+ *   - what the session knows of rows fits what runs and is kept
+ *   - in the end, with a supervisor that behaves, every finished result was told: by its lane, by
+ * step.result, or asked
+ *   - a stop ends it
+ * usage: test_sdk_session_random [SEED]; a failure prints its seed
+ */
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agents/sdk/session.h"
+#include "protocol/base/clock.h"
+
+enum { KEYS = 24, ATTEMPTS = 4, REQUESTS = 4096, EVENTS = 3000, SEEDS = 60 };
+
+struct attempt {
+    bool ran, finished;
+    uint32_t row;
+    bool told;    /* to a supervisor that lives on */
+    bool settled; /* pushed out or superseded: nobody asks any more */
+};
+
+struct world {
+    struct session s;
+    msec now;
+    uint64_t random;
+    uint64_t seed;
+    uint64_t epoch; /* of the newest registration that the supervisor made */
+    struct attempt attempts[KEYS][ATTEMPTS];
+    bool open[REQUESTS];
+    uint32_t requests;
+    enum session_ask asked;
+    bool dialing, stopped, exited;
+    int status;
+};
+
+static struct world w;
+
+static uint32_t draw(uint32_t n)
+{
+    w.random ^= w.random << 13;
+    w.random ^= w.random >> 7;
+    w.random ^= w.random << 17;
+    return (uint32_t)((w.random >> 11) % n);
+}
+
+#define CHECK(cond)                                                                                \
+    do {                                                                                           \
+        if (!(cond)) {                                                                             \
+            fail_msg("seed %llu: %s:%d: %s", (unsigned long long)w.seed, __FILE__, __LINE__,       \
+                     #cond);                                                                       \
+        }                                                                                          \
+    } while (0)
+
+static void feed(struct session_event ev);
+
+static struct attempt *attempt_of_row(uint32_t row)
+{
+    for (uint32_t k = 0; k < KEYS; k++) {
+        for (uint32_t a = 0; a < ATTEMPTS; a++) {
+            struct attempt *at = &w.attempts[k][a];
+            if (at->ran && !at->settled && at->row == row) {
+                return at;
+            }
+        }
+    }
+    return NULL;
+}
+
+static void answered(uint64_t request)
+{
+    CHECK(request < w.requests && w.open[request]);
+    w.open[request] = false;
+}
+
+/* DO_RUN follows SESSION_EXECUTE of (key, attempt): remembered here. */
+static uint32_t run_key, run_attempt;
+
+static void on_run(const struct session_action *a)
+{
+    struct attempt *at = &w.attempts[run_key][run_attempt - 1];
+
+    CHECK(!at->ran);
+    CHECK(w.s.running <= w.s.capacity);
+    CHECK(attempt_of_row(a->row) == NULL);
+    *at = (struct attempt){.ran = true, .row = a->row};
+}
+
+static void perform(const struct session_action *a)
+{
+    switch (a->type) {
+    case DO_RUN:
+        on_run(a);
+        break;
+    case DO_ANSWER_OK:
+    case DO_REFUSE:
+        answered(a->request);
+        break;
+    case DO_ANSWER_RESULT:
+        answered(a->request);
+        CHECK(w.s.rows[a->row].state == ROW_DONE);
+        break;
+    case DO_ANSWER_STATE:
+        answered(a->request);
+        break;
+    case DO_FORGET:
+        CHECK(attempt_of_row(a->row) != NULL);
+        attempt_of_row(a->row)->settled = true;
+        break;
+    case DO_REGISTER:
+    case DO_HEARTBEAT:
+    case DO_RESULT:
+    case DO_PROGRESS:
+    case DO_DRAIN:
+    case DO_DEREGISTER:
+        CHECK(w.asked == ASK_NONE); /* one at a time */
+        w.asked = w.s.ask;
+        break;
+    case DO_DIAL:
+        w.asked = ASK_NONE;
+        w.dialing = true;
+        break;
+    case DO_CANCEL:
+        CHECK(w.s.rows[a->row].state == ROW_RUNNING);
+        break;
+    case DO_SAY:
+        break;
+    case DO_EXIT:
+        w.exited = true;
+        w.status = a->status;
+        break;
+    }
+}
+
+static void check_rows(void)
+{
+    uint32_t running = 0;
+    uint32_t kept = 0;
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < SESSION_ROWS; i++) {
+        running += w.s.rows[i].state == ROW_RUNNING;
+        kept += w.s.rows[i].state == ROW_DONE;
+        bytes += w.s.rows[i].state == ROW_DONE ? w.s.rows[i].bytes : 0;
+    }
+    CHECK(running == w.s.running && running <= w.s.capacity);
+    CHECK(kept == w.s.kept && kept <= SESSION_KEPT);
+    CHECK(bytes == w.s.kept_bytes);
+}
+
+static void feed(struct session_event ev)
+{
+    struct session_actions out = {.n = 0};
+
+    ev.now = w.now;
+    session_handle(&w.s, &ev, &out);
+    for (uint32_t i = 0; i < out.n; i++) {
+        perform(&out.at[i]);
+    }
+    check_rows();
+}
+
+static uint64_t new_request(void)
+{
+    w.open[w.requests] = true;
+    return w.requests++;
+}
+
+static void name_key(uint32_t key, char ret[32])
+{
+    (void)snprintf(ret, 32, "plan/1/s%u", key);
+}
+
+/* ---- what the supervisor does ---- */
+
+static void execute(void)
+{
+    char key[32];
+    uint64_t stale = draw(8) == 0 ? 1 : 0;
+
+    run_key = draw(KEYS);
+    run_attempt = 1 + draw(ATTEMPTS);
+    /* A supervisor never goes back to an attempt that it has given up for a later one. */
+    for (uint32_t a = run_attempt; a < ATTEMPTS; a++) {
+        run_attempt = w.attempts[run_key][a].ran ? a + 1 : run_attempt;
+    }
+    if (w.attempts[run_key][run_attempt - 1].settled) {
+        return;
+    }
+    name_key(run_key, key);
+    feed((struct session_event){.type = SESSION_EXECUTE,
+                                .request = new_request(),
+                                .key = str_from(key),
+                                .attempt = run_attempt,
+                                .epoch = w.epoch - stale});
+}
+
+static void ask_about(enum session_event_type type)
+{
+    char key[32];
+
+    name_key(draw(KEYS), key);
+    feed((struct session_event){.type = type,
+                                .request = new_request(),
+                                .key = str_from(key),
+                                .attempt = draw(2) == 0 ? 0 : 1 + draw(ATTEMPTS),
+                                .grace_ms = draw(1000)});
+}
+
+static void answer_heartbeat(void)
+{
+    char key[32];
+    struct session_order order = {.grace_ms = draw(500)};
+
+    name_key(draw(KEYS), key);
+    order.key = str_from(key);
+    feed((struct session_event){
+        .type = SESSION_HEARTBEAT_OK, .lease_ms = 3000, .orders = &order, .n = draw(2)});
+}
+
+/* An answer to what was asked; now and then a refusal. */
+static void answer_ask(bool behave)
+{
+    enum session_ask asked = w.asked;
+
+    w.asked = ASK_NONE;
+    if (asked == ASK_NONE) {
+        return;
+    }
+    if (!behave && draw(12) == 0) {
+        feed((struct session_event){.type = SESSION_REFUSED,
+                                    .code = draw(2) == 0 ? BT_CONFLICT : BT_BUSY});
+    } else if (asked == ASK_REGISTER) {
+        w.epoch++;
+        feed((struct session_event){
+            .type = SESSION_REGISTERED, .epoch = w.epoch, .lease_ms = 3000, .heartbeat_ms = 500});
+    } else if (asked == ASK_HEARTBEAT) {
+        answer_heartbeat();
+    } else if (asked == ASK_RESULT) {
+        feed((struct session_event){.type = SESSION_RESULT_OK, .accepted = draw(2) == 0});
+    } else {
+        feed((struct session_event){.type = SESSION_ASK_OK});
+    }
+}
+
+static void finish_some(void)
+{
+    uint32_t from = draw(SESSION_ROWS);
+
+    for (uint32_t i = 0; i < SESSION_ROWS; i++) {
+        uint32_t row = (from + i) % SESSION_ROWS;
+        if (w.s.rows[row].state == ROW_RUNNING) {
+            CHECK(attempt_of_row(row) != NULL);
+            attempt_of_row(row)->finished = true;
+            feed((struct session_event){.type = SESSION_FINISHED,
+                                        .row = row,
+                                        .bytes = draw(100) == 0 ? 4000000 : draw(2000)});
+            return;
+        }
+    }
+}
+
+static void progress(void)
+{
+    uint32_t row = draw(SESSION_ROWS);
+
+    if (w.s.rows[row].state == ROW_RUNNING) {
+        feed((struct session_event){.type = SESSION_PROGRESS, .row = row});
+    }
+}
+
+static void connect_up(void)
+{
+    if (w.dialing) {
+        w.dialing = false;
+        feed((struct session_event){.type = SESSION_UP});
+    }
+}
+
+static void break_up(void)
+{
+    w.asked = ASK_NONE; /* its answer will never come */
+    feed((struct session_event){.type = draw(2) == 0 ? SESSION_DOWN : SESSION_LOST});
+}
+
+static void pass_time(void)
+{
+    msec due = session_deadline(&w.s);
+    bool to_due = draw(2) == 0 && due != MSEC_NEVER && due > w.now;
+
+    w.now = to_due ? due : w.now + draw(400);
+    if (w.s.ask != ASK_NONE && w.s.ask_deadline <= w.now) {
+        w.asked = ASK_NONE;
+    }
+    feed((struct session_event){.type = SESSION_TICK});
+}
+
+static void one_event(void)
+{
+    switch (draw(12)) {
+    case 0:
+    case 1:
+    case 2:
+        execute();
+        break;
+    case 3:
+        ask_about(SESSION_QUERY);
+        break;
+    case 4:
+        ask_about(SESSION_CANCEL);
+        break;
+    case 5:
+    case 6:
+        finish_some();
+        break;
+    case 7:
+        progress();
+        break;
+    case 8:
+    case 9:
+        answer_ask(false);
+        break;
+    case 10:
+        connect_up();
+        break;
+    default:
+        if (draw(15) == 0) {
+            break_up();
+        } else {
+            pass_time();
+        }
+        break;
+    }
+}
+
+/* Faults are over: the supervisor answers, time passes. */
+static void settle(void)
+{
+    for (int i = 0; i < 2000 && !w.exited; i++) {
+        connect_up();
+        answer_ask(true);
+        finish_some();
+        w.now += 50;
+        feed((struct session_event){.type = SESSION_TICK});
+    }
+}
+
+static void check_end(bool stopped)
+{
+    CHECK(w.s.running == 0);
+    CHECK(stopped == w.exited && w.status == 0);
+    for (uint32_t i = 0; i < w.requests; i++) {
+        CHECK(!w.open[i]);
+    }
+    for (uint32_t i = 0; i < SESSION_ROWS; i++) {
+        CHECK(w.s.rows[i].state != ROW_DONE || !w.s.rows[i].undelivered);
+    }
+}
+
+static void one_life(uint64_t seed)
+{
+    bool stop;
+
+    memset(&w, 0, sizeof w);
+    w.seed = seed;
+    w.random = seed * 0x9E3779B97F4A7C15u | 1;
+    w.now = 1000;
+    stop = draw(2) == 0;
+    session_init(&w.s, 1 + draw(5));
+    feed((struct session_event){.type = SESSION_START});
+    for (int i = 0; i < EVENTS; i++) {
+        one_event();
+    }
+    if (stop) {
+        feed((struct session_event){.type = SESSION_STOP});
+    }
+    settle();
+    check_end(stop);
+}
+
+static uint64_t first_seed;
+static uint32_t lives = SEEDS;
+
+static void whatever_happens_the_promises_hold(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < lives; i++) {
+        one_life(first_seed + i);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(whatever_happens_the_promises_hold)};
+
+    first_seed = clock_mono_ns() % 1000000000;
+    if (argc > 1) {
+        first_seed = strtoull(argv[1], NULL, 10);
+        lives = 1;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
