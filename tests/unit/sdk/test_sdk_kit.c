@@ -1,0 +1,236 @@
+/* What the specialists share: rows in their five forms, CSV, Markdown, bounded patterns; and the
+ * program's arguments. */
+#include "tests/support/cmocka.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "agents/sdk/options.h"
+#include "agents/sdk/regex.h"
+#include "agents/sdk/table.h"
+
+static enum bt_code read_json(const char *json, struct table *t, struct bt_error *err)
+{
+    cJSON *tree = cJSON_Parse(json);
+    enum bt_code code;
+
+    assert_non_null(tree);
+    code = table_read(tree, t, err);
+    cJSON_Delete(tree);
+    return code;
+}
+
+static void expect_markdown(const char *json, const char *markdown)
+{
+    struct table t = {0};
+    struct bt_error err;
+    struct buf out;
+
+    if (read_json(json, &t, &err) != BT_OK) {
+        fail_msg("%s: %s", json, err.msg);
+    }
+    buf_init(&out, 65536);
+    table_to_markdown(&t, 10, &out);
+    assert_string_equal(buf_cstr(&out), markdown);
+    buf_done(&out);
+    table_done(&t);
+}
+
+static void rows_are_read_in_every_form(void **state)
+{
+    (void)state;
+    expect_markdown("{\"columns\":[\"d\",\"n\"],\"rows\":[[\"x\",1]]}",
+                    "| d | n |\n| --- | ---: |\n| x | 1 |\n");
+    expect_markdown("[{\"d\":\"x\"},{\"n\":2.5}]",
+                    "| d | n |\n| --- | --- |\n| x |  |\n|  | 2.5 |\n");
+    expect_markdown("[[1,2],[3]]", "| c1 | c2 |\n| ---: | --- |\n| 1 | 2 |\n| 3 |  |\n");
+    expect_markdown("[3,5]", "| c1 |\n| ---: |\n| 3 |\n| 5 |\n");
+    expect_markdown("{\"a\":1}", "| label | value |\n| --- | ---: |\n| a | 1 |\n");
+    expect_markdown("\"d,n\\nx,1\\n\"", "| d | n |\n| --- | --- |\n| x | 1 |\n");
+    expect_markdown("[{\"a\":\"p|q\\nr\"}]", "| a |\n| --- |\n| p\\|q r |\n");
+}
+
+static void what_is_no_table_is_refused(void **state)
+{
+    struct table t = {0};
+
+    (void)state;
+    assert_int_equal(read_json("7", &t, NULL), BT_INVALID);
+    assert_int_equal(read_json("{\"columns\":[1],\"rows\":[]}", &t, NULL), BT_INVALID);
+    assert_int_equal(read_json("\"\"", &t, NULL), BT_INVALID);
+}
+
+static void csv_is_read_as_rfc_4180_says(void **state)
+{
+    struct table t = {0};
+    struct bt_error err;
+    char text[64];
+
+    (void)state;
+    assert_int_equal(table_read_csv("a,b\r\n\"x, \"\"y\"\"\n2\",\r\n3", ',', &t, &err), BT_OK);
+    assert_int_equal(t.n, 2);
+    assert_int_equal(t.rows_n, 2);
+    assert_string_equal(table_text(table_cell(&t, 0, 0), text, sizeof text), "x, \"y\"\n2");
+    assert_string_equal(table_text(table_cell(&t, 0, 1), text, sizeof text), "");
+    assert_true(cJSON_IsNull(table_cell(&t, 1, 1)));
+    table_done(&t);
+    assert_int_equal(table_read_csv("a,b\n1,2,3\n", ',', &t, &err), BT_INVALID);
+    assert_int_equal(table_read_csv("a,a\n1,2\n", ',', &t, &err), BT_INVALID);
+    assert_int_equal(table_read_csv("a,b\n\"open", ',', &t, &err), BT_INVALID);
+    assert_non_null(strstr(err.msg, "record 2"));
+}
+
+static void a_field_of_csv_reads_back_as_it_was(void **state)
+{
+    static const char *const fields[] = {"plain", "with, comma", "\"quoted\"", "two\nlines",
+                                         "",      "a\"b"};
+    struct buf out;
+
+    (void)state;
+    buf_init(&out, 4096);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        struct table t = {0};
+        struct bt_error err;
+        char text[64];
+        buf_clear(&out);
+        buf_add_cstr(&out, "h,i\n");
+        table_csv_field(str_from(fields[i]), ',', &out);
+        buf_add_cstr(&out, ",1\n");
+        assert_int_equal(table_read_csv(buf_cstr(&out), ',', &t, &err), BT_OK);
+        assert_string_equal(table_text(table_cell(&t, 0, 0), text, sizeof text), fields[i]);
+        table_done(&t);
+    }
+    buf_done(&out);
+}
+
+static void columns_are_found_by_kind(void **state)
+{
+    struct table t = {0};
+    struct bt_error err;
+    double v;
+    cJSON *cell = cJSON_CreateString("0x10");
+
+    (void)state;
+    assert_int_equal(read_json("[{\"d\":\"2026\",\"s\":\"x\",\"n\":\"1.5\"}]", &t, &err), BT_OK);
+    assert_int_equal(table_number_column(&t), 2);
+    assert_int_equal(table_other_column(&t, 0), 1);
+    assert_int_equal(table_column(&t, "q"), TABLE_NONE);
+    assert_true(table_number(table_cell(&t, 0, 2), &v) && v == 1.5);
+    assert_false(table_number(cell, &v));
+    cJSON_Delete(cell);
+    table_done(&t);
+}
+
+static void text_of_a_cell_is_cut_between_characters(void **state)
+{
+    cJSON *cell = cJSON_CreateString("\xC3\xA4\xC3\xA4");
+    char text[4];
+
+    (void)state;
+    assert_string_equal(table_text(cell, text, sizeof text), "\xC3\xA4");
+    cJSON_Delete(cell);
+}
+
+static void patterns_have_groups_and_names_and_a_bound(void **state)
+{
+    struct regex *re = NULL;
+    struct bt_error err;
+    bool found = false;
+
+    (void)state;
+    assert_int_equal(regex_new(STR_LIT("(?<day>\\d+) (a)?(b)"), true, &re, &err), BT_OK);
+    assert_int_equal(regex_groups(re), 3);
+    assert_string_equal(regex_group_name(re, 1), "day");
+    assert_null(regex_group_name(re, 2));
+    assert_int_equal(regex_find(re, STR_LIT("on 21 B"), &found, &err), BT_OK);
+    assert_true(found);
+    assert_true(str_is(regex_group(re, 1), "21"));
+    assert_null(regex_group(re, 2).ptr);
+    assert_int_equal(regex_find(re, STR_LIT(""), &found, &err), BT_OK);
+    assert_false(found);
+    regex_free(re);
+    assert_int_equal(regex_new(STR_LIT("(x+x+)+$"), false, &re, &err), BT_OK);
+    assert_int_equal(
+        regex_find(re, STR_LIT("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx!"), &found, &err),
+        BT_LIMIT);
+    regex_free(re);
+    assert_int_equal(regex_new(STR_LIT("(a"), false, &re, &err), BT_INVALID);
+    assert_int_equal(regex_new(STR_LIT("\\C"), false, &re, &err), BT_INVALID);
+    assert_int_equal(regex_new(STR_LIT(""), false, &re, &err), BT_INVALID);
+}
+
+/* ---- arguments ---- */
+
+static enum bt_code read_args(struct options *o, const char *a, const char *b, struct bt_error *err)
+{
+    char name[] = "agent";
+    char one[128] = "";
+    char two[128] = "";
+    char *argv[] = {name, one, two, NULL};
+
+    strncat(one, a, sizeof one - 1);
+    strncat(two, b == NULL ? "" : b, sizeof two - 1);
+    return options_read(o, b == NULL ? 2 : 3, argv, err);
+}
+
+static void wrong_arguments_are_named(void **state)
+{
+    static const char *const wrong[][2] = {
+        {"--capacity", "0"},        {"--capacity", "65"},   {"--capacity", "2x"},
+        {"--capacity", NULL},       {"--instance-id", "x"}, {"--log-level", "all"},
+        {"--settings", "/nowhere"}, {"--what", "x"},        {"what", NULL}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct options o;
+        struct bt_error err = {.msg = ""};
+        assert_int_not_equal(read_args(&o, wrong[i][0], wrong[i][1], &err), BT_OK);
+        assert_non_null(strstr(err.msg, wrong[i][0]));
+        options_done(&o);
+    }
+}
+
+static void an_argument_wins_over_the_environment(void **state)
+{
+    struct options o;
+    struct bt_error err;
+
+    (void)state;
+    (void)setenv("BATON_CAPACITY", "3", 1);
+    (void)setenv("BATON_SETTINGS", "{\"a\": 1}", 1);
+    assert_int_equal(read_args(&o, "--capacity", "5", &err), BT_OK);
+    assert_int_equal(o.capacity, 5);
+    assert_true(str_is(buf_str(&o.settings_json), "{\"a\":1}"));
+    options_done(&o);
+    assert_int_equal(read_args(&o, "--card", NULL, &err), BT_OK);
+    assert_int_equal(o.capacity, 3);
+    assert_int_equal(o.mode, OPTIONS_CARD);
+    options_done(&o);
+    (void)setenv("BATON_SETTINGS", "[1]", 1);
+    assert_int_equal(read_args(&o, "--card", NULL, &err), BT_INVALID);
+    assert_string_equal(err.msg, "BATON_SETTINGS: expected a JSON object");
+    options_done(&o);
+    (void)unsetenv("BATON_SETTINGS");
+    (void)setenv("BATON_CAPACITY", "many", 1);
+    assert_int_equal(read_args(&o, "--card", NULL, &err), BT_INVALID);
+    options_done(&o);
+    (void)unsetenv("BATON_CAPACITY");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_read_in_every_form),
+        cmocka_unit_test(what_is_no_table_is_refused),
+        cmocka_unit_test(csv_is_read_as_rfc_4180_says),
+        cmocka_unit_test(a_field_of_csv_reads_back_as_it_was),
+        cmocka_unit_test(columns_are_found_by_kind),
+        cmocka_unit_test(text_of_a_cell_is_cut_between_characters),
+        cmocka_unit_test(patterns_have_groups_and_names_and_a_bound),
+        cmocka_unit_test(wrong_arguments_are_named),
+        cmocka_unit_test(an_argument_wins_over_the_environment),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,334 @@
+/* A step as its handler sees it, and what becomes of its answers. */
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agents/sdk/card.h"
+#include "agents/sdk/step.h"
+
+static struct bt_step *make(const char *json)
+{
+    struct bt_error err;
+    struct bt_step *step = NULL;
+
+    if (step_new_once(str_from(json), "probe", &step, &err) != BT_OK) {
+        fail_msg("%s", err.msg);
+    }
+    return step;
+}
+
+static void expect(struct bt_step *step, const char *part)
+{
+    struct bt_error err;
+    struct buf out;
+
+    reply_settle(&step->reply, atomic_load(&step->cancelled), step_is_late(step));
+    buf_init(&out, LIMIT_STEP_BYTES * 2);
+    if (step_reply_json(step, &out, &err) != BT_OK) {
+        fail_msg("the reply does not fit the wire: %s", err.msg);
+    }
+    if (strstr(buf_cstr(&out), part) == NULL) {
+        fail_msg("expected %s in %.2000s", part, buf_cstr(&out));
+    }
+    buf_done(&out);
+    step_free(step);
+}
+
+static void parameters_are_found_by_path_or_fall_back(void **state)
+{
+    struct bt_step *s =
+        make("{\"task\":\"t\",\"parameters\":{\"a\":{\"b\":[1,\"two\",-2.5]},\"yes\":true,"
+             "\"n\":null}}");
+
+    (void)state;
+    assert_string_equal(bt_step_task(s), "t");
+    assert_string_equal(bt_step_param_string(s, "a.b.1", "no"), "two");
+    assert_string_equal(bt_step_param_string(s, "a.b.0", "no"), "no"); /* another kind */
+    assert_true(bt_step_param_number(s, "a.b.2", 0) == -2.5);
+    assert_true(bt_step_param_bool(s, "yes", false));
+    assert_true(bt_step_has_param(s, "n"));
+    assert_false(bt_step_has_param(s, "a.c"));
+    assert_string_equal(bt_step_params_json(s, "a.b"), "[1,\"two\",-2.5]");
+    assert_null(bt_step_params_json(s, "x"));
+    step_free(s);
+    s = make("{}");
+    assert_string_equal(bt_step_params_json(s, ""), "{}");
+    assert_string_equal(bt_step_param_string(s, "x", "fallback"), "fallback");
+    step_free(s);
+}
+
+static void a_dependency_gives_its_data_else_its_text(void **state)
+{
+    struct bt_step *s = make(
+        "{\"context\":{\"text\":\"before\",\"dependencies\":["
+        "{\"stepId\":\"a\",\"agentId\":\"x\",\"result\":{\"text\":\"shown\",\"data\":{\"n\":1}}},"
+        "{\"stepId\":\"b\",\"agentId\":\"x\",\"result\":{\"text\":\"only\"}},"
+        "{\"stepId\":\"c\",\"agentId\":\"x\",\"result\":{\"text\":\"own\",\"more\":1}},"
+        "{\"stepId\":\"d\",\"agentId\":\"x\",\"truncated\":true}]}}");
+
+    (void)state;
+    assert_string_equal(bt_step_context_text(s), "before");
+    assert_int_equal(bt_step_dependency_count(s), 4);
+    assert_string_equal(bt_step_dependency_id(s, 1), "b");
+    assert_string_equal(bt_step_dependency_json(s, 0), "{\"n\":1}");
+    assert_string_equal(bt_step_dependency_text(s, 0), "shown");
+    assert_string_equal(bt_step_dependency_json(s, 1), "\"only\"");
+    assert_string_equal(bt_step_dependency_json(s, 2), "{\"text\":\"own\",\"more\":1}");
+    assert_string_equal(bt_step_dependency_json(s, 3), "null");
+    assert_string_equal(bt_step_dependency_text(s, 3), "");
+    assert_null(bt_step_dependency_json(s, 4));
+    assert_null(bt_step_dependency_id(s, 4));
+    step_free(s);
+}
+
+static void the_request_is_one_json_object_with_the_dependencies_once(void **state)
+{
+    struct bt_step *s =
+        make("{\"task\":\"t\",\"parameters\":{\"a\":1},\"context\":{\"text\":\"before\","
+             "\"dependencies\":[{\"stepId\":\"a\",\"agentId\":\"x\",\"result\":\"r1\"}]}}");
+    const char *json = bt_step_request_json(s);
+
+    (void)state;
+    assert_non_null(strstr(json, "\"parameters\":{\"a\":1}"));
+    assert_non_null(strstr(json, "\"attempt\":1"));
+    assert_non_null(strstr(json, "\"text\":\"before\""));
+    assert_ptr_equal(strstr(json, "r1"), strrchr(json, 'r')); /* nowhere else */
+    assert_null(strstr(json, "sessionKey"));
+    step_free(s);
+}
+
+static void text_and_data_go_together_and_the_last_word_counts(void **state)
+{
+    struct bt_step *s = make("{}");
+
+    (void)state;
+    bt_step_fail(s, "TIMEOUT", true, "not yet");
+    bt_step_reply_text(s, "%d things", 3);
+    bt_step_reply_json(s, "[1]", 3);
+    expect(s, "\"outcome\":\"completed\",\"result\":{\"text\":\"3 things\",\"data\":[1]}");
+    s = make("{}");
+    bt_step_reply_text(s, "done");
+    bt_step_reply_artifact(s, "f", NULL, "file:///f");
+    bt_step_fail(s, "RATE_LIMITED", true, "100%% of %s", "it");
+    expect(s,
+           "\"outcome\":\"failed\",\"failure\":{\"code\":\"INTERNAL\",\"class\":\"RATE_LIMITED\","
+           "\"message\":\"100% of it\",\"retryable\":true}");
+    s = make("{}");
+    bt_step_reply_text(s, "%s", "");
+    expect(s, "\"result\":{\"text\":\"\"}"); /* an empty text is an answer */
+}
+
+static void silence_is_a_failure_with_its_cause(void **state)
+{
+    struct bt_step *s = make("{}");
+
+    (void)state;
+    expect(s, "returned without an answer");
+    s = make("{}");
+    atomic_store(&s->cancelled, true);
+    expect(s, "\"class\":\"CANCELLED\"");
+    s = make("{\"deadlineMs\":1}");
+    while (!bt_step_cancelled(s)) {
+    }
+    assert_int_equal(bt_step_time_left_ms(s), 0);
+    expect(s, "\"class\":\"TIMEOUT\"");
+    s = make("{}");
+    assert_true(bt_step_time_left_ms(s) == UINT64_MAX);
+    step_free(s);
+}
+
+static void what_is_no_result_fails_the_step_clearly(void **state)
+{
+    char *large = malloc(LIMIT_RESULT_BYTES + 1);
+    struct bt_step *s = make("{}");
+
+    (void)state;
+    assert_non_null(large);
+    memset(large, 'x', LIMIT_RESULT_BYTES + 1);
+    bt_step_reply_bytes(s, large, LIMIT_RESULT_BYTES + 1);
+    expect(s, "result_too_large");
+    s = make("{}");
+    bt_step_reply_bytes(s, large, LIMIT_RESULT_BYTES / 2);
+    large[0] = '"';
+    large[LIMIT_RESULT_BYTES / 2] = '"';
+    bt_step_reply_json(s, large, LIMIT_RESULT_BYTES / 2 + 1);
+    expect(s, "result_too_large"); /* together */
+    free(large);
+    s = make("{}");
+    bt_step_reply_json(s, "{\"a\":}", 6);
+    expect(s, "VALIDATION_ERROR");
+    s = make("{}");
+    bt_step_reply_bytes(s, "a\xff", 2);
+    expect(s, "not UTF-8");
+    s = make("{}");
+    bt_step_reply_bytes(s, "a\0b", 3);
+    expect(s, "zero bytes");
+    s = make("{}");
+    bt_step_fail(s, "NO_SUCH_CLASS", false, "bad \xff byte");
+    expect(s, "\"class\":\"UNKNOWN\",\"message\":\"bad ");
+    s = make("{}");
+    for (int i = 0; i < 65; i++) {
+        bt_step_reply_artifact(s, "f", NULL, NULL);
+    }
+    expect(s, "at most 64 artifacts");
+}
+
+static void needs_and_handoffs_have_their_form(void **state)
+{
+    struct bt_step *s = make("{}");
+
+    (void)state;
+    bt_step_need_approval(s, "delete %s?", "it");
+    expect(s, "\"outcome\":\"needs_approval\",\"need\":{\"kind\":\"approval\",\"prompt\":\"delete "
+              "it?\"}");
+    s = make("{}");
+    bt_step_need_input(s, "{\"type\":\"string\"}", "name?");
+    expect(s,
+           "\"need\":{\"kind\":\"input\",\"prompt\":\"name?\",\"schema\":{\"type\":\"string\"}}");
+    s = make("{}");
+    bt_step_need_input(s, "{", "name?");
+    expect(s, "\"outcome\":\"failed\"");
+    s = make("{}");
+    bt_step_handoff(s, "sql", "it is %s", "theirs");
+    expect(s, "\"handoff\":{\"toAgentId\":\"sql\",\"reason\":\"it is theirs\"}");
+}
+
+static void usage_adds_up_and_never_overflows(void **state)
+{
+    struct bt_step *s = make("{}");
+
+    (void)state;
+    bt_step_add_usage(s, 1, 2, 3, UINT64_MAX);
+    bt_step_add_usage(s, 1, 2, 3, 4);
+    bt_step_reply_text(s, "x");
+    expect(s, "\"usage\":{\"inputTokens\":2,\"outputTokens\":4,\"cachedTokens\":6,"
+              "\"costMicros\":9223372036854775807}");
+}
+
+static uint32_t notified;
+
+static void notify(struct bt_step *step, void *shell)
+{
+    (void)step;
+    (void)shell;
+    notified++;
+}
+
+static void only_the_newest_progress_travels(void **state)
+{
+    struct bt_step *s = make("{}");
+    struct step_progress p;
+    char text[2000];
+
+    (void)state;
+    s->notify = notify;
+    bt_step_progress(s, 1, "one");
+    bt_step_progress(s, 2, "two");
+    assert_int_equal(notified, 1); /* the shell is woken once for both */
+    assert_true(step_take_progress(s, &p));
+    assert_string_equal(p.text, "two");
+    assert_int_equal(p.n, 2);
+    assert_false(step_take_progress(s, &p));
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = 0;
+    bt_step_progress(s, 1e9, text);
+    assert_int_equal(notified, 2);
+    assert_true(step_take_progress(s, &p));
+    assert_int_equal(strlen(p.text), STEP_PROGRESS_TEXT_MAX);
+    assert_true(p.percent < 0);
+    step_free(s);
+}
+
+/* ---- cards ---- */
+
+static void nothing(struct bt_step *step, void *self)
+{
+    (void)self;
+    bt_step_reply_text(step, "ran");
+}
+
+static enum bt_code card_of(const struct bt_skill *skills, size_t n, struct card *card,
+                            struct bt_error *err)
+{
+    const struct bt_agent_def def = {.agent_id = "a", .skills = skills, .skill_count = n};
+    enum bt_code code = card_init(card, &def, err);
+
+    return code == BT_OK ? card_check_whole(card, err) : code;
+}
+
+static void a_card_that_no_supervisor_takes_is_refused_at_the_start(void **state)
+{
+    static const struct {
+        struct bt_skill skill;
+        const char *say;
+    } wrong[] = {
+        {{.id = "", .run = nothing}, "skill id ''"},
+        {{.id = "a b", .run = nothing}, "expected 1 to 64"},
+        {{.id = "x"}, "no run function"},
+        {{.id = "x", .run = nothing, .effects = "some"}, "expected none, idempotent or unsafe"},
+        {{.id = "x", .run = nothing, .input_schema = "{\"type\":"}, "input_schema"},
+        {{.id = "x", .run = nothing, .input_schema = "{\"type\":\"thing\"}"}, "input_schema"},
+        {{.id = "x", .run = nothing, .output_schema = "no"}, "output_schema"},
+    };
+    const struct bt_skill twice[] = {{.id = "x", .run = nothing}, {.id = "x", .run = nothing}};
+    struct card card;
+    struct bt_error err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_not_equal(card_of(&wrong[i].skill, 1, &card, &err), BT_OK);
+        if (strstr(err.msg, wrong[i].say) == NULL) {
+            fail_msg("'%s' does not say '%s'", err.msg, wrong[i].say);
+        }
+        card_done(&card);
+    }
+    assert_int_equal(card_of(twice, 2, &card, &err), BT_CONFLICT);
+    card_done(&card);
+    assert_int_equal(card_of(NULL, 0, &card, &err), BT_INVALID);
+    card_done(&card);
+}
+
+static void parameters_are_checked_before_the_handler_sees_them(void **state)
+{
+    const struct bt_skill skill = {.id = "probe",
+                                   .run = nothing,
+                                   .input_schema =
+                                       "{\"type\":\"object\",\"required\":[\"n\"],\"properties\":{"
+                                       "\"n\":{\"type\":\"integer\"}}}"};
+    struct card card;
+    struct bt_error err;
+    struct bt_step *s;
+
+    (void)state;
+    assert_int_equal(card_of(&skill, 1, &card, &err), BT_OK);
+    s = make("{\"parameters\":{\"n\":\"7\"}}");
+    s->how = card_find(&card, "probe");
+    step_run(s);
+    expect(s, "parameters/n: expected an integer");
+    s = make("{\"parameters\":{\"n\":7}}");
+    s->how = card_find(&card, ""); /* the only one */
+    step_run(s);
+    expect(s, "\"text\":\"ran\"");
+    assert_null(card_find(&card, "other"));
+    card_done(&card);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parameters_are_found_by_path_or_fall_back),
+        cmocka_unit_test(a_dependency_gives_its_data_else_its_text),
+        cmocka_unit_test(the_request_is_one_json_object_with_the_dependencies_once),
+        cmocka_unit_test(text_and_data_go_together_and_the_last_word_counts),
+        cmocka_unit_test(silence_is_a_failure_with_its_cause),
+        cmocka_unit_test(what_is_no_result_fails_the_step_clearly),
+        cmocka_unit_test(needs_and_handoffs_have_their_form),
+        cmocka_unit_test(usage_adds_up_and_never_overflows),
+        cmocka_unit_test(only_the_newest_progress_travels),
+        cmocka_unit_test(a_card_that_no_supervisor_takes_is_refused_at_the_start),
+        cmocka_unit_test(parameters_are_checked_before_the_handler_sees_them),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
