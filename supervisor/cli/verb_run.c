@@ -201,6 +201,8 @@ enum cli_exit verb_run(struct cli *cli)
     if (timeout != NULL && !cli_duration(timeout, "--timeout", &timeout_ms)) {
         return CLI_USAGE;
     }
+    /* From here on an interrupt is answered with what became of the plan. */
+    (void)sigaction(SIGINT, &action, NULL);
     code = submit(cli, plan_id);
     if (code != CLI_OK) {
         return code;
@@ -209,7 +211,6 @@ enum cli_exit verb_run(struct cli *cli)
         (void)printf(cli->json ? "{\"planId\":\"%s\"}\n" : "%s\n", plan_id);
         return CLI_OK;
     }
-    (void)sigaction(SIGINT, &action, NULL);
     fields = cJSON_CreateObject();
     (void)cJSON_AddStringToObject(fields, "planId", plan_id);
     code = cli_call(cli, "plan.get", fields, &view);
