@@ -90,18 +90,18 @@ struct bt_agent_def {
 };
 
 /*
- * Runs the agent until it was told to stop. Returns the exit code for main():
- *   0  drained and deregistered, or --help, --version, --once succeeded
+ * Runs the agent until it was told to stop. An agent that has served ends the process by _exit,
+ * after done(): sockets may still carry traffic then. It returns only when it did not serve. The
+ * exit code either way: 0  drained and deregistered, or --help, --version, --card, --once succeeded
  *   1  --once failed, or stopped at once by a second SIGTERM while steps ran
  *   2  wrong arguments, settings or card, or the supervisor refused the token or the card
- * Arguments: --state DIR, --settings FILE (JSON), --agent-id ID, --instance-id ID, --capacity N,
+ * Arguments: --state DIR, --settings FILE (JSON), --agent-id ID, --instance-id UUID, --capacity N,
  * --listen URL,
- * --log-level LEVEL, --once SKILL (runs one step from stdin, {"task", "parameters", "context"},
- * without a supervisor),
- * --card (prints the card as JSON), --help, --version. Environment: BATON_STATE, BATON_SETTINGS
- * (JSON text), BATON_AGENT_ID, BATON_INSTANCE_ID, BATON_CAPACITY. An argument wins over the
- * environment. Call it first in main(), before any thread exists: it blocks signals. At most once
- * per process.
+ * --dial-in, --log-level LEVEL, --once SKILL (runs one step from stdin, {"task", "parameters",
+ * "context"}, without a supervisor), --card (prints the card as JSON), --help, --version.
+ * Environment: BATON_STATE, BATON_SETTINGS (JSON text), BATON_AGENT_ID, BATON_INSTANCE_ID,
+ * BATON_CAPACITY. An argument wins over the environment. Call it first in main(), before any thread
+ * exists: it blocks signals. At most once per process.
  */
 BT_API int bt_agent_main(const struct bt_agent_def *def, int argc, char **argv);
 
