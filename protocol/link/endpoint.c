@@ -215,6 +215,12 @@ enum bt_code redial_start(struct redial *r, struct endpoint *e, struct pipe_trac
     return BT_OK;
 }
 
+bool redial_is_young(const struct redial *r, msec now)
+{
+    return r->endpoint != NULL && pipe_track_empty(r->track) &&
+           now - r->down_since < LINK_DIAL_SETTLE_MS;
+}
+
 void redial_stop(struct redial *r)
 {
     if (r->endpoint != NULL) {

@@ -298,7 +298,8 @@ static msec lane_bury(struct helper_job *job)
     struct link_lane *lane = LINK_OF(job, struct link_lane, burial);
     struct link *l = lane->link;
     const msec now = clock_mono_ms();
-    if (!pipe_track_empty(&lane->track) && now < lane->burial_at && !atomic_load(&l->hurry)) {
+    if ((!pipe_track_empty(&lane->track) && now < lane->burial_at && !atomic_load(&l->hurry)) ||
+        redial_is_young(&lane->redial, now)) {
         return now + LINK_RETIRED_CHECK_MS;
     }
     redial_stop(&lane->redial);

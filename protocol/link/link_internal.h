@@ -29,6 +29,7 @@ enum {
     LINK_GUARD_MS = 2000,         /* between two probes of an ipc listener */
     LINK_PROBE_MS = 1000,         /* how long a probe may take */
     LINK_LINGER_MS = 1000, /* an idle retired lane waits this long for its peer to hang up first */
+    LINK_DIAL_SETTLE_MS = 100,  /* a handshake on loopback takes less than 1 */
     LINK_RETIRED_CHECK_MS = 20, /* how often the helper looks whether it has */
     LINK_FREE_WAIT_MS = 2000    /* link_free gives up after this and leaks */
 };
@@ -136,6 +137,9 @@ BT_MUST_CHECK enum bt_code redial_start(struct redial *r, struct endpoint *e, st
                                         struct bt_error *err);
 /* Helper thread. Accepts one that was never started. */
 void redial_stop(struct redial *r);
+/* Whether it began to dial so lately that a connection may be half made. 1.5.2 leaks the dialer and
+ * the pipe of a socket that is closed then. On the helper's thread. */
+bool redial_is_young(const struct redial *r, msec now);
 
 /* ---- guard of an ipc listener (RELIABILITY F1) ---- */
 

@@ -312,9 +312,10 @@ static msec server_bury(struct helper_job *job)
 {
     struct link_server *s = LINK_OF(job, struct link_server, burial);
     struct link *l = s->link;
-    if (s->retired && !pipe_track_empty(&s->track) && !atomic_load(&l->hurry)) {
-        return clock_mono_ms() +
-               LINK_RETIRED_CHECK_MS; /* the peer may send at any moment: it hangs up first */
+    const msec now = clock_mono_ms();
+    if ((s->retired && !pipe_track_empty(&s->track) && !atomic_load(&l->hurry)) ||
+        redial_is_young(&s->redial, now)) {
+        return now + LINK_RETIRED_CHECK_MS; /* the peer may send at any moment: it hangs up first */
     }
     ipc_guard_stop(&s->guard);
     redial_stop(&s->redial);

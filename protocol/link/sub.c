@@ -225,6 +225,10 @@ static msec sub_bury(struct helper_job *job)
 {
     struct link_sub *s = LINK_OF(job, struct link_sub, burial);
     struct link *l = s->link;
+    const msec now = clock_mono_ms();
+    if (redial_is_young(&s->redial, now)) {
+        return now + LINK_RETIRED_CHECK_MS;
+    }
     redial_stop(&s->redial);
     (void)nng_close(s->endpoint.socket);
     nng_aio_stop(s->aio);
