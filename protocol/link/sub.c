@@ -8,6 +8,7 @@
 #include <nng/protocol/pubsub0/sub.h>
 #include <stdlib.h>
 
+#include "protocol/base/clock.h"
 #include "protocol/link/link_internal.h"
 
 struct link_sub {
