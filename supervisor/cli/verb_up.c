@@ -133,6 +133,19 @@ static int agents_missing(const cJSON *list, char *names, size_t cap)
     return missing;
 }
 
+/* With --json: {"stateDir", what: ...} on stdout, like every verb. */
+static void tell_json(struct cli *cli, const char *what, bool yes)
+{
+    cJSON *row = cJSON_CreateObject();
+
+    if (cli->json) {
+        (void)cJSON_AddStringToObject(row, "stateDir", cli_state_dir(cli));
+        (void)cJSON_AddBoolToObject(row, what, yes);
+        cli_print_json(row);
+    }
+    cJSON_Delete(row);
+}
+
 static enum cli_exit await_agents(struct cli *cli, msec deadline)
 {
     char names[512];
@@ -149,11 +162,13 @@ static enum cli_exit await_agents(struct cli *cli, msec deadline)
         if (missing == 0) {
             (void)fprintf(stderr, "baton is up: %d agents ready, state in %s\n", all,
                           cli_state_dir(cli));
+            tell_json(cli, "ready", true);
             return CLI_OK;
         }
         if (clock_mono_ms() >= deadline) {
             cli_say("up, but these agents are not ready: %s (see %s/log, or: baton doctor)", names,
                     cli_state_dir(cli));
+            tell_json(cli, "ready", false);
             return CLI_INTERNAL;
         }
         (void)poll(NULL, 0, POLL_MS);
@@ -243,6 +258,7 @@ enum cli_exit verb_down(struct cli *cli)
     }
     if (!lock_is_held(state)) {
         (void)fprintf(stderr, "baton: no daemon runs in %s\n", state);
+        tell_json(cli, "stopped", false);
         return CLI_OK;
     }
     code = cli_call(cli, "supervisor.drain", NULL, &answer);
@@ -260,5 +276,6 @@ enum cli_exit verb_down(struct cli *cli)
         (void)poll(NULL, 0, POLL_MS);
     }
     (void)fprintf(stderr, "baton is down\n");
+    tell_json(cli, "stopped", true);
     return CLI_OK;
 }

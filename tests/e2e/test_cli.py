@@ -186,6 +186,9 @@ class ExitCodes(Cli):
         for args in (("status",), ("run", "x"), ("agents",), ("info",), ("events",), ("reviews",)):
             self.assertIn("baton up", self.err(*args, code=6))
         self.assertIn("no daemon runs", self.err("down", code=0))
+        self.assertEqual(self.js("down")["stopped"], False)
+        self.assertEqual(self.js("up", "--config", self.d.config)["ready"], True)
+        self.assertEqual(self.js("down")["stopped"], True)
 
     def test_cancelled_plan_ends_its_run_with_5(self):
         gate = []
