@@ -31,8 +31,8 @@ class ManyPlans(BatonTest):
         for _ in range(2):
             last = self.round(d, 500)
         self.assertLess(last, first * 1.25, "resident memory grew from %d to %d" % (first, last))
-        fds = len(os.listdir("/proc/%d/fd" % d.process.pid))
-        self.assertLess(fds, 200)
+        if os.geteuid() == 0:  # the daemon is not dumpable: only root can look
+            self.assertLess(len(os.listdir("/proc/%d/fd" % d.process.pid)), 200)
 
 
 if __name__ == "__main__":
