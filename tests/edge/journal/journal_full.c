@@ -109,13 +109,11 @@ static void fill_and_free(void)
     assert_int_equal(stored(), acked);
 }
 
-/* Without a mapping nobody owns files in a namespace of users, and none can be made. */
-static bool map_user(const char *file, unsigned inside, unsigned outside)
+static bool write_file(const char *file, const char *text)
 {
-    char line[64];
-    int n = snprintf(line, sizeof line, "%u %u 1\n", inside, outside);
+    const size_t n = strlen(text);
     int fd = open(file, O_WRONLY | O_CLOEXEC);
-    bool done = fd >= 0 && write(fd, line, (size_t)n) == n;
+    bool done = fd >= 0 && write(fd, text, n) == (ssize_t)n;
 
     if (fd >= 0) {
         (void)close(fd);
@@ -123,13 +121,18 @@ static bool map_user(const char *file, unsigned inside, unsigned outside)
     return done;
 }
 
-/* A namespace of mounts for this process: as root, or as root of a namespace of users. */
+/* A namespace of mounts for this process: as root, or as root of a namespace of users. Without a
+ * mapping nobody owns files there, and none can be made. */
 static bool own_mounts(void)
 {
-    const unsigned user = geteuid();
+    char user[32];
+    char group[32];
 
+    (void)snprintf(user, sizeof user, "0 %u 1", geteuid());
+    (void)snprintf(group, sizeof group, "0 %u 1", getegid());
     return unshare(CLONE_NEWNS) == 0 ||
-           (unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && map_user("/proc/self/uid_map", 0, user));
+           (unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && write_file("/proc/self/uid_map", user) &&
+            write_file("/proc/self/setgroups", "deny") && write_file("/proc/self/gid_map", group));
 }
 
 static void a_full_disk_loses_nothing_and_the_journal_comes_back(void **state)
