@@ -148,9 +148,9 @@ static enum bt_code until_up(struct bt_client *c, msec deadline, struct bt_error
             (!daemon_lives(c) && clock_mono_ms() - start > RESTART_MS)) {
             return code != BT_OK
                        ? code
-                       : err_set(err, BT_UNAVAILABLE,
-                                 "the daemon at %s does not answer; is it running? (baton doctor)",
-                                 c->at.control);
+                       : err_set(err, BT_UNAVAILABLE, "the daemon at %s %s", c->at.control,
+                                 daemon_lives(c) ? "does not answer (see: baton doctor)"
+                                                 : "has ended; start it again with: baton up");
         }
         if (code != BT_OK) {
             (void)await(c, LINK_UP, step, &ev);
