@@ -18,6 +18,8 @@ enum {
     LIMIT_TOKEN_BYTES = 128,
     LIMIT_STEPS = 10000,      /* steps of one plan */
     LIMIT_EDGES = 100000,     /* dependencies of one plan */
+    LIMIT_PLAN_AGENTS = 64,   /* different agents of one plan: a set of them is one word */
+    LIMIT_REVISIONS = 1000,   /* of one plan */
     LIMIT_PLANS_OPEN = 20000, /* plans that are not final */
     LIMIT_AGENTS = 1024,
     LIMIT_INSTANCES = 1024,

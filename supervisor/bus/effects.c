@@ -44,6 +44,9 @@ static void perform_command(struct bus *b, const struct core_cmd *cmd)
         b->stats.plans_done++;
         bus_plan_remove(b, cmd->run);
         break;
+    case CMD_KILL:
+    case CMD_PROBE:
+    case CMD_REVISED:
     case CMD_RECORD:
     case CMD_REGISTERED:
     case CMD_REJECT:

@@ -59,7 +59,7 @@ struct bus_plan *bus_plan_by_id(struct bus *b, struct str id)
 
 void *bus_plan_block(const struct plan *plan)
 {
-    return calloc(1, core_run_size(plan->n_steps));
+    return calloc(1, core_run_size(plan));
 }
 
 void bus_plan_bind(struct bus *b, uint64_t run)

@@ -17,8 +17,10 @@ static NAMES(
     DURABILITY_PROCESS + 1, [DURABILITY_POWER] = "power", [DURABILITY_PROCESS] = "process");
 static NAMES(backoff_names, BACKOFF_COUNT, [BACKOFF_LINEAR] = "linear",
              [BACKOFF_EXPONENTIAL] = "exponential", [BACKOFF_FIXED] = "fixed");
-static NAMES(on_failure_names, ON_FAILURE_COUNT, [ON_FAILURE_ABORT] = "abort",
-             [ON_FAILURE_SKIP] = "skip", [ON_FAILURE_CONTINUE] = "continue");
+static NAMES(on_failure_names,
+             ON_FAILURE_COUNT, [ON_FAILURE_ABORT] = "abort", [ON_FAILURE_SKIP] = "skip",
+             [ON_FAILURE_CONTINUE] = "continue", [ON_FAILURE_RETRY] = "retry",
+             [ON_FAILURE_REPLAN] = "replan", [ON_FAILURE_ASK] = "ask");
 static NAMES(log_level_names, LOG_LEVEL_COUNT, [LOG_ERR] = "err", [LOG_WARN] = "warn",
              [LOG_INFO] = "info", [LOG_DEBUG] = "debug");
 static NAMES(log_format_names,

@@ -166,6 +166,11 @@ const char *core_reject_text(enum core_reject r)
         [REJECT_NOT_WAITING] = "nothing waits for this",
         [REJECT_TOO_MANY_INSTANCES] = "too many instances are registered",
         [REJECT_TOO_MUCH] = "too often",
+        [REJECT_REVISION] = "the plan has been changed since; look at it again",
+        [REJECT_BEGUN] = "a step that has begun cannot be changed",
+        [REJECT_CANCELLING] = "the plan is being cancelled",
+        [REJECT_PAUSED] = "it is paused already",
+        [REJECT_NO_STEP] = "the plan has no such step",
     };
     _Static_assert(sizeof texts / sizeof texts[0] == CORE_REJECT_COUNT, "a text per rejection");
     ASSERT((unsigned)r < CORE_REJECT_COUNT);
@@ -183,7 +188,9 @@ static core_handler *const handlers[] = {
     [CORE_LOST] = core_on_lost,           [CORE_LANE_FREE] = core_on_lane_free,
     [CORE_STATE] = core_on_state,         [CORE_PROGRESS] = core_on_progress,
     [CORE_DECIDE] = core_on_decide,       [CORE_RESTARTED] = core_on_restarted,
-    [CORE_TICK] = core_on_tick,
+    [CORE_TICK] = core_on_tick,           [CORE_PAUSE] = core_on_pause,
+    [CORE_RESUME] = core_on_resume,       [CORE_MODIFY] = core_on_modify,
+    [CORE_REVISE] = core_on_revise,       [CORE_PROBED] = core_on_probed,
 };
 _Static_assert(sizeof handlers / sizeof handlers[0] == CORE_EVENT_TYPE_COUNT, "one per event");
 

@@ -24,7 +24,11 @@ struct core_config {
     struct registry_limits registry;
     msec agent_wait_ms;   /* how long a ready step waits for an agent that has no live instance */
     msec unknown_wait_ms; /* how long an unknown outcome waits for its instance to come back */
-    msec cancel_grace_ms;
+    msec cancel_grace_ms; /* of an attempt that is called off; then its process is ended, or it is
+                             fenced */
+    uint32_t sessions;    /* rows for plan.session: >= 1 */
+    /* attempts and questions that may be out at the same time; 0 = no limit */
+    uint32_t in_flight, in_flight_agent, in_flight_session;
     uint64_t seed; /* of the jitter */
 };
 
@@ -36,22 +40,32 @@ enum core_event_type {
     CORE_SUBMIT,    /* plan, block: a new run */
     CORE_RECOVER,   /* plan, block: a run rebuilt by run_apply; open attempts become UNKNOWN */
     CORE_CANCEL,    /* run, text */
-    CORE_REGISTER,  /* agent, instance, capacity, pid -> CMD_REGISTERED or CMD_REJECT */
+    CORE_PAUSE,     /* run, text */
+    CORE_RESUME,    /* run, text */
+    CORE_MODIFY,    /* run, modify (all but INSERT and REPLACE), steps, n_steps, expect, text */
+    CORE_REVISE,    /* run, modify (INSERT or REPLACE), plan, block, result (its document), expect,
+                     * text
+                     */
+    CORE_REGISTER,  /* agent, instance, capacity, pid, spawned -> CMD_REGISTERED or CMD_REJECT */
     CORE_SEEN,      /* slot, epoch: heartbeat or any sign of life */
     CORE_LANE_UP,   /* slot, epoch, lane: greeted and ready (REGISTRY_CONTROL_LANE: queries can be
                        asked) */
     CORE_LANE_DOWN, /* slot, epoch, lane */
     CORE_GONE,      /* slot, epoch, text: deregistered, or its process has ended */
     CORE_DRAIN,     /* slot, epoch */
-    CORE_RESULT,    /* run, step, attempt, outcome...; slot, epoch, lane when it came over a lane
-                       (frees the lane) */
+    CORE_RESULT,    /* run, step, phase, attempt, outcome...; slot, epoch, lane when it came over a
+                       lane    (frees the lane). GATE and VERIFY: passed, text. REPLAN: plan, block,
+                       result, or    outcome FAILED, text, and invalid when a plan came that the check
+                       refuses */
     CORE_LOST,      /* slot, epoch, lane, run, step, attempt, sent: the lane's request has no answer
                        (frees the lane) */
     CORE_LANE_FREE, /* slot, epoch, lane: answered, but the answer fits no attempt of ours */
     CORE_STATE, /* run, step, attempt, slot, epoch, running: the instance's word about a key (done
                    is CORE_RESULT) */
     CORE_PROGRESS,  /* run, step, attempt, slot, epoch, n, percent, text, data */
-    CORE_DECIDE,    /* run, step, attempt, decision, text */
+    CORE_DECIDE,    /* run, step, attempt, decision, text, result (edited parameters or given data);
+                       step STEP_NONE: the sign-off */
+    CORE_PROBED,    /* slot, epoch, ok: an instance answered a probe, or did not */
     CORE_RESTARTED, /* agent, text, pid: the spawner restarted a process (only a record) */
     CORE_TICK,
     CORE_EVENT_TYPE_COUNT
@@ -62,10 +76,17 @@ enum step_outcome {
     STEP_OUTCOME_FAILED,
     STEP_OUTCOME_NEEDS_INPUT,
     STEP_OUTCOME_NEEDS_APPROVAL,
+    STEP_OUTCOME_HANDOFF, /* agent: to whom (AGENT_NONE = unknown), text: why */
     STEP_OUTCOME_COUNT
 };
 
 #define LANE_NONE UINT32_MAX
+
+/* A step that need not run: its result is known from an earlier run (M007, C32). */
+struct core_reuse {
+    uint32_t step;
+    struct blob_ref result;
+};
 
 struct core_event {
     enum core_event_type type;
@@ -98,13 +119,28 @@ struct core_event {
     double percent;
     struct str text; /* error, reason, comment; borrowed for the call */
     struct doc data;
+    enum step_phase phase;
+    bool passed;
+    bool invalid;
+    bool ok;
+    bool spawned;
+    enum modify_kind modify;
+    uint32_t expect; /* what core_revision() must say; 0 = whatever it is */
+    const uint32_t *steps;
+    uint32_t n_steps;
+    const struct core_reuse *reuse; /* SUBMIT; in an order in which dependencies come first */
+    uint32_t n_reuse;
+    struct usage planning; /* SUBMIT: what making the plan cost */
 };
 
 enum core_cmd_type {
     CMD_RECORD,      /* rec */
-    CMD_DISPATCH,    /* run, step, attempt, slot, epoch, lane */
-    CMD_CANCEL_STEP, /* run, step, attempt, slot, epoch, text: tell the instance; it still answers
-                        its lane */
+    CMD_DISPATCH,    /* run, step, phase, attempt, slot, epoch, lane */
+    CMD_CANCEL_STEP, /* run, step, phase, attempt, slot, epoch, text: tell the instance; it still
+                        answers its lane */
+    CMD_KILL,        /* slot, epoch: end the process tree of a spawned instance */
+    CMD_PROBE,       /* slot, epoch: ping it on its control lane; the answer is CORE_PROBED */
+    CMD_REVISED,     /* run: the plan and the block of the revision before go back to the shell */
     CMD_QUERY, /* run, step, attempt, slot, epoch: ask the instance about the key on its control
                   lane */
     CMD_REGISTERED, /* slot, epoch */
@@ -125,6 +161,11 @@ enum core_reject {
     REJECT_NOT_WAITING,   /* nothing to decide */
     REJECT_TOO_MANY_INSTANCES,
     REJECT_TOO_MUCH, /* progress over its rate */
+    REJECT_REVISION, /* the plan has been changed since */
+    REJECT_BEGUN,    /* a step that has begun cannot be changed or skipped over */
+    REJECT_CANCELLING,
+    REJECT_PAUSED, /* it is, already */
+    REJECT_NO_STEP,
     CORE_REJECT_COUNT
 };
 const char *core_reject_text(enum core_reject r);
@@ -134,6 +175,7 @@ struct core_cmd {
     uint64_t run;
     uint32_t step;
     uint32_t attempt;
+    enum step_phase phase;
     uint32_t slot;
     uint64_t epoch;
     uint32_t lane;
@@ -151,7 +193,7 @@ struct commands {
 };
 
 /* Bytes of the block that a plan's run needs: the run itself and the core's soft rows behind it. */
-size_t core_run_size(uint32_t n_steps);
+size_t core_run_size(const struct plan *plan);
 /* The struct run inside a block. */
 struct run *core_block_run(void *block);
 
@@ -169,5 +211,37 @@ uint32_t core_runs_open(const struct core *c);
 const struct run *core_run(const struct core *c, uint64_t run, const struct plan **ret_plan);
 /* Steps that wait for the agent. */
 uint32_t core_agent_queued(const struct core *c, uint32_t agent);
+/* What a client names as expectRevision. */
+uint32_t core_revision(const struct core *c, uint64_t run);
+
+/* Why an open step does not move, for people. */
+enum wait_kind {
+    WAIT_NOTHING,     /* it is over, or an instance has it */
+    WAIT_DEPENDENCY,  /* n of them are open; step: the first */
+    WAIT_CONCURRENCY, /* n steps of the plan are under way: all it may have */
+    WAIT_AGENT,       /* agent: none of its instances is there */
+    WAIT_LANE,        /* agent: all n instances are busy */
+    WAIT_BREAKER,     /* agent: it failed too often; until */
+    WAIT_LIMIT,       /* a limit of attempts in flight: global, of the agent or of the session */
+    WAIT_BUDGET,      /* what others have reserved must come back first */
+    WAIT_BACKOFF,     /* until */
+    WAIT_REPLY,       /* the reply was lost; until */
+    WAIT_PERSON,      /* review; until, or MSEC_NEVER */
+    WAIT_PAUSED,
+    WAIT_REPLAN, /* a replan of the plan is under way */
+    WAIT_KIND_COUNT
+};
+struct step_wait {
+    enum wait_kind kind;
+    uint32_t agent;
+    uint32_t n;
+    uint32_t step;
+    enum review_kind review;
+    msec until;
+};
+/* "dependency", "agent", ... */
+const char *wait_kind_name(enum wait_kind k);
+struct step_wait core_step_wait(const struct core *c, uint64_t run, uint32_t step);
+
 bool core_invariant(const struct core *c, const char **ret_why);
 #endif

@@ -210,6 +210,9 @@ void core_expire_instances(struct core *c);
 /* Whatever came from this incarnation shows that it lives. */
 void core_alive(struct core *c, const struct core_event *ev);
 
+/* ---- core_modify.c ---- */
+core_handler core_on_pause, core_on_resume, core_on_modify, core_on_revise, core_on_probed;
+
 /* ---- core_tick.c ---- */
 core_handler core_on_tick;
 #endif

@@ -115,6 +115,7 @@ void core_on_result(struct core *c, const struct core_event *ev)
     case STEP_OUTCOME_NEEDS_APPROVAL:
         core_step_waits(c, row, ev->step, REVIEW_APPROVAL, &f, ev->data);
         break;
+    case STEP_OUTCOME_HANDOFF:
     case STEP_OUTCOME_COUNT:
         ASSERT(!"a step outcome");
         break;

@@ -6,8 +6,9 @@
 #include "supervisor/core/core_internal.h"
 
 /* The block: the run, then the core's own rows, the 8-byte ones first. */
-size_t core_run_size(uint32_t n_steps)
+size_t core_run_size(const struct plan *plan)
 {
+    const uint32_t n_steps = plan->n_steps;
     const size_t per_step = sizeof(struct soft_step) + sizeof(msec) + 3 * sizeof(uint32_t);
     return run_size(n_steps) + n_steps * per_step;
 }
@@ -118,6 +119,7 @@ static void resume_step(struct core *c, struct core_run *row, uint32_t step)
         break;
     case STEP_PENDING:
     case STEP_WAITING:
+    case STEP_CHECKING:
     case STEP_COMPLETED:
     case STEP_FAILED:
     case STEP_SKIPPED:

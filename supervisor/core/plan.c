@@ -6,12 +6,24 @@
 const char *on_failure_name(enum on_failure v)
 {
     static const char *const names[] = {
-        [ON_FAILURE_ABORT] = "abort",
-        [ON_FAILURE_SKIP] = "skip",
-        [ON_FAILURE_CONTINUE] = "continue",
+        [ON_FAILURE_ABORT] = "abort",       [ON_FAILURE_SKIP] = "skip",
+        [ON_FAILURE_CONTINUE] = "continue", [ON_FAILURE_RETRY] = "retry",
+        [ON_FAILURE_REPLAN] = "replan",     [ON_FAILURE_ASK] = "ask",
     };
     _Static_assert(sizeof names / sizeof names[0] == ON_FAILURE_COUNT, "a name for each");
     ASSERT((unsigned)v < ON_FAILURE_COUNT);
+    return names[v];
+}
+
+const char *step_type_name(enum step_type v)
+{
+    static const char *const names[] = {
+        [STEP_TYPE_TASK] = "task",
+        [STEP_TYPE_REVIEW] = "human_review",
+        [STEP_TYPE_SYNTHESIS] = "synthesis_gate",
+    };
+    _Static_assert(sizeof names / sizeof names[0] == STEP_TYPE_COUNT, "a name for each");
+    ASSERT((unsigned)v < STEP_TYPE_COUNT);
     return names[v];
 }
 
@@ -124,12 +136,56 @@ void plan_link(struct plan *p)
     }
 }
 
-uint32_t plan_step_find(const struct plan *p, struct str step_id)
+static bool agents_add(struct plan_agents *a, struct str id, uint32_t agent)
 {
-    for (uint32_t s = 0; s < p->n_steps; s++) {
-        if (str_eq(p->steps[s].step_id, step_id)) {
-            return s;
+    for (uint32_t i = 0; i < a->n; i++) {
+        if (a->at[i] == agent) {
+            return true;
+        }
+    }
+    if (a->n == LIMIT_PLAN_AGENTS) {
+        return false;
+    }
+    a->ids[a->n] = id;
+    a->at[a->n++] = agent;
+    return true;
+}
+
+bool plan_agents_collect(struct plan *p)
+{
+    struct plan_agents *a = &p->agents;
+    bool fits = true;
+    for (uint32_t i = 0; i < p->n_steps && fits; i++) {
+        const struct plan_step *s = &p->steps[i];
+        fits = (s->agent == AGENT_NONE || agents_add(a, s->agent_id, s->agent)) &&
+               (s->gate_with.len == 0 || agents_add(a, s->gate_with, s->gate_agent)) &&
+               (s->verify_with.len == 0 || agents_add(a, s->verify_with, s->verify_agent));
+    }
+    return fits &&
+           (p->replan.agent_id.len == 0 || agents_add(a, p->replan.agent_id, p->replan.agent)) &&
+           (p->search_with.len == 0 || agents_add(a, p->search_with, p->search_agent));
+}
+
+uint32_t plan_agent_find(const struct plan *p, uint32_t agent)
+{
+    for (uint32_t i = 0; i < p->agents.n; i++) {
+        if (p->agents.at[i] == agent) {
+            return i;
         }
     }
     return UINT32_MAX;
+}
+
+uint32_t plan_step_find(const struct plan *p, struct str step_id)
+{
+    uint32_t found = UINT32_MAX;
+    for (uint32_t s = 0; s < p->n_steps; s++) {
+        if (str_eq(p->steps[s].step_id, step_id)) {
+            if (!p->steps[s].superseded) {
+                return s;
+            }
+            found = s;
+        }
+    }
+    return found;
 }

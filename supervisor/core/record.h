@@ -34,6 +34,8 @@ enum step_status {
     STEP_UNKNOWN,     /* the reply was lost: asking, or waiting for the instance to come back;
                          "in_progress" outside */
     STEP_WAITING,     /* for a person's decision */
+    STEP_CHECKING, /* an agent is asked about it (phase GATE, VERIFY or REPLAN), or will be as soon
+                      as it has a lane; "in_progress" outside */
     STEP_COMPLETED,
     STEP_FAILED,
     STEP_SKIPPED,
@@ -67,6 +69,12 @@ enum step_reason {
     REASON_PLAN_ABORTED,
     REASON_PLAN_TIMEOUT,
     REASON_REJECTED, /* by a person */
+    REASON_APPROVAL_TIMEOUT,
+    REASON_USER_SKIP,   /* a person skipped it: satisfies those that depend on it (M028) */
+    REASON_USER_CANCEL, /* a person cancelled this step alone */
+    REASON_SUPERSEDED,  /* a later revision of the plan does without it */
+    REASON_REUSED,      /* completed by an earlier run or revision; the result was taken over */
+    REASON_GATE_FAILED,
     STEP_REASON_COUNT
 };
 
@@ -76,11 +84,73 @@ enum plan_failure {
     PLAN_FAILURE_STEP,
     PLAN_FAILURE_TIMEOUT,
     PLAN_FAILURE_NOTHING_COMPLETED,
+    PLAN_FAILURE_BUDGET,
+    PLAN_FAILURE_MAX_REPLANS,      /* of the plan */
+    PLAN_FAILURE_MAX_REPLANS_STEP, /* of the step */
+    PLAN_FAILURE_REPLAN,           /* the replanner gave no plan */
+    PLAN_FAILURE_REPAIR_INVALID,   /* it gave one that the plan check refuses */
+    PLAN_FAILURE_REJECTED,         /* a person refused the sign-off */
     PLAN_FAILURE_COUNT
 };
 
-enum review_kind { REVIEW_UNKNOWN_OUTCOME, REVIEW_APPROVAL, REVIEW_INPUT, REVIEW_KIND_COUNT };
-enum review_decision { DECISION_APPROVE, DECISION_REJECT, DECISION_COUNT };
+enum review_kind {
+    REVIEW_UNKNOWN_OUTCOME, /* approve: run it again; skip; reject: it failed */
+    REVIEW_APPROVAL,        /* the agent asks; approve: next attempt */
+    REVIEW_INPUT,           /* the agent asks for words or data; they go into the next attempt */
+    REVIEW_BEFORE,          /* requires_approval: before the first attempt */
+    REVIEW_STEP,            /* a step of type human_review: approve completes it */
+    REVIEW_FAILURE,         /* on_failure ask; approve: one more attempt; skip; reject: it failed */
+    REVIEW_PLAN,            /* sign-off: before the plan starts; about no step */
+    REVIEW_KIND_COUNT
+};
+enum review_decision { DECISION_APPROVE, DECISION_REJECT, DECISION_SKIP, DECISION_COUNT };
+
+/* What an attempt, or an agent that is asked about a step, is to do. */
+enum step_phase {
+    PHASE_EXECUTE,
+    PHASE_SEARCH, /* a fallback: the search skill is asked for what was not found (M042) */
+    PHASE_GATE,   /* are the results before it enough to begin? (M061) */
+    PHASE_VERIFY, /* is the result right? (M060) */
+    PHASE_REPLAN, /* a new revision of the plan (M052) */
+    STEP_PHASE_COUNT
+};
+
+enum pause_reason { PAUSE_REQUESTED, PAUSE_REVIEW, PAUSE_SIGNOFF, PAUSE_REASON_COUNT };
+
+enum modify_kind {
+    MODIFY_SKIP_TO_STEP,
+    MODIFY_SKIP_STEPS,
+    MODIFY_CONVERSATION_ONLY,
+    MODIFY_INSERT,
+    MODIFY_REPLACE,
+    MODIFY_CANCEL_STEP,
+    MODIFY_KIND_COUNT
+};
+
+enum handoff_kind {
+    HANDOFF_PLAN_STEP, /* M090: the plan goes to another agent with this step */
+    HANDOFF_AGENT,     /* the agent asked for it */
+    HANDOFF_BACK,      /* control returns to who handed over, when the plan says so (C20) */
+    HANDOFF_FALLBACK,  /* an alternative agent */
+    HANDOFF_KIND_COUNT
+};
+
+enum fallback_action {
+    FALLBACK_WAIT,  /* and try once more */
+    FALLBACK_AGENT, /* an alternative one */
+    FALLBACK_SEARCH,
+    FALLBACK_ACTION_COUNT
+};
+
+/* What became of an attempt that was under way when it was called off. */
+enum step_stop {
+    STOP_NONE,         /* nothing was under way */
+    STOP_ACKNOWLEDGED, /* the agent answered */
+    STOP_KILLED,       /* its process was ended */
+    STOP_GONE,         /* the instance is gone */
+    STOP_FENCED,       /* it may still run; what it says will not count */
+    STEP_STOP_COUNT
+};
 
 struct blob_ref {
     uint64_t id; /* 0 = none */
@@ -113,9 +183,18 @@ struct record {
     enum plan_failure failure;
     enum review_kind review;
     enum review_decision decision;
+    enum step_phase phase; /* CHECKING, ASSIGNED, RESULT_REJECTED */
+    enum pause_reason pause;
+    enum modify_kind modify;
+    enum handoff_kind handoff;
+    enum fallback_action fallback;
+    enum step_stop stop;
+    bool ok;           /* REPLAN_FINISHED */
+    uint32_t revision; /* MODIFIED, REPLAN_STARTED and _FINISHED: of the plan, after it */
     uint32_t capacity;
     uint32_t pid;
-    msec delay_ms;    /* STEP_RETRY */
+    msec delay_ms; /* RETRY, UNKNOWN, FALLBACK_USED, REPLAN_STARTED (cooldown), CHECKING, WAITING (0
+                      = no end), CANCELLING (the grace): how long it lasts */
     msec duration_ms; /* STEP_COMPLETED, PLAN_COMPLETED */
     struct blob_ref result;
     struct usage usage;
@@ -137,7 +216,18 @@ const char *plan_outcome_name(enum plan_outcome o);
 const char *step_reason_name(enum step_reason r); /* "dependency_failed"; "" for NONE */
 const char *plan_failure_name(enum plan_failure f);
 const char *review_kind_name(enum review_kind k); /* "unknown_outcome", "approval", "input" */
-const char *review_decision_name(enum review_decision d); /* "approve", "reject" */
+const char *review_decision_name(enum review_decision d); /* "approve", "reject", "skip" */
+const char *step_phase_name(enum step_phase p);           /* "execute", "gate", ... */
+const char *pause_reason_name(enum pause_reason r);       /* "requested", "review", "signoff" */
+const char *modify_kind_name(enum modify_kind k);         /* "skip_to_step", ... */
+const char *handoff_kind_name(enum handoff_kind k); /* "plan_step", "agent_request", "handback",
+                                                       "fallback" */
+const char *fallback_action_name(enum fallback_action a); /* "wait_and_retry", "alternative_agent",
+                                                             "search" */
+const char *step_stop_name(enum step_stop s); /* "", "acknowledged", "killed", "gone", "fenced" */
+/* Whether the record brings a new revision of the plan with it (`result` is its document): the run
+ * is then changed by run_revise(), not run_apply(). */
+bool record_revises(const struct record *rec);
 bool step_is_final(enum step_status s);
 bool plan_is_final(enum plan_status s);
 /* The inverse of the names above; the _COUNT when there is none. For replay. */
@@ -147,4 +237,10 @@ enum plan_outcome plan_outcome_from_name(struct str s);
 enum step_reason step_reason_from_name(struct str s);
 enum review_kind review_kind_from_name(struct str s);
 enum review_decision review_decision_from_name(struct str s);
+enum step_phase step_phase_from_name(struct str s);
+enum pause_reason pause_reason_from_name(struct str s);
+enum modify_kind modify_kind_from_name(struct str s);
+enum handoff_kind handoff_kind_from_name(struct str s);
+enum fallback_action fallback_action_from_name(struct str s);
+enum step_stop step_stop_from_name(struct str s);
 #endif

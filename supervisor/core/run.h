@@ -12,23 +12,42 @@
 #include "supervisor/core/plan.h"
 #include "supervisor/core/record.h"
 
+enum {
+    STEP_DID_BEGIN = 1,   /* plan_step_started was said */
+    STEP_DID_GATE = 2,    /* the gate let it pass, or could not say and is open */
+    STEP_DID_APPROVE = 4, /* a person approved its beginning */
+    STEP_DID_WAIT = 8,    /* the fallbacks that were used: each once per step */
+    STEP_DID_SEARCH = 16,
+    STEP_DID_HANDOFF = 32, /* the first handoff of the plan to its agent was said */
+};
+
 struct run_step {
     uint8_t status;       /* enum step_status */
     uint8_t reason;       /* enum step_reason */
-    uint8_t error_class;  /* enum err_class */
+    uint8_t error_class;  /* enum err_class; of the last failure while it is open */
     uint8_t review;       /* enum review_kind, while WAITING */
-    uint16_t attempt;     /* 0 = none yet */
-    uint16_t granted;     /* attempts that a person's approval added; they do not count against
-                             max_retries */
+    uint16_t attempt;     /* of executing it; 0 = none yet */
+    uint16_t granted;     /* attempts that do not count against max_retries: after approvals,
+                             fallbacks, handoffs */
     uint32_t deps_open;   /* dependencies that are not settled */
     uint32_t deps_failed; /* settled as failed, or skipped because of a failure */
     uint32_t last_dep;    /* the dependency that completed last; STEP_NONE = none did */
-    uint32_t unused;
-    uint64_t epoch; /* of the instance that has the attempt */
+    uint32_t agent;       /* registry index of who executes it: the plan's, until a handoff or a
+                             fallback gives it to another */
+    uint8_t phase;        /* enum step_phase: of the attempt, or what is being asked */
+    uint8_t did;          /* STEP_DID_* */
+    uint8_t hops;         /* agent-initiated handoffs */
+    uint8_t replans;
+    uint16_t ask;         /* serial number of what is asked about it (CHECKING); never runs back */
+    uint16_t alternative; /* fallback agents used */
+    uint64_t visited;     /* set of indexes into plan.agents that have had it */
+    uint64_t epoch;       /* of the instance that has the attempt */
     struct uuid instance;
-    msec started;  /* first attempt, monotonic; 0 = not yet */
-    msec deadline; /* of the attempt, the backoff or the unknown outcome; MSEC_NEVER = none */
-    struct blob_ref result;
+    msec started;  /* when it began, monotonic; 0 = not yet */
+    msec deadline; /* of the attempt, the backoff, the unknown outcome, the review or the question;
+                      MSEC_NEVER = none */
+    msec limit;    /* of the whole step; MSEC_NEVER = none, or not counting */
+    struct blob_ref result; /* while VERIFY is open: what is being verified */
 };
 
 struct run {
@@ -36,20 +55,27 @@ struct run {
     uint8_t status;  /* enum plan_status */
     uint8_t outcome; /* enum plan_outcome */
     uint8_t cancelling;
-    uint8_t unused;
+    uint8_t paused;   /* bit per enum pause_reason */
     uint32_t open;    /* steps not final */
     uint32_t ready;   /* READY */
     uint32_t active;  /* IN_PROGRESS, BACKOFF, UNKNOWN, WAITING: what max_concurrency counts */
     uint32_t waiting; /* WAITING */
-    uint32_t completed, failed, skipped, cancelled;
+    uint32_t completed, failed, skipped, cancelled; /* superseded steps not counted */
+    uint32_t superseded;
+    uint32_t revision; /* 1, and 1 more with every modification, whether it brought a plan or not */
+    uint32_t unused;
+    uint32_t replans;    /* begun */
+    uint32_t replanning; /* steps in phase REPLAN */
+    uint32_t fallbacks;
     uint32_t current;    /* currentStepIndex: the step started last */
     uint32_t last_agent; /* of the step started last; AGENT_SUPERVISOR at first */
     uint32_t last_done;  /* step completed last; STEP_NONE at first */
     uint32_t handoffs;
     uint64_t plan_seq; /* of the last public record applied */
     msec started;
-    msec deadline; /* of the plan */
-    struct usage usage;
+    msec deadline;             /* of the plan */
+    struct usage usage;        /* all of it */
+    struct usage replan_usage; /* what of it was spent on replanning */
     struct run_step steps[];
 };
 
@@ -62,6 +88,14 @@ struct run *run_init(void *mem, const struct plan *plan);
  * programmer error and asserted by the caller.
  */
 bool run_apply(struct run *run, const struct plan *plan, const struct record *rec);
+/*
+ * The run of the next revision, in mem (run_size(to->n_steps) bytes), out of the run of the one
+ * before: rows keep their indexes, new ones stand behind them, rows that `to` marks as superseded
+ * must be over, rows that have not begun may have other dependencies. rec is the PLAN_MODIFIED or
+ * REPLAN_FINISHED that brings it. NULL when record, plans and run do not fit.
+ */
+struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
+                       const struct plan *from, const struct record *rec);
 /* Everything that must hold between two events; for tests and debug builds. On false *ret_why says
  * what. */
 bool run_invariant(const struct run *run, const struct plan *plan, const char **ret_why);

@@ -1,107 +1,24 @@
-/* The only place that changes a run: one function per kind of record. Each checks first and changes
- * after. */
+/* The only place that changes a run: which record may do what, and the records about the whole
+ * plan. Each rule checks first and changes after. */
+#include "supervisor/core/run_apply.h"
+
+#include <string.h>
+
 #include "protocol/base/assert.h"
-#include "supervisor/core/run_internal.h"
-
-static uint32_t *counter_of(struct run *run, enum step_status s)
-{
-    switch (s) {
-    case STEP_READY:
-        return &run->ready;
-    case STEP_COMPLETED:
-        return &run->completed;
-    case STEP_FAILED:
-        return &run->failed;
-    case STEP_SKIPPED:
-        return &run->skipped;
-    case STEP_CANCELLED:
-        return &run->cancelled;
-    case STEP_WAITING:
-        return &run->waiting;
-    case STEP_PENDING:
-    case STEP_IN_PROGRESS:
-    case STEP_BACKOFF:
-    case STEP_UNKNOWN:
-    case STEP_STATUS_COUNT:
-        break;
-    }
-    return NULL;
-}
-
-/* Moves a step; the caller has checked what else the record says. A step that leaves a status has
- * no deadline. */
-static void step_move(struct run *run, struct run_step *step, enum step_status to)
-{
-    const enum step_status from = step->status;
-    ASSERT(run_move_allowed(from, to));
-    uint32_t *left = counter_of(run, from);
-    uint32_t *entered = counter_of(run, to);
-    if (left != NULL) {
-        ASSERT(*left > 0);
-        (*left)--;
-    }
-    if (entered != NULL) {
-        (*entered)++;
-    }
-    run->active += run_step_is_active(to) ? 1 : 0;
-    run->active -= run_step_is_active(from) ? 1 : 0;
-    run->open -= step_is_final(to) ? 1 : 0;
-    step->status = (uint8_t)to;
-    step->deadline = MSEC_NEVER;
-}
-
-/* Tells the dependents of a step that has just ended. */
-static void settle_dependents(struct run *run, const struct plan *plan, uint32_t ended)
-{
-    const bool failed = run_end_is_failure(plan, &run->steps[ended]);
-    for (uint32_t i = 0; i < run_dependents(plan, ended); i++) {
-        const uint32_t step = run_dependent(plan, ended, i);
-        struct run_step *s = &run->steps[step];
-        ASSERT(s->deps_open > 0);
-        s->deps_open--;
-        s->deps_failed += failed ? 1 : 0;
-        s->last_dep = run->steps[ended].status == STEP_COMPLETED ? ended : s->last_dep;
-        if (s->status == STEP_PENDING && run_step_can_start(run, plan, step)) {
-            step_move(run, s, STEP_READY);
-        }
-    }
-}
-
-static msec attempt_deadline(const struct plan *plan, const struct record *rec)
-{
-    const msec timeout = plan->steps[rec->step].policy.timeout_ms;
-    return timeout == 0 ? MSEC_NEVER : msec_add(rec->now, timeout);
-}
-
-static void give_attempt(struct run *run, const struct plan *plan, const struct record *rec)
-{
-    struct run_step *step = &run->steps[rec->step];
-    step_move(run, step, STEP_IN_PROGRESS);
-    step->attempt = (uint16_t)rec->attempt;
-    step->instance = rec->instance;
-    step->epoch = rec->epoch;
-    step->deadline = attempt_deadline(plan, rec);
-}
-
-static bool is_current_attempt(const struct run *run, const struct record *rec)
-{
-    const struct run_step *step = &run->steps[rec->step];
-    return (step->status == STEP_IN_PROGRESS || step->status == STEP_UNKNOWN) &&
-           step->attempt == rec->attempt;
-}
-
-/* ---- one function per record ---- */
 
 static bool apply_generated(struct run *run, const struct plan *plan, const struct record *rec)
 {
     (void)plan;
-    (void)rec;
-    return run->status == PLAN_PENDING && run->plan_seq == 0;
+    if (run->status != PLAN_PENDING || run->plan_seq != 0) {
+        return false;
+    }
+    run_usage_add(&run->usage, &rec->usage); /* of planning */
+    return true;
 }
 
 static bool apply_started(struct run *run, const struct plan *plan, const struct record *rec)
 {
-    if (run->status != PLAN_PENDING) {
+    if (run->status != PLAN_PENDING || run->paused != 0) {
         return false;
     }
     run->status = PLAN_RUNNING;
@@ -110,135 +27,46 @@ static bool apply_started(struct run *run, const struct plan *plan, const struct
     return true;
 }
 
-static bool apply_step_started(struct run *run, const struct plan *plan, const struct record *rec)
-{
-    if (run->steps[rec->step].status != STEP_READY || rec->attempt != 1) {
-        return false;
-    }
-    give_attempt(run, plan, rec);
-    run->steps[rec->step].started = rec->now;
-    run->current = rec->step;
-    run->last_agent = plan->steps[rec->step].agent;
-    return true;
-}
-
-static bool apply_assigned(struct run *run, const struct plan *plan, const struct record *rec)
-{
-    const struct run_step *step = &run->steps[rec->step];
-    const bool next = step->status == STEP_BACKOFF && rec->attempt == step->attempt + 1u &&
-                      rec->attempt <= UINT16_MAX;
-    if (!next && !is_current_attempt(run, rec)) {
-        return false;
-    }
-    give_attempt(run, plan, rec);
-    return true;
-}
-
-static bool apply_handoff(struct run *run, const struct plan *plan, const struct record *rec)
+static bool apply_modified(struct run *run, const struct plan *plan, const struct record *rec)
 {
     (void)plan;
-    if (run->steps[rec->step].status != STEP_IN_PROGRESS) {
+    if ((unsigned)rec->modify >= MODIFY_KIND_COUNT || rec->revision != run->revision + 1) {
         return false;
     }
-    run->handoffs++;
+    run->revision++;
     return true;
 }
 
-static bool apply_progress(struct run *run, const struct plan *plan, const struct record *rec)
+static bool apply_paused(struct run *run, const struct plan *plan, const struct record *rec)
 {
     (void)plan;
-    return is_current_attempt(run, rec);
+    if ((unsigned)rec->pause >= PAUSE_REASON_COUNT || (run->paused & 1u << rec->pause) != 0) {
+        return false;
+    }
+    run->paused |= (uint8_t)(1u << rec->pause);
+    return true;
 }
 
-static bool apply_retry(struct run *run, const struct plan *plan, const struct record *rec)
+static bool apply_resumed(struct run *run, const struct plan *plan, const struct record *rec)
 {
     (void)plan;
-    if (!is_current_attempt(run, rec)) {
+    if ((unsigned)rec->pause >= PAUSE_REASON_COUNT || (run->paused & 1u << rec->pause) == 0) {
         return false;
     }
-    struct run_step *step = &run->steps[rec->step];
-    step_move(run, step, STEP_BACKOFF);
-    step->deadline = msec_add(rec->now, rec->delay_ms);
+    run->paused &= (uint8_t) ~(1u << rec->pause);
     return true;
 }
 
-static bool apply_unknown(struct run *run, const struct plan *plan, const struct record *rec)
-{
-    (void)plan;
-    if (!is_current_attempt(run, rec)) {
-        return false;
-    }
-    struct run_step *step = &run->steps[rec->step];
-    step_move(run, step, STEP_UNKNOWN);
-    step->deadline = msec_add(rec->now, rec->delay_ms);
-    return true;
-}
-
-static bool apply_waiting(struct run *run, const struct plan *plan, const struct record *rec)
-{
-    (void)plan;
-    if (!is_current_attempt(run, rec) || (unsigned)rec->review >= REVIEW_KIND_COUNT) {
-        return false;
-    }
-    struct run_step *step = &run->steps[rec->step];
-    step_move(run, step, STEP_WAITING);
-    step->review = (uint8_t)rec->review;
-    return true;
-}
-
-static bool apply_decided(struct run *run, const struct plan *plan, const struct record *rec)
-{
-    (void)plan;
-    struct run_step *step = &run->steps[rec->step];
-    if (step->status != STEP_WAITING || (unsigned)rec->decision >= DECISION_COUNT ||
-        step->granted == UINT16_MAX) {
-        return false;
-    }
-    if (rec->decision == DECISION_APPROVE) {
-        step_move(run, step, STEP_BACKOFF);
-        step->deadline = rec->now;
-        step->granted++;
-    }
-    /* A rejection only says why the step's end, the next record, is a failure. */
-    return true;
-}
-
-/* Agents say what they used: no sum of what they say may pass what a record can hold. */
-static uint64_t add_capped(uint64_t a, uint64_t b)
-{
-    return a > INT64_MAX || b > INT64_MAX - a ? INT64_MAX : a + b;
-}
-
-static void add_usage(struct usage *sum, const struct usage *u)
-{
-    sum->input_tokens = add_capped(sum->input_tokens, u->input_tokens);
-    sum->output_tokens = add_capped(sum->output_tokens, u->output_tokens);
-    sum->cached_tokens = add_capped(sum->cached_tokens, u->cached_tokens);
-    sum->cost_micros = add_capped(sum->cost_micros, u->cost_micros);
-}
-
-static bool apply_step_completed(struct run *run, const struct plan *plan, const struct record *rec)
-{
-    struct run_step *step = &run->steps[rec->step];
-    if (!step_is_final(rec->status) || !run_move_allowed(step->status, rec->status) ||
-        (unsigned)rec->reason >= STEP_REASON_COUNT || (unsigned)rec->error_class >= CLASS_COUNT) {
-        return false;
-    }
-    step_move(run, step, rec->status);
-    step->reason = (uint8_t)rec->reason;
-    step->error_class = (uint8_t)rec->error_class;
-    step->result = rec->result;
-    add_usage(&run->usage, &rec->usage);
-    run->last_done = rec->status == STEP_COMPLETED ? rec->step : run->last_done;
-    settle_dependents(run, plan, rec->step);
-    return true;
-}
-
+/* What is out has so long to stop. */
 static bool apply_cancelling(struct run *run, const struct plan *plan, const struct record *rec)
 {
     (void)plan;
-    (void)rec;
     run->cancelling = 1;
+    for (uint32_t i = 0; run->active > 0 && i < run->n_steps; i++) {
+        if (run->steps[i].status == STEP_IN_PROGRESS) {
+            run->steps[i].deadline = msec_add(rec->now, rec->delay_ms);
+        }
+    }
     return true;
 }
 
@@ -252,59 +80,153 @@ static bool apply_completed(struct run *run, const struct plan *plan, const stru
     }
     for (uint32_t i = 0; run->open > 0 && i < run->n_steps; i++) {
         if (!step_is_final(run->steps[i].status)) {
-            step_move(run, &run->steps[i], STEP_CANCELLED);
+            run_step_move(run, &run->steps[i], STEP_CANCELLED, PHASE_EXECUTE);
         }
     }
     run->status = (uint8_t)rec->plan_status;
     run->outcome = (uint8_t)rec->outcome;
+    run->paused = 0;
     run->deadline = MSEC_NEVER;
     return true;
 }
 
+enum about { PLAN_ONLY, STEP_ONLY, EITHER };
+
 static const struct {
-    bool (*apply)(struct run *, const struct plan *,
-                  const struct record *); /* NULL: not about a run */
-    bool about_step;
+    run_rule *apply; /* NULL: not about a run */
+    enum about about;
 } rules[REC_COUNT] = {
-    [REC_PLAN_GENERATED] = {apply_generated, false},
-    [REC_PLAN_STARTED] = {apply_started, false},
-    [REC_STEP_STARTED] = {apply_step_started, true},
-    [REC_HANDOFF] = {apply_handoff, true},
-    [REC_STEP_PROGRESS] = {apply_progress, true},
-    [REC_STEP_RETRY] = {apply_retry, true},
-    [REC_STEP_WAITING] = {apply_waiting, true},
-    [REC_REVIEW_DECIDED] = {apply_decided, true},
-    [REC_STEP_COMPLETED] = {apply_step_completed, true},
-    [REC_PLAN_CANCELLING] = {apply_cancelling, false},
-    [REC_PLAN_COMPLETED] = {apply_completed, false},
-    [REC_STEP_ASSIGNED] = {apply_assigned, true},
-    [REC_STEP_UNKNOWN] = {apply_unknown, true},
+    [REC_PLAN_GENERATED] = {apply_generated, PLAN_ONLY},
+    [REC_PLAN_STARTED] = {apply_started, PLAN_ONLY},
+    [REC_STEP_STARTED] = {run_apply_step_started, STEP_ONLY},
+    [REC_HANDOFF] = {run_apply_handoff, STEP_ONLY},
+    [REC_STEP_PROGRESS] = {run_apply_progress, STEP_ONLY},
+    [REC_STEP_RETRY] = {run_apply_retry, STEP_ONLY},
+    [REC_STEP_WAITING] = {run_apply_waiting, STEP_ONLY},
+    [REC_REVIEW_DECIDED] = {run_apply_decided, EITHER},
+    [REC_VERIFICATION_FAILED] = {run_apply_verification, STEP_ONLY},
+    [REC_GATE_STARTED] = {run_apply_gate_started, STEP_ONLY},
+    [REC_GATE_PASSED] = {run_apply_gate_passed, STEP_ONLY},
+    [REC_GATE_FAILED] = {run_apply_gate_failed, STEP_ONLY},
+    [REC_GATE_ERROR] = {run_apply_gate_error, STEP_ONLY},
+    [REC_FALLBACK_USED] = {run_apply_fallback, STEP_ONLY},
+    [REC_REPLAN_STARTED] = {run_apply_replan_started, STEP_ONLY},
+    [REC_REPLAN_FINISHED] = {run_apply_replan_finished, STEP_ONLY},
+    [REC_STEP_COMPLETED] = {run_apply_step_completed, STEP_ONLY},
+    [REC_PLAN_MODIFIED] = {apply_modified, EITHER},
+    [REC_PLAN_PAUSED] = {apply_paused, PLAN_ONLY},
+    [REC_PLAN_RESUMED] = {apply_resumed, PLAN_ONLY},
+    [REC_PLAN_CANCELLING] = {apply_cancelling, PLAN_ONLY},
+    [REC_PLAN_COMPLETED] = {apply_completed, EITHER},
+    [REC_STEP_ASSIGNED] = {run_apply_assigned, STEP_ONLY},
+    [REC_STEP_CHECKING] = {run_apply_checking, STEP_ONLY},
+    [REC_RESULT_REJECTED] = {run_apply_rejected, EITHER},
+    [REC_STEP_UNKNOWN] = {run_apply_unknown, STEP_ONLY},
 };
 
-/* WAITING: everything that is under way waits for a person and nothing else may begin. */
-static void derive_status(struct run *run, const struct plan *plan)
-{
-    if (plan_is_final(run->status) || run->status == PLAN_PENDING) {
-        return;
-    }
-    const bool may_begin = run->ready > 0 && run->active < run_concurrency(plan);
-    const bool waits = run->active > 0 && run->waiting == run->active && !may_begin;
-    run->status = waits ? PLAN_WAITING : PLAN_RUNNING;
-}
-
-bool run_apply(struct run *run, const struct plan *plan, const struct record *rec)
+static bool speaks_of_it(const struct run *run, const struct record *rec)
 {
     if ((unsigned)rec->type >= REC_COUNT || rules[rec->type].apply == NULL ||
         plan_is_final(run->status)) {
         return false;
     }
-    if (rules[rec->type].about_step && (rec->step >= run->n_steps || run->status == PLAN_PENDING)) {
+    const enum about about = rules[rec->type].about;
+    const bool step = about == STEP_ONLY || (about == EITHER && rec->step != STEP_NONE);
+    /* Before the plan has started its steps only end with it. */
+    const bool early = run->status == PLAN_PENDING && about == STEP_ONLY;
+    return !(step && rec->step >= run->n_steps) && !early;
+}
+
+bool run_apply(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    if (!speaks_of_it(run, rec) || record_revises(rec) || !rules[rec->type].apply(run, plan, rec)) {
         return false;
     }
-    if (!rules[rec->type].apply(run, plan, rec)) {
-        return false;
-    }
-    derive_status(run, plan);
+    run_derive_status(run, plan);
     run->plan_seq += record_is_public(rec->type) ? 1 : 0;
     return true;
+}
+
+/* ---- revisions ---- */
+
+static bool keeps_rows(const struct plan *to, const struct run *run, const struct plan *from)
+{
+    if (to->n_steps < from->n_steps) {
+        return false;
+    }
+    for (uint32_t i = 0; i < from->n_steps; i++) {
+        const bool over = step_is_final(run->steps[i].status);
+        if ((from->steps[i].superseded && !to->steps[i].superseded) ||
+            (to->steps[i].superseded && !over)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What of its dependencies is open, and whether a row that has not begun may now start. */
+static bool recount(struct run *run, const struct plan *plan, uint32_t ix)
+{
+    struct run_step *step = &run->steps[ix];
+    step->deps_open = 0;
+    step->deps_failed = 0;
+    for (uint32_t i = 0; i < run_deps(plan, ix); i++) {
+        const struct run_step *dep = &run->steps[run_dep(plan, ix, i)];
+        step->deps_open += step_is_final(dep->status) ? 0 : 1;
+        step->deps_failed +=
+            step_is_final(dep->status) && run_end_is_failure(plan, dep, ix) ? 1 : 0;
+    }
+    if (step->status == STEP_PENDING || step->status == STEP_READY) {
+        step->status = run_step_can_start(run, plan, ix) ? STEP_READY : STEP_PENDING;
+        return true;
+    }
+    return step_is_final(step->status) || run_step_can_start(run, plan, ix);
+}
+
+static void count_all(struct run *run, const struct plan *plan)
+{
+    run->open = run->ready = run->active = run->waiting = run->replanning = 0;
+    run->completed = run->failed = run->skipped = run->cancelled = run->superseded = 0;
+    for (uint32_t i = 0; i < run->n_steps; i++) {
+        if (plan->steps[i].superseded) {
+            run->superseded++;
+        } else {
+            run_step_count(run, &run->steps[i], true);
+        }
+    }
+}
+
+struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
+                       const struct plan *from, const struct record *rec)
+{
+    if (!speaks_of_it(run, rec) || !record_revises(rec) || to->revision != run->revision + 1 ||
+        rec->revision != to->revision || !keeps_rows(to, run, from)) {
+        return NULL;
+    }
+    struct run *next = run_init(mem, to);
+    struct run_step *rows = next->steps;
+    memcpy(next, run, sizeof *run);
+    memcpy(rows, run->steps, run->n_steps * sizeof *rows);
+    next->n_steps = to->n_steps;
+    next->revision = to->revision;
+    for (uint32_t i = 0; i < to->n_steps; i++) {
+        if (!recount(next, to, i)) {
+            return NULL;
+        }
+        for (uint32_t k = 0; i >= run->n_steps && k < run->n_steps; k++) {
+            /* New work under an old name (C32) goes on counting the name's replans. */
+            if (rows[k].replans > rows[i].replans &&
+                str_eq(to->steps[k].step_id, to->steps[i].step_id)) {
+                rows[i].replans = rows[k].replans;
+            }
+        }
+    }
+    count_all(next, to);
+    run_usage_add(&next->usage, &rec->usage);
+    if (rec->type == REC_REPLAN_FINISHED) {
+        run_usage_add(&next->replan_usage, &rec->usage);
+    }
+    run_derive_status(next, to);
+    next->plan_seq += 1;
+    return next;
 }

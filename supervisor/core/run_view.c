@@ -19,7 +19,7 @@ static bool deps_hold(const struct run *run, const struct plan *plan, uint32_t i
     for (uint32_t i = 0; i < run_deps(plan, ix); i++) {
         const struct run_step *dep = &run->steps[run_dep(plan, ix, i)];
         open += step_is_final(dep->status) ? 0 : 1;
-        failed += step_is_final(dep->status) && run_end_is_failure(plan, dep) ? 1 : 0;
+        failed += step_is_final(dep->status) && run_end_is_failure(plan, dep, ix) ? 1 : 0;
     }
     if (!plan_is_final(run->status)) { /* the end of the plan settles nobody */
         CHECK(step->deps_open == open, "deps_open is not the number of open dependencies");
@@ -29,7 +29,9 @@ static bool deps_hold(const struct run *run, const struct plan *plan, uint32_t i
     }
     const bool begun = step->status == STEP_READY || run_step_is_active(step->status) ||
                        step->status == STEP_COMPLETED || step->status == STEP_FAILED;
-    CHECK(!begun || run_step_can_start(run, plan, ix), "a step began before its dependencies");
+    CHECK(!begun || plan->steps[ix].superseded || step->reason == REASON_REUSED ||
+              run_step_can_start(run, plan, ix),
+          "a step began before its dependencies");
     return true;
 }
 
@@ -39,28 +41,49 @@ static bool step_holds(const struct run *run, const struct plan *plan, uint32_t 
     const struct run_step *step = &run->steps[ix];
     const bool timed = step->deadline != MSEC_NEVER;
     CHECK(step->status < STEP_STATUS_COUNT, "no such step status");
-    CHECK(!timed || step->status == STEP_IN_PROGRESS || step->status == STEP_BACKOFF ||
-              step->status == STEP_UNKNOWN,
-          "a deadline without a reason");
-    CHECK(step->status != STEP_IN_PROGRESS || timed == (plan->steps[ix].policy.timeout_ms != 0),
+    const struct step_policy *policy = &plan->steps[ix].policy;
+    const bool begun = (step->did & STEP_DID_BEGIN) != 0;
+    CHECK(!timed || run_step_is_active(step->status), "a deadline without a reason");
+    CHECK(step->status != STEP_IN_PROGRESS || run->cancelling ||
+              timed == (policy->timeout_ms != 0 || policy->limit_ms != 0),
           "an attempt's deadline does not fit its timeout");
-    CHECK(!run_step_is_active(step->status) || step->attempt > 0, "under way without an attempt");
-    CHECK(step->status != STEP_COMPLETED || step->attempt > 0, "completed without an attempt");
+    CHECK(step->deadline <= step->limit || step->status != STEP_IN_PROGRESS || run->cancelling,
+          "an attempt may last longer than its step");
+    CHECK(!run_step_is_active(step->status) || begun, "under way without a beginning");
+    CHECK((step->status != STEP_IN_PROGRESS && step->status != STEP_UNKNOWN) || step->attempt > 0,
+          "out without an attempt");
+    CHECK(step->status != STEP_COMPLETED || begun || step->reason == REASON_REUSED,
+          "completed without a beginning");
+    CHECK(step->status == STEP_CHECKING || step->phase <= PHASE_SEARCH, "a question nobody asks");
+    CHECK(step->status != STEP_CHECKING || step->phase > PHASE_SEARCH,
+          "checking without a question");
     CHECK((step->status != STEP_READY && step->status != STEP_PENDING) || step->attempt == 0,
           "an attempt of a step that has not begun");
     CHECK(step->granted <= step->attempt, "more approvals than attempts");
     return true;
 }
 
-static bool counts_hold(const struct run *run, const char **ret_why)
+static bool counts_hold(const struct run *run, const struct plan *plan, const char **ret_why)
 {
     uint32_t n[STEP_STATUS_COUNT] = {0};
+    uint32_t superseded = 0;
+    uint32_t replanning = 0;
     for (uint32_t i = 0; i < run->n_steps; i++) {
-        n[run->steps[i].status]++;
+        const struct run_step *step = &run->steps[i];
+        if (plan->steps[i].superseded) {
+            CHECK(step_is_final(step->status), "a superseded step is not over");
+            superseded++;
+            continue;
+        }
+        n[step->status]++;
+        replanning += step->status == STEP_CHECKING && step->phase == PHASE_REPLAN ? 1 : 0;
     }
+    CHECK(run->superseded == superseded, "count of superseded steps");
+    CHECK(run->replanning == replanning, "count of steps that are replanned");
     CHECK(run->ready == n[STEP_READY], "count of ready steps");
     CHECK(run->waiting == n[STEP_WAITING], "count of waiting steps");
-    CHECK(run->active == n[STEP_IN_PROGRESS] + n[STEP_BACKOFF] + n[STEP_UNKNOWN] + n[STEP_WAITING],
+    CHECK(run->active == n[STEP_IN_PROGRESS] + n[STEP_BACKOFF] + n[STEP_UNKNOWN] + n[STEP_WAITING] +
+                             n[STEP_CHECKING],
           "count of active steps");
     CHECK(run->completed == n[STEP_COMPLETED], "count of completed steps");
     CHECK(run->failed == n[STEP_FAILED], "count of failed steps");
@@ -78,16 +101,16 @@ bool run_invariant(const struct run *run, const struct plan *plan, const char **
             return false;
         }
     }
-    if (!counts_hold(run, ret_why)) {
+    if (!counts_hold(run, plan, ret_why)) {
         return false;
     }
     CHECK(!plan_is_final(run->status) || run->open == 0, "an open step in a plan that ended");
     CHECK(!plan_is_final(run->status) || run->deadline == MSEC_NEVER, "deadline of an ended plan");
     CHECK(plan_is_final(run->status) == (run->outcome != OUTCOME_NONE), "outcome and status");
     CHECK(run->status != PLAN_COMPLETED || run->completed > 0, "completed with nothing completed");
-    CHECK(run->outcome != OUTCOME_SUCCESS || run->completed == run->n_steps,
+    CHECK(run->outcome != OUTCOME_SUCCESS || run->completed + run->superseded == run->n_steps,
           "success without all steps");
-    CHECK(run->status != PLAN_WAITING || run->waiting > 0, "waits for nobody");
+    CHECK(run->status != PLAN_WAITING || run->waiting > 0 || run->paused != 0, "waits for nobody");
     CHECK(run->active <= run_concurrency(plan), "more steps under way than max_concurrency");
     return true;
 }

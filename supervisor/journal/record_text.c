@@ -60,6 +60,14 @@ void plan_failure_reason(const struct record *rec, const struct plan *plan, stru
     case PLAN_FAILURE_NOTHING_COMPLETED:
         buf_add_cstr(out, "No step completed");
         return;
+    case PLAN_FAILURE_BUDGET:
+    case PLAN_FAILURE_MAX_REPLANS:
+    case PLAN_FAILURE_MAX_REPLANS_STEP:
+    case PLAN_FAILURE_REPLAN:
+    case PLAN_FAILURE_REPAIR_INVALID:
+    case PLAN_FAILURE_REJECTED:
+        buf_add_str(out, rec->text);
+        return;
     case PLAN_FAILURE_NONE:
     case PLAN_FAILURE_COUNT:
         break;

@@ -118,7 +118,7 @@ static int explore(const struct scenario *sc, uint64_t seen[WORLD_KIND_COUNT],
                    uint64_t moves[STEP_STATUS_COUNT][STEP_STATUS_COUNT])
 {
     struct search s = {.world = world_new(sc->plan, &sc->budget)};
-    s.bytes = core_size(&s.world->config) + core_run_size(WORLD_STEPS) + run_size(WORLD_STEPS) +
+    s.bytes = core_size(&s.world->config) + core_run_size(s.world->plan) + run_size(WORLD_STEPS) +
               sizeof(struct situation);
     s.levels = calloc(DEPTH_MAX, sizeof *s.levels);
     s.table = calloc(UINT64_C(1) << TABLE_BITS, sizeof *s.table);

@@ -36,7 +36,7 @@ struct world *world_new(const char *text, const struct budget *budget)
     w->core = core_init(calloc(1, core_size(&w->config)), &w->config);
     w->plan = plan_text_new(text, w->core->registry);
     ASSERT(w->plan->n_steps <= WORLD_STEPS);
-    w->block = calloc(1, core_run_size(w->plan->n_steps));
+    w->block = calloc(1, core_run_size(w->plan));
     w->shadow = run_init(calloc(1, run_size(w->plan->n_steps)), w->plan);
     w->out.grow = grow;
     w->at.left = *budget;
@@ -73,7 +73,7 @@ static uint32_t parts_of(const struct world *w, struct part ret[5])
     unsigned char *core = (unsigned char *)w->core;
     ret[0] = (struct part){core, offsetof(struct core, text)};
     ret[1] = (struct part){core + sizeof(struct core), core_size(&w->config) - sizeof(struct core)};
-    ret[2] = (struct part){w->block, core_run_size(w->plan->n_steps)};
+    ret[2] = (struct part){w->block, core_run_size(w->plan)};
     ret[3] = (struct part){w->shadow, run_size(w->plan->n_steps)};
     ret[4] = (struct part){(void *)(uintptr_t)&w->at, sizeof w->at};
     return 5;

@@ -58,7 +58,8 @@ void sim_make_plan(struct sim *s, struct sim_plan *p)
         }
     }
     plan_link(p->plan);
-    p->block = calloc(1, core_run_size(n));
+    ASSERT(plan_agents_collect(p->plan));
+    p->block = calloc(1, core_run_size(p->plan));
     p->shadow = calloc(1, run_size(n));
     p->told = calloc(n, sizeof *p->told);
     ASSERT(p->block != NULL && p->shadow != NULL && p->told != NULL);

@@ -180,6 +180,9 @@ void sim_perform(struct sim *s, const struct core_cmd *cmd)
             b->epoch = 0; /* its next heartbeat is refused: it registers again */
         }
         break;
+    case CMD_KILL:
+    case CMD_PROBE:
+    case CMD_REVISED:
     case CMD_RUN_DONE:
     case CMD_REJECT:
     case CORE_CMD_TYPE_COUNT:

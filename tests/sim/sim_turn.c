@@ -86,10 +86,18 @@ static void commit(struct sim *s)
 
 void sim_turn(struct sim *s, struct core_event ev, struct uuid sender)
 {
-    static const char *const names[] = {"submit",  "recover",   "cancel", "register", "seen",
-                                        "lane up", "lane down", "gone",   "drain",    "result",
-                                        "lost",    "lane free", "state",  "progress", "decide",
-                                        "restart", "tick"};
+    static const char *const names[] = {
+        [CORE_SUBMIT] = "submit",       [CORE_RECOVER] = "recover",
+        [CORE_CANCEL] = "cancel",       [CORE_PAUSE] = "pause",
+        [CORE_RESUME] = "resume",       [CORE_MODIFY] = "modify",
+        [CORE_REVISE] = "revise",       [CORE_REGISTER] = "register",
+        [CORE_SEEN] = "seen",           [CORE_LANE_UP] = "lane up",
+        [CORE_LANE_DOWN] = "lane down", [CORE_GONE] = "gone",
+        [CORE_DRAIN] = "drain",         [CORE_RESULT] = "result",
+        [CORE_LOST] = "lost",           [CORE_LANE_FREE] = "lane free",
+        [CORE_STATE] = "state",         [CORE_PROGRESS] = "progress",
+        [CORE_DECIDE] = "decide",       [CORE_PROBED] = "probed",
+        [CORE_RESTARTED] = "restart",   [CORE_TICK] = "tick"};
     _Static_assert(sizeof names / sizeof names[0] == CORE_EVENT_TYPE_COUNT, "all");
     ev.now = s->now;
     ev.wall = s->now;

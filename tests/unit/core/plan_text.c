@@ -10,6 +10,8 @@ enum { STEPS_MAX = 64, EDGES_MAX = 256, TEXT_MAX = 2048 };
 struct owned {
     struct plan plan;
     char *names;
+    struct str ids[LIMIT_PLAN_AGENTS];
+    uint32_t agents[LIMIT_PLAN_AGENTS];
 };
 
 static _Noreturn void bad(const char *what, const char *where)
@@ -34,6 +36,7 @@ struct plan *plan_text_blank(uint32_t n_steps, uint32_t n_edges, uint32_t agent,
     struct plan *p = &o->plan;
     o->names = need(n_steps, 16);
     p->revision = 1;
+    p->agents = (struct plan_agents){.ids = o->ids, .at = o->agents};
     p->steps = need(n_steps, sizeof *p->steps);
     p->deps = need(n_edges, sizeof *p->deps);
     p->dependents = need(n_edges, sizeof *p->dependents);
@@ -44,6 +47,7 @@ struct plan *plan_text_blank(uint32_t n_steps, uint32_t n_edges, uint32_t agent,
         (void)snprintf(name, 16, "s%u", (unsigned)i);
         p->steps[i] = (struct plan_step){
             .step_id = str_from(name),
+            .revision = 1,
             .agent_id = str_from(agent_id),
             .agent = agent,
             .policy = {.backoff = {.kind = BACKOFF_FIXED, .initial_ms = 100, .max_ms = 30000}}};
@@ -239,5 +243,8 @@ struct plan *plan_text_new(const char *text, struct registry *registry)
         read_step(p, step, registry);
     }
     plan_link(p);
+    if (!plan_agents_collect(p)) {
+        bad("too many agents", text);
+    }
     return p;
 }

@@ -273,6 +273,15 @@ static void say_command(struct rig *r, const struct core_cmd *cmd)
     case CMD_RUN_DONE:
         say(r, "run done");
         break;
+    case CMD_KILL:
+        say(r, "kill i%u", v.id.b[15]);
+        break;
+    case CMD_PROBE:
+        say(r, "probe i%u", v.id.b[15]);
+        break;
+    case CMD_REVISED:
+        say(r, "revised");
+        break;
     case CMD_REJECT:
         say(r, "reject: %s", core_reject_text(cmd->reject));
         break;
@@ -380,7 +389,7 @@ uint64_t rig_submit(struct rig *r, const char *text)
     }
     struct rig_plan *p = &r->plans[r->n_plans++];
     p->plan = plan_text_new(text, core_registry(r->core));
-    p->block = calloc(1, core_run_size(p->plan->n_steps));
+    p->block = calloc(1, core_run_size(p->plan));
     p->shadow = run_init(calloc(1, run_size(p->plan->n_steps)), p->plan);
     p->records = calloc(RECORDS_MAX, sizeof *p->records);
     (void)run_init(p->block, p->plan);

@@ -144,7 +144,7 @@ static void the_number_of_open_plans_has_an_end(void **state)
     assert_int_not_equal(second, 0);
     struct plan *plan = plan_text_blank(1, 0, 0, "x");
     static max_align_t block[64];
-    assert_true(core_run_size(1) <= sizeof block);
+    assert_true(core_run_size(plan) <= sizeof block);
     rig_forget(r);
     rig_event(r, (struct core_event){.type = CORE_SUBMIT, .plan = plan, .block = block});
     RIG_TRACE(r, "[0] reject: too many plans are open; try again when some have ended\n");

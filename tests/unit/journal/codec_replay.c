@@ -249,7 +249,7 @@ static void drive_one(struct drive *d)
     codec_plan_make(&d->p, 1 + rng_below(&d->r, 12), 0, STR_LIT("a task"), 3);
     d->p.plan.chain = rng_below(&d->r, 4) == 0;
     d->core_mem = calloc(1, core_size(&config));
-    d->block = calloc(1, core_run_size(d->p.plan.n_steps));
+    d->block = calloc(1, core_run_size(&d->p.plan));
     assert_true(d->core_mem != NULL && d->block != NULL);
     d->core = core_init(d->core_mem, &config);
     d->now = 10000;

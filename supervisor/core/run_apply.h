@@ -1,0 +1,32 @@
+/* What the files that apply records share. Private to run_*.c. */
+#ifndef CORE_RUN_APPLY_H
+#define CORE_RUN_APPLY_H
+
+#include "supervisor/core/run_internal.h"
+
+/* One kind of record: checks whether it fits and changes the run after. */
+typedef bool run_rule(struct run *run, const struct plan *plan, const struct record *rec);
+
+/* ---- run_move.c ---- */
+/* Counts the step in the run's sums, or takes it out of them. */
+void run_step_count(struct run *run, const struct run_step *step, bool in);
+/* The caller has checked what else the record says. A step that leaves a status has no deadline. */
+void run_step_move(struct run *run, struct run_step *step, enum step_status to,
+                   enum step_phase phase);
+/* Tells the dependents of a step that has just ended. */
+void run_settle_dependents(struct run *run, const struct plan *plan, uint32_t ended);
+void run_usage_add(struct usage *sum, const struct usage *u);
+/* The attempt is out, or its reply is lost. */
+bool run_is_current_attempt(const struct run *run, const struct record *rec);
+/* Begun and not over, and the record speaks of its latest attempt. */
+bool run_may_recover(const struct run *run, const struct record *rec);
+
+/* ---- run_apply_step.c: attempts ---- */
+run_rule run_apply_step_started, run_apply_assigned, run_apply_handoff, run_apply_progress,
+    run_apply_retry, run_apply_unknown, run_apply_step_completed, run_apply_fallback,
+    run_apply_rejected;
+/* ---- run_apply_ask.c: people, checks, replans ---- */
+run_rule run_apply_waiting, run_apply_decided, run_apply_checking, run_apply_gate_started,
+    run_apply_gate_passed, run_apply_gate_error, run_apply_gate_failed, run_apply_verification,
+    run_apply_replan_started, run_apply_replan_finished;
+#endif
