@@ -125,6 +125,31 @@ struct core_cmd *core_emit(struct core *c, enum core_cmd_type type)
     return cmd;
 }
 
+static void emit_record(struct core *c, const struct record *rec)
+{
+    struct core_cmd *cmd = core_emit(c, CMD_RECORD);
+    cmd->run = rec->run;
+    cmd->step = rec->step;
+    cmd->attempt = rec->attempt;
+    cmd->rec = *rec;
+}
+
+/* C05: a plan of which everything open waits for people says so, and says when it moves again. */
+static void tell_whether_it_waits(struct core *c, struct core_run *row)
+{
+    const struct run *run = row->run;
+    const bool said = (run->paused & 1u << PAUSE_REVIEW) != 0;
+    const bool other = (run->paused & ~(1u << PAUSE_REVIEW)) != 0;
+    const bool waits = run->status == PLAN_WAITING && !other;
+    if (plan_is_final(run->status) || run->cancelling || run->open == 0 || other || said == waits) {
+        return;
+    }
+    core_record(c, row,
+                (struct record){.type = waits ? REC_PLAN_PAUSED : REC_PLAN_RESUMED,
+                                .step = STEP_NONE,
+                                .pause = PAUSE_REVIEW});
+}
+
 void core_record(struct core *c, struct core_run *row, struct record rec)
 {
     rec.now = c->now;
@@ -134,11 +159,23 @@ void core_record(struct core *c, struct core_run *row, struct record rec)
         const bool fits = run_apply(row->run, row->plan, &rec);
         ASSERT(fits);
     }
-    struct core_cmd *cmd = core_emit(c, CMD_RECORD);
-    cmd->run = rec.run;
-    cmd->step = rec.step;
-    cmd->attempt = rec.attempt;
-    cmd->rec = rec;
+    emit_record(c, &rec);
+    if (row != NULL) {
+        tell_whether_it_waits(c, row);
+    }
+}
+
+void core_record_revision(struct core *c, struct core_run *row, struct record rec,
+                          const struct plan *plan, void *block)
+{
+    rec.now = c->now;
+    rec.wall = c->wall;
+    rec.run = core_handle_of(c, row);
+    struct run *run = run_revise(core_block_run(block), plan, row->run, row->plan, &rec);
+    ASSERT(run != NULL);
+    core_adopt(c, row, run, plan);
+    emit_record(c, &rec);
+    tell_whether_it_waits(c, row);
 }
 
 void core_reject(struct core *c, const struct core_event *ev, enum core_reject why)

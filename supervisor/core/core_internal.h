@@ -45,6 +45,7 @@ struct soft_step {
     uint64_t prev, next;
     msec since;    /* in a queue: when it came; in progress: start of the second that progress is
                       counted in */
+    msec sign;     /* last sign of life of the attempt that is out */
     uint32_t slot; /* of the instance that has or had the attempt; REGISTRY_NONE = not seen by this
                       daemon */
     uint16_t progress; /* records in that second */
@@ -73,6 +74,7 @@ struct core_agent {
 struct core_instance {
     struct list held;
     bool told_up;
+    bool spawned; /* its process can be ended by us */
 };
 
 struct core {
@@ -128,6 +130,9 @@ struct core_cmd *core_emit(struct core *c, enum core_cmd_type type);
 /* Fills in run, now and wall, applies the record to the run (NULL: about an agent), and emits it.
  */
 void core_record(struct core *c, struct core_run *row, struct record rec);
+/* The record brings a revision: plan and block take the place of the run's. */
+void core_record_revision(struct core *c, struct core_run *row, struct record rec,
+                          const struct plan *plan, void *block);
 void core_reject(struct core *c, const struct core_event *ev, enum core_reject why);
 struct core_run *core_find_run(const struct core *c, uint64_t handle);
 uint64_t core_handle_of(const struct core *c, const struct core_run *row);
@@ -137,6 +142,11 @@ uint64_t core_ref(const struct core *c, const struct core_run *row, uint32_t ste
 /* The parts joined in memory that lives until the next event; `instead` when there is no room left.
  */
 struct str core_text(struct core *c, const struct str *parts, uint32_t n, struct str instead);
+/* "before<ms>after"; "before<text>"; "before<n>after<text>". */
+struct str core_text_ms(struct core *c, const char *before, msec ms, const char *after);
+struct str core_text_pair(struct core *c, const char *before, struct str text);
+struct str core_text_count(struct core *c, const char *before, uint32_t n, const char *after,
+                           struct str text);
 struct str core_text_crashed(struct core *c, struct str reason);
 struct str core_text_timeout(struct core *c, msec timeout_ms);
 struct str core_text_absent(struct core *c, uint32_t agent, struct str agent_id);
@@ -161,24 +171,93 @@ void core_mark_dirty(struct core *c, uint32_t agent);
 void core_start_queued(struct core *c);
 
 /* ---- core_end.c ---- */
-void core_attempt_failed(struct core *c, struct core_run *row, uint32_t step,
-                         const struct failure *f);
-/* No further attempt: on_failure decides. The run may be over after it. */
-void core_give_up(struct core *c, struct core_run *row, uint32_t step, const struct failure *f);
-void core_step_waits(struct core *c, struct core_run *row, uint32_t step, enum review_kind kind,
-                     const struct failure *why, struct doc data);
+/* Who has a step's attempt or question, as far as it can be told something; slot REGISTRY_NONE =
+ * nobody. Asked before the record that changes the step. */
+struct holder {
+    uint32_t slot;
+    uint64_t epoch;
+    enum step_phase phase;
+    uint32_t serial;
+};
+struct holder core_holder(const struct core *c, const struct core_run *row, uint32_t step);
+/* Tells the instance that has, or may have, the attempt to stop. It still answers its lane. */
+void core_tell_to_stop(struct core *c, const struct core_run *row, uint32_t step,
+                       const struct holder *who, struct str why);
+/* Records the end of a step, out of all lists; its dependents are not told yet. */
+void core_end_step(struct core *c, struct core_run *row, struct record rec);
 /* A step ended with rec; tells dependents, starts what became possible, ends the plan after the
  * last step. */
 void core_step_over(struct core *c, struct core_run *row, struct record rec);
+/* After steps ended or holds were lifted: begins what may begin, ends a plan that is over. */
+void core_carry_on(struct core *c, struct core_run *row);
 void core_plan_over(struct core *c, struct core_run *row, const struct plan_end *end);
+/* The plan fails because of a step. */
+void core_step_fails_plan(struct core *c, struct core_run *row, uint32_t step,
+                          enum plan_failure failure, struct str text);
 /* The end that follows from the steps alone, when all are over. */
 void core_plan_over_naturally(struct core *c, struct core_run *row);
 /* Skips what can never start because `step` failed, and lists what became ready. */
 void core_settle(struct core *c, struct core_run *row, uint32_t step);
 void core_plan_timeout(struct core *c, struct core_run *row);
 
+/* ---- core_retry.c ---- */
+void core_attempt_failed(struct core *c, struct core_run *row, uint32_t step,
+                         const struct failure *f);
+/* No further attempt: a fallback, or on_failure decides. The run may be over after it. */
+void core_give_up(struct core *c, struct core_run *row, uint32_t step, const struct failure *f);
+/* The policy decides, without a fallback. */
+void core_fail_by(struct core *c, struct core_run *row, uint32_t step, const struct failure *f,
+                  enum on_failure policy);
+void core_verification_failed(struct core *c, struct core_run *row, uint32_t step,
+                              const struct failure *f);
+
+/* ---- core_ask.c ---- */
+/* A ready step begins without an attempt (nothing happens to others). */
+void core_begin_bare(struct core *c, struct core_run *row, uint32_t step);
+/* Called for a READY step before it is queued: true when something else comes before its first
+ * attempt, and it is no longer READY. */
+bool core_prepare(struct core *c, struct core_run *row, uint32_t step);
+/* What comes next for a step in BACKOFF that is due: a gate, a person, the queue. */
+void core_continue(struct core *c, struct core_run *row, uint32_t step);
+/* An attempt's result: verified first when the plan says so. */
+void core_accept(struct core *c, struct core_run *row, uint32_t step, struct blob_ref result,
+                 const struct usage *usage, enum step_stop stop);
+void core_check_answered(struct core *c, struct core_run *row, const struct core_event *ev);
+/* The agent could not answer the question about ev->step. */
+void core_check_error(struct core *c, struct core_run *row, const struct core_event *ev);
+void core_check_timeout(struct core *c, struct core_run *row, uint32_t step);
+/* The question or its answer was lost: it is asked again. */
+void core_check_lost(struct core *c, struct core_run *row, uint32_t step);
+
+/* ---- core_review.c ---- */
+core_handler core_on_decide;
+void core_step_waits(struct core *c, struct core_run *row, uint32_t step, enum review_kind kind,
+                     const struct failure *why, struct doc data);
+void core_review_timeout(struct core *c, struct core_run *row, uint32_t step);
+
+/* ---- core_replan.c ---- */
+/* The step failed and the replanner is to be asked, as far as the limits go. */
+void core_replan(struct core *c, struct core_run *row, uint32_t step, const struct failure *f);
+/* The cooldown or the replanner's time is over. */
+void core_replan_due(struct core *c, struct core_run *row, uint32_t step);
+void core_replan_answered(struct core *c, struct core_run *row, const struct core_event *ev);
+void core_replan_failed(struct core *c, struct core_run *row, uint32_t step,
+                        enum plan_failure failure, struct str text, const struct usage *usage);
+/* Takes over ev's plan and block as the next revision, with rec to say so; false, and nothing has
+ * changed, when they do not fit the run. */
+bool core_revise(struct core *c, struct core_run *row, const struct core_event *ev,
+                 struct record rec);
+
+/* ---- core_cancel.c ---- */
+core_handler core_on_cancel;
+/* An attempt of a plan that is being cancelled is over. */
+void core_stopped(struct core *c, struct core_run *row, uint32_t step, enum step_stop stop,
+                  const struct failure *why);
+/* It did not stop within the grace. */
+void core_grace_over(struct core *c, struct core_run *row, uint32_t step);
+
 /* ---- core_results.c ---- */
-core_handler core_on_result, core_on_progress, core_on_decide, core_on_lane_free;
+core_handler core_on_result, core_on_progress, core_on_lane_free;
 /* Finds the attempt that the event speaks of and checks that it comes from who has it; else emits
  * the rejection. */
 struct core_run *core_attempt(struct core *c, const struct core_event *ev);
@@ -200,7 +279,11 @@ void core_resolve_unknown(struct core *c, struct core_run *row, uint32_t step,
                           enum err_class error_class, struct str text);
 
 /* ---- core_submit.c ---- */
-core_handler core_on_submit, core_on_recover, core_on_cancel;
+core_handler core_on_submit, core_on_recover;
+/* PLAN_STARTED, and what may begin begins. */
+void core_start_run(struct core *c, struct core_run *row);
+/* The row goes on with the run of the next revision, which lies in a block of its own. */
+void core_adopt(struct core *c, struct core_run *row, struct run *run, const struct plan *plan);
 void core_release_run(struct core *c, struct core_run *row);
 
 /* ---- core_registry.c ---- */
@@ -215,4 +298,6 @@ core_handler core_on_pause, core_on_resume, core_on_modify, core_on_revise, core
 
 /* ---- core_tick.c ---- */
 core_handler core_on_tick;
+/* When an attempt that is out is due: its deadline, or its silence. */
+msec core_held_due(const struct core_run *row, uint32_t step);
 #endif

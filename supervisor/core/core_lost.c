@@ -18,6 +18,7 @@ static void ask(struct core *c, const struct core_run *row, uint32_t step)
     struct core_cmd *cmd = core_emit(c, CMD_QUERY);
     cmd->run = core_handle_of(c, row);
     cmd->step = step;
+    cmd->phase = state->phase;
     cmd->attempt = state->attempt;
     cmd->slot = slot;
     cmd->epoch = to.epoch;
@@ -26,12 +27,20 @@ static void ask(struct core *c, const struct core_run *row, uint32_t step)
 void core_step_unknown(struct core *c, struct core_run *row, uint32_t step)
 {
     const struct run_step *state = &row->run->steps[step];
+    if (state->status == STEP_CHECKING) {
+        core_check_lost(c, row, step);
+        return;
+    }
+    if (row->run->cancelling) {
+        core_stopped(c, row, step, STOP_FENCED, &(struct failure){0});
+        return;
+    }
     core_unlink(c, row, step);
     core_record(c, row,
                 (struct record){.type = REC_STEP_UNKNOWN,
                                 .step = step,
                                 .attempt = state->attempt,
-                                .agent = row->plan->steps[step].agent,
+                                .agent = state->agent,
                                 .instance = state->instance,
                                 .epoch = state->epoch,
                                 .delay_ms = c->config.unknown_wait_ms});
@@ -70,6 +79,15 @@ void core_resolve_unknown(struct core *c, struct core_run *row, uint32_t step,
 {
     const struct failure f = {
         .error_class = error_class, .text = text, .retryable = err_class_retryable(error_class)};
+    if (row->run->steps[step].status == STEP_CHECKING) {
+        core_check_lost(c, row, step);
+        return;
+    }
+    if (row->run->cancelling) {
+        core_stopped(c, row, step, error_class == CLASS_AGENT_CRASHED ? STOP_GONE : STOP_FENCED,
+                     &f);
+        return;
+    }
     if (row->plan->steps[step].policy.effects == EFFECTS_UNSAFE) {
         core_step_waits(c, row, step, REVIEW_UNKNOWN_OUTCOME, &f, (struct doc){0});
     } else {
@@ -110,6 +128,10 @@ void core_instance_gone(struct core *c, uint32_t slot, struct uuid instance, str
 static void not_sent(struct core *c, struct core_run *row, uint32_t step)
 {
     struct soft_step *soft = &row->soft[step];
+    if (row->run->cancelling) {
+        core_stopped(c, row, step, STOP_NONE, &(struct failure){0});
+        return;
+    }
     if (++soft->unsent < CORE_UNSENT_MAX) {
         core_enqueue(c, row, step, true);
         return;
@@ -128,7 +150,9 @@ void core_on_lost(struct core *c, const struct core_event *ev)
         return;
     }
     const struct run_step *state = &row->run->steps[ev->step];
-    if (state->epoch != ev->epoch) {
+    if (state->status == STEP_CHECKING) {
+        core_check_lost(c, row, ev->step);
+    } else if (state->epoch != ev->epoch) {
         core_reject(c, ev, REJECT_STALE_EPOCH);
     } else if (!ev->sent) {
         not_sent(c, row, ev->step);
@@ -171,10 +195,12 @@ void core_on_state(struct core *c, const struct core_event *ev)
                 (struct record){.type = REC_STEP_ASSIGNED,
                                 .step = step,
                                 .attempt = state->attempt,
-                                .agent = view.agent,
+                                .phase = state->phase,
+                                .agent = state->agent,
                                 .instance = view.id,
                                 .epoch = view.epoch});
     row->soft[step].slot = ev->slot;
+    row->soft[step].sign = c->now;
     core_link(c, row, step, LIST_HELD, false);
-    core_due(c, row, step, state->deadline);
+    core_due(c, row, step, core_held_due(row, step));
 }

@@ -64,6 +64,7 @@ void core_on_register(struct core *c, const struct core_event *ev)
     core_instance_lost(
         c, slot); /* what the incarnation before had; it is asked when the control lane is up */
     c->instances[slot].told_up = false;
+    c->instances[slot].spawned = ev->spawned;
     record_instance(c, REC_AGENT_REGISTERED, &view, ev->pid, ev->text);
     struct core_cmd *cmd = core_emit(c, CMD_REGISTERED);
     cmd->slot = slot;

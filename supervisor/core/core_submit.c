@@ -68,23 +68,39 @@ static bool has_room(struct core *c, const struct core_event *ev)
     return true;
 }
 
-/* Everything may begin that is ready, and a plan of which nothing is left ends. */
-static void go_on(struct core *c, struct core_run *row)
+/* Results that an earlier run gave are taken over; an entry that is not open is passed by. */
+static void take_over(struct core *c, struct core_run *row, const struct core_event *ev)
 {
-    core_rearm(c, row);
-    if (row->run->open == 0) {
-        core_plan_over_naturally(c, row);
-    } else {
-        core_admit(c, row);
+    for (uint32_t i = 0; i < ev->n_reuse; i++) {
+        const uint32_t step = ev->reuse[i].step;
+        const enum step_status status =
+            step < row->run->n_steps ? row->run->steps[step].status : STEP_COMPLETED;
+        if (status == STEP_PENDING || status == STEP_READY) {
+            core_end_step(c, row,
+                          (struct record){.step = step,
+                                          .status = STEP_COMPLETED,
+                                          .reason = REASON_REUSED,
+                                          .result = ev->reuse[i].result});
+        }
     }
 }
 
-static void begin(struct core *c, struct core_run *row)
+/* Lists what may begin, and ends a plan of which nothing is left. */
+static void let_begin(struct core *c, struct core_run *row)
 {
-    if (row->run->plan_seq == 0) {
-        core_record(c, row, (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE});
+    for (uint32_t i = 0; i < row->run->n_steps; i++) {
+        if (row->run->steps[i].status == STEP_READY && row->soft[i].list == LIST_NONE) {
+            core_link(c, row, i, LIST_READY, false);
+        }
     }
+    core_rearm(c, row);
+    core_carry_on(c, row);
+}
+
+void core_start_run(struct core *c, struct core_run *row)
+{
     core_record(c, row, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
+    let_begin(c, row);
 }
 
 void core_on_submit(struct core *c, const struct core_event *ev)
@@ -93,13 +109,19 @@ void core_on_submit(struct core *c, const struct core_event *ev)
         return;
     }
     struct core_run *row = attach(c, run_init(ev->block, ev->plan), ev->plan);
-    begin(c, row);
-    for (uint32_t i = 0; i < row->run->n_steps; i++) {
-        if (row->run->steps[i].status == STEP_READY) {
-            core_link(c, row, i, LIST_READY, false);
-        }
+    core_record(
+        c, row,
+        (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE, .usage = ev->planning});
+    if (ev->plan->signoff) {
+        take_over(c, row, ev);
+        core_record(
+            c, row,
+            (struct record){.type = REC_PLAN_PAUSED, .step = STEP_NONE, .pause = PAUSE_SIGNOFF});
+        return;
     }
-    go_on(c, row);
+    core_record(c, row, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
+    take_over(c, row, ev);
+    let_begin(c, row);
 }
 
 /* Puts one step of a rebuilt run where it waits for what comes next. */
@@ -117,9 +139,13 @@ static void resume_step(struct core *c, struct core_run *row, uint32_t step)
     case STEP_UNKNOWN:
         core_step_unknown(c, row, step);
         break;
-    case STEP_PENDING:
-    case STEP_WAITING:
     case STEP_CHECKING:
+        core_enqueue(c, row, step, false);
+        break;
+    case STEP_WAITING:
+        core_due(c, row, step, state->deadline);
+        break;
+    case STEP_PENDING:
     case STEP_COMPLETED:
     case STEP_FAILED:
     case STEP_SKIPPED:
@@ -134,31 +160,46 @@ static void resume_step(struct core *c, struct core_run *row, uint32_t step)
  * turn (by hand, by an import) may still hold a cause without its effect: what follows from the
  * steps is decided again here.
  */
+static bool aborts(const struct core_run *row, uint32_t step)
+{
+    const struct step_policy *say = &row->plan->steps[step].policy;
+    const struct run_step *state = &row->run->steps[step];
+    const bool verified = state->error_class == CLASS_VERIFICATION_FAILED &&
+                          state->reason == REASON_NONE && say->on_verify != ON_FAILURE_RETRY;
+    const enum on_failure policy = verified ? say->on_verify : say->on_failure;
+    return !row->plan->steps[step].superseded && state->status == STEP_FAILED &&
+           (policy == ON_FAILURE_ABORT || policy == ON_FAILURE_RETRY || policy == ON_FAILURE_ASK);
+}
+
 static bool finish_decided(struct core *c, struct core_run *row)
 {
     const struct run *run = row->run;
-    if (run->cancelling) {
-        core_plan_over(c, row,
-                       &(struct plan_end){.status = PLAN_CANCELLED,
-                                          .outcome = OUTCOME_FAILED,
-                                          .reason = REASON_CANCELLED,
-                                          .step = STEP_NONE});
-        return true;
-    }
     for (uint32_t i = 0; run->failed > 0 && i < run->n_steps; i++) {
-        if (run->steps[i].status == STEP_FAILED &&
-            row->plan->steps[i].policy.on_failure == ON_FAILURE_ABORT) {
-            core_plan_over(c, row,
-                           &(struct plan_end){.status = PLAN_FAILED,
-                                              .outcome = OUTCOME_FAILED,
-                                              .failure = PLAN_FAILURE_STEP,
-                                              .reason = REASON_PLAN_ABORTED,
-                                              .step = i,
-                                              .text = STR_LIT("A step failed before the restart")});
+        if (aborts(row, i)) {
+            core_step_fails_plan(c, row, i, PLAN_FAILURE_STEP,
+                                 STR_LIT("A step failed before the restart"));
             return true;
         }
     }
     return false;
+}
+
+/* It waits for its sign-off, or a cut journal lost its beginning. */
+static void recover_unstarted(struct core *c, struct core_run *row)
+{
+    if (row->run->plan_seq == 0) {
+        core_record(c, row, (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE});
+    }
+    if ((row->run->paused & 1u << PAUSE_SIGNOFF) != 0) {
+        return;
+    }
+    if (row->plan->signoff) {
+        core_record(
+            c, row,
+            (struct record){.type = REC_PLAN_PAUSED, .step = STEP_NONE, .pause = PAUSE_SIGNOFF});
+        return;
+    }
+    core_start_run(c, row);
 }
 
 void core_on_recover(struct core *c, const struct core_event *ev)
@@ -174,7 +215,17 @@ void core_on_recover(struct core *c, const struct core_event *ev)
     }
     struct core_run *row = attach(c, run, ev->plan);
     if (run->status == PLAN_PENDING) {
-        begin(c, row);
+        recover_unstarted(c, row);
+        return;
+    }
+    if (run->cancelling) { /* the grace is over: nobody knows what of it still runs */
+        core_plan_over(c, row,
+                       &(struct plan_end){.status = PLAN_CANCELLED,
+                                          .outcome = OUTCOME_FAILED,
+                                          .reason = REASON_CANCELLED,
+                                          .step = STEP_NONE,
+                                          .text = STR_LIT("")});
+        return;
     }
     for (uint32_t i = 0; i < run->n_steps; i++) {
         resume_step(c, row, i);
@@ -187,22 +238,5 @@ void core_on_recover(struct core *c, const struct core_event *ev)
             core_settle(c, row, i);
         }
     }
-    go_on(c, row);
-}
-
-void core_on_cancel(struct core *c, const struct core_event *ev)
-{
-    struct core_run *row = core_find_run(c, ev->run);
-    if (row == NULL) {
-        core_reject(c, ev, REJECT_UNKNOWN_RUN);
-        return;
-    }
-    core_record(c, row,
-                (struct record){.type = REC_PLAN_CANCELLING, .step = STEP_NONE, .text = ev->text});
-    core_plan_over(c, row,
-                   &(struct plan_end){.status = PLAN_CANCELLED,
-                                      .outcome = OUTCOME_FAILED,
-                                      .reason = REASON_CANCELLED,
-                                      .step = STEP_NONE,
-                                      .text = ev->text});
+    let_begin(c, row);
 }

@@ -67,6 +67,29 @@ struct str core_text_timeout(struct core *c, msec timeout_ms)
     return core_text(c, parts, 3, STR_LIT("Execution timeout"));
 }
 
+struct str core_text_ms(struct core *c, const char *before, msec ms, const char *after)
+{
+    char digits[20];
+    const struct str parts[] = {str_from(before), decimal(digits, sizeof digits, ms),
+                                str_from(after)};
+    return core_text(c, parts, 3, str_from(before));
+}
+
+struct str core_text_pair(struct core *c, const char *before, struct str text)
+{
+    const struct str parts[] = {str_from(before), cut(text, CORE_TEXT_BYTES / 4)};
+    return core_text(c, parts, 2, text);
+}
+
+struct str core_text_count(struct core *c, const char *before, uint32_t n, const char *after,
+                           struct str text)
+{
+    char digits[20];
+    const struct str parts[] = {str_from(before), decimal(digits, sizeof digits, n),
+                                str_from(after), cut(text, CORE_TEXT_BYTES / 4)};
+    return core_text(c, parts, 4, text);
+}
+
 struct str core_text_absent(struct core *c, uint32_t agent, struct str agent_id)
 {
     char digits[20];

@@ -2,46 +2,72 @@
 #include "protocol/base/assert.h"
 #include "supervisor/core/core_internal.h"
 
-/* A queued step: is its agent there? Looked at now and then instead of whenever instances come and
- * go. */
-static void queue_due(struct core *c, struct core_run *row, uint32_t step)
+msec core_held_due(const struct core_run *row, uint32_t step)
 {
-    const struct plan_step *about = &row->plan->steps[step];
-    const struct agent_view agent = registry_agent_view(c->registry, about->agent);
-    const msec since = row->soft[step].since;
-    const msec absent = agent.absent_since > since ? agent.absent_since : since;
-    const msec wait = c->config.agent_wait_ms;
-    const msec until =
-        agent.instances > 0 ? msec_add(c->now, wait > 0 ? wait : 1000) : msec_add(absent, wait);
-    if (until > c->now) {
-        core_due(c, row, step, until);
+    const struct run_step *state = &row->run->steps[step];
+    const msec idle = row->plan->steps[step].policy.idle_ms;
+    if (idle == 0 || state->status != STEP_IN_PROGRESS || row->run->cancelling) {
+        return state->deadline;
+    }
+    const msec silent = msec_add(row->soft[step].sign, idle);
+    return silent < state->deadline ? silent : state->deadline;
+}
+
+/* An attempt that is out: its time, its step's time or the agent's silence is too long. */
+static void held_due(struct core *c, struct core_run *row, uint32_t step)
+{
+    const struct run_step *state = &row->run->steps[step];
+    const struct step_policy *policy = &row->plan->steps[step].policy;
+    struct failure timeout = {.error_class = CLASS_TIMEOUT,
+                              .text = STR_LIT("Step execution timeout"),
+                              .retryable = true,
+                              .blind = true,
+                              .tell = true};
+    if (state->status == STEP_CHECKING) {
+        core_check_timeout(c, row, step);
         return;
     }
-    const struct failure f = {.error_class = CLASS_AGENT_UNAVAILABLE,
-                              .text = core_text_absent(c, about->agent, about->agent_id)};
-    core_give_up(c, row, step, &f);
+    if (row->run->cancelling) {
+        core_grace_over(c, row, step);
+        return;
+    }
+    if (state->limit <= c->now) {
+        timeout.text = core_text_ms(c, "Step limit of ", policy->limit_ms, "ms reached");
+        timeout.retryable = false;
+    } else if (state->deadline > c->now) {
+        timeout.text = core_text_ms(c, "No progress for ", policy->idle_ms, "ms");
+    }
+    core_attempt_failed(c, row, step, &timeout);
+}
+
+static void idle_step_due(struct core *c, struct core_run *row, uint32_t step)
+{
+    const struct run_step *state = &row->run->steps[step];
+    if (state->status == STEP_WAITING) {
+        core_review_timeout(c, row, step);
+    } else if (state->status == STEP_CHECKING) {
+        core_replan_due(c, row, step);
+    } else {
+        ASSERT(state->status == STEP_BACKOFF);
+        core_continue(c, row, step);
+    }
 }
 
 static void step_due(struct core *c, struct core_run *row, uint32_t step)
 {
-    const struct failure timeout = {.error_class = CLASS_TIMEOUT,
-                                    .text = STR_LIT("Step execution timeout"),
-                                    .retryable = true,
-                                    .blind = true,
-                                    .tell = true};
     switch ((enum list_kind)row->soft[step].list) {
     case LIST_QUEUE:
-        queue_due(c, row, step);
+    case LIST_PARKED:
+        core_queue_due(c, row, step);
         break;
     case LIST_HELD:
-        core_attempt_failed(c, row, step, &timeout);
+        held_due(c, row, step);
         break;
     case LIST_UNKNOWN:
         core_resolve_unknown(c, row, step, CLASS_REPLY_LOST, STR_LIT("Reply lost"));
         break;
     case LIST_NONE:
-        ASSERT(row->run->steps[step].status == STEP_BACKOFF);
-        core_enqueue(c, row, step, false);
+        idle_step_due(c, row, step);
         break;
     case LIST_READY:
     case LIST_LOST:

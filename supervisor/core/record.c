@@ -68,6 +68,7 @@ static const char *const plan_failure_names[] = {
     [PLAN_FAILURE_REPLAN] = "replan_generation_failed",
     [PLAN_FAILURE_REPAIR_INVALID] = "repair_plan_invalid",
     [PLAN_FAILURE_REJECTED] = "rejected",
+    [PLAN_FAILURE_DEADLOCK] = "deadlock",
 };
 _Static_assert(sizeof plan_failure_names / sizeof plan_failure_names[0] == PLAN_FAILURE_COUNT,
                "all");

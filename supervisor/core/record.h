@@ -90,6 +90,7 @@ enum plan_failure {
     PLAN_FAILURE_REPLAN,           /* the replanner gave no plan */
     PLAN_FAILURE_REPAIR_INVALID,   /* it gave one that the plan check refuses */
     PLAN_FAILURE_REJECTED,         /* a person refused the sign-off */
+    PLAN_FAILURE_DEADLOCK,
     PLAN_FAILURE_COUNT
 };
 

@@ -133,7 +133,8 @@ static bool speaks_of_it(const struct run *run, const struct record *rec)
     const enum about about = rules[rec->type].about;
     const bool step = about == STEP_ONLY || (about == EITHER && rec->step != STEP_NONE);
     /* Before the plan has started its steps only end with it. */
-    const bool early = run->status == PLAN_PENDING && about == STEP_ONLY;
+    const bool reused = rec->type == REC_STEP_COMPLETED && rec->reason == REASON_REUSED;
+    const bool early = run->status == PLAN_PENDING && about == STEP_ONLY && !reused;
     return !(step && rec->step >= run->n_steps) && !early;
 }
 

@@ -66,6 +66,7 @@ void plan_failure_reason(const struct record *rec, const struct plan *plan, stru
     case PLAN_FAILURE_REPLAN:
     case PLAN_FAILURE_REPAIR_INVALID:
     case PLAN_FAILURE_REJECTED:
+    case PLAN_FAILURE_DEADLOCK:
         buf_add_str(out, rec->text);
         return;
     case PLAN_FAILURE_NONE:
