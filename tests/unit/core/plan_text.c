@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS_MAX = 64, EDGES_MAX = 256, TEXT_MAX = 2048 };
+enum { ALTERNATIVES_MAX = 64, STEPS_MAX = 64, EDGES_MAX = 256, TEXT_MAX = 2048 };
 
 /* A plan and all that it borrows. */
 struct owned {
@@ -12,6 +12,7 @@ struct owned {
     char *names;
     struct str ids[LIMIT_PLAN_AGENTS];
     uint32_t agents[LIMIT_PLAN_AGENTS];
+    uint32_t alternatives[ALTERNATIVES_MAX];
 };
 
 static _Noreturn void bad(const char *what, const char *where)
@@ -42,6 +43,9 @@ struct plan *plan_text_blank(uint32_t n_steps, uint32_t n_edges, uint32_t agent,
     p->dependents = need(n_edges, sizeof *p->dependents);
     p->n_steps = n_steps;
     p->max_concurrency = 5;
+    p->max_handoffs = 5;
+    p->replan = (struct replan_policy){.max_step = 3, .max_total = 5};
+    p->alternatives = o->alternatives;
     for (uint32_t i = 0; i < n_steps; i++) {
         char *name = o->names + 16 * (size_t)i;
         (void)snprintf(name, 16, "s%u", (unsigned)i);
@@ -50,7 +54,8 @@ struct plan *plan_text_blank(uint32_t n_steps, uint32_t n_edges, uint32_t agent,
             .revision = 1,
             .agent_id = str_from(agent_id),
             .agent = agent,
-            .policy = {.backoff = {.kind = BACKOFF_FIXED, .initial_ms = 100, .max_ms = 30000}}};
+            .policy = {.on_verify = ON_FAILURE_RETRY,
+                       .backoff = {.kind = BACKOFF_FIXED, .initial_ms = 100, .max_ms = 30000}}};
     }
     return p;
 }
@@ -91,89 +96,204 @@ static uint32_t number_of(const char *w, const char *name, bool *ret_is)
     return *ret_is ? (uint32_t)strtoul(w + n + 1, NULL, 10) : 0;
 }
 
-static void plan_word(struct plan *p, const char *w)
+/* "name=text": the text, or NULL. */
+static const char *text_of(const char *w, const char *name)
 {
-    bool is = false;
-    uint32_t n = number_of(w, "max", &is);
-    if (is) {
-        p->max_concurrency = n;
+    const size_t n = strlen(name);
+    return strncmp(w, name, n) == 0 && w[n] == '=' ? w + n + 1 : NULL;
+}
+
+struct reading {
+    struct plan *plan;
+    struct plan_step *step;
+    struct registry *registry;
+};
+
+static struct str agent_word(const struct reading *r, const char *name, uint32_t *ret)
+{
+    *ret = registry_agent_add(r->registry, str_from(name), 0);
+    return str_from(name);
+}
+
+/* Puts the agent into the plan's; returns its place. */
+static uint32_t grant(const struct reading *r, const char *name)
+{
+    struct plan_agents *a = &r->plan->agents;
+    uint32_t agent;
+    const struct str id = agent_word(r, name, &agent);
+    const uint32_t at = plan_agent_find(r->plan, agent);
+    if (at != UINT32_MAX) {
+        return at;
+    }
+    a->ids[a->n] = id;
+    a->at[a->n] = agent;
+    return a->n++;
+}
+
+static bool plan_number(struct plan *p, const char *w)
+{
+    const struct {
+        const char *name;
+        uint32_t *u32;
+        uint64_t *u64;
+    } numbers[] = {
+        {"max", &p->max_concurrency, NULL},
+        {"timeout", NULL, &p->timeout_ms},
+        {"fallbacks", &p->max_fallbacks, NULL},
+        {"handoffs", &p->max_handoffs, NULL},
+        {"replans", &p->replan.max_total, NULL},
+        {"perstep", &p->replan.max_step, NULL},
+        {"cooldown", NULL, &p->replan.cooldown_ms},
+        {"replantime", NULL, &p->replan.timeout_ms},
+        {"budget", NULL, &p->budget_tokens},
+        {"cost", NULL, &p->budget_micros},
+        {"session", &p->session, NULL},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        bool is = false;
+        const uint32_t n = number_of(w, numbers[i].name, &is);
+        if (is && numbers[i].u32 != NULL) {
+            *numbers[i].u32 = n;
+        } else if (is) {
+            *numbers[i].u64 = n;
+        }
+        if (is) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void plan_word(const struct reading *r, const char *w)
+{
+    struct plan *p = r->plan;
+    if (*w == '\0' || plan_number(p, w)) {
         return;
     }
-    n = number_of(w, "timeout", &is);
-    if (is) {
-        p->timeout_ms = n;
+    if (text_of(w, "replan") != NULL) {
+        p->replan.agent_id = agent_word(r, text_of(w, "replan"), &p->replan.agent);
+    } else if (text_of(w, "search") != NULL) {
+        p->search_with = agent_word(r, text_of(w, "search"), &p->search_agent);
+    } else if (text_of(w, "grant") != NULL) {
+        (void)grant(r, text_of(w, "grant"));
     } else if (strcmp(w, "par") == 0) {
         p->chain = false;
-    } else if (*w != '\0') {
+    } else if (strcmp(w, "signoff") == 0) {
+        p->signoff = true;
+    } else if (strcmp(w, "handback") == 0) {
+        p->handback = true;
+    } else {
         bad("unknown word of the plan", w);
     }
 }
 
 static bool step_number(struct step_policy *p, const char *w)
 {
-    bool is = false;
-    uint32_t n = number_of(w, "retries", &is);
-    if (is) {
-        p->max_retries = n;
-        return true;
+    const struct {
+        const char *name;
+        uint32_t *u32;
+        uint64_t *u64;
+    } numbers[] = {
+        {"retries", &p->max_retries, NULL},          {"jitter", &p->backoff.jitter_permille, NULL},
+        {"timeout", NULL, &p->timeout_ms},           {"backoff", NULL, &p->backoff.initial_ms},
+        {"linear", NULL, &p->backoff.initial_ms},    {"idle", NULL, &p->idle_ms},
+        {"queue", NULL, &p->queue_timeout_ms},       {"limit", NULL, &p->limit_ms},
+        {"approval", NULL, &p->approval_timeout_ms}, {"check", NULL, &p->check_timeout_ms},
+        {"est", NULL, &p->estimate_tokens},          {"estcost", NULL, &p->estimate_micros},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        bool is = false;
+        const uint32_t n = number_of(w, numbers[i].name, &is);
+        if (is && numbers[i].u32 != NULL) {
+            *numbers[i].u32 = n;
+        } else if (is) {
+            *numbers[i].u64 = n;
+        }
+        if (is) {
+            p->backoff.kind =
+                strcmp(numbers[i].name, "linear") == 0 ? BACKOFF_LINEAR : p->backoff.kind;
+            return true;
+        }
     }
-    n = number_of(w, "timeout", &is);
-    if (is) {
-        p->timeout_ms = n;
-        return true;
-    }
-    n = number_of(w, "backoff", &is);
-    if (is) {
-        p->backoff.initial_ms = n;
-        return true;
-    }
-    n = number_of(w, "linear", &is);
-    if (is) {
-        p->backoff.kind = BACKOFF_LINEAR;
-        p->backoff.initial_ms = n;
-        return true;
-    }
-    n = number_of(w, "jitter", &is);
-    p->backoff.jitter_permille = is ? n : p->backoff.jitter_permille;
-    return is;
+    return false;
 }
 
-static void step_word(struct step_policy *p, const char *w)
+static bool policy_word(const char *w, enum on_failure *on_failure)
 {
-    if (*w == '\0' || step_number(p, w)) {
+    for (int i = 0; i < ON_FAILURE_COUNT; i++) {
+        if (strcmp(w, on_failure_name((enum on_failure)i)) == 0) {
+            *on_failure = (enum on_failure)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool step_flag(struct plan_step *s, const char *w)
+{
+    const struct {
+        const char *name;
+        bool *flag;
+    } flags[] = {
+        {"always", &s->policy.run_if_always},
+        {"approve", &s->policy.requires_approval},
+        {"closed", &s->policy.gate_closed},
+        {"open", &s->policy.verify_open},
+        {"gone", &s->superseded},
+        {"anyend", &s->after_any_end},
+    };
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if (strcmp(w, flags[i].name) == 0) {
+            *flags[i].flag = true;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void step_word(const struct reading *r, const char *w)
+{
+    struct plan_step *s = r->step;
+    struct step_policy *p = &s->policy;
+    if (*w == '\0' || policy_word(w, &p->on_failure) || step_number(p, w) || step_flag(s, w)) {
         return;
     }
-    if (strcmp(w, "skip") == 0) {
-        p->on_failure = ON_FAILURE_SKIP;
-    } else if (strcmp(w, "continue") == 0) {
-        p->on_failure = ON_FAILURE_CONTINUE;
+    if (text_of(w, "onverify") != NULL) {
+        if (!policy_word(text_of(w, "onverify"), &p->on_verify)) {
+            bad("no policy", w);
+        }
+    } else if (text_of(w, "gate") != NULL) {
+        s->gate_with = agent_word(r, text_of(w, "gate"), &s->gate_agent);
+    } else if (text_of(w, "verify") != NULL) {
+        s->verify_with = agent_word(r, text_of(w, "verify"), &s->verify_agent);
+    } else if (text_of(w, "alt") != NULL) {
+        if (s->alternatives_n == 0) {
+            s->alternatives_at = r->plan->n_alternatives;
+        }
+        r->plan->alternatives[r->plan->n_alternatives++] = grant(r, text_of(w, "alt"));
+        s->alternatives_n++;
+    } else if (text_of(w, "noretry") != NULL) {
+        const char *name = text_of(w, "noretry");
+        p->no_retry |= 1u << err_class_from_name(name, strlen(name));
+    } else if (strcmp(w, "review") == 0) {
+        s->type = STEP_TYPE_REVIEW;
+        s->agent = AGENT_NONE;
     } else if (strcmp(w, "unsafe") == 0) {
         p->effects = EFFECTS_UNSAFE;
     } else if (strcmp(w, "idempotent") == 0) {
         p->effects = EFFECTS_IDEMPOTENT;
-    } else if (strcmp(w, "always") == 0) {
-        p->run_if_always = true;
     } else {
         bad("unknown word of a step", w);
     }
 }
 
-static void words(char *text, void (*take)(void *, const char *), void *self)
+static void words(const struct reading *r, char *text,
+                  void (*take)(const struct reading *, const char *))
 {
     char stop = ' ';
     while (*text != '\0') {
-        take(self, word(&text, " ", &stop));
+        take(r, word(&text, " ", &stop));
     }
-}
-
-static void take_plan_word(void *self, const char *w)
-{
-    plan_word(self, w);
-}
-
-static void take_step_word(void *self, const char *w)
-{
-    step_word(self, w);
 }
 
 /* NAME[@agent][<dep,dep][(words)] */
@@ -188,7 +308,6 @@ static void read_step(struct plan *p, char *text, struct registry *registry)
         }
         *options++ = '\0';
         *end = '\0';
-        words(options, take_step_word, &step->policy);
     }
     char *deps = strchr(text, '<');
     if (deps != NULL) {
@@ -199,6 +318,9 @@ static void read_step(struct plan *p, char *text, struct registry *registry)
     step->step_id = str_from(name);
     step->agent_id = stop == '@' ? str_from(word(&text, " ", &stop)) : STR_LIT("x");
     step->agent = registry_agent_add(registry, step->agent_id, 0);
+    if (options != NULL) {
+        words(&(struct reading){p, step, registry}, options, step_word);
+    }
     step->deps_at = p->n_edges;
     while (deps != NULL && *deps != '\0') {
         const char *dep = word(&deps, ",", &stop);
@@ -232,7 +354,7 @@ struct plan *plan_text_new(const char *text, struct registry *registry)
         if (p->chain && strstr(head, "par") != NULL) {
             p->max_concurrency = 5;
         }
-        words(head, take_plan_word, p);
+        words(&(struct reading){p, NULL, registry}, head, plan_word);
     }
     while (*at != '\0') {
         char stop = '\0';

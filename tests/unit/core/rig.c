@@ -1,45 +1,11 @@
-#include "tests/unit/core/rig.h"
-
+/* Events for a core on a bench. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/core/plan_text.h"
-
-enum { PLANS_MAX = 16, RECORDS_MAX = 4096, TRACE_MAX = 64 * 1024, INSTANCES_MAX = 32 };
-
-struct rig_plan {
-    struct plan *plan;
-    void *block;
-    struct run *shadow; /* replayed from the records alone */
-    uint64_t handle;    /* 0 = over */
-    struct record *records;
-    uint32_t n_records;
-};
-
-/* Where a step's latest attempt went. */
-struct sent {
-    uint32_t slot, lane, attempt;
-    uint64_t epoch;
-};
-
-struct rig {
-    struct core_config config;
-    struct core *core;
-    void *core_mem;
-    msec now;
-    struct rig_plan plans[PLANS_MAX];
-    uint32_t n_plans;
-    struct sent sent[PLANS_MAX][64];
-    struct commands out;
-    struct core_cmd *cmds;
-    char trace[TRACE_MAX];
-    size_t trace_len;
-    uint64_t epoch_of[INSTANCES_MAX];
-    uint32_t slot_of[INSTANCES_MAX];
-};
+#include "tests/unit/core/rig_internal.h"
 
 static _Noreturn void stop(const struct rig *r, const char *what, const char *more)
 {
@@ -95,7 +61,9 @@ void rig_free(struct rig *r)
         return;
     }
     for (uint32_t i = 0; i < r->n_plans; i++) {
-        plan_text_free(r->plans[i].plan);
+        for (uint32_t k = 0; k < r->plans[i].n_revisions; k++) {
+            plan_text_free(r->plans[i].revisions[k]);
+        }
         free(r->plans[i].block);
         free(r->plans[i].shadow);
         free(r->plans[i].records);
@@ -117,7 +85,7 @@ msec rig_now(const struct rig *r)
 
 /* ---- names ---- */
 
-static struct rig_plan *plan_of(const struct rig *r, uint64_t handle)
+struct rig_plan *rig_plan_of(const struct rig *r, uint64_t handle)
 {
     for (uint32_t i = 0; i < r->n_plans; i++) {
         if (r->plans[i].handle == handle && handle != 0) {
@@ -143,179 +111,47 @@ static struct uuid instance_id(uint8_t n)
     return (struct uuid){.b = {[15] = n}};
 }
 
-static const char *agent_name(const struct rig *r, uint32_t agent, char *buf, size_t size)
-{
-    if (agent == AGENT_SUPERVISOR) {
-        return "supervisor";
-    }
-    const struct str id = registry_agent_view(core_registry(r->core), agent).id;
-    (void)snprintf(buf, size, "%.*s", STR_ARG(id));
-    return buf;
-}
-
-/* ---- the trace ---- */
-
-static void say(struct rig *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void say(struct rig *r, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    const int n = vsnprintf(r->trace + r->trace_len, TRACE_MAX - r->trace_len, fmt, args);
-    va_end(args);
-    r->trace_len += (size_t)n;
-    if (r->trace_len >= TRACE_MAX) {
-        abort();
-    }
-}
-
-static void say_text(struct rig *r, struct str text)
-{
-    if (text.len > 0) {
-        say(r, ": %.*s", STR_ARG(text));
-    }
-}
-
-static void say_plan_end(struct rig *r, const struct record *rec)
-{
-    say(r, "plan %s/%s", plan_status_name(rec->plan_status), plan_outcome_name(rec->outcome));
-    if (rec->failure != PLAN_FAILURE_NONE) {
-        say(r, " %s", plan_failure_name(rec->failure));
-    }
-    say_text(r, rec->text);
-}
-
-static void say_step_end(struct rig *r, const struct record *rec)
-{
-    say(r, " %s", step_status_name(rec->status));
-    if (rec->reason != REASON_NONE) {
-        say(r, " %s", step_reason_name(rec->reason));
-    }
-    if (rec->error_class != CLASS_NONE) {
-        say(r, " %s", err_class_name(rec->error_class));
-    }
-    say_text(r, rec->text);
-}
-
-static void say_step_record(struct rig *r, const struct record *rec)
-{
-    char name[65];
-    const enum record_type t = rec->type;
-    if (t == REC_STEP_STARTED || t == REC_STEP_ASSIGNED) {
-        say(r, " %s i%u", t == REC_STEP_STARTED ? "started" : "assigned", rec->instance.b[15]);
-    } else if (t == REC_HANDOFF) {
-        say(r, " handoff from %s", agent_name(r, rec->from_agent, name, sizeof name));
-    } else if (t == REC_STEP_RETRY) {
-        say(r, " retry +%" PRIu64 " %s", rec->delay_ms, err_class_name(rec->error_class));
-        say_text(r, rec->text);
-    } else if (t == REC_STEP_WAITING) {
-        say(r, " waiting %s", review_kind_name(rec->review));
-        say_text(r, rec->text);
-    } else if (t == REC_REVIEW_DECIDED) {
-        say(r, " decided %s", review_decision_name(rec->decision));
-        say_text(r, rec->text);
-    } else if (t == REC_STEP_UNKNOWN) {
-        say(r, " unknown +%" PRIu64, rec->delay_ms);
-    } else if (t == REC_STEP_PROGRESS) {
-        say(r, " progress");
-    } else {
-        say_step_end(r, rec);
-    }
-}
-
-static void say_record(struct rig *r, const struct record *rec)
-{
-    char name[65];
-    if (record_about(rec->type) == ABOUT_AGENT) {
-        say(r, "%s %s i%u", record_wire_type(rec->type),
-            agent_name(r, rec->agent, name, sizeof name), rec->instance.b[15]);
-        say_text(r, rec->text);
-    } else if (rec->type == REC_PLAN_COMPLETED) {
-        say_plan_end(r, rec);
-    } else if (rec->step == STEP_NONE) {
-        say(r, "%s", record_wire_type(rec->type));
-        say_text(r, rec->text);
-    } else {
-        const struct rig_plan *p = plan_of(r, rec->run);
-        say(r, "%.*s#%u", STR_ARG(p->plan->steps[rec->step].step_id), (unsigned)rec->attempt);
-        say_step_record(r, rec);
-    }
-}
-
-static void say_command(struct rig *r, const struct core_cmd *cmd)
-{
-    struct instance_view v = {0};
-    const struct rig_plan *p = plan_of(r, cmd->run);
-    const struct str step = p != NULL && cmd->step < p->plan->n_steps
-                                ? p->plan->steps[cmd->step].step_id
-                                : STR_LIT("?");
-    (void)registry_instance_view(core_registry(r->core), cmd->slot, &v);
-    say(r, "[%" PRIu64 "] ", r->now);
-    switch (cmd->type) {
-    case CMD_RECORD:
-        say_record(r, &cmd->rec);
-        break;
-    case CMD_DISPATCH:
-        say(r, "dispatch %.*s#%u i%u/%u", STR_ARG(step), (unsigned)cmd->attempt, v.id.b[15],
-            (unsigned)cmd->lane);
-        break;
-    case CMD_CANCEL_STEP:
-        say(r, "cancel %.*s#%u i%u", STR_ARG(step), (unsigned)cmd->attempt, v.id.b[15]);
-        break;
-    case CMD_QUERY:
-        say(r, "query %.*s#%u i%u", STR_ARG(step), (unsigned)cmd->attempt, v.id.b[15]);
-        break;
-    case CMD_REGISTERED:
-        say(r, "registered i%u epoch=%" PRIu64, v.id.b[15], cmd->epoch);
-        break;
-    case CMD_CLOSE:
-        say(r, "close epoch=%" PRIu64, cmd->epoch);
-        break;
-    case CMD_RUN_DONE:
-        say(r, "run done");
-        break;
-    case CMD_KILL:
-        say(r, "kill i%u", v.id.b[15]);
-        break;
-    case CMD_PROBE:
-        say(r, "probe i%u", v.id.b[15]);
-        break;
-    case CMD_REVISED:
-        say(r, "revised");
-        break;
-    case CMD_REJECT:
-        say(r, "reject: %s", core_reject_text(cmd->reject));
-        break;
-    case CORE_CMD_TYPE_COUNT:
-        break;
-    }
-    say(r, "\n");
-}
-
-void rig_forget(struct rig *r)
-{
-    r->trace_len = 0;
-    r->trace[0] = '\0';
-}
-
-void rig_trace_is(struct rig *r, const char *expected, const char *file, int line)
-{
-    if (strcmp(r->trace, expected) != 0) {
-        (void)fprintf(stderr, "%s:%d: another trace\n--- expected\n%s--- is\n%s---\n", file, line,
-                      expected, r->trace);
-        abort();
-    }
-    rig_forget(r);
-}
-
 /* ---- events ---- */
+
+/* Which of the plan's revisions is in force before its record k. */
+static uint32_t revision_in_force(const struct rig_plan *p, uint32_t k)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < k; i++) {
+        n += record_revises(&p->records[i]) ? 1 : 0;
+    }
+    return n;
+}
+
+/* The run after the record that brings the next revision; the one before is freed. */
+static struct run *revised(struct rig *r, struct run *run, const struct rig_plan *p, uint32_t now,
+                           const struct record *rec)
+{
+    const struct plan *to = now + 1 < p->n_revisions ? p->revisions[now + 1] : NULL;
+    if (to == NULL) {
+        stop(r, "a revision that nobody made", record_wire_type(rec->type));
+    }
+    struct run *next = run_revise(calloc(1, core_run_size(to)), to, run, p->revisions[now], rec);
+    if (next == NULL) {
+        stop(r, "a revision does not fit", record_wire_type(rec->type));
+    }
+    free(run);
+    return next;
+}
 
 static void keep_record(struct rig *r, const struct record *rec)
 {
-    struct rig_plan *p = plan_of(r, rec->run);
+    struct rig_plan *p = rig_plan_of(r, rec->run);
     if (p == NULL) {
         stop(r, "a record of no plan", record_wire_type(rec->type));
     }
-    if (p->n_records == RECORDS_MAX || !run_apply(p->shadow, p->plan, rec)) {
+    if (p->n_records == RECORDS_MAX) {
+        stop(r, "too many records", record_wire_type(rec->type));
+    }
+    if (record_revises(rec)) {
+        const uint32_t now = revision_in_force(p, p->n_records);
+        p->shadow = revised(r, p->shadow, p, now, rec);
+    } else if (!run_apply(p->shadow, p->revisions[revision_in_force(p, p->n_records)], rec)) {
         stop(r, "a record does not fit", record_wire_type(rec->type));
     }
     p->records[p->n_records] = *rec;
@@ -325,20 +161,24 @@ static void keep_record(struct rig *r, const struct record *rec)
 
 static void take_command(struct rig *r, const struct core_cmd *cmd)
 {
-    struct rig_plan *p = plan_of(r, cmd->run);
+    struct rig_plan *p = rig_plan_of(r, cmd->run);
     if (cmd->type == CMD_RECORD && cmd->run != 0) {
         keep_record(r, &cmd->rec);
     }
-    say_command(r, cmd);
+    rig_say_command(r, cmd);
     if (cmd->type == CMD_DISPATCH) {
         r->sent[p - r->plans][cmd->step] =
-            (struct sent){cmd->slot, cmd->lane, cmd->attempt, cmd->epoch};
+            (struct sent){cmd->slot, cmd->lane, cmd->attempt, cmd->phase, cmd->epoch};
     }
     if (cmd->type == CMD_REGISTERED) {
         struct instance_view v;
         (void)registry_instance_view(core_registry(r->core), cmd->slot, &v);
         r->epoch_of[v.id.b[15]] = cmd->epoch;
         r->slot_of[v.id.b[15]] = cmd->slot;
+    }
+    if (cmd->type == CMD_REVISED) {
+        free(p->old_block);
+        p->old_block = NULL;
     }
     if (cmd->type == CMD_RUN_DONE) {
         p->handle = 0;
@@ -353,11 +193,13 @@ static void check(struct rig *r)
     }
     for (uint32_t i = 0; i < r->n_plans; i++) {
         const struct rig_plan *p = &r->plans[i];
-        const struct run *live = core_block_run(p->block);
+        const bool refused = p->old_block != NULL; /* the revision was not taken over */
+        const struct run *live = core_block_run(refused ? p->old_block : p->block);
+        const struct plan *plan = p->revisions[p->n_revisions - (refused ? 2 : 1)];
         if (memcmp(live, p->shadow, run_size(live->n_steps)) != 0) {
             stop(r, "replay", "the replayed run differs from the live one");
         }
-        if (!run_invariant(live, p->plan, &why)) {
+        if (!run_invariant(live, plan, &why)) {
             stop(r, "invariant of the run", why);
         }
     }
@@ -389,6 +231,7 @@ uint64_t rig_submit(struct rig *r, const char *text)
     }
     struct rig_plan *p = &r->plans[r->n_plans++];
     p->plan = plan_text_new(text, core_registry(r->core));
+    p->revisions[p->n_revisions++] = p->plan;
     p->block = calloc(1, core_run_size(p->plan));
     p->shadow = run_init(calloc(1, run_size(p->plan->n_steps)), p->plan);
     p->records = calloc(RECORDS_MAX, sizeof *p->records);
@@ -404,7 +247,7 @@ const struct run *rig_run(const struct rig *r, uint64_t handle)
 
 const struct plan *rig_plan(const struct rig *r, uint64_t handle)
 {
-    return plan_of(r, handle)->plan;
+    return rig_plan_of(r, handle)->plan;
 }
 
 void rig_register(struct rig *r, const char *agent, uint8_t instance, uint32_t capacity)
@@ -452,6 +295,7 @@ struct core_event rig_about(const struct rig *r, enum core_event_type type, cons
                                .run = p->handle,
                                .step = ix,
                                .attempt = sent->attempt,
+                               .phase = sent->phase,
                                .slot = sent->slot,
                                .epoch = sent->epoch,
                                .lane = sent->lane};
@@ -505,11 +349,97 @@ void rig_state(struct rig *r, const char *step, bool running)
 
 void rig_decide(struct rig *r, const char *step, enum review_decision d, const char *comment)
 {
+    uint32_t ix;
+    const struct rig_plan *p = find_step(r, step, &ix);
     struct core_event ev = rig_about(r, CORE_DECIDE, step);
+    ev.attempt = core_block_run(p->block)->steps[ix].attempt;
     ev.decision = d;
     ev.text = str_from(comment);
     ev.lane = LANE_NONE;
     rig_event(r, ev);
+}
+
+void rig_verdict(struct rig *r, const char *step, bool passed, const char *text)
+{
+    struct core_event ev = rig_about(r, CORE_RESULT, step);
+    ev.outcome = STEP_OUTCOME_COMPLETED;
+    ev.passed = passed;
+    ev.text = str_from(text);
+    ev.usage = (struct usage){.input_tokens = 5};
+    rig_event(r, ev);
+}
+
+void rig_handoff(struct rig *r, const char *step, const char *to, const char *why)
+{
+    struct core_event ev = rig_about(r, CORE_RESULT, step);
+    ev.outcome = STEP_OUTCOME_HANDOFF;
+    ev.agent = registry_agent(core_registry(r->core), str_from(to));
+    ev.text = str_from(why);
+    rig_event(r, ev);
+}
+
+void rig_plan_event(struct rig *r, enum core_event_type type, uint64_t handle, const char *why)
+{
+    rig_event(r, (struct core_event){.type = type,
+                                     .run = handle,
+                                     .step = STEP_NONE,
+                                     .lane = LANE_NONE,
+                                     .text = str_from(why)});
+}
+
+void rig_modify(struct rig *r, uint64_t handle, enum modify_kind kind, uint32_t step,
+                uint32_t expect)
+{
+    rig_event(r, (struct core_event){.type = CORE_MODIFY,
+                                     .run = handle,
+                                     .modify = kind,
+                                     .step = step,
+                                     .steps = &step,
+                                     .n_steps = 1,
+                                     .expect = expect,
+                                     .lane = LANE_NONE,
+                                     .text = STR_LIT("because")});
+}
+
+void rig_revise(struct rig *r, uint64_t handle, struct core_event ev, const char *text)
+{
+    struct rig_plan *p = rig_plan_of(r, handle);
+    if (p == NULL || p->n_revisions == REVISIONS_MAX) {
+        stop(r, "no plan to revise", text);
+    }
+    struct plan *plan = plan_text_new(text, core_registry(r->core));
+    plan->revision = core_revision(r->core, handle) + 1;
+    void *old = p->block;
+    p->old_block = old;
+    p->plan = plan;
+    p->revisions[p->n_revisions++] = plan;
+    p->block = calloc(1, core_run_size(plan));
+    ev.run = handle;
+    ev.plan = plan;
+    ev.block = p->block;
+    ev.result = (struct blob_ref){.id = 900 + plan->revision, .len = 9};
+    rig_event(r, ev);
+    if (p->old_block != NULL) {
+        free(p->block);
+        p->block = old;
+        p->old_block = NULL;
+        plan_text_free(p->revisions[--p->n_revisions]);
+        p->plan = p->revisions[p->n_revisions - 1];
+    }
+}
+
+void rig_insert(struct rig *r, uint64_t handle, const char *text)
+{
+    rig_revise(r, handle,
+               (struct core_event){.type = CORE_REVISE, .modify = MODIFY_INSERT, .lane = LANE_NONE},
+               text);
+}
+
+void rig_replan(struct rig *r, const char *step, const char *text)
+{
+    struct core_event ev = rig_about(r, CORE_RESULT, step);
+    ev.outcome = STEP_OUTCOME_COMPLETED;
+    rig_revise(r, ev.run, ev, text);
 }
 
 void rig_cancel(struct rig *r, uint64_t handle, const char *why)
@@ -564,23 +494,33 @@ void rig_restart(struct rig *r, msec down)
 {
     r->now += down;
     r->config.registry.epoch_base += 1000;
+    char names[64][65];
+    const uint32_t n = registry_agents(core_registry(r->core));
+    for (uint32_t i = 0; i < n && i < 64; i++) {
+        const struct str id = registry_agent_view(core_registry(r->core), i).id;
+        (void)snprintf(names[i], sizeof names[i], "%.*s", STR_ARG(id));
+    }
     memset(r->core_mem, 0, core_size(&r->config));
     r->core = core_init(r->core_mem, &r->config);
+    for (uint32_t i = 0; i < n && i < 64; i++) {
+        (void)registry_agent_add(core_registry(r->core), str_from(names[i]), r->now);
+    }
     for (uint32_t i = 0; i < r->n_plans; i++) {
         struct rig_plan *p = &r->plans[i];
         if (p->handle == 0) {
             continue;
         }
-        for (uint32_t s = 0; s < p->plan->n_steps; s++) {
-            p->plan->steps[s].agent =
-                registry_agent_add(core_registry(r->core), p->plan->steps[s].agent_id, r->now);
-        }
-        struct run *run = run_init(core_block_run(p->block), p->plan);
+        struct run *run = run_init(calloc(1, core_run_size(p->revisions[0])), p->revisions[0]);
         for (uint32_t k = 0; k < p->n_records; k++) {
-            if (!run_apply(run, p->plan, &p->records[k])) {
+            const uint32_t now = revision_in_force(p, k);
+            if (record_revises(&p->records[k])) {
+                run = revised(r, run, p, now, &p->records[k]);
+            } else if (!run_apply(run, p->revisions[now], &p->records[k])) {
                 stop(r, "replay", "a kept record does not fit");
             }
         }
+        free(p->block);
+        p->block = run;
         rig_event(r, (struct core_event){.type = CORE_RECOVER, .plan = p->plan, .block = p->block});
     }
 }

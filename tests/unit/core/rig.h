@@ -43,6 +43,18 @@ void rig_needs(struct rig *r, const char *step, enum step_outcome outcome, const
 void rig_lost(struct rig *r, const char *step, bool sent);
 void rig_state(struct rig *r, const char *step, bool running);
 void rig_decide(struct rig *r, const char *step, enum review_decision d, const char *comment);
+/* What an agent says about the question that it was asked last about the step. */
+void rig_verdict(struct rig *r, const char *step, bool passed, const char *text);
+void rig_handoff(struct rig *r, const char *step, const char *to, const char *why);
+/* PAUSE, RESUME. */
+void rig_plan_event(struct rig *r, enum core_event_type type, uint64_t handle, const char *why);
+void rig_modify(struct rig *r, uint64_t handle, enum modify_kind kind, uint32_t step,
+                uint32_t expect);
+/* The text is the whole next revision: the old steps at their places (`gone` = superseded), new
+ * ones behind. */
+void rig_revise(struct rig *r, uint64_t handle, struct core_event ev, const char *text);
+void rig_insert(struct rig *r, uint64_t handle, const char *text);
+void rig_replan(struct rig *r, const char *step, const char *text);
 void rig_cancel(struct rig *r, uint64_t handle, const char *why);
 
 /* Time passes; ticks come exactly when the core asks for them. Instances are heard from meanwhile.
