@@ -60,7 +60,7 @@ void core_settle(struct core *c, struct core_run *row, uint32_t step)
     }
 }
 
-static void end_step(struct core *c, struct core_run *row, struct record rec)
+void core_end_step(struct core *c, struct core_run *row, struct record rec)
 {
     const struct run_step *state = &row->run->steps[rec.step];
     core_unlink(c, row, rec.step);
@@ -85,7 +85,7 @@ static void after_step(struct core *c, struct core_run *row, uint32_t step)
 
 void core_step_over(struct core *c, struct core_run *row, struct record rec)
 {
-    end_step(c, row, rec);
+    core_end_step(c, row, rec);
     after_step(c, row, rec.step);
 }
 
@@ -105,7 +105,7 @@ void core_give_up(struct core *c, struct core_run *row, uint32_t step, const str
         rec.status = STEP_SKIPPED;
         rec.reason = f->reason == REASON_NONE ? REASON_ON_FAILURE_SKIP : f->reason;
     }
-    end_step(c, row, rec);
+    core_end_step(c, row, rec);
     if (f->tell) {
         tell_to_stop(c, row, step, rec.text);
     }
@@ -191,12 +191,12 @@ static void stop_step(struct core *c, struct core_run *row, uint32_t step,
         core_unlink(c, row, step);
         return;
     }
-    end_step(c, row,
-             (struct record){.step = step,
-                             .status = STEP_CANCELLED,
-                             .reason = end->reason,
-                             .error_class = CLASS_CANCELLED,
-                             .text = end->text});
+    core_end_step(c, row,
+                  (struct record){.step = step,
+                                  .status = STEP_CANCELLED,
+                                  .reason = end->reason,
+                                  .error_class = CLASS_CANCELLED,
+                                  .text = end->text});
     if (out) {
         tell_to_stop(c, row, step, end->text);
     }
