@@ -27,13 +27,19 @@ static void *part(struct layout *l, size_t rows, size_t row_bytes)
     return l->mem == NULL ? NULL : l->mem + at;
 }
 
+static uint32_t sessions_of(const struct core_config *config)
+{
+    return config->sessions > 0 ? config->sessions : 1;
+}
+
 static void *lay_out(struct layout *l, const struct core_config *config, struct core *c,
                      uint32_t **ret_items, uint32_t **ret_pos, msec **ret_keys)
 {
     c->runs = part(l, config->runs_max, sizeof *c->runs);
     c->agents = part(l, config->registry.agents, sizeof *c->agents);
     c->instances = part(l, config->registry.instances, sizeof *c->instances);
-    c->dirty = part(l, config->registry.agents, sizeof *c->dirty);
+    c->sessions = part(l, sessions_of(config), sizeof *c->sessions);
+    c->woken = part(l, config->runs_max, sizeof *c->woken);
     *ret_items = part(l, config->runs_max, sizeof **ret_items);
     *ret_pos = part(l, config->runs_max, sizeof **ret_pos);
     *ret_keys = part(l, config->runs_max, sizeof **ret_keys);
@@ -62,16 +68,21 @@ struct core *core_init(void *mem, const struct core_config *config)
     msec *keys;
     void *registry = lay_out(&l, config, c, &items, &pos, &keys);
     c->config = *config;
+    c->config.sessions = sessions_of(config);
     c->random = config->seed;
     c->registry = registry_init(registry, &config->registry);
     heap_init(&c->due, items, pos, keys, config->runs_max);
     core_list_init(&c->unknown);
     core_list_init(&c->lost);
+    c->dirty = c->woken_sessions = (struct core_fifo){.head = UINT32_MAX, .tail = UINT32_MAX};
     for (uint32_t i = 0; i < config->runs_max; i++) {
         c->runs[i].next_free = i + 1 < config->runs_max ? i + 1 : UINT32_MAX;
     }
     for (uint32_t i = 0; i < config->registry.agents; i++) {
-        core_list_init(&c->agents[i].queue);
+        core_list_init(&c->agents[i].ring);
+    }
+    for (uint32_t i = 0; i < c->config.sessions; i++) {
+        core_list_init(&c->sessions[i].blocked);
     }
     for (uint32_t i = 0; i < config->registry.instances; i++) {
         core_list_init(&c->instances[i].held);
@@ -173,7 +184,8 @@ void core_record_revision(struct core *c, struct core_run *row, struct record re
     rec.run = core_handle_of(c, row);
     struct run *run = run_revise(core_block_run(block), plan, row->run, row->plan, &rec);
     ASSERT(run != NULL);
-    core_adopt(c, row, run, plan);
+    core_rows_move(row, run, plan);
+    core_rearm(c, row);
     emit_record(c, &rec);
     tell_whether_it_waits(c, row);
 }
@@ -279,5 +291,5 @@ const struct run *core_run(const struct core *c, uint64_t handle, const struct p
 
 uint32_t core_agent_queued(const struct core *c, uint32_t agent)
 {
-    return agent < c->config.registry.agents ? c->agents[agent].queue.n : 0;
+    return agent < c->config.registry.agents ? c->agents[agent].queued : 0;
 }

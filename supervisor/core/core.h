@@ -242,6 +242,10 @@ struct step_wait {
 /* "dependency", "agent", ... */
 const char *wait_kind_name(enum wait_kind k);
 struct step_wait core_step_wait(const struct core *c, uint64_t run, uint32_t step);
+/* What the step may spend: the plan's budget without what is spent and what other steps have
+ * reserved. UINT64_MAX = there is no such budget; 0 and 0 when the run is not open. */
+void core_budget_left(const struct core *c, uint64_t run, uint32_t step, uint64_t *ret_tokens,
+                      uint64_t *ret_micros);
 
 bool core_invariant(const struct core *c, const char **ret_why);
 #endif

@@ -2,10 +2,14 @@
  * The core's own rows and the functions its files share. Outside this folder only the tests include
  * it.
  *
- * A step is named by a ref, run slot << 32 | step. At any time it is in at most one of five lists:
- * the ready list of its run (waits for a place in the concurrency), the queue of its agent (waits
- * for a lane), what an instance holds (in progress), the unknown ones, or, within one event only,
- * the lost ones that are being resolved.
+ * A step is named by a ref, run slot << 32 | step. At any time it is in at most one list: the ready
+ * list of its run (waits for a place in the concurrency), the queue of its run at an agent (waits
+ * for a lane), the list of those that wait for the run's budget, the parked ones of a run that is
+ * on hold, what an instance holds (in progress), the unknown ones, or, within one event only, the
+ * lost ones that are being resolved.
+ *
+ * A queue is named by a ref, too: run slot << 32 | index into the plan's agents. It is in the ring
+ * of its agent while it holds steps, or among the blocked ones of its session.
  */
 #ifndef CORE_CORE_INTERNAL_H
 #define CORE_CORE_INTERNAL_H
@@ -29,6 +33,8 @@ enum list_kind {
     LIST_NONE,
     LIST_READY,
     LIST_QUEUE,
+    LIST_BUDGET,
+    LIST_PARKED,
     LIST_HELD,
     LIST_UNKNOWN,
     LIST_LOST,
@@ -40,17 +46,42 @@ struct list {
     uint32_t n;
 };
 
+/* What a step has of its run's and the core's counts; given back when it leaves its list. */
+enum {
+    HOLDS_PLACE = 1,  /* in core_run.queued */
+    HOLDS_LANE = 2,   /* in the counts of what is in flight */
+    HOLDS_BUDGET = 4, /* its estimate is reserved */
+};
+
 /* Of a step; rebuilt on RECOVER. */
 struct soft_step {
     uint64_t prev, next;
-    msec since;    /* in a queue: when it came; in progress: start of the second that progress is
-                      counted in */
-    msec sign;     /* last sign of life of the attempt that is out */
-    uint32_t slot; /* of the instance that has or had the attempt; REGISTRY_NONE = not seen by this
-                      daemon */
+    msec since;     /* in a queue: when it came; in progress: start of the second that progress is
+                       counted in */
+    msec sign;      /* last sign of life of the attempt that is out */
+    uint64_t epoch; /* of the incarnation that it was dispatched to last */
+    uint32_t slot;  /* of the instance that has or had the attempt; REGISTRY_NONE = not seen by this
+                       daemon */
     uint16_t progress; /* records in that second */
-    uint8_t list;      /* enum list_kind */
-    uint8_t unsent;    /* times in a row that the attempt did not leave */
+    uint16_t serial;   /* of what was dispatched last, with its phase */
+    uint8_t phase;
+    uint8_t list;   /* enum list_kind */
+    uint8_t unsent; /* times in a row that the attempt did not leave */
+    uint8_t queue;  /* index into the plan's agents: in QUEUE and HELD */
+    uint8_t holds;  /* HOLDS_* */
+    uint8_t unused[3];
+};
+
+enum ring_kind { RING_NONE, RING_AGENT, RING_SESSION };
+
+/* The steps of one run that wait for one agent. */
+struct core_queue {
+    uint64_t prev, next; /* in its ring */
+    struct list steps;
+    uint32_t agent; /* registry index */
+    uint8_t ring;   /* enum ring_kind */
+    bool woken;     /* it was the first of its session when a place came free: its next try counts
+                       before all that came later */
 };
 
 struct core_run {
@@ -60,15 +91,36 @@ struct core_run {
     uint32_t *work;  /* n_steps: the steps whose dependents are still to be told */
     struct heap due; /* of the steps: what each waits for in time */
     struct list ready;
-    uint32_t queued; /* steps in agents' queues that have not begun: they have a place in the
+    struct list broke;         /* LIST_BUDGET */
+    struct list parked;        /* LIST_PARKED */
+    struct core_queue *queues; /* one per agent of the plan */
+    uint64_t reserved_tokens, reserved_micros;
+    uint32_t queued; /* steps that wait for an agent and have not begun: they have a place in the
                         concurrency */
+    uint32_t held;   /* of its steps: in flight */
     uint32_t generation;
     uint32_t next_free;
+    bool woken; /* in core.woken: a reservation came back */
 };
 
 struct core_agent {
-    struct list queue;
-    bool dirty; /* something may start: looked at before the event is over */
+    struct list ring;    /* of queues: whose turn it is */
+    uint32_t queued;     /* steps in the queues of this agent, blocked ones too */
+    uint32_t in_flight;  /* attempts and questions that its instances hold */
+    uint32_t next_dirty; /* UINT32_MAX = the last one */
+    bool dirty;          /* something may start: it has a place in the turn of the agents */
+};
+
+struct core_session {
+    struct list blocked; /* queues whose turn came while the session had all it may have */
+    uint32_t in_flight;
+    uint32_t next_woken; /* UINT32_MAX = the last one */
+    bool woken;          /* a place came free */
+};
+
+/* First in, first out, linked through the rows. */
+struct core_fifo {
+    uint32_t head, tail; /* UINT32_MAX = empty */
 };
 
 struct core_instance {
@@ -87,11 +139,15 @@ struct core {
     struct core_run *runs;
     struct core_agent *agents;
     struct core_instance *instances;
+    struct core_session *sessions;
     struct heap due; /* of the runs: the earliest of their steps' and their own deadline */
     struct list unknown;
     struct list lost;
-    uint32_t *dirty;
-    uint32_t n_dirty;
+    struct core_fifo dirty;          /* agents: whose turn it is when all share a limit */
+    struct core_fifo woken_sessions; /* with a free place and blocked queues */
+    uint32_t *woken;                 /* runs with steps that waited for a reservation */
+    uint32_t n_woken;
+    uint32_t in_flight;
     uint32_t free_run;
     uint32_t open;
     uint64_t newest;
@@ -150,6 +206,8 @@ struct str core_text_count(struct core *c, const char *before, uint32_t n, const
 struct str core_text_crashed(struct core *c, struct str reason);
 struct str core_text_timeout(struct core *c, msec timeout_ms);
 struct str core_text_absent(struct core *c, uint32_t agent, struct str agent_id);
+struct str core_text_budget(struct core *c, const char *unit, uint64_t spent, uint64_t budget,
+                            uint64_t needs);
 
 /* ---- core_queue.c ---- */
 void core_list_init(struct list *list);
@@ -162,13 +220,61 @@ struct core_run *core_deref(const struct core *c, uint64_t ref, uint32_t *ret_st
 void core_due(struct core *c, struct core_run *row, uint32_t step, msec when);
 /* The run's key in the core's heap follows its steps and its own deadline. */
 void core_rearm(struct core *c, struct core_run *row);
-/* To the agent's queue: at its end, or (a request that never left) in front. */
+/* To the queue of the agent that the step wants now: at its end, or (a request that never left)
+ * before all others. A step of a run that is on hold is parked instead. */
 void core_enqueue(struct core *c, struct core_run *row, uint32_t step, bool front);
-/* Moves ready steps to their agents' queues as far as max_concurrency goes. */
+/* Moves ready steps to their agents' queues as far as max_concurrency goes; none of a run on hold.
+ */
 void core_admit(struct core *c, struct core_run *row);
+/* Nothing may begin: it is paused, being replanned or cancelled. */
+bool core_hold(const struct core_run *row);
+/* Once a run is on hold: what waits for a lane or for the budget no longer does. */
+void core_park(struct core *c, struct core_run *row);
+/* Once it is no longer, or for another reason: back to the queues, and what is ready after it. */
+void core_unpark(struct core *c, struct core_run *row);
+/* A step that waits for a lane, or did until it was parked, and whose time has come. */
+void core_queue_due(struct core *c, struct core_run *row, uint32_t step);
+
+/* ---- core_fair.c ---- */
+/* The list of a queue has changed: the queue joins the ring of its agent or leaves it. */
+void core_ring_join(struct core *c, struct core_run *row, uint32_t queue, bool front);
+void core_ring_leave(struct core *c, struct core_run *row, uint32_t queue);
+/* Takes from the counts what a step in this list holds, and gives it back. */
+void core_charge(struct core *c, struct core_run *row, uint32_t step, enum list_kind kind);
+void core_give_back(struct core *c, struct core_run *row, uint32_t step);
 void core_mark_dirty(struct core *c, uint32_t agent);
 /* Gives free lanes to queued steps; at the end of every event. */
 void core_start_queued(struct core *c);
+
+/* ---- core_dispatch.c ---- */
+/* A lane of the instance in this slot goes to a queued step. */
+void core_dispatch(struct core *c, struct core_run *row, uint32_t step, uint32_t slot);
+
+/* ---- core_budget.c ---- */
+enum budget_word { BUDGET_FITS, BUDGET_WAITS, BUDGET_EXCEEDED };
+/* Whether the estimate of a step that is about to be dispatched fits into what is left. */
+enum budget_word core_budget_asks(const struct core_run *row, uint32_t step);
+/* It waits until what others have reserved comes back. */
+void core_budget_wait(struct core *c, struct core_run *row, uint32_t step);
+/* The step and its plan fail. */
+void core_budget_exceeded(struct core *c, struct core_run *row, uint32_t step);
+void core_budget_reserve(struct core_run *row, uint32_t step);
+/* What waits for a reservation is looked at again before the event is over. */
+void core_budget_return(struct core *c, struct core_run *row, uint32_t step);
+void core_budget_wake(struct core *c);
+
+/* ---- core_rows.c ---- */
+/* The core's rows in the block of a run that comes in. */
+void core_rows_init(struct core_run *row, struct run *run, const struct plan *plan);
+/* A revision: the rows move to the block of the next one, and all that is in a list stays there.
+ * The plan has all steps and agents of the one before, at their places. */
+void core_rows_move(struct core_run *row, struct run *run, const struct plan *plan);
+
+/* ---- core_check_queue.c ---- */
+bool core_list_holds(const struct core *c, const struct list *list, enum list_kind kind,
+                     const char **ret_why);
+bool core_run_queues_hold(const struct core *c, const struct core_run *row, const char **ret_why);
+bool core_queues_hold(const struct core *c, const char **ret_why);
 
 /* ---- core_end.c ---- */
 /* Who has a step's attempt or question, as far as it can be told something; slot REGISTRY_NONE =
@@ -282,8 +388,6 @@ void core_resolve_unknown(struct core *c, struct core_run *row, uint32_t step,
 core_handler core_on_submit, core_on_recover;
 /* PLAN_STARTED, and what may begin begins. */
 void core_start_run(struct core *c, struct core_run *row);
-/* The row goes on with the run of the next revision, which lies in a block of its own. */
-void core_adopt(struct core *c, struct core_run *row, struct run *run, const struct plan *plan);
 void core_release_run(struct core *c, struct core_run *row);
 
 /* ---- core_registry.c ---- */

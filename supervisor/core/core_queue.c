@@ -1,4 +1,4 @@
-/* Lists, the agents' queues, and giving free lanes to those who wait. */
+/* Lists, the time of steps, and the way to an agent's queue: admission, hold, what comes due. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/core_internal.h"
 
@@ -31,7 +31,11 @@ struct list *core_list(struct core *c, struct core_run *row, uint32_t step, enum
     case LIST_READY:
         return &row->ready;
     case LIST_QUEUE:
-        return &c->agents[row->plan->steps[step].agent].queue;
+        return &row->queues[row->soft[step].queue].steps;
+    case LIST_BUDGET:
+        return &row->broke;
+    case LIST_PARKED:
+        return &row->parked;
     case LIST_HELD:
         return &c->instances[row->soft[step].slot].held;
     case LIST_UNKNOWN:
@@ -45,9 +49,19 @@ struct list *core_list(struct core *c, struct core_run *row, uint32_t step, enum
     return NULL;
 }
 
+static uint8_t queue_of(const struct core_run *row, uint32_t step)
+{
+    const uint32_t at = plan_agent_find(row->plan, run_step_agent(row->run, row->plan, step));
+    ASSERT(at < LIMIT_PLAN_AGENTS); /* whoever gives a step to an agent checks the grants */
+    return (uint8_t)at;
+}
+
 void core_link(struct core *c, struct core_run *row, uint32_t step, enum list_kind kind, bool front)
 {
     struct soft_step *soft = &row->soft[step];
+    if (kind == LIST_QUEUE || kind == LIST_HELD) {
+        soft->queue = queue_of(row, step);
+    }
     struct list *list = core_list(c, row, step, kind);
     const uint64_t ref = core_ref(c, row, step);
     ASSERT(soft->list == LIST_NONE && list != NULL);
@@ -65,6 +79,10 @@ void core_link(struct core *c, struct core_run *row, uint32_t step, enum list_ki
         list->tail = ref;
     }
     list->n++;
+    core_charge(c, row, step, kind);
+    if (kind == LIST_QUEUE) {
+        core_ring_join(c, row, soft->queue, front);
+    }
 }
 
 void core_unlink(struct core *c, struct core_run *row, uint32_t step)
@@ -87,10 +105,9 @@ void core_unlink(struct core *c, struct core_run *row, uint32_t step)
     }
     ASSERT(list->n > 0);
     list->n--;
-    /* Called before the record that moves the step, so READY still says that it had not begun. */
-    if (soft->list == LIST_QUEUE && row->run->steps[step].status == STEP_READY) {
-        ASSERT(row->queued > 0);
-        row->queued--;
+    core_give_back(c, row, step);
+    if (soft->list == LIST_QUEUE) {
+        core_ring_leave(c, row, soft->queue);
     }
     soft->list = LIST_NONE;
     soft->prev = REF_NONE;
@@ -112,114 +129,163 @@ void core_due(struct core *c, struct core_run *row, uint32_t step, msec when)
     core_rearm(c, row);
 }
 
-/* ---- waiting for a lane ---- */
-
-void core_mark_dirty(struct core *c, uint32_t agent)
+static msec sooner(msec a, msec b)
 {
-    if (!c->agents[agent].dirty) {
-        c->agents[agent].dirty = true;
-        c->dirty[c->n_dirty++] = agent;
+    return a < b ? a : b;
+}
+
+/* A question has its deadline; any other step its limit, wherever it waits. */
+static msec end_of(const struct core_run *row, uint32_t step)
+{
+    const struct run_step *state = &row->run->steps[step];
+    return state->status == STEP_CHECKING ? state->deadline : state->limit;
+}
+
+/* When it has waited for a lane too long; a question has nothing but its deadline. */
+static msec queue_end(const struct core_run *row, uint32_t step)
+{
+    const msec wait = row->plan->steps[step].policy.queue_timeout_ms;
+    const bool question = row->run->steps[step].status == STEP_CHECKING;
+    return wait == 0 || question ? MSEC_NEVER : msec_add(row->soft[step].since, wait);
+}
+
+/* Whether the agent is there at all: looked at now and then instead of whenever instances come and
+ * go. */
+static msec absence_end(const struct core *c, const struct core_run *row, uint32_t step)
+{
+    const struct agent_view agent =
+        registry_agent_view(c->registry, run_step_agent(row->run, row->plan, step));
+    const msec since = row->soft[step].since;
+    const msec absent = agent.absent_since > since ? agent.absent_since : since;
+    const msec wait = c->config.agent_wait_ms;
+    return agent.instances > 0 ? msec_add(c->now, wait > 0 ? wait : 1000) : msec_add(absent, wait);
+}
+
+static void absent(struct core *c, struct core_run *row, uint32_t step)
+{
+    const uint32_t agent = run_step_agent(row->run, row->plan, step);
+    const struct str id = registry_agent_view(c->registry, agent).id;
+    const struct failure f = {.error_class = CLASS_AGENT_UNAVAILABLE,
+                              .text = core_text_absent(c, agent, id)};
+    core_give_up(c, row, step, &f);
+}
+
+static void waited_too_long(struct core *c, struct core_run *row, uint32_t step, struct str text)
+{
+    const struct failure f = {.error_class = CLASS_TIMEOUT, .text = text};
+    core_give_up(c, row, step, &f);
+}
+
+void core_queue_due(struct core *c, struct core_run *row, uint32_t step)
+{
+    const struct step_policy *policy = &row->plan->steps[step].policy;
+    const bool question = row->run->steps[step].status == STEP_CHECKING;
+    const bool queued = row->soft[step].list == LIST_QUEUE;
+    msec next = end_of(row, step);
+    if (next <= c->now && question) {
+        core_check_timeout(c, row, step);
+        return;
+    }
+    if (next <= c->now) {
+        waited_too_long(c, row, step,
+                        core_text_ms(c, "Step limit of ", policy->limit_ms, "ms reached"));
+        return;
+    }
+    if (queued && !question) {
+        if (queue_end(row, step) <= c->now) {
+            waited_too_long(
+                c, row, step,
+                core_text_ms(c, "Queue timeout after ", policy->queue_timeout_ms, "ms"));
+            return;
+        }
+        const msec look = absence_end(c, row, step);
+        if (look <= c->now) {
+            absent(c, row, step);
+            return;
+        }
+        next = sooner(next, sooner(look, queue_end(row, step)));
+    }
+    core_due(c, row, step, next);
+}
+
+/* ---- the way to a lane ---- */
+
+bool core_hold(const struct core_run *row)
+{
+    const uint32_t told = 1u << PAUSE_REQUESTED | 1u << PAUSE_SIGNOFF;
+    return (row->run->paused & told) != 0 || row->run->replanning > 0 || row->run->cancelling;
+}
+
+/* The replanner is asked while everything else of the plan waits for it. */
+static bool on_hold(const struct core_run *row, uint32_t step)
+{
+    const struct run_step *state = &row->run->steps[step];
+    const uint32_t told = 1u << PAUSE_REQUESTED | 1u << PAUSE_SIGNOFF;
+    const bool replan = state->status == STEP_CHECKING && state->phase == PHASE_REPLAN;
+    return replan ? (row->run->paused & told) != 0 || row->run->cancelling : core_hold(row);
+}
+
+/* A step on hold waits where its turn is kept. */
+static void set_aside(struct core *c, struct core_run *row, uint32_t step, bool front)
+{
+    core_unlink(c, row, step);
+    if (row->run->steps[step].status == STEP_READY) {
+        core_link(c, row, step, LIST_READY, front);
+    } else {
+        core_link(c, row, step, LIST_PARKED, front);
+        core_due(c, row, step, end_of(row, step));
     }
 }
 
 void core_enqueue(struct core *c, struct core_run *row, uint32_t step, bool front)
 {
+    if (on_hold(row, step)) {
+        set_aside(c, row, step, front);
+        return;
+    }
     core_unlink(c, row, step);
-    core_link(c, row, step, LIST_QUEUE, front);
-    row->queued += row->run->steps[step].status == STEP_READY ? 1 : 0;
     row->soft[step].since = c->now;
-    /* Whether the agent is there at all is looked at when this is due: see core_tick.c. */
-    core_due(c, row, step, msec_add(c->now, c->config.agent_wait_ms));
-    core_mark_dirty(c, row->plan->steps[step].agent);
+    core_link(c, row, step, LIST_QUEUE, front);
+    const bool question = row->run->steps[step].status == STEP_CHECKING;
+    const msec look = question ? MSEC_NEVER : msec_add(c->now, c->config.agent_wait_ms);
+    core_due(c, row, step, sooner(end_of(row, step), sooner(look, queue_end(row, step))));
 }
 
 void core_admit(struct core *c, struct core_run *row)
 {
-    while (row->ready.head != REF_NONE &&
+    while (row->ready.head != REF_NONE && !core_hold(row) &&
            row->run->active + row->queued < run_concurrency(row->plan)) {
-        core_enqueue(c, row, (uint32_t)row->ready.head, false);
-    }
-}
-
-/* ---- dispatching ---- */
-
-/* Who hands over to the step (C20): in a chain whoever began last; else whose result came last
- * among those it needs. */
-static uint32_t handed_over_by(const struct core_run *row, uint32_t step)
-{
-    if (row->plan->chain) {
-        return row->run->last_agent;
-    }
-    const uint32_t dep = row->run->steps[step].last_dep;
-    return dep == STEP_NONE ? AGENT_SUPERVISOR : row->plan->steps[dep].agent;
-}
-
-static void record_attempt(struct core *c, struct core_run *row, uint32_t step,
-                           const struct instance_view *to)
-{
-    const struct run_step *state = &row->run->steps[step];
-    const uint32_t agent = row->plan->steps[step].agent;
-    struct record rec = {.step = step, .agent = agent, .instance = to->id, .epoch = to->epoch};
-    if (state->status == STEP_READY) {
-        const uint32_t from = handed_over_by(row, step);
-        rec.type = REC_STEP_STARTED;
-        rec.attempt = 1;
-        core_record(c, row, rec);
-        if (from != agent) {
-            core_record(c, row,
-                        (struct record){.type = REC_HANDOFF,
-                                        .step = step,
-                                        .attempt = 1,
-                                        .agent = agent,
-                                        .from_agent = from});
+        const uint32_t step = (uint32_t)row->ready.head;
+        if (!core_prepare(c, row, step)) {
+            core_enqueue(c, row, step, false);
         }
-        return;
     }
-    rec.type = REC_STEP_ASSIGNED;
-    rec.attempt = state->attempt + (state->status == STEP_BACKOFF ? 1u : 0u);
-    core_record(c, row, rec);
 }
 
-static void start(struct core *c, uint64_t ref, uint32_t slot)
+/* From the last to the first, each to the front: the order stays. */
+static void park_list(struct core *c, struct core_run *row, const struct list *list)
 {
-    uint32_t step;
-    struct core_run *row = core_deref(c, ref, &step);
-    struct instance_view to;
-    const bool live = registry_instance_view(c->registry, slot, &to);
-    ASSERT(live);
-    const uint32_t attempt = row->run->steps[step].attempt;
-    core_unlink(c, row, step);
-    const uint32_t lane = registry_take(c->registry, slot);
-    record_attempt(c, row, step, &to);
-    const struct run_step *state = &row->run->steps[step];
-    struct soft_step *soft = &row->soft[step];
-    soft->slot = slot;
-    soft->since = c->now;
-    soft->progress = 0;
-    soft->unsent = state->attempt == attempt ? soft->unsent : 0;
-    core_link(c, row, step, LIST_HELD, false);
-    core_due(c, row, step, state->deadline);
-    struct core_cmd *cmd = core_emit(c, CMD_DISPATCH);
-    cmd->run = core_handle_of(c, row);
-    cmd->step = step;
-    cmd->attempt = state->attempt;
-    cmd->slot = slot;
-    cmd->epoch = to.epoch;
-    cmd->lane = lane;
-}
-
-void core_start_queued(struct core *c)
-{
-    for (uint32_t i = 0; i < c->n_dirty; i++) {
-        struct core_agent *agent = &c->agents[c->dirty[i]];
-        while (agent->queue.head != REF_NONE) {
-            const uint32_t slot = registry_select(c->registry, c->dirty[i]);
-            if (slot == REGISTRY_NONE) {
-                break;
-            }
-            start(c, agent->queue.head, slot);
+    for (uint64_t ref = list->tail; ref != REF_NONE;) {
+        const uint32_t step = (uint32_t)ref;
+        ref = row->soft[step].prev;
+        if (on_hold(row, step)) {
+            set_aside(c, row, step, true);
         }
-        agent->dirty = false;
     }
-    c->n_dirty = 0;
+}
+
+void core_park(struct core *c, struct core_run *row)
+{
+    for (uint32_t i = row->plan->agents.n; i > 0; i--) {
+        park_list(c, row, &row->queues[i - 1].steps);
+    }
+    park_list(c, row, &row->broke);
+}
+
+void core_unpark(struct core *c, struct core_run *row)
+{
+    for (uint32_t n = row->parked.n; n > 0; n--) {
+        core_enqueue(c, row, (uint32_t)row->parked.head, false);
+    }
+    core_admit(c, row);
 }

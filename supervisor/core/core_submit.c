@@ -5,42 +5,19 @@
 #include "protocol/base/assert.h"
 #include "supervisor/core/core_internal.h"
 
-/* The block: the run, then the core's own rows, the 8-byte ones first. */
-size_t core_run_size(const struct plan *plan)
-{
-    const uint32_t n_steps = plan->n_steps;
-    const size_t per_step = sizeof(struct soft_step) + sizeof(msec) + 3 * sizeof(uint32_t);
-    return run_size(n_steps) + n_steps * per_step;
-}
-
-struct run *core_block_run(void *block)
-{
-    return block;
-}
-
 /* Takes a free slot for the run that the block holds, with empty soft rows. */
 static struct core_run *attach(struct core *c, struct run *run, const struct plan *plan)
 {
-    const uint32_t n = plan->n_steps;
     struct core_run *row = &c->runs[c->free_run];
     c->free_run = row->next_free;
     c->open++;
     row->generation = row->generation == UINT32_MAX ? 1 : row->generation + 1;
-    row->run = run;
-    row->plan = plan;
-    row->queued = 0;
-    core_list_init(&row->ready);
-    row->soft = (struct soft_step *)((unsigned char *)run + run_size(n));
-    msec *keys = (msec *)(row->soft + n);
-    uint32_t *items = (uint32_t *)(keys + n);
-    heap_init(&row->due, items, items + n, keys, n);
-    row->work = items + 2 * (size_t)n;
-    for (uint32_t i = 0; i < n; i++) {
-        ASSERT(plan->steps[i].agent < registry_agents(c->registry));
-        row->soft[i] =
-            (struct soft_step){.prev = REF_NONE, .next = REF_NONE, .slot = REGISTRY_NONE};
-        row->work[i] = 0;
+    core_rows_init(row, run, plan);
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        ASSERT(plan->steps[i].type == STEP_TYPE_REVIEW ||
+               plan->steps[i].agent < registry_agents(c->registry));
     }
+    ASSERT(plan->session < c->config.sessions);
     c->newest = core_handle_of(c, row);
     return row;
 }
@@ -49,9 +26,11 @@ void core_release_run(struct core *c, struct core_run *row)
 {
     const uint32_t slot = (uint32_t)(row - c->runs);
     heap_set(&c->due, slot, MSEC_NEVER);
-    ASSERT(row->ready.n == 0 && row->queued == 0 && row->due.n == 0);
-    const uint32_t generation = row->generation;
-    *row = (struct core_run){.generation = generation, .next_free = c->free_run};
+    ASSERT(row->ready.n == 0 && row->queued == 0 && row->held == 0 && row->due.n == 0);
+    ASSERT(row->reserved_tokens == 0 && row->reserved_micros == 0);
+    *row = (struct core_run){.generation = row->generation,
+                             .next_free = c->free_run,
+                             .woken = row->woken /* its place in the list is still there */};
     c->free_run = slot;
     c->open--;
 }

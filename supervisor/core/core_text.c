@@ -103,3 +103,18 @@ struct str core_text_absent(struct core *c, uint32_t agent, struct str agent_id)
     c->text_absent = core_text(c, parts, 5, STR_LIT("No instance of the agent came in time"));
     return c->text_absent;
 }
+
+struct str core_text_budget(struct core *c, const char *unit, uint64_t spent, uint64_t budget,
+                            uint64_t needs)
+{
+    char digits[3][20];
+    const struct str parts[] = {STR_LIT("Budget exceeded: "),
+                                decimal(digits[0], sizeof digits[0], spent),
+                                STR_LIT(" of "),
+                                decimal(digits[1], sizeof digits[1], budget),
+                                STR_LIT(" "),
+                                str_from(unit),
+                                needs > 0 ? STR_LIT(" spent, this step needs ") : STR_LIT(" spent"),
+                                decimal(digits[2], sizeof digits[2], needs)};
+    return core_text(c, parts, needs > 0 ? 8 : 7, STR_LIT("Budget exceeded"));
+}

@@ -57,6 +57,7 @@ static void step_due(struct core *c, struct core_run *row, uint32_t step)
 {
     switch ((enum list_kind)row->soft[step].list) {
     case LIST_QUEUE:
+    case LIST_BUDGET:
     case LIST_PARKED:
         core_queue_due(c, row, step);
         break;

@@ -289,8 +289,8 @@ uint64_t world_hash(const struct world *w)
     }
     if (row != NULL) {
         mix_list(&d, w, &row->ready);
+        mix_list(&d, w, &row->queues[0].steps); /* one run, one agent: its ring is this queue */
     }
-    mix_list(&d, w, &w->core->agents[0].queue);
     mix_list(&d, w, &w->core->unknown);
     for (uint32_t i = 0; i < WORLD_INSTANCES; i++) {
         mix_body(&d, w, i);

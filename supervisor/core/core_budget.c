@@ -1,0 +1,162 @@
+/*
+ * The plan's budget (G40): before an attempt gets a lane, what it is expected to cost is reserved.
+ * Three words: it fits; it would fit if others did not hold what they have reserved, so it waits
+ * for them; it does not fit into what is left, so the step fails and the plan with it.
+ *
+ * What was reserved comes back when the attempt is over, and what it really cost is spent: then
+ * those that wait are looked at again. They have a place in max_concurrency, so they are few.
+ */
+#include "protocol/base/assert.h"
+#include "supervisor/core/core_internal.h"
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t spent_tokens(const struct core_run *row)
+{
+    return sum(row->run->usage.input_tokens, row->run->usage.output_tokens);
+}
+
+static enum budget_word ask(uint64_t budget, uint64_t spent, uint64_t reserved, uint64_t needs)
+{
+    if (budget == 0) {
+        return BUDGET_FITS;
+    }
+    if (spent >= budget || sum(spent, needs) > budget) {
+        return BUDGET_EXCEEDED;
+    }
+    return sum(sum(spent, needs), reserved) > budget ? BUDGET_WAITS : BUDGET_FITS;
+}
+
+static enum budget_word ask_tokens(const struct core_run *row, uint32_t step)
+{
+    return ask(row->plan->budget_tokens, spent_tokens(row), row->reserved_tokens,
+               row->plan->steps[step].policy.estimate_tokens);
+}
+
+static enum budget_word ask_micros(const struct core_run *row, uint32_t step)
+{
+    return ask(row->plan->budget_micros, row->run->usage.cost_micros, row->reserved_micros,
+               row->plan->steps[step].policy.estimate_micros);
+}
+
+enum budget_word core_budget_asks(const struct core_run *row, uint32_t step)
+{
+    if (row->run->steps[step].phase > PHASE_SEARCH) {
+        return BUDGET_FITS; /* a question reserves nothing; what it cost is spent */
+    }
+    const enum budget_word tokens = ask_tokens(row, step);
+    const enum budget_word micros = ask_micros(row, step);
+    return tokens > micros ? tokens : micros;
+}
+
+void core_budget_reserve(struct core_run *row, uint32_t step)
+{
+    const struct step_policy *policy = &row->plan->steps[step].policy;
+    row->reserved_tokens += policy->estimate_tokens;
+    row->reserved_micros += policy->estimate_micros;
+}
+
+void core_budget_return(struct core *c, struct core_run *row, uint32_t step)
+{
+    const struct step_policy *policy = &row->plan->steps[step].policy;
+    row->reserved_tokens -= policy->estimate_tokens;
+    row->reserved_micros -= policy->estimate_micros;
+    if (row->broke.n > 0 && !row->woken) {
+        ASSERT(c->n_woken < c->config.runs_max);
+        row->woken = true;
+        c->woken[c->n_woken++] = (uint32_t)(row - c->runs);
+    }
+}
+
+void core_budget_wait(struct core *c, struct core_run *row, uint32_t step)
+{
+    core_unlink(c, row, step);
+    core_link(c, row, step, LIST_BUDGET, false);
+    core_due(c, row, step, row->run->steps[step].limit);
+}
+
+void core_budget_exceeded(struct core *c, struct core_run *row, uint32_t step)
+{
+    const struct plan *plan = row->plan;
+    const struct step_policy *policy = &plan->steps[step].policy;
+    const struct str text = ask_tokens(row, step) == BUDGET_EXCEEDED
+                                ? core_text_budget(c, "tokens", spent_tokens(row),
+                                                   plan->budget_tokens, policy->estimate_tokens)
+                                : core_text_budget(c, "millionths", row->run->usage.cost_micros,
+                                                   plan->budget_micros, policy->estimate_micros);
+    core_end_step(c, row,
+                  (struct record){.step = step,
+                                  .status = STEP_FAILED,
+                                  .error_class = CLASS_BUDGET_EXCEEDED,
+                                  .text = text});
+    core_plan_over(c, row,
+                   &(struct plan_end){.status = PLAN_FAILED,
+                                      .outcome = OUTCOME_FAILED,
+                                      .failure = PLAN_FAILURE_BUDGET,
+                                      .reason = REASON_PLAN_ABORTED,
+                                      .step = step,
+                                      .text = text});
+}
+
+/* False when the plan is over. */
+static bool look_again(struct core *c, struct core_run *row, uint32_t step)
+{
+    switch (core_budget_asks(row, step)) {
+    case BUDGET_FITS:
+        core_enqueue(c, row, step, false);
+        break;
+    case BUDGET_WAITS:
+        break;
+    case BUDGET_EXCEEDED:
+        core_budget_exceeded(c, row, step);
+        return false;
+    }
+    return true;
+}
+
+void core_budget_wake(struct core *c)
+{
+    while (c->n_woken > 0) {
+        struct core_run *row = &c->runs[c->woken[--c->n_woken]];
+        row->woken = false;
+        uint64_t ref = row->run == NULL ? REF_NONE : row->broke.head;
+        while (ref != REF_NONE) {
+            const uint32_t step = (uint32_t)ref;
+            ref = row->soft[step].next;
+            if (!look_again(c, row, step)) {
+                break;
+            }
+        }
+    }
+}
+
+/* ---- asking ---- */
+
+static uint64_t left(uint64_t budget, uint64_t spent, uint64_t reserved)
+{
+    const uint64_t gone = sum(spent, reserved);
+    if (budget == 0) {
+        return UINT64_MAX;
+    }
+    return gone < budget ? budget - gone : 0;
+}
+
+void core_budget_left(const struct core *c, uint64_t run, uint32_t step, uint64_t *ret_tokens,
+                      uint64_t *ret_micros)
+{
+    const struct core_run *row = core_find_run(c, run);
+    *ret_tokens = 0;
+    *ret_micros = 0;
+    if (row == NULL || step >= row->run->n_steps) {
+        return;
+    }
+    const struct step_policy *policy = &row->plan->steps[step].policy;
+    const bool own = (row->soft[step].holds & HOLDS_BUDGET) != 0;
+    *ret_tokens = left(row->plan->budget_tokens, spent_tokens(row),
+                       row->reserved_tokens - (own ? policy->estimate_tokens : 0));
+    *ret_micros = left(row->plan->budget_micros, row->run->usage.cost_micros,
+                       row->reserved_micros - (own ? policy->estimate_micros : 0));
+}
