@@ -35,7 +35,7 @@ static bool call_off(struct core *c, struct core_run *row, uint32_t step, struct
                                       .reason = REASON_CANCELLED,
                                       .error_class = CLASS_CANCELLED,
                                       .stop = list == LIST_UNKNOWN ? STOP_FENCED : STOP_NONE,
-                                      .text = STR_LIT("Cancelled")});
+                                      .text = why});
     }
     if (list == LIST_HELD || list == LIST_UNKNOWN) {
         core_tell_to_stop(c, row, step, &who, why);

@@ -55,13 +55,17 @@ static void cancelling_ends_every_step_that_began_exactly_once(void **state)
     rig_forget(r);
     rig_cancel(r, run, "changed my mind");
     RIG_TRACE(r, "[0] plan_cancelling: changed my mind\n"
-                 "[0] A#1 cancelled cancelled CANCELLED: changed my mind\n"
                  "[0] cancel A#1 i1\n"
                  "[0] B#1 cancelled cancelled CANCELLED: changed my mind\n"
                  "[0] C#1 cancelled cancelled CANCELLED: changed my mind\n"
-                 "[0] D#1 cancelled cancelled CANCELLED: changed my mind\n"
-                 "[0] cancel D#1 i1\n"
-                 "[0] plan cancelled/failed: changed my mind\n"
+                 "[0] D#1 cancelled cancelled CANCELLED (fenced): changed my mind\n"
+                 "[0] cancel D#1 i1\n");
+    rig_cancel(r, run, "again");
+    RIG_TRACE(r, "[0] reject: the plan is being cancelled\n");
+    rig_fail(r, "A", CLASS_CANCELLED, "stopped");
+    RIG_TRACE(r,
+                 "[0] A#1 cancelled cancelled CANCELLED (acknowledged): Cancelled\n"
+                 "[0] plan cancelled/failed\n"
                  "[0] run done\n");
     assert_int_equal(rig_status(r, "E"), STEP_CANCELLED);
     rig_cancel(r, run, "again");
@@ -90,10 +94,11 @@ static void a_plan_out_of_time_fails_and_says_so(void **state)
     rig_ok(r, "A");
     rig_forget(r);
     rig_until(r, 700);
-    RIG_TRACE(r, "[700] B#1 cancelled plan_timeout CANCELLED: Execution timeout after 700ms\n"
-                 "[700] cancel B#1 i1\n"
-                 "[700] plan failed/failed timeout: Execution timeout after 700ms\n"
-                 "[700] run done\n");
+    RIG_TRACE(r,
+              "[700] B#1 cancelled plan_timeout CANCELLED (fenced): Execution timeout after 700ms\n"
+              "[700] cancel B#1 i1\n"
+              "[700] plan failed/failed timeout: Execution timeout after 700ms\n"
+              "[700] run done\n");
 }
 
 static void a_step_whose_agent_never_comes_fails_after_the_wait(void **state)

@@ -123,7 +123,7 @@ static void a_timeout_cancels_at_the_instance_and_retries(void **state)
                  "[600] A#2 assigned i1\n"
                  "[600] dispatch A#2 i1/1\n");
     rig_until(r, 1100);
-    RIG_TRACE(r, "[1100] A#2 failed TIMEOUT: Step execution timeout\n"
+    RIG_TRACE(r, "[1100] A#2 failed TIMEOUT (fenced): Step execution timeout\n"
                  "[1100] cancel A#2 i1\n"
                  "[1100] plan failed/failed step: Step execution timeout\n"
                  "[1100] run done\n");
@@ -134,12 +134,15 @@ static void the_lane_of_a_timed_out_attempt_is_not_used_until_it_answers(void **
     struct rig *r = *state;
     rig_up(r, "x", 1, 1);
     rig_submit(r, "A(retries=1 timeout=500)");
-    const struct core_event late = rig_about(r, CORE_RESULT, "A");
+    struct core_event late = rig_about(r, CORE_RESULT, "A");
+    late.outcome = STEP_OUTCOME_FAILED;
     rig_until(r, 700);
     assert_int_equal(rig_status(r, "A"), STEP_BACKOFF); /* due, but no lane */
     rig_forget(r);
     rig_event(r, late);
-    RIG_TRACE(r, "[700] reject: this attempt is not the current one\n"
+    RIG_TRACE(r,
+                 "[700] A#1 result rejected: this attempt is not the current one\n"
+                 "[700] reject: this attempt is not the current one\n"
                  "[700] A#2 assigned i1\n"
                  "[700] dispatch A#2 i1/0\n");
 }
@@ -166,6 +169,7 @@ static void an_unsafe_step_that_timed_out_asks_a_person_instead_of_running_again
     rig_forget(r);
     rig_until(r, 500);
     RIG_TRACE(r, "[500] A#1 waiting unknown_outcome: Step execution timeout\n"
+                 "[500] plan_paused review\n"
                  "[500] cancel A#1 i1\n");
     assert_int_equal(rig_run(r, run)->status, PLAN_WAITING);
 }
@@ -190,7 +194,7 @@ static void abort_fails_the_plan_and_cancels_what_is_under_way(void **state)
     rig_forget(r);
     rig_fail(r, "B", CLASS_PERMISSION_DENIED, "no");
     RIG_TRACE(r, "[0] B#1 failed PERMISSION_DENIED: no\n"
-                 "[0] A#1 cancelled plan_aborted CANCELLED: no\n"
+                 "[0] A#1 cancelled plan_aborted CANCELLED (fenced): no\n"
                  "[0] cancel A#1 i1\n"
                  "[0] plan failed/failed step: no\n"
                  "[0] run done\n");

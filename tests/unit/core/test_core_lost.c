@@ -70,7 +70,7 @@ static void a_lost_reply_is_asked_for_when_the_same_instance_comes_back(void **s
     rig_until(r, 1100);
     RIG_TRACE(r, "");
     rig_until(r, 1200); /* the timeout counts from the answer */
-    RIG_TRACE(r, "[1200] A#1 failed TIMEOUT: Step execution timeout\n"
+    RIG_TRACE(r, "[1200] A#1 failed TIMEOUT (fenced): Step execution timeout\n"
                  "[1200] cancel A#1 i1\n"
                  "[1200] plan failed/failed step: Step execution timeout\n"
                  "[1200] run done\n");
@@ -106,7 +106,8 @@ static void an_unsafe_unknown_outcome_waits_for_a_person(void **state)
     rig_lost(r, "A", true);
     rig_forget(r);
     rig_until(r, 5000);
-    RIG_TRACE(r, "[5000] A#1 waiting unknown_outcome: Reply lost\n");
+    RIG_TRACE(r, "[5000] A#1 waiting unknown_outcome: Reply lost\n"
+                 "[5000] plan_paused review\n");
 }
 
 static void a_dead_process_resolves_its_attempts_at_once(void **state)
@@ -172,7 +173,9 @@ static void registering_again_fences_the_old_epoch_and_asks_for_what_it_had(void
     RIG_TRACE(r, "[0] query A#1 i1\n"
                  "[0] A#1 assigned i1\n");
     rig_event(r, old); /* the attempt is now the new incarnation's */
-    RIG_TRACE(r, "[0] reject: this incarnation of the instance was replaced or is gone\n");
+    RIG_TRACE(r,
+              "[0] A#1 result rejected: this incarnation of the instance was replaced or is gone\n"
+              "[0] reject: this incarnation of the instance was replaced or is gone\n");
 }
 
 static void the_old_incarnations_own_result_still_counts_while_nobody_else_has_it(void **state)

@@ -10,7 +10,9 @@ static void an_approved_step_runs_again_without_using_up_a_retry(void **state)
     rig_needs(r, "A", STEP_OUTCOME_NEEDS_APPROVAL, "delete all?");
     rig_decide(r, "A", DECISION_APPROVE, "go");
     RIG_TRACE(r, "[0] A#1 waiting approval: delete all?\n"
+                 "[0] plan_paused review\n"
                  "[0] A#1 decided approve: go\n"
+                 "[0] plan_resumed review\n"
                  "[0] A#2 assigned i1\n"
                  "[0] dispatch A#2 i1/0\n");
     rig_fail(r, "A", CLASS_TIMEOUT, "e");
@@ -67,6 +69,7 @@ static void an_unknown_outcome_that_is_approved_runs_again(void **state)
     rig_forget(r);
     rig_decide(r, "A", DECISION_APPROVE, "");
     RIG_TRACE(r, "[5000] A#1 decided approve\n"
+                 "[5000] plan_resumed review\n"
                  "[5000] A#2 assigned i1\n"
                  "[5000] dispatch A#2 i1/0\n");
 }

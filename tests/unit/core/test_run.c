@@ -52,9 +52,12 @@ static void begin(struct bench *b)
 
 static void start(struct bench *b, uint32_t step)
 {
-    assert_true(
-        apply(b, (struct record){
-                     .type = REC_STEP_STARTED, .step = step, .attempt = 1, .epoch = 9, .now = 10}));
+    assert_true(apply(b, (struct record){.type = REC_STEP_STARTED,
+                                         .step = step,
+                                         .attempt = 1,
+                                         .instance = {.b = {1}},
+                                         .epoch = 9,
+                                         .now = 10}));
 }
 
 static void a_fresh_run_has_its_roots_ready(void **state)
@@ -179,8 +182,8 @@ static void a_step_that_ended_moves_nowhere(void **state)
         }
     }
     assert_false(run_move_allowed(STEP_PENDING, STEP_IN_PROGRESS));
-    assert_false(run_move_allowed(STEP_READY, STEP_COMPLETED));
-    assert_false(run_move_allowed(STEP_WAITING, STEP_COMPLETED));
+    assert_false(run_move_allowed(STEP_READY, STEP_UNKNOWN));
+    assert_false(run_move_allowed(STEP_PENDING, STEP_FAILED));
     assert_false(run_move_allowed(STEP_WAITING, STEP_IN_PROGRESS));
 }
 
