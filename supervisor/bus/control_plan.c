@@ -1,4 +1,5 @@
 /* Requests that make, check and cancel plans. */
+#include "supervisor/bus/control.h"
 #include "supervisor/bus/draft.h"
 
 static uint64_t hash_body(const struct msg_plan_submit *m)
@@ -60,8 +61,7 @@ void on_plan_submit(struct bus *b, struct request *rq)
     char id[UUID_TEXT_LEN + 1];
     uint64_t body_hash;
 
-    if (msg_read(&rq->reader, MSG_plan_submit, &m, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+    if (!control_read(b, rq, MSG_plan_submit, &m)) {
         return;
     }
     body_hash = hash_body(&m);
@@ -87,8 +87,7 @@ void on_plan_lint(struct bus *b, struct request *rq)
     struct draft d;
     struct bt_error err;
 
-    if (msg_read(&rq->reader, MSG_plan_lint, &m, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+    if (!control_read(b, rq, MSG_plan_lint, &m)) {
         return;
     }
     struct wish w = {m.goal, {"", 0}, m.planner, m.plan, m.policy};
@@ -107,37 +106,45 @@ void on_plan_lint(struct bus *b, struct request *rq)
     draft_done(&d);
 }
 
-void on_plan_cancel(struct bus *b, struct request *rq)
+/* Cancelling twice is cancelling once. */
+static void answer_cancelled(struct bus *b, struct request *rq, const struct msg_plan_cancel *m)
 {
-    struct msg_plan_cancel_ok ok = {.status = STR_LIT("cancelled")};
-    struct core_event ev = {.type = CORE_CANCEL};
+    struct msg_plan_cancel_ok ok = {.plan_id = m->plan_id, .status = STR_LIT("cancelled")};
     struct journal_plan row;
-    struct msg_plan_cancel m;
-    struct bus_plan *p;
-    struct uuid id;
     struct bt_error err;
 
-    if (msg_read(&rq->reader, MSG_plan_cancel, &m, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
-        return;
-    }
-    ok.plan_id = m.plan_id;
-    p = bus_plan_by_id(b, m.plan_id);
-    if (p != NULL && !plan_is_final(core_block_run(p->block)->status)) {
-        ev.run = p->run;
-        ev.text = m.reason;
-        if (bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
-            bus_fail(b, &err);
-            return;
-        }
-        bus_answer(b, rq, MSG_plan_cancel_ok, &ok);
-        return;
-    }
-    if (!uuid_parse(m.plan_id, &id) || journal_plan_by_id(b->journal, id, &row, &err) != BT_OK) {
-        bus_refuse_text(b, rq, BT_NOT_FOUND, "no plan has the id '%.*s'", STR_ARG(m.plan_id));
+    if (control_plan_row(b, m->plan_id, &row, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else if (str_is(row.status, "cancelled")) {
-        bus_answer(b, rq, MSG_plan_cancel_ok, &ok); /* cancelling twice is cancelling once */
+        bus_answer(b, rq, MSG_plan_cancel_ok, &ok);
     } else {
         bus_refuse_text(b, rq, BT_CONFLICT, "the plan has ended (%.*s)", STR_ARG(row.status));
     }
+}
+
+/* "cancelling" while attempts are out: they are told to stop and have the grace to answer. */
+void on_plan_cancel(struct bus *b, struct request *rq)
+{
+    struct msg_plan_cancel_ok ok = {.status = STR_LIT("cancelling")};
+    struct core_event ev = {.type = CORE_CANCEL};
+    struct msg_plan_cancel m;
+    struct bus_plan *p;
+
+    if (!control_read(b, rq, MSG_plan_cancel, &m)) {
+        return;
+    }
+    p = bus_plan_by_id(b, m.plan_id);
+    if (p == NULL || plan_is_final(core_block_run(p->block)->status)) {
+        answer_cancelled(b, rq, &m);
+        return;
+    }
+    ev.text = m.reason;
+    if (!core_block_run(p->block)->cancelling && !control_feed(b, rq, p, &ev)) {
+        return;
+    }
+    if (plan_is_final(core_block_run(p->block)->status)) {
+        ok.status = STR_LIT("cancelled");
+    }
+    ok.plan_id = m.plan_id;
+    bus_answer(b, rq, MSG_plan_cancel_ok, &ok);
 }

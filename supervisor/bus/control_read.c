@@ -4,22 +4,11 @@
 #include <string.h>
 
 #include "protocol/base/clock.h"
-#include "supervisor/bus/bus.h"
+#include "supervisor/bus/control.h"
 #include "supervisor/bus/story.h"
 
 /* Of one answer: beside an aggregated result of 3 MiB there is room for no more. */
 enum { HANDOFFS_MAX = 1000 };
-
-static bool read_body(struct bus *b, struct request *rq, enum msg_type type, void *body)
-{
-    struct bt_error err;
-
-    if (msg_read(&rq->reader, type, body, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
-        return false;
-    }
-    return true;
-}
 
 /* A running plan's status is its run's: waiting shows at once. */
 static void live_status(struct bus *b, struct msg_plan_view *v)
@@ -55,7 +44,7 @@ void on_plan_get(struct bus *b, struct request *rq)
     struct story story;
     struct bt_error err;
 
-    if (!read_body(b, rq, MSG_plan_get, &m)) {
+    if (!control_read(b, rq, MSG_plan_get, &m)) {
         return;
     }
     if (story_read(b, m.plan_id, &story, &err) != BT_OK) {
@@ -122,7 +111,7 @@ void on_plan_list(struct bus *b, struct request *rq)
     char cursor[24];
     struct bt_error err;
 
-    if (!read_body(b, rq, MSG_plan_list, &m)) {
+    if (!control_read(b, rq, MSG_plan_list, &m)) {
         return;
     }
     page = calloc(1, sizeof *page);
@@ -202,7 +191,7 @@ void on_plan_result(struct bus *b, struct request *rq)
     struct story story;
     struct bt_error err;
 
-    if (!read_body(b, rq, MSG_plan_result, &m)) {
+    if (!control_read(b, rq, MSG_plan_result, &m)) {
         return;
     }
     if (story_read(b, m.plan_id, &story, &err) != BT_OK) {
@@ -233,7 +222,7 @@ void on_blob_get(struct bus *b, struct request *rq)
     size_t at;
     size_t n;
 
-    if (!read_body(b, rq, MSG_blob_get, &m)) {
+    if (!control_read(b, rq, MSG_blob_get, &m)) {
         return;
     }
     buf_init(&bytes, LIMIT_STEP_BYTES);

@@ -6,7 +6,7 @@
 
 #include "protocol/base/clock.h"
 #include "registry/registry.h"
-#include "supervisor/bus/bus.h"
+#include "supervisor/bus/control.h"
 
 void story_done(struct story *s)
 {
@@ -246,21 +246,14 @@ enum bt_code story_read(struct bus *b, struct str plan_id, struct story *ret, st
 {
     struct teller t = {.story = ret, .err = err};
     struct journal_plan row;
-    struct uuid id;
     uint64_t ix;
     char status[24];
     enum bt_code code;
 
     *ret = (struct story){0};
-    if (!uuid_parse(plan_id, &id)) {
-        return err_set(err, BT_NOT_FOUND, "no plan has the id '%.*s'; a plan id is a UUID",
-                       STR_ARG(plan_id));
-    }
-    code = journal_plan_by_id(b->journal, id, &row, err);
+    code = control_plan_row(b, plan_id, &row, err);
     if (code != BT_OK) {
-        return code == BT_NOT_FOUND
-                   ? err_set(err, code, "no plan has the id '%.*s'", STR_ARG(plan_id))
-                   : code;
+        return code;
     }
     ix = row.ix;
     (void)snprintf(status, sizeof status, "%.*s", STR_ARG(row.status));

@@ -24,7 +24,7 @@ struct story {
     bool ended;
 };
 
-/* BT_NOT_FOUND "no plan has the id ..."; BT_IO when the journal is damaged there. story_done in
+/* BT_NOT_FOUND "No state found for <id>"; BT_IO when the journal is damaged there. story_done in
  * every case. */
 BT_MUST_CHECK enum bt_code story_read(struct bus *b, struct str plan_id, struct story *ret,
                                       struct bt_error *err);
