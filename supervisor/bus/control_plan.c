@@ -57,7 +57,6 @@ static void submit(struct bus *b, struct request *rq, const struct msg_plan_subm
 void on_plan_submit(struct bus *b, struct request *rq)
 {
     struct msg_plan_submit m;
-    struct bt_error err;
     char id[UUID_TEXT_LEN + 1];
     uint64_t body_hash;
 
