@@ -153,7 +153,7 @@ static void answer_step_result(struct bus *b, struct request *rq, const struct m
         bus_refuse_text(b, rq, BT_NOT_FOUND, "the plan has no step '%.*s'", STR_ARG(m->step_id));
         return;
     }
-    if (bus_result_doc(b, story->results[ix], &ok->result, &err) != BT_OK) {
+    if (bus_result_doc(b, story->steps[ix].result, &ok->result, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         return;
     }
