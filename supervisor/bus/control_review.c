@@ -24,8 +24,8 @@ static bool add_reviews(const struct bus_plan *p, struct arena *arena,
         v->plan_id = str_from(p->id);
         v->step_id = p->plan->steps[i].step_id;
         v->kind = str_from(review_kind_name(run->steps[i].review));
-        v->prompt =
-            p->prompts != NULL && p->prompts[i].len > 0 ? p->prompts[i] : p->plan->steps[i].task;
+        v->prompt = bus_plan_prompt(p, i);
+        v->prompt = v->prompt.len > 0 ? v->prompt : p->plan->steps[i].task;
         ok->reviews_n++;
     }
     buf_done(&id);

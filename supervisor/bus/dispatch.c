@@ -9,15 +9,6 @@
 #include "supervisor/core/context.h"
 #include "supervisor/planner/expand.h"
 
-void step_key(const struct plan *plan, uint32_t step, char ret[LIMIT_KEY_BYTES + 1])
-{
-    char id[UUID_TEXT_LEN + 1];
-
-    uuid_format(plan->plan_id, id);
-    (void)snprintf(ret, LIMIT_KEY_BYTES + 1, "%s/%u/%.*s", id, plan->revision,
-                   STR_ARG(plan->steps[step].step_id));
-}
-
 /* What one dispatch needs, from several allocations with one end. */
 struct parcel {
     struct bus *b;
@@ -170,7 +161,7 @@ static enum bt_code build(struct parcel *q, const struct bus_instance *in,
     enum bt_code code;
 
     uuid_format(plan->plan_id, q->plan_id);
-    step_key(plan, cmd->step, q->key);
+    step_key(plan, cmd->step, cmd->phase, q->key);
     q->m = (struct msg_step_execute){
         .session_key = str_from(in->session_key),
         .plan_id = str_from(q->plan_id),
@@ -199,6 +190,7 @@ static void fail_step(struct bus *b, const struct core_cmd *cmd, const struct bt
     struct core_event ev = {.type = CORE_RESULT,
                             .run = cmd->run,
                             .step = cmd->step,
+                            .phase = cmd->phase,
                             .attempt = cmd->attempt,
                             .slot = cmd->slot,
                             .epoch = cmd->epoch,
@@ -219,6 +211,7 @@ static void not_sent(struct bus *b, const struct core_cmd *cmd)
     struct core_event ev = {.type = CORE_LOST,
                             .run = cmd->run,
                             .step = cmd->step,
+                            .phase = cmd->phase,
                             .attempt = cmd->attempt,
                             .slot = cmd->slot,
                             .epoch = cmd->epoch,
@@ -240,7 +233,8 @@ static bool send_step(struct bus *b, struct bus_lane *lane, struct parcel *q,
         fail_step(b, cmd, err);
         return true;
     }
-    lane->item = (struct control_item){.run = cmd->run, .step = cmd->step, .attempt = cmd->attempt};
+    lane->item = (struct control_item){
+        .run = cmd->run, .step = cmd->step, .phase = cmd->phase, .attempt = cmd->attempt};
     memcpy(lane->item.key, q->key, sizeof q->key);
     if (link_lane_send(lane->link, b->row.at, b->row.len, err) != BT_OK) {
         return false;

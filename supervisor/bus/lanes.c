@@ -117,6 +117,7 @@ static void control_answered(struct bus *b, struct bus_lane *lane, struct msg_re
     struct core_event ev = {.type = CORE_STATE,
                             .run = item->run,
                             .step = item->step,
+                            .phase = item->phase,
                             .attempt = item->attempt,
                             .slot = lane->instance->slot,
                             .epoch = lane->instance->epoch,
@@ -163,6 +164,7 @@ static void work_answered(struct bus *b, struct bus_lane *lane, struct msg_reade
 
     lane->state = LANE_READY;
     lane->cancelled = false;
+    ev.phase = item->phase;
     (void)uuid_parse(str_from(lane->instance->id), &ev.instance);
     if (code != BT_OK) {
         /* The agent refused the request itself: the attempt failed with its words. */
@@ -196,6 +198,7 @@ static void lost(struct bus *b, struct bus_lane *lane, bool sent)
     struct core_event ev = {.type = CORE_LOST,
                             .run = item->run,
                             .step = item->step,
+                            .phase = item->phase,
                             .attempt = item->attempt,
                             .slot = lane->instance->slot,
                             .epoch = lane->instance->epoch,
@@ -252,13 +255,16 @@ void lanes_control(struct bus *b, const struct core_cmd *cmd, enum control_kind 
 {
     struct bus_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
     struct bus_plan *p = bus_plan_of(b, cmd->run);
-    struct control_item item = {
-        .kind = kind, .run = cmd->run, .step = cmd->step, .attempt = cmd->attempt};
+    struct control_item item = {.kind = kind,
+                                .run = cmd->run,
+                                .step = cmd->step,
+                                .phase = cmd->phase,
+                                .attempt = cmd->attempt};
 
     if (in == NULL || p == NULL) {
         return;
     }
-    step_key(p->plan, cmd->step, item.key);
+    step_key(p->plan, cmd->step, cmd->phase, item.key);
     for (uint32_t i = 0; kind == CONTROL_CANCEL && i < in->capacity; i++) {
         struct bus_lane *lane = &in->lanes[i];
         lane->cancelled =
