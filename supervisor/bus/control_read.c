@@ -19,45 +19,6 @@ static void live_status(struct bus *b, struct msg_plan_view *v)
     }
 }
 
-/* As many steps as fit, from the one that was asked for: a plan of 10,000 steps is read in a few
- * requests. */
-static void answer_view(struct bus *b, struct request *rq, struct msg_plan_view *v, uint32_t from)
-{
-    struct bt_error err;
-
-    from = from < v->steps_n ? from : v->steps_n;
-    v->steps += from;
-    v->steps_n -= from;
-    while (bus_try_answer(b, rq, MSG_plan_view, v, &err) != BT_OK) {
-        if (v->steps_n == 0) {
-            bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-            return;
-        }
-        v->steps_n /= 2;
-        v->steps_truncated = true;
-    }
-}
-
-void on_plan_get(struct bus *b, struct request *rq)
-{
-    struct msg_plan_get m;
-    struct story story;
-    struct bt_error err;
-
-    if (!control_read(b, rq, MSG_plan_get, &m)) {
-        return;
-    }
-    if (story_read(b, m.plan_id, &story, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-    } else {
-        if (msg_has(&m, plan_get, steps) && !m.steps) {
-            story.view.steps_n = 0;
-        }
-        answer_view(b, rq, &story.view, (uint32_t)m.from_step);
-    }
-    story_done(&story);
-}
-
 /* ---- plan.list ---- */
 struct plan_page {
     struct bus *b;
