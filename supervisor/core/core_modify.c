@@ -20,8 +20,3 @@ void core_on_revise(struct core *c, const struct core_event *ev)
 {
     core_reject(c, ev, REJECT_NOT_WAITING);
 }
-
-void core_on_probed(struct core *c, const struct core_event *ev)
-{
-    core_reject(c, ev, REJECT_NOT_WAITING);
-}

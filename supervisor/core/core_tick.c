@@ -55,6 +55,7 @@ void core_on_tick(struct core *c, const struct core_event *ev)
 {
     (void)ev;
     core_expire_instances(c);
+    core_breaker_tick(c);
     while (heap_min(&c->due) <= c->now && c->due.n > 0) {
         struct core_run *row = &c->runs[heap_top(&c->due)];
         if (row->run->deadline <= c->now) {
