@@ -19,9 +19,12 @@ BT_MUST_CHECK enum bt_code control_plan_row(struct bus *b, struct str plan_id,
 /*
  * Feeds a request's event. False when the request was refused with the core's reason (the journal's
  * failure is the turn's, not the request's: false, too). p is the plan that the event is about.
+ * not_waiting: what to say for REJECT_NOT_WAITING; NULL = the core's words.
  */
 bool control_feed(struct bus *b, struct request *rq, const struct bus_plan *p,
-                  struct core_event *ev);
+                  struct core_event *ev, const char *not_waiting);
+/* CONFLICT with the current revision, in words and in error.details {revision}. */
+void control_refuse_revision(struct bus *b, struct request *rq, const struct bus_plan *p);
 /* The core's reason as an error: CONFLICT, NOT_FOUND, LIMIT or BUSY. revision: of the plan now. */
 enum bt_code control_reject(enum core_reject reject, uint32_t revision, struct bt_error *err);
 #endif

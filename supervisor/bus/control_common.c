@@ -82,25 +82,25 @@ enum bt_code control_reject(enum core_reject reject, uint32_t revision, struct b
     }
 }
 
-/* {revision: n}: what a client must look at before it asks again. */
-static void refuse_revision(struct bus *b, struct request *rq, uint32_t revision,
-                            const struct bt_error *why)
+void control_refuse_revision(struct bus *b, struct request *rq, const struct bus_plan *p)
 {
+    uint32_t revision = core_revision(b->core, p->run);
+    struct bt_error why;
     struct buf details;
 
+    (void)control_reject(REJECT_REVISION, revision, &why);
     buf_init(&details, 64);
     doc_put_map(&details, 1);
     doc_put_cstr(&details, "revision");
     doc_put_u64(&details, revision);
-    bus_refuse(b, rq, why, CLASS_NONE, 0, doc_from_buf(&details));
+    bus_refuse(b, rq, &why, CLASS_NONE, 0, doc_from_buf(&details));
     buf_done(&details);
 }
 
 bool control_feed(struct bus *b, struct request *rq, const struct bus_plan *p,
-                  struct core_event *ev)
+                  struct core_event *ev, const char *not_waiting)
 {
     enum core_reject reject = REJECT_NONE;
-    uint32_t revision = core_revision(b->core, p->run);
     struct bt_error err;
 
     ev->run = p->run;
@@ -108,13 +108,12 @@ bool control_feed(struct bus *b, struct request *rq, const struct bus_plan *p,
         bus_fail(b, &err);
         return false;
     }
-    if (control_reject(reject, revision, &err) == BT_OK) {
-        return true;
-    }
     if (reject == REJECT_REVISION) {
-        refuse_revision(b, rq, revision, &err);
-    } else {
+        control_refuse_revision(b, rq, p);
+    } else if (reject == REJECT_NOT_WAITING && not_waiting != NULL) {
+        bus_refuse_text(b, rq, BT_CONFLICT, "%s", not_waiting);
+    } else if (control_reject(reject, 0, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, err.code == BT_BUSY ? 500 : 0, (struct doc){NULL, 0});
     }
-    return false;
+    return reject == REJECT_NONE;
 }

@@ -138,7 +138,7 @@ void on_plan_cancel(struct bus *b, struct request *rq)
         return;
     }
     ev.text = m.reason;
-    if (!core_block_run(p->block)->cancelling && !control_feed(b, rq, p, &ev)) {
+    if (!core_block_run(p->block)->cancelling && !control_feed(b, rq, p, &ev, NULL)) {
         return;
     }
     if (plan_is_final(core_block_run(p->block)->status)) {
