@@ -84,9 +84,10 @@ struct plan_step {
     struct doc verify;      /* absent or a JSON Schema over the result's data (or text) */
     struct str gate_with;   /* agent that is asked before the step; empty = no gate */
     struct str verify_with; /* agent that is asked after it; empty = none */
-    uint32_t agent;         /* AGENT_NONE for STEP_TYPE_REVIEW */
-    uint32_t gate_agent, verify_agent; /* of gate_with and verify_with, when there are any */
-    uint32_t alternatives_at;          /* into plan.agents: fallback agents */
+    struct str gate_skill, verify_skill; /* what they are asked by; empty = "gate", "verify" */
+    uint32_t agent;                      /* AGENT_NONE for STEP_TYPE_REVIEW */
+    uint32_t gate_agent, verify_agent;   /* of gate_with and verify_with, when there are any */
+    uint32_t alternatives_at;            /* into plan.agents: fallback agents */
     uint32_t alternatives_n;
     uint32_t deps_at; /* into plan.deps */
     uint32_t deps_n;
@@ -98,6 +99,7 @@ struct plan_step {
 /* Replanning (M050-M054, C16). */
 struct replan_policy {
     struct str agent_id; /* who is asked; empty = no replanning */
+    struct str skill;    /* what it is asked by; empty = "plan" */
     uint32_t agent;
     uint32_t max_step, max_total;
     msec cooldown_ms, timeout_ms;
@@ -110,6 +112,8 @@ struct plan_agents {
     uint32_t *at; /* registry indexes */
     uint32_t n;   /* <= LIMIT_PLAN_AGENTS */
 };
+
+struct plan_policy; /* private to planner/ */
 
 struct plan {
     struct uuid plan_id;
@@ -138,8 +142,10 @@ struct plan {
     bool chain;      /* no dependency was given anywhere: each step follows the one before, whatever
                         became of it (C10). A revision of a chain says so by edges instead. */
     msec timeout_ms; /* whole plan; 0 = off */
-    uint32_t context_budget; /* bytes of all injected results together */
-    uint32_t context_result; /* bytes of one injected result */
+    uint32_t context_budget;          /* bytes of all injected results together */
+    uint32_t context_result;          /* bytes of one injected result */
+    const struct plan_policy *policy; /* what steps get that say nothing, for later revisions; NULL
+                                         in a plan that planner/ has not read */
 };
 
 const char *on_failure_name(enum on_failure v);
