@@ -38,7 +38,17 @@ struct bus_options {
     uint32_t plans_max;
     uint32_t agents_max;
     uint32_t instances_max;
-    uint32_t result_max; /* bytes of one result; at most LIMIT_RESULT_BYTES */
+    uint32_t result_max;       /* bytes of one result; at most LIMIT_RESULT_BYTES */
+    uint32_t breaker_failures; /* as in struct registry_limits; 0 = no breakers */
+    msec breaker_cooldown_ms, breaker_cooldown_max_ms;
+};
+
+/* Which instances run in processes of ours, and the end of one with all that it started. Given by
+ * whoever supervises processes; NULL = there are none. Called within a turn. */
+struct bus_processes {
+    void *of;
+    bool (*is_ours)(void *of, struct str instance_id);
+    void (*kill)(void *of, struct str instance_id);
 };
 
 /* An open plan: everything it owns, by the slot of its run. */
@@ -70,7 +80,7 @@ enum lane_state {
     LANE_BUSY /* a step, or on the control lane a query or cancel, is outstanding */
 };
 
-enum control_kind { CONTROL_QUERY, CONTROL_CANCEL };
+enum control_kind { CONTROL_QUERY, CONTROL_CANCEL, CONTROL_PING };
 
 struct control_item {
     enum control_kind kind;
@@ -105,6 +115,7 @@ struct bus_instance {
     struct bus_lane lanes[LIMIT_CAPACITY + 1]; /* [capacity] is the control lane */
     struct control_item queue[BUS_CONTROL_QUEUE];
     uint32_t queue_at, queue_n;
+    bool pinged;  /* a ping is queued or out: another one would say the same */
     msec opened;  /* when it registered */
     bool reached; /* a work lane of it was greeted once */
 };
@@ -144,6 +155,7 @@ struct bus_stats {
 
 struct bus {
     struct bus_options opt;
+    struct bus_processes processes; /* set after bus_init */
     struct core *core;
     struct registry *registry;
     struct journal *journal;
@@ -325,6 +337,8 @@ void lanes_close(struct bus *b, uint32_t slot, uint64_t epoch);
 void lanes_on_link(struct bus *b, struct link_event *ev);
 struct bus_instance *lanes_instance(struct bus *b, uint32_t slot, uint64_t epoch);
 void lanes_control(struct bus *b, const struct core_cmd *cmd, enum control_kind kind);
+/* agent.ping on the control lane; CORE_PROBED says whether it was answered. */
+void lanes_probe(struct bus *b, const struct core_cmd *cmd);
 
 /* keys.c */
 enum { TRACEPARENT_LEN = 55 };

@@ -29,6 +29,13 @@ struct config_restart {
     msec backoff_max_ms;
 };
 
+/* When an instance, or a whole agent, that fails again and again gets no work, and for how long. */
+struct config_breaker {
+    uint32_t failures; /* of an instance in a row; an agent: twice as many; 0 = never */
+    msec cooldown_ms;
+    msec cooldown_max_ms;
+};
+
 struct config_replan {
     uint32_t max_step, max_total;
     msec cooldown_ms, timeout_ms;
@@ -59,6 +66,7 @@ struct config_policy {
     uint32_t context_result_bytes;
     msec shutdown_grace_ms;
     struct config_restart restart;
+    struct config_breaker breaker;
 };
 
 /* May be lower than protocol/limits.h, never higher. */
