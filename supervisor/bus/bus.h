@@ -58,6 +58,7 @@ struct bus_plan {
     uint64_t plan_seq; /* of the last public record */
     bool recovered;    /* from the journal, and nothing has happened to it since */
     char id[UUID_TEXT_LEN + 1];
+    struct uuid parent; /* of a retry or a fork; nil = none. Known until it is in the rows */
     struct arena arena;
     struct plan *plan;
     void *block;
@@ -313,6 +314,8 @@ void on_plan_cancel(struct bus *b, struct request *rq);
 void on_plan_pause(struct bus *b, struct request *rq);
 void on_plan_resume(struct bus *b, struct request *rq);
 void on_plan_modify(struct bus *b, struct request *rq);
+void on_plan_retry(struct bus *b, struct request *rq);
+void on_plan_fork(struct bus *b, struct request *rq);
 void on_plan_get(struct bus *b, struct request *rq);
 void on_plan_list(struct bus *b, struct request *rq);
 void on_plan_result(struct bus *b, struct request *rq);

@@ -21,6 +21,8 @@ static const struct {
     {MSG_plan_pause, on_plan_pause},
     {MSG_plan_resume, on_plan_resume},
     {MSG_plan_modify, on_plan_modify},
+    {MSG_plan_retry, on_plan_retry},
+    {MSG_plan_fork, on_plan_fork},
     {MSG_review_list, on_review_list},
     {MSG_review_decide, on_review_decide},
     {MSG_events_read, on_events_read},

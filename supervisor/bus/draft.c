@@ -167,8 +167,13 @@ enum bt_code draft_start(struct bus *b, const struct draft_start *how, struct dr
                                .status = STR_LIT("running")};
     enum bt_code code;
 
+    code = plan_resolve(plan, b->registry, b->now, err);
+    if (code != BT_OK) {
+        return code;
+    }
     plan->plan_id = row.plan_id = uuid_new();
     uuid_format(plan->plan_id, ret_id);
+    d->plan.parent = how->parent;
     d->plan.block = bus_plan_block(plan);
     ev.block = d->plan.block;
     if (ev.block == NULL) {

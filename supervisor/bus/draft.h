@@ -28,7 +28,7 @@ struct wish {
 struct draft_start {
     struct str client_key;
     uint64_t body_hash;
-    struct str parent_id; /* of a retry or a fork: the plan that it came from; empty = none */
+    struct uuid parent; /* of a retry or a fork: the plan that it came from; nil = none */
     const struct core_reuse *reuse;
     uint32_t n_reuse;
 };
@@ -49,7 +49,7 @@ void draft_refuse(struct bus *b, struct request *rq, struct draft *d, const stru
 bool draft_may_start(struct bus *b, struct request *rq);
 /*
  * Row and run. The plan belongs to the bus afterwards; ret_id is its id. BT_CONFLICT: the clientKey
- * is taken. Any other failure is the journal's (b->failed).
+ * is taken. BT_LIMIT: too many agents. A failure of the journal is the bus's, too (b->failed).
  */
 BT_MUST_CHECK enum bt_code draft_start(struct bus *b, const struct draft_start *how,
                                        struct draft *d, char ret_id[UUID_TEXT_LEN + 1],

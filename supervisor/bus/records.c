@@ -105,6 +105,7 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
         x.plan = p->plan;
         x.run = core_block_run(p->block);
         x.preview = b->preview;
+        x.parent = p->parent;
         if (record_is_public(rec->type)) {
             x.plan_seq = ++p->plan_seq;
         }
