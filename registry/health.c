@@ -76,7 +76,9 @@ msec registry_deadline(const struct registry *r)
 {
     const msec suspect = due(r, HEALTH_HEALTHY);
     const msec dead = due(r, HEALTH_SUSPECT);
-    return suspect < dead ? suspect : dead;
+    const msec health = suspect < dead ? suspect : dead;
+    const msec breaker = registry_breaker_deadline(r);
+    return breaker < health ? breaker : health;
 }
 
 uint32_t registry_expire(struct registry *r, msec now, enum health *ret_health)

@@ -94,6 +94,7 @@ uint32_t registry_register(struct registry *r, uint32_t agent, struct uuid id, u
     registry_later(r, now);
     uint32_t slot = registry_instance(r, id);
     if (slot != REGISTRY_NONE) {
+        registry_breaker_left(r, slot);
         agent_unlink(r, slot);
         registry_health_move(r, slot, HEALTH_DEAD);
     } else {
@@ -104,8 +105,9 @@ uint32_t registry_register(struct registry *r, uint32_t agent, struct uuid id, u
         registry_instance_table(r)[place_of(r, id)] = slot;
     }
     ASSERT(r->epoch < UINT64_MAX);
-    registry_instance_rows(r)[slot] =
-        (struct instance_row){.id = id, .epoch = ++r->epoch, .capacity = capacity};
+    struct instance_row *row = &registry_instance_rows(r)[slot];
+    *row = (struct instance_row){
+        .id = id, .epoch = ++r->epoch, .capacity = capacity, .past = row->past};
     agent_link(r, slot, agent);
     registry_health_move(r, slot, HEALTH_HEALTHY);
     return slot;
@@ -136,7 +138,8 @@ bool registry_instance_view(const struct registry *r, uint32_t slot, struct inst
                                   .control_up = row->control_up,
                                   .draining = row->draining,
                                   .health = row->health,
-                                  .last_seen = row->last_seen};
+                                  .last_seen = row->last_seen,
+                                  .breaker = registry_breaker_view(r, slot)};
     return true;
 }
 
@@ -159,6 +162,7 @@ void registry_remove(struct registry *r, uint32_t slot, msec now)
         return;
     }
     forget_id(r, registry_instance_rows(r)[slot].id);
+    registry_breaker_left(r, slot);
     agent_unlink(r, slot);
     registry_health_move(r, slot, HEALTH_DEAD);
 }
@@ -189,6 +193,7 @@ uint32_t registry_take(struct registry *r, uint32_t slot)
         lane++;
     }
     row->lanes_taken |= UINT64_C(1) << lane;
+    registry_breaker_taken(r, slot, lane);
     return lane;
 }
 
@@ -198,4 +203,5 @@ void registry_release(struct registry *r, uint32_t slot, uint32_t lane)
     struct instance_row *row = &registry_instance_rows(r)[slot];
     ASSERT(lane < row->capacity);
     row->lanes_taken &= ~(UINT64_C(1) << lane);
+    registry_breaker_released(r, slot, lane);
 }

@@ -30,7 +30,7 @@ static uint32_t table_size(uint32_t n)
 }
 
 struct layout {
-    size_t agents, instances, agent_table, instance_table, total;
+    size_t agents, instances, breakers, agent_table, instance_table, total;
 };
 
 static size_t aligned(size_t n)
@@ -44,7 +44,9 @@ static struct layout layout_of(const struct registry_limits *lim)
     struct layout l;
     l.agents = aligned(sizeof(struct registry));
     l.instances = aligned(l.agents + lim->agents * sizeof(struct agent_row));
-    l.agent_table = aligned(l.instances + lim->instances * sizeof(struct instance_row));
+    l.breakers = aligned(l.instances + lim->instances * sizeof(struct instance_row));
+    l.agent_table =
+        aligned(l.breakers + (lim->instances + lim->agents) * sizeof(struct breaker_row));
     l.instance_table = aligned(l.agent_table + table_size(lim->agents) * sizeof(uint32_t));
     l.total = aligned(l.instance_table + table_size(lim->instances) * sizeof(uint32_t));
     return l;
@@ -69,6 +71,7 @@ struct registry *registry_init(void *mem, const struct registry_limits *lim)
     r->instance_mask = table_size(lim->instances) - 1;
     r->agents_at = (uint32_t)l.agents;
     r->instances_at = (uint32_t)l.instances;
+    r->breakers_at = (uint32_t)l.breakers;
     r->agent_table_at = (uint32_t)l.agent_table;
     r->instance_table_at = (uint32_t)l.instance_table;
     for (uint32_t h = 0; h < HEALTH_COUNT; h++) {
@@ -80,6 +83,7 @@ struct registry *registry_init(void *mem, const struct registry_limits *lim)
     for (uint32_t i = 0; i <= r->instance_mask; i++) {
         registry_instance_table(r)[i] = REGISTRY_NONE;
     }
+    registry_breakers_init(r);
     return r;
 }
 
@@ -148,7 +152,8 @@ struct agent_view registry_agent_view(const struct registry *r, uint32_t agent)
                                .card = row->card,
                                .instances = row->instances,
                                .enabled = row->enabled,
-                               .absent_since = row->absent_since};
+                               .absent_since = row->absent_since,
+                               .breaker = registry_breaker_agent_view(r, agent)};
 }
 
 void registry_agent_card(struct registry *r, uint32_t agent, const struct msg_card *card)
@@ -161,4 +166,7 @@ void registry_agent_enable(struct registry *r, uint32_t agent, bool enabled)
 {
     ASSERT(agent < r->n_agents);
     registry_agent_rows(r)[agent].enabled = enabled;
+    if (enabled) {
+        registry_breaker_forgive(r, agent);
+    }
 }

@@ -22,6 +22,7 @@
 #include "protocol/base/str.h"
 #include "protocol/base/uuid.h"
 #include "protocol/limits.h"
+#include "registry/breaker.h"
 
 #define REGISTRY_NONE UINT32_MAX
 
@@ -38,11 +39,24 @@ struct registry_limits {
     msec suspect_ms;     /* silence after which an instance gets no new work; < lease_ms */
     uint64_t epoch_base; /* epochs given are greater than this: pass one that no earlier daemon
                             reached */
+    /* An instance that fails so often in a row gets no work for the cooldown, an agent that fails
+     * twice as often neither; 0 = no breakers. The cooldown doubles up to its maximum (1 <=
+     * cooldown
+     * <= maximum <= 2^31 * cooldown). breaker_probe_ms >= 1: how long a probe may take. */
+    uint32_t breaker_failures;
+    msec breaker_cooldown_ms, breaker_cooldown_max_ms, breaker_probe_ms;
 };
 
 size_t registry_size(const struct registry_limits *lim);
 /* mem: registry_size() bytes, owned by the caller, aligned for any type. */
 struct registry *registry_init(void *mem, const struct registry_limits *lim);
+
+/* For people, and for why a step waits. */
+struct breaker_view {
+    enum breaker_state state;
+    uint32_t failures; /* in a row */
+    msec retry_at;     /* OPEN: when a probe is asked for; MSEC_NEVER otherwise */
+};
 
 /* ---- agents ---- */
 struct agent_view {
@@ -52,6 +66,8 @@ struct agent_view {
     bool enabled;                /* an operator may take an agent out of service */
     msec absent_since; /* when the last instance went (or the agent was made known); MSEC_NEVER
                           while present */
+    struct breaker_view breaker; /* its own; or, when none of its instances is CLOSED, that of the
+                                    one that is nearest to work again */
 };
 
 /* Finds; REGISTRY_NONE when unknown. */
@@ -63,6 +79,7 @@ uint32_t registry_agents(const struct registry *r); /* agents are 0 .. n-1, neve
 struct agent_view registry_agent_view(const struct registry *r, uint32_t agent);
 /* The card is borrowed: it must live until it is replaced. */
 void registry_agent_card(struct registry *r, uint32_t agent, const struct msg_card *card);
+/* Enabling also closes its breakers: a person's word is worth more than what was seen before. */
 void registry_agent_enable(struct registry *r, uint32_t agent, bool enabled);
 /* First agent (lowest index, enabled, with a card) that has the skill, preferring one with live
  * instances. */
@@ -80,11 +97,12 @@ struct instance_view {
     bool draining;
     enum health health;
     msec last_seen;
+    struct breaker_view breaker;
 };
 
 /* The same id again = a new incarnation in the same slot with the next epoch: lanes start down and
- * free, the old epoch is fenced. REGISTRY_NONE when full. capacity 1..LIMIT_CAPACITY (assert: the
- * edge checks). */
+ * free, its breaker closed, the old epoch is fenced. REGISTRY_NONE when full. capacity
+ * 1..LIMIT_CAPACITY (assert: the edge checks). */
 uint32_t registry_register(struct registry *r, uint32_t agent, struct uuid id, uint32_t capacity,
                            msec now);
 uint32_t registry_instance(const struct registry *r, struct uuid id); /* slot, or REGISTRY_NONE */
@@ -104,8 +122,9 @@ void registry_remove(struct registry *r, uint32_t slot, msec now);
 #define REGISTRY_CONTROL_LANE                                                                      \
     64u /* the lane index of the control lane; work lanes are 0 .. capacity-1 */
 void registry_lane_set(struct registry *r, uint32_t slot, uint32_t lane, bool up);
-/* The best instance with a free credit: most free credits, then least outstanding, then lowest
- * slot; REGISTRY_NONE when there is none. */
+/* The best instance with a free credit whose breaker lets work through: most free credits, then
+ * least outstanding, then lowest slot; REGISTRY_NONE when there is none, or when the agent's
+ * breaker lets none through. */
 uint32_t registry_select(const struct registry *r, uint32_t agent);
 /* Takes the lowest free lane that is up; asserts that there is one. */
 uint32_t registry_take(struct registry *r, uint32_t slot);
@@ -113,7 +132,23 @@ uint32_t registry_take(struct registry *r, uint32_t slot);
  * (quarantined) until released. */
 void registry_release(struct registry *r, uint32_t slot, uint32_t lane);
 
+/* ---- breakers (breaker.h) ---- */
+/* How an attempt of this incarnation ended (CLASS_NONE: it did what it should). The incarnation may
+ * have gone since; then it counts for the agent alone, and all that failed with it counts once.
+ * Gives the agent when more work may go out than before, else REGISTRY_NONE. */
+uint32_t registry_breaker_result(struct registry *r, uint32_t slot, uint64_t epoch,
+                                 enum err_class cls, msec now);
+/* The next instance that is to be pinged; REGISTRY_NONE when there is none left. The answer, or
+ * that there is none, comes by registry_breaker_probed, else breaker_probe_ms counts as none. */
+uint32_t registry_breaker_due(struct registry *r, msec now);
+/* slot must be live. Gives the agent as registry_breaker_result does. An answer that nobody waits
+ * for any more changes nothing. */
+uint32_t registry_breaker_probed(struct registry *r, uint32_t slot, bool ok, msec now);
+/* How many went from closed to open so far, of instances and agents. */
+uint64_t registry_breakers_opened(const struct registry *r);
+
 /* ---- time ---- */
+/* When registry_expire or registry_breaker_due has something to say. */
 msec registry_deadline(const struct registry *r);
 /* Next instance whose health must change at `now`, with the new health (SUSPECT: applied; DEAD: the
  * caller removes it with registry_remove after acting). REGISTRY_NONE when there is none left. */

@@ -25,13 +25,14 @@ uint32_t registry_select(const struct registry *r, uint32_t agent)
     ASSERT(agent < r->n_agents);
     const struct agent_row *of = &registry_agent_rows(r)[agent];
     struct offer best = {.slot = REGISTRY_NONE};
-    if (!of->enabled) {
+    if (!of->enabled || !registry_breaker_lets_agent(r, agent)) {
         return REGISTRY_NONE;
     }
     const struct instance_row *rows = registry_instance_rows(r);
     for (uint32_t slot = of->first; slot != REGISTRY_NONE; slot = rows[slot].agent_next) {
         const struct instance_row *row = &rows[slot];
-        if (row->health != HEALTH_HEALTHY || row->draining || registry_free_lanes(row) == 0) {
+        if (row->health != HEALTH_HEALTHY || row->draining || registry_free_lanes(row) == 0 ||
+            !registry_breaker_lets(r, slot)) {
             continue;
         }
         const struct offer offer = {.slot = slot,

@@ -1,7 +1,7 @@
 /*
  * The rows of the registry. Private to this folder: outside, only registry.h is included.
  *
- * One block: the head, then four arrays found by offset, so that the block may be copied byte for
+ * One block: the head, then five arrays found by offset, so that the block may be copied byte for
  * byte (explorer). Every list below is intrusive (row indexes, REGISTRY_NONE = end), every lookup a
  * hash table of row indexes.
  */
@@ -17,9 +17,17 @@ struct agent_row {
     uint32_t id_len;
     uint32_t instances; /* live ones */
     uint32_t first;     /* of its instances; newest first */
+    uint32_t broken;    /* instances whose breaker is not CLOSED */
     bool enabled;
     const struct msg_card *card;
     msec absent_since;
+};
+
+/* The incarnation that had the slot before: how its attempts ended may be known only now. */
+struct past {
+    uint64_t epoch; /* 0 = none */
+    uint32_t agent;
+    bool failed; /* counted once already: a crash is one failure, however many attempts it ended */
 };
 
 struct instance_row {
@@ -35,7 +43,22 @@ struct instance_row {
     enum health health;              /* HEALTH_DEAD = the slot is free */
     bool control_up;
     bool draining;
+    struct past past;
 };
+
+/* Of the instance in slot i: row i; of agent a: row lim.instances + a. */
+struct breaker_row {
+    struct breaker b;
+    uint32_t prev, next;
+    uint32_t list;       /* in which it waits for its time; REGISTRY_NONE */
+    uint32_t trial_slot; /* TRIAL: where the attempt went */
+    uint32_t trial_lane;
+    uint32_t probe_slot; /* of an agent in PROBING: who was asked */
+};
+
+/* A list per cooldown that there can be, in the order of the deadlines, and one of the probes that
+ * are out: nothing is searched. */
+enum { BREAKER_LEVELS = 32, BREAKER_PROBES = BREAKER_LEVELS, BREAKER_LISTS };
 
 struct registry {
     struct registry_limits lim;
@@ -47,7 +70,10 @@ struct registry {
     uint32_t newest[HEALTH_COUNT];
     uint32_t agent_mask; /* size of the table - 1 */
     uint32_t instance_mask;
-    uint32_t agents_at, instances_at, agent_table_at, instance_table_at; /* offsets in bytes */
+    uint32_t agents_at, instances_at, breakers_at, agent_table_at, instance_table_at; /* offsets */
+    uint32_t breaker_first[BREAKER_LISTS];
+    uint32_t breaker_last[BREAKER_LISTS];
+    uint64_t breakers_opened;
 };
 
 static inline struct agent_row *registry_agent_rows(const struct registry *r)
@@ -58,6 +84,11 @@ static inline struct agent_row *registry_agent_rows(const struct registry *r)
 static inline struct instance_row *registry_instance_rows(const struct registry *r)
 {
     return (struct instance_row *)((uintptr_t)r + r->instances_at);
+}
+
+static inline struct breaker_row *registry_breaker_rows(const struct registry *r)
+{
+    return (struct breaker_row *)((uintptr_t)r + r->breakers_at);
 }
 
 static inline uint32_t *registry_agent_table(const struct registry *r)
@@ -89,6 +120,19 @@ static inline uint64_t registry_later(struct registry *r, msec now)
 
 /* Bits set. Not the compiler's builtin: without a hardware flag that is a library call. */
 uint32_t registry_count_bits(uint64_t v);
+
+/* breakers.c */
+void registry_breakers_init(struct registry *r);
+bool registry_breaker_lets(const struct registry *r, uint32_t slot);
+bool registry_breaker_lets_agent(const struct registry *r, uint32_t agent);
+struct breaker_view registry_breaker_view(const struct registry *r, uint32_t slot);
+struct breaker_view registry_breaker_agent_view(const struct registry *r, uint32_t agent);
+void registry_breaker_taken(struct registry *r, uint32_t slot, uint32_t lane);
+void registry_breaker_released(struct registry *r, uint32_t slot, uint32_t lane);
+/* The incarnation in the slot ends: it is still linked to its agent. */
+void registry_breaker_left(struct registry *r, uint32_t slot);
+void registry_breaker_forgive(struct registry *r, uint32_t agent);
+msec registry_breaker_deadline(const struct registry *r);
 
 /* Puts the row at the newest end of its new health's list (HEALTH_DEAD: of none), as last seen at
  * r->now. */

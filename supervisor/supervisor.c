@@ -12,6 +12,7 @@
 #include "protocol/base/log.h"
 #include "protocol/client/state.h"
 #include "supervisor/notify.h"
+#include "supervisor/processes.h"
 
 enum {
     CANARY_PERIOD_MS = 1000,
@@ -30,6 +31,7 @@ struct supervisor {
     struct journal *journal;
     struct link *link;
     struct spawn *spawn;
+    struct processes processes;
     struct pollfd watch[WATCH_COUNT];
     struct uuid instance; /* of this start */
     msec stop_deadline;   /* MSEC_NEVER = not stopping */
@@ -77,6 +79,8 @@ static enum bt_code open_all(struct supervisor *s, struct bt_error *err)
         code = bus_init(&s->bus, bus, s->journal, s->link, err);
     }
     if (code == BT_OK) {
+        s->processes = (struct processes){.bus = &s->bus, .spawn = s->spawn};
+        s->bus.processes = processes_for_bus(&s->processes);
         code = link_canary_start(CANARY_PERIOD_MS, err);
     }
     if (code == BT_OK) {
@@ -133,63 +137,6 @@ static enum bt_code announce(struct supervisor *s, struct bt_error *err)
         notify_service_manager("READY=1\nSTATUS=serving");
     }
     return code;
-}
-
-static void instance_gone(struct supervisor *s, const struct spawn_event *ev)
-{
-    struct core_event gone = {.type = CORE_GONE, .text = str_from(ev->reason)};
-    struct instance_view view;
-    struct bt_error err;
-
-    if (!uuid_parse(str_from(ev->instance_id), &gone.instance)) {
-        return;
-    }
-    gone.slot = registry_instance(s->bus.registry, gone.instance);
-    if (gone.slot == REGISTRY_NONE || !registry_instance_view(s->bus.registry, gone.slot, &view)) {
-        return;
-    }
-    gone.epoch = view.epoch;
-    gone.agent = view.agent;
-    if (bus_feed(&s->bus, &gone, NULL, NULL, &err) != BT_OK) {
-        bus_fail(&s->bus, &err);
-    }
-}
-
-static void instance_restarted(struct supervisor *s, const struct spawn_event *ev)
-{
-    struct core_event again = {
-        .type = CORE_RESTARTED, .pid = (uint32_t)ev->pid, .text = str_from(ev->reason)};
-    struct bt_error err;
-
-    again.agent = registry_agent_add(s->bus.registry, str_from(ev->agent_id), s->bus.now);
-    (void)uuid_parse(str_from(ev->instance_id), &again.instance);
-    if (again.agent != REGISTRY_NONE && bus_feed(&s->bus, &again, NULL, NULL, &err) != BT_OK) {
-        bus_fail(&s->bus, &err);
-    }
-}
-
-static void spawn_turn(struct supervisor *s)
-{
-    struct spawn_event ev;
-
-    if ((s->watch[WATCH_SPAWN].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
-        spawn_handle(s->spawn, s->bus.now);
-    }
-    if (spawn_deadline(s->spawn) <= s->bus.now) {
-        spawn_tick(s->spawn, s->bus.now);
-    }
-    while (spawn_next_event(s->spawn, &ev)) {
-        enum log_level level = ev.type == SPAWN_GAVE_UP || (ev.type == SPAWN_EXITED && !ev.expected)
-                                   ? LOG_WARN
-                                   : LOG_INFO;
-        log_event(level, "agent.process", "event=%s name=%s pid=%d instance=%s %s",
-                  spawn_event_name(ev.type), ev.name, (int)ev.pid, ev.instance_id, ev.reason);
-        if (ev.type == SPAWN_EXITED) {
-            instance_gone(s, &ev);
-        } else if (ev.type == SPAWN_RESTARTED) {
-            instance_restarted(s, &ev);
-        }
-    }
 }
 
 static void begin_stop(struct supervisor *s, const char *why)
@@ -286,7 +233,8 @@ static enum bt_code turn(struct supervisor *s, struct bt_error *err)
     for (int n = 0; n < BUS_TURN_EVENTS && !bus_is_full(&s->bus) && link_next(s->link, &ev); n++) {
         bus_on_link(&s->bus, &ev);
     }
-    spawn_turn(s);
+    processes_turn(&s->processes,
+                   (s->watch[WATCH_SPAWN].revents & (POLLIN | POLLHUP | POLLERR)) != 0);
     signal_turn(s);
     settle(s);
     code = bus_end(&s->bus, err);

@@ -40,10 +40,15 @@ enum bt_code bus_init(struct bus *b, const struct bus_options *opt, struct journ
                      .instances = opt->instances_max,
                      .lease_ms = opt->lease_ms,
                      .suspect_ms = opt->lease_ms / 2,
-                     .epoch_base = journal_boot(journal) << 32},
+                     .epoch_base = journal_boot(journal) << 32,
+                     .breaker_failures = opt->breaker_failures,
+                     .breaker_cooldown_ms = opt->breaker_cooldown_ms,
+                     .breaker_cooldown_max_ms = opt->breaker_cooldown_max_ms,
+                     .breaker_probe_ms = opt->lease_ms},
         .agent_wait_ms = opt->agent_wait_ms,
         .unknown_wait_ms = opt->lease_ms + 2000,
         .cancel_grace_ms = 5000,
+        .sessions = opt->plans_max,
         .seed = clock_mono_ns(),
     };
     void *mem = calloc(1, core_size(&config));
@@ -59,6 +64,10 @@ enum bt_code bus_init(struct bus *b, const struct bus_options *opt, struct journ
     if (mem == NULL || b->plans == NULL || b->instances == NULL || b->cards == NULL) {
         free(mem);
         return err_set(err, BT_NOMEM, "out of memory for %u plans", opt->plans_max);
+    }
+    if (sessions_init(&b->sessions, config.sessions, err) != BT_OK) {
+        free(mem);
+        return BT_NOMEM;
     }
     b->core = core_init(mem, &config);
     b->registry = core_registry(b->core);
@@ -105,6 +114,17 @@ void bus_later(struct bus *b, const struct core_event *ev)
     b->later[b->later_n++].text = arena_str(&b->later_arena, ev->text);
 }
 
+/* The core has taken the new revision: it holds from its record on. What was before is the event's
+ * to free, because commands behind this one may still speak of it. */
+static void take_revision(struct bus *b, uint64_t run)
+{
+    struct bus_plan *p = bus_plan_of(b, run);
+
+    ASSERT(p != NULL && b->revision != NULL);
+    bus_plan_revise(p, b->revision);
+    b->revision = NULL;
+}
+
 /* Commands in the order of the core: rows now, everything else once the rows are durable. */
 static enum bt_code take_commands(struct bus *b, enum core_reject *ret_reject, struct bt_error *err)
 {
@@ -118,6 +138,8 @@ static enum bt_code take_commands(struct bus *b, enum core_reject *ret_reject, s
             }
         } else if (cmd->type == CMD_REJECT) {
             *ret_reject = cmd->reject;
+        } else if (cmd->type == CMD_REVISED) {
+            take_revision(b, cmd->run);
         } else if (cmd->type != CMD_REGISTERED) {
             struct effect *e = bus_effect(b, EFFECT_COMMAND);
             e->cmd = *cmd;
@@ -131,6 +153,7 @@ static enum bt_code take_commands(struct bus *b, enum core_reject *ret_reject, s
 static void bind_pending(struct bus *b, uint64_t *ret_run)
 {
     if (b->commands.n > 0 && b->commands.at[0].type == CMD_REJECT) {
+        bus_plan_session_drop(b, b->pending);
         return;
     }
     bus_plan_bind(b, core_newest_run(b->core));
@@ -148,6 +171,9 @@ enum bt_code bus_feed(struct bus *b, struct core_event *ev, enum core_reject *re
     ev->now = b->now;
     ev->wall = b->wall;
     b->commands.n = 0;
+    if (b->pending != NULL) {
+        bus_plan_session(b, b->pending);
+    }
     core_handle(b->core, ev, &b->commands);
     if (b->pending != NULL) {
         bind_pending(b, ret_run);

@@ -16,6 +16,8 @@
 #include "protocol/link/link.h"
 #include "protocol/wire/msg.h"
 #include "supervisor/bus/blob_cache.h"
+#include "supervisor/bus/notes.h"
+#include "supervisor/bus/sessions.h"
 #include "supervisor/core/core.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/planner/plan_read.h"
@@ -36,7 +38,17 @@ struct bus_options {
     uint32_t plans_max;
     uint32_t agents_max;
     uint32_t instances_max;
-    uint32_t result_max; /* bytes of one result; at most LIMIT_RESULT_BYTES */
+    uint32_t result_max;       /* bytes of one result; at most LIMIT_RESULT_BYTES */
+    uint32_t breaker_failures; /* as in struct registry_limits; 0 = no breakers */
+    msec breaker_cooldown_ms, breaker_cooldown_max_ms;
+};
+
+/* Which instances run in processes of ours, and the end of one with all that it started. Given by
+ * whoever supervises processes; NULL = there are none. Called within a turn. */
+struct bus_processes {
+    void *of;
+    bool (*is_ours)(void *of, struct str instance_id);
+    void (*kill)(void *of, struct str instance_id);
 };
 
 /* An open plan: everything it owns, by the slot of its run. */
@@ -46,10 +58,20 @@ struct bus_plan {
     uint64_t plan_seq; /* of the last public record */
     bool recovered;    /* from the journal, and nothing has happened to it since */
     char id[UUID_TEXT_LEN + 1];
+    struct uuid parent; /* of a retry or a fork; nil = none. Known until it is in the rows */
     struct arena arena;
     struct plan *plan;
     void *block;
-    struct str *prompts; /* by step: what the agent asked of a person; NULL until one did */
+    struct notes notes;
+    uint32_t session; /* number in bus.sessions, or SESSIONS_NONE */
+};
+
+/* A new revision of an open plan on its way into the core: with CORE_REVISE, or with the
+ * CORE_RESULT of a replan. */
+struct bus_revision {
+    struct arena arena; /* the plan's */
+    struct plan *plan;
+    void *block;
 };
 
 enum lane_state {
@@ -59,12 +81,13 @@ enum lane_state {
     LANE_BUSY /* a step, or on the control lane a query or cancel, is outstanding */
 };
 
-enum control_kind { CONTROL_QUERY, CONTROL_CANCEL };
+enum control_kind { CONTROL_QUERY, CONTROL_CANCEL, CONTROL_PING };
 
 struct control_item {
     enum control_kind kind;
     uint64_t run;
     uint32_t step;
+    enum step_phase phase;
     uint32_t attempt;
     char key[LIMIT_KEY_BYTES + 1];
 };
@@ -93,6 +116,7 @@ struct bus_instance {
     struct bus_lane lanes[LIMIT_CAPACITY + 1]; /* [capacity] is the control lane */
     struct control_item queue[BUS_CONTROL_QUEUE];
     uint32_t queue_at, queue_n;
+    bool pinged;  /* a ping is queued or out: another one would say the same */
     msec opened;  /* when it registered */
     bool reached; /* a work lane of it was greeted once */
 };
@@ -132,6 +156,7 @@ struct bus_stats {
 
 struct bus {
     struct bus_options opt;
+    struct bus_processes processes; /* set after bus_init */
     struct core *core;
     struct registry *registry;
     struct journal *journal;
@@ -146,6 +171,7 @@ struct bus {
     struct bus_plan *ended; /* ended in this turn, their slot given to another already */
     uint32_t ended_n, ended_cap;
     struct map plan_by_id;           /* upper-case id -> slot */
+    struct sessions sessions;        /* of the open plans */
     struct bus_instance **instances; /* by registry slot */
     struct bus_card *cards;          /* by agent index */
 
@@ -164,7 +190,9 @@ struct bus {
 
     struct bus_plan *pending; /* handed to the next CORE_SUBMIT or CORE_RECOVER: bound to the run's
                                  slot by bus_feed */
-    struct str preview;       /* text of the result being handled, for its event */
+    struct bus_revision *revision; /* handed to the next CORE_REVISE or CORE_RESULT: taken over by
+                                      bus_feed when the core accepts it */
+    struct str preview;            /* text of the result being handled, for its event */
     struct bus_parked parked[BUS_PARKED_MAX];
     uint32_t parked_n;
     msec heartbeat_at;
@@ -211,9 +239,15 @@ void *bus_plan_block(const struct plan *plan);
 /* Moves b->pending into the slot of its run. */
 void bus_plan_bind(struct bus *b, uint64_t run);
 void bus_plan_done(struct bus_plan *p);
-/* Keeps what the agent asks of a person, for review.list. Forgetting it for want of memory only
- * costs the text. */
-void bus_plan_prompt(struct bus_plan *p, uint32_t step, struct str prompt);
+/* What the agent asks of a person; empty when it says nothing. */
+struct str bus_plan_prompt(const struct bus_plan *p, uint32_t step);
+/* Puts the revision in the place of the plan's plan and block, and what was there before into
+ * *revision. */
+void bus_plan_revise(struct bus_plan *p, struct bus_revision *revision);
+void bus_revision_done(struct bus_revision *r);
+/* The session's number for the core, and its end. */
+void bus_plan_session(struct bus *b, struct bus_plan *p);
+void bus_plan_session_drop(struct bus *b, struct bus_plan *p);
 void bus_plan_remove(struct bus *b, uint64_t run);
 /* Text of a stored result ({text, data}) into out, at most max bytes on a character boundary (0 =
  * all). */
@@ -277,6 +311,11 @@ void on_step_result(struct bus *b, struct request *rq);
 void on_plan_submit(struct bus *b, struct request *rq);
 void on_plan_lint(struct bus *b, struct request *rq);
 void on_plan_cancel(struct bus *b, struct request *rq);
+void on_plan_pause(struct bus *b, struct request *rq);
+void on_plan_resume(struct bus *b, struct request *rq);
+void on_plan_modify(struct bus *b, struct request *rq);
+void on_plan_retry(struct bus *b, struct request *rq);
+void on_plan_fork(struct bus *b, struct request *rq);
 void on_plan_get(struct bus *b, struct request *rq);
 void on_plan_list(struct bus *b, struct request *rq);
 void on_plan_result(struct bus *b, struct request *rq);
@@ -301,13 +340,24 @@ void lanes_close(struct bus *b, uint32_t slot, uint64_t epoch);
 void lanes_on_link(struct bus *b, struct link_event *ev);
 struct bus_instance *lanes_instance(struct bus *b, uint32_t slot, uint64_t epoch);
 void lanes_control(struct bus *b, const struct core_cmd *cmd, enum control_kind kind);
+/* agent.ping on the control lane; CORE_PROBED says whether it was answered. */
+void lanes_probe(struct bus *b, const struct core_cmd *cmd);
+
+/* keys.c */
+enum { TRACEPARENT_LEN = 55 };
+void step_key(const struct plan *plan, uint32_t step, enum step_phase phase,
+              char ret[LIMIT_KEY_BYTES + 1]);
+/* Finds what a key names; false when no open plan has it. */
+bool bus_find_key(struct bus *b, struct str key, uint64_t *ret_run, uint32_t *ret_step,
+                  enum step_phase *ret_phase);
+/* W3C trace context: the plan is the trace, what is asked of an agent a span. */
+void step_traceparent(const struct plan *plan, uint32_t step, enum step_phase phase,
+                      uint32_t attempt, char ret[TRACEPARENT_LEN + 1]);
 
 /* dispatch.c: steps out */
 void bus_dispatch(struct bus *b, const struct core_cmd *cmd);
-void step_key(const struct plan *plan, uint32_t step, char ret[LIMIT_KEY_BYTES + 1]);
-/* results.c: results in. from_lane NULL = it came as a request. */
+/* results.c: results in. ev->phase, slot, epoch, instance and lane (LANE_NONE: it came as a
+ * request) are the caller's. */
 enum core_reject bus_take_result(struct bus *b, const struct msg_step_result *m, uint64_t run,
                                  uint32_t step, struct core_event *ev);
-/* Finds run and step of "planId/revision/stepId"; false when no open plan has it. */
-bool bus_find_key(struct bus *b, struct str key, uint64_t *ret_run, uint32_t *ret_step);
 #endif

@@ -222,6 +222,8 @@ void on_agent_register(struct bus *b, struct request *rq)
     }
     ev.capacity = (uint32_t)m.capacity;
     ev.pid = (uint32_t)m.pid;
+    ev.spawned =
+        b->processes.is_ours != NULL && b->processes.is_ours(b->processes.of, m.instance_id);
     if (bus_feed(b, &ev, &reject, NULL, &err) != BT_OK) {
         bus_fail(b, &err);
         return;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "protocol/base/assert.h"
-#include "supervisor/bus/bus.h"
+#include "supervisor/bus/control.h"
 
 /* Rows looked at by one read: a search for a rare type over a long story must not hold up the
  * others. */
@@ -131,17 +131,14 @@ void on_events_read(struct bus *b, struct request *rq)
     struct bus_parked q = {.deadline = 0};
     struct msg_events_read m;
     struct journal_plan row;
-    struct uuid id;
     struct bt_error err;
 
-    if (msg_read(&rq->reader, MSG_events_read, &m, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+    if (!control_read(b, rq, MSG_events_read, &m)) {
         return;
     }
     if (m.plan_id.len > 0) {
-        if (!uuid_parse(m.plan_id, &id) ||
-            journal_plan_by_id(b->journal, id, &row, &err) != BT_OK) {
-            bus_refuse_text(b, rq, BT_NOT_FOUND, "no plan has the id '%.*s'", STR_ARG(m.plan_id));
+        if (control_plan_row(b, m.plan_id, &row, &err) != BT_OK) {
+            bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
             return;
         }
         q.plan_ix = row.ix;

@@ -7,6 +7,18 @@
 #include "protocol/base/clock.h"
 #include "supervisor/bus/bus.h"
 
+static struct msg_breaker_view breaker_of(const struct bus *b, const struct breaker_view *v)
+{
+    struct msg_breaker_view m = {.state = str_from(breaker_state_name(v->state)),
+                                 .failures = v->failures};
+
+    if (v->state == BREAKER_OPEN) {
+        m.retry_in_ms = v->retry_at > b->now ? v->retry_at - b->now : 0;
+        msg_set(&m, breaker_view, retry_in_ms);
+    }
+    return m;
+}
+
 static struct msg_instance_view view_of(struct bus *b, uint32_t slot, const struct instance_view *v)
 {
     const struct bus_instance *in = lanes_instance(b, slot, v->epoch);
@@ -15,9 +27,11 @@ static struct msg_instance_view view_of(struct bus *b, uint32_t slot, const stru
                                   .capacity = v->capacity,
                                   .outstanding = v->outstanding,
                                   .draining = v->draining,
+                                  .breaker = breaker_of(b, &v->breaker),
                                   .last_seen_ms =
                                       b->now > v->last_seen ? b->now - v->last_seen : 0};
 
+    msg_set(&m, instance_view, breaker);
     if (in != NULL) {
         m.instance_id = str_from(in->id);
         m.endpoint = in->endpoint[0] != 0 ? str_from(in->endpoint) : STR_LIT("dialIn");
@@ -55,6 +69,8 @@ static bool fill_agent(struct bus *b, uint32_t agent, struct arena *arena,
                  : all_draining     ? STR_LIT("draining")
                                     : STR_LIT("up");
     ret->queued = core_agent_queued(b->core, agent);
+    ret->breaker = breaker_of(b, &a.breaker);
+    msg_set(ret, agent_view, breaker);
     ret->num_requests = b->cards[agent].requests;
     ret->num_errors = b->cards[agent].errors;
     return true;
@@ -275,7 +291,8 @@ void on_supervisor_stats(struct bus *b, struct request *rq)
                                          .steps_dispatched = b->stats.steps_dispatched,
                                          .steps_retried = b->stats.steps_retried,
                                          .results_rejected = b->stats.results_rejected,
-                                         .rss_bytes = resident_bytes()};
+                                         .rss_bytes = resident_bytes(),
+                                         .breakers_opened = registry_breakers_opened(b->registry)};
 
     bus_answer(b, rq, MSG_supervisor_stats_ok, &ok);
 }

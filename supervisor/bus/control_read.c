@@ -4,22 +4,11 @@
 #include <string.h>
 
 #include "protocol/base/clock.h"
-#include "supervisor/bus/bus.h"
+#include "supervisor/bus/control.h"
 #include "supervisor/bus/story.h"
 
 /* Of one answer: beside an aggregated result of 3 MiB there is room for no more. */
 enum { HANDOFFS_MAX = 1000 };
-
-static bool read_body(struct bus *b, struct request *rq, enum msg_type type, void *body)
-{
-    struct bt_error err;
-
-    if (msg_read(&rq->reader, type, body, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
-        return false;
-    }
-    return true;
-}
 
 /* A running plan's status is its run's: waiting shows at once. */
 static void live_status(struct bus *b, struct msg_plan_view *v)
@@ -28,45 +17,6 @@ static void live_status(struct bus *b, struct msg_plan_view *v)
     if (p != NULL) {
         v->status = str_from(plan_status_name(core_block_run(p->block)->status));
     }
-}
-
-/* As many steps as fit, from the one that was asked for: a plan of 10,000 steps is read in a few
- * requests. */
-static void answer_view(struct bus *b, struct request *rq, struct msg_plan_view *v, uint32_t from)
-{
-    struct bt_error err;
-
-    from = from < v->steps_n ? from : v->steps_n;
-    v->steps += from;
-    v->steps_n -= from;
-    while (bus_try_answer(b, rq, MSG_plan_view, v, &err) != BT_OK) {
-        if (v->steps_n == 0) {
-            bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-            return;
-        }
-        v->steps_n /= 2;
-        v->steps_truncated = true;
-    }
-}
-
-void on_plan_get(struct bus *b, struct request *rq)
-{
-    struct msg_plan_get m;
-    struct story story;
-    struct bt_error err;
-
-    if (!read_body(b, rq, MSG_plan_get, &m)) {
-        return;
-    }
-    if (story_read(b, m.plan_id, &story, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-    } else {
-        if (msg_has(&m, plan_get, steps) && !m.steps) {
-            story.view.steps_n = 0;
-        }
-        answer_view(b, rq, &story.view, (uint32_t)m.from_step);
-    }
-    story_done(&story);
 }
 
 /* ---- plan.list ---- */
@@ -122,7 +72,7 @@ void on_plan_list(struct bus *b, struct request *rq)
     char cursor[24];
     struct bt_error err;
 
-    if (!read_body(b, rq, MSG_plan_list, &m)) {
+    if (!control_read(b, rq, MSG_plan_list, &m)) {
         return;
     }
     page = calloc(1, sizeof *page);
@@ -164,7 +114,7 @@ static void answer_step_result(struct bus *b, struct request *rq, const struct m
         bus_refuse_text(b, rq, BT_NOT_FOUND, "the plan has no step '%.*s'", STR_ARG(m->step_id));
         return;
     }
-    if (bus_result_doc(b, story->results[ix], &ok->result, &err) != BT_OK) {
+    if (bus_result_doc(b, story->steps[ix].result, &ok->result, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         return;
     }
@@ -202,7 +152,7 @@ void on_plan_result(struct bus *b, struct request *rq)
     struct story story;
     struct bt_error err;
 
-    if (!read_body(b, rq, MSG_plan_result, &m)) {
+    if (!control_read(b, rq, MSG_plan_result, &m)) {
         return;
     }
     if (story_read(b, m.plan_id, &story, &err) != BT_OK) {
@@ -233,7 +183,7 @@ void on_blob_get(struct bus *b, struct request *rq)
     size_t at;
     size_t n;
 
-    if (!read_body(b, rq, MSG_blob_get, &m)) {
+    if (!control_read(b, rq, MSG_blob_get, &m)) {
         return;
     }
     buf_init(&bytes, LIMIT_STEP_BYTES);

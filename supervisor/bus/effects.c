@@ -25,6 +25,16 @@ struct str bus_turn_text(struct bus *b, struct str text)
     return text.len == 0 ? (struct str){"", 0} : arena_str(&b->turn, text);
 }
 
+static void kill_process(struct bus *b, const struct core_cmd *cmd)
+{
+    const struct bus_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
+
+    if (in != NULL && b->processes.kill != NULL) {
+        log_warn("agent.kill", "instance=%s its work did not stop when it was told to", in->id);
+        b->processes.kill(b->processes.of, str_from(in->id));
+    }
+}
+
 static void perform_command(struct bus *b, const struct core_cmd *cmd)
 {
     switch (cmd->type) {
@@ -44,8 +54,12 @@ static void perform_command(struct bus *b, const struct core_cmd *cmd)
         b->stats.plans_done++;
         bus_plan_remove(b, cmd->run);
         break;
-    case CMD_KILL:
     case CMD_PROBE:
+        lanes_probe(b, cmd);
+        break;
+    case CMD_KILL:
+        kill_process(b, cmd);
+        break;
     case CMD_REVISED:
     case CMD_RECORD:
     case CMD_REGISTERED:

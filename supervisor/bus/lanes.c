@@ -110,6 +110,31 @@ static void greeted(struct bus *b, struct bus_lane *lane, struct msg_reader *r)
     tell_core(b, lane, CORE_LANE_UP);
 }
 
+static struct core_event probed(struct bus_instance *in, bool ok)
+{
+    in->pinged = false;
+    return (struct core_event){
+        .type = CORE_PROBED, .slot = in->slot, .epoch = in->epoch, .lane = LANE_NONE, .ok = ok};
+}
+
+static void ping_answered(struct bus *b, struct bus_lane *lane, struct msg_reader *r)
+{
+    struct msg_empty m;
+    struct bt_error err;
+    enum bt_code code = msg_read_answer(r, MSG_empty, &m, NULL, &err);
+    /* Who does not know the ping answers all the same; who says that it cannot work now, cannot. */
+    struct core_event ev =
+        probed(lane->instance, code == BT_OK || code == BT_INVALID || code == BT_NOT_FOUND);
+
+    lane->state = LANE_READY;
+    if (!ev.ok) {
+        log_info("agent.ping", "instance=%s %s", lane->instance->id, err.msg);
+    }
+    if (bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
+        bus_fail(b, &err);
+    }
+}
+
 /* The answer to what the control lane was asked. */
 static void control_answered(struct bus *b, struct bus_lane *lane, struct msg_reader *r)
 {
@@ -117,6 +142,7 @@ static void control_answered(struct bus *b, struct bus_lane *lane, struct msg_re
     struct core_event ev = {.type = CORE_STATE,
                             .run = item->run,
                             .step = item->step,
+                            .phase = item->phase,
                             .attempt = item->attempt,
                             .slot = lane->instance->slot,
                             .epoch = lane->instance->epoch,
@@ -125,6 +151,10 @@ static void control_answered(struct bus *b, struct bus_lane *lane, struct msg_re
     struct msg_step_state m;
     struct bt_error err;
 
+    if (item->kind == CONTROL_PING) {
+        ping_answered(b, lane, r);
+        return;
+    }
     lane->state = LANE_READY;
     if (msg_read_answer(r, MSG_step_state, &m, NULL, &err) != BT_OK) {
         log_warn("agent.control", "instance=%s key=%s %s", lane->instance->id, item->key, err.msg);
@@ -163,6 +193,7 @@ static void work_answered(struct bus *b, struct bus_lane *lane, struct msg_reade
 
     lane->state = LANE_READY;
     lane->cancelled = false;
+    ev.phase = item->phase;
     (void)uuid_parse(str_from(lane->instance->id), &ev.instance);
     if (code != BT_OK) {
         /* The agent refused the request itself: the attempt failed with its words. */
@@ -193,9 +224,12 @@ static void lost(struct bus *b, struct bus_lane *lane, bool sent)
 {
     const struct control_item *item = &lane->item;
     bool step_is_out = lane->state == LANE_BUSY && lane->ix != REGISTRY_CONTROL_LANE;
+    bool ping_is_out =
+        lane->state == LANE_BUSY && lane->ix == REGISTRY_CONTROL_LANE && item->kind == CONTROL_PING;
     struct core_event ev = {.type = CORE_LOST,
                             .run = item->run,
                             .step = item->step,
+                            .phase = item->phase,
                             .attempt = item->attempt,
                             .slot = lane->instance->slot,
                             .epoch = lane->instance->epoch,
@@ -208,7 +242,10 @@ static void lost(struct bus *b, struct bus_lane *lane, bool sent)
     }
     lane->state = LANE_CONNECTING;
     lane->cancelled = false;
-    if (step_is_out && bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
+    if (ping_is_out) {
+        ev = probed(lane->instance, false);
+    }
+    if ((step_is_out || ping_is_out) && bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
         bus_fail(b, &err);
     }
     if (!lane->mute && link_lane_is_up(lane->link)) {
@@ -228,8 +265,13 @@ static void send_next_control(struct bus *b, struct bus_instance *in)
                                          .key = str_from(item->key),
                                          .reason = STR_LIT("cancelled"),
                                          .grace_ms = 5000};
-        bool is_query = item->kind == CONTROL_QUERY;
-        const void *body = is_query ? (const void *)&query : (const void *)&cancel;
+        struct msg_agent_ping ping = {.session_key = key_of(in)};
+        const struct {
+            enum msg_type type;
+            const void *body;
+        } all[] = {[CONTROL_QUERY] = {MSG_step_query, &query},
+                   [CONTROL_CANCEL] = {MSG_step_cancel, &cancel},
+                   [CONTROL_PING] = {MSG_agent_ping, &ping}};
         struct bt_error err;
 
         lane->item = *item;
@@ -237,28 +279,45 @@ static void send_next_control(struct bus *b, struct bus_instance *in)
         in->queue_n--;
         buf_clear(&b->row);
         if (msg_request(&b->row, in->form, STR_LIT("control"), (struct str){NULL, 0},
-                        is_query ? MSG_step_query : MSG_step_cancel, body, &err) == BT_OK &&
+                        all[item->kind].type, all[item->kind].body, &err) == BT_OK &&
             link_lane_send(lane->link, b->row.at, b->row.len, &err) == BT_OK) {
             lane->state = LANE_BUSY;
         } else {
             /* The pipe has gone: LANE_DOWN follows, and the core asks again when the lane is back.
              */
             log_debug("agent.control", "instance=%s key=%s %s", in->id, item->key, err.msg);
+            in->pinged = in->pinged && item->kind != CONTROL_PING; /* its probe runs out */
         }
     }
+}
+
+void lanes_probe(struct bus *b, const struct core_cmd *cmd)
+{
+    struct bus_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
+
+    if (in == NULL || in->pinged || in->queue_n == BUS_CONTROL_QUEUE) {
+        return;
+    }
+    in->pinged = true;
+    in->queue[(in->queue_at + in->queue_n++) % BUS_CONTROL_QUEUE] =
+        (struct control_item){.kind = CONTROL_PING};
+    send_next_control(b, in);
 }
 
 void lanes_control(struct bus *b, const struct core_cmd *cmd, enum control_kind kind)
 {
     struct bus_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
     struct bus_plan *p = bus_plan_of(b, cmd->run);
-    struct control_item item = {
-        .kind = kind, .run = cmd->run, .step = cmd->step, .attempt = cmd->attempt};
+    struct control_item item = {.kind = kind,
+                                .run = cmd->run,
+                                .step = cmd->step,
+                                .phase = cmd->phase,
+                                .attempt = cmd->attempt};
 
     if (in == NULL || p == NULL) {
         return;
     }
-    step_key(p->plan, cmd->step, item.key);
+    step_key(p->plan, cmd->step, cmd->phase, item.key);
     for (uint32_t i = 0; kind == CONTROL_CANCEL && i < in->capacity; i++) {
         struct bus_lane *lane = &in->lanes[i];
         lane->cancelled =

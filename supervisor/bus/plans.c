@@ -5,8 +5,6 @@
 #include "protocol/base/utf8.h"
 #include "supervisor/bus/bus.h"
 
-enum { PROMPT_MAX = 2048 };
-
 static uint32_t slot_of(uint64_t run)
 {
     return (uint32_t)run;
@@ -83,19 +81,45 @@ void bus_plan_bind(struct bus *b, uint64_t run)
 void bus_plan_done(struct bus_plan *p)
 {
     free(p->block);
+    notes_done(&p->notes);
     arena_done(&p->arena);
-    *p = (struct bus_plan){0};
+    *p = (struct bus_plan){.session = SESSIONS_NONE};
 }
 
-void bus_plan_prompt(struct bus_plan *p, uint32_t step, struct str prompt)
+struct str bus_plan_prompt(const struct bus_plan *p, uint32_t step)
 {
-    prompt.len = prompt.len == 0 ? 0 : utf8_cut(prompt.ptr, prompt.len, PROMPT_MAX);
-    if (p->prompts == NULL) {
-        p->prompts = arena_alloc(&p->arena, p->plan->n_steps * sizeof *p->prompts);
-    }
-    if (p->prompts != NULL && step < p->plan->n_steps) {
-        p->prompts[step] = prompt.len == 0 ? (struct str){"", 0} : arena_str(&p->arena, prompt);
-    }
+    const struct note *t = notes_of(&p->notes, step);
+
+    return t != NULL ? t->prompt : (struct str){"", 0};
+}
+
+void bus_plan_revise(struct bus_plan *p, struct bus_revision *revision)
+{
+    struct bus_revision before = {.arena = p->arena, .plan = p->plan, .block = p->block};
+
+    p->arena = revision->arena;
+    p->plan = revision->plan;
+    p->block = revision->block;
+    *revision = before;
+}
+
+void bus_revision_done(struct bus_revision *r)
+{
+    free(r->block);
+    arena_done(&r->arena);
+    *r = (struct bus_revision){0};
+}
+
+void bus_plan_session(struct bus *b, struct bus_plan *p)
+{
+    p->session = sessions_take(&b->sessions, p->plan->session_id);
+    p->plan->session = p->session == SESSIONS_NONE ? 0 : p->session;
+}
+
+void bus_plan_session_drop(struct bus *b, struct bus_plan *p)
+{
+    sessions_drop(&b->sessions, p->session);
+    p->session = SESSIONS_NONE;
 }
 
 void bus_plan_remove(struct bus *b, uint64_t run)
@@ -105,6 +129,7 @@ void bus_plan_remove(struct bus *b, uint64_t run)
     if (p == NULL) {
         return;
     }
+    bus_plan_session_drop(b, p);
     if (p == &b->plans[slot_of(run)]) {
         (void)map_remove(&b->plan_by_id, (struct str){p->id, UUID_TEXT_LEN});
         bus_plan_done(p);

@@ -105,13 +105,12 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
         x.plan = p->plan;
         x.run = core_block_run(p->block);
         x.preview = b->preview;
+        x.parent = p->parent;
         if (record_is_public(rec->type)) {
             x.plan_seq = ++p->plan_seq;
         }
         plan_ix = p->ix;
-        if (rec->type == REC_STEP_WAITING) {
-            bus_plan_prompt(p, rec->step, rec->text);
-        }
+        notes_record(&p->notes, rec);
         if (rec->type == REC_HANDOFF) {
             x.handoff_id = uuid_new();
         } else if (rec->type == REC_PLAN_COMPLETED) {

@@ -26,8 +26,8 @@ static bool replay_row(const struct journal_row *row, void *self)
         v->code = err_set(v->err, BT_PROTOCOL, "row %llu (%.*s) does not fit the plan's state",
                           (unsigned long long)row->seq, STR_ARG(row->type));
     }
-    if (v->code == BT_OK && rec.type == REC_STEP_WAITING) {
-        bus_plan_prompt(&v->plan, rec.step, rec.text);
+    if (v->code == BT_OK) {
+        notes_record(&v->plan.notes, &rec);
     }
     if (row->is_public) {
         v->plan.plan_seq = row->plan_seq;

@@ -8,27 +8,6 @@
 #include "supervisor/bus/bus.h"
 #include "supervisor/bus/verify.h"
 
-bool bus_find_key(struct bus *b, struct str key, uint64_t *ret_run, uint32_t *ret_step)
-{
-    struct bus_plan *p;
-    size_t at = UUID_TEXT_LEN + 1;
-    uint32_t revision = 0;
-
-    if (key.len < UUID_TEXT_LEN + 4 || key.ptr[UUID_TEXT_LEN] != '/') {
-        return false;
-    }
-    p = bus_plan_by_id(b, (struct str){key.ptr, UUID_TEXT_LEN});
-    while (at < key.len && key.ptr[at] >= '0' && key.ptr[at] <= '9' && revision < 1000000) {
-        revision = revision * 10 + (uint32_t)(key.ptr[at++] - '0');
-    }
-    if (p == NULL || at >= key.len || key.ptr[at] != '/' || revision != p->plan->revision) {
-        return false;
-    }
-    *ret_run = p->run;
-    *ret_step = plan_step_find(p->plan, (struct str){key.ptr + at + 1, key.len - at - 1});
-    return *ret_step != UINT32_MAX;
-}
-
 /* Whether the core could accept a result of this attempt: only then is it worth a row of the
  * journal. */
 static bool is_awaited(struct bus *b, uint64_t run, uint32_t step, uint32_t attempt)

@@ -4,160 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/base/clock.h"
 #include "registry/registry.h"
-#include "supervisor/bus/bus.h"
+#include "supervisor/bus/control.h"
 
 void story_done(struct story *s)
 {
     free(s->handoffs);
     arena_done(&s->arena);
     *s = (struct story){0};
-}
-
-static struct str keep(struct story *s, struct str text)
-{
-    return text.len == 0 ? (struct str){"", 0} : arena_str(&s->arena, text);
-}
-
-static struct str iso(struct story *s, msec wall)
-{
-    char text[CLOCK_ISO_LEN + 1];
-
-    if (wall == 0) {
-        return (struct str){"", 0};
-    }
-    clock_iso(wall, text);
-    return keep(s, str_from(text));
-}
-
-static struct msg_step_view *step_of(struct story *s, uint64_t ix)
-{
-    return ix < s->view.steps_n ? &s->view.steps[ix] : NULL;
-}
-
-static void on_started(struct story *s, struct msg_step_view *v, struct str timestamp)
-{
-    v->status = STR_LIT("in_progress");
-    v->started_at = keep(s, timestamp);
-    v->attempts = 1;
-    s->view.current_step_index = v->step_index;
-}
-
-static enum bt_code on_completed(struct story *s, struct arena *scratch, struct doc body,
-                                 struct str timestamp, struct bt_error *err)
-{
-    struct msg_ev_plan_step_completed ev;
-    struct msg_step_view *v;
-    enum bt_code code = msg_read_doc(scratch, body, MSG_ev_plan_step_completed, &ev, err);
-
-    v = code == BT_OK ? step_of(s, ev.step_index) : NULL;
-    if (v == NULL) {
-        return code;
-    }
-    v->status = keep(s, ev.status);
-    v->reason = keep(s, ev.reason);
-    v->completed_at = keep(s, timestamp);
-    v->attempts = ev.attempts;
-    v->duration_ms = ev.duration_ms;
-    v->error = keep(s, ev.error);
-    v->error_class = keep(s, ev.error_class);
-    v->result = keep(s, ev.result);
-    v->result_len = ev.result_len;
-    s->results[ev.step_index] = (struct blob_ref){ev.result_ref, ev.result_len};
-    s->view.counts.completed += str_is(ev.status, "completed");
-    s->view.counts.failed += str_is(ev.status, "failed");
-    s->view.counts.skipped += str_is(ev.status, "skipped");
-    s->view.counts.cancelled += str_is(ev.status, "cancelled");
-    return BT_OK;
-}
-
-static enum bt_code on_handoff(struct story *s, struct arena *scratch, struct doc body,
-                               struct str timestamp, struct bt_error *err)
-{
-    struct msg_ev_agent_handoff ev;
-    struct msg_handoff_record *h;
-    enum bt_code code = msg_read_doc(scratch, body, MSG_ev_agent_handoff, &ev, err);
-
-    if (code != BT_OK) {
-        return code;
-    }
-    if (s->handoffs_n == s->handoffs_cap) {
-        uint32_t cap = s->handoffs_cap == 0 ? 16 : s->handoffs_cap * 2;
-        struct msg_handoff_record *at = realloc(s->handoffs, cap * sizeof *at);
-        if (at == NULL) {
-            return err_set(err, BT_NOMEM, "out of memory for a story");
-        }
-        s->handoffs = at;
-        s->handoffs_cap = cap;
-    }
-    h = &s->handoffs[s->handoffs_n++];
-    *h = (struct msg_handoff_record){.handoff_id = keep(s, ev.handoff_id),
-                                     .from_agent_id = keep(s, ev.from_agent.agent_id),
-                                     .to_agent_id = keep(s, ev.to_agent.agent_id),
-                                     .reason = keep(s, ev.reason),
-                                     .explanation = keep(s, ev.explanation),
-                                     .plan_step_id = keep(s, ev.plan_step_id),
-                                     .timestamp = keep(s, timestamp)};
-    return BT_OK;
-}
-
-static enum bt_code on_end(struct story *s, struct arena *scratch, struct doc body,
-                           struct str timestamp, struct bt_error *err)
-{
-    struct msg_ev_plan_completed ev;
-    enum bt_code code = msg_read_doc(scratch, body, MSG_ev_plan_completed, &ev, err);
-
-    if (code != BT_OK) {
-        return code;
-    }
-    s->ended = true;
-    s->view.status = keep(s, ev.status);
-    s->view.outcome = keep(s, ev.outcome);
-    s->view.completed_at = keep(s, timestamp);
-    s->view.failure_reason = keep(s, ev.failure_reason);
-    s->view.summary = keep(s, ev.summary);
-    s->view.usage = ev.usage;
-    s->summary = (struct blob_ref){ev.summary_ref, ev.summary_len};
-    for (uint32_t i = 0; i < s->view.steps_n; i++) {
-        struct msg_step_view *v = &s->view.steps[i];
-        if (str_is(v->status, "pending")) {
-            v->status = STR_LIT("cancelled");
-            s->view.counts.cancelled++;
-        }
-    }
-    return BT_OK;
-}
-
-static enum bt_code tell(struct story *s, struct arena *scratch, const struct journal_row *row,
-                         struct bt_error *err)
-{
-    struct doc body = {row->body, row->body_len};
-    enum record_type type = record_type_from_wire(row->type);
-    struct msg_step_view *v = step_of(s, doc_head(doc_get(body, STR_LIT("stepIndex"))).u);
-    struct str timestamp = iso(s, row->wall);
-
-    s->last_seq = row->seq;
-    s->view.plan_seq = row->plan_seq;
-    if (type == REC_STEP_STARTED && v != NULL) {
-        on_started(s, v, timestamp);
-    } else if (type == REC_STEP_RETRY && v != NULL) {
-        v->attempts = doc_head(doc_get(body, STR_LIT("attempt"))).u + 1;
-        v->error = keep(s, doc_string(doc_get(body, STR_LIT("error"))));
-    } else if (type == REC_STEP_WAITING && v != NULL) {
-        v->status = STR_LIT("waiting");
-        v->reason = keep(s, doc_string(doc_get(body, STR_LIT("kind"))));
-    } else if (type == REC_REVIEW_DECIDED && v != NULL) {
-        v->status = STR_LIT("in_progress");
-        v->reason = (struct str){"", 0};
-    } else if (type == REC_STEP_COMPLETED) {
-        return on_completed(s, scratch, body, timestamp, err);
-    } else if (type == REC_HANDOFF) {
-        return on_handoff(s, scratch, body, timestamp, err);
-    } else if (type == REC_PLAN_COMPLETED) {
-        return on_end(s, scratch, body, timestamp, err);
-    }
-    return BT_OK;
 }
 
 struct teller {
@@ -170,64 +24,104 @@ struct teller {
 static bool tell_row(const struct journal_row *row, void *self)
 {
     struct teller *t = self;
-    t->code = tell(t->story, &t->scratch, row, t->err);
+
+    t->code = story_tell(t->story, &t->scratch, row, t->err);
     arena_reset(&t->scratch);
     return t->code == BT_OK;
 }
 
-/* The steps as planned, before anything happened. */
+/* ---- the steps as planned ---- */
+
+/* Who has the step: the plan's agent, unless a row said another. */
+static void name_agent(struct bus *b, const struct plan_step *p, struct msg_step_view *v)
+{
+    const struct msg_card *card;
+    uint32_t agent;
+
+    v->agent_id = v->agent_id.len > 0 ? v->agent_id : p->agent_id;
+    agent = registry_agent(b->registry, v->agent_id);
+    card = agent == REGISTRY_NONE ? NULL : registry_agent_view(b->registry, agent).card;
+    v->agent_name = card != NULL && card->name.len > 0 ? card->name : v->agent_id;
+    if (card != NULL) {
+        v->agent_icon = card->icon;
+        v->agent_color = card->color;
+    }
+}
+
+static void lay_out_step(struct bus *b, struct story *s, uint32_t i)
+{
+    const struct plan_step *p = &s->plan->steps[i];
+    struct msg_step_view *v = &s->view.steps[i];
+
+    v->step_id = p->step_id;
+    v->step_index = i;
+    v->skill = p->skill;
+    v->task = p->task;
+    v->type = str_from(step_type_name(p->type));
+    v->revision = p->revision;
+    v->superseded = p->superseded;
+    v->status = v->status.len > 0 ? v->status : STR_LIT("pending");
+    v->depends_on = arena_alloc(&s->arena, (p->deps_n + 1) * sizeof *v->depends_on);
+    for (uint32_t d = 0; v->depends_on != NULL && d < p->deps_n; d++) {
+        v->depends_on[v->depends_on_n++] = s->plan->steps[s->plan->deps[p->deps_at + d]].step_id;
+    }
+    name_agent(b, p, v);
+}
+
+static void count_step(struct story *s, struct msg_step_view *v)
+{
+    struct msg_plan_counts *n = &s->view.counts;
+
+    if (v->superseded) {
+        n->superseded++;
+        return;
+    }
+    if (s->ended && str_is(v->status, "pending")) {
+        v->status = STR_LIT("cancelled"); /* never began: the end of the plan says it for all */
+    }
+    n->total++;
+    n->completed += str_is(v->status, "completed");
+    n->failed += str_is(v->status, "failed");
+    n->skipped += str_is(v->status, "skipped");
+    n->cancelled += str_is(v->status, "cancelled");
+}
+
 static enum bt_code lay_out(struct bus *b, struct story *s, struct bt_error *err)
 {
-    const struct plan *plan = s->plan;
-
-    s->view.steps = arena_alloc(&s->arena, (plan->n_steps + 1) * sizeof *s->view.steps);
-    s->results = arena_alloc(&s->arena, (plan->n_steps + 1) * sizeof *s->results);
-    if (s->view.steps == NULL || s->results == NULL) {
+    if (!story_make_room(s, s->plan->n_steps)) {
         return err_set(err, BT_NOMEM, "out of memory for a story");
     }
-    s->view.steps_n = plan->n_steps;
-    s->view.counts.total = plan->n_steps;
-    for (uint32_t i = 0; i < plan->n_steps; i++) {
-        const struct plan_step *p = &plan->steps[i];
-        struct msg_step_view *v = &s->view.steps[i];
-        uint32_t agent = registry_agent(b->registry, p->agent_id);
-        const struct msg_card *card =
-            agent == REGISTRY_NONE ? NULL : registry_agent_view(b->registry, agent).card;
-        v->step_id = p->step_id;
-        v->step_index = i;
-        v->agent_id = p->agent_id;
-        v->agent_name = card != NULL && card->name.len > 0 ? card->name : p->agent_id;
-        v->agent_icon = card != NULL ? card->icon : (struct str){"", 0};
-        v->agent_color = card != NULL ? card->color : (struct str){"", 0};
-        v->skill = p->skill;
-        v->task = p->task;
-        v->status = STR_LIT("pending");
-        v->depends_on = arena_alloc(&s->arena, (p->deps_n + 1) * sizeof *v->depends_on);
-        for (uint32_t d = 0; v->depends_on != NULL && d < p->deps_n; d++) {
-            v->depends_on[v->depends_on_n++] = plan->steps[plan->deps[p->deps_at + d]].step_id;
-        }
+    s->view.steps_n = s->plan->n_steps;
+    for (uint32_t i = 0; i < s->view.steps_n; i++) {
+        lay_out_step(b, s, i);
+        count_step(s, &s->view.steps[i]);
     }
     return BT_OK;
 }
 
-static enum bt_code open_story(struct bus *b, const struct journal_plan *row, struct story *s,
-                               struct bt_error *err)
+/* The newest revision's document: a blob, or that of the plan's row. */
+static enum bt_code load_plan(struct bus *b, struct story *s, struct bt_error *err)
 {
-    char id[UUID_TEXT_LEN + 1];
-    struct doc doc = doc_copy(&s->arena, (struct doc){row->doc, row->doc_len});
+    struct buf bytes;
+    enum bt_code code = BT_OK;
 
-    uuid_format(row->plan_id, id);
-    s->view.plan_id = keep(s, str_from(id));
-    s->view.session_id = keep(s, row->session_id);
-    s->view.query = keep(s, row->goal);
-    s->view.status = keep(s, row->status);
-    s->view.revision = 1;
-    s->view.created_at = iso(s, row->created_wall);
-    if (doc.ptr == NULL) {
-        return err_set(err, BT_NOMEM, "out of memory for a story");
+    if (s->revised.id != 0) {
+        buf_init(&bytes, LIMIT_STEP_BYTES);
+        code = journal_blob_get(b->journal, s->revised.id, &bytes, err);
+        if (code == BT_OK) {
+            s->document = doc_copy(&s->arena, doc_from_buf(&bytes));
+        }
+        buf_done(&bytes);
     }
-    return plan_read_again(doc, &b->opt.defaults, b->registry, &s->arena, &s->plan, err);
+    if (code == BT_OK && s->document.ptr == NULL) {
+        code = err_set(err, BT_NOMEM, "out of memory for a story");
+    }
+    return code != BT_OK ? code
+                         : plan_read_again(s->document, &b->opt.defaults, b->registry, &s->arena,
+                                           &s->plan, err);
 }
+
+/* ---- the plan ---- */
 
 /*
  * A plan whose end is not among the rows has not ended, whatever its run or the open batch say:
@@ -242,37 +136,62 @@ static struct str open_status(struct bus *b, struct str plan_id)
     return str_from(plan_status_name(plan_is_final(live) ? PLAN_RUNNING : live));
 }
 
+/* The trace is the plan: its id as 32 hexadecimal digits, as in traceparent. */
+static struct str trace_id(struct story *s, struct uuid id)
+{
+    char text[2 * sizeof id.b + 1];
+
+    for (size_t i = 0; i < sizeof id.b; i++) {
+        (void)snprintf(text + 2 * i, 3, "%02x", id.b[i]);
+    }
+    return story_keep(s, str_from(text));
+}
+
+static void open_story(const struct journal_plan *row, struct story *s)
+{
+    char id[UUID_TEXT_LEN + 1];
+
+    uuid_format(row->plan_id, id);
+    s->document = doc_copy(&s->arena, (struct doc){row->doc, row->doc_len});
+    s->created = row->created_wall;
+    s->view.plan_id = story_keep(s, str_from(id));
+    s->view.session_id = story_keep(s, row->session_id);
+    s->view.query = story_keep(s, row->goal);
+    s->view.status = story_keep(s, row->status);
+    s->view.revision = 1;
+    s->view.created_at = story_iso(s, row->created_wall);
+    s->view.trace_id = trace_id(s, row->plan_id);
+}
+
 enum bt_code story_read(struct bus *b, struct str plan_id, struct story *ret, struct bt_error *err)
 {
     struct teller t = {.story = ret, .err = err};
     struct journal_plan row;
-    struct uuid id;
     uint64_t ix;
-    char status[24];
+    struct uuid id;
+    bool quarantined;
     enum bt_code code;
 
     *ret = (struct story){0};
-    if (!uuid_parse(plan_id, &id)) {
-        return err_set(err, BT_NOT_FOUND, "no plan has the id '%.*s'; a plan id is a UUID",
-                       STR_ARG(plan_id));
-    }
-    code = journal_plan_by_id(b->journal, id, &row, err);
+    code = control_plan_row(b, plan_id, &row, err);
     if (code != BT_OK) {
-        return code == BT_NOT_FOUND
-                   ? err_set(err, code, "no plan has the id '%.*s'", STR_ARG(plan_id))
-                   : code;
+        return code;
     }
     ix = row.ix;
-    (void)snprintf(status, sizeof status, "%.*s", STR_ARG(row.status));
-    code = open_story(b, &row, ret, err);
+    id = row.plan_id;
+    quarantined = str_is(row.status, "quarantined");
+    open_story(&row, ret);
+    code = journal_replay(b->journal, ix, tell_row, &t, err);
+    code = code == BT_OK ? t.code : code;
     if (code == BT_OK) {
+        code = load_plan(b, ret, err);
+    }
+    if (code == BT_OK) {
+        ret->plan->plan_id = id;
+        ret->plan->revision = (uint32_t)ret->view.revision;
         code = lay_out(b, ret, err);
     }
-    if (code == BT_OK) {
-        code = journal_events(b->journal, 0, ix, UINT32_MAX, tell_row, &t, err);
-        code = code == BT_OK ? t.code : code;
-    }
-    if (code == BT_OK && !ret->ended && strcmp(status, "quarantined") != 0) {
+    if (code == BT_OK && !ret->ended && !quarantined) {
         ret->view.status = open_status(b, plan_id);
     }
     ret->view.last_seq = ret->last_seq;

@@ -11,22 +11,46 @@
 
 struct bus;
 struct plan;
+struct journal_row;
+
+/* What the view of a step does not say. Wall times; 0 = it did not come to that. */
+struct story_step {
+    struct blob_ref result;
+    struct usage usage; /* of all its attempts and of what was asked about it */
+    msec began, first_attempt, ended;
+    uint32_t failed_attempts;
+};
 
 struct story {
     struct arena arena;
-    struct plan *plan;
+    struct doc document;       /* of the newest revision, canonical */
+    struct plan *plan;         /* made of it; plan_id and revision are set */
     struct msg_plan_view view; /* steps filled in */
-    struct blob_ref *results;  /* by step */
+    struct story_step *steps;  /* view.steps_n of them */
+    uint32_t steps_cap;        /* of view.steps and steps */
+    struct blob_ref revised;   /* the document of the newest revision, when there was one */
     struct blob_ref summary;   /* the aggregated result */
+    struct usage planning, replanning, total; /* total: of the rows; 0 until the plan has ended */
     struct msg_handoff_record *handoffs;
     uint32_t handoffs_n, handoffs_cap;
+    uint32_t paused; /* bit per enum pause_reason */
+    msec created, started, ended_at;
     uint64_t last_seq;
     bool ended;
 };
 
-/* BT_NOT_FOUND "no plan has the id ..."; BT_IO when the journal is damaged there. story_done in
+/* BT_NOT_FOUND "No state found for <id>"; BT_IO when the journal is damaged there. story_done in
  * every case. */
 BT_MUST_CHECK enum bt_code story_read(struct bus *b, struct str plan_id, struct story *ret,
                                       struct bt_error *err);
 void story_done(struct story *s);
+
+/* story_rows.c: one row more. */
+BT_MUST_CHECK enum bt_code story_tell(struct story *s, struct arena *scratch,
+                                      const struct journal_row *row, struct bt_error *err);
+/* Makes room for n steps; false when out of memory. */
+bool story_make_room(struct story *s, uint32_t n);
+struct str story_keep(struct story *s, struct str text);
+/* A time as text; "" for 0. */
+struct str story_iso(struct story *s, msec wall);
 #endif

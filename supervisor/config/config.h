@@ -29,6 +29,18 @@ struct config_restart {
     msec backoff_max_ms;
 };
 
+/* When an instance, or a whole agent, that fails again and again gets no work, and for how long. */
+struct config_breaker {
+    uint32_t failures; /* of an instance in a row; an agent: twice as many; 0 = never */
+    msec cooldown_ms;
+    msec cooldown_max_ms;
+};
+
+struct config_replan {
+    uint32_t max_step, max_total;
+    msec cooldown_ms, timeout_ms;
+};
+
 /* What plans and steps get that do not say otherwise, and the clocks of the daemon. */
 struct config_policy {
     uint32_t max_retries;
@@ -37,6 +49,16 @@ struct config_policy {
     msec plan_timeout_ms; /* 0 = off */
     uint32_t max_concurrency;
     enum on_failure on_failure;
+    enum on_failure on_verify;
+    msec idle_timeout_ms; /* these are off at 0 */
+    msec queue_timeout_ms;
+    msec step_limit_ms;
+    msec approval_timeout_ms;
+    msec check_timeout_ms;
+    uint32_t max_fallbacks;
+    uint32_t max_handoffs;
+    struct config_replan replan;
+    msec cancel_grace_ms; /* of what a cancelled plan has under way */
     msec heartbeat_ms;
     msec lease_ms;
     msec agent_wait_ms; /* how long a ready step waits for an agent without a live instance */
@@ -44,6 +66,7 @@ struct config_policy {
     uint32_t context_result_bytes;
     msec shutdown_grace_ms;
     struct config_restart restart;
+    struct config_breaker breaker;
 };
 
 /* May be lower than protocol/limits.h, never higher. */
@@ -52,6 +75,8 @@ struct config_limits {
     uint32_t max_agents;
     uint32_t max_instances;
     uint32_t max_result_bytes;
+    /* Attempts and questions that may be out at the same time; 0 = no limit. */
+    uint32_t in_flight, in_flight_agent, in_flight_session;
     uint32_t inbox; /* messages between the transport's threads and the loop */
 };
 

@@ -101,4 +101,6 @@ void config_rules_check(struct loader *l)
                 p->backoff.max_ms, 1);
     check_order(l, "policy.restart.backoffMinMs", p->restart.backoff_min_ms,
                 "policy.restart.backoffMaxMs", p->restart.backoff_max_ms, 1);
+    check_order(l, "policy.breaker.cooldownMs", p->breaker.cooldown_ms,
+                "policy.breaker.cooldownMaxMs", p->breaker.cooldown_max_ms, 1);
 }

@@ -398,7 +398,16 @@ void core_expire_instances(struct core *c);
 void core_alive(struct core *c, const struct core_event *ev);
 
 /* ---- core_modify.c ---- */
-core_handler core_on_pause, core_on_resume, core_on_modify, core_on_revise, core_on_probed;
+core_handler core_on_pause, core_on_resume, core_on_modify, core_on_revise;
+
+/* ---- core_breaker.c ---- */
+core_handler core_on_probed;
+/* What the end of an attempt, or of a question, says about who had it; CLASS_NONE: it did what it
+ * should. Called once per attempt that was out, whether the incarnation is still there or not (slot
+ * REGISTRY_NONE: not seen by this daemon, says nothing). */
+void core_breaker_result(struct core *c, uint32_t slot, uint64_t epoch, enum err_class cls);
+/* Asks who is due to be asked. */
+void core_breaker_tick(struct core *c);
 
 /* ---- core_tick.c ---- */
 core_handler core_on_tick;

@@ -150,6 +150,8 @@ void core_on_lost(struct core *c, const struct core_event *ev)
         return;
     }
     const struct run_step *state = &row->run->steps[ev->step];
+    core_breaker_result(c, ev->slot, ev->epoch,
+                        ev->sent ? CLASS_REPLY_LOST : CLASS_SERVICE_UNAVAILABLE);
     if (state->status == STEP_CHECKING) {
         core_check_lost(c, row, ev->step);
     } else if (state->epoch != ev->epoch) {

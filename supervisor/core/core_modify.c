@@ -183,8 +183,3 @@ uint32_t core_revision(const struct core *c, uint64_t handle)
     const struct core_run *row = core_find_run(c, handle);
     return row == NULL ? 0 : row->run->revision;
 }
-
-void core_on_probed(struct core *c, const struct core_event *ev)
-{
-    core_reject(c, ev, REJECT_NOT_WAITING);
-}

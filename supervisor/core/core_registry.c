@@ -65,6 +65,7 @@ void core_on_register(struct core *c, const struct core_event *ev)
         c, slot); /* what the incarnation before had; it is asked when the control lane is up */
     c->instances[slot].told_up = false;
     c->instances[slot].spawned = ev->spawned;
+    core_mark_dirty(c, ev->agent); /* the incarnation before may have had a breaker's trial */
     record_instance(c, REC_AGENT_REGISTERED, &view, ev->pid, ev->text);
     struct core_cmd *cmd = core_emit(c, CMD_REGISTERED);
     cmd->slot = slot;
@@ -125,7 +126,11 @@ void core_on_gone(struct core *c, const struct core_event *ev)
     }
     record_instance(c, REC_AGENT_DOWN, &view, 0, ev->text);
     close_lanes(c, ev->slot, ev->epoch);
+    if (c->instances[ev->slot].held.n > 0) {
+        core_breaker_result(c, ev->slot, ev->epoch, CLASS_AGENT_CRASHED);
+    }
     registry_remove(c->registry, ev->slot, c->now);
+    core_mark_dirty(c, view.agent); /* it may have had the one attempt of a breaker's trial */
     core_instance_gone(c, ev->slot, view.id, ev->text);
 }
 
@@ -172,6 +177,7 @@ void core_expire_instances(struct core *c)
         record_instance(c, REC_AGENT_DOWN, &view, 0, STR_LIT("lease expired"));
         close_lanes(c, slot, view.epoch);
         registry_remove(c->registry, slot, c->now);
+        core_mark_dirty(c, view.agent); /* as in core_on_gone */
         core_instance_lost(c, slot);
     }
 }

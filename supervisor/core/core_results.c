@@ -252,6 +252,10 @@ void core_on_result(struct core *c, const struct core_event *ev)
     core_lane_answered(c, ev);
     struct core_run *row = core_find_run(c, ev->run);
     const enum core_reject why = check_attempt(c, ev, row);
+    if (why == REJECT_NONE) {
+        const bool failed = ev->outcome == STEP_OUTCOME_FAILED;
+        core_breaker_result(c, ev->slot, ev->epoch, failed ? ev->error_class : CLASS_NONE);
+    }
     if (why != REJECT_NONE && is_late(c, ev, row)) {
         take_late(c, row, ev);
     } else if (why != REJECT_NONE) {

@@ -23,6 +23,7 @@ static void held_due(struct core *c, struct core_run *row, uint32_t step)
                               .retryable = true,
                               .blind = true,
                               .tell = true};
+    core_breaker_result(c, row->soft[step].slot, row->soft[step].epoch, CLASS_TIMEOUT);
     if (state->status == STEP_CHECKING) {
         core_check_timeout(c, row, step);
         return;
@@ -82,6 +83,7 @@ void core_on_tick(struct core *c, const struct core_event *ev)
 {
     (void)ev;
     core_expire_instances(c);
+    core_breaker_tick(c);
     while (heap_min(&c->due) <= c->now && c->due.n > 0) {
         struct core_run *row = &c->runs[heap_top(&c->due)];
         if (row->run->deadline <= c->now) {

@@ -8,11 +8,19 @@
 
 /* ---- step ids ---- */
 
-/* The place where the id is, or would be put. */
-static uint32_t *id_place(const struct plan_checker *k, struct str id)
+/* The row that the table's place holds is the one meant: of revision 0 the one in use. */
+static bool is_meant(const struct plan_checker *k, uint32_t place, struct str id, uint32_t revision)
+{
+    const struct plan_step *s = &k->plan->steps[k->table[place]];
+    return str_eq(s->step_id, id) &&
+           (revision == 0 ? !s->superseded : s->superseded && s->revision == revision);
+}
+
+/* The place where the row is, or would be put. */
+static uint32_t *id_place(const struct plan_checker *k, struct str id, uint32_t revision)
 {
     uint32_t at = (uint32_t)(str_hash(id) % k->table_n);
-    while (k->table[at] != UINT32_MAX && !str_eq(k->plan->steps[k->table[at]].step_id, id)) {
+    while (k->table[at] != UINT32_MAX && !is_meant(k, at, id, revision)) {
         at = at + 1 == k->table_n ? 0 : at + 1;
     }
     return &k->table[at];
@@ -20,31 +28,54 @@ static uint32_t *id_place(const struct plan_checker *k, struct str id)
 
 uint32_t plan_check_find(const struct plan_checker *k, struct str id)
 {
-    return *id_place(k, id);
+    return *id_place(k, id, 0);
+}
+
+/* "id@3": '@' stands in no id. */
+static uint32_t find_superseded(const struct plan_checker *k, struct str name)
+{
+    const char *at = name.len == 0 ? NULL : memchr(name.ptr, '@', name.len);
+    uint32_t revision = 0;
+    if (at == NULL || name.ptr + name.len - at > 6) {
+        return UINT32_MAX;
+    }
+    for (const char *c = at + 1; c < name.ptr + name.len; c++) {
+        if (*c < '0' || *c > '9') {
+            return UINT32_MAX;
+        }
+        revision = revision * 10 + (uint32_t)(*c - '0');
+    }
+    return revision == 0 ? UINT32_MAX
+                         : *id_place(k, (struct str){name.ptr, (size_t)(at - name.ptr)}, revision);
+}
+
+static void check_id(struct plan_checker *k, uint32_t s)
+{
+    const struct plan_step *step = &k->plan->steps[s];
+    char number[2][21];
+    if (!card_id_ok(step->step_id)) {
+        CHECK_PUT(k, PROBLEM_INVALID_FIELD, s, "stepId", STR_LIT("step "),
+                  plan_check_number(number[0], s + 1u), STR_LIT(": \""), step->step_id,
+                  STR_LIT("\" is no step id; it needs 1 to 64 of A-Z a-z 0-9 _ . -"));
+    }
+    uint32_t *place = id_place(k, step->step_id, step->superseded ? step->revision : 0);
+    if (*place == UINT32_MAX) {
+        *place = s;
+        return;
+    }
+    CHECK_PUT(k, PROBLEM_DUPLICATE_ID, s, "stepId", STR_LIT("steps "),
+              plan_check_number(number[0], *place + 1u), STR_LIT(" and "),
+              plan_check_number(number[1], s + 1u), STR_LIT(" are both called \""), step->step_id,
+              STR_LIT("\"; each step needs its own id"));
 }
 
 static void check_ids(struct plan_checker *k)
 {
-    char number[2][21];
     for (uint32_t i = 0; i < k->table_n; i++) {
         k->table[i] = UINT32_MAX;
     }
     for (uint32_t s = 0; s < k->plan->n_steps; s++) {
-        const struct str id = k->plan->steps[s].step_id;
-        if (!card_id_ok(id)) {
-            CHECK_PUT(k, PROBLEM_INVALID_FIELD, s, "stepId", STR_LIT("step "),
-                      plan_check_number(number[0], s + 1u), STR_LIT(": \""), id,
-                      STR_LIT("\" is no step id; it needs 1 to 64 of A-Z a-z 0-9 _ . -"));
-        }
-        uint32_t *place = id_place(k, id);
-        if (*place == UINT32_MAX) {
-            *place = s;
-            continue;
-        }
-        CHECK_PUT(k, PROBLEM_DUPLICATE_ID, s, "stepId", STR_LIT("steps "),
-                  plan_check_number(number[0], *place + 1u), STR_LIT(" and "),
-                  plan_check_number(number[1], s + 1u), STR_LIT(" are both called \""), id,
-                  STR_LIT("\"; each step needs its own id"));
+        check_id(k, s);
     }
 }
 
@@ -52,8 +83,14 @@ static void check_ids(struct plan_checker *k)
 
 static void check_dep(struct plan_checker *k, uint32_t s, uint32_t e)
 {
-    const struct str name = k->in->dep_names[e];
-    const uint32_t dep = plan_check_find(k, name);
+    struct str name = k->in->dep_names[e];
+    uint32_t dep = k->in->ret_deps[e];
+    if (name.ptr != NULL) {
+        dep = plan_check_find(k, name);
+        dep = dep == UINT32_MAX ? find_superseded(k, name) : dep;
+    } else {
+        name = k->plan->steps[dep].step_id;
+    }
     k->in->ret_deps[e] = dep;
     if (dep == UINT32_MAX) {
         CHECK_PUT(k, PROBLEM_MISSING_DEPENDENCY, s, "dependsOn", STR_LIT("depends on \""), name,
@@ -131,6 +168,9 @@ static void put_missing_skill(struct plan_checker *k, uint32_t s, const struct m
 static void check_agent(struct plan_checker *k, uint32_t s)
 {
     const struct plan_step *step = &k->plan->steps[s];
+    if (step->type == STEP_TYPE_REVIEW) {
+        return;
+    }
     if (step->agent_id.len == 0) {
         if (step->skill.len == 0) {
             CHECK_PUT(k, PROBLEM_MISSING_AGENT, s, "agentId",
@@ -210,11 +250,14 @@ void plan_check(const struct plan_check_input *in, struct problems *out)
     check_ids(&k);
     check_deps(&k);
     plan_check_cycles(&k);
-    for (uint32_t s = 0; s < k.plan->n_steps; s++) {
+    if (in->again) {
+        return;
+    }
+    for (uint32_t s = in->first; s < k.plan->n_steps; s++) {
         check_agent(&k, s);
     }
     plan_check_templates(&k);
-    for (uint32_t s = 0; s < k.plan->n_steps; s++) {
+    for (uint32_t s = in->first; s < k.plan->n_steps; s++) {
         check_task(&k, s);
     }
 }

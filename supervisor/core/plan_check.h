@@ -66,13 +66,19 @@ struct plan_text {
 
 struct plan_check_input {
     const struct plan *plan;
-    const struct str
-        *dep_names; /* names of dependencies as read: dep_names[step->deps_at .. +deps_n] */
+    /* Names of dependencies as read: dep_names[step->deps_at .. +deps_n]. "id" is the step of that
+     * name that is not superseded, "id@3" the superseded one of revision 3. One without .ptr is
+     * known already: its index stands in ret_deps. */
+    const struct str *dep_names;
     const struct registry
         *registry;                 /* NULL = do not check agents (offline `plan check`, recovery) */
     const struct plan_text *texts; /* grouped by step, steps ascending */
     uint32_t n_texts;
-    uint32_t *scratch;  /* plan_check_scratch() numbers */
+    bool again;     /* a plan that was checked once: only ids, dependencies and cycles */
+    uint32_t first; /* rows before it came with earlier revisions: their agents and the lengths of
+                       their tasks are not checked again, */
+    const uint8_t *settled; /* nor, where it is not 0, their templates. NULL = none is settled */
+    uint32_t *scratch;      /* plan_check_scratch() numbers */
     uint32_t *ret_deps; /* n_edges: resolved indexes, ascending in each step (only valid when there
                            were no errors) */
 };
@@ -86,7 +92,9 @@ size_t plan_check_scratch(const struct plan *p);
  * that the agent does not have; templates (core/template.h) in task and texts that are malformed,
  * name an unknown step or one that does not come before (not a dependency, direct or not; in a
  * chain: not earlier); a task that is too long; a task length outside 15-200 (warning). Agents
- * without a card (configured, not yet registered) are known, their skills are not.
+ * without a card (configured, not yet registered) are known, their skills are not. Superseded rows
+ * keep their names, their place and their dependencies; nothing else about them is checked, and no
+ * template of another row can mean them.
  *
  * No recursion. O(steps + edges + texts), but for templates that name an indirect dependency:
  * finding those is bounded by a budget of visited edges, beyond which the step is told to name the

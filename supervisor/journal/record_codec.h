@@ -19,11 +19,14 @@ struct record_extra {
     uint64_t seq; /* journal_next_seq() */
     uint64_t plan_seq;
     struct uuid event_id;
-    struct uuid handoff_id;  /* HANDOFF */
-    const struct plan *plan; /* records about a plan */
+    struct uuid handoff_id;     /* HANDOFF */
+    const struct plan *plan;    /* records about a plan */
+    const struct plan *revised; /* PLAN_MODIFIED, REPLAN_FINISHED with record_revises(): the plan
+                                   that they bring; `plan` is then the one before, or it, too */
+    struct uuid parent;         /* PLAN_GENERATED: the plan that this one is a retry or fork of */
     struct str preview; /* STEP_COMPLETED: text of the result; PLAN_COMPLETED: of the aggregate */
     struct blob_ref summary;         /* PLAN_COMPLETED: the aggregate */
-    const struct run *run;           /* PLAN_COMPLETED: counts and usage */
+    const struct run *run;           /* counts and usage, of all records about a plan */
     struct str agent_id, agent_name; /* ABOUT_AGENT records */
     struct str version;              /* of the agent, or of the supervisor */
     uint64_t plans_recovered;
@@ -44,9 +47,10 @@ BT_MUST_CHECK enum bt_code record_decode(const struct journal_row *row, const st
                                          msec now_mono, msec now_wall, struct arena *arena,
                                          struct record *ret, struct bt_error *err);
 
-/* reviewId = planId/stepId/attempt: needs no table. */
+/* reviewId = planId/stepId/attempt, and the planId alone (no step id, attempt not looked at) for
+ * the sign-off: needs no table. */
 void review_id_format(struct uuid plan_id, struct str step_id, uint32_t attempt, struct buf *out);
-/* False when it is not one. */
+/* False when it is not one. The sign-off has an empty step id and attempt 0. */
 bool review_id_parse(struct str id, struct uuid *ret_plan, struct str *ret_step_id,
                      uint32_t *ret_attempt);
 /* "Step 3 failed: <error>" (M024), "Execution timeout after <n>ms", ... into out. */

@@ -1,61 +1,85 @@
-/* From a row back to the record: what run_apply needs, checked against the plan. */
+/* From a row back to the record: what run_apply needs, checked against the plan. What all kinds
+ * share, and the records about plans; steps: record_get_step.c, record_get_ask.c. */
 #include <inttypes.h>
 
 #include "protocol/wire/guard.h"
 #include "supervisor/journal/record_internal.h"
 
-struct decoding {
-    const struct journal_row *row;
-    const struct plan *plan;
-    struct record *rec;
-    bool fits; /* false: a value is none of ours */
-};
-
-static void expect(struct decoding *d, bool ok)
+void record_expect(struct decoding *d, bool ok)
 {
     d->fits = d->fits && ok;
 }
 
-static void read_step(struct decoding *d, uint64_t ix, struct str step_id)
+void record_get_step(struct decoding *d, uint64_t ix, struct str step_id)
 {
-    expect(d, ix < d->plan->n_steps);
+    record_expect(d, ix < d->plan->n_steps);
     if (!d->fits) {
         return;
     }
     d->rec->step = (uint32_t)ix;
     d->rec->agent = d->plan->steps[ix].agent;
-    expect(d, step_id.ptr == NULL || str_eq(step_id, d->plan->steps[ix].step_id));
+    record_expect(d, step_id.ptr == NULL || str_eq(step_id, d->plan->steps[ix].step_id));
 }
 
-static void read_instance(struct decoding *d, struct str id, uint64_t epoch)
+/* AGENT_NONE when the plan has none of that id. */
+static uint32_t agent_of(const struct plan *plan, struct str id)
 {
-    expect(d, id.len == 0 || uuid_parse(id, &d->rec->instance));
+    for (uint32_t i = 0; i < plan->agents.n; i++) {
+        if (str_eq(id, plan->agents.ids[i])) {
+            return plan->agents.at[i];
+        }
+    }
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        if (str_eq(id, plan->steps[i].agent_id)) {
+            return plan->steps[i].agent;
+        }
+    }
+    return AGENT_NONE;
+}
+
+void record_get_agent(struct decoding *d, struct str agent_id)
+{
+    if (!d->fits || agent_id.len == 0) {
+        return;
+    }
+    d->rec->agent = agent_of(d->plan, agent_id);
+    record_expect(d, d->rec->agent != AGENT_NONE);
+}
+
+void record_get_from(struct decoding *d, struct str from)
+{
+    const uint32_t agent = agent_of(d->plan, from);
+
+    d->rec->from_agent = agent == AGENT_NONE ? AGENT_SUPERVISOR : agent;
+}
+
+void record_get_instance(struct decoding *d, struct str id, uint64_t epoch)
+{
+    record_expect(d, id.len == 0 || uuid_parse(id, &d->rec->instance));
     d->rec->epoch = epoch;
 }
 
-static void read_class(struct decoding *d, struct str name)
+void record_get_class(struct decoding *d, struct str name)
 {
     if (name.len > 0) {
         d->rec->error_class = err_class_from_name(name.ptr, name.len);
-        expect(d, str_is(name, err_class_name(d->rec->error_class)));
+        record_expect(d, str_is(name, err_class_name(d->rec->error_class)));
     }
 }
 
-static struct usage read_usage(const struct msg_usage *u)
+void record_get_phase(struct decoding *d, struct str name)
 {
-    return (struct usage){u->input_tokens, u->output_tokens, u->cached_tokens, u->cost_micros};
+    d->rec->phase = name.len == 0 ? PHASE_EXECUTE : step_phase_from_name(name);
+    record_expect(d, d->rec->phase != STEP_PHASE_COUNT);
 }
 
-static void read_review(struct decoding *d, struct str review_id)
+void record_get_usage(struct decoding *d, const struct msg_usage *u)
 {
-    struct uuid plan_id;
-    struct str step_id;
-
-    expect(d, review_id_parse(review_id, &plan_id, &step_id, &d->rec->attempt) &&
-                  uuid_eq(plan_id, d->plan->plan_id));
+    d->rec->usage =
+        (struct usage){u->input_tokens, u->output_tokens, u->cached_tokens, u->cost_micros};
 }
 
-/* ---- one function per kind ---- */
+/* ---- plans ---- */
 
 static void get_nothing(struct decoding *d, const union payload *p)
 {
@@ -63,85 +87,45 @@ static void get_nothing(struct decoding *d, const union payload *p)
     (void)p;
 }
 
-static void get_step_started(struct decoding *d, const union payload *p)
+static void get_generated(struct decoding *d, const union payload *p)
 {
-    read_step(d, p->step_started.step_index, p->step_started.step_id);
-    d->rec->attempt = (uint32_t)p->step_started.attempt;
-    read_instance(d, p->step_started.instance_id, p->step_started.epoch);
+    record_get_usage(d, &p->generated.usage);
 }
 
-static void get_handoff(struct decoding *d, const union payload *p)
+static void get_modified(struct decoding *d, const union payload *p)
 {
-    struct str from = p->handoff.from_agent.agent_id;
+    const struct msg_ev_plan_modified *m = &p->modified;
 
-    read_step(d, p->handoff.step_index, p->handoff.plan_step_id);
-    d->rec->from_agent = AGENT_SUPERVISOR;
-    for (uint32_t i = 0; i < d->plan->n_steps; i++) {
-        if (str_eq(from, d->plan->steps[i].agent_id)) {
-            d->rec->from_agent = d->plan->steps[i].agent;
-            break;
-        }
+    if (msg_has(m, ev_plan_modified, step_index)) {
+        record_get_step(d, m->step_index, m->step_id);
     }
+    d->rec->attempt = (uint32_t)m->attempt;
+    d->rec->modify = modify_kind_from_name(m->kind);
+    d->rec->revision = (uint32_t)m->revision;
+    d->rec->result = (struct blob_ref){m->plan_ref, m->plan_len};
+    d->rec->text = m->reasoning;
+    record_get_usage(d, &m->usage);
+    record_expect(d, d->rec->modify != MODIFY_KIND_COUNT);
 }
 
-static void get_progress(struct decoding *d, const union payload *p)
+static void get_paused(struct decoding *d, const union payload *p)
 {
-    read_step(d, p->progress.step_index, p->progress.step_id);
-    d->rec->attempt = (uint32_t)p->progress.attempt;
-    d->rec->n = p->progress.n;
-    d->rec->percent = p->progress.percent;
-    d->rec->text = p->progress.text;
-    d->rec->data = p->progress.data;
+    d->rec->pause = pause_reason_from_name(p->paused.reason);
+    d->rec->text = p->paused.comment;
+    record_expect(d, d->rec->pause != PAUSE_REASON_COUNT);
 }
 
-static void get_retry(struct decoding *d, const union payload *p)
+static void get_resumed(struct decoding *d, const union payload *p)
 {
-    read_step(d, p->retry.step_index, p->retry.step_id);
-    d->rec->attempt = (uint32_t)p->retry.attempt;
-    d->rec->delay_ms = p->retry.delay_ms;
-    d->rec->text = p->retry.error;
-    read_class(d, p->retry.error_class);
-}
-
-static void get_waiting(struct decoding *d, const union payload *p)
-{
-    read_step(d, p->waiting.step_index, p->waiting.step_id);
-    d->rec->attempt = (uint32_t)p->waiting.attempt;
-    d->rec->review = review_kind_from_name(p->waiting.kind);
-    d->rec->text = p->waiting.prompt;
-    expect(d, d->rec->review != REVIEW_KIND_COUNT);
-    read_class(d, p->waiting.error_class);
-}
-
-static void get_decided(struct decoding *d, const union payload *p)
-{
-    read_step(d, p->decided.step_index, p->decided.step_id);
-    read_review(d, p->decided.review_id);
-    d->rec->decision = review_decision_from_name(p->decided.decision);
-    d->rec->text = p->decided.comment;
-    expect(d, d->rec->decision != DECISION_COUNT);
-}
-
-static void get_step_completed(struct decoding *d, const union payload *p)
-{
-    const struct msg_ev_plan_step_completed *m = &p->step_completed;
-
-    read_step(d, m->step_index, m->step_id);
-    d->rec->attempt = (uint32_t)m->attempts;
-    d->rec->status = step_status_from_name(m->status);
-    d->rec->reason = m->reason.len == 0 ? REASON_NONE : step_reason_from_name(m->reason);
-    d->rec->text = m->error;
-    d->rec->result = (struct blob_ref){m->result_ref, m->result_len};
-    d->rec->duration_ms = m->duration_ms;
-    d->rec->usage = read_usage(&m->usage);
-    read_class(d, m->error_class);
-    read_instance(d, m->instance_id, m->epoch);
-    expect(d, d->rec->status != STEP_STATUS_COUNT && d->rec->reason != STEP_REASON_COUNT);
+    d->rec->pause = pause_reason_from_name(p->resumed.reason);
+    d->rec->text = p->resumed.comment;
+    record_expect(d, d->rec->pause != PAUSE_REASON_COUNT);
 }
 
 static void get_cancelling(struct decoding *d, const union payload *p)
 {
     d->rec->text = p->cancelling.reason;
+    d->rec->delay_ms = p->cancelling.grace_ms;
 }
 
 static void get_completed(struct decoding *d, const union payload *p)
@@ -152,44 +136,54 @@ static void get_completed(struct decoding *d, const union payload *p)
     d->rec->outcome = plan_outcome_from_name(m->outcome);
     d->rec->text = m->failure_reason;
     d->rec->duration_ms = m->duration_ms;
-    d->rec->usage = read_usage(&m->usage);
+    record_get_usage(d, &m->usage);
     d->rec->result = (struct blob_ref){m->summary_ref, m->summary_len};
-    if (m->failed_step_id.len > 0) {
+    if (msg_has(m, ev_plan_completed, failed_step_index)) {
+        record_get_step(d, m->failed_step_index, m->failed_step_id);
+    } else if (m->failed_step_id.len > 0) {
         d->rec->step = plan_step_find(d->plan, m->failed_step_id);
     }
     while (d->rec->failure < PLAN_FAILURE_COUNT && m->failure_kind.len > 0 &&
            !str_is(m->failure_kind, plan_failure_name(d->rec->failure))) {
         d->rec->failure++;
     }
-    expect(d, d->rec->plan_status != PLAN_STATUS_COUNT && d->rec->outcome != PLAN_OUTCOME_COUNT &&
-                  d->rec->failure != PLAN_FAILURE_COUNT);
+    record_expect(d, d->rec->plan_status != PLAN_STATUS_COUNT &&
+                         d->rec->outcome != PLAN_OUTCOME_COUNT &&
+                         d->rec->failure != PLAN_FAILURE_COUNT);
 }
 
-static void get_internal(struct decoding *d, const union payload *p)
-{
-    read_step(d, p->step.step_index, (struct str){NULL, 0});
-    d->rec->attempt = (uint32_t)p->step.attempt;
-    d->rec->delay_ms = p->step.delay_ms;
-    read_instance(d, p->step.instance_id, p->step.epoch);
-}
+/* ---- all ---- */
 
 static const struct {
     enum msg_type type;
-    void (*get)(struct decoding *d, const union payload *p); /* NULL: no record about a plan */
+    record_get *get; /* NULL: no record about a plan */
 } GETS[REC_COUNT] = {
-    [REC_PLAN_GENERATED] = {MSG_event, get_nothing},
+    [REC_PLAN_GENERATED] = {MSG_ev_plan_generated, get_generated},
     [REC_PLAN_STARTED] = {MSG_event, get_nothing},
-    [REC_STEP_STARTED] = {MSG_ev_plan_step_started, get_step_started},
-    [REC_HANDOFF] = {MSG_ev_agent_handoff, get_handoff},
-    [REC_STEP_PROGRESS] = {MSG_ev_plan_step_progress, get_progress},
-    [REC_STEP_RETRY] = {MSG_ev_plan_step_retry, get_retry},
-    [REC_STEP_WAITING] = {MSG_ev_plan_step_waiting, get_waiting},
-    [REC_REVIEW_DECIDED] = {MSG_ev_review_decided, get_decided},
-    [REC_STEP_COMPLETED] = {MSG_ev_plan_step_completed, get_step_completed},
+    [REC_STEP_STARTED] = {MSG_ev_plan_step_started, record_get_step_started},
+    [REC_HANDOFF] = {MSG_ev_agent_handoff, record_get_handoff},
+    [REC_STEP_PROGRESS] = {MSG_ev_plan_step_progress, record_get_progress},
+    [REC_STEP_RETRY] = {MSG_ev_plan_step_retry, record_get_retry},
+    [REC_STEP_WAITING] = {MSG_ev_plan_step_waiting, record_get_waiting},
+    [REC_REVIEW_DECIDED] = {MSG_ev_review_decided, record_get_decided},
+    [REC_VERIFICATION_FAILED] = {MSG_ev_plan_step_verification_failed, record_get_verification},
+    [REC_GATE_STARTED] = {MSG_ev_quality_gate_started, record_get_gate_started},
+    [REC_GATE_PASSED] = {MSG_ev_quality_gate_passed, record_get_gate_passed},
+    [REC_GATE_FAILED] = {MSG_ev_quality_gate_failed, record_get_gate_failed},
+    [REC_GATE_ERROR] = {MSG_ev_quality_gate_error, record_get_gate_error},
+    [REC_FALLBACK_USED] = {MSG_ev_fallback_used, record_get_fallback},
+    [REC_REPLAN_STARTED] = {MSG_ev_replan_started, record_get_replan_started},
+    [REC_REPLAN_FINISHED] = {MSG_ev_replan_finished, record_get_replan_finished},
+    [REC_STEP_COMPLETED] = {MSG_ev_plan_step_completed, record_get_step_completed},
+    [REC_PLAN_MODIFIED] = {MSG_ev_plan_modified, get_modified},
+    [REC_PLAN_PAUSED] = {MSG_ev_plan_paused, get_paused},
+    [REC_PLAN_RESUMED] = {MSG_ev_plan_resumed, get_resumed},
     [REC_PLAN_CANCELLING] = {MSG_ev_plan_cancelling, get_cancelling},
     [REC_PLAN_COMPLETED] = {MSG_ev_plan_completed, get_completed},
-    [REC_STEP_ASSIGNED] = {MSG_rec_step, get_internal},
-    [REC_STEP_UNKNOWN] = {MSG_rec_step, get_internal},
+    [REC_STEP_ASSIGNED] = {MSG_rec_step, record_get_internal},
+    [REC_STEP_CHECKING] = {MSG_rec_checking, record_get_checking},
+    [REC_RESULT_REJECTED] = {MSG_rec_rejected, record_get_rejected},
+    [REC_STEP_UNKNOWN] = {MSG_rec_step, record_get_internal},
 };
 
 static enum bt_code wrong(const struct journal_row *row, const char *what, struct bt_error *err)

@@ -58,12 +58,18 @@ static enum bt_code try_encode(struct encoding *e, size_t max, struct buf *out,
     return code;
 }
 
+static bool lists_steps(const struct record *rec)
+{
+    return rec->type == REC_PLAN_GENERATED || record_revises(rec);
+}
+
 enum bt_code record_encode(const struct record *rec, const struct record_extra *x,
                            const struct registry *reg, struct buf *out, struct buf *topic,
                            struct bt_error *err)
 {
     struct encoding e = {
         .rec = rec, .x = x, .reg = reg, .room = TEXT_ROOM, .steps_room = STEPS_SHOWN};
+    struct str from = {NULL, 0};
     struct str to = {NULL, 0};
     size_t max;
     enum bt_code code;
@@ -71,16 +77,17 @@ enum bt_code record_encode(const struct record *rec, const struct record_extra *
     buf_clear(topic);
     buf_init(&e.made, LIMIT_TASK_BYTES + 256);
     buf_init(&e.review, LIMIT_KEY_BYTES);
-    if (record_about(rec->type) == ABOUT_PLAN && x->plan != NULL && rec->step < x->plan->n_steps) {
-        to = x->plan->steps[rec->step].agent_id;
+    if (rec->type == REC_HANDOFF && x->plan != NULL) {
+        from = record_from_id(&e);
+        to = record_agent_id(&e, rec->agent);
     }
     if (record_about(rec->type) != ABOUT_PLAN || x->plan != NULL) {
-        record_topic(rec, x, record_from_id(&e), to, topic);
+        record_topic(rec, x, from, to, topic);
     }
     max = LIMIT_EVENT_BYTES - topic->len - 1; /* a frame is topic, zero byte, body */
     code = try_encode(&e, max, out, err);
     while (code == BT_LIMIT && (e.room > 0 || e.steps_room > 0)) {
-        if (rec->type == REC_PLAN_GENERATED && e.steps_room > 0) {
+        if (lists_steps(rec) && e.steps_room > 0) {
             e.steps_room = e.steps_room * 3 / 4;
         } else {
             e.room /= 2;

@@ -1,6 +1,5 @@
-/* One function per kind of event: from the record to the fields of its message. */
-#include <math.h>
-
+/* From the record to the fields of its message: what all kinds share, and the records about plans,
+ * agents and the supervisor. Steps: record_put_step.c, record_put_ask.c. */
 #include "protocol/base/utf8.h"
 #include "supervisor/journal/record_internal.h"
 
@@ -25,6 +24,28 @@ struct str record_cut(struct encoding *e, struct str s, size_t cap)
     return (struct str){at, s.len};
 }
 
+const struct plan_step *record_step(const struct encoding *e)
+{
+    return &e->x->plan->steps[e->rec->step];
+}
+
+struct str record_agent_id(const struct encoding *e, uint32_t agent)
+{
+    const struct plan *plan = e->x->plan;
+    uint32_t at = plan_agent_find(plan, agent);
+
+    if (e->rec->step < plan->n_steps && record_step(e)->agent == agent) {
+        return record_step(e)->agent_id;
+    }
+    if (at < plan->agents.n) {
+        return plan->agents.ids[at];
+    }
+    if (e->reg != NULL && agent < registry_agents(e->reg)) {
+        return registry_agent_view(e->reg, agent).id;
+    }
+    return (struct str){NULL, 0};
+}
+
 struct str record_agent_name(const struct encoding *e, uint32_t agent, struct str id)
 {
     if (e->reg != NULL && agent < registry_agents(e->reg)) {
@@ -38,21 +59,16 @@ struct str record_agent_name(const struct encoding *e, uint32_t agent, struct st
 
 struct str record_from_id(const struct encoding *e)
 {
+    struct str id;
+
     if (e->rec->from_agent == AGENT_SUPERVISOR) {
         return STR_LIT("supervisor");
     }
-    if (e->reg != NULL && e->rec->from_agent < registry_agents(e->reg)) {
-        return registry_agent_view(e->reg, e->rec->from_agent).id;
-    }
-    return STR_LIT("unknown");
+    id = record_agent_id(e, e->rec->from_agent);
+    return id.len > 0 ? id : STR_LIT("unknown");
 }
 
-static const struct plan_step *step_of(const struct encoding *e)
-{
-    return &e->x->plan->steps[e->rec->step];
-}
-
-static struct str instance_of(struct encoding *e)
+struct str record_instance(struct encoding *e)
 {
     if (uuid_is_nil(e->rec->instance)) {
         return (struct str){NULL, 0};
@@ -61,13 +77,23 @@ static struct str instance_of(struct encoding *e)
     return (struct str){e->instance, UUID_TEXT_LEN};
 }
 
-static struct str class_of(const struct record *rec)
+struct str record_class(const struct encoding *e)
 {
-    return rec->error_class == CLASS_NONE ? (struct str){NULL, 0}
-                                          : str_from(err_class_name(rec->error_class));
+    return e->rec->error_class == CLASS_NONE ? (struct str){NULL, 0}
+                                             : str_from(err_class_name(e->rec->error_class));
 }
 
-static struct msg_usage usage_of(const struct usage *u)
+struct str record_review(struct encoding *e)
+{
+    const bool step = e->rec->step < e->x->plan->n_steps;
+
+    buf_clear(&e->review);
+    review_id_format(e->x->plan->plan_id, step ? record_step(e)->step_id : (struct str){NULL, 0},
+                     e->rec->attempt, &e->review);
+    return buf_str(&e->review);
+}
+
+struct msg_usage record_usage(const struct usage *u)
 {
     return (struct msg_usage){.input_tokens = u->input_tokens,
                               .output_tokens = u->output_tokens,
@@ -75,32 +101,58 @@ static struct msg_usage usage_of(const struct usage *u)
                               .cost_micros = u->cost_micros};
 }
 
-static enum msg_type put_generated(struct encoding *e, union payload *p)
+uint32_t record_list_steps(struct encoding *e, const struct plan *plan, uint32_t since,
+                           uint32_t *ret_all, bool *ret_cut)
 {
-    const struct plan *plan = e->x->plan;
-    size_t room = plan->n_steps <= FEW_STEPS ? FEW_TASK_ROOM : STEP_TASK_ROOM;
-    uint32_t n = plan->n_steps < e->steps_room ? plan->n_steps : e->steps_room;
+    uint32_t all = 0;
+    uint32_t n = 0;
 
-    p->generated = (struct msg_ev_plan_generated){
-        .query = record_cut(e, plan->goal, QUERY_ROOM),
-        .planner = plan->planner,
-        .steps = e->steps,
-        .steps_n = n,
-        .steps_truncated = n < plan->n_steps,
-        .estimated_steps = plan->n_steps,
-        .revision = plan->revision,
-    };
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        all += plan->steps[i].revision >= since ? 1 : 0;
+    }
+    const size_t room = all <= FEW_STEPS ? FEW_TASK_ROOM : STEP_TASK_ROOM;
+    const uint32_t most = all < e->steps_room ? all : e->steps_room;
+
+    *ret_all = all;
+    *ret_cut = most < all;
+    for (uint32_t i = 0; i < plan->n_steps && n < most; i++) {
         const struct plan_step *s = &plan->steps[i];
-        e->steps[i] = (struct msg_ev_step_summary){
+        if (s->revision < since) {
+            continue;
+        }
+        e->steps[n] = (struct msg_ev_step_summary){
             .step_id = s->step_id,
             .step_index = i,
             .agent_id = s->agent_id,
             .agent_name = record_agent_name(e, s->agent, s->agent_id),
             .task = record_cut(e, s->task, room),
         };
-        p->generated.steps_truncated |= e->steps[i].task.len < s->task.len;
+        *ret_cut |= e->steps[n].task.len < s->task.len;
+        n++;
     }
+    return n;
+}
+
+/* ---- plans ---- */
+
+static enum msg_type put_generated(struct encoding *e, union payload *p)
+{
+    const struct plan *plan = e->x->plan;
+
+    p->generated = (struct msg_ev_plan_generated){
+        .query = record_cut(e, plan->goal, QUERY_ROOM),
+        .planner = plan->planner,
+        .steps = e->steps,
+        .estimated_steps = plan->n_steps,
+        .revision = plan->revision,
+        .usage = record_usage(&e->rec->usage),
+    };
+    if (!uuid_is_nil(e->x->parent)) {
+        uuid_format(e->x->parent, e->id);
+        p->generated.parent_plan_id = (struct str){e->id, UUID_TEXT_LEN};
+    }
+    uint32_t all;
+    p->generated.steps_n = record_list_steps(e, plan, 0, &all, &p->generated.steps_truncated);
     return MSG_ev_plan_generated;
 }
 
@@ -110,140 +162,75 @@ static enum msg_type put_started(struct encoding *e, union payload *p)
     return MSG_ev_plan_started;
 }
 
-static enum msg_type put_step_started(struct encoding *e, union payload *p)
-{
-    const struct plan_step *s = step_of(e);
-
-    p->step_started = (struct msg_ev_plan_step_started){
-        .step_id = s->step_id,
-        .step_index = e->rec->step,
-        .agent_id = s->agent_id,
-        .agent_name = record_agent_name(e, s->agent, s->agent_id),
-        .task = record_cut(e, s->task, LIMIT_TASK_BYTES),
-        .attempt = e->rec->attempt,
-        .instance_id = instance_of(e),
-        .epoch = e->rec->epoch,
-    };
-    return MSG_ev_plan_step_started;
-}
-
-static enum msg_type put_handoff(struct encoding *e, union payload *p)
-{
-    const struct plan_step *s = step_of(e);
-    struct str from = record_from_id(e);
-
-    buf_clear(&e->made);
-    buf_add_cstr(&e->made, "Executing plan step: ");
-    buf_add_str(&e->made, record_cut(e, s->task, LIMIT_TASK_BYTES));
-    uuid_format(e->x->handoff_id, e->handoff);
-    p->handoff = (struct msg_ev_agent_handoff){
-        .handoff_id = {e->handoff, UUID_TEXT_LEN},
-        .from_agent = {.agent_id = from,
-                       .agent_name = record_agent_name(e, e->rec->from_agent, from)},
-        .to_agent = {.agent_id = s->agent_id,
-                     .agent_name = record_agent_name(e, s->agent, s->agent_id)},
-        .reason = STR_LIT("plan_step"),
-        .explanation = buf_str(&e->made),
-        .plan_step_id = s->step_id,
-        .step_index = e->rec->step,
-    };
-    return MSG_ev_agent_handoff;
-}
-
-static enum msg_type put_progress(struct encoding *e, union payload *p)
+static enum msg_type put_modified(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
 
-    p->progress = (struct msg_ev_plan_step_progress){
-        .step_id = step_of(e)->step_id,
-        .step_index = rec->step,
+    p->modified = (struct msg_ev_plan_modified){
+        .kind = str_from(modify_kind_name(rec->modify)),
+        .revision = rec->revision,
+        .reasoning = record_cut(e, rec->text, 2048),
         .attempt = rec->attempt,
-        .n = rec->n,
-        .text = record_cut(e, rec->text, 1024),
-        .percent = isfinite(rec->percent) ? rec->percent : 0,
+        .steps = e->steps,
+        .plan_ref = rec->result.id,
+        .plan_len = rec->result.len,
+        .usage = record_usage(&rec->usage),
     };
-    if (rec->data.len <= 1024 && e->room >= 1024) {
-        p->progress.data = rec->data; /* a document cannot be cut, only left out */
+    if (rec->step < e->x->plan->n_steps) {
+        p->modified.step_id = record_step(e)->step_id;
+        p->modified.step_index = rec->step;
+        msg_set(&p->modified, ev_plan_modified, step_index);
     }
-    return MSG_ev_plan_step_progress;
-}
-
-static enum msg_type put_retry(struct encoding *e, union payload *p)
-{
-    p->retry = (struct msg_ev_plan_step_retry){
-        .step_id = step_of(e)->step_id,
-        .step_index = e->rec->step,
-        .attempt = e->rec->attempt,
-        .delay_ms = e->rec->delay_ms,
-        .error = record_cut(e, e->rec->text, 2048),
-        .error_class = class_of(e->rec),
-    };
-    return MSG_ev_plan_step_retry;
-}
-
-static struct str review_of(struct encoding *e)
-{
-    buf_clear(&e->review);
-    review_id_format(e->x->plan->plan_id, step_of(e)->step_id, e->rec->attempt, &e->review);
-    return buf_str(&e->review);
-}
-
-static enum msg_type put_waiting(struct encoding *e, union payload *p)
-{
-    p->waiting = (struct msg_ev_plan_step_waiting){
-        .step_id = step_of(e)->step_id,
-        .step_index = e->rec->step,
-        .attempt = e->rec->attempt,
-        .review_id = review_of(e),
-        .kind = str_from(review_kind_name(e->rec->review)),
-        .prompt = record_cut(e, e->rec->text, 2048),
-        .error_class = class_of(e->rec),
-    };
-    return MSG_ev_plan_step_waiting;
-}
-
-static enum msg_type put_decided(struct encoding *e, union payload *p)
-{
-    p->decided = (struct msg_ev_review_decided){
-        .step_id = step_of(e)->step_id,
-        .step_index = e->rec->step,
-        .review_id = review_of(e),
-        .decision = str_from(review_decision_name(e->rec->decision)),
-        .comment = record_cut(e, e->rec->text, 2048),
-    };
-    return MSG_ev_review_decided;
-}
-
-static enum msg_type put_step_completed(struct encoding *e, union payload *p)
-{
-    const struct record *rec = e->rec;
-
-    p->step_completed = (struct msg_ev_plan_step_completed){
-        .step_id = step_of(e)->step_id,
-        .step_index = rec->step,
-        .agent_id = step_of(e)->agent_id,
-        .status = str_from(step_status_name(rec->status)),
-        .reason = str_from(step_reason_name(rec->reason)),
-        .result_ref = rec->result.id,
-        .result_len = rec->result.len,
-        .error = record_cut(e, rec->text, 2048),
-        .error_class = class_of(rec),
-        .instance_id = instance_of(e),
-        .epoch = rec->epoch,
-        .attempts = rec->attempt,
-        .duration_ms = rec->duration_ms,
-        .usage = usage_of(&rec->usage),
-    };
-    if (rec->result.id != 0) {
-        p->step_completed.result = record_cut(e, e->x->preview, LIMIT_PREVIEW_BYTES);
+    if (e->x->revised != NULL && record_revises(rec)) {
+        uint32_t all;
+        p->modified.steps_n = record_list_steps(e, e->x->revised, e->rec->revision, &all,
+                                                &p->modified.steps_truncated);
+        p->modified.new_steps = all;
     }
-    return MSG_ev_plan_step_completed;
+    return MSG_ev_plan_modified;
+}
+
+static enum msg_type put_paused(struct encoding *e, union payload *p)
+{
+    p->paused = (struct msg_ev_plan_paused){
+        .reason = str_from(pause_reason_name(e->rec->pause)),
+        .comment = record_cut(e, e->rec->text, 512),
+    };
+    if (e->rec->pause == PAUSE_SIGNOFF) {
+        p->paused.review_id = record_review(e);
+    }
+    return MSG_ev_plan_paused;
+}
+
+static enum msg_type put_resumed(struct encoding *e, union payload *p)
+{
+    p->resumed = (struct msg_ev_plan_resumed){
+        .reason = str_from(pause_reason_name(e->rec->pause)),
+        .comment = record_cut(e, e->rec->text, 512),
+    };
+    return MSG_ev_plan_resumed;
 }
 
 static enum msg_type put_cancelling(struct encoding *e, union payload *p)
 {
-    p->cancelling = (struct msg_ev_plan_cancelling){.reason = record_cut(e, e->rec->text, 512)};
+    p->cancelling = (struct msg_ev_plan_cancelling){.reason = record_cut(e, e->rec->text, 512),
+                                                    .grace_ms = e->rec->delay_ms};
     return MSG_ev_plan_cancelling;
+}
+
+static void put_sums(const struct run *run, struct msg_ev_plan_completed *m)
+{
+    m->counts = (struct msg_plan_counts){.total = run->n_steps - run->superseded,
+                                         .completed = run->completed,
+                                         .failed = run->failed,
+                                         .skipped = run->skipped,
+                                         .cancelled = run->cancelled,
+                                         .superseded = run->superseded};
+    m->usage = record_usage(&run->usage);
+    m->usage_replanning = record_usage(&run->replan_usage);
+    m->revision = run->revision;
+    m->replans = run->replans;
+    m->fallbacks = run->fallbacks;
 }
 
 static enum msg_type put_completed(struct encoding *e, union payload *p)
@@ -266,25 +253,24 @@ static enum msg_type put_completed(struct encoding *e, union payload *p)
         p->completed.failure_kind = str_from(plan_failure_name(rec->failure));
     }
     if (rec->step < x->plan->n_steps) {
-        p->completed.failed_step_id = x->plan->steps[rec->step].step_id;
+        p->completed.failed_step_id = record_step(e)->step_id;
+        p->completed.failed_step_index = rec->step;
+        msg_set(&p->completed, ev_plan_completed, failed_step_index);
     }
     if (x->run != NULL) {
-        p->completed.counts = (struct msg_plan_counts){.total = x->run->n_steps,
-                                                       .completed = x->run->completed,
-                                                       .failed = x->run->failed,
-                                                       .skipped = x->run->skipped,
-                                                       .cancelled = x->run->cancelled};
-        p->completed.usage = usage_of(&x->run->usage);
+        put_sums(x->run, &p->completed);
     }
     return MSG_ev_plan_completed;
 }
+
+/* ---- agents and the supervisor ---- */
 
 static enum msg_type put_agent(struct encoding *e, union payload *p)
 {
     p->agent = (struct msg_ev_agent){
         .agent_id = e->x->agent_id,
         .agent_name = e->x->agent_name.len > 0 ? e->x->agent_name : e->x->agent_id,
-        .instance_id = instance_of(e),
+        .instance_id = record_instance(e),
         .epoch = e->rec->epoch,
         .reason = record_cut(e, e->rec->text, 256),
         .pid = e->rec->pid,
@@ -305,31 +291,32 @@ static enum msg_type put_system(struct encoding *e, union payload *p)
     return MSG_ev_system;
 }
 
-static enum msg_type put_internal(struct encoding *e, union payload *p)
-{
-    p->step = (struct msg_rec_step){
-        .step_index = e->rec->step,
-        .attempt = e->rec->attempt,
-        .instance_id = instance_of(e),
-        .epoch = e->rec->epoch,
-        .delay_ms = e->rec->delay_ms,
-    };
-    return MSG_rec_step;
-}
+/* ---- all ---- */
 
 static const struct {
-    enum msg_type (*put)(struct encoding *e, union payload *p);
+    record_put *put;
     bool about_step;
 } PUTS[REC_COUNT] = {
     [REC_PLAN_GENERATED] = {put_generated, false},
     [REC_PLAN_STARTED] = {put_started, false},
-    [REC_STEP_STARTED] = {put_step_started, true},
-    [REC_HANDOFF] = {put_handoff, true},
-    [REC_STEP_PROGRESS] = {put_progress, true},
-    [REC_STEP_RETRY] = {put_retry, true},
-    [REC_STEP_WAITING] = {put_waiting, true},
-    [REC_REVIEW_DECIDED] = {put_decided, true},
-    [REC_STEP_COMPLETED] = {put_step_completed, true},
+    [REC_STEP_STARTED] = {record_put_step_started, true},
+    [REC_HANDOFF] = {record_put_handoff, true},
+    [REC_STEP_PROGRESS] = {record_put_progress, true},
+    [REC_STEP_RETRY] = {record_put_retry, true},
+    [REC_STEP_WAITING] = {record_put_waiting, true},
+    [REC_REVIEW_DECIDED] = {record_put_decided, false},
+    [REC_VERIFICATION_FAILED] = {record_put_verification, true},
+    [REC_GATE_STARTED] = {record_put_gate_started, true},
+    [REC_GATE_PASSED] = {record_put_gate_passed, true},
+    [REC_GATE_FAILED] = {record_put_gate_failed, true},
+    [REC_GATE_ERROR] = {record_put_gate_error, true},
+    [REC_FALLBACK_USED] = {record_put_fallback, true},
+    [REC_REPLAN_STARTED] = {record_put_replan_started, true},
+    [REC_REPLAN_FINISHED] = {record_put_replan_finished, true},
+    [REC_STEP_COMPLETED] = {record_put_step_completed, true},
+    [REC_PLAN_MODIFIED] = {put_modified, false},
+    [REC_PLAN_PAUSED] = {put_paused, false},
+    [REC_PLAN_RESUMED] = {put_resumed, false},
     [REC_PLAN_CANCELLING] = {put_cancelling, false},
     [REC_PLAN_COMPLETED] = {put_completed, false},
     [REC_AGENT_REGISTERED] = {put_agent, false},
@@ -339,8 +326,10 @@ static const struct {
     [REC_AGENT_RESTARTED] = {put_agent, false},
     [REC_SUPERVISOR_STARTED] = {put_system, false},
     [REC_SUPERVISOR_STOPPING] = {put_system, false},
-    [REC_STEP_ASSIGNED] = {put_internal, true},
-    [REC_STEP_UNKNOWN] = {put_internal, true},
+    [REC_STEP_ASSIGNED] = {record_put_internal, true},
+    [REC_STEP_CHECKING] = {record_put_checking, true},
+    [REC_RESULT_REJECTED] = {record_put_rejected, false},
+    [REC_STEP_UNKNOWN] = {record_put_internal, true},
 };
 
 enum msg_type record_payload(struct encoding *e, union payload *p)

@@ -10,7 +10,10 @@ void review_id_format(struct uuid plan_id, struct str step_id, uint32_t attempt,
     char text[UUID_TEXT_LEN + 1];
 
     uuid_format(plan_id, text);
-    buf_printf(out, "%s/%.*s/%u", text, STR_ARG(step_id), attempt);
+    buf_add_cstr(out, text);
+    if (step_id.len > 0) {
+        buf_printf(out, "/%.*s/%u", STR_ARG(step_id), attempt);
+    }
 }
 
 bool review_id_parse(struct str id, struct uuid *ret_plan, struct str *ret_step_id,
@@ -19,6 +22,11 @@ bool review_id_parse(struct str id, struct uuid *ret_plan, struct str *ret_step_
     size_t slash = id.len;
     uint32_t attempt = 0;
 
+    if (id.len == UUID_TEXT_LEN && uuid_parse(id, ret_plan)) {
+        *ret_step_id = (struct str){NULL, 0};
+        *ret_attempt = 0;
+        return true;
+    }
     if (id.len <= UUID_TEXT_LEN + 1 || id.ptr[UUID_TEXT_LEN] != '/' ||
         !uuid_parse((struct str){id.ptr, UUID_TEXT_LEN}, ret_plan)) {
         return false;
@@ -41,39 +49,40 @@ bool review_id_parse(struct str id, struct uuid *ret_plan, struct str *ret_step_
     return true;
 }
 
+/* For a failure about which the core says nothing more. */
+static const char *bare_reason(enum plan_failure failure)
+{
+    static const char *const TEXTS[PLAN_FAILURE_COUNT] = {
+        [PLAN_FAILURE_NOTHING_COMPLETED] = "No step completed",
+        [PLAN_FAILURE_BUDGET] = "Budget exceeded",
+        [PLAN_FAILURE_MAX_REPLANS] = "Max replans exceeded",
+        [PLAN_FAILURE_MAX_REPLANS_STEP] = "Max replans of a step exceeded",
+        [PLAN_FAILURE_REPLAN] = "No new plan could be made",
+        [PLAN_FAILURE_REPAIR_INVALID] = "The new plan is not valid",
+        [PLAN_FAILURE_REJECTED] = "Rejected by a reviewer",
+        [PLAN_FAILURE_DEADLOCK] = "Deadlock: no steps ready and none in progress",
+    };
+
+    return TEXTS[failure] != NULL ? TEXTS[failure] : plan_failure_name(failure);
+}
+
 void plan_failure_reason(const struct record *rec, const struct plan *plan, struct buf *out)
 {
-    switch (rec->failure) {
-    case PLAN_FAILURE_STEP:
+    if (rec->failure == PLAN_FAILURE_STEP) {
         if (rec->step < plan->n_steps) {
             buf_printf(out, "Step %u failed: ", rec->step + 1);
         }
         buf_add_str(out, rec->text);
-        return;
-    case PLAN_FAILURE_TIMEOUT:
+    } else if (rec->failure != PLAN_FAILURE_NONE) {
+        /* The core has put the sentence together where it has something to say. */
         if (rec->text.len > 0) {
             buf_add_str(out, rec->text);
-        } else {
+        } else if (rec->failure == PLAN_FAILURE_TIMEOUT) {
             buf_printf(out, "Execution timeout after %llums", (unsigned long long)plan->timeout_ms);
+        } else {
+            buf_add_cstr(out, bare_reason(rec->failure));
         }
-        return;
-    case PLAN_FAILURE_NOTHING_COMPLETED:
-        buf_add_cstr(out, "No step completed");
-        return;
-    case PLAN_FAILURE_BUDGET:
-    case PLAN_FAILURE_MAX_REPLANS:
-    case PLAN_FAILURE_MAX_REPLANS_STEP:
-    case PLAN_FAILURE_REPLAN:
-    case PLAN_FAILURE_REPAIR_INVALID:
-    case PLAN_FAILURE_REJECTED:
-    case PLAN_FAILURE_DEADLOCK:
-        buf_add_str(out, rec->text);
-        return;
-    case PLAN_FAILURE_NONE:
-    case PLAN_FAILURE_COUNT:
-        break;
-    }
-    if (rec->plan_status == PLAN_CANCELLED) {
+    } else if (rec->plan_status == PLAN_CANCELLED) {
         buf_add_cstr(out, rec->text.len > 0 ? "Cancelled: " : "Cancelled");
         buf_add_str(out, rec->text);
     }

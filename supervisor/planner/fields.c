@@ -73,8 +73,9 @@ const char *field_canonical(const struct field_table *t, uint8_t field)
 static void say_alias(const struct field_table *t, uint32_t row, const struct place *at)
 {
     const char *canonical = field_canonical(t, t->names[row].field);
-    if (canonical != t->names[row].name && (*t->said >> row & 1) == 0) {
-        *t->said |= UINT64_C(1) << row;
+    uint64_t *said = &t->said->rows[row / 64];
+    if (canonical != t->names[row].name && (*said >> row % 64 & 1) == 0) {
+        *said |= UINT64_C(1) << row % 64;
         place_problem(at, PROBLEM_STYLE, true, t->names[row].name, "is read as \"%s\"", canonical);
     }
 }
@@ -271,7 +272,7 @@ bool value_choice(const struct place *at, const char *field, struct doc v, const
         return false;
     }
     const struct str s = doc_string(v);
-    char expected[128] = "one of";
+    char expected[192] = "one of";
     for (uint32_t i = 0; i < n; i++) {
         if (s.ptr != NULL && str_is(s, names[i])) {
             *ret = i;

@@ -31,12 +31,17 @@ struct field_name {
 /* A name that is known and means nothing here: neither read nor warned of. */
 #define FIELD_QUIET 255u
 
-enum { FIELD_NAMES_MAX = 64, FIELD_UNKNOWN_MAX = 20 };
+enum { FIELD_NAMES_MAX = 128, FIELD_UNKNOWN_MAX = 20 };
+
+/* Rows of a table that were reported as an alias: once per plan is enough. */
+struct field_said {
+    uint64_t rows[FIELD_NAMES_MAX / 64];
+};
 
 struct field_table {
     const struct field_name *names;
     uint32_t n;
-    uint64_t *said;    /* rows already reported as an alias: once per plan is enough */
+    struct field_said *said;
     uint32_t *unknown; /* unknown names reported so far, at most FIELD_UNKNOWN_MAX per plan */
 };
 

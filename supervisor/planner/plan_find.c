@@ -11,6 +11,12 @@ enum {
     PLAN_PLANNER,
     PLAN_POLICY,
     PLAN_INPUTS,
+    PLAN_GRANTS,
+    PLAN_REVISION,
+    PLAN_REUSE,
+    PLAN_AFTER,
+    PLAN_BEFORE,
+    PLAN_STEP,
     PLAN_FIELD_COUNT
 };
 
@@ -28,6 +34,15 @@ static const struct field_name plan_names[] = {
     {"planner", PLAN_PLANNER},
     {"policy", PLAN_POLICY},
     {"inputs", PLAN_INPUTS},
+    {"grants", PLAN_GRANTS},
+    {"revision", PLAN_REVISION},
+    {"reuse", PLAN_REUSE},
+    {"afterStepId", PLAN_AFTER},
+    {"after_step_id", PLAN_AFTER},
+    {"beforeStepId", PLAN_BEFORE},
+    {"before_step_id", PLAN_BEFORE},
+    {"stepId", PLAN_STEP},
+    {"step_id", PLAN_STEP},
     /* what other systems' plans say about themselves (M001) */
     {"name", FIELD_QUIET},
     {"title", FIELD_QUIET},
@@ -78,7 +93,7 @@ static enum bt_code take_list(struct plan_reader *r, struct doc list)
 {
     struct doc_cursor c = doc_cursor(list);
     struct doc_head head;
-    if (!doc_next(&c, &head) || over_limit(r, head.n)) {
+    if (!doc_next(&c, &head) || over_limit(r, r->first + head.n)) {
         return BT_OK;
     }
     r->steps = arena_alloc(&r->scratch, (head.n + 1) * sizeof r->steps[0]);
@@ -88,7 +103,7 @@ static enum bt_code take_list(struct plan_reader *r, struct doc list)
     for (uint32_t i = 0; i < head.n; i++) {
         r->steps[i] = doc_skip(&c);
     }
-    r->plan->n_steps = head.n;
+    r->plan->n_steps = r->first + head.n;
     return BT_OK;
 }
 
@@ -97,11 +112,11 @@ static enum bt_code take_list(struct plan_reader *r, struct doc list)
 static enum bt_code take_phases(struct plan_reader *r, struct doc phases)
 {
     const uint32_t n_phases = doc_head(phases).n;
-    uint64_t said = 0;
+    struct field_said said = {{0}};
     uint32_t n = 0;
     const struct field_table table = {phase_names, sizeof phase_names / sizeof phase_names[0],
                                       &said, &r->said.unknown};
-    if (over_limit(r, n_phases)) {
+    if (over_limit(r, r->first + n_phases)) {
         return BT_OK;
     }
     r->steps = arena_alloc(&r->scratch, (LIMIT_STEPS + 1) * sizeof r->steps[0]);
@@ -124,7 +139,7 @@ static enum bt_code take_phases(struct plan_reader *r, struct doc phases)
                           "phase %u has no list of steps", i + 1);
             continue;
         }
-        if (over_limit(r, n + list.n)) {
+        if (over_limit(r, r->first + n + list.n)) {
             return BT_OK;
         }
         for (uint32_t s = 0; s < list.n; s++) {
@@ -133,7 +148,7 @@ static enum bt_code take_phases(struct plan_reader *r, struct doc phases)
         }
         r->any_deps = r->any_deps || values[PHASE_DEPS].ptr != NULL;
     }
-    r->plan->n_steps = n;
+    r->plan->n_steps = r->first + n;
     return BT_OK;
 }
 
@@ -172,6 +187,50 @@ static void take_text(struct plan_reader *r, const char *field, struct doc v, st
     *ret = text;
 }
 
+/* Members that only a document has which changes a plan, and the revision of one written down. */
+static void read_change(struct plan_reader *r, const struct doc *values)
+{
+    const struct place at = top(r);
+    uint64_t revision;
+    if (r->again) {
+        if (value_u64(&at, "revision", values[PLAN_REVISION], 1, LIMIT_REVISIONS, &revision)) {
+            r->plan->revision = (uint32_t)revision;
+        }
+    } else if (r->change != NULL) {
+        r->change->reuse = values[PLAN_REUSE];
+        (void)value_string(&at, "afterStepId", values[PLAN_AFTER], &r->change->after);
+        (void)value_string(&at, "beforeStepId", values[PLAN_BEFORE], &r->change->before);
+        (void)value_string(&at, "stepId", values[PLAN_STEP], &r->change->step);
+    } else {
+        for (uint8_t i = PLAN_REUSE; i <= PLAN_STEP; i++) {
+            static const char *const names[] = {"reuse", "afterStepId", "beforeStepId", "stepId"};
+            if (values[i].ptr != NULL) {
+                place_problem(&at, PROBLEM_STYLE, true, names[i - PLAN_REUSE],
+                              "is ignored: it belongs to a change of a plan");
+            }
+        }
+    }
+}
+
+/* Of a whole plan. A change leaves the plan's policy, goal and so on as they are. */
+static void read_about(struct plan_reader *r, const struct doc *values)
+{
+    const struct place at = top(r);
+    if (r->change != NULL) {
+        if (values[PLAN_POLICY].ptr != NULL) {
+            place_problem(&at, PROBLEM_STYLE, true, "policy",
+                          "is ignored: the plan keeps its policy; say it of the steps");
+        }
+        return;
+    }
+    r->grants = values[PLAN_GRANTS];
+    take_text(r, "goal", values[PLAN_GOAL], r->request->goal, LIMIT_TASK_BYTES, &r->plan->goal);
+    take_text(r, "sessionId", values[PLAN_SESSION], r->request->session_id, LIMIT_ID_BYTES,
+              &r->plan->session_id);
+    take_text(r, "planner", values[PLAN_PLANNER], r->request->planner, 32, &r->plan->planner);
+    plan_policy_read(values[PLAN_POLICY], r->problems, &r->said, r->policy);
+}
+
 static enum bt_code read_map(struct plan_reader *r, struct doc doc)
 {
     const struct place at = top(r);
@@ -193,11 +252,8 @@ static enum bt_code read_map(struct plan_reader *r, struct doc doc)
         place_problem(&at, PROBLEM_INVALID_FIELD, false, "inputs",
                       "this is a recipe; fill in its inputs to make it a plan");
     }
-    take_text(r, "goal", values[PLAN_GOAL], r->request->goal, LIMIT_TASK_BYTES, &r->plan->goal);
-    take_text(r, "sessionId", values[PLAN_SESSION], r->request->session_id, LIMIT_ID_BYTES,
-              &r->plan->session_id);
-    take_text(r, "planner", values[PLAN_PLANNER], r->request->planner, 32, &r->plan->planner);
-    plan_policy_read(values[PLAN_POLICY], r->problems, &r->said, &r->policy);
+    read_change(r, values);
+    read_about(r, values);
     return take_steps(r, values);
 }
 
@@ -213,10 +269,7 @@ enum bt_code plan_find(struct plan_reader *r, struct doc doc)
         break;
     case DOC_ARRAY:
         place_problem(&at, PROBLEM_STYLE, true, "steps", "the list is read as the plan's steps");
-        take_text(r, "goal", none[PLAN_GOAL], r->request->goal, LIMIT_TASK_BYTES, &r->plan->goal);
-        take_text(r, "sessionId", none[PLAN_SESSION], r->request->session_id, LIMIT_ID_BYTES,
-                  &r->plan->session_id);
-        take_text(r, "planner", none[PLAN_PLANNER], r->request->planner, 32, &r->plan->planner);
+        read_about(r, none);
         code = take_list(r, doc);
         break;
     case DOC_NIL:
@@ -231,6 +284,17 @@ enum bt_code plan_find(struct plan_reader *r, struct doc doc)
                       "expected a map with \"steps\", got %s", got);
         break;
     }
-    plan_policy_read(r->request->policy, r->problems, &r->said, &r->policy);
-    return code;
+    if (code != BT_OK || r->change != NULL) {
+        return code;
+    }
+    /* The plan keeps names out of it; the request ends. */
+    struct doc policy = r->request->policy;
+    if (policy.ptr != NULL) {
+        policy = doc_copy(r->arena, policy);
+        if (policy.ptr == NULL) {
+            return reader_nomem(r);
+        }
+    }
+    plan_policy_read(policy, r->problems, &r->said, r->policy);
+    return BT_OK;
 }

@@ -1,3 +1,4 @@
+/* What a plan says for all its steps, and of itself. */
 #include "supervisor/planner/plan_policy.h"
 
 struct plan_defaults plan_defaults_builtin(void)
@@ -9,12 +10,17 @@ struct plan_defaults plan_defaults_builtin(void)
                              .multiplier_permille = 2000,
                              .max_ms = 30000},
                  .timeout_ms = 60000,
+                 .check_timeout_ms = 30000,
                  .on_failure = ON_FAILURE_ABORT,
+                 .on_verify = ON_FAILURE_RETRY,
                  .effects = EFFECTS_IDEMPOTENT},
         .plan_timeout_ms = 0,
         .max_concurrency = 5,
         .context_budget = 65536,
         .context_result = 5000,
+        .max_fallbacks = 5,
+        .max_handoffs = 5,
+        .replan = {.max_step = 3, .max_total = 5, .cooldown_ms = 1000, .timeout_ms = 30000},
     };
 }
 
@@ -24,123 +30,41 @@ void plan_policy_init(struct plan_policy *p, const struct plan_defaults *default
                               .max_concurrency = defaults->max_concurrency,
                               .plan_timeout_ms = defaults->plan_timeout_ms,
                               .context_budget = defaults->context_budget,
-                              .context_result = defaults->context_result};
+                              .context_result = defaults->context_result,
+                              .max_fallbacks = defaults->max_fallbacks,
+                              .max_handoffs = defaults->max_handoffs,
+                              .replan = defaults->replan};
     p->step.effects = EFFECTS_IDEMPOTENT;
     p->step.run_if_always = false;
+    p->replan.agent_id = (struct str){NULL, 0};
+    p->replan.agent = AGENT_NONE;
 }
-
-/* ---- single values ---- */
-
-void policy_on_failure(const struct place *at, const char *field, struct doc v, enum on_failure *io)
-{
-    static const char *const names[] = {"abort", "skip", "continue", "stop"};
-    const struct str s = doc_string(v);
-    uint32_t choice;
-    if (s.ptr != NULL && (str_is(s, "retry") || str_is(s, "replan"))) {
-        place_problem(at, PROBLEM_INVALID_FIELD, false, field,
-                      "\"%.*s\" is not in this version; use abort, skip or continue (failed "
-                      "attempts are repeated by maxRetries)",
-                      STR_ARG(s));
-    } else if (value_choice(at, field, v, names, 4, &choice)) {
-        *io = choice == 3 ? ON_FAILURE_ABORT : (enum on_failure)choice;
-    }
-}
-
-void policy_retries(const struct place *at, const char *field, struct doc v, uint32_t *io)
-{
-    uint64_t n;
-    if (value_u64(at, field, v, 0, LIMIT_ATTEMPTS - 1, &n)) {
-        *io = (uint32_t)n;
-    }
-}
-
-void policy_timeout(const struct place *at, const char *field, struct doc v, msec *io)
-{
-    uint64_t n;
-    if (value_u64(at, field, v, 0, POLICY_MS_MAX, &n)) {
-        *io = n;
-    }
-}
-
-void policy_scope(const struct place *at, const char *field, struct doc v, enum context_scope *io,
-                  bool *given)
-{
-    static const char *const names[] = {"all", "deps", "none"};
-    uint32_t choice;
-    if (value_choice(at, field, v, names, 3, &choice)) {
-        *io = (enum context_scope)choice;
-        *given = true;
-    }
-}
-
-enum { BACK_KIND, BACK_INITIAL, BACK_MULTIPLIER, BACK_MAX, BACK_JITTER, BACK_COUNT };
-static const struct field_name backoff_names[] = {
-    {"kind", BACK_KIND},
-    {"type", BACK_KIND},
-    {"initialMs", BACK_INITIAL},
-    {"initial_ms", BACK_INITIAL},
-    {"multiplier", BACK_MULTIPLIER},
-    {"maxMs", BACK_MAX},
-    {"max_ms", BACK_MAX},
-    {"jitter", BACK_JITTER},
-};
-
-void policy_backoff(const struct place *at, struct doc v, struct policy_said *said,
-                    struct backoff *io)
-{
-    static const char *const kinds[] = {"linear", "exponential", "fixed"};
-    char prefix[96];
-    struct place in = *at;
-    struct doc values[BACK_COUNT] = {{NULL, 0}};
-    const struct field_table table = {backoff_names, sizeof backoff_names / sizeof backoff_names[0],
-                                      &said->backoff, &said->unknown};
-    uint32_t kind = io->kind;
-    if (v.ptr == NULL) {
-        return;
-    }
-    if (doc_head(v).kind == DOC_STR) { /* "exponential" alone */
-        values[BACK_KIND] = v;
-    } else if (value_map(at, "backoff", v)) {
-        size_t used = strlen(at->prefix);
-        used = used < 64 ? used : 64;
-        memcpy(prefix, at->prefix, used);
-        memcpy(prefix + used, used == 0 ? "backoff" : ".backoff", used == 0 ? 8 : 9);
-        in.prefix = prefix;
-        fields_read(&table, v, &in, values);
-    }
-    if (value_choice(&in, "kind", values[BACK_KIND], kinds, 3, &kind)) {
-        io->kind = (enum backoff_kind)kind;
-    }
-    policy_timeout(&in, "initialMs", values[BACK_INITIAL], &io->initial_ms);
-    policy_timeout(&in, "maxMs", values[BACK_MAX], &io->max_ms);
-    (void)value_permille(&in, "multiplier", values[BACK_MULTIPLIER], 1, 1000,
-                         &io->multiplier_permille);
-    (void)value_permille(&in, "jitter", values[BACK_JITTER], 0, 1, &io->jitter_permille);
-}
-
-/* ---- the plan's policy ---- */
 
 enum {
-    POL_ON_FAILURE,
-    POL_CONTINUE,
-    POL_RETRIES,
-    POL_BACKOFF,
+    POL_CONTINUE = COM_COUNT,
     POL_STEP_TIMEOUT,
     POL_PLAN_TIMEOUT,
     POL_CONCURRENCY,
-    POL_SCOPE,
+    POL_CONTEXT_BUDGET,
+    POL_CONTEXT_RESULT,
+    POL_FALLBACKS_MAX,
+    POL_HANDOFFS_MAX,
+    POL_HANDBACK,
+    POL_HANDOFF_TO,
+    POL_SIGNOFF,
     POL_BUDGET,
-    POL_RESULT,
+    POL_REPLAN,
+    POL_REPLANS_MAX,
+    POL_SEARCH,
     POL_COUNT
 };
+
 static const struct field_name policy_names[] = {
-    {"onFailure", POL_ON_FAILURE},
-    {"on_failure", POL_ON_FAILURE},
+#define FIELD(name, field) {name, field},
+#include "supervisor/planner/common_fields.def"
+#undef FIELD
     {"continueOnFailure", POL_CONTINUE},
     {"continue_on_failure", POL_CONTINUE},
-    {"maxRetries", POL_RETRIES},
-    {"max_retries", POL_RETRIES},
-    {"backoff", POL_BACKOFF},
     {"stepTimeoutMs", POL_STEP_TIMEOUT},
     {"step_timeout_ms", POL_STEP_TIMEOUT},
     {"planTimeoutMs", POL_PLAN_TIMEOUT},
@@ -148,12 +72,25 @@ static const struct field_name policy_names[] = {
     {"timeoutMs", POL_PLAN_TIMEOUT}, /* of the whole run in S000 */
     {"maxConcurrency", POL_CONCURRENCY},
     {"max_concurrency", POL_CONCURRENCY},
-    {"contextScope", POL_SCOPE},
-    {"context_scope", POL_SCOPE},
-    {"contextBudgetBytes", POL_BUDGET},
-    {"context_budget_bytes", POL_BUDGET},
-    {"contextResultBytes", POL_RESULT},
-    {"context_result_bytes", POL_RESULT},
+    {"contextBudgetBytes", POL_CONTEXT_BUDGET},
+    {"context_budget_bytes", POL_CONTEXT_BUDGET},
+    {"contextResultBytes", POL_CONTEXT_RESULT},
+    {"context_result_bytes", POL_CONTEXT_RESULT},
+    {"maxFallbacks", POL_FALLBACKS_MAX},
+    {"max_fallbacks", POL_FALLBACKS_MAX},
+    {"maxHandoffs", POL_HANDOFFS_MAX},
+    {"max_handoffs", POL_HANDOFFS_MAX},
+    {"handback", POL_HANDBACK},
+    {"handoffTo", POL_HANDOFF_TO},
+    {"handoff_to", POL_HANDOFF_TO},
+    {"signoff", POL_SIGNOFF},
+    {"sign_off", POL_SIGNOFF},
+    {"budget", POL_BUDGET},
+    {"replan", POL_REPLAN},
+    {"maxReplans", POL_REPLANS_MAX}, /* S000 */
+    {"max_replans", POL_REPLANS_MAX},
+    {"searchAgent", POL_SEARCH},
+    {"search_agent", POL_SEARCH},
 };
 
 /* M024: false = abort, true = continue. */
@@ -165,7 +102,7 @@ static void continue_on_failure(const struct place *at, const struct doc *values
         return;
     }
     const enum on_failure wish = go_on ? ON_FAILURE_CONTINUE : ON_FAILURE_ABORT;
-    if (values[POL_ON_FAILURE].ptr != NULL && wish != *io) {
+    if (values[COM_ON_FAILURE].ptr != NULL && wish != *io) {
         place_problem(at, PROBLEM_INVALID_FIELD, false, "continueOnFailure",
                       "says \"%s\" where onFailure says \"%s\"; give one of them",
                       on_failure_name(wish), on_failure_name(*io));
@@ -183,6 +120,76 @@ static void read_u32(const struct place *at, const char *field, struct doc v, ui
     }
 }
 
+/* ---- replanning ---- */
+
+enum { REP_AGENT, REP_SKILL, REP_STEP, REP_TOTAL, REP_COOLDOWN, REP_TIMEOUT, REP_COUNT };
+static const struct field_name replan_names[] = {
+    {"agentId", REP_AGENT},
+    {"agent_id", REP_AGENT},
+    {"agent", REP_AGENT},
+    {"skill", REP_SKILL},
+    {"maxPerStep", REP_STEP},
+    {"max_per_step", REP_STEP},
+    {"max_replan_attempts", REP_STEP},
+    {"maxTotal", REP_TOTAL},
+    {"max_total", REP_TOTAL},
+    {"maxReplans", REP_TOTAL},
+    {"max_replans", REP_TOTAL},
+    {"max_total_replans", REP_TOTAL},
+    {"cooldownMs", REP_COOLDOWN},
+    {"cooldown_ms", REP_COOLDOWN},
+    {"replan_cooldown_ms", REP_COOLDOWN},
+    {"timeoutMs", REP_TIMEOUT},
+    {"timeout_ms", REP_TIMEOUT},
+};
+
+enum { REPLANS_STEP_MAX = 100, REPLANS_TOTAL_MAX = LIMIT_REVISIONS - 1 };
+
+static void read_replan(const struct place *at, struct doc v, struct policy_said *said,
+                        struct plan_policy *io)
+{
+    char prefix[96];
+    const struct place in = place_below(at, "replan", prefix);
+    struct doc values[REP_COUNT] = {{NULL, 0}};
+    const struct field_table table = {replan_names, sizeof replan_names / sizeof replan_names[0],
+                                      &said->replan, &said->unknown};
+    struct replan_policy *r = &io->replan;
+    if (v.ptr == NULL || doc_head(v).kind != DOC_MAP) {
+        policy_who(at, "replan", v, "plan", said, &io->replanner, NULL);
+        return;
+    }
+    fields_read(&table, v, &in, values);
+    struct who who = {.given = true};
+    const bool named = value_string(&in, "agentId", values[REP_AGENT], &who.agent_id);
+    if (value_string(&in, "skill", values[REP_SKILL], &who.skill) || named) {
+        io->replanner = who;
+    }
+    read_u32(&in, "maxPerStep", values[REP_STEP], 0, REPLANS_STEP_MAX, &r->max_step);
+    read_u32(&in, "maxTotal", values[REP_TOTAL], 0, REPLANS_TOTAL_MAX, &r->max_total);
+    policy_timeout(&in, "cooldownMs", values[REP_COOLDOWN], &r->cooldown_ms);
+    policy_timeout(&in, "timeoutMs", values[REP_TIMEOUT], &r->timeout_ms);
+}
+
+/* ---- all ---- */
+
+static void read_limits(const struct place *at, const struct doc *values, struct policy_said *said,
+                        struct plan_policy *io)
+{
+    policy_timeout(at, "planTimeoutMs", values[POL_PLAN_TIMEOUT], &io->plan_timeout_ms);
+    read_u32(at, "maxConcurrency", values[POL_CONCURRENCY], 1, LIMIT_STEPS, &io->max_concurrency);
+    io->concurrency_given = io->concurrency_given || values[POL_CONCURRENCY].ptr != NULL;
+    read_u32(at, "contextBudgetBytes", values[POL_CONTEXT_BUDGET], 0, LIMIT_RESULT_BYTES,
+             &io->context_budget);
+    read_u32(at, "contextResultBytes", values[POL_CONTEXT_RESULT], 0, LIMIT_RESULT_BYTES,
+             &io->context_result);
+    read_u32(at, "maxFallbacks", values[POL_FALLBACKS_MAX], 0, 1000, &io->max_fallbacks);
+    read_u32(at, "maxHandoffs", values[POL_HANDOFFS_MAX], 0, LIMIT_PLAN_AGENTS, &io->max_handoffs);
+    policy_amounts(at, "budget", values[POL_BUDGET], said, &io->budget_tokens, &io->budget_micros);
+    read_replan(at, values[POL_REPLAN], said, io);
+    read_u32(at, "maxReplans", values[POL_REPLANS_MAX], 0, REPLANS_TOTAL_MAX,
+             &io->replan.max_total);
+}
+
 void plan_policy_read(struct doc policy, struct problems *problems, struct policy_said *said,
                       struct plan_policy *io)
 {
@@ -191,21 +198,22 @@ void plan_policy_read(struct doc policy, struct problems *problems, struct polic
     const struct field_table table = {policy_names, sizeof policy_names / sizeof policy_names[0],
                                       &said->policy, &said->unknown};
     struct doc values[POL_COUNT] = {{NULL, 0}};
+    bool closed = !io->step.verify_open;
     if (!value_map(&top, "policy", policy)) {
         return;
     }
     fields_read(&table, policy, &at, values);
-    policy_on_failure(&at, "onFailure", values[POL_ON_FAILURE], &io->step.on_failure);
+    policy_common(&at, values, said, &io->step);
     continue_on_failure(&at, values, &io->step.on_failure);
-    policy_retries(&at, "maxRetries", values[POL_RETRIES], &io->step.max_retries);
-    policy_backoff(&at, values[POL_BACKOFF], said, &io->step.backoff);
     policy_timeout(&at, "stepTimeoutMs", values[POL_STEP_TIMEOUT], &io->step.timeout_ms);
-    policy_timeout(&at, "planTimeoutMs", values[POL_PLAN_TIMEOUT], &io->plan_timeout_ms);
-    policy_scope(&at, "contextScope", values[POL_SCOPE], &io->step.scope, &io->scope_given);
-    read_u32(&at, "maxConcurrency", values[POL_CONCURRENCY], 1, LIMIT_STEPS, &io->max_concurrency);
-    io->concurrency_given = io->concurrency_given || values[POL_CONCURRENCY].ptr != NULL;
-    read_u32(&at, "contextBudgetBytes", values[POL_BUDGET], 0, LIMIT_RESULT_BYTES,
-             &io->context_budget);
-    read_u32(&at, "contextResultBytes", values[POL_RESULT], 0, LIMIT_RESULT_BYTES,
-             &io->context_result);
+    policy_scope(&at, values[COM_SCOPE], &io->step.scope, &io->scope_given);
+    read_limits(&at, values, said, io);
+    (void)value_bool(&at, "handback", values[POL_HANDBACK], &io->handback);
+    (void)value_bool(&at, "signoff", values[POL_SIGNOFF], &io->signoff);
+    policy_who(&at, "gate", values[COM_GATE], "gate", said, &io->gate, &io->step.gate_closed);
+    policy_who(&at, "verifyWith", values[COM_VERIFY_WITH], "", said, &io->verifier, &closed);
+    io->step.verify_open = !closed;
+    policy_who(&at, "searchAgent", values[POL_SEARCH], "search", said, &io->searcher, NULL);
+    io->fallbacks = values[COM_FALLBACKS].ptr != NULL ? values[COM_FALLBACKS] : io->fallbacks;
+    io->handoff_to = values[POL_HANDOFF_TO].ptr != NULL ? values[POL_HANDOFF_TO] : io->handoff_to;
 }

@@ -6,10 +6,36 @@
 
 /* ---- chain or DAG ---- */
 
+/* A chain hands all results on, a step of a graph those it depends on. */
+static enum context_scope scope_of(const struct plan_reader *r, const struct plan_step *s)
+{
+    return s->type == STEP_TYPE_SYNTHESIS && !r->plan->chain ? SCOPE_DEPS : r->policy->step.scope;
+}
+
+/* The plan's gate is for steps that have something before them, done by an agent. */
+static bool plan_gate_fits(const struct plan *p, uint32_t ix)
+{
+    return p->steps[ix].type != STEP_TYPE_REVIEW && (p->chain ? ix > 0 : p->steps[ix].deps_n > 0);
+}
+
+void plan_reader_settle(struct plan_reader *r)
+{
+    struct plan *p = r->plan;
+    for (uint32_t i = r->first; i < p->n_steps; i++) {
+        struct plan_step *s = &p->steps[i];
+        if (s->policy.scope == SCOPE_COUNT) {
+            s->policy.scope = scope_of(r, s);
+        }
+        if (!r->gate_given[i - r->first] && !plan_gate_fits(p, i)) {
+            s->gate_with = (struct str){NULL, 0};
+        }
+    }
+}
+
 static void settle_order(struct plan_reader *r)
 {
     struct plan *p = r->plan;
-    struct plan_policy *policy = &r->policy;
+    struct plan_policy *policy = r->policy;
     p->chain = !r->any_deps;
     if (!policy->scope_given) {
         policy->step.scope = p->chain ? SCOPE_ALL : SCOPE_DEPS;
@@ -25,11 +51,25 @@ static void settle_order(struct plan_reader *r)
     p->timeout_ms = policy->plan_timeout_ms;
     p->context_budget = policy->context_budget;
     p->context_result = policy->context_result;
-    for (uint32_t i = 0; i < p->n_steps; i++) {
-        if (p->steps[i].policy.scope == SCOPE_COUNT) {
-            p->steps[i].policy.scope = policy->step.scope;
-        }
+    p->max_fallbacks = policy->max_fallbacks;
+    p->max_handoffs = policy->max_handoffs;
+    p->handback = policy->handback;
+    p->signoff = policy->signoff;
+    p->budget_tokens = policy->budget_tokens;
+    p->budget_micros = policy->budget_micros;
+    p->replan = policy->replan;
+    plan_reader_settle(r);
+}
+
+enum bt_code plan_reader_steps(struct plan_reader *r)
+{
+    const uint32_t n = r->plan->n_steps - r->first;
+    r->gate_given = arena_alloc(&r->scratch, n + 1);
+    enum bt_code code = r->gate_given == NULL ? reader_nomem(r) : BT_OK;
+    for (uint32_t i = r->first; i < r->plan->n_steps && code == BT_OK; i++) {
+        code = plan_step_read(r, i);
     }
+    return code;
 }
 
 static enum bt_code read_steps(struct plan_reader *r)
@@ -38,11 +78,13 @@ static enum bt_code read_steps(struct plan_reader *r)
     if (r->plan->steps == NULL) {
         return reader_nomem(r);
     }
-    enum bt_code code = BT_OK;
-    for (uint32_t i = 0; i < r->plan->n_steps && code == BT_OK; i++) {
-        code = plan_step_read(r, i);
+    enum bt_code code = plan_who_policy(r);
+    code = code == BT_OK ? plan_reader_steps(r) : code;
+    if (code != BT_OK) {
+        return code;
     }
-    return code;
+    settle_order(r);
+    return plan_grants(r);
 }
 
 /* ---- checks ---- */
@@ -65,12 +107,13 @@ static enum bt_code check(struct plan_reader *r)
         .n_texts = (uint32_t)(r->texts.len / sizeof(struct plan_text)),
         .scratch = scratch,
         .ret_deps = p->deps,
+        .again = r->again,
     };
     plan_check(&in, r->problems);
     return r->again ? BT_OK : plan_schema_check(r);
 }
 
-static enum bt_code refuse(const struct plan_reader *r)
+enum bt_code plan_reader_refuse(const struct plan_reader *r)
 {
     const struct problems *p = r->problems;
     for (uint32_t i = 0; i < p->n; i++) {
@@ -106,24 +149,25 @@ static enum bt_code read_all(struct plan_reader *r)
 {
     struct doc doc = r->request->plan;
     r->plan = arena_alloc(r->arena, sizeof *r->plan);
-    if (r->plan == NULL) {
+    r->policy = arena_alloc(r->arena, sizeof *r->policy);
+    if (r->plan == NULL || r->policy == NULL || plan_grants_init(r) != BT_OK) {
         return reader_nomem(r);
     }
     r->plan->revision = 1;
+    r->plan->policy = r->policy;
     if (!r->again) {
         doc = doc_copy(r->arena, doc);
         if (doc.ptr == NULL) {
             return reader_nomem(r);
         }
     }
-    plan_policy_init(&r->policy, r->request->defaults);
+    plan_policy_init(r->policy, r->request->defaults);
     enum bt_code code = plan_find(r, doc);
     code = code == BT_OK && !r->again ? keep_request(r) : code;
     code = code == BT_OK ? read_steps(r) : code;
     if (code != BT_OK) {
         return code;
     }
-    settle_order(r);
     /* Too many steps, or no list at all: saying that the plan is empty would be beside the point.
      */
     if (r->plan->n_steps > 0 || r->problems->errors == 0) {
@@ -133,7 +177,7 @@ static enum bt_code read_all(struct plan_reader *r)
         return code;
     }
     if (r->problems->errors > 0) {
-        return refuse(r);
+        return plan_reader_refuse(r);
     }
     plan_link(r->plan);
     return BT_OK;
@@ -143,15 +187,17 @@ static enum bt_code run(struct plan_reader *r, struct plan **ret, struct buf *no
 {
     buf_init(&r->dep_names, LIMIT_EDGES * sizeof(struct str));
     buf_init(&r->texts, LIMIT_NODES * sizeof(struct plan_text));
+    buf_init(&r->fallbacks, (size_t)LIMIT_STEPS * LIMIT_PLAN_AGENTS * sizeof(struct str));
     enum bt_code code = read_all(r);
     if (code == BT_OK && normalised != NULL) {
-        code = plan_write(r->plan, &r->policy, normalised, r->err);
+        code = plan_write(r->plan, normalised, r->err);
     }
     if (code == BT_OK) {
         *ret = r->plan;
     }
     buf_done(&r->dep_names);
     buf_done(&r->texts);
+    buf_done(&r->fallbacks);
     arena_done(&r->scratch);
     return code;
 }

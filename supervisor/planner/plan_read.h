@@ -27,6 +27,8 @@ struct plan_defaults {
     uint32_t max_concurrency; /* of a plan with dependencies; a chain has 1 (C10) */
     uint32_t context_budget;
     uint32_t context_result;
+    uint32_t max_fallbacks, max_handoffs;
+    struct replan_policy replan; /* its numbers */
 };
 
 /* The numbers of REQUIREMENTS, "Default numbers". */
@@ -70,4 +72,13 @@ BT_MUST_CHECK enum bt_code plan_read_again(struct doc normalised,
                                            const struct plan_defaults *defaults,
                                            const struct registry *registry, struct arena *arena,
                                            struct plan **ret, struct bt_error *err);
+
+/*
+ * Sets every registry index of the plan: of its agents (plan.agents.at), its steps, gates and
+ * verifiers, the replanner and the search agent. Agents that the registry does not know are made
+ * known. To be called on every plan that was read (plan_read*, plan_revise) before the core sees
+ * it. BT_LIMIT when the registry is full; the plan may then hold indexes of some agents only.
+ */
+BT_MUST_CHECK enum bt_code plan_resolve(struct plan *plan, struct registry *registry, msec now,
+                                        struct bt_error *err);
 #endif

@@ -238,7 +238,7 @@ enum bt_code plan_schema_check(struct plan_reader *r)
     struct schema_checker k = {.r = r};
     k.at = arena_alloc(&r->scratch, (r->plan->n_steps + 1) * sizeof k.at[0]);
     enum bt_code code = k.at == NULL ? reader_nomem(r) : BT_OK;
-    for (k.step = 0; k.step < r->plan->n_steps && code == BT_OK; k.step++) {
+    for (k.step = r->first; k.step < r->plan->n_steps && code == BT_OK; k.step++) {
         const struct plan_step *s = &r->plan->steps[k.step];
         code = check_parameters(&k, s);
         code = code == BT_OK ? check_verify(&k, s) : code;

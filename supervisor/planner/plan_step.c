@@ -3,26 +3,7 @@
 
 #include "protocol/wire/msg.h"
 #include "registry/card.h"
-#include "supervisor/core/template.h"
 #include "supervisor/planner/plan_reader.h"
-
-enum {
-    STEP_ID,
-    STEP_AGENT,
-    STEP_SKILL,
-    STEP_TASK,
-    STEP_DEPS,
-    STEP_PARAMETERS,
-    STEP_VERIFY,
-    STEP_ON_FAILURE,
-    STEP_RETRIES,
-    STEP_BACKOFF,
-    STEP_TIMEOUT,
-    STEP_EFFECTS,
-    STEP_RUN_IF,
-    STEP_SCOPE,
-    STEP_FIELD_COUNT
-};
 
 /* Each field's first row is its name; the rest are the aliases of C02 and F03, the likelier ones
  * first. */
@@ -31,6 +12,10 @@ static const struct field_name step_names[] = {
     {"id", STEP_ID},
     {"step_id", STEP_ID},
     {"name", STEP_ID},
+#define FIELD(name, field) {name, field},
+#include "supervisor/planner/common_fields.def"
+#undef FIELD
+    {"type", STEP_TYPE},
     {"agentId", STEP_AGENT},
     {"agent_id", STEP_AGENT},
     {"agent", STEP_AGENT},
@@ -41,6 +26,7 @@ static const struct field_name step_names[] = {
     {"task", STEP_TASK},
     {"input", STEP_TASK},
     {"query", STEP_TASK},
+    {"prompt", STEP_TASK},
     {"action", STEP_TASK},
     {"description", STEP_TASK},
     {"dependsOn", STEP_DEPS},
@@ -52,31 +38,21 @@ static const struct field_name step_names[] = {
     {"params", STEP_PARAMETERS},
     {"args", STEP_PARAMETERS},
     {"verify", STEP_VERIFY},
-    {"onFailure", STEP_ON_FAILURE},
-    {"on_failure", STEP_ON_FAILURE},
-    {"maxRetries", STEP_RETRIES},
-    {"max_retries", STEP_RETRIES},
-    {"backoff", STEP_BACKOFF},
     {"timeoutMs", STEP_TIMEOUT},
     {"timeout_ms", STEP_TIMEOUT},
     {"stepTimeoutMs", STEP_TIMEOUT},
     {"effects", STEP_EFFECTS},
     {"runIf", STEP_RUN_IF},
     {"run_if", STEP_RUN_IF},
-    {"contextScope", STEP_SCOPE},
-    {"context_scope", STEP_SCOPE},
+    {"afterAnyEnd", STEP_AFTER_ANY_END},
+    {"after_any_end", STEP_AFTER_ANY_END},
+    {"revision", STEP_REVISION},
+    {"superseded", STEP_SUPERSEDED},
     {"stepIndex", FIELD_QUIET},
     {"status", FIELD_QUIET},
     {"reasoning", FIELD_QUIET},
 };
-
-struct step_reader {
-    struct plan_reader *r;
-    struct plan_step *step;
-    uint32_t ix;
-    struct place at;
-    struct doc values[STEP_FIELD_COUNT];
-};
+_Static_assert(sizeof step_names / sizeof step_names[0] <= FIELD_NAMES_MAX, "a bit per name");
 
 /* ---- names ---- */
 
@@ -110,14 +86,32 @@ static const struct msg_card *card_of(const struct step_reader *s)
     return agent == REGISTRY_NONE ? NULL : registry_agent_view(reg, agent).card;
 }
 
+/* A review is done by a person. */
+static bool names_nobody(struct step_reader *s)
+{
+    if (s->step->type != STEP_TYPE_REVIEW) {
+        return false;
+    }
+    s->step->agent = AGENT_NONE;
+    if (s->values[STEP_AGENT].ptr != NULL || s->values[STEP_SKILL].ptr != NULL) {
+        place_problem(&s->at, PROBLEM_STYLE, true, "agentId",
+                      "is ignored: a person does a human_review");
+    }
+    return true;
+}
+
 static enum bt_code read_agent(struct step_reader *s)
 {
     const struct registry *reg = s->r->registry;
     enum bt_code code = BT_OK;
+    if (names_nobody(s)) {
+        return BT_OK;
+    }
     (void)value_string(&s->at, "agentId", s->values[STEP_AGENT], &s->step->agent_id);
     (void)value_string(&s->at, "skill", s->values[STEP_SKILL], &s->step->skill);
-    if (s->step->agent_id.len == 0 && s->step->skill.len != 0 && reg != NULL && !s->r->again) {
-        const uint32_t agent = registry_agent_with_skill(reg, s->step->skill);
+    s->by_skill = s->step->agent_id.len == 0 && s->step->skill.len != 0;
+    if (s->by_skill && reg != NULL && !s->r->again) {
+        const uint32_t agent = plan_who_can(s->r, s->step->skill);
         if (agent != REGISTRY_NONE) {
             code = keep(s, registry_agent_view(reg, agent).id, &s->step->agent_id);
         }
@@ -136,7 +130,9 @@ static enum bt_code read_task(struct step_reader *s)
     }
     if (s->step->skill.len == 0) {
         place_problem(&s->at, PROBLEM_INVALID_FIELD, false, "task",
-                      "is missing; say what the agent is to do");
+                      s->step->type == STEP_TYPE_REVIEW
+                          ? "is missing; say what the person is to decide"
+                          : "is missing; say what the agent is to do");
         return BT_OK;
     }
     const uint32_t skill = card == NULL ? UINT32_MAX : card_skill(card, s->step->skill);
@@ -144,151 +140,60 @@ static enum bt_code read_task(struct step_reader *s)
     return keep(s, named ? card->skills[skill].name : s->step->skill, &s->step->task);
 }
 
-/* ---- dependencies ---- */
-
-static enum bt_code add_dep(struct step_reader *s, struct doc name)
-{
-    struct str id;
-    bool oom = false;
-    if (s->r->plan->n_edges == LIMIT_EDGES) {
-        return BT_LIMIT;
-    }
-    if (value_id(&s->at, "dependsOn", name, &s->r->scratch, &id, &oom)) {
-        buf_add(&s->r->dep_names, &id, sizeof id);
-        s->r->plan->n_edges++;
-        s->step->deps_n++;
-    }
-    return oom ? reader_nomem(s->r) : buf_check(&s->r->dep_names, s->r->err);
-}
-
-static enum bt_code add_deps(struct step_reader *s, struct doc deps)
-{
-    struct doc_cursor c = doc_cursor(deps);
-    struct doc_head head;
-    enum bt_code code = BT_OK;
-    if (deps.ptr == NULL || !doc_next(&c, &head)) {
-        return BT_OK;
-    }
-    s->r->any_deps = true;
-    if (head.kind != DOC_ARRAY) {
-        return add_dep(s, deps); /* one name, not in a list */
-    }
-    for (uint32_t i = 0; i < head.n && code == BT_OK; i++) {
-        code = add_dep(s, doc_skip(&c));
-    }
-    return code;
-}
-
-static enum bt_code read_deps(struct step_reader *s)
-{
-    s->step->deps_at = s->r->plan->n_edges;
-    enum bt_code code = add_deps(s, s->values[STEP_DEPS]);
-    if (code == BT_OK && s->r->phase_deps != NULL) {
-        code = add_deps(s, s->r->phase_deps[s->ix]);
-    }
-    if (code == BT_LIMIT && s->r->plan->n_edges == LIMIT_EDGES) {
-        place_problem(&s->at, PROBLEM_LIMIT, false, "dependsOn",
-                      "the plan has more than %u dependencies", (unsigned)LIMIT_EDGES);
-        return BT_OK;
-    }
-    return code;
-}
-
 /* ---- parameters ---- */
-
-static enum bt_code add_text(struct step_reader *s, struct str text, struct str key)
-{
-    char field[64];
-    struct plan_text row = {.step = s->ix, .text = text};
-    (void)snprintf(field, sizeof field, "parameters.%.*s", (int)(key.len < 40 ? key.len : 40),
-                   key.ptr);
-    row.field = arena_str(&s->r->scratch, str_from(field)).ptr;
-    if (row.field == NULL) {
-        return reader_nomem(s->r);
-    }
-    buf_add(&s->r->texts, &row, sizeof row);
-    return buf_check(&s->r->texts, s->r->err);
-}
-
-/* Every string with braces in it; map keys among them do no harm: they are not expanded, but
- * checked all the same. */
-static enum bt_code find_texts(struct step_reader *s, struct doc value, struct str key)
-{
-    struct doc_cursor c = doc_cursor(value);
-    struct doc_head head;
-    struct template_ref t;
-    enum bt_code code = BT_OK;
-    while (code == BT_OK && doc_next(&c, &head)) {
-        size_t from = 0;
-        if (head.kind == DOC_STR && template_next(head.str, &from, &t)) {
-            code = add_text(s, head.str, key);
-        }
-    }
-    return code;
-}
 
 static enum bt_code read_parameters(struct step_reader *s)
 {
-    struct doc_head head;
-    struct doc_head key;
-    enum bt_code code = BT_OK;
     if (!value_map(&s->at, "parameters", s->values[STEP_PARAMETERS])) {
         return BT_OK;
     }
     s->step->parameters = s->values[STEP_PARAMETERS];
-    if (s->r->again) {
-        return BT_OK;
-    }
-    struct doc_cursor c = doc_cursor(s->step->parameters);
-    (void)doc_next(&c, &head);
-    for (uint32_t i = 0; i < head.n && code == BT_OK && doc_next(&c, &key); i++) {
-        code = find_texts(s, doc_skip(&c), key.str);
-    }
-    return code;
+    return s->r->again ? BT_OK : plan_step_texts(s->r, s->ix);
 }
 
-/* ---- policy ---- */
+/* ---- type and revision ---- */
 
-/* The step's own word, else the card's, else idempotent: the default that retries what may be
- * retried. */
-static void read_effects(struct step_reader *s)
+/* F04: the names that other systems have for the same. */
+static void read_type(struct step_reader *s)
 {
-    static const char *const names[] = {"none", "idempotent", "unsafe"};
-    const struct msg_card *card = s->r->again ? NULL : card_of(s);
-    const uint32_t skill = card == NULL ? UINT32_MAX : card_skill(card, s->step->skill);
-    uint32_t choice = EFFECTS_IDEMPOTENT;
-    for (uint32_t i = 0; skill != UINT32_MAX && i < 3; i++) {
-        choice = str_is(card->skills[skill].effects, names[i]) ? i : choice;
-    }
-    (void)value_choice(&s->at, "effects", s->values[STEP_EFFECTS], names, 3, &choice);
-    s->step->policy.effects = (enum effects)choice;
-}
-
-static void read_policy(struct step_reader *s)
-{
-    static const char *const run_if[] = {"success", "always"};
-    struct step_policy *p = &s->step->policy;
-    bool scope_given;
+    static const char *const names[] = {"task",      "human_review", "synthesis_gate", "review",
+                                        "approval",  "gate",         "synthesis",      "compress",
+                                        "summarize", "direct"};
+    static const enum step_type types[] = {
+        STEP_TYPE_TASK,      STEP_TYPE_REVIEW,    STEP_TYPE_SYNTHESIS, STEP_TYPE_REVIEW,
+        STEP_TYPE_REVIEW,    STEP_TYPE_SYNTHESIS, STEP_TYPE_SYNTHESIS, STEP_TYPE_SYNTHESIS,
+        STEP_TYPE_SYNTHESIS, STEP_TYPE_TASK};
     uint32_t choice = 0;
-    *p = s->r->policy.step;
-    policy_on_failure(&s->at, "onFailure", s->values[STEP_ON_FAILURE], &p->on_failure);
-    policy_retries(&s->at, "maxRetries", s->values[STEP_RETRIES], &p->max_retries);
-    policy_backoff(&s->at, s->values[STEP_BACKOFF], &s->r->said, &p->backoff);
-    policy_timeout(&s->at, "timeoutMs", s->values[STEP_TIMEOUT], &p->timeout_ms);
-    /* Until it is known whether the plan is a chain, COUNT stands for "as the plan". */
-    p->scope = SCOPE_COUNT;
-    policy_scope(&s->at, "contextScope", s->values[STEP_SCOPE], &p->scope, &scope_given);
-    (void)value_choice(&s->at, "runIf", s->values[STEP_RUN_IF], run_if, 2, &choice);
-    p->run_if_always = choice == 1;
-    read_effects(s);
+    _Static_assert(sizeof names / sizeof names[0] == sizeof types / sizeof types[0], "pairs");
+    if (!value_choice(&s->at, "type", s->values[STEP_TYPE], names, sizeof names / sizeof names[0],
+                      &choice)) {
+        return;
+    }
+    s->step->type = types[choice];
+    if (choice >= STEP_TYPE_COUNT) {
+        place_problem(&s->at, PROBLEM_STYLE, true, "type", "\"%s\" is read as \"%s\"",
+                      names[choice], step_type_name(types[choice]));
+    }
 }
 
-static void read_verify(struct step_reader *s)
+/* What only a plan that was written down knows. */
+static void read_history(struct step_reader *s)
 {
-    const enum doc_kind kind = doc_head(s->values[STEP_VERIFY]).kind;
-    if (kind == DOC_BOOL || value_map(&s->at, "verify", s->values[STEP_VERIFY])) {
-        s->step->verify = s->values[STEP_VERIFY];
+    uint64_t revision = s->r->plan->revision;
+    bool superseded = false;
+    if (value_u64(&s->at, "revision", s->values[STEP_REVISION], 1, LIMIT_REVISIONS, &revision) &&
+        !s->r->again) {
+        revision = s->r->plan->revision;
     }
+    s->step->revision = (uint32_t)revision;
+    (void)value_bool(&s->at, "superseded", s->values[STEP_SUPERSEDED], &superseded);
+    s->step->superseded = superseded && s->r->again;
+    if (superseded && !s->r->again) {
+        place_problem(&s->at, PROBLEM_INVALID_FIELD, false, "superseded",
+                      "a step that an earlier plan did without cannot be done; leave it out");
+    }
+    s->step->after_any_end = s->r->after_any_end;
+    (void)value_bool(&s->at, "afterAnyEnd", s->values[STEP_AFTER_ANY_END], &s->step->after_any_end);
 }
 
 /* ---- all ---- */
@@ -306,7 +211,7 @@ static bool find_fields(struct step_reader *s)
 {
     const struct field_table table = {step_names, sizeof step_names / sizeof step_names[0],
                                       &s->r->said_step, &s->r->said.unknown};
-    const struct doc doc = s->r->steps[s->ix];
+    const struct doc doc = s->r->steps[s->ix - s->r->first];
     const enum doc_kind kind = doc_head(doc).kind;
     char got[64];
     if (kind == DOC_MAP) {
@@ -332,14 +237,17 @@ enum bt_code plan_step_read(struct plan_reader *r, uint32_t ix)
     const bool readable = find_fields(&s);
     enum bt_code code = read_id(&s);
     s.step->deps_at = r->plan->n_edges;
+    s.step->agent = s.step->gate_agent = s.step->verify_agent = AGENT_NONE;
     if (code != BT_OK || !readable) {
         return code;
     }
+    read_type(&s);
+    read_history(&s);
     code = read_agent(&s);
     code = code == BT_OK ? read_task(&s) : code;
     code = code == BT_OK ? plan_skill_choose(r, s.step, &s.at) : code;
-    read_policy(&s);
-    read_verify(&s);
-    code = code == BT_OK ? read_deps(&s) : code;
+    code = code == BT_OK ? plan_step_policy(&s) : code;
+    r->gate_given[ix - r->first] = s.gate_given;
+    code = code == BT_OK ? plan_step_deps(&s) : code;
     return code == BT_OK ? read_parameters(&s) : code;
 }

@@ -110,8 +110,13 @@ void spawn_tick(struct spawn *s, msec now);
 msec spawn_deadline(const struct spawn *s);
 /* An agent registered. False: the instance is none of ours (started by hand), which is fine. */
 bool spawn_registered(struct spawn *s, struct str instance_id, msec now);
-/* The agent is silent though its process lives: kill its tree, count a crash. False as above. */
-bool spawn_kill_instance(struct spawn *s, struct str instance_id, msec now);
+/* The instance runs in a process that this room started or adopted. Told by the id that its process
+ * got in the environment, because a wrapper's pid differs from the agent's and descendants inherit
+ * the id; one that makes up another id is none of ours (and would never be taken for up). */
+bool spawn_owns(const struct spawn *s, struct str instance_id);
+/* Its process lives but must not go on (silent, or work that does not stop): kill its tree, count a
+ * crash. why: a short text that lives as long as the program. False when it is none of ours. */
+bool spawn_kill_instance(struct spawn *s, struct str instance_id, const char *why, msec now);
 /* By hand: also ends "gave up". BT_NOT_FOUND. */
 BT_MUST_CHECK enum bt_code spawn_start_child(struct spawn *s, struct str name, msec now,
                                              struct bt_error *err);

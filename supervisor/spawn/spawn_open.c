@@ -194,14 +194,19 @@ bool spawn_registered(struct spawn *s, struct str instance_id, msec now)
     return true;
 }
 
-bool spawn_kill_instance(struct spawn *s, struct str instance_id, msec now)
+bool spawn_owns(const struct spawn *s, struct str instance_id)
+{
+    return spawn_find_instance(s, instance_id) != NULL;
+}
+
+bool spawn_kill_instance(struct spawn *s, struct str instance_id, const char *why, msec now)
 {
     struct child *c = spawn_find_instance(s, instance_id);
 
     if (c == NULL) {
         return false;
     }
-    c->note = "silent";
+    c->note = why;
     spawn_apply(s, c, &(struct policy_event){.type = POLICY_ON_KILL, .now = now});
     spawn_flush(s);
     return true;

@@ -179,7 +179,7 @@ class ExitCodes(Cli):
         self.err("result", plan, code=5)
         gate.append(1)
         for verb in ("status", "result", "cancel", "events"):
-            self.assertIn("no plan has the id", self.err(verb, NO_PLAN, code=7))
+            self.assertIn("No state found for", self.err(verb, NO_PLAN, code=7))
         self.err("agents", "nobody", code=7)
         self.d.cli("down", timeout=30)
         self.assertEqual(self.d.process.wait(10), 0)

@@ -181,11 +181,15 @@ static void silent_instance_is_killed_and_restarted(void **state)
     w->register_all = true;
     world_open(w, &spec, 1);
     wait_event(w, SPAWN_UP);
-    assert_true(spawn_kill_instance(w->spawn, str_from(w->last.instance_id), clock_mono_ms()));
+    assert_true(spawn_owns(w->spawn, str_from(w->last.instance_id)));
+    assert_false(spawn_owns(w->spawn, STR_LIT("nobody")));
+    assert_false(spawn_owns(w->spawn, STR_LIT("")));
+    assert_true(
+        spawn_kill_instance(w->spawn, str_from(w->last.instance_id), "silent", clock_mono_ms()));
     wait_event(w, SPAWN_EXITED);
     assert_string_equal(w->last.reason, "silent: killed by signal 9");
     wait_event(w, SPAWN_RESTARTED);
-    assert_false(spawn_kill_instance(w->spawn, STR_LIT("nobody"), clock_mono_ms()));
+    assert_false(spawn_kill_instance(w->spawn, STR_LIT("nobody"), "silent", clock_mono_ms()));
 }
 
 #define BOTH(test)                                                                                 \

@@ -53,12 +53,13 @@ static void cache_never_holds_more_than_its_bytes_whatever_the_order_of_ids(void
     blob_cache_done(&c);
 }
 
-/* A bus with one open plan of one step; nothing else of it is used. */
+/* A bus with one open plan, whose step came once more under the same id; nothing else is used. */
 static void with_plan(struct bus *b, struct bus_plan *slot, struct plan *plan,
                       struct plan_step *step)
 {
-    *step = (struct plan_step){.step_id = STR_LIT("a/1")};
-    *plan = (struct plan){.steps = step, .n_steps = 1, .revision = 12};
+    step[0] = (struct plan_step){.step_id = STR_LIT("a.1"), .revision = 12, .superseded = true};
+    step[1] = (struct plan_step){.step_id = STR_LIT("a.1"), .revision = 13};
+    *plan = (struct plan){.steps = step, .n_steps = 2, .revision = 13};
     assert_true(uuid_parse(STR_LIT("0190F3C2-7A1B-7C3D-9E4F-0123456789AB"), &plan->plan_id));
     *slot = (struct bus_plan){.run = (uint64_t)1 << 32, .plan = plan};
     uuid_format(plan->plan_id, slot->id);
@@ -77,56 +78,71 @@ static void key_names_its_step_and_nothing_else_does(void **state)
                                         "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12",
                                         "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/",
                                         "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a",
-                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/13/a/1",
-                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/4294967308/a/1",
-                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/-12/a/1",
-                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AC/12/a/1",
-                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB 12/a/1"};
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/14/a.1",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/4294967308/a.1",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/-12/a.1/x",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/execute",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/gate/",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12//gate",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AC/12/a.1",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB 12/a.1"};
+    static const char *const keys[] = {"0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1",
+                                       "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/search",
+                                       "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/gate",
+                                       "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/verify",
+                                       "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/replan"};
     struct bus b;
     struct bus_plan slot;
     struct plan plan;
-    struct plan_step one;
+    struct plan_step steps[2];
     uint64_t run = 0;
     uint32_t step = 7;
+    enum step_phase phase = STEP_PHASE_COUNT;
     char key[LIMIT_KEY_BYTES + 1];
 
     (void)state;
-    with_plan(&b, &slot, &plan, &one);
-    step_key(&plan, 0, key);
-    assert_string_equal(key, "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a/1");
-    assert_true(bus_find_key(&b, str_from(key), &run, &step));
-    assert_int_equal(run, slot.run);
-    assert_int_equal(step, 0);
+    with_plan(&b, &slot, &plan, steps);
+    for (uint32_t i = 0; i < STEP_PHASE_COUNT; i++) {
+        step_key(&plan, 0, (enum step_phase)i, key);
+        assert_string_equal(key, keys[i]);
+        assert_true(bus_find_key(&b, str_from(key), &run, &step, &phase));
+        assert_int_equal(run, slot.run);
+        assert_int_equal(step, 0);
+        assert_int_equal(phase, i);
+    }
+    step_key(&plan, 1, PHASE_EXECUTE, key);
+    assert_true(bus_find_key(&b, str_from(key), &run, &step, &phase));
+    assert_int_equal(step, 1);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        if (bus_find_key(&b, str_from(wrong[i]), &run, &step)) {
+        if (bus_find_key(&b, str_from(wrong[i]), &run, &step, &phase)) {
             fail_msg("'%s' was taken for a key", wrong[i]);
         }
     }
     map_done(&b.plan_by_id);
 }
 
-static void prompts_are_kept_by_step_and_cut_at_a_character(void **state)
+static void traceparent_is_the_plan_and_one_span_per_request(void **state)
 {
+    char first[TRACEPARENT_LEN + 1];
+    char other[TRACEPARENT_LEN + 1];
     struct bus b;
     struct bus_plan slot;
     struct plan plan;
-    struct plan_step one;
-    char text[4096];
+    struct plan_step steps[2];
 
     (void)state;
-    with_plan(&b, &slot, &plan, &one);
-    memset(text, 0, sizeof text);
-    for (int i = 0; i < 2000; i += 1) {
-        (void)snprintf(text + (size_t)i * 2, 3, "ü");
-    }
-    bus_plan_prompt(&slot, 0, str_from("Which?"));
-    assert_true(str_is(slot.prompts[0], "Which?"));
-    bus_plan_prompt(&slot, 0, str_from(text));
-    assert_int_equal(slot.prompts[0].len, 2048);
-    bus_plan_prompt(&slot, 9, str_from("no such step"));
-    bus_plan_prompt(&slot, 0, (struct str){NULL, 0});
-    assert_int_equal(slot.prompts[0].len, 0);
-    arena_done(&slot.arena);
+    with_plan(&b, &slot, &plan, steps);
+    step_traceparent(&plan, 0, PHASE_EXECUTE, 1, first);
+    assert_string_equal(first, "00-0190f3c27a1b7c3d9e4f0123456789ab-0000000100000001-01");
+    step_traceparent(&plan, 0, PHASE_EXECUTE, 2, other);
+    assert_string_not_equal(first, other);
+    step_traceparent(&plan, 1, PHASE_EXECUTE, 1, other);
+    assert_string_not_equal(first, other);
+    step_traceparent(&plan, 0, PHASE_VERIFY, 1, other);
+    assert_string_not_equal(first, other);
+    step_traceparent(&plan, UINT32_MAX - 1, PHASE_REPLAN, UINT32_MAX, other);
+    assert_int_equal(strlen(other), TRACEPARENT_LEN);
     map_done(&b.plan_by_id);
 }
 
@@ -136,7 +152,7 @@ int main(void)
         cmocka_unit_test(cached_bytes_come_back_and_a_newer_id_takes_the_slot),
         cmocka_unit_test(cache_never_holds_more_than_its_bytes_whatever_the_order_of_ids),
         cmocka_unit_test(key_names_its_step_and_nothing_else_does),
-        cmocka_unit_test(prompts_are_kept_by_step_and_cut_at_a_character),
+        cmocka_unit_test(traceparent_is_the_plan_and_one_span_per_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

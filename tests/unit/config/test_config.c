@@ -35,6 +35,9 @@ static void defaults_are_the_numbers_of_the_requirements(void **state)
     assert_int_equal(c->policy.restart.period_ms, 30000);
     assert_int_equal(c->policy.restart.backoff_min_ms, 100);
     assert_int_equal(c->policy.restart.backoff_max_ms, 5000);
+    assert_int_equal(c->policy.breaker.failures, 5);
+    assert_int_equal(c->policy.breaker.cooldown_ms, 1000);
+    assert_int_equal(c->policy.breaker.cooldown_max_ms, 30000);
     assert_int_equal(c->limits.max_open_plans, 20000);
     assert_int_equal(c->limits.max_result_bytes, 3 * 1024 * 1024);
     assert_int_equal(c->log.level, LOG_INFO);

@@ -141,6 +141,11 @@ static void numbers_out_of_range_are_refused(void **state)
            "DIR/baton/baton.yaml:2:33: policy.backoff.maxMs: must be at least "
            "policy.backoff.initialMs "
            "(1000), is 10\n");
+    write_text(h->user, "policy: {breaker: {failures: 1001, cooldownMaxMs: 500}}\n");
+    expect_problems(
+        h, "DIR/baton/baton.yaml:1:20: policy.breaker.failures: must be at most 1000, got 1001\n"
+           "DIR/baton/baton.yaml:1:36: policy.breaker.cooldownMaxMs: must be at least "
+           "policy.breaker.cooldownMs (1000), is 500\n");
     write_text(h->user, "policy: {leaseMs: 1e300, heartbeatMs: -1e300}\nlimits: {inbox: 1e308}\n");
     assert_int_equal(load(h), BT_INVALID);
 }

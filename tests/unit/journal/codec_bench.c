@@ -51,6 +51,7 @@ struct record_extra extra_of(const struct bench *b, const struct record *rec)
                                  .event_id = uuid_new(),
                                  .handoff_id = uuid_new(),
                                  .plan = record_about(rec->type) == ABOUT_PLAN ? &b->p.plan : NULL,
+                                 .revised = record_revises(rec) ? &b->p.plan : NULL,
                                  .preview = STR_LIT("the preview"),
                                  .summary = {12, 3456},
                                  .agent_id = STR_LIT("files"),

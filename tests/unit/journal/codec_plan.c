@@ -3,7 +3,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const AGENTS[] = {"files", "sql-agent", "calc"};
+static const char *const AGENTS[CODEC_AGENTS] = {"files", "sql-agent", "calc"};
+
+static void grant_all(struct codec_plan *p)
+{
+    p->plan.agents = (struct plan_agents){p->agent_ids, p->agents_at, CODEC_AGENTS};
+    for (uint32_t i = 0; i < CODEC_AGENTS; i++) {
+        p->agent_ids[i] = str_from(AGENTS[i]);
+        p->agents_at[i] = i;
+    }
+}
 
 void codec_plan_make(struct codec_plan *p, uint32_t n, size_t id_len, struct str task,
                      uint32_t agents)
@@ -24,6 +33,7 @@ void codec_plan_make(struct codec_plan *p, uint32_t n, size_t id_len, struct str
                             .context_result = 1000};
     for (uint32_t i = 0; i < n; i++) {
         struct plan_step *s = &p->steps[i];
+        s->revision = 1;
         int len = snprintf(p->ids[i], sizeof p->ids[i], "s%u", i);
         for (; (size_t)len < id_len; len++) {
             p->ids[i][len] = 'x';
@@ -48,5 +58,6 @@ void codec_plan_make(struct codec_plan *p, uint32_t n, size_t id_len, struct str
             s->deps_n = 1;
         }
     }
+    grant_all(p);
     plan_link(&p->plan);
 }

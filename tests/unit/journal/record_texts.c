@@ -24,8 +24,21 @@ static void topics_follow_the_protocol(void **state)
 
     codec_plan_make(&b->p, 2, 2, STR_LIT("t"), 3);
     topic_is(b, (struct record){.type = REC_PLAN_STARTED}, "plan/chat_1/@/plan_started");
-    topic_is(b, (struct record){.type = REC_HANDOFF, .step = 1, .from_agent = AGENT_SUPERVISOR},
-             "handoff/chat_1/@/supervisor/sql-agent");
+    topic_is(
+        b,
+        (struct record){.type = REC_HANDOFF, .step = 1, .agent = 1, .from_agent = AGENT_SUPERVISOR},
+        "handoff/chat_1/@/supervisor/sql-agent");
+    topic_is(b,
+             (struct record){.type = REC_HANDOFF,
+                             .handoff = HANDOFF_FALLBACK,
+                             .step = 1,
+                             .agent = 2,
+                             .from_agent = 1},
+             "handoff/chat_1/@/sql-agent/calc"); /* to whom it went, not whom the plan names */
+    topic_is(b, (struct record){.type = REC_GATE_ERROR}, "plan/chat_1/@/quality_gate_error");
+    topic_is(b, (struct record){.type = REC_PLAN_PAUSED, .step = STEP_NONE},
+             "plan/chat_1/@/plan_paused");
+    topic_is(b, (struct record){.type = REC_RESULT_REJECTED, .step = STEP_NONE}, "");
     topic_is(b, (struct record){.type = REC_HANDOFF, .step = 0, .from_agent = 1},
              "handoff/chat_1/@/sql-agent/files");
     b->p.plan.session_id = STR_LIT("");
@@ -82,8 +95,40 @@ static void review_ids_come_back(void **state)
             assert_false(review_id_parse(s, &got, &step, &attempt) && str_is(step, "a/b"));
         }
     }
+    buf_clear(&b->body);
+    review_id_format(plan, (struct str){NULL, 0}, 3, &b->body);
+    assert_int_equal(b->body.len, UUID_TEXT_LEN); /* the sign-off: the plan alone */
+    assert_true(review_id_parse(buf_str(&b->body), &got, &step, &attempt));
+    assert_true(uuid_eq(got, plan) && step.len == 0 && attempt == 0);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_false(review_id_parse(str_from(bad[i]), &got, &step, &attempt));
+    }
+}
+
+static void handoffs_say_why(void **state)
+{
+    struct bench *b = *state;
+    static const char *const WANT[HANDOFF_KIND_COUNT] = {
+        "Executing plan step: count", "it knows more", "Returning control after step: count",
+        "Falling back to another agent for step: count"};
+
+    codec_plan_make(&b->p, 1, 2, STR_LIT("count"), 1);
+    for (int k = 0; k < HANDOFF_KIND_COUNT; k++) {
+        struct record rec = {.type = REC_HANDOFF,
+                             .handoff = (enum handoff_kind)k,
+                             .agent = 1,
+                             .from_agent = AGENT_SUPERVISOR,
+                             .text = STR_LIT("it knows more")};
+        struct record_extra x = extra_of(b, &rec);
+        struct msg_ev_agent_handoff ev;
+        struct bt_error err;
+        encode(b, &rec, &x);
+        assert_ok(msg_read_doc(&b->arena, doc_from_buf(&b->body), MSG_ev_agent_handoff, &ev, &err),
+                  err);
+        assert_true(str_is(ev.explanation, WANT[k]));
+        assert_true(str_is(ev.reason, handoff_kind_name((enum handoff_kind)k)));
+        assert_true(str_is(ev.from_agent.agent_name, "supervisor"));
+        assert_true(str_is(ev.to_agent.agent_name, "The SQL agent"));
     }
 }
 
@@ -102,6 +147,17 @@ static void failure_reasons_read_as_documented(void **state)
          "Execution timeout after 9ms"},
         {{.failure = PLAN_FAILURE_TIMEOUT, .step = STEP_NONE}, "Execution timeout after 100000ms"},
         {{.failure = PLAN_FAILURE_NOTHING_COMPLETED, .step = STEP_NONE}, "No step completed"},
+        {{.failure = PLAN_FAILURE_MAX_REPLANS,
+          .step = 0,
+          .text = STR_LIT("Max replans (5) exceeded. Last error: no such table")},
+         "Max replans (5) exceeded. Last error: no such table"},
+        {{.failure = PLAN_FAILURE_BUDGET, .step = 0}, "Budget exceeded"},
+        {{.failure = PLAN_FAILURE_REPLAN, .step = 0}, "No new plan could be made"},
+        {{.failure = PLAN_FAILURE_REPAIR_INVALID, .step = 0}, "The new plan is not valid"},
+        {{.failure = PLAN_FAILURE_REJECTED, .plan_status = PLAN_CANCELLED, .text = STR_LIT("no")},
+         "no"},
+        {{.failure = PLAN_FAILURE_REJECTED, .plan_status = PLAN_CANCELLED},
+         "Rejected by a reviewer"},
         {{.plan_status = PLAN_CANCELLED, .text = STR_LIT("enough")}, "Cancelled: enough"},
         {{.plan_status = PLAN_COMPLETED, .step = STEP_NONE}, ""},
     };
@@ -121,6 +177,7 @@ int main(void)
         TEST(bad_utf8_in_a_text_is_repaired_not_refused),
         TEST(time_is_rebased_and_never_below_zero),
         TEST(review_ids_come_back),
+        TEST(handoffs_say_why),
         TEST(failure_reasons_read_as_documented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,7 @@
 #include "fixture.h"
 
+#include "supervisor/planner/plan_reader.h"
+
 int bench_setup(void **state)
 {
     const struct registry_limits lim = {
@@ -146,6 +148,26 @@ enum bt_code read_doc(struct bench *b, struct doc doc)
 enum bt_code read_json(struct bench *b, const char *json)
 {
     return read_doc(b, doc_of(b, json));
+}
+
+struct plan *read_back(struct bench *b)
+{
+    /* Other defaults: the document has to say it all. */
+    const struct plan_defaults other = {.step = {.max_retries = 9, .on_verify = ON_FAILURE_ASK},
+                                        .max_concurrency = 77};
+    const struct doc doc = doc_copy(&b->arena, doc_from_buf(&b->normalised));
+    struct plan *again = NULL;
+    struct buf out;
+    buf_init(&out, LIMIT_STEP_BYTES);
+    if (plan_read_again(doc, &other, b->registry, &b->arena, &again, &b->err) != BT_OK ||
+        plan_write(again, &out, &b->err) != BT_OK) {
+        fail_msg("%s in %s", b->err.msg, json_of(b, doc));
+    }
+    if (out.len != doc.len || memcmp(out.at, doc.ptr, doc.len) != 0) {
+        fail_msg("%s became %s", json_of(b, doc), json_of(b, doc_from_buf(&out)));
+    }
+    buf_done(&out);
+    return again;
 }
 
 const char *problem_of(struct bench *b, uint32_t i)

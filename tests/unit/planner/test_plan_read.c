@@ -264,14 +264,6 @@ static void a_field_of_the_wrong_type_is_named_with_what_was_given(void **state)
                         "invalid_field a backoff.jitter: expected a number from 0 to 1, got 2");
 }
 
-static void retry_and_replan_are_refused_as_not_in_this_version(void **state)
-{
-    struct bench *b = *state;
-    add_house(b);
-    assert_non_null(strstr(refused_step(b, "'onFailure':'replan'"), "not in this version"));
-    assert_non_null(strstr(refused_step(b, "'onFailure':'retry'"), "not in this version"));
-}
-
 static void a_recipe_is_no_plan(void **state)
 {
     struct bench *b = *state;
@@ -320,7 +312,6 @@ int main(void)
         RULE(a_step_that_names_only_its_agent_gets_the_skill_its_task_is_about),
         RULE(unknown_fields_are_ignored_with_a_word_and_a_guess),
         RULE(a_field_of_the_wrong_type_is_named_with_what_was_given),
-        RULE(retry_and_replan_are_refused_as_not_in_this_version),
         RULE(a_recipe_is_no_plan),
         RULE(all_problems_come_at_once_and_the_first_is_the_error),
     };

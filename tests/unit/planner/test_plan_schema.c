@@ -122,6 +122,16 @@ static void put_random_step(char *json, size_t cap, uint32_t *x, uint32_t i, boo
         ",'backoff':{'kind':'exponential','multiplier':3.25,'jitter':0.1}",
         ",'runIf':'always','effects':'unsafe'",
         ",'contextScope':'none','verify':{'type':'object','required':['x']}",
+        ",'type':'human_review'",
+        ",'type':'synthesis_gate','gate':'files'",
+        ",'type':'synthesis','onFailure':'continue','contextScope':'none'",
+        ",'gate':false,'fallbackAgents':['files','exec']",
+        ",'verifyWith':{'agent':'sql','failOpen':true},'onVerificationFailure':'ask'",
+        ",'gate':{'skill':'read','failClosed':true},'requiresApproval':true,'afterAnyEnd':true",
+        ",'noRetry':['TIMEOUT','UNKNOWN'],'critical':false,'idleTimeoutMs':7,'queueTimeoutMs':8",
+        ",'retryOn':'TIMEOUT','stepLimitMs':9,'approvalTimeoutMs':10,'checkTimeoutMs':11",
+        ",'onFailure':'retry','estimate':{'tokens':5,'costMicros':6}",
+        ",'onFailure':'replan'",
         ",'parameters':{'a':[1,-2,3.5,null,true,'\\u00e4'],'b':{'c':{}}}"};
     const size_t used = strlen(json);
     int n = snprintf(json + used, cap - used, "%s{'stepId':'s%u','agentId':'%s'," TASK "%s",
@@ -148,14 +158,23 @@ static void reading_what_was_normalised_changes_nothing(void **state)
     const uint32_t seed = 20261121;
     uint32_t x = seed;
     add_house(b);
+    add_agent(b, "{'agentId':'planner','skills':[{'id':'plan'}]}");
     for (int round = 0; round < 200; round++) {
         static const char *const policies[] = {
-            "", "'policy':{'onFailure':'continue','maxRetries':0},",
+            "",
+            "'policy':{'onFailure':'continue','maxRetries':0},",
             "'policy':{'contextScope':'none','planTimeoutMs':99,'backoff':'fixed'},",
-            "'policy':{'maxConcurrency':2,'contextBudgetBytes':7,'contextResultBytes':3},"};
+            "'policy':{'maxConcurrency':2,'contextBudgetBytes':7,'contextResultBytes':3},",
+            "'policy':{'gate':{'agent':'exec','failClosed':true},'verifyWith':'sql',"
+            "'fallbackAgents':['calc','sql'],'replan':{'agent':'files','maxTotal':1}},",
+            "'policy':{'requiresApproval':true,'noRetry':['TIMEOUT'],'estimate':{'tokens':1},"
+            "'maxFallbacks':0,'maxHandoffs':1,'handback':true,'signoff':true,'handoffTo':'*',"
+            "'budget':{'costMicros':3},'searchAgent':'exec','replan':{'skill':'run'},"
+            "'onVerificationFailure':'replan','critical':false,'idleTimeoutMs':1},"};
         char json[9000];
         const bool chain = draw(&x, 3) == 0;
-        (void)snprintf(json, sizeof json, "{%s'goal':'g','steps':[", policies[draw(&x, 4)]);
+        const uint32_t policy = draw(&x, sizeof policies / sizeof policies[0]);
+        (void)snprintf(json, sizeof json, "{%s'goal':'g','steps':[", policies[policy]);
         const uint32_t steps = 1 + draw(&x, 12);
         for (uint32_t i = 0; i < steps; i++) {
             put_random_step(json, sizeof json, &x, i, chain);
@@ -164,6 +183,10 @@ static void reading_what_was_normalised_changes_nothing(void **state)
         if (read_json(b, json) != BT_OK) {
             fail_msg("seed %u round %d: %s in %s", seed, round, b->err.msg, json);
         }
+        if (b->problems.errors > 0) {
+            fail_msg("seed %u round %d: %s", seed, round, problem_of(b, 0));
+        }
+        (void)read_back(b);
         const struct plan first = *b->plan;
         const struct doc once = doc_copy(&b->arena, doc_from_buf(&b->normalised));
         assert_int_equal(read_doc(b, once), BT_OK);
@@ -186,6 +209,7 @@ static void reading_what_was_normalised_changes_nothing(void **state)
                       &(struct registry_limits){
                           .agents = 64, .instances = 64, .lease_ms = 3000, .suspect_ms = 2000});
         add_house(b);
+        add_agent(b, "{'agentId':'planner','skills':[{'id':'plan'}]}");
     }
 }
 

@@ -1,0 +1,341 @@
+/* The breakers of all instances and agents: who waits for what time, and what they hear. */
+#include "protocol/base/assert.h"
+#include "registry/state.h"
+
+/* ---- rows and lists ---- */
+
+static bool is_on(const struct registry *r)
+{
+    return r->lim.breaker_failures > 0;
+}
+
+static uint32_t of_agent(const struct registry *r, uint32_t agent)
+{
+    return r->lim.instances + agent;
+}
+
+static struct breaker_row *row_of(const struct registry *r, uint32_t ix)
+{
+    return &registry_breaker_rows(r)[ix];
+}
+
+/* Many instances fail once each before one of them fails often: the agent is given twice as many.
+ */
+static struct breaker_limits limits_of(const struct registry *r, uint32_t ix)
+{
+    const uint32_t n = r->lim.breaker_failures;
+    return (struct breaker_limits){.failures = ix < r->lim.instances ? n : 2 * n,
+                                   .cooldown_ms = r->lim.breaker_cooldown_ms,
+                                   .cooldown_max_ms = r->lim.breaker_cooldown_max_ms,
+                                   .probe_ms = r->lim.breaker_probe_ms};
+}
+
+void registry_breakers_init(struct registry *r)
+{
+    for (uint32_t i = 0; i < BREAKER_LISTS; i++) {
+        r->breaker_first[i] = r->breaker_last[i] = REGISTRY_NONE;
+    }
+    for (uint32_t i = 0; i < r->lim.instances + r->lim.agents; i++) {
+        *row_of(r, i) = (struct breaker_row){.b = breaker_closed(), .list = REGISTRY_NONE};
+    }
+    if (is_on(r)) {
+        const struct breaker_limits lim = limits_of(r, 0);
+        ASSERT(lim.failures <= UINT32_MAX / 2 && lim.cooldown_ms >= 1 && lim.probe_ms >= 1);
+        ASSERT(lim.cooldown_ms <= lim.cooldown_max_ms &&
+               breaker_cooldown(&lim, BREAKER_LEVELS - 1) == lim.cooldown_max_ms);
+    }
+}
+
+static void unlink_row(struct registry *r, uint32_t ix)
+{
+    struct breaker_row *row = row_of(r, ix);
+    if (row->list == REGISTRY_NONE) {
+        return;
+    }
+    if (row->prev != REGISTRY_NONE) {
+        row_of(r, row->prev)->next = row->next;
+    } else {
+        r->breaker_first[row->list] = row->next;
+    }
+    if (row->next != REGISTRY_NONE) {
+        row_of(r, row->next)->prev = row->prev;
+    } else {
+        r->breaker_last[row->list] = row->prev;
+    }
+    row->list = REGISTRY_NONE;
+}
+
+/* One duration per list, so the order of coming is the order of the deadlines. */
+static void link_row(struct registry *r, uint32_t ix)
+{
+    struct breaker_row *row = row_of(r, ix);
+    if (row->b.state != BREAKER_OPEN && row->b.state != BREAKER_PROBING) {
+        return;
+    }
+    row->list = row->b.state == BREAKER_OPEN ? row->b.level : (uint32_t)BREAKER_PROBES;
+    row->prev = r->breaker_last[row->list];
+    row->next = REGISTRY_NONE;
+    if (row->prev != REGISTRY_NONE) {
+        row_of(r, row->prev)->next = ix;
+    } else {
+        r->breaker_first[row->list] = ix;
+    }
+    r->breaker_last[row->list] = ix;
+}
+
+/* The number of its instances that are not CLOSED follows every change. */
+static void count_broken(struct registry *r, uint32_t ix, enum breaker_state from,
+                         enum breaker_state to)
+{
+    if (ix < r->lim.instances) {
+        struct agent_row *of = &registry_agent_rows(r)[registry_instance_rows(r)[ix].agent];
+        of->broken += to != BREAKER_CLOSED ? 1 : 0;
+        of->broken -= from != BREAKER_CLOSED ? 1 : 0;
+    }
+}
+
+/* True when more work may go there than before. */
+static bool feed(struct registry *r, uint32_t ix, enum breaker_input in)
+{
+    if (!is_on(r)) {
+        return false;
+    }
+    struct breaker_row *row = row_of(r, ix);
+    const enum breaker_state from = row->b.state;
+    const struct breaker_limits lim = limits_of(r, ix);
+    const bool changed = breaker_move(&row->b, &lim, in, r->now);
+    if (changed || in == BREAKER_IN_POSTPONED) {
+        unlink_row(r, ix);
+        link_row(r, ix);
+    }
+    if (changed) {
+        count_broken(r, ix, from, row->b.state);
+        r->breakers_opened += from == BREAKER_CLOSED ? 1 : 0;
+    }
+    return changed && breaker_may_work(&row->b);
+}
+
+static void close_row(struct registry *r, uint32_t ix)
+{
+    struct breaker_row *row = row_of(r, ix);
+    unlink_row(r, ix);
+    count_broken(r, ix, row->b.state, BREAKER_CLOSED);
+    row->b = breaker_closed();
+}
+
+/* ---- asking ---- */
+
+bool registry_breaker_lets(const struct registry *r, uint32_t slot)
+{
+    return breaker_may_work(&row_of(r, slot)->b);
+}
+
+bool registry_breaker_lets_agent(const struct registry *r, uint32_t agent)
+{
+    return breaker_may_work(&row_of(r, of_agent(r, agent))->b);
+}
+
+static struct breaker_view view_of(const struct breaker *b)
+{
+    return (struct breaker_view){.state = b->state,
+                                 .failures = b->failures,
+                                 .retry_at = b->state == BREAKER_OPEN ? b->until : MSEC_NEVER};
+}
+
+struct breaker_view registry_breaker_view(const struct registry *r, uint32_t slot)
+{
+    return view_of(&row_of(r, slot)->b);
+}
+
+struct breaker_view registry_breaker_agent_view(const struct registry *r, uint32_t agent)
+{
+    const struct instance_row *rows = registry_instance_rows(r);
+    const struct agent_row *of = &registry_agent_rows(r)[agent];
+    struct breaker_view view = view_of(&row_of(r, of_agent(r, agent))->b);
+    if (view.state != BREAKER_CLOSED || of->instances == 0 || of->broken < of->instances) {
+        return view;
+    }
+    for (uint32_t slot = of->first; slot != REGISTRY_NONE; slot = rows[slot].agent_next) {
+        const struct breaker_view one = registry_breaker_view(r, slot);
+        view.state = one.state > view.state ? one.state : view.state;
+        view.retry_at = one.retry_at < view.retry_at ? one.retry_at : view.retry_at;
+    }
+    view.retry_at = view.state == BREAKER_OPEN ? view.retry_at : MSEC_NEVER;
+    return view;
+}
+
+uint64_t registry_breakers_opened(const struct registry *r)
+{
+    return r->breakers_opened;
+}
+
+/* ---- attempts ---- */
+
+static void taken(struct registry *r, uint32_t ix, uint32_t slot, uint32_t lane)
+{
+    struct breaker_row *row = row_of(r, ix);
+    if (row->b.state == BREAKER_HALF_OPEN) {
+        row->trial_slot = slot;
+        row->trial_lane = lane;
+        (void)feed(r, ix, BREAKER_IN_TAKEN);
+    }
+}
+
+void registry_breaker_taken(struct registry *r, uint32_t slot, uint32_t lane)
+{
+    taken(r, slot, slot, lane);
+    taken(r, of_agent(r, registry_instance_rows(r)[slot].agent), slot, lane);
+}
+
+/* The trial is over; who knows how it went says so before or after. */
+static void released(struct registry *r, uint32_t ix, uint32_t slot, uint32_t lane)
+{
+    const struct breaker_row *row = row_of(r, ix);
+    if (row->b.state == BREAKER_TRIAL && row->trial_slot == slot && row->trial_lane == lane) {
+        (void)feed(r, ix, BREAKER_IN_UNDECIDED);
+    }
+}
+
+void registry_breaker_released(struct registry *r, uint32_t slot, uint32_t lane)
+{
+    released(r, slot, slot, lane);
+    released(r, of_agent(r, registry_instance_rows(r)[slot].agent), slot, lane);
+}
+
+void registry_breaker_left(struct registry *r, uint32_t slot)
+{
+    struct instance_row *row = &registry_instance_rows(r)[slot];
+    const uint32_t ix = of_agent(r, row->agent);
+    const struct breaker_row *agent = row_of(r, ix);
+    row->past = (struct past){.epoch = row->epoch, .agent = row->agent};
+    close_row(r, slot);
+    if (agent->b.state == BREAKER_TRIAL && agent->trial_slot == slot) {
+        (void)feed(r, ix, BREAKER_IN_UNDECIDED);
+    } else if (agent->b.state == BREAKER_PROBING && agent->probe_slot == slot) {
+        (void)feed(r, ix, BREAKER_IN_PROBE_FAILED);
+    }
+}
+
+void registry_breaker_forgive(struct registry *r, uint32_t agent)
+{
+    const struct instance_row *rows = registry_instance_rows(r);
+    close_row(r, of_agent(r, agent));
+    for (uint32_t slot = registry_agent_rows(r)[agent].first; slot != REGISTRY_NONE;
+         slot = rows[slot].agent_next) {
+        close_row(r, slot);
+    }
+}
+
+uint32_t registry_breaker_result(struct registry *r, uint32_t slot, uint64_t epoch,
+                                 enum err_class cls, msec now)
+{
+    const enum breaker_verdict verdict = breaker_verdict(cls);
+    registry_later(r, now);
+    if (slot >= r->n_slots || verdict == BREAKER_SAYS_NOTHING) {
+        return REGISTRY_NONE;
+    }
+    struct instance_row *row = &registry_instance_rows(r)[slot];
+    const enum breaker_input in =
+        verdict == BREAKER_WORKS ? BREAKER_IN_SUCCESS : BREAKER_IN_FAILURE;
+    uint32_t agent = row->agent;
+    bool more = false;
+    if (registry_is_current(r, slot, epoch)) {
+        more = feed(r, slot, in);
+    } else if (epoch == 0 || row->past.epoch != epoch ||
+               (in == BREAKER_IN_FAILURE && row->past.failed)) {
+        return REGISTRY_NONE;
+    } else {
+        agent = row->past.agent;
+        row->past.failed = row->past.failed || in == BREAKER_IN_FAILURE;
+    }
+    more = feed(r, of_agent(r, agent), in) || more;
+    return more ? agent : REGISTRY_NONE;
+}
+
+/* ---- time and probes ---- */
+
+/* The row that is due first, by list when at the same time. */
+static uint32_t first_due(const struct registry *r, msec *ret_when)
+{
+    uint32_t best = REGISTRY_NONE;
+    *ret_when = MSEC_NEVER;
+    for (uint32_t i = 0; i < BREAKER_LISTS; i++) {
+        const uint32_t ix = r->breaker_first[i];
+        if (ix != REGISTRY_NONE && row_of(r, ix)->b.until < *ret_when) {
+            *ret_when = row_of(r, ix)->b.until;
+            best = ix;
+        }
+    }
+    return best;
+}
+
+msec registry_breaker_deadline(const struct registry *r)
+{
+    msec when;
+    (void)first_due(r, &when);
+    return when;
+}
+
+static bool can_be_asked(const struct instance_row *row)
+{
+    return row->health == HEALTH_HEALTHY && row->control_up;
+}
+
+/* Who speaks for the agent: an instance that may get work by its own breaker. One that may not is
+ * not asked early: its own cooldown would be worth nothing. */
+static uint32_t speaker(const struct registry *r, uint32_t agent)
+{
+    const struct instance_row *rows = registry_instance_rows(r);
+    uint32_t best = REGISTRY_NONE;
+    for (uint32_t slot = registry_agent_rows(r)[agent].first; slot != REGISTRY_NONE;
+         slot = rows[slot].agent_next) {
+        if (can_be_asked(&rows[slot]) && !rows[slot].draining && registry_breaker_lets(r, slot) &&
+            slot < best) {
+            best = slot;
+        }
+    }
+    return best;
+}
+
+uint32_t registry_breaker_due(struct registry *r, msec now)
+{
+    now = registry_later(r, now);
+    for (;;) {
+        msec when;
+        const uint32_t ix = first_due(r, &when);
+        if (ix == REGISTRY_NONE || when > now) {
+            return REGISTRY_NONE;
+        }
+        struct breaker_row *row = row_of(r, ix);
+        if (row->b.state == BREAKER_PROBING) {
+            (void)feed(r, ix, BREAKER_IN_DUE);
+            continue;
+        }
+        uint32_t ask = ix;
+        if (ix >= r->lim.instances) {
+            ask = speaker(r, ix - r->lim.instances);
+        } else if (!can_be_asked(&registry_instance_rows(r)[ix])) {
+            ask = REGISTRY_NONE;
+        }
+        if (ask == REGISTRY_NONE) {
+            (void)feed(r, ix, BREAKER_IN_POSTPONED);
+            continue;
+        }
+        row->probe_slot = ask;
+        (void)feed(r, ix, BREAKER_IN_DUE);
+        return ask;
+    }
+}
+
+uint32_t registry_breaker_probed(struct registry *r, uint32_t slot, bool ok, msec now)
+{
+    registry_later(r, now);
+    ASSERT(registry_is_live(r, slot));
+    const enum breaker_input in = ok ? BREAKER_IN_PROBE_OK : BREAKER_IN_PROBE_FAILED;
+    const uint32_t agent = registry_instance_rows(r)[slot].agent;
+    bool more = feed(r, slot, in);
+    if (row_of(r, of_agent(r, agent))->probe_slot == slot) {
+        more = feed(r, of_agent(r, agent), in) || more;
+    }
+    return more ? agent : REGISTRY_NONE;
+}

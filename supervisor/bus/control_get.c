@@ -1,0 +1,222 @@
+/* plan.get: the story of a plan, and of an open one where it stands and what it waits for. */
+#include <stdio.h>
+
+#include "supervisor/bus/control.h"
+#include "supervisor/bus/row_body.h"
+#include "supervisor/bus/story.h"
+#include "supervisor/bus/waits.h"
+#include "supervisor/journal/record_codec.h"
+
+/* Of one answer. The rest of a longer critical path is where it began. */
+enum { PATH_MAX = 200 };
+
+/* A point of the core's time as text; "" for never. */
+static struct str until_text(struct bus *b, struct story *s, msec until)
+{
+    if (until == MSEC_NEVER || until == 0) {
+        return (struct str){"", 0};
+    }
+    return story_iso(s, until > b->now ? b->wall + (until - b->now) : b->wall);
+}
+
+static struct str agent_id(struct bus *b, uint32_t agent)
+{
+    return agent < registry_agents(b->registry) ? registry_agent_view(b->registry, agent).id
+                                                : (struct str){"", 0};
+}
+
+/* reviewId: of a step planId/stepId/attempt, of the sign-off planId. */
+static struct str review_id(const struct bus_plan *p, struct story *s, uint32_t step,
+                            const struct step_wait *w)
+{
+    struct str made;
+    struct buf id;
+
+    if (w->review == REVIEW_PLAN) {
+        return s->view.plan_id;
+    }
+    buf_init(&id, 256);
+    review_id_format(p->plan->plan_id, p->plan->steps[step].step_id,
+                     core_block_run(p->block)->steps[step].attempt, &id);
+    made = story_keep(s, buf_str(&id));
+    buf_done(&id);
+    return made;
+}
+
+static void fill_wait(struct bus *b, const struct bus_plan *p, struct story *s, uint32_t step)
+{
+    const struct step_wait w = core_step_wait(b->core, p->run, step);
+    struct msg_step_waiting *to = &s->view.steps[step].waiting;
+    struct wait_names names = {{"", 0}, {"", 0}, {"", 0}};
+    struct buf text;
+
+    if (w.kind == WAIT_NOTHING) {
+        return;
+    }
+    if (w.kind == WAIT_DEPENDENCY && w.step < p->plan->n_steps) {
+        names.step_id = p->plan->steps[w.step].step_id;
+    } else if (w.kind == WAIT_PERSON) {
+        names.review_id = review_id(p, s, step, &w);
+    } else {
+        names.agent_id = agent_id(b, w.agent);
+    }
+    buf_init(&text, 2048);
+    wait_sentence(&w, &names, &text);
+    *to = (struct msg_step_waiting){.kind = str_from(wait_kind_name(w.kind)),
+                                    .text = story_keep(s, buf_str(&text)),
+                                    .agent_id = names.agent_id,
+                                    .step_id = story_keep(s, names.step_id),
+                                    .review_id = names.review_id,
+                                    .until = until_text(b, s, w.until)};
+    msg_set(&s->view.steps[step], step_view, waiting);
+    buf_done(&text);
+}
+
+/* What only the run knows of an open step: the rows may be a turn behind it. */
+static void fill_live_step(struct bus *b, const struct bus_plan *p, struct story *s, uint32_t i)
+{
+    const struct run_step *row = &core_block_run(p->block)->steps[i];
+    struct msg_step_view *v = &s->view.steps[i];
+
+    if (step_is_final((enum step_status)row->status)) {
+        return;
+    }
+    if (row->status != STEP_PENDING && row->status != STEP_READY) {
+        v->phase = str_from(step_phase_name((enum step_phase)row->phase));
+    }
+    fill_wait(b, p, s, i);
+}
+
+static void fill_paused(struct story *s, uint32_t paused)
+{
+    s->view.paused = arena_alloc(&s->arena, PAUSE_REASON_COUNT * sizeof *s->view.paused);
+    for (uint32_t r = 0; s->view.paused != NULL && r < PAUSE_REASON_COUNT; r++) {
+        if ((paused & 1u << r) != 0) {
+            s->view.paused[s->view.paused_n++] = str_from(pause_reason_name((enum pause_reason)r));
+        }
+    }
+}
+
+/* M111: what was spent on planning, on the work, and on planning again. */
+static void fill_usage(struct story *s, struct usage total, struct usage replanning)
+{
+    struct usage work = usage_less(usage_less(total, s->planning), replanning);
+
+    s->view.usage = usage_view(&total);
+    s->view.usage_planning = usage_view(&s->planning);
+    s->view.usage_execution = usage_view(&work);
+    s->view.usage_replanning = usage_view(&replanning);
+}
+
+static void fill_path(struct bus *b, struct story *s)
+{
+    uint64_t *ms = arena_alloc(&s->arena, (s->view.steps_n + 1) * sizeof *ms);
+    uint32_t path[PATH_MAX];
+    uint32_t n;
+
+    s->view.critical_path = arena_alloc(&s->arena, PATH_MAX * sizeof *s->view.critical_path);
+    if (ms == NULL || s->view.critical_path == NULL) {
+        return; /* the answer is true without it */
+    }
+    for (uint32_t i = 0; i < s->view.steps_n; i++) {
+        const struct story_step *x = &s->steps[i];
+        ms[i] = s->view.steps[i].duration_ms;
+        if (x->began != 0 && x->ended == 0 && b->wall > x->began) {
+            ms[i] = b->wall - x->began;
+        }
+    }
+    n = critical_path(s->plan, ms, &s->arena, path, PATH_MAX);
+    for (uint32_t i = 0; n != UINT32_MAX && i < n; i++) {
+        s->view.critical_path[s->view.critical_path_n++] = s->plan->steps[path[i]].step_id;
+    }
+}
+
+static void fill_position(struct story *s)
+{
+    char text[48];
+
+    if (s->started == 0) {
+        return;
+    }
+    (void)snprintf(text, sizeof text, "Step %llu of %u",
+                   (unsigned long long)s->view.current_step_index + 1, s->view.steps_n);
+    s->view.position = story_keep(s, str_from(text));
+}
+
+/* from: the first step that is asked for; those before it need no words. */
+static void fill_live(struct bus *b, const struct bus_plan *p, struct story *s, uint32_t from,
+                      uint32_t to)
+{
+    const struct run *run = core_block_run(p->block);
+
+    s->view.revision = run->revision;
+    s->view.cancelling = run->cancelling != 0;
+    s->view.fallbacks = run->fallbacks;
+    s->view.replans = run->replans;
+    s->view.duration_ms = s->started != 0 && b->wall > s->started ? b->wall - s->started : 0;
+    fill_paused(s, run->paused);
+    fill_usage(s, run->usage, run->replan_usage);
+    for (uint32_t i = from; i < to && i < run->n_steps && i < p->plan->n_steps; i++) {
+        fill_live_step(b, p, s, i);
+    }
+}
+
+static void fill_view(struct bus *b, struct story *s, uint32_t from, uint32_t to)
+{
+    const struct bus_plan *p = bus_plan_by_id(b, s->view.plan_id);
+
+    s->view.budget = (struct msg_budget){.tokens = s->plan->budget_tokens,
+                                         .cost_micros = s->plan->budget_micros};
+    if (s->plan->budget_tokens > 0 || s->plan->budget_micros > 0) {
+        msg_set(&s->view, plan_view, budget);
+    }
+    fill_path(b, s);
+    fill_position(s);
+    if (p != NULL && !s->ended) {
+        fill_live(b, p, s, from, to);
+    } else {
+        fill_paused(s, s->paused);
+        fill_usage(s, s->total, s->replanning);
+    }
+}
+
+/* As many steps as fit, from the one that was asked for: a plan of 10,000 steps is read in a few
+ * requests. */
+static void answer_view(struct bus *b, struct request *rq, struct msg_plan_view *v, uint32_t from)
+{
+    struct bt_error err;
+
+    v->steps += from;
+    v->steps_n -= from;
+    while (bus_try_answer(b, rq, MSG_plan_view, v, &err) != BT_OK) {
+        if (v->steps_n == 0) {
+            bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+            return;
+        }
+        v->steps_n /= 2;
+        v->steps_truncated = true;
+    }
+}
+
+void on_plan_get(struct bus *b, struct request *rq)
+{
+    struct msg_plan_get m;
+    struct story s;
+    struct bt_error err;
+    uint32_t from;
+    bool steps;
+
+    if (!control_read(b, rq, MSG_plan_get, &m)) {
+        return;
+    }
+    if (story_read(b, m.plan_id, &s, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    } else {
+        steps = !msg_has(&m, plan_get, steps) || m.steps;
+        from = m.from_step < s.view.steps_n ? (uint32_t)m.from_step : s.view.steps_n;
+        fill_view(b, &s, from, steps ? s.view.steps_n : from);
+        s.view.steps_n = steps ? s.view.steps_n : from;
+        answer_view(b, rq, &s.view, from);
+    }
+    story_done(&s);
+}

@@ -1,0 +1,62 @@
+/*
+ * A goal or a document on its way to a plan: made, looked at, started or dropped. Used by the
+ * requests that make plans (plan.submit, plan.lint, plan.retry, plan.fork).
+ */
+#ifndef BUS_DRAFT_H
+#define BUS_DRAFT_H
+
+#include "supervisor/bus/bus.h"
+#include "supervisor/planner/planner.h"
+
+/* Everything lives in the plan's arena until it is bound to its run. */
+struct draft {
+    struct bus_plan plan;
+    struct planner_result planned;
+    struct problems problems;
+    struct buf normalised;
+    struct msg_plan_problem *problem_views;
+    struct msg_plan_route *route_views;
+};
+
+/* What the client said. */
+struct wish {
+    struct str goal, session_id, planner;
+    struct doc plan, policy;
+};
+
+/* What is known of the new plan beside its document. */
+struct draft_start {
+    struct str client_key;
+    uint64_t body_hash;
+    struct uuid parent; /* of a retry or a fork: the plan that it came from; nil = none */
+    const struct core_reuse *reuse;
+    uint32_t n_reuse;
+};
+
+/* draft_done in every case. */
+BT_MUST_CHECK enum bt_code draft_init(struct draft *d, struct bt_error *err);
+void draft_done(struct draft *d);
+/* Plans the goal, or takes the document, and checks it. On failure d->problems says what is wrong.
+ */
+BT_MUST_CHECK enum bt_code draft_make(struct bus *b, const struct wish *w, struct draft *d,
+                                      struct bt_error *err);
+/* Fill d->problem_views and d->route_views; how many. */
+uint32_t draft_problems(struct draft *d);
+uint32_t draft_routes(struct draft *d);
+/* Refuses with every problem in error.details {problems: [...]}. */
+void draft_refuse(struct bus *b, struct request *rq, struct draft *d, const struct bt_error *why);
+/* Whether a plan may begin now; false after refusing. */
+bool draft_may_start(struct bus *b, struct request *rq);
+/*
+ * Row and run. The plan belongs to the bus afterwards; ret_id is its id. BT_CONFLICT: the clientKey
+ * is taken. BT_LIMIT: too many agents. A failure of the journal is the bus's, too (b->failed).
+ */
+BT_MUST_CHECK enum bt_code draft_start(struct bus *b, const struct draft_start *how,
+                                       struct draft *d, char ret_id[UUID_TEXT_LEN + 1],
+                                       struct bt_error *err);
+/* KEY_REPEATED: an earlier request with this key and body made the plan *ret_id. KEY_REFUSED: the
+ * key belongs to another body, or could not be looked up; the request was answered. */
+enum key_use { KEY_NEW, KEY_REPEATED, KEY_REFUSED };
+enum key_use draft_key_use(struct bus *b, struct request *rq, struct str client_key,
+                           uint64_t body_hash, char ret_id[UUID_TEXT_LEN + 1]);
+#endif

@@ -1,0 +1,18 @@
+/* What is read from the bodies of rows without a message's struct: single members and usage. Pure.
+ */
+#ifndef BUS_ROW_BODY_H
+#define BUS_ROW_BODY_H
+
+#include "protocol/wire/msg.h"
+#include "supervisor/core/record.h"
+
+/* Members of a row's body; zero when it has none. */
+struct str row_text(struct doc body, const char *key);
+uint64_t row_number(struct doc body, const char *key);
+bool row_bool(struct doc body, const char *key);
+struct usage row_usage(struct doc body, const char *key);
+void usage_add(struct usage *to, const struct usage *more);
+/* a - b, not below zero. */
+struct usage usage_less(struct usage a, struct usage b);
+struct msg_usage usage_view(const struct usage *u);
+#endif

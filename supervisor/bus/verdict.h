@@ -1,0 +1,29 @@
+/*
+ * What a gate or a verifier answered: yes, no, or nothing that can be read as either. Pure but for
+ * the buffers.
+ *
+ *     data (or the text, when it is JSON)   {"passed"|"sufficient"|"ok": bool,
+ *                                            "diagnosis"|"reason"|"feedback": text,
+ *                                            "missing": [text...]}
+ *     data true or false
+ *     any other text                        the first word yes, pass, passed, ok, okay, true or
+ *                                            sufficient is a yes; everything else is a no, and the
+ *                                            text its diagnosis
+ *
+ * Where several members speak, one no is a no.
+ */
+#ifndef BUS_VERDICT_H
+#define BUS_VERDICT_H
+
+#include "protocol/base/buf.h"
+#include "protocol/wire/msg.h"
+
+enum verdict { VERDICT_UNREADABLE, VERDICT_NO, VERDICT_YES };
+
+enum { VERDICT_TEXT_MAX = 2048, VERDICT_MISSING_MAX = 16 };
+
+/* Appends the diagnosis to *text (at most VERDICT_TEXT_MAX bytes, never empty for a no; for an
+ * unreadable one what would have been right), and what is missing to *missing as a msgpack array of
+ * texts (nothing when nothing is). */
+enum verdict verdict_read(const struct msg_result *result, struct buf *text, struct buf *missing);
+#endif

@@ -1,0 +1,31 @@
+/*
+ * What plan.get says about the way of a plan: why a step does not move, in words, and which steps
+ * decide when the plan ends. Pure but for the memory that the caller gives.
+ */
+#ifndef BUS_WAITS_H
+#define BUS_WAITS_H
+
+#include "protocol/base/arena.h"
+#include "protocol/base/buf.h"
+#include "supervisor/core/core.h"
+
+/* Names that a sentence about waiting may need; those that do not apply are empty. */
+struct wait_names {
+    struct str agent_id;
+    struct str step_id; /* the first dependency that is open */
+    struct str review_id;
+};
+
+/* "waiting for agent calc: 0 instances". Nothing for WAIT_NOTHING. */
+void wait_sentence(const struct step_wait *w, const struct wait_names *names, struct buf *out);
+
+/*
+ * The longest way through the plan: of all chains of dependencies the one whose steps took, or have
+ * taken so far, the most time together; where nothing ran yet, the one with the most steps. ms: by
+ * step, 0 = did not begin. Superseded steps are left out. Appends at most max step indexes to ret,
+ * in order of execution (of a longer way the last ones), and returns how many. O(steps + edges).
+ * UINT32_MAX: out of memory.
+ */
+uint32_t critical_path(const struct plan *plan, const uint64_t *ms, struct arena *arena,
+                       uint32_t *ret, uint32_t max);
+#endif

@@ -1,0 +1,19 @@
+/* Between the bus, which knows instances, and the spawner, which knows processes: ends of processes
+ * become events of the core, its word that one must end becomes the end of a process tree. */
+#ifndef SUPERVISOR_PROCESSES_H
+#define SUPERVISOR_PROCESSES_H
+
+#include "supervisor/bus/bus.h"
+#include "supervisor/spawn/spawn.h"
+
+struct processes {
+    struct bus *bus; /* both borrowed */
+    struct spawn *spawn;
+};
+
+/* What the bus may ask; valid as long as *p. */
+struct bus_processes processes_for_bus(struct processes *p);
+/* Within a turn: takes what the spawner said (readable: it has said something), does what is due,
+ * and tells the core. */
+void processes_turn(struct processes *p, bool readable);
+#endif
