@@ -1,7 +1,6 @@
 /*
- * A plan: one immutable revision of the steps, parsed once, strings and
- * documents borrowed from its owner's arena. Read by the core; made by
- * planner/plan_read. Pure.
+ * A plan: one immutable revision of the steps, parsed once, strings and documents borrowed from its
+ * owner's arena. Read by the core; made by planner/plan_read. Pure.
  */
 #ifndef CORE_PLAN_H
 #define CORE_PLAN_H
@@ -20,8 +19,7 @@ enum on_failure {
     ON_FAILURE_ABORT, /* "stop": the plan fails */
     ON_FAILURE_SKIP,
     ON_FAILURE_CONTINUE,
-    ON_FAILURE_RETRY,  /* every failure is retried up to max_retries, whatever its
-                        * class; then ABORT
+    ON_FAILURE_RETRY,  /* every failure is retried up to max_retries, whatever its class; then ABORT
                         */
     ON_FAILURE_REPLAN, /* the replanner is asked for a new revision of the plan */
     ON_FAILURE_ASK,    /* a person decides: once more, skip or fail */
@@ -29,10 +27,8 @@ enum on_failure {
 };
 enum step_type {
     STEP_TYPE_TASK,
-    STEP_TYPE_REVIEW,    /* human_review: no agent; a person's word completes it
-                            (M063) */
-    STEP_TYPE_SYNTHESIS, /* synthesis_gate: brings the results before it together
-                            (M062) */
+    STEP_TYPE_REVIEW,    /* human_review: no agent; a person's word completes it (M063) */
+    STEP_TYPE_SYNTHESIS, /* synthesis_gate: brings the results before it together (M062) */
     STEP_TYPE_COUNT
 };
 enum effects { EFFECTS_NONE, EFFECTS_IDEMPOTENT, EFFECTS_UNSAFE, EFFECTS_COUNT };
@@ -44,8 +40,7 @@ struct backoff {
     msec initial_ms;
     uint32_t multiplier_permille; /* exponential: 2000 = double */
     msec max_ms;
-    uint32_t jitter_permille; /* of the delay, added at random from the run's
-                                 seed; 0 = none */
+    uint32_t jitter_permille; /* of the delay, added at random from the run's seed; 0 = none */
 };
 
 struct step_policy {
@@ -53,22 +48,19 @@ struct step_policy {
     struct backoff backoff;
     msec timeout_ms;          /* per attempt; 0 = none */
     msec idle_ms;             /* no progress for so long = timeout of the attempt; 0 = none */
-    msec queue_timeout_ms;    /* schedule-to-start: longest wait for a lane; 0 = none
-                               */
-    msec limit_ms;            /* of the whole step from its first attempt, waiting for people
-                                 not counted; 0 = none */
+    msec queue_timeout_ms;    /* schedule-to-start: longest wait for a lane; 0 = none */
+    msec limit_ms;            /* of the whole step from its first attempt, waiting for people not
+                                 counted; 0 = none */
     msec approval_timeout_ms; /* then a review is denied; 0 = waits for ever */
-    msec check_timeout_ms;    /* of a gate or a verification by an agent, waiting for
-                                 its lane included */
+    msec check_timeout_ms;    /* of a gate or a verification by an agent, waiting for its lane
+                                 included */
     uint32_t no_retry;        /* bit per err_class: never retried */
     enum on_failure on_failure;
-    enum on_failure on_verify; /* when verification failed; RETRY = next attempt
-                                  with the diagnosis, then on_failure */
+    enum on_failure on_verify; /* when verification failed; RETRY = next attempt with the diagnosis,
+                                  then on_failure */
     bool requires_approval;
-    bool gate_closed; /* a gate that cannot answer fails the step; default: it
-                         goes on (C27) */
-    bool verify_open; /* a verifier that cannot answer is taken as yes; default:
-                         the step fails */
+    bool gate_closed; /* a gate that cannot answer fails the step; default: it goes on (C27) */
+    bool verify_open; /* a verifier that cannot answer is taken as yes; default: the step fails */
     uint64_t estimate_tokens,
         estimate_micros; /* reserved from the plan's budget before an attempt */
     enum effects effects;
@@ -76,17 +68,14 @@ struct step_policy {
     bool run_if_always; /* runs also when a dependency failed */
 };
 
-/* Agents are registry indexes, set by the owner from the ids before the core
- * sees the plan. */
+/* Agents are registry indexes, set by the owner from the ids before the core sees the plan. */
 #define AGENT_NONE UINT32_MAX
 
 struct plan_step {
     enum step_type type;
     uint32_t revision;  /* in which the step came: part of its key */
-    bool superseded;    /* a later revision does without it; the row stays so that
-                           indexes stay */
-    bool after_any_end; /* its dependencies need only be over, however they ended
-                           (chains, C10) */
+    bool superseded;    /* a later revision does without it; the row stays so that indexes stay */
+    bool after_any_end; /* its dependencies need only be over, however they ended (chains, C10) */
     struct str step_id;
     struct str agent_id;
     struct str skill; /* may be empty */
@@ -116,25 +105,24 @@ struct replan_policy {
     msec cooldown_ms, timeout_ms;
 };
 
-/* The agents that the plan may use, each once: those of its steps, gates,
- * verifiers, the replanner, fallbacks, targets of handoffs. Granted when it was
- * submitted; a replan cannot add any (G26). */
+/* The agents that the plan may use, each once: those of its steps, gates, verifiers, the replanner,
+ * fallbacks, targets of handoffs. Granted when it was submitted; a replan cannot add any (G26). */
 struct plan_agents {
     struct str *ids;
     uint32_t *at; /* registry indexes */
     uint32_t n;   /* <= LIMIT_PLAN_AGENTS */
 };
 
+struct plan_policy; /* private to planner/ */
+
 struct plan {
     struct uuid plan_id;
-    uint32_t revision; /* 1 when submitted; later that of the run when the
-                          revision came */
+    uint32_t revision; /* 1 when submitted; later that of the run when the revision came */
     struct plan_agents agents;
     uint32_t *alternatives; /* indexes into agents, grouped by step */
     uint32_t n_alternatives;
     struct replan_policy replan;
-    struct str search_with; /* agent with the skill "search" for
-                               RESOURCE_NOT_FOUND; empty = none */
+    struct str search_with; /* agent with the skill "search" for RESOURCE_NOT_FOUND; empty = none */
     uint32_t search_agent;
     uint32_t max_fallbacks; /* per run (C17); 0 = off */
     uint32_t max_handoffs;  /* agent-initiated ones per step */
@@ -147,17 +135,17 @@ struct plan {
     struct str planner;
     struct plan_step *steps;
     uint32_t n_steps;
-    uint32_t *deps; /* step indexes, n_edges of them, grouped by step, ascending
-                       in each */
+    uint32_t *deps; /* step indexes, n_edges of them, grouped by step, ascending in each */
     uint32_t *dependents;
     uint32_t n_edges;
     uint32_t max_concurrency;
-    bool chain;              /* no dependency was given anywhere: each step follows the one
-                                before, whatever became of it (C10). A revision of a chain says
-                                so by edges instead. */
-    msec timeout_ms;         /* whole plan; 0 = off */
-    uint32_t context_budget; /* bytes of all injected results together */
-    uint32_t context_result; /* bytes of one injected result */
+    bool chain;      /* no dependency was given anywhere: each step follows the one before, whatever
+                        became of it (C10). A revision of a chain says so by edges instead. */
+    msec timeout_ms; /* whole plan; 0 = off */
+    uint32_t context_budget;          /* bytes of all injected results together */
+    uint32_t context_result;          /* bytes of one injected result */
+    const struct plan_policy *policy; /* what steps get that say nothing, for later revisions; NULL
+                                         in a plan that planner/ has not read */
 };
 
 const char *on_failure_name(enum on_failure v);
@@ -167,24 +155,21 @@ const char *context_scope_name(enum context_scope v);
 const char *backoff_kind_name(enum backoff_kind v);
 
 /* Delay before attempt `failed_attempt + 1`: linear initial*n, exponential
- * initial*multiplier^(n-1), fixed initial; capped by max_ms; plus jitter drawn
- * from `random`. */
+ * initial*multiplier^(n-1), fixed initial; capped by max_ms; plus jitter drawn from `random`. */
 msec backoff_delay(const struct backoff *b, uint32_t failed_attempt, uint32_t random);
 
-/* Fills dependents of every step (deps must be valid indexes). n_edges entries
- * of plan->dependents are written. */
+/* Fills dependents of every step (deps must be valid indexes). n_edges entries of plan->dependents
+ * are written. */
 void plan_link(struct plan *p);
 /*
- * Fills plan.agents from the steps, their gates and verifiers, alternatives'
- * ids already in it, the replanner and the search agent, in that order: those
- * not in it yet go to its end. ids and at have room for LIMIT_PLAN_AGENTS.
- * False when there are more than that. Indexes must be set already.
+ * Fills plan.agents from the steps, their gates and verifiers, alternatives' ids already in it, the
+ * replanner and the search agent, in that order: those not in it yet go to its end. ids and at have
+ * room for LIMIT_PLAN_AGENTS. False when there are more than that. Indexes must be set already.
  */
 bool plan_agents_collect(struct plan *p);
-/* Where the agent stands in plan.agents; UINT32_MAX when the plan was not
- * granted it. */
+/* Where the agent stands in plan.agents; UINT32_MAX when the plan was not granted it. */
 uint32_t plan_agent_find(const struct plan *p, uint32_t agent);
-/* The step with that id, of several revisions the one that is not superseded;
- * UINT32_MAX when there is none. Linear: for edges, not for the hot path. */
+/* The step with that id, of several revisions the one that is not superseded; UINT32_MAX when there
+ * is none. Linear: for edges, not for the hot path. */
 uint32_t plan_step_find(const struct plan *p, struct str step_id);
 #endif
