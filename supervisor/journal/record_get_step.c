@@ -16,7 +16,9 @@ void record_get_handoff(struct decoding *d, const union payload *p)
     record_get_from(d, p->handoff.from_agent.agent_id);
     d->rec->attempt = (uint32_t)p->handoff.attempt;
     d->rec->handoff = handoff_kind_from_name(p->handoff.reason);
-    d->rec->text = p->handoff.explanation;
+    if (d->rec->handoff == HANDOFF_AGENT) { /* the others' sentences were made here */
+        d->rec->text = p->handoff.explanation;
+    }
     record_get_usage(d, &p->handoff.usage);
     record_expect(d, d->rec->handoff != HANDOFF_KIND_COUNT);
 }

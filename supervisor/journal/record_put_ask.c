@@ -141,7 +141,7 @@ enum msg_type record_put_replan_started(struct encoding *e, union payload *p)
         .agent_id = e->x->plan->replan.agent_id,
         .diagnosis = record_cut(e, e->rec->text, 2048),
         .error_class = record_class(e),
-        .total_replans = e->x->run != NULL ? e->x->run->replans : 0,
+        .total_replans = e->rec->n,
         .delay_ms = e->rec->delay_ms,
         .revision = e->rec->revision,
         .usage = record_usage(&e->rec->usage),

@@ -61,3 +61,150 @@ void codec_plan_make(struct codec_plan *p, uint32_t n, size_t id_len, struct str
     grant_all(p);
     plan_link(&p->plan);
 }
+
+static bool chance(struct rng *r, uint32_t one_in)
+{
+    return rng_below(r, one_in) == 0;
+}
+
+static struct str some_agent(struct codec_plan *p, struct rng *r, uint32_t *ret)
+{
+    *ret = rng_below(r, CODEC_AGENTS);
+    return p->agent_ids[*ret];
+}
+
+static void vary_step(struct codec_plan *p, struct rng *r, struct plan_step *s)
+{
+    struct step_policy *policy = &s->policy;
+
+    policy->on_failure = (enum on_failure)rng_below(r, ON_FAILURE_COUNT);
+    policy->on_verify = (enum on_failure)rng_below(r, ON_FAILURE_COUNT);
+    policy->limit_ms = chance(r, 4) ? 8000 : 0;
+    policy->queue_timeout_ms = chance(r, 6) ? 1500 : 0;
+    policy->approval_timeout_ms = chance(r, 2) ? 4000 : 0;
+    policy->check_timeout_ms = chance(r, 4) ? 0 : 3000;
+    policy->requires_approval = chance(r, 6);
+    policy->gate_closed = chance(r, 2);
+    policy->verify_open = chance(r, 2);
+    policy->run_if_always = chance(r, 6);
+    policy->estimate_tokens = rng_below(r, 3);
+    if (chance(r, 3)) {
+        s->gate_with = some_agent(p, r, &s->gate_agent);
+    }
+    if (chance(r, 3)) {
+        s->verify_with = some_agent(p, r, &s->verify_agent);
+    }
+    if (chance(r, 2)) {
+        s->alternatives_at = 0;
+        s->alternatives_n = CODEC_AGENTS;
+    }
+    if (chance(r, 10)) {
+        s->type = STEP_TYPE_REVIEW;
+        s->agent = AGENT_NONE;
+        s->agent_id = STR_LIT("");
+        s->verify_with = STR_LIT("");
+        s->policy.effects = EFFECTS_NONE;
+    }
+}
+
+void codec_plan_vary(struct codec_plan *p, struct rng *r)
+{
+    struct plan *plan = &p->plan;
+
+    for (uint32_t i = 0; i < CODEC_AGENTS; i++) {
+        p->alternatives[i] = i;
+    }
+    plan->alternatives = p->alternatives;
+    plan->n_alternatives = CODEC_AGENTS;
+    plan->max_fallbacks = rng_below(r, 6);
+    plan->max_handoffs = rng_below(r, 4);
+    plan->handback = chance(r, 2);
+    plan->signoff = chance(r, 5);
+    plan->budget_tokens = chance(r, 8) ? 40 : 0;
+    if (!chance(r, 4)) {
+        plan->replan = (struct replan_policy){
+            .max_step = 2, .max_total = 4, .cooldown_ms = 100, .timeout_ms = 3000};
+        plan->replan.agent_id = some_agent(p, r, &plan->replan.agent);
+    }
+    if (!chance(r, 3)) {
+        plan->search_with = some_agent(p, r, &plan->search_agent);
+    }
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        vary_step(p, r, &p->steps[i]);
+    }
+}
+
+static void add_dep(struct codec_plan *p, struct plan_step *s, uint32_t dep)
+{
+    p->deps[p->plan.n_edges++] = dep;
+    s->deps_n++;
+}
+
+/* The old rows: own copies of their ids and edges. A chain becomes edges. */
+static void copy_rows(const struct codec_plan *from, struct codec_plan *ret)
+{
+    for (uint32_t i = 0; i < from->plan.n_steps; i++) {
+        struct plan_step *s = &ret->steps[i];
+        s->step_id.ptr = ret->ids[i];
+        if (from->plan.chain) {
+            s->after_any_end = true;
+            s->deps_at = ret->plan.n_edges;
+            s->deps_n = 0;
+            if (i > 0) {
+                add_dep(ret, s, i - 1);
+            }
+        }
+    }
+}
+
+static void add_row(struct codec_plan *p, struct rng *r)
+{
+    const uint32_t i = p->plan.n_steps++;
+    const uint32_t from = rng_below(r, i);
+    struct plan_step *s = &p->steps[i];
+    int len = snprintf(p->ids[i], sizeof p->ids[i], "r%u-%u", p->plan.revision, i);
+
+    *s = p->steps[0];
+    s->revision = p->plan.revision;
+    s->superseded = false;
+    s->step_id = (struct str){p->ids[i], (size_t)len};
+    if (p->steps[from].superseded && chance(r, 2)) { /* new work under an old name */
+        memcpy(p->ids[i], p->ids[from], sizeof p->ids[i]);
+        s->step_id.len = p->steps[from].step_id.len;
+    }
+    s->deps_at = p->plan.n_edges;
+    s->deps_n = 0;
+    for (uint32_t k = rng_below(r, i + 3); k < i && s->deps_n < 2; k += 1 + rng_below(r, 4)) {
+        if (!p->steps[k].superseded) {
+            add_dep(p, s, k);
+        }
+    }
+}
+
+void codec_plan_revise(const struct codec_plan *from, const struct run *run, bool replan,
+                       struct rng *r, struct codec_plan *ret)
+{
+    const uint32_t n = from->plan.n_steps;
+    const uint32_t victim = rng_below(r, n);
+
+    *ret = *from;
+    ret->plan.steps = ret->steps;
+    ret->plan.deps = ret->deps;
+    ret->plan.dependents = ret->dependents;
+    ret->plan.alternatives = ret->alternatives;
+    ret->plan.agents = (struct plan_agents){ret->agent_ids, ret->agents_at, CODEC_AGENTS};
+    ret->plan.revision = run->revision + 1;
+    ret->plan.n_edges = from->plan.chain ? 0 : from->plan.n_edges;
+    ret->plan.chain = false;
+    copy_rows(from, ret);
+    for (uint32_t i = 0; i < n; i++) {
+        const bool stays = run->steps[i].status == STEP_COMPLETED && !chance(r, 3);
+        if (replan ? !stays : i == victim && chance(r, 2)) {
+            ret->steps[i].superseded = true;
+        }
+    }
+    for (uint32_t k = 1 + rng_below(r, 3); k > 0; k--) {
+        add_row(ret, r);
+    }
+    plan_link(&ret->plan);
+}

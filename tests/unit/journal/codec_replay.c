@@ -1,6 +1,6 @@
 /*
  * The real core is driven at random; each record goes through the journal's bytes; replaying them
- * must give the live run, byte for byte.
+ * must give the live run, byte for byte, over all revisions of its plan.
  */
 #include "tests/unit/journal/journal_fixture.h"
 
@@ -9,25 +9,40 @@
 
 #include "supervisor/core/core.h"
 #include "supervisor/journal/record_codec.h"
-#include "tests/support/random.h"
 #include "tests/unit/journal/codec_plan.h"
 
-enum { ROUNDS = 300, EVENTS = 400, CAPACITY = 2, HELD_MAX = 64, WALL_AHEAD = 1000000 };
+enum {
+    ROUNDS = 300,
+    EVENTS = 400,
+    CAPACITY = 2,
+    HELD_MAX = 512,
+    TODO_MAX = 64,
+    REVISIONS_MAX = 8,
+    PLAN_BLOBS = 1000000, /* a result of that id and more is the document of a revision */
+    WALL_AHEAD = 1000000
+};
 
 struct held {
     uint32_t step;
+    enum step_phase phase;
     uint32_t attempt;
     uint32_t slot;
     uint64_t epoch;
     uint32_t lane;
 };
 
+/* A revision of the plan and the block that goes with it. */
+struct revision {
+    struct codec_plan *p;
+    void *block;
+};
+
 struct drive {
     struct rng r;
-    struct codec_plan p;
+    struct revision revisions[REVISIONS_MAX + 1]; /* [current + 1]: what is being offered */
+    uint32_t current;
     void *core_mem;
     struct core *core;
-    void *block;
     struct commands out;
     uint64_t run;
     msec now;
@@ -35,10 +50,21 @@ struct drive {
     uint64_t plan_seq;
     struct held held[HELD_MAX];
     uint32_t held_n;
+    struct core_event todo[TODO_MAX]; /* what commands ask for, done when all are seen */
+    uint32_t todo_n;
     bool over;
     uint32_t records[REC_COUNT];
-    struct run *live; /* a copy of the run, taken when it ended or the driving did */
 };
+
+static const struct plan *plan_of(const struct drive *d)
+{
+    return &d->revisions[d->current].p->plan;
+}
+
+static const struct run *run_of(const struct drive *d)
+{
+    return core_block_run(d->revisions[d->current].block);
+}
 
 static void grow(struct commands *c)
 {
@@ -57,7 +83,7 @@ static void keep_record(struct drive *d, const struct record *rec)
     struct record_extra x = {.seq = journal_next_seq(d->j),
                              .event_id = uuid_new(),
                              .handoff_id = uuid_new(),
-                             .run = core_block_run(d->block)};
+                             .run = run_of(d)};
     struct journal_row row = {.seq = x.seq,
                               .is_public = record_is_public(rec->type),
                               .type = str_from(record_wire_type(rec->type)),
@@ -67,7 +93,8 @@ static void keep_record(struct drive *d, const struct record *rec)
     buf_init(&body, LIMIT_EVENT_BYTES);
     buf_init(&topic, 1000);
     if (record_about(rec->type) == ABOUT_PLAN) {
-        x.plan = &d->p.plan;
+        x.plan = plan_of(d);
+        x.revised = record_revises(rec) ? &d->revisions[d->current + 1].p->plan : NULL;
         row.plan_ix = 1;
         x.plan_seq = row.is_public ? ++d->plan_seq : 0;
         row.plan_seq = x.plan_seq;
@@ -83,7 +110,51 @@ static void keep_record(struct drive *d, const struct record *rec)
     buf_done(&topic);
 }
 
-static void give(struct drive *d, struct core_event ev)
+static void later(struct drive *d, struct core_event ev)
+{
+    assert_true(d->todo_n < TODO_MAX);
+    d->todo[d->todo_n++] = ev;
+}
+
+static void lanes_up(struct drive *d, const struct core_cmd *c)
+{
+    for (uint32_t lane = 0; lane <= CAPACITY; lane++) {
+        later(d, (struct core_event){.type = CORE_LANE_UP,
+                                     .slot = c->slot,
+                                     .epoch = c->epoch,
+                                     .lane = lane < CAPACITY ? lane : REGISTRY_CONTROL_LANE});
+    }
+}
+
+static void obey(struct drive *d, const struct core_cmd *c)
+{
+    if (c->type == CMD_RECORD) {
+        d->run = c->rec.run != 0 ? c->rec.run : d->run;
+        keep_record(d, &c->rec);
+    } else if (c->type == CMD_DISPATCH) {
+        assert_true(d->held_n < HELD_MAX);
+        d->held[d->held_n++] =
+            (struct held){c->step, c->phase, c->attempt, c->slot, c->epoch, c->lane};
+    } else if (c->type == CMD_REGISTERED) {
+        lanes_up(d, c);
+    } else if (c->type == CMD_PROBE) {
+        later(d, (struct core_event){.type = CORE_PROBED,
+                                     .slot = c->slot,
+                                     .epoch = c->epoch,
+                                     .ok = rng_below(&d->r, 3) != 0});
+    } else if (c->type == CMD_KILL) {
+        later(d, (struct core_event){.type = CORE_GONE,
+                                     .slot = c->slot,
+                                     .epoch = c->epoch,
+                                     .text = STR_LIT("killed")});
+    } else if (c->type == CMD_REVISED) {
+        d->current++;
+    } else if (c->type == CMD_RUN_DONE) {
+        d->over = true;
+    }
+}
+
+static void give_one(struct drive *d, struct core_event ev)
 {
     ev.now = d->now;
     ev.wall = d->now + WALL_AHEAD;
@@ -91,27 +162,84 @@ static void give(struct drive *d, struct core_event ev)
     d->out.n = 0;
     core_handle(d->core, &ev, &d->out);
     for (uint32_t i = 0; i < d->out.n; i++) {
-        const struct core_cmd *c = &d->out.at[i];
-        if (c->type == CMD_RECORD) {
-            d->run = c->rec.run != 0 ? c->rec.run : d->run;
-            keep_record(d, &c->rec);
-        } else if (c->type == CMD_DISPATCH) {
-            assert_true(d->held_n < HELD_MAX);
-            d->held[d->held_n++] = (struct held){c->step, c->attempt, c->slot, c->epoch, c->lane};
-        } else if (c->type == CMD_REGISTERED) {
-            for (uint32_t lane = 0; lane <= CAPACITY; lane++) {
-                struct core_event up = {.type = CORE_LANE_UP,
-                                        .slot = c->slot,
-                                        .epoch = c->epoch,
-                                        .lane = lane < CAPACITY ? lane : REGISTRY_CONTROL_LANE};
-                give(d, up);
-                i = d->out.n; /* the commands were replaced */
-            }
-        } else if (c->type == CMD_RUN_DONE) {
-            d->over = true;
-        }
+        obey(d, &d->out.at[i]);
     }
     commit(d->j);
+}
+
+static void give(struct drive *d, struct core_event ev)
+{
+    give_one(d, ev);
+    for (uint32_t i = 0; i < d->todo_n; i++) {
+        give_one(d, d->todo[i]);
+    }
+    d->todo_n = 0;
+}
+
+/* ---- revisions ---- */
+
+static void forget_offer(struct drive *d)
+{
+    struct revision *offer = &d->revisions[d->current + 1];
+
+    free(offer->p);
+    free(offer->block);
+    *offer = (struct revision){NULL, NULL};
+}
+
+/* Puts a next revision into the event; false when there have been enough of them. */
+static bool offer_revision(struct drive *d, bool replan, struct core_event *ev)
+{
+    struct revision *offer = &d->revisions[d->current + 1];
+
+    if (d->current + 1 == REVISIONS_MAX || plan_of(d)->n_steps + 3 > CODEC_STEPS_MAX) {
+        return false;
+    }
+    offer->p = calloc(1, sizeof *offer->p);
+    assert_non_null(offer->p);
+    codec_plan_revise(d->revisions[d->current].p, run_of(d), replan, &d->r, offer->p);
+    offer->block = calloc(1, core_run_size(&offer->p->plan));
+    assert_non_null(offer->block);
+    ev->plan = &offer->p->plan;
+    ev->block = offer->block;
+    ev->result = (struct blob_ref){PLAN_BLOBS + d->current + 1, 100};
+    return true;
+}
+
+static void give_revision(struct drive *d, struct core_event ev)
+{
+    const uint32_t before = d->current;
+
+    give(d, ev);
+    if (d->current == before) {
+        forget_offer(d); /* refused */
+    }
+}
+
+/* ---- what happens ---- */
+
+static void put_outcome(struct drive *d, struct core_event *ev)
+{
+    ev->outcome = (enum step_outcome)rng_below(&d->r, STEP_OUTCOME_COUNT);
+    ev->agent = rng_below(&d->r, CODEC_AGENTS + 1);
+    if (ev->agent == CODEC_AGENTS) {
+        ev->agent = AGENT_NONE;
+    }
+    if (ev->phase == PHASE_REPLAN) {
+        ev->outcome = STEP_OUTCOME_FAILED;
+        ev->invalid = rng_below(&d->r, 2) == 0;
+        if (rng_below(&d->r, 4) != 0 && offer_revision(d, true, ev)) {
+            ev->outcome = STEP_OUTCOME_COMPLETED;
+        }
+    } else if (rng_below(&d->r, 2) == 0) {
+        ev->outcome = STEP_OUTCOME_COMPLETED;
+    } else if (ev->outcome == STEP_OUTCOME_FAILED) {
+        ev->error_class = (enum err_class)(1 + rng_below(&d->r, CLASS_COUNT - 1));
+    }
+    if (ev->phase <= PHASE_SEARCH && ev->outcome == STEP_OUTCOME_COMPLETED) {
+        ev->result = (struct blob_ref){1 + rng_next(&d->r) % 1000, rng_next(&d->r) % 1000};
+    }
+    ev->passed = rng_below(&d->r, 3) != 0;
 }
 
 static void answer(struct drive *d)
@@ -120,97 +248,156 @@ static void answer(struct drive *d)
     struct held h = d->held[at];
     struct core_event ev = {.type = CORE_RESULT,
                             .step = h.step,
+                            .phase = h.phase,
                             .attempt = h.attempt,
                             .slot = h.slot,
                             .epoch = h.epoch,
                             .lane = h.lane,
-                            .outcome = (enum step_outcome)rng_below(&d->r, STEP_OUTCOME_COUNT),
                             .text = STR_LIT("a text"),
                             .usage = {1, 2, 3, 4}};
 
     d->held[at] = d->held[--d->held_n];
-    if (ev.outcome == STEP_OUTCOME_COMPLETED || rng_below(&d->r, 3) != 0) {
-        ev.outcome = STEP_OUTCOME_COMPLETED;
-        ev.result = (struct blob_ref){1 + rng_next(&d->r) % 1000, rng_next(&d->r) % 1000};
-    } else if (ev.outcome == STEP_OUTCOME_FAILED) {
-        ev.error_class = (enum err_class)(1 + rng_below(&d->r, CLASS_COUNT - 1));
-    }
-    if (rng_below(&d->r, 6) == 0) {
+    if (rng_below(&d->r, 8) == 0) {
         ev.type = CORE_LOST;
         ev.sent = rng_below(&d->r, 2) == 0;
+        give(d, ev);
+        return;
+    }
+    put_outcome(d, &ev);
+    give_revision(d, ev);
+}
+
+static void decide(struct drive *d)
+{
+    struct core_event ev = {.type = CORE_DECIDE,
+                            .step = rng_below(&d->r, plan_of(d)->n_steps),
+                            .decision = (enum review_decision)rng_below(&d->r, DECISION_COUNT),
+                            .text = STR_LIT("because")};
+
+    if (rng_below(&d->r, 3) != 0) {
+        ev.decision = DECISION_APPROVE;
+    }
+    if (rng_below(&d->r, 2) == 0) {
+        ev.result = (struct blob_ref){7, 70};
+    }
+    ev.attempt = run_of(d)->steps[ev.step].attempt;
+    if ((run_of(d)->paused & 1u << PAUSE_SIGNOFF) != 0) {
+        ev.step = STEP_NONE;
+        ev.attempt = 0;
     }
     give(d, ev);
+}
+
+static void modify(struct drive *d)
+{
+    struct core_event ev = {.type = CORE_MODIFY,
+                            .modify = (enum modify_kind)rng_below(&d->r, MODIFY_KIND_COUNT),
+                            .step = rng_below(&d->r, plan_of(d)->n_steps),
+                            .text = STR_LIT("a reason")};
+    const uint32_t steps[1] = {rng_below(&d->r, plan_of(d)->n_steps)};
+
+    if (ev.modify == MODIFY_INSERT || ev.modify == MODIFY_REPLACE) {
+        ev.type = CORE_REVISE;
+        if (offer_revision(d, false, &ev)) {
+            give_revision(d, ev);
+        }
+        return;
+    }
+    ev.steps = steps;
+    ev.n_steps = 1;
+    give(d, ev);
+}
+
+static void progress(struct drive *d)
+{
+    if (d->held_n > 0) {
+        struct held h = d->held[rng_below(&d->r, d->held_n)];
+        give(d, (struct core_event){.type = CORE_PROGRESS,
+                                    .step = h.step,
+                                    .phase = h.phase,
+                                    .attempt = h.attempt,
+                                    .slot = h.slot,
+                                    .epoch = h.epoch,
+                                    .lane = LANE_NONE,
+                                    .n = 1,
+                                    .percent = 0.5,
+                                    .text = STR_LIT("half")});
+    }
 }
 
 static void something(struct drive *d)
 {
-    struct core_event ev = {.type = CORE_TICK, .step = rng_below(&d->r, d->p.plan.n_steps)};
-    const struct run *run = core_block_run(d->block);
+    const uint32_t what = rng_below(&d->r, 40);
 
-    ev.attempt = run->steps[ev.step].attempt;
-    switch (rng_below(&d->r, 12)) {
-    case 0:
+    if (what < 4) {
         d->now += rng_below(&d->r, 3000);
-        break;
-    case 1:
-        ev.type = CORE_DECIDE;
-        ev.decision = (enum review_decision)rng_below(&d->r, DECISION_COUNT);
-        ev.text = STR_LIT("because");
-        break;
-    case 2:
-        if (d->held_n > 0) {
-            struct held h = d->held[0];
-            ev = (struct core_event){.type = CORE_PROGRESS,
-                                     .step = h.step,
-                                     .attempt = h.attempt,
-                                     .slot = h.slot,
-                                     .epoch = h.epoch,
-                                     .n = 1,
-                                     .percent = 0.5,
-                                     .text = STR_LIT("half")};
-        }
-        break;
-    case 3:
-        if (rng_below(&d->r, 30) == 0) {
-            ev.type = CORE_CANCEL;
-            ev.text = STR_LIT("enough");
-        }
-        break;
-    default:
-        if (d->held_n > 0) {
-            answer(d);
-            return;
-        }
+        give(d, (struct core_event){.type = CORE_TICK});
+    } else if (what < 8) {
+        decide(d);
+    } else if (what < 11) {
+        progress(d);
+    } else if (what < 13) {
+        const bool paused = (run_of(d)->paused & 1u << PAUSE_REQUESTED) != 0;
+        give(d, (struct core_event){.type = paused ? CORE_RESUME : CORE_PAUSE,
+                                    .text = STR_LIT("a moment")});
+    } else if (what == 13) {
+        modify(d);
+    } else if (what == 14 && rng_below(&d->r, 12) == 0) {
+        give(d, (struct core_event){.type = CORE_CANCEL, .text = STR_LIT("enough")});
+    } else if (d->held_n > 0) {
+        answer(d);
+    } else {
         d->now += 50;
-        break;
+        give(d, (struct core_event){.type = CORE_TICK});
     }
-    give(d, ev);
 }
 
 static void register_agents(struct drive *d, const struct uuid *ids)
 {
-    for (uint32_t a = 0; a < 3; a++) {
-        give(d, (struct core_event){
-                    .type = CORE_REGISTER, .agent = a, .instance = ids[a], .capacity = CAPACITY});
+    for (uint32_t a = 0; a < CODEC_AGENTS; a++) {
+        give(d, (struct core_event){.type = CORE_REGISTER,
+                                    .agent = a,
+                                    .instance = ids[a],
+                                    .capacity = CAPACITY,
+                                    .spawned = a == 0});
     }
 }
 
+/* ---- replay ---- */
+
 struct replay {
     struct drive *d;
+    uint32_t revision; /* in force */
     struct run *run;
+    void *mem[REVISIONS_MAX + 1];
     struct arena arena;
 };
+
+static void *run_room(const struct plan *plan)
+{
+    void *mem = calloc(1, run_size(plan->n_steps));
+    assert_non_null(mem);
+    return mem;
+}
 
 static bool replay_row(const struct journal_row *row, void *self)
 {
     struct replay *p = self;
+    const struct plan *plan = &p->d->revisions[p->revision].p->plan;
     struct record rec;
     struct bt_error err;
 
-    assert_ok(
-        record_decode(row, &p->d->p.plan, p->d->now, p->d->now + WALL_AHEAD, &p->arena, &rec, &err),
-        err);
-    assert_true(run_apply(p->run, &p->d->p.plan, &rec));
+    assert_ok(record_decode(row, plan, p->d->now, p->d->now + WALL_AHEAD, &p->arena, &rec, &err),
+              err);
+    if (record_revises(&rec)) {
+        const struct plan *to = &p->d->revisions[rec.result.id - PLAN_BLOBS].p->plan;
+        assert_int_equal(rec.result.id - PLAN_BLOBS, p->revision + 1);
+        p->mem[++p->revision] = run_room(to);
+        p->run = run_revise(p->mem[p->revision], to, p->run, plan, &rec);
+        assert_non_null(p->run);
+    } else {
+        assert_true(run_apply(p->run, plan, &rec));
+    }
     arena_reset(&p->arena);
     return true;
 }
@@ -218,21 +405,25 @@ static bool replay_row(const struct journal_row *row, void *self)
 static void compare(struct drive *d)
 {
     struct replay p = {.d = d};
-    size_t size = run_size(d->p.plan.n_steps);
-    void *mem = calloc(1, size);
     struct bt_error err;
 
-    assert_non_null(mem);
-    p.run = run_init(mem, &d->p.plan);
+    p.mem[0] = run_room(&d->revisions[0].p->plan);
+    p.run = run_init(p.mem[0], &d->revisions[0].p->plan);
     assert_ok(journal_replay(d->j, 1, replay_row, &p, &err), err);
     assert_int_equal(p.run->plan_seq, d->plan_seq);
-    assert_memory_equal(p.run, core_block_run(d->block), size);
-    free(mem);
+    assert_int_equal(p.revision, d->current);
+    assert_memory_equal(p.run, run_of(d), run_size(plan_of(d)->n_steps));
+    for (uint32_t i = 0; i <= p.revision; i++) {
+        free(p.mem[i]);
+    }
     arena_done(&p.arena);
 }
 
-static void drive_one(struct drive *d)
+/* ---- all ---- */
+
+static void open_all(struct drive *d)
 {
+    static const char *const NAMES[CODEC_AGENTS] = {"files", "sql-agent", "calc"};
     struct core_config config = {.runs_max = 4,
                                  .registry = {.agents = 8,
                                               .instances = 8,
@@ -242,24 +433,37 @@ static void drive_one(struct drive *d)
                                  .agent_wait_ms = 4000,
                                  .unknown_wait_ms = 2000,
                                  .cancel_grace_ms = 100,
+                                 .sessions = 1,
+                                 .in_flight_session = rng_below(&d->r, 3),
                                  .seed = rng_next(&d->r)};
-    struct uuid ids[3] = {uuid_new(), uuid_new(), uuid_new()};
+    struct codec_plan *p = calloc(1, sizeof *p);
     struct bt_error err;
 
-    codec_plan_make(&d->p, 1 + rng_below(&d->r, 12), 0, STR_LIT("a task"), 3);
-    d->p.plan.chain = rng_below(&d->r, 4) == 0;
+    assert_non_null(p);
+    codec_plan_make(p, 1 + rng_below(&d->r, 12), 0, STR_LIT("a task"), CODEC_AGENTS);
+    p->plan.chain = rng_below(&d->r, 4) == 0;
+    codec_plan_vary(p, &d->r);
+    d->revisions[0] = (struct revision){p, calloc(1, core_run_size(&p->plan))};
     d->core_mem = calloc(1, core_size(&config));
-    d->block = calloc(1, core_run_size(&d->p.plan));
-    assert_true(d->core_mem != NULL && d->block != NULL);
+    assert_true(d->core_mem != NULL && d->revisions[0].block != NULL);
     d->core = core_init(d->core_mem, &config);
     d->now = 10000;
-    for (uint32_t a = 0; a < 3; a++) {
-        static const char *const NAMES[] = {"files", "sql-agent", "calc"};
+    for (uint32_t a = 0; a < CODEC_AGENTS; a++) {
         assert_int_equal(registry_agent_add(core_registry(d->core), str_from(NAMES[a]), d->now), a);
     }
     assert_ok(journal_open_memory(&d->j, &err), err);
+}
+
+static void drive_one(struct drive *d)
+{
+    struct uuid ids[CODEC_AGENTS] = {uuid_new(), uuid_new(), uuid_new()};
+
+    open_all(d);
     register_agents(d, ids);
-    give(d, (struct core_event){.type = CORE_SUBMIT, .plan = &d->p.plan, .block = d->block});
+    give(d, (struct core_event){.type = CORE_SUBMIT,
+                                .plan = plan_of(d),
+                                .block = d->revisions[0].block,
+                                .planning = {5, 6, 7, 8}});
     for (int i = 0; i < EVENTS && !d->over; i++) {
         something(d);
         if (i % 40 == 39) {
@@ -273,7 +477,10 @@ static void drive_one(struct drive *d)
     compare(d);
     journal_close(d->j);
     free(d->core_mem);
-    free(d->block);
+    for (uint32_t i = 0; i <= d->current; i++) {
+        free(d->revisions[i].p);
+        free(d->revisions[i].block);
+    }
 }
 
 static void replaying_the_stored_bytes_gives_the_live_run(void **state)
@@ -281,6 +488,7 @@ static void replaying_the_stored_bytes_gives_the_live_run(void **state)
     struct rng r = rng_seeded(__func__);
     uint32_t seen[REC_COUNT] = {0};
     uint32_t over = 0;
+    uint32_t revised = 0;
 
     (void)state;
     for (int round = 0; round < ROUNDS; round++) {
@@ -293,11 +501,13 @@ static void replaying_the_stored_bytes_gives_the_live_run(void **state)
             seen[t] += d->records[t];
         }
         over += d->over;
+        revised += d->current;
         free(d->out.at);
         free(d);
     }
     assert_true(over > ROUNDS / 2);
-    for (int t = 0; t <= REC_STEP_UNKNOWN; t++) { /* it reached all that it is about */
+    assert_true(revised > ROUNDS / 4);
+    for (int t = 0; t < REC_COUNT; t++) { /* it reached all that it is about */
         if (record_about((enum record_type)t) == ABOUT_PLAN && seen[t] == 0) {
             fail_msg("never seen: %s", record_wire_type((enum record_type)t));
         }

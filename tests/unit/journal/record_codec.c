@@ -73,7 +73,8 @@ static struct record random_record(struct rng *r, const struct plan *plan, enum 
     return rec;
 }
 
-/* The fields of records that run_apply and run_revise read, beside type, time and step. */
+/* The fields of records that run_apply, run_revise and a recovery read, beside type, time and step.
+ */
 enum {
     ATTEMPT = 1,
     AGENT = 2,
@@ -85,32 +86,42 @@ enum {
     RESULT = 128,
     REVISION = 256,
     FROM = 512,
+    TEXT = 1024, /* as much of it as fits */
 };
 
 static const uint32_t READ[REC_COUNT] = {
     [REC_PLAN_GENERATED] = USAGE,
     [REC_STEP_STARTED] = ATTEMPT | INSTANCE | AGENT,
     [REC_HANDOFF] = ATTEMPT | AGENT | FROM | USAGE,
-    [REC_STEP_PROGRESS] = ATTEMPT,
-    [REC_STEP_RETRY] = ATTEMPT | DELAY | CLASS | USAGE,
-    [REC_STEP_WAITING] = ATTEMPT | DELAY | CLASS | USAGE,
-    [REC_REVIEW_DECIDED] = RESULT,
-    [REC_VERIFICATION_FAILED] = ATTEMPT | USAGE,
+    [REC_STEP_PROGRESS] = ATTEMPT | TEXT,
+    [REC_STEP_RETRY] = ATTEMPT | AGENT | DELAY | CLASS | USAGE | TEXT,
+    [REC_STEP_WAITING] = ATTEMPT | AGENT | DELAY | CLASS | USAGE | TEXT,
+    [REC_REVIEW_DECIDED] = RESULT | TEXT,
+    [REC_VERIFICATION_FAILED] = ATTEMPT | AGENT | USAGE | TEXT,
     [REC_GATE_STARTED] = ATTEMPT | DELAY,
-    [REC_GATE_PASSED] = ATTEMPT | USAGE,
-    [REC_GATE_FAILED] = ATTEMPT | USAGE,
-    [REC_GATE_ERROR] = ATTEMPT | USAGE,
-    [REC_FALLBACK_USED] = ATTEMPT | DELAY | CLASS | AGENT | USAGE,
-    [REC_REPLAN_STARTED] = ATTEMPT | DELAY | CLASS | USAGE | REVISION,
-    [REC_REPLAN_FINISHED] = ATTEMPT | REVISION | RESULT | USAGE,
-    [REC_STEP_COMPLETED] = ATTEMPT | INSTANCE | AGENT | CLASS | RESULT | USAGE,
-    [REC_PLAN_MODIFIED] = ATTEMPT | REVISION | RESULT | USAGE,
-    [REC_PLAN_CANCELLING] = DELAY,
+    [REC_GATE_PASSED] = ATTEMPT | USAGE | TEXT,
+    [REC_GATE_FAILED] = ATTEMPT | USAGE | TEXT,
+    [REC_GATE_ERROR] = ATTEMPT | USAGE | TEXT,
+    [REC_FALLBACK_USED] = ATTEMPT | DELAY | CLASS | AGENT | USAGE | TEXT,
+    [REC_REPLAN_STARTED] = ATTEMPT | DELAY | CLASS | USAGE | REVISION | TEXT,
+    [REC_REPLAN_FINISHED] = ATTEMPT | REVISION | RESULT | USAGE | TEXT,
+    [REC_STEP_COMPLETED] = ATTEMPT | INSTANCE | AGENT | CLASS | RESULT | USAGE | TEXT,
+    [REC_PLAN_MODIFIED] = ATTEMPT | REVISION | RESULT | USAGE | TEXT,
+    [REC_PLAN_PAUSED] = TEXT,
+    [REC_PLAN_RESUMED] = TEXT,
+    [REC_PLAN_CANCELLING] = DELAY | TEXT,
     [REC_STEP_ASSIGNED] = ATTEMPT | INSTANCE | AGENT | PHASE,
-    [REC_STEP_CHECKING] = ATTEMPT | PHASE | DELAY | RESULT | USAGE,
-    [REC_RESULT_REJECTED] = ATTEMPT | PHASE,
+    [REC_STEP_CHECKING] = ATTEMPT | AGENT | PHASE | DELAY | RESULT | USAGE,
+    [REC_RESULT_REJECTED] = ATTEMPT | INSTANCE | PHASE | USAGE | TEXT,
     [REC_STEP_UNKNOWN] = ATTEMPT | DELAY,
 };
+
+static void assert_same_text(const struct record *want, const struct record *got)
+{
+    assert_true(got->text.len <= want->text.len);
+    assert_true(got->text.len > 0 || want->text.len == 0);
+    assert_memory_equal(got->text.ptr, want->text.ptr, got->text.len);
+}
 
 static void assert_same_numbers(const struct record *want, const struct record *got, uint32_t what)
 {
@@ -138,6 +149,9 @@ static void assert_same(const struct record *want, const struct record *got)
     assert_int_equal(got->wall, want->wall);
     assert_int_equal(got->step, want->step);
     assert_same_numbers(want, got, READ[t]);
+    if ((READ[t] & TEXT) != 0 || (t == REC_HANDOFF && want->handoff == HANDOFF_AGENT)) {
+        assert_same_text(want, got);
+    }
     assert_true(t != REC_HANDOFF || got->handoff == want->handoff);
     assert_true(t != REC_STEP_WAITING || got->review == want->review);
     assert_true(t != REC_FALLBACK_USED || got->fallback == want->fallback);
@@ -146,6 +160,7 @@ static void assert_same(const struct record *want, const struct record *got)
     assert_true((t != REC_PLAN_PAUSED && t != REC_PLAN_RESUMED) || got->pause == want->pause);
     if (t == REC_REVIEW_DECIDED) {
         assert_int_equal(got->decision, want->decision);
+        assert_int_equal(got->review, want->review);
         assert_int_equal(got->attempt, want->step == STEP_NONE ? 0 : want->attempt);
     }
     if (t == REC_STEP_COMPLETED) {
