@@ -2,16 +2,17 @@
 
 #include "supervisor/planner/plan_reader.h"
 
+const struct registry_limits bench_limits = {
+    .agents = 64, .instances = 64, .lease_ms = 3000, .suspect_ms = 2000};
+
 int bench_setup(void **state)
 {
-    const struct registry_limits lim = {
-        .agents = 64, .instances = 64, .lease_ms = 3000, .suspect_ms = 2000};
     struct bench *b = calloc(1, sizeof *b);
-    void *mem = malloc(registry_size(&lim));
+    void *mem = malloc(registry_size(&bench_limits));
     if (b == NULL || mem == NULL) {
         return -1;
     }
-    b->registry = registry_init(mem, &lim);
+    b->registry = registry_init(mem, &bench_limits);
     buf_init(&b->normalised, LIMIT_STEP_BYTES);
     *state = b;
     return 0;

@@ -22,9 +22,12 @@ struct bench {
     struct problem at[100];
     struct problems problems;
     struct plan *plan;
+    struct run *run; /* of the plan, where a test gives it one */
     struct buf normalised;
     struct bt_error err;
 };
+
+extern const struct registry_limits bench_limits;
 
 int bench_setup(void **state);
 int bench_teardown(void **state);

@@ -43,8 +43,13 @@ void move_step(struct bench *b, struct run *run, uint32_t step, enum step_status
                             .instance = {.b = {1}}});
     }
     if (to != STEP_IN_PROGRESS) {
-        end(b, run, step, to, to == STEP_SKIPPED ? REASON_USER_SKIP : REASON_NONE);
+        end_step(b, run, step, to);
     }
+}
+
+void end_step(struct bench *b, struct run *run, uint32_t step, enum step_status to)
+{
+    end(b, run, step, to, to == STEP_SKIPPED ? REASON_USER_SKIP : REASON_NONE);
 }
 
 enum bt_code revise(struct bench *b, struct run *run, enum plan_revise_kind kind, struct doc change,

@@ -12,6 +12,8 @@
 struct run *start_run(struct bench *b, const char *json);
 /* The step goes all the way to this status (IN_PROGRESS, or an end). */
 void move_step(struct bench *b, struct run *run, uint32_t step, enum step_status to);
+/* A step that has begun, or need not begin, ends so. */
+void end_step(struct bench *b, struct run *run, uint32_t step, enum step_status to);
 
 /* plan_revise; the code. b->problems and b->err say what is wrong. */
 enum bt_code revise(struct bench *b, struct run *run, enum plan_revise_kind kind, struct doc change,

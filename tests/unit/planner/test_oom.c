@@ -3,7 +3,7 @@
  * cJSON's through its hooks. */
 #include <cjson/cJSON.h>
 
-#include "fixture.h"
+#include "revise.h"
 #include "supervisor/planner/expand.h"
 #include "supervisor/planner/planner.h"
 #include "supervisor/planner/recipe.h"
@@ -49,6 +49,7 @@ static void *hooked_malloc(size_t n)
 struct trial {
     struct bench *b;
     struct doc doc, values;
+    struct run *run;
     struct arena arena;
     struct buf out;
 };
@@ -100,7 +101,7 @@ static void sweep(struct bench *b, trial_fn fn, const char *doc, const char *val
     const struct doc v = doc_of(b, values);
     long i = 0;
     for (;; i++) {
-        struct trial t = {.b = b, .doc = d, .values = v};
+        struct trial t = {.b = b, .doc = d, .values = v, .run = b->run};
         buf_init(&t.out, LIMIT_STEP_BYTES);
         countdown = i;
         const enum bt_code code = fn(&t);
@@ -131,6 +132,34 @@ static void reading_a_plan_survives_every_failing_allocation(void **state)
           "1");
 }
 
+/* The plan is b->plan; its run has not begun. */
+static enum bt_code try_revise(struct trial *t)
+{
+    struct plan *next;
+    const struct plan_revise_request request = {.kind = REVISE_REPLACE,
+                                                .change = t->doc,
+                                                .plan = t->b->plan,
+                                                .run = t->run,
+                                                .registry = t->b->registry,
+                                                .revision = 2};
+    t->b->problems = (struct problems){.at = t->b->at, .cap = 100};
+    return plan_revise(&request, &t->arena, &next, &t->b->problems, &t->out, &t->b->err);
+}
+
+static void revising_a_plan_survives_every_failing_allocation(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    b->run = start_run(b, "{'steps':[{'skill':'read','parameters':{'path':'x'}},{'stepId':'b',"
+                          "'agent':'calc'," TASK "},{'agent':'sql','skill':'query'," TASK
+                          ",'parameters':{'sql':'{{results.b}}'}}]}");
+    sweep(b, try_revise,
+          "{'stepId':'b','steps':[{'stepId':'b','skill':'grep','parameters':{'path':'x','pattern':"
+          "'{{results.step-1}}'},'gate':'exec','fallbackAgents':['files']},"
+          "{'agent':'calc'," TASK ",'dependsOn':['b']}]}",
+          "1");
+}
+
 static void planning_a_goal_survives_every_failing_allocation(void **state)
 {
     struct bench *b = *state;
@@ -153,6 +182,7 @@ int main(void)
     cJSON_Hooks hooks = {hooked_malloc, free};
     const struct CMUnitTest tests[] = {
         RULE(reading_a_plan_survives_every_failing_allocation),
+        RULE(revising_a_plan_survives_every_failing_allocation),
         RULE(planning_a_goal_survives_every_failing_allocation),
         RULE(filling_templates_survives_every_failing_allocation),
     };
