@@ -85,6 +85,17 @@ void cli_print_problems(struct cli *cli, const char *error_json);
 /* A request whose answer is parsed; the caller frees *ret with cJSON_Delete. Says what went wrong.
  */
 enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, struct cJSON **ret);
+/* {name: value}; value NULL = {}. */
+struct cJSON *cli_fields(const char *name, const char *value);
+/* Adds the value of the option under `name`, when it was given. */
+void cli_add_value(const struct cli *cli, const char *option, struct cJSON *fields,
+                   const char *name);
+/* The answer of plan.get with all the steps, however many pages it takes; free with cJSON_Delete.
+ * Says what went wrong. */
+enum cli_exit cli_plan_view(struct cli *cli, const char *plan_id, struct cJSON **ret);
+/* The place of a step in a plan view: its id, of several revisions the one that counts, or its
+ * number from 1 on. -1 after saying what is wrong. */
+int cli_step_index(const struct cJSON *plan_view, const char *step);
 /* Prints a JSON value on stdout, one line. */
 void cli_print_json(const struct cJSON *value);
 
@@ -112,6 +123,10 @@ const char *cli_color_off(const struct cli *cli);
 const char *cli_mark(const char *status);
 /* "1.2 s", "350 ms" */
 void cli_format_ms(double ms, char *ret, size_t cap);
+/* Millionths of the currency: "1.50", "0.000012" */
+void cli_format_micros(double micros, char *ret, size_t cap);
+/* Copies as one line without control characters, cut at a whole character; `to` may be `from`. */
+void cli_one_line(char *to, size_t cap, const char *from);
 
 /* A whole file ("-" = stdin) of at most max bytes; free with free(). NULL after saying what is
  * wrong. */
@@ -119,7 +134,14 @@ char *cli_read_file(const char *path, size_t max, size_t *ret_len);
 /* A plan file, YAML or JSON, as JSON text (free with free()); NULL after saying what is wrong, with
  * line and column. */
 char *cli_read_plan(const struct cli *cli, const char *path);
+/* Any file, YAML or JSON; free with cJSON_Delete. NULL after saying what is wrong. */
+struct cJSON *cli_read_tree(const char *path);
+/* What was given as FILE|JSON: the file of that name, - = stdin, else JSON. NULL after saying what
+ * is wrong. */
+struct cJSON *cli_read_value(const char *text, const char *what);
 
+/* How a plan's status ends its command. */
+enum cli_exit cli_exit_of_plan(const char *status);
 enum cli_exit verb_up(struct cli *cli);
 enum cli_exit verb_down(struct cli *cli);
 enum cli_exit verb_run(struct cli *cli);
@@ -131,6 +153,18 @@ enum cli_exit verb_result(struct cli *cli);
 enum cli_exit verb_cancel(struct cli *cli);
 enum cli_exit verb_reviews(struct cli *cli);
 enum cli_exit verb_decide(struct cli *cli);
+enum cli_exit verb_approve(struct cli *cli);
+enum cli_exit verb_reject(struct cli *cli);
+enum cli_exit verb_pause(struct cli *cli);
+enum cli_exit verb_resume(struct cli *cli);
+enum cli_exit verb_skip(struct cli *cli);
+enum cli_exit verb_modify(struct cli *cli);
+enum cli_exit verb_retry(struct cli *cli);
+enum cli_exit verb_fork(struct cli *cli);
+enum cli_exit verb_lint(struct cli *cli);
+enum cli_exit verb_history(struct cli *cli);
+enum cli_exit verb_stats(struct cli *cli);
+enum cli_exit verb_top(struct cli *cli);
 enum cli_exit verb_info(struct cli *cli);
 enum cli_exit verb_config(struct cli *cli);
 enum cli_exit verb_doctor(struct cli *cli);

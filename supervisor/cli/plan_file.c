@@ -2,6 +2,7 @@
  * plan. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cjson/cJSON.h>
 
@@ -11,25 +12,43 @@
 #include "supervisor/config/yaml.h"
 #include "supervisor/planner/recipe.h"
 
-/* The file as JSON; cJSON_free it. NULL after saying what is wrong. */
-static char *read_as_json(const char *path)
+cJSON *cli_read_tree(const char *path)
 {
     size_t len = 0;
     char *text = cli_read_file(path, LIMIT_CONTROL_BYTES, &len);
     cJSON *tree = NULL;
-    char *json = NULL;
     struct bt_error err;
 
-    if (text == NULL) {
-        return NULL;
-    }
-    if (yaml_read((struct str){text, len}, path, &tree, NULL, &err) != BT_OK) {
+    if (text != NULL && yaml_read((struct str){text, len}, path, &tree, NULL, &err) != BT_OK) {
         cli_say("%s", err.msg);
-    } else {
-        json = cJSON_PrintUnformatted(tree);
+        cJSON_Delete(tree);
+        tree = NULL;
     }
-    cJSON_Delete(tree);
     free(text);
+    return tree;
+}
+
+cJSON *cli_read_value(const char *text, const char *what)
+{
+    cJSON *tree;
+
+    if (strcmp(text, "-") == 0 || access(text, F_OK) == 0) {
+        return cli_read_tree(text);
+    }
+    tree = cJSON_ParseWithOpts(text, NULL, true);
+    if (tree == NULL) {
+        cli_say("%s: neither a file nor JSON: '%.200s'", what, text);
+    }
+    return tree;
+}
+
+/* The file as JSON; cJSON_free it. NULL after saying what is wrong. */
+static char *read_as_json(const char *path)
+{
+    cJSON *tree = cli_read_tree(path);
+    char *json = tree != NULL ? cJSON_PrintUnformatted(tree) : NULL;
+
+    cJSON_Delete(tree);
     return json;
 }
 

@@ -9,6 +9,7 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/base/buf.h"
+#include "protocol/base/utf8.h"
 #include "protocol/limits.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/config/yaml.h"
@@ -60,6 +61,14 @@ void cli_format_ms(double ms, char *ret, size_t cap)
     }
 }
 
+void cli_format_micros(double micros, char *ret, size_t cap)
+{
+    (void)snprintf(ret, cap, "%.6f", micros / 1e6);
+    for (size_t n = strlen(ret); n > 4 && ret[n - 1] == '0' && ret[n - 3] != '.'; n--) {
+        ret[n - 1] = 0;
+    }
+}
+
 /* Bytes of the character at p that must not reach a terminal; 0 = it may. */
 static size_t tricky(const unsigned char *p)
 {
@@ -85,6 +94,18 @@ void cli_scrub(char *text)
         size_t n = tricky(p);
         memset(p, '?', n);
         p += n == 0 ? 1 : n;
+    }
+}
+
+void cli_one_line(char *to, size_t cap, const char *from)
+{
+    size_t n = strlen(from) < cap ? strlen(from) : utf8_cut(from, strlen(from), cap - 1);
+
+    memmove(to, from, n); /* it may be the same place */
+    to[n] = 0;
+    cli_scrub(to);
+    for (char *p = to; *p != 0; p++) {
+        *p = *p == '\n' || *p == '\t' ? ' ' : *p;
     }
 }
 

@@ -14,6 +14,10 @@ struct tree *tree_new(const struct cli *cli, const struct cJSON *plan_view, bool
 void tree_free(struct tree *t);
 /* Takes one event of the plan. */
 void tree_event(struct tree *t, const struct cJSON *event);
+/* The plan has other steps now: as tree_new, in the same place. False when out of memory. */
+bool tree_refresh(struct tree *t, const struct cJSON *plan_view);
+/* A line about the plan as a whole: on a terminal above the steps. Nothing when quiet. */
+void tree_note(struct tree *t, const char *fmt, ...) BT_PRINTF(2, 3);
 /* Prints the steps of a plan view once, on stdout. */
 void tree_print(const struct cli *cli, const struct cJSON *plan_view);
 /* A step waits for a person. */

@@ -7,8 +7,9 @@
 
 #include "protocol/base/clock.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/cli/event_line.h"
 
-enum { SLICE_MS = 250, HISTORY_MS = 10000 };
+enum { SLICE_MS = 250, HISTORY_MS = 10000, LINE_BYTES_MAX = 65536 };
 
 static volatile sig_atomic_t stop;
 
@@ -30,35 +31,18 @@ static bool wanted(const char *types, const char *type)
     return types == NULL;
 }
 
-/* One line for people: when, what, and the few fields that matter. */
+/* One line for people: when, what, and what it says. */
 static void print_event(const struct bt_event *ev)
 {
-    static const char *const shown[] = {"stepId", "agentId",  "attempt", "status",
-                                        "reason", "outcome",  "error",   "task",
-                                        "query",  "reviewId", "version", "delayMs"};
     cJSON *json = cJSON_Parse(ev->json);
-    const cJSON *from;
-    const cJSON *to;
+    struct buf line;
 
     cli_scrub_tree(json);
-    from = cJSON_GetObjectItemCaseSensitive(json, "fromAgent");
-    to = cJSON_GetObjectItemCaseSensitive(json, "toAgent");
-
-    (void)printf("%6llu %s %-20s", (unsigned long long)ev->seq, json_text(json, "timestamp", ""),
-                 ev->type);
-    if (from != NULL) {
-        (void)printf(" %s → %s", json_text(from, "agentId", ""), json_text(to, "agentId", ""));
-    }
-    for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
-        const cJSON *v = cJSON_GetObjectItemCaseSensitive(json, shown[i]);
-        if (cJSON_IsString(v)) {
-            (void)printf(" %s=", shown[i]);
-            cli_print_safe(v->valuestring);
-        } else if (cJSON_IsNumber(v)) {
-            (void)printf(" %s=%.0f", shown[i], v->valuedouble);
-        }
-    }
-    (void)fputc('\n', stdout);
+    buf_init(&line, LINE_BYTES_MAX);
+    event_line(json, &line);
+    (void)printf("%6llu %s %-20s %s\n", (unsigned long long)ev->seq,
+                 json_text(json, "timestamp", ""), ev->type, buf_cstr(&line));
+    buf_done(&line);
     cJSON_Delete(json);
 }
 

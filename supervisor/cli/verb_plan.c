@@ -1,7 +1,8 @@
-/* plan: make and check, run nothing. */
+/* plan, lint: make and check, run nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cjson/cJSON.h>
 
@@ -9,9 +10,10 @@
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/cli/lint.h"
 #include "supervisor/planner/plan_read.h"
 
-enum { OFFLINE_PROBLEMS_MAX = 200 };
+enum { OFFLINE_PROBLEMS_MAX = 200, CHECK_MS = 5000 };
 
 static void say_problem(const char *severity, const char *step, const char *field,
                         const char *message, const char *category)
@@ -76,7 +78,7 @@ static cJSON *lint_fields(struct cli *cli, const char *goal, const char *plan_js
     return fields;
 }
 
-static enum cli_exit lint(struct cli *cli, const char *goal, const char *plan_json)
+static enum cli_exit lint(struct cli *cli, const char *goal, const char *plan_json, bool table)
 {
     cJSON *answer = NULL;
     const cJSON *item;
@@ -101,6 +103,8 @@ static enum cli_exit lint(struct cli *cli, const char *goal, const char *plan_js
     }
     if (cli->json) {
         cli_print_json(answer);
+    } else if (table) {
+        lint_print(answer);
     } else if (valid && goal != NULL) {
         char *text = cJSON_Print(cJSON_GetObjectItemCaseSensitive(answer, "plan"));
         (void)puts(text != NULL ? text : "");
@@ -115,31 +119,56 @@ static enum cli_exit lint(struct cli *cli, const char *goal, const char *plan_js
     return valid ? CLI_OK : CLI_USAGE;
 }
 
-enum cli_exit verb_plan(struct cli *cli)
+/* A plan file that is not to be run; without a daemon as much of it as can be told. */
+static enum cli_exit check_file(struct cli *cli, const char *path, bool table)
 {
-    bool check = strcmp(cli->argv[0], "check") == 0;
-    enum cli_exit code;
+    char *plan = cli_read_plan(cli, path);
     struct bt_error err;
-    char *plan;
+    enum cli_exit code;
 
-    if (check != (cli->argc == 2)) {
-        cli_say("usage: baton plan GOAL, or: baton plan check FILE");
-        return CLI_USAGE;
-    }
-    if (!check) {
-        return lint(cli, cli->argv[0], NULL);
-    }
-    plan = cli_read_plan(cli, cli->argv[1]);
     if (plan == NULL) {
         return CLI_USAGE;
     }
     if (bt_client_open(cli_value(cli, "state"), &cli->client, &err) != BT_OK) {
         code = check_offline(plan);
     } else {
-        bt_client_timeout(cli->client, 2000);
-        code = lint(cli, NULL, plan);
+        bt_client_timeout(cli->client, CHECK_MS);
+        code = lint(cli, NULL, plan, table);
         code = code == CLI_UNREACHABLE ? check_offline(plan) : code;
     }
     cJSON_free(plan);
     return code;
+}
+
+enum cli_exit verb_plan(struct cli *cli)
+{
+    bool check = strcmp(cli->argv[0], "check") == 0;
+
+    if (check != (cli->argc == 2)) {
+        cli_say("usage: baton plan GOAL, or: baton plan check FILE");
+        return CLI_USAGE;
+    }
+    return check ? check_file(cli, cli->argv[1], false) : lint(cli, cli->argv[0], NULL, false);
+}
+
+/* What has the looks of a file is one, also when it is not there: a slip in its name is no goal. */
+static bool is_file(const char *text)
+{
+    const char *dot = strrchr(text, '.');
+
+    return strcmp(text, "-") == 0 || access(text, F_OK) == 0 ||
+           (strchr(text, ' ') == NULL && dot != NULL &&
+            (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 || strcmp(dot, ".json") == 0));
+}
+
+enum cli_exit verb_lint(struct cli *cli)
+{
+    if (is_file(cli->argv[0])) {
+        return check_file(cli, cli->argv[0], true);
+    }
+    if (cli_value(cli, "inputs") != NULL) {
+        cli_say("lint: --inputs goes with a plan file; a goal has none");
+        return CLI_USAGE;
+    }
+    return lint(cli, cli->argv[0], NULL, true);
 }

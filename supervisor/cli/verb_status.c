@@ -1,4 +1,4 @@
-/* status, result, cancel, reviews, decide: one plan, or the list of them. */
+/* status, result, cancel: one plan, or the list of them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,38 +7,132 @@
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/cli.h"
+#include "supervisor/cli/follow.h"
 #include "supervisor/cli/tree.h"
 
-static cJSON *fields_for(const char *name, const char *value)
+static const cJSON *get(const cJSON *object, const char *name)
 {
-    cJSON *fields = cJSON_CreateObject();
+    return cJSON_GetObjectItemCaseSensitive(object, name);
+}
 
-    if (value != NULL) {
-        (void)cJSON_AddStringToObject(fields, name, value);
+/* ", paused (requested)" */
+static void print_state(const cJSON *view)
+{
+    const cJSON *why;
+
+    if (get(view, "outcome") != NULL) {
+        (void)printf(", outcome %s", json_text(view, "outcome", ""));
     }
-    return fields;
+    if (get(view, "position") != NULL) {
+        (void)printf(", %s", json_text(view, "position", ""));
+    }
+    if (json_number(view, "revision") > 1) {
+        (void)printf(", revision %.0f", json_number(view, "revision"));
+    }
+    cJSON_ArrayForEach(why, get(view, "paused"))
+    {
+        (void)printf(", paused (%s)", cJSON_IsString(why) ? why->valuestring : "");
+    }
+    (void)printf("%s\n", cJSON_IsTrue(get(view, "cancelling")) ? ", cancelling" : "");
+}
+
+static void print_spent(const cJSON *view)
+{
+    const cJSON *usage = get(view, "usage");
+    const cJSON *budget = get(view, "budget");
+    double tokens = json_number(usage, "inputTokens") + json_number(usage, "outputTokens");
+    double cost = json_number(usage, "costMicros");
+    char text[32];
+
+    if (tokens == 0 && cost == 0 && budget == NULL) {
+        return;
+    }
+    (void)printf("  spent: %.0f", tokens);
+    if (json_number(budget, "tokens") > 0) {
+        (void)printf(" of %.0f", json_number(budget, "tokens"));
+    }
+    cli_format_micros(cost, text, sizeof text);
+    (void)printf(" tokens, cost %s", text);
+    if (json_number(budget, "costMicros") > 0) {
+        cli_format_micros(json_number(budget, "costMicros"), text, sizeof text);
+        (void)printf(" of %s", text);
+    }
+    (void)fputc('\n', stdout);
+}
+
+static void print_path(const cJSON *view)
+{
+    const cJSON *path = get(view, "criticalPath");
+    const cJSON *v;
+
+    if (cJSON_GetArraySize(path) > 1) {
+        (void)printf("  critical path:");
+        cJSON_ArrayForEach(v, path)
+        {
+            (void)printf("%s %s", v == path->child ? "" : " →",
+                         cJSON_IsString(v) ? v->valuestring : "");
+        }
+        (void)fputc('\n', stdout);
+    }
+}
+
+/* What a person can do about it. */
+static void print_hints(const cJSON *view)
+{
+    const char *id = json_text(view, "planId", "");
+    const cJSON *why;
+    const cJSON *s;
+
+    cJSON_ArrayForEach(s, get(view, "steps"))
+    {
+        const char *review = json_text(get(s, "waiting"), "reviewId", "");
+        if (review[0] != 0) {
+            (void)printf("  %s needs your approval: baton approve %s\n", json_text(s, "stepId", ""),
+                         review);
+        }
+    }
+    cJSON_ArrayForEach(why, get(view, "paused"))
+    {
+        if (cJSON_IsString(why) && strcmp(why->valuestring, "signoff") == 0) {
+            (void)printf("  the plan needs your approval: baton approve %s\n", id);
+        } else if (cJSON_IsString(why) && strcmp(why->valuestring, "requested") == 0) {
+            (void)printf("  paused by request: baton resume %s\n", id);
+        }
+    }
+}
+
+static void print_plan(struct cli *cli, const cJSON *view)
+{
+    const char *status = json_text(view, "status", "");
+    char query[256];
+
+    (void)printf("%s %s %s", cli_mark(status), json_text(view, "planId", ""), status);
+    print_state(view);
+    cli_one_line(query, sizeof query, json_text(view, "query", ""));
+    if (query[0] != 0) {
+        (void)printf("  %s\n", query);
+    }
+    if (get(view, "parentPlanId") != NULL) {
+        (void)printf("  from plan %s\n", json_text(view, "parentPlanId", ""));
+    }
+    tree_print(cli, view);
+    print_path(view);
+    print_spent(view);
+    print_hints(view);
+    if (get(view, "failureReason") != NULL) {
+        (void)printf("  %s\n", json_text(view, "failureReason", ""));
+    }
 }
 
 static enum cli_exit show_plan(struct cli *cli, const char *id)
 {
     cJSON *view = NULL;
-    enum cli_exit code = cli_call(cli, "plan.get", fields_for("planId", id), &view);
+    enum cli_exit code = cli_plan_view(cli, id, &view);
 
     if (code == CLI_OK && cli->json) {
         cli_print_json(view);
     } else if (code == CLI_OK) {
-        const char *status = json_text(view, "status", "");
-        const char *why = json_text(view, "failureReason", NULL);
-        (void)printf("%s %s %s%s%s\n", cli_mark(status), json_text(view, "planId", ""), status,
-                     json_text(view, "outcome", NULL) != NULL ? ", outcome " : "",
-                     json_text(view, "outcome", ""));
-        if (json_text(view, "query", NULL) != NULL) {
-            (void)printf("  %s\n", json_text(view, "query", ""));
-        }
-        tree_print(cli, view);
-        if (why != NULL) {
-            (void)printf("  %s\n", why);
-        }
+        print_plan(cli, view);
     }
     cJSON_Delete(view);
     return code;
@@ -61,12 +155,8 @@ enum cli_exit verb_status(struct cli *cli)
     }
     fields = cJSON_CreateObject();
     (void)cJSON_AddNumberToObject(fields, "limit", (double)(n > 100 ? 100 : n));
-    if (cli_value(cli, "status") != NULL) {
-        (void)cJSON_AddStringToObject(fields, "status", cli_value(cli, "status"));
-    }
-    if (cli_value(cli, "session") != NULL) {
-        (void)cJSON_AddStringToObject(fields, "sessionId", cli_value(cli, "session"));
-    }
+    cli_add_value(cli, "status", fields, "status");
+    cli_add_value(cli, "session", fields, "sessionId");
     code = cli_call(cli, "plan.list", fields, &answer);
     if (code == CLI_OK && cli->json) {
         cli_print_json(cJSON_GetObjectItemCaseSensitive(answer, "plans"));
@@ -93,7 +183,7 @@ static enum cli_exit exit_of_result(const char *status)
 
 enum cli_exit verb_result(struct cli *cli)
 {
-    cJSON *fields = fields_for("planId", cli->argv[0]);
+    cJSON *fields = cli_fields("planId", cli->argv[0]);
     cJSON *answer = NULL;
     enum cli_exit code;
 
@@ -101,23 +191,10 @@ enum cli_exit verb_result(struct cli *cli)
         (void)cJSON_AddStringToObject(fields, "stepId", cli->argv[1]);
     }
     code = cli_call(cli, "plan.result", fields, &answer);
-    if (code == CLI_OK && cli->json) {
+    if (code == CLI_OK && cli->argc == 2) {
+        follow_print_step(cli, answer, cli->argv[1]);
+    } else if (code == CLI_OK && cli->json) {
         cli_print_json(answer);
-    } else if (code == CLI_OK && cli->argc == 2 &&
-               cJSON_GetObjectItemCaseSensitive(answer, "result") == NULL) {
-        cli_say("step %s is %s and has no result%s%s", cli->argv[1],
-                json_text(answer, "status", ""),
-                json_text(answer, "failureReason", "")[0] != 0 ? ": " : "",
-                json_text(answer, "failureReason", ""));
-    } else if (code == CLI_OK && cli->argc == 2) {
-        const cJSON *result = cJSON_GetObjectItemCaseSensitive(answer, "result");
-        const char *text = json_text(result, "text", NULL);
-        if (text != NULL) {
-            cli_print_safe(text);
-            (void)fputc('\n', stdout);
-        } else {
-            cli_print_json(cJSON_GetObjectItemCaseSensitive(result, "data"));
-        }
     } else if (code == CLI_OK) {
         cli_print_safe(json_text(answer, "aggregatedResult", ""));
         (void)fputc('\n', stdout);
@@ -136,54 +213,17 @@ enum cli_exit verb_result(struct cli *cli)
 
 enum cli_exit verb_cancel(struct cli *cli)
 {
-    cJSON *fields = fields_for("planId", cli->argv[0]);
+    cJSON *fields = cli_fields("planId", cli->argv[0]);
     cJSON *answer = NULL;
     enum cli_exit code;
 
-    if (cli_value(cli, "reason") != NULL) {
-        (void)cJSON_AddStringToObject(fields, "reason", cli_value(cli, "reason"));
-    }
+    cli_add_value(cli, "reason", fields, "reason");
     code = cli_call(cli, "plan.cancel", fields, &answer);
     if (code == CLI_OK && cli->json) {
         cli_print_json(answer);
     } else if (code == CLI_OK) {
         (void)printf("%s %s\n", json_text(answer, "planId", ""), json_text(answer, "status", ""));
     }
-    cJSON_Delete(answer);
-    return code;
-}
-
-enum cli_exit verb_reviews(struct cli *cli)
-{
-    cJSON *answer = NULL;
-    enum cli_exit code = cli_call(cli, "review.list", NULL, &answer);
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(answer, "reviews");
-    const cJSON *r;
-
-    if (code == CLI_OK && cli->json) {
-        cli_print_json(list);
-    } else if (code == CLI_OK) {
-        cJSON_ArrayForEach(r, list)
-        {
-            (void)printf("? %s  %s  %s\n", json_text(r, "reviewId", ""), json_text(r, "kind", ""),
-                         json_text(r, "prompt", ""));
-        }
-    }
-    cJSON_Delete(answer);
-    return code;
-}
-
-enum cli_exit verb_decide(struct cli *cli)
-{
-    cJSON *fields = fields_for("reviewId", cli->argv[0]);
-    cJSON *answer = NULL;
-    enum cli_exit code;
-
-    (void)cJSON_AddStringToObject(fields, "decision", cli->argv[1]);
-    if (cli_value(cli, "comment") != NULL) {
-        (void)cJSON_AddStringToObject(fields, "comment", cli_value(cli, "comment"));
-    }
-    code = cli_call(cli, "review.decide", fields, &answer);
     cJSON_Delete(answer);
     return code;
 }

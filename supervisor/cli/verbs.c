@@ -39,6 +39,7 @@ static const struct cli_option run_options[] = {
     {"planner", "NAME", "planner for the goal"},
     {"key", "KEY", "idempotency key: the same key is the same plan"},
     {"policy", "JSON", "policy numbers, as in a plan"},
+    {"result", "STEP", "print this step's result instead of the plan's"},
     {"quiet", NULL, "no live tree on stderr"},
     {NULL, NULL, NULL},
 };
@@ -66,13 +67,72 @@ static const struct cli_option events_options[] = {
     {NULL, NULL, NULL},
 };
 
-static const struct cli_option cancel_options[] = {
+static const struct cli_option decide_options[] = {
+    {"comment", "TEXT", "kept in the journal; the words that an agent asked for"},
+    {"edit", "FILE|JSON", "with approve: other parameters, or the data that was asked for"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_option reject_options[] = {
+    {"comment", "TEXT", "kept in the journal"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_option hold_options[] = {
     {"reason", "TEXT", "kept in the journal"},
     {NULL, NULL, NULL},
 };
 
-static const struct cli_option decide_options[] = {
-    {"comment", "TEXT", "kept in the journal"},
+static const struct cli_option skip_options[] = {
+    {"to", "STEP", "everything before this step that has not begun is skipped"},
+    {"reason", "TEXT", "kept in the plan's history"},
+    {"expect-revision", "N", "only if the plan has not been changed since"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_option modify_options[] = {
+    {"insert", "FILE", "new steps (YAML or JSON: a step, a list, a plan; - = stdin)"},
+    {"after", "STEP", "where --insert puts them"},
+    {"before", "STEP", "where --insert puts them"},
+    {"replace", "STEP", "this step by those of FILE"},
+    {"cancel-step", "STEP", "this step alone"},
+    {"note", "TEXT", "changes no step, is kept in the plan's history"},
+    {"reasoning", "TEXT", "why; kept in the plan's history"},
+    {"expect-revision", "N", "only if the plan has not been changed since"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_option retry_options[] = {
+    {"from", "STEP", "this step and all that depend on it run again, too"},
+    {"wait", NULL, "follow it to its end, as run does"},
+    {"timeout", "TIME", "with --wait: stop waiting after this long (the plan goes on): exit 124"},
+    {"quiet", NULL, "no live tree on stderr"},
+    {"session", "ID", "session that the new plan belongs to"},
+    {"key", "KEY", "idempotency key: the same key is the same plan"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_option fork_options[] = {
+    {"from", "STEP", "this step and all that depend on it run again"},
+    {"policy", "FILE|JSON", "policy numbers of the new plan"},
+    {"wait", NULL, "follow it to its end, as run does"},
+    {"timeout", "TIME", "with --wait: stop waiting after this long (the plan goes on): exit 124"},
+    {"quiet", NULL, "no live tree on stderr"},
+    {"session", "ID", "session that the new plan belongs to"},
+    {"key", "KEY", "idempotency key: the same key is the same plan"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_option lint_options[] = {
+    {"inputs", "JSON", "what the plan's {{inputs.NAME}} stand for"},
+    {"planner", "NAME", "planner for the goal"},
+    {"policy", "JSON", "policy numbers, as in a plan"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_option top_options[] = {
+    {"once", NULL, "print it once and leave"},
+    {"interval", "TIME", "how often to look (1s)"},
     {NULL, NULL, NULL},
 };
 
@@ -111,10 +171,46 @@ const struct cli_verb cli_verbs[] = {
      none, 0, 2, verb_agents},
     {"result", "PLAN_ID [STEP_ID]", "the result of a plan or of one step", NULL, none, 1, 2,
      verb_result},
-    {"cancel", "PLAN_ID", "cancel a plan", NULL, cancel_options, 1, 1, verb_cancel},
-    {"reviews", "", "steps that wait for a decision", NULL, none, 0, 0, verb_reviews},
-    {"decide", "REVIEW_ID approve|reject", "decide a waiting step", NULL, decide_options, 2, 2,
-     verb_decide},
+    {"cancel", "PLAN_ID", "cancel a plan", NULL, hold_options, 1, 1, verb_cancel},
+    {"reviews", "[PLAN_ID]", "what waits for a person, and what must be seen to decide it", NULL,
+     none, 0, 1, verb_reviews},
+    {"approve", "REVIEW_ID | PLAN_ID [STEP_ID]", "let a waiting step or plan go on",
+     "A plan's id stands for its only open review.\n", decide_options, 1, 2, verb_approve},
+    {"reject", "REVIEW_ID | PLAN_ID [STEP_ID]", "say no to a waiting step or plan",
+     "A plan's id stands for its only open review.\n", reject_options, 1, 2, verb_reject},
+    {"decide", "REVIEW_ID approve|reject|skip", "decide a waiting step, by the review's id", NULL,
+     decide_options, 2, 2, verb_decide},
+    {"pause", "PLAN_ID", "begin nothing new; what is under way goes on", NULL, hold_options, 1, 1,
+     verb_pause},
+    {"resume", "PLAN_ID", "go on after a pause", NULL, hold_options, 1, 1, verb_resume},
+    {"skip", "PLAN_ID STEP... | PLAN_ID --to STEP", "skip steps that have not begun",
+     "A STEP is its id or its number, from 1 on. What depends on a skipped step goes on.\n",
+     skip_options, 1, -1, verb_skip},
+    {"modify", "PLAN_ID [FILE]", "change the steps of a plan while it runs",
+     "One of:\n"
+     "  baton modify PLAN_ID --insert FILE --after|--before STEP --reasoning TEXT\n"
+     "  baton modify PLAN_ID --replace STEP FILE --reasoning TEXT\n"
+     "  baton modify PLAN_ID --cancel-step STEP --reasoning TEXT\n"
+     "  baton modify PLAN_ID --note TEXT\n",
+     modify_options, 1, 2, verb_modify},
+    {"retry", "PLAN_ID", "run what failed again, in a new plan",
+     "Every completed result is taken over; the old plan stays as it is. Prints the new plan's "
+     "id.\n",
+     retry_options, 1, 1, verb_retry},
+    {"fork", "PLAN_ID --from STEP", "run a plan again from a step on, as a new plan",
+     "The results of all that does not depend on the step are taken over. Prints the new plan's "
+     "id.\n",
+     fork_options, 1, 1, verb_fork},
+    {"lint", "FILE | GOAL", "what a plan would take at worst, and what is wrong with it",
+     "Runs nothing. Time, tokens and cost are those of every step taking every attempt; * marks "
+     "the critical path.\n",
+     lint_options, 1, 1, verb_lint},
+    {"history", "PLAN_ID", "the story of a plan: phases, revisions, handoffs, replans, reviews",
+     NULL, none, 1, 1, verb_history},
+    {"stats", "PLAN_ID", "what each step and agent of a plan took", NULL, none, 1, 1, verb_stats},
+    {"top", "", "what is going on now: agents, queues, plans",
+     "On a terminal a screen that `q` ends; elsewhere a table each second.\n", top_options, 0, 0,
+     verb_top},
     {"info", "", "the daemon: version, addresses, durability", NULL, none, 0, 0, verb_info},
     {"config", "show", "the configuration as the daemon would read it", NULL, config_options, 1, 1,
      verb_config},
