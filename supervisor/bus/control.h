@@ -27,6 +27,12 @@ bool control_feed(struct bus *b, struct request *rq, const struct bus_plan *p,
 void control_refuse_revision(struct bus *b, struct request *rq, const struct bus_plan *p);
 /* The core's reason as an error: CONFLICT, NOT_FOUND, LIMIT or BUSY. revision: of the plan now. */
 enum bt_code control_reject(enum core_reject reject, uint32_t revision, struct bt_error *err);
+/* Why a plan cannot be paused, resumed or changed now, when the core says that nothing waits;
+ * otherwise: when there is no better reason. */
+const char *control_why_not(const struct bus_plan *p, const char *otherwise);
+/* control_revise.c: the kinds of plan.modify that bring new steps. Answers. */
+void control_revise(struct bus *b, struct request *rq, struct bus_plan *p,
+                    const struct msg_plan_modify *m, struct core_event *ev);
 
 /* Requests whose handlers are known to the table in control.c alone. */
 void on_plan_history(struct bus *b, struct request *rq);

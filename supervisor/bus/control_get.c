@@ -45,13 +45,17 @@ static struct str review_id(const struct bus_plan *p, struct story *s, uint32_t 
 
 static void fill_wait(struct bus *b, const struct bus_plan *p, struct story *s, uint32_t step)
 {
-    const struct step_wait w = core_step_wait(b->core, p->run, step);
+    struct step_wait w = core_step_wait(b->core, p->run, step);
     struct msg_step_waiting *to = &s->view.steps[step].waiting;
     struct wait_names names = {{"", 0}, {"", 0}, {"", 0}};
     struct buf text;
 
     if (w.kind == WAIT_NOTHING) {
         return;
+    }
+    if (w.kind == WAIT_PAUSED && (core_block_run(p->block)->paused & 1u << PAUSE_SIGNOFF) != 0) {
+        w.kind = WAIT_PERSON;
+        w.review = REVIEW_PLAN;
     }
     if (w.kind == WAIT_DEPENDENCY && w.step < p->plan->n_steps) {
         names.step_id = p->plan->steps[w.step].step_id;

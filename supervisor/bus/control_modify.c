@@ -2,8 +2,7 @@
  */
 #include "supervisor/bus/control.h"
 
-/* Why a plan cannot be paused, resumed or changed now, when the core says that nothing waits. */
-static const char *why_not(const struct bus_plan *p, const char *otherwise)
+const char *control_why_not(const struct bus_plan *p, const char *otherwise)
 {
     const struct run *run = core_block_run(p->block);
 
@@ -29,7 +28,7 @@ void on_plan_pause(struct bus *b, struct request *rq)
         return;
     }
     ev.text = m.reason;
-    if (control_feed(b, rq, p, &ev, why_not(p, NULL))) {
+    if (control_feed(b, rq, p, &ev, control_why_not(p, NULL))) {
         ok.plan_id = str_from(p->id);
         ok.status = live_status(p);
         bus_answer(b, rq, MSG_plan_pause_ok, &ok);
@@ -48,7 +47,7 @@ void on_plan_resume(struct bus *b, struct request *rq)
         return;
     }
     ev.text = m.reason;
-    if (control_feed(b, rq, p, &ev, why_not(p, "the plan is not paused"))) {
+    if (control_feed(b, rq, p, &ev, control_why_not(p, "the plan is not paused"))) {
         ok.plan_id = str_from(p->id);
         ok.status = live_status(p);
         bus_answer(b, rq, MSG_plan_resume_ok, &ok);
@@ -187,7 +186,7 @@ static void modify(struct bus *b, struct request *rq, struct bus_plan *p,
 
     if (find_targets(p->plan, m, ev, &targets, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
-    } else if (control_feed(b, rq, p, ev, why_not(p, NULL))) {
+    } else if (control_feed(b, rq, p, ev, control_why_not(p, NULL))) {
         answer_modified(b, rq, p, open - run->open);
     }
     arena_done(&targets.arena);
@@ -214,6 +213,8 @@ void on_plan_modify(struct bus *b, struct request *rq)
     } else if (ev.expect != 0 && ev.expect != core_revision(b->core, p->run)) {
         /* Before the steps are looked up: their numbers and ids are those of the other revision. */
         control_refuse_revision(b, rq, p);
+    } else if (ev.modify == MODIFY_INSERT || ev.modify == MODIFY_REPLACE) {
+        control_revise(b, rq, p, &m, &ev);
     } else {
         modify(b, rq, p, &m, &ev);
     }
