@@ -226,6 +226,18 @@ void registry_breaker_forgive(struct registry *r, uint32_t agent)
     }
 }
 
+/* One pipe or process that breaks takes all attempts on it along. True when that was counted. */
+static bool broke_already(struct registry *r, uint32_t slot, enum err_class cls)
+{
+    struct instance_row *row = &registry_instance_rows(r)[slot];
+    if (cls != CLASS_REPLY_LOST && cls != CLASS_AGENT_CRASHED) {
+        return false;
+    }
+    const bool already = row->broke_at == r->now;
+    row->broke_at = r->now;
+    return already;
+}
+
 uint32_t registry_breaker_result(struct registry *r, uint32_t slot, uint64_t epoch,
                                  enum err_class cls, msec now)
 {
@@ -240,6 +252,9 @@ uint32_t registry_breaker_result(struct registry *r, uint32_t slot, uint64_t epo
     uint32_t agent = row->agent;
     bool more = false;
     if (registry_is_current(r, slot, epoch)) {
+        if (broke_already(r, slot, cls)) {
+            return REGISTRY_NONE;
+        }
         more = feed(r, slot, in);
     } else if (epoch == 0 || row->past.epoch != epoch ||
                (in == BREAKER_IN_FAILURE && row->past.failed)) {

@@ -106,8 +106,11 @@ uint32_t registry_register(struct registry *r, uint32_t agent, struct uuid id, u
     }
     ASSERT(r->epoch < UINT64_MAX);
     struct instance_row *row = &registry_instance_rows(r)[slot];
-    *row = (struct instance_row){
-        .id = id, .epoch = ++r->epoch, .capacity = capacity, .past = row->past};
+    *row = (struct instance_row){.id = id,
+                                 .epoch = ++r->epoch,
+                                 .capacity = capacity,
+                                 .broke_at = MSEC_NEVER,
+                                 .past = row->past};
     agent_link(r, slot, agent);
     registry_health_move(r, slot, HEALTH_HEALTHY);
     return slot;

@@ -134,7 +134,8 @@ void registry_release(struct registry *r, uint32_t slot, uint32_t lane);
 
 /* ---- breakers (breaker.h) ---- */
 /* How an attempt of this incarnation ended (CLASS_NONE: it did what it should). The incarnation may
- * have gone since; then it counts for the agent alone, and all that failed with it counts once.
+ * have gone since; then it counts for the agent alone, and all that failed with it counts once. So
+ * do replies of one incarnation that are lost at the same time.
  * Gives the agent when more work may go out than before, else REGISTRY_NONE. */
 uint32_t registry_breaker_result(struct registry *r, uint32_t slot, uint64_t epoch,
                                  enum err_class cls, msec now);

@@ -43,6 +43,7 @@ struct instance_row {
     enum health health;              /* HEALTH_DEAD = the slot is free */
     bool control_up;
     bool draining;
+    msec broke_at; /* when replies were last lost: all that breaks at once is one failure */
     struct past past;
 };
 

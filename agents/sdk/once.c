@@ -32,7 +32,9 @@ enum { FRAME_MEMBERS = 10 };
 
 static enum bt_code build(struct str json, const char *skill, struct buf *out, struct bt_error *err)
 {
-    static const char *const taken[] = {"task", "parameters", "context", "deadlineMs", "feedback"};
+    static const char *const taken[] = {"task",       "parameters", "context",
+                                        "deadlineMs", "feedback",   "purpose",
+                                        "result",     "idleMs",     "budget"};
     struct buf given;
     struct doc d;
     uint32_t n = 0;
@@ -83,7 +85,12 @@ enum bt_code step_new_once(struct str json, const char *skill, struct bt_step **
     }
     if (code == BT_OK) {
         s->owned = buf_take(&body, &len);
+        code = step_check_purpose(s, err);
+    }
+    if (code == BT_OK) {
         *ret = s;
+    } else {
+        step_free(s);
     }
     msg_reader_done(&r);
     buf_done(&body);

@@ -143,6 +143,11 @@ static void on_execute(struct shell *sh, uint64_t rq, struct msg_reader *r)
         step_free(step);
         return;
     }
+    if (step_check_purpose(step, &err) != BT_OK) {
+        shell_refuse(sh, rq, &err, CLASS_TOOL_NOT_FOUND);
+        step_free(step);
+        return;
+    }
     if (step->how == NULL) {
         (void)err_set(&err, BT_NOT_FOUND, "skill '%s': this agent has no such skill", step->skill);
         shell_refuse(sh, rq, &err, CLASS_TOOL_NOT_FOUND);

@@ -30,6 +30,7 @@ static enum bt_code keep_strings(struct bt_step *s, struct bt_error *err)
         {&s->feedback, s->req.feedback},
         {&s->traceparent, s->req.traceparent},
         {&s->context, s->req.context.text},
+        {&s->purpose, s->req.purpose.len > 0 ? s->req.purpose : STR_LIT("execute")},
     };
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {

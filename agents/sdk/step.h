@@ -28,7 +28,7 @@ struct bt_step {
     struct msg_step_execute req;
     uint8_t *owned;     /* the request's bytes, when nobody else has them; or NULL */
     struct arena texts; /* what the accessors returned */
-    const char *task, *skill, *plan_id, *step_id, *key, *feedback, *traceparent, *context;
+    const char *task, *skill, *plan_id, *step_id, *key, *feedback, *traceparent, *context, *purpose;
     const struct card_skill *how; /* set before step_run */
     void *self;
     msec deadline; /* CLOCK_MONOTONIC; MSEC_NEVER = none */
@@ -49,6 +49,9 @@ BT_MUST_CHECK enum bt_code step_new(struct msg_reader *r, msec now, struct bt_st
  * borrowed. */
 BT_MUST_CHECK enum bt_code step_new_once(struct str json, const char *skill, struct bt_step **ret,
                                          struct bt_error *err);
+/* Whether this library knows what the request is for, and a question names the skill that answers
+ * it: it must never be taken for the step itself. BT_NOT_FOUND or BT_INVALID says what is wrong. */
+BT_MUST_CHECK enum bt_code step_check_purpose(const struct bt_step *s, struct bt_error *err);
 /* Accepts NULL. */
 void step_free(struct bt_step *s);
 /* Checks the parameters against the skill's schema, runs the handler and settles the reply. */

@@ -184,7 +184,9 @@ static enum bt_code put_request(const struct bt_step *s, struct buf *out, struct
 
     context.dependencies_n = 0;
     context.has = 0;
-    doc_put_map(out, 12);
+    const bool has_budget = s->req.budget.has != 0;
+
+    doc_put_map(out, 14u + (s->req.result.ptr != NULL ? 1u : 0u) + (has_budget ? 1u : 0u));
     put_text(out, "task", s->req.task);
     put_text(out, "skill", s->req.skill);
     put_text(out, "planId", s->req.plan_id);
@@ -194,6 +196,12 @@ static enum bt_code put_request(const struct bt_step *s, struct buf *out, struct
     put_number(out, "attempt", s->req.attempt);
     put_text(out, "feedback", s->req.feedback);
     put_number(out, "deadlineMs", s->req.deadline_ms);
+    put_number(out, "idleMs", s->req.idle_ms);
+    put_text(out, "purpose", str_from(s->purpose));
+    if (s->req.result.ptr != NULL) {
+        doc_put_cstr(out, "result");
+        doc_put_doc(out, s->req.result);
+    }
     doc_put_cstr(out, "parameters");
     if (s->req.parameters.ptr != NULL) {
         doc_put_doc(out, s->req.parameters);
@@ -202,6 +210,10 @@ static enum bt_code put_request(const struct bt_step *s, struct buf *out, struct
     }
     doc_put_cstr(out, "context");
     code = put_part(out, MSG_context, &context, err);
+    if (has_budget && code == BT_OK) {
+        doc_put_cstr(out, "budget");
+        code = put_part(out, MSG_budget, &s->req.budget, err);
+    }
     doc_put_cstr(out, "dependencies");
     doc_put_array(out, s->req.context.dependencies_n);
     for (uint32_t i = 0; i < s->req.context.dependencies_n && code == BT_OK; i++) {

@@ -1,6 +1,6 @@
 /* Requests of clients and agents: checked, routed, answered once each. */
 #include "protocol/base/log.h"
-#include "supervisor/bus/bus.h"
+#include "supervisor/bus/control.h"
 
 static const struct {
     enum msg_type type;
@@ -23,6 +23,7 @@ static const struct {
     {MSG_plan_modify, on_plan_modify},
     {MSG_plan_retry, on_plan_retry},
     {MSG_plan_fork, on_plan_fork},
+    {MSG_plan_history, on_plan_history},
     {MSG_review_list, on_review_list},
     {MSG_review_decide, on_review_decide},
     {MSG_events_read, on_events_read},

@@ -27,4 +27,8 @@ bool control_feed(struct bus *b, struct request *rq, const struct bus_plan *p,
 void control_refuse_revision(struct bus *b, struct request *rq, const struct bus_plan *p);
 /* The core's reason as an error: CONFLICT, NOT_FOUND, LIMIT or BUSY. revision: of the plan now. */
 enum bt_code control_reject(enum core_reject reject, uint32_t revision, struct bt_error *err);
+
+/* Requests whose handlers are known to the table in control.c alone. */
+void on_plan_history(struct bus *b, struct request *rq);
+void on_plan_stats(struct bus *b, struct request *rq);
 #endif

@@ -139,7 +139,7 @@ static void answer_plan_result(struct bus *b, struct request *rq, struct story *
         ok->handoffs = story->handoffs;
         /* The rest are events: agent_handoff. */
         ok->handoffs_n = story->handoffs_n < HANDOFFS_MAX ? story->handoffs_n : HANDOFFS_MAX;
-        ok->truncated = ok->truncated || ok->handoffs_n < story->handoffs_n;
+        ok->truncated = ok->truncated || story->handoffs_cut || ok->handoffs_n < story->handoffs_n;
         bus_answer(b, rq, MSG_plan_result_ok, ok);
     }
     buf_done(&text);

@@ -17,6 +17,8 @@ void story_done(struct story *s)
 struct teller {
     struct story *story;
     struct arena scratch;
+    story_row_fn also;
+    void *self;
     enum bt_code code;
     struct bt_error *err;
 };
@@ -27,6 +29,9 @@ static bool tell_row(const struct journal_row *row, void *self)
 
     t->code = story_tell(t->story, &t->scratch, row, t->err);
     arena_reset(&t->scratch);
+    if (t->code == BT_OK && t->also != NULL && !t->also(t->story, row, t->self)) {
+        t->code = err_set(t->err, BT_NOMEM, "out of memory for a story");
+    }
     return t->code == BT_OK;
 }
 
@@ -163,9 +168,10 @@ static void open_story(const struct journal_plan *row, struct story *s)
     s->view.trace_id = trace_id(s, row->plan_id);
 }
 
-enum bt_code story_read(struct bus *b, struct str plan_id, struct story *ret, struct bt_error *err)
+enum bt_code story_read_also(struct bus *b, struct str plan_id, struct story *ret,
+                             story_row_fn also, void *self, struct bt_error *err)
 {
-    struct teller t = {.story = ret, .err = err};
+    struct teller t = {.story = ret, .also = also, .self = self, .err = err};
     struct journal_plan row;
     uint64_t ix;
     struct uuid id;
@@ -197,4 +203,9 @@ enum bt_code story_read(struct bus *b, struct str plan_id, struct story *ret, st
     ret->view.last_seq = ret->last_seq;
     arena_done(&t.scratch);
     return code;
+}
+
+enum bt_code story_read(struct bus *b, struct str plan_id, struct story *ret, struct bt_error *err)
+{
+    return story_read_also(b, plan_id, ret, NULL, NULL, err);
 }

@@ -37,12 +37,18 @@ struct story {
     msec created, started, ended_at;
     uint64_t last_seq;
     bool ended;
+    bool handoffs_cut; /* there were more than are kept */
 };
 
 /* BT_NOT_FOUND "No state found for <id>"; BT_IO when the journal is damaged there. story_done in
  * every case. */
 BT_MUST_CHECK enum bt_code story_read(struct bus *b, struct str plan_id, struct story *ret,
                                       struct bt_error *err);
+/* The same, with a look at each row after it was told. `also` returns false when it is out of
+ * memory. */
+typedef bool (*story_row_fn)(struct story *s, const struct journal_row *row, void *self);
+BT_MUST_CHECK enum bt_code story_read_also(struct bus *b, struct str plan_id, struct story *ret,
+                                           story_row_fn also, void *self, struct bt_error *err);
 void story_done(struct story *s);
 
 /* story_rows.c: one row more. */

@@ -50,6 +50,9 @@ bool story_make_room(struct story *s, uint32_t n)
     return true;
 }
 
+/* Kept of one plan: what one answer can hold. The others are events. */
+enum { HANDOFFS_MAX = 10000 };
+
 /* ---- rows about a step ---- */
 
 /* A row, taken apart as far as most kinds need it. */
@@ -179,6 +182,13 @@ static enum bt_code on_handoff(struct told *t, struct arena *scratch, struct bt_
     if (code != BT_OK) {
         return code;
     }
+    t->v->handoffs += str_is(ev.reason, handoff_kind_name(HANDOFF_AGENT));
+    t->v->agent_id = story_keep(s, ev.to_agent.agent_id);
+    take_usage(t);
+    if (s->handoffs_n == HANDOFFS_MAX) {
+        s->handoffs_cut = true;
+        return BT_OK;
+    }
     if (s->handoffs_n == s->handoffs_cap) {
         uint32_t cap = s->handoffs_cap == 0 ? 16 : s->handoffs_cap * 2;
         struct msg_handoff_record *at = realloc(s->handoffs, cap * sizeof *at);
@@ -196,9 +206,6 @@ static enum bt_code on_handoff(struct told *t, struct arena *scratch, struct bt_
                                     .explanation = story_keep(s, ev.explanation),
                                     .plan_step_id = story_keep(s, ev.plan_step_id),
                                     .timestamp = story_iso(s, t->wall)};
-    t->v->handoffs += str_is(ev.reason, handoff_kind_name(HANDOFF_AGENT));
-    t->v->agent_id = story_keep(s, ev.to_agent.agent_id);
-    take_usage(t);
     return BT_OK;
 }
 
@@ -348,7 +355,8 @@ enum bt_code story_tell(struct story *s, struct arena *scratch, const struct jou
     enum record_type type = record_type_from_wire(row->type);
     uint64_t ix = row_number(t.body, "stepIndex");
 
-    s->last_seq = row->seq;
+    /* Internal rows bear the number before them, which may be of another plan. */
+    s->last_seq = row->is_public ? row->seq : s->last_seq;
     s->view.plan_seq = row->is_public ? row->plan_seq : s->view.plan_seq;
     tell_plan(s, type, t.body, row->wall);
     if (doc_get(t.body, STR_LIT("stepIndex")).ptr == NULL || ix >= LIMIT_STEPS) {

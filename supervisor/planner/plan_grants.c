@@ -94,6 +94,7 @@ static enum bt_code find_replanner(struct plan_reader *r)
     const struct who *who = &r->policy->replanner;
     struct str *id = &r->plan->replan.agent_id;
     const uint32_t step = first_replan(r->plan);
+    r->plan->replan.skill = who->skill;
     if (r->again || who->given) {
         const enum bt_code code = plan_who_resolve(r, &at, "replan", who, id);
         if (code != BT_OK || r->again || who->agent_id.len + who->skill.len > 0) {
@@ -127,13 +128,20 @@ static enum bt_code find_searcher(struct plan_reader *r)
 
 /* ---- all ---- */
 
+static uint32_t index_of(const struct plan_reader *r, struct str id)
+{
+    return r->registry == NULL || id.len == 0 ? AGENT_NONE : registry_agent(r->registry, id);
+}
+
 static void add_steps(struct plan_reader *r)
 {
-    const struct plan *p = r->plan;
-    for (uint32_t i = 0; i < p->n_steps; i++) {
-        (void)add(r, p->steps[i].agent_id);
-        (void)add(r, p->steps[i].gate_with);
-        (void)add(r, p->steps[i].verify_with);
+    for (uint32_t i = 0; i < r->plan->n_steps; i++) {
+        struct plan_step *s = &r->plan->steps[i];
+        (void)add(r, s->agent_id);
+        (void)add(r, s->gate_with);
+        (void)add(r, s->verify_with);
+        s->gate_agent = index_of(r, s->gate_with);
+        s->verify_agent = index_of(r, s->verify_with);
     }
 }
 
@@ -151,25 +159,31 @@ static enum bt_code add_alternatives(struct plan_reader *r)
     return BT_OK;
 }
 
-static uint32_t index_of(const struct plan_reader *r, struct str id)
+/* Of a whole plan: a change of one finds its agents there already. */
+static enum bt_code add_named(struct plan_reader *r)
 {
-    return r->registry == NULL || id.len == 0 ? AGENT_NONE : registry_agent(r->registry, id);
+    enum bt_code code = find_searcher(r);
+    (void)add(r, r->plan->search_with);
+    if (code == BT_OK && is_star(r->policy->handoff_to)) {
+        return add_everyone(r);
+    }
+    add_listed(r, "policy", "handoffTo", r->policy->handoff_to);
+    return code;
 }
 
 enum bt_code plan_grants(struct plan_reader *r)
 {
     struct plan *p = r->plan;
-    enum bt_code code = find_replanner(r);
-    code = code == BT_OK ? find_searcher(r) : code;
+    enum bt_code code = BT_OK;
     add_listed(r, "", "grants", r->grants);
     add_steps(r);
-    code = code == BT_OK ? add_alternatives(r) : code;
+    code = add_alternatives(r);
+    if (code == BT_OK && (r->change == NULL || p->replan.agent_id.len == 0)) {
+        code = find_replanner(r);
+    }
     (void)add(r, p->replan.agent_id);
-    (void)add(r, p->search_with);
-    if (code == BT_OK && !is_star(r->policy->handoff_to)) {
-        add_listed(r, "policy", "handoffTo", r->policy->handoff_to);
-    } else if (code == BT_OK) {
-        code = add_everyone(r);
+    if (code == BT_OK && r->change == NULL) {
+        code = add_named(r);
     }
     if (r->turned_away > 0) {
         const struct place at = {.problems = r->problems, .prefix = ""};

@@ -27,7 +27,8 @@ void plan_reader_settle(struct plan_reader *r)
             s->policy.scope = scope_of(r, s);
         }
         if (!r->gate_given[i - r->first] && !plan_gate_fits(p, i)) {
-            s->gate_with = (struct str){NULL, 0};
+            s->gate_with = s->gate_skill = (struct str){NULL, 0};
+            s->gate_agent = AGENT_NONE;
         }
     }
 }
@@ -183,11 +184,24 @@ static enum bt_code read_all(struct plan_reader *r)
     return BT_OK;
 }
 
-static enum bt_code run(struct plan_reader *r, struct plan **ret, struct buf *normalised)
+void plan_reader_init(struct plan_reader *r)
 {
     buf_init(&r->dep_names, LIMIT_EDGES * sizeof(struct str));
     buf_init(&r->texts, LIMIT_NODES * sizeof(struct plan_text));
     buf_init(&r->fallbacks, (size_t)LIMIT_STEPS * LIMIT_PLAN_AGENTS * sizeof(struct str));
+}
+
+void plan_reader_done(struct plan_reader *r)
+{
+    buf_done(&r->dep_names);
+    buf_done(&r->texts);
+    buf_done(&r->fallbacks);
+    arena_done(&r->scratch);
+}
+
+static enum bt_code run(struct plan_reader *r, struct plan **ret, struct buf *normalised)
+{
+    plan_reader_init(r);
     enum bt_code code = read_all(r);
     if (code == BT_OK && normalised != NULL) {
         code = plan_write(r->plan, normalised, r->err);
@@ -195,10 +209,7 @@ static enum bt_code run(struct plan_reader *r, struct plan **ret, struct buf *no
     if (code == BT_OK) {
         *ret = r->plan;
     }
-    buf_done(&r->dep_names);
-    buf_done(&r->texts);
-    buf_done(&r->fallbacks);
-    arena_done(&r->scratch);
+    plan_reader_done(r);
     return code;
 }
 

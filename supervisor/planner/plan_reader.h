@@ -74,7 +74,10 @@ struct step_reader {
  * phase_deps and plan->n_steps, the plan's texts and the policy.
  */
 BT_MUST_CHECK enum bt_code plan_find(struct plan_reader *r, struct doc doc);
-/* plan_read.c: reads the rows from `first`; settles what depends on all of them (scope, the plan's
+/* plan_read.c: what the reading needs, and gives back at its end. */
+void plan_reader_init(struct plan_reader *r);
+void plan_reader_done(struct plan_reader *r);
+/* Reads the rows from `first`; settles what depends on all of them (scope, the plan's
  * gate); the error of the first problem. */
 BT_MUST_CHECK enum bt_code plan_reader_steps(struct plan_reader *r);
 void plan_reader_settle(struct plan_reader *r);
@@ -104,6 +107,11 @@ uint32_t plan_who_can(const struct plan_reader *r, struct str skill);
 /* Whether the agent is known and granted; if not, a problem says so. */
 bool plan_who_known(struct plan_reader *r, const struct place *at, const char *field,
                     struct str agent_id);
+/* Whether a replan may name the agent; if not, a problem says so. */
+bool plan_who_granted(struct plan_reader *r, const struct place *at, const char *field,
+                      struct str agent_id);
+/* Whether the agent may have the skill: its card says so, or has not come yet. */
+bool plan_who_has(const struct plan_reader *r, struct str agent_id, struct str skill);
 /* The id of who is meant; empty when nobody is, or when a problem says why not. The text lives as
  * long as the plan. */
 BT_MUST_CHECK enum bt_code plan_who_resolve(struct plan_reader *r, const struct place *at,

@@ -179,13 +179,10 @@ static void read_type(struct step_reader *s)
 /* What only a plan that was written down knows. */
 static void read_history(struct step_reader *s)
 {
-    uint64_t revision = s->r->plan->revision;
+    uint64_t revision = 1;
     bool superseded = false;
-    if (value_u64(&s->at, "revision", s->values[STEP_REVISION], 1, LIMIT_REVISIONS, &revision) &&
-        !s->r->again) {
-        revision = s->r->plan->revision;
-    }
-    s->step->revision = (uint32_t)revision;
+    (void)value_u64(&s->at, "revision", s->values[STEP_REVISION], 1, LIMIT_REVISIONS, &revision);
+    s->step->revision = s->r->again ? (uint32_t)revision : s->r->plan->revision;
     (void)value_bool(&s->at, "superseded", s->values[STEP_SUPERSEDED], &superseded);
     s->step->superseded = superseded && s->r->again;
     if (superseded && !s->r->again) {

@@ -80,18 +80,26 @@ static void read_verify(struct step_reader *s)
 
 static enum bt_code read_asked(struct step_reader *s)
 {
-    struct plan_policy *base = s->r->policy;
+    const struct plan_policy *base = s->r->policy;
     struct step_policy *p = &s->step->policy;
     /* A gate asks about the results before the step: the plan's is for steps that have some, which
-     * settle_order finds out. */
-    struct who gate = {.agent_id = base->gate_with};
-    struct who verifier = {.agent_id = is_review(s) ? (struct str){NULL, 0} : base->verify_with};
+     * plan_reader_settle finds out. */
+    struct who gate = {.agent_id = base->gate_with, .skill = base->gate.skill};
+    struct who verifier = {.agent_id = base->verify_with, .skill = base->verifier.skill};
     bool closed = !p->verify_open;
+    if (base->gate_with.len == 0) {
+        gate = (struct who){.given = false};
+    }
+    if (base->verify_with.len == 0 || is_review(s)) {
+        verifier = (struct who){.given = false};
+    }
     policy_who(&s->at, "gate", s->values[COM_GATE], "gate", &s->r->said, &gate, &p->gate_closed);
     s->gate_given = gate.given;
     policy_who(&s->at, "verifyWith", s->values[COM_VERIFY_WITH], "", &s->r->said, &verifier,
                &closed);
     p->verify_open = !closed;
+    s->step->gate_skill = gate.skill;
+    s->step->verify_skill = verifier.skill;
     const enum bt_code code = plan_who_resolve(s->r, &s->at, "gate", &gate, &s->step->gate_with);
     return code != BT_OK
                ? code
@@ -99,17 +107,6 @@ static enum bt_code read_asked(struct step_reader *s)
 }
 
 /* ---- alternatives ---- */
-
-static bool can_do(const struct step_reader *s, struct str agent_id)
-{
-    const struct registry *reg = s->r->registry;
-    const uint32_t agent =
-        reg == NULL || s->r->again ? REGISTRY_NONE : registry_agent(reg, agent_id);
-    const struct msg_card *card =
-        agent == REGISTRY_NONE ? NULL : registry_agent_view(reg, agent).card;
-    return card == NULL || s->step->skill.len == 0 ||
-           card_skill(card, s->step->skill) != UINT32_MAX;
-}
 
 static void add_alternative(struct step_reader *s, struct str id)
 {
@@ -149,7 +146,7 @@ static enum bt_code read_fallbacks(struct step_reader *s)
     enum bt_code code = BT_OK;
     s->step->alternatives_at = s->r->plan->n_alternatives;
     for (uint32_t i = 0; i < n; i++) {
-        if (!can_do(s, ids[i])) {
+        if (!plan_who_has(s->r, ids[i], s->step->skill)) {
             place_problem(&s->at, PROBLEM_MISSING_SKILL, false, "fallbackAgents",
                           "agent \"%.*s\" has no skill \"%.*s\"", STR_ARG(ids[i]),
                           STR_ARG(s->step->skill));
@@ -158,7 +155,8 @@ static enum bt_code read_fallbacks(struct step_reader *s)
         }
     }
     for (uint32_t i = 0; own.ptr == NULL && i < base->n_fallback_ids; i++) {
-        if (can_do(s, base->fallback_ids[i]) && !str_eq(base->fallback_ids[i], s->step->agent_id)) {
+        if (plan_who_has(s->r, base->fallback_ids[i], s->step->skill) &&
+            !str_eq(base->fallback_ids[i], s->step->agent_id)) {
             add_alternative(s, base->fallback_ids[i]);
         }
     }

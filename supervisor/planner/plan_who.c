@@ -65,6 +65,16 @@ static void put_stranger(const struct plan_reader *r, const struct place *at, co
     buf_done(&names);
 }
 
+bool plan_who_granted(struct plan_reader *r, const struct place *at, const char *field,
+                      struct str agent_id)
+{
+    if (!may_use(r, agent_id)) {
+        put_stranger(r, at, field, agent_id);
+        return false;
+    }
+    return true;
+}
+
 bool plan_who_known(struct plan_reader *r, const struct place *at, const char *field,
                     struct str agent_id)
 {
@@ -76,7 +86,7 @@ bool plan_who_known(struct plan_reader *r, const struct place *at, const char *f
             place_problem(at, PROBLEM_INVALID_FIELD, false, field,
                           "is no agent's id; it needs 1 to 64 of A-Z a-z 0-9 _ . -");
         }
-        return card_id_ok(agent_id);
+        return card_id_ok(agent_id) && plan_who_granted(r, at, field, agent_id);
     }
     if (registry_agent(r->registry, agent_id) != REGISTRY_NONE && may_use(r, agent_id)) {
         return true;
@@ -85,12 +95,33 @@ bool plan_who_known(struct plan_reader *r, const struct place *at, const char *f
     return false;
 }
 
+bool plan_who_has(const struct plan_reader *r, struct str agent_id, struct str skill)
+{
+    const uint32_t agent =
+        r->registry == NULL || r->again ? REGISTRY_NONE : registry_agent(r->registry, agent_id);
+    const struct msg_card *card =
+        agent == REGISTRY_NONE ? NULL : registry_agent_view(r->registry, agent).card;
+    return card == NULL || skill.len == 0 || card_skill(card, skill) != UINT32_MAX;
+}
+
+static bool has_skill(const struct plan_reader *r, const struct place *at, const char *field,
+                      const struct who *who)
+{
+    if (plan_who_has(r, who->agent_id, who->skill)) {
+        return true;
+    }
+    place_problem(at, PROBLEM_MISSING_SKILL, false, field, "agent \"%.*s\" has no skill \"%.*s\"",
+                  STR_ARG(who->agent_id), (int)utf8_cut(who->skill.ptr, who->skill.len, 80),
+                  who->skill.ptr);
+    return false;
+}
+
 enum bt_code plan_who_resolve(struct plan_reader *r, const struct place *at, const char *field,
                               const struct who *who, struct str *ret)
 {
     *ret = (struct str){NULL, 0};
     if (who->agent_id.len > 0) {
-        if (plan_who_known(r, at, field, who->agent_id)) {
+        if (plan_who_known(r, at, field, who->agent_id) && has_skill(r, at, field, who)) {
             *ret = who->agent_id;
         }
         return BT_OK;

@@ -62,13 +62,14 @@ static void put_asked(struct writer *w, const struct plan *plan, const struct pl
 {
     const struct plan_policy *base = plan->policy;
     if (base->gate_with.len > 0 || s->gate_with.len > 0) {
-        put_who(w, "gate", s->gate_with, "failClosed", s->policy.gate_closed);
+        put_who(w, "gate", s->gate_with, s->gate_skill, "failClosed", s->policy.gate_closed);
     }
     if (s->type == STEP_TYPE_REVIEW) {
         return;
     }
     if (base->verify_with.len > 0 || s->verify_with.len > 0) {
-        put_who(w, "verifyWith", s->verify_with, "failOpen", s->policy.verify_open);
+        put_who(w, "verifyWith", s->verify_with, s->verify_skill, "failOpen",
+                s->policy.verify_open);
     }
     if (base->n_fallback_ids > 0 || s->alternatives_n > 0) {
         put_fallbacks(w, plan, s);

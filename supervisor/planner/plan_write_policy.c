@@ -1,8 +1,8 @@
 /* The policy members of the canonical document. */
 #include "supervisor/planner/plan_writer.h"
 
-void put_who(struct writer *w, const char *key, struct str agent_id, const char *flag_name,
-             bool flag)
+void put_who(struct writer *w, const char *key, struct str agent_id, struct str skill,
+             const char *flag_name, bool flag)
 {
     struct writer in = {.out = w->out};
     put_key(w, key);
@@ -10,8 +10,11 @@ void put_who(struct writer *w, const char *key, struct str agent_id, const char 
         doc_put_bool(w->out, false);
         return;
     }
-    doc_put_map(w->out, 2);
+    doc_put_map(w->out, skill.len > 0 ? 3 : 2);
     put_str(&in, "agentId", agent_id);
+    if (skill.len > 0) {
+        put_str(&in, "skill", skill);
+    }
     put_bool(&in, flag_name, flag);
 }
 
@@ -103,10 +106,14 @@ static void put_common(struct writer *w, const struct step_policy *p,
 static void put_replan(struct writer *w, const struct replan_policy *r)
 {
     struct writer in = {.out = w->out};
+    const bool skilled = r->agent_id.len > 0 && r->skill.len > 0;
     put_key(w, "replan");
-    doc_put_map(w->out, r->agent_id.len > 0 ? 5 : 4);
+    doc_put_map(w->out, 4u + (r->agent_id.len > 0 ? 1u : 0u) + (skilled ? 1u : 0u));
     if (r->agent_id.len > 0) {
         put_str(&in, "agentId", r->agent_id);
+    }
+    if (skilled) {
+        put_str(&in, "skill", r->skill);
     }
     put_u64(&in, "maxPerStep", r->max_step);
     put_u64(&in, "maxTotal", r->max_total);
@@ -118,10 +125,11 @@ static void put_asked(struct writer *w, const struct plan *plan)
 {
     const struct plan_policy *p = plan->policy;
     if (p->gate_with.len > 0) {
-        put_who(w, "gate", p->gate_with, "failClosed", p->step.gate_closed);
+        put_who(w, "gate", p->gate_with, p->gate.skill, "failClosed", p->step.gate_closed);
     }
     if (p->verify_with.len > 0) {
-        put_who(w, "verifyWith", p->verify_with, "failOpen", p->step.verify_open);
+        put_who(w, "verifyWith", p->verify_with, p->verifier.skill, "failOpen",
+                p->step.verify_open);
     }
     if (p->n_fallback_ids > 0) {
         put_key(w, "fallbackAgents");

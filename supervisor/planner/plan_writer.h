@@ -40,9 +40,9 @@ static inline void put_bool(struct writer *w, const char *key, bool v)
     doc_put_bool(w->out, v);
 }
 
-/* false when nobody is meant, else {agentId, flag}. */
-void put_who(struct writer *w, const char *key, struct str agent_id, const char *flag_name,
-             bool flag);
+/* false when nobody is meant, else {agentId, skill, flag}. */
+void put_who(struct writer *w, const char *key, struct str agent_id, struct str skill,
+             const char *flag_name, bool flag);
 /* `policy` of a plan: every number, so that later defaults change nothing. */
 void plan_write_policy(struct writer *w, const struct plan *plan);
 /* What a step has otherwise than the plan. */

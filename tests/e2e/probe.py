@@ -33,12 +33,14 @@ def card(agent_id, **more):
 
 class Probe:
     """`work(request)` gives the fields of step.result, or bytes to be sent as they are. `requests` is everything that
-    came. `hello`, `query`: what to say to lane.hello and step.query instead of the right thing."""
+    came. `hello`, `query`: what to say to lane.hello and step.query instead of the right thing. `ping(request)`: whether to
+    answer agent.ping."""
 
-    def __init__(self, daemon, agent_id="probe", work=None, hello=None, query=None, capacity=1, beat=True):
+    def __init__(self, daemon, agent_id="probe", work=None, hello=None, query=None, capacity=1, beat=True,
+                 ping=None):
         self.daemon = daemon
         self.work = work or (lambda r: {"outcome": "completed", "result": {"text": "done " + r["stepId"]}})
-        self.hello, self.query = hello, query
+        self.hello, self.query, self.ping = hello, query, ping
         self.requests = []
         self.order = {}  # the last answer to a heartbeat
         self.broken = None
@@ -88,6 +90,8 @@ class Probe:
                 said = self.query(r)
                 return said if isinstance(said, bytes) else {**head, "type": "step.state", **said}
             return {**head, "type": "step.state", "key": r["key"], "state": "unknown"}
+        if r["type"] == "agent.ping":
+            return {**head, "type": "ok"} if self.ping is None or self.ping(r) else None
         said = self.work(r)
         if said is None or isinstance(said, bytes):
             return said
@@ -100,7 +104,9 @@ class Probe:
         self.stopping.set()
         for t in self.threads:
             t.join(10)
-        self.rep.close()
+        if self.rep is not None:
+            self.rep.close()
+        self.rep = None
         if self.broken is not None:
             raise self.broken
 

@@ -274,6 +274,19 @@ static void crashes_of_incarnations_that_are_gone_open_the_agent(void **state)
     assert_int_equal(registry_breaker_due(r, 1200), s);
 }
 
+static void replies_that_are_lost_at_the_same_time_are_one_failure(void **state)
+{
+    struct registry *r = *state;
+    const uint32_t s = up(r, add(r, "a", 0), 1, 8, 1000);
+    for (int lane = 0; lane < 8; lane++) {
+        (void)result(r, s, CLASS_REPLY_LOST, 1000);
+    }
+    (void)result(r, s, CLASS_AGENT_CRASHED, 1000);
+    assert_int_equal(view_of(r, s).breaker.failures, 1);
+    (void)result(r, s, CLASS_REPLY_LOST, 1001);
+    assert_int_equal(state_of(r, s), BREAKER_OPEN);
+}
+
 static void a_crash_that_is_known_only_after_the_slot_was_given_away_counts(void **state)
 {
     struct registry *r = *state;
@@ -494,6 +507,7 @@ int main(void)
         RULE(one_success_anywhere_ends_the_agents_row),
         RULE(an_agent_whose_instances_are_all_open_is_open),
         RULE(crashes_of_incarnations_that_are_gone_open_the_agent),
+        RULE(replies_that_are_lost_at_the_same_time_are_one_failure),
         RULE(a_crash_that_is_known_only_after_the_slot_was_given_away_counts),
         RULE(an_agents_trial_that_left_with_its_instance_makes_room),
         RULE(enabling_an_agent_closes_its_breakers),

@@ -332,6 +332,28 @@ static void expect_refused(struct link_lane *lane, enum bt_code code)
     drop_answer(&r);
 }
 
+static void a_question_is_never_taken_for_the_step(void **state)
+{
+    struct msg_step_execute m = step_of("", "p/1/a/gate", NULL);
+
+    (void)state;
+    m.purpose = STR_LIT("gate");
+    send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
+    expect_refused(w.lanes[0], BT_NOT_FOUND);
+    m.purpose = STR_LIT("gate");
+    m.skill = STR_LIT("gate"); /* which this agent does not have */
+    send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
+    expect_refused(w.lanes[0], BT_NOT_FOUND);
+    m.purpose = STR_LIT("something new");
+    m.skill = STR_LIT("echo");
+    send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
+    expect_refused(w.lanes[0], BT_INVALID);
+    m.purpose = STR_LIT("verify"); /* a skill that the plan names */
+    m.key = STR_LIT("p/1/a/verify");
+    send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
+    expect_text(w.lanes[0], "-/1");
+}
+
 static void strangers_and_unknown_skills_are_refused(void **state)
 {
     struct msg_step_execute m = step_of("echo", "p/1/a", NULL);
@@ -476,6 +498,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_step_is_executed_in_msgpack_and_in_json, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_question_is_never_taken_for_the_step, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_repeated_key_is_answered_from_the_kept_result, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(strangers_and_unknown_skills_are_refused, set_up,

@@ -99,6 +99,75 @@ static void the_request_is_one_json_object_with_the_dependencies_once(void **sta
     step_free(s);
 }
 
+static void what_a_request_is_for_and_may_cost_is_there_to_be_asked(void **state)
+{
+    struct bt_step *s = make("{\"task\":\"t\"}");
+
+    (void)state;
+    assert_string_equal(bt_step_purpose(s), "execute");
+    assert_null(bt_step_result_json(s));
+    assert_true(bt_step_budget_tokens(s) == UINT64_MAX);
+    assert_true(bt_step_budget_micros(s) == UINT64_MAX);
+    assert_int_equal(bt_step_idle_ms(s), 0);
+    step_free(s);
+    s = make("{\"purpose\":\"verify\",\"result\":{\"text\":\"5\"},\"idleMs\":700,"
+             "\"budget\":{\"tokens\":0},\"feedback\":\"too short\"}");
+    assert_string_equal(bt_step_purpose(s), "verify");
+    assert_string_equal(bt_step_result_json(s), "{\"text\":\"5\"}");
+    assert_int_equal(bt_step_budget_tokens(s), 0); /* all spent is not the same as no budget */
+    assert_true(bt_step_budget_micros(s) == UINT64_MAX);
+    assert_int_equal(bt_step_idle_ms(s), 700);
+    assert_string_equal(bt_step_feedback(s), "too short");
+    const char *json = bt_step_request_json(s);
+    assert_non_null(strstr(json, "\"purpose\":\"verify\""));
+    assert_non_null(strstr(json, "\"result\":{\"text\":\"5\"}"));
+    assert_non_null(strstr(json, "\"idleMs\":700"));
+    assert_non_null(strstr(json, "\"budget\":{\"tokens\":0}"));
+    step_free(s);
+}
+
+static void purpose_that_is_not_known_or_has_no_skill_is_refused(void **state)
+{
+    static const char *const questions[] = {"gate", "verify", "replan"};
+    struct bt_step *step = NULL;
+    struct bt_error err = {.code = BT_OK};
+    char json[64];
+
+    (void)state;
+    assert_int_equal(step_new_once(STR_LIT("{\"purpose\":\"dance\"}"), "probe", &step, &err),
+                     BT_INVALID);
+    assert_non_null(strstr(err.msg, "dance"));
+    for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
+        (void)snprintf(json, sizeof json, "{\"purpose\":\"%s\"}", questions[i]);
+        /* Without a name the only skill of an agent would do the step instead of judging it. */
+        assert_int_equal(step_new_once(str_from(json), "", &step, &err), BT_NOT_FOUND);
+        step_free(make(json));
+    }
+    step_free(make("{\"purpose\":\"search\"}"));
+}
+
+static void verdicts_have_their_form(void **state)
+{
+    char long_text[6000];
+    struct bt_step *s = make("{}");
+
+    (void)state;
+    bt_step_reply_verdict(s, true, "all %d are there", 3);
+    expect(s,
+           "\"outcome\":\"completed\",\"result\":{\"data\":{\"passed\":true,\"diagnosis\":\"all 3 "
+           "are there\"}}");
+    s = make("{}");
+    bt_step_reply_verdict(s, false, "bad byte \xFF");
+    expect(s, "\"passed\":false,\"diagnosis\":\"bad byte \xEF\xBF\xBD\"");
+    memset(long_text, 'a', sizeof long_text);
+    long_text[4094] = '\xC3'; /* the cut is in the middle of it */
+    long_text[4095] = '\xBC';
+    long_text[sizeof long_text - 1] = 0;
+    s = make("{}");
+    bt_step_reply_verdict(s, false, "%s", long_text);
+    expect(s, "a\xEF\xBF\xBD\"}}");
+}
+
 static void text_and_data_go_together_and_the_last_word_counts(void **state)
 {
     struct bt_step *s = make("{}");
@@ -321,6 +390,9 @@ int main(void)
         cmocka_unit_test(parameters_are_found_by_path_or_fall_back),
         cmocka_unit_test(a_dependency_gives_its_data_else_its_text),
         cmocka_unit_test(the_request_is_one_json_object_with_the_dependencies_once),
+        cmocka_unit_test(what_a_request_is_for_and_may_cost_is_there_to_be_asked),
+        cmocka_unit_test(purpose_that_is_not_known_or_has_no_skill_is_refused),
+        cmocka_unit_test(verdicts_have_their_form),
         cmocka_unit_test(text_and_data_go_together_and_the_last_word_counts),
         cmocka_unit_test(silence_is_a_failure_with_its_cause),
         cmocka_unit_test(what_is_no_result_fails_the_step_clearly),

@@ -142,8 +142,9 @@ bt_step_feedback(const struct bt_step *step); /* what was wrong with the last at
 BT_API const char *bt_step_traceparent(const struct bt_step *step); /* W3C trace context; or "" */
 BT_API const char *
 bt_step_context_text(const struct bt_step *step); /* results before this step, as text; or "" */
-/* The request as one JSON object: {task, skill, parameters, context, planId, sessionId, stepId,
- * attempt, key, feedback}. "" when out of memory. */
+/* The request as one JSON object: {task, skill, parameters, context, dependencies, planId,
+ * sessionId, stepId, attempt, key, feedback, deadlineMs, idleMs, purpose, result?, budget?}. ""
+ * when out of memory. */
 BT_API const char *bt_step_request_json(struct bt_step *step);
 
 /* Parameters by dotted path ("rows.0.name"). The fallback is returned when it is missing or of
@@ -164,6 +165,23 @@ BT_API const char *bt_step_dependency_id(struct bt_step *step, size_t ix); /* NU
 BT_API const char *bt_step_dependency_json(struct bt_step *step, size_t ix);
 /* The same for reading: a text bare, anything else as JSON; NULL past the end. */
 BT_API const char *bt_step_dependency_text(struct bt_step *step, size_t ix);
+
+/*
+ * What the request is for: "execute", "search" (find what the step's own agent did not), or a
+ * question about the step: "gate" (are the results before it enough to begin?), "verify" (is its
+ * result right?), "replan" (a new plan for what is left). Questions come only with the skill that
+ * answers them: `gate`, `verify`, `plan`, or the one that the plan names. A question is never about
+ * doing the step: it must change nothing, and may be asked again.
+ */
+BT_API const char *bt_step_purpose(const struct bt_step *step);
+/* verify: the result that is to be judged, as JSON {text?, data?, artifacts?}; NULL otherwise. */
+BT_API const char *bt_step_result_json(struct bt_step *step);
+/* What the plan may still spend; UINT64_MAX when it has no such budget. */
+BT_API uint64_t bt_step_budget_tokens(const struct bt_step *step);
+BT_API uint64_t bt_step_budget_micros(const struct bt_step *step); /* millionths of the currency */
+/* Without progress for so long the attempt counts as hung: call bt_step_progress more often. 0 =
+ * no such limit. */
+BT_API uint64_t bt_step_idle_ms(const struct bt_step *step);
 
 /* ---- while it runs
  * ------------------------------------------------------------------------------------------ */
@@ -188,6 +206,10 @@ BT_API void bt_step_reply_json(struct bt_step *step, const char *json, size_t le
 /* Something made elsewhere: a file, a URL. At most 64. media_type may be NULL. */
 BT_API void bt_step_reply_artifact(struct bt_step *step, const char *name, const char *media_type,
                                    const char *uri);
+/* The answer to a gate or a verification; the sentence says what is missing or wrong, and what
+ * would be right: the next attempt is told it. */
+BT_API void bt_step_reply_verdict(struct bt_step *step, bool passed, const char *fmt, ...)
+    BT_PRINTF(3, 4);
 /* What it cost; added up over the calls. */
 BT_API void bt_step_add_usage(struct bt_step *step, uint64_t input_tokens, uint64_t output_tokens,
                               uint64_t cached_tokens, uint64_t cost_micros);
@@ -207,7 +229,8 @@ BT_API void bt_step_fail_error(struct bt_step *step, const struct bt_error *err)
 BT_API void bt_step_need_approval(struct bt_step *step, const char *fmt, ...) BT_PRINTF(2, 3);
 BT_API void bt_step_need_input(struct bt_step *step, const char *schema_json, const char *fmt, ...)
     BT_PRINTF(3, 4);
-/* Another agent should do this step. */
+/* Another agent should do this step: one that the plan was granted and that has not had it before.
+ * The sentence is what that agent is told (bt_step_feedback). */
 BT_API void bt_step_handoff(struct bt_step *step, const char *to_agent_id, const char *fmt, ...)
     BT_PRINTF(3, 4);
 
