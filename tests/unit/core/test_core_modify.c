@@ -27,25 +27,25 @@ static void a_pause_survives_a_restart(void **state)
 {
     struct rig *r = *state;
     rig_up(r, "x", 1, 1);
-    const uint64_t run = rig_submit(r, "A; B");
+    const uint64_t run = rig_submit(r, "A(retries=1); B");
     rig_plan_event(r, CORE_PAUSE, run, "");
     rig_restart(r, 100);
     rig_up(r, "x", 1, 1);
     rig_forget(r);
     rig_state(r, "A", false);
     rig_until(r, 3000);
-    RIG_TRACE(r, "[100] A#1 failed REPLY_LOST: Reply lost\n"
-                 "[100] plan failed/failed step: Reply lost\n"
-                 "[100] run done\n");
+    RIG_TRACE(r, "[100] A#1 retry +100 REPLY_LOST: Reply lost\n");
     struct core_event ev = rig_about(r, CORE_RESUME, "A");
     rig_event(r, ev);
-    RIG_TRACE(r, "[3000] reject: no open plan has this handle\n");
+    RIG_TRACE(r, "[3000] plan_resumed requested\n"
+                 "[3000] A#2 assigned i1\n"
+                 "[3000] dispatch A#2 i1/0\n");
 }
 
 static void skipping_to_a_step_skips_all_before_it(void **state)
 {
     struct rig *r = *state;
-    rig_up(r, "x", 1, 1);
+    rig_up(r, "x", 1, 2);
     const uint64_t run = rig_submit(r, "A; B; C; D");
     rig_ok(r, "A");
     rig_forget(r);
@@ -53,16 +53,19 @@ static void skipping_to_a_step_skips_all_before_it(void **state)
     RIG_TRACE(r, "[0] plan_modified skip_to_step revision=2: because\n"
                  "[0] B#1 skipped user_skip (fenced): because\n"
                  "[0] cancel B#1 i1\n"
-                 "[0] C#0 skipped user_skip: because\n");
+                 "[0] C#0 skipped user_skip: because\n"
+                 "[0] D#1 started i1\n"
+                 "[0] dispatch D#1 i1/1\n");
     rig_ok(r, "D");
-    RIG_TRACE(r, "[0] D#0 result rejected: this attempt is not the current one\n"
-                 "[0] reject: this attempt is not the current one\n");
+    RIG_TRACE(r, "[0] D#1 completed\n"
+                 "[0] plan completed/success\n"
+                 "[0] run done\n");
 }
 
 static void a_skipped_step_satisfies_and_a_cancelled_one_does_not(void **state)
 {
     struct rig *r = *state;
-    rig_up(r, "x", 1, 2);
+    rig_up(r, "x", 1, 3);
     const uint64_t run = rig_submit(r, "A; B; C<A; D<B");
     rig_forget(r);
     rig_modify(r, run, MODIFY_SKIP_STEPS, 0, 0);
@@ -70,13 +73,17 @@ static void a_skipped_step_satisfies_and_a_cancelled_one_does_not(void **state)
     RIG_TRACE(r, "[0] plan_modified skip_steps revision=2: because\n"
                  "[0] A#1 skipped user_skip (fenced): because\n"
                  "[0] cancel A#1 i1\n"
+                 "[0] C#1 started i1\n"
+                 "[0] C#1 handoff from supervisor\n"
+                 "[0] dispatch C#1 i1/2\n"
                  "[0] plan_modified cancel_step revision=3: because\n"
                  "[0] B#1 cancelled user_cancel CANCELLED (fenced): because\n"
                  "[0] cancel B#1 i1\n"
                  "[0] D#0 skipped dependency_failed DEPENDENCY_FAILED: A dependency failed\n");
     rig_ok(r, "C");
-    RIG_TRACE(r, "[0] C#0 result rejected: this attempt is not the current one\n"
-                 "[0] reject: this attempt is not the current one\n");
+    RIG_TRACE(r, "[0] C#1 completed\n"
+                 "[0] plan completed/partial\n"
+                 "[0] run done\n");
 }
 
 static void modifications_name_the_revision_that_they_mean(void **state)
@@ -140,7 +147,7 @@ static void a_step_that_has_begun_gets_nothing_new_before_it(void **state)
 static void a_replaced_step_is_superseded(void **state)
 {
     struct rig *r = *state;
-    rig_up(r, "x", 1, 1);
+    rig_up(r, "x", 1, 2);
     const uint64_t run = rig_submit(r, "A; B<A; C<B");
     rig_forget(r);
     rig_insert(r, run, "A; B<A(gone); C<A; N<A");
@@ -148,7 +155,7 @@ static void a_replaced_step_is_superseded(void **state)
                  "[0] plan_modified insert revision=2\n"
                  "[0] revised\n");
     rig_restart(r, 10); /* both revisions are read again */
-    rig_up(r, "x", 1, 1);
+    rig_up(r, "x", 1, 2);
     rig_state(r, "A", true);
     rig_ok(r, "A");
     rig_ok(r, "C");
