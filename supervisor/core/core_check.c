@@ -18,7 +18,8 @@ static bool list_fits(const struct core_run *row, uint32_t step, const char **re
     CHECK(list != LIST_LOST, "a lost attempt was left unresolved");
     CHECK(!step_is_final(status) || list == LIST_NONE, "a step that ended is still in a list");
     CHECK(status != STEP_PENDING || list == LIST_NONE, "a pending step is in a list");
-    CHECK(status != STEP_READY || list == LIST_READY || list == LIST_QUEUE || list == LIST_BUDGET,
+    CHECK(status != STEP_READY || list == LIST_READY || list == LIST_QUEUE || list == LIST_BUDGET ||
+              row->run->status == PLAN_PENDING /* not signed off yet */,
           "a ready step waits for nothing");
     CHECK(status != STEP_IN_PROGRESS || list == LIST_HELD || waits, "an attempt that nobody has");
     CHECK(status != STEP_UNKNOWN || list == LIST_UNKNOWN || waits,
@@ -49,6 +50,8 @@ static bool due_fits(const struct core_run *row, uint32_t step, const char **ret
               "a step that waits for the plan is due at another time than its limit");
         break;
     case LIST_HELD:
+        CHECK(due == core_held_due(row, step), "due at another time than deadline or silence");
+        break;
     case LIST_UNKNOWN:
         CHECK(due == state->deadline, "due at another time than the deadline");
         break;

@@ -144,7 +144,7 @@ static bool fall_back(struct core *c, struct core_run *row, uint32_t step, const
     core_unlink(c, row, step);
     rec.attempt = state->attempt;
     core_record(c, row, rec);
-    if (rec.agent != from) {
+    if (rec.agent != from && state->attempt > 0) { /* else the plan hands over to it at once */
         core_record(c, row,
                     (struct record){.type = REC_HANDOFF,
                                     .step = step,
@@ -153,9 +153,13 @@ static bool fall_back(struct core *c, struct core_run *row, uint32_t step, const
                                     .agent = rec.agent,
                                     .from_agent = from});
     }
-    core_due(c, row, step, state->deadline);
     if (f->tell) {
         core_tell_to_stop(c, row, step, &who, f->text);
+    }
+    if (rec.delay_ms > 0) {
+        core_due(c, row, step, state->deadline);
+    } else {
+        core_continue(c, row, step);
     }
     return true;
 }

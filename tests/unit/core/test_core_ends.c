@@ -63,8 +63,7 @@ static void cancelling_ends_every_step_that_began_exactly_once(void **state)
     rig_cancel(r, run, "again");
     RIG_TRACE(r, "[0] reject: the plan is being cancelled\n");
     rig_fail(r, "A", CLASS_CANCELLED, "stopped");
-    RIG_TRACE(r,
-                 "[0] A#1 cancelled cancelled CANCELLED (acknowledged): Cancelled\n"
+    RIG_TRACE(r, "[0] A#1 cancelled cancelled CANCELLED (acknowledged): Cancelled\n"
                  "[0] plan cancelled/failed\n"
                  "[0] run done\n");
     assert_int_equal(rig_status(r, "E"), STEP_CANCELLED);

@@ -140,8 +140,7 @@ static void the_lane_of_a_timed_out_attempt_is_not_used_until_it_answers(void **
     assert_int_equal(rig_status(r, "A"), STEP_BACKOFF); /* due, but no lane */
     rig_forget(r);
     rig_event(r, late);
-    RIG_TRACE(r,
-                 "[700] A#1 result rejected: this attempt is not the current one\n"
+    RIG_TRACE(r, "[700] A#1 result rejected: this attempt is not the current one\n"
                  "[700] reject: this attempt is not the current one\n"
                  "[700] A#2 assigned i1\n"
                  "[700] dispatch A#2 i1/0\n");
