@@ -18,6 +18,7 @@
 #include "supervisor/bus/blob_cache.h"
 #include "supervisor/bus/notes.h"
 #include "supervisor/bus/sessions.h"
+#include "supervisor/bus/verify.h"
 #include "supervisor/core/core.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/planner/plan_read.h"
@@ -125,6 +126,7 @@ struct bus_card {
     struct arena arena;
     struct msg_card card;
     uint64_t hash; /* of its bytes: the same card is not copied again */
+    struct verify_outputs outputs;
     uint64_t requests, errors;
 };
 

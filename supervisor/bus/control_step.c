@@ -1,5 +1,6 @@
 /* What agents say about their steps on the control socket: progress, and results that came late. */
 #include "supervisor/bus/bus.h"
+#include "supervisor/bus/result_form.h"
 
 void on_step_progress(struct bus *b, struct request *rq)
 {
@@ -46,7 +47,8 @@ void on_step_result(struct bus *b, struct request *rq)
     struct bus_instance *in;
     struct bt_error err;
 
-    if (msg_read(&rq->reader, MSG_step_result, &m, &err) != BT_OK) {
+    if (result_form_normalise(&rq->reader, &err) != BT_OK ||
+        msg_read(&rq->reader, MSG_step_result, &m, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }

@@ -12,6 +12,7 @@
 
 #include "protocol/base/log.h"
 #include "supervisor/bus/bus.h"
+#include "supervisor/bus/result_form.h"
 
 static struct str key_of(const struct bus_instance *in)
 {
@@ -348,7 +349,8 @@ static void answered(struct bus *b, struct bus_lane *lane, struct link_event *ev
     struct msg_reader r = {0};
     struct bt_error err;
 
-    if (msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, &err) != BT_OK) {
+    if (msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, &err) != BT_OK ||
+        result_form_normalise(&r, &err) != BT_OK) {
         log_warn("lane.garbage", "instance=%s lane=%u %s", lane->instance->id, lane->ix, err.msg);
         garbage(b, lane);
     } else if (lane->state == LANE_GREETING) {

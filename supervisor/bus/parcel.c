@@ -155,22 +155,18 @@ static uint64_t time_left(const struct parcel *q)
     return end == MSEC_NEVER ? 0 : end > q->b->now ? end - q->b->now : 1;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
-}
-
 static void put_budget(struct parcel *q)
 {
-    const struct plan *plan = q->plan->plan;
-    const struct usage *spent = &q->run->usage;
+    uint64_t tokens;
+    uint64_t micros;
 
-    if (plan->budget_tokens > 0) {
-        q->m.budget.tokens = less(plan->budget_tokens, spent->input_tokens + spent->output_tokens);
+    core_budget_left(q->b->core, q->plan->run, q->step, &tokens, &micros);
+    if (tokens != UINT64_MAX) {
+        q->m.budget.tokens = tokens;
         msg_set(&q->m.budget, budget, tokens);
     }
-    if (plan->budget_micros > 0) {
-        q->m.budget.cost_micros = less(plan->budget_micros, spent->cost_micros);
+    if (micros != UINT64_MAX) {
+        q->m.budget.cost_micros = micros;
         msg_set(&q->m.budget, budget, cost_micros);
     }
     if (q->m.budget.has != 0) {

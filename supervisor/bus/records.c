@@ -106,6 +106,10 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
         x.run = core_block_run(p->block);
         x.preview = b->preview;
         x.parent = p->parent;
+        if (record_revises(rec) && b->revision != NULL) {
+            x.revised = b->revision->plan;
+            x.run = core_block_run(b->revision->block);
+        }
         if (record_is_public(rec->type)) {
             x.plan_seq = ++p->plan_seq;
         }

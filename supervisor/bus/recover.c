@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "protocol/base/log.h"
-#include "supervisor/bus/bus.h"
+#include "supervisor/bus/revise.h"
 #include "supervisor/journal/record_codec.h"
 
 enum { RECOVERIES_MAX = 3 };
@@ -16,13 +16,36 @@ struct survivor {
     struct bt_error *err;
 };
 
+/* The record brings the plan's next revision: the run goes on in a block of its size. */
+static enum bt_code revise(struct survivor *v, const struct record *rec)
+{
+    struct bus_revision next;
+    struct run *run = NULL;
+    enum bt_code code = revise_read(v->b, &v->plan, rec->result, &next, v->err);
+
+    if (code == BT_OK) {
+        run = run_revise(core_block_run(next.block), next.plan, v->run, v->plan.plan, rec);
+        code = run == NULL ? err_set(v->err, BT_PROTOCOL,
+                                     "revision %u does not fit the plan's state", rec->revision)
+                           : BT_OK;
+    }
+    if (code == BT_OK) {
+        bus_plan_revise(&v->plan, &next);
+        v->run = run;
+    }
+    bus_revision_done(&next);
+    return code;
+}
+
 static bool replay_row(const struct journal_row *row, void *self)
 {
     struct survivor *v = self;
     struct record rec;
 
     v->code = record_decode(row, v->plan.plan, v->b->now, v->b->wall, &v->scratch, &rec, v->err);
-    if (v->code == BT_OK && !run_apply(v->run, v->plan.plan, &rec)) {
+    if (v->code == BT_OK && record_revises(&rec)) {
+        v->code = revise(v, &rec);
+    } else if (v->code == BT_OK && !run_apply(v->run, v->plan.plan, &rec)) {
         v->code = err_set(v->err, BT_PROTOCOL, "row %llu (%.*s) does not fit the plan's state",
                           (unsigned long long)row->seq, STR_ARG(row->type));
     }
@@ -57,13 +80,9 @@ static enum bt_code rebuild(struct survivor *v, const struct journal_plan *row)
     if (v->plan.block == NULL) {
         return err_set(v->err, BT_NOMEM, "out of memory for a run");
     }
-    for (uint32_t i = 0; i < v->plan.plan->n_steps; i++) {
-        struct plan_step *s = &v->plan.plan->steps[i];
-        s->agent = registry_agent_add(b->registry, s->agent_id, b->now);
-        if (s->agent == REGISTRY_NONE) {
-            return err_set(v->err, BT_LIMIT, "there are too many agents to know '%.*s'",
-                           STR_ARG(s->agent_id));
-        }
+    code = plan_resolve(v->plan.plan, b->registry, b->now, v->err);
+    if (code != BT_OK) {
+        return code;
     }
     v->run = run_init(core_block_run(v->plan.block), v->plan.plan);
     code = journal_replay(b->journal, row->ix, replay_row, v, v->err);

@@ -132,22 +132,61 @@ static void rewrite(struct doc body, const struct form *f, struct buf *out)
     }
 }
 
+static bool is_plain(struct doc step_result)
+{
+    struct doc result = doc_get(step_result, STR_LIT("result"));
+
+    return result.ptr == NULL || doc_head(result).kind == DOC_NIL || is_canonical(result);
+}
+
+static void normalise(struct doc step_result, struct buf *out)
+{
+    struct form f = {.result = doc_get(step_result, STR_LIT("result"))};
+
+    read_command(f.result, &f);
+    rewrite(step_result, &f, out);
+}
+
+/* The answer to step.query holds a whole step.result as its `result`. */
+static void normalise_inside(struct doc body, struct buf *out)
+{
+    struct doc_cursor c = doc_cursor(body);
+    struct doc_head head;
+
+    (void)doc_next(&c, &head);
+    doc_put_map(out, head.n);
+    for (uint32_t i = 0; i < head.n; i++) {
+        struct doc key = doc_skip(&c);
+        struct doc value = doc_skip(&c);
+        doc_put_doc(out, key);
+        if (str_is(doc_string(key), "result")) {
+            normalise(value, out);
+        } else {
+            doc_put_doc(out, value);
+        }
+    }
+}
+
 enum bt_code result_form_normalise(struct msg_reader *r, struct bt_error *err)
 {
     struct doc body = {r->body, r->len};
-    struct doc result = doc_get(body, STR_LIT("result"));
-    struct form f = {.result = result};
+    struct str type = doc_string(doc_get(body, STR_LIT("type")));
+    bool inside = str_is(type, "step.state");
+    struct doc step_result = inside ? doc_get(body, STR_LIT("result")) : body;
     struct buf out;
     struct doc copy;
     enum bt_code code;
 
-    if (result.ptr == NULL || doc_head(result).kind == DOC_NIL || is_canonical(result) ||
-        !str_is(doc_string(doc_get(body, STR_LIT("type"))), "step.result")) {
+    if ((!inside && !str_is(type, "step.result")) || step_result.ptr == NULL ||
+        doc_head(step_result).kind != DOC_MAP || is_plain(step_result)) {
         return BT_OK;
     }
-    read_command(result, &f);
     buf_init(&out, r->len + 1024);
-    rewrite(body, &f, &out);
+    if (inside) {
+        normalise_inside(body, &out);
+    } else {
+        normalise(body, &out);
+    }
     code = buf_check(&out, err);
     copy = code == BT_OK ? doc_copy(&r->arena, doc_from_buf(&out)) : (struct doc){NULL, 0};
     buf_done(&out);

@@ -1,30 +1,56 @@
-/* Results in: from a lane, from a query, or late by step.result. The core decides whether one still
- * counts. */
+/*
+ * Results: over a lane, from a query, or late by step.result. What was asked decides how an answer
+ * is read: a result, a verdict, a plan. The core decides whether it still counts.
+ */
+#include "supervisor/bus/results.h"
+
 #include <stdlib.h>
 
-#include "protocol/base/log.h"
-#include "protocol/base/utf8.h"
 #include "protocol/wire/guard.h"
-#include "supervisor/bus/bus.h"
-#include "supervisor/bus/verify.h"
+#include "registry/card.h"
+#include "supervisor/bus/classify.h"
+#include "supervisor/bus/verdict.h"
 
-/* Whether the core could accept a result of this attempt: only then is it worth a row of the
- * journal. */
-static bool is_awaited(struct bus *b, uint64_t run, uint32_t step, uint32_t attempt)
+enum { SCHEMA_MAX = 1024 }; /* of the input that an agent wants: it travels in an event */
+
+/*
+ * Whether the core could accept this: only then is it worth a row of the journal. A result of an
+ * earlier attempt counts over the lane that it was asked on, and so does the answer to a question.
+ */
+static bool is_awaited(struct bus *b, const struct core_event *ev)
 {
-    const struct run *r = core_run(b->core, run, NULL);
+    const struct run *r = core_run(b->core, ev->run, NULL);
+    const struct run_step *row;
 
-    return r != NULL && step < r->n_steps && r->steps[step].attempt == attempt &&
-           (r->steps[step].status == STEP_IN_PROGRESS || r->steps[step].status == STEP_UNKNOWN);
+    if (r == NULL || ev->step >= r->n_steps) {
+        return false;
+    }
+    row = &r->steps[ev->step];
+    if (ev->phase > PHASE_SEARCH) {
+        return row->status == STEP_CHECKING && row->phase == ev->phase && row->ask == ev->attempt &&
+               ev->lane != LANE_NONE;
+    }
+    if (row->status == STEP_IN_PROGRESS || row->status == STEP_UNKNOWN) {
+        if (ev->attempt == row->attempt) {
+            return uuid_is_nil(ev->instance) || uuid_eq(ev->instance, row->instance);
+        }
+    } else if (row->status != STEP_BACKOFF && row->status != STEP_WAITING) {
+        return false;
+    }
+    return ev->lane != LANE_NONE && ev->attempt > 0 && ev->attempt <= row->attempt;
 }
+
+/* ---- failures ---- */
 
 static void classify_failure(const struct msg_step_result *m, struct core_event *ev)
 {
     const struct msg_error *f = &m->failure;
 
     ev->outcome = STEP_OUTCOME_FAILED;
-    ev->error_class =
-        f->class_.len > 0 ? err_class_from_name(f->class_.ptr, f->class_.len) : CLASS_UNKNOWN;
+    ev->error_class = err_class_from_name(f->class_.ptr, f->class_.len);
+    if (f->class_.len == 0 || ev->error_class == CLASS_NONE) {
+        ev->error_class = classify_error(f->code, f->message);
+    }
     ev->retryable_given = msg_has(f, error, retryable);
     ev->retryable = f->retryable;
     ev->retry_after_ms = f->retry_after_ms;
@@ -32,7 +58,7 @@ static void classify_failure(const struct msg_step_result *m, struct core_event 
         f->message.len > 0 ? f->message : STR_LIT("the agent reported a failure without a message");
 }
 
-static void invalid(struct core_event *ev, struct str why)
+void result_invalid(struct core_event *ev, struct str why)
 {
     ev->outcome = STEP_OUTCOME_FAILED;
     ev->error_class = CLASS_PROTOCOL_ERROR;
@@ -40,6 +66,8 @@ static void invalid(struct core_event *ev, struct str why)
     ev->retryable = false;
     ev->text = why;
 }
+
+/* ---- a step's own result ---- */
 
 static bool is_empty_result(const struct msg_result *r)
 {
@@ -63,51 +91,60 @@ static enum bt_code store(struct bus *b, const struct msg_step_result *m, struct
     if (code != BT_OK && code != BT_NOMEM) {
         /* The same values may be longer in our form than in the peer's. That is the result's fault,
          * not the journal's. */
-        invalid(ev, STR_LIT("result_unreadable: the result cannot be kept; write it to a file and "
-                            "return its path"));
-        buf_done(&doc);
-        return BT_OK;
-    }
-    if (code == BT_OK && guard_check(doc.at, doc.len, &nesting, NULL) != BT_OK) {
-        invalid(ev, STR_LIT("result_too_deep: a result may be nested 11 levels deep, so that later "
-                            "steps can be given it"));
-        buf_done(&doc);
-        return BT_OK;
-    }
-    if (code == BT_OK && doc.len > b->opt.result_max) {
-        invalid(ev,
-                STR_LIT("result_too_large: more than limits.maxResultBytes; write it to a file and "
-                        "return its path"));
-        buf_done(&doc);
-        return BT_OK;
-    }
-    if (code == BT_OK && is_empty_result(&m->result)) {
-        buf_done(&doc);
-        return BT_OK; /* neither injected nor part of the answer: no blob */
-    }
-    if (code == BT_OK) {
+        result_invalid(ev, STR_LIT("result_unreadable: the result cannot be kept; write it to a "
+                                   "file and return its path"));
+        code = BT_OK;
+    } else if (code == BT_OK && guard_check(doc.at, doc.len, &nesting, NULL) != BT_OK) {
+        result_invalid(ev, STR_LIT("result_too_deep: a result may be nested 11 levels deep, so "
+                                   "that later steps can be given it"));
+    } else if (code == BT_OK && doc.len > b->opt.result_max) {
+        result_invalid(ev, STR_LIT("result_too_large: more than limits.maxResultBytes; write it to "
+                                   "a file and return its path"));
+    } else if (code == BT_OK && !is_empty_result(&m->result)) {
+        /* An empty one is neither injected nor part of the answer: no blob. */
         code = journal_blob_add(b->journal, doc.at, doc.len, &ev->result.id, err);
-    }
-    if (code == BT_OK) {
-        ev->result.len = doc.len;
-        blob_cache_put(&b->cache, ev->result.id, doc.at, doc.len);
-        if (bus_result_text(b, ev->result, LIMIT_PREVIEW_BYTES, preview, &cut, NULL) != BT_OK) {
-            buf_clear(preview); /* no preview is no reason to lose a result, let alone to stop */
+        if (code == BT_OK) {
+            ev->result.len = doc.len;
+            blob_cache_put(&b->cache, ev->result.id, doc.at, doc.len);
+            if (bus_result_text(b, ev->result, LIMIT_PREVIEW_BYTES, preview, &cut, NULL) != BT_OK) {
+                buf_clear(preview); /* no preview is no reason to lose a result */
+            }
         }
     }
     buf_done(&doc);
     return code;
 }
 
-/* A result that does not fit the step's `verify` is a failed attempt; the text of it lies in
- * *diagnosis. */
+/* The output schema of the skill that was asked, as far as it is known which one that was. */
+static bool fits_output(struct bus *b, const struct msg_step_result *m, const struct core_event *ev,
+                        const struct plan_step *s, struct buf *diagnosis)
+{
+    const struct bus_instance *in = lanes_instance(b, ev->slot, ev->epoch);
+    struct bus_card *card = in != NULL ? &b->cards[in->agent] : NULL;
+    struct str name = ev->phase == PHASE_SEARCH ? STR_LIT("search") : s->skill;
+    uint32_t skill;
+
+    if (card == NULL) {
+        return true;
+    }
+    skill = card_skill(&card->card, name);
+    if (skill == UINT32_MAX && card->card.skills_n == 1) {
+        skill = 0;
+    }
+    return skill == UINT32_MAX ||
+           verify_output(&card->outputs, &card->card, card->hash, skill, &m->result, diagnosis);
+}
+
+/* A result that does not fit the skill's output schema or the step's `verify` is a failed attempt;
+ * the text of it lies in *diagnosis. */
 static bool passes_verification(struct bus *b, const struct msg_step_result *m,
                                 struct core_event *ev, struct buf *diagnosis)
 {
     const struct bus_plan *p = bus_plan_of(b, ev->run);
-    struct doc schema = p != NULL ? p->plan->steps[ev->step].verify : (struct doc){NULL, 0};
+    const struct plan_step *s = p != NULL ? &p->plan->steps[ev->step] : NULL;
 
-    if (schema.ptr == NULL || verify_result(schema, &m->result, diagnosis)) {
+    if (s == NULL || (fits_output(b, m, ev, s, diagnosis) &&
+                      (s->verify.ptr == NULL || verify_result(s->verify, &m->result, diagnosis)))) {
         return true;
     }
     ev->outcome = STEP_OUTCOME_FAILED;
@@ -116,14 +153,23 @@ static bool passes_verification(struct bus *b, const struct msg_step_result *m,
     return false;
 }
 
-static enum bt_code fill_in(struct bus *b, const struct msg_step_result *m, struct core_event *ev,
-                            struct buf *preview, struct bt_error *err)
+static void take_handoff(struct bus *b, const struct msg_step_result *m, struct core_event *ev)
 {
-    ev->usage = (struct usage){m->usage.input_tokens, m->usage.output_tokens,
-                               m->usage.cached_tokens, m->usage.cost_micros};
+    if (!msg_has(m, step_result, handoff)) {
+        result_invalid(ev, STR_LIT("outcome handoff without `handoff`: {toAgentId, reason}"));
+        return;
+    }
+    ev->outcome = STEP_OUTCOME_HANDOFF;
+    ev->agent = registry_agent(b->registry, m->handoff.to_agent_id);
+    ev->text = m->handoff.reason;
+}
+
+static enum bt_code take_attempt(struct bus *b, const struct msg_step_result *m,
+                                 struct core_event *ev, struct buf *preview, struct bt_error *err)
+{
     if (str_is(m->outcome, "completed")) {
         if (!msg_has(m, step_result, result)) {
-            invalid(ev, STR_LIT("outcome completed without a result"));
+            result_invalid(ev, STR_LIT("outcome completed without a result"));
             return BT_OK;
         }
         if (!passes_verification(b, m, ev, preview)) {
@@ -138,47 +184,112 @@ static enum bt_code fill_in(struct bus *b, const struct msg_step_result *m, stru
         ev->outcome = str_is(m->outcome, "needs_input") ? STEP_OUTCOME_NEEDS_INPUT
                                                         : STEP_OUTCOME_NEEDS_APPROVAL;
         ev->text = m->need.prompt;
+        ev->data = m->need.schema.len <= SCHEMA_MAX ? m->need.schema : (struct doc){NULL, 0};
     } else if (str_is(m->outcome, "handoff")) {
-        invalid(ev, STR_LIT("outcome 'handoff' is not supported by this version"));
+        take_handoff(b, m, ev);
     } else {
-        invalid(
-            ev,
-            STR_LIT("unknown outcome; expected completed, failed, needs_input or needs_approval"));
+        result_invalid(ev, STR_LIT("unknown outcome; expected completed, failed, needs_input, "
+                                   "needs_approval or handoff"));
     }
     return BT_OK;
+}
+
+/* ---- answers to questions ---- */
+
+static void take_verdict(const struct msg_step_result *m, struct core_event *ev, struct buf *text,
+                         struct buf *missing)
+{
+    enum verdict v = verdict_read(&m->result, text, missing);
+
+    if (v == VERDICT_UNREADABLE) {
+        result_invalid(ev, buf_str(text));
+        return;
+    }
+    ev->outcome = STEP_OUTCOME_COMPLETED;
+    ev->passed = v == VERDICT_YES;
+    ev->text = buf_str(text);
+    ev->data = missing->len > 0 ? doc_from_buf(missing) : (struct doc){NULL, 0};
+}
+
+/* What the answer needs until the core has heard it. */
+struct answer {
+    struct buf text;    /* preview of a result, diagnosis, verdict, problems of a plan */
+    struct buf missing; /* of a gate */
+    struct bus_revision revision;
+};
+
+static enum bt_code take_answer(struct bus *b, const struct msg_step_result *m,
+                                struct core_event *ev, struct answer *a, struct bt_error *err)
+{
+    enum bt_code code = BT_OK;
+
+    if (str_is(m->outcome, "failed")) {
+        classify_failure(m, ev);
+    } else if (!str_is(m->outcome, "completed")) {
+        result_invalid(ev, STR_LIT("a question is answered with outcome completed or failed"));
+    } else if (ev->phase == PHASE_REPLAN) {
+        code = replan_take(b, m, ev, &a->revision, &a->text, err);
+    } else {
+        take_verdict(m, ev, &a->text, &a->missing);
+    }
+    return code;
+}
+
+static void count_error(struct bus *b, const struct core_event *ev)
+{
+    const struct bus_instance *in = lanes_instance(b, ev->slot, ev->epoch);
+
+    if (in != NULL && ev->outcome == STEP_OUTCOME_FAILED) {
+        b->cards[in->agent].errors++;
+    }
+}
+
+static enum bt_code feed(struct bus *b, struct core_event *ev, struct answer *a,
+                         enum core_reject *ret, struct bt_error *err)
+{
+    enum bt_code code;
+
+    if (ev->phase <= PHASE_SEARCH && ev->outcome == STEP_OUTCOME_COMPLETED) {
+        b->preview = buf_str(&a->text);
+    }
+    b->revision = a->revision.plan != NULL ? &a->revision : NULL;
+    code = bus_feed(b, ev, ret, NULL, err);
+    b->revision = NULL;
+    b->preview = (struct str){NULL, 0};
+    return code;
 }
 
 enum core_reject bus_take_result(struct bus *b, const struct msg_step_result *m, uint64_t run,
                                  uint32_t step, struct core_event *ev)
 {
     enum core_reject reject = REJECT_NONE;
+    struct answer a = {0};
     struct bt_error err;
-    struct buf preview;
     enum bt_code code = BT_OK;
 
-    buf_init(&preview, LIMIT_RESULT_BYTES);
+    buf_init(&a.text, LIMIT_RESULT_BYTES);
+    buf_init(&a.missing, LIMIT_EVENT_BYTES * 4);
     ev->type = CORE_RESULT;
     ev->run = run;
     ev->step = step;
     ev->attempt = (uint32_t)m->attempt;
-    if (is_awaited(b, run, step, ev->attempt)) {
-        code = fill_in(b, m, ev, &preview, &err);
-    } else {
+    ev->usage = (struct usage){m->usage.input_tokens, m->usage.output_tokens,
+                               m->usage.cached_tokens, m->usage.cost_micros};
+    if (!is_awaited(b, ev)) {
         ev->outcome = STEP_OUTCOME_FAILED; /* stale: the core says how, and frees the lane */
-    }
-    if (code == BT_OK && ev->outcome == STEP_OUTCOME_FAILED &&
-        lanes_instance(b, ev->slot, ev->epoch) != NULL) {
-        b->cards[lanes_instance(b, ev->slot, ev->epoch)->agent].errors++;
+    } else {
+        code = ev->phase <= PHASE_SEARCH ? take_attempt(b, m, ev, &a.text, &err)
+                                         : take_answer(b, m, ev, &a, &err);
+        count_error(b, ev);
     }
     if (code == BT_OK) {
-        b->preview =
-            ev->outcome == STEP_OUTCOME_COMPLETED ? buf_str(&preview) : (struct str){NULL, 0};
-        code = bus_feed(b, ev, &reject, NULL, &err);
-        b->preview = (struct str){NULL, 0};
+        code = feed(b, ev, &a, &reject, &err);
     }
     if (code != BT_OK) {
         bus_fail(b, &err);
     }
-    buf_done(&preview);
+    bus_revision_done(&a.revision);
+    buf_done(&a.text);
+    buf_done(&a.missing);
     return reject;
 }

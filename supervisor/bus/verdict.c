@@ -248,3 +248,19 @@ enum verdict verdict_read(const struct msg_result *result, struct buf *text, str
     }
     return v;
 }
+
+struct doc answer_map(const struct msg_result *result, struct buf *parsed)
+{
+    struct str json = without_fence(result->text);
+
+    if (result->data.ptr != NULL && doc_head(result->data).kind == DOC_MAP) {
+        return result->data;
+    }
+    if (result->data.ptr != NULL && doc_head(result->data).kind == DOC_STR) {
+        json = without_fence(doc_string(result->data));
+    }
+    if (json.len == 0 || json.ptr[0] != '{' || json_to_doc(json, NULL, parsed, NULL) != BT_OK) {
+        return (struct doc){NULL, 0};
+    }
+    return doc_from_buf(parsed);
+}

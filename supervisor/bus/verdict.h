@@ -26,4 +26,8 @@ enum { VERDICT_TEXT_MAX = 2048, VERDICT_MISSING_MAX = 16 };
  * unreadable one what would have been right), and what is missing to *missing as a msgpack array of
  * texts (nothing when nothing is). */
 enum verdict verdict_read(const struct msg_result *result, struct buf *text, struct buf *missing);
+
+/* The map that an answer is about: its data, or its text read as JSON into *parsed (between fences,
+ * too). .ptr NULL when there is none. Valid as long as both. */
+struct doc answer_map(const struct msg_result *result, struct buf *parsed);
 #endif

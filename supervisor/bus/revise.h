@@ -1,0 +1,30 @@
+/* New revisions of open plans: made of a replanner's answer or a person's change, and read back
+ * from the journal. */
+#ifndef BUS_REVISE_H
+#define BUS_REVISE_H
+
+#include "supervisor/bus/bus.h"
+#include "supervisor/planner/plan_revise.h"
+
+/* What a change says besides its steps; ids that are empty are those of the document. */
+struct revise_wish {
+    enum plan_revise_kind kind;
+    struct doc change;
+    struct str after, before, step;
+};
+
+/*
+ * Makes the revision that follows p's, with its block, and stores its document in this turn.
+ * *problems: the caller's list. BT_INVALID: problems say why, err names the first. BT_LIMIT,
+ * BT_NOMEM. BT_IO is the journal's failure: bus_fail was called. The revision is the caller's, who
+ * hands it to the core through bus.revision; bus_revision_done in every case.
+ */
+BT_MUST_CHECK enum bt_code revise_make(struct bus *b, const struct bus_plan *p,
+                                       const struct revise_wish *wish, struct problems *problems,
+                                       struct bus_revision *ret, struct blob_ref *ret_document,
+                                       struct bt_error *err);
+/* At a recovery: the revision whose document the record names, with an empty block. */
+BT_MUST_CHECK enum bt_code revise_read(struct bus *b, const struct bus_plan *p,
+                                       struct blob_ref document, struct bus_revision *ret,
+                                       struct bt_error *err);
+#endif
