@@ -1,8 +1,11 @@
 #include "supervisor/core/aggregate.h"
 
-static bool has_result(const struct run_step *s)
+/* What a revision of the plan does without is no part of its answer. */
+static bool has_result(const struct plan *plan, const struct run *run, uint32_t step)
 {
-    return s->status == STEP_COMPLETED && s->result.id != 0 && s->result.len != 0;
+    const struct run_step *s = &run->steps[step];
+    return s->status == STEP_COMPLETED && s->result.id != 0 && s->result.len != 0 &&
+           !plan->steps[step].superseded;
 }
 
 struct aggregate_choice aggregate_choose(const struct plan *plan, const struct run *run,
@@ -11,7 +14,7 @@ struct aggregate_choice aggregate_choose(const struct plan *plan, const struct r
     uint32_t results = 0;
     uint32_t last = 0;
     for (uint32_t i = 0; i < plan->n_steps; i++) {
-        if (has_result(&run->steps[i])) {
+        if (has_result(plan, run, i)) {
             results++;
             last = i;
         }
@@ -26,9 +29,9 @@ struct aggregate_choice aggregate_choose(const struct plan *plan, const struct r
     uint32_t n = 0;
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         const struct run_step *s = &run->steps[i];
-        if (has_result(s)) {
+        if (has_result(plan, run, i)) {
             parts[n++] = (struct aggregate_part){i, AGGREGATE_PART_RESULT, s->result};
-        } else if (s->status == STEP_SKIPPED) {
+        } else if (s->status == STEP_SKIPPED && !plan->steps[i].superseded) {
             parts[n++] = (struct aggregate_part){.step = i, .kind = AGGREGATE_PART_SKIPPED};
         }
     }

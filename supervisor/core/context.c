@@ -59,7 +59,7 @@ struct context_choice context_choose(const struct plan *plan, const struct run *
     uint32_t in_scope = 0;
     if (of->policy.scope == SCOPE_ALL) {
         for (uint32_t i = plan->n_steps; i > 0; i--) {
-            if (!consider(&c, i - 1)) {
+            if (!plan->steps[i - 1].superseded && !consider(&c, i - 1)) {
                 break;
             }
         }

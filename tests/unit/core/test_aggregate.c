@@ -2,14 +2,17 @@
 
 #include "supervisor/core/aggregate.h"
 
-/* "nothing", "raw 2", "sections 0r 1s" */
-static const char *choose(const char *plan, const char *states)
+/* "nothing", "raw 2", "sections 0r 1s"; superseded: bit per step. */
+static const char *choose_without(const char *plan, const char *states, uint32_t superseded)
 {
     static const char *const forms[] = {"nothing", "raw", "sections"};
     static char line[128];
     struct aggregate_part parts[16];
     struct built *b = build_good(plan);
     struct run *run = build_run(&b->plan, states);
+    for (uint32_t i = 0; i < b->plan.n_steps; i++) {
+        b->plan.steps[i].superseded = (superseded >> i & 1) != 0;
+    }
     const struct aggregate_choice c = aggregate_choose(&b->plan, run, parts);
     (void)snprintf(line, sizeof line, "%s", forms[c.form]);
     for (uint32_t i = 0; i < c.n; i++) {
@@ -20,6 +23,11 @@ static const char *choose(const char *plan, const char *states)
     free(run);
     built_free(b);
     return line;
+}
+
+static const char *choose(const char *plan, const char *states)
+{
+    return choose_without(plan, states, 0);
 }
 
 static void no_result_says_so(void **state)
@@ -42,6 +50,14 @@ static void many_results_are_sections_in_plan_order_without_the_failed(void **st
     assert_string_equal(choose("a; b; c; d; e", "c5 s f c5 c0"), "sections 0r 1s 3r");
 }
 
+static void superseded_steps_are_no_part_of_the_answer(void **state)
+{
+    (void)state;
+    assert_string_equal(choose_without("a; b; c; d", "s c5 c5 c5", 1 | 4), "sections 1r 3r");
+    assert_string_equal(choose_without("a; b", "c5 c5", 1), "raw 1r");
+    assert_string_equal(choose_without("a; b", "c5 s", 1), "nothing");
+}
+
 static void the_texts_are_those_of_the_contract(void **state)
 {
     (void)state; /* M080 */
@@ -57,6 +73,7 @@ int main(void)
         cmocka_unit_test(no_result_says_so),
         cmocka_unit_test(one_result_is_given_raw_whatever_was_skipped),
         cmocka_unit_test(many_results_are_sections_in_plan_order_without_the_failed),
+        cmocka_unit_test(superseded_steps_are_no_part_of_the_answer),
         cmocka_unit_test(the_texts_are_those_of_the_contract),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
