@@ -24,7 +24,12 @@ enum problem_category {
     PROBLEM_BAD_TEMPLATE,
     PROBLEM_LIMIT,
     PROBLEM_INVALID_FIELD,
-    PROBLEM_STYLE, /* warning */
+    PROBLEM_STYLE, /* warnings, as those that follow: F08, of planner/plan_lint only */
+    PROBLEM_MISSING_GATE,
+    PROBLEM_PARALLEL_EXPLOSION,
+    PROBLEM_OPTIMISM_BIAS,
+    PROBLEM_ORPHAN_TASK,
+    PROBLEM_DISCONNECTED_FLOW,
     PROBLEM_CATEGORY_COUNT
 };
 const char *problem_category_name(enum problem_category c); /* "cycle_detected" */

@@ -17,6 +17,11 @@ const char *problem_category_name(enum problem_category c)
         [PROBLEM_LIMIT] = "limit",
         [PROBLEM_INVALID_FIELD] = "invalid_field",
         [PROBLEM_STYLE] = "style",
+        [PROBLEM_MISSING_GATE] = "missing_gate",
+        [PROBLEM_PARALLEL_EXPLOSION] = "parallel_explosion",
+        [PROBLEM_OPTIMISM_BIAS] = "optimism_bias",
+        [PROBLEM_ORPHAN_TASK] = "orphan_task",
+        [PROBLEM_DISCONNECTED_FLOW] = "disconnected_flow",
     };
     _Static_assert(sizeof names / sizeof names[0] == PROBLEM_CATEGORY_COUNT, "a name for each");
     ASSERT((unsigned)c < PROBLEM_CATEGORY_COUNT);
