@@ -14,8 +14,8 @@
  * onverify=<the same> (else retry), noretry=CLASS, approve, review (human_review), gate=AGENT
  * [closed], verify=AGENT [open], alt=AGENT, est=N, estcost=N, unsafe, idempotent, always, gone
  * (superseded), anyend (as in a chain).
- * Defaults: no retries, no timeouts, fixed backoff of 100 ms, no fallbacks, 5 at a time in a DAG and
- * 1 in a chain.
+ * Defaults: no retries, no timeouts, fixed backoff of 100 ms, no fallbacks, 5 at a time in a DAG
+ * and 1 in a chain.
  */
 #ifndef TESTS_PLAN_TEXT_H
 #define TESTS_PLAN_TEXT_H
