@@ -66,6 +66,7 @@ void core_rows_move(struct core_run *row, struct run *run, const struct plan *pl
     const uint32_t n_steps = before.plan->n_steps;
     const uint32_t n_agents = before.plan->agents.n;
     ASSERT(plan->n_steps >= n_steps && plan->agents.n >= n_agents);
+    ASSERT(plan->session == before.plan->session);
     lay_out(row, run, plan);
     memcpy(row->soft, before.soft, n_steps * sizeof *row->soft);
     memcpy(row->queues, before.queues, n_agents * sizeof *row->queues);
