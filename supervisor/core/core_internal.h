@@ -77,6 +77,8 @@ void core_enqueue(struct core *c, struct core_run *row, uint32_t step, bool fron
 void core_admit(struct core *c, struct core_run *row);
 /* Nothing may begin: it is paused, being replanned or cancelled. */
 bool core_hold(const struct core_run *row);
+/* The same for one step: the replanner is asked while all others wait for it. */
+bool core_hold_step(const struct core_run *row, uint32_t step);
 /* Once a run is on hold: what waits for a lane or for the budget no longer does. */
 void core_park(struct core *c, struct core_run *row);
 /* Once it is no longer, or for another reason: back to the queues, and what is ready after it. */

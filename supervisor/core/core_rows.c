@@ -71,7 +71,12 @@ void core_rows_move(struct core_run *row, struct run *run, const struct plan *pl
     memcpy(row->soft, before.soft, n_steps * sizeof *row->soft);
     memcpy(row->queues, before.queues, n_agents * sizeof *row->queues);
     fill(row, n_steps, n_agents);
+    row->reserved_tokens = 0;
+    row->reserved_micros = 0;
     for (uint32_t i = 0; i < n_steps; i++) {
         heap_set(&row->due, i, before.due.keys[i]);
+        if ((row->soft[i].holds & HOLDS_BUDGET) != 0) {
+            core_budget_reserve(row, i); /* what this revision says that it needs */
+        }
     }
 }

@@ -88,15 +88,16 @@ static void a_reservation_that_was_overspent_ends_those_that_wait_for_it(void **
     assert_int_equal(rig_status(r, "B"), STEP_READY);
     rig_forget(r);
     spend(r, "A", 700, 0);
-    RIG_TRACE(r, "[0] A#1 completed\n"
-                 "[0] B#0 failed BUDGET_EXCEEDED: Budget exceeded: 700 of 1000 tokens spent, this "
-                 "step needs 500\n"
-                 "[0] C#1 cancelled plan_aborted CANCELLED: Budget exceeded: 700 of 1000 tokens "
-                 "spent, this step needs 500\n"
-                 "[0] cancel C#1 i1\n"
-                 "[0] plan failed/failed budget_exceeded: Budget exceeded: 700 of 1000 tokens "
-                 "spent, this step needs 500\n"
-                 "[0] run done\n");
+    RIG_TRACE(
+        r, "[0] A#1 completed\n"
+           "[0] B#0 failed BUDGET_EXCEEDED: Budget exceeded: 700 of 1000 tokens spent, this "
+           "step needs 500\n"
+           "[0] C#1 cancelled plan_aborted CANCELLED (fenced): Budget exceeded: 700 of 1000 tokens "
+           "spent, this step needs 500\n"
+           "[0] cancel C#1 i1\n"
+           "[0] plan failed/failed budget_exceeded: Budget exceeded: 700 of 1000 tokens "
+           "spent, this step needs 500\n"
+           "[0] run done\n");
 }
 
 static void cost_has_its_own_budget(void **state)
@@ -198,6 +199,32 @@ static void what_is_left_is_what_is_neither_spent_nor_reserved_by_others(void **
     assert_true(tokens_left(r, "D") == UINT64_MAX);
 }
 
+static void a_question_reserves_nothing_and_what_it_cost_is_spent(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 8);
+    rig_up(r, "v", 2, 8);
+    rig_submit(r, "par budget=1000: A(est=900 verify=v check=5000); B(est=300)");
+    assert_int_equal(rig_status(r, "B"), STEP_READY);
+    spend(r, "A", 600, 0);
+    assert_int_equal(rig_status(r, "A"), STEP_CHECKING);
+    assert_int_equal(rig_status(r, "B"),
+                     STEP_IN_PROGRESS); /* A holds nothing while it is asked about */
+    assert_int_equal(tokens_left(r, "B"), 400);
+}
+
+static void what_waits_for_the_budget_waits_for_a_pause_too(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 8);
+    const uint64_t run = rig_submit(r, "par budget=1000: A(est=600); B(est=600)");
+    rig_plan_event(r, CORE_PAUSE, run, "");
+    spend(r, "A", 100, 0);
+    assert_int_equal(rig_status(r, "B"), STEP_READY);
+    rig_plan_event(r, CORE_RESUME, run, "");
+    assert_int_equal(rig_status(r, "B"), STEP_IN_PROGRESS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +238,8 @@ int main(void)
         CORE_TEST(a_lost_reply_keeps_its_reservation_until_it_is_known),
         CORE_TEST(a_step_that_waits_for_the_budget_has_its_place_in_the_concurrency),
         CORE_TEST(after_a_restart_what_is_spent_is_known),
+        CORE_TEST(a_question_reserves_nothing_and_what_it_cost_is_spent),
+        CORE_TEST(what_waits_for_the_budget_waits_for_a_pause_too),
         CORE_TEST(what_is_left_is_what_is_neither_spent_nor_reserved_by_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

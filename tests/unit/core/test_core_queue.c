@@ -260,6 +260,91 @@ static void the_limit_of_a_step_counts_while_it_waits(void **state)
                  "[1000] run done\n");
 }
 
+/* ---- on hold ---- */
+
+static void a_pause_keeps_the_order_of_those_that_wait(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    const uint64_t run = rig_submit(r, "par: A; B; C; D; E; F; G");
+    rig_plan_event(r, CORE_PAUSE, run, "");
+    assert_int_equal(core_agent_queued(rig_core(r), 0), 0);
+    rig_ok(r, "A");
+    rig_plan_event(r, CORE_RESUME, run, "");
+    for (const char *name = "BCDEFG"; *name != '\0'; name++) {
+        const char step[] = {*name, '\0'};
+        assert_true(runs(r, step));
+        rig_ok(r, step);
+    }
+}
+
+static void what_is_parked_keeps_its_limit_and_loses_its_wait_for_a_lane(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    const uint64_t run = rig_submit(r, "A(retries=3 queue=300 limit=5000)");
+    rig_fail(r, "A", CLASS_SERVICE_UNAVAILABLE, "down");
+    rig_plan_event(r, CORE_PAUSE, run, "");
+    rig_until(r, 4999);
+    assert_int_equal(rig_status(r, "A"), STEP_BACKOFF);
+    rig_forget(r);
+    rig_until(r, 5000);
+    RIG_TRACE(r, "[5000] A#1 failed TIMEOUT: Step limit of 5000ms reached\n"
+                 "[5000] plan failed/failed step: Step limit of 5000ms reached\n"
+                 "[5000] run done\n");
+}
+
+static void a_replan_is_asked_while_all_others_wait_but_not_in_a_pause(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 2);
+    const uint64_t run =
+        rig_submit(r, "par max=2 replan=p cooldown=10 replantime=9000: A(replan); B; C");
+    rig_fail(r, "A", CLASS_PERMISSION_DENIED, "no");
+    rig_until(r, 10);
+    assert_int_equal(core_agent_queued(rig_core(r), 1), 1);
+    rig_plan_event(r, CORE_PAUSE, run, "");
+    assert_int_equal(core_agent_queued(rig_core(r), 1), 0);
+    rig_up(r, "p", 2, 1);
+    rig_plan_event(r, CORE_RESUME, run, "");
+    assert_int_equal(core_agent_queued(rig_core(r), 1), 0);
+    assert_int_equal(core_step_wait(rig_core(r), run, 0).kind, WAIT_NOTHING); /* it is asked */
+    assert_int_equal(rig_status(r, "C"), STEP_READY);
+}
+
+static void questions_count_as_in_flight(void **state)
+{
+    struct rig *r = rig_limited(0, 0, 1);
+    (void)state;
+    rig_up(r, "x", 1, 4);
+    rig_up(r, "v", 2, 4);
+    rig_submit(r, "session=1: A(verify=v check=5000)");
+    rig_submit(r, "session=1: B");
+    rig_ok(r, "A"); /* B was there before the question */
+    assert_true(runs(r, "B"));
+    assert_int_equal(core_agent_queued(rig_core(r), 1), 1);
+    rig_submit(r, "session=1: C");
+    rig_ok(r, "B");
+    assert_int_equal(core_agent_queued(rig_core(r), 1), 0);
+    assert_int_equal(rig_status(r, "C"), STEP_READY);
+    rig_verdict(r, "A", true, "");
+    assert_int_equal(rig_status(r, "A"), STEP_COMPLETED);
+    assert_true(runs(r, "C"));
+    rig_free(r);
+}
+
+static void a_question_in_a_queue_is_answered_by_its_deadline(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 4);
+    rig_submit(r, "A(verify=v check=700 open queue=100)");
+    rig_ok(r, "A");
+    rig_until(r, 699);
+    assert_int_equal(rig_status(r, "A"), STEP_CHECKING);
+    rig_until(r, 700);
+    assert_int_equal(rig_status(r, "A"), STEP_COMPLETED); /* it was to be taken as yes */
+}
+
 /* ---- anything goes ---- */
 
 enum { SEEDS = 40, PLANS = 12, EVENTS = 400 };
@@ -276,24 +361,27 @@ struct crowd {
     uint64_t random;
     uint32_t plans;
     uint32_t steps[PLANS];
+    uint64_t runs[PLANS];
+    bool paused[PLANS];
 };
 
 static void submit_random(struct crowd *c)
 {
-    char text[1024];
+    char text[1536];
     uint64_t *random = &c->random;
     const uint32_t n = 1 + draw(random, 8);
     int at = snprintf(text, sizeof text, "par max=%u session=%u budget=%u:", 1 + draw(random, 6),
                       draw(random, 4), draw(random, 2) * 400);
     for (uint32_t i = 0; i < n; i++) {
         at += snprintf(text + at, sizeof text - (size_t)at,
-                       "%s P%uS%u@%c(continue retries=2 est=%u queue=%u limit=%u timeout=%u)",
+                       "%s P%uS%u@%c(continue retries=2 est=%u queue=%u limit=%u timeout=%u%s)",
                        i == 0 ? "" : ";", c->plans, i, 'x' + (int)draw(random, 3),
                        draw(random, 3) * 40, draw(random, 4) == 0 ? 700 : 0,
-                       draw(random, 4) == 0 ? 2500 : 0, draw(random, 3) == 0 ? 400 : 0);
+                       draw(random, 4) == 0 ? 2500 : 0, draw(random, 3) == 0 ? 400 : 0,
+                       draw(random, 3) == 0 ? " verify=z check=600 open" : "");
     }
-    c->steps[c->plans++] = n;
-    rig_submit(c->r, text);
+    c->steps[c->plans] = n;
+    c->runs[c->plans++] = rig_submit(c->r, text);
 }
 
 /* Not one whose request never left and that waits for a lane again. */
@@ -327,11 +415,29 @@ static uint32_t running(const struct crowd *c, uint32_t n, char *name, size_t si
     return found;
 }
 
+static void answer(struct crowd *c, const char *step)
+{
+    if (rig_status(c->r, step) == STEP_CHECKING) {
+        rig_verdict(c->r, step, draw(&c->random, 3) > 0, "not enough");
+    } else {
+        rig_ok(c->r, step);
+    }
+}
+
+static void toggle_pause(struct crowd *c, uint32_t plan)
+{
+    rig_plan_event(c->r, c->paused[plan] ? CORE_RESUME : CORE_PAUSE, c->runs[plan], "");
+    c->paused[plan] = !c->paused[plan];
+}
+
 static void one_event(struct crowd *c)
 {
     char name[32];
     const uint32_t what = draw(&c->random, 10);
     const uint32_t n = running(c, 0, name, sizeof name);
+    if (c->plans > 0 && draw(&c->random, 16) == 0) {
+        toggle_pause(c, draw(&c->random, c->plans));
+    }
     if (what == 0 || n == 0) {
         rig_until(c->r, rig_now(c->r) + 1 + draw(&c->random, 300));
         if (draw(&c->random, 4) == 0) {
@@ -341,7 +447,7 @@ static void one_event(struct crowd *c)
     }
     (void)running(c, draw(&c->random, n), name, sizeof name);
     if (what < 6) {
-        rig_ok(c->r, name);
+        answer(c, name);
     } else if (what < 8) {
         rig_fail(c->r, name, CLASS_SERVICE_UNAVAILABLE, "down");
     } else {
@@ -365,11 +471,16 @@ static void one_seed(uint64_t seed)
         one_event(&c);
         rig_forget(c.r);
     }
+    for (uint32_t i = 0; i < c.plans; i++) {
+        if (c.paused[i]) {
+            toggle_pause(&c, i);
+        }
+    }
     /* Nothing is forgotten: when all that is out answers, everything comes to its end. */
     for (uint32_t i = 0; core_runs_open(rig_core(c.r)) > 0; i++) {
         assert_true(i < 500);
         if (running(&c, 0, name, sizeof name) > 0) {
-            rig_ok(c.r, name);
+            answer(&c, name);
         } else {
             rig_until(c.r, rig_now(c.r) + 1000);
             all_up(c.r);
@@ -402,6 +513,11 @@ int main(void)
         CORE_TEST(a_step_that_waits_for_a_lane_too_long_fails),
         CORE_TEST(every_wait_for_a_lane_is_timed_anew),
         CORE_TEST(the_limit_of_a_step_counts_while_it_waits),
+        CORE_TEST(a_pause_keeps_the_order_of_those_that_wait),
+        CORE_TEST(what_is_parked_keeps_its_limit_and_loses_its_wait_for_a_lane),
+        CORE_TEST(a_replan_is_asked_while_all_others_wait_but_not_in_a_pause),
+        cmocka_unit_test(questions_count_as_in_flight),
+        CORE_TEST(a_question_in_a_queue_is_answered_by_its_deadline),
         cmocka_unit_test(whatever_happens_counts_and_rings_hold_and_all_plans_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

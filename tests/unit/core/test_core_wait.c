@@ -99,6 +99,50 @@ static void what_others_have_reserved_is_waited_for(void **state)
     waits_for(r, "B", "budget");
 }
 
+static void a_hold_is_told_of_what_would_go_on_without_it(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    const uint64_t run = rig_submit(r, "par: A(retries=1 backoff=700); B; C<B");
+    rig_plan_event(r, CORE_PAUSE, run, "");
+    waits_for(r, "A", "nothing"); /* what is out goes on */
+    waits_for(r, "B", "paused");
+    waits_for(r, "C", "dependency");
+    rig_fail(r, "A", CLASS_SERVICE_UNAVAILABLE, "down");
+    waits_for(r, "A", "backoff");
+    rig_until(r, 700);
+    waits_for(r, "A", "paused");
+}
+
+static void a_replan_is_waited_for(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_up(r, "p", 2, 1);
+    rig_submit(r, "par replan=p cooldown=500 replantime=9000: A(replan); B; C");
+    rig_fail(r, "A", CLASS_PERMISSION_DENIED, "no");
+    struct step_wait w = wait_of(r, "A");
+    assert_int_equal(w.kind, WAIT_REPLAN);
+    assert_int_equal(w.until, 500);
+    waits_for(r, "B", "replan");
+    rig_until(r, 500);
+    waits_for(r, "A", "nothing"); /* the replanner has the question */
+    waits_for(r, "B", "replan");
+}
+
+static void a_question_waits_for_the_agent_that_it_is_asked_of(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 4);
+    rig_submit(r, "par: A(verify=v check=5000)");
+    rig_ok(r, "A");
+    const struct step_wait w = wait_of(r, "A");
+    assert_int_equal(w.kind, WAIT_AGENT);
+    assert_int_equal(w.agent, 1);
+    rig_up(r, "v", 2, 1);
+    waits_for(r, "A", "nothing");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -108,6 +152,9 @@ int main(void)
         cmocka_unit_test(the_limits_in_flight_are_told),
         CORE_TEST(waits_of_attempts_say_until_when),
         CORE_TEST(what_others_have_reserved_is_waited_for),
+        CORE_TEST(a_hold_is_told_of_what_would_go_on_without_it),
+        CORE_TEST(a_replan_is_waited_for),
+        CORE_TEST(a_question_waits_for_the_agent_that_it_is_asked_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
