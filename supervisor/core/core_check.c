@@ -1,6 +1,6 @@
 /* What must hold in the core between two events. For tests and debug builds: looks at everything.
  */
-#include "supervisor/core/core_internal.h"
+#include "supervisor/core/core_fair.h"
 
 #define CHECK(cond, why)                                                                           \
     do {                                                                                           \

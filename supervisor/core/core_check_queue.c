@@ -1,5 +1,5 @@
 /* What must hold in queues, rings and counts between two events: all worked out anew. */
-#include "supervisor/core/core_internal.h"
+#include "supervisor/core/core_fair.h"
 
 #define CHECK(cond, why)                                                                           \
     do {                                                                                           \

@@ -11,7 +11,7 @@
  * cost of an event is that of what it starts and wakes.
  */
 #include "protocol/base/assert.h"
-#include "supervisor/core/core_internal.h"
+#include "supervisor/core/core_fair.h"
 
 /* ---- rings of queues ---- */
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "protocol/base/assert.h"
-#include "supervisor/core/core_internal.h"
+#include "supervisor/core/core_fair.h"
 
 /* The run, then the rows, the 8-byte ones first. */
 size_t core_run_size(const struct plan *plan)

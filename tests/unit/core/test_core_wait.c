@@ -143,6 +143,36 @@ static void a_question_waits_for_the_agent_that_it_is_asked_of(void **state)
     waits_for(r, "A", "nothing");
 }
 
+static void a_plan_that_waits_for_its_sign_off_is_paused(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 4);
+    rig_submit(r, "signoff: A; B");
+    waits_for(r, "A", "paused");
+    waits_for(r, "B", "dependency");
+}
+
+static void an_open_breaker_is_told_with_the_time_of_its_next_try(void **state)
+{
+    struct core_config config = rig_config();
+    config.registry.breaker_failures = 2;
+    config.registry.breaker_cooldown_ms = 1000;
+    config.registry.breaker_cooldown_max_ms = 4000;
+    config.registry.breaker_probe_ms = 500;
+    struct rig *r = rig_new_with(&config);
+    (void)state;
+    rig_up(r, "x", 1, 4);
+    rig_submit(r, "A(retries=5)");
+    rig_fail(r, "A", CLASS_SERVICE_UNAVAILABLE, "down");
+    rig_until(r, 100);
+    rig_fail(r, "A", CLASS_SERVICE_UNAVAILABLE, "down");
+    rig_until(r, 300);
+    const struct step_wait w = wait_of(r, "A");
+    assert_int_equal(w.kind, WAIT_BREAKER);
+    assert_int_equal(w.until, 1100);
+    rig_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +184,8 @@ int main(void)
         CORE_TEST(what_others_have_reserved_is_waited_for),
         CORE_TEST(a_hold_is_told_of_what_would_go_on_without_it),
         CORE_TEST(a_replan_is_waited_for),
+        CORE_TEST(a_plan_that_waits_for_its_sign_off_is_paused),
+        cmocka_unit_test(an_open_breaker_is_told_with_the_time_of_its_next_try),
         CORE_TEST(a_question_waits_for_the_agent_that_it_is_asked_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
