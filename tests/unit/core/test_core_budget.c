@@ -225,6 +225,18 @@ static void what_waits_for_the_budget_waits_for_a_pause_too(void **state)
     assert_int_equal(rig_status(r, "B"), STEP_IN_PROGRESS);
 }
 
+static void a_revision_may_say_that_a_step_needs_more(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 8);
+    const uint64_t run = rig_submit(r, "par budget=1000: A(est=400); B<A");
+    rig_insert(r, run, "par budget=1000: A(est=700); B<A; C(est=400)");
+    assert_int_equal(tokens_left(r, "B"), 300);
+    assert_int_equal(rig_status(r, "C"), STEP_READY);
+    spend(r, "A", 100, 0);
+    assert_int_equal(rig_status(r, "C"), STEP_IN_PROGRESS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +252,7 @@ int main(void)
         CORE_TEST(after_a_restart_what_is_spent_is_known),
         CORE_TEST(a_question_reserves_nothing_and_what_it_cost_is_spent),
         CORE_TEST(what_waits_for_the_budget_waits_for_a_pause_too),
+        CORE_TEST(a_revision_may_say_that_a_step_needs_more),
         CORE_TEST(what_is_left_is_what_is_neither_spent_nor_reserved_by_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,6 +106,20 @@ static void a_request_that_never_left_comes_before_all_others(void **state)
     assert_true(runs(r, "C"));
 }
 
+static void each_attempt_may_fail_to_leave_as_often(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_submit(r, "A(retries=1)");
+    for (int i = 0; i < 7; i++) {
+        rig_lost(r, "A", false);
+    }
+    rig_fail(r, "A", CLASS_SERVICE_UNAVAILABLE, "down");
+    rig_until(r, 100);
+    rig_lost(r, "A", false);
+    assert_true(runs(r, "A"));
+}
+
 static void an_agent_has_no_more_in_flight_than_its_limit(void **state)
 {
     struct rig *r = rig_limited(0, 2, 0);
@@ -191,15 +205,64 @@ static void a_place_that_the_first_cannot_use_goes_to_the_next(void **state)
     rig_submit(r, "session=1: A@y");
     rig_submit(r, "session=1: B@x");
     rig_submit(r, "session=1: C@y");
+    rig_submit(r, "session=1: E@y");
     rig_submit(r, "session=2: D@x"); /* takes the lane that B wants */
     assert_true(runs(r, "D"));
     rig_ok(r, "A");
     assert_true(runs(r, "C"));
     rig_ok(r, "D"); /* the lane is free, the session is not */
     assert_int_equal(rig_status(r, "B"), STEP_READY);
-    rig_ok(r, "C");
+    rig_ok(r, "C"); /* B has been waiting longer than E */
     assert_true(runs(r, "B"));
+    assert_int_equal(rig_status(r, "E"), STEP_READY);
     rig_free(r);
+}
+
+static void whose_place_came_free_is_next_at_its_agent(void **state)
+{
+    struct rig *r = rig_limited(0, 0, 1);
+    (void)state;
+    rig_up(r, "x", 1, 1);
+    rig_up(r, "y", 2, 1);
+    rig_submit(r, "session=1: A@y");
+    rig_submit(r, "session=1: B@x"); /* its turn came, and the session had no place */
+    rig_submit(r, "session=2: D@x");
+    rig_submit(r, "session=3: E@x");
+    rig_ok(r, "A");
+    rig_ok(r, "D");
+    assert_true(runs(r, "B"));
+    rig_ok(r, "B");
+    assert_true(runs(r, "E"));
+    rig_free(r);
+}
+
+static void a_request_that_never_left_keeps_its_place_in_the_session(void **state)
+{
+    struct rig *r = rig_limited(0, 0, 1);
+    (void)state;
+    rig_up(r, "x", 1, 4);
+    rig_submit(r, "session=1: A");
+    rig_submit(r, "session=1: B");
+    rig_lost(r, "A", false);
+    assert_true(runs(r, "A"));
+    assert_int_equal(rig_status(r, "B"), STEP_READY);
+    rig_free(r);
+}
+
+static void the_plan_hands_a_step_over_once_and_only_to_its_first_agent(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_up(r, "y", 2, 1);
+    rig_submit(r, "fallbacks=1: A; B(alt=y)");
+    rig_ok(r, "A"); /* from x to x */
+    rig_forget(r);
+    rig_fail(r, "B", CLASS_TOOL_NOT_FOUND, "no such tool");
+    rig_until(r, 1);
+    RIG_TRACE(r, "[0] B#1 fallback alternative_agent +0 TOOL_NOT_FOUND: no such tool\n"
+                 "[0] B#1 handoff from x to y fallback\n"
+                 "[0] B#2 assigned i2\n"
+                 "[0] dispatch B#2 i2/0\n");
 }
 
 static void a_lost_reply_gives_its_place_back(void **state)
@@ -504,11 +567,15 @@ int main(void)
         CORE_TEST(small_plans_start_within_one_round_of_a_big_one),
         CORE_TEST(the_plans_of_an_agent_take_turns_and_each_keeps_its_order),
         CORE_TEST(a_request_that_never_left_comes_before_all_others),
+        CORE_TEST(each_attempt_may_fail_to_leave_as_often),
         cmocka_unit_test(an_agent_has_no_more_in_flight_than_its_limit),
         cmocka_unit_test(agents_take_turns_when_they_share_the_limit_of_all),
         cmocka_unit_test(a_session_has_no_more_in_flight_than_its_limit),
         cmocka_unit_test(what_a_session_holds_back_is_served_before_what_came_later),
         cmocka_unit_test(a_place_that_the_first_cannot_use_goes_to_the_next),
+        cmocka_unit_test(whose_place_came_free_is_next_at_its_agent),
+        cmocka_unit_test(a_request_that_never_left_keeps_its_place_in_the_session),
+        CORE_TEST(the_plan_hands_a_step_over_once_and_only_to_its_first_agent),
         cmocka_unit_test(a_lost_reply_gives_its_place_back),
         CORE_TEST(a_step_that_waits_for_a_lane_too_long_fails),
         CORE_TEST(every_wait_for_a_lane_is_timed_anew),
