@@ -19,7 +19,7 @@ static bool list_fits(const struct core_run *row, uint32_t step, const char **re
     CHECK(!step_is_final(status) || list == LIST_NONE, "a step that ended is still in a list");
     CHECK(status != STEP_PENDING || list == LIST_NONE, "a pending step is in a list");
     CHECK(status != STEP_READY || list == LIST_READY || list == LIST_QUEUE || list == LIST_BUDGET ||
-              row->run->status == PLAN_PENDING /* not signed off yet */,
+              row->run->status == PLAN_PENDING || row->run->cancelling /* they never begin */,
           "a ready step waits for nothing");
     CHECK(status != STEP_IN_PROGRESS || list == LIST_HELD || waits, "an attempt that nobody has");
     CHECK(status != STEP_UNKNOWN || list == LIST_UNKNOWN || waits,
