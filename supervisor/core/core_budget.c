@@ -7,7 +7,7 @@
  * those that wait are looked at again. They have a place in max_concurrency, so they are few.
  */
 #include "protocol/base/assert.h"
-#include "supervisor/core/core_internal.h"
+#include "supervisor/core/core_fair.h"
 
 static uint64_t sum(uint64_t a, uint64_t b)
 {

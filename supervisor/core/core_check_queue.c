@@ -1,5 +1,5 @@
 /* What must hold in queues, rings and counts between two events: all worked out anew. */
-#include "supervisor/core/core_internal.h"
+#include "supervisor/core/core_fair.h"
 
 #define CHECK(cond, why)                                                                           \
     do {                                                                                           \
@@ -65,13 +65,12 @@ static bool holds_fit(const struct core *c, const struct core_run *row, uint32_t
     const unsigned holds = (waits && state->status == STEP_READY ? HOLDS_PLACE : 0u) |
                            (soft->list == LIST_HELD ? HOLDS_LANE : 0u) |
                            (out && attempt ? HOLDS_BUDGET : 0u);
-    const bool replan = state->status == STEP_CHECKING && state->phase == PHASE_REPLAN;
     CHECK(soft->holds == holds, "a step holds other counts than its list says");
     CHECK(soft->list != LIST_HELD ||
               row->queues[soft->queue].agent == run_step_agent(row->run, row->plan, step),
           "held for another agent than the step's");
-    CHECK(!waits || replan || !core_hold(row), "a step of a run on hold waits for a lane");
-    CHECK(soft->list != LIST_PARKED || core_hold(row), "parked without a reason");
+    CHECK(!waits || !core_hold_step(row, step), "a step on hold waits for a lane");
+    CHECK(soft->list != LIST_PARKED || core_hold_step(row, step), "parked without a reason");
     CHECK(soft->list != LIST_BUDGET || core_budget_asks(row, step) != BUDGET_FITS,
           "a step waits for a budget that is there");
     CHECK(soft->list != LIST_BUDGET || c->n_woken > 0 || row->reserved_tokens > 0 ||

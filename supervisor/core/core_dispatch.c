@@ -1,6 +1,6 @@
 /* Giving a lane to a queued step: what is said about it, and the request. */
 #include "protocol/base/assert.h"
-#include "supervisor/core/core_internal.h"
+#include "supervisor/core/core_fair.h"
 
 /* Who hands over to the step (C20): in a chain whoever began last; else whose result came last
  * among those it needs. */

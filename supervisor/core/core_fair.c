@@ -10,8 +10,9 @@
  * Nothing is tried again before what it waits for has changed, and every move is a few links: the
  * cost of an event is that of what it starts and wakes.
  */
+#include "supervisor/core/core_fair.h"
+
 #include "protocol/base/assert.h"
-#include "supervisor/core/core_internal.h"
 
 /* ---- rings of queues ---- */
 

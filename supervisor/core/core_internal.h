@@ -77,6 +77,8 @@ void core_enqueue(struct core *c, struct core_run *row, uint32_t step, bool fron
 void core_admit(struct core *c, struct core_run *row);
 /* Nothing may begin: it is paused, being replanned or cancelled. */
 bool core_hold(const struct core_run *row);
+/* The same for one step: the replanner is asked while all others wait for it. */
+bool core_hold_step(const struct core_run *row, uint32_t step);
 /* Once a run is on hold: what waits for a lane or for the budget no longer does. */
 void core_park(struct core *c, struct core_run *row);
 /* Once it is no longer, or for another reason: back to the queues, and what is ready after it. */
@@ -84,33 +86,10 @@ void core_unpark(struct core *c, struct core_run *row);
 /* A step that waits for a lane, or did until it was parked, and whose time has come. */
 void core_queue_due(struct core *c, struct core_run *row, uint32_t step);
 
-/* ---- core_fair.c ---- */
-/* The list of a queue has changed: the queue joins the ring of its agent or leaves it. */
-void core_ring_join(struct core *c, struct core_run *row, uint32_t queue, bool front);
-void core_ring_leave(struct core *c, struct core_run *row, uint32_t queue);
-/* Takes from the counts what a step in this list holds, and gives it back. */
-void core_charge(struct core *c, struct core_run *row, uint32_t step, enum list_kind kind);
-void core_give_back(struct core *c, struct core_run *row, uint32_t step);
+/* ---- core_fair.c; more in core_fair.h ---- */
 void core_mark_dirty(struct core *c, uint32_t agent);
 /* Gives free lanes to queued steps; at the end of every event. */
 void core_start_queued(struct core *c);
-
-/* ---- core_dispatch.c ---- */
-/* A lane of the instance in this slot goes to a queued step. */
-void core_dispatch(struct core *c, struct core_run *row, uint32_t step, uint32_t slot);
-
-/* ---- core_budget.c ---- */
-enum budget_word { BUDGET_FITS, BUDGET_WAITS, BUDGET_EXCEEDED };
-/* Whether the estimate of a step that is about to be dispatched fits into what is left. */
-enum budget_word core_budget_asks(const struct core_run *row, uint32_t step);
-/* It waits until what others have reserved comes back. */
-void core_budget_wait(struct core *c, struct core_run *row, uint32_t step);
-/* The step and its plan fail. */
-void core_budget_exceeded(struct core *c, struct core_run *row, uint32_t step);
-void core_budget_reserve(struct core_run *row, uint32_t step);
-/* What waits for a reservation is looked at again before the event is over. */
-void core_budget_return(struct core *c, struct core_run *row, uint32_t step);
-void core_budget_wake(struct core *c);
 
 /* ---- core_rows.c ---- */
 /* The core's rows in the block of a run that comes in. */
@@ -118,12 +97,6 @@ void core_rows_init(struct core_run *row, struct run *run, const struct plan *pl
 /* A revision: the rows move to the block of the next one, and all that is in a list stays there.
  * The plan has all steps and agents of the one before, at their places. */
 void core_rows_move(struct core_run *row, struct run *run, const struct plan *plan);
-
-/* ---- core_check_queue.c ---- */
-bool core_list_holds(const struct core *c, const struct list *list, enum list_kind kind,
-                     const char **ret_why);
-bool core_run_queues_hold(const struct core *c, const struct core_run *row, const char **ret_why);
-bool core_queues_hold(const struct core *c, const char **ret_why);
 
 /* ---- core_end.c ---- */
 /* Who has a step's attempt or question, as far as it can be told something; slot REGISTRY_NONE =

@@ -54,6 +54,7 @@ void core_on_resume(struct core *c, const struct core_event *ev)
                                 .step = STEP_NONE,
                                 .pause = PAUSE_REQUESTED,
                                 .text = ev->text});
+    core_unpark(c, row); /* also the question to a replanner, for which the others go on waiting */
     core_carry_on(c, row);
 }
 

@@ -1,6 +1,6 @@
 /* Lists, the time of steps, and the way to an agent's queue: admission, hold, what comes due. */
 #include "protocol/base/assert.h"
-#include "supervisor/core/core_internal.h"
+#include "supervisor/core/core_fair.h"
 
 /* ---- lists ---- */
 
@@ -216,8 +216,7 @@ bool core_hold(const struct core_run *row)
     return (row->run->paused & told) != 0 || row->run->replanning > 0 || row->run->cancelling;
 }
 
-/* The replanner is asked while everything else of the plan waits for it. */
-static bool on_hold(const struct core_run *row, uint32_t step)
+bool core_hold_step(const struct core_run *row, uint32_t step)
 {
     const struct run_step *state = &row->run->steps[step];
     const uint32_t told = 1u << PAUSE_REQUESTED | 1u << PAUSE_SIGNOFF;
@@ -239,7 +238,7 @@ static void set_aside(struct core *c, struct core_run *row, uint32_t step, bool 
 
 void core_enqueue(struct core *c, struct core_run *row, uint32_t step, bool front)
 {
-    if (on_hold(row, step)) {
+    if (core_hold_step(row, step)) {
         set_aside(c, row, step, front);
         return;
     }
@@ -268,7 +267,7 @@ static void park_list(struct core *c, struct core_run *row, const struct list *l
     for (uint64_t ref = list->tail; ref != REF_NONE;) {
         const uint32_t step = (uint32_t)ref;
         ref = row->soft[step].prev;
-        if (on_hold(row, step)) {
+        if (core_hold_step(row, step)) {
             set_aside(c, row, step, true);
         }
     }

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "protocol/base/assert.h"
-#include "supervisor/core/core_internal.h"
+#include "supervisor/core/core_fair.h"
 
 /* The run, then the rows, the 8-byte ones first. */
 size_t core_run_size(const struct plan *plan)
@@ -66,11 +66,17 @@ void core_rows_move(struct core_run *row, struct run *run, const struct plan *pl
     const uint32_t n_steps = before.plan->n_steps;
     const uint32_t n_agents = before.plan->agents.n;
     ASSERT(plan->n_steps >= n_steps && plan->agents.n >= n_agents);
+    ASSERT(plan->session == before.plan->session);
     lay_out(row, run, plan);
     memcpy(row->soft, before.soft, n_steps * sizeof *row->soft);
     memcpy(row->queues, before.queues, n_agents * sizeof *row->queues);
     fill(row, n_steps, n_agents);
+    row->reserved_tokens = 0;
+    row->reserved_micros = 0;
     for (uint32_t i = 0; i < n_steps; i++) {
         heap_set(&row->due, i, before.due.keys[i]);
+        if ((row->soft[i].holds & HOLDS_BUDGET) != 0) {
+            core_budget_reserve(row, i); /* what this revision says that it needs */
+        }
     }
 }

@@ -71,8 +71,11 @@ static void for_lane(const struct core *c, const struct core_run *row, uint32_t 
     const struct core_queue *queue = &row->queues[row->soft[step].queue];
     const struct agent_view agent = registry_agent_view(c->registry, queue->agent);
     w->agent = queue->agent;
-    if (agent.instances == 0) {
+    if (agent.instances == 0 || !agent.enabled) {
         w->kind = WAIT_AGENT;
+    } else if (agent.breaker.state != BREAKER_CLOSED) {
+        w->kind = WAIT_BREAKER;
+        w->until = agent.breaker.retry_at;
     } else if (queue->ring == RING_SESSION) {
         w->kind = WAIT_LIMIT;
         w->n = c->config.in_flight_session;
@@ -103,7 +106,9 @@ static void for_nobody(const struct core_run *row, uint32_t step, struct step_wa
         w->kind = WAIT_REPLAN;
         w->until = row->due.keys[step];
         break;
-    case STEP_READY:
+    case STEP_READY: /* the plan waits for its sign-off */
+        for_hold(row, w);
+        break;
     case STEP_IN_PROGRESS:
     case STEP_UNKNOWN:
     case STEP_COMPLETED:
