@@ -73,6 +73,9 @@ static void for_lane(const struct core *c, const struct core_run *row, uint32_t 
     w->agent = queue->agent;
     if (agent.instances == 0) {
         w->kind = WAIT_AGENT;
+    } else if (agent.breaker.state != BREAKER_CLOSED) {
+        w->kind = WAIT_BREAKER;
+        w->until = agent.breaker.retry_at;
     } else if (queue->ring == RING_SESSION) {
         w->kind = WAIT_LIMIT;
         w->n = c->config.in_flight_session;
