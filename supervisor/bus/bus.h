@@ -16,6 +16,7 @@
 #include "protocol/link/link.h"
 #include "protocol/wire/msg.h"
 #include "supervisor/bus/blob_cache.h"
+#include "supervisor/bus/figure.h"
 #include "supervisor/bus/notes.h"
 #include "supervisor/bus/sessions.h"
 #include "supervisor/bus/verify.h"
@@ -128,6 +129,7 @@ struct bus_card {
     uint64_t hash; /* of its bytes: the same card is not copied again */
     struct verify_outputs outputs;
     uint64_t requests, errors;
+    struct figure figure; /* since the daemon started */
 };
 
 struct bus_parked {
@@ -153,7 +155,7 @@ struct effect {
 
 struct bus_stats {
     uint64_t turns, commits, records, published, requests, refused_busy, plans_done,
-        steps_dispatched, steps_retried, results_rejected;
+        steps_dispatched, steps_retried, results_rejected, fallbacks, replans;
 };
 
 struct bus {

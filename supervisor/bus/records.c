@@ -88,6 +88,17 @@ static enum bt_code end_of_plan(struct bus *b, const struct bus_plan *p, const s
     return code;
 }
 
+/* For supervisor.stats. */
+static void count(struct bus *b, const struct record *rec)
+{
+    b->stats.steps_retried += rec->type == REC_STEP_RETRY;
+    b->stats.fallbacks += rec->type == REC_FALLBACK_USED;
+    b->stats.replans += rec->type == REC_REPLAN_STARTED;
+    if (rec->step != STEP_NONE && rec->agent < registry_agents(b->registry)) {
+        figure_record(&b->cards[rec->agent].figure, rec);
+    }
+}
+
 enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error *err)
 {
     struct record_extra x = {.event_id = uuid_new()};
@@ -120,7 +131,7 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
         } else if (rec->type == REC_PLAN_COMPLETED) {
             code = end_of_plan(b, p, rec, &x, &text, err);
         }
-        b->stats.steps_retried += rec->type == REC_STEP_RETRY;
+        count(b, rec);
         if (p->recovered && record_is_public(rec->type) && code == BT_OK) {
             /* It went on after a restart, so it is not what stopped the daemon (G23). */
             p->recovered = false;
