@@ -196,7 +196,6 @@ struct bus {
                                  slot by bus_feed */
     struct bus_revision *revision; /* handed to the next CORE_REVISE or CORE_RESULT: taken over by
                                       bus_feed when the core accepts it */
-    struct str preview;            /* text of the result being handled, for its event */
     struct bus_parked parked[BUS_PARKED_MAX];
     uint32_t parked_n;
     msec heartbeat_at;

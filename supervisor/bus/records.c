@@ -99,6 +99,16 @@ static void count(struct bus *b, const struct record *rec)
     }
 }
 
+/* How a result begins, for its event. None is no reason to lose the result, let alone to stop. */
+static void preview(struct bus *b, struct blob_ref result, struct buf *text)
+{
+    bool cut;
+
+    if (bus_result_text(b, result, LIMIT_PREVIEW_BYTES, text, &cut, NULL) != BT_OK) {
+        buf_clear(text);
+    }
+}
+
 enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error *err)
 {
     struct record_extra x = {.event_id = uuid_new()};
@@ -115,7 +125,6 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
     } else if (p != NULL) {
         x.plan = p->plan;
         x.run = core_block_run(p->block);
-        x.preview = b->preview;
         x.parent = p->parent;
         if (record_revises(rec) && b->revision != NULL) {
             x.revised = b->revision->plan;
@@ -128,6 +137,9 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
         notes_record(&p->notes, rec);
         if (rec->type == REC_HANDOFF) {
             x.handoff_id = uuid_new();
+        } else if (rec->type == REC_STEP_COMPLETED && rec->result.id != 0) {
+            preview(b, rec->result, &text);
+            x.preview = buf_str(&text);
         } else if (rec->type == REC_PLAN_COMPLETED) {
             code = end_of_plan(b, p, rec, &x, &text, err);
         }
