@@ -16,6 +16,7 @@
 #include "protocol/link/link.h"
 #include "protocol/wire/msg.h"
 #include "supervisor/bus/blob_cache.h"
+#include "supervisor/bus/figure.h"
 #include "supervisor/bus/notes.h"
 #include "supervisor/bus/sessions.h"
 #include "supervisor/bus/verify.h"
@@ -128,6 +129,7 @@ struct bus_card {
     uint64_t hash; /* of its bytes: the same card is not copied again */
     struct verify_outputs outputs;
     uint64_t requests, errors;
+    struct figure figure; /* since the daemon started */
 };
 
 struct bus_parked {
@@ -153,7 +155,7 @@ struct effect {
 
 struct bus_stats {
     uint64_t turns, commits, records, published, requests, refused_busy, plans_done,
-        steps_dispatched, steps_retried, results_rejected;
+        steps_dispatched, steps_retried, results_rejected, fallbacks, replans;
 };
 
 struct bus {
@@ -194,7 +196,6 @@ struct bus {
                                  slot by bus_feed */
     struct bus_revision *revision; /* handed to the next CORE_REVISE or CORE_RESULT: taken over by
                                       bus_feed when the core accepts it */
-    struct str preview;            /* text of the result being handled, for its event */
     struct bus_parked parked[BUS_PARKED_MAX];
     uint32_t parked_n;
     msec heartbeat_at;

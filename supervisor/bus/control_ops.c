@@ -1,5 +1,4 @@
 /* Requests about the agents and about the supervisor itself. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -262,39 +261,6 @@ void on_supervisor_info(struct bus *b, struct request *rq)
     clock_iso(b->started_wall, started);
     ok.started_at = str_from(started);
     bus_answer(b, rq, MSG_supervisor_info_ok, &ok);
-}
-
-static uint64_t resident_bytes(void)
-{
-    unsigned long long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "re");
-
-    if (f != NULL) {
-        if (fscanf(f, "%*u %llu", &pages) != 1) {
-            pages = 0;
-        }
-        (void)fclose(f);
-    }
-    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-void on_supervisor_stats(struct bus *b, struct request *rq)
-{
-    struct msg_supervisor_stats_ok ok = {.turns = b->stats.turns,
-                                         .commits = b->stats.commits,
-                                         .records = b->stats.records,
-                                         .published = b->stats.published,
-                                         .requests = b->stats.requests,
-                                         .refused_busy = b->stats.refused_busy,
-                                         .plans_open = core_runs_open(b->core),
-                                         .plans_done = b->stats.plans_done,
-                                         .steps_dispatched = b->stats.steps_dispatched,
-                                         .steps_retried = b->stats.steps_retried,
-                                         .results_rejected = b->stats.results_rejected,
-                                         .rss_bytes = resident_bytes(),
-                                         .breakers_opened = registry_breakers_opened(b->registry)};
-
-    bus_answer(b, rq, MSG_supervisor_stats_ok, &ok);
 }
 
 void on_supervisor_drain(struct bus *b, struct request *rq)

@@ -93,8 +93,13 @@ static bool tell(const struct journal_row *row, void *self)
     if (type == REC_REPLAN_STARTED || type == REC_VERIFICATION_FAILED) {
         error = row_text(body, "diagnosis");
     }
-    if (error.len > 0 && step < p->q->run->n_steps &&
-        doc_get(body, STR_LIT("stepIndex")).ptr != NULL) {
+    if (error.len == 0 || step >= p->q->run->n_steps ||
+        doc_get(body, STR_LIT("stepIndex")).ptr == NULL) {
+        return !p->no_memory;
+    }
+    /* The end of a step that a revision did away with says only that. */
+    if (type != REC_STEP_COMPLETED || p->errors[step].len == 0 ||
+        !p->q->plan->plan->steps[step].superseded) {
         p->errors[step] = keep_cut(p, error, LINE_ERROR);
     }
     return !p->no_memory;

@@ -88,6 +88,27 @@ static enum bt_code end_of_plan(struct bus *b, const struct bus_plan *p, const s
     return code;
 }
 
+/* For supervisor.stats. */
+static void count(struct bus *b, const struct record *rec)
+{
+    b->stats.steps_retried += rec->type == REC_STEP_RETRY;
+    b->stats.fallbacks += rec->type == REC_FALLBACK_USED;
+    b->stats.replans += rec->type == REC_REPLAN_STARTED;
+    if (rec->step != STEP_NONE && rec->agent < registry_agents(b->registry)) {
+        figure_record(&b->cards[rec->agent].figure, rec);
+    }
+}
+
+/* How a result begins, for its event. None is no reason to lose the result, let alone to stop. */
+static void preview(struct bus *b, struct blob_ref result, struct buf *text)
+{
+    bool cut;
+
+    if (bus_result_text(b, result, LIMIT_PREVIEW_BYTES, text, &cut, NULL) != BT_OK) {
+        buf_clear(text);
+    }
+}
+
 enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error *err)
 {
     struct record_extra x = {.event_id = uuid_new()};
@@ -104,7 +125,6 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
     } else if (p != NULL) {
         x.plan = p->plan;
         x.run = core_block_run(p->block);
-        x.preview = b->preview;
         x.parent = p->parent;
         if (record_revises(rec) && b->revision != NULL) {
             x.revised = b->revision->plan;
@@ -117,10 +137,13 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
         notes_record(&p->notes, rec);
         if (rec->type == REC_HANDOFF) {
             x.handoff_id = uuid_new();
+        } else if (rec->type == REC_STEP_COMPLETED && rec->result.id != 0) {
+            preview(b, rec->result, &text);
+            x.preview = buf_str(&text);
         } else if (rec->type == REC_PLAN_COMPLETED) {
             code = end_of_plan(b, p, rec, &x, &text, err);
         }
-        b->stats.steps_retried += rec->type == REC_STEP_RETRY;
+        count(b, rec);
         if (p->recovered && record_is_public(rec->type) && code == BT_OK) {
             /* It went on after a restart, so it is not what stopped the daemon (G23). */
             p->recovered = false;

@@ -76,14 +76,13 @@ static bool is_empty_result(const struct msg_result *r)
 
 /* The result as it is kept: {text?, data?, artifacts?}. */
 static enum bt_code store(struct bus *b, const struct msg_step_result *m, struct core_event *ev,
-                          struct buf *preview, struct bt_error *err)
+                          struct bt_error *err)
 {
     /* In a context the result stands four levels down; that body, too, may not be deeper than
      * LIMIT_DEPTH. */
     static const struct guard_limits nesting = {.depth = LIMIT_DEPTH - 4, .nodes = LIMIT_NODES};
     struct msg_part part = {MSG_result, &m->result};
     struct buf doc;
-    bool cut;
     enum bt_code code;
 
     buf_init(&doc, LIMIT_STEP_BYTES);
@@ -106,9 +105,6 @@ static enum bt_code store(struct bus *b, const struct msg_step_result *m, struct
         if (code == BT_OK) {
             ev->result.len = doc.len;
             blob_cache_put(&b->cache, ev->result.id, doc.at, doc.len);
-            if (bus_result_text(b, ev->result, LIMIT_PREVIEW_BYTES, preview, &cut, NULL) != BT_OK) {
-                buf_clear(preview); /* no preview is no reason to lose a result */
-            }
         }
     }
     buf_done(&doc);
@@ -165,18 +161,18 @@ static void take_handoff(struct bus *b, const struct msg_step_result *m, struct 
 }
 
 static enum bt_code take_attempt(struct bus *b, const struct msg_step_result *m,
-                                 struct core_event *ev, struct buf *preview, struct bt_error *err)
+                                 struct core_event *ev, struct buf *text, struct bt_error *err)
 {
     if (str_is(m->outcome, "completed")) {
         if (!msg_has(m, step_result, result)) {
             result_invalid(ev, STR_LIT("outcome completed without a result"));
             return BT_OK;
         }
-        if (!passes_verification(b, m, ev, preview)) {
+        if (!passes_verification(b, m, ev, text)) {
             return BT_OK;
         }
         ev->outcome = STEP_OUTCOME_COMPLETED;
-        return store(b, m, ev, preview, err);
+        return store(b, m, ev, err);
     }
     if (str_is(m->outcome, "failed")) {
         classify_failure(m, ev);
@@ -213,7 +209,7 @@ static void take_verdict(const struct msg_step_result *m, struct core_event *ev,
 
 /* What the answer needs until the core has heard it. */
 struct answer {
-    struct buf text;    /* preview of a result, diagnosis, verdict, problems of a plan */
+    struct buf text;    /* diagnosis, verdict, problems of a plan */
     struct buf missing; /* of a gate */
     struct bus_revision revision;
 };
@@ -249,13 +245,9 @@ static enum bt_code feed(struct bus *b, struct core_event *ev, struct answer *a,
 {
     enum bt_code code;
 
-    if (ev->phase <= PHASE_SEARCH && ev->outcome == STEP_OUTCOME_COMPLETED) {
-        b->preview = buf_str(&a->text);
-    }
     b->revision = a->revision.plan != NULL ? &a->revision : NULL;
     code = bus_feed(b, ev, ret, NULL, err);
     b->revision = NULL;
-    b->preview = (struct str){NULL, 0};
     return code;
 }
 

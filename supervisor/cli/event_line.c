@@ -187,6 +187,7 @@ static void put_unknown(const cJSON *event, struct buf *out)
 {
     static const char *const common[] = {"seq",    "planSeq",   "eventId", "type",
                                          "planId", "sessionId", "tsMs",    "timestamp"};
+    size_t start = out->len;
     const cJSON *v;
 
     cJSON_ArrayForEach(v, event)
@@ -196,10 +197,10 @@ static void put_unknown(const cJSON *event, struct buf *out)
             skip = skip || strcmp(v->string, common[i]) == 0;
         }
         if (!skip) {
+            buf_add_cstr(out, out->len > start ? " " : "");
             put_text(out, v->string);
             buf_add_byte(out, '=');
             put_value(out, v, "");
-            buf_add_byte(out, ' ');
         }
     }
 }

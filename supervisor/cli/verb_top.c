@@ -204,11 +204,13 @@ static void put_frame(const struct top *t, int width, int height, struct buf *ou
 /* Every line ends with what is left of the one before being wiped, so nothing flickers. */
 static void draw(const struct top *t, const char *trouble)
 {
-    struct winsize size = {.ws_row = 24, .ws_col = 80};
+    struct winsize size = {0};
     struct buf out;
     int line = 0;
 
-    (void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row < 2 || size.ws_col < 2) {
+        size = (struct winsize){.ws_row = 24, .ws_col = 80}; /* it does not know */
+    }
     buf_init(&out, FRAME_BYTES_MAX);
     put_frame(t, size.ws_col, size.ws_row, &out);
     (void)fputs("\033[H", stdout);
@@ -217,8 +219,7 @@ static void draw(const struct top *t, const char *trouble)
         (void)printf("%.*s\033[K\n", (int)n, p);
         p += n + (p[n] == '\n');
     }
-    (void)printf("\033[J%.*s", size.ws_col > 1 ? size.ws_col - 1 : 1,
-                 trouble != NULL ? trouble : "q ends");
+    (void)printf("\033[J%.*s", size.ws_col - 1, trouble != NULL ? trouble : "q ends");
     buf_done(&out);
 }
 

@@ -92,7 +92,8 @@ class Breaker(BatonTest):
         sick.clear()
         plan = self.d.submit({"steps": [step("s")]})
         until(lambda: probe.of("agent.ping"), 10, "it is asked by ping")
-        self.assertEqual(self.d.ask("plan.get", planId=plan)["status"], "running")
+        waiting = self.d.ask("plan.get", planId=plan)["steps"][0]["waiting"]
+        self.assertEqual((waiting["kind"], waiting["agentId"]), ("breaker", "probe"))
         self.assertEqual(len(probe.of("step.execute")), 2)
         probe.close()  # it never answers: only another process can
         deaf.clear()

@@ -14,8 +14,9 @@ from harness import BIN, BatonTest, main, until
 from probe import Probe, step, wait_up
 
 NONE = ""
-VERBS = ["up", "down", "run", "plan", "status", "events", "agents", "result", "cancel", "reviews", "decide", "info", "config",
-         "doctor", "completion"]
+VERBS = ["up", "down", "run", "plan", "status", "events", "agents", "result", "cancel", "reviews", "approve", "reject",
+         "decide", "pause", "resume", "skip", "modify", "retry", "fork", "lint", "history", "stats", "top", "info", "config", "doctor",
+         "completion"]
 NO_PLAN = "00000000-0000-7000-8000-000000000000"
 
 

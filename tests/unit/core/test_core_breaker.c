@@ -64,8 +64,12 @@ static void a_step_waits_for_the_breaker_and_starts_when_the_probe_is_answered(v
     struct rig *r = *state;
     rig_up(r, "x", 1, 2);
     ended(r, 1, CLASS_TIMEOUT, 2);
-    rig_submit(r, "A; B; C");
+    const uint64_t run = rig_submit(r, "A; B; C");
+    const struct step_wait why = core_step_wait(rig_core(r), run, 0);
     assert_int_equal(rig_status(r, "A"), STEP_READY);
+    assert_int_equal(why.kind, WAIT_BREAKER);
+    assert_int_equal(why.agent, 0);
+    assert_int_equal(why.until, 1000);
     rig_until(r, 999);
     rig_forget(r);
     rig_until(r, 1000);
@@ -173,6 +177,33 @@ static void a_trial_that_dies_leaves_its_place_to_another_at_once(void **state)
     assert_int_equal(rig_status(r, "B"), STEP_IN_PROGRESS);
 }
 
+static uint32_t failures_of(struct rig *r, uint8_t instance)
+{
+    uint32_t slot;
+    return view_of(r, instance, &slot).breaker.failures;
+}
+
+static void answers_timeouts_and_losses_are_told_to_the_breaker(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 4);
+    rig_submit(r, "A(retries=9 backoff=1 timeout=100)");
+    rig_fail(r, "A", CLASS_TIMEOUT, "slow");
+    assert_int_equal(failures_of(r, 1), 1);
+    rig_until(r, 50);
+    rig_fail(r, "A", CLASS_UNKNOWN, "a bug");
+    assert_int_equal(failures_of(r, 1), 0);
+    rig_until(r, 80);
+    assert_int_equal(rig_status(r, "A"), STEP_IN_PROGRESS);
+    rig_until(r, 160);
+    assert_int_equal(failures_of(r, 1), 1); /* no answer within 100 ms */
+    rig_ok(r, "A");
+    assert_int_equal(failures_of(r, 1), 0);
+    rig_submit(r, "B");
+    rig_lost(r, "B", true);
+    assert_int_equal(failures_of(r, 1), 1);
+}
+
 static void an_answer_of_an_incarnation_of_before_is_refused(void **state)
 {
     struct rig *r = *state;
@@ -211,6 +242,7 @@ int main(void)
         RULE(a_probe_that_fails_or_has_no_answer_is_asked_again_later),
         RULE(an_open_agent_asks_one_instance_and_tries_one_step),
         RULE(a_trial_that_dies_leaves_its_place_to_another_at_once),
+        RULE(answers_timeouts_and_losses_are_told_to_the_breaker),
         RULE(an_answer_of_an_incarnation_of_before_is_refused),
         RULE(results_of_attempts_that_this_daemon_never_saw_say_nothing),
     };

@@ -260,6 +260,36 @@ static void a_message_is_cut_at_a_whole_character(void **state)
     assert_int_equal(strlen(at[0].message), 510);
 }
 
+/* ---- revisions ---- */
+
+static void a_name_is_that_of_the_step_in_use_and_with_a_revision_that_of_the_old_one(void **state)
+{
+    (void)state;
+    struct built *b = build("a; b<a@1; a<b; c<a; d<a@2; e<b@1; f<a@; g<a@1x");
+    b->plan.steps[0].revision = 1;
+    b->plan.steps[0].superseded = true;
+    check(b, NULL);
+    assert_int_equal(b->plan.deps[b->plan.steps[1].deps_at], 0);
+    assert_int_equal(b->plan.deps[b->plan.steps[3].deps_at], 2);
+    assert_int_equal(b->problems.errors, 4); /* and no cycle by way of the name */
+    says(nth(b, 0), PROBLEM_MISSING_DEPENDENCY, "d",
+         "depends on \"a@2\", which is no step of this plan");
+    says(nth(b, 1), PROBLEM_MISSING_DEPENDENCY, "e",
+         "depends on \"b@1\", which is no step of this plan"); /* b is in use */
+    built_free(b);
+}
+
+static void nobody_has_to_do_a_human_review(void **state)
+{
+    (void)state;
+    struct built *b = build("a");
+    b->plan.steps[0].type = STEP_TYPE_REVIEW;
+    b->plan.steps[0].agent_id = (struct str){NULL, 0};
+    check(b, NULL);
+    assert_int_equal(b->problems.total, 0);
+    built_free(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +312,8 @@ int main(void)
         cmocka_unit_test(a_task_over_its_limit_is_refused),
         cmocka_unit_test(a_full_list_counts_on_and_errors_push_warnings_out),
         cmocka_unit_test(a_message_is_cut_at_a_whole_character),
+        cmocka_unit_test(a_name_is_that_of_the_step_in_use_and_with_a_revision_that_of_the_old_one),
+        cmocka_unit_test(nobody_has_to_do_a_human_review),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,6 +180,20 @@ static void a_replan_without_dependencies_is_a_chain_behind_what_it_keeps(void *
     assert_string_equal(shape(b, b->plan), "-a; -b<a; -c<a; -d<b,c; -n~b; -m~n; x");
 }
 
+static void what_is_over_may_speak_of_what_is_gone(void **state)
+{
+    struct bench *b = *state;
+    struct run *run = start_run(
+        b, "{'steps':[" A("a") ",{'stepId':'b','agentId':'sql','skill':"
+                               "'query','task':'ask about {{results.a}} again','parameters':{"
+                               "'sql':'{{results.a}}'}}," A("c") "]}");
+    move_step(b, run, 0, STEP_COMPLETED);
+    move_step(b, run, 1, STEP_COMPLETED);
+    run = revised(b, run, REVISE_REPLAN, "{'reuse':['b'],'steps':[" D("n", "['b']") "]}");
+    run = revised(b, run, REVISE_INSERT, "{'steps':[" D("m", "['n']") "]}");
+    assert_string_equal(shape(b, b->plan), "-a; b~a; -c~b; n<b; m<n");
+}
+
 static void only_what_has_completed_is_reused(void **state)
 {
     struct bench *b = *state;
@@ -367,6 +381,7 @@ int main(void)
         RULE(only_a_step_that_has_not_begun_is_replaced),
         RULE(a_replan_keeps_what_it_reuses_and_nothing_else),
         RULE(a_replan_without_dependencies_is_a_chain_behind_what_it_keeps),
+        RULE(what_is_over_may_speak_of_what_is_gone),
         RULE(only_what_has_completed_is_reused),
         RULE(a_replan_uses_only_agents_that_were_granted),
         RULE(a_person_may_bring_in_new_agents),
