@@ -126,7 +126,7 @@ static enum cli_exit interrupted(struct cli *cli, const char *plan_id)
         if (bt_cancel(cli->client, plan_id, "interrupted", &err) != BT_OK) {
             return cli_fail(&err);
         }
-        (void)fprintf(stderr, "plan %s cancelled\n", plan_id);
+        (void)fprintf(stderr, "plan %s is being cancelled\n", plan_id);
     }
     return CLI_INTERRUPTED;
 }

@@ -52,7 +52,7 @@ class Help(Cli):
             self.assertIn("--json", text)
         script = self.d.cli("completion", "bash")
         subprocess.run(["bash", "-n"], input=script, text=True, check=True, timeout=10)
-        words = subprocess.run(["bash", "-c", script + "\nCOMP_WORDS=(baton st); COMP_CWORD=1; _baton; echo ${COMPREPLY[@]}"],
+        words = subprocess.run(["bash", "-c", script + "\nCOMP_WORDS=(baton statu); COMP_CWORD=1; _baton; echo ${COMPREPLY[@]}"],
                                capture_output=True, text=True, timeout=10).stdout.split()
         self.assertEqual(words, ["status"])
         self.err("completion", "fish", code=2)
@@ -176,7 +176,8 @@ class ExitCodes(Cli):
         self.err(*run, self.plan_file(step("slow")), "--timeout", "300ms", code=124)
         plan = self.js("status", "--status", "running")[0]["planId"]
         self.err("result", plan, code=124)
-        self.assertIn("cancelled", self.d.cli("cancel", plan))
+        self.assertIn("cancelling", self.d.cli("cancel", plan), "its agent has the grace to stop")
+        self.d.wait_plan(plan)
         self.err("result", plan, code=5)
         gate.append(1)
         for verb in ("status", "result", "cancel", "events"):
@@ -239,13 +240,13 @@ class ExitCodes(Cli):
         reader.join(5)
         run.stdout.close()
         run.stderr.close()
-        return self.js("status")[0]["status"]
+        return self.js("status")[0]
 
     def test_ctrl_c_leaves_the_plan_running(self):
-        self.assertEqual(self.interrupted(1), "running")
+        self.assertEqual(self.interrupted(1)["status"], "running")
 
     def test_second_ctrl_c_cancels_it(self):
-        self.assertEqual(self.interrupted(2), "cancelled")
+        self.assertEqual(self.d.wait_plan(self.interrupted(2)["planId"])["status"], "cancelled")
 
 
 class PlanFiles(Cli):

@@ -406,5 +406,167 @@ class Top(OnStage):
         self.assertIn("baton up", s.cli("top", "--once", code=6)[1])
 
 
+class Real(BatonTest):
+    """The same verbs against a real daemon: one way through each."""
+
+    def setUp(self):
+        self.d = self.daemon(config=NONE, agents=False)
+        self.gates = {}  # step ids that wait until their place here is set
+
+    def probe(self, agent_id="probe", **more):
+        def work(r):
+            if r["stepId"] in self.gates:
+                until(lambda: self.gates[r["stepId"]], 30, "the gate of " + r["stepId"])
+            return {"outcome": "completed", "result": {"text": "done " + r["stepId"], "data": r.get("parameters")}}
+        p = Probe(self.d, agent_id, **{"work": work, **more})
+        self.addCleanup(p.close)
+        self.addCleanup(lambda: self.gates.update({k: True for k in self.gates}))
+        wait_up(self.d, agent_id)
+        return p
+
+    def plan_file(self, *steps, **more):
+        return self.write_plan(self.d, "plan.json", {"steps": list(steps), **more})
+
+    def run_plan(self, *steps, args=(), code=0, **more):
+        """-> (stdout, stderr, plan id)"""
+        done = self.d.cli_any("run", "--plan", self.plan_file(*steps, **more), *args)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout, done.stderr, done.stderr.split()[1]
+
+    def detach(self, *steps, **more):
+        return self.d.cli("run", "--plan", self.plan_file(*steps, **more), "--detach").strip()
+
+    def said(self, *args, code=0):
+        done = self.d.cli_any(*args)
+        self.assertEqual(done.returncode, code, (args, done.stdout, done.stderr))
+        return done.stderr
+
+    def started(self, p, step_id):
+        until(lambda: [r for r in p.of("step.execute") if r["stepId"] == step_id], 10, step_id + " runs")
+
+    def test_approval_before_a_step_with_other_parameters(self):
+        p = self.probe()
+        _, said, plan = self.run_plan(step(requiresApproval=True, parameters={"to": "prod"}), code=4)
+        self.assertRegex(said, r"\? a .*needs your approval: baton approve " + plan)
+        shown = self.d.cli("reviews", plan)
+        for word in ("step a", '{"to":"prod"}', "do a"):
+            self.assertIn(word, shown)
+        self.assertIn("baton approve " + plan, self.d.cli("status", plan))
+        self.said("approve", plan, "--edit", '{"to": "staging"}', "--comment", "not prod")
+        self.assertEqual(self.d.wait_plan(plan)["status"], "completed")
+        self.assertEqual(p.of("step.execute")[0]["parameters"], {"to": "staging"})
+        self.assertIn("waits for no decision", self.said("approve", plan, code=7))
+        self.assertIn("approve a (before_step), with an edit: not prod", self.d.cli("events", plan))
+
+    def test_signoff_and_its_refusal(self):
+        self.probe()
+        _, said, plan = self.run_plan(step(), policy={"signoff": True}, code=4)
+        self.assertIn("baton approve " + plan, said)
+        self.assertIn("paused (signoff)", self.d.cli("status", plan))
+        self.said("approve", plan)
+        self.assertEqual(self.d.wait_plan(plan)["status"], "completed")
+        _, _, plan = self.run_plan(step(), policy={"signoff": True}, code=4)
+        self.said("reject", plan, "--comment", "never")
+        self.assertEqual(self.d.wait_plan(plan)["status"], "cancelled")
+        self.assertIn("never", self.d.cli("history", plan))
+
+    def test_paused_plan_begins_nothing_and_resumes(self):
+        self.gates["a"] = False
+        p = self.probe()
+        plan = self.detach(step("a"), step("b", dependsOn=["a"]))
+        self.started(p, "a")
+        self.assertIn("paused", self.d.cli("pause", plan, "--reason", "lunch"))
+        self.said("pause", plan, code=2)
+        self.gates["a"] = True
+        until(lambda: self.d.ask("plan.get", planId=plan)["steps"][0]["status"] == "completed", 10, "a ends")
+        shown = self.d.cli("status", plan)
+        for word in ("paused (requested)", "the plan is paused", "baton resume " + plan):
+            self.assertIn(word, shown)
+        self.assertEqual(len(p.of("step.execute")), 1)
+        self.d.cli("resume", plan)
+        self.assertEqual(self.d.wait_plan(plan)["status"], "completed")
+        self.said("resume", plan, code=2)
+        self.assertIn("requested: lunch", self.d.cli("events", plan))
+
+    def test_plan_is_changed_while_it_runs(self):
+        self.gates["a"] = False
+        p = self.probe()
+        plan = self.detach(step("a"), step("b", dependsOn=["a"]), step("c", dependsOn=["b"]), step("d", dependsOn=["c"]))
+        self.started(p, "a")
+        new = self.write_plan(self.d, "new.json", step("n"))
+        why = ("--reasoning", "asked for")
+        self.assertIn("revision 2", self.d.cli("modify", plan, "--insert", new, "--after", "a", *why))
+        self.assertIn("revision 3", self.d.cli("skip", plan, "b", "--reason", "known"))
+        two = self.write_plan(self.d, "two.yaml", "[{stepId: x, agentId: probe, skill: do, task: do x}]")
+        self.said("modify", plan, "--replace", "c", two, "--expect-revision", "2", *why, code=2)
+        self.d.cli("modify", plan, "--replace", "c", two, "--expect-revision", "3", *why)
+        self.d.cli("modify", plan, "--note", "we talked about it")
+        self.gates["a"] = True
+        view = self.d.wait_plan(plan)
+        self.assertEqual(view["status"], "completed", view)
+        self.assertCountEqual([r["stepId"] for r in p.of("step.execute")], ["a", "n", "x", "d"])
+        story = self.d.cli("history", plan)
+        for word in ("1 by submitted", "2 by insert", "3 by skip_steps", "4 by replace", "5 by conversation_only", "known",
+                     "we talked about it", "asked for"):
+            self.assertIn(word, story)
+        self.assertIn("revision 5", self.d.cli("status", plan))
+
+    def test_failed_plan_is_retried_and_an_ended_one_forked(self):
+        broken = [True]
+
+        def work(r):
+            if r["stepId"] == "b" and broken:
+                return {"outcome": "failed", "failure": {"code": "INVALID", "class": "VALIDATION_ERROR", "message": "no", "retryable": False}}
+            return {"outcome": "completed", "result": {"text": "done " + r["stepId"]}}
+        p = self.probe(work=work)
+        _, _, plan = self.run_plan(step("a"), step("b", dependsOn=["a"]), code=3)
+        broken.clear()
+        done = self.d.cli_any("retry", plan, "--wait")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 results taken over", done.stderr)
+        self.assertIn("done b", done.stdout)
+        self.assertEqual([r["stepId"] for r in p.of("step.execute")], ["a", "b", "b"])
+        again = self.d.cli("fork", plan, "--from", "a").strip()
+        self.assertEqual(self.d.wait_plan(again)["status"], "completed")
+        self.assertEqual(len(p.of("step.execute")), 5)
+        self.assertIn("from plan " + plan, self.d.cli("status", again))
+        self.assertEqual(self.d.ask("plan.get", planId=plan)["status"], "failed", "the old plan stays as it is")
+        self.said("fork", plan, "--from", "zz", code=7)
+
+    def test_lint_tells_the_worst_case_of_a_file_and_runs_nothing(self):
+        p = self.probe()
+        plan = self.plan_file(step("a", timeoutMs=10000), step("b", dependsOn=["a"], timeoutMs=5000), policy={"maxRetries": 0})
+        out = self.d.cli("lint", plan)
+        for pattern in (r"1 +a +\* +probe +do +1 +10.0 s", r"2 +b +\* +probe +do +1 +5.0 s +a", r"levels +2", r"worst case +15.0 s", r"a → b",
+                        "0 errors"):
+            self.assertRegex(out, pattern)
+        self.assertIn("nobody", self.said("lint", self.plan_file(step(agent="nobody")), code=2))
+        self.assertEqual((p.of("step.execute"), self.d.ask("plan.list")["plans"]), ([], []))
+
+    def test_stats_top_and_waits(self):
+        self.gates["a"] = False
+        p = self.probe()
+        plan = self.detach(step("a"), step("b", dependsOn=["a"]))
+        self.started(p, "a")
+        shown = self.d.cli("status", plan)
+        self.assertIn("waiting for step a", shown)
+        self.assertIn("Step ", shown)
+        out = self.d.cli("top", "--once")
+        for pattern in (r"plans 1 open", r"steps 1( of \d+)? in flight", r"probe +✓ up .*1/1", plan):
+            self.assertRegex(out, pattern)
+        self.gates["a"] = True
+        self.d.wait_plan(plan)
+        out = self.d.cli("stats", plan)
+        for pattern in (r"depth 2", r"a +completed +probe +1 ", r"probe +2 +0 +0 %"):
+            self.assertRegex(out, pattern)
+        frame = json.loads(self.d.cli("top", "--once", "--json"))
+        self.assertEqual(frame["plans"], [])
+
+    def test_result_of_one_step(self):
+        self.probe()
+        self.assertEqual(self.run_plan(step("a"), step("b"), args=("--result", "a"))[0], "done a\n")
+        self.run_plan(step("a"), args=("--result", "zz"), code=7)
+
+
 if __name__ == "__main__":
     main()
