@@ -23,13 +23,15 @@ static void held_due(struct core *c, struct core_run *row, uint32_t step)
                               .retryable = true,
                               .blind = true,
                               .tell = true};
-    core_breaker_result(c, row->soft[step].slot, row->soft[step].epoch, CLASS_TIMEOUT);
-    if (state->status == STEP_CHECKING) {
-        core_check_timeout(c, row, step);
-        return;
-    }
     if (row->run->cancelling) {
         core_grace_over(c, row, step);
+        return;
+    }
+    if (state->limit > c->now) { /* the plan's limit says nothing about the agent */
+        core_breaker_result(c, row->soft[step].slot, row->soft[step].epoch, CLASS_TIMEOUT);
+    }
+    if (state->status == STEP_CHECKING) {
+        core_check_timeout(c, row, step);
         return;
     }
     if (state->limit <= c->now) {
