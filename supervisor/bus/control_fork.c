@@ -102,7 +102,7 @@ static void start_again(struct bus *b, struct request *rq, const struct again *a
     struct draft_start how = {
         .client_key = a->client_key, .body_hash = hash, .parent = s->plan->plan_id};
     char id[UUID_TEXT_LEN + 1];
-    struct refork_row *rows;
+    struct refork_row *rows = NULL;
     struct draft d;
     struct bt_error err;
 
