@@ -157,6 +157,7 @@ static int run(const struct config *c, const char *token, int ready_fd, char **a
                 .heartbeat_ms = c->policy.heartbeat_ms,
                 .lease_ms = c->policy.lease_ms,
                 .agent_wait_ms = c->policy.agent_wait_ms,
+                .cancel_grace_ms = c->policy.cancel_grace_ms,
                 .plans_max = c->limits.max_open_plans,
                 .agents_max = c->limits.max_agents,
                 .instances_max = c->limits.max_instances,

@@ -47,7 +47,7 @@ enum bt_code bus_init(struct bus *b, const struct bus_options *opt, struct journ
                      .breaker_probe_ms = opt->lease_ms},
         .agent_wait_ms = opt->agent_wait_ms,
         .unknown_wait_ms = opt->lease_ms + 2000,
-        .cancel_grace_ms = 5000,
+        .cancel_grace_ms = opt->cancel_grace_ms,
         .sessions = opt->plans_max,
         .in_flight = opt->in_flight,
         .in_flight_agent = opt->in_flight_agent,

@@ -37,6 +37,7 @@ struct bus_options {
     msec heartbeat_ms;
     msec lease_ms;
     msec agent_wait_ms;
+    msec cancel_grace_ms;
     uint32_t plans_max;
     uint32_t agents_max;
     uint32_t instances_max;
