@@ -47,8 +47,11 @@ enum bt_code bus_init(struct bus *b, const struct bus_options *opt, struct journ
                      .breaker_probe_ms = opt->lease_ms},
         .agent_wait_ms = opt->agent_wait_ms,
         .unknown_wait_ms = opt->lease_ms + 2000,
-        .cancel_grace_ms = 5000,
+        .cancel_grace_ms = opt->cancel_grace_ms,
         .sessions = opt->plans_max,
+        .in_flight = opt->in_flight,
+        .in_flight_agent = opt->in_flight_agent,
+        .in_flight_session = opt->in_flight_session,
         .seed = clock_mono_ns(),
     };
     void *mem = calloc(1, core_size(&config));
@@ -125,6 +128,17 @@ static void take_revision(struct bus *b, uint64_t run)
     b->revision = NULL;
 }
 
+/* The journal has failed in the middle of the commands: the daemon stops, but until it has, the
+ * core holds on to what it has taken over. */
+static void keep_revision(struct bus *b)
+{
+    for (uint32_t i = 0; b->revision != NULL && i < b->commands.n; i++) {
+        if (b->commands.at[i].type == CMD_REVISED) {
+            take_revision(b, b->commands.at[i].run);
+        }
+    }
+}
+
 /* Commands in the order of the core: rows now, everything else once the rows are durable. */
 static enum bt_code take_commands(struct bus *b, enum core_reject *ret_reject, struct bt_error *err)
 {
@@ -179,6 +193,9 @@ enum bt_code bus_feed(struct bus *b, struct core_event *ev, enum core_reject *re
         bind_pending(b, ret_run);
     }
     code = take_commands(b, &reject, err);
+    if (code != BT_OK) {
+        keep_revision(b);
+    }
     if (reject != REJECT_NONE && (ev->type == CORE_RESULT || ev->type == CORE_STATE)) {
         b->stats.results_rejected++;
         log_debug("step.result.rejected", "why=\"%s\" step=%u attempt=%u", core_reject_text(reject),

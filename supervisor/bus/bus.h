@@ -37,10 +37,13 @@ struct bus_options {
     msec heartbeat_ms;
     msec lease_ms;
     msec agent_wait_ms;
+    msec cancel_grace_ms;
     uint32_t plans_max;
     uint32_t agents_max;
     uint32_t instances_max;
-    uint32_t result_max;       /* bytes of one result; at most LIMIT_RESULT_BYTES */
+    uint32_t result_max; /* bytes of one result; at most LIMIT_RESULT_BYTES */
+    /* Attempts and questions that are out at the same time; 0 = no limit. */
+    uint32_t in_flight, in_flight_agent, in_flight_session;
     uint32_t breaker_failures; /* as in struct registry_limits; 0 = no breakers */
     msec breaker_cooldown_ms, breaker_cooldown_max_ms;
 };

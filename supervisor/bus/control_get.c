@@ -43,19 +43,66 @@ static struct str review_id(const struct bus_plan *p, struct story *s, uint32_t 
     return made;
 }
 
-static void fill_wait(struct bus *b, const struct bus_plan *p, struct story *s, uint32_t step)
+/* How the agents stand, worked out once for all the steps of an answer. */
+struct standing {
+    struct wait_agent *at; /* by agent; NULL = not yet, or out of memory */
+};
+
+static void count_instances(struct bus *b, struct wait_agent *at, uint32_t n)
+{
+    for (uint32_t slot = 0; slot < registry_instances(b->registry); slot++) {
+        struct instance_view v;
+        if (registry_instance_view(b->registry, slot, &v) && v.agent < n) {
+            struct wait_agent *a = &at[v.agent];
+            a->draining = (a->instances == 0 || a->draining) && v.draining;
+            a->instances++;
+            a->lanes += v.capacity;
+            a->lanes_up += v.lanes_up;
+            a->busy += v.outstanding;
+        }
+    }
+}
+
+static const struct wait_agent *standing_of(struct bus *b, struct standing *all,
+                                            struct arena *arena, uint32_t agent)
+{
+    const uint32_t n = registry_agents(b->registry);
+
+    if (all->at == NULL) {
+        all->at = arena_alloc(arena, (n + 1) * sizeof *all->at);
+        if (all->at == NULL) {
+            return NULL;
+        }
+        count_instances(b, all->at, n);
+        for (uint32_t i = 0; i < n; i++) {
+            all->at[i].enabled = registry_agent_view(b->registry, i).enabled;
+        }
+    }
+    return agent < n ? &all->at[agent] : NULL;
+}
+
+/* Nothing of a plan begins before its sign-off, whatever else its steps wait for. */
+static struct step_wait wait_of(struct bus *b, const struct bus_plan *p, uint32_t step)
 {
     struct step_wait w = core_step_wait(b->core, p->run, step);
+    bool signoff = (core_block_run(p->block)->paused & 1u << PAUSE_SIGNOFF) != 0;
+
+    if (signoff && (w.kind == WAIT_NOTHING || w.kind == WAIT_PAUSED)) {
+        w = (struct step_wait){.kind = WAIT_PERSON, .review = REVIEW_PLAN, .until = MSEC_NEVER};
+    }
+    return w;
+}
+
+static void fill_wait(struct bus *b, const struct bus_plan *p, struct story *s, uint32_t step,
+                      struct standing *standing)
+{
+    const struct step_wait w = wait_of(b, p, step);
     struct msg_step_waiting *to = &s->view.steps[step].waiting;
-    struct wait_names names = {{"", 0}, {"", 0}, {"", 0}};
+    struct wait_names names = {.agent = NULL};
     struct buf text;
 
     if (w.kind == WAIT_NOTHING) {
         return;
-    }
-    if (w.kind == WAIT_PAUSED && (core_block_run(p->block)->paused & 1u << PAUSE_SIGNOFF) != 0) {
-        w.kind = WAIT_PERSON;
-        w.review = REVIEW_PLAN;
     }
     if (w.kind == WAIT_DEPENDENCY && w.step < p->plan->n_steps) {
         names.step_id = p->plan->steps[w.step].step_id;
@@ -63,6 +110,9 @@ static void fill_wait(struct bus *b, const struct bus_plan *p, struct story *s, 
         names.review_id = review_id(p, s, step, &w);
     } else {
         names.agent_id = agent_id(b, w.agent);
+        names.agent = w.kind == WAIT_LANE || w.kind == WAIT_AGENT
+                          ? standing_of(b, standing, &s->arena, w.agent)
+                          : NULL;
     }
     buf_init(&text, 2048);
     wait_sentence(&w, &names, &text);
@@ -77,7 +127,8 @@ static void fill_wait(struct bus *b, const struct bus_plan *p, struct story *s, 
 }
 
 /* What only the run knows of an open step: the rows may be a turn behind it. */
-static void fill_live_step(struct bus *b, const struct bus_plan *p, struct story *s, uint32_t i)
+static void fill_live_step(struct bus *b, const struct bus_plan *p, struct story *s, uint32_t i,
+                           struct standing *standing)
 {
     const struct run_step *row = &core_block_run(p->block)->steps[i];
     struct msg_step_view *v = &s->view.steps[i];
@@ -88,7 +139,7 @@ static void fill_live_step(struct bus *b, const struct bus_plan *p, struct story
     if (row->status != STEP_PENDING && row->status != STEP_READY) {
         v->phase = str_from(step_phase_name((enum step_phase)row->phase));
     }
-    fill_wait(b, p, s, i);
+    fill_wait(b, p, s, i, standing);
 }
 
 static void fill_paused(struct story *s, uint32_t paused)
@@ -152,6 +203,7 @@ static void fill_live(struct bus *b, const struct bus_plan *p, struct story *s, 
                       uint32_t to)
 {
     const struct run *run = core_block_run(p->block);
+    struct standing standing = {.at = NULL};
 
     s->view.revision = run->revision;
     s->view.cancelling = run->cancelling != 0;
@@ -161,7 +213,7 @@ static void fill_live(struct bus *b, const struct bus_plan *p, struct story *s, 
     fill_paused(s, run->paused);
     fill_usage(s, run->usage, run->replan_usage);
     for (uint32_t i = from; i < to && i < run->n_steps && i < p->plan->n_steps; i++) {
-        fill_live_step(b, p, s, i);
+        fill_live_step(b, p, s, i, &standing);
     }
 }
 

@@ -1,4 +1,4 @@
-/* Requests that make, check and cancel plans. */
+/* Requests that make and cancel plans. */
 #include "supervisor/bus/control.h"
 #include "supervisor/bus/draft.h"
 
@@ -77,32 +77,6 @@ void on_plan_submit(struct bus *b, struct request *rq)
     default:
         break;
     }
-}
-
-void on_plan_lint(struct bus *b, struct request *rq)
-{
-    struct msg_plan_lint_ok ok = {0};
-    struct msg_plan_lint m;
-    struct draft d;
-    struct bt_error err;
-
-    if (!control_read(b, rq, MSG_plan_lint, &m)) {
-        return;
-    }
-    struct wish w = {m.goal, {"", 0}, m.planner, m.plan, m.policy};
-    ok.valid = draft_init(&d, &err) == BT_OK && draft_make(b, &w, &d, &err) == BT_OK;
-    if (!ok.valid && d.problems.errors == 0 && d.planned.n_unrouted == 0) {
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
-    } else {
-        ok.problems_n = draft_problems(&d);
-        ok.problems = d.problem_views;
-        ok.routes_n = draft_routes(&d);
-        ok.routes = d.route_views;
-        ok.plan = ok.valid ? doc_from_buf(&d.normalised) : (struct doc){NULL, 0};
-        msg_set(&ok, plan_lint_ok, valid);
-        bus_answer(b, rq, MSG_plan_lint_ok, &ok);
-    }
-    draft_done(&d);
 }
 
 /* Cancelling twice is cancelling once. */

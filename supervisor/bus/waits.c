@@ -31,6 +31,25 @@ static void dependency_sentence(const struct step_wait *w, struct str step_id, s
     }
 }
 
+static void agent_sentence(const struct step_wait *w, const struct wait_names *names,
+                           struct buf *out)
+{
+    const struct wait_agent *a = names->agent;
+
+    if (a != NULL && (!a->enabled || a->draining)) {
+        buf_printf(out, "waiting for agent %.*s: it %s", STR_ARG(names->agent_id),
+                   a->enabled ? "is draining" : "was taken out of service");
+    } else if (w->kind == WAIT_AGENT) {
+        buf_printf(out, "waiting for agent %.*s: 0 instances", STR_ARG(names->agent_id));
+    } else if (a != NULL && a->lanes_up == 0) {
+        buf_printf(out, "waiting for agent %.*s: 0 of %u instances can be reached",
+                   STR_ARG(names->agent_id), a->instances);
+    } else {
+        buf_printf(out, "waiting for a lane of %.*s: %u of %u busy", STR_ARG(names->agent_id),
+                   a != NULL ? a->busy : w->n, a != NULL ? a->lanes : w->n);
+    }
+}
+
 void wait_sentence(const struct step_wait *w, const struct wait_names *names, struct buf *out)
 {
     switch (w->kind) {
@@ -42,11 +61,8 @@ void wait_sentence(const struct step_wait *w, const struct wait_names *names, st
                    w->n);
         break;
     case WAIT_AGENT:
-        buf_printf(out, "waiting for agent %.*s: 0 instances", STR_ARG(names->agent_id));
-        break;
     case WAIT_LANE:
-        buf_printf(out, "waiting for a lane of %.*s: %u of %u busy", STR_ARG(names->agent_id), w->n,
-                   w->n);
+        agent_sentence(w, names, out);
         break;
     case WAIT_BREAKER:
         buf_printf(out, "waiting for agent %.*s: it failed too often and is left alone for a while",

@@ -9,11 +9,18 @@
 #include "protocol/base/buf.h"
 #include "supervisor/core/core.h"
 
+/* How an agent stands. */
+struct wait_agent {
+    uint32_t instances, lanes, lanes_up, busy;
+    bool enabled, draining;
+};
+
 /* Names that a sentence about waiting may need; those that do not apply are empty. */
 struct wait_names {
     struct str agent_id;
     struct str step_id; /* the first dependency that is open */
     struct str review_id;
+    const struct wait_agent *agent; /* WAIT_AGENT, WAIT_LANE; NULL = not known */
 };
 
 /* "waiting for agent calc: 0 instances". Nothing for WAIT_NOTHING. */

@@ -1,6 +1,6 @@
 """What goes to agents about a step, and what their answers do: attempts, searches, gates, verifications, replans, handoffs."""
-import json
 import re
+import threading
 import time
 
 from harness import BatonTest, main, until
@@ -138,6 +138,30 @@ class Attempts(Phases):
         view = self.run_plan([step("a", "a", timeoutMs=500, backoff={"initialMs": 60000})])
         self.assertEqual((view["status"], view["steps"][0]["result"]), ("completed", "late"), view)
         self.assertEqual(len(p.asked("execute")), 1)
+
+
+class Limits(BatonTest):
+    def test_session_has_no_more_out_than_it_may_and_others_are_not_held_up(self):
+        d = self.daemon(config="limits: {inFlightPerSession: 1}\n", agents=False)
+        out, most, lock = {}, {}, threading.Lock()
+
+        def work(r):
+            with lock:
+                out[r["sessionId"]] = out.get(r["sessionId"], 0) + 1
+                most[r["sessionId"]] = max(most.get(r["sessionId"], 0), out[r["sessionId"]])
+                most["all"] = max(most.get("all", 0), sum(out.values()))
+            threading.Event().wait(0.2)
+            with lock:
+                out[r["sessionId"]] -= 1
+            return text("done")
+        probes = [Skilled(d, "a", ["do"], execute=work) for _ in range(4)]
+        for p in probes:
+            self.addCleanup(p.close)
+        until(lambda: len(d.ask("agents.list")["agents"][0].get("instances", [])) == 4, 10, "four instances")
+        plans = [d.submit({"steps": [step("a", "a")], "sessionId": s}) for s in ("s", "s", "s", "t", "t")]
+        for plan in plans:
+            self.assertEqual(d.wait_plan(plan)["status"], "completed")
+        self.assertEqual((most["s"], most["t"], most["all"]), (1, 1, 2))
 
 
 class Handoffs(Phases):

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/wire/guard.h"
 #include "supervisor/bus/classify.h"
 #include "supervisor/bus/result_form.h"
 #include "supervisor/bus/verdict.h"
+#include "supervisor/bus/verify.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/random.h"
 
@@ -362,6 +364,118 @@ static void commands_become_what_they_ask_for(void **state)
             "\"outcome\":\"completed\",\"result\":{\"data\":{\"command\":\"dance\"}}}");
 }
 
+static void result_inside_the_answer_to_a_query_is_brought_into_form_too(void **state)
+{
+    static const char body[] =
+        "{\"v\":1,\"type\":\"step.state\",\"id\":\"1\",\"ok\":true,\"key\":\"k\",\"state\":"
+        "\"done\","
+        "\"result\":{\"key\":\"k\",\"attempt\":1,\"epoch\":1,\"outcome\":\"completed\","
+        "\"result\":\"fine\"}}";
+    struct msg_reader r = {0};
+    struct msg_step_state m;
+
+    (void)state;
+    assert_int_equal(msg_reader_init(&r, body, strlen(body), 65536, NULL), BT_OK);
+    assert_int_equal(result_form_normalise(&r, NULL), BT_OK);
+    assert_int_equal(msg_read(&r, MSG_step_state, &m, NULL), BT_OK);
+    assert_true(str_is(m.state, "done"));
+    assert_true(str_is(m.result.result.text, "fine"));
+    msg_reader_done(&r);
+}
+
+static void random_bodies_stay_readable_or_as_they_were(void **state)
+{
+    static const char *const values[] = {"\"t\"",
+                                         "7",
+                                         "[]",
+                                         "{}",
+                                         "null",
+                                         "true",
+                                         "{\"text\":\"a\"}",
+                                         "{\"command\":\"pause\"}",
+                                         "{\"command\":7}",
+                                         "{\"command\":\"handoff\"}",
+                                         "{\"command\":\"resume\",\"value\":[1]}"};
+    static const char *const keys[] = {"result", "need", "handoff", "outcome", "type", "x"};
+    struct rng rng = rng_seeded("result_form");
+
+    (void)state;
+    for (int i = 0; i < 3000; i++) {
+        char body[1024] = "{\"v\":1";
+        struct msg_reader r = {0};
+        bool used[6] = {false};
+        if (rng_below(&rng, 3) > 0) {
+            (void)snprintf(body, sizeof body, "{\"v\":1,\"type\":\"step.result\"");
+            used[4] = true;
+        }
+        for (uint32_t k = rng_below(&rng, 6); k > 0; k--) {
+            uint32_t key = rng_below(&rng, 6);
+            size_t at = strlen(body);
+            if (!used[key]) {
+                used[key] = true;
+                (void)snprintf(body + at, sizeof body - at, ",\"%s\":%s", keys[key],
+                               values[rng_below(&rng, 11)]);
+            }
+        }
+        (void)snprintf(body + strlen(body), 2, "}");
+        assert_int_equal(msg_reader_init(&r, body, strlen(body), 65536, NULL), BT_OK);
+        assert_int_equal(result_form_normalise(&r, NULL), BT_OK);
+        assert_int_equal(guard_check(r.body, r.len, NULL, NULL), BT_OK);
+        msg_reader_done(&r);
+    }
+}
+
+/* ---- output schemas ---- */
+
+static struct doc doc_of(struct buf *b, const char *json)
+{
+    buf_init(b, 65536);
+    assert_int_equal(json_to_doc(str_from(json), NULL, b, NULL), BT_OK);
+    return doc_from_buf(b);
+}
+
+static void output_schema_is_that_of_the_card_and_a_useless_one_is_nobodys_fault(void **state)
+{
+    struct buf number;
+    struct buf text;
+    struct buf bad;
+    struct buf seven;
+    struct buf huge;
+    struct msg_skill skills[] = {
+        {.id = STR_LIT("n"), .output_schema = doc_of(&number, "{\"type\":\"integer\"}")},
+        {.id = STR_LIT("free")},
+        {.id = STR_LIT("bad"), .output_schema = doc_of(&bad, "{\"type\":\"nonsense\"}")}};
+    struct msg_card card = {.agent_id = STR_LIT("a"), .skills = skills, .skills_n = 3};
+    struct msg_result words = {.text = STR_LIT("seven")};
+    struct msg_result data = {.data = doc_of(&seven, "7")};
+    struct msg_result big = {.data = doc_of(&huge, "9007199254740993")};
+    struct verify_outputs o = {0};
+    struct buf why;
+
+    (void)state;
+    buf_init(&why, 4096);
+    assert_true(verify_output(&o, &card, 1, 0, &data, &why));
+    assert_int_equal(why.len, 0);
+    assert_false(verify_output(&o, &card, 1, 0, &words, &why));
+    assert_non_null(strstr(buf_cstr(&why), "output of skill 'n': the result expected an integer"));
+    buf_clear(&why);
+    assert_true(verify_output(&o, &card, 1, 1, &words, &why));
+    assert_true(verify_output(&o, &card, 1, 2, &words, &why));
+    assert_true(verify_output(&o, &card, 1, 9, &words, &why));
+    assert_true(verify_output(&o, &card, 1, 0, &big, &why)); /* more than the checker can hold */
+    skills[0].output_schema = doc_of(&text, "{\"type\":\"string\"}"); /* the next card */
+    assert_true(verify_output(&o, &card, 2, 0, &words, &why));
+    assert_false(verify_output(&o, &card, 2, 0, &data, &why));
+    verify_outputs_done(&o);
+    verify_outputs_done(&o);
+    buf_done(&why);
+    buf_done(&number);
+    buf_done(&text);
+    buf_done(&bad);
+    buf_done(&seven);
+    buf_done(&huge);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -373,6 +487,9 @@ int main(void)
         cmocka_unit_test(messages_of_any_bytes_and_length_are_classified),
         cmocka_unit_test(results_of_any_form_become_text_or_data),
         cmocka_unit_test(commands_become_what_they_ask_for),
+        cmocka_unit_test(result_inside_the_answer_to_a_query_is_brought_into_form_too),
+        cmocka_unit_test(random_bodies_stay_readable_or_as_they_were),
+        cmocka_unit_test(output_schema_is_that_of_the_card_and_a_useless_one_is_nobodys_fault),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

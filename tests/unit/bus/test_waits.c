@@ -55,6 +55,28 @@ static void every_kind_of_wait_has_its_sentence(void **state)
     }
 }
 
+static void a_lane_is_waited_for_in_words_that_say_what_is_wrong_with_the_agent(void **state)
+{
+    static const struct {
+        struct wait_agent agent;
+        const char *text;
+    } cases[] = {
+        {{2, 8, 8, 7, true, false}, "waiting for a lane of calc: 7 of 8 busy"},
+        {{2, 8, 0, 0, true, false}, "waiting for agent calc: 0 of 2 instances can be reached"},
+        {{2, 8, 8, 0, true, true}, "waiting for agent calc: it is draining"},
+        {{2, 8, 8, 0, false, false}, "waiting for agent calc: it was taken out of service"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct wait_names names = {.agent_id = STR_LIT("calc"), .agent = &cases[i].agent};
+        struct buf out;
+        buf_init(&out, 1000);
+        wait_sentence(&(struct step_wait){.kind = WAIT_LANE, .n = 2}, &names, &out);
+        assert_string_equal(buf_cstr(&out), cases[i].text);
+        buf_done(&out);
+    }
+}
+
 /* Steps a, b, c, ... with edges "ab" = b depends on a. */
 struct graph {
     struct plan plan;
@@ -151,6 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_wait_has_its_sentence),
+        cmocka_unit_test(a_lane_is_waited_for_in_words_that_say_what_is_wrong_with_the_agent),
         cmocka_unit_test(critical_path_is_the_way_that_took_longest),
         cmocka_unit_test(before_anything_ran_the_longest_way_has_the_most_steps),
         cmocka_unit_test(chain_is_its_own_critical_path),
