@@ -115,15 +115,20 @@ static void gate_answered(struct core *c, struct core_run *row, const struct cor
     core_give_up(c, row, ev->step, &f);
 }
 
+/* The result that was held back is the step's. */
+static void verified(struct core *c, struct core_run *row, const struct core_event *ev)
+{
+    core_step_over(c, row,
+                   (struct record){.step = ev->step,
+                                   .status = STEP_COMPLETED,
+                                   .result = row->run->steps[ev->step].result,
+                                   .usage = ev->usage});
+}
+
 static void verify_answered(struct core *c, struct core_run *row, const struct core_event *ev)
 {
-    const struct run_step *state = &row->run->steps[ev->step];
     if (ev->passed) {
-        core_step_over(c, row,
-                       (struct record){.step = ev->step,
-                                       .status = STEP_COMPLETED,
-                                       .result = state->result,
-                                       .usage = ev->usage});
+        verified(c, row, ev);
         return;
     }
     const struct failure f = {.text = ev->text.len > 0 ? ev->text : STR_LIT("Verification failed"),
@@ -152,11 +157,7 @@ void core_check_error(struct core *c, struct core_run *row, const struct core_ev
         return;
     case PHASE_VERIFY:
         if (policy->verify_open) {
-            core_step_over(c, row,
-                           (struct record){.step = ev->step,
-                                           .status = STEP_COMPLETED,
-                                           .result = state->result,
-                                           .usage = ev->usage});
+            verified(c, row, ev);
             return;
         }
         f.text = core_text_pair(c, "Verifier error: ", text);

@@ -63,12 +63,7 @@ void core_on_cancel(struct core *c, const struct core_event *ev)
     if (out > 0) {
         core_park(c, row); /* nothing begins any more */
     } else {
-        core_plan_over(c, row,
-                       &(struct plan_end){.status = PLAN_CANCELLED,
-                                          .outcome = OUTCOME_FAILED,
-                                          .reason = REASON_CANCELLED,
-                                          .step = STEP_NONE,
-                                          .text = ev->text});
+        core_plan_cancelled(c, row, ev->text);
     }
 }
 

@@ -81,14 +81,14 @@ void core_end_step(struct core *c, struct core_run *row, struct record rec)
     core_record(c, row, rec);
 }
 
-static void plan_cancelled(struct core *c, struct core_run *row)
+void core_plan_cancelled(struct core *c, struct core_run *row, struct str why)
 {
     core_plan_over(c, row,
                    &(struct plan_end){.status = PLAN_CANCELLED,
                                       .outcome = OUTCOME_FAILED,
                                       .reason = REASON_CANCELLED,
                                       .step = STEP_NONE,
-                                      .text = STR_LIT("")});
+                                      .text = why});
 }
 
 static bool nothing_can_happen(const struct core_run *row)
@@ -100,7 +100,7 @@ void core_carry_on(struct core *c, struct core_run *row)
 {
     if (row->run->cancelling) {
         if (row->run->active == 0) {
-            plan_cancelled(c, row);
+            core_plan_cancelled(c, row, STR_LIT(""));
         }
         return;
     }

@@ -119,6 +119,8 @@ void core_step_over(struct core *c, struct core_run *row, struct record rec);
 /* After steps ended or holds were lifted: begins what may begin, ends a plan that is over. */
 void core_carry_on(struct core *c, struct core_run *row);
 void core_plan_over(struct core *c, struct core_run *row, const struct plan_end *end);
+/* It was called off, and nothing of it is out any more. */
+void core_plan_cancelled(struct core *c, struct core_run *row, struct str why);
 /* The plan fails because of a step. */
 void core_step_fails_plan(struct core *c, struct core_run *row, uint32_t step,
                           enum plan_failure failure, struct str text);

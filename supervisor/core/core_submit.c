@@ -198,12 +198,7 @@ void core_on_recover(struct core *c, const struct core_event *ev)
         return;
     }
     if (run->cancelling) { /* the grace is over: nobody knows what of it still runs */
-        core_plan_over(c, row,
-                       &(struct plan_end){.status = PLAN_CANCELLED,
-                                          .outcome = OUTCOME_FAILED,
-                                          .reason = REASON_CANCELLED,
-                                          .step = STEP_NONE,
-                                          .text = STR_LIT("")});
+        core_plan_cancelled(c, row, STR_LIT(""));
         return;
     }
     for (uint32_t i = 0; i < run->n_steps; i++) {
