@@ -48,8 +48,7 @@ static const struct {
      "{stepId}[ by {agentId}][, replan {totalReplans} of the plan][, in {delayMs:ms}][: "
      "{diagnosis}]"},
     {"replan_finished", "replanned",
-     "{stepId}[, no new plan{ok:no}][, revision {revision}{ok:yes}][, {newSteps} new "
-     "steps{ok:yes}][ ({steps})][: {reason}]"},
+     "{stepId}[, no new plan{ok:no}][, revision {revision}{ok:yes}][, new: {steps}][: {reason}]"},
     {"plan_step_completed", NULL,
      "{stepId} {status}[ ({reason})][ after {durationMs:ms}][, {attempts:again} attempts][, stop "
      "{stop}][: {error}]"},

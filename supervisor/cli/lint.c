@@ -104,29 +104,38 @@ static void print_steps(const cJSON *answer)
 
 static void print_worst(const cJSON *answer)
 {
+    double ms = json_number(answer, "worstCaseMs");
     char text[24];
 
-    (void)printf("worst case ");
-    if (get(answer, "worstCaseMs") != NULL) {
-        cli_format_ms(json_number(answer, "worstCaseMs"), text, sizeof text);
-        (void)printf(" %s", json_number(answer, "worstCaseMs") > 0 ? text : "no bound on its time");
-    } else {
-        (void)printf(" no bound on its time");
+    cli_format_ms(ms, text, sizeof text);
+    (void)printf("worst case  %s", ms > 0 ? text : "no bound on its time");
+    if (get(answer, "worstCaseTokens") == NULL) {
+        (void)puts(", tokens and cost not estimated");
+        return;
     }
-    if (get(answer, "worstCaseTokens") != NULL) {
-        (void)printf(", %.0f tokens", json_number(answer, "worstCaseTokens"));
+    cli_format_micros(json_number(answer, "worstCaseCostMicros"), text, sizeof text);
+    (void)printf(", %.0f tokens, cost %s\n", json_number(answer, "worstCaseTokens"), text);
+}
+
+static void print_path(const cJSON *path)
+{
+    const cJSON *v;
+
+    if (cJSON_GetArraySize(path) == 0) {
+        return;
     }
-    if (get(answer, "worstCaseCostMicros") != NULL) {
-        cli_format_micros(json_number(answer, "worstCaseCostMicros"), text, sizeof text);
-        (void)printf(", cost %s", text);
+    (void)printf("critical   ");
+    cJSON_ArrayForEach(v, path)
+    {
+        char id[ID_MAX];
+        cli_one_line(id, sizeof id, cJSON_IsString(v) ? v->valuestring : "");
+        (void)printf("%s %s", v == path->child ? "" : " →", id);
     }
     (void)fputc('\n', stdout);
 }
 
 void lint_print(const cJSON *answer)
 {
-    const cJSON *path = get(answer, "criticalPath");
-    const cJSON *v;
     const cJSON *p;
     int errors = 0;
     int warnings = 0;
@@ -139,18 +148,14 @@ void lint_print(const cJSON *answer)
     }
     if (get(answer, "plan") != NULL) {
         print_steps(answer);
-    }
-    if (cJSON_GetArraySize(get(answer, "levels")) > 0) {
-        (void)printf("\nlevels      %d\n", cJSON_GetArraySize(get(answer, "levels")));
-        print_worst(answer);
-        (void)printf("critical   ");
-        cJSON_ArrayForEach(v, path)
-        {
-            char id[ID_MAX];
-            cli_one_line(id, sizeof id, cJSON_IsString(v) ? v->valuestring : "");
-            (void)printf("%s %s", v == path->child ? "" : " →", id);
-        }
         (void)fputc('\n', stdout);
+    }
+    if (cJSON_IsTrue(get(answer, "valid"))) {
+        if (cJSON_GetArraySize(get(answer, "levels")) > 0) {
+            (void)printf("levels      %d\n", cJSON_GetArraySize(get(answer, "levels")));
+        }
+        print_worst(answer);
+        print_path(get(answer, "criticalPath"));
     }
     (void)printf("problems    %d error%s, %d warning%s\n", errors, errors == 1 ? "" : "s", warnings,
                  warnings == 1 ? "" : "s");

@@ -27,8 +27,9 @@ static enum cli_exit again(struct cli *cli, const char *type, cJSON *fields, str
     if (code == CLI_OK) {
         (void)snprintf(plan_id, sizeof plan_id, "%s", json_text(answer, "planId", ""));
         if (!f->quiet) {
-            cli_note("plan %s from %s, %.0f results taken over\n", plan_id,
-                     json_text(answer, "parentPlanId", ""), json_number(answer, "reused"));
+            double reused = json_number(answer, "reused");
+            cli_note("plan %s from %s, %.0f result%s taken over\n", plan_id,
+                     json_text(answer, "parentPlanId", ""), reused, reused == 1 ? "" : "s");
         }
         if (!wait && cli->json) {
             cli_print_json(answer);

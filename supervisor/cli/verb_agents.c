@@ -11,6 +11,8 @@ static void print_agent(struct cli *cli, const cJSON *a)
     const cJSON *card = cJSON_GetObjectItemCaseSensitive(a, "card");
     const cJSON *instances = cJSON_GetObjectItemCaseSensitive(a, "instances");
     const char *state = json_text(a, "state", "");
+    const char *breaker = json_text(a, "breaker", "closed");
+    bool well = strcmp(breaker, "closed") == 0;
     double busy = 0;
     double capacity = 0;
     char skills[256] = "";
@@ -29,11 +31,12 @@ static void print_agent(struct cli *cli, const cJSON *a)
                            skills[0] != 0 ? ", " : "", json_text(v, "id", ""));
         }
     }
-    (void)printf("%s %-12s %-9s %-8s %d instance%s  %.0f/%.0f busy  %.0f queued  skills: %s\n",
-                 cli_mark(state), json_text(card, "agentId", ""), state,
-                 json_text(card, "version", ""), cJSON_GetArraySize(instances),
-                 cJSON_GetArraySize(instances) == 1 ? " " : "s", busy, capacity,
-                 json_number(a, "queued"), skills);
+    (void)printf(
+        "%s %-12s %-9s %-8s %d instance%s  %.0f/%.0f busy  %.0f queued  %s%s%sskills: %s\n",
+        cli_mark(state), json_text(card, "agentId", ""), state, json_text(card, "version", ""),
+        cJSON_GetArraySize(instances), cJSON_GetArraySize(instances) == 1 ? " " : "s", busy,
+        capacity, json_number(a, "queued"), well ? "" : "breaker ", well ? "" : breaker,
+        well ? "" : "  ", skills);
 }
 
 static void print_card(struct cli *cli, const cJSON *a)

@@ -125,9 +125,10 @@ static void tell_reviews(struct story *s, const cJSON *list)
     cJSON_ArrayForEach(r, list)
     {
         const char *step = json_text(r, "stepId", "the plan");
+        const char *prompt = json_text(r, "prompt", "");
         const char *comment = json_text(r, "comment", "");
-        tell(s, json_text(r, "askedAt", ""), "review", "%s (%s) asked: %s", step,
-             json_text(r, "kind", ""), json_text(r, "prompt", ""));
+        tell(s, json_text(r, "askedAt", ""), "review", "%s (%s) asked%s%s", step,
+             json_text(r, "kind", ""), prompt[0] != 0 ? ": " : "", prompt);
         tell(s, json_text(r, "decidedAt", ""), "review", "%s: %s%s%s", step,
              json_text(r, "decision", ""), comment[0] != 0 ? ": " : "", comment);
     }
@@ -146,7 +147,8 @@ static void print_head(const cJSON *h)
     if (task[0] != 0) {
         (void)printf("  %s\n", task);
     }
-    (void)printf("  %s, %.0f attempts, %.0f tokens\n", ms, json_number(h, "executionAttempts"),
+    (void)printf("  %s, %.0f execution%s, %.0f tokens\n", ms, json_number(h, "executionAttempts"),
+                 json_number(h, "executionAttempts") == 1 ? "" : "s",
                  json_number(h, "totalTokens"));
     if (get(h, "parentPlanId") != NULL) {
         (void)printf("  from plan %s\n", json_text(h, "parentPlanId", ""));

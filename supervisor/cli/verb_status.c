@@ -86,7 +86,7 @@ static void print_hints(const cJSON *view)
     cJSON_ArrayForEach(s, get(view, "steps"))
     {
         const char *review = json_text(get(s, "waiting"), "reviewId", "");
-        if (review[0] != 0) {
+        if (review[0] != 0 && strcmp(review, id) != 0) {
             (void)printf("  %s needs your approval: baton approve %s\n", json_text(s, "stepId", ""),
                          review);
         }

@@ -195,7 +195,7 @@ static void put_frame(const struct top *t, int width, int height, struct buf *ou
     put_head(stats, out);
     put_agents(get(stats, "agents"), width, height > 8 ? height / 2 : 0, out);
     left = height == 0 ? 0 : height - lines_of(out) - 3;
-    if (height == 0 || left > 0) {
+    if (cJSON_GetArraySize(get(t->frame, "plans")) > 0 && (height == 0 || left > 0)) {
         buf_add_byte(out, '\n');
         put_plans(get(t->frame, "plans"), width, left, out);
     }

@@ -37,7 +37,7 @@ static void each_event_is_a_sentence_that_leaves_out_what_is_not_there(void **st
         "a wait_and_retry in 1.0 s, after RATE_LIMITED: slow down");
     assert_line("{\"type\":\"replan_finished\",\"stepId\":\"a\",\"ok\":true,\"revision\":2,"
                 "\"newSteps\":2,\"steps\":[{\"stepId\":\"x\"},{\"stepId\":\"y\"}]}",
-                "a, revision 2, 2 new steps (x, y)");
+                "a, revision 2, new: x, y");
     assert_line("{\"type\":\"replan_finished\",\"stepId\":\"a\",\"ok\":false,\"revision\":1,"
                 "\"reason\":\"no idea\"}",
                 "a, no new plan: no idea");
