@@ -296,6 +296,7 @@ void bus_answer(struct bus *b, struct request *rq, enum msg_type type, const voi
  * be answered. */
 BT_MUST_CHECK enum bt_code bus_try_answer(struct bus *b, struct request *rq, enum msg_type type,
                                           const void *body, struct bt_error *err);
+/* retry_after_ms 0: none, but for BUSY and UNAVAILABLE, which always say when to come again. */
 void bus_refuse(struct bus *b, struct request *rq, const struct bt_error *why, enum err_class cls,
                 uint64_t retry_after_ms, struct doc details);
 void bus_refuse_text(struct bus *b, struct request *rq, enum bt_code code, const char *fmt, ...)

@@ -113,7 +113,7 @@ bool control_feed(struct bus *b, struct request *rq, const struct bus_plan *p,
     } else if (reject == REJECT_NOT_WAITING && not_waiting != NULL) {
         bus_refuse_text(b, rq, BT_CONFLICT, "%s", not_waiting);
     } else if (control_reject(reject, 0, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, err.code == BT_BUSY ? 500 : 0, (struct doc){NULL, 0});
+        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     }
     return reject == REJECT_NONE;
 }

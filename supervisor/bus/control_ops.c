@@ -60,6 +60,7 @@ static bool fill_agent(struct bus *b, uint32_t agent, struct arena *arena,
         struct instance_view v;
         if (registry_instance_view(b->registry, i, &v) && v.agent == agent) {
             ret->instances[ret->instances_n++] = view_of(b, i, &v);
+            ret->in_flight += v.outstanding;
             all_draining = all_draining && v.draining;
         }
     }

@@ -1,7 +1,7 @@
 /* plan.modify insert and replace: a new revision of the plan, composed, checked and handed over. */
 #include "supervisor/bus/control.h"
 #include "supervisor/bus/draft.h"
-#include "supervisor/planner/plan_revise.h"
+#include "supervisor/bus/revise.h"
 
 static uint32_t superseded(const struct plan *plan)
 {
@@ -11,47 +11,6 @@ static uint32_t superseded(const struct plan *plan)
         n += plan->steps[i].superseded;
     }
     return n;
-}
-
-/* The new revision, its block and its document in the journal. Problems go to d. */
-static enum bt_code compose(struct bus *b, const struct bus_plan *p,
-                            const struct msg_plan_modify *m, struct core_event *ev, struct draft *d,
-                            struct bus_revision *rev, struct bt_error *err)
-{
-    const struct run *run = core_block_run(p->block);
-    struct plan_revise_request request = {.kind = ev->modify == MODIFY_INSERT ? REVISE_INSERT
-                                                                              : REVISE_REPLACE,
-                                          .change = m->steps,
-                                          .after = m->after_step_id,
-                                          .before = m->before_step_id,
-                                          .step = m->step_id,
-                                          .plan = p->plan,
-                                          .run = run,
-                                          .registry = b->registry,
-                                          .revision = run->revision + 1};
-    enum bt_code code =
-        plan_revise(&request, &rev->arena, &rev->plan, &d->problems, &d->normalised, err);
-
-    if (code == BT_OK) {
-        code = plan_resolve(rev->plan, b->registry, b->now, err);
-    }
-    if (code == BT_OK) {
-        rev->block = bus_plan_block(rev->plan);
-        code = rev->block == NULL ? err_set(err, BT_NOMEM, "out of memory for a plan of %u steps",
-                                            rev->plan->n_steps)
-                                  : BT_OK;
-    }
-    if (code == BT_OK) {
-        ev->result.len = d->normalised.len;
-        code =
-            journal_blob_add(b->journal, d->normalised.at, d->normalised.len, &ev->result.id, err);
-        if (code != BT_OK) {
-            bus_fail(b, err);
-        }
-    }
-    ev->plan = rev->plan;
-    ev->block = rev->block;
-    return code;
 }
 
 /* Only what names no step of the old plan can be said before it is looked at. */
@@ -75,6 +34,12 @@ static const char *not_now(const struct bus_plan *p)
 void control_revise(struct bus *b, struct request *rq, struct bus_plan *p,
                     const struct msg_plan_modify *m, struct core_event *ev)
 {
+    const struct revise_wish wish = {.kind = ev->modify == MODIFY_INSERT ? REVISE_INSERT
+                                                                         : REVISE_REPLACE,
+                                     .change = m->steps,
+                                     .after = m->after_step_id,
+                                     .before = m->before_step_id,
+                                     .step = m->step_id};
     const char *lacks = what_lacks(m, ev->modify);
     uint32_t steps = p->plan->n_steps;
     uint32_t without = superseded(p->plan);
@@ -87,11 +52,14 @@ void control_revise(struct bus *b, struct request *rq, struct bus_plan *p,
         return;
     }
     ev->type = CORE_REVISE;
-    if (draft_init(&d, &err) != BT_OK || compose(b, p, m, ev, &d, &rev, &err) != BT_OK) {
+    if (draft_init(&d, &err) != BT_OK ||
+        revise_make(b, p, &wish, &d.problems, &rev, &ev->result, &err) != BT_OK) {
         if (!b->failed) {
             draft_refuse(b, rq, &d, &err);
         }
     } else {
+        ev->plan = rev.plan;
+        ev->block = rev.block;
         b->revision = &rev;
         if (control_feed(b, rq, p, ev, not_now(p))) {
             struct msg_plan_modify_ok ok = {.plan_id = str_from(p->id),

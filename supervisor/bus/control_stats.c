@@ -288,6 +288,7 @@ void on_supervisor_stats(struct bus *b, struct request *rq)
                                          .rss_bytes = resident_bytes(),
                                          .fallbacks = b->stats.fallbacks,
                                          .replans = b->stats.replans,
+                                         .in_flight_max = b->opt.in_flight,
                                          .breakers_opened = registry_breakers_opened(b->registry)};
     struct arena arena = {0};
     uint32_t *draining;

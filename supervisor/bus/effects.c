@@ -7,6 +7,9 @@
 #include "protocol/base/log.h"
 #include "supervisor/bus/bus.h"
 
+/* For who comes again: long enough that a crowd of clients is no load. */
+enum { RETRY_AFTER_MS = 500 };
+
 struct effect *bus_effect(struct bus *b, enum effect_type type)
 {
     if (b->effects_n == b->effects_cap) {
@@ -151,6 +154,9 @@ void bus_refuse(struct bus *b, struct request *rq, const struct bt_error *why, e
     ASSERT(!rq->answered);
     rq->answered = true;
     b->stats.refused_busy += why->code == BT_BUSY;
+    if (retry_after_ms == 0 && (why->code == BT_BUSY || why->code == BT_UNAVAILABLE)) {
+        retry_after_ms = RETRY_AFTER_MS;
+    }
     if (msg_refuse(&b->out, rq->reader.form, rq->env.id, why, cls, retry_after_ms, details) !=
         BT_OK) {
         b->out.bad = BT_OK;
@@ -171,5 +177,5 @@ void bus_refuse_text(struct bus *b, struct request *rq, enum bt_code code, const
     va_start(args, fmt);
     (void)vsnprintf(why.msg, sizeof why.msg, fmt, args);
     va_end(args);
-    bus_refuse(b, rq, &why, CLASS_NONE, code == BT_BUSY ? 500 : 0, (struct doc){NULL, 0});
+    bus_refuse(b, rq, &why, CLASS_NONE, 0, (struct doc){NULL, 0});
 }

@@ -140,14 +140,17 @@ class Modifying(Changing):
         self.assertEqual(self.status(plan, "a"), "pending")
 
     def test_cancelling_a_step_ends_it_alone(self):
-        p = self.probe(work=self.work, capacity=2)
-        self.gate("a")
-        plan = self.d.submit({"policy": {"onFailure": "continue"}, "steps": [step("a", dependsOn=[]), step("b"), step("c", dependsOn=["b"])]})
+        p = self.probe("slow", work=self.work)
+        self.probe(work=self.work)
+        gate = self.gate("a")
+        plan = self.d.submit({"policy": {"onFailure": "continue"}, "steps": [
+            step("a", agent="slow", dependsOn=[]), step("b"), step("c", dependsOn=["b"])]})
         self.wait_status(plan, "a", "in_progress")
         self.d.ask("plan.modify", planId=plan, kind="cancel_step", stepId="a", reasoning="not needed")
         self.assertEqual(self.d.wait_plan(plan)["status"], "completed")
         a = self.steps(plan)["a"]
         self.assertEqual((a["status"], a["reason"]), ("cancelled", "user_cancel"))
+        gate.set()  # it does one thing at a time
         until(lambda: p.of("step.cancel"), 10, "the agent is told")
 
     def test_a_revision_that_moved_on_is_a_conflict_that_says_where_it_is(self):
