@@ -21,6 +21,9 @@ bool run_is_current_attempt(const struct run *run, const struct record *rec);
 /* Begun and not over, and the record speaks of its latest attempt. */
 bool run_may_recover(const struct run *run, const struct record *rec);
 
+/* The next attempt does not count against max_retries. Said twice before it, it counts once. */
+void run_grant(struct run_step *step);
+
 /* ---- run_apply_step.c: attempts ---- */
 run_rule run_apply_step_started, run_apply_assigned, run_apply_handoff, run_apply_progress,
     run_apply_retry, run_apply_unknown, run_apply_step_completed, run_apply_fallback,

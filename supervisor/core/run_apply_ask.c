@@ -63,7 +63,7 @@ bool run_apply_decided(struct run *run, const struct plan *plan, const struct re
         return true;
     }
     struct run_step *step = &run->steps[rec->step];
-    if (step->status != STEP_WAITING || step->granted == UINT16_MAX) {
+    if (step->status != STEP_WAITING) {
         return false;
     }
     /* A rejection and a skip only say why the step's end, the next record, is what it is; so does
@@ -71,7 +71,7 @@ bool run_apply_decided(struct run *run, const struct plan *plan, const struct re
     if (rec->decision == DECISION_APPROVE && step->review != REVIEW_STEP) {
         run_step_move(run, step, STEP_BACKOFF, PHASE_EXECUTE);
         step->deadline = rec->now;
-        step->granted = (uint16_t)(step->granted + (step->attempt > 0 ? 1 : 0));
+        run_grant(step);
         step->did |= STEP_DID_APPROVE;
     }
     return true;

@@ -67,8 +67,7 @@ bool run_apply_handoff(struct run *run, const struct plan *plan, const struct re
         step->did |= STEP_DID_HANDOFF;
         break;
     case HANDOFF_AGENT:
-        if (!run_is_current_attempt(run, rec) || step->hops == UINT8_MAX ||
-            step->granted == UINT16_MAX) {
+        if (!run_is_current_attempt(run, rec) || step->hops == UINT8_MAX) {
             return false;
         }
         run_step_move(run, step, STEP_BACKOFF, PHASE_EXECUTE);
@@ -76,7 +75,7 @@ bool run_apply_handoff(struct run *run, const struct plan *plan, const struct re
         step->agent = rec->agent;
         step->visited = run_visit(plan, step->visited, rec->agent);
         step->hops++;
-        step->granted++;
+        run_grant(step);
         run_usage_add(&run->usage, &rec->usage);
         break;
     case HANDOFF_FALLBACK:
@@ -135,7 +134,7 @@ bool run_apply_fallback(struct run *run, const struct plan *plan, const struct r
 {
     struct run_step *step = &run->steps[rec->step];
     if (!run_may_recover(run, rec) || step->status == STEP_WAITING ||
-        (unsigned)rec->fallback >= FALLBACK_ACTION_COUNT || step->granted == UINT16_MAX) {
+        (unsigned)rec->fallback >= FALLBACK_ACTION_COUNT) {
         return false;
     }
     const bool search = rec->fallback == FALLBACK_SEARCH;
@@ -143,7 +142,7 @@ bool run_apply_fallback(struct run *run, const struct plan *plan, const struct r
     step->deadline = msec_add(rec->now, rec->delay_ms);
     step->error_class = (uint8_t)rec->error_class;
     step->result = (struct blob_ref){0, 0};
-    step->granted = (uint16_t)(step->granted + (step->attempt > 0 ? 1 : 0));
+    run_grant(step);
     if (rec->fallback == FALLBACK_WAIT) {
         step->did |= STEP_DID_WAIT;
     } else {

@@ -122,3 +122,8 @@ void run_derive_status(struct run *run, const struct plan *plan)
     const bool told = (run->paused & ~(1u << PAUSE_REVIEW)) != 0;
     run->status = (waits || told) && !run->cancelling ? PLAN_WAITING : PLAN_RUNNING;
 }
+
+void run_grant(struct run_step *step)
+{
+    step->granted = (uint16_t)(step->granted + (step->granted < step->attempt ? 1 : 0));
+}
