@@ -1,6 +1,10 @@
 /*
- * Every order of events in a small world, depth first; a state that was met before is not entered
+ * Every order of events in small worlds, depth first; a state that was met before is not entered
  * again. Stops at the first broken rule and prints the path that leads there.
+ *
+ * The first event of every state is what happens when all goes well from there on. It is followed
+ * first, so the states on the stack that have not been left yet are one path on which all goes
+ * well: when it meets itself, the plan would never end (liveness).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,60 +12,65 @@
 #include <string.h>
 
 #include "protocol/base/assert.h"
-#include "tests/explore/world.h"
+#include "tests/explore/scenarios.h"
 
-enum { DEPTH_MAX = 512, TABLE_BITS = 23 };
+enum { DEPTH_MAX = 1024, TABLE_BITS = 22 };
 
 struct level {
     unsigned char *snapshot;
     struct world_event events[WORLD_EVENTS_MAX];
     uint32_t n, next;
+    uint32_t at; /* in the table */
+};
+
+struct counts {
+    uint64_t scenarios, states, events, ends;
 };
 
 struct search {
     struct world *world;
     size_t bytes;
     struct level *levels;
-    uint64_t *table; /* hashes of states; 0 = free */
-    uint64_t states, edges, ends, deepest;
+    uint64_t *table; /* hashes of states, the lowest bit: an end is known; 0 = free */
+    struct counts n;
+    uint64_t deepest;
+    uint32_t limit; /* of the depth */
 };
 
-static const struct scenario {
-    const char *plan;
-    struct budget budget;
-} scenarios[] = {
-    {"A(retries=1 backoff=10 timeout=30); B<A; C<A(continue); D<B,C(always timeout=30)",
-     {.losses = 1, .strays = 1}},
-    {"A(retries=1 backoff=10 timeout=30)",
-     {.registrations = 1, .restarts = 1, .losses = 1, .strays = 1, .silences = 1}},
-    {"A(unsafe retries=1 backoff=10 timeout=30)",
-     {.registrations = 1, .restarts = 1, .losses = 1, .waits = 1}},
-    {"A(skip timeout=30); B(unsafe)", {.restarts = 1, .losses = 1, .waits = 1, .cancel = true}},
-    {"par max=1: A(continue); B(unsafe)",
-     {.registrations = 1, .losses = 1, .silences = 1, .cancel = true}},
-    {"A(continue); B<A; C<B; D<A(always)", {.losses = 1}},
-    {"timeout=70: A(retries=1 backoff=10); B<A", {.registrations = 1, .losses = 1, .waits = 1}},
+/* What all scenarios share. */
+struct all {
+    struct coverage seen;
+    struct level *levels;
+    uint64_t *table;
+    struct counts total, family;
+    const char *name; /* of the family */
+    const char *only_family;
+    long only, nth;
+    bool verbose;
+    bool shortest; /* looks for the shortest path to a broken rule */
 };
 
 /* True when the state is new. */
-static bool remember(struct search *s, uint64_t hash)
+static bool remember(struct search *s, uint64_t hash, uint32_t *ret_at)
 {
-    const uint64_t mask = (UINT64_C(1) << TABLE_BITS) - 1;
-    hash = hash == 0 ? 1 : hash;
-    uint64_t at = hash & mask;
+    const uint32_t mask = (UINT32_C(1) << TABLE_BITS) - 1;
+    hash = (hash & ~UINT64_C(1)) == 0 ? 2 : hash & ~UINT64_C(1);
+    uint32_t at = (uint32_t)(hash >> 8) & mask;
     while (s->table[at] != 0) {
-        if (s->table[at] == hash) {
+        if ((s->table[at] & ~UINT64_C(1)) == hash) {
+            *ret_at = at;
             return false;
         }
         at = (at + 1) & mask;
     }
-    ASSERT(s->states < mask / 2);
+    ASSERT(s->n.states < mask / 4 * 3);
     s->table[at] = hash;
-    s->states++;
+    s->n.states++;
+    *ret_at = at;
     return true;
 }
 
-static void enter(struct search *s, uint32_t depth)
+static void enter(struct search *s, uint32_t depth, uint32_t at)
 {
     ASSERT(depth < DEPTH_MAX);
     struct level *l = &s->levels[depth];
@@ -72,14 +81,14 @@ static void enter(struct search *s, uint32_t depth)
     world_save(s->world, l->snapshot);
     l->n = world_events(s->world, l->events);
     l->next = 0;
-    s->ends += l->n == 0 ? 1 : 0;
+    l->at = at;
     s->deepest = depth > s->deepest ? depth : s->deepest;
 }
 
 static int broken(struct search *s, uint32_t depth, const char *why)
 {
-    char text[128];
-    (void)fprintf(stderr, "broken: %s\nplan: %s\n", why, s->world->text);
+    char text[160];
+    (void)fprintf(stderr, "broken: %s\nplan: %s\n", why, s->world->scenario->plan);
     for (uint32_t i = 0; i <= depth; i++) {
         world_load(s->world, s->levels[i].snapshot);
         world_event_text(s->world, &s->levels[i].events[s->levels[i].next - 1], text, sizeof text);
@@ -88,11 +97,38 @@ static int broken(struct search *s, uint32_t depth, const char *why)
     return 1;
 }
 
+/* An end is known for this state, so also for all that led here when all went well. */
+static void settle(struct search *s, uint32_t depth)
+{
+    for (;; depth--) {
+        s->table[s->levels[depth].at] |= 1;
+        if (depth == 0 || (s->table[s->levels[depth - 1].at] & 1) != 0) {
+            return;
+        }
+    }
+}
+
+/* After the end, what still comes back changes nothing. */
+static bool over(struct search *s, const char **ret_why)
+{
+    s->n.ends++;
+    for (uint8_t i = 0; i < WORLD_BODIES; i++) {
+        const struct request *req = &s->world->at.bodies[i].now;
+        const struct world_event ev = {WORLD_RESULT, i,    req->step, req->phase, ANSWER_FAIL,
+                                       req->attempt, false};
+        if (req->out) {
+            return world_do(s->world, &ev, ret_why);
+        }
+    }
+    return true;
+}
+
 static int search(struct search *s)
 {
     uint32_t depth = 0;
-    (void)remember(s, world_hash(s->world));
-    enter(s, 0);
+    uint32_t at = 0;
+    (void)remember(s, world_hash(s->world), &at);
+    enter(s, 0, at);
     for (;;) {
         struct level *l = &s->levels[depth];
         if (l->next == l->n) {
@@ -103,84 +139,128 @@ static int search(struct search *s)
             continue;
         }
         const char *why = "";
+        const bool well = l->next == 0;
         world_load(s->world, l->snapshot);
-        s->edges++;
+        s->n.events++;
         if (!world_do(s->world, &l->events[l->next++], &why)) {
             return broken(s, depth, why);
         }
-        if (remember(s, world_hash(s->world))) {
-            enter(s, ++depth);
+        if (s->world->at.over) {
+            if (!over(s, &why)) {
+                return broken(s, depth, why);
+            }
+            if (well) {
+                settle(s, depth);
+            }
+            continue;
+        }
+        if (depth + 1 >= s->limit) {
+            settle(s, depth);
+        } else if (remember(s, world_hash(s->world), &at)) {
+            enter(s, ++depth, at);
+        } else if (well && (s->table[at] & 1) == 0) {
+            return broken(s, depth, "this goes on for ever");
+        } else if (well) {
+            settle(s, depth);
         }
     }
 }
 
-static int explore(const struct scenario *sc, uint64_t seen[WORLD_KIND_COUNT],
-                   uint64_t moves[STEP_STATUS_COUNT][STEP_STATUS_COUNT])
+static void print_family(struct all *all)
 {
-    struct search s = {.world = world_new(sc->plan, &sc->budget)};
-    s.bytes = core_size(&s.world->config) + core_run_size(s.world->plan) + run_size(WORLD_STEPS) +
-              sizeof(struct situation);
-    s.levels = calloc(DEPTH_MAX, sizeof *s.levels);
-    s.table = calloc(UINT64_C(1) << TABLE_BITS, sizeof *s.table);
-    ASSERT(s.levels != NULL && s.table != NULL);
-    const int result = search(&s);
-    (void)printf("%s: %" PRIu64 " states, %" PRIu64 " events, %" PRIu64 " ends, depth %" PRIu64
-                 "\n",
-                 sc->plan, s.states, s.edges, s.ends, s.deepest);
-    (void)fflush(stdout);
-    for (int i = 0; i < WORLD_KIND_COUNT; i++) {
-        seen[i] += s.world->seen[i];
+    if (all->name != NULL) {
+        (void)printf("%-10s %4" PRIu64 " scenarios %9" PRIu64 " states %10" PRIu64
+                     " events %9" PRIu64 " ends\n",
+                     all->name, all->family.scenarios, all->family.states, all->family.events,
+                     all->family.ends);
+        (void)fflush(stdout);
     }
-    for (int i = 0; i < STEP_STATUS_COUNT; i++) {
-        for (int j = 0; j < STEP_STATUS_COUNT; j++) {
-            moves[i][j] += s.world->moves[i][j];
+    all->family = (struct counts){0};
+}
+
+static void count(struct counts *c, const struct counts *more)
+{
+    c->scenarios++;
+    c->states += more->states;
+    c->events += more->events;
+    c->ends += more->ends;
+}
+
+static int explore(const struct scenario *sc, void *arg)
+{
+    struct all *all = arg;
+    if ((all->only_family != NULL && strcmp(all->only_family, sc->family) != 0) ||
+        (all->nth++ != all->only && all->only >= 0)) {
+        return 0;
+    }
+    if (all->name == NULL || strcmp(all->name, sc->family) != 0) {
+        print_family(all);
+        all->name = sc->family;
+    }
+    struct search s = {
+        .world = world_new(sc, &all->seen), .levels = all->levels, .table = all->table};
+    s.bytes = world_size(s.world);
+    memset(s.table, 0, (UINT64_C(1) << TABLE_BITS) * sizeof *s.table);
+    int result = 0;
+    for (uint32_t limit = all->shortest ? 2 : DEPTH_MAX; limit <= DEPTH_MAX && result == 0;
+         limit++) {
+        if (limit > 2 && all->shortest) { /* from the beginning, one step further */
+            world_free(s.world);
+            s = (struct search){.world = world_new(sc, &all->seen),
+                                .levels = all->levels,
+                                .table = all->table,
+                                .bytes = s.bytes};
+            memset(s.table, 0, (UINT64_C(1) << TABLE_BITS) * sizeof *s.table);
+        }
+        s.limit = limit;
+        result = search(&s);
+        if (s.deepest + 1 < limit) {
+            break;
         }
     }
+    if (all->verbose || result != 0) {
+        (void)printf("%ld %s: %s: %" PRIu64 " states, %" PRIu64 " events, %" PRIu64
+                     " ends, depth %" PRIu64 "\n",
+                     all->nth - 1, sc->family, sc->plan, s.n.states, s.n.events, s.n.ends,
+                     s.deepest);
+        (void)fflush(stdout);
+    }
+    count(&all->family, &s.n);
+    count(&all->total, &s.n);
     for (uint32_t i = 0; i < DEPTH_MAX; i++) {
         free(s.levels[i].snapshot);
+        s.levels[i].snapshot = NULL;
     }
-    free(s.levels);
-    free(s.table);
     world_free(s.world);
-    return result;
-}
-
-/* What never happened was not tested. PENDING -> READY and the ends by PLAN_COMPLETED happen inside
- * other records. */
-static int check_coverage(const uint64_t seen[WORLD_KIND_COUNT],
-                          uint64_t moves[STEP_STATUS_COUNT][STEP_STATUS_COUNT])
-{
-    int result = 0;
-    for (int i = 0; i < WORLD_KIND_COUNT; i++) {
-        if (seen[i] == 0) {
-            (void)fprintf(stderr, "event %d never happened\n", i);
-            result = 1;
-        }
-    }
-    for (int from = STEP_READY; from < STEP_COMPLETED; from++) {
-        for (int to = 0; to < STEP_STATUS_COUNT; to++) {
-            const bool allowed = run_move_allowed((enum step_status)from, (enum step_status)to);
-            const bool by_plan_end = from == STEP_READY && to == STEP_CANCELLED;
-            if (allowed && !by_plan_end && moves[from][to] == 0) {
-                (void)fprintf(stderr, "no step went from %s to %s\n",
-                              step_status_state_name((enum step_status)from),
-                              step_status_state_name((enum step_status)to));
-                result = 1;
-            }
-        }
-    }
     return result;
 }
 
 int main(int argc, char **argv)
 {
-    static uint64_t seen[WORLD_KIND_COUNT];
-    static uint64_t moves[STEP_STATUS_COUNT][STEP_STATUS_COUNT];
-    const long only = argc > 1 ? strtol(argv[1], NULL, 10) : -1;
-    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
-        if ((only < 0 || (size_t)only == i) && explore(&scenarios[i], seen, moves) != 0) {
-            return 1;
+    static struct all all = {.only = -1};
+    bool deep = false;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--deep") == 0) {
+            deep = true;
+        } else if (strcmp(argv[i], "-v") == 0) {
+            all.verbose = true;
+        } else if (strcmp(argv[i], "--shortest") == 0) {
+            all.shortest = true;
+        } else if (argv[i][0] >= '0' && argv[i][0] <= '9') {
+            all.only = strtol(argv[i], NULL, 10);
+        } else {
+            all.only_family = argv[i];
         }
     }
-    return only < 0 ? check_coverage(seen, moves) : 0;
+    all.levels = calloc(DEPTH_MAX, sizeof *all.levels);
+    all.table = calloc(UINT64_C(1) << TABLE_BITS, sizeof *all.table);
+    ASSERT(all.levels != NULL && all.table != NULL);
+    const int result = scenarios_each(deep, explore, &all);
+    print_family(&all);
+    (void)printf("all        %4" PRIu64 " scenarios %9" PRIu64 " states %10" PRIu64
+                 " events %9" PRIu64 " ends\n",
+                 all.total.scenarios, all.total.states, all.total.events, all.total.ends);
+    free(all.levels);
+    free(all.table);
+    return result;
 }

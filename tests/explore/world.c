@@ -1,3 +1,4 @@
+/* The world's beginning and end, and the ways in and out of its states. */
 #include "tests/explore/world.h"
 
 #include <stdlib.h>
@@ -13,47 +14,138 @@ static void grow(struct commands *c)
     ASSERT(c->at != NULL);
 }
 
-static struct uuid id_of(uint32_t body)
+static void *need(size_t bytes)
+{
+    void *p = calloc(1, bytes);
+    ASSERT(p != NULL);
+    return p;
+}
+
+struct uuid world_id(uint32_t body)
 {
     return (struct uuid){.b = {[15] = (uint8_t)(body + 1)}};
 }
 
-struct world *world_new(const char *text, const struct budget *budget)
+uint32_t world_body_of(const struct uuid *id)
 {
-    struct world *w = calloc(1, sizeof *w);
-    ASSERT(w != NULL);
-    w->text = text;
-    w->config = (struct core_config){.runs_max = 1,
-                                     .registry = {.agents = 1,
-                                                  .instances = WORLD_INSTANCES,
-                                                  .lease_ms = 40,
-                                                  .suspect_ms = 20,
-                                                  .epoch_base = 0},
-                                     .agent_wait_ms = 60,
-                                     .unknown_wait_ms = 50,
-                                     .cancel_grace_ms = 10,
-                                     .seed = 7};
-    w->core = core_init(calloc(1, core_size(&w->config)), &w->config);
-    w->plan = plan_text_new(text, w->core->registry);
-    ASSERT(w->plan->n_steps <= WORLD_STEPS);
-    w->block = calloc(1, core_run_size(w->plan));
-    w->shadow = run_init(calloc(1, run_size(w->plan->n_steps)), w->plan);
-    w->out.grow = grow;
-    w->at.left = *budget;
-    const struct core_event submit = {
-        .type = CORE_SUBMIT, .plan = w->plan, .block = w->block, .now = w->at.now};
-    core_handle(w->core, &submit, &w->out);
-    w->at.handle = core_newest_run(w->core);
+    return id->b[15] - 1u;
+}
+
+const struct plan *world_plan(const struct world *w)
+{
+    return w->plans[w->at.plan];
+}
+
+static bool is_spawned(const struct world *w, uint32_t body)
+{
+    const char letter = w->scenario->bodies[body];
+    return letter >= 'A' && letter <= 'Z';
+}
+
+static struct str agent_name(const struct world *w, uint32_t body, char name[1])
+{
+    name[0] = w->scenario->bodies[body];
+    name[0] = (char)(is_spawned(w, body) ? name[0] - 'A' + 'a' : name[0]);
+    return (struct str){name, 1};
+}
+
+uint32_t world_agent(const struct world *w, uint32_t body)
+{
+    char name[1];
+    return registry_agent(w->core->registry, agent_name(w, body, name));
+}
+
+/* One length for most waits, so that fewer orders of deadlines differ without need. */
+static struct core_config config_of(const struct scenario *s)
+{
+    const bool silence = s->left.silences > 0 || s->fine;
+    return (struct core_config){.runs_max = 1,
+                                .registry = {.agents = 6,
+                                             .instances = WORLD_BODIES,
+                                             .lease_ms = silence ? 60 : 100000000,
+                                             .suspect_ms = silence ? 30 : 50000000,
+                                             .breaker_failures = s->breakers,
+                                             .breaker_cooldown_ms = 30,
+                                             .breaker_cooldown_max_ms = 60,
+                                             .breaker_probe_ms = 30},
+                                .agent_wait_ms = 60,
+                                .unknown_wait_ms = 30,
+                                .cancel_grace_ms = 30,
+                                .sessions = 1,
+                                .in_flight = s->in_flight,
+                                .in_flight_agent = s->in_flight_agent,
+                                .in_flight_session = s->in_flight_session,
+                                .seed = 7};
+}
+
+static size_t block_size(const struct plan *like)
+{
+    struct plan largest = *like;
+    largest.n_steps = WORLD_STEPS;
+    return core_run_size(&largest);
+}
+
+static void add_agents(struct world *w)
+{
+    char name[1];
+    for (uint32_t i = 0; w->scenario->bodies[i] != '\0'; i++) {
+        ASSERT(i < WORLD_BODIES);
+        (void)registry_agent_add(w->core->registry, agent_name(w, i, name), w->at.now);
+    }
+}
+
+static void submit(struct world *w)
+{
+    const struct core_event ev = {
+        .type = CORE_SUBMIT, .plan = w->plans[0], .block = w->blocks[0], .now = w->at.now};
     const char *why = "";
+    w->doing = (struct world_event){.kind = WORLD_KIND_COUNT};
+    w->out.n = 0;
+    core_handle(w->core, &ev, &w->out);
+    w->at.handle = core_newest_run(w->core);
     const bool fine = world_take(w, &why);
     ASSERT(fine);
+}
+
+struct world *world_new(const struct scenario *scenario, struct coverage *seen)
+{
+    struct world *w = need(sizeof *w);
+    w->scenario = scenario;
+    w->seen = seen;
+    w->config = config_of(scenario);
+    w->core = core_init(need(core_size(&w->config)), &w->config);
+    struct plan *plan = plan_text_new(scenario->plan, w->core->registry);
+    ASSERT(plan->n_steps <= 4);
+    w->plans[w->n_plans++] = plan;
+    add_agents(w);
+    w->blocks[0] = need(block_size(plan));
+    w->blocks[1] = need(block_size(plan));
+    w->spare = need(block_size(plan));
+    w->shadow = run_init(need(block_size(plan)), plan);
+    w->out.grow = grow;
+    w->at.left = scenario->left;
+    w->at.revision = 1;
+    w->at.last_agent = WORLD_SUPERVISOR;
+    for (uint32_t i = 0; i < WORLD_STEPS; i++) {
+        w->at.told[i].agent = WORLD_NOBODY;
+    }
+    submit(w);
+    for (uint32_t i = 0; !scenario->fine && scenario->bodies[i] != '\0'; i++) {
+        const char *why = "";
+        const bool fine =
+            world_do(w, &(struct world_event){.kind = WORLD_UP, .body = (uint8_t)i}, &why);
+        ASSERT(fine);
+    }
     return w;
 }
 
 void world_free(struct world *w)
 {
-    plan_text_free(w->plan);
-    free(w->block);
+    plan_text_free((struct plan *)(uintptr_t)w->plans[0]);
+    world_plans_free(w);
+    free(w->blocks[0]);
+    free(w->blocks[1]);
+    free(w->spare);
     free(w->shadow);
     free(w->core);
     free(w->out.at);
@@ -67,22 +159,28 @@ struct part {
     size_t bytes;
 };
 
-/* All that changes, but for the core's text buffer, which means nothing between two events. */
-static uint32_t parts_of(const struct world *w, struct part ret[5])
+/* All that changes, but for the core's text buffer, which means nothing between two events, and
+ * the replayed run, which is the live one byte for byte. */
+static uint32_t parts_of(const struct world *w, struct part ret[3])
 {
     unsigned char *core = (unsigned char *)w->core;
     ret[0] = (struct part){core, offsetof(struct core, text)};
     ret[1] = (struct part){core + sizeof(struct core), core_size(&w->config) - sizeof(struct core)};
-    ret[2] = (struct part){w->block, core_run_size(w->plan)};
-    ret[3] = (struct part){w->shadow, run_size(w->plan->n_steps)};
-    ret[4] = (struct part){(void *)(uintptr_t)&w->at, sizeof w->at};
-    return 5;
+    ret[2] = (struct part){w->blocks[w->at.block], core_run_size(world_plan(w))};
+    return 3;
+}
+
+size_t world_size(const struct world *w)
+{
+    return sizeof w->at + core_size(&w->config) + block_size(w->plans[0]);
 }
 
 void world_save(const struct world *w, unsigned char *snapshot)
 {
-    struct part parts[5];
+    struct part parts[3];
     const uint32_t n = parts_of(w, parts);
+    memcpy(snapshot, &w->at, sizeof w->at);
+    snapshot += sizeof w->at;
     for (uint32_t i = 0; i < n; i++) {
         memcpy(snapshot, parts[i].at, parts[i].bytes);
         snapshot += parts[i].bytes;
@@ -91,36 +189,43 @@ void world_save(const struct world *w, unsigned char *snapshot)
 
 void world_load(struct world *w, const unsigned char *snapshot)
 {
-    struct part parts[5];
+    struct part parts[3];
+    memcpy(&w->at, snapshot, sizeof w->at);
+    snapshot += sizeof w->at;
     const uint32_t n = parts_of(w, parts);
     for (uint32_t i = 0; i < n; i++) {
         memcpy(parts[i].at, snapshot, parts[i].bytes);
         snapshot += parts[i].bytes;
     }
+    memcpy(w->shadow, w->blocks[w->at.block], run_size(world_plan(w)->n_steps));
 }
 
 /* ---- letting it happen ---- */
 
-/* The request that was out on a lane that is no more: its loss is still to be reported. */
-static void leave_request(struct body *b)
+static void handle(struct world *w, const struct core_event *ev)
 {
-    if (b->now.out) {
-        b->old = b->now;
-        b->now.out = false;
-    }
+    core_handle(w->core, ev, &w->out);
 }
 
 static void restart(struct world *w)
 {
     struct core_config config = w->core->config;
+    char names[6][1];
+    const uint32_t n = registry_agents(w->core->registry);
+    for (uint32_t i = 0; i < n; i++) {
+        names[i][0] = registry_agent_view(w->core->registry, i).id.ptr[0];
+    }
     config.registry.epoch_base += 100;
     w->core = core_init(w->core, &config);
-    (void)registry_agent_add(w->core->registry, w->plan->steps[0].agent_id, w->at.now);
+    for (uint32_t i = 0; i < n; i++) {
+        (void)registry_agent_add(w->core->registry, (struct str){names[i], 1}, w->at.now);
+    }
     memset(w->at.bodies, 0, sizeof w->at.bodies);
-    memcpy(w->block, w->shadow, run_size(w->plan->n_steps));
-    const struct core_event ev = {
-        .type = CORE_RECOVER, .plan = w->plan, .block = w->block, .now = w->at.now};
-    core_handle(w->core, &ev, &w->out);
+    memcpy(w->blocks[w->at.block], w->shadow, run_size(w->shadow->n_steps));
+    handle(w, &(struct core_event){.type = CORE_RECOVER,
+                                   .plan = world_plan(w),
+                                   .block = w->blocks[w->at.block],
+                                   .now = w->at.now});
     w->at.handle = core_newest_run(w->core);
 }
 
@@ -128,110 +233,260 @@ static void tick(struct world *w, bool silent)
 {
     const msec due = core_deadline(w->core);
     w->at.now = due > w->at.now ? due : w->at.now;
-    for (uint32_t i = 0; !silent && i < WORLD_INSTANCES; i++) {
+    for (uint32_t i = 0; !silent && i < WORLD_BODIES; i++) {
         if (w->at.bodies[i].epoch != 0) {
-            const struct core_event seen = {.type = CORE_SEEN,
-                                            .now = w->at.now,
-                                            .slot = registry_instance(w->core->registry, id_of(i)),
-                                            .epoch = w->at.bodies[i].epoch};
-            core_handle(w->core, &seen, &w->out);
+            handle(w,
+                   &(struct core_event){.type = CORE_SEEN,
+                                        .now = w->at.now,
+                                        .slot = registry_instance(w->core->registry, world_id(i)),
+                                        .epoch = w->at.bodies[i].epoch});
         }
     }
-    const struct core_event ev = {.type = CORE_TICK, .now = w->at.now};
-    core_handle(w->core, &ev, &w->out);
+    handle(w, &(struct core_event){.type = CORE_TICK, .now = w->at.now});
 }
 
-/* The plain translations. The shell's own book-keeping follows in world_do. */
-static struct core_event translate(const struct world *w, const struct world_event *ev)
+static void come_up(struct world *w, uint32_t body, struct core_event ev)
+{
+    struct body *b = &w->at.bodies[body];
+    ev.type = CORE_REGISTER;
+    handle(w, &ev);
+    ev.slot = registry_instance(w->core->registry, world_id(body));
+    struct instance_view view = {0};
+    const bool there = registry_instance_view(w->core->registry, ev.slot, &view);
+    ASSERT(there);
+    ev.type = CORE_LANE_UP;
+    ev.epoch = b->epoch = view.epoch;
+    ev.lane = REGISTRY_CONTROL_LANE;
+    handle(w, &ev);
+    ev.lane = 0;
+    handle(w, &ev);
+}
+
+/* ---- what the event says ---- */
+
+static void say_revision(struct world *w, struct core_event *out, enum world_change change)
+{
+    const uint32_t plan = world_change(w, change, out->step);
+    ASSERT(plan != UINT32_MAX);
+    w->coming = w->plans[plan];
+    w->coming_at = plan;
+    out->plan = w->coming;
+    out->block = w->blocks[1 - w->at.block];
+    out->result = (struct blob_ref){.id = 900, .len = 9};
+}
+
+static void say_class(struct core_event *out, enum err_class cls)
+{
+    out->outcome = STEP_OUTCOME_FAILED;
+    out->error_class = cls;
+    out->text = STR_LIT("it did not work");
+}
+
+static void say_agent(const struct world *w, struct core_event *out, enum world_answer answer)
+{
+    const struct plan_agents *agents = &world_plan(w)->agents;
+    const uint32_t at = answer == ANSWER_HAND_X ? 0 : 1;
+    out->outcome = STEP_OUTCOME_HANDOFF;
+    out->agent = answer == ANSWER_HAND_FORBIDDEN || at >= agents->n ? AGENT_NONE : agents->at[at];
+}
+
+static void say(struct world *w, struct core_event *out, enum world_answer answer)
+{
+    out->outcome = STEP_OUTCOME_COMPLETED;
+    out->usage.input_tokens = w->scenario->spends;
+    switch (answer) {
+    case ANSWER_OK:
+        out->passed = out->phase == PHASE_GATE || out->phase == PHASE_VERIFY;
+        if (out->phase == PHASE_REPLAN) {
+            say_revision(w, out, CHANGE_FRESH);
+        }
+        break;
+    case ANSWER_FAIL:
+        say_class(out, CLASS_UNKNOWN);
+        break;
+    case ANSWER_NO:
+        if (out->phase <= PHASE_SEARCH) {
+            say_class(out, CLASS_VALIDATION_ERROR);
+        }
+        break;
+    case ANSWER_AGAIN:
+        say_class(out, CLASS_UNKNOWN);
+        out->retryable_given = out->retryable = true;
+        break;
+    case ANSWER_RATE_LIMITED:
+        say_class(out, CLASS_RATE_LIMITED);
+        break;
+    case ANSWER_SERVICE:
+        say_class(out, CLASS_SERVICE_UNAVAILABLE);
+        break;
+    case ANSWER_NOT_FOUND:
+        say_class(out, CLASS_RESOURCE_NOT_FOUND);
+        break;
+    case ANSWER_TOOL:
+        say_class(out, CLASS_TOOL_NOT_FOUND);
+        break;
+    case ANSWER_UNVERIFIED:
+        say_class(out, CLASS_VERIFICATION_FAILED);
+        break;
+    case ANSWER_INPUT:
+        out->outcome = STEP_OUTCOME_NEEDS_INPUT;
+        break;
+    case ANSWER_APPROVAL:
+        out->outcome = STEP_OUTCOME_NEEDS_APPROVAL;
+        break;
+    case ANSWER_HAND_X:
+    case ANSWER_HAND_Y:
+    case ANSWER_HAND_FORBIDDEN:
+        say_agent(w, out, answer);
+        break;
+    case ANSWER_PLAN_KEEP:
+        say_revision(w, out, CHANGE_KEEP);
+        break;
+    case ANSWER_PLAN_MISFIT:
+        say_revision(w, out, CHANGE_MISFIT);
+        break;
+    case ANSWER_PLAN_INVALID:
+        say_class(out, CLASS_VALIDATION_ERROR);
+        out->invalid = true;
+        break;
+    case ANSWER_COUNT:
+        break;
+    }
+}
+
+static void answer_on(struct core_event *out, const struct request *req, enum core_event_type type)
+{
+    out->type = type;
+    out->slot = req->slot;
+    out->epoch = req->epoch;
+    out->lane = req->lane;
+    out->attempt = req->attempt;
+    out->phase = req->phase;
+    out->step = req->step;
+}
+
+static void say_modify(const struct world *w, struct core_event *out, const struct world_event *ev,
+                       const uint32_t *step)
+{
+    out->type = CORE_MODIFY;
+    out->modify = ev->variant;
+    out->steps = step;
+    out->n_steps = 1;
+    out->expect = core_revision(w->core, w->at.handle) + (ev->charged ? 0 : 1);
+}
+
+static const enum core_event_type plain[WORLD_KIND_COUNT] = {
+    [WORLD_STRAY] = CORE_RESULT,  [WORLD_STATE] = CORE_STATE,     [WORLD_REGISTER] = CORE_REGISTER,
+    [WORLD_UP] = CORE_REGISTER,   [WORLD_LANE_UP] = CORE_LANE_UP, [WORLD_CONTROL_UP] = CORE_LANE_UP,
+    [WORLD_GONE] = CORE_GONE,     [WORLD_DRAIN] = CORE_DRAIN,     [WORLD_PROGRESS] = CORE_PROGRESS,
+    [WORLD_PROBED] = CORE_PROBED, [WORLD_CANCEL] = CORE_CANCEL,   [WORLD_PAUSE] = CORE_PAUSE,
+    [WORLD_RESUME] = CORE_RESUME, [WORLD_DECIDE] = CORE_DECIDE,   [WORLD_SIGNOFF] = CORE_DECIDE,
+};
+
+static struct core_event translate(struct world *w, const struct world_event *ev,
+                                   const uint32_t *step)
 {
     const struct body *b = &w->at.bodies[ev->body];
-    const struct request *req = ev->kind == WORLD_LOST_OLD ? &b->old : &b->now;
-    struct core_event out = {.now = w->at.now,
+    struct core_event out = {.type = plain[ev->kind],
+                             .now = w->at.now,
                              .run = w->at.handle,
                              .step = ev->step,
                              .attempt = ev->attempt,
-                             .slot = registry_instance(w->core->registry, id_of(ev->body)),
+                             .phase = ev->phase,
+                             .agent = world_agent(w, ev->body),
+                             .slot = registry_instance(w->core->registry, world_id(ev->body)),
                              .epoch = b->epoch,
-                             .lane = LANE_NONE};
-    switch (ev->kind) {
+                             .lane = LANE_NONE,
+                             .decision = ev->variant,
+                             .running = ev->variant == 1,
+                             .ok = ev->variant == 1};
+    switch ((unsigned)ev->kind) {
     case WORLD_RESULT:
-        out.type = CORE_RESULT;
-        out.lane = req->lane;
-        out.outcome = ev->variant;
-        out.error_class = ev->variant == STEP_OUTCOME_FAILED ? CLASS_UNKNOWN : CLASS_NONE;
+        answer_on(&out, &b->now, CORE_RESULT);
+        say(w, &out, ev->variant);
         break;
     case WORLD_LOST:
     case WORLD_LOST_OLD:
-        out.type = CORE_LOST;
-        out.slot = req->slot;
-        out.epoch = req->epoch;
-        out.lane = req->lane;
+        answer_on(&out, ev->kind == WORLD_LOST ? &b->now : &b->old, CORE_LOST);
         out.sent = ev->kind == WORLD_LOST_OLD || ev->variant == 1;
         break;
-    case WORLD_STRAY:
-        out.type = CORE_RESULT;
+    case WORLD_RESULT_OLD:
+        answer_on(&out, &b->old, CORE_RESULT);
+        say(w, &out, ev->variant);
         break;
-    case WORLD_STATE:
-        out.type = CORE_STATE;
-        out.running = ev->variant == 1;
+    case WORLD_STRAY:
+        say(w, &out, ev->variant);
         break;
     case WORLD_REGISTER:
-        out.type = CORE_REGISTER;
-        out.instance = id_of(ev->body);
+    case WORLD_UP:
+        out.instance = world_id(ev->body);
         out.capacity = 1;
+        out.spawned = is_spawned(w, ev->body);
         break;
     case WORLD_LANE_UP:
+        out.lane = 0;
+        break;
     case WORLD_CONTROL_UP:
-        out.type = CORE_LANE_UP;
-        out.lane = ev->kind == WORLD_LANE_UP ? 0 : REGISTRY_CONTROL_LANE;
+        out.lane = REGISTRY_CONTROL_LANE;
         break;
-    case WORLD_GONE:
-        out.type = CORE_GONE;
+    case WORLD_SIGNOFF:
+        out.step = STEP_NONE;
         break;
-    case WORLD_CANCEL:
-        out.type = CORE_CANCEL;
+    case WORLD_MODIFY:
+        say_modify(w, &out, ev, step);
         break;
-    case WORLD_DECIDE:
-        out.type = CORE_DECIDE;
-        out.decision = ev->variant;
+    case WORLD_REVISE:
+        out.type = CORE_REVISE;
+        out.modify = ev->variant == CHANGE_REPLACE ? MODIFY_REPLACE : MODIFY_INSERT;
+        say_revision(w, &out, ev->variant);
         break;
-    case WORLD_TICK:
-    case WORLD_SILENT_TICK:
-    case WORLD_RESTART:
-    case WORLD_KIND_COUNT:
+    default:
         break;
     }
     return out;
+}
+
+/* The request that was out on a lane that is no more: its loss is still to be reported. */
+static void leave(struct body *b)
+{
+    if (b->now.out) {
+        b->old = b->now;
+        b->now.out = false;
+    }
+    b->lane = b->control = b->leaving = b->probed = false;
 }
 
 /* What the event itself changes in the shell, before the core's commands do. */
 static void keep_books(struct world *w, const struct world_event *ev)
 {
     struct body *b = &w->at.bodies[ev->body];
-    struct budget *left = &w->at.left;
-    switch (ev->kind) {
+    struct told *told = &w->at.told[ev->step];
+    uint8_t *counter = ev->charged ? world_counter(&w->at.left, ev) : NULL;
+    if (counter != NULL) {
+        ASSERT(*counter > 0 && w->at.left.faults > 0);
+        --*counter;
+        --w->at.left.faults;
+    }
+    w->about = ev->kind == WORLD_LOST_OLD || ev->kind == WORLD_RESULT_OLD ? b->old : b->now;
+    switch ((unsigned)ev->kind) {
     case WORLD_RESULT:
-        b->now.out = false;
-        left->waits -= ev->variant == STEP_OUTCOME_NEEDS_APPROVAL ? 1 : 0;
-        break;
     case WORLD_LOST:
         b->now.out = false;
-        left->losses--;
-        if (ev->variant == 0) {
-            w->at.told[ev->step].executions--; /* it never left */
+        if (ev->kind == WORLD_LOST && ev->variant == 0 && ev->phase <= PHASE_SEARCH) {
+            told->executions--; /* it never left */
+            told->out = told->attempts == ev->attempt ? 0 : told->out;
         }
         break;
     case WORLD_LOST_OLD:
+    case WORLD_RESULT_OLD:
         b->old.out = false;
         break;
-    case WORLD_STRAY:
-        left->strays--;
-        break;
     case WORLD_REGISTER:
-        left->registrations -= b->epoch != 0 ? 1 : 0;
-        leave_request(b);
-        b->lane = false;
-        b->control = false;
+        leave(b);
+        break;
+    case WORLD_UP:
+        leave(b);
+        b->lane = b->control = true;
         break;
     case WORLD_LANE_UP:
         b->lane = true;
@@ -240,49 +495,47 @@ static void keep_books(struct world *w, const struct world_event *ev)
         b->control = true;
         break;
     case WORLD_GONE:
-        left->registrations--;
-        leave_request(b);
+        leave(b);
         b->epoch = 0;
-        b->lane = false;
-        b->control = false;
         break;
-    case WORLD_CANCEL:
-        left->cancel = false;
+    case WORLD_DRAIN:
+        b->leaving = true;
         break;
-    case WORLD_SILENT_TICK:
-        left->silences--;
+    case WORLD_PROBED:
+        b->probed = false;
         break;
-    case WORLD_RESTART:
-        left->restarts--;
+    case WORLD_PROGRESS:
+        told->sign = w->at.now;
         break;
-    case WORLD_STATE:
-    case WORLD_DECIDE:
-    case WORLD_TICK:
-    case WORLD_KIND_COUNT:
+    default:
         break;
     }
 }
 
 bool world_do(struct world *w, const struct world_event *ev, const char **ret_why)
 {
-    const struct core_event translated = translate(w, ev);
-    w->seen[ev->kind]++;
+    const uint32_t step = ev->step;
+    const enum step_status before = w->shadow->steps[step].status;
+    w->seen->kinds[ev->kind]++;
     w->doing = *ev;
+    w->coming = NULL;
     w->out.n = 0;
+    const struct core_event translated = translate(w, ev, &step);
     keep_books(w, ev);
     if (ev->kind == WORLD_RESTART) {
         restart(w);
     } else if (ev->kind == WORLD_TICK || ev->kind == WORLD_SILENT_TICK) {
         tick(w, ev->kind == WORLD_SILENT_TICK);
+    } else if (ev->kind == WORLD_UP) {
+        come_up(w, ev->body, translated);
     } else {
-        core_handle(w->core, &translated, &w->out);
+        handle(w, &translated);
     }
     /* Who does not know the key has not run it, if it is the one that had it. */
-    const struct run_step *before = &w->shadow->steps[ev->step];
     if (ev->kind == WORLD_STATE && ev->variant == 0 && w->out.n > 0 &&
-        w->out.at[0].type == CMD_RECORD && before->status == STEP_UNKNOWN &&
-        w->at.told[ev->step].executions > 0) {
-        w->at.told[ev->step].executions--;
+        w->out.at[0].type == CMD_RECORD && before == STEP_UNKNOWN &&
+        w->at.told[step].executions > 0) {
+        w->at.told[step].executions--;
     }
     return world_take(w, ret_why);
 }

@@ -1,44 +1,111 @@
 /*
- * A small world around one core: one plan of at most four steps, one agent with two instances of
- * one lane each, and a shell that reports what could happen to them. Everything that changes lies
- * in a few blocks that are copied as bytes, so that any state can be left and entered again.
+ * A small world around one core: one plan of at most four steps (and what revisions add), up to
+ * three instances of one lane each, and a shell that reports what could happen to them. Everything
+ * that changes lies in a few blocks that are copied as bytes, so that any state can be left and
+ * entered again.
  */
 #ifndef TESTS_EXPLORE_WORLD_H
 #define TESTS_EXPLORE_WORLD_H
 
 #include "supervisor/core/core_internal.h"
 
-enum { WORLD_STEPS = 4, WORLD_INSTANCES = 2, WORLD_EVENTS_MAX = 160 };
+enum { WORLD_STEPS = 8, WORLD_BODIES = 3, WORLD_EVENTS_MAX = 256, WORLD_PLANS = 16384 };
+enum { WORLD_NOBODY = 255, WORLD_SUPERVISOR = 254 }; /* in place of an agent */
 
 /* How often a path may do what would make it endless. */
 struct budget {
-    uint32_t registrations; /* beyond the first of each instance */
-    uint32_t restarts;      /* of the daemon */
-    uint32_t losses;        /* requests lost, sent or not */
-    uint32_t strays;        /* results and states that nobody waits for */
-    uint32_t silences;      /* time passing without heartbeats */
-    uint32_t waits;         /* a step asking for an approval */
-    bool cancel;
+    uint8_t faults;        /* all of the others together */
+    uint8_t registrations; /* of an instance that is there */
+    uint8_t gones;         /* crashes */
+    uint8_t drains;
+    uint8_t restarts; /* of the daemon */
+    uint8_t losses;   /* requests that left and were lost */
+    uint8_t unsent;   /* requests that never left */
+    uint8_t strays;   /* results and states that nobody waits for */
+    uint8_t silences; /* time passing without heartbeats */
+    uint8_t asks;     /* an agent asking for words or an approval */
+    uint8_t handoffs; /* an agent asking for another */
+    uint8_t pauses;
+    uint8_t modifies;  /* skipping and cancelling by people */
+    uint8_t revisions; /* inserting and replacing by people */
+    uint8_t cancels;
+    uint8_t progress;
+};
+
+/* What an agent may say about what it was asked. */
+enum world_answer {
+    ANSWER_OK, /* of a gate or a verifier: yes; of a replanner: a plan that keeps what is completed
+                */
+    ANSWER_FAIL,  /* class UNKNOWN, retryable; of a question: it cannot be answered */
+    ANSWER_NO,    /* of a gate or a verifier; of a step: failed, not retryable */
+    ANSWER_AGAIN, /* failed, and the agent says that it may be tried again */
+    ANSWER_RATE_LIMITED,
+    ANSWER_SERVICE,
+    ANSWER_NOT_FOUND,
+    ANSWER_TOOL,
+    ANSWER_UNVERIFIED, /* the shell found that the result does not fit its schema */
+    ANSWER_INPUT,
+    ANSWER_APPROVAL,
+    ANSWER_HAND_X,         /* to the plan's first agent, ... */
+    ANSWER_HAND_Y,         /* ... its second, ... */
+    ANSWER_HAND_FORBIDDEN, /* ... one that it was not granted */
+    ANSWER_PLAN_KEEP,      /* of a replanner: a plan that keeps all but the failed step */
+    ANSWER_PLAN_MISFIT,    /* one that does not fit what is under way */
+    ANSWER_PLAN_INVALID,   /* one that the plan check refuses */
+    ANSWER_COUNT
+};
+#define SAYS(name) (1u << ANSWER_##name)
+
+struct scenario {
+    const char *family;
+    const char *plan;
+    const char *bodies; /* the agent of each instance, one letter; a capital: it was spawned */
+    struct budget left;
+    uint32_t answers; /* SAYS(...) besides OK and FAIL; SAYS(OK) alone takes FAIL away */
+    bool fine;        /* instances come up lane by lane; else all are there at the beginning */
+    bool alone; /* the plan must end by time alone, without a word of anybody; else when all goes
+                   well from here on */
+    uint8_t in_flight, in_flight_agent, in_flight_session;
+    uint8_t spends; /* tokens that each attempt and question uses */
+    uint8_t breakers;
 };
 
 struct request {
     bool out;
-    uint32_t slot, lane, step, attempt;
+    uint8_t slot, lane, step, phase;
+    uint16_t attempt;
     uint64_t epoch;
 };
 
 /* What the records told about a step, kept apart from the run as a second opinion. */
 struct told {
-    uint8_t started, completed, granted;
+    uint8_t started, completed, handed;
     uint8_t executions; /* attempts that left and may have run */
-    uint8_t attempts;   /* STEP_STARTED and STEP_ASSIGNED with a new attempt */
-    uint8_t status;     /* after the last event */
+    uint8_t attempts;   /* as the records number them */
+    uint8_t granted;    /* of them: without counting against max_retries */
+    uint8_t allowed; /* how often somebody said that it may run once more, whatever its effects */
+    uint8_t status;  /* after the last event */
+    uint8_t waited, searched; /* fallbacks */
+    uint8_t replans, hops;
+    uint8_t gate, approved, verdict; /* said yes */
+    uint8_t out;      /* an attempt of it is with an instance, or its reply was lost */
+    uint8_t adopted;  /* an instance says that it works on it, without a lane of ours */
+    uint8_t finished; /* the newest attempt that brought a result */
+    uint8_t agent;    /* who has it; WORLD_NOBODY */
+    uint8_t from;     /* who hands it over */
+    uint8_t nth;      /* of the completed ones */
+    uint8_t body;     /* that has it, + 1 */
+    uint8_t visited;  /* set of agents */
+    uint8_t silent;   /* a silent tick has passed since it was sent */
+    msec sent, sign, begun;
 };
 
 /* One instance as the shell sees it. */
 struct body {
     uint64_t epoch; /* 0 = not registered */
     bool control, lane;
+    bool leaving;       /* its process was ended, or it drains */
+    bool probed;        /* a ping is out */
     struct request now; /* out on its lane */
     struct request
         old; /* was out when it registered again or went: only LOST can still be said of it */
@@ -47,9 +114,18 @@ struct body {
 struct situation {
     msec now;
     uint64_t handle;
-    bool over;
+    msec cancelled_at, started_at, replan_at;
+    uint64_t spent;
+    uint32_t revision;
+    uint16_t plan; /* index into world.plans */
+    uint8_t block; /* which of the two */
+    bool over, begun, generated, cancelling;
+    uint8_t paused;                /* bit per reason */
+    uint8_t replanning, replanned; /* step + 1 */
+    uint8_t fallbacks, replans, done;
+    uint8_t last_agent;
     struct budget left;
-    struct body bodies[WORLD_INSTANCES];
+    struct body bodies[WORLD_BODIES];
     struct told told[WORLD_STEPS];
 };
 
@@ -59,50 +135,124 @@ enum world_kind {
     WORLD_RESULT,
     WORLD_LOST,
     WORLD_LOST_OLD,
-    WORLD_STRAY,
-    WORLD_STATE,
+    WORLD_RESULT_OLD, /* over a lane of an incarnation that is no more */
+    WORLD_STRAY,      /* a result over no lane */
+    WORLD_STATE,      /* variant: running */
     WORLD_REGISTER,
     WORLD_LANE_UP,
     WORLD_CONTROL_UP,
+    WORLD_UP, /* all of that at once */
     WORLD_GONE,
+    WORLD_DRAIN,
+    WORLD_PROGRESS,
+    WORLD_PROBED,
     WORLD_CANCEL,
-    WORLD_DECIDE,
+    WORLD_PAUSE,
+    WORLD_RESUME,
+    WORLD_DECIDE,  /* variant: decision */
+    WORLD_SIGNOFF, /* variant: decision */
+    WORLD_MODIFY,  /* variant: kind */
+    WORLD_REVISE,  /* variant: enum world_change */
     WORLD_RESTART,
     WORLD_KIND_COUNT
 };
 
+/* How a revision differs from the plan before it. */
+enum world_change {
+    CHANGE_FRESH,  /* the replanner keeps what is completed; one new step in place of the failed */
+    CHANGE_KEEP,   /* it only puts a new step in the failed one's place */
+    CHANGE_MISFIT, /* the same, but the failed one stays */
+    CHANGE_BEFORE, /* a person puts a step before this one */
+    CHANGE_FREE,   /* a person adds a step that depends on nothing */
+    CHANGE_REPLACE,
+    CHANGE_COUNT
+};
+
 struct world_event {
     enum world_kind kind;
-    uint8_t body, step, attempt, variant;
+    uint8_t body, step, phase, variant;
+    uint16_t attempt;
+    bool charged; /* against the budget */
+};
+
+struct made_plan;
+
+/* What happened at least once. */
+struct coverage {
+    uint64_t kinds[WORLD_KIND_COUNT];
+    uint64_t moves[STEP_STATUS_COUNT][STEP_STATUS_COUNT];
+    uint64_t records[REC_COUNT];
+    uint64_t commands[CORE_CMD_TYPE_COUNT];
+    uint64_t rejects[CORE_REJECT_COUNT];
+    uint64_t reasons[STEP_REASON_COUNT];
+    uint64_t failures[PLAN_FAILURE_COUNT];
+    uint64_t reviews[REVIEW_KIND_COUNT];
+    uint64_t decisions[DECISION_COUNT];
+    uint64_t phases[STEP_PHASE_COUNT];
+    uint64_t modifies[MODIFY_KIND_COUNT];
+    uint64_t handoffs[HANDOFF_KIND_COUNT];
+    uint64_t fallbacks[FALLBACK_ACTION_COUNT];
+    uint64_t stops[STEP_STOP_COUNT];
+    uint64_t outcomes[PLAN_OUTCOME_COUNT];
 };
 
 struct world {
-    const char *text; /* of the plan */
-    struct plan *plan;
+    const struct scenario *scenario;
+    struct coverage *seen;
+    const struct plan *plans[WORLD_PLANS];
+    struct made_plan *made;
+    uint32_t n_plans;
     struct core_config config;
     struct core *core;
-    void *block;
+    void *blocks[2];
     struct run *shadow; /* from the records alone */
+    struct run *spare;
     struct situation at;
     struct commands out;
     struct world_event doing;
-    size_t snapshot_bytes;
-    uint64_t seen[WORLD_KIND_COUNT];
-    uint64_t moves[STEP_STATUS_COUNT][STEP_STATUS_COUNT];
+    struct request about;      /* that the event answers */
+    const struct plan *coming; /* with the event; NULL: none */
+    uint32_t coming_at;
 };
 
-struct world *world_new(const char *plan, const struct budget *budget);
+struct world *world_new(const struct scenario *scenario, struct coverage *seen);
 void world_free(struct world *w);
+size_t world_size(const struct world *w); /* of the largest snapshot */
 void world_save(const struct world *w, unsigned char *snapshot);
 void world_load(struct world *w, const unsigned char *snapshot);
-/* What can happen next. Returns the number. */
-uint32_t world_events(const struct world *w, struct world_event *ret);
+const struct plan *world_plan(const struct world *w);
+uint32_t world_agent(const struct world *w, uint32_t body);
+uint32_t world_body_of(const struct uuid *id);
+struct uuid world_id(uint32_t body);
 /* Lets it happen. False when a rule was broken; *ret_why says which. */
 bool world_do(struct world *w, const struct world_event *ev, const char **ret_why);
+
+/* ---- world_events.c ---- */
+/* What can happen next, first what happens when all goes well. Returns the number. */
+uint32_t world_events(const struct world *w, struct world_event *ret);
+void world_event_text(const struct world *w, const struct world_event *ev, char *buf, size_t size);
+/* The budget's counter of an event; NULL when it is free. */
+uint8_t *world_counter(struct budget *left, const struct world_event *ev);
+
+/* ---- world_plan.c ---- */
+/* The next revision: an index into plans, or UINT32_MAX when it would have too many steps. */
+uint32_t world_change(struct world *w, enum world_change change, uint32_t step);
+void world_plans_free(struct world *w);
+
+/* ---- world_told.c, world_rules.c ---- */
+#define RULE(cond, why)                                                                            \
+    do {                                                                                           \
+        if (!(cond)) {                                                                             \
+            *ret_why = (why);                                                                      \
+            return false;                                                                          \
+        }                                                                                          \
+    } while (0)
+/* One record of the plan: the rules of its order, the second opinion, the replay. */
+bool world_take_record(struct world *w, const struct record *rec, const char **ret_why);
+/* Reads the commands of one event: the shell's side of them, and the rules. */
+bool world_take(struct world *w, const char **ret_why);
+
+/* ---- world_hash.c ---- */
 /* Equal for states that differ only in the time of day and in counters that decide nothing. */
 uint64_t world_hash(const struct world *w);
-void world_event_text(const struct world *w, const struct world_event *ev, char *buf, size_t size);
-/* ---- world_rules.c ---- */
-/* Reads the commands of one event: the shell's side of them, and the rules of their order. */
-bool world_take(struct world *w, const char **ret_why);
 #endif

@@ -1,80 +1,97 @@
-/* The rules that every path must keep, and when two states count as one. */
+/* The rules that every path must keep: of what goes out, and of every state between two events. */
 #include <string.h>
 
 #include "protocol/base/assert.h"
 #include "tests/explore/world.h"
 
-#define RULE(cond, why)                                                                            \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            *ret_why = (why);                                                                      \
-            return false;                                                                          \
-        }                                                                                          \
-    } while (0)
+/* ---- requests ---- */
 
-/* ---- commands ---- */
-
-static bool take_step_record(struct world *w, const struct record *rec, const char **ret_why)
+static bool may_go_out(const struct world *w, const struct core_cmd *cmd, const char **ret_why)
 {
-    struct told *told = &w->at.told[rec->step];
-    RULE(told->completed == 0, "a record about a step that has ended");
-    if (rec->type == REC_STEP_STARTED) {
-        RULE(told->started++ == 0, "a step started twice");
-        told->attempts++;
-        const struct plan_step *step = &w->plan->steps[rec->step];
-        for (uint32_t i = 0; i < run_deps(w->plan, rec->step); i++) {
-            const uint32_t dep = run_dep(w->plan, rec->step, i);
-            RULE(w->at.told[dep].completed == 1, "started before a dependency was over");
-            const struct run_step *d = &w->shadow->steps[dep];
-            const bool bad = d->status == STEP_FAILED || d->status == STEP_CANCELLED ||
-                             (d->status == STEP_SKIPPED && d->reason == REASON_DEPENDENCY_FAILED);
-            RULE(!bad || w->plan->chain || step->policy.run_if_always,
-                 "started although a dependency failed");
-        }
-    } else if (rec->type == REC_STEP_ASSIGNED) {
-        RULE(told->started == 1, "assigned before it started");
-        if (rec->attempt > told->attempts) {
-            told->attempts++;
-        }
-    } else if (rec->type == REC_REVIEW_DECIDED) {
-        if (rec->decision == DECISION_APPROVE) {
-            told->granted++;
-        }
-    } else if (rec->type == REC_STEP_COMPLETED) {
-        const struct run_step *state = &w->shadow->steps[rec->step];
-        RULE(rec->status != STEP_COMPLETED ||
-                 (w->doing.attempt == state->attempt && w->doing.body + 1 == state->instance.b[15]),
-             "completed by who does not have the current attempt");
-        told->completed = 1;
-    } else {
-        RULE(told->started == 1, "a record about a step that has not started");
-    }
+    const struct situation *at = &w->at;
+    const uint32_t told = 1u << PAUSE_REQUESTED | 1u << PAUSE_SIGNOFF;
+    const bool replan = cmd->phase == PHASE_REPLAN && at->replanning == cmd->step + 1;
+    RULE(!at->over, "dispatched after the plan's end");
+    RULE(cmd->step < w->shadow->n_steps && at->told[cmd->step].completed == 0,
+         "dispatched after the step ended");
+    RULE((at->paused & told) == 0, "dispatched while the plan is paused");
+    RULE(!at->cancelling, "dispatched while the plan is cancelled");
+    RULE(at->replanning == 0 || replan, "dispatched while the plan is replanned");
+    RULE(!replan || at->now >= at->replan_at, "a replan was asked for before the pause was over");
     return true;
 }
 
-static bool take_record(struct world *w, const struct record *rec, const char **ret_why)
+/* What an attempt may cost must fit beside what is spent and what others may cost. */
+static bool fits_budget(const struct world *w, uint32_t step, const char **ret_why)
 {
-    if (record_about(rec->type) != ABOUT_PLAN) {
-        return true;
+    const struct plan *plan = world_plan(w);
+    uint64_t needs = w->at.spent;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        const struct told *told = &w->at.told[i];
+        const bool counts = i == step || (told->out && told->executions > 0);
+        needs += counts ? plan->steps[i].policy.estimate_tokens : 0;
     }
-    RULE(!w->at.over, "a record of the plan after its end");
-    if (rec->step < w->plan->n_steps && rec->type != REC_PLAN_COMPLETED) {
-        const enum step_status from = w->shadow->steps[rec->step].status;
-        if (!take_step_record(w, rec, ret_why)) {
-            return false;
-        }
-        RULE(run_apply(w->shadow, w->plan, rec), "a record does not fit on replay");
-        w->moves[from][w->shadow->steps[rec->step].status]++;
-        return true;
+    RULE(plan->budget_tokens == 0 || needs <= plan->budget_tokens, "the budget is overspent");
+    return true;
+}
+
+static bool attempt_goes_out(struct world *w, const struct core_cmd *cmd, uint32_t nth,
+                             const char **ret_why)
+{
+    struct told *told = &w->at.told[cmd->step];
+    const struct plan_step *about = &world_plan(w)->steps[cmd->step];
+    RULE(nth > 0 && w->out.at[nth - 1].type == CMD_RECORD &&
+             w->out.at[nth - 1].rec.step == cmd->step,
+         "dispatched without a record before it");
+    RULE(told->started == 1 && cmd->attempt == told->attempts, "another attempt than was recorded");
+    RULE(about->policy.effects != EFFECTS_UNSAFE || told->executions <= told->allowed,
+         "an unsafe step runs again without a decision");
+    RULE(cmd->attempt > 1 || told->handed || told->from == told->agent || w->at.plan != 0,
+         "dispatched to another agent without a handoff");
+    if (!fits_budget(w, cmd->step, ret_why)) {
+        return false;
     }
-    RULE(run_apply(w->shadow, w->plan, rec), "a record of the plan does not fit on replay");
-    if (rec->type == REC_PLAN_COMPLETED) {
-        w->at.over = true;
-        for (uint32_t i = 0; i < w->plan->n_steps; i++) {
-            const struct told *told = &w->at.told[i];
-            RULE(told->started == 0 || told->completed == 1, "a step started and never ended");
-        }
+    told->executions++;
+    RULE(told->executions <= told->attempts, "more executions than journaled attempts");
+    return true;
+}
+
+static uint32_t wanted_agent(const struct world *w, const struct core_cmd *cmd)
+{
+    const struct plan *plan = world_plan(w);
+    switch (cmd->phase) {
+    case PHASE_GATE:
+        return plan->steps[cmd->step].gate_agent;
+    case PHASE_VERIFY:
+        return plan->steps[cmd->step].verify_agent;
+    case PHASE_REPLAN:
+        return plan->replan.agent;
+    case PHASE_EXECUTE:
+    case PHASE_SEARCH:
+    case STEP_PHASE_COUNT:
+        break;
     }
+    return w->at.told[cmd->step].agent;
+}
+
+/* Attempts that are out and neither given up nor answered; questions. Each on its lane. */
+static bool limits_hold(const struct world *w, uint32_t agent, const char **ret_why)
+{
+    uint32_t all = 0;
+    uint32_t of_agent = 0;
+    for (uint32_t i = 0; i < WORLD_BODIES; i++) {
+        const struct request *req = &w->at.bodies[i].now;
+        const struct run_step *state = &w->shadow->steps[req->step];
+        const bool counts = req->out && state->phase == req->phase &&
+                            run_step_serial(w->shadow, req->step) == req->attempt &&
+                            (state->status == STEP_IN_PROGRESS || state->status == STEP_CHECKING);
+        all += counts ? 1 : 0;
+        of_agent += counts && world_agent(w, i) == agent ? 1 : 0;
+    }
+    const struct core_config *c = &w->config;
+    RULE(c->in_flight == 0 || all <= c->in_flight, "more in flight than allowed");
+    RULE(c->in_flight_session == 0 || all <= c->in_flight_session, "more of a session in flight");
+    RULE(c->in_flight_agent == 0 || of_agent <= c->in_flight_agent, "more of an agent in flight");
     return true;
 }
 
@@ -82,226 +99,262 @@ static bool take_dispatch(struct world *w, const struct core_cmd *cmd, uint32_t 
                           const char **ret_why)
 {
     struct instance_view view;
-    struct told *told = &w->at.told[cmd->step];
     RULE(registry_instance_view(w->core->registry, cmd->slot, &view), "dispatched to nobody");
-    struct body *b = &w->at.bodies[view.id.b[15] - 1];
+    struct body *b = &w->at.bodies[world_body_of(&view.id)];
     RULE(b->epoch == cmd->epoch && b->lane, "dispatched to a lane that is not up");
     RULE(!b->now.out, "dispatched over a lane that is in use");
-    RULE(nth > 0 && w->out.at[nth - 1].type == CMD_RECORD &&
-             w->out.at[nth - 1].rec.step == cmd->step,
-         "dispatched without a record before it");
-    const bool is_unsafe = w->plan->steps[cmd->step].policy.effects == EFFECTS_UNSAFE;
-    RULE(!is_unsafe || told->executions <= told->granted,
-         "an unsafe step runs again without a decision");
-    RULE(told->completed == 0, "dispatched after it ended");
-    told->executions++;
-    RULE(told->executions <= told->attempts, "more executions than journaled attempts");
-    b->now = (struct request){true, cmd->slot, cmd->lane, cmd->step, cmd->attempt, cmd->epoch};
-    return true;
+    RULE(!view.draining, "dispatched to who is leaving");
+    if (!may_go_out(w, cmd, ret_why)) {
+        return false;
+    }
+    w->seen->phases[cmd->phase]++;
+    if (cmd->phase > PHASE_SEARCH) {
+        RULE(w->shadow->steps[cmd->step].ask == cmd->attempt, "a question of the past");
+    } else if (!attempt_goes_out(w, cmd, nth, ret_why)) {
+        return false;
+    }
+    RULE(view.agent == wanted_agent(w, cmd), "dispatched to another agent");
+    b->now = (struct request){true,
+                              (uint8_t)cmd->slot,
+                              (uint8_t)cmd->lane,
+                              (uint8_t)cmd->step,
+                              (uint8_t)cmd->phase,
+                              (uint16_t)cmd->attempt,
+                              cmd->epoch};
+    return limits_hold(w, view.agent, ret_why);
+}
+
+/* ---- the other commands ---- */
+
+static void close_body(struct body *b)
+{
+    b->old = b->now.out ? b->now : b->old;
+    *b = (struct body){.old = b->old};
 }
 
 static bool take_command(struct world *w, const struct core_cmd *cmd, uint32_t nth,
                          const char **ret_why)
 {
     struct instance_view view;
-    if (cmd->type == CMD_RECORD) {
-        return take_record(w, &cmd->rec, ret_why);
-    }
-    if (cmd->type == CMD_DISPATCH) {
+    const bool there = registry_instance_view(w->core->registry, cmd->slot, &view);
+    struct body *b = there ? &w->at.bodies[world_body_of(&view.id)] : NULL;
+    w->seen->commands[cmd->type]++;
+    switch (cmd->type) {
+    case CMD_RECORD:
+        return world_take_record(w, &cmd->rec, ret_why);
+    case CMD_DISPATCH:
         return take_dispatch(w, cmd, nth, ret_why);
-    }
-    if (cmd->type == CMD_REGISTERED &&
-        registry_instance_view(w->core->registry, cmd->slot, &view)) {
-        w->at.bodies[view.id.b[15] - 1].epoch = cmd->epoch;
-    }
-    if (cmd->type == CMD_CLOSE) {
-        for (uint32_t i = 0; i < WORLD_INSTANCES; i++) {
-            struct body *b = &w->at.bodies[i];
-            if (b->epoch == cmd->epoch) { /* its lease is over */
-                b->old = b->now.out ? b->now : b->old;
-                b->epoch = 0;
-                b->lane = false;
-                b->control = false;
-                b->now.out = false;
+    case CMD_REGISTERED:
+        RULE(there, "registered nobody");
+        b->epoch = cmd->epoch;
+        break;
+    case CMD_CLOSE:
+        for (uint32_t i = 0; i < WORLD_BODIES; i++) {
+            if (w->at.bodies[i].epoch == cmd->epoch) { /* its lease is over */
+                close_body(&w->at.bodies[i]);
             }
         }
+        break;
+    case CMD_KILL:
+        RULE(there && b->epoch == cmd->epoch && w->at.cancelling, "killed without need");
+        RULE(w->scenario->bodies[world_body_of(&view.id)] < 'a', "killed who is not ours");
+        b->leaving = true;
+        break;
+    case CMD_PROBE:
+        RULE(there && b->epoch == cmd->epoch, "pinged nobody");
+        b->probed = true;
+        break;
+    case CMD_RUN_DONE:
+        RULE(w->at.over, "given back before its end");
+        break;
+    case CMD_REJECT:
+        w->seen->rejects[cmd->reject]++;
+        break;
+    case CMD_CANCEL_STEP:
+        RULE(there && view.epoch == cmd->epoch, "told to stop who is not there");
+        break;
+    case CMD_REVISED:
+        RULE(w->coming != NULL, "revised by nothing");
+        break;
+    case CMD_QUERY:
+    case CORE_CMD_TYPE_COUNT:
+        break;
     }
     return true;
 }
 
+/* ---- between two events ---- */
+
 static bool steps_moved_well(struct world *w, const char **ret_why)
 {
-    for (uint32_t i = 0; i < w->plan->n_steps; i++) {
+    for (uint32_t i = 0; i < w->shadow->n_steps; i++) {
         struct told *told = &w->at.told[i];
         const struct run_step *state = &w->shadow->steps[i];
         RULE(!step_is_final(told->status) || told->status == state->status,
              "a final status changed");
+        RULE(!told->started ==
+                     (!step_is_final(state->status) && !run_step_is_active(state->status)) ||
+                 step_is_final(state->status),
+             "begun, but not told");
         told->status = state->status;
     }
     return true;
 }
 
-/* Who is back is asked for all that it may have; of who is gone for good nothing is awaited any
- * more. */
+/* Who is back is asked for all that it may have; of who is gone for good nothing is awaited. */
 static bool unknown_is_pursued(const struct world *w, const char **ret_why)
 {
+    const bool control = w->doing.kind == WORLD_CONTROL_UP || w->doing.kind == WORLD_UP;
     uint32_t unknown = 0;
     uint32_t queries = 0;
-    for (uint32_t i = 0; i < w->plan->n_steps; i++) {
+    for (uint32_t i = 0; i < w->shadow->n_steps; i++) {
         const struct run_step *state = &w->shadow->steps[i];
-        unknown += state->status == STEP_UNKNOWN && state->instance.b[15] == w->doing.body + 1;
+        const struct core_run *row = core_find_run(w->core, w->at.handle);
+        unknown += row != NULL && row->soft[i].list == LIST_UNKNOWN &&
+                   world_body_of(&state->instance) == w->doing.body;
     }
     for (uint32_t i = 0; i < w->out.n; i++) {
         queries += w->out.at[i].type == CMD_QUERY;
     }
-    RULE(w->doing.kind != WORLD_CONTROL_UP || queries == unknown,
-         "an unknown outcome was not asked for");
+    RULE(!control || queries == unknown, "an unknown outcome was not asked for");
     RULE(w->doing.kind != WORLD_GONE || unknown == 0, "the word of a dead instance is awaited");
+    return true;
+}
+
+/* Time stands still until the core wants to be woken, so nothing may be overdue. */
+static bool in_time(const struct world *w, uint32_t i, const char **ret_why)
+{
+    const struct situation *at = &w->at;
+    const struct told *told = &at->told[i];
+    const struct run_step *state = &w->shadow->steps[i];
+    const struct step_policy *policy = &world_plan(w)->steps[i].policy;
+    const struct soft_step *soft = &core_find_run(w->core, at->handle)->soft[i];
+    const msec sign = told->sign > told->sent ? told->sign : told->sent;
+    const bool held = state->status == STEP_IN_PROGRESS && told->out && !at->cancelling;
+    RULE(!held || policy->timeout_ms == 0 || at->now < told->sent + policy->timeout_ms,
+         "an attempt outlives its timeout");
+    RULE(!held || policy->idle_ms == 0 || at->now < sign + policy->idle_ms,
+         "an attempt is silent for too long");
+    RULE(!held || policy->limit_ms == 0 || at->now < told->begun - 1 + policy->limit_ms,
+         "a step outlives its limit");
+    RULE(state->status != STEP_WAITING || policy->approval_timeout_ms == 0 ||
+             at->now < told->sent + policy->approval_timeout_ms,
+         "a review outlives its timeout");
+    RULE(soft->list != LIST_QUEUE || state->status == STEP_CHECKING ||
+             policy->queue_timeout_ms == 0 || at->now < soft->since + policy->queue_timeout_ms,
+         "a step queues for too long");
+    return true;
+}
+
+/* Failed for good, and the plan does not end for it. */
+static bool is_ignored(const struct world *w, uint32_t i)
+{
+    const struct plan_step *about = &world_plan(w)->steps[i];
+    const struct run_step *state = &w->shadow->steps[i];
+    const enum on_failure say = about->policy.on_failure;
+    return state->status == STEP_FAILED && !about->superseded &&
+           state->error_class != CLASS_VERIFICATION_FAILED &&
+           (say == ON_FAILURE_ABORT || say == ON_FAILURE_RETRY || say == ON_FAILURE_ASK);
+}
+
+/* C05: it says that it waits when all that is open waits for people. */
+static bool waits(const struct world *w)
+{
+    const struct run *run = w->shadow;
+    const uint32_t room = run_concurrency(world_plan(w));
+    uint32_t active = 0;
+    uint32_t waiting = 0;
+    bool ready = false;
+    for (uint32_t i = 0; i < run->n_steps; i++) {
+        active += run_step_is_active(run->steps[i].status) ? 1 : 0;
+        waiting += run->steps[i].status == STEP_WAITING ? 1 : 0;
+        ready |= run->steps[i].status == STEP_READY;
+    }
+    return active > 0 && active == waiting && !(ready && active < room);
+}
+
+/* A question without a deadline waits for its agent as long as it takes. */
+static bool asks_for_ever(const struct world *w)
+{
+    bool asks = false;
+    for (uint32_t i = 0; i < w->shadow->n_steps; i++) {
+        const struct run_step *state = &w->shadow->steps[i];
+        asks |= state->status == STEP_CHECKING && state->deadline == MSEC_NEVER;
+    }
+    return asks;
+}
+
+static bool plan_holds(const struct world *w, const char **ret_why)
+{
+    const struct situation *at = &w->at;
+    const struct run *run = w->shadow;
+    const struct plan *plan = world_plan(w);
+    const bool other = (at->paused & ~(1u << PAUSE_REVIEW)) != 0;
+    RULE(run->paused == at->paused && run->cancelling == at->cancelling, "paused, or cancelling");
+    RULE(run->revision == at->revision && run->replans == at->replans &&
+             run->fallbacks == at->fallbacks && (run->replanning > 0) == (at->replanning > 0),
+         "revisions, replans or fallbacks");
+    RULE(run->usage.input_tokens + run->usage.output_tokens == at->spent, "what was spent");
+    RULE(core_find_run(w->core, at->handle)->run == core_block_run(w->blocks[at->block]),
+         "the core uses another block");
+    RULE(heap_min(&w->core->due) != MSEC_NEVER || run->waiting > 0 || at->paused != 0 ||
+             asks_for_ever(w) || core_find_run(w->core, at->handle)->held > 0,
+         "nothing will ever happen to this plan");
+    RULE(!at->begun || at->cancelling || other ||
+             ((at->paused & 1u << PAUSE_REVIEW) != 0) == waits(w),
+         "waits for people, and does not say so, or the other way round");
+    RULE(!at->cancelling || at->now < at->cancelled_at + w->config.cancel_grace_ms,
+         "cancelled for longer than its grace");
+    RULE(plan->timeout_ms == 0 || !at->begun || at->now < at->started_at + plan->timeout_ms,
+         "the plan outlives its timeout");
+    for (uint32_t i = 0; i < run->n_steps; i++) {
+        RULE(!is_ignored(w, i), "a failure that ends the plan did not");
+        if (!in_time(w, i, ret_why)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool take_commands(struct world *w, const char **ret_why)
+{
+    bool records = false;
+    bool rejected = false;
+    bool done = false;
+    const bool was_over = w->at.over;
+    const uint64_t before = run_hash(w->shadow);
+    for (uint32_t i = 0; i < w->out.n; i++) {
+        const struct core_cmd *cmd = &w->out.at[i];
+        records = records || (cmd->type == CMD_RECORD && cmd->rec.run != 0);
+        rejected = rejected || cmd->type == CMD_REJECT;
+        done = done || cmd->type == CMD_RUN_DONE;
+        if (!take_command(w, cmd, i, ret_why)) {
+            return false;
+        }
+    }
+    RULE(!rejected || records || before == run_hash(w->shadow), "a rejection changed the run");
+    RULE(done == (w->at.over && !was_over), "the plan was not given back at its end");
+    RULE(w->doing.kind != WORLD_REVISE || rejected != (w->coming == world_plan(w)),
+         "a revision was neither refused nor taken over");
     return true;
 }
 
 bool world_take(struct world *w, const char **ret_why)
 {
-    bool records = false;
-    bool rejected = false;
-    const uint64_t before = run_hash(w->shadow);
-    for (uint32_t i = 0; i < w->out.n; i++) {
-        records = records || (w->out.at[i].type == CMD_RECORD && w->out.at[i].rec.run != 0);
-        rejected = rejected || w->out.at[i].type == CMD_REJECT;
-        if (!take_command(w, &w->out.at[i], i, ret_why)) {
-            return false;
-        }
+    if (!take_commands(w, ret_why)) {
+        return false;
     }
-    const struct run *live = core_block_run(w->block);
-    RULE(memcmp(live, w->shadow, run_size(w->plan->n_steps)) == 0,
+    const struct run *live = core_block_run(w->blocks[w->at.block]);
+    w->at.replanned = 0;
+    RULE(memcmp(live, w->shadow, run_size(w->shadow->n_steps)) == 0,
          "the replayed run differs from the live one");
-    RULE(!rejected || records || before == run_hash(w->shadow), "a rejection changed the run");
     RULE(w->at.over == (core_run(w->core, w->at.handle, NULL) == NULL),
          "the core and the records disagree about the end");
-    RULE(w->at.over || core_deadline(w->core) != MSEC_NEVER || w->shadow->waiting > 0,
-         "nothing will ever happen to this plan");
+    RULE(w->doing.kind != WORLD_TICK || core_deadline(w->core) > w->at.now,
+         "left undone what is due");
+    if (!w->at.over && !plan_holds(w, ret_why)) {
+        return false;
+    }
     return steps_moved_well(w, ret_why) && unknown_is_pursued(w, ret_why) &&
-           run_invariant(w->shadow, w->plan, ret_why) && core_invariant(w->core, ret_why);
-}
-
-/* ---- equality ---- */
-
-struct digest {
-    uint64_t h;
-};
-
-static void mix(struct digest *d, uint64_t v)
-{
-    d->h ^= v;
-    d->h *= UINT64_C(0x9E3779B97F4A7C15);
-    d->h ^= d->h >> 29;
-}
-
-/* Times count from now on; never and long ago are themselves. */
-static void mix_time(struct digest *d, const struct world *w, msec t)
-{
-    mix(d, t == MSEC_NEVER ? MSEC_NEVER : t - w->at.now);
-}
-
-static void mix_list(struct digest *d, const struct world *w, const struct list *list)
-{
-    for (uint64_t ref = list->head; ref != REF_NONE;) {
-        uint32_t step;
-        const struct core_run *row = core_deref(w->core, ref, &step);
-        mix(d, step + 1);
-        ref = row->soft[step].next;
-    }
-    mix(d, 0);
-}
-
-/* An epoch decides only by whose it is: current, or an old one. */
-static uint64_t epoch_rank(const struct world *w, uint64_t epoch)
-{
-    uint64_t rank = 0;
-    for (uint32_t i = 0; i < WORLD_INSTANCES; i++) {
-        rank = rank * 4 + (epoch > w->at.bodies[i].epoch ? 2 : epoch == w->at.bodies[i].epoch);
-    }
-    return rank;
-}
-
-static void mix_step(struct digest *d, const struct world *w, const struct core_run *row,
-                     uint32_t i)
-{
-    const struct run_step *s = &w->shadow->steps[i];
-    const struct told *told = &w->at.told[i];
-    mix(d, (uint64_t)s->status << 32 | (uint64_t)s->reason << 24 | (uint64_t)s->error_class << 16 |
-               (uint64_t)s->review << 8 | s->granted);
-    mix(d, (uint64_t)s->attempt << 32 | s->last_dep);
-    mix(d, s->instance.b[15] | epoch_rank(w, s->epoch) << 8);
-    /* A queued step's deadline is over and only its wait for an agent counts. */
-    mix_time(d, w, s->deadline < w->at.now ? w->at.now : s->deadline);
-    mix(d, (uint64_t)told->executions << 16 | (uint64_t)told->attempts << 8 | told->granted);
-    if (row != NULL) {
-        const struct soft_step *soft = &row->soft[i];
-        mix(d, (uint64_t)soft->list << 40 | (uint64_t)soft->unsent << 32 | soft->slot);
-        mix_time(d, w, row->due.keys[i]);
-        if (soft->list == LIST_QUEUE) {
-            const msec age = w->at.now - soft->since;
-            mix(d, age < w->config.agent_wait_ms ? age : w->config.agent_wait_ms);
-        }
-    }
-}
-
-static void mix_request(struct digest *d, const struct world *w, const struct request *req)
-{
-    mix(d, req->out);
-    if (req->out) {
-        mix(d, (uint64_t)req->slot << 48 | (uint64_t)req->step << 32 |
-                   (uint64_t)req->attempt << 16 | req->lane);
-        mix(d, epoch_rank(w, req->epoch));
-    }
-}
-
-static void mix_body(struct digest *d, const struct world *w, uint32_t i)
-{
-    const struct body *b = &w->at.bodies[i];
-    struct instance_view v = {0};
-    const uint32_t slot =
-        registry_instance(w->core->registry, (struct uuid){.b = {[15] = (uint8_t)(i + 1)}});
-    mix(d, slot);
-    mix(d, epoch_rank(w, b->epoch));
-    mix_request(d, w, &b->now);
-    mix_request(d, w, &b->old);
-    if (slot != REGISTRY_NONE && registry_instance_view(w->core->registry, slot, &v)) {
-        mix(d, (uint64_t)v.lanes_up << 32 | (uint64_t)v.outstanding << 16 |
-                   (uint64_t)v.control_up << 8 | (uint64_t)v.health);
-        mix_time(d, w, v.last_seen);
-        mix_list(d, w, &w->core->instances[slot].held);
-    }
-}
-
-uint64_t world_hash(const struct world *w)
-{
-    struct digest d = {.h = 1};
-    const struct core_run *row = core_find_run(w->core, w->at.handle);
-    const struct budget *left = &w->at.left;
-    mix(&d, w->shadow->status);
-    mix(&d, w->shadow->outcome);
-    mix(&d, w->shadow->last_agent);
-    mix_time(&d, w, w->shadow->deadline);
-    for (uint32_t i = 0; i < w->plan->n_steps; i++) {
-        mix_step(&d, w, row, i);
-    }
-    if (row != NULL) {
-        mix_list(&d, w, &row->ready);
-        mix_list(&d, w, &row->queues[0].steps); /* one run, one agent: its ring is this queue */
-    }
-    mix_list(&d, w, &w->core->unknown);
-    for (uint32_t i = 0; i < WORLD_INSTANCES; i++) {
-        mix_body(&d, w, i);
-    }
-    const struct agent_view agent = registry_agent_view(w->core->registry, 0);
-    if (agent.instances == 0) {
-        const msec gone = w->at.now - agent.absent_since;
-        mix(&d, gone < w->config.agent_wait_ms ? gone : w->config.agent_wait_ms);
-    }
-    mix(&d, (uint64_t)left->registrations << 40 | (uint64_t)left->restarts << 32 |
-                (uint64_t)left->losses << 24 | (uint64_t)left->strays << 16 |
-                (uint64_t)left->silences << 8 | (uint64_t)left->waits << 1 | left->cancel);
-    return d.h;
+           run_invariant(w->shadow, world_plan(w), ret_why) && core_invariant(w->core, ret_why);
 }

@@ -1,0 +1,10 @@
+/* The worlds that are explored: families of scenarios. */
+#ifndef TESTS_EXPLORE_SCENARIOS_H
+#define TESTS_EXPLORE_SCENARIOS_H
+
+#include "tests/explore/world.h"
+
+/* Calls each of them in turn; deep ones have larger budgets. Stops at the first that is not 0 and
+ * returns it. */
+int scenarios_each(bool deep, int (*explore)(const struct scenario *s, void *arg), void *arg);
+#endif

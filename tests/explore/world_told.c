@@ -1,0 +1,617 @@
+/* The rules of the order of records, by a second opinion that is kept apart from the run. */
+#include <string.h>
+
+#include "protocol/base/assert.h"
+#include "tests/explore/world.h"
+
+static void bump(uint8_t *counter, bool when)
+{
+    if (when) {
+        ++*counter;
+    }
+}
+
+typedef bool taker(struct world *w, const struct record *rec, const char **ret_why);
+
+static const struct plan_step *about_of(const struct world *w, const struct record *rec)
+{
+    return &world_plan(w)->steps[rec->step];
+}
+
+static bool is_unsafe(const struct world *w, const struct record *rec)
+{
+    return about_of(w, rec)->policy.effects == EFFECTS_UNSAFE;
+}
+
+/* Nothing may begin. */
+static bool on_hold(const struct world *w)
+{
+    const uint32_t told = 1u << PAUSE_REQUESTED | 1u << PAUSE_SIGNOFF;
+    return (w->at.paused & told) != 0 || w->at.replanning != 0 || w->at.cancelling;
+}
+
+/* Whoever began last in a chain; else whose result came last among those that the step needs. */
+static uint8_t hands_over(const struct world *w, uint32_t step)
+{
+    const struct plan *plan = world_plan(w);
+    uint8_t from = WORLD_SUPERVISOR;
+    uint8_t nth = 0;
+    if (plan->chain) {
+        return w->at.last_agent;
+    }
+    for (uint32_t i = 0; i < run_deps(plan, step); i++) {
+        const struct told *dep = &w->at.told[run_dep(plan, step, i)];
+        if (dep->status == STEP_COMPLETED && dep->nth > nth) {
+            nth = dep->nth;
+            from = dep->agent == WORLD_NOBODY ? WORLD_SUPERVISOR : dep->agent;
+        }
+    }
+    return from;
+}
+
+static bool gets_attempt(struct world *w, const struct record *rec, const char **ret_why)
+{
+    struct told *told = &w->at.told[rec->step];
+    const struct plan_step *about = about_of(w, rec);
+    const uint32_t gate_deps = run_deps(world_plan(w), rec->step);
+    RULE(about->type != STEP_TYPE_REVIEW, "a step for people was given to an agent");
+    RULE(!about->superseded, "a superseded step goes on");
+    RULE(about->gate_with.len == 0 || gate_deps == 0 || told->gate, "begun without its gate");
+    RULE(!about->policy.requires_approval || told->approved, "begun without its approval");
+    if (rec->attempt > told->attempts) {
+        RULE(rec->attempt == told->attempts + 1u, "attempts are not numbered one by one");
+        RULE(told->out == 0, "the next attempt before the end of the last");
+        told->attempts++;
+        RULE(told->attempts <= 1 + about->policy.max_retries + told->granted,
+             "more attempts than retries and permissions");
+        told->from = rec->attempt == 1 ? hands_over(w, rec->step) : told->from;
+        told->silent = 0;
+    }
+    RULE(rec->attempt == told->attempts, "an attempt of the past");
+    RULE(told->agent == WORLD_NOBODY || told->agent == rec->agent, "given to another agent");
+    told->agent = (uint8_t)rec->agent;
+    told->visited |= (uint8_t)(1u << rec->agent);
+    told->body = rec->instance.b[15];
+    told->out = 1;
+    told->adopted = w->doing.kind == WORLD_STATE;
+    told->sent = told->sign = w->at.now;
+    told->begun = told->begun == 0 ? w->at.now + 1 : told->begun;
+    w->at.last_agent = rec->attempt == 1 ? told->agent : w->at.last_agent;
+    return true;
+}
+
+static bool take_started(struct world *w, const struct record *rec, const char **ret_why)
+{
+    const struct plan *plan = world_plan(w);
+    struct told *told = &w->at.told[rec->step];
+    RULE(told->started++ == 0, "a step started twice");
+    RULE(!on_hold(w), "a step started while the plan is on hold");
+    for (uint32_t i = 0; i < run_deps(plan, rec->step); i++) {
+        const uint32_t dep = run_dep(plan, rec->step, i);
+        const struct run_step *d = &w->shadow->steps[dep];
+        const bool bad = d->status == STEP_FAILED || d->status == STEP_CANCELLED ||
+                         (d->status == STEP_SKIPPED && d->reason == REASON_DEPENDENCY_FAILED);
+        RULE(w->at.told[dep].completed == 1, "started before a dependency was over");
+        RULE(!bad || plan->chain || about_of(w, rec)->after_any_end ||
+                 about_of(w, rec)->policy.run_if_always,
+             "started although a dependency failed");
+    }
+    return uuid_is_nil(rec->instance) || gets_attempt(w, rec, ret_why);
+}
+
+static bool take_assigned(struct world *w, const struct record *rec, const char **ret_why)
+{
+    const struct told *told = &w->at.told[rec->step];
+    RULE(!on_hold(w) || w->doing.kind == WORLD_STATE, "an attempt while the plan is on hold");
+    RULE(rec->phase != PHASE_SEARCH || told->searched, "a search that is no fallback");
+    return gets_attempt(w, rec, ret_why);
+}
+
+static bool take_handoff(struct world *w, const struct record *rec, const char **ret_why)
+{
+    struct told *told = &w->at.told[rec->step];
+    const struct plan *plan = world_plan(w);
+    const bool asked = w->doing.kind == WORLD_RESULT && w->doing.step == rec->step &&
+                       w->doing.variant >= ANSWER_HAND_X;
+    w->seen->handoffs[rec->handoff]++;
+    switch (rec->handoff) {
+    case HANDOFF_PLAN_STEP:
+        RULE(told->handed++ == 0, "handed over twice");
+        RULE(told->executions == 0 || w->at.left.unsent < w->scenario->left.unsent,
+             "handed over after it was sent");
+        RULE(rec->agent == told->agent, "handed over to who does not have it");
+        RULE(w->at.plan != 0 || (uint8_t)rec->from_agent == told->from, "handed over by another");
+        break;
+    case HANDOFF_AGENT:
+        RULE(asked, "nobody asked for the handoff");
+        RULE(plan_agent_find(plan, rec->agent) != UINT32_MAX, "handed to who was not granted");
+        RULE((told->visited & 1u << rec->agent) == 0, "handed to who has had it");
+        RULE(told->hops < plan->max_handoffs, "handed over too often");
+        told->hops++;
+        told->granted++;
+        told->allowed++;
+        told->agent = (uint8_t)rec->agent;
+        told->visited |= (uint8_t)(1u << rec->agent);
+        told->out = 0;
+        break;
+    case HANDOFF_FALLBACK:
+        RULE(rec->agent == told->agent, "a fallback to who does not have it");
+        break;
+    case HANDOFF_BACK:
+        RULE(plan->handback && told->completed && told->hops > 0, "nothing to hand back");
+        break;
+    case HANDOFF_KIND_COUNT:
+        RULE(false, "no kind of handoff");
+    }
+    return true;
+}
+
+static bool take_retry(struct world *w, const struct record *rec, const char **ret_why)
+{
+    struct told *told = &w->at.told[rec->step];
+    const struct step_policy *policy = &about_of(w, rec)->policy;
+    const bool again = (w->doing.kind == WORLD_RESULT || w->doing.kind == WORLD_STRAY) &&
+                       w->doing.variant == ANSWER_AGAIN && w->doing.step == rec->step;
+    RULE(rec->attempt == told->attempts, "a retry of another attempt");
+    RULE((policy->no_retry & 1u << rec->error_class) == 0, "a retry of what is never retried");
+    bump(&told->allowed, again);
+    told->out = 0;
+    return true;
+}
+
+static bool take_waiting(struct world *w, const struct record *rec, const char **ret_why)
+{
+    struct told *told = &w->at.told[rec->step];
+    const bool first = rec->review == REVIEW_BEFORE || rec->review == REVIEW_STEP;
+    RULE(!first || told->executions == 0, "asks before the beginning after it");
+    RULE(rec->review != REVIEW_UNKNOWN_OUTCOME || is_unsafe(w, rec), "asks about a safe step");
+    w->seen->reviews[rec->review]++;
+    told->out = 0;
+    told->sent = w->at.now;
+    told->begun = 0;
+    return true;
+}
+
+static bool take_decided(struct world *w, const struct record *rec, const char **ret_why)
+{
+    const bool person = w->doing.kind == WORLD_DECIDE || w->doing.kind == WORLD_SIGNOFF;
+    RULE(person || rec->decision == DECISION_REJECT, "decided without a person");
+    RULE(!person || w->doing.variant == rec->decision, "decided otherwise");
+    w->seen->decisions[rec->decision]++;
+    if (rec->step == STEP_NONE) {
+        w->seen->reviews[REVIEW_PLAN]++;
+        w->at.paused &= (uint8_t) ~(1u << PAUSE_SIGNOFF);
+        return true;
+    }
+    struct told *told = &w->at.told[rec->step];
+    RULE(!person || w->doing.step == rec->step, "decided about another step");
+    if (rec->decision == DECISION_APPROVE) {
+        bump(&told->granted, told->attempts > 0);
+        bump(&told->allowed, told->attempts > 0);
+        told->approved = 1;
+    }
+    return true;
+}
+
+static bool take_gate(struct world *w, const struct record *rec, const char **ret_why)
+{
+    struct told *told = &w->at.told[rec->step];
+    const bool answer =
+        w->doing.kind == WORLD_RESULT && w->doing.phase == PHASE_GATE && w->doing.step == rec->step;
+    if (rec->type == REC_GATE_STARTED) {
+        RULE(about_of(w, rec)->gate_with.len > 0 && !told->gate, "a gate that nobody asked for");
+        RULE(told->executions == 0, "a gate behind the step");
+    } else if (rec->type == REC_GATE_PASSED) {
+        RULE(answer && w->doing.variant == ANSWER_OK, "a gate passed by itself");
+        told->gate = 1;
+    } else if (rec->type == REC_GATE_FAILED) {
+        RULE(answer && w->doing.variant == ANSWER_NO, "a gate failed by itself");
+    } else {
+        RULE(!answer || w->doing.variant == ANSWER_FAIL, "an answer taken for an error");
+        told->gate = !about_of(w, rec)->policy.gate_closed;
+    }
+    return true;
+}
+
+static bool take_fallback(struct world *w, const struct record *rec, const char **ret_why)
+{
+    struct told *told = &w->at.told[rec->step];
+    const struct plan *plan = world_plan(w);
+    const struct plan_step *about = about_of(w, rec);
+    bool listed = false;
+    RULE(w->at.fallbacks++ < plan->max_fallbacks, "more fallbacks than the plan may use");
+    RULE(!is_unsafe(w, rec) || told->attempts == 0, "an unsafe step has a fallback");
+    for (uint32_t i = 0; i < about->alternatives_n; i++) {
+        listed |= plan->agents.at[plan->alternatives[about->alternatives_at + i]] == rec->agent;
+    }
+    switch (rec->fallback) {
+    case FALLBACK_WAIT:
+        RULE(told->waited++ == 0, "waited twice");
+        break;
+    case FALLBACK_SEARCH:
+        RULE(told->searched++ == 0, "searched twice");
+        RULE(rec->agent == plan->search_agent, "searched by another");
+        break;
+    case FALLBACK_AGENT:
+        RULE(listed && (told->visited & 1u << rec->agent) == 0, "no alternative agent");
+        break;
+    case FALLBACK_ACTION_COUNT:
+        RULE(false, "no fallback");
+    }
+    w->seen->fallbacks[rec->fallback]++;
+    bump(&told->granted, told->attempts > 0);
+    told->agent = (uint8_t)rec->agent;
+    told->visited |= (uint8_t)(1u << rec->agent);
+    told->out = 0;
+    return true;
+}
+
+/* New work under an old name counts the name's replans. */
+static uint32_t replans_of_name(const struct world *w, uint32_t step)
+{
+    const struct plan *plan = world_plan(w);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        n += str_eq(plan->steps[i].step_id, plan->steps[step].step_id) ? w->at.told[i].replans : 0;
+    }
+    return n;
+}
+
+static bool take_replan(struct world *w, const struct record *rec, const char **ret_why)
+{
+    const struct replan_policy *policy = &world_plan(w)->replan;
+    struct situation *at = &w->at;
+    const uint8_t step = (uint8_t)(rec->step + 1);
+    if (rec->type == REC_REPLAN_STARTED) {
+        RULE(at->replanning == 0, "two replans at once");
+        RULE(!at->cancelling, "replanned while it is cancelled");
+        RULE(at->replans++ < policy->max_total, "more replans than the plan may have");
+        RULE(replans_of_name(w, rec->step) < policy->max_step,
+             "more replans than the step may have");
+        at->told[rec->step].replans++;
+        at->told[rec->step].out = 0;
+        at->replanning = step;
+        at->replan_at = at->now + rec->delay_ms;
+        return true;
+    }
+    const bool answer = w->doing.kind == WORLD_RESULT && w->doing.phase == PHASE_REPLAN &&
+                        w->doing.step == rec->step;
+    const bool good =
+        answer && (w->doing.variant == ANSWER_OK || w->doing.variant == ANSWER_PLAN_KEEP);
+    RULE(at->replanning == step || at->replanned == step, "a replan ended that had not begun");
+    RULE(rec->ok == good, "a replan came to something else than the replanner said");
+    at->replanning = 0;
+    return true;
+}
+
+/* Whether the result that came, or somebody's word, may complete the step, or have it verified. */
+static bool completed_rightly(struct world *w, const struct record *rec, const char **ret_why)
+{
+    const struct world_event *ev = &w->doing;
+    const struct run_step *state = &w->shadow->steps[rec->step];
+    struct told *told = &w->at.told[rec->step];
+    const bool over_lane = ev->kind == WORLD_RESULT || ev->kind == WORLD_RESULT_OLD;
+    const bool word = over_lane || ev->kind == WORLD_STRAY;
+    if (rec->type == REC_STEP_COMPLETED && rec->reason == REASON_REUSED) {
+        RULE(ev->kind == WORLD_KIND_COUNT && told->started == 0, "taken over while it runs");
+        return true;
+    }
+    if (state->status == STEP_WAITING && state->review == REVIEW_STEP) {
+        RULE(ev->kind == WORLD_DECIDE && ev->variant == DECISION_APPROVE, "completed by nobody");
+        return true;
+    }
+    if (state->status == STEP_CHECKING) {
+        const bool yes = ev->kind == WORLD_RESULT && ev->phase == PHASE_VERIFY &&
+                         ev->variant == ANSWER_OK && ev->step == rec->step;
+        const bool no = ev->kind == WORLD_RESULT && ev->variant == ANSWER_NO;
+        RULE(rec->type == REC_STEP_COMPLETED && state->phase == PHASE_VERIFY,
+             "a result while something is asked about it");
+        RULE(yes || (about_of(w, rec)->policy.verify_open && !no),
+             "completed without its verifier");
+        return true;
+    }
+    RULE(word && ev->variant == ANSWER_OK && ev->step == rec->step && ev->phase <= PHASE_SEARCH,
+         "completed without a result");
+    RULE(ev->attempt <= told->attempts && ev->attempt >= told->finished,
+         "the result of an attempt that is older than one that finished");
+    const bool current = ev->attempt == told->attempts && told->out;
+    RULE(!current || told->body == ev->body + 1, "completed by who does not have the attempt");
+    RULE(current || ev->kind == WORLD_RESULT, "a late result over no lane");
+    RULE(ev->kind != WORLD_RESULT_OLD || w->about.epoch == state->epoch,
+         "an incarnation answers for another");
+    RULE(current || state->status == STEP_BACKOFF || state->status == STEP_IN_PROGRESS ||
+             state->status == STEP_UNKNOWN ||
+             (state->status == STEP_WAITING &&
+              (state->review == REVIEW_UNKNOWN_OUTCOME || state->review == REVIEW_FAILURE)),
+         "a late result for a step that does not wait for one");
+    told->finished = (uint8_t)ev->attempt;
+    return true;
+}
+
+static bool take_checking(struct world *w, const struct record *rec, const char **ret_why)
+{
+    RULE(about_of(w, rec)->verify_with.len > 0 && rec->phase == PHASE_VERIFY, "verified unasked");
+    if (!completed_rightly(w, rec, ret_why)) {
+        return false;
+    }
+    w->at.told[rec->step].out = 0;
+    return true;
+}
+
+/* What became of an attempt that was called off. */
+static bool stopped_rightly(const struct world *w, const struct record *rec, const char **ret_why)
+{
+    const struct told *told = &w->at.told[rec->step];
+    const bool spoke = w->doing.kind == WORLD_RESULT || w->doing.kind == WORLD_RESULT_OLD ||
+                       w->doing.kind == WORLD_STRAY;
+    bool kill = false;
+    for (uint32_t i = 0; i < w->out.n; i++) {
+        kill |= w->out.at[i].type == CMD_KILL;
+    }
+    RULE(rec->stop != STOP_NONE || told->out == 0 || !w->at.cancelling,
+         "called off without a word");
+    RULE(rec->stop != STOP_ACKNOWLEDGED || (spoke && w->doing.step == rec->step),
+         "nobody acknowledged the end");
+    RULE(rec->stop != STOP_KILLED || kill, "not killed");
+    RULE(rec->stop != STOP_GONE || w->doing.kind == WORLD_GONE, "not gone");
+    RULE(rec->stop != STOP_FENCED || told->out ||
+             w->shadow->steps[rec->step].status == STEP_CHECKING,
+         "fenced what nobody has");
+    return true;
+}
+
+static bool take_completed(struct world *w, const struct record *rec, const char **ret_why)
+{
+    struct told *told = &w->at.told[rec->step];
+    const struct run_step *state = &w->shadow->steps[rec->step];
+    const bool doomed = run_step_is_doomed(w->shadow, world_plan(w), rec->step);
+    const bool person = w->doing.kind == WORLD_MODIFY || w->doing.kind == WORLD_DECIDE;
+    RULE(rec->status != STEP_COMPLETED || completed_rightly(w, rec, ret_why), *ret_why);
+    RULE((rec->reason == REASON_DEPENDENCY_FAILED) == doomed || state->status != STEP_PENDING ||
+             person || w->doing.kind == WORLD_REVISE || rec->reason == REASON_SUPERSEDED ||
+             rec->reason == REASON_REUSED,
+         "skipped although it could begin, or doomed and not skipped");
+    RULE(rec->reason != REASON_USER_SKIP || person, "skipped by nobody");
+    RULE(rec->reason != REASON_REJECTED || (person && w->doing.variant == DECISION_REJECT),
+         "rejected by nobody");
+    RULE(rec->reason != REASON_CANCELLED || w->at.cancelling, "cancelled by nobody");
+    if (!stopped_rightly(w, rec, ret_why)) {
+        return false;
+    }
+    w->seen->reasons[rec->reason]++;
+    w->seen->stops[rec->stop]++;
+    if (w->at.replanning == rec->step + 1) { /* somebody ended it, or REPLAN_FINISHED follows */
+        w->at.replanned = w->at.replanning;
+        w->at.replanning = 0;
+    }
+    if (rec->status == STEP_COMPLETED) {
+        told->nth = ++w->at.done;
+    }
+    told->completed = 1;
+    told->out = 0;
+    return true;
+}
+
+static bool take_verification(struct world *w, const struct record *rec, const char **ret_why)
+{
+    RULE(w->at.told[rec->step].attempts > 0, "verified before it ran");
+    return true;
+}
+
+static bool take_progress(struct world *w, const struct record *rec, const char **ret_why)
+{
+    RULE(w->doing.kind == WORLD_PROGRESS && w->doing.step == rec->step, "progress by itself");
+    return true;
+}
+
+static bool take_rejected(struct world *w, const struct record *rec, const char **ret_why)
+{
+    (void)rec;
+    RULE(w->doing.kind == WORLD_RESULT || w->doing.kind == WORLD_RESULT_OLD, "refused nothing");
+    return true;
+}
+
+static bool take_unknown(struct world *w, const struct record *rec, const char **ret_why)
+{
+    struct told *told = &w->at.told[rec->step];
+    RULE(told->attempts > 0 && told->attempts == rec->attempt, "unknown, but never sent");
+    told->adopted = 0;
+    told->out = 1;
+    return true;
+}
+
+/* ---- the plan ---- */
+
+static bool take_generated(struct world *w, const struct record *rec, const char **ret_why)
+{
+    (void)rec;
+    RULE(!w->at.generated, "generated twice");
+    w->at.generated = true;
+    return true;
+}
+
+static bool take_plan_started(struct world *w, const struct record *rec, const char **ret_why)
+{
+    (void)rec;
+    RULE(w->at.generated && !w->at.begun && w->at.paused == 0, "started out of turn");
+    w->at.begun = true;
+    w->at.started_at = w->at.now;
+    return true;
+}
+
+static bool take_modified(struct world *w, const struct record *rec, const char **ret_why)
+{
+    const bool revise = w->doing.kind == WORLD_REVISE;
+    RULE(w->doing.kind == WORLD_MODIFY || revise, "changed by nobody");
+    RULE(w->doing.charged, "changed although it was not to be");
+    RULE(!w->at.cancelling, "changed while it is cancelled");
+    RULE(record_revises(rec) == revise, "a revision without a plan");
+    w->seen->modifies[rec->modify]++;
+    return true;
+}
+
+static bool take_paused(struct world *w, const struct record *rec, const char **ret_why)
+{
+    const uint8_t bit = (uint8_t)(1u << rec->pause);
+    RULE((w->at.paused & bit) == 0, "paused twice");
+    RULE(rec->pause != PAUSE_REQUESTED || w->doing.kind == WORLD_PAUSE, "paused by nobody");
+    w->at.paused |= bit;
+    return true;
+}
+
+static bool take_resumed(struct world *w, const struct record *rec, const char **ret_why)
+{
+    const uint8_t bit = (uint8_t)(1u << rec->pause);
+    RULE((w->at.paused & bit) != 0, "resumed, but not paused");
+    RULE(rec->pause != PAUSE_REQUESTED || w->doing.kind == WORLD_RESUME, "resumed by nobody");
+    w->at.paused &= (uint8_t)~bit;
+    return true;
+}
+
+static bool take_cancelling(struct world *w, const struct record *rec, const char **ret_why)
+{
+    (void)rec;
+    RULE(!w->at.cancelling && w->doing.kind == WORLD_CANCEL, "cancelled by nobody, or twice");
+    w->at.cancelling = true;
+    w->at.cancelled_at = w->at.now;
+    return true;
+}
+
+static bool ended_rightly(const struct world *w, const struct record *rec, const char **ret_why)
+{
+    const struct plan *plan = world_plan(w);
+    bool well = true;
+    uint32_t completed = 0;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        const struct run_step *s = &w->shadow->steps[i];
+        const bool skip = s->status == STEP_SKIPPED && s->reason == REASON_USER_SKIP;
+        completed += s->status == STEP_COMPLETED && !plan->steps[i].superseded ? 1 : 0;
+        well = well && (s->status == STEP_COMPLETED || skip || plan->steps[i].superseded);
+        RULE(step_is_final(s->status) || rec->plan_status != PLAN_COMPLETED, "completed too early");
+    }
+    const bool success = rec->outcome == OUTCOME_SUCCESS;
+    RULE(rec->plan_status != PLAN_COMPLETED || completed > 0, "completed with nothing");
+    RULE(rec->plan_status != PLAN_COMPLETED || success == well, "success or partial");
+    RULE(rec->plan_status == PLAN_COMPLETED || rec->outcome == OUTCOME_FAILED, "outcome");
+    RULE((rec->plan_status == PLAN_CANCELLED) ==
+             (w->at.cancelling || rec->failure == PLAN_FAILURE_REJECTED),
+         "cancelled or not");
+    RULE(rec->failure != PLAN_FAILURE_DEADLOCK, "a deadlock in a plan without a cycle");
+    RULE(rec->failure != PLAN_FAILURE_TIMEOUT || w->at.now >= w->at.started_at + plan->timeout_ms,
+         "a timeout before its time");
+    if (rec->failure == PLAN_FAILURE_STEP) {
+        const struct step_policy *policy = &plan->steps[rec->step].policy;
+        const struct run_step *s = &w->shadow->steps[rec->step];
+        const bool soft =
+            policy->on_failure == ON_FAILURE_SKIP || policy->on_failure == ON_FAILURE_CONTINUE;
+        RULE(s->status == STEP_FAILED, "failed by a step that did not");
+        RULE(!soft || s->error_class == CLASS_VERIFICATION_FAILED, "failed against its policy");
+    }
+    return true;
+}
+
+static bool take_plan_completed(struct world *w, const struct record *rec, const char **ret_why)
+{
+    if (!ended_rightly(w, rec, ret_why)) {
+        return false;
+    }
+    w->at.over = true;
+    w->at.paused = 0;
+    w->seen->failures[rec->failure]++;
+    w->seen->outcomes[rec->outcome]++;
+    for (uint32_t i = 0; i < world_plan(w)->n_steps; i++) {
+        const struct told *told = &w->at.told[i];
+        RULE(told->started == 0 || told->completed == 1, "a step started and never ended");
+    }
+    return true;
+}
+
+static taker *const takers[REC_COUNT] = {
+    [REC_PLAN_GENERATED] = take_generated,
+    [REC_PLAN_STARTED] = take_plan_started,
+    [REC_STEP_STARTED] = take_started,
+    [REC_HANDOFF] = take_handoff,
+    [REC_STEP_PROGRESS] = take_progress,
+    [REC_STEP_RETRY] = take_retry,
+    [REC_STEP_WAITING] = take_waiting,
+    [REC_REVIEW_DECIDED] = take_decided,
+    [REC_VERIFICATION_FAILED] = take_verification,
+    [REC_GATE_STARTED] = take_gate,
+    [REC_GATE_PASSED] = take_gate,
+    [REC_GATE_FAILED] = take_gate,
+    [REC_GATE_ERROR] = take_gate,
+    [REC_FALLBACK_USED] = take_fallback,
+    [REC_REPLAN_STARTED] = take_replan,
+    [REC_REPLAN_FINISHED] = take_replan,
+    [REC_STEP_COMPLETED] = take_completed,
+    [REC_PLAN_MODIFIED] = take_modified,
+    [REC_PLAN_PAUSED] = take_paused,
+    [REC_PLAN_RESUMED] = take_resumed,
+    [REC_PLAN_CANCELLING] = take_cancelling,
+    [REC_PLAN_COMPLETED] = take_plan_completed,
+    [REC_STEP_ASSIGNED] = take_assigned,
+    [REC_STEP_CHECKING] = take_checking,
+    [REC_RESULT_REJECTED] = take_rejected,
+    [REC_STEP_UNKNOWN] = take_unknown,
+};
+
+/* ---- all ---- */
+
+/* Each record about a step stands between its beginning and its end, with these exceptions. */
+static bool in_its_time(const struct world *w, const struct record *rec, const char **ret_why)
+{
+    const struct told *told = &w->at.told[rec->step];
+    const bool after = rec->type == REC_RESULT_REJECTED || rec->type == REC_REPLAN_FINISHED ||
+                       (rec->type == REC_HANDOFF && rec->handoff == HANDOFF_BACK);
+    const bool before = rec->type == REC_STEP_STARTED || rec->type == REC_STEP_COMPLETED ||
+                        rec->type == REC_RESULT_REJECTED || rec->type == REC_PLAN_MODIFIED;
+    RULE(told->completed == 0 || after, "a record about a step that has ended");
+    RULE(told->started == 1 || before, "a record about a step that has not started");
+    RULE(w->at.begun || rec->reason == REASON_REUSED, "a step before the plan has started");
+    return true;
+}
+
+/* The same on the replayed run. */
+static bool replay(struct world *w, const struct record *rec, const char **ret_why)
+{
+    if (rec->type == REC_PLAN_MODIFIED || (rec->type == REC_REPLAN_FINISHED && rec->ok)) {
+        RULE(rec->revision == w->at.revision + 1, "revisions are not numbered one by one");
+        w->at.revision++;
+    }
+    if (!record_revises(rec)) {
+        RULE(run_apply(w->shadow, world_plan(w), rec), "a record does not fit on replay");
+        return true;
+    }
+    RULE(w->coming != NULL, "a revision out of nothing");
+    struct run *next = run_revise(w->spare, w->coming, w->shadow, world_plan(w), rec);
+    RULE(next != NULL, "a revision does not fit on replay");
+    w->spare = w->shadow;
+    w->shadow = next;
+    w->at.plan = (uint16_t)w->coming_at;
+    w->at.block = 1 - w->at.block;
+    return true;
+}
+
+bool world_take_record(struct world *w, const struct record *rec, const char **ret_why)
+{
+    const bool step = rec->step != STEP_NONE && rec->type != REC_PLAN_COMPLETED;
+    w->seen->records[rec->type]++;
+    if (record_about(rec->type) != ABOUT_PLAN) {
+        return true;
+    }
+    RULE(!w->at.over, "a record of the plan after its end");
+    RULE(rec->run != 0 && takers[rec->type] != NULL, "a record of no plan");
+    RULE(!step || rec->step < world_plan(w)->n_steps, "a record of no step");
+    const enum step_status from = step ? w->shadow->steps[rec->step].status : STEP_PENDING;
+    if ((step && !in_its_time(w, rec, ret_why)) || !takers[rec->type](w, rec, ret_why) ||
+        !replay(w, rec, ret_why)) {
+        return false;
+    }
+    w->at.spent += rec->usage.input_tokens + rec->usage.output_tokens;
+    if (step) {
+        const enum step_status to = w->shadow->steps[rec->step].status;
+        w->at.told[rec->step].status = (uint8_t)to;
+        w->seen->moves[from][to]++;
+    }
+    return true;
+}
