@@ -1,5 +1,4 @@
 /* Requests of clients and agents: checked, routed, answered once each. */
-#include "protocol/base/log.h"
 #include "supervisor/bus/control.h"
 
 static const struct {

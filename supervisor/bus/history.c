@@ -232,65 +232,60 @@ static bool on_generated(struct story *s, struct history *h, struct doc body, ms
     return true;
 }
 
+static bool on_started(struct story *s, struct history *h, struct doc body, msec wall)
+{
+    (void)body;
+    return begin_phase(s, h, "execution", wall);
+}
+
+static bool on_replan(struct story *s, struct history *h, struct doc body, msec wall)
+{
+    spend(h, h->executing, row_usage(body, "usage"));
+    end_phase(s, h, wall, false, row_text(body, "diagnosis"));
+    return add_replan(s, h, body, wall) && begin_phase(s, h, "replanning", wall);
+}
+
+static bool on_waiting(struct story *s, struct history *h, struct doc body, msec wall)
+{
+    spend(h, h->executing, row_usage(body, "usage"));
+    return add_review(s, h, body, row_text(body, "kind"), wall);
+}
+
+static bool on_paused(struct story *s, struct history *h, struct doc body, msec wall)
+{
+    return !str_is(row_text(body, "reason"), pause_reason_name(PAUSE_SIGNOFF)) ||
+           add_review(s, h, body, str_from(review_kind_name(REVIEW_PLAN)), wall);
+}
+
+static bool on_decided(struct story *s, struct history *h, struct doc body, msec wall)
+{
+    decided(s, h, body, wall);
+    return true;
+}
+
+static bool on_completed(struct story *s, struct history *h, struct doc body, msec wall)
+{
+    end_phase(s, h, wall, str_is(row_text(body, "status"), "completed"),
+              row_text(body, "failureReason"));
+    return true;
+}
+
 bool history_row(struct story *s, const struct journal_row *row, void *history)
 {
+    static bool (*const rows[REC_COUNT])(struct story *, struct history *, struct doc, msec) = {
+        [REC_PLAN_GENERATED] = on_generated, [REC_PLAN_STARTED] = on_started,
+        [REC_REPLAN_STARTED] = on_replan,    [REC_REPLAN_FINISHED] = on_replanned,
+        [REC_PLAN_MODIFIED] = on_modified,   [REC_STEP_WAITING] = on_waiting,
+        [REC_PLAN_PAUSED] = on_paused,       [REC_REVIEW_DECIDED] = on_decided,
+        [REC_PLAN_COMPLETED] = on_completed,
+    };
     struct history *h = history;
     const struct doc body = {row->body, row->body_len};
-    const msec wall = row->wall;
+    enum record_type type = record_type_from_wire(row->type);
 
-    switch (record_type_from_wire(row->type)) {
-    case REC_PLAN_GENERATED:
-        return on_generated(s, h, body, wall);
-    case REC_PLAN_STARTED:
-        return begin_phase(s, h, "execution", wall);
-    case REC_REPLAN_STARTED:
-        spend(h, h->executing, row_usage(body, "usage"));
-        end_phase(s, h, wall, false, row_text(body, "diagnosis"));
-        return add_replan(s, h, body, wall) && begin_phase(s, h, "replanning", wall);
-    case REC_REPLAN_FINISHED:
-        return on_replanned(s, h, body, wall);
-    case REC_PLAN_MODIFIED:
-        return on_modified(s, h, body, wall);
-    case REC_STEP_WAITING:
-        spend(h, h->executing, row_usage(body, "usage"));
-        return add_review(s, h, body, row_text(body, "kind"), wall);
-    case REC_PLAN_PAUSED:
-        return !str_is(row_text(body, "reason"), pause_reason_name(PAUSE_SIGNOFF)) ||
-               add_review(s, h, body, str_from(review_kind_name(REVIEW_PLAN)), wall);
-    case REC_REVIEW_DECIDED:
-        decided(s, h, body, wall);
-        return true;
-    case REC_PLAN_COMPLETED:
-        end_phase(s, h, wall, str_is(row_text(body, "status"), "completed"),
-                  row_text(body, "failureReason"));
-        return true;
-    case REC_STEP_STARTED:
-    case REC_HANDOFF:
-    case REC_STEP_PROGRESS:
-    case REC_STEP_RETRY:
-    case REC_VERIFICATION_FAILED:
-    case REC_GATE_STARTED:
-    case REC_GATE_PASSED:
-    case REC_GATE_FAILED:
-    case REC_GATE_ERROR:
-    case REC_FALLBACK_USED:
-    case REC_STEP_COMPLETED:
-    case REC_PLAN_RESUMED:
-    case REC_PLAN_CANCELLING:
-    case REC_AGENT_REGISTERED:
-    case REC_AGENT_UP:
-    case REC_AGENT_DOWN:
-    case REC_AGENT_DRAINING:
-    case REC_AGENT_RESTARTED:
-    case REC_SUPERVISOR_STARTED:
-    case REC_SUPERVISOR_STOPPING:
-    case REC_STEP_ASSIGNED:
-    case REC_STEP_CHECKING:
-    case REC_RESULT_REJECTED:
-    case REC_STEP_UNKNOWN:
-    case REC_COUNT:
-    default:
-        spend(h, h->executing, row_usage(body, "usage"));
-        return true;
+    if (type < REC_COUNT && rows[type] != NULL) {
+        return rows[type](s, h, body, row->wall);
     }
+    spend(h, h->executing, row_usage(body, "usage"));
+    return true;
 }

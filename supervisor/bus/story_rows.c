@@ -209,77 +209,56 @@ static enum bt_code on_handoff(struct told *t, struct arena *scratch, struct bt_
     return BT_OK;
 }
 
-static enum bt_code tell_step(struct told *t, enum record_type type, struct arena *scratch,
-                              struct bt_error *err)
+static void on_retry(struct told *t)
 {
-    switch (type) {
-    case REC_STEP_STARTED:
-        on_started(t);
-        break;
-    case REC_STEP_ASSIGNED:
-        on_assigned(t);
-        break;
-    case REC_HANDOFF:
-        return on_handoff(t, scratch, err);
-    case REC_STEP_RETRY:
-        on_failed_attempt(t, "error", row_text(t->body, "errorClass"));
-        break;
-    case REC_FALLBACK_USED:
-        t->s->view.fallbacks++;
-        on_failed_attempt(t, "error", row_text(t->body, "class"));
-        take_agent(t);
-        break;
-    case REC_VERIFICATION_FAILED:
-        on_failed_attempt(t, "diagnosis", STR_LIT("VERIFICATION_FAILED"));
-        t->v->phase = STR_LIT("execute");
-        break;
-    case REC_STEP_WAITING:
-        on_waiting(t);
-        break;
-    case REC_REVIEW_DECIDED:
-        on_decided(t);
-        break;
-    case REC_STEP_CHECKING:
-        on_checking(t, row_text(t->body, "phase"));
-        break;
-    case REC_GATE_STARTED:
-        on_checking(t, STR_LIT("gate"));
-        break;
-    case REC_GATE_PASSED:
-    case REC_GATE_FAILED:
-    case REC_GATE_ERROR:
-        on_checking(t, STR_LIT("execute"));
-        break;
-    case REC_REPLAN_STARTED:
-        on_replan_started(t);
-        break;
-    case REC_STEP_COMPLETED:
-        on_completed(t);
-        break;
-    case REC_PLAN_GENERATED:
-    case REC_PLAN_STARTED:
-    case REC_STEP_PROGRESS:
-    case REC_REPLAN_FINISHED:
-    case REC_PLAN_MODIFIED:
-    case REC_PLAN_PAUSED:
-    case REC_PLAN_RESUMED:
-    case REC_PLAN_CANCELLING:
-    case REC_PLAN_COMPLETED:
-    case REC_AGENT_REGISTERED:
-    case REC_AGENT_UP:
-    case REC_AGENT_DOWN:
-    case REC_AGENT_DRAINING:
-    case REC_AGENT_RESTARTED:
-    case REC_SUPERVISOR_STARTED:
-    case REC_SUPERVISOR_STOPPING:
-    case REC_RESULT_REJECTED:
-    case REC_STEP_UNKNOWN:
-    case REC_COUNT:
-    default:
-        break;
-    }
-    return BT_OK;
+    on_failed_attempt(t, "error", row_text(t->body, "errorClass"));
 }
+
+static void on_fallback(struct told *t)
+{
+    t->s->view.fallbacks++;
+    on_failed_attempt(t, "error", row_text(t->body, "class"));
+    take_agent(t);
+}
+
+static void on_verification_failed(struct told *t)
+{
+    on_failed_attempt(t, "diagnosis", STR_LIT("VERIFICATION_FAILED"));
+    t->v->phase = STR_LIT("execute");
+}
+
+static void on_asked(struct told *t)
+{
+    on_checking(t, row_text(t->body, "phase"));
+}
+
+static void on_gate(struct told *t)
+{
+    on_checking(t, STR_LIT("gate"));
+}
+
+static void on_gate_over(struct told *t)
+{
+    on_checking(t, STR_LIT("execute"));
+}
+
+/* Kinds that are not here say nothing about a step that is kept. */
+static void (*const TELLS[REC_COUNT])(struct told *t) = {
+    [REC_STEP_STARTED] = on_started,
+    [REC_STEP_ASSIGNED] = on_assigned,
+    [REC_STEP_RETRY] = on_retry,
+    [REC_FALLBACK_USED] = on_fallback,
+    [REC_VERIFICATION_FAILED] = on_verification_failed,
+    [REC_STEP_WAITING] = on_waiting,
+    [REC_REVIEW_DECIDED] = on_decided,
+    [REC_STEP_CHECKING] = on_asked,
+    [REC_GATE_STARTED] = on_gate,
+    [REC_GATE_PASSED] = on_gate_over,
+    [REC_GATE_FAILED] = on_gate_over,
+    [REC_GATE_ERROR] = on_gate_over,
+    [REC_REPLAN_STARTED] = on_replan_started,
+    [REC_STEP_COMPLETED] = on_completed,
+};
 
 /* ---- rows about the plan ---- */
 
@@ -368,5 +347,11 @@ enum bt_code story_tell(struct story *s, struct arena *scratch, const struct jou
     t.v = &s->view.steps[ix];
     t.x = &s->steps[ix];
     t.v->step_index = ix;
-    return tell_step(&t, type, scratch, err);
+    if (type == REC_HANDOFF) {
+        return on_handoff(&t, scratch, err);
+    }
+    if (type < REC_COUNT && TELLS[type] != NULL) {
+        TELLS[type](&t);
+    }
+    return BT_OK;
 }
