@@ -174,6 +174,25 @@ class Again(Changing):
         self.assertEqual(self.refused("NOT_FOUND", "plan.retry", planId=nobody)["message"], "No state found for " + nobody)
 
 
+class Limits(Changing):
+    def test_over_the_limit_of_open_plans_every_way_to_make_one_says_when_to_come_again(self):
+        self.known("away")
+        self.probe(work=self.work)
+        done = self.d.submit({"steps": [step("a")]})
+        self.d.wait_plan(done)
+        self.assertEqual(self.d.stop(), 0)
+        with open(self.d.config, "a", encoding="utf-8") as f:
+            f.write("limits: {maxOpenPlans: 1}\n")
+        self.d.start(agents=False)
+        self.known("away", "probe")
+        self.d.submit({"steps": [step("a", agent="away")]})
+        for type_, fields in (("plan.submit", {"plan": {"steps": [step("a")]}}), ("plan.retry", {"planId": done, "fromStep": "a"}),
+                              ("plan.fork", {"planId": done, "fromStep": "a"})):
+            error = self.refused("BUSY", type_, **fields)
+            self.assertEqual((error["retryable"], error["retryAfterMs"]), (True, 500))
+        self.assertEqual(self.d.ask("supervisor.stats")["refusedBusy"], 3)
+
+
 class Reading(Changing):
     def test_every_step_says_why_it_waits(self):
         self.known("away")
