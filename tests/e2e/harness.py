@@ -25,6 +25,7 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 BIN = pathlib.Path(os.environ.get("BATON_BIN", ROOT / "build" / "dev" / "bin"))
 
 import sp  # noqa: E402  (the path is set just above)
+import story  # noqa: E402
 
 BUNDLED = """
 agents:
@@ -194,6 +195,27 @@ class Daemon:
             self.process.terminate()
         return self.process.wait(seconds)
 
+    def check_stories(self):
+        """The order of the events of every plan, while the daemon can still be asked. See story.py."""
+        if self.process is None or self.process.poll() is not None:
+            return
+        try:
+            found = self.events()
+        except (OSError, EOFError, ValueError):
+            return  # it is on its way out, or deaf by the test's design
+        plans = {}
+        for event in found:
+            if event.get("planId"):
+                plans.setdefault(event["planId"], []).append(event)
+        for plan_id, events in plans.items():
+            view = None
+            if len(plans) <= 20:
+                view = self.ask("plan.get", planId=plan_id)
+                if view.get("planSeq") != events[-1]["planSeq"]:
+                    events = self.events(plan_id)  # it went on meanwhile
+                    view = None
+            story.check(events, view)
+
     def clean(self):
         spawner = [p for p in children_of(1) if self._is_ours(p)]
         if self.process is not None and self.process.poll() is None:
@@ -219,6 +241,7 @@ class BatonTest(unittest.TestCase):
     def daemon(self, **kwargs):
         d = Daemon(self, **{k: v for k, v in kwargs.items() if k != "agents"})
         self.addCleanup(d.clean)
+        self.addCleanup(d.check_stories)
         return d.start(agents=kwargs.get("agents", True))
 
     def write_plan(self, daemon, name, plan):
