@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "protocol/base/clock.h"
+#include "protocol/base/log.h"
 #include "supervisor/bus/control.h"
+#include "supervisor/bus/row_body.h"
 #include "supervisor/journal/record_codec.h"
 
 /* Of one answer. Results of the steps before are looked up for one plan only. */
@@ -126,6 +128,30 @@ static void add_plan(struct review_page *page, const struct bus_plan *p)
     }
 }
 
+/* What only the rows know: since when it waits, and in what form the agent wants its answer. */
+static bool add_asked(const struct journal_row *row, void *self)
+{
+    struct review_page *page = self;
+    const struct doc body = {row->body, row->body_len};
+    char text[CLOCK_ISO_LEN + 1];
+
+    if (!str_is(row->type, record_wire_type(REC_STEP_WAITING)) &&
+        !str_is(row->type, record_wire_type(REC_PLAN_PAUSED))) {
+        return true;
+    }
+    for (uint32_t i = 0; i < page->ok.reviews_n; i++) {
+        struct msg_review_view *v = &page->ok.reviews[i];
+        if (str_eq(v->review_id, row_text(body, "reviewId"))) {
+            struct doc schema = doc_get(body, STR_LIT("schema"));
+            clock_iso(row->wall, text);
+            v->asked_at = arena_str(&page->arena, str_from(text));
+            v->schema = schema.ptr != NULL ? doc_copy(&page->arena, schema) : schema;
+            break;
+        }
+    }
+    return true;
+}
+
 /* As many as fit; the details go first. */
 static void answer_page(struct review_page *page, struct request *rq)
 {
@@ -155,6 +181,7 @@ void on_review_list(struct bus *b, struct request *rq)
     struct review_page page = {.b = b};
     struct msg_review_list m;
     const struct bus_plan *p;
+    struct bt_error err;
 
     if (!control_read(b, rq, MSG_review_list, &m)) {
         return;
@@ -174,6 +201,10 @@ void on_review_list(struct bus *b, struct request *rq)
     p = bus_plan_by_id(b, m.plan_id);
     if (p != NULL) {
         add_plan(&page, p);
+        if (page.ok.reviews_n > 0 &&
+            journal_events(b->journal, 0, p->ix, UINT32_MAX, add_asked, &page, &err) != BT_OK) {
+            log_err("review.list", "plan=%s %s", p->id, err.msg); /* the list is true without */
+        }
     }
     answer_page(&page, rq);
     arena_done(&page.arena);

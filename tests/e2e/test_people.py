@@ -74,11 +74,13 @@ class Deciding(Changing):
         self.assertEqual(self.d.wait_plan(plan)["failureReason"], "Step 1 failed: never")
 
     def test_what_an_agent_asks_for_is_given_to_its_next_attempt(self):
-        p = self.probe(work=lambda r: {"outcome": "needs_input", "need": {"kind": "text", "prompt": "Which colour?"}}
+        p = self.probe(work=lambda r: {"outcome": "needs_input", "need": {"kind": "text", "prompt": "Which colour?", "schema": {"type": "string"}}}
                        if r["attempt"] == 1 else {"outcome": "completed", "result": {"text": "blue it is"}})
         plan = self.d.submit({"steps": [step("a")]})
         review = self.review(plan, "input")
         self.assertEqual((review["prompt"], review["agentId"], review["attempt"]), ("Which colour?", "probe", 1))
+        self.assertEqual(review["schema"], {"type": "string"})
+        self.assertEqual(review["askedAt"], [e["timestamp"] for e in self.d.events(plan) if e["type"] == "plan_step_waiting"][0])
         self.decide(review, "approve", edit="blue")
         self.assertEqual(self.d.wait_plan(plan)["status"], "completed")
         self.assertIn("blue", str(p.of("step.execute")[1]))
