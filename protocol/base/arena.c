@@ -14,7 +14,8 @@ enum { CHUNK_MIN = 1024, CHUNK_MAX = 64 * 1024 };
 
 static struct arena_chunk *grow(struct arena *a, size_t n)
 {
-    size_t cap = a->chunks == NULL ? CHUNK_MIN : a->chunks->cap * 2;
+    /* As much again as there is: at most half of what was asked for lies idle. */
+    size_t cap = a->total < CHUNK_MIN ? CHUNK_MIN : a->total;
     struct arena_chunk *c;
 
     cap = cap > CHUNK_MAX ? CHUNK_MAX : cap;

@@ -14,8 +14,8 @@ uint32_t plan_grant_find(const struct plan *plan, struct str agent_id)
 enum bt_code plan_grants_init(struct plan_reader *r)
 {
     struct plan_agents *a = &r->plan->agents;
-    a->ids = arena_alloc(r->arena, LIMIT_PLAN_AGENTS * sizeof a->ids[0]);
-    a->at = arena_alloc(r->arena, LIMIT_PLAN_AGENTS * sizeof a->at[0]);
+    a->ids = arena_alloc(&r->scratch, LIMIT_PLAN_AGENTS * sizeof a->ids[0]);
+    a->at = arena_alloc(&r->scratch, LIMIT_PLAN_AGENTS * sizeof a->at[0]);
     return a->ids == NULL || a->at == NULL ? reader_nomem(r) : BT_OK;
 }
 
@@ -171,6 +171,22 @@ static enum bt_code add_named(struct plan_reader *r)
     return code;
 }
 
+/* What a plan keeps: most have one or two agents, and tens of thousands of plans may wait. */
+static enum bt_code keep_exact(struct plan_reader *r)
+{
+    struct plan_agents *a = &r->plan->agents;
+    struct str *ids = arena_alloc(r->arena, (a->n + 1) * sizeof ids[0]);
+    uint32_t *at = arena_alloc(r->arena, (a->n + 1) * sizeof at[0]);
+    if (ids == NULL || at == NULL) {
+        return reader_nomem(r);
+    }
+    memcpy(ids, a->ids, a->n * sizeof ids[0]);
+    memcpy(at, a->at, a->n * sizeof at[0]);
+    a->ids = ids;
+    a->at = at;
+    return BT_OK;
+}
+
 enum bt_code plan_grants(struct plan_reader *r)
 {
     struct plan *p = r->plan;
@@ -193,7 +209,7 @@ enum bt_code plan_grants(struct plan_reader *r)
     }
     p->replan.agent = index_of(r, p->replan.agent_id);
     p->search_agent = index_of(r, p->search_with);
-    return code;
+    return code == BT_OK ? keep_exact(r) : code;
 }
 
 /* ---- indexes ---- */

@@ -75,7 +75,8 @@ enum bt_code plan_reader_steps(struct plan_reader *r)
 
 static enum bt_code read_steps(struct plan_reader *r)
 {
-    r->plan->steps = arena_alloc(r->arena, (r->plan->n_steps + 1) * sizeof r->plan->steps[0]);
+    const size_t n = r->plan->n_steps > 0 ? r->plan->n_steps : 1;
+    r->plan->steps = arena_alloc(r->arena, n * sizeof r->plan->steps[0]);
     if (r->plan->steps == NULL) {
         return reader_nomem(r);
     }

@@ -186,17 +186,19 @@ uint32_t plan_who_list(struct plan_reader *r, const struct place *at, const char
 
 enum bt_code plan_who_policy(struct plan_reader *r)
 {
+    struct str ids[LIMIT_PLAN_AGENTS];
     const struct place at = {.problems = r->problems, .prefix = "policy"};
     struct plan_policy *p = r->policy;
     enum bt_code code = plan_who_resolve(r, &at, "gate", &p->gate, &p->gate_with);
     if (code == BT_OK) {
         code = plan_who_resolve(r, &at, "verifyWith", &p->verifier, &p->verify_with);
     }
-    p->fallback_ids = arena_alloc(r->arena, LIMIT_PLAN_AGENTS * sizeof p->fallback_ids[0]);
+    p->n_fallback_ids =
+        plan_who_list(r, &at, "fallbackAgents", p->fallbacks, ids, LIMIT_PLAN_AGENTS);
+    p->fallback_ids = arena_alloc(r->arena, (p->n_fallback_ids + 1) * sizeof ids[0]);
     if (p->fallback_ids == NULL) {
         return reader_nomem(r);
     }
-    p->n_fallback_ids =
-        plan_who_list(r, &at, "fallbackAgents", p->fallbacks, p->fallback_ids, LIMIT_PLAN_AGENTS);
+    memcpy(p->fallback_ids, ids, p->n_fallback_ids * sizeof ids[0]);
     return code;
 }
