@@ -79,13 +79,18 @@ static enum bt_code choose(const struct again *a, struct story *s, struct refork
 }
 
 /* The new plan, read and checked against the agents of today. */
-static enum bt_code draft_again(struct bus *b, const struct again *a, const struct story *s,
-                                struct draft *d, struct bt_error *err)
+static enum bt_code draft_again(struct bus *b, const struct again *a, struct story *s,
+                                const struct refork_row *rows, struct draft *d,
+                                struct bt_error *err)
 {
     struct wish w = {.session_id = a->session_id, .policy = a->policy};
     struct buf doc;
     enum bt_code code;
 
+    w.settled = refork_settled(rows, s->plan->n_steps, &s->arena, &w.n_settled);
+    if (w.settled == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for what is reused");
+    }
     buf_init(&doc, LIMIT_STEP_BYTES);
     code = refork_document(s->document, &doc, err);
     if (code == BT_OK) {
@@ -108,7 +113,7 @@ static void start_again(struct bus *b, struct request *rq, const struct again *a
 
     if (draft_init(&d, &err) != BT_OK || choose(a, s, &rows, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-    } else if (draft_again(b, a, s, &d, &err) != BT_OK) {
+    } else if (draft_again(b, a, s, rows, &d, &err) != BT_OK) {
         draft_refuse(b, rq, &d, &err);
     } else {
         how.reuse = refork_reuse(d.plan.plan, rows, s->plan->n_steps, &s->arena, &how.n_reuse);

@@ -41,7 +41,9 @@ enum bt_code draft_make(struct bus *b, const struct wish *w, struct draft *d, st
                                    .defaults = &b->opt.defaults,
                                    .registry = b->registry,
                                    .goal = w->goal,
-                                   .session_id = w->session_id};
+                                   .session_id = w->session_id,
+                                   .settled = w->settled,
+                                   .n_settled = w->n_settled};
     enum bt_code code;
 
     if ((w->goal.len > 0) == (w->plan.ptr != NULL) && w->goal.len == 0) {

@@ -22,6 +22,8 @@ struct draft {
 struct wish {
     struct str goal, session_id, planner;
     struct doc plan, policy;
+    const uint8_t *settled; /* per step of `plan`: its result is known; NULL = none */
+    uint32_t n_settled;
 };
 
 /* What is known of the new plan beside its document. */

@@ -196,6 +196,21 @@ static uint32_t order(const struct plan *plan, uint32_t *open, uint32_t *ret)
     return n;
 }
 
+const uint8_t *refork_settled(const struct refork_row *rows, uint32_t n, struct arena *arena,
+                              uint32_t *ret_n)
+{
+    uint8_t *settled = arena_alloc(arena, n + 1);
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; settled != NULL && i < n; i++) {
+        if (!rows[i].superseded) {
+            settled[kept++] = rows[i].reuse ? 1 : 0;
+        }
+    }
+    *ret_n = kept;
+    return settled;
+}
+
 struct core_reuse *refork_reuse(const struct plan *to, const struct refork_row *rows, uint32_t n,
                                 struct arena *arena, uint32_t *ret_n)
 {

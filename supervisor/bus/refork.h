@@ -29,6 +29,11 @@ struct refork_row {
     struct blob_ref result;
 };
 
+/* Which steps of refork_document's document need not run: 1 where the row is reused. NULL: out of
+ * memory. */
+const uint8_t *refork_settled(const struct refork_row *rows, uint32_t n, struct arena *arena,
+                              uint32_t *ret_n);
+
 /* The reuse for CORE_SUBMIT: rows of the old plan, n of them, to steps of the new one, dependencies
  * first. *ret_n = how many. NULL: out of memory, or the plans do not fit. */
 struct core_reuse *refork_reuse(const struct plan *to, const struct refork_row *rows, uint32_t n,

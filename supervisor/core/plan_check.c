@@ -254,12 +254,12 @@ void plan_check(const struct plan_check_input *in, struct problems *out)
         return;
     }
     for (uint32_t s = in->first; s < k.plan->n_steps; s++) {
-        check_agent(&k, s);
+        if (in->settled == NULL || in->settled[s] == 0) {
+            check_agent(&k, s);
+            check_task(&k, s);
+        }
     }
     plan_check_templates(&k);
-    for (uint32_t s = in->first; s < k.plan->n_steps; s++) {
-        check_task(&k, s);
-    }
 }
 
 uint32_t plan_check_ref(const struct plan *p, struct str ref, struct str *ret_path)

@@ -82,8 +82,10 @@ struct plan_check_input {
     bool again;     /* a plan that was checked once: only ids, dependencies and cycles */
     uint32_t first; /* rows before it came with earlier revisions: their agents and the lengths of
                        their tasks are not checked again, */
-    const uint8_t *settled; /* nor, where it is not 0, their templates. NULL = none is settled */
-    uint32_t *scratch;      /* plan_check_scratch() numbers */
+    const uint8_t
+        *settled;       /* where it is not 0, the step will not run (again): neither is its agent
+                           checked, nor its task, nor its templates. NULL = none is settled */
+    uint32_t *scratch;  /* plan_check_scratch() numbers */
     uint32_t *ret_deps; /* n_edges: resolved indexes, ascending in each step (only valid when there
                            were no errors) */
 };

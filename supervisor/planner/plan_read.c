@@ -91,6 +91,12 @@ static enum bt_code read_steps(struct plan_reader *r)
 
 /* ---- checks ---- */
 
+const uint8_t *plan_reader_settled(const struct plan_reader *r)
+{
+    const struct plan_request *request = r->request;
+    return request->n_settled == r->plan->n_steps ? request->settled : NULL;
+}
+
 static enum bt_code check(struct plan_reader *r)
 {
     struct plan *p = r->plan;
@@ -110,6 +116,7 @@ static enum bt_code check(struct plan_reader *r)
         .scratch = scratch,
         .ret_deps = p->deps,
         .again = r->again,
+        .settled = plan_reader_settled(r),
     };
     plan_check(&in, r->problems);
     return r->again ? BT_OK : plan_schema_check(r);

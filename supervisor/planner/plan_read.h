@@ -43,6 +43,10 @@ struct plan_request {
     struct str goal;                 /* win over those in the document when not empty */
     struct str session_id;
     struct str planner;
+    const uint8_t *settled; /* per step of the document, n_settled of them: 1 = its result is known
+                               and it will not run, so its agent, parameters and templates are not
+                               checked. NULL = every step may run */
+    uint32_t n_settled;
 };
 
 /*

@@ -93,6 +93,8 @@ BT_MUST_CHECK enum bt_code plan_step_texts(struct plan_reader *r, uint32_t ix);
 /* plan_skill.c: the skill of a step that names only its agent; a warning says which was taken. */
 BT_MUST_CHECK enum bt_code plan_skill_choose(struct plan_reader *r, struct plan_step *step,
                                              const struct place *at);
+/* plan_read.c: which steps the request says will not run; NULL = none. */
+const uint8_t *plan_reader_settled(const struct plan_reader *r);
 /* plan_schema.c: parameters against the skills' input schemas; verify is a schema. Rows from
  * `first`. */
 BT_MUST_CHECK enum bt_code plan_schema_check(struct plan_reader *r);

@@ -137,6 +137,21 @@ class Again(Changing):
         self.d.start(agents=False)
         self.assertEqual(self.view(again)["parentPlanId"], plan)
 
+    def test_retry_needs_neither_the_agent_nor_the_templates_of_what_it_reuses(self):
+        p = self.failing("b")
+        other = self.probe("other")
+        plan = self.d.submit({"steps": [dict(step("z")), dict(step("a", agent="other"), task="with {{results.z}} in it"), step("b")]})
+        self.assertEqual(self.d.wait_plan(plan)["status"], "failed")
+        other.close()
+        self.d.kill9()
+        self.d.start(agents=False)  # knows nothing of the other agent
+        self.fails.clear()
+        p = self.failing()
+        again = self.d.ask("plan.retry", planId=plan)
+        self.assertEqual(again["reused"], 2)
+        self.assertEqual(self.d.wait_plan(again["planId"])["status"], "completed")
+        self.assertEqual(self.run_ids(p, again["planId"]), ["b"])
+
     def test_fork_runs_a_step_and_what_depends_on_it_again(self):
         p = self.failing()
         plan = self.d.submit({"steps": [step("a"), step("b", dependsOn=["a"]), step("c", dependsOn=["a"]), step("d", dependsOn=["b"])]})
