@@ -54,8 +54,7 @@ static void classify_failure(const struct msg_step_result *m, struct core_event 
     ev->retryable_given = msg_has(f, error, retryable);
     ev->retryable = f->retryable;
     ev->retry_after_ms = f->retry_after_ms;
-    ev->text =
-        f->message.len > 0 ? f->message : STR_LIT("the agent reported a failure without a message");
+    ev->text = f->message; /* for an empty one the core has a sentence (M021) */
 }
 
 void result_invalid(struct core_event *ev, struct str why)
