@@ -148,6 +148,9 @@ static void emit_record(struct core *c, const struct record *rec)
 /* C05: a plan of which everything open waits for people says so, and says when it moves again. */
 static void tell_whether_it_waits(struct core *c, struct core_run *row)
 {
+    if (c->quiet) {
+        return;
+    }
     const struct run *run = row->run;
     const bool said = (run->paused & 1u << PAUSE_REVIEW) != 0;
     const bool other = (run->paused & ~(1u << PAUSE_REVIEW)) != 0;
@@ -174,6 +177,12 @@ void core_record(struct core *c, struct core_run *row, struct record rec)
     if (row != NULL) {
         tell_whether_it_waits(c, row);
     }
+}
+
+void core_tell_waiting(struct core *c, struct core_run *row)
+{
+    c->quiet = false;
+    tell_whether_it_waits(c, row);
 }
 
 void core_record_revision(struct core *c, struct core_run *row, struct record rec,
@@ -254,7 +263,7 @@ void core_handle(struct core *c, const struct core_event *ev, struct commands *o
     c->text_agent = REGISTRY_NONE;
     handlers[ev->type](c, ev);
     core_start_queued(c);
-    ASSERT(c->lost.n == 0);
+    ASSERT(c->lost.n == 0 && !c->quiet);
     c->out = NULL;
 }
 

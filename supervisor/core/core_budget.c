@@ -87,6 +87,7 @@ void core_budget_exceeded(struct core *c, struct core_run *row, uint32_t step)
                                                    plan->budget_tokens, policy->estimate_tokens)
                                 : core_text_budget(c, "millionths", row->run->usage.cost_micros,
                                                    plan->budget_micros, policy->estimate_micros);
+    c->quiet = true;
     core_end_step(c, row,
                   (struct record){.step = step,
                                   .status = STEP_FAILED,

@@ -45,12 +45,16 @@ static bool due_fits(const struct core_run *row, uint32_t step, const char **ret
               "a queued step may wait longer than its limit");
         break;
     case LIST_BUDGET:
-    case LIST_PARKED:
-        CHECK(due == (state->status == STEP_CHECKING ? state->deadline : state->limit),
-              "a step that waits for the plan is due at another time than its limit");
+        CHECK(due == state->limit,
+              "a step that waits for the budget is due at another time than its limit");
         break;
-    case LIST_HELD:
-        CHECK(due == core_held_due(row, step), "due at another time than deadline or silence");
+    case LIST_PARKED:
+        CHECK(due == core_parked_due(row, step), "a parked step is due without a reason");
+        break;
+    case LIST_HELD: /* a question whose time was renewed is looked at when it was due before */
+        CHECK(state->status == STEP_CHECKING ? due <= state->deadline
+                                             : due == core_held_due(row, step),
+              "due at another time than deadline or silence");
         break;
     case LIST_UNKNOWN:
         CHECK(due == state->deadline, "due at another time than the deadline");

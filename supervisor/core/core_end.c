@@ -175,6 +175,7 @@ static void stop_step(struct core *c, struct core_run *row, uint32_t step,
 void core_plan_over(struct core *c, struct core_run *row, const struct plan_end *end)
 {
     const bool begun = row->run->status != PLAN_PENDING;
+    c->quiet = true; /* it is over: that is all there is to say about it */
     for (uint32_t i = 0; row->run->open > 0 && i < row->run->n_steps; i++) {
         stop_step(c, row, i, end);
     }
@@ -186,6 +187,7 @@ void core_plan_over(struct core *c, struct core_run *row, const struct plan_end 
                                 .failure = end->failure,
                                 .duration_ms = begun ? c->now - row->run->started : 0,
                                 .text = end->text});
+    c->quiet = false;
     core_emit(c, CMD_RUN_DONE)->run = core_handle_of(c, row);
     core_release_run(c, row);
 }

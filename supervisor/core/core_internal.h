@@ -38,6 +38,8 @@ void core_record(struct core *c, struct core_run *row, struct record rec);
 /* The record brings a revision: plan and block take the place of the run's. */
 void core_record_revision(struct core *c, struct core_run *row, struct record rec,
                           const struct plan *plan, void *block);
+/* The end of what was done while c->quiet: tells whether the plan waits for people. */
+void core_tell_waiting(struct core *c, struct core_run *row);
 void core_reject(struct core *c, const struct core_event *ev, enum core_reject why);
 struct core_run *core_find_run(const struct core *c, uint64_t handle);
 uint64_t core_handle_of(const struct core *c, const struct core_run *row);
@@ -83,6 +85,9 @@ bool core_hold_step(const struct core_run *row, uint32_t step);
 void core_park(struct core *c, struct core_run *row);
 /* Once it is no longer, or for another reason: back to the queues, and what is ready after it. */
 void core_unpark(struct core *c, struct core_run *row);
+/* When a parked step is due: at its limit. A question that may not be asked has no clock; it has
+ * its whole time again when it may. */
+msec core_parked_due(const struct core_run *row, uint32_t step);
 /* A step that waits for a lane, or did until it was parked, and whose time has come. */
 void core_queue_due(struct core *c, struct core_run *row, uint32_t step);
 

@@ -143,12 +143,14 @@ void core_on_modify(struct core *c, const struct core_event *ev)
     }
     const bool cancel = ev->modify == MODIFY_CANCEL_STEP;
     const uint32_t n = ev->modify == MODIFY_SKIP_TO_STEP ? ev->step : ev->n_steps;
+    c->quiet = true;
     for (uint32_t i = 0; i < n; i++) {
         take_out(c, row, ev->modify == MODIFY_SKIP_TO_STEP ? i : ev->steps[i], cancel, ev->text);
     }
     for (uint32_t i = 0; i < n; i++) {
         core_settle(c, row, ev->modify == MODIFY_SKIP_TO_STEP ? i : ev->steps[i]);
     }
+    core_tell_waiting(c, row);
     core_carry_on(c, row);
 }
 

@@ -141,6 +141,12 @@ static msec end_of(const struct core_run *row, uint32_t step)
     return state->status == STEP_CHECKING ? state->deadline : state->limit;
 }
 
+msec core_parked_due(const struct core_run *row, uint32_t step)
+{
+    const struct run_step *state = &row->run->steps[step];
+    return state->status == STEP_CHECKING ? MSEC_NEVER : state->limit;
+}
+
 /* When it has waited for a lane too long; a question has nothing but its deadline. */
 static msec queue_end(const struct core_run *row, uint32_t step)
 {
@@ -232,7 +238,7 @@ static void set_aside(struct core *c, struct core_run *row, uint32_t step, bool 
         core_link(c, row, step, LIST_READY, front);
     } else {
         core_link(c, row, step, LIST_PARKED, front);
-        core_due(c, row, step, end_of(row, step));
+        core_due(c, row, step, core_parked_due(row, step));
     }
 }
 

@@ -15,13 +15,19 @@ static struct str max_replans_text(struct core *c, uint32_t max, struct str last
 static void fail_with(struct core *c, struct core_run *row, uint32_t step, const struct failure *f,
                       enum plan_failure failure, struct str text)
 {
+    const struct holder who = core_holder(c, row, step);
+    c->quiet = true;
     core_end_step(c, row,
                   (struct record){.step = step,
                                   .status = STEP_FAILED,
                                   .reason = f->reason,
                                   .error_class = f->error_class,
+                                  .stop = f->tell ? STOP_FENCED : STOP_NONE,
                                   .usage = f->usage,
                                   .text = f->text});
+    if (f->tell) {
+        core_tell_to_stop(c, row, step, &who, f->text);
+    }
     core_step_fails_plan(c, row, step, failure, text);
 }
 
@@ -207,6 +213,7 @@ bool core_revise(struct core *c, struct core_run *row, const struct core_event *
         return false;
     }
     core_park(c, row);
+    c->quiet = true;
     end_superseded(c, row, ev->plan);
     unlink_unbegun(c, row);
     rec.revision = ev->plan->revision;
@@ -215,6 +222,7 @@ bool core_revise(struct core *c, struct core_run *row, const struct core_event *
     core_record_revision(c, row, rec, ev->plan, ev->block);
     core_emit(c, CMD_REVISED)->run = core_handle_of(c, row);
     settle_all(c, row);
+    core_tell_waiting(c, row);
     core_carry_on(c, row);
     return true;
 }

@@ -192,6 +192,7 @@ static void fail_step(struct core *c, struct core_run *row, uint32_t step, const
         core_carry_on(c, row);
         return;
     }
+    c->quiet = true;
     core_end_step(c, row, rec);
     if (f->tell) {
         core_tell_to_stop(c, row, step, &who, rec.text);

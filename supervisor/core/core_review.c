@@ -59,8 +59,8 @@ static enum core_reject check_decision(const struct core_event *ev, const struct
     }
     /* Approvals do not count against max_retries, but there is an end to everything: only "reject"
      * and "skip" are left. */
-    return ev->decision == DECISION_APPROVE && state->attempt >= LIMIT_ATTEMPTS ? REJECT_TOO_MUCH
-                                                                                : REJECT_NONE;
+    const bool enough = state->attempt >= LIMIT_ATTEMPTS || state->ask >= CORE_ASKS_MAX;
+    return ev->decision == DECISION_APPROVE && enough ? REJECT_TOO_MUCH : REJECT_NONE;
 }
 
 static void record_decision(struct core *c, struct core_run *row, const struct core_event *ev,

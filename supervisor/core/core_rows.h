@@ -26,6 +26,7 @@ enum {
     CORE_PROGRESS_PER_SECOND = 10,
     CORE_UNSENT_MAX =
         8, /* times in a row that one attempt may fail to leave before it counts as failed */
+    CORE_ASKS_MAX = 1000, /* questions about one step; what comes before a question looks at it */
     CORE_RETRY_AFTER_MAX_MS = 3600 * 1000, /* an agent may ask for a pause, not for ever */
 };
 
@@ -151,6 +152,7 @@ struct core {
     uint32_t free_run;
     uint32_t open;
     uint64_t newest;
+    bool quiet; /* several steps end together: whether the plan waits is told after all of them */
     uint32_t text_used;
     uint32_t text_agent; /* whose absence the last text of this event speaks of */
     struct str text_absent;

@@ -27,6 +27,10 @@ static void held_due(struct core *c, struct core_run *row, uint32_t step)
         core_grace_over(c, row, step);
         return;
     }
+    if (state->status == STEP_CHECKING && state->deadline > c->now) {
+        core_due(c, row, step, state->deadline); /* its time was renewed: it was on hold */
+        return;
+    }
     if (state->limit > c->now) { /* the plan's limit says nothing about the agent */
         core_breaker_result(c, row->soft[step].slot, row->soft[step].epoch, CLASS_TIMEOUT);
     }
@@ -86,7 +90,8 @@ void core_on_tick(struct core *c, const struct core_event *ev)
     (void)ev;
     core_expire_instances(c);
     core_breaker_tick(c);
-    while (heap_min(&c->due) <= c->now && c->due.n > 0) {
+    /* What there is no room for the sentences of stays due: the next tick comes at once. */
+    while (heap_min(&c->due) <= c->now && c->due.n > 0 && c->text_used <= CORE_TEXT_BYTES / 2) {
         struct core_run *row = &c->runs[heap_top(&c->due)];
         if (row->run->deadline <= c->now) {
             core_plan_timeout(c, row);

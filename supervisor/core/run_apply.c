@@ -49,11 +49,13 @@ static bool apply_paused(struct run *run, const struct plan *plan, const struct 
 
 static bool apply_resumed(struct run *run, const struct plan *plan, const struct record *rec)
 {
-    (void)plan;
     if ((unsigned)rec->pause >= PAUSE_REASON_COUNT || (run->paused & 1u << rec->pause) == 0) {
         return false;
     }
     run->paused &= (uint8_t) ~(1u << rec->pause);
+    if (rec->pause == PAUSE_REQUESTED) {
+        run_renew_questions(run, plan, rec->now);
+    }
     return true;
 }
 
@@ -62,6 +64,7 @@ static bool apply_cancelling(struct run *run, const struct plan *plan, const str
 {
     (void)plan;
     run->cancelling = 1;
+    run->deadline = MSEC_NEVER; /* the grace is its end */
     for (uint32_t i = 0; run->active > 0 && i < run->n_steps; i++) {
         if (run->steps[i].status == STEP_IN_PROGRESS) {
             run->steps[i].deadline = msec_add(rec->now, rec->delay_ms);

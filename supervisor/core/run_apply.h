@@ -16,6 +16,11 @@ void run_step_move(struct run *run, struct run_step *step, enum step_status to,
 /* Tells the dependents of a step that has just ended. */
 void run_settle_dependents(struct run *run, const struct plan *plan, uint32_t ended);
 void run_usage_add(struct usage *sum, const struct usage *u);
+/* What the step's next attempt is: once it is a search (M042), it stays one while the search agent
+ * has it. */
+enum step_phase run_next_phase(const struct plan *plan, const struct run_step *step);
+/* Questions that could not be asked while the plan was on hold have their whole time again. */
+void run_renew_questions(struct run *run, const struct plan *plan, msec now);
 /* The attempt is out, or its reply is lost. */
 bool run_is_current_attempt(const struct run *run, const struct record *rec);
 /* Begun and not over, and the record speaks of its latest attempt. */

@@ -50,7 +50,6 @@ bool run_apply_waiting(struct run *run, const struct plan *plan, const struct re
 
 bool run_apply_decided(struct run *run, const struct plan *plan, const struct record *rec)
 {
-    (void)plan;
     if ((unsigned)rec->decision >= DECISION_COUNT) {
         return false;
     }
@@ -69,10 +68,10 @@ bool run_apply_decided(struct run *run, const struct plan *plan, const struct re
     /* A rejection and a skip only say why the step's end, the next record, is what it is; so does
      * the approval of a human_review. */
     if (rec->decision == DECISION_APPROVE && step->review != REVIEW_STEP) {
-        run_step_move(run, step, STEP_BACKOFF, PHASE_EXECUTE);
+        run_step_move(run, step, STEP_BACKOFF, run_next_phase(plan, step));
         step->deadline = rec->now;
         run_grant(step);
-        step->did |= STEP_DID_APPROVE;
+        step->did |= step->review == REVIEW_BEFORE ? STEP_DID_APPROVE : 0;
     }
     return true;
 }

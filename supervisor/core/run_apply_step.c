@@ -106,11 +106,10 @@ bool run_apply_retry(struct run *run, const struct plan *plan, const struct reco
     struct run_step *step = &run->steps[rec->step];
     const bool verified = step->status == STEP_CHECKING && step->phase == PHASE_VERIFY &&
                           step->attempt == rec->attempt;
-    (void)plan;
     if (!run_is_current_attempt(run, rec) && !verified) {
         return false;
     }
-    run_step_move(run, step, STEP_BACKOFF, PHASE_EXECUTE);
+    run_step_move(run, step, STEP_BACKOFF, run_next_phase(plan, step));
     step->deadline = msec_add(rec->now, rec->delay_ms);
     step->error_class = (uint8_t)rec->error_class;
     step->result = (struct blob_ref){0, 0};
@@ -138,12 +137,16 @@ bool run_apply_fallback(struct run *run, const struct plan *plan, const struct r
         return false;
     }
     const bool search = rec->fallback == FALLBACK_SEARCH;
-    run_step_move(run, step, STEP_BACKOFF, search ? PHASE_SEARCH : PHASE_EXECUTE);
+    const bool wait = rec->fallback == FALLBACK_WAIT;
+    run_step_move(run, step, STEP_BACKOFF,
+                  search ? PHASE_SEARCH
+                  : wait ? run_next_phase(plan, step)
+                         : PHASE_EXECUTE);
     step->deadline = msec_add(rec->now, rec->delay_ms);
     step->error_class = (uint8_t)rec->error_class;
     step->result = (struct blob_ref){0, 0};
     run_grant(step);
-    if (rec->fallback == FALLBACK_WAIT) {
+    if (wait) {
         step->did |= STEP_DID_WAIT;
     } else {
         step->agent = rec->agent;
@@ -183,6 +186,7 @@ bool run_apply_step_completed(struct run *run, const struct plan *plan, const st
     run_usage_add(&run->usage, &rec->usage);
     if (replan != NULL) {
         run_usage_add(replan, &rec->usage);
+        run_renew_questions(run, plan, rec->now);
     }
     run->last_done = rec->status == STEP_COMPLETED ? rec->step : run->last_done;
     run_settle_dependents(run, plan, rec->step);

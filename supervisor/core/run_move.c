@@ -91,6 +91,26 @@ void run_usage_add(struct usage *sum, const struct usage *u)
     sum->cost_micros = add_capped(sum->cost_micros, u->cost_micros);
 }
 
+enum step_phase run_next_phase(const struct plan *plan, const struct run_step *step)
+{
+    const bool search = (step->did & STEP_DID_SEARCH) != 0 && step->agent == plan->search_agent;
+    return search ? PHASE_SEARCH : PHASE_EXECUTE;
+}
+
+void run_renew_questions(struct run *run, const struct plan *plan, msec now)
+{
+    for (uint32_t i = 0; run->active > 0 && i < run->n_steps; i++) {
+        struct run_step *step = &run->steps[i];
+        if (step->status != STEP_CHECKING) {
+            continue;
+        }
+        const msec time = step->phase == PHASE_REPLAN ? plan->replan.timeout_ms
+                                                      : plan->steps[i].policy.check_timeout_ms;
+        const msec until = time == 0 ? MSEC_NEVER : msec_add(now, time);
+        step->deadline = until > step->deadline ? until : step->deadline;
+    }
+}
+
 bool run_is_current_attempt(const struct run *run, const struct record *rec)
 {
     const struct run_step *step = &run->steps[rec->step];
