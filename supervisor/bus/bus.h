@@ -64,9 +64,9 @@ struct bus_plan {
     bool recovered;    /* from the journal, and nothing has happened to it since */
     char id[UUID_TEXT_LEN + 1];
     struct uuid parent; /* of a retry or a fork; nil = none. Known until it is in the rows */
-    struct arena arena;
-    struct plan *plan;
+    struct plan *plan;  /* plan_pack's */
     void *block;
+    struct blob_ref document; /* of the newest revision; id 0: the one in the plan's row */
     struct notes notes;
     uint32_t session; /* number in bus.sessions, or SESSIONS_NONE */
 };
@@ -74,9 +74,9 @@ struct bus_plan {
 /* A new revision of an open plan on its way into the core: with CORE_REVISE, or with the
  * CORE_RESULT of a replan. */
 struct bus_revision {
-    struct arena arena; /* the plan's */
-    struct plan *plan;
+    struct plan *plan; /* plan_pack's */
     void *block;
+    struct blob_ref document;
 };
 
 enum lane_state {

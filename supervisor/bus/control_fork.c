@@ -116,7 +116,7 @@ static void start_again(struct bus *b, struct request *rq, const struct again *a
     } else if (draft_again(b, a, s, rows, &d, &err) != BT_OK) {
         draft_refuse(b, rq, &d, &err);
     } else {
-        how.reuse = refork_reuse(d.plan.plan, rows, s->plan->n_steps, &s->arena, &how.n_reuse);
+        how.reuse = refork_reuse(d.made, rows, s->plan->n_steps, &s->arena, &how.n_reuse);
         if (how.reuse == NULL) {
             bus_refuse_text(b, rq, BT_NOMEM, "out of memory for what is reused");
         } else if (draft_start(b, &how, &d, id, &err) == BT_OK) {

@@ -7,8 +7,8 @@
 static bool has_room(const struct draft *d)
 {
     size_t bytes = d->normalised.len + d->problems.n * sizeof(struct problem);
-    for (uint32_t i = 0; i < d->plan.plan->n_steps; i++) {
-        bytes += 2 * (d->plan.plan->steps[i].step_id.len + 4);
+    for (uint32_t i = 0; i < d->made->n_steps; i++) {
+        bytes += 2 * (d->made->steps[i].step_id.len + 4);
     }
     return bytes < LIMIT_CONTROL_BYTES / 2;
 }
@@ -17,8 +17,8 @@ static bool has_room(const struct draft *d)
 static enum bt_code view_levels(struct draft *d, const struct plan_lint *lint,
                                 struct msg_plan_lint_ok *ok)
 {
-    const struct plan *p = d->plan.plan;
-    struct arena *a = &d->plan.arena;
+    const struct plan *p = d->made;
+    struct arena *a = &d->arena;
     struct str *ids = arena_alloc(a, (p->n_steps + 1) * sizeof *ids);
     struct str *path = arena_alloc(a, (lint->n_path + 1) * sizeof *path);
     struct msg_plan_level *levels = arena_alloc(a, (lint->n_levels + 1) * sizeof *levels);
@@ -52,10 +52,10 @@ static enum bt_code look_ahead(struct bus *b, struct draft *d, struct msg_plan_l
                                struct bt_error *err)
 {
     struct plan_lint lint;
-    enum bt_code code = plan_lint(d->plan.plan, &d->plan.arena, &lint, err);
+    enum bt_code code = plan_lint(d->made, &d->arena, &lint, err);
 
     if (code == BT_OK) {
-        code = plan_lint_style(d->plan.plan, &lint, b->registry, &d->plan.arena, &d->problems, err);
+        code = plan_lint_style(d->made, &lint, b->registry, &d->arena, &d->problems, err);
     }
     if (code != BT_OK) {
         return code;

@@ -35,7 +35,6 @@ static void submit(struct bus *b, struct request *rq, const struct msg_plan_subm
         draft_done(&d);
         return;
     }
-    /* Views live in the plan's arena, which moves with it. */
     ok.problems_n = draft_problems(&d);
     ok.problems = d.problem_views;
     ok.routes_n = draft_routes(&d);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "protocol/base/utf8.h"
+#include "supervisor/planner/plan_pack.h"
 
 enum { PROBLEMS_MAX = 200 };
 
@@ -20,6 +21,7 @@ void draft_done(struct draft *d)
     free(d->problems.at);
     buf_done(&d->normalised);
     bus_plan_done(&d->plan);
+    arena_done(&d->arena);
 }
 
 static enum bt_code plan_goal(struct bus *b, const struct wish *w, struct draft *d,
@@ -30,8 +32,7 @@ static enum bt_code plan_goal(struct bus *b, const struct wish *w, struct draft 
     struct planner planner;
     enum bt_code code = planner_find(name, &planner, err);
 
-    return code == BT_OK ? planner_plan(&planner, &request, &d->plan.arena, &d->planned, err)
-                         : code;
+    return code == BT_OK ? planner_plan(&planner, &request, &d->arena, &d->planned, err) : code;
 }
 
 enum bt_code draft_make(struct bus *b, const struct wish *w, struct draft *d, struct bt_error *err)
@@ -57,14 +58,13 @@ enum bt_code draft_make(struct bus *b, const struct wish *w, struct draft *d, st
         request.plan = d->planned.plan;
         request.planner = w->planner.len > 0 ? w->planner : str_from(b->opt.planner);
     }
-    return plan_read_request(&request, &d->plan.arena, &d->plan.plan, &d->problems, &d->normalised,
-                             err);
+    return plan_read_request(&request, &d->arena, &d->made, &d->problems, &d->normalised, err);
 }
 
 uint32_t draft_problems(struct draft *d)
 {
-    d->problem_views = arena_alloc(&d->plan.arena, (d->problems.n + d->planned.n_unrouted + 1) *
-                                                       sizeof *d->problem_views);
+    d->problem_views = arena_alloc(&d->arena, (d->problems.n + d->planned.n_unrouted + 1) *
+                                                  sizeof *d->problem_views);
     if (d->problem_views == NULL) {
         return 0;
     }
@@ -87,7 +87,7 @@ uint32_t draft_problems(struct draft *d)
         d->problem_views[d->problems.n + i] =
             (struct msg_plan_problem){.severity = STR_LIT("error"),
                                       .category = STR_LIT("unroutable"),
-                                      .message = arena_str(&d->plan.arena, buf_str(&text))};
+                                      .message = arena_str(&d->arena, buf_str(&text))};
         buf_done(&text);
     }
     return d->problems.n + d->planned.n_unrouted;
@@ -95,8 +95,7 @@ uint32_t draft_problems(struct draft *d)
 
 uint32_t draft_routes(struct draft *d)
 {
-    d->route_views =
-        arena_alloc(&d->plan.arena, (d->planned.n_routes + 1) * sizeof *d->route_views);
+    d->route_views = arena_alloc(&d->arena, (d->planned.n_routes + 1) * sizeof *d->route_views);
     for (uint32_t i = 0; d->route_views != NULL && i < d->planned.n_routes; i++) {
         const struct planner_route *r = &d->planned.routes[i];
         d->route_views[i] = (struct msg_plan_route){.step_id = r->step_id,
@@ -155,9 +154,8 @@ enum key_use draft_key_use(struct bus *b, struct request *rq, struct str client_
 enum bt_code draft_start(struct bus *b, const struct draft_start *how, struct draft *d,
                          char ret_id[UUID_TEXT_LEN + 1], struct bt_error *err)
 {
-    struct plan *plan = d->plan.plan;
-    struct core_event ev = {
-        .type = CORE_SUBMIT, .plan = plan, .reuse = how->reuse, .n_reuse = how->n_reuse};
+    struct plan *plan = d->made;
+    struct core_event ev = {.type = CORE_SUBMIT, .reuse = how->reuse, .n_reuse = how->n_reuse};
     enum core_reject reject = REJECT_NONE;
     struct journal_plan row = {.client_key = how->client_key,
                                .body_hash = how->body_hash,
@@ -176,9 +174,9 @@ enum bt_code draft_start(struct bus *b, const struct draft_start *how, struct dr
     plan->plan_id = row.plan_id = uuid_new();
     uuid_format(plan->plan_id, ret_id);
     d->plan.parent = how->parent;
-    d->plan.block = bus_plan_block(plan);
-    ev.block = d->plan.block;
-    if (ev.block == NULL) {
+    ev.plan = d->plan.plan = plan_pack(plan);
+    ev.block = d->plan.block = bus_plan_block(plan);
+    if (ev.plan == NULL || ev.block == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a plan of %u steps", plan->n_steps);
     }
     code = journal_plan_add(b->journal, &row, &d->plan.ix, err);

@@ -8,8 +8,11 @@
 #include "supervisor/bus/bus.h"
 #include "supervisor/planner/planner.h"
 
-/* Everything lives in the plan's arena until it is bound to its run. */
+/* All that is said of the plan, and the plan as it was read, live in the arena; what runs is a copy
+ * of its own. */
 struct draft {
+    struct arena arena;
+    struct plan *made;
     struct bus_plan plan;
     struct planner_result planned;
     struct problems problems;

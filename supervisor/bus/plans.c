@@ -82,7 +82,7 @@ void bus_plan_done(struct bus_plan *p)
 {
     free(p->block);
     notes_done(&p->notes);
-    arena_done(&p->arena);
+    free(p->plan);
     *p = (struct bus_plan){.session = SESSIONS_NONE};
 }
 
@@ -95,18 +95,18 @@ struct str bus_plan_prompt(const struct bus_plan *p, uint32_t step)
 
 void bus_plan_revise(struct bus_plan *p, struct bus_revision *revision)
 {
-    struct bus_revision before = {.arena = p->arena, .plan = p->plan, .block = p->block};
+    struct bus_revision before = {.plan = p->plan, .block = p->block, .document = p->document};
 
-    p->arena = revision->arena;
     p->plan = revision->plan;
     p->block = revision->block;
+    p->document = revision->document;
     *revision = before;
 }
 
 void bus_revision_done(struct bus_revision *r)
 {
     free(r->block);
-    arena_done(&r->arena);
+    free(r->plan);
     *r = (struct bus_revision){0};
 }
 

@@ -4,6 +4,7 @@
 #include "protocol/base/log.h"
 #include "supervisor/bus/revise.h"
 #include "supervisor/journal/record_codec.h"
+#include "supervisor/planner/plan_pack.h"
 
 enum { RECOVERIES_MAX = 3 };
 
@@ -11,10 +12,35 @@ struct survivor {
     struct bus *b;
     struct bus_plan plan;
     struct run *run;
+    struct arena reading; /* the plan before it is packed */
     struct arena scratch;
     enum bt_code code;
     struct bt_error *err;
 };
+
+/* The plan of the row, packed, with an empty block. */
+static enum bt_code read_plan(struct survivor *v, const struct journal_plan *row)
+{
+    struct bus *b = v->b;
+    struct doc doc = doc_copy(&v->reading, (struct doc){row->doc, row->doc_len});
+    struct plan *plan = NULL;
+    enum bt_code code = doc.ptr == NULL ? err_set(v->err, BT_NOMEM, "out of memory for a plan")
+                                        : plan_read_again(doc, &b->opt.defaults, b->registry,
+                                                          &v->reading, &plan, v->err);
+
+    if (code == BT_OK) {
+        code = plan_resolve(plan, b->registry, b->now, v->err);
+    }
+    if (code != BT_OK) {
+        return code;
+    }
+    plan->plan_id = row->plan_id;
+    v->plan.plan = plan_pack(plan);
+    v->plan.block = bus_plan_block(plan);
+    return v->plan.plan != NULL && v->plan.block != NULL
+               ? BT_OK
+               : err_set(v->err, BT_NOMEM, "out of memory for a plan of %u steps", plan->n_steps);
+}
 
 /* The record brings the plan's next revision: the run goes on in a block of its size. */
 static enum bt_code revise(struct survivor *v, const struct record *rec)
@@ -61,31 +87,15 @@ static bool replay_row(const struct journal_row *row, void *self)
 
 static enum bt_code rebuild(struct survivor *v, const struct journal_plan *row)
 {
-    struct bus *b = v->b;
-    struct doc doc = doc_copy(&v->plan.arena, (struct doc){row->doc, row->doc_len});
-    enum bt_code code;
+    enum bt_code code = read_plan(v, row);
 
-    if (doc.ptr == NULL) {
-        return err_set(v->err, BT_NOMEM, "out of memory for a plan");
-    }
-    code =
-        plan_read_again(doc, &b->opt.defaults, b->registry, &v->plan.arena, &v->plan.plan, v->err);
     if (code != BT_OK) {
         return code;
     }
-    v->plan.plan->plan_id = row->plan_id;
     v->plan.ix = row->ix;
     v->plan.recovered = true;
-    v->plan.block = bus_plan_block(v->plan.plan);
-    if (v->plan.block == NULL) {
-        return err_set(v->err, BT_NOMEM, "out of memory for a run");
-    }
-    code = plan_resolve(v->plan.plan, b->registry, b->now, v->err);
-    if (code != BT_OK) {
-        return code;
-    }
     v->run = run_init(core_block_run(v->plan.block), v->plan.plan);
-    code = journal_replay(b->journal, row->ix, replay_row, v, v->err);
+    code = journal_replay(v->b->journal, row->ix, replay_row, v, v->err);
     return code == BT_OK ? v->code : code;
 }
 
@@ -106,6 +116,12 @@ struct recovery {
     struct bt_error *err;
 };
 
+static void survivor_done(struct survivor *v)
+{
+    arena_done(&v->reading);
+    arena_done(&v->scratch);
+}
+
 static bool recover_plan(const struct journal_plan *row, void *self)
 {
     struct recovery *all = self;
@@ -120,7 +136,7 @@ static bool recover_plan(const struct journal_plan *row, void *self)
     }
     if (rebuild(&v, row) != BT_OK) {
         bus_plan_done(&v.plan);
-        arena_done(&v.scratch);
+        survivor_done(&v);
         all->code = quarantine(all->b, row, why.msg, all->err);
         return all->code == BT_OK;
     }
@@ -136,7 +152,7 @@ static bool recover_plan(const struct journal_plan *row, void *self)
         bus_plan_done(&v.plan);
         all->n--;
     }
-    arena_done(&v.scratch);
+    survivor_done(&v);
     all->n++;
     return all->code == BT_OK;
 }

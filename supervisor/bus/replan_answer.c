@@ -74,8 +74,8 @@ static enum bt_code make(struct bus *b, const struct bus_plan *p, struct doc ans
             buf_add_cstr(text, err->msg);
         }
         refuse(ev, text);
-        ev->invalid = code != BT_NOMEM; /* then it is no fault of the plan */
-        ev->error_class = code != BT_NOMEM ? ev->error_class : CLASS_SERVICE_UNAVAILABLE;
+        ev->invalid = code != BT_NOMEM && code != BT_INTERNAL; /* then it is no fault of the plan */
+        ev->error_class = ev->invalid ? ev->error_class : CLASS_SERVICE_UNAVAILABLE;
         bus_revision_done(revision);
         code = BT_OK;
     }
