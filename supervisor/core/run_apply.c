@@ -59,7 +59,7 @@ static bool apply_resumed(struct run *run, const struct plan *plan, const struct
     return true;
 }
 
-/* What is out has so long to stop. */
+/* What is out has so long to stop; the plan's own time no longer matters. */
 static bool apply_cancelling(struct run *run, const struct plan *plan, const struct record *rec)
 {
     (void)plan;
