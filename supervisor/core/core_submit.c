@@ -103,6 +103,15 @@ void core_on_submit(struct core *c, const struct core_event *ev)
     let_begin(c, row);
 }
 
+/* When the pause before a replan is over; without a deadline nobody knows when it began. */
+static msec asked_at(const struct core *c, const struct core_run *row, uint32_t step)
+{
+    const struct replan_policy *policy = &row->plan->replan;
+    const msec deadline = row->run->steps[step].deadline;
+    return deadline == MSEC_NEVER ? msec_add(c->now, policy->cooldown_ms)
+                                  : deadline - policy->timeout_ms;
+}
+
 /* Puts one step of a rebuilt run where it waits for what comes next. */
 static void resume_step(struct core *c, struct core_run *row, uint32_t step)
 {
@@ -119,7 +128,11 @@ static void resume_step(struct core *c, struct core_run *row, uint32_t step)
         core_step_unknown(c, row, step);
         break;
     case STEP_CHECKING:
-        core_enqueue(c, row, step, false);
+        if (state->phase == PHASE_REPLAN && asked_at(c, row, step) > c->now) {
+            core_due(c, row, step, asked_at(c, row, step));
+        } else {
+            core_enqueue(c, row, step, false);
+        }
         break;
     case STEP_WAITING:
         core_due(c, row, step, state->deadline);
