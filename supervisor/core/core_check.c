@@ -37,9 +37,9 @@ static bool due_fits(const struct core_run *row, uint32_t step, const char **ret
     const msec due = row->due.keys[step];
     switch ((enum list_kind)row->soft[step].list) {
     case LIST_QUEUE:
-        CHECK(due != MSEC_NEVER || state->status == STEP_CHECKING,
-              "a queued step that nothing wakes");
-        CHECK(state->status != STEP_CHECKING || due == state->deadline,
+        CHECK(due != MSEC_NEVER, "a queued step that nothing wakes");
+        CHECK(state->status != STEP_CHECKING || state->deadline == MSEC_NEVER ||
+                  due == state->deadline,
               "a question is due at another time than its deadline");
         CHECK(state->status == STEP_CHECKING || due <= state->limit,
               "a queued step may wait longer than its limit");
@@ -85,7 +85,8 @@ static bool run_holds(const struct core *c, const struct core_run *row, const ch
         return false;
     }
     CHECK(!plan_is_final(run->status), "a plan that ended is still open");
-    CHECK(run->open > 0, "all steps are over and the plan is not");
+    CHECK(run->open > 0 || run->status == PLAN_PENDING /* not signed off yet */,
+          "all steps are over and the plan is not");
     for (uint32_t i = 0; i < run->n_steps; i++) {
         if (!list_fits(row, i, ret_why) || !due_fits(row, i, ret_why)) {
             return false;

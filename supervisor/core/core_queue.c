@@ -147,6 +147,13 @@ msec core_parked_due(const struct core_run *row, uint32_t step)
     return state->status == STEP_CHECKING ? MSEC_NEVER : state->limit;
 }
 
+/* A question with a deadline needs nothing else: who does not answer by then is absent enough. */
+static bool has_deadline(const struct core_run *row, uint32_t step)
+{
+    const struct run_step *state = &row->run->steps[step];
+    return state->status == STEP_CHECKING && state->deadline != MSEC_NEVER;
+}
+
 /* When it has waited for a lane too long; a question has nothing but its deadline. */
 static msec queue_end(const struct core_run *row, uint32_t step)
 {
@@ -173,6 +180,10 @@ static void absent(struct core *c, struct core_run *row, uint32_t step)
     const struct str id = registry_agent_view(c->registry, agent).id;
     const struct failure f = {.error_class = CLASS_AGENT_UNAVAILABLE,
                               .text = core_text_absent(c, agent, id)};
+    if (row->run->steps[step].status == STEP_CHECKING) {
+        core_check_error(c, row, &(struct core_event){.step = step, .text = f.text});
+        return;
+    }
     core_give_up(c, row, step, &f);
 }
 
@@ -197,7 +208,7 @@ void core_queue_due(struct core *c, struct core_run *row, uint32_t step)
                         core_text_ms(c, "Step limit of ", policy->limit_ms, "ms reached"));
         return;
     }
-    if (queued && !question) {
+    if (queued && !has_deadline(row, step)) {
         if (queue_end(row, step) <= c->now) {
             waited_too_long(
                 c, row, step,
@@ -251,8 +262,8 @@ void core_enqueue(struct core *c, struct core_run *row, uint32_t step, bool fron
     core_unlink(c, row, step);
     row->soft[step].since = c->now;
     core_link(c, row, step, LIST_QUEUE, front);
-    const bool question = row->run->steps[step].status == STEP_CHECKING;
-    const msec look = question ? MSEC_NEVER : msec_add(c->now, c->config.agent_wait_ms);
+    const bool looks = !has_deadline(row, step);
+    const msec look = looks ? msec_add(c->now, c->config.agent_wait_ms) : MSEC_NEVER;
     core_due(c, row, step, sooner(end_of(row, step), sooner(look, queue_end(row, step))));
 }
 
