@@ -1,213 +1,267 @@
 /*
- * usage: test_sim [--seeds N] [--first SEED] [--seed SEED [--trace]]
+ * usage: test_sim [--seed N] [--seeds A-B] [--minutes N] [--trace] [--without FAULT,...]
+ *                 [--plans N] [--steps N] [--quiet MS] [--no-shrink]
  * Without arguments: the seeds of CI, and a failure when something that can happen never did.
+ * --minutes: seeds from the clock on, for so long (nightly).
+ *
+ * The days are lived by a child, so that a crash of the core is a failing seed like any other: it
+ * is lived again with fewer faults, plans and steps as long as it still fails, and then told.
  */
-#include "tests/sim/sim.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "protocol/base/assert.h"
+#include "protocol/base/clock.h"
+#include "tests/sim/sim.h"
 
-enum { SEEDS_OF_CI = 10000, TWICE_EVERY = 16 };
+enum { SEEDS_OF_CI = 5000, TWICE_EVERY = 16, SHRINK_TRIES = 200 };
 
-static void submit(struct sim *s, uint32_t ix)
+struct order {
+    uint64_t first, last;
+    msec until; /* 0 = all of them */
+    struct shrink shrink;
+    bool trace, no_shrink, ci;
+};
+
+/* What the child tells before it ends. */
+struct told_by_child {
+    struct sometimes sometimes;
+    struct day day;
+};
+
+static struct told_by_child *shared;
+
+/* ---- a child ---- */
+
+static bool live_seed(const struct order *o, uint64_t seed)
 {
-    struct sim_plan *p = &s->plans[ix];
-    sim_turn(s, (struct core_event){.type = CORE_SUBMIT, .plan = p->plan, .block = p->block},
-             (struct uuid){{0}});
-    if (!p->submitted) { /* busy, or the daemon died before it could say yes */
-        sim_after(s, 200, (struct sim_event){.kind = SIM_SUBMIT, .plan = ix});
+    sometimes->seed = seed;
+    shared->day = (struct day){.why = "the core died"};
+    const struct day day = sim_day(seed, &o->shrink, o->trace);
+    shared->day = day;
+    if (day.fine && seed % TWICE_EVERY == 0 && sim_day(seed, &o->shrink, false).hash != day.hash) {
+        shared->day.fine = false;
+        (void)snprintf(shared->day.why, sizeof shared->day.why, "two different runs");
     }
+    return shared->day.fine;
 }
 
-/* ---- one seed ---- */
-
-static void draw_faults(struct sim *s)
+static void child(const struct order *o)
 {
-    static const uint32_t most[FAULT_COUNT] = {
-        [FAULT_BEFORE_COMMIT] = 4, [FAULT_AFTER_COMMIT] = 4, [FAULT_RESTART] = 100,
-        [FAULT_CANCEL] = 30,       [FAULT_HANG] = 60,        [FAULT_ABSENT] = 500,
-    };
-    for (int f = 0; f < FAULT_COUNT; f++) {
-        const bool in = sim_chance(s, 400);
-        s->rate[f] = in ? sim_range(s, 1, most[f] > 0 ? most[f] : 200) : 0;
+    if (o->trace) { /* told to the end, whatever that is */
+        (void)setvbuf(stdout, NULL, _IOLBF, 0);
     }
-}
-
-static void set_up(struct sim *s)
-{
-    s->random = s->seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
-    s->hash = 1;
-    s->out.grow = NULL;
-    s->quiet = sim_range(s, 500, SIM_QUIET_MAX_MS);
-    draw_faults(s);
-    s->n_agents = sim_range(s, 1, SIM_AGENTS_MAX);
-    s->n_plans = sim_range(s, 1, sim_chance(s, 200) ? SIM_PLANS_MAX : 2);
-    s->config = (struct core_config){.runs_max = sim_chance(s, 200) ? 1 : SIM_PLANS_MAX,
-                                     .registry = {.agents = SIM_AGENTS_MAX,
-                                                  .instances = 2 * SIM_BODIES_MAX,
-                                                  .lease_ms = 1000,
-                                                  .suspect_ms = 600,
-                                                  .epoch_base = 0},
-                                     .agent_wait_ms = 2000,
-                                     .unknown_wait_ms = 1500,
-                                     .cancel_grace_ms = 100,
-                                     .seed = s->seed};
-    s->core = calloc(1, core_size(&s->config));
-    ASSERT(s->core != NULL);
-    s->core = core_init(s->core, &s->config);
-    for (uint32_t i = 0; i < s->n_agents; i++) {
-        const char name[2] = {(char)('a' + i), '\0'};
-        (void)registry_agent_add(s->core->registry, str_from(name), 0);
-    }
-    for (uint32_t i = 0; i < s->n_plans; i++) {
-        sim_make_plan(s, &s->plans[i]);
-        sim_after(s, i == 0 ? 0 : sim_range(s, 0, (uint32_t)s->quiet),
-                  (struct sim_event){.kind = SIM_SUBMIT, .plan = i});
-    }
-    s->n_bodies = sim_range(s, s->n_agents, SIM_BODIES_MAX);
-    for (uint32_t i = 0; i < s->n_bodies; i++) {
-        s->bodies[i] =
-            (struct body){.agent = i % s->n_agents, .capacity = sim_range(s, 1, SIM_CAPACITY_MAX)};
-        sim_after(s, sim_fault(s, FAULT_ABSENT) ? sim_range(s, 1000, 5000) : 0,
-                  (struct sim_event){.kind = SIM_BIRTH, .body = i});
-    }
-    sim_after(s, 50, (struct sim_event){.kind = SIM_CHAOS});
-}
-
-static void tear_down(struct sim *s)
-{
-    for (uint32_t i = 0; i < s->n_plans; i++) {
-        sim_free_plan(&s->plans[i]);
-    }
-    free(s->core);
-    free(s->execs);
-    free(s->queue);
-    free(s->out.at);
-}
-
-static bool all_over(const struct sim *s)
-{
-    uint32_t over = 0;
-    for (uint32_t i = 0; i < s->n_plans; i++) {
-        over += s->plans[i].over ? 1 : 0;
-    }
-    return over == s->n_plans;
-}
-
-/* G8: once the faults stop, everything ends within this. Generous: the worst step's attempts, one
- * after the other. */
-static msec bound_of(const struct sim *s)
-{
-    msec bound = s->quiet + 60000;
-    for (uint32_t i = 0; i < s->n_plans; i++) {
-        bound += s->plans[i].plan->n_steps * (msec)10000;
-    }
-    return bound;
-}
-
-static void let_happen(struct sim *s, const struct sim_event *ev)
-{
-    if (ev->kind == SIM_CORE) {
-        if (ev->life == s->life) {
-            sim_turn(s, ev->core, ev->process);
+    for (uint64_t seed = o->first; seed <= o->last; seed++) {
+        if (!live_seed(o, seed)) {
+            (void)fflush(stdout);
+            _exit(1);
         }
-    } else if (ev->kind == SIM_SUBMIT) {
-        submit(s, ev->plan);
-    } else if (ev->kind == SIM_CHAOS) {
-        if (s->now < s->quiet) {
-            sim_chaos(s);
-            sim_after(s, sim_range(s, 5, 60), (struct sim_event){.kind = SIM_CHAOS});
-        } else { /* instances that were to stop for good do so now */
-            for (uint32_t i = 0; i < s->n_bodies; i++) {
-                if (s->bodies[i].draining && s->bodies[i].alive) {
-                    sim_crash(s, i, true);
-                }
+        if (o->until != 0 && clock_mono_ms() >= o->until) {
+            break;
+        }
+    }
+    (void)fflush(stdout);
+    _exit(0);
+}
+
+/* True when all went well. */
+static bool run(const struct order *o, bool quiet)
+{
+    int status = 0;
+    (void)fflush(stdout);
+    (void)fflush(stderr);
+    const pid_t pid = fork();
+    ASSERT(pid >= 0);
+    if (pid == 0) {
+        if (quiet && freopen("/dev/null", "w", stderr) == NULL) {
+            _exit(2);
+        }
+        child(o);
+    }
+    const pid_t got = waitpid(pid, &status, 0);
+    ASSERT(got == pid);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* ---- a failure ---- */
+
+static bool still_fails(const struct order *o, uint64_t *turns, uint32_t *tries)
+{
+    if (*tries == 0) {
+        return false;
+    }
+    --*tries;
+    const bool fails = !run(o, true);
+    const bool shorter = fails && (shared->day.turns == 0 || shared->day.turns <= *turns);
+    *turns = shorter && shared->day.turns > 0 ? shared->day.turns : *turns;
+    return shorter;
+}
+
+static bool halve(struct order *o, uint32_t *what, uint32_t from, uint64_t *turns, uint32_t *tries)
+{
+    bool any = false;
+    for (uint32_t n = from; n > 0; n /= 2) {
+        const uint32_t before = *what;
+        if (before != 0 && n >= before) {
+            continue;
+        }
+        *what = n;
+        if (still_fails(o, turns, tries)) {
+            any = true;
+        } else {
+            *what = before;
+        }
+    }
+    return any;
+}
+
+/* Greedy: what the failure can do without goes, as long as no day gets longer. */
+static void shrink(struct order *o)
+{
+    uint64_t turns = shared->day.turns > 0 ? shared->day.turns : UINT64_MAX;
+    uint32_t tries = SHRINK_TRIES;
+    bool better = true;
+    while (better && tries > 0) {
+        better = false;
+        for (int f = 0; f < FAULT_COUNT; f++) {
+            const uint64_t before = o->shrink.without;
+            o->shrink.without |= UINT64_C(1) << f;
+            if (o->shrink.without != before && still_fails(o, &turns, &tries)) {
+                better = true;
+            } else {
+                o->shrink.without = before;
             }
         }
-    } else {
-        sim_step_agents(s, ev);
+        better = halve(o, &o->shrink.plans, SIM_PLANS_MAX / 2, &turns, &tries) || better;
+        better = halve(o, &o->shrink.steps, SIM_STEPS_MAX / 2, &turns, &tries) || better;
+        better = halve(o, &o->shrink.quiet, SIM_QUIET_MAX_MS / 2, &turns, &tries) || better;
     }
 }
 
-static void grow(struct commands *c)
+static void tell_how(const struct order *o)
 {
-    c->cap = c->cap == 0 ? 64 : 2 * c->cap;
-    c->at = realloc(c->at, c->cap * sizeof *c->at);
-    ASSERT(c->at != NULL);
-}
-
-static void live(struct sim *s)
-{
-    const msec bound = bound_of(s);
-    while (!s->failed && !all_over(s)) {
-        const msec due = core_deadline(s->core);
-        const msec next = s->n_queue > 0 ? s->queue[0].at : MSEC_NEVER;
-        s->now = due < next ? (due > s->now ? due : s->now) : next;
-        if (s->now > bound) {
-            sim_fail(s, "a plan did not end in bounded time after the faults stopped", 0, 0);
-        } else if (due < next) {
-            sim_turn(s, (struct core_event){.type = CORE_TICK, .lane = LANE_NONE},
-                     (struct uuid){{0}});
-        } else {
-            const struct sim_event ev = sim_next(s);
-            let_happen(s, &ev);
+    bool any = false;
+    (void)printf("again: test_sim --seed %" PRIu64 " --trace --no-shrink", o->first);
+    for (int f = 0; f < FAULT_COUNT; f++) {
+        if ((o->shrink.without & UINT64_C(1) << f) != 0) {
+            (void)printf("%s%s", any ? "," : " --without ", sim_fault_name(f));
+            any = true;
         }
     }
-    if (!s->failed) {
-        sim_check_end(s);
+    if (o->shrink.plans > 0) {
+        (void)printf(" --plans %u", (unsigned)o->shrink.plans);
     }
+    if (o->shrink.steps > 0) {
+        (void)printf(" --steps %u", (unsigned)o->shrink.steps);
+    }
+    if (o->shrink.quiet > 0) {
+        (void)printf(" --quiet %u", (unsigned)o->shrink.quiet);
+    }
+    (void)printf("\n");
 }
 
-static bool run_seed(uint64_t seed, bool trace, uint64_t *ret_hash)
+static void tell_failure(const struct order *all)
 {
-    struct sim *s = calloc(1, sizeof *s);
-    ASSERT(s != NULL);
-    s->seed = seed;
-    s->trace = trace;
-    set_up(s);
-    s->out.grow = grow;
-    live(s);
-    sometimes.plans += s->n_plans;
-    *ret_hash = s->hash;
-    const bool fine = !s->failed;
-    tear_down(s);
-    free(s);
-    return fine;
+    struct order one = *all;
+    one.first = one.last = sometimes->seed;
+    one.until = 0;
+    (void)printf("seed %" PRIu64 " is broken after %" PRIu64 " turns at %" PRIu64 " ms: %s\n",
+                 one.first, shared->day.turns, shared->day.at, shared->day.why);
+    if (!all->no_shrink) {
+        shrink(&one);
+        one.trace = true;
+        (void)printf("the shortest day found, as far as it breaks:\n");
+        (void)run(&one, false);
+    }
+    tell_how(&one);
 }
 
-static uint64_t number(int argc, char **argv, const char *name, uint64_t otherwise)
+/* ---- the command line ---- */
+
+static const char *option(int argc, char **argv, const char *name)
 {
     for (int i = 1; i + 1 < argc; i++) {
         if (strcmp(argv[i], name) == 0) {
-            return strtoull(argv[i + 1], NULL, 10);
+            return argv[i + 1];
         }
     }
-    return otherwise;
+    return NULL;
+}
+
+static bool flag(int argc, char **argv, const char *name)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t number(int argc, char **argv, const char *name)
+{
+    const char *v = option(argc, argv, name);
+    return v == NULL ? 0 : (uint32_t)strtoul(v, NULL, 10);
+}
+
+static uint64_t faults_named(const char *list)
+{
+    uint64_t set = 0;
+    for (int f = 0; list != NULL && f < FAULT_COUNT; f++) {
+        const size_t len = strlen(sim_fault_name(f));
+        for (const char *at = list; at != NULL; at = strchr(at, ',')) {
+            at += *at == ',' ? 1 : 0;
+            if (strncmp(at, sim_fault_name(f), len) == 0 && (at[len] == ',' || at[len] == '\0')) {
+                set |= UINT64_C(1) << f;
+            }
+        }
+    }
+    return set;
+}
+
+static struct order read_order(int argc, char **argv)
+{
+    struct order o = {.first = 1, .last = SEEDS_OF_CI, .ci = argc == 1};
+    const char *seed = option(argc, argv, "--seed");
+    const char *seeds = option(argc, argv, "--seeds");
+    const uint32_t minutes = number(argc, argv, "--minutes");
+    if (seed != NULL) {
+        o.first = o.last = strtoull(seed, NULL, 10);
+    } else if (seeds != NULL) {
+        const char *dash = strchr(seeds, '-');
+        o.first = dash == NULL ? 1 : strtoull(seeds, NULL, 10);
+        o.last = strtoull(dash == NULL ? seeds : dash + 1, NULL, 10);
+    } else if (minutes > 0) {
+        o.first = clock_wall_ms() * 1000;
+        o.last = UINT64_MAX - 1;
+        o.until = clock_mono_ms() + minutes * (msec)60000;
+    }
+    o.shrink = (struct shrink){.without = faults_named(option(argc, argv, "--without")),
+                               .plans = number(argc, argv, "--plans"),
+                               .steps = number(argc, argv, "--steps"),
+                               .quiet = number(argc, argv, "--quiet")};
+    o.trace = flag(argc, argv, "--trace");
+    o.no_shrink = flag(argc, argv, "--no-shrink");
+    return o;
 }
 
 int main(int argc, char **argv)
 {
-    const uint64_t one = number(argc, argv, "--seed", UINT64_MAX);
-    const uint64_t first = number(argc, argv, "--first", one == UINT64_MAX ? 1 : one);
-    const uint64_t n = number(argc, argv, "--seeds", one == UINT64_MAX ? SEEDS_OF_CI : 1);
-    const bool trace = argc > 1 && strcmp(argv[argc - 1], "--trace") == 0;
-    for (uint64_t seed = first; seed < first + n; seed++) {
-        uint64_t hash = 0;
-        uint64_t again = 0;
-        if (!run_seed(seed, trace, &hash)) {
-            return 1;
-        }
-        if (seed % TWICE_EVERY == 0 && (!run_seed(seed, false, &again) || again != hash)) {
-            (void)fprintf(stderr, "seed %" PRIu64 " gives two different runs\n", seed);
-            return 1;
-        }
+    const struct order o = read_order(argc, argv);
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT(shared != MAP_FAILED);
+    sometimes = &shared->sometimes;
+    const msec from = clock_mono_ms();
+    if (!run(&o, false)) {
+        tell_failure(&o);
+        return 1;
     }
-    (void)printf("%" PRIu64 " seeds, %" PRIu64 " plans, %" PRIu64 " turns, %" PRIu64
-                 " executions\n",
-                 n, sometimes.plans, sometimes.turns, sometimes.executions);
-    return argc == 1 && sim_check_sometimes() > 0 ? 1 : 0;
+    sim_print_sometimes();
+    (void)printf("%" PRIu64 " ms; first seed %" PRIu64 "\n", clock_mono_ms() - from, o.first);
+    return o.ci && sim_check_sometimes() > 0 ? 1 : 0;
 }

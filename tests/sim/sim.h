@@ -1,52 +1,37 @@
 /*
  * A simulated day of a daemon: the real core, a fake shell that performs its commands, fake agents
- * that crash, hang, lie, answer late, twice or not at all, and a daemon that is killed at any turn.
- * Everything is drawn from one seed and happens in virtual milliseconds.
+ * that crash, hang, lie, answer late, twice or not at all, people who decide, pause and change
+ * plans, and a daemon that is killed at any turn. Everything is drawn from one seed and happens in
+ * virtual milliseconds.
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
 
 #include "supervisor/core/core_internal.h"
+#include "tests/sim/sim_sometimes.h"
 
 enum {
     SIM_PLANS_MAX = 6,
-    SIM_AGENTS_MAX = 4,
+    SIM_AGENTS_MAX = 5,
     SIM_BODIES_MAX = 8,
     SIM_CAPACITY_MAX = 3,
     SIM_STEPS_MAX = 200,
+    SIM_SESSIONS_MAX = 3,
+    SIM_REVISIONS_MAX = 10, /* of one plan, the first one included */
+    SIM_BATCH_MAX = 4,      /* turns that are committed together */
+    SIM_REUSE_MAX = 8,
     SIM_QUIET_MAX_MS = 20000, /* faults stop at the latest then */
+    SIM_WHY_BYTES = 200,
+    SIM_TURNS_AT_ONCE = 20000, /* more in one millisecond is a loop */
 };
 
-/* What can go wrong. Each seed draws a subset and a rate for each. */
-enum fault {
-    FAULT_FAILURE,      /* the agent says that it failed */
-    FAULT_NEEDS_PERSON, /* the agent asks for an approval or for input */
-    FAULT_UNSENT,       /* the request never left */
-    FAULT_REQUEST_LOST, /* it left and never came */
-    FAULT_REPLY_LOST,   /* it ran and the answer was lost */
-    FAULT_LATE,         /* the answer comes after the timeout */
-    FAULT_HANG,         /* the answer does not come before the faults stop */
-    FAULT_DUPLICATE,    /* the answer comes twice */
-    FAULT_LIE,          /* an instance answers for what it does not have */
-    FAULT_CRASH,        /* an instance dies; another takes its place */
-    FAULT_CRASH_UNSEEN, /* the same, and nobody tells: the lease has to end */
-    FAULT_SILENCE,      /* no heartbeats for a while; it works on */
-    FAULT_REREGISTER,   /* an instance registers again under its id */
-    FAULT_LANE_DOWN,
-    FAULT_DRAIN,
-    FAULT_QUERY_LOST,    /* the answer to a query is lost */
-    FAULT_FLOOD,         /* progress without end */
-    FAULT_CANCEL,        /* a user calls a plan off */
-    FAULT_RESTART,       /* the daemon is stopped between two turns */
-    FAULT_BEFORE_COMMIT, /* the daemon dies: the turn never happened */
-    FAULT_AFTER_COMMIT,  /* the daemon dies: the turn is journaled, its actions were not done */
-    FAULT_ABSENT,        /* an agent has no instance at first */
-    FAULT_COUNT
-};
+/* A result that no agent made has an id from here on; the id of another one is its execution. */
+#define SIM_RESULT_OTHER (UINT64_C(1) << 40)
 
 struct request {
     uint64_t token; /* 0 = the lane is free */
     uint32_t plan, step, attempt;
+    enum step_phase phase;
     uint64_t epoch;
 };
 
@@ -56,18 +41,20 @@ struct body {
     uint32_t agent, capacity;
     uint32_t slot;
     uint64_t epoch; /* 0 = not registered, or it was told that it is not */
-    bool alive, draining;
-    msec silent_until;
+    bool alive, draining, spawned;
+    msec silent_until, cut_until;
     struct request lanes[SIM_CAPACITY_MAX];
 };
 
-/* One execution of one attempt, as its process knows it. */
+/* One execution of one attempt, or one question, as its process knows it. */
 struct exec {
     uint32_t plan, step, attempt, body;
+    enum step_phase phase;
     struct uuid process;
     uint32_t lane;
     uint64_t token;
     bool done;
+    bool bad_plan; /* the replanner's answer is nonsense */
     struct core_event answer;
 };
 
@@ -76,76 +63,124 @@ enum sim_kind {
     SIM_SUBMIT,
     SIM_ARRIVE,
     SIM_REPLY,
+    SIM_PROGRESS,
     SIM_REGISTER,
     SIM_LANE_UP,
     SIM_BEAT,
     SIM_CHAOS,
     SIM_QUERY,
-    SIM_BIRTH
+    SIM_PROBE,
+    SIM_BIRTH,
+    SIM_PEOPLE,
+    SIM_BOOT
 };
 
 struct sim_event {
     msec at;
     uint64_t seq; /* first come, first served */
     enum sim_kind kind;
-    uint32_t life; /* SIM_CORE: of the daemon; what was under way to a dead one is lost */
+    uint32_t life; /* of the daemon; what was under way to a dead one is lost */
     uint32_t body, lane, exec, plan;
     uint64_t token;
     struct uuid process;
     struct core_event core;
 };
 
+/* A request that left, and who got it. */
+struct sent {
+    uint32_t plan, step, serial, agent;
+    enum step_phase phase;
+    struct uuid process;
+    uint32_t slot;
+    uint64_t epoch;
+    uint32_t prev; /* of the same step; UINT32_MAX = the first */
+    bool back;     /* it does not count as out any more */
+};
+
 /* What the records told about a step, apart from the run: a second opinion. */
 struct told {
-    bool started, completed;
+    bool started, completed, gated, approved;
     uint32_t allowed; /* further executions of an unsafe step that somebody allowed */
-    uint32_t executions;
+    uint32_t executions, retries, hops;
+    uint32_t granted;     /* attempts beside max_retries: after approvals and fallbacks */
     uint64_t executed[2]; /* bit per attempt */
+    uint64_t visited;     /* agents that had it */
+    uint32_t sent;        /* the last one; UINT32_MAX = none */
 };
 
 struct sim_plan {
-    struct plan *plan;
-    void *block;
-    struct run *shadow; /* from the records */
+    struct plan *revisions[SIM_REVISIONS_MAX + 1];
+    uint32_t n_revisions; /* committed ones */
+    void *block;          /* with the live run */
+    void *offer;          /* the block that goes with revisions[n_revisions], while it is offered */
+    struct run *shadow;   /* from the records */
     struct record *journal;
     uint32_t n_journal, cap_journal;
     uint64_t handle;
+    struct core_reuse reuse[SIM_REUSE_MAX];
+    uint32_t n_reuse;
     bool submitted, generated, started, over;
-    struct told *told;
+    uint32_t fallbacks, replans;
+    struct told *told; /* of the steps of the newest revision */
+    /* Turns that others had at an agent while this plan waited for it. */
+    bool waits[SIM_AGENTS_MAX];
+    uint32_t overtaken[SIM_AGENTS_MAX][SIM_PLANS_MAX];
+};
+
+/* A turn that the core has handled and that is not in the journal yet. */
+struct turn {
+    struct core_event ev;
+    struct uuid sender; /* of the event; nil = the shell itself */
+    uint32_t from, to;  /* its commands */
+};
+
+/* What a failing seed is to do without, while a shorter one is looked for. */
+struct shrink {
+    uint64_t without; /* bit per fault */
+    uint32_t plans, steps, quiet;
+};
+
+/* Which incarnation of which process an epoch was given to. */
+struct incarnation {
+    struct uuid process;
+    uint32_t slot, agent;
+    uint64_t epoch;
 };
 
 struct sim {
     uint64_t seed, random, hash, tokens, seq;
+    struct shrink shrink;
     bool trace;
     msec now, quiet;
     uint32_t life;
-    bool recovering;
+    bool down; /* the daemon is dead, and the next one not yet there */
+    bool recovering, performing;
+    uint32_t batch_max;
     uint32_t rate[FAULT_COUNT]; /* permille */
+    uint32_t steps_max;
     struct core_config config;
     struct core *core;
     struct commands out;
-    const struct core_event *turn; /* being handled */
-    struct uuid sender;            /* of it; nil = the shell itself */
+    struct turn batch[SIM_BATCH_MAX];
+    uint32_t n_batch;
+    const struct turn *turn; /* being checked or performed */
     struct sim_plan plans[SIM_PLANS_MAX];
     uint32_t n_plans, n_agents, n_bodies;
     struct body bodies[SIM_BODIES_MAX];
     struct exec *execs;
     uint32_t n_execs, cap_execs;
+    struct sent *sent;
+    uint32_t n_sent, cap_sent, first_out;
+    struct incarnation *incarnations;
+    uint32_t n_incarnations, cap_incarnations;
     struct sim_event *queue; /* a heap */
     uint32_t n_queue, cap_queue;
     uint64_t turns;
+    msec last; /* when the last turn was */
+    uint32_t at_once;
     bool failed;
+    char why[SIM_WHY_BYTES];
 };
-
-/* Over all seeds: what never happened was not tested. */
-struct sometimes {
-    uint64_t faults[FAULT_COUNT];
-    uint64_t moves[STEP_STATUS_COUNT][STEP_STATUS_COUNT];
-    uint64_t rejects[CORE_REJECT_COUNT];
-    uint64_t ends[PLAN_STATUS_COUNT][PLAN_OUTCOME_COUNT];
-    uint64_t turns, plans, executions;
-};
-extern struct sometimes sometimes;
 
 /* ---- sim_chance.c ---- */
 uint64_t sim_random(struct sim *s);
@@ -156,37 +191,106 @@ bool sim_fault(struct sim *s, enum fault f);
 void sim_after(struct sim *s, msec delay, struct sim_event ev);
 /* Takes the next event out; there must be one. */
 struct sim_event sim_next(struct sim *s);
+/* Memory that may not fail; room for one more element of that size. */
+void *sim_need(size_t n, size_t size);
+void *sim_room(void *at, uint32_t n, uint32_t *cap, size_t size);
+
+/* ---- sim_day.c ---- */
+struct day {
+    bool fine;
+    uint64_t hash, turns;
+    msec at;
+    char why[SIM_WHY_BYTES]; /* which rule was broken */
+};
+struct day sim_day(uint64_t seed, const struct shrink *shrink, bool trace);
 
 /* ---- sim_turn.c ---- */
 void sim_fail(struct sim *s, const char *why, uint32_t plan, uint32_t step);
 void sim_say(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Hands the event to the core and performs what it commands. */
+/* Hands the event to the core and performs what it commands, sooner or later. */
 void sim_turn(struct sim *s, struct core_event ev, struct uuid sender);
-void sim_restart(struct sim *s);
+/* What the core has handled reaches the journal and is performed. */
+void sim_flush(struct sim *s);
+/* ---- sim_restart.c ---- */
+/* The daemon dies, and another one starts after a while. */
+void sim_die(struct sim *s, msec down);
+void sim_boot(struct sim *s);
+/* What the journal says about the plan, from nothing; the caller frees it. */
+struct run *sim_replay(struct sim *s, const struct sim_plan *p);
 
 /* ---- sim_plan.c ---- */
+extern const struct str sim_agent_names[SIM_AGENTS_MAX];
+struct plan *sim_plan_now(const struct sim_plan *p);
 void sim_make_plan(struct sim *s, struct sim_plan *p);
 void sim_free_plan(struct sim_plan *p);
+/* Random what, who and policy for a row; the edges are the caller's. */
+void sim_make_step(struct sim *s, struct plan *plan, uint32_t step);
+
+/* ---- sim_revise.c ---- */
+/* Puts a next revision of the plan into the event, with its block; false when there were enough. */
+bool sim_offer(struct sim *s, struct sim_plan *p, struct core_event *ev, bool bad);
+/* After the turn: what was refused goes. */
+void sim_withdraw(struct sim_plan *p);
 
 /* ---- sim_agents.c ---- */
+void sim_to_core(struct sim *s, msec delay, struct core_event ev, struct uuid sender);
 void sim_born(struct sim *s, uint32_t body);
 void sim_step_agents(struct sim *s, const struct sim_event *ev);
+void sim_register(struct sim *s, uint32_t body);
 void sim_crash(struct sim *s, uint32_t body, bool told);
 /* The lanes of the body are no more; what was out on them is reported as lost. */
 void sim_drop_lanes(struct sim *s, struct body *b);
+
+/* ---- sim_work.c ---- */
+void sim_arrive(struct sim *s, const struct sim_event *ev);
+void sim_reply(struct sim *s, const struct sim_event *ev);
+void sim_progress(struct sim *s, const struct sim_event *ev);
+void sim_query(struct sim *s, const struct sim_event *ev);
+/* The instance's word about an execution, over no lane. */
+void sim_tell(struct sim *s, const struct exec *x, msec delay);
+
+/* ---- sim_answer.c ---- */
+void sim_draw_answer(struct sim *s, struct exec *x);
+msec sim_draw_duration(struct sim *s, const struct exec *x);
+
+/* ---- sim_chaos.c ---- */
 void sim_chaos(struct sim *s);
+
+/* ---- sim_people.c ---- */
+void sim_people(struct sim *s);
 
 /* ---- sim_shell.c ---- */
 void sim_perform(struct sim *s, const struct core_cmd *cmd);
+/* With that handle in this life of the daemon, over or not. */
 struct sim_plan *sim_plan_of(struct sim *s, uint64_t handle);
 struct body *sim_body_of(struct sim *s, uint32_t slot, uint64_t epoch);
 
 /* ---- sim_check.c ---- */
 void sim_check_record(struct sim *s, const struct record *rec);
-void sim_check_dispatch(struct sim *s, const struct core_cmd *cmd);
-void sim_check_execution(struct sim *s, uint32_t plan, uint32_t step, uint32_t attempt);
+void sim_check_execution(struct sim *s, const struct exec *x);
 void sim_check_turn(struct sim *s);
 void sim_check_end(struct sim *s);
 void sim_mix(struct sim *s, uint64_t v);
-int sim_check_sometimes(void);
+/* The rows of a further revision. */
+void sim_told_grow(struct sim_plan *p, uint32_t from, uint32_t to);
+
+/* ---- sim_step_rules.c ---- */
+void sim_check_step(struct sim *s, struct sim_plan *p, const struct record *rec);
+
+/* ---- sim_limits.c ---- */
+/* In the order in which commands and events come. */
+void sim_check_dispatch(struct sim *s, const struct core_cmd *cmd);
+void sim_limits_event(struct sim *s, const struct core_event *ev);
+void sim_limits_closed(struct sim *s, uint32_t slot, uint64_t epoch);
+void sim_limits_turn(struct sim *s);
+bool sim_was_sent(const struct sim *s, const struct sim_plan *p, uint32_t step,
+                  enum step_phase most, uint32_t serial, struct uuid to);
+
+#define SIM_RULE(cond, why)                                                                        \
+    do {                                                                                           \
+        if (!(cond)) {                                                                             \
+            sim_fail(s, (why), (uint32_t)(p - s->plans), rec->step);                               \
+            return;                                                                                \
+        }                                                                                          \
+    } while (0)
 #endif

@@ -4,6 +4,24 @@
 #include "protocol/base/assert.h"
 #include "tests/sim/sim.h"
 
+void *sim_need(size_t n, size_t size)
+{
+    void *at = calloc(n > 0 ? n : 1, size);
+    ASSERT(at != NULL);
+    return at;
+}
+
+void *sim_room(void *at, uint32_t n, uint32_t *cap, size_t size)
+{
+    if (n < *cap) {
+        return at;
+    }
+    *cap = *cap == 0 ? 64 : 2 * *cap;
+    at = realloc(at, *cap * size);
+    ASSERT(at != NULL);
+    return at;
+}
+
 /* ---- chance: splitmix64 ---- */
 
 uint64_t sim_random(struct sim *s)
@@ -29,7 +47,7 @@ bool sim_chance(struct sim *s, uint32_t permille)
 bool sim_fault(struct sim *s, enum fault f)
 {
     const bool strikes = s->now < s->quiet && sim_chance(s, s->rate[f]);
-    sometimes.faults[f] += strikes ? 1 : 0;
+    sometimes->faults[f] += strikes ? 1 : 0;
     return strikes;
 }
 
@@ -42,11 +60,7 @@ static bool before(const struct sim_event *a, const struct sim_event *b)
 
 void sim_after(struct sim *s, msec delay, struct sim_event ev)
 {
-    if (s->n_queue == s->cap_queue) {
-        s->cap_queue = s->cap_queue == 0 ? 256 : 2 * s->cap_queue;
-        s->queue = realloc(s->queue, s->cap_queue * sizeof *s->queue);
-        ASSERT(s->queue != NULL);
-    }
+    s->queue = sim_room(s->queue, s->n_queue, &s->cap_queue, sizeof *s->queue);
     ev.at = s->now + delay;
     ev.seq = ++s->seq;
     uint32_t at = s->n_queue++;

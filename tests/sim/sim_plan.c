@@ -1,5 +1,6 @@
 /* Random plans: 1-200 steps, chains and DAGs, every policy. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "protocol/base/assert.h"
 #include "tests/sim/sim.h"
@@ -7,20 +8,87 @@
 
 enum { DEPS_MAX = 3 };
 
-static struct step_policy random_policy(struct sim *s)
+const struct str sim_agent_names[SIM_AGENTS_MAX] = {
+    {"a", 1}, {"b", 1}, {"c", 1}, {"d", 1}, {"e", 1}};
+
+struct plan *sim_plan_now(const struct sim_plan *p)
 {
-    struct step_policy p = {0};
-    p.max_retries = sim_range(s, 0, 3);
-    p.timeout_ms = sim_chance(s, 700) ? sim_range(s, 50, 800) : 0;
-    p.on_failure = (enum on_failure)sim_range(s, sim_chance(s, 200) ? 0 : 1, 2);
-    p.effects = (enum effects)sim_range(s, 0, 2);
-    p.run_if_always = sim_chance(s, 100);
-    p.backoff.kind = (enum backoff_kind)sim_range(s, 0, 2);
-    p.backoff.initial_ms = sim_range(s, 0, 200);
-    p.backoff.multiplier_permille = 2000;
-    p.backoff.max_ms = 1000;
-    p.backoff.jitter_permille = sim_chance(s, 500) ? 300 : 0;
-    return p;
+    return p->revisions[p->n_revisions - 1];
+}
+
+static enum on_failure random_on_failure(struct sim *s)
+{
+    return (enum on_failure)sim_range(s, sim_chance(s, 250) ? 0 : 1, ON_FAILURE_COUNT - 1);
+}
+
+static msec maybe(struct sim *s, uint32_t permille, uint32_t from, uint32_t to)
+{
+    const uint32_t ms = sim_range(s, from, to);
+    return sim_chance(s, permille) ? ms : 0;
+}
+
+static void random_policy(struct sim *s, struct step_policy *p)
+{
+    p->max_retries = sim_range(s, 0, 3);
+    p->backoff = (struct backoff){.kind = (enum backoff_kind)sim_range(s, 0, 2),
+                                  .initial_ms = sim_range(s, 0, 200),
+                                  .multiplier_permille = 2000,
+                                  .max_ms = 1000,
+                                  .jitter_permille = sim_chance(s, 500) ? 300 : 0};
+    p->timeout_ms = maybe(s, 700, 60, 800);
+    p->idle_ms = maybe(s, 150, 60, 300);
+    p->queue_timeout_ms = maybe(s, 100, 50, 1500);
+    p->limit_ms = maybe(s, 150, 200, 2000);
+    p->approval_timeout_ms = maybe(s, 400, 100, 1500);
+    p->check_timeout_ms = maybe(s, 850, 100, 1500);
+    p->no_retry = sim_chance(s, 100) ? 1u << sim_range(s, 1, CLASS_COUNT - 1) : 0;
+    p->on_failure = random_on_failure(s);
+    p->on_verify = sim_chance(s, 500) ? ON_FAILURE_RETRY : random_on_failure(s);
+    p->requires_approval = sim_chance(s, 60);
+    p->gate_closed = sim_chance(s, 400);
+    p->verify_open = sim_chance(s, 400);
+    p->estimate_tokens = sim_range(s, 0, 9);
+    p->estimate_micros = sim_range(s, 0, 9);
+    p->effects = (enum effects)sim_range(s, 0, EFFECTS_COUNT - 1);
+    p->scope = (enum context_scope)sim_range(s, 0, SCOPE_COUNT - 1);
+    p->run_if_always = sim_chance(s, 100);
+}
+
+void sim_make_step(struct sim *s, struct plan *plan, uint32_t step)
+{
+    struct plan_step *row = &plan->steps[step];
+    const struct plan_agents *may = &plan->agents;
+    const bool any = may->n == 0; /* nothing is granted yet: what is named will be */
+    const uint32_t n = any ? s->n_agents : may->n;
+    const uint32_t who[3] = {sim_range(s, 0, n - 1), sim_range(s, 0, n - 1),
+                             sim_range(s, 0, n - 1)};
+    uint32_t agents[3];
+    for (int i = 0; i < 3; i++) {
+        agents[i] = any ? who[i] : may->at[who[i]];
+    }
+    random_policy(s, &row->policy);
+    row->type = sim_chance(s, 50)    ? STEP_TYPE_REVIEW
+                : sim_chance(s, 100) ? STEP_TYPE_SYNTHESIS
+                                     : STEP_TYPE_TASK;
+    row->agent = agents[0];
+    row->agent_id = sim_agent_names[agents[0]];
+    if (sim_chance(s, 150)) {
+        row->gate_agent = agents[1];
+        row->gate_with = sim_agent_names[agents[1]];
+    }
+    if (sim_chance(s, 150)) {
+        row->verify_agent = agents[2];
+        row->verify_with = sim_agent_names[agents[2]];
+    }
+    if (row->type == STEP_TYPE_REVIEW) {
+        row->agent = AGENT_NONE;
+        row->agent_id = (struct str){0};
+        row->verify_with = (struct str){0};
+        row->policy.effects = EFFECTS_NONE;
+    } else if (sim_chance(s, 400)) { /* alternatives are all that is granted: plan_agents() */
+        row->alternatives_n = 1;
+    }
+    sometimes->policies[row->policy.on_failure]++;
 }
 
 static void random_deps(struct sim *s, struct plan *p, uint32_t step)
@@ -41,34 +109,109 @@ static void random_deps(struct sim *s, struct plan *p, uint32_t step)
     }
 }
 
-void sim_make_plan(struct sim *s, struct sim_plan *p)
+static void plan_policy(struct sim *s, struct plan *p)
 {
-    const uint32_t most = sim_chance(s, 50) ? SIM_STEPS_MAX : sim_chance(s, 200) ? 40 : 8;
-    const uint32_t n = sim_range(s, 1, most);
-    p->plan = plan_text_blank(n, n * DEPS_MAX, 0, "a");
-    p->plan->n_edges = 0;
-    p->plan->chain = sim_chance(s, 300);
-    p->plan->max_concurrency = p->plan->chain ? 1 : sim_range(s, 1, 8);
-    p->plan->timeout_ms = sim_chance(s, 100) ? sim_range(s, 500, 20000) : 0;
-    for (uint32_t i = 0; i < n; i++) {
-        p->plan->steps[i].policy = random_policy(s);
-        p->plan->steps[i].agent = sim_range(s, 0, s->n_agents - 1);
-        if (!p->plan->chain) {
-            random_deps(s, p->plan, i);
+    const uint32_t planner = sim_range(s, 0, s->n_agents - 1);
+    const uint32_t searcher = sim_range(s, 0, s->n_agents - 1);
+    p->timeout_ms = maybe(s, 80, 500, 20000);
+    p->max_fallbacks = sim_range(s, 0, 5);
+    p->max_handoffs = sim_range(s, 0, 3);
+    p->handback = sim_chance(s, 500);
+    p->signoff = sim_chance(s, 70);
+    p->budget_tokens = sim_chance(s, 80) ? sim_range(s, 10, 150) : 0;
+    p->budget_micros = sim_chance(s, 80) ? sim_range(s, 10, 150) : 0;
+    p->session = sim_range(s, 0, s->config.sessions - 1);
+    if (sim_chance(s, 600)) {
+        p->replan = (struct replan_policy){.agent_id = sim_agent_names[planner],
+                                           .agent = planner,
+                                           .max_step = sim_range(s, 0, 3),
+                                           .max_total = sim_range(s, 0, 4),
+                                           .cooldown_ms = maybe(s, 700, 1, 400),
+                                           .timeout_ms = maybe(s, 900, 100, 1000)};
+    }
+    if (sim_chance(s, 500)) {
+        p->search_with = sim_agent_names[searcher];
+        p->search_agent = searcher;
+    }
+}
+
+/* Beside those that the plan names; all of them are the alternatives of who has any. */
+static void plan_agents(struct sim *s, struct plan *p)
+{
+    const bool fits = plan_agents_collect(p);
+    ASSERT(fits);
+    for (uint32_t a = 0; a < s->n_agents; a++) {
+        if (plan_agent_find(p, a) == UINT32_MAX && sim_chance(s, 300)) {
+            p->agents.ids[p->agents.n] = sim_agent_names[a];
+            p->agents.at[p->agents.n++] = a;
         }
     }
-    plan_link(p->plan);
-    ASSERT(plan_agents_collect(p->plan));
-    p->block = calloc(1, core_run_size(p->plan));
-    p->shadow = calloc(1, run_size(n));
-    p->told = calloc(n, sizeof *p->told);
-    ASSERT(p->block != NULL && p->shadow != NULL && p->told != NULL);
-    (void)run_init(p->shadow, p->plan);
+    p->n_alternatives = p->agents.n;
+    for (uint32_t i = 0; i < p->agents.n; i++) {
+        p->alternatives[i] = i;
+    }
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        p->steps[i].alternatives_n = p->steps[i].alternatives_n > 0 ? p->n_alternatives : 0;
+    }
+}
+
+/* Results of an earlier run: mostly with all that they depend on. */
+static void random_reuse(struct sim *s, struct sim_plan *p)
+{
+    const struct plan *plan = sim_plan_now(p);
+    uint64_t reused = 0;
+    if (!sim_chance(s, 80)) {
+        return;
+    }
+    for (uint32_t i = 0; i < plan->n_steps && i < 64 && p->n_reuse < SIM_REUSE_MAX; i++) {
+        bool all = true;
+        for (uint32_t k = 0; k < run_deps(plan, i); k++) {
+            all = all && (reused & UINT64_C(1) << run_dep(plan, i, k)) != 0;
+        }
+        if (sim_chance(s, all ? 700 : 50)) {
+            reused |= UINT64_C(1) << i;
+            p->reuse[p->n_reuse++] = (struct core_reuse){
+                .step = i, .result = {.id = SIM_RESULT_OTHER + ++s->tokens, .len = 1}};
+        }
+    }
+}
+
+void sim_make_plan(struct sim *s, struct sim_plan *p)
+{
+    uint32_t n = sim_range(s, 1, s->steps_max);
+    n = s->shrink.steps > 0 && n > s->shrink.steps ? s->shrink.steps : n;
+    struct plan *plan = plan_text_blank(n, n * DEPS_MAX + 2, 0, "a");
+    plan->chain = sim_chance(s, 300);
+    plan->max_concurrency = plan->chain ? 1 : sim_range(s, 1, 8);
+    plan_policy(s, plan);
+    for (uint32_t i = 0; i < n; i++) {
+        sim_make_step(s, plan, i);
+        if (!plan->chain) {
+            random_deps(s, plan, i);
+        }
+    }
+    /* A circle that nobody checked (M026): its last step waits for itself. */
+    if (!plan->chain && plan->steps[n - 1].deps_n == 0 && sim_chance(s, 60)) {
+        plan->steps[n - 1].deps_at = plan->n_edges;
+        plan->deps[plan->n_edges++] = n - 1;
+        plan->steps[n - 1].deps_n = 1;
+    }
+    plan_link(plan);
+    plan_agents(s, plan);
+    p->revisions[p->n_revisions++] = plan;
+    p->block = sim_need(1, core_run_size(plan));
+    p->shadow = run_init(sim_need(1, run_size(n)), plan);
+    sim_told_grow(p, 0, n);
+    random_reuse(s, p);
+    sometimes->steps += n;
 }
 
 void sim_free_plan(struct sim_plan *p)
 {
-    plan_text_free(p->plan);
+    sim_withdraw(p);
+    for (uint32_t i = 0; i < p->n_revisions; i++) {
+        plan_text_free(p->revisions[i]);
+    }
     free(p->block);
     free(p->shadow);
     free(p->journal);

@@ -1,11 +1,11 @@
-/* The fake shell: does what the core commands. */
+/* The fake shell: does what the core commands, once it is in the journal. */
 #include "protocol/base/assert.h"
 #include "tests/sim/sim.h"
 
 struct sim_plan *sim_plan_of(struct sim *s, uint64_t handle)
 {
     for (uint32_t i = 0; i < s->n_plans; i++) {
-        if (s->plans[i].submitted && !s->plans[i].over && s->plans[i].handle == handle) {
+        if (s->plans[i].handle == handle && handle != 0) {
             return &s->plans[i];
         }
     }
@@ -34,6 +34,7 @@ static void report_lost(struct sim *s, const struct core_cmd *cmd, struct body *
                                           .run = cmd->run,
                                           .step = cmd->step,
                                           .attempt = cmd->attempt,
+                                          .phase = cmd->phase,
                                           .slot = cmd->slot,
                                           .epoch = cmd->epoch,
                                           .lane = cmd->lane,
@@ -42,27 +43,28 @@ static void report_lost(struct sim *s, const struct core_cmd *cmd, struct body *
 
 static void dispatch(struct sim *s, const struct core_cmd *cmd)
 {
-    sim_check_dispatch(s, cmd);
     struct body *b = sim_body_of(s, cmd->slot, cmd->epoch);
+    const struct sim_plan *p = sim_plan_of(s, cmd->run);
     if (b == NULL || sim_fault(s, FAULT_UNSENT)) {
         report_lost(s, cmd, b, false); /* it died before we got to it */
         return;
     }
-    if (b->lanes[cmd->lane].token != 0) {
-        sim_fail(s, "dispatched over a lane that is in use", 0, cmd->step);
+    if (p == NULL || cmd->lane >= b->capacity || b->lanes[cmd->lane].token != 0) {
+        sim_fail(s, "dispatched over a lane that is in use or not there", 0, cmd->step);
         return;
     }
     if (sim_fault(s, FAULT_REQUEST_LOST)) {
         report_lost(s, cmd, b, true);
         return;
     }
-    const struct sim_plan *p = sim_plan_of(s, cmd->run);
     b->lanes[cmd->lane] = (struct request){.token = ++s->tokens,
                                            .plan = (uint32_t)(p - s->plans),
                                            .step = cmd->step,
                                            .attempt = cmd->attempt,
+                                           .phase = cmd->phase,
                                            .epoch = cmd->epoch};
-    sim_after(s, sim_range(s, 0, 5),
+    const msec delay = sim_fault(s, FAULT_DELAY) ? sim_range(s, 10, 300) : sim_range(s, 0, 5);
+    sim_after(s, delay,
               (struct sim_event){.kind = SIM_ARRIVE,
                                  .body = (uint32_t)(b - s->bodies),
                                  .lane = cmd->lane,
@@ -74,16 +76,22 @@ static void dispatch(struct sim *s, const struct core_cmd *cmd)
 static void cancel_step(struct sim *s, const struct core_cmd *cmd)
 {
     const struct body *b = sim_body_of(s, cmd->slot, cmd->epoch);
+    if (b != NULL && sim_fault(s, FAULT_CRASH)) {
+        sim_crash(s, (uint32_t)(b - s->bodies), true); /* it cannot bear it */
+        return;
+    }
     if (b == NULL || !sim_chance(s, 700)) {
         return;
     }
     for (uint32_t i = 0; i < s->n_execs; i++) {
         struct exec *x = &s->execs[i];
         if (!x->done && uuid_eq(x->process, b->id) && x->step == cmd->step &&
-            x->attempt == cmd->attempt && s->plans[x->plan].handle == cmd->run) {
+            x->phase == cmd->phase && x->attempt == cmd->attempt &&
+            s->plans[x->plan].handle == cmd->run) {
             x->answer.outcome = STEP_OUTCOME_FAILED;
             x->answer.error_class = CLASS_CANCELLED;
             x->answer.retryable_given = false;
+            x->answer.result = (struct blob_ref){0};
             sim_after(s, sim_range(s, 0, 10),
                       (struct sim_event){.kind = SIM_REPLY,
                                          .body = (uint32_t)(b - s->bodies),
@@ -96,10 +104,12 @@ static void cancel_step(struct sim *s, const struct core_cmd *cmd)
 static void registered(struct sim *s, const struct core_cmd *cmd)
 {
     uint32_t ix = 0;
-    while (ix < s->n_bodies && !uuid_eq(s->bodies[ix].id, s->turn->instance)) {
+    while (ix < s->n_bodies && !uuid_eq(s->bodies[ix].id, s->turn->ev.instance)) {
         ix++;
     }
-    ASSERT(ix < s->n_bodies);
+    if (ix == s->n_bodies || !s->bodies[ix].alive) {
+        return; /* it died while the turn waited for its commit */
+    }
     struct body *b = &s->bodies[ix];
     b->slot = cmd->slot;
     b->epoch = cmd->epoch;
@@ -116,52 +126,45 @@ static void registered(struct sim *s, const struct core_cmd *cmd)
     }
 }
 
-static void ask(struct sim *s, const struct core_cmd *cmd)
+static void ask(struct sim *s, const struct core_cmd *cmd, enum sim_kind kind,
+                enum core_event_type type)
 {
     const struct body *b = sim_body_of(s, cmd->slot, cmd->epoch);
     const struct sim_plan *p = sim_plan_of(s, cmd->run);
-    if (b == NULL || p == NULL) {
+    if (b == NULL || (p == NULL && kind == SIM_QUERY)) {
         return;
     }
     sim_after(s, sim_range(s, 0, 10),
-              (struct sim_event){.kind = SIM_QUERY,
+              (struct sim_event){.kind = kind,
                                  .body = (uint32_t)(b - s->bodies),
-                                 .plan = (uint32_t)(p - s->plans),
+                                 .plan = p == NULL ? 0 : (uint32_t)(p - s->plans),
                                  .process = b->id,
-                                 .core = {.type = CORE_STATE,
+                                 .core = {.type = type,
                                           .run = cmd->run,
                                           .step = cmd->step,
                                           .attempt = cmd->attempt,
+                                          .phase = cmd->phase,
                                           .slot = cmd->slot,
                                           .epoch = cmd->epoch,
                                           .lane = LANE_NONE}});
 }
 
-static void decide_later(struct sim *s, const struct record *rec)
+static void kill(struct sim *s, struct body *b)
 {
-    const struct core_event ev = {.type = CORE_DECIDE,
-                                  .run = rec->run,
-                                  .step = rec->step,
-                                  .attempt = rec->attempt,
-                                  .lane = LANE_NONE,
-                                  .decision =
-                                      sim_chance(s, 700) ? DECISION_APPROVE : DECISION_REJECT};
-    const struct sim_event event = {.kind = SIM_CORE, .life = s->life, .core = ev};
-    sim_after(s, sim_range(s, 10, 1500), event);
-    if (sim_chance(s, 100)) {
-        sim_after(s, sim_range(s, 10, 1500), event); /* two people */
+    if (b == NULL) {
+        return; /* it is gone already */
     }
+    if (!b->spawned) {
+        sim_fail(s, "killed a process that is not ours", 0, STEP_NONE);
+        return;
+    }
+    sim_crash(s, (uint32_t)(b - s->bodies), true);
 }
 
 void sim_perform(struct sim *s, const struct core_cmd *cmd)
 {
     struct body *b = sim_body_of(s, cmd->slot, cmd->epoch);
     switch (cmd->type) {
-    case CMD_RECORD:
-        if (cmd->rec.type == REC_STEP_WAITING) {
-            decide_later(s, &cmd->rec);
-        }
-        break;
     case CMD_DISPATCH:
         dispatch(s, cmd);
         break;
@@ -169,19 +172,24 @@ void sim_perform(struct sim *s, const struct core_cmd *cmd)
         cancel_step(s, cmd);
         break;
     case CMD_QUERY:
-        ask(s, cmd);
+        ask(s, cmd, SIM_QUERY, CORE_STATE);
+        break;
+    case CMD_PROBE:
+        ask(s, cmd, SIM_PROBE, CORE_PROBED);
         break;
     case CMD_REGISTERED:
         registered(s, cmd);
         break;
     case CMD_CLOSE:
-        if (b != NULL && b->epoch == cmd->epoch) {
+        if (b != NULL) {
             sim_drop_lanes(s, b);
             b->epoch = 0; /* its next heartbeat is refused: it registers again */
         }
         break;
     case CMD_KILL:
-    case CMD_PROBE:
+        kill(s, b);
+        break;
+    case CMD_RECORD:
     case CMD_REVISED:
     case CMD_RUN_DONE:
     case CMD_REJECT:

@@ -1,4 +1,8 @@
-/* One turn of the daemon, and its death. */
+/*
+ * The turns of the daemon. A turn is handled at once, in memory. Its records reach the journal when
+ * it is flushed, alone or together with the next ones; only then it is checked and performed. What
+ * was not flushed when the daemon dies never happened.
+ */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,65 +30,48 @@ void sim_say(struct sim *s, const char *fmt, ...)
 void sim_fail(struct sim *s, const char *why, uint32_t plan, uint32_t step)
 {
     if (!s->failed) {
-        (void)fprintf(stderr,
-                      "broken at %" PRIu64 " ms: %s (plan %u, step %u)\n"
-                      "again: test_sim --seed %" PRIu64 " --trace\n",
-                      s->now, why, (unsigned)plan, (unsigned)step, s->seed);
+        (void)snprintf(s->why, sizeof s->why, "%s (plan %u, step %d)", why, (unsigned)plan,
+                       (int)step);
+        sim_say(s, "BROKEN: %s", s->why);
     }
     s->failed = true;
+}
+
+static void say_record(struct sim *s, const struct record *rec)
+{
+    const struct sim_plan *p = sim_plan_of(s, rec->run);
+    sim_say(s,
+            "    %s plan=%d step=%d attempt=%u status=%s reason=%s class=%s review=%d decision=%d "
+            "phase=%d delay=%" PRIu64 " agent=%d%s%.*s",
+            record_wire_type(rec->type), p == NULL ? -1 : (int)(p - s->plans), (int)rec->step,
+            (unsigned)rec->attempt, step_status_state_name(rec->status),
+            step_reason_name(rec->reason), err_class_name(rec->error_class), (int)rec->review,
+            (int)rec->decision, (int)rec->phase, rec->delay_ms, (int)rec->agent,
+            rec->text.len > 0 ? ": " : "", STR_ARG(rec->text));
 }
 
 static void say_command(struct sim *s, const struct core_cmd *cmd)
 {
     static const char *const names[] = {
-        [CMD_RECORD] = "record",     [CMD_DISPATCH] = "dispatch",     [CMD_CANCEL_STEP] = "cancel",
-        [CMD_QUERY] = "query",       [CMD_REGISTERED] = "registered", [CMD_CLOSE] = "close",
-        [CMD_RUN_DONE] = "run done", [CMD_REJECT] = "reject",
+        [CMD_RECORD] = "record", [CMD_DISPATCH] = "dispatch",     [CMD_CANCEL_STEP] = "cancel",
+        [CMD_KILL] = "kill",     [CMD_PROBE] = "probe",           [CMD_REVISED] = "revised",
+        [CMD_QUERY] = "query",   [CMD_REGISTERED] = "registered", [CMD_CLOSE] = "close",
+        [CMD_REJECT] = "reject", [CMD_RUN_DONE] = "run done",
     };
     _Static_assert(sizeof names / sizeof names[0] == CORE_CMD_TYPE_COUNT, "all");
-    sim_say(s, "    %s %s run=%" PRIx64 " step=%d attempt=%u slot=%d epoch=%" PRIu64 " lane=%d",
-            names[cmd->type],
-            cmd->type == CMD_RECORD   ? record_wire_type(cmd->rec.type)
-            : cmd->type == CMD_REJECT ? core_reject_text(cmd->reject)
-                                      : "",
-            cmd->run, (int)cmd->step, (unsigned)cmd->attempt, (int)cmd->slot, cmd->epoch,
-            (int)cmd->lane);
-}
-
-/* ---- a turn of the daemon ---- */
-
-static void keep(struct sim_plan *p, const struct record *rec)
-{
-    if (p->n_journal == p->cap_journal) {
-        p->cap_journal = p->cap_journal == 0 ? 64 : 2 * p->cap_journal;
-        p->journal = realloc(p->journal, p->cap_journal * sizeof *p->journal);
-        ASSERT(p->journal != NULL);
+    if (cmd->type == CMD_RECORD) {
+        say_record(s, &cmd->rec);
+        return;
     }
-    p->journal[p->n_journal] = *rec;
-    p->journal[p->n_journal].text = (struct str){0};
-    p->n_journal++;
+    sim_say(s,
+            "    %s %s run=%" PRIx64 " step=%d attempt=%u phase=%d slot=%d epoch=%" PRIu64
+            " lane=%d",
+            names[cmd->type], cmd->type == CMD_REJECT ? core_reject_text(cmd->reject) : "",
+            cmd->run, (int)cmd->step, (unsigned)cmd->attempt, (int)cmd->phase, (int)cmd->slot,
+            cmd->epoch, (int)cmd->lane);
 }
 
-/* The commit: records reach the journal. */
-static void commit(struct sim *s)
-{
-    for (uint32_t i = 0; i < s->out.n && !s->failed; i++) {
-        const struct core_cmd *cmd = &s->out.at[i];
-        say_command(s, cmd);
-        sim_mix(s, (uint64_t)cmd->type << 56 | (uint64_t)cmd->step << 24 | cmd->attempt);
-        sim_mix(s, s->now ^ cmd->epoch << 32);
-        sometimes.rejects[cmd->reject]++;
-        if (cmd->type == CMD_RECORD && cmd->rec.run != 0) {
-            struct sim_plan *p = sim_plan_of(s, cmd->rec.run);
-            sim_check_record(s, &cmd->rec);
-            if (p != NULL) {
-                keep(p, &cmd->rec);
-            }
-        }
-    }
-}
-
-void sim_turn(struct sim *s, struct core_event ev, struct uuid sender)
+static void say_event(struct sim *s, const struct core_event *ev)
 {
     static const char *const names[] = {
         [CORE_SUBMIT] = "submit",       [CORE_RECOVER] = "recover",
@@ -99,92 +86,164 @@ void sim_turn(struct sim *s, struct core_event ev, struct uuid sender)
         [CORE_DECIDE] = "decide",       [CORE_PROBED] = "probed",
         [CORE_RESTARTED] = "restart",   [CORE_TICK] = "tick"};
     _Static_assert(sizeof names / sizeof names[0] == CORE_EVENT_TYPE_COUNT, "all");
-    ev.now = s->now;
-    ev.wall = s->now;
-    sim_say(s, "%s run=%" PRIx64 " step=%u attempt=%u slot=%d epoch=%" PRIu64 " lane=%d",
-            names[ev.type], ev.run, (unsigned)ev.step, (unsigned)ev.attempt, (int)ev.slot, ev.epoch,
-            (int)ev.lane);
-    s->turn = &ev;
-    s->sender = sender;
-    s->out.n = 0;
-    s->turns++;
-    sometimes.turns++;
-    core_handle(s->core, &ev, &s->out);
-    if (!s->recovering && sim_fault(s, FAULT_BEFORE_COMMIT)) {
-        sim_restart(s);
+    if (ev->type == CORE_SEEN) {
+        return; /* they are too many */
+    }
+    sim_say(s,
+            "%s run=%" PRIx64 " step=%d attempt=%u phase=%d outcome=%d class=%s slot=%d "
+            "epoch=%" PRIu64 " lane=%d agent=%d",
+            names[ev->type], ev->run, (int)ev->step, (unsigned)ev->attempt, (int)ev->phase,
+            (int)ev->outcome, err_class_name(ev->error_class), (int)ev->slot, ev->epoch,
+            (int)ev->lane, (int)ev->agent);
+}
+
+/* ---- the commit ---- */
+
+static void keep(struct sim_plan *p, const struct record *rec)
+{
+    p->journal = sim_room(p->journal, p->n_journal, &p->cap_journal, sizeof *p->journal);
+    p->journal[p->n_journal] = *rec;
+    p->journal[p->n_journal].text = (struct str){0};
+    p->n_journal++;
+}
+
+static void commit_record(struct sim *s, const struct record *rec)
+{
+    struct sim_plan *p = rec->run == 0 ? NULL : sim_plan_of(s, rec->run);
+    sometimes->records[rec->type]++;
+    sim_mix(s, (uint64_t)rec->type << 48 ^ rec->run ^ rec->delay_ms << 20 ^ rec->text.len);
+    sim_mix(s, (uint64_t)rec->status << 40 ^ rec->result.id ^ (uint64_t)rec->error_class << 56);
+    if (rec->run == 0) {
         return;
     }
-    if (ev.type == CORE_SUBMIT || ev.type == CORE_RECOVER) {
-        for (uint32_t i = 0; i < s->n_plans; i++) {
-            if (s->plans[i].block == ev.block && core_newest_run(s->core) != 0) {
-                s->plans[i].handle = core_newest_run(s->core);
-                s->plans[i].submitted = true;
-            }
+    sim_check_record(s, rec);
+    if (p != NULL && !s->failed) {
+        keep(p, rec);
+    }
+}
+
+/* The core gave back what was before a revision. */
+static void revised(struct sim *s, const struct core_cmd *cmd)
+{
+    struct sim_plan *p = sim_plan_of(s, cmd->run);
+    if (p == NULL || p->offer == NULL || p->n_revisions < 2) {
+        sim_fail(s, "a revision that nobody offered", 0, STEP_NONE);
+        return;
+    }
+    free(p->block);
+    p->block = p->offer;
+    p->offer = NULL;
+}
+
+static void commit_command(struct sim *s, const struct core_cmd *cmd)
+{
+    say_command(s, cmd);
+    sim_mix(s, (uint64_t)cmd->type << 56 | (uint64_t)cmd->step << 24 | cmd->attempt);
+    sim_mix(s, s->now ^ cmd->epoch << 32);
+    sometimes->commands[cmd->type]++;
+    sometimes->rejects[cmd->reject]++;
+    if (cmd->type == CMD_RECORD) {
+        commit_record(s, &cmd->rec);
+    } else if (cmd->type == CMD_DISPATCH) {
+        sim_check_dispatch(s, cmd);
+    } else if (cmd->type == CMD_CLOSE) {
+        sim_limits_closed(s, cmd->slot, cmd->epoch);
+    } else if (cmd->type == CMD_REVISED) {
+        revised(s, cmd);
+    } else if (cmd->type == CMD_REGISTERED) {
+        s->incarnations = sim_room(s->incarnations, s->n_incarnations, &s->cap_incarnations,
+                                   sizeof *s->incarnations);
+        s->incarnations[s->n_incarnations++] =
+            (struct incarnation){s->turn->ev.instance, cmd->slot, s->turn->ev.agent, cmd->epoch};
+    }
+}
+
+void sim_flush(struct sim *s)
+{
+    if (s->n_batch == 0 || s->performing || s->failed) {
+        return;
+    }
+    s->performing = true;
+    if (!s->recovering && (sim_fault(s, FAULT_BEFORE_COMMIT) || sim_fault(s, FAULT_DISK_FULL))) {
+        sim_die(s, sim_chance(s, 300) ? sim_range(s, 50, 1500) : 0);
+        return;
+    }
+    const uint32_t n = s->n_batch;
+    for (uint32_t t = 0; t < n && !s->failed; t++) {
+        s->turn = &s->batch[t];
+        say_event(s, &s->turn->ev);
+        sim_limits_event(s, &s->turn->ev);
+        for (uint32_t i = s->turn->from; i < s->turn->to && !s->failed; i++) {
+            commit_command(s, &s->out.at[i]);
         }
     }
-    commit(s);
-    if (!s->recovering && sim_fault(s, FAULT_AFTER_COMMIT)) {
-        sim_restart(s);
+    if (!s->failed && !s->recovering && sim_fault(s, FAULT_AFTER_COMMIT)) {
+        sim_die(s, 0);
         return;
     }
-    for (uint32_t i = 0; i < s->out.n && !s->failed; i++) {
-        sim_perform(s, &s->out.at[i]);
+    for (uint32_t t = 0; t < n && !s->failed; t++) {
+        s->turn = &s->batch[t];
+        for (uint32_t i = s->turn->from; i < s->turn->to && !s->failed; i++) {
+            sim_perform(s, &s->out.at[i]);
+        }
     }
-    if (!s->failed && !s->recovering && (s->turns < 400 || s->turns % 16 == 0)) {
+    s->n_batch = 0;
+    s->out.n = 0;
+    s->performing = false;
+    if (!s->failed && !s->recovering) {
         sim_check_turn(s);
     }
 }
 
-/* A new daemon: it knows its journal and nobody, and everybody finds out sooner or later. */
-void sim_restart(struct sim *s)
+/* ---- a turn ---- */
+
+static void count_at_once(struct sim *s)
 {
-    sim_say(s, "---- the daemon is dead; a new one starts");
-    s->life++;
-    s->recovering = true;
-    s->config.registry.epoch_base += 100000;
-    memset(s->core, 0, core_size(&s->config));
-    s->core = core_init(s->core, &s->config);
-    for (uint32_t i = 0; i < s->n_agents; i++) {
-        const char name[2] = {(char)('a' + i), '\0'};
-        (void)registry_agent_add(s->core->registry, str_from(name), s->now);
+    s->at_once = s->now == s->last ? s->at_once + 1 : 0;
+    s->last = s->now;
+    if (s->at_once > SIM_TURNS_AT_ONCE) {
+        sim_fail(s, "turns without end in one millisecond", 0, STEP_NONE);
     }
-    for (uint32_t i = 0; i < s->n_bodies; i++) {
-        struct body *b = &s->bodies[i];
-        b->epoch = 0;
-        for (uint32_t k = 0; k < SIM_CAPACITY_MAX; k++) {
-            b->lanes[k].token = 0;
-        }
-    }
+}
+
+static void remember_handle(struct sim *s, const struct core_event *ev)
+{
     for (uint32_t i = 0; i < s->n_plans; i++) {
-        s->plans[i].handle = 0; /* of the daemon before */
-    }
-    for (uint32_t i = 0; i < s->n_plans && !s->failed; i++) {
-        struct sim_plan *p = &s->plans[i];
-        if (!p->submitted || p->over) {
-            continue;
-        }
-        struct run *run = run_init(core_block_run(p->block), p->plan);
-        for (uint32_t k = 0; k < p->n_journal; k++) {
-            const bool fits = run_apply(run, p->plan, &p->journal[k]);
-            ASSERT(fits);
-        }
-        if (memcmp(run, p->shadow, run_size(p->plan->n_steps)) != 0) {
-            sim_fail(s, "recovery gives another state", i, STEP_NONE);
-        }
-        sim_turn(s, (struct core_event){.type = CORE_RECOVER, .plan = p->plan, .block = p->block},
-                 (struct uuid){{0}});
-        for (uint32_t k = 0; k < p->plan->n_steps && !p->over; k++) {
-            if (p->shadow->steps[k].status == STEP_WAITING) { /* it is still on somebody's list */
-                sim_after(s, sim_range(s, 10, 1500),
-                          (struct sim_event){.kind = SIM_CORE,
-                                             .life = s->life,
-                                             .core = {.type = CORE_DECIDE,
-                                                      .run = p->handle,
-                                                      .step = k,
-                                                      .attempt = p->shadow->steps[k].attempt,
-                                                      .lane = LANE_NONE}});
-            }
+        if (s->plans[i].block == ev->block && core_newest_run(s->core) != 0) {
+            s->plans[i].handle = core_newest_run(s->core);
         }
     }
-    s->recovering = false;
+}
+
+void sim_turn(struct sim *s, struct core_event ev, struct uuid sender)
+{
+    if (s->down || s->failed) {
+        return; /* nobody hears it */
+    }
+    ev.now = s->now;
+    ev.wall = s->now;
+    s->turns++;
+    sometimes->turns++;
+    sometimes->events[ev.type]++;
+    count_at_once(s);
+    struct turn *t = &s->batch[s->n_batch++];
+    *t = (struct turn){.ev = ev, .sender = sender, .from = s->out.n};
+    core_handle(s->core, &t->ev, &s->out);
+    t->to = s->out.n;
+    for (uint32_t i = t->from; i < t->to; i++) {
+        sometimes->refused +=
+            ev.plan != NULL && ev.type != CORE_SUBMIT && s->out.at[i].reject == REJECT_BEGUN ? 1
+                                                                                             : 0;
+    }
+    if (ev.type == CORE_SUBMIT || ev.type == CORE_RECOVER) {
+        remember_handle(s, &ev);
+    }
+    /* What there was no room for the sentences of is left to the next tick. */
+    const bool all = s->core->text_used <= CORE_TEXT_BYTES / 2;
+    if (ev.type == CORE_TICK && all && core_deadline(s->core) <= s->now) {
+        sim_fail(s, "something is still due after a tick", 0, STEP_NONE);
+    }
+    if (s->n_batch >= s->batch_max || s->recovering || ev.block != NULL) {
+        sim_flush(s);
+    }
 }

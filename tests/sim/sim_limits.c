@@ -1,0 +1,212 @@
+/* What may be out at the same time, what it may cost, and whose turn it is: checked at each request
+ * that leaves, in the order of the commands. */
+#include <string.h>
+
+#include "protocol/base/assert.h"
+#include "tests/sim/sim.h"
+
+enum { OVERTAKEN_MAX = 4 };
+
+/* ---- what was sent ---- */
+
+bool sim_was_sent(const struct sim *s, const struct sim_plan *p, uint32_t step,
+                  enum step_phase most, uint32_t serial, struct uuid to)
+{
+    for (uint32_t i = p->told[step].sent; i != UINT32_MAX; i = s->sent[i].prev) {
+        const struct sent *x = &s->sent[i];
+        const bool same = most > PHASE_SEARCH ? x->phase == most : x->phase <= PHASE_SEARCH;
+        if (same && x->serial == serial && uuid_eq(x->process, to)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Still out, as far as the records tell. What comes back to life after its reply was lost is not
+ * counted: the core cannot refuse it. */
+static bool is_out(const struct sim *s, const struct sent *x)
+{
+    const struct sim_plan *p = &s->plans[x->plan];
+    const struct run_step *step = &p->shadow->steps[x->step];
+    if (x->back || p->over) {
+        return false;
+    }
+    return x->phase <= PHASE_SEARCH
+               ? step->status == STEP_IN_PROGRESS && step->attempt == x->serial
+               : step->status == STEP_CHECKING && step->phase == x->phase && step->ask == x->serial;
+}
+
+/* Only the last ones can be out: each lane has one. */
+static uint32_t oldest(struct sim *s)
+{
+    while (s->first_out < s->n_sent && !is_out(s, &s->sent[s->first_out])) {
+        s->sent[s->first_out++].back = true;
+    }
+    return s->first_out;
+}
+
+void sim_limits_event(struct sim *s, const struct core_event *ev)
+{
+    const struct sim_plan *p = ev->type == CORE_LOST ? sim_plan_of(s, ev->run) : NULL;
+    for (uint32_t i = oldest(s); p != NULL && i < s->n_sent; i++) {
+        struct sent *x = &s->sent[i];
+        x->back = x->back || (&s->plans[x->plan] == p && x->step == ev->step &&
+                              x->serial == ev->attempt && x->slot == ev->slot);
+    }
+}
+
+void sim_limits_closed(struct sim *s, uint32_t slot, uint64_t epoch)
+{
+    for (uint32_t i = oldest(s); i < s->n_sent; i++) {
+        struct sent *x = &s->sent[i];
+        x->back = x->back || (x->slot == slot && x->epoch <= epoch);
+    }
+}
+
+/* ---- limits ---- */
+
+static void check_limits(struct sim *s, struct sim_plan *p, const struct sent *last)
+{
+    const struct core_config *c = &s->config;
+    const struct plan *plan = sim_plan_now(p);
+    const struct record *rec = &(struct record){.step = last->step};
+    uint32_t all = 0;
+    uint32_t agent = 0;
+    uint32_t session = 0;
+    uint64_t tokens = p->shadow->usage.input_tokens + p->shadow->usage.output_tokens;
+    uint64_t micros = p->shadow->usage.cost_micros;
+    for (uint32_t i = oldest(s); i < s->n_sent; i++) {
+        const struct sent *x = &s->sent[i];
+        const struct sim_plan *of = &s->plans[x->plan];
+        if (!is_out(s, x)) {
+            continue;
+        }
+        all++;
+        agent += x->agent == last->agent ? 1 : 0;
+        session += sim_plan_now(of)->session == plan->session ? 1 : 0;
+        if (of == p && x->phase <= PHASE_SEARCH) {
+            tokens += plan->steps[x->step].policy.estimate_tokens;
+            micros += plan->steps[x->step].policy.estimate_micros;
+        }
+    }
+    SIM_RULE(c->in_flight == 0 || all <= c->in_flight, "more in flight than the limit");
+    SIM_RULE(c->in_flight_agent == 0 || agent <= c->in_flight_agent,
+             "more in flight at an agent than its limit");
+    SIM_RULE(c->in_flight_session == 0 || session <= c->in_flight_session,
+             "more in flight of a session than its limit");
+    SIM_RULE(last->phase > PHASE_SEARCH || plan->budget_tokens == 0 ||
+                 tokens <= plan->budget_tokens,
+             "dispatched beyond the budget of tokens");
+    SIM_RULE(last->phase > PHASE_SEARCH || plan->budget_micros == 0 ||
+                 micros <= plan->budget_micros,
+             "dispatched beyond the budget of money");
+}
+
+/* ---- whose turn it is ---- */
+
+/* No plan is passed by for long: between two turns of one the others have a few each. */
+static void check_fairness(struct sim *s, struct sim_plan *p, const struct sent *x, bool again)
+{
+    const uint32_t ix = (uint32_t)(p - s->plans);
+    const struct record *rec = &(struct record){.step = x->step};
+    for (uint32_t i = 0; i < s->n_plans && !again; i++) {
+        struct sim_plan *other = &s->plans[i];
+        if (i == ix || !other->waits[x->agent]) {
+            continue;
+        }
+        const uint32_t n = ++other->overtaken[x->agent][ix];
+        sometimes->overtaken = n > sometimes->overtaken ? n : sometimes->overtaken;
+        SIM_RULE(n <= OVERTAKEN_MAX, "a plan is passed by again and again");
+    }
+    memset(p->overtaken[x->agent], 0, sizeof p->overtaken[x->agent]);
+}
+
+void sim_limits_turn(struct sim *s)
+{
+    for (uint32_t i = 0; i < s->n_plans; i++) {
+        struct sim_plan *p = &s->plans[i];
+        const struct core_run *row = p->over ? NULL : core_find_run(s->core, p->handle);
+        for (uint32_t a = 0; a < s->n_agents; a++) {
+            const uint32_t at = row == NULL ? UINT32_MAX : plan_agent_find(row->plan, a);
+            p->waits[a] = at != UINT32_MAX && row->queues[at].ring == RING_AGENT;
+            if (!p->waits[a]) {
+                memset(p->overtaken[a], 0, sizeof p->overtaken[a]);
+            }
+        }
+    }
+}
+
+/* ---- a request leaves ---- */
+
+static const struct incarnation *incarnation_of(const struct sim *s, const struct core_cmd *cmd)
+{
+    for (uint32_t i = s->n_incarnations; i > 0; i--) {
+        const struct incarnation *x = &s->incarnations[i - 1];
+        if (x->slot == cmd->slot && x->epoch == cmd->epoch) {
+            return x;
+        }
+    }
+    return NULL;
+}
+
+static void check_state(struct sim *s, const struct sim_plan *p, const struct core_cmd *cmd)
+{
+    const struct record *rec = &(struct record){.step = cmd->step};
+    const struct run *run = p->shadow;
+    const struct run_step *state = &run->steps[cmd->step];
+    const uint32_t told = 1u << PAUSE_REQUESTED | 1u << PAUSE_SIGNOFF;
+    if (cmd->phase <= PHASE_SEARCH) {
+        SIM_RULE(state->status == STEP_IN_PROGRESS && state->attempt == cmd->attempt &&
+                     state->epoch == cmd->epoch && state->phase == cmd->phase,
+                 "dispatch of an attempt that is not journaled");
+    } else {
+        SIM_RULE(state->status == STEP_CHECKING && state->ask == cmd->attempt &&
+                     state->phase == cmd->phase,
+                 "dispatch of a question that is not journaled");
+    }
+    SIM_RULE((run->paused & told) == 0 && !run->cancelling, "dispatch while the plan is on hold");
+    SIM_RULE(run->replanning == 0 || cmd->phase == PHASE_REPLAN,
+             "dispatch while the plan is being replanned");
+}
+
+void sim_check_dispatch(struct sim *s, const struct core_cmd *cmd)
+{
+    struct sim_plan *p = sim_plan_of(s, cmd->run);
+    const struct incarnation *to = incarnation_of(s, cmd);
+    if (p == NULL || p->over || to == NULL) {
+        sim_fail(s, "dispatch for a plan that is over, or to nobody", 0, cmd->step);
+        return;
+    }
+    const struct record *rec = &(struct record){.step = cmd->step};
+    const struct plan *plan = sim_plan_now(p);
+    SIM_RULE(to->agent == run_step_agent(p->shadow, plan, cmd->step), "sent to another agent");
+    SIM_RULE(plan_agent_find(plan, to->agent) != UINT32_MAX, "sent to an agent not granted");
+    check_state(s, p, cmd);
+    if (s->failed) {
+        return;
+    }
+    struct told *told = &p->told[cmd->step];
+    const struct sent *before = told->sent == UINT32_MAX ? NULL : &s->sent[told->sent];
+    const bool again =
+        before != NULL && before->serial == cmd->attempt && before->phase == cmd->phase;
+    if (before != NULL) {
+        s->sent[told->sent].back = true;
+    }
+    s->sent = sim_room(s->sent, s->n_sent, &s->cap_sent, sizeof *s->sent);
+    struct sent *x = &s->sent[s->n_sent];
+    *x = (struct sent){.plan = (uint32_t)(p - s->plans),
+                       .step = cmd->step,
+                       .serial = cmd->attempt,
+                       .agent = to->agent,
+                       .phase = cmd->phase,
+                       .process = to->process,
+                       .slot = cmd->slot,
+                       .epoch = cmd->epoch,
+                       .prev = told->sent};
+    told->sent = s->n_sent++;
+    sometimes->phases[cmd->phase]++;
+    check_limits(s, p, x);
+    if (!s->failed) {
+        check_fairness(s, p, x, again);
+    }
+}

@@ -1,0 +1,201 @@
+/* The next revision of a plan, as the replanner and people make it: rows keep their places, some
+ * are superseded, new ones stand behind them. And some that do not fit. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/base/assert.h"
+#include "tests/sim/sim.h"
+#include "tests/unit/core/plan_text.h"
+
+enum { NEW_ROWS_MAX = 3, NEW_DEPS_MAX = 2 };
+
+/* A blank plan with all that the old one says, but for the edges. */
+static struct plan *copy_of(const struct plan *old, uint32_t n_new, uint32_t agent)
+{
+    const uint32_t n = old->n_steps + n_new;
+    const uint32_t edges = (old->chain ? old->n_steps : old->n_edges) + n * (NEW_DEPS_MAX + 1);
+    struct plan *plan = plan_text_blank(n, edges, agent, "a");
+    const struct plan blank = *plan;
+    *plan = *old;
+    plan->agents = blank.agents;
+    plan->alternatives = blank.alternatives;
+    plan->steps = blank.steps;
+    plan->deps = blank.deps;
+    plan->dependents = blank.dependents;
+    plan->n_steps = n;
+    plan->n_edges = 0;
+    plan->chain = false;
+    plan->agents.n = old->agents.n;
+    for (uint32_t i = 0; i < old->agents.n; i++) {
+        plan->agents.ids[i] = old->agents.ids[i];
+        plan->agents.at[i] = old->agents.at[i];
+        plan->alternatives[i] = i;
+    }
+    for (uint32_t i = 0; i < old->n_steps; i++) {
+        const struct str id = plan->steps[i].step_id;
+        plan->steps[i] = old->steps[i];
+        plan->steps[i].step_id = id;
+        plan->steps[i].after_any_end = old->chain || old->steps[i].after_any_end;
+    }
+    return plan;
+}
+
+static void add_dep(struct plan *plan, uint32_t step, uint32_t dep)
+{
+    struct plan_step *row = &plan->steps[step];
+    for (uint32_t i = 0; i < row->deps_n; i++) {
+        if (plan->deps[row->deps_at + i] == dep) {
+            return;
+        }
+    }
+    ASSERT(row->deps_at + row->deps_n == plan->n_edges);
+    plan->deps[plan->n_edges++] = dep;
+    row->deps_n++;
+}
+
+static bool begun(const struct run *run, uint32_t step)
+{
+    return run->steps[step].status > STEP_READY;
+}
+
+/* What goes: for a replan most of what is not reused; for a person's REPLACE one step. */
+static void supersede(struct sim *s, const struct run *run, struct plan *plan,
+                      const struct core_event *ev)
+{
+    const bool replan = ev->type == CORE_RESULT;
+    const uint32_t keep = sim_chance(s, 700) ? 0 : 500; /* a planner that reuses what is open */
+    const uint32_t victim = sim_range(s, 0, run->n_steps - 1);
+    for (uint32_t i = 0; i < run->n_steps; i++) {
+        struct plan_step *row = &plan->steps[i];
+        const bool done = run->steps[i].status == STEP_COMPLETED;
+        const bool reuse = sim_chance(s, done ? 750 : keep);
+        row->superseded = row->superseded || (replan && (i == ev->step || !reuse)) ||
+                          (!replan && ev->modify == MODIFY_REPLACE && i == victim);
+    }
+}
+
+/* New rows depend on what has begun and on new rows before them, so nothing goes in circles. */
+static void new_rows(struct sim *s, const struct run *run, struct plan *plan)
+{
+    for (uint32_t i = run->n_steps; i < plan->n_steps; i++) {
+        struct plan_step *row = &plan->steps[i];
+        sim_make_step(s, plan, i);
+        row->alternatives_n = row->alternatives_n > 0 ? plan->agents.n : 0;
+        row->revision = plan->revision;
+        row->deps_at = plan->n_edges;
+        for (uint32_t k = sim_range(s, 0, NEW_DEPS_MAX); k > 0; k--) {
+            const uint32_t dep = sim_range(s, 0, i - 1);
+            const bool fits = dep >= run->n_steps || begun(run, dep);
+            if (fits && !plan->steps[dep].superseded) {
+                add_dep(plan, i, dep);
+            }
+        }
+        const uint32_t like = sim_range(s, 0, run->n_steps - 1);
+        if (plan->steps[like].superseded && sim_chance(s, 500)) {
+            row->step_id = plan->steps[like].step_id; /* new work under an old name */
+        }
+    }
+}
+
+/* Rows that have not begun may wait for new ones; others stay as they are. */
+static void old_edges(struct sim *s, const struct run *run, const struct plan *old,
+                      struct plan *plan)
+{
+    const uint32_t n_new = plan->n_steps - run->n_steps;
+    for (uint32_t i = 0; i < run->n_steps; i++) {
+        struct plan_step *row = &plan->steps[i];
+        row->deps_at = plan->n_edges;
+        row->deps_n = 0;
+        for (uint32_t k = 0; k < run_deps(old, i); k++) {
+            add_dep(plan, i, run_dep(old, i, k));
+        }
+        if (n_new > 0 && !begun(run, i) && !row->superseded && sim_chance(s, 250)) {
+            add_dep(plan, i, sim_range(s, run->n_steps, plan->n_steps - 1));
+        }
+    }
+}
+
+/* A person may name agents that the plan did not have. */
+static void grant_more(struct sim *s, struct plan *plan)
+{
+    for (uint32_t a = 0; a < s->n_agents; a++) {
+        if (plan_agent_find(plan, a) == UINT32_MAX && sim_chance(s, 300)) {
+            plan->alternatives[plan->agents.n] = plan->agents.n;
+            plan->agents.ids[plan->agents.n] = sim_agent_names[a];
+            plan->agents.at[plan->agents.n++] = a;
+            sometimes->granted_later++;
+        }
+    }
+    plan->n_alternatives = plan->agents.n;
+}
+
+/* One thing that makes it unfit. What cannot be spoiled stays good. */
+static void spoil(struct sim *s, const struct run *run, const struct plan *old, struct plan *plan)
+{
+    const uint32_t at = sim_range(s, 0, run->n_steps - 1);
+    switch (sim_range(s, 0, 4)) {
+    case 0:
+        plan->revision += sim_chance(s, 500) ? 1 : UINT32_MAX;
+        break;
+    case 1:
+        plan->agents.n -= plan->agents.n == old->agents.n ? 1 : 0; /* a grant is gone */
+        break;
+    case 2:
+        for (uint32_t i = 0; i < run->n_steps; i++) { /* what was done without is back */
+            plan->steps[i].superseded = false;
+        }
+        break;
+    case 3:
+        plan->steps[at].superseded = old->steps[at].superseded;
+        plan->steps[at].deps_n = 0; /* something that began has other dependencies */
+        break;
+    default:
+        plan->n_steps = old->n_steps - 1;
+        break;
+    }
+}
+
+bool sim_offer(struct sim *s, struct sim_plan *p, struct core_event *ev, bool bad)
+{
+    sim_flush(s);
+    if (s->failed || s->down || p->over || p->n_revisions == SIM_REVISIONS_MAX) {
+        return false;
+    }
+    const struct plan *old = sim_plan_now(p);
+    const struct run *run = p->shadow;
+    const bool replan = ev->type == CORE_RESULT;
+    const uint32_t n_new =
+        sim_range(s, replan || ev->modify == MODIFY_INSERT ? 1 : 0, NEW_ROWS_MAX);
+    struct plan *plan = copy_of(old, n_new, old->agents.at[0]);
+    plan->revision = run->revision + 1;
+    if (!replan) {
+        grant_more(s, plan);
+    }
+    supersede(s, run, plan, ev);
+    old_edges(s, run, old, plan);
+    new_rows(s, run, plan);
+    if (bad) {
+        spoil(s, run, old, plan);
+    }
+    const size_t size = core_run_size(plan);
+    if (plan->n_steps >= old->n_steps) {
+        plan_link(plan);
+    }
+    p->revisions[p->n_revisions] = plan;
+    p->offer = sim_need(1, size);
+    ev->plan = plan;
+    ev->block = p->offer;
+    ev->result = (struct blob_ref){.id = SIM_RESULT_OTHER + ++s->tokens, .len = 9};
+    return true;
+}
+
+void sim_withdraw(struct sim_plan *p)
+{
+    if (p->offer == NULL) {
+        return;
+    }
+    plan_text_free(p->revisions[p->n_revisions]);
+    p->revisions[p->n_revisions] = NULL;
+    free(p->offer);
+    p->offer = NULL;
+}

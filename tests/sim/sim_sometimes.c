@@ -1,0 +1,193 @@
+/* What happened over all seeds, and what never did. */
+#include "tests/sim/sim_sometimes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "protocol/base/assert.h"
+#include "supervisor/core/core_internal.h"
+
+struct sometimes *sometimes;
+
+const char *sim_fault_name(enum fault f)
+{
+    static const char *const names[] = {
+        [FAULT_FAILURE] = "failure",
+        [FAULT_NEEDS_PERSON] = "needs-person",
+        [FAULT_HANDOFF] = "handoff",
+        [FAULT_VERDICT_NO] = "verdict-no",
+        [FAULT_CHECK_ERROR] = "check-error",
+        [FAULT_BAD_REVISION] = "bad-revision",
+        [FAULT_UNSENT] = "unsent",
+        [FAULT_REQUEST_LOST] = "request-lost",
+        [FAULT_REPLY_LOST] = "reply-lost",
+        [FAULT_DELAY] = "delay",
+        [FAULT_REORDER] = "reorder",
+        [FAULT_LATE] = "late",
+        [FAULT_SLOW] = "slow",
+        [FAULT_HANG] = "hang",
+        [FAULT_DUPLICATE] = "duplicate",
+        [FAULT_LIE] = "lie",
+        [FAULT_CRASH] = "crash",
+        [FAULT_CRASH_UNSEEN] = "crash-unseen",
+        [FAULT_SILENCE] = "silence",
+        [FAULT_PARTITION] = "partition",
+        [FAULT_REREGISTER] = "reregister",
+        [FAULT_STOLEN_ID] = "stolen-id",
+        [FAULT_LANE_DOWN] = "lane-down",
+        [FAULT_DRAIN] = "drain",
+        [FAULT_QUERY_LOST] = "query-lost",
+        [FAULT_PROBE_LOST] = "probe-lost",
+        [FAULT_FLOOD] = "flood",
+        [FAULT_STALE] = "stale",
+        [FAULT_CANCEL] = "cancel",
+        [FAULT_PAUSE] = "pause",
+        [FAULT_MODIFY] = "modify",
+        [FAULT_REVISE] = "revise",
+        [FAULT_NONSENSE] = "nonsense",
+        [FAULT_UNDECIDED] = "undecided",
+        [FAULT_RESTART] = "restart",
+        [FAULT_DOWN] = "down",
+        [FAULT_BEFORE_COMMIT] = "before-commit",
+        [FAULT_AFTER_COMMIT] = "after-commit",
+        [FAULT_DISK_FULL] = "disk-full",
+        [FAULT_ABSENT] = "absent",
+    };
+    _Static_assert(sizeof names / sizeof names[0] == FAULT_COUNT, "a name per fault");
+    ASSERT((unsigned)f < FAULT_COUNT);
+    return names[f];
+}
+
+static int never(const char *what, const char *which, uint64_t n)
+{
+    if (n == 0) {
+        (void)fprintf(stderr, "never happened: %s %s\n", what, which);
+    }
+    return n == 0 ? 1 : 0;
+}
+
+static int never_nth(const char *what, int which, uint64_t n)
+{
+    char name[16];
+    (void)snprintf(name, sizeof name, "%d", which);
+    return never(what, name, n);
+}
+
+static int moves(void)
+{
+    int missing = 0;
+    for (int from = 0; from < STEP_COMPLETED; from++) {
+        for (int to = 0; to < STEP_STATUS_COUNT; to++) {
+            char move[64];
+            (void)snprintf(move, sizeof move, "%s -> %s", step_status_state_name(from),
+                           step_status_state_name(to));
+            /* PENDING -> READY happens inside the record of another step. */
+            if (run_move_allowed(from, to) && !(from == STEP_PENDING && to == STEP_READY)) {
+                missing += never("move", move, sometimes->moves[from][to]);
+            }
+        }
+    }
+    return missing;
+}
+
+static int records(void)
+{
+    int missing = 0;
+    for (int t = 0; t < REC_COUNT; t++) {
+        const bool of_shell = record_about(t) == ABOUT_SYSTEM;
+        missing += of_shell ? 0 : never("record", record_wire_type(t), sometimes->records[t]);
+    }
+    for (int r = 0; r < PAUSE_REASON_COUNT; r++) {
+        missing += never("pause", pause_reason_name(r), sometimes->pauses[r]);
+    }
+    for (int m = 0; m < MODIFY_KIND_COUNT; m++) {
+        missing += never("modification", modify_kind_name(m), sometimes->modifies[m]);
+    }
+    for (int h = 0; h < HANDOFF_KIND_COUNT; h++) {
+        missing += never("handoff", handoff_kind_name(h), sometimes->handoffs[h]);
+    }
+    for (int f = 0; f < FALLBACK_ACTION_COUNT; f++) {
+        missing += never("fallback", fallback_action_name(f), sometimes->fallbacks[f]);
+    }
+    for (int k = 0; k < STEP_STOP_COUNT; k++) {
+        missing += never("stop", step_stop_name(k), sometimes->stops[k]);
+    }
+    for (int r = 0; r < STEP_REASON_COUNT; r++) {
+        missing += never("reason", step_reason_name(r), sometimes->reasons[r]);
+    }
+    for (int f = 0; f < PLAN_FAILURE_COUNT; f++) {
+        missing += never("plan failure", plan_failure_name(f), sometimes->failures[f]);
+    }
+    return missing;
+}
+
+static int people(void)
+{
+    int missing = 0;
+    for (int r = 0; r < REVIEW_KIND_COUNT; r++) {
+        for (int d = 0; d < DECISION_COUNT; d++) {
+            char name[64];
+            const bool none = r == REVIEW_PLAN && d == DECISION_SKIP;
+            (void)snprintf(name, sizeof name, "%s %s", review_kind_name(r),
+                           review_decision_name(d));
+            missing += none ? 0 : never("decision", name, sometimes->reviews[r][d]);
+        }
+    }
+    return missing;
+}
+
+static int ends(void)
+{
+    int missing = 0;
+    missing += never("end", "success", sometimes->ends[PLAN_COMPLETED][OUTCOME_SUCCESS]);
+    missing += never("end", "partial", sometimes->ends[PLAN_COMPLETED][OUTCOME_PARTIAL]);
+    missing += never("end", "failed", sometimes->ends[PLAN_FAILED][OUTCOME_FAILED]);
+    missing += never("end", "cancelled", sometimes->ends[PLAN_CANCELLED][OUTCOME_FAILED]);
+    missing += never("late result", "taken", sometimes->late);
+    missing += never("revision", "taken", sometimes->revised);
+    missing += never("revision", "refused", sometimes->refused);
+    missing += never("agent", "granted later", sometimes->granted_later);
+    return missing;
+}
+
+int sim_check_sometimes(void)
+{
+    int missing = moves() + records() + people() + ends();
+    for (int f = 0; f < FAULT_COUNT; f++) {
+        missing += never("fault", sim_fault_name(f), sometimes->faults[f]);
+    }
+    for (int r = REJECT_NONE + 1; r < CORE_REJECT_COUNT; r++) {
+        missing += never("rejection", core_reject_text(r), sometimes->rejects[r]);
+    }
+    for (int k = 0; k < CORE_CMD_TYPE_COUNT; k++) {
+        missing += never_nth("command", k, sometimes->commands[k]);
+    }
+    for (int e = 0; e < CORE_EVENT_TYPE_COUNT; e++) {
+        missing += never_nth("event", e, sometimes->events[e]);
+    }
+    for (int w = 0; w < WAIT_KIND_COUNT; w++) {
+        missing += never("wait for", wait_kind_name(w), sometimes->waits[w]);
+    }
+    for (int p = 0; p < STEP_PHASE_COUNT; p++) {
+        missing += never("dispatch to", step_phase_name(p), sometimes->phases[p]);
+    }
+    for (int p = 0; p < ON_FAILURE_COUNT; p++) {
+        missing += never("policy", on_failure_name(p), sometimes->policies[p]);
+    }
+    for (int t = 0; t < STEP_TYPE_COUNT; t++) {
+        missing += never("completed", step_type_name(t), sometimes->types[t]);
+    }
+    return missing;
+}
+
+void sim_print_sometimes(void)
+{
+    (void)printf("%" PRIu64 " seeds, %" PRIu64 " plans, %" PRIu64 " steps, %" PRIu64
+                 " turns, %" PRIu64 " executions\n",
+                 sometimes->seeds, sometimes->plans, sometimes->steps, sometimes->turns,
+                 sometimes->executions);
+    (void)printf("%" PRIu64 " revisions, %" PRIu64
+                 " late results; longest after the faults %" PRIu64
+                 " ms; passed by at most %" PRIu64 " times\n",
+                 sometimes->revised, sometimes->late, sometimes->longest, sometimes->overtaken);
+}

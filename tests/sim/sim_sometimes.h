@@ -1,0 +1,87 @@
+/*
+ * What happened over all seeds of a batch. What can happen and never did was not tested, so a batch
+ * that misses something fails.
+ */
+#ifndef TESTS_SIM_SOMETIMES_H
+#define TESTS_SIM_SOMETIMES_H
+
+#include "supervisor/core/core.h"
+
+/* What can go wrong, or is a person's whim. Each seed draws a subset and a rate for each. */
+enum fault {
+    FAULT_FAILURE,       /* the agent says that it failed */
+    FAULT_NEEDS_PERSON,  /* the agent asks for an approval or for input */
+    FAULT_HANDOFF,       /* the agent gives the step to another one */
+    FAULT_VERDICT_NO,    /* a gate or a verifier says no */
+    FAULT_CHECK_ERROR,   /* a gate, a verifier or the replanner cannot answer */
+    FAULT_BAD_REVISION,  /* the replanner's plan, or a person's, does not fit */
+    FAULT_UNSENT,        /* the request never left */
+    FAULT_REQUEST_LOST,  /* it left and never came */
+    FAULT_REPLY_LOST,    /* it ran and the answer was lost */
+    FAULT_DELAY,         /* the request is long under way */
+    FAULT_REORDER,       /* a message is overtaken by later ones */
+    FAULT_LATE,          /* the answer comes after the timeout */
+    FAULT_SLOW,          /* the work takes long and says so */
+    FAULT_HANG,          /* the answer does not come before the faults stop */
+    FAULT_DUPLICATE,     /* the answer comes twice */
+    FAULT_LIE,           /* an instance answers for what it does not have */
+    FAULT_CRASH,         /* an instance dies; another takes its place */
+    FAULT_CRASH_UNSEEN,  /* the same, and nobody tells: the lease has to end */
+    FAULT_SILENCE,       /* no heartbeats for a while; it works on */
+    FAULT_PARTITION,     /* nothing passes between it and the daemon for a while */
+    FAULT_REREGISTER,    /* an instance registers again under its id */
+    FAULT_STOLEN_ID,     /* an agent registers under the id of another one's instance */
+    FAULT_LANE_DOWN,     /* and up again */
+    FAULT_DRAIN,         /* an instance takes no more work */
+    FAULT_QUERY_LOST,    /* the answer to a query is lost */
+    FAULT_PROBE_LOST,    /* a ping is not answered */
+    FAULT_FLOOD,         /* progress without end */
+    FAULT_STALE,         /* an event of an incarnation that was replaced */
+    FAULT_CANCEL,        /* a user calls a plan off */
+    FAULT_PAUSE,         /* a user holds a plan up */
+    FAULT_MODIFY,        /* a user skips, cancels steps, talks */
+    FAULT_REVISE,        /* a user inserts or replaces steps */
+    FAULT_NONSENSE,      /* a user asks for what makes no sense */
+    FAULT_UNDECIDED,     /* nobody looks at the reviews */
+    FAULT_RESTART,       /* the daemon is stopped between two turns */
+    FAULT_DOWN,          /* and stays away for a while */
+    FAULT_BEFORE_COMMIT, /* the daemon dies: the turns that were not synced never happened */
+    FAULT_AFTER_COMMIT,  /* the daemon dies: they are journaled, their actions were not done */
+    FAULT_DISK_FULL,     /* the commit fails: the daemon stops until there is room */
+    FAULT_ABSENT,        /* an agent has no instance at first */
+    FAULT_COUNT
+};
+
+struct sometimes {
+    uint64_t faults[FAULT_COUNT];
+    uint64_t moves[STEP_STATUS_COUNT][STEP_STATUS_COUNT];
+    uint64_t rejects[CORE_REJECT_COUNT];
+    uint64_t ends[PLAN_STATUS_COUNT][PLAN_OUTCOME_COUNT];
+    uint64_t records[REC_COUNT];
+    uint64_t commands[CORE_CMD_TYPE_COUNT];
+    uint64_t events[CORE_EVENT_TYPE_COUNT];
+    uint64_t waits[WAIT_KIND_COUNT];
+    uint64_t reviews[REVIEW_KIND_COUNT][DECISION_COUNT];
+    uint64_t phases[STEP_PHASE_COUNT]; /* dispatched */
+    uint64_t pauses[PAUSE_REASON_COUNT];
+    uint64_t modifies[MODIFY_KIND_COUNT];
+    uint64_t handoffs[HANDOFF_KIND_COUNT];
+    uint64_t fallbacks[FALLBACK_ACTION_COUNT];
+    uint64_t stops[STEP_STOP_COUNT];
+    uint64_t reasons[STEP_REASON_COUNT];
+    uint64_t failures[PLAN_FAILURE_COUNT];
+    uint64_t policies[ON_FAILURE_COUNT];
+    uint64_t types[STEP_TYPE_COUNT]; /* completed */
+    uint64_t late, revised, refused, granted_later;
+    uint64_t seeds, plans, steps, turns, executions;
+    uint64_t seed;      /* being run */
+    uint64_t longest;   /* ms that a plan went on after the faults stopped */
+    uint64_t overtaken; /* how often one was passed by at most */
+};
+extern struct sometimes *sometimes;
+
+const char *sim_fault_name(enum fault f);
+/* How many things never happened, each said on stderr. */
+int sim_check_sometimes(void);
+void sim_print_sometimes(void);
+#endif

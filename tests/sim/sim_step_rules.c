@@ -1,0 +1,221 @@
+/* The promises about one step, looked at before its record is applied: `was` is the state before.
+ */
+#include "tests/sim/sim.h"
+
+/* G10: a step begins only after its dependencies are settled in its favour. */
+static void check_dependencies(struct sim *s, const struct sim_plan *p, const struct record *rec)
+{
+    const struct plan *plan = sim_plan_now(p);
+    const struct plan_step *about = &plan->steps[rec->step];
+    for (uint32_t i = 0; i < run_deps(plan, rec->step); i++) {
+        const uint32_t dep = run_dep(plan, rec->step, i);
+        const struct run_step *d = &p->shadow->steps[dep];
+        SIM_RULE(p->told[dep].completed, "started before a dependency was over");
+        const bool bad = d->status == STEP_FAILED || d->status == STEP_CANCELLED ||
+                         (d->status == STEP_SKIPPED && d->reason == REASON_DEPENDENCY_FAILED);
+        SIM_RULE(!bad || plan->chain || about->after_any_end || about->policy.run_if_always,
+                 "started although a dependency failed");
+    }
+}
+
+/* The first attempt comes after the gate and the person. */
+static void check_first_attempt(struct sim *s, const struct sim_plan *p, const struct record *rec)
+{
+    const struct plan *plan = sim_plan_now(p);
+    const struct plan_step *about = &plan->steps[rec->step];
+    const struct told *told = &p->told[rec->step];
+    SIM_RULE(about->type != STEP_TYPE_REVIEW, "an attempt of a review");
+    SIM_RULE(about->gate_with.len == 0 || run_deps(plan, rec->step) == 0 || told->gated,
+             "an attempt before its gate let it pass");
+    SIM_RULE(!about->policy.requires_approval || told->approved,
+             "an attempt before a person approved it");
+    SIM_RULE(p->shadow->paused == 0 || p->shadow->paused == 1u << PAUSE_REVIEW,
+             "an attempt while the plan is paused");
+    SIM_RULE(p->shadow->replanning == 0, "an attempt while the plan is being replanned");
+}
+
+/* Who a result comes from had that attempt; another one than the current only late, over its lane;
+ * and it is the result that came. */
+static void check_result(struct sim *s, const struct sim_plan *p, const struct record *rec)
+{
+    const struct run_step *was = &p->shadow->steps[rec->step];
+    const struct core_event *ev = &s->turn->ev;
+    SIM_RULE(ev->type == CORE_RESULT && ev->step == rec->step && ev->phase <= PHASE_SEARCH &&
+                 ev->outcome == STEP_OUTCOME_COMPLETED,
+             "completed by no result");
+    SIM_RULE(ev->attempt == was->attempt || (ev->attempt < was->attempt && ev->lane != LANE_NONE),
+             "completed by a result of another attempt");
+    SIM_RULE(sim_was_sent(s, p, rec->step, PHASE_SEARCH, ev->attempt, s->turn->sender),
+             "completed by an instance that did not have it");
+    SIM_RULE(rec->result.id == ev->result.id, "another result than the one that came");
+    if (ev->result.id < SIM_RESULT_OTHER && ev->result.id > 0) {
+        const struct exec *x = &s->execs[ev->result.id - 1];
+        SIM_RULE(&s->plans[x->plan] == p && x->step == rec->step && x->attempt == ev->attempt,
+                 "the result of something else");
+    }
+    sometimes->late +=
+        ev->attempt < was->attempt || was->status == STEP_BACKOFF || was->status == STEP_WAITING
+            ? 1
+            : 0;
+}
+
+/* G4: a result counts once, for the current attempt, and when it is to be verified then after that.
+ */
+static void check_completed(struct sim *s, const struct sim_plan *p, const struct record *rec)
+{
+    const struct plan_step *about = &sim_plan_now(p)->steps[rec->step];
+    const struct run_step *was = &p->shadow->steps[rec->step];
+    const struct core_event *ev = &s->turn->ev;
+    if (rec->reason == REASON_REUSED) {
+        SIM_RULE(ev->type == CORE_SUBMIT && !p->told[rec->step].started, "reused while it runs");
+        return;
+    }
+    SIM_RULE(p->told[rec->step].started, "completed before it started");
+    if (was->status == STEP_CHECKING) {
+        const bool passed =
+            ev->type == CORE_RESULT && ev->passed && ev->phase == PHASE_VERIFY &&
+            sim_was_sent(s, p, rec->step, PHASE_VERIFY, ev->attempt, s->turn->sender);
+        SIM_RULE(was->phase == PHASE_VERIFY, "completed while something else was asked");
+        SIM_RULE(rec->result.id == was->result.id, "another result than the verified one");
+        SIM_RULE(passed || about->policy.verify_open, "completed without being verified");
+    } else if (was->status == STEP_WAITING && was->review == REVIEW_STEP) {
+        SIM_RULE(ev->type == CORE_DECIDE && ev->decision == DECISION_APPROVE &&
+                     ev->step == rec->step,
+                 "a review completed by nobody");
+    } else {
+        check_result(s, p, rec);
+        SIM_RULE(about->verify_with.len == 0 || p->shadow->cancelling,
+                 "completed although it was to be verified");
+    }
+}
+
+static void check_handoff(struct sim *s, struct sim_plan *p, const struct record *rec)
+{
+    const struct plan *plan = sim_plan_now(p);
+    struct told *told = &p->told[rec->step];
+    if (rec->handoff == HANDOFF_BACK) {
+        SIM_RULE(plan->handback && told->completed && told->hops > 0, "a handback for nothing");
+        return;
+    }
+    SIM_RULE(!told->completed, "a handoff of a step that has ended");
+    SIM_RULE(plan_agent_find(plan, rec->agent) != UINT32_MAX, "given to an agent not granted");
+    if (rec->handoff == HANDOFF_AGENT) {
+        told->hops++;
+        told->allowed++; /* who had it said that another one may do it */
+        SIM_RULE(told->hops <= plan->max_handoffs, "handed over too often");
+        SIM_RULE((told->visited & UINT64_C(1) << rec->agent) == 0, "handed over in a circle");
+    }
+    told->visited |= UINT64_C(1) << rec->agent;
+}
+
+static void check_retry(struct sim *s, struct sim_plan *p, const struct record *rec)
+{
+    const struct step_policy *policy = &sim_plan_now(p)->steps[rec->step].policy;
+    const struct core_event *ev = &s->turn->ev;
+    struct told *told = &p->told[rec->step];
+    told->retries++;
+    SIM_RULE(told->retries <= policy->max_retries + told->granted, "retried too often");
+    SIM_RULE((policy->no_retry & 1u << rec->error_class) == 0, "a class that is never retried");
+    if (ev->type == CORE_RESULT && ev->retryable_given && ev->retryable) {
+        told->allowed++; /* the agent itself said that it may run again */
+    }
+}
+
+static void check_started(struct sim *s, struct sim_plan *p, const struct record *rec)
+{
+    struct told *told = &p->told[rec->step];
+    SIM_RULE(!told->started, "a step started twice");
+    SIM_RULE(rec->attempt == 1, "started with another attempt than the first");
+    SIM_RULE(!sim_plan_now(p)->steps[rec->step].superseded, "a superseded step started");
+    told->started = true;
+    check_dependencies(s, p, rec);
+}
+
+/* Records that speak of a step that has not begun, or is over. */
+static bool may_speak(const struct told *told, const struct record *rec)
+{
+    const bool open = told->started && !told->completed;
+    if (rec->type == REC_RESULT_REJECTED) {
+        return true;
+    }
+    if (rec->type == REC_HANDOFF && rec->handoff == HANDOFF_BACK) {
+        return told->completed;
+    }
+    if (rec->type == REC_REPLAN_FINISHED) { /* the step that it does without has ended before */
+        return told->started && told->completed == rec->ok;
+    }
+    if (rec->type == REC_STEP_STARTED || rec->type == REC_STEP_COMPLETED) {
+        return !told->completed;
+    }
+    return open;
+}
+
+static void take_step(struct sim *s, struct sim_plan *p, const struct record *rec)
+{
+    struct told *told = &p->told[rec->step];
+    const struct run_step *was = &p->shadow->steps[rec->step];
+    const bool approves = rec->type == REC_REVIEW_DECIDED && rec->decision == DECISION_APPROVE;
+    const bool open = !sim_plan_now(p)->steps[rec->step].policy.gate_closed;
+    if (rec->type == REC_STEP_STARTED) {
+        check_started(s, p, rec);
+    } else if (rec->type == REC_STEP_COMPLETED) {
+        if (rec->status == STEP_COMPLETED) {
+            check_completed(s, p, rec);
+        }
+        told->completed = true;
+    } else if (rec->type == REC_STEP_CHECKING) {
+        check_result(s, p, rec);
+    } else if (rec->type == REC_STEP_RETRY) {
+        check_retry(s, p, rec);
+    } else if (rec->type == REC_HANDOFF) {
+        check_handoff(s, p, rec);
+    }
+    told->gated =
+        told->gated || rec->type == REC_GATE_PASSED || (rec->type == REC_GATE_ERROR && open);
+    told->approved = told->approved || approves;
+    told->allowed += approves && was->attempt > 0 ? 1 : 0;
+    told->granted += approves || rec->type == REC_FALLBACK_USED ? 1 : 0;
+    const bool begins = rec->type == REC_STEP_STARTED && !uuid_is_nil(rec->instance);
+    if (!s->failed && (begins || rec->type == REC_STEP_ASSIGNED)) {
+        told->visited |= UINT64_C(1) << rec->agent;
+        if (begins || (rec->attempt == 1 && was->attempt == 0)) {
+            check_first_attempt(s, p, rec);
+        }
+    }
+}
+
+void sim_check_step(struct sim *s, struct sim_plan *p, const struct record *rec)
+{
+    const bool reused = rec->type == REC_STEP_COMPLETED && rec->reason == REASON_REUSED;
+    if (rec->type == REC_PLAN_MODIFIED) {
+        return; /* the step is only where it leads to */
+    }
+    SIM_RULE(p->started || reused, "a step before plan_started");
+    SIM_RULE(may_speak(&p->told[rec->step], rec), "a record about a step that has not begun or "
+                                                  "has ended");
+    take_step(s, p, rec);
+}
+
+/* G5: every execution is a journaled attempt, none runs twice, unsafe steps run again only when
+ * somebody allowed it. Questions only read: they may be asked again. */
+void sim_check_execution(struct sim *s, const struct exec *x)
+{
+    const struct sim_plan *p = &s->plans[x->plan];
+    struct told *told = &p->told[x->step];
+    const struct record *rec = &(struct record){.step = x->step};
+    const uint64_t bit = UINT64_C(1) << x->attempt % 64;
+    sometimes->executions++;
+    if (x->phase > PHASE_SEARCH) {
+        SIM_RULE(x->attempt > 0 && x->attempt <= p->shadow->steps[x->step].ask,
+                 "a question that is not journaled");
+        return;
+    }
+    SIM_RULE(x->attempt > 0 && x->attempt < 128 && x->attempt <= p->shadow->steps[x->step].attempt,
+             "an execution that is not journaled");
+    SIM_RULE((told->executed[x->attempt / 64] & bit) == 0, "one attempt was executed twice");
+    const bool unsafe = sim_plan_now(p)->steps[x->step].policy.effects == EFFECTS_UNSAFE;
+    SIM_RULE(!unsafe || told->executions <= told->allowed,
+             "an unsafe step was executed again without a decision");
+    told->executed[x->attempt / 64] |= bit;
+    told->executions++;
+}
