@@ -9,7 +9,7 @@
 #include "supervisor/journal/journal_internal.h"
 
 enum {
-    SCHEMA_VERSION = 1,
+    SCHEMA_VERSION = 2,
     APPLICATION_ID = 0x4261746F, /* "Bato" */
     PATH_TEXT_MAX = 4096,
     CHECKPOINT_PAGES = 1000, /* of the WAL: 4 MB, a stall of some ms; see README */

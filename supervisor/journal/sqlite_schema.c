@@ -27,6 +27,9 @@ static const char *const MIGRATIONS[SCHEMA_VERSION] = {
     "CREATE TABLE plan_state(ix INTEGER PRIMARY KEY, status TEXT NOT NULL, ended INTEGER NOT NULL,"
     " recoveries INTEGER NOT NULL, note TEXT NOT NULL, crc INTEGER NOT NULL);"
     "CREATE INDEX plan_state_status ON plan_state(status);",
+    /* 2: the same tables; documents and rows may speak of gates, approvals and revisions. A program
+     * that does not know them would run such plans without: it must refuse the journal. */
+    "",
 };
 
 enum bt_code sqlite_exec(sqlite3 *db, const char *sql, struct bt_error *err)

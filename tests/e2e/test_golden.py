@@ -173,6 +173,13 @@ class GoldenJournal(BatonTest):
         seqs = [e["seq"] for e in self.d.events()]
         self.assertEqual(seqs, list(range(1, len(seqs) + 1)), "one sequence over both versions")
 
+    def test_an_older_program_refuses_the_journal_from_then_on(self):
+        """It would run plans without the gates and approvals that it does not know of."""
+        self.d.stop()
+        db = sqlite3.connect(self.d.state / "journal.db")
+        self.addCleanup(db.close)
+        self.assertGreater(db.execute("PRAGMA user_version").fetchone()[0], 1)
+
     def test_old_plans_can_be_changed_repeated_and_paused_as_new_ones(self):
         plan = self.plans["nobody there"]
         self.d.ask("plan.pause", planId=plan)

@@ -229,7 +229,7 @@ static void inspection_tells_a_sound_journal_and_changes_nothing(void **state)
     told = work(dir, &OPT, 10, NULL, NULL);
     assert_int_equal(stat(file, &before), 0);
     assert_ok(journal_inspect(dir, 1000, &report, &err), err);
-    assert_non_null(strstr(buf_cstr(&report), "schema version 1, 3 plans"));
+    assert_non_null(strstr(buf_cstr(&report), "schema version 2, 3 plans"));
     assert_int_equal(stat(file, &after), 0);
     assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
     assert_int_equal(before.st_size, after.st_size);
