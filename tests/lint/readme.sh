@@ -18,7 +18,7 @@ for folder in . tests deploy $folders; do
     fi
 done
 # The front page promises nothing that no test shows.
-for name in $(sed -n 's/^| G[0-9]* |//p' README.md | grep -o '`[a-z0-9_]*`' | tr -d '`'); do
+for name in $(sed -n 's/^| [GE][0-9]* |//p' README.md | grep -o '`[a-z0-9_]*`' | tr -d '`'); do
     if ! grep -rqw "$name" tests --include='*.c' --include='*.py' --include=CMakeLists.txt; then
         echo "README.md: there is no test $name"
         bad=1
