@@ -236,6 +236,21 @@ static void nobody_is_asked_about_a_gate_without_end(void **state)
     assert_int_equal(rig_status(r, "B"), STEP_SKIPPED);
 }
 
+static void a_step_that_was_handed_over_is_handed_back_when_the_plan_says_so(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_up(r, "y", 2, 1);
+    rig_submit(r, "handback grant=y: A; B");
+    rig_handoff(r, "A", "y", "yours");
+    rig_forget(r);
+    rig_ok(r, "A");
+    RIG_TRACE(r, "[0] A#2 completed\n"
+                 "[0] A#2 handoff from y to x handback\n"
+                 "[0] B#1 started i1\n"
+                 "[0] dispatch B#1 i1/0\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +268,7 @@ int main(void)
         CORE_TEST(a_word_about_a_gate_is_no_approval_of_the_step),
         CORE_TEST(a_plan_that_is_called_off_ends_cancelled_though_its_time_is_over),
         CORE_TEST(nobody_is_asked_about_a_gate_without_end),
+        CORE_TEST(a_step_that_was_handed_over_is_handed_back_when_the_plan_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
