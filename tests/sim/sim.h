@@ -21,6 +21,7 @@ enum {
     SIM_BATCH_MAX = 4,      /* turns that are committed together */
     SIM_REUSE_MAX = 8,
     SIM_QUIET_MAX_MS = 20000, /* faults stop at the latest then */
+    SIM_MUST_TELL_MAX = 64,
     SIM_WHY_BYTES = 200,
     SIM_TURNS_AT_ONCE = 20000, /* more in one millisecond is a loop */
 };
@@ -94,7 +95,9 @@ struct sent {
     uint32_t slot;
     uint64_t epoch;
     uint32_t prev; /* of the same step; UINT32_MAX = the first */
-    bool back;     /* it does not count as out any more */
+    msec at;
+    bool back; /* it does not count as out any more */
+    bool told; /* to stop */
 };
 
 /* What the records told about a step, apart from the run: a second opinion. */
@@ -106,6 +109,8 @@ struct told {
     uint64_t executed[2]; /* bit per attempt */
     uint64_t visited;     /* agents that had it */
     uint32_t sent;        /* the last one; UINT32_MAX = none */
+    uint32_t replans;
+    msec sign; /* of life: the last progress */
 };
 
 struct sim_plan {
@@ -121,7 +126,9 @@ struct sim_plan {
     uint32_t n_reuse;
     bool submitted, generated, started, over;
     uint32_t fallbacks, replans;
-    struct told *told; /* of the steps of the newest revision */
+    msec replan_from;   /* the pause before the last one ends */
+    struct usage spent; /* of all records */
+    struct told *told;  /* of the steps of the newest revision */
     /* Turns that others had at an agent while this plan waited for it. */
     bool waits[SIM_AGENTS_MAX];
     uint32_t overtaken[SIM_AGENTS_MAX][SIM_PLANS_MAX];
@@ -175,6 +182,10 @@ struct sim {
     uint32_t n_incarnations, cap_incarnations;
     struct sim_event *queue; /* a heap */
     uint32_t n_queue, cap_queue;
+    /* Of the turn that is being committed. */
+    uint32_t must_tell[SIM_MUST_TELL_MAX]; /* indexes into sent */
+    uint32_t n_must_tell, queries;
+    bool closed, rejected;
     uint64_t turns;
     msec last; /* when the last turn was */
     uint32_t at_once;
@@ -277,7 +288,16 @@ void sim_told_grow(struct sim_plan *p, uint32_t from, uint32_t to);
 /* ---- sim_step_rules.c ---- */
 void sim_check_step(struct sim *s, struct sim_plan *p, const struct record *rec);
 
+/* ---- sim_turn_rules.c ---- */
+void sim_rules_begin(struct sim *s);
+/* Before the command is taken. */
+void sim_rules_command(struct sim *s, const struct core_cmd *cmd);
+void sim_rules_end(struct sim *s);
+
 /* ---- sim_limits.c ---- */
+/* Still out, as far as the records tell. What comes back to life after its reply was lost is not
+ * counted: the core cannot refuse it. */
+bool sim_is_out(const struct sim *s, const struct sent *x);
 /* In the order in which commands and events come. */
 void sim_check_dispatch(struct sim *s, const struct core_cmd *cmd);
 void sim_limits_event(struct sim *s, const struct core_event *ev);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "protocol/base/assert.h"
+#include "supervisor/core/run_apply.h"
 #include "tests/sim/sim.h"
 
 enum { CHECK_ALL_TURNS = 300, CHECK_EVERY = 16, WAITS_EVERY = 8 };
@@ -27,9 +28,27 @@ void sim_told_grow(struct sim_plan *p, uint32_t from, uint32_t to)
 
 /* ---- records ---- */
 
+/* C07: what people left out and what was superseded is no failure. */
+static bool went_well(const struct sim_plan *p, const struct plan *plan)
+{
+    bool well = true;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        const struct run_step *step = &p->shadow->steps[i];
+        well = well && (plan->steps[i].superseded || step->status == STEP_COMPLETED ||
+                        (step->status == STEP_SKIPPED && step->reason == REASON_USER_SKIP));
+    }
+    return well;
+}
+
 static void check_plan_end(struct sim *s, struct sim_plan *p, const struct record *rec)
 {
     const struct plan *plan = sim_plan_now(p);
+    const bool success = rec->outcome == OUTCOME_SUCCESS;
+    SIM_RULE(success ==
+                 (rec->plan_status == PLAN_COMPLETED && p->shadow->open == 0 && went_well(p, plan)),
+             "the outcome is not what the steps say");
+    SIM_RULE(rec->plan_status != PLAN_COMPLETED || p->shadow->completed > 0,
+             "completed with nothing completed");
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         SIM_RULE(!p->told[i].started || p->told[i].completed, "a step started and never ended");
         if (!step_is_final(p->shadow->steps[i].status)) {
@@ -59,6 +78,16 @@ static void count(const struct record *rec)
     }
 }
 
+/* Work under an old name goes on counting. */
+static uint32_t replans_of_name(const struct sim_plan *p, const struct plan *plan, uint32_t step)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        n += str_eq(plan->steps[i].step_id, plan->steps[step].step_id) ? p->told[i].replans : 0;
+    }
+    return n;
+}
+
 static void check_about_plan(struct sim *s, struct sim_plan *p, const struct record *rec)
 {
     const struct plan *plan = sim_plan_now(p);
@@ -78,9 +107,22 @@ static void check_about_plan(struct sim *s, struct sim_plan *p, const struct rec
         SIM_RULE(p->fallbacks <= plan->max_fallbacks, "more fallbacks than the plan may have");
     } else if (rec->type == REC_REPLAN_STARTED) {
         p->replans++;
+        p->replan_from = rec->now + rec->delay_ms;
+        p->told[rec->step].replans++;
+        SIM_RULE(replans_of_name(p, plan, rec->step) <= plan->replan.max_step,
+                 "more replans than the step may have");
         SIM_RULE(p->replans <= plan->replan.max_total, "more replans than the plan may have");
         SIM_RULE(p->shadow->replanning == 0, "two replans at the same time");
     }
+}
+
+static bool same_deps(const struct plan *a, const struct plan *b, uint32_t step)
+{
+    bool same = run_deps(a, step) == run_deps(b, step);
+    for (uint32_t i = 0; same && i < run_deps(a, step); i++) {
+        same = run_dep(a, step, i) == run_dep(b, step, i);
+    }
+    return same;
 }
 
 /* The record brings a revision: the rows of what was before it are still there. */
@@ -96,6 +138,8 @@ static void take_revision(struct sim *s, struct sim_plan *p, const struct record
         const enum step_status was = p->shadow->steps[i].status;
         SIM_RULE(next->steps[i].status == was || was == STEP_READY || was == STEP_PENDING,
                  "a revision moved a step that had begun");
+        SIM_RULE(!run_step_is_active(was) || to->steps[i].superseded || same_deps(from, to, i),
+                 "a revision changed what comes before a step that had begun");
     }
     free(p->shadow);
     p->shadow = next;
@@ -129,13 +173,21 @@ void sim_check_record(struct sim *s, const struct record *rec)
         sim_fail(s, "a record of a plan that is over or unknown", 0, rec->step);
         return;
     }
+    const uint32_t expect = s->turn->ev.expect;
     count(rec);
     check_about_plan(s, p, rec);
+    if (rec->type == REC_PLAN_MODIFIED && expect != 0 && expect != p->shadow->revision) {
+        sim_fail(s, "changed by somebody who knew another revision", 0, rec->step);
+    }
     if (rec->step < sim_plan_now(p)->n_steps && rec->type != REC_PLAN_COMPLETED && !s->failed) {
         sim_check_step(s, p, rec);
     }
     if (!s->failed) {
         take_record(s, p, rec);
+    }
+    run_usage_add(&p->spent, &rec->usage);
+    if (!s->failed && memcmp(&p->spent, &p->shadow->usage, sizeof p->spent) != 0) {
+        sim_fail(s, "what a record says was used is not counted", 0, rec->step);
     }
 }
 

@@ -22,9 +22,7 @@ bool sim_was_sent(const struct sim *s, const struct sim_plan *p, uint32_t step,
     return false;
 }
 
-/* Still out, as far as the records tell. What comes back to life after its reply was lost is not
- * counted: the core cannot refuse it. */
-static bool is_out(const struct sim *s, const struct sent *x)
+bool sim_is_out(const struct sim *s, const struct sent *x)
 {
     const struct sim_plan *p = &s->plans[x->plan];
     const struct run_step *step = &p->shadow->steps[x->step];
@@ -39,7 +37,7 @@ static bool is_out(const struct sim *s, const struct sent *x)
 /* Only the last ones can be out: each lane has one. */
 static uint32_t oldest(struct sim *s)
 {
-    while (s->first_out < s->n_sent && !is_out(s, &s->sent[s->first_out])) {
+    while (s->first_out < s->n_sent && !sim_is_out(s, &s->sent[s->first_out])) {
         s->sent[s->first_out++].back = true;
     }
     return s->first_out;
@@ -78,7 +76,7 @@ static void check_limits(struct sim *s, struct sim_plan *p, const struct sent *l
     for (uint32_t i = oldest(s); i < s->n_sent; i++) {
         const struct sent *x = &s->sent[i];
         const struct sim_plan *of = &s->plans[x->plan];
-        if (!is_out(s, x)) {
+        if (!sim_is_out(s, x)) {
             continue;
         }
         all++;
@@ -164,6 +162,8 @@ static void check_state(struct sim *s, const struct sim_plan *p, const struct co
                      state->phase == cmd->phase,
                  "dispatch of a question that is not journaled");
     }
+    SIM_RULE(cmd->phase != PHASE_REPLAN || s->turn->ev.now >= p->replan_from,
+             "asked for a replan before its pause was over");
     SIM_RULE((run->paused & told) == 0 && !run->cancelling, "dispatch while the plan is on hold");
     SIM_RULE(run->replanning == 0 || cmd->phase == PHASE_REPLAN,
              "dispatch while the plan is being replanned");
@@ -202,6 +202,7 @@ void sim_check_dispatch(struct sim *s, const struct core_cmd *cmd)
                        .process = to->process,
                        .slot = cmd->slot,
                        .epoch = cmd->epoch,
+                       .at = s->turn->ev.now,
                        .prev = told->sent};
     told->sent = s->n_sent++;
     sometimes->phases[cmd->phase]++;

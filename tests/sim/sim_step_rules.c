@@ -121,6 +121,34 @@ static void check_retry(struct sim *s, struct sim_plan *p, const struct record *
     }
 }
 
+/* The answer to a question: of who was asked that very question. Agents that cannot be asked, time
+ * and lost answers end it, too. */
+static void check_answered(struct sim *s, const struct sim_plan *p, const struct record *rec)
+{
+    const struct run_step *was = &p->shadow->steps[rec->step];
+    const struct core_event *ev = &s->turn->ev;
+    if (ev->type != CORE_RESULT || ev->phase <= PHASE_SEARCH || was->status != STEP_CHECKING ||
+        ev->step != rec->step || sim_plan_of(s, ev->run) != p) {
+        return;
+    }
+    SIM_RULE(ev->phase == was->phase && ev->attempt == was->ask && ev->lane != LANE_NONE,
+             "the answer to another question");
+    SIM_RULE(sim_was_sent(s, p, rec->step, was->phase, was->ask, s->turn->sender),
+             "answered by an instance that was not asked");
+}
+
+static void check_fallback(struct sim *s, struct sim_plan *p, const struct record *rec)
+{
+    struct told *told = &p->told[rec->step];
+    const uint64_t bit = rec->agent < 64 ? UINT64_C(1) << rec->agent : 0;
+    told->granted++;
+    SIM_RULE(plan_agent_find(sim_plan_now(p), rec->agent) != UINT32_MAX,
+             "a fallback to an agent not granted");
+    SIM_RULE(rec->fallback != FALLBACK_AGENT || (told->visited & bit) == 0,
+             "a fallback to an agent that has had it");
+    told->visited |= bit;
+}
+
 static void check_started(struct sim *s, struct sim_plan *p, const struct record *rec)
 {
     struct told *told = &p->told[rec->step];
@@ -174,7 +202,17 @@ static void take_step(struct sim *s, struct sim_plan *p, const struct record *re
         told->gated || rec->type == REC_GATE_PASSED || (rec->type == REC_GATE_ERROR && open);
     told->approved = told->approved || approves;
     told->allowed += approves && was->attempt > 0 ? 1 : 0;
-    told->granted += approves || rec->type == REC_FALLBACK_USED ? 1 : 0;
+    told->granted += approves ? 1 : 0;
+    if (rec->type == REC_REVIEW_DECIDED && s->turn->ev.type == CORE_DECIDE) {
+        SIM_RULE(s->turn->ev.step == rec->step && s->turn->ev.attempt == was->attempt,
+                 "a decision about another attempt");
+    }
+    if (rec->type == REC_FALLBACK_USED) {
+        check_fallback(s, p, rec);
+    }
+    if (!s->failed && rec->type != REC_RESULT_REJECTED) {
+        check_answered(s, p, rec);
+    }
     const bool begins = rec->type == REC_STEP_STARTED && !uuid_is_nil(rec->instance);
     if (!s->failed && (begins || rec->type == REC_STEP_ASSIGNED)) {
         told->visited |= UINT64_C(1) << rec->agent;

@@ -173,8 +173,13 @@ void sim_flush(struct sim *s)
         s->turn = &s->batch[t];
         say_event(s, &s->turn->ev);
         sim_limits_event(s, &s->turn->ev);
+        sim_rules_begin(s);
         for (uint32_t i = s->turn->from; i < s->turn->to && !s->failed; i++) {
+            sim_rules_command(s, &s->out.at[i]);
             commit_command(s, &s->out.at[i]);
+        }
+        if (!s->failed) {
+            sim_rules_end(s);
         }
     }
     if (!s->failed && !s->recovering && sim_fault(s, FAULT_AFTER_COMMIT)) {
