@@ -14,9 +14,33 @@ static uint64_t sum(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+static uint64_t tokens_of(const struct usage *u)
+{
+    return sum(u->input_tokens, u->output_tokens);
+}
+
 static uint64_t spent_tokens(const struct core_run *row)
 {
-    return sum(row->run->usage.input_tokens, row->run->usage.output_tokens);
+    return tokens_of(&row->run->usage);
+}
+
+static bool is_spent(uint64_t budget, uint64_t spent)
+{
+    return budget > 0 && spent >= budget;
+}
+
+/* A question reserves nothing, since it says only afterwards what it cost: it is asked as long as
+ * anything is left, of the plan's budget and, to replan, of the phase's (M111). */
+static bool may_ask(const struct core_run *row, enum step_phase phase)
+{
+    const struct replan_policy *replan = &row->plan->replan;
+    const struct usage *used = &row->run->replan_usage;
+    if (phase == PHASE_REPLAN && (is_spent(replan->budget_tokens, tokens_of(used)) ||
+                                  is_spent(replan->budget_micros, used->cost_micros))) {
+        return false;
+    }
+    return !is_spent(row->plan->budget_tokens, spent_tokens(row)) &&
+           !is_spent(row->plan->budget_micros, row->run->usage.cost_micros);
 }
 
 static enum budget_word ask(uint64_t budget, uint64_t spent, uint64_t reserved, uint64_t needs)
@@ -44,8 +68,9 @@ static enum budget_word ask_micros(const struct core_run *row, uint32_t step)
 
 enum budget_word core_budget_asks(const struct core_run *row, uint32_t step)
 {
-    if (row->run->steps[step].phase > PHASE_SEARCH) {
-        return BUDGET_FITS; /* a question reserves nothing; what it cost is spent */
+    const enum step_phase phase = row->run->steps[step].phase;
+    if (phase > PHASE_SEARCH) {
+        return may_ask(row, phase) ? BUDGET_FITS : BUDGET_EXCEEDED;
     }
     const enum budget_word tokens = ask_tokens(row, step);
     const enum budget_word micros = ask_micros(row, step);
@@ -82,11 +107,18 @@ void core_budget_exceeded(struct core *c, struct core_run *row, uint32_t step)
 {
     const struct plan *plan = row->plan;
     const struct step_policy *policy = &plan->steps[step].policy;
-    const struct str text = ask_tokens(row, step) == BUDGET_EXCEEDED
-                                ? core_text_budget(c, "tokens", spent_tokens(row),
-                                                   plan->budget_tokens, policy->estimate_tokens)
-                                : core_text_budget(c, "millionths", row->run->usage.cost_micros,
-                                                   plan->budget_micros, policy->estimate_micros);
+    struct str text;
+    if (row->run->steps[step].phase > PHASE_SEARCH) {
+        text = may_ask(row, PHASE_GATE)
+                   ? STR_LIT("Budget exceeded: nothing is left for replanning")
+                   : STR_LIT("Budget exceeded: nothing is left to ask about the step");
+    } else if (ask_tokens(row, step) == BUDGET_EXCEEDED) {
+        text = core_text_budget(c, "tokens", spent_tokens(row), plan->budget_tokens,
+                                policy->estimate_tokens);
+    } else {
+        text = core_text_budget(c, "millionths", row->run->usage.cost_micros, plan->budget_micros,
+                                policy->estimate_micros);
+    }
     c->quiet = true;
     core_end_step(c, row,
                   (struct record){.step = step,

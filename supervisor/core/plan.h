@@ -103,6 +103,8 @@ struct replan_policy {
     uint32_t agent;
     uint32_t max_step, max_total;
     msec cooldown_ms, timeout_ms;
+    uint64_t budget_tokens,
+        budget_micros; /* of all replanning (M111); 0 = no budget but the plan's */
 };
 
 /* The agents that the plan may use, each once: those of its steps, gates, verifiers, the replanner,

@@ -122,7 +122,16 @@ static void read_u32(const struct place *at, const char *field, struct doc v, ui
 
 /* ---- replanning ---- */
 
-enum { REP_AGENT, REP_SKILL, REP_STEP, REP_TOTAL, REP_COOLDOWN, REP_TIMEOUT, REP_COUNT };
+enum {
+    REP_AGENT,
+    REP_SKILL,
+    REP_STEP,
+    REP_TOTAL,
+    REP_COOLDOWN,
+    REP_TIMEOUT,
+    REP_BUDGET,
+    REP_COUNT
+};
 static const struct field_name replan_names[] = {
     {"agentId", REP_AGENT},
     {"agent_id", REP_AGENT},
@@ -141,6 +150,7 @@ static const struct field_name replan_names[] = {
     {"replan_cooldown_ms", REP_COOLDOWN},
     {"timeoutMs", REP_TIMEOUT},
     {"timeout_ms", REP_TIMEOUT},
+    {"budget", REP_BUDGET},
 };
 
 enum { REPLANS_STEP_MAX = 100, REPLANS_TOTAL_MAX = LIMIT_REVISIONS - 1 };
@@ -168,6 +178,7 @@ static void read_replan(const struct place *at, struct doc v, struct policy_said
     read_u32(&in, "maxTotal", values[REP_TOTAL], 0, REPLANS_TOTAL_MAX, &r->max_total);
     policy_timeout(&in, "cooldownMs", values[REP_COOLDOWN], &r->cooldown_ms);
     policy_timeout(&in, "timeoutMs", values[REP_TIMEOUT], &r->timeout_ms);
+    policy_amounts(&in, "budget", values[REP_BUDGET], said, &r->budget_tokens, &r->budget_micros);
 }
 
 /* ---- all ---- */

@@ -107,8 +107,10 @@ static void put_replan(struct writer *w, const struct replan_policy *r)
 {
     struct writer in = {.out = w->out};
     const bool skilled = r->agent_id.len > 0 && r->skill.len > 0;
+    const bool budget = r->budget_tokens > 0 || r->budget_micros > 0;
     put_key(w, "replan");
-    doc_put_map(w->out, 4u + (r->agent_id.len > 0 ? 1u : 0u) + (skilled ? 1u : 0u));
+    doc_put_map(w->out,
+                4u + (r->agent_id.len > 0 ? 1u : 0u) + (skilled ? 1u : 0u) + (budget ? 1u : 0u));
     if (r->agent_id.len > 0) {
         put_str(&in, "agentId", r->agent_id);
     }
@@ -119,6 +121,9 @@ static void put_replan(struct writer *w, const struct replan_policy *r)
     put_u64(&in, "maxTotal", r->max_total);
     put_u64(&in, "cooldownMs", r->cooldown_ms);
     put_u64(&in, "timeoutMs", r->timeout_ms);
+    if (budget) {
+        put_amounts(&in, "budget", r->budget_tokens, r->budget_micros);
+    }
 }
 
 static void put_asked(struct writer *w, const struct plan *plan)

@@ -146,6 +146,7 @@ static bool plan_number(struct plan *p, const char *w)
         {"cooldown", NULL, &p->replan.cooldown_ms},
         {"replantime", NULL, &p->replan.timeout_ms},
         {"budget", NULL, &p->budget_tokens},
+        {"replanbudget", NULL, &p->replan.budget_tokens},
         {"cost", NULL, &p->budget_micros},
         {"session", &p->session, NULL},
     };

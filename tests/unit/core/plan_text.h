@@ -8,7 +8,7 @@
  *
  * Plan words: par (no chain), max=N, timeout=MS, signoff, handback, handoffs=N, fallbacks=N,
  * replan=AGENT replans=N perstep=N cooldown=MS replantime=MS, search=AGENT, grant=AGENT, budget=N
- * cost=N, session=N.
+ * replanbudget=N cost=N, session=N.
  * Step words: retries=N, timeout=MS, idle=MS, queue=MS, limit=MS, approval=MS, check=MS, backoff=MS
  * (fixed), linear=MS, jitter=PERMILLE, skip, continue, retry, replan, ask (else abort),
  * onverify=<the same> (else retry), noretry=CLASS, approve, review (human_review), gate=AGENT

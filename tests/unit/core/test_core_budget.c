@@ -237,9 +237,50 @@ static void a_revision_may_say_that_a_step_needs_more(void **state)
     assert_int_equal(rig_status(r, "C"), STEP_IN_PROGRESS);
 }
 
+/* What a verifier cost is spent, too; with nothing left nobody is asked. */
+static void a_question_is_not_asked_when_nothing_is_left(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_up(r, "judge", 2, 1);
+    rig_submit(r, "budget=11: A(verify=judge open)");
+    rig_forget(r);
+    rig_ok(r, "A"); /* 11 tokens */
+    RIG_TRACE(
+        r,
+        "[0] A#1 checking verify by judge\n"
+        "[0] A#1 failed BUDGET_EXCEEDED: Budget exceeded: nothing is left to ask about the step\n"
+        "[0] plan failed/failed budget_exceeded: Budget exceeded: nothing is left to ask about the "
+        "step\n"
+        "[0] run done\n");
+}
+
+static void replanning_has_a_budget_of_its_own(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_up(r, "planner", 2, 1);
+    rig_submit(r, "replan=planner replanbudget=1: A(replan)");
+    rig_fail(r, "A", CLASS_VALIDATION_ERROR, "bad");
+    rig_until(r, 1);
+    struct core_event ev = rig_about(r, CORE_RESULT, "A");
+    ev.usage = (struct usage){.input_tokens = 1};
+    rig_revise(r, ev.run, ev, "replan=planner replanbudget=1: A(gone); B(replan)");
+    rig_fail(r, "B", CLASS_VALIDATION_ERROR, "bad again");
+    rig_forget(r);
+    rig_until(r, 2);
+    RIG_TRACE(
+        r,
+        "[1] B#1 failed BUDGET_EXCEEDED: Budget exceeded: nothing is left for replanning\n"
+        "[1] plan failed/failed budget_exceeded: Budget exceeded: nothing is left for replanning\n"
+        "[1] run done\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CORE_TEST(a_question_is_not_asked_when_nothing_is_left),
+        CORE_TEST(replanning_has_a_budget_of_its_own),
         CORE_TEST(a_step_that_does_not_fit_into_what_is_left_fails_the_plan),
         CORE_TEST(a_budget_that_is_spent_lets_nothing_more_begin),
         CORE_TEST(the_last_step_may_spend_all_that_is_left),
