@@ -2,8 +2,8 @@
 #include "protocol/base/assert.h"
 #include "supervisor/core/core_fair.h"
 
-/* Who hands over to the step (C20): in a chain whoever began last; else whose result came last
- * among those it needs. */
+/* Who hands over to the step (C20): in a chain whoever had the last attempt; else whose result came
+ * last among those it needs. */
 static uint32_t handed_over_by(const struct core_run *row, uint32_t step)
 {
     if (row->plan->chain) {

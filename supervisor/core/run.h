@@ -68,7 +68,7 @@ struct run {
     uint32_t replanning; /* steps in phase REPLAN */
     uint32_t fallbacks;
     uint32_t current;    /* currentStepIndex: the step started last */
-    uint32_t last_agent; /* of the step started last; AGENT_SUPERVISOR at first */
+    uint32_t last_agent; /* who has, or had, the last attempt; AGENT_SUPERVISOR at first */
     uint32_t last_done;  /* step completed last; STEP_NONE at first */
     uint32_t handoffs;
     uint64_t plan_seq; /* of the last public record applied */

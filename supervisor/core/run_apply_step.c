@@ -21,9 +21,7 @@ static void give_attempt(struct run *run, const struct plan *plan, const struct 
     }
     const msec attempt = after(rec->now, policy->timeout_ms);
     step->deadline = attempt < step->limit ? attempt : step->limit;
-    if (rec->attempt == 1) {
-        run->last_agent = rec->agent;
-    }
+    run->last_agent = rec->agent;
 }
 
 bool run_apply_step_started(struct run *run, const struct plan *plan, const struct record *rec)
@@ -87,6 +85,7 @@ bool run_apply_handoff(struct run *run, const struct plan *plan, const struct re
         if (step->status != STEP_COMPLETED) {
             return false;
         }
+        run->last_agent = rec->agent;
         break;
     case HANDOFF_KIND_COUNT:
         return false;

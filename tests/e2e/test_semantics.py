@@ -236,6 +236,13 @@ class Fallbacks(Semantics):
         self.assertEqual(self.used(), [("SERVICE_UNAVAILABLE", "wait_and_retry", "a", 2000, 1), ("SERVICE_UNAVAILABLE", "alternative_agent", "b", 0, 2)])
         self.assertEqual((view["status"], len(a.asked("execute")), b.asked("execute")[0]["attempt"]), ("completed", 2, 3))
 
+    def test_whoever_stepped_in_hands_over_to_the_next_step(self):
+        self.agent("a", execute=lambda r: failed("no", **{"class": "TOOL_NOT_FOUND"}) if r["stepId"] == "s" else text("ok"))
+        self.agent("b")
+        self.run_plan([step("s", "a", fallbackAgents=["b"]), step("t", "a")])
+        told = [(e["fromAgent"]["agentId"], e["toAgent"]["agentId"], e["reason"]) for e in self.d.events(self.plan) if e["type"] == "agent_handoff"]
+        self.assertEqual(told, [("supervisor", "a", "plan_step"), ("a", "b", "fallback"), ("b", "a", "plan_step")])
+
     def test_other_agents_with_the_skill_take_over_and_the_budget_of_fallbacks_is_the_plans(self):
         for name in "abc":
             self.agent(name, execute=failed("no such tool", **{"class": "TOOL_NOT_FOUND"}))

@@ -30,7 +30,7 @@ static bool on_hold(const struct world *w)
     return (w->at.paused & told) != 0 || w->at.replanning != 0 || w->at.cancelling;
 }
 
-/* Whoever began last in a chain; else whose result came last among those that the step needs. */
+/* Whoever had the last attempt in a chain; else whose result came last among those that the step needs. */
 static uint8_t hands_over(const struct world *w, uint32_t step)
 {
     const struct plan *plan = world_plan(w);
@@ -76,7 +76,7 @@ static bool gets_attempt(struct world *w, const struct record *rec, const char *
     told->adopted = w->doing.kind == WORLD_STATE;
     told->sent = told->sign = w->at.now;
     told->begun = told->begun == 0 ? w->at.now + 1 : told->begun;
-    w->at.last_agent = rec->attempt == 1 ? told->agent : w->at.last_agent;
+    w->at.last_agent = told->agent;
     return true;
 }
 
@@ -139,6 +139,7 @@ static bool take_handoff(struct world *w, const struct record *rec, const char *
         break;
     case HANDOFF_BACK:
         RULE(plan->handback && told->completed && told->hops > 0, "nothing to hand back");
+        w->at.last_agent = (uint8_t)rec->agent;
         break;
     case HANDOFF_KIND_COUNT:
         RULE(false, "no kind of handoff");

@@ -7,6 +7,8 @@
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
 
+#include "protocol/base/arena.h"
+#include "protocol/base/buf.h"
 #include "supervisor/core/core_internal.h"
 #include "tests/sim/sim_sometimes.h"
 
@@ -105,6 +107,7 @@ struct told {
     bool started, completed, gated, approved;
     uint32_t allowed; /* further executions of an unsafe step that somebody allowed */
     uint32_t executions, retries, hops;
+    uint32_t retried;     /* attempt */
     uint32_t granted;     /* attempts beside max_retries: after approvals and fallbacks */
     uint64_t executed[2]; /* bit per attempt */
     uint64_t visited;     /* agents that had it */
@@ -182,6 +185,9 @@ struct sim {
     uint32_t n_incarnations, cap_incarnations;
     struct sim_event *queue; /* a heap */
     uint32_t n_queue, cap_queue;
+    uint64_t journal_seq;
+    struct buf body, topic; /* of the record that goes through the journal */
+    struct arena arena;
     /* Of the turn that is being committed. */
     uint32_t must_tell[SIM_MUST_TELL_MAX]; /* indexes into sent */
     uint32_t n_must_tell, queries;
@@ -277,7 +283,8 @@ struct sim_plan *sim_plan_of(struct sim *s, uint64_t handle);
 struct body *sim_body_of(struct sim *s, uint32_t slot, uint64_t epoch);
 
 /* ---- sim_check.c ---- */
-void sim_check_record(struct sim *s, const struct record *rec);
+/* `back`: the same as it comes back from the journal. */
+void sim_check_record(struct sim *s, const struct record *rec, const struct record *back);
 void sim_check_execution(struct sim *s, const struct exec *x);
 void sim_check_turn(struct sim *s);
 void sim_check_end(struct sim *s);
@@ -287,6 +294,11 @@ void sim_told_grow(struct sim_plan *p, uint32_t from, uint32_t to);
 
 /* ---- sim_step_rules.c ---- */
 void sim_check_step(struct sim *s, struct sim_plan *p, const struct record *rec);
+
+/* ---- sim_journal.c ---- */
+/* The record as it comes back; texts live until the next one. False: broken. */
+bool sim_through_journal(struct sim *s, const struct sim_plan *p, const struct record *rec,
+                         struct record *ret);
 
 /* ---- sim_turn_rules.c ---- */
 void sim_rules_begin(struct sim *s);

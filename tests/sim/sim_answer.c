@@ -12,7 +12,9 @@ static void failure(struct sim *s, struct core_event *ev)
                                              CLASS_TOOL_NOT_FOUND,
                                              CLASS_AGENT_CRASHED,
                                              CLASS_VERIFICATION_FAILED,
-                                             CLASS_SERVICE_UNAVAILABLE};
+                                             CLASS_SERVICE_UNAVAILABLE,
+                                             CLASS_RESOURCE_NOT_FOUND,
+                                             CLASS_AGENT_UNAVAILABLE};
     ev->outcome = STEP_OUTCOME_FAILED;
     ev->error_class = classes[sim_range(s, 0, sizeof classes / sizeof classes[0] - 1)];
     ev->retryable_given = sim_chance(s, 300);
@@ -71,7 +73,7 @@ msec sim_draw_duration(struct sim *s, const struct exec *x)
         return s->quiet - s->now + sim_range(s, 1, 3000);
     }
     if (timeout > 0 && sim_fault(s, FAULT_LATE)) {
-        return timeout + sim_range(s, 0, 400);
+        return timeout + sim_range(s, 0, x->phase <= PHASE_SEARCH ? 400 : 1500);
     }
     if (sim_fault(s, FAULT_SLOW)) {
         return sim_range(s, 100, 1000);

@@ -166,7 +166,7 @@ static void take_record(struct sim *s, struct sim_plan *p, const struct record *
     SIM_RULE(p->shadow->active <= run_concurrency(plan), "more under way than max_concurrency");
 }
 
-void sim_check_record(struct sim *s, const struct record *rec)
+void sim_check_record(struct sim *s, const struct record *rec, const struct record *back)
 {
     struct sim_plan *p = sim_plan_of(s, rec->run);
     if (p == NULL || p->over) {
@@ -183,7 +183,7 @@ void sim_check_record(struct sim *s, const struct record *rec)
         sim_check_step(s, p, rec);
     }
     if (!s->failed) {
-        take_record(s, p, rec);
+        take_record(s, p, back);
     }
     run_usage_add(&p->spent, &rec->usage);
     if (!s->failed && memcmp(&p->spent, &p->shadow->usage, sizeof p->spent) != 0) {

@@ -11,13 +11,14 @@ static void draw_faults(struct sim *s)
 {
     static const uint32_t most[FAULT_COUNT] = {
         [FAULT_BEFORE_COMMIT] = 4, [FAULT_AFTER_COMMIT] = 4, [FAULT_DISK_FULL] = 2,
-        [FAULT_RESTART] = 60,      [FAULT_DOWN] = 1000,      [FAULT_CANCEL] = 40,
+        [FAULT_RESTART] = 60,      [FAULT_DOWN] = 1000,      [FAULT_CANCEL] = 20,
         [FAULT_HANG] = 60,         [FAULT_ABSENT] = 500,     [FAULT_SLOW] = 300,
         [FAULT_UNDECIDED] = 900,   [FAULT_PARTITION] = 60,   [FAULT_VERDICT_NO] = 500,
         [FAULT_FAILURE] = 400,     [FAULT_REVISE] = 300,     [FAULT_BAD_REVISION] = 400,
     };
+    const uint32_t many = sim_chance(s, 250) ? 650 : 300;
     for (int f = 0; f < FAULT_COUNT; f++) {
-        const bool in = sim_chance(s, 350);
+        const bool in = sim_chance(s, many);
         const uint32_t rate = sim_range(s, 1, most[f] > 0 ? most[f] : 200);
         s->rate[f] = in && (s->shrink.without & UINT64_C(1) << f) == 0 ? rate : 0;
     }
@@ -30,7 +31,7 @@ static void draw_size(struct sim *s)
     uint32_t plans = sim_range(s, 1, 2);
     s->quiet = sim_range(s, 300, 2500);
     s->steps_max = 8;
-    if (size >= 97) {
+    if (size >= 96) {
         plans = sim_range(s, 1, SIM_PLANS_MAX);
         s->quiet = sim_range(s, 1000, SIM_QUIET_MAX_MS);
         s->steps_max = SIM_STEPS_MAX;
@@ -87,6 +88,8 @@ static void set_up(struct sim *s)
     s->random = s->seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
     s->hash = 1;
     s->out.grow = grow;
+    buf_init(&s->body, LIMIT_EVENT_BYTES);
+    buf_init(&s->topic, 1000);
     draw_size(s);
     draw_faults(s);
     draw_config(s);
@@ -121,6 +124,9 @@ static void tear_down(struct sim *s)
     free(s->incarnations);
     free(s->queue);
     free(s->out.at);
+    buf_done(&s->body);
+    buf_done(&s->topic);
+    arena_done(&s->arena);
 }
 
 /* ---- the loop ---- */

@@ -133,7 +133,10 @@ static void interfere(struct sim *s, struct sim_plan *p)
         nonsense(s, p);
     }
     if (sim_fault(s, FAULT_CANCEL)) {
-        ask(s, p, (struct core_event){.type = CORE_CANCEL, .text = STR_LIT("never mind")});
+        const uint32_t impatient = sim_chance(s, 200) ? 2 : 1;
+        for (uint32_t i = 0; i < impatient; i++) {
+            ask(s, p, (struct core_event){.type = CORE_CANCEL, .text = STR_LIT("never mind")});
+        }
     }
 }
 

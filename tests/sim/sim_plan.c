@@ -18,7 +18,9 @@ struct plan *sim_plan_now(const struct sim_plan *p)
 
 static enum on_failure random_on_failure(struct sim *s)
 {
-    return (enum on_failure)sim_range(s, sim_chance(s, 250) ? 0 : 1, ON_FAILURE_COUNT - 1);
+    const enum on_failure any = (enum on_failure)sim_range(s, 0, ON_FAILURE_COUNT - 1);
+    const enum on_failure on = sim_chance(s, 500) ? ON_FAILURE_SKIP : ON_FAILURE_CONTINUE;
+    return sim_chance(s, 450) ? on : any; /* else few plans last */
 }
 
 static msec maybe(struct sim *s, uint32_t permille, uint32_t from, uint32_t to)
@@ -118,10 +120,10 @@ static void plan_policy(struct sim *s, struct plan *p)
     p->max_handoffs = sim_range(s, 0, 3);
     p->handback = sim_chance(s, 500);
     p->signoff = sim_chance(s, 70);
-    p->budget_tokens = sim_chance(s, 80) ? sim_range(s, 10, 150) : 0;
-    p->budget_micros = sim_chance(s, 80) ? sim_range(s, 10, 150) : 0;
+    p->budget_tokens = sim_chance(s, 120) ? sim_range(s, 10, 150) : 0;
+    p->budget_micros = sim_chance(s, 120) ? sim_range(s, 10, 150) : 0;
     p->session = sim_range(s, 0, s->config.sessions - 1);
-    if (sim_chance(s, 600)) {
+    if (sim_chance(s, 750)) {
         p->replan = (struct replan_policy){.agent_id = sim_agent_names[planner],
                                            .agent = planner,
                                            .max_step = sim_range(s, 0, 3),
@@ -181,6 +183,7 @@ void sim_make_plan(struct sim *s, struct sim_plan *p)
     uint32_t n = sim_range(s, 1, s->steps_max);
     n = s->shrink.steps > 0 && n > s->shrink.steps ? s->shrink.steps : n;
     struct plan *plan = plan_text_blank(n, n * DEPS_MAX + 2, 0, "a");
+    plan->plan_id = (struct uuid){{(uint8_t)(p - s->plans), 7}};
     plan->chain = sim_chance(s, 300);
     plan->max_concurrency = plan->chain ? 1 : sim_range(s, 1, 8);
     plan_policy(s, plan);

@@ -76,7 +76,9 @@ static void dispatch(struct sim *s, const struct core_cmd *cmd)
 static void cancel_step(struct sim *s, const struct core_cmd *cmd)
 {
     const struct body *b = sim_body_of(s, cmd->slot, cmd->epoch);
-    if (b != NULL && sim_fault(s, FAULT_CRASH)) {
+    const struct sim_plan *p = sim_plan_of(s, cmd->run);
+    const bool off = p != NULL && p->shadow->cancelling && s->now < s->quiet;
+    if (b != NULL && (sim_fault(s, FAULT_CRASH) || (off && sim_chance(s, 100)))) {
         sim_crash(s, (uint32_t)(b - s->bodies), true); /* it cannot bear it */
         return;
     }

@@ -58,10 +58,14 @@ const char *sim_fault_name(enum fault f)
     return names[f];
 }
 
+static bool all_counts; /* tell each */
+
 static int never(const char *what, const char *which, uint64_t n)
 {
     if (n == 0) {
         (void)fprintf(stderr, "never happened: %s %s\n", what, which);
+    } else if (all_counts) {
+        (void)printf("%8" PRIu64 "  %s %s\n", n, what, which);
     }
     return n == 0 ? 1 : 0;
 }
@@ -150,8 +154,9 @@ static int ends(void)
     return missing;
 }
 
-int sim_check_sometimes(void)
+int sim_check_sometimes(bool counts)
 {
+    all_counts = counts;
     int missing = moves() + records() + people() + ends();
     for (int f = 0; f < FAULT_COUNT; f++) {
         missing += never("fault", sim_fault_name(f), sometimes->faults[f]);

@@ -81,7 +81,7 @@ struct sometimes {
 extern struct sometimes *sometimes;
 
 const char *sim_fault_name(enum fault f);
-/* How many things never happened, each said on stderr. */
-int sim_check_sometimes(void);
+/* How many things never happened, each said on stderr; with counts: how often the others did. */
+int sim_check_sometimes(bool counts);
 void sim_print_sometimes(void);
 #endif

@@ -113,7 +113,8 @@ static void check_retry(struct sim *s, struct sim_plan *p, const struct record *
     const struct step_policy *policy = &sim_plan_now(p)->steps[rec->step].policy;
     const struct core_event *ev = &s->turn->ev;
     struct told *told = &p->told[rec->step];
-    told->retries++;
+    told->retries += rec->attempt > told->retried ? 1 : 0; /* a late result may fail it again */
+    told->retried = rec->attempt;
     SIM_RULE(told->retries <= policy->max_retries + told->granted, "retried too often");
     SIM_RULE((policy->no_retry & 1u << rec->error_class) == 0, "a class that is never retried");
     if (ev->type == CORE_RESULT && ev->retryable_given && ev->retryable) {

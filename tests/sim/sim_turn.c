@@ -116,9 +116,12 @@ static void commit_record(struct sim *s, const struct record *rec)
     if (rec->run == 0) {
         return;
     }
-    sim_check_record(s, rec);
-    if (p != NULL && !s->failed) {
-        keep(p, rec);
+    struct record back;
+    if (p == NULL || p->over) {
+        sim_fail(s, "a record of a plan that is over or unknown", 0, rec->step);
+    } else if (sim_through_journal(s, p, rec, &back)) {
+        sim_check_record(s, rec, &back);
+        keep(p, &back);
     }
 }
 

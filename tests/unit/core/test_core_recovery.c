@@ -73,6 +73,7 @@ static void what_is_not_found_is_searched(void **state)
     rig_ok(r, "A");
     RIG_TRACE(r, "[0] A#2 completed\n"
                  "[0] B#1 started i1\n"
+                 "[0] B#1 handoff from finder\n"
                  "[0] dispatch B#1 i1/0\n");
 }
 
