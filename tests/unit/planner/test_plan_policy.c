@@ -161,11 +161,12 @@ static void the_plans_own_policy_is_read(void **state)
 {
     struct bench *b = *state;
     add_helpers(b);
-    (void)read_step(b, "{'policy':{'maxFallbacks':1,'maxHandoffs':2,'handback':true,'signoff':true,"
-                       "'budget':{'tokens':3,'costMicros':4},'replan':{'agent':'planner',"
-                       "'maxPerStep':5,'maxReplans':6,'cooldownMs':7,'timeoutMs':8},"
-                       "'searchAgent':'files','handoffTo':['sql']},"
-                       "'steps':[{'agentId':'calc'," TASK "}]}");
+    (void)read_step(
+        b, "{'policy':{'maxFallbacks':1,'maxHandoffs':2,'handback':true,'signoff':true,"
+           "'budget':{'tokens':3,'costMicros':4},'replan':{'agent':'planner',"
+           "'maxPerStep':5,'maxReplans':6,'cooldownMs':7,'timeoutMs':8,'budget':{'tokens':9}},"
+           "'searchAgent':'files','handoffTo':['sql']},"
+           "'steps':[{'agentId':'calc'," TASK "}]}");
     const struct plan *p = read_back(b);
     assert_int_equal(p->max_fallbacks, 1);
     assert_int_equal(p->max_handoffs, 2);
@@ -176,6 +177,7 @@ static void the_plans_own_policy_is_read(void **state)
     assert_int_equal(p->replan.max_total, 6);
     assert_int_equal(p->replan.cooldown_ms, 7);
     assert_int_equal(p->replan.timeout_ms, 8);
+    assert_int_equal(p->replan.budget_tokens, 9);
     assert_true(str_is(p->replan.agent_id, "planner"));
     assert_true(str_is(p->search_with, "files"));
     assert_int_equal(p->replan.agent, registry_agent(b->registry, STR_LIT("planner")));
