@@ -262,5 +262,8 @@ int main(int argc, char **argv)
                  all.total.scenarios, all.total.states, all.total.events, all.total.ends);
     free(all.levels);
     free(all.table);
+    if (result == 0 && all.only < 0 && all.only_family == NULL) {
+        return coverage_check(&all.seen) == 0 ? 0 : 1;
+    }
     return result;
 }

@@ -10,60 +10,268 @@
         .strays = 1, .pauses = 1, .modifies = 1, .cancels = 1                                      \
     }
 
+#define PLANS (SAYS(PLAN_KEEP) | SAYS(PLAN_MISFIT) | SAYS(PLAN_INVALID))
+
 /* Small plans, one feature each. */
 static const struct scenario features[] = {
+    {"attempts", "A(retries=1 backoff=30 timeout=30)", "xx", TROUBLES(3), .answers = SAYS(NO)},
+    {"attempts", "A(unsafe retries=1 timeout=30)", "xx", TROUBLES(3), .answers = SAYS(AGAIN)},
+    {"attempts", "A(unsafe retry retries=1 timeout=30 noretry=UNKNOWN)", "xx", TROUBLES(3)},
+    {"attempts", "A(retry retries=1 timeout=30)", "x", TROUBLES(3), .answers = SAYS(NO)},
+    {"attempts", "A(skip timeout=30); B(unsafe)", "x", TROUBLES(3)},
+    {"attempts", "timeout=70: A(retries=1 backoff=10 timeout=30); B", "xx", TROUBLES(3)},
+    {"attempts", "A(retries=1); B", "x", {.faults = 8, .unsent = 8}},
+    {"attempts", "A; B<A(gate=x)", "x", {.faults = 8, .unsent = 8}},
+    {"instances",
+     "A(retries=1 backoff=10 timeout=30)",
+     "xx",
+     {.faults = 3, .registrations = 1, .gones = 1, .restarts = 1, .losses = 1, .silences = 1},
+     .fine = true},
+    {"instances",
+     "A(unsafe retries=1 timeout=30)",
+     "xx",
+     {.faults = 3, .registrations = 1, .gones = 1, .restarts = 1, .losses = 1, .asks = 1},
+     .fine = true},
+    {"instances",
+     "par max=1: A(continue); B(unsafe)",
+     "xx",
+     {.faults = 3, .registrations = 1, .losses = 1, .silences = 1, .cancels = 1},
+     .fine = true},
+    {"instances",
+     "A(retries=1 timeout=30); B<A",
+     "xx",
+     {.faults = 3, .registrations = 1, .drains = 1, .gones = 1, .silences = 1, .strays = 1}},
     {"gate", "A; B<A(gate=y retries=1 timeout=30)", "xy", TROUBLES(2)},
     {"gate", "A; B<A(gate=y closed check=30 skip)", "xy", TROUBLES(2)},
     {"gate", "A; B<A(gate=x approve check=30 approval=30 continue)", "x", TROUBLES(2)},
-    {"verify", "A(verify=y retries=1 timeout=30)", "xy", TROUBLES(2), SAYS(UNVERIFIED)},
+    {"gate", "A; B<A(gate=y ask check=30)", "xy", TROUBLES(2)},
+    {"gate", "A; B<A(review gate=y closed check=30 ask)", "xy", TROUBLES(2)},
+    {"verify", "A(verify=y retries=1 timeout=30)", "xy", TROUBLES(2), .answers = SAYS(UNVERIFIED)},
     {"verify", "A(verify=x open check=30 timeout=30 retries=1)", "xx", TROUBLES(2)},
     {"verify", "A(verify=y onverify=ask unsafe timeout=30 retries=1)", "xy", TROUBLES(2),
-     SAYS(UNVERIFIED)},
+     .answers = SAYS(UNVERIFIED)},
+    {"verify", "A(verify=y onverify=continue check=30); B<A(always)", "xy", TROUBLES(2)},
     {"people", "A(review); B<A(approve approval=60 retries=1 timeout=30)", "x", TROUBLES(2)},
-    {"people", "A(unsafe retries=1 timeout=30 approval=60); B@y", "xy", TROUBLES(2), SAYS(AGAIN)},
+    {"people", "A(unsafe retries=1 timeout=30 approval=60); B@y", "xy", TROUBLES(2),
+     .answers = SAYS(AGAIN)},
     {"people", "signoff: A(retries=1); B<A(review approval=30)", "x", TROUBLES(2)},
+    {"people",
+     "par max=2: A(timeout=30 ask); B@y(approval=30 retries=1)",
+     "xy",
+     {.faults = 2, .asks = 2, .pauses = 1, .cancels = 1, .restarts = 1, .losses = 1, .gones = 1},
+     .answers = SAYS(INPUT) | SAYS(APPROVAL)},
+    {"replan", "replan=y replans=2 perstep=2 cooldown=30 replantime=30: A(replan timeout=30)", "xy",
+     TROUBLES(2), .answers = PLANS},
+    {"replan", "replan=y replans=2 perstep=1 cooldown=30: A(replan); B<A", "xy", TROUBLES(2),
+     .answers = PLANS},
+    {"replan", "par replan=y replans=2 perstep=2: A(replan); B(replan timeout=30)", "xxy",
+     TROUBLES(1), .answers = PLANS},
+    {"replan", "replan=x replans=1 perstep=1 replantime=30: A; B(verify=x onverify=replan)", "x",
+     TROUBLES(2), .answers = PLANS | SAYS(UNVERIFIED)},
+    {"replan",
+     "par replan=y replans=1 perstep=1: A; B<A(gate=y closed replan); C(unsafe timeout=30 replan)",
+     "xy", TROUBLES(2), .answers = SAYS(PLAN_KEEP)},
+    {"fallback", "fallbacks=3: A(alt=y timeout=30)", "xy", TROUBLES(2),
+     .answers = SAYS(TOOL) | SAYS(SERVICE) | SAYS(RATE_LIMITED)},
+    {"fallback", "fallbacks=2 search=y: A(retries=1 timeout=30); B", "xy", TROUBLES(2),
+     .answers = SAYS(NOT_FOUND) | SAYS(RATE_LIMITED)},
+    {"fallback", "fallbacks=1: A(alt=y continue); B<A(unsafe alt=y skip)", "xy", TROUBLES(2),
+     .answers = SAYS(SERVICE)},
+    {"fallback", "fallbacks=3 search=y: A(alt=y verify=x ask)", "xy", TROUBLES(2),
+     .answers = SAYS(NOT_FOUND) | SAYS(TOOL)},
+    {"handoff",
+     "handoffs=2 handback grant=y: A(timeout=30 retries=1); B",
+     "xy",
+     {.faults = 3,
+      .handoffs = 3,
+      .losses = 1,
+      .cancels = 1,
+      .pauses = 1,
+      .restarts = 1,
+      .gones = 1},
+     .answers = SAYS(HAND_X) | SAYS(HAND_Y) | SAYS(HAND_FORBIDDEN)},
+    {"handoff",
+     "handoffs=1: A(unsafe verify=y); B@y<A",
+     "xy",
+     {.faults = 3, .handoffs = 3, .losses = 1, .cancels = 1, .modifies = 1, .unsent = 1},
+     .answers = SAYS(HAND_X) | SAYS(HAND_Y)},
+    {"cancel",
+     "par: A(timeout=30); B@y(unsafe)",
+     "XY",
+     {.faults = 3,
+      .cancels = 1,
+      .losses = 1,
+      .unsent = 1,
+      .gones = 1,
+      .restarts = 1,
+      .registrations = 1,
+      .strays = 1,
+      .pauses = 1}},
+    {"cancel",
+     "par: A(timeout=30); B@y(retries=1 timeout=30)",
+     "xY",
+     {.faults = 3, .cancels = 1, .losses = 1, .gones = 1, .asks = 1, .modifies = 1, .silences = 1},
+     .answers = SAYS(INPUT)},
+    {"cancel",
+     "A; B<A(gate=y verify=y)",
+     "XY",
+     {.faults = 3, .cancels = 1, .losses = 1, .unsent = 1, .restarts = 1, .handoffs = 1},
+     .answers = SAYS(HAND_Y)},
+    {"budget", "par budget=10: A(est=4); B(est=4 retries=1); C(est=4)", "xxx", TROUBLES(2),
+     .spends = 3},
+    {"budget", "par budget=10: A(est=5 timeout=30); B@y(est=5 verify=y); C<A(est=2 limit=60)", "xy",
+     TROUBLES(2), .spends = 4},
+    {"budget", "budget=6 fallbacks=2: A(est=3 approve); B<A(est=3 gate=y alt=y)", "xy", TROUBLES(2),
+     .spends = 1, .answers = SAYS(TOOL)},
+    {"limits", "par: A(timeout=30); B@y(timeout=30); C", "xy", TROUBLES(2), .in_flight = 1},
+    {"limits", "par: A(timeout=30 retries=1); B; C@y(verify=x)", "xxy", TROUBLES(1),
+     .in_flight_agent = 1},
+    {"limits", "par: A(timeout=30); B@y; C@y(verify=x)", "xxy", TROUBLES(2),
+     .in_flight_session = 1},
+    {"limits", "par: A; B@y; C(timeout=30)", "xxy", TROUBLES(2), .in_flight = 2,
+     .in_flight_session = 2, .in_flight_agent = 1},
+    {"waits",
+     "par: A(idle=30 retries=1); B(timeout=20 continue retries=1)",
+     "xx",
+     {.faults = 4,
+      .progress = 2,
+      .losses = 1,
+      .restarts = 1,
+      .pauses = 1,
+      .cancels = 1,
+      .gones = 1}},
+    {"waits", "A(limit=60 timeout=30 retries=3 backoff=10)", "xx", TROUBLES(2)},
+    {"waits",
+     "A(limit=60 retries=2 approval=90 verify=x check=30)",
+     "xx",
+     {.faults = 3, .asks = 1, .losses = 1, .restarts = 1, .gones = 1},
+     .answers = SAYS(INPUT)},
+    {"waits", "par: A(queue=30 timeout=60); B(queue=30 skip); C(queue=90 limit=60)", "x",
+     TROUBLES(2)},
+    {"waits", "timeout=90: A(review); B<A(approve)", "x", TROUBLES(3)},
+    {"changes",
+     "A(timeout=30); B; C",
+     "x",
+     {.faults = 3, .modifies = 2, .pauses = 1, .losses = 1, .cancels = 1, .restarts = 1}},
+    {"changes",
+     "A(timeout=30); B<A(gate=x); C<B(review); D<A",
+     "x",
+     {.faults = 2, .modifies = 2, .pauses = 1, .losses = 1, .restarts = 1}},
+    {"changes",
+     "A(unsafe timeout=30); B<A(approve)",
+     "xx",
+     {.faults = 3, .revisions = 2, .pauses = 1, .losses = 1, .restarts = 1, .modifies = 1}},
+    {"changes",
+     "A; B(verify=x retries=1); C",
+     "x",
+     {.faults = 3, .revisions = 2, .pauses = 1, .losses = 1, .restarts = 1}},
+    {"changes",
+     "par replan=y replans=1 perstep=1 cooldown=30: A(replan); B<A(timeout=30)",
+     "xy",
+     {.faults = 3, .revisions = 1, .modifies = 1, .pauses = 1, .cancels = 1, .restarts = 1},
+     .answers = SAYS(PLAN_KEEP)},
+    {"reuse", "A; B<A; C<A,B(gate=y); D<B", "xy", TROUBLES(2), .reuse = 3},
+    {"reuse", "signoff: A; B; C", "x", TROUBLES(2), .reuse = 1},
+    {"reuse", "A; B<A", "x", TROUBLES(2), .reuse = 3},
+    {"reuse", "A; B<A; C<B(always)", "x", TROUBLES(2), .reuse = 2},
+    {"breaker",
+     "A(retries=1 timeout=30); B(continue)",
+     "x",
+     {.faults = 2, .losses = 2, .gones = 1, .restarts = 1, .cancels = 1, .registrations = 1},
+     .answers = SAYS(SERVICE),
+     .breakers = 1},
+    {"breaker",
+     "par: A(retries=1 timeout=30); B",
+     "xx",
+     {.faults = 1, .losses = 1, .gones = 1, .restarts = 1, .cancels = 1, .registrations = 1},
+     .answers = SAYS(SERVICE),
+     .breakers = 1},
+    {"alone", "A(timeout=30 retries=1 queue=30); B<A(timeout=30 skip queue=30)", "xx", TROUBLES(2),
+     .alone = true},
+    {"alone",
+     "A(limit=60 verify=y check=30 unsafe approval=30 queue=30); B<A(gate=y check=30 queue=30 "
+     "timeout=30)",
+     "xy", TROUBLES(2), .alone = true},
+    {"alone",
+     "timeout=200 signoff: A; B(review)",
+     "xy",
+     {.faults = 3, .modifies = 1, .losses = 1, .gones = 1, .restarts = 1}},
+    {"alone",
+     "replan=y replans=2 perstep=2 cooldown=30 replantime=30: A(replan timeout=30 queue=60)",
+     "xy",
+     {.faults = 2, .losses = 1, .gones = 1, .restarts = 1},
+     .alone = true},
 };
 
-static const char *const shapes_policies[][4] = {
+/* What the steps of a shape are like, in turn. */
+static const char *const mixes[][4] = {
     {"(retries=1 timeout=30)", "@y(timeout=30)", "(continue timeout=30)", "@y(always timeout=30)"},
+    {"(continue)", "(skip retries=1)", "@y(unsafe)", "(retry retries=1 timeout=30)"},
+    {"@y(skip timeout=30)", "(always continue)", "@y(retries=1)", "(timeout=30)"},
 };
 
+struct shape {
+    uint32_t n;
+    uint32_t edges; /* a bit for each pair; no matter in a chain */
+    bool chain;
+    const char *const *mix;
+};
+
+static size_t put(char *text, size_t at, size_t size, const char *more, int n)
+{
+    const int put = snprintf(text + at, size - at, "%.*s", n, more);
+    return put > 0 ? at + (size_t)put : at;
+}
+
+static void write_shape(const struct shape *shape, char *text, size_t size)
+{
+    size_t at = put(text, 0, size, shape->chain ? ": " : "par: ", 8);
+    for (uint32_t i = 0, bit = 0; i < shape->n; i++) {
+        const char *mix = shape->mix[i];
+        const char *options = strchr(mix, '(');
+        const char name[2] = {(char)('A' + i), '\0'};
+        char between = '<';
+        at = put(text, at, size, "; ", i == 0 ? 0 : 2);
+        at = put(text, at, size, name, 1);
+        at = put(text, at, size, mix, (int)(options - mix));
+        for (uint32_t k = 0; k < i; k++, bit++) {
+            const char dep[3] = {between, (char)('A' + k), '\0'};
+            if (!shape->chain && (shape->edges & 1u << bit) != 0) {
+                at = put(text, at, size, dep, 2);
+                between = ',';
+            }
+        }
+        at = put(text, at, size, options, 64);
+    }
+}
+
+/* All plans of up to four steps: every set of edges from earlier steps to later ones, and chains.
+ */
 static int each_shape(bool deep, int (*explore)(const struct scenario *s, void *arg), void *arg)
 {
     char text[256];
     struct scenario s = {.family = "shapes", .plan = text, .bodies = "xy", .left = TROUBLES(1)};
-    (void)deep;
-    for (uint32_t n = 1; n <= 4; n++) {
-        for (uint32_t edges = 0; edges < 1u << (n * (n - 1) / 2); edges++) {
-            (void)snprintf(text, sizeof text, "par: ");
-            uint32_t bit = 0;
-            for (uint32_t i = 0; i < n; i++) {
-                const char *policy = shapes_policies[0][i];
-                char deps[16] = "";
-                for (uint32_t k = 0; k < i; k++, bit++) {
-                    if ((edges & 1u << bit) != 0) {
-                        (void)snprintf(deps + strlen(deps), sizeof deps - strlen(deps), "%s%c",
-                                       deps[0] == '\0' ? "<" : ",", 'A' + (int)k);
-                    }
-                }
-                const char *options = strchr(policy, '(');
-                (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s%c%.*s%s%s",
-                               i == 0 ? "" : "; ", 'A' + (int)i, (int)(options - policy), policy,
-                               deps, options);
-            }
-            const int result = explore(&s, arg);
-            if (result != 0) {
-                return result;
+    int result = 0;
+    for (size_t m = 0; m < sizeof mixes / sizeof mixes[0]; m++) {
+        for (uint32_t n = 1; n <= 4; n++) {
+            const uint32_t sets = 1u << (n * (n - 1) / 2);
+            for (uint32_t edges = 0; edges <= sets && result == 0; edges++) {
+                const struct shape shape = {n, edges, edges == sets, mixes[m]};
+                s.left.faults = (uint8_t)((n <= 3 && !(n == 3 && edges == 0) ? 2 : 1) + deep);
+                write_shape(&shape, text, sizeof text);
+                result = explore(&s, arg);
             }
         }
     }
-    return 0;
+    return result;
 }
 
 int scenarios_each(bool deep, int (*explore)(const struct scenario *s, void *arg), void *arg)
 {
     for (size_t i = 0; i < sizeof features / sizeof features[0]; i++) {
-        const int result = explore(&features[i], arg);
+        struct scenario s = features[i];
+        s.left.faults = (uint8_t)(s.left.faults + deep);
+        const int result = explore(&s, arg);
         if (result != 0) {
             return result;
         }

@@ -7,4 +7,8 @@
 /* Calls each of them in turn; deep ones have larger budgets. Stops at the first that is not 0 and
  * returns it. */
 int scenarios_each(bool deep, int (*explore)(const struct scenario *s, void *arg), void *arg);
+
+/* ---- coverage.c ---- */
+/* Says what never happened; how many. */
+int coverage_check(const struct coverage *seen);
 #endif

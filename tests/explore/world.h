@@ -66,8 +66,9 @@ struct scenario {
     bool alone; /* the plan must end by time alone, without a word of anybody; else when all goes
                    well from here on */
     uint8_t in_flight, in_flight_agent, in_flight_session;
-    uint8_t spends; /* tokens that each attempt and question uses */
-    uint8_t breakers;
+    uint8_t spends;   /* tokens that each attempt and question uses */
+    uint8_t breakers; /* failures in a row that open one; 0 = none */
+    uint8_t reuse;    /* set of steps whose results are known at the beginning */
 };
 
 struct request {
@@ -87,7 +88,8 @@ struct told {
     uint8_t status;  /* after the last event */
     uint8_t waited, searched; /* fallbacks */
     uint8_t replans, hops;
-    uint8_t gate, approved, verdict; /* said yes */
+    uint8_t gate, approved; /* said yes */
+    uint8_t approvals;
     uint8_t out;      /* an attempt of it is with an instance, or its reply was lost */
     uint8_t adopted;  /* an instance says that it works on it, without a lane of ours */
     uint8_t finished; /* the newest attempt that brought a result */
@@ -96,7 +98,6 @@ struct told {
     uint8_t nth;      /* of the completed ones */
     uint8_t body;     /* that has it, + 1 */
     uint8_t visited;  /* set of agents */
-    uint8_t silent;   /* a silent tick has passed since it was sent */
     msec sent, sign, begun;
 };
 

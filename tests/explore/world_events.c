@@ -219,7 +219,7 @@ static void decisions(struct events *e, uint32_t s)
     }
     for (uint8_t d = 0; d < DECISION_COUNT; d++) {
         ev.variant = d;
-        if (d != DECISION_APPROVE || state->attempt < 2) {
+        if (d != DECISION_APPROVE || e->world->at.told[s].approvals < 2) {
             add(e, ev);
         }
     }

@@ -131,6 +131,14 @@ static void mix_row(struct digest *d, const struct core_run *row)
     }
 }
 
+/* More failures than open it decide nothing. */
+static void mix_breaker(struct digest *d, const struct breaker_view *b)
+{
+    const uint32_t enough = 2 * d->world->config.registry.breaker_failures;
+    mix(d, (uint64_t)b->state << 32 | (b->failures < enough ? b->failures : enough));
+    mix(d, ahead(d, b->retry_at));
+}
+
 static void mix_core(struct digest *d)
 {
     const struct core *c = d->world->core;
@@ -144,8 +152,7 @@ static void mix_core(struct digest *d)
         if (view.instances == 0) {
             mix(d, 1 + ago(d, view.absent_since, c->config.agent_wait_ms));
         }
-        mix(d, (uint64_t)view.breaker.state << 32 | view.breaker.failures);
-        mix(d, ahead(d, view.breaker.retry_at));
+        mix_breaker(d, &view.breaker);
     }
     mix_bytes(d, &c->sessions[0].blocked, sizeof c->sessions[0].blocked);
     mix(d, c->sessions[0].woken);
@@ -179,8 +186,7 @@ static void mix_body(struct digest *d, uint32_t i)
     if (d->world->config.registry.lease_ms < 1000) {
         mix(d, ago(d, v.last_seen, 1000));
     }
-    mix(d, (uint64_t)v.breaker.state << 32 | v.breaker.failures);
-    mix(d, ahead(d, v.breaker.retry_at));
+    mix_breaker(d, &v.breaker);
     mix_bytes(d, &c->instances[slot].held, sizeof c->instances[slot].held);
     mix(d, c->instances[slot].spawned);
 }

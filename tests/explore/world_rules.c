@@ -305,7 +305,8 @@ static bool plan_holds(const struct world *w, const char **ret_why)
          "waits for people, and does not say so, or the other way round");
     RULE(!at->cancelling || at->now < at->cancelled_at + w->config.cancel_grace_ms,
          "cancelled for longer than its grace");
-    RULE(plan->timeout_ms == 0 || !at->begun || at->now < at->started_at + plan->timeout_ms,
+    RULE(plan->timeout_ms == 0 || !at->begun || at->cancelling ||
+             at->now < at->started_at + plan->timeout_ms,
          "the plan outlives its timeout");
     for (uint32_t i = 0; i < run->n_steps; i++) {
         RULE(!is_ignored(w, i), "a failure that ends the plan did not");

@@ -30,7 +30,8 @@ static bool on_hold(const struct world *w)
     return (w->at.paused & told) != 0 || w->at.replanning != 0 || w->at.cancelling;
 }
 
-/* Whoever had the last attempt in a chain; else whose result came last among those that the step needs. */
+/* Whoever had the last attempt in a chain; else whose result came last among those that the step
+ * needs. */
 static uint8_t hands_over(const struct world *w, uint32_t step)
 {
     const struct plan *plan = world_plan(w);
@@ -65,7 +66,6 @@ static bool gets_attempt(struct world *w, const struct record *rec, const char *
         RULE(told->attempts <= 1 + about->policy.max_retries + told->granted,
              "more attempts than retries and permissions");
         told->from = rec->attempt == 1 ? hands_over(w, rec->step) : told->from;
-        told->silent = 0;
     }
     RULE(rec->attempt == told->attempts, "an attempt of the past");
     RULE(told->agent == WORLD_NOBODY || told->agent == rec->agent, "given to another agent");
@@ -73,7 +73,7 @@ static bool gets_attempt(struct world *w, const struct record *rec, const char *
     told->visited |= (uint8_t)(1u << rec->agent);
     told->body = rec->instance.b[15];
     told->out = 1;
-    told->adopted = w->doing.kind == WORLD_STATE;
+    told->adopted = w->doing.kind == WORLD_STATE && w->doing.step == rec->step;
     told->sent = told->sign = w->at.now;
     told->begun = told->begun == 0 ? w->at.now + 1 : told->begun;
     w->at.last_agent = told->agent;
@@ -189,6 +189,7 @@ static bool take_decided(struct world *w, const struct record *rec, const char *
     if (rec->decision == DECISION_APPROVE) {
         bump(&told->granted, told->attempts > 0);
         bump(&told->allowed, told->attempts > 0);
+        told->approvals++;
         told->approved = 1;
     }
     return true;
@@ -386,6 +387,7 @@ static bool take_completed(struct world *w, const struct record *rec, const char
         w->at.replanning = 0;
     }
     if (rec->status == STEP_COMPLETED) {
+        told->agent = (uint8_t)rec->agent;
         told->nth = ++w->at.done;
     }
     told->completed = 1;
