@@ -66,13 +66,13 @@ void policy_amounts(const struct place *at, const char *field, struct doc v,
     /* So that sums over all steps and attempts of a plan fit. */
     const uint64_t most = UINT64_C(1) << 40;
     char prefix[96];
-    const struct place in = place_below(at, field, prefix);
     struct doc values[AMOUNT_COUNT] = {{NULL, 0}};
     const struct field_table table = {amount_names, sizeof amount_names / sizeof amount_names[0],
                                       &said->amounts, &said->unknown};
     if (!value_map(at, field, v)) {
         return;
     }
+    const struct place in = place_below(at, field, prefix);
     fields_read(&table, v, &in, values);
     (void)value_u64(&in, "tokens", values[AMOUNT_TOKENS], 0, most, io_tokens);
     (void)value_u64(&in, "costMicros", values[AMOUNT_MICROS], 0, most, io_micros);

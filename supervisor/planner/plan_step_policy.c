@@ -27,7 +27,9 @@ static void read_effects(struct step_reader *s)
     for (uint32_t i = 0; skill != UINT32_MAX && i < 3; i++) {
         choice = str_is(card->skills[skill].effects, names[i]) ? i : choice;
     }
+    const uint32_t least = r->granted_only ? choice : 0; /* no replanner knows better than a card */
     (void)value_choice(&s->at, "effects", s->values[STEP_EFFECTS], names, 3, &choice);
+    choice = skill != UINT32_MAX && choice < least ? least : choice;
     s->step->policy.effects = is_review(s) ? EFFECTS_NONE : (enum effects)choice;
 }
 
@@ -61,6 +63,9 @@ static void read_policy(struct step_reader *s)
     policy_scope(&s->at, s->values[COM_SCOPE], &p->scope, &scope_given);
     (void)value_choice(&s->at, "runIf", s->values[STEP_RUN_IF], run_if, 2, &choice);
     p->run_if_always = choice == 1;
+    if (s->r->granted_only && !is_review(s) && s->r->policy->step.requires_approval) {
+        p->requires_approval = true; /* a replanner cannot take that away (G26) */
+    }
     read_effects(s);
 }
 
@@ -78,6 +83,23 @@ static void read_verify(struct step_reader *s)
     }
 }
 
+/* Whom the plan's own policy asks, a replanner cannot change: it may only ask for more (G26). */
+static bool is_fixed(const struct step_reader *s, struct str plans_own)
+{
+    return s->r->granted_only && plans_own.len > 0;
+}
+
+/* The plan's own was found, and granted, when the plan was submitted. */
+static enum bt_code find_asked(struct step_reader *s, const char *field, struct str plans_own,
+                               const struct who *who, struct str *ret)
+{
+    if (is_fixed(s, plans_own)) {
+        *ret = who->agent_id;
+        return BT_OK;
+    }
+    return plan_who_resolve(s->r, &s->at, field, who, ret);
+}
+
 static enum bt_code read_asked(struct step_reader *s)
 {
     const struct plan_policy *base = s->r->policy;
@@ -93,17 +115,22 @@ static enum bt_code read_asked(struct step_reader *s)
     if (base->verify_with.len == 0 || is_review(s)) {
         verifier = (struct who){.given = false};
     }
-    policy_who(&s->at, "gate", s->values[COM_GATE], "gate", &s->r->said, &gate, &p->gate_closed);
-    s->gate_given = gate.given;
-    policy_who(&s->at, "verifyWith", s->values[COM_VERIFY_WITH], "", &s->r->said, &verifier,
-               &closed);
+    if (!is_fixed(s, base->gate_with)) {
+        policy_who(&s->at, "gate", s->values[COM_GATE], "gate", &s->r->said, &gate,
+                   &p->gate_closed);
+        s->gate_given = gate.given;
+    }
+    if (!is_fixed(s, base->verify_with)) {
+        policy_who(&s->at, "verifyWith", s->values[COM_VERIFY_WITH], "", &s->r->said, &verifier,
+                   &closed);
+    }
     p->verify_open = !closed;
     s->step->gate_skill = gate.skill;
     s->step->verify_skill = verifier.skill;
-    const enum bt_code code = plan_who_resolve(s->r, &s->at, "gate", &gate, &s->step->gate_with);
+    const enum bt_code code = find_asked(s, "gate", base->gate_with, &gate, &s->step->gate_with);
     return code != BT_OK
                ? code
-               : plan_who_resolve(s->r, &s->at, "verifyWith", &verifier, &s->step->verify_with);
+               : find_asked(s, "verifyWith", base->verify_with, &verifier, &s->step->verify_with);
 }
 
 /* ---- alternatives ---- */

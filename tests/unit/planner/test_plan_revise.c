@@ -245,6 +245,48 @@ static void a_replan_uses_only_agents_that_were_granted(void **state)
     assert_true(str_is(b->plan->steps[1].agent_id, "files"));
 }
 
+static void a_replan_cannot_take_away_what_the_plan_demands(void **state)
+{
+    struct bench *b =
+        *state; /* G26: a replanner says what is done next, not what people see of it */
+    struct run *run =
+        start_run(b, "{'policy':{'requiresApproval':true,'gate':'exec','verifyWith':{'agentId':"
+                     "'files','failOpen':false},'handoffTo':['sql']},'steps':[" A("a") "]}");
+    run = revised(b, run, REVISE_REPLAN,
+                  "{'steps':[{'stepId':'n','agentId':'calc','requiresApproval':false,'gate':false,"
+                  "'verifyWith':false,'dependsOn':[]," TASK "},"
+                  "{'stepId':'m','agentId':'calc','gate':'sql','verifyWith':{'agentId':'sql',"
+                  "'failOpen':true},'dependsOn':['n']," TASK "}]}");
+    for (uint32_t i = 1; i < 3; i++) {
+        assert_true(b->plan->steps[i].policy.requires_approval);
+        assert_true(str_is(b->plan->steps[i].verify_with, "files"));
+        assert_false(b->plan->steps[i].policy.verify_open);
+    }
+    assert_true(str_is(b->plan->steps[2].gate_with, "exec"));
+}
+
+static void a_replan_may_ask_for_more_than_the_plan_does(void **state)
+{
+    struct bench *b = *state;
+    struct run *run = start_run(b, "{'policy':{'handoffTo':['sql']},'steps':[" A("a") "]}");
+    run = revised(b, run, REVISE_REPLAN,
+                  "{'steps':[{'stepId':'n','agentId':'calc','requiresApproval':true,"
+                  "'verifyWith':'sql'," TASK "}]}");
+    assert_true(b->plan->steps[1].policy.requires_approval);
+    assert_true(str_is(b->plan->steps[1].verify_with, "sql"));
+}
+
+static void what_a_card_calls_unsafe_no_replan_calls_harmless(void **state)
+{
+    struct bench *b = *state;
+    add_agent(b, "{'agentId':'mailer','skills':[{'id':'send','effects':'unsafe'}]}");
+    struct run *run = start_run(b, "{'policy':{'handoffTo':['mailer']},'steps':[" A("a") "]}");
+    run = revised(b, run, REVISE_REPLAN,
+                  "{'steps':[{'stepId':'n','agentId':'mailer','skill':'send','effects':'none'," TASK
+                  "}]}");
+    assert_int_equal(b->plan->steps[1].policy.effects, EFFECTS_UNSAFE);
+}
+
 static void a_person_may_bring_in_new_agents(void **state)
 {
     struct bench *b = *state;
@@ -384,6 +426,9 @@ int main(void)
         RULE(what_is_over_may_speak_of_what_is_gone),
         RULE(only_what_has_completed_is_reused),
         RULE(a_replan_uses_only_agents_that_were_granted),
+        RULE(a_replan_cannot_take_away_what_the_plan_demands),
+        RULE(a_replan_may_ask_for_more_than_the_plan_does),
+        RULE(what_a_card_calls_unsafe_no_replan_calls_harmless),
         RULE(a_person_may_bring_in_new_agents),
         RULE(new_steps_are_checked_like_those_of_a_plan),
         RULE(a_loop_through_an_insertion_is_found),
