@@ -29,6 +29,7 @@ class Story:
         self.steps = {}
         self.reviews = set()
         self.paused = []
+        self.agents = {"supervisor"}  # that have had something
         self.replanning = None
         self.revision = 1
         self.cancelling = self.started = False
@@ -102,12 +103,15 @@ class Story:
         self.need(not self.cancelling, "nothing begins in a plan that is called off")
         self.need(e["attempt"] == 1, "it starts with attempt 1")
         s.started, s.attempt = e, 1
+        self.agents.add(e["agentId"])
 
     def handoff(self, e):
         s = self.step(e)
         self.need(s.started, "a handoff comes after the start of its step")
         self.need(not s.end or e["reason"] == "handback", "after the end only the way back")
         self.need(e["fromAgent"]["agentId"] != e["toAgent"]["agentId"], "from one agent to another")
+        self.need(e["fromAgent"]["agentId"] in self.agents, "from an agent that had something to hand over")
+        self.agents.add(e["toAgent"]["agentId"])
 
     def quality_gate_started(self, e):
         s = self.open(e)
@@ -161,6 +165,7 @@ class Story:
         self.need(e.get("attempts", 0) >= s.attempt or e["status"] != "completed" or s.started.get("instanceId") is None,
                   "attempts are all that were told")
         s.end = e
+        self.agents.add(e.get("agentId"))
 
     def plan_completed(self, e):
         self.need(e["status"] in ("completed", "failed", "cancelled"), "the end of a plan")
