@@ -6,7 +6,7 @@
 set -eu
 
 packages="gcc libc6-dev cmake ninja-build pkg-config
-    libnng-dev libmsgpack-dev libcjson-dev libyaml-dev libsqlite3-dev libpcre2-dev"
+    libnng-dev libmsgpack-dev libcjson-dev libyaml-dev libsqlite3-dev libpcre2-dev libcurl4-openssl-dev"
 tests="libcmocka-dev python3 binutils json-schema-test-suite nng-utils nanomsg-utils perl libnanomsg-raw-perl openssl systemd"
 clang="clang libclang-rt-14-dev clang-format llvm"
 

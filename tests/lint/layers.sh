@@ -23,6 +23,9 @@ BEGIN {
     may["supervisor/config"] = base " protocol/wire protocol/schema protocol/client/state.h supervisor/core/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h"
     may["supervisor/bus"] = base " protocol/wire protocol/schema protocol/link registry supervisor/core supervisor/journal supervisor/planner"
     may["supervisor/cli"] = base " protocol/wire protocol/client baton/client.h supervisor/config supervisor/planner supervisor/journal/journal.h"
+    # shared with agents: it must not know the daemon
+    may["supervisor/llm"] = base " protocol/wire protocol/schema"
+    may["agents/llm"] = base " protocol/wire protocol/schema agents/sdk baton/agent.h supervisor/llm"
     may["supervisor"] = base " protocol/client/state.h supervisor/bus supervisor/config supervisor/spawn"
     may["agents/sdk"] = base " protocol/wire protocol/schema protocol/link protocol/client/state.h baton/agent.h"
     may["agents/"] = base " protocol/wire protocol/schema agents/sdk baton/agent.h"

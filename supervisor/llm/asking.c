@@ -1,0 +1,235 @@
+/* Attempts at one provider: what each of them teaches, and when to stop. */
+#include "supervisor/llm/asking.h"
+
+#include <sys/random.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/base/log.h"
+#include "supervisor/llm/retry.h"
+
+enum { STOP_POLL_MS = 25, LESSONS_MAX = 6 };
+
+/* ---- waiting ---- */
+
+static bool stopped(const struct asking *a)
+{
+    return a->request.stop != NULL && a->request.stop(a->request.self);
+}
+
+static bool wait_ms(struct asking *a, msec ms)
+{
+    msec until = msec_add(clock_mono_ms(), ms);
+
+    for (msec now = clock_mono_ms(); now < until; now = clock_mono_ms()) {
+        msec slice = until - now < STOP_POLL_MS ? until - now : STOP_POLL_MS;
+        uint64_t at = clock_mono_ns() + slice * 1000000u;
+        struct timespec ts = {.tv_sec = (time_t)(at / 1000000000u),
+                              .tv_nsec = (long)(at % 1000000000u)};
+        if (stopped(a)) {
+            return false;
+        }
+        (void)pthread_mutex_lock(&a->c->lock);
+        (void)pthread_cond_timedwait(&a->c->never, &a->c->lock, &ts);
+        (void)pthread_mutex_unlock(&a->c->lock);
+    }
+    return !stopped(a);
+}
+
+static uint64_t chance(void)
+{
+    uint64_t bits = 0;
+
+    if (getrandom(&bits, sizeof bits, GRND_NONBLOCK) != sizeof bits) {
+        bits = clock_mono_ns(); /* jitter wants difference, not secrecy */
+    }
+    return bits;
+}
+
+/* ---- what an attempt leaves behind ---- */
+
+static void copy_clean(struct asking *a, char ret[LLM_NAME_MAX], const char *text)
+{
+    struct buf clean;
+    size_t n;
+
+    buf_init(&clean, 4096);
+    buf_add_cstr(&clean, text);
+    secrets_redact(&a->c->config->secrets, &clean);
+    n = clean.len < LLM_NAME_MAX - 1 ? clean.len : LLM_NAME_MAX - 1;
+    if (clean.bad == BT_OK && n > 0) {
+        memcpy(ret, clean.at, n);
+    }
+    ret[n] = 0;
+    buf_done(&clean);
+}
+
+/* Counted for every answer that came, also for one that did not do: it was paid for. */
+static void account(struct asking *a, struct attempt *at)
+{
+    struct llm_usage u = at->answer.usage;
+    struct llm_usage *sum = &a->reply->usage;
+
+    a->reply->calls++;
+    a->reply->finish = at->answer.finish;
+    copy_clean(a, a->reply->model, at->answer.model);
+    copy_clean(a, a->reply->request_id, at->http.request_id);
+    copy_clean(a, a->reply->provider, at->provider->id);
+    if (!u.known && (at->http.status < 200 || at->http.status > 299)) {
+        return; /* refusals cost nothing */
+    }
+    if (!u.known) { /* about four bytes are a token */
+        u.input = u.input > 0 ? u.input : at->body.len / 4 + 1;
+        u.output = at->answer.text.len / 4 + 1;
+    }
+    sum->known = u.known && (sum->known || sum->input + sum->output == 0);
+    sum->input += u.input;
+    sum->output += u.output;
+    sum->cached += u.cached;
+    a->reply->cost_micros += llm_cost(at->provider, &u);
+}
+
+static void tell_breaker(struct asking *a, uint32_t ix, enum bt_code code, msec after)
+{
+    bool sick =
+        code == BT_UNAVAILABLE || code == BT_TIMEOUT || code == BT_BUSY || code == BT_PROTOCOL;
+
+    (void)pthread_mutex_lock(&a->c->lock);
+    if (sick) {
+        breaker_failed(&a->c->at[ix].breaker, clock_mono_ms(), after == MSEC_NEVER ? 0 : after);
+    } else if (code != BT_CANCELLED && code != BT_NOMEM) {
+        breaker_succeeded(&a->c->at[ix].breaker);
+    }
+    (void)pthread_mutex_unlock(&a->c->lock);
+}
+
+/* A form that the server does not take is asked for no more; others may have learnt it meanwhile.
+ */
+static bool learn(struct asking *a, uint32_t ix, const struct attempt *at,
+                  const struct ladder *used)
+{
+    struct ladder *l = &a->c->at[ix].ladder;
+    bool again;
+    bool down;
+    enum llm_rung rung;
+
+    (void)pthread_mutex_lock(&a->c->lock);
+    if (l->rung != used->rung || l->quirks != used->quirks) {
+        again = true;
+        down = false;
+    } else {
+        again = ladder_learn(l, at->provider->dialect, a->schema != NULL, at->http.status,
+                             buf_str(&at->answer.error));
+        down = l->rung != used->rung;
+    }
+    rung = l->rung;
+    (void)pthread_mutex_unlock(&a->c->lock);
+    if (down) {
+        log_info("llm.rung", "provider=%s structured=%s", at->provider->id,
+                 rung == LLM_RUNG_OBJECT ? "object" : "text");
+    }
+    return again;
+}
+
+/* ---- one provider ---- */
+
+static struct retry_verdict decide(const struct asking *a, const struct attempt *at,
+                                   uint32_t attempt, msec after)
+{
+    const struct llm_provider *p = at->provider;
+    bool whole = at->http.status >= 200 && at->http.status <= 299;
+    const char *should = at->http.should_retry;
+    const struct retry_case c = {
+        .status = whole ? 0 : at->http.status,
+        .after = after,
+        .should = strcmp(should, "true") == 0    ? 1
+                  : strcmp(should, "false") == 0 ? 0
+                                                 : -1,
+        .attempt = attempt,
+        .attempts = p->attempts,
+        .now = clock_mono_ms(),
+        .deadline = a->request.deadline,
+        .base_ms = p->backoff_ms,
+        .max_wait_ms = p->max_wait_ms,
+        .chance = chance(),
+    };
+
+    return at->retryable ? retry_decide(&c) : (struct retry_verdict){0};
+}
+
+static msec asked_to_wait(const struct attempt *at)
+{
+    msec after = retry_after_ms_read(str_from(at->http.retry_after_ms));
+
+    return after != MSEC_NEVER ? after
+                               : retry_after_read(str_from(at->http.retry_after), clock_wall_ms());
+}
+
+static enum bt_code one_attempt(struct asking *a, uint32_t ix, struct attempt *at,
+                                struct ladder *used, struct bt_error *err)
+{
+    const struct llm_provider *p = &a->c->config->providers[ix];
+    struct dialect_ask ask = {
+        .request = &a->request, .model = p->model, .extra = p->extra, .stream = p->stream};
+    enum bt_code code;
+
+    (void)pthread_mutex_lock(&a->c->lock);
+    *used = a->c->at[ix].ladder;
+    (void)pthread_mutex_unlock(&a->c->lock);
+    ask.rung = used->rung;
+    ask.quirks = used->quirks;
+    a->reply->rung = used->rung;
+    code = attempt_run(at, a->c->config, p, &ask, a->c->net, a->c->tape, err);
+    account(a, at);
+    return code;
+}
+
+static bool may_ask(struct asking *a, uint32_t ix)
+{
+    bool may;
+
+    (void)pthread_mutex_lock(&a->c->lock);
+    may = breaker_ask(&a->c->at[ix].breaker, clock_mono_ms());
+    (void)pthread_mutex_unlock(&a->c->lock);
+    return may;
+}
+
+enum bt_code asking_provider(struct asking *a, uint32_t ix, struct bt_error *err)
+{
+    uint32_t lessons = 0;
+
+    for (uint32_t attempt = 1;;) {
+        struct attempt at;
+        struct ladder used;
+        struct retry_verdict verdict;
+        enum bt_code code;
+        msec after;
+        bool again = false;
+
+        if (!may_ask(a, ix)) {
+            return err_set(err, BT_UNAVAILABLE,
+                           "it failed too often and is left alone for a while");
+        }
+        code = one_attempt(a, ix, &at, &used, err);
+        after = asked_to_wait(&at);
+        tell_breaker(a, ix, code, after);
+        if (code == BT_OK) {
+            struct buf text = a->reply->text;
+            a->reply->text = at.answer.text;
+            at.answer.text = text;
+        } else {
+            again = lessons < LESSONS_MAX && at.http.status != 0 && learn(a, ix, &at, &used);
+        }
+        verdict =
+            code == BT_OK || again ? (struct retry_verdict){0} : decide(a, &at, attempt, after);
+        attempt_done(&at);
+        if (again) {
+            lessons++;
+        } else if (!verdict.again) {
+            return code;
+        } else if (!wait_ms(a, verdict.wait_ms)) {
+            return err_set(err, BT_CANCELLED, "stopped on request");
+        } else {
+            attempt++;
+        }
+    }
+}

@@ -1,0 +1,259 @@
+#include "supervisor/llm/secret.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char mark[] = "[redacted]";
+
+void secrets_done(struct secrets *s)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        explicit_bzero(s->at[i], strlen(s->at[i]));
+        free(s->at[i]);
+    }
+    *s = (struct secrets){0};
+}
+
+/* ---- loading ---- */
+
+/* What may stand in a header. */
+static bool is_key(struct str key)
+{
+    if (key.len < SECRET_BYTES_MIN || key.len > SECRET_BYTES_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < key.len; i++) {
+        if (key.ptr[i] <= ' ' || key.ptr[i] >= 0x7f) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum bt_code keep(struct secrets *s, struct str key, const char *where, const char **ret,
+                         struct bt_error *err)
+{
+    while (key.len > 0 && strchr(" \t\r\n", key.ptr[key.len - 1]) != NULL) {
+        key.len--;
+    }
+    if (!is_key(key)) {
+        return err_set(err, BT_INVALID,
+                       "%s: expected a key of %d to %d printable characters without spaces", where,
+                       SECRET_BYTES_MIN, SECRET_BYTES_MAX);
+    }
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (str_is(key, s->at[i])) {
+            *ret = s->at[i];
+            return BT_OK;
+        }
+    }
+    if (s->n == SECRETS_MAX) {
+        return err_set(err, BT_LIMIT, "%s: at most %d keys", where, SECRETS_MAX);
+    }
+    s->at[s->n] = strndup(key.ptr, key.len);
+    if (s->at[s->n] == NULL) {
+        return err_set(err, BT_NOMEM, "%s: out of memory", where);
+    }
+    *ret = s->at[s->n++];
+    return BT_OK;
+}
+
+static enum bt_code from_env(struct secrets *s, const char *name, const char **ret,
+                             struct bt_error *err)
+{
+    char where[160];
+    char *value = getenv(name);
+
+    (void)snprintf(where, sizeof where, "the environment variable %s", name);
+    if (value == NULL || value[0] == 0) {
+        return err_set(err, BT_NOT_FOUND, "%s is not set", where);
+    }
+    return keep(s, str_from(value), where, ret, err);
+}
+
+static enum bt_code check_file(int fd, const char *path, struct bt_error *err)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0) {
+        return err_errno(err, errno, "%s", path);
+    }
+    if (!S_ISREG(st.st_mode)) {
+        return err_set(err, BT_INVALID, "%s: expected a regular file", path);
+    }
+    if ((st.st_mode & 077) != 0) {
+        return err_set(err, BT_INVALID, "%s: others may read this key; chmod 600 it", path);
+    }
+    if (st.st_uid != geteuid() && st.st_uid != 0) {
+        return err_set(err, BT_INVALID, "%s: the key belongs to another user", path);
+    }
+    return BT_OK;
+}
+
+static enum bt_code from_file(struct secrets *s, const char *path, const char **ret,
+                              struct bt_error *err)
+{
+    char bytes[SECRET_BYTES_MAX + 8];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    enum bt_code code;
+    ssize_t n = 0;
+
+    if (fd < 0) {
+        return err_errno(err, errno, "%s", path);
+    }
+    code = check_file(fd, path, err);
+    if (code == BT_OK) {
+        n = read(fd, bytes, sizeof bytes);
+        code = n < 0 ? err_errno(err, errno, "%s", path)
+                     : keep(s, (struct str){bytes, (size_t)n}, path, ret, err);
+    }
+    explicit_bzero(bytes, sizeof bytes);
+    (void)close(fd);
+    return code;
+}
+
+static enum bt_code from_credential(struct secrets *s, const char *name, const char **ret,
+                                    struct bt_error *err)
+{
+    const char *dir = getenv("CREDENTIALS_DIRECTORY");
+    char path[1024];
+    int n;
+
+    if (dir == NULL || dir[0] != '/') {
+        return err_set(err, BT_NOT_FOUND,
+                       "credential %s: CREDENTIALS_DIRECTORY is not set; pass it on to the agent",
+                       name);
+    }
+    if (strchr(name, '/') != NULL || name[0] == '.') {
+        return err_set(err, BT_INVALID, "credential %s: expected a name, not a path", name);
+    }
+    n = snprintf(path, sizeof path, "%s/%s", dir, name);
+    if (n < 0 || (size_t)n >= sizeof path) {
+        return err_set(err, BT_LIMIT, "credential %s: its path is too long", name);
+    }
+    return from_file(s, path, ret, err);
+}
+
+enum bt_code secrets_load(struct secrets *s, enum secret_source source, const char *name,
+                          const char **ret, struct bt_error *err)
+{
+    switch (source) {
+    case SECRET_ENV:
+        return from_env(s, name, ret, err);
+    case SECRET_FILE:
+        return from_file(s, name, ret, err);
+    case SECRET_CREDENTIAL:
+        return from_credential(s, name, ret, err);
+    case SECRET_NONE:
+        break;
+    }
+    *ret = NULL;
+    return BT_OK;
+}
+
+void secrets_forget_env(const char *name)
+{
+    char *value = getenv(name);
+
+    if (value != NULL) {
+        explicit_bzero(value, strlen(value)); /* also what /proc/PID/environ shows */
+        (void)unsetenv(name);
+    }
+}
+
+/* ---- redacting ---- */
+
+/* How many bytes of the text at `at` are this key, escaped slashes included; 0 = it is not. At the
+ * end of the text a beginning is enough: texts are cut. */
+static size_t match(struct str text, size_t at, const char *key, bool *ret_cut)
+{
+    size_t i = at;
+    size_t k = 0;
+
+    *ret_cut = false;
+    while (key[k] != 0) {
+        if (i < text.len && text.ptr[i] == '\\' && i + 1 < text.len && key[k] != '\\') {
+            i++;
+        }
+        if (i == text.len) {
+            *ret_cut = true;
+            return k >= SECRET_BYTES_MIN ? i - at : 0;
+        }
+        if (text.ptr[i] != key[k]) {
+            return 0;
+        }
+        i++;
+        k++;
+    }
+    return i - at;
+}
+
+static size_t match_any(const struct secrets *s, struct str text, size_t at)
+{
+    size_t best = 0;
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        bool cut = false;
+        size_t n = match(text, at, s->at[i], &cut);
+        best = n > best ? n : best;
+    }
+    return best;
+}
+
+void secrets_redact(const struct secrets *s, struct buf *text)
+{
+    struct buf out = {0};
+    size_t kept = 0;
+
+    if (s->n == 0 || text->bad != BT_OK) {
+        return;
+    }
+    for (size_t at = 0; at < text->len; at++) {
+        size_t n = match_any(s, buf_str(text), at);
+        if (n == 0) {
+            continue;
+        }
+        if (out.max == 0) {
+            buf_init(&out, text->max + text->len * 2);
+        }
+        buf_add(&out, text->at + kept, at - kept);
+        buf_add_cstr(&out, mark);
+        kept = at + n;
+        at = kept - 1;
+    }
+    if (out.max == 0) {
+        return;
+    }
+    buf_add(&out, text->at + kept, text->len - kept);
+    buf_clear(text);
+    if (out.bad != BT_OK) {
+        buf_add_cstr(text, mark); /* rather nothing than a key */
+    } else {
+        text->max = text->max > out.len ? text->max : out.len;
+        buf_add(text, out.at, out.len);
+    }
+    buf_done(&out);
+}
+
+void secrets_redact_error(const struct secrets *s, struct bt_error *err)
+{
+    struct buf text;
+    size_t n;
+
+    if (err == NULL) {
+        return;
+    }
+    buf_init(&text, sizeof err->msg * 4);
+    buf_add_cstr(&text, err->msg);
+    secrets_redact(s, &text);
+    n = text.len < sizeof err->msg - 1 ? text.len : sizeof err->msg - 1;
+    if (text.bad == BT_OK) {
+        memcpy(err->msg, text.at, n);
+        err->msg[n] = 0;
+    }
+    buf_done(&text);
+}
