@@ -5,6 +5,35 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/uuid.h"
 
+enum { POOL_IDS = 16 }; /* 256 bytes: getrandom gives them whole */
+
+static uint32_t pooled;
+
+/* A child must not give out the ids of its parent. */
+static void forget_pool(void)
+{
+    pooled = 0;
+}
+
+/* Random bytes for several ids with one system call. Under the caller's lock. */
+static struct uuid random_bytes(void)
+{
+    static struct uuid pool[POOL_IDS];
+    static bool registered;
+
+    if (!registered) {
+        int rc = pthread_atfork(NULL, NULL, forget_pool);
+        ASSERT(rc == 0);
+        registered = true;
+    }
+    if (pooled == 0) {
+        ssize_t n = getrandom(pool, sizeof pool, 0);
+        ASSERT(n == (ssize_t)sizeof pool);
+        pooled = POOL_IDS;
+    }
+    return pool[--pooled];
+}
+
 /* RFC 9562 6.2 method 1: 12 bits of counter after the milliseconds; when they run out, the time
  * moves on by one. */
 struct uuid uuid_new(void)
@@ -15,11 +44,10 @@ struct uuid uuid_new(void)
     struct uuid id;
     msec ms;
     uint32_t count;
-    ssize_t n = getrandom(id.b, sizeof id.b, 0);
 
-    ASSERT(n == (ssize_t)sizeof id.b);
     ms = clock_wall_ms();
     (void)pthread_mutex_lock(&lock);
+    id = random_bytes();
     if (ms > last_ms) {
         last_ms = ms;
         counter = id.b[7]; /* a random start in the lower half */

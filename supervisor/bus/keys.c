@@ -72,15 +72,28 @@ bool bus_find_key(struct bus *b, struct str key, uint64_t *ret_run, uint32_t *re
     return *ret_step != UINT32_MAX;
 }
 
+static char *put_hex(char *at, uint64_t v, int digits)
+{
+    for (int i = digits - 1; i >= 0; i--) {
+        *at++ = "0123456789abcdef"[v >> (4 * i) & 15];
+    }
+    return at;
+}
+
+/* By hand: it is made for every attempt, and printf took a third of what a dispatch takes. */
 void step_traceparent(const struct plan *plan, uint32_t step, enum step_phase phase,
                       uint32_t attempt, char ret[TRACEPARENT_LEN + 1])
 {
     char *at = ret;
 
-    at += snprintf(at, 4, "00-");
+    memcpy(at, "00-", 3);
+    at += 3;
     for (size_t i = 0; i < sizeof plan->plan_id.b; i++) {
-        at += snprintf(at, 3, "%02x", plan->plan_id.b[i]);
+        at = put_hex(at, plan->plan_id.b[i], 2);
     }
-    /* Never all zero: a step's number counts from 1 here. */
-    (void)snprintf(at, 21, "-%08x%02x%06x-01", step + 1, (unsigned)phase, attempt & 0xFFFFFFu);
+    *at++ = '-';
+    at = put_hex(at, step + 1, 8); /* from 1: the span's id is never all zero */
+    at = put_hex(at, phase, 2);
+    at = put_hex(at, attempt, 6);
+    memcpy(at, "-01", 4);
 }

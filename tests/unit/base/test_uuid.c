@@ -1,5 +1,8 @@
 #include "protocol/base/uuid.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "protocol/base/clock.h"
 #include "tests/support/cmocka.h"
 
@@ -58,6 +61,31 @@ static void new_ids_are_version_7_in_order_and_carry_the_time(void **state)
     }
 }
 
+/* Random bytes are drawn for several ids at once. */
+static void a_forked_child_gives_out_other_ids_than_its_parent(void **state)
+{
+    struct uuid ours;
+    struct uuid theirs;
+    int ends[2];
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    (void)uuid_new();
+    pid = fork();
+    if (pid == 0) {
+        struct uuid id = uuid_new();
+        _exit(write(ends[1], &id, sizeof id) == sizeof id ? 0 : 1);
+    }
+    assert_true(pid > 0);
+    ours = uuid_new();
+    assert_int_equal(read(ends[0], &theirs, sizeof theirs), sizeof theirs);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_memory_not_equal(ours.b + 9, theirs.b + 9, sizeof ours.b - 9);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
 static void only_the_zero_id_is_nil(void **state)
 {
     (void)state;
@@ -71,6 +99,7 @@ int main(void)
         cmocka_unit_test(text_and_id_are_each_others_inverse),
         cmocka_unit_test(what_is_no_uuid_is_refused_and_leaves_the_result_alone),
         cmocka_unit_test(new_ids_are_version_7_in_order_and_carry_the_time),
+        cmocka_unit_test(a_forked_child_gives_out_other_ids_than_its_parent),
         cmocka_unit_test(only_the_zero_id_is_nil),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
