@@ -57,6 +57,7 @@ struct bench_setup {
     long instances, capacity; /* 0 instances = no agent at all */
     const char *command;      /* the agent's program; NULL = bench_echo_agent */
     const char *log;          /* where each execution leaves a line; NULL = nowhere */
+    const char *state;        /* its directory within bench_dir(); NULL = "state" */
 };
 
 /* Starts it and waits until it serves. The state directory stays the same over restarts. Returns
@@ -87,6 +88,7 @@ char *bench_plan_steps(uint32_t n, bool chained, uint32_t concurrency);
 char *bench_plan_fan(uint32_t width, uint32_t concurrency); /* 1 -> width -> 1 */
 char *bench_plan_sleepy(uint32_t n, double ms);             /* a chain of steps that take ms each */
 char *bench_plan_approval(void);                            /* one step that asks first */
+char *bench_plan_waiting(const char *policy); /* one echo step and what the plan's policy says */
 /* Submits; dies on a refusal. */
 void bench_submit(struct bt_client *c, const char *plan, char ret_id[BT_ID_LEN + 1]);
 /* Takes events until the plan has completed; dies when it did not succeed or took over a minute. */

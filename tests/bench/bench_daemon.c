@@ -66,7 +66,8 @@ double bench_daemon_start(const struct bench_setup *setup)
     int ends[2];
 
     bench_program("batond", program, sizeof program);
-    (void)snprintf(state, sizeof state, "%s/state", bench_dir());
+    (void)snprintf(state, sizeof state, "%s/%s", bench_dir(),
+                   setup->state != NULL ? setup->state : "state");
     (void)snprintf(config, sizeof config, "%s/baton.json", bench_dir());
     write_config(config, setup);
     if (pipe(ends) != 0) {

@@ -104,6 +104,25 @@ char *bench_plan_approval(void)
     return plan_end(&t);
 }
 
+char *bench_plan_waiting(const char *policy)
+{
+    char *plan = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&plan, &len);
+
+    if (f == NULL) {
+        bench_die("out of memory for a plan");
+    }
+    (void)fprintf(f,
+                  "{\"policy\":{%s},\"steps\":[{\"stepId\":\"s0\",\"agentId\":\"echo\","
+                  "\"skill\":\"echo\",\"task\":\"say\"}]}",
+                  policy);
+    if (fclose(f) != 0) {
+        bench_die("out of memory for a plan");
+    }
+    return plan;
+}
+
 void bench_submit(struct bt_client *c, const char *plan, char ret_id[BT_ID_LEN + 1])
 {
     struct bt_submit s = {.plan_json = plan};

@@ -1,5 +1,10 @@
-/* S4: 10,000 plans that wait for a person: what each costs in memory, and how long one takes to go
- * on and end. */
+/*
+ * S4: 10,000 plans that wait, of each kind in a daemon of its own: for an approval that an agent
+ * asks for, for one before the step begins, for a sign-off of the plan, and plans that are paused.
+ * What each costs in memory: all that the daemon has grown by, divided by the plans; and, without
+ * what fills up once however many plans there are (the journal's cache), what the second half of
+ * them added. And how long one that waits for an agent's approval takes to go on and end.
+ */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -9,9 +14,19 @@
 
 enum { CLIENTS = 4, WAITING_MS = 120000, DECISIONS = 50, POLL_MS = 1000, MEBI = 1024 * 1024 };
 
+enum kind { KIND_ASKED, KIND_BEFORE_STEP, KIND_SIGNOFF, KIND_PAUSED, KIND_COUNT };
+static const char *const kind_names[] = {"asked", "before_step", "signoff", "paused"};
+
+/* What says that one more plan waits: an event, and what its JSON holds. */
+static const char *const kind_events[] = {"plan_step_waiting", "plan_step_waiting", "plan_paused",
+                                          "plan_paused"};
+static const char *const kind_marks[] = {"\"reviewId\":\"", "\"reviewId\":\"", "\"signoff\"",
+                                         "\"requested\""};
+
 struct work {
     atomic_long left;
     const char *plan;
+    bool pause;
 };
 
 static void *submitter(void *arg)
@@ -19,15 +34,22 @@ static void *submitter(void *arg)
     struct work *work = arg;
     struct bt_client *c = bench_client();
     char id[BT_ID_LEN + 1];
+    char fields[64];
+    struct bt_error err;
 
     while (atomic_fetch_sub(&work->left, 1) > 0) {
         bench_submit(c, work->plan, id);
+        if (work->pause) {
+            (void)snprintf(fields, sizeof fields, "{\"planId\":\"%s\"}", id);
+            bench_check(bt_client_call(c, "plan.pause", fields, NULL, &err), "plan.pause", &err);
+        }
     }
+    bt_client_close(c);
     return NULL;
 }
 
 /* Takes events until n plans wait; keeps the reviews of the last ones. */
-static void until_waiting(struct bt_watch *w, long n, char reviews[DECISIONS][200])
+static void until_waiting(struct bt_watch *w, enum kind kind, long n, char reviews[DECISIONS][200])
 {
     uint64_t start = bench_now_ns();
     struct bt_error err;
@@ -37,12 +59,13 @@ static void until_waiting(struct bt_watch *w, long n, char reviews[DECISIONS][20
     while (seen < n) {
         enum bt_code code = bt_watch_next(w, POLL_MS, &ev, &err);
         const char *at;
-        if (code == BT_OK && strcmp(ev.type, "plan_step_waiting") == 0) {
-            at = strstr(ev.json, "\"reviewId\":\"");
-            if (at == NULL || sscanf(at + 12, "%199[^\"]", reviews[seen % DECISIONS]) != 1) {
+        if (code == BT_OK && strcmp(ev.type, kind_events[kind]) == 0) {
+            at = strstr(ev.json, kind_marks[kind]);
+            if (kind == KIND_ASKED &&
+                (at == NULL || sscanf(at + 12, "%199[^\"]", reviews[seen % DECISIONS]) != 1)) {
                 bench_die("an event without a reviewId: %s", ev.json);
             }
-            seen++;
+            seen += at != NULL;
         } else if (code != BT_OK && code != BT_TIMEOUT) {
             bench_die("watch: %s", err.msg);
         } else if (bench_now_ns() - start > WAITING_MS * 1000000ull) {
@@ -66,10 +89,26 @@ static double resume(struct bt_client *c, struct bt_watch *w, const char *review
     return (double)(bench_now_ns() - start) / 1e3;
 }
 
-static void submit_all(long n, struct bt_watch *w, char reviews[DECISIONS][200])
+static char *plan_of(enum kind kind)
 {
-    char *plan = bench_plan_approval();
-    struct work work = {.plan = plan};
+    switch (kind) {
+    case KIND_ASKED:
+        return bench_plan_approval();
+    case KIND_BEFORE_STEP:
+    case KIND_PAUSED: /* before anything of it has run, or it would be over too soon */
+        return bench_plan_waiting("\"requiresApproval\":true");
+    case KIND_SIGNOFF:
+        return bench_plan_waiting("\"signoff\":true");
+    case KIND_COUNT:
+        break;
+    }
+    return NULL;
+}
+
+static void submit_all(enum kind kind, long n, struct bt_watch *w, char reviews[DECISIONS][200])
+{
+    char *plan = plan_of(kind);
+    struct work work = {.plan = plan, .pause = kind == KIND_PAUSED};
     pthread_t threads[CLIENTS];
 
     atomic_init(&work.left, n);
@@ -78,51 +117,84 @@ static void submit_all(long n, struct bt_watch *w, char reviews[DECISIONS][200])
             bench_die("no thread for a client");
         }
     }
-    until_waiting(w, n, reviews);
+    until_waiting(w, kind, n, reviews);
     for (int i = 0; i < CLIENTS; i++) {
         (void)pthread_join(threads[i], NULL);
     }
     free(plan);
 }
 
-static void waiting(const struct bench_options *opt)
+/* What waiting plans of one kind cost. */
+struct weight {
+    double submit_us;
+    double all, further; /* bytes per plan: of all, of the second half of them */
+    uint64_t empty, rss;
+};
+
+static struct weight weigh(const struct bench_options *opt, enum kind kind, long n,
+                           struct bench_samples *resumed)
 {
     static char reviews[DECISIONS][200];
-    struct bench_setup setup = {.durability = opt->durability, .instances = 1, .capacity = 64};
+    struct bench_setup setup = {
+        .durability = opt->durability, .instances = 1, .capacity = 64, .state = kind_names[kind]};
+    struct weight m = {0};
+    struct bt_client *c;
+    struct bt_watch *w;
+    uint64_t start, half;
+
+    (void)bench_daemon_start(&setup);
+    c = bench_client();
+    bench_wait_agents(c, &setup);
+    w = bench_watch(c);
+    m.empty = bench_daemon_rss();
+    start = bench_now_ns();
+    submit_all(kind, n / 2, w, reviews);
+    half = bench_daemon_rss();
+    submit_all(kind, n - n / 2, w, reviews);
+    m.submit_us = (double)(bench_now_ns() - start) / 1e3 / (double)n;
+    m.rss = bench_daemon_rss();
+    m.all = ((double)m.rss - (double)m.empty) / (double)n;
+    m.further = ((double)m.rss - (double)half) / (double)(n - n / 2);
+    for (long i = 0; kind == KIND_ASKED && i < DECISIONS && i < n / 2; i++) {
+        bench_add(resumed, resume(c, w, reviews[i]));
+    }
+    bt_watch_close(w);
+    bt_client_close(c);
+    bench_daemon_stop();
+    bench_say("%s: %.0f bytes per plan, each further one %.0f; daemon %.1f MiB", kind_names[kind],
+              m.all, m.further, (double)m.rss / MEBI);
+    return m;
+}
+
+static void waiting(const struct bench_options *opt)
+{
     struct bench_result r = {.scenario = opt->scenario,
                              .durability = opt->durability,
                              .n = opt->n > 0 ? opt->n : 10000,
                              .goal = 2048};
     struct bench_samples samples = {0};
-    uint64_t empty, start;
-    struct bt_client *c;
-    struct bt_watch *w;
-    char more[256];
+    struct weight m[KIND_COUNT];
+    char more[1024];
+    int at = 0;
 
     r.before = bench_reference(opt);
-    (void)bench_daemon_start(&setup);
-    c = bench_client();
-    bench_wait_agents(c, &setup);
-    w = bench_watch(c);
-    empty = bench_daemon_rss();
-    start = bench_now_ns();
-    submit_all(r.n, w, reviews);
-    r.per_step_us = (double)(bench_now_ns() - start) / 1e3 / (double)r.n;
-    r.rss = bench_daemon_rss();
-    for (long i = 0; i < DECISIONS && i < r.n; i++) {
-        bench_add(&samples, resume(c, w, reviews[i]));
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
+        m[kind] = weigh(opt, (enum kind)kind, r.n, &samples);
+        at += snprintf(more + at, sizeof more - (size_t)at,
+                       "\"%s\":{\"bytes_per_plan\":%.0f,\"bytes_per_further_plan\":%.0f},",
+                       kind_names[kind], m[kind].all, m[kind].further);
+        r.figure = m[kind].all > r.figure ? m[kind].all : r.figure;
+        r.rss = m[kind].rss > r.rss ? m[kind].rss : r.rss;
     }
-    bench_daemon_stop();
     r.after = bench_reference(opt);
-    r.figure = ((double)r.rss - (double)empty) / (double)r.n;
+    r.per_step_us = m[KIND_ASKED].submit_us;
     r.p50 = bench_percentile(&samples, 0.5);
     r.p99 = bench_percentile(&samples, 0.99);
     r.steps_per_s = 1e6 / r.per_step_us;
-    (void)snprintf(
-        more, sizeof more,
-        "\"bytes_per_plan\":%.0f,\"rss_before\":%llu,\"rss_mib\":%.1f,\"rss_goal_mib\":64,"
-        "\"resume_p50_us\":%.0f,\"resume_p99_us\":%.0f",
-        r.figure, (unsigned long long)empty, (double)r.rss / MEBI, r.p50, r.p99);
+    (void)snprintf(more + at, sizeof more - (size_t)at,
+                   "\"rss_before\":%llu,\"rss_mib\":%.1f,\"rss_goal_mib\":64,"
+                   "\"resume_p50_us\":%.0f,\"resume_p99_us\":%.0f",
+                   (unsigned long long)m[KIND_ASKED].empty, (double)r.rss / MEBI, r.p50, r.p99);
     r.more = more;
     bench_print(&r);
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# sh tests/bench/run.sh S1|...|S8|all [--durability process|power] [--n N] [...]
+# sh tests/bench/run.sh S1|...|S8|core|all [--durability process|power] [--n N] [...]
 #
 # Builds the release preset where needed and runs one scenario, or all of them; one line of JSON each on stdout,
 # progress on stderr. `all` without --durability measures S1 to S3 in both. BATON_BENCH_DIR chooses the disk
@@ -15,7 +15,8 @@ usage() {
 build() {
     # The quickstart configures the same directory without tests.
     grep -qs "^BATON_TESTS:BOOL=ON" build/release/CMakeCache.txt || cmake --preset release >&2
-    ninja -C build/release batond bench_echo_agent bench_ref bench_steps bench_wait bench_events bench_start >&2
+    ninja -C build/release batond bench_echo_agent bench_ref bench_steps bench_wait bench_events bench_start \
+        bench_core >&2
 }
 
 program_of() {
@@ -24,6 +25,7 @@ program_of() {
     S4) echo bench_wait ;;
     S6) echo bench_events ;;
     S7 | S8) echo bench_start ;;
+    core) echo bench_core ;;
     *) usage ;;
     esac
 }
@@ -57,4 +59,5 @@ esac
 for s in S1 S2 S3 S4 S5 S6 S7 S8; do
     run "$s" "$@" || failed=1
 done
+run core || failed=1
 exit "$failed"
