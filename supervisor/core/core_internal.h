@@ -168,6 +168,7 @@ void core_check_lost(struct core *c, struct core_run *row, uint32_t step);
 core_handler core_on_decide;
 void core_step_waits(struct core *c, struct core_run *row, uint32_t step, enum review_kind kind,
                      const struct failure *why, struct doc data);
+void core_signoff_timeout(struct core *c, struct core_run *row);
 void core_review_timeout(struct core *c, struct core_run *row, uint32_t step);
 
 /* ---- core_replan.c ---- */

@@ -95,6 +95,14 @@ static void sign_off(struct core *c, struct core_run *row, const struct core_eve
                        .text = ev->text.len > 0 ? ev->text : STR_LIT("Rejected by a reviewer")});
 }
 
+void core_signoff_timeout(struct core *c, struct core_run *row)
+{
+    const struct str text =
+        core_text_ms(c, "No decision within ", row->plan->signoff_timeout_ms, "ms: denied");
+    sign_off(c, row,
+             &(struct core_event){.step = STEP_NONE, .decision = DECISION_REJECT, .text = text});
+}
+
 static void rejected(struct core *c, struct core_run *row, uint32_t step, enum review_kind review,
                      enum step_reason reason, struct str text)
 {

@@ -82,6 +82,16 @@ void core_start_run(struct core *c, struct core_run *row)
     let_begin(c, row);
 }
 
+static void wait_for_signoff(struct core *c, struct core_run *row)
+{
+    core_record(c, row,
+                (struct record){.type = REC_PLAN_PAUSED,
+                                .step = STEP_NONE,
+                                .pause = PAUSE_SIGNOFF,
+                                .delay_ms = row->plan->signoff_timeout_ms});
+    core_rearm(c, row);
+}
+
 void core_on_submit(struct core *c, const struct core_event *ev)
 {
     if (!has_room(c, ev)) {
@@ -93,9 +103,7 @@ void core_on_submit(struct core *c, const struct core_event *ev)
         (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE, .usage = ev->planning});
     if (ev->plan->signoff) {
         take_over(c, row, ev);
-        core_record(
-            c, row,
-            (struct record){.type = REC_PLAN_PAUSED, .step = STEP_NONE, .pause = PAUSE_SIGNOFF});
+        wait_for_signoff(c, row);
         return;
     }
     core_record(c, row, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
@@ -183,12 +191,11 @@ static void recover_unstarted(struct core *c, struct core_run *row)
         core_record(c, row, (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE});
     }
     if ((row->run->paused & 1u << PAUSE_SIGNOFF) != 0) {
+        core_rearm(c, row); /* the time spent down counts */
         return;
     }
     if (row->plan->signoff) {
-        core_record(
-            c, row,
-            (struct record){.type = REC_PLAN_PAUSED, .step = STEP_NONE, .pause = PAUSE_SIGNOFF});
+        wait_for_signoff(c, row);
         return;
     }
     core_start_run(c, row);

@@ -130,6 +130,7 @@ struct plan {
     uint32_t max_handoffs;  /* agent-initiated ones per step */
     bool handback;
     bool signoff;                          /* a person must approve before it starts */
+    msec signoff_timeout_ms;               /* then it is denied; 0 = waits for ever */
     uint64_t budget_tokens, budget_micros; /* 0 = no budget */
     uint32_t session;                      /* dense index, set by the owner; for the limits */
     struct str session_id;

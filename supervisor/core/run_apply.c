@@ -44,6 +44,9 @@ static bool apply_paused(struct run *run, const struct plan *plan, const struct 
         return false;
     }
     run->paused |= (uint8_t)(1u << rec->pause);
+    if (rec->pause == PAUSE_SIGNOFF) { /* a plan that has not started has no other deadline */
+        run->deadline = rec->delay_ms == 0 ? MSEC_NEVER : msec_add(rec->now, rec->delay_ms);
+    }
     return true;
 }
 

@@ -112,6 +112,7 @@ static void get_paused(struct decoding *d, const union payload *p)
 {
     d->rec->pause = pause_reason_from_name(p->paused.reason);
     d->rec->text = p->paused.comment;
+    d->rec->delay_ms = p->paused.timeout_ms;
     record_expect(d, d->rec->pause != PAUSE_REASON_COUNT);
 }
 

@@ -198,6 +198,7 @@ static enum msg_type put_paused(struct encoding *e, union payload *p)
     };
     if (e->rec->pause == PAUSE_SIGNOFF) {
         p->paused.review_id = record_review(e);
+        p->paused.timeout_ms = e->rec->delay_ms;
     }
     return MSG_ev_plan_paused;
 }

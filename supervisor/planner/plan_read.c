@@ -56,6 +56,7 @@ static void settle_order(struct plan_reader *r)
     p->max_handoffs = policy->max_handoffs;
     p->handback = policy->handback;
     p->signoff = policy->signoff;
+    p->signoff_timeout_ms = policy->step.approval_timeout_ms;
     p->budget_tokens = policy->budget_tokens;
     p->budget_micros = policy->budget_micros;
     p->replan = policy->replan;

@@ -139,6 +139,7 @@ static bool plan_number(struct plan *p, const char *w)
     } numbers[] = {
         {"max", &p->max_concurrency, NULL},
         {"timeout", NULL, &p->timeout_ms},
+        {"signtime", NULL, &p->signoff_timeout_ms},
         {"fallbacks", &p->max_fallbacks, NULL},
         {"handoffs", &p->max_handoffs, NULL},
         {"replans", &p->replan.max_total, NULL},

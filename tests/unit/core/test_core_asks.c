@@ -336,6 +336,20 @@ static void a_plan_can_need_a_sign_off_before_it_starts(void **state)
                  "[1000] run done\n");
 }
 
+static void a_sign_off_that_does_not_come_is_a_denial(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_submit(r, "signoff signtime=5000 timeout=1000: A");
+    rig_restart(r, 1000); /* the time spent down counts */
+    rig_up(r, "x", 1, 1);
+    rig_forget(r);
+    rig_until(r, 6000);
+    RIG_TRACE(r, "[5000] review_decided reject: No decision within 5000ms: denied\n"
+                 "[5000] plan cancelled/failed rejected: No decision within 5000ms: denied\n"
+                 "[5000] run done\n");
+}
+
 static void questions_and_reviews_survive_a_restart(void **state)
 {
     struct rig *r = *state;
@@ -379,6 +393,7 @@ int main(void)
         CORE_TEST(no_decision_in_time_is_a_denial),
         CORE_TEST(on_failure_ask_lets_a_person_decide),
         CORE_TEST(a_plan_can_need_a_sign_off_before_it_starts),
+        CORE_TEST(a_sign_off_that_does_not_come_is_a_denial),
         CORE_TEST(questions_and_reviews_survive_a_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
