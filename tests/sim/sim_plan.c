@@ -129,7 +129,9 @@ static void plan_policy(struct sim *s, struct plan *p)
                                            .max_step = sim_range(s, 0, 3),
                                            .max_total = sim_range(s, 0, 4),
                                            .cooldown_ms = maybe(s, 700, 1, 400),
-                                           .timeout_ms = maybe(s, 900, 100, 1000)};
+                                           .timeout_ms = maybe(s, 900, 100, 1000),
+                                           .budget_tokens = maybe(s, 80, 1, 15),
+                                           .budget_micros = maybe(s, 80, 1, 15)};
     }
     if (sim_chance(s, 500)) {
         p->search_with = sim_agent_names[searcher];
