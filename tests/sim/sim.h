@@ -107,7 +107,9 @@ struct told {
     bool started, completed, gated, approved;
     uint32_t allowed; /* further executions of an unsafe step that somebody allowed */
     uint32_t executions, retries, hops;
-    uint32_t retried;     /* attempt */
+    uint32_t retried;  /* attempt */
+    uint32_t in_a_row; /* times that the same was sent, in that life of the daemon */
+    uint32_t life;
     uint32_t fell;        /* fallbacks used: bit per action */
     uint32_t granted;     /* attempts beside max_retries: after approvals and fallbacks */
     uint64_t executed[2]; /* bit per attempt */

@@ -5,7 +5,7 @@
 #include "protocol/base/assert.h"
 #include "tests/sim/sim.h"
 
-enum { OVERTAKEN_MAX = 4 };
+enum { OVERTAKEN_MAX = 4, OVERTAKEN_IN_GROUP = 8 }; /* of turns that are committed together */
 
 /* ---- what was sent ---- */
 
@@ -137,7 +137,8 @@ static void check_fairness(struct sim *s, struct sim_plan *p, const struct sent 
         }
         const uint32_t n = ++other->overtaken[x->agent][ix];
         sometimes->overtaken = n > sometimes->overtaken ? n : sometimes->overtaken;
-        SIM_RULE(n <= OVERTAKEN_MAX, "a plan is passed by again and again");
+        SIM_RULE(n <= (s->batch_max > 1 ? OVERTAKEN_IN_GROUP : OVERTAKEN_MAX),
+                 "a plan is passed by again and again");
     }
     memset(p->overtaken[x->agent], 0, sizeof p->overtaken[x->agent]);
 }
@@ -234,6 +235,9 @@ void sim_check_dispatch(struct sim *s, const struct core_cmd *cmd)
     if (before != NULL) {
         s->sent[told->sent].back = true;
     }
+    told->in_a_row = again && told->life == s->life ? told->in_a_row + 1 : 1;
+    told->life = s->life;
+    SIM_RULE(told->in_a_row <= CORE_UNSENT_MAX, "sent again and again");
     s->sent = sim_room(s->sent, s->n_sent, &s->cap_sent, sizeof *s->sent);
     struct sent *x = &s->sent[s->n_sent];
     *x = (struct sent){.plan = (uint32_t)(p - s->plans),
