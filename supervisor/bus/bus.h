@@ -354,9 +354,9 @@ void lanes_probe(struct bus *b, const struct core_cmd *cmd);
 enum { TRACEPARENT_LEN = 55 };
 void step_key(const struct plan *plan, uint32_t step, enum step_phase phase,
               char ret[LIMIT_KEY_BYTES + 1]);
-/* Finds what a key names; false when no open plan has it. */
-bool bus_find_key(struct bus *b, struct str key, uint64_t *ret_run, uint32_t *ret_step,
-                  enum step_phase *ret_phase);
+/* Finds what a key that the instance names stands for; false when no open plan has it. */
+bool bus_find_key(struct bus *b, const struct bus_instance *by, struct str key, uint64_t *ret_run,
+                  uint32_t *ret_step, enum step_phase *ret_phase);
 /* W3C trace context: the plan is the trace, what is asked of an agent a span. */
 void step_traceparent(const struct plan *plan, uint32_t step, enum step_phase phase,
                       uint32_t attempt, char ret[TRACEPARENT_LEN + 1]);

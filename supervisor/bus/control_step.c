@@ -18,7 +18,7 @@ void on_step_progress(struct bus *b, struct request *rq)
     if (in == NULL) {
         return;
     }
-    if (!bus_find_key(b, m.key, &ev.run, &ev.step, &ev.phase)) {
+    if (!bus_find_key(b, in, m.key, &ev.run, &ev.step, &ev.phase)) {
         bus_refuse_text(b, rq, BT_NOT_FOUND, "no open step has the key '%.*s'", STR_ARG(m.key));
         return;
     }
@@ -57,7 +57,7 @@ void on_step_result(struct bus *b, struct request *rq)
         return;
     }
     ok.reason = STR_LIT("no open step has this key: the plan has ended or never was");
-    if (bus_find_key(b, m.key, &ev.run, &ev.step, &ev.phase)) {
+    if (bus_find_key(b, in, m.key, &ev.run, &ev.step, &ev.phase)) {
         enum core_reject reject;
         ev.slot = in->slot;
         ev.epoch = in->epoch;

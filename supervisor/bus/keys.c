@@ -19,10 +19,24 @@ void step_key(const struct plan *plan, uint32_t step, enum step_phase phase,
 }
 
 /* The same id may have come again with a later revision: the key says which one is meant. */
-static uint32_t find_step(const struct plan *plan, uint32_t revision, struct str id)
+static bool is_step(const struct plan *plan, uint32_t step, uint32_t revision, struct str id)
 {
-    for (uint32_t i = 0; i < plan->n_steps; i++) {
-        if (plan->steps[i].revision == revision && str_eq(plan->steps[i].step_id, id)) {
+    return step < plan->n_steps && plan->steps[step].revision == revision &&
+           str_eq(plan->steps[step].step_id, id);
+}
+
+/* What an instance speaks of is mostly what one of its lanes has: a plan may have 10,000 steps. */
+static uint32_t find_step(const struct bus_plan *p, const struct bus_instance *by,
+                          uint32_t revision, struct str id)
+{
+    for (uint32_t i = 0; i < by->capacity; i++) {
+        const struct control_item *item = &by->lanes[i].item;
+        if (item->run == p->run && is_step(p->plan, item->step, revision, id)) {
+            return item->step;
+        }
+    }
+    for (uint32_t i = 0; i < p->plan->n_steps; i++) {
+        if (is_step(p->plan, i, revision, id)) {
             return i;
         }
     }
@@ -45,8 +59,8 @@ static bool split_phase(struct str *io_id, enum step_phase *ret)
     return *ret != STEP_PHASE_COUNT && *ret != PHASE_EXECUTE;
 }
 
-bool bus_find_key(struct bus *b, struct str key, uint64_t *ret_run, uint32_t *ret_step,
-                  enum step_phase *ret_phase)
+bool bus_find_key(struct bus *b, const struct bus_instance *by, struct str key, uint64_t *ret_run,
+                  uint32_t *ret_step, enum step_phase *ret_phase)
 {
     struct bus_plan *p;
     struct str id;
@@ -68,7 +82,7 @@ bool bus_find_key(struct bus *b, struct str key, uint64_t *ret_run, uint32_t *re
         return false;
     }
     *ret_run = p->run;
-    *ret_step = find_step(p->plan, revision, id);
+    *ret_step = find_step(p, by, revision, id);
     return *ret_step != UINT32_MAX;
 }
 

@@ -87,6 +87,25 @@ void llm_reply_done(struct llm_reply *r)
     r->json = NULL;
 }
 
+uint64_t llm_client_affordable(const struct llm_client *c, uint64_t input_tokens, uint64_t micros)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (uint32_t i = 0; i < c->config->n; i++) {
+        const struct llm_provider *p = &c->config->providers[i];
+        double left = (double)micros - (double)input_tokens * p->price.input;
+        double tokens;
+        if (!p->priced || (left >= 0 && p->price.output <= 0)) {
+            continue;
+        }
+        tokens = left < 0 ? 0 : left / p->price.output;
+        if (tokens < (double)LLM_TOKENS_SANE && (uint64_t)tokens < least) {
+            least = (uint64_t)tokens;
+        }
+    }
+    return least;
+}
+
 /* ---- all providers ---- */
 
 static bool another_may_help(const struct asking *a, enum bt_code code)
@@ -139,6 +158,9 @@ static enum bt_code ask_form(struct asking *a, struct bt_error *err)
             break;
         }
         code = form_fit(buf_str(&a->reply->text), a->schema, &a->reply->json, err);
+        if (code == BT_OK && a->request.check != NULL) {
+            code = a->request.check(a->request.self, a->reply->json, err);
+        }
         if (code != BT_INVALID) {
             break;
         }
@@ -147,6 +169,8 @@ static enum bt_code ask_form(struct asking *a, struct bt_error *err)
             break;
         }
         a->reply->repairs++;
+        cJSON_Delete(a->reply->json);
+        a->reply->json = NULL;
         buf_printf(&wrong,
                    "Your answer does not fit: %s\nAnswer again, with the whole corrected JSON "
                    "object and nothing else.",

@@ -34,6 +34,10 @@ BT_MUST_CHECK enum bt_code llm_ask(struct llm_client *c, const struct llm_reques
                                    struct llm_reply *ret, struct bt_error *err);
 void llm_reply_done(struct llm_reply *r);
 
+/* How many tokens of an answer that money buys behind so many of a question, at the dearest
+ * provider; UINT64_MAX when there is no such limit. */
+uint64_t llm_client_affordable(const struct llm_client *c, uint64_t input_tokens, uint64_t micros);
+
 /* The rung that the provider stands on: for tests and for people. */
 enum llm_rung llm_client_rung(struct llm_client *c, uint32_t provider);
 #endif

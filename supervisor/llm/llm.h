@@ -45,10 +45,12 @@ struct llm_request {
     uint32_t n_turns;
     const struct cJSON *schema; /* NULL = any text will do */
     const char *schema_name;    /* [A-Za-z0-9_-], at most 64 bytes; needed with a schema */
-    uint64_t max_tokens;        /* of the answer; at least 1 */
-    double temperature;         /* below 0 = the model's own */
-    msec deadline;              /* for everything, retries included */
-    bool (*stop)(void *self);   /* polled while waiting, by the asking thread; may be NULL */
+    /* What no schema can say; BT_INVALID with a sentence for the model. May be NULL. */
+    enum bt_code (*check)(void *self, const struct cJSON *value, struct bt_error *err);
+    uint64_t max_tokens;      /* of the answer; at least 1 */
+    double temperature;       /* below 0 = the model's own */
+    msec deadline;            /* for everything, retries included */
+    bool (*stop)(void *self); /* polled while waiting, by the asking thread; may be NULL */
     void *self;
 };
 

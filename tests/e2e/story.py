@@ -90,7 +90,8 @@ class Story:
             self.need(e["attempt"] >= s.attempt or none_yet, "attempts only grow")
             s.attempt = max(s.attempt, e["attempt"])
         self.need(t not in ("plan_step_retry", "plan_step_waiting") or not self.cancelling, "nothing begins in a plan that is called off")
-        self.need(s.review is None or t in ("fallback_used", "replan_started"), "a step that waits for a person does nothing else")
+        self.need(s.review is None or t not in ("plan_step_retry", "fallback_used", "quality_gate_started", "replan_started"),
+                  "a step that waits for a person does nothing else")
 
     def plan_started(self, e):
         self.need(not self.started, "plan_started comes once")
@@ -123,12 +124,14 @@ class Story:
         self.need(s.review is None, "one review at a time")
         self.need(e["reviewId"] not in self.reviews, "review ids are new each time")
         self.reviews.add(e["reviewId"])
+        s.review = e["reviewId"]
 
     def review_decided(self, e):
         self.need("stepIndex" in e or e["reviewId"] == self.events[0]["planId"], "without a step it is the sign-off")
         if "stepIndex" in e:
             s = self.open(e)
             self.need(e["reviewId"] in self.reviews, "what is decided was asked")
+            s.review = None
 
     def plan_paused(self, e):
         self.need(e["reason"] not in self.paused, "it is not paused yet for that reason")

@@ -149,7 +149,7 @@ static void tell_how(const struct order *o)
     (void)printf("again: test_sim --seed %" PRIu64 " --trace --no-shrink", o->first);
     for (int f = 0; f < FAULT_COUNT; f++) {
         if ((o->shrink.without & UINT64_C(1) << f) != 0) {
-            (void)printf("%s%s", any ? "," : " --without ", sim_fault_name(f));
+            (void)printf("%s%s", any ? "," : " --without ", sim_fault_name((enum fault)f));
             any = true;
         }
     }
@@ -213,10 +213,11 @@ static uint64_t faults_named(const char *list)
 {
     uint64_t set = 0;
     for (int f = 0; list != NULL && f < FAULT_COUNT; f++) {
-        const size_t len = strlen(sim_fault_name(f));
+        const size_t len = strlen(sim_fault_name((enum fault)f));
         for (const char *at = list; at != NULL; at = strchr(at, ',')) {
             at += *at == ',' ? 1 : 0;
-            if (strncmp(at, sim_fault_name(f), len) == 0 && (at[len] == ',' || at[len] == '\0')) {
+            if (strncmp(at, sim_fault_name((enum fault)f), len) == 0 &&
+                (at[len] == ',' || at[len] == '\0')) {
                 set |= UINT64_C(1) << f;
             }
         }

@@ -107,7 +107,10 @@ struct told {
     bool started, completed, gated, approved;
     uint32_t allowed; /* further executions of an unsafe step that somebody allowed */
     uint32_t executions, retries, hops;
-    uint32_t retried;     /* attempt */
+    uint32_t retried;  /* attempt */
+    uint32_t in_a_row; /* times that the same was sent, in that life of the daemon */
+    uint32_t life;
+    uint32_t fell;        /* fallbacks used: bit per action */
     uint32_t granted;     /* attempts beside max_retries: after approvals and fallbacks */
     uint64_t executed[2]; /* bit per attempt */
     uint64_t visited;     /* agents that had it */
@@ -191,6 +194,7 @@ struct sim {
     /* Of the turn that is being committed. */
     uint32_t must_tell[SIM_MUST_TELL_MAX]; /* indexes into sent */
     uint32_t n_must_tell, queries;
+    int kills; /* commands without the record that says so */
     bool closed, rejected;
     uint64_t turns;
     msec last; /* when the last turn was */

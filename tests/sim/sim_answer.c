@@ -67,13 +67,16 @@ void sim_draw_answer(struct sim *s, struct exec *x)
 
 msec sim_draw_duration(struct sim *s, const struct exec *x)
 {
-    const struct step_policy *policy = &sim_plan_now(&s->plans[x->plan])->steps[x->step].policy;
-    const msec timeout = x->phase <= PHASE_SEARCH ? policy->timeout_ms : policy->check_timeout_ms;
+    const struct plan *plan = sim_plan_now(&s->plans[x->plan]);
+    const struct step_policy *policy = &plan->steps[x->step].policy;
+    const msec timeout = x->phase <= PHASE_SEARCH   ? policy->timeout_ms
+                         : x->phase == PHASE_REPLAN ? plan->replan.timeout_ms
+                                                    : policy->check_timeout_ms;
     if (sim_fault(s, FAULT_HANG)) {
         return s->quiet - s->now + sim_range(s, 1, 3000);
     }
     if (timeout > 0 && sim_fault(s, FAULT_LATE)) {
-        return timeout + sim_range(s, 0, x->phase <= PHASE_SEARCH ? 400 : 1500);
+        return timeout + sim_range(s, 0, sim_chance(s, 700) ? 150 : 1000);
     }
     if (sim_fault(s, FAULT_SLOW)) {
         return sim_range(s, 100, 1000);

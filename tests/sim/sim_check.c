@@ -148,6 +148,19 @@ static void take_revision(struct sim *s, struct sim_plan *p, const struct record
     sometimes->revised++;
 }
 
+/* What could not be asked during the pause has its whole time again. */
+static void check_renewed(struct sim *s, const struct sim_plan *p, const struct record *rec)
+{
+    const struct plan *plan = sim_plan_now(p);
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        const struct run_step *step = &p->shadow->steps[i];
+        const msec time = step->phase == PHASE_REPLAN ? plan->replan.timeout_ms
+                                                      : plan->steps[i].policy.check_timeout_ms;
+        SIM_RULE(step->status != STEP_CHECKING || time == 0 || step->deadline >= rec->now + time,
+                 "a question lost its time during a pause");
+    }
+}
+
 static void take_record(struct sim *s, struct sim_plan *p, const struct record *rec)
 {
     const struct plan *plan = sim_plan_now(p);
@@ -164,6 +177,9 @@ static void take_record(struct sim *s, struct sim_plan *p, const struct record *
         sometimes->moves[from][to]++;
     }
     SIM_RULE(p->shadow->active <= run_concurrency(plan), "more under way than max_concurrency");
+    if (rec->type == REC_PLAN_RESUMED && rec->pause == PAUSE_REQUESTED) {
+        check_renewed(s, p, rec);
+    }
 }
 
 void sim_check_record(struct sim *s, const struct record *rec, const struct record *back)

@@ -10,11 +10,12 @@
 static void draw_faults(struct sim *s)
 {
     static const uint32_t most[FAULT_COUNT] = {
-        [FAULT_BEFORE_COMMIT] = 4, [FAULT_AFTER_COMMIT] = 4, [FAULT_DISK_FULL] = 2,
-        [FAULT_RESTART] = 60,      [FAULT_DOWN] = 1000,      [FAULT_CANCEL] = 20,
-        [FAULT_HANG] = 60,         [FAULT_ABSENT] = 500,     [FAULT_SLOW] = 300,
-        [FAULT_UNDECIDED] = 900,   [FAULT_PARTITION] = 60,   [FAULT_VERDICT_NO] = 500,
-        [FAULT_FAILURE] = 400,     [FAULT_REVISE] = 300,     [FAULT_BAD_REVISION] = 400,
+        [FAULT_BEFORE_COMMIT] = 4, [FAULT_AFTER_COMMIT] = 4,   [FAULT_DISK_FULL] = 2,
+        [FAULT_RESTART] = 60,      [FAULT_DOWN] = 1000,        [FAULT_CANCEL] = 20,
+        [FAULT_UNSENT] = 900,      [FAULT_REPLY_LOST] = 500,   [FAULT_HANG] = 60,
+        [FAULT_ABSENT] = 500,      [FAULT_SLOW] = 300,         [FAULT_UNDECIDED] = 900,
+        [FAULT_PARTITION] = 60,    [FAULT_VERDICT_NO] = 500,   [FAULT_FAILURE] = 400,
+        [FAULT_REVISE] = 300,      [FAULT_BAD_REVISION] = 400,
     };
     const uint32_t many = sim_chance(s, 250) ? 650 : 300;
     for (int f = 0; f < FAULT_COUNT; f++) {

@@ -5,7 +5,7 @@
 #include "protocol/base/assert.h"
 #include "tests/sim/sim.h"
 
-enum { OVERTAKEN_MAX = 4 };
+enum { OVERTAKEN_MAX = 4, OVERTAKEN_IN_GROUP = 8 }; /* of turns that are committed together */
 
 /* ---- what was sent ---- */
 
@@ -100,6 +100,29 @@ static void check_limits(struct sim *s, struct sim_plan *p, const struct sent *l
              "dispatched beyond the budget of money");
 }
 
+/* A question reserves nothing, but something must be left. */
+static void check_left(struct sim *s, struct sim_plan *p, const struct sent *x)
+{
+    const struct plan *plan = sim_plan_now(p);
+    const struct usage *spent = &p->shadow->usage;
+    const struct usage *on_replans = &p->shadow->replan_usage;
+    const struct record *rec = &(struct record){.step = x->step};
+    if (x->phase <= PHASE_SEARCH) {
+        return;
+    }
+    SIM_RULE(plan->budget_tokens == 0 ||
+                 spent->input_tokens + spent->output_tokens < plan->budget_tokens,
+             "asked with no tokens left");
+    SIM_RULE(plan->budget_micros == 0 || spent->cost_micros < plan->budget_micros,
+             "asked with no money left");
+    SIM_RULE(x->phase != PHASE_REPLAN || plan->replan.budget_tokens == 0 ||
+                 on_replans->input_tokens + on_replans->output_tokens < plan->replan.budget_tokens,
+             "replanned with no tokens left");
+    SIM_RULE(x->phase != PHASE_REPLAN || plan->replan.budget_micros == 0 ||
+                 on_replans->cost_micros < plan->replan.budget_micros,
+             "replanned with no money left");
+}
+
 /* ---- whose turn it is ---- */
 
 /* No plan is passed by for long: between two turns of one the others have a few each. */
@@ -114,7 +137,8 @@ static void check_fairness(struct sim *s, struct sim_plan *p, const struct sent 
         }
         const uint32_t n = ++other->overtaken[x->agent][ix];
         sometimes->overtaken = n > sometimes->overtaken ? n : sometimes->overtaken;
-        SIM_RULE(n <= OVERTAKEN_MAX, "a plan is passed by again and again");
+        SIM_RULE(n <= (s->batch_max > 1 ? OVERTAKEN_IN_GROUP : OVERTAKEN_MAX),
+                 "a plan is passed by again and again");
     }
     memset(p->overtaken[x->agent], 0, sizeof p->overtaken[x->agent]);
 }
@@ -169,6 +193,24 @@ static void check_state(struct sim *s, const struct sim_plan *p, const struct co
              "dispatch while the plan is being replanned");
 }
 
+/* Who is sent something is there, may work and is trusted. */
+static void check_instance(struct sim *s, const struct sim_plan *p, const struct core_cmd *cmd)
+{
+    const struct record *rec = &(struct record){.step = cmd->step};
+    struct instance_view to;
+    if (s->n_batch > 1) {
+        return; /* the registry is some turns ahead */
+    }
+    SIM_RULE(registry_is_current(s->core->registry, cmd->slot, cmd->epoch) &&
+                 registry_instance_view(s->core->registry, cmd->slot, &to),
+             "sent to an instance that is not there");
+    const struct agent_view agent = registry_agent_view(s->core->registry, to.agent);
+    SIM_RULE(!to.draining && to.health == HEALTH_HEALTHY, "sent to an instance that takes no work");
+    SIM_RULE(to.breaker.state != BREAKER_OPEN && to.breaker.state != BREAKER_PROBING &&
+                 agent.breaker.state != BREAKER_OPEN && agent.breaker.state != BREAKER_PROBING,
+             "sent although the breaker is open");
+}
+
 void sim_check_dispatch(struct sim *s, const struct core_cmd *cmd)
 {
     struct sim_plan *p = sim_plan_of(s, cmd->run);
@@ -182,6 +224,7 @@ void sim_check_dispatch(struct sim *s, const struct core_cmd *cmd)
     SIM_RULE(to->agent == run_step_agent(p->shadow, plan, cmd->step), "sent to another agent");
     SIM_RULE(plan_agent_find(plan, to->agent) != UINT32_MAX, "sent to an agent not granted");
     check_state(s, p, cmd);
+    check_instance(s, p, cmd);
     if (s->failed) {
         return;
     }
@@ -192,6 +235,9 @@ void sim_check_dispatch(struct sim *s, const struct core_cmd *cmd)
     if (before != NULL) {
         s->sent[told->sent].back = true;
     }
+    told->in_a_row = again && told->life == s->life ? told->in_a_row + 1 : 1;
+    told->life = s->life;
+    SIM_RULE(told->in_a_row <= CORE_UNSENT_MAX, "sent again and again");
     s->sent = sim_room(s->sent, s->n_sent, &s->cap_sent, sizeof *s->sent);
     struct sent *x = &s->sent[s->n_sent];
     *x = (struct sent){.plan = (uint32_t)(p - s->plans),
@@ -207,6 +253,9 @@ void sim_check_dispatch(struct sim *s, const struct core_cmd *cmd)
     told->sent = s->n_sent++;
     sometimes->phases[cmd->phase]++;
     check_limits(s, p, x);
+    if (!s->failed) {
+        check_left(s, p, x);
+    }
     if (!s->failed) {
         check_fairness(s, p, x, again);
     }

@@ -46,7 +46,7 @@ static void random_policy(struct sim *s, struct step_policy *p)
     p->no_retry = sim_chance(s, 100) ? 1u << sim_range(s, 1, CLASS_COUNT - 1) : 0;
     p->on_failure = random_on_failure(s);
     p->on_verify = sim_chance(s, 500) ? ON_FAILURE_RETRY : random_on_failure(s);
-    p->requires_approval = sim_chance(s, 60);
+    p->requires_approval = sim_chance(s, 100);
     p->gate_closed = sim_chance(s, 400);
     p->verify_open = sim_chance(s, 400);
     p->estimate_tokens = sim_range(s, 0, 9);
@@ -129,7 +129,9 @@ static void plan_policy(struct sim *s, struct plan *p)
                                            .max_step = sim_range(s, 0, 3),
                                            .max_total = sim_range(s, 0, 4),
                                            .cooldown_ms = maybe(s, 700, 1, 400),
-                                           .timeout_ms = maybe(s, 900, 100, 1000)};
+                                           .timeout_ms = maybe(s, 900, 100, 1000),
+                                           .budget_tokens = maybe(s, 80, 1, 15),
+                                           .budget_micros = maybe(s, 80, 1, 15)};
     }
     if (sim_chance(s, 500)) {
         p->search_with = sim_agent_names[searcher];

@@ -83,10 +83,12 @@ static int moves(void)
     for (int from = 0; from < STEP_COMPLETED; from++) {
         for (int to = 0; to < STEP_STATUS_COUNT; to++) {
             char move[64];
-            (void)snprintf(move, sizeof move, "%s -> %s", step_status_state_name(from),
-                           step_status_state_name(to));
+            (void)snprintf(move, sizeof move, "%s -> %s",
+                           step_status_state_name((enum step_status)from),
+                           step_status_state_name((enum step_status)to));
             /* PENDING -> READY happens inside the record of another step. */
-            if (run_move_allowed(from, to) && !(from == STEP_PENDING && to == STEP_READY)) {
+            if (run_move_allowed((enum step_status)from, (enum step_status)to) &&
+                !(from == STEP_PENDING && to == STEP_READY)) {
                 missing += never("move", move, sometimes->moves[from][to]);
             }
         }
@@ -98,29 +100,35 @@ static int records(void)
 {
     int missing = 0;
     for (int t = 0; t < REC_COUNT; t++) {
-        const bool of_shell = record_about(t) == ABOUT_SYSTEM;
-        missing += of_shell ? 0 : never("record", record_wire_type(t), sometimes->records[t]);
+        const bool of_shell = record_about((enum record_type)t) == ABOUT_SYSTEM;
+        missing += of_shell ? 0
+                            : never("record", record_wire_type((enum record_type)t),
+                                    sometimes->records[t]);
     }
     for (int r = 0; r < PAUSE_REASON_COUNT; r++) {
-        missing += never("pause", pause_reason_name(r), sometimes->pauses[r]);
+        missing += never("pause", pause_reason_name((enum pause_reason)r), sometimes->pauses[r]);
     }
     for (int m = 0; m < MODIFY_KIND_COUNT; m++) {
-        missing += never("modification", modify_kind_name(m), sometimes->modifies[m]);
+        missing +=
+            never("modification", modify_kind_name((enum modify_kind)m), sometimes->modifies[m]);
     }
     for (int h = 0; h < HANDOFF_KIND_COUNT; h++) {
-        missing += never("handoff", handoff_kind_name(h), sometimes->handoffs[h]);
+        missing +=
+            never("handoff", handoff_kind_name((enum handoff_kind)h), sometimes->handoffs[h]);
     }
     for (int f = 0; f < FALLBACK_ACTION_COUNT; f++) {
-        missing += never("fallback", fallback_action_name(f), sometimes->fallbacks[f]);
+        missing += never("fallback", fallback_action_name((enum fallback_action)f),
+                         sometimes->fallbacks[f]);
     }
     for (int k = 0; k < STEP_STOP_COUNT; k++) {
-        missing += never("stop", step_stop_name(k), sometimes->stops[k]);
+        missing += never("stop", step_stop_name((enum step_stop)k), sometimes->stops[k]);
     }
     for (int r = 0; r < STEP_REASON_COUNT; r++) {
-        missing += never("reason", step_reason_name(r), sometimes->reasons[r]);
+        missing += never("reason", step_reason_name((enum step_reason)r), sometimes->reasons[r]);
     }
     for (int f = 0; f < PLAN_FAILURE_COUNT; f++) {
-        missing += never("plan failure", plan_failure_name(f), sometimes->failures[f]);
+        missing +=
+            never("plan failure", plan_failure_name((enum plan_failure)f), sometimes->failures[f]);
     }
     return missing;
 }
@@ -132,8 +140,8 @@ static int people(void)
         for (int d = 0; d < DECISION_COUNT; d++) {
             char name[64];
             const bool none = r == REVIEW_PLAN && d == DECISION_SKIP;
-            (void)snprintf(name, sizeof name, "%s %s", review_kind_name(r),
-                           review_decision_name(d));
+            (void)snprintf(name, sizeof name, "%s %s", review_kind_name((enum review_kind)r),
+                           review_decision_name((enum review_decision)d));
             missing += none ? 0 : never("decision", name, sometimes->reviews[r][d]);
         }
     }
@@ -159,10 +167,10 @@ int sim_check_sometimes(bool counts)
     all_counts = counts;
     int missing = moves() + records() + people() + ends();
     for (int f = 0; f < FAULT_COUNT; f++) {
-        missing += never("fault", sim_fault_name(f), sometimes->faults[f]);
+        missing += never("fault", sim_fault_name((enum fault)f), sometimes->faults[f]);
     }
     for (int r = REJECT_NONE + 1; r < CORE_REJECT_COUNT; r++) {
-        missing += never("rejection", core_reject_text(r), sometimes->rejects[r]);
+        missing += never("rejection", core_reject_text((enum core_reject)r), sometimes->rejects[r]);
     }
     for (int k = 0; k < CORE_CMD_TYPE_COUNT; k++) {
         missing += never_nth("command", k, sometimes->commands[k]);
@@ -171,16 +179,16 @@ int sim_check_sometimes(bool counts)
         missing += never_nth("event", e, sometimes->events[e]);
     }
     for (int w = 0; w < WAIT_KIND_COUNT; w++) {
-        missing += never("wait for", wait_kind_name(w), sometimes->waits[w]);
+        missing += never("wait for", wait_kind_name((enum wait_kind)w), sometimes->waits[w]);
     }
     for (int p = 0; p < STEP_PHASE_COUNT; p++) {
-        missing += never("dispatch to", step_phase_name(p), sometimes->phases[p]);
+        missing += never("dispatch to", step_phase_name((enum step_phase)p), sometimes->phases[p]);
     }
     for (int p = 0; p < ON_FAILURE_COUNT; p++) {
-        missing += never("policy", on_failure_name(p), sometimes->policies[p]);
+        missing += never("policy", on_failure_name((enum on_failure)p), sometimes->policies[p]);
     }
     for (int t = 0; t < STEP_TYPE_COUNT; t++) {
-        missing += never("completed", step_type_name(t), sometimes->types[t]);
+        missing += never("completed", step_type_name((enum step_type)t), sometimes->types[t]);
     }
     return missing;
 }

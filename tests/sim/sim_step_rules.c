@@ -18,6 +18,21 @@ static void check_dependencies(struct sim *s, const struct sim_plan *p, const st
     }
 }
 
+/* Skipped because of what came before: then something before it really went wrong. */
+static void check_skipped(struct sim *s, const struct sim_plan *p, const struct record *rec)
+{
+    const struct plan *plan = sim_plan_now(p);
+    bool bad = false;
+    for (uint32_t i = 0; i < run_deps(plan, rec->step); i++) {
+        const struct run_step *d = &p->shadow->steps[run_dep(plan, rec->step, i)];
+        bad = bad || d->status == STEP_FAILED || d->status == STEP_CANCELLED ||
+              (d->status == STEP_SKIPPED && d->reason == REASON_DEPENDENCY_FAILED);
+    }
+    SIM_RULE(bad && !plan->chain && !plan->steps[rec->step].after_any_end &&
+                 !plan->steps[rec->step].policy.run_if_always,
+             "skipped although no dependency failed");
+}
+
 /* The first attempt comes after the gate and the person. */
 static void check_first_attempt(struct sim *s, const struct sim_plan *p, const struct record *rec)
 {
@@ -112,11 +127,16 @@ static void check_retry(struct sim *s, struct sim_plan *p, const struct record *
 {
     const struct step_policy *policy = &sim_plan_now(p)->steps[rec->step].policy;
     const struct core_event *ev = &s->turn->ev;
+    const struct run_step *was = &p->shadow->steps[rec->step];
     struct told *told = &p->told[rec->step];
     told->retries += rec->attempt > told->retried ? 1 : 0; /* a late result may fail it again */
     told->retried = rec->attempt;
     SIM_RULE(told->retries <= policy->max_retries + told->granted, "retried too often");
     SIM_RULE((policy->no_retry & 1u << rec->error_class) == 0, "a class that is never retried");
+    SIM_RULE(ev->type != CORE_RESULT || ev->step != rec->step ||
+                 ev->outcome != STEP_OUTCOME_FAILED || rec->delay_ms >= ev->retry_after_ms ||
+                 was->status == STEP_CHECKING,
+             "the pause that the agent asked for is not kept");
     if (ev->type == CORE_RESULT && ev->retryable_given && ev->retryable) {
         told->allowed++; /* the agent itself said that it may run again */
     }
@@ -142,7 +162,10 @@ static void check_fallback(struct sim *s, struct sim_plan *p, const struct recor
 {
     struct told *told = &p->told[rec->step];
     const uint64_t bit = rec->agent < 64 ? UINT64_C(1) << rec->agent : 0;
+    const uint32_t once = 1u << rec->fallback;
     told->granted++;
+    SIM_RULE(rec->fallback == FALLBACK_AGENT || (told->fell & once) == 0, "a fallback used twice");
+    told->fell |= once;
     SIM_RULE(plan_agent_find(sim_plan_now(p), rec->agent) != UINT32_MAX,
              "a fallback to an agent not granted");
     SIM_RULE(rec->fallback != FALLBACK_AGENT || (told->visited & bit) == 0,
@@ -190,6 +213,8 @@ static void take_step(struct sim *s, struct sim_plan *p, const struct record *re
     } else if (rec->type == REC_STEP_COMPLETED) {
         if (rec->status == STEP_COMPLETED) {
             check_completed(s, p, rec);
+        } else if (rec->reason == REASON_DEPENDENCY_FAILED) {
+            check_skipped(s, p, rec);
         }
         told->completed = true;
     } else if (rec->type == REC_STEP_CHECKING) {
@@ -201,7 +226,7 @@ static void take_step(struct sim *s, struct sim_plan *p, const struct record *re
     }
     told->gated =
         told->gated || rec->type == REC_GATE_PASSED || (rec->type == REC_GATE_ERROR && open);
-    told->approved = told->approved || approves;
+    told->approved = told->approved || (approves && was->review == REVIEW_BEFORE);
     told->allowed += approves && was->attempt > 0 ? 1 : 0;
     told->granted += approves ? 1 : 0;
     if (rec->type == REC_REVIEW_DECIDED && s->turn->ev.type == CORE_DECIDE) {

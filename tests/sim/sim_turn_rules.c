@@ -7,6 +7,7 @@ void sim_rules_begin(struct sim *s)
 {
     s->n_must_tell = 0;
     s->queries = 0;
+    s->kills = 0;
     s->closed = false;
     s->rejected = false;
 }
@@ -138,6 +139,8 @@ void sim_rules_command(struct sim *s, const struct core_cmd *cmd)
     } else if (cmd->type == CMD_KILL) {
         check_kill(s, cmd);
     }
+    s->kills += cmd->type == CMD_KILL ? 1 : 0;
+    s->kills -= cmd->type == CMD_RECORD && cmd->rec.stop == STOP_KILLED ? 1 : 0;
     s->queries += cmd->type == CMD_QUERY ? 1 : 0;
     s->closed = s->closed || cmd->type == CMD_CLOSE;
     s->rejected = s->rejected || cmd->type == CMD_REJECT;
@@ -177,6 +180,9 @@ void sim_rules_end(struct sim *s)
         if (!x->told) {
             sim_fail(s, "a request was given up and who has it was not told", x->plan, x->step);
         }
+    }
+    if (s->kills != 0) {
+        sim_fail(s, "what was killed and what is said to be killed differ", 0, STEP_NONE);
     }
     if ((type == CORE_GONE || type == CORE_LANE_UP) && s->n_batch == 1) {
         check_unknown(s);

@@ -1,0 +1,156 @@
+#include "agents/llm/ask.h"
+
+#include <inttypes.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/base/log.h"
+
+enum {
+    NO_DEADLINE_MS = 10 * 60 * 1000,
+    ANSWER_MARGIN_MS = 250, /* to say ourselves that it took too long */
+    BEAT_MS = 1000,
+    TOKENS_LEAST = 16,
+    BYTES_PER_TOKEN = 4
+};
+
+struct waiting {
+    const struct ask *ask;
+    msec beat; /* the next sign of life */
+    msec every;
+};
+
+/* Called every few milliseconds while the model thinks. */
+static bool stop(void *self)
+{
+    struct waiting *w = self;
+    msec now = clock_mono_ms();
+
+    if (now >= w->beat) {
+        w->beat = now + w->every;
+        bt_step_progress(w->ask->step, -1, "the model is answering");
+    }
+    return bt_step_cancelled(w->ask->step);
+}
+
+static enum bt_code check(void *self, const struct cJSON *value, struct bt_error *err)
+{
+    const struct waiting *w = self;
+    return w->ask->check(w->ask->self, value, err);
+}
+
+static msec deadline_of(struct bt_step *step)
+{
+    uint64_t left = bt_step_time_left_ms(step);
+
+    if (left == UINT64_MAX || left > NO_DEADLINE_MS) {
+        left = NO_DEADLINE_MS;
+    }
+    left -= left > 4 * ANSWER_MARGIN_MS ? ANSWER_MARGIN_MS : left / 4;
+    return msec_add(clock_mono_ms(), left);
+}
+
+/* What the answer may have so that the plan stays within what it has left; 0 = nothing worth asking
+ * for. */
+static uint64_t afford(const struct ask *a, const struct prompt *p)
+{
+    uint64_t most = a->max_tokens != 0 ? a->max_tokens : a->agent->max_tokens;
+    uint64_t input = (p->system.len + p->user.len) / BYTES_PER_TOKEN;
+    uint64_t tokens = bt_step_budget_tokens(a->step);
+    uint64_t micros = bt_step_budget_micros(a->step);
+    uint64_t bought =
+        micros == UINT64_MAX ? UINT64_MAX : llm_client_affordable(a->agent->client, input, micros);
+
+    if (tokens != UINT64_MAX) {
+        tokens = tokens > input ? tokens - input : 0;
+    }
+    most = tokens < most ? tokens : most;
+    most = bought < most ? bought : most;
+    return most < TOKENS_LEAST ? 0 : most;
+}
+
+static void fail(const struct ask *a, const struct llm_reply *r, enum bt_code code,
+                 const struct bt_error *err)
+{
+    static const struct {
+        const char *cls;
+        bool retryable;
+    } by_code[BT_CODE_COUNT] = {
+        [BT_INVALID] = {"VALIDATION_ERROR", false},
+        [BT_UNAUTHORIZED] = {"PERMISSION_DENIED", false},
+        /* The model is not there; RESOURCE_NOT_FOUND would have it searched for. */
+        [BT_NOT_FOUND] = {"SERVICE_UNAVAILABLE", false},
+        [BT_LIMIT] = {"VALIDATION_ERROR", false},
+        [BT_BUSY] = {"RATE_LIMITED", true},
+        [BT_TIMEOUT] = {"TIMEOUT", true},
+        [BT_UNAVAILABLE] = {"SERVICE_UNAVAILABLE", true},
+        [BT_PROTOCOL] = {"SERVICE_UNAVAILABLE", true},
+        [BT_NOMEM] = {"SERVICE_UNAVAILABLE", true},
+    };
+    const char *cls = by_code[code].cls != NULL ? by_code[code].cls : "UNKNOWN";
+    bool again = by_code[code].retryable;
+
+    if (r->finish == LLM_FINISH_REFUSAL) {
+        cls = "PERMISSION_DENIED";
+    } else if (code == BT_INVALID && r->repairs > 0) {
+        again = true; /* models say something else the next time */
+    }
+    bt_step_fail(a->step, cls, again, "%s", err->msg);
+}
+
+static void tell(const struct ask *a, const struct llm_reply *r, enum bt_code code)
+{
+    if (r->calls > 0) {
+        bt_step_add_usage(a->step, r->usage.input, r->usage.output, r->usage.cached,
+                          r->cost_micros);
+    }
+    log_info("llm.call",
+             "plan=%s step=%s skill=%s code=%s provider=%s model=%s calls=%u repairs=%u "
+             "input=%" PRIu64 " output=%" PRIu64 "%s micros=%" PRIu64 " ms=%" PRIu64,
+             bt_step_plan_id(a->step), bt_step_id(a->step), bt_step_skill(a->step),
+             code == BT_OK ? "OK" : bt_code_name(code), r->provider, r->model, r->calls, r->repairs,
+             r->usage.input, r->usage.output, r->usage.known ? "" : " estimated=true",
+             r->cost_micros, r->took_ms);
+}
+
+bool ask_model(const struct ask *a, struct prompt *p, struct llm_reply *ret)
+{
+    uint64_t idle = bt_step_idle_ms(a->step);
+    struct waiting w = {.ask = a, .every = idle != 0 && idle / 3 < BEAT_MS ? idle / 3 : BEAT_MS};
+    struct llm_turn turn = {0};
+    struct llm_request request = {
+        .turns = &turn,
+        .n_turns = 1,
+        .schema = a->schema,
+        .schema_name = a->schema_name,
+        .check = a->check == NULL ? NULL : check,
+        .temperature = a->agent->temperature,
+        .stop = stop,
+        .self = &w,
+    };
+    struct bt_error err = {0};
+    enum bt_code code;
+
+    *ret = (struct llm_reply){0};
+    code = prompt_make(p, a->agent->system, a->agent->data_bytes, &err);
+    if (code != BT_OK) {
+        bt_step_fail_error(a->step, &err);
+        return false;
+    }
+    turn.text = buf_cstr(&p->user);
+    request.system = buf_cstr(&p->system);
+    request.max_tokens = afford(a, p);
+    request.deadline = deadline_of(a->step);
+    if (request.max_tokens == 0) {
+        bt_step_fail(a->step, "BUDGET_EXCEEDED", false,
+                     "what the plan has left does not pay for a question of about %zu tokens",
+                     (p->system.len + p->user.len) / BYTES_PER_TOKEN);
+        return false;
+    }
+    w.beat = clock_mono_ms() + w.every;
+    code = llm_ask(a->agent->client, &request, ret, &err);
+    tell(a, ret, code);
+    if (code != BT_OK && code != BT_CANCELLED) {
+        fail(a, ret, code, &err);
+    }
+    return code == BT_OK;
+}

@@ -1,0 +1,22 @@
+/* One question of a handler: within the step's time and the plan's budget, its cost told, its
+ * failure turned into the step's. */
+#ifndef LLM_AGENT_ASK_H
+#define LLM_AGENT_ASK_H
+
+#include "agents/llm/llm_agent.h"
+#include "agents/llm/prompt.h"
+
+struct ask {
+    struct bt_step *step;
+    const struct llm_agent *agent;
+    const struct cJSON *schema; /* NULL = text */
+    const char *schema_name;
+    uint64_t max_tokens; /* 0 = the agent's */
+    enum bt_code (*check)(void *self, const struct cJSON *value, struct bt_error *err);
+    void *self;
+};
+
+/* False: the step has failed already, and says why (or was cancelled). True: *ret has what was
+ * asked for. Either way the caller does llm_reply_done. Makes the prompt. */
+bool ask_model(const struct ask *a, struct prompt *p, struct llm_reply *ret);
+#endif

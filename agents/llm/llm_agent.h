@@ -1,0 +1,36 @@
+/* The llm agent: what its skills share. Read once, then constant; handlers run on several threads.
+ */
+#ifndef LLM_AGENT_LLM_AGENT_H
+#define LLM_AGENT_LLM_AGENT_H
+
+#include "baton/agent.h"
+#include "supervisor/llm/client.h"
+
+struct llm_agent {
+    struct llm_client *client;
+    struct cJSON *tree;   /* what the strings are borrowed from */
+    const char *agent_id; /* NULL = not given */
+    const char *system;   /* the owner's addition to the rules; or NULL */
+    uint64_t max_tokens;  /* of an answer */
+    double temperature;   /* below 0 = the model's own */
+    size_t data_bytes;    /* of other agents' texts in one prompt */
+};
+
+/* Reads the settings and starts the client. BT_INVALID names the member and what would be right. */
+BT_MUST_CHECK enum bt_code llm_agent_new(const char *settings_json, struct llm_agent **ret,
+                                         struct bt_error *err);
+/* Accepts NULL. */
+void llm_agent_free(struct llm_agent *a);
+
+extern const struct bt_skill llm_skills[];
+extern const size_t llm_skill_count;
+
+/* chat.c */
+void llm_chat(struct bt_step *step, void *self);
+void llm_summarize(struct bt_step *step, void *self);
+/* judge.c */
+void llm_gate(struct bt_step *step, void *self);
+void llm_verify(struct bt_step *step, void *self);
+/* plan.c */
+void llm_plan(struct bt_step *step, void *self);
+#endif

@@ -1,0 +1,173 @@
+/* Plans: what is left to reach a goal, only with the agents that were granted. */
+#include <cjson/cJSON.h>
+
+#include "agents/llm/ask.h"
+#include "agents/llm/plan_check.h"
+#include "agents/sdk/input.h"
+#include "protocol/wire/doc.h"
+
+static const char order[] =
+    "A step of a workflow has failed. Make a new plan for what is left to reach the goal.\n"
+    "1. Use only the agents and skills in the data \"agents\"; give parameters that fit a skill's "
+    "inputSchema.\n"
+    "2. Keep what is completed: name those steps in reuse and do not plan their work again. New "
+    "steps may depend on them; \"{{results.STEPID}}\" in a parameter stands for the result of a "
+    "step that it depends on.\n"
+    "3. Do not repeat an approach that has failed: take another agent, another skill, or another "
+    "way.\n"
+    "4. As few steps as will do. Each has a stepId of its own ([A-Za-z0-9_.-]), an agentId, a "
+    "skill, a task in words, parameters, and dependsOn: the stepIds that it needs.\n"
+    "5. reasoning: one or two sentences why this will work.";
+
+static const char order_first[] =
+    "Make a plan to reach the goal.\n"
+    "1. Use only the agents and skills in the data \"agents\"; give parameters that fit a skill's "
+    "inputSchema.\n"
+    "2. As few steps as will do. Each has a stepId of its own ([A-Za-z0-9_.-]), an agentId, a "
+    "skill, a task in words, parameters, and dependsOn: the stepIds that it needs. "
+    "\"{{results.STEPID}}\" in a parameter stands for the result of a step that it depends on.\n"
+    "3. reasoning: one or two sentences why this will work.";
+
+static const char plan_schema[] =
+    "{\"type\":\"object\",\"required\":[\"steps\"],\"properties\":{"
+    "\"reasoning\":{\"type\":\"string\"},"
+    "\"reuse\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
+    "\"steps\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":100,\"items\":{\"type\":\"object\","
+    "\"required\":[\"stepId\",\"agentId\",\"task\"],\"properties\":{"
+    "\"stepId\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64},"
+    "\"agentId\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64},"
+    "\"skill\":{\"type\":\"string\",\"maxLength\":64},"
+    "\"task\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":4096},"
+    "\"parameters\":{\"type\":\"object\"},"
+    "\"dependsOn\":{\"type\":\"array\",\"maxItems\":32,\"items\":{\"type\":\"string\"}}}}}}}";
+
+/* The members of a step that a plan may have from a model: who approves, retries, budgets and the
+ * like are not for it to say. */
+static const char *const step_members[] = {"stepId", "agentId",    "skill",
+                                           "task",   "parameters", "dependsOn"};
+static const char *const plan_members[] = {"reasoning", "reuse", "steps"};
+
+static void keep_only(cJSON *map, const char *const *names, size_t n)
+{
+    cJSON *item = map->child;
+
+    while (item != NULL) {
+        cJSON *next = item->next;
+        bool known = false;
+        for (size_t i = 0; i < n; i++) {
+            known = known || strcmp(item->string, names[i]) == 0;
+        }
+        if (!known || (strcmp(item->string, "skill") == 0 && item->valuestring[0] == 0)) {
+            cJSON_Delete(cJSON_DetachItemViaPointer(map, item));
+        }
+        item = next;
+    }
+}
+
+static void trim(cJSON *plan)
+{
+    cJSON *step = NULL;
+
+    keep_only(plan, plan_members, sizeof plan_members / sizeof plan_members[0]);
+    cJSON_ArrayForEach(step, cJSON_GetObjectItemCaseSensitive(plan, "steps"))
+    {
+        keep_only(step, step_members, sizeof step_members / sizeof step_members[0]);
+    }
+}
+
+/* Wall times say nothing to a model, and a recording would never be found again. */
+static void forget_times(cJSON *history)
+{
+    cJSON *item = NULL;
+
+    cJSON_ArrayForEach(item, history)
+    {
+        cJSON_DeleteItemFromObjectCaseSensitive(item, "timestamp");
+    }
+}
+
+static enum bt_code check(void *self, const cJSON *plan, struct bt_error *err)
+{
+    return plan_check(self, plan, err);
+}
+
+/* The members of the question, each in a frame of its own; *ret_texts are to be freed. */
+static bool add_question(struct prompt *p, const cJSON *question, char **texts)
+{
+    static const struct {
+        const char *member;
+        const char *from;
+    } parts[] = {{"goal", "the person who submitted the plan: the goal"},
+                 {"error", "the agent of the failed step: the error"},
+                 {"completed", "the journal: completed"},
+                 {"failed", "the journal: failed"},
+                 {"agents", "the registry: agents"},
+                 {"history", "the journal: earlier replans, not to be repeated"}};
+
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(question, parts[i].member);
+        if (item == NULL || (cJSON_IsArray(item) && item->child == NULL)) {
+            continue;
+        }
+        texts[i] = cJSON_PrintUnformatted(item);
+        if (texts[i] == NULL) {
+            return false;
+        }
+        prompt_data(p, parts[i].from, texts[i]);
+    }
+    return true;
+}
+
+enum { QUESTION_PARTS = 6 };
+
+static void make_plan(struct bt_step *step, const struct llm_agent *agent, cJSON *question,
+                      const cJSON *schema)
+{
+    struct ask ask = {.step = step,
+                      .agent = agent,
+                      .schema = schema,
+                      .schema_name = "plan",
+                      .check = check,
+                      .self = question};
+    char *texts[QUESTION_PARTS] = {NULL};
+    struct llm_reply reply = {0};
+    struct prompt p;
+
+    prompt_init(&p);
+    prompt_say(&p, strcmp(bt_step_purpose(step), "replan") == 0 ? order : order_first);
+    if (!add_question(&p, question, texts)) {
+        bt_step_fail(step, "SERVICE_UNAVAILABLE", true, "out of memory for the question");
+    } else if (ask_model(&ask, &p, &reply)) {
+        trim(reply.json);
+        input_reply(step, reply.json, NULL);
+        reply.json = NULL;
+    }
+    llm_reply_done(&reply);
+    prompt_done(&p);
+    for (size_t i = 0; i < QUESTION_PARTS; i++) {
+        cJSON_free(texts[i]);
+    }
+}
+
+void llm_plan(struct bt_step *step, void *self)
+{
+    cJSON *question = NULL;
+    cJSON *schema = NULL;
+    struct bt_error err;
+
+    if (input_parameters(step, &question, &err) != BT_OK ||
+        json_parse(str_from(plan_schema), &schema, &err) != BT_OK) {
+        bt_step_fail_error(step, &err);
+    } else if (!cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(question, "agents"))) {
+        bt_step_fail(step, "VALIDATION_ERROR", false,
+                     "agents: expected the list of agents that may be used");
+    } else {
+        if (cJSON_GetObjectItemCaseSensitive(question, "goal") == NULL) {
+            (void)cJSON_AddStringToObject(question, "goal", bt_step_task(step));
+        }
+        forget_times(cJSON_GetObjectItemCaseSensitive(question, "history"));
+        make_plan(step, self, question, schema);
+    }
+    cJSON_Delete(question);
+    cJSON_Delete(schema);
+}

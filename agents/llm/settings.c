@@ -1,0 +1,111 @@
+#include <stdlib.h>
+
+#include <cjson/cJSON.h>
+
+#include "agents/llm/llm_agent.h"
+#include "protocol/schema/schema.h"
+#include "protocol/wire/doc.h"
+
+enum { MAX_TOKENS = 4096, DATA_BYTES = 128 * 1024 };
+
+static const char rules[] =
+    "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"providers\"],"
+    "\"properties\":{\"providers\":{},\"record\":{},\"replay\":{},"
+    "\"agentId\":{\"type\":\"string\"},\"system\":{\"type\":\"string\",\"maxLength\":65536},"
+    "\"maxTokens\":{\"type\":\"integer\",\"minimum\":16,\"maximum\":1000000},"
+    "\"temperature\":{\"type\":\"number\",\"minimum\":0,\"maximum\":2},"
+    "\"dataBytes\":{\"type\":\"integer\",\"minimum\":1024,\"maximum\":4194304}}}";
+
+static enum bt_code check(const cJSON *tree, struct bt_error *err)
+{
+    struct schema_problem problem[1];
+    struct schema *schema = NULL;
+    cJSON *json = NULL;
+    uint32_t n = 0;
+    enum bt_code code = json_parse(str_from(rules), &json, err);
+
+    if (code == BT_OK) {
+        code = schema_compile(json, &schema, err);
+    }
+    if (code == BT_OK) {
+        code = schema_check(schema, tree, problem, 1, &n, err);
+        if (code == BT_INVALID) {
+            code = err_set(err, BT_INVALID, "%s: %s", problem[0].path, problem[0].message);
+        }
+    }
+    schema_free(schema);
+    cJSON_Delete(json);
+    return code;
+}
+
+static const char *text(const cJSON *map, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(map, name);
+    return cJSON_IsString(item) ? item->valuestring : NULL;
+}
+
+static double number(const cJSON *map, const char *name, double fallback)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(map, name);
+    return cJSON_IsNumber(item) ? item->valuedouble : fallback;
+}
+
+/* The members that are the client's, taken out of the tree. */
+static enum bt_code start_client(struct llm_agent *a, struct bt_error *err)
+{
+    static const char *const theirs[] = {"providers", "record", "replay"};
+    cJSON *tree = cJSON_CreateObject();
+    struct llm_config *config = NULL;
+    enum bt_code code;
+
+    for (size_t i = 0; tree != NULL && i < sizeof theirs / sizeof theirs[0]; i++) {
+        cJSON *item = cJSON_DetachItemFromObjectCaseSensitive(a->tree, theirs[i]);
+        if (item != NULL && !cJSON_AddItemToObject(tree, theirs[i], item)) {
+            cJSON_Delete(item);
+            cJSON_Delete(tree);
+            tree = NULL;
+        }
+    }
+    if (tree == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for the settings");
+    }
+    code = llm_config_read(tree, &config, err);
+    return code == BT_OK ? llm_client_new(config, &a->client, err) : code;
+}
+
+enum bt_code llm_agent_new(const char *settings_json, struct llm_agent **ret, struct bt_error *err)
+{
+    struct llm_agent *a = calloc(1, sizeof *a);
+    enum bt_code code;
+
+    if (a == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for the settings");
+    }
+    code = json_parse(str_from(settings_json), &a->tree, err);
+    if (code == BT_OK) {
+        code = check(a->tree, err);
+    }
+    if (code == BT_OK) {
+        a->agent_id = text(a->tree, "agentId");
+        a->system = text(a->tree, "system");
+        a->max_tokens = (uint64_t)number(a->tree, "maxTokens", MAX_TOKENS);
+        a->temperature = number(a->tree, "temperature", -1);
+        a->data_bytes = (size_t)number(a->tree, "dataBytes", DATA_BYTES);
+        code = start_client(a, err);
+    }
+    if (code != BT_OK) {
+        llm_agent_free(a);
+        return code;
+    }
+    *ret = a;
+    return BT_OK;
+}
+
+void llm_agent_free(struct llm_agent *a)
+{
+    if (a != NULL) {
+        llm_client_free(a->client);
+        cJSON_Delete(a->tree);
+        free(a);
+    }
+}

@@ -1,0 +1,80 @@
+/* What the planner reads: the cards of the skills. The words are chosen for it. */
+#include "agents/llm/llm_agent.h"
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+#define QUESTION_SCHEMA                                                                            \
+    "{\"type\":\"object\",\"properties\":{\"stepId\":{\"type\":\"string\"},"                       \
+    "\"agentId\":{\"type\":\"string\"},\"task\":{\"type\":\"string\"}}}"
+
+const struct bt_skill llm_skills[] = {
+    {.id = "chat",
+     .name = "Answer with a language model",
+     .description = "Answers a question or writes a text with a language model, from the task and "
+                    "the results before it.",
+     .tags = LIST("answer", "explain", "write", "draft", "translate", "rewrite", "classify",
+                  "extract", "question", "model", "text"),
+     .examples = LIST("explain what the figures mean", "draft a reply to the customer",
+                      "translate the text into French"),
+     .input_schema =
+         "{\"type\":\"object\",\"properties\":{"
+         "\"prompt\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":65536,\"description\":"
+         "\"what is to be done; when missing, the task\"},"
+         "\"input\":{\"description\":\"what it is to be done with; when missing, the results "
+         "before this step\"},"
+         "\"schema\":{\"type\":\"object\",\"description\":\"JSON Schema of the answer; its root "
+         "is an object; then the result is data\"},"
+         "\"maxTokens\":{\"type\":\"integer\",\"minimum\":16,\"maximum\":1000000}}}",
+     .effects = "none",
+     .run = llm_chat},
+    {.id = "summarize",
+     .name = "Summarise",
+     .description = "Summarises a text or the results of the steps before, with a language model.",
+     .tags = LIST("summarize", "summarise", "summary", "condense", "digest", "overview", "key",
+                  "points"),
+     .examples = LIST("summarise the report", "give an executive summary of the results",
+                      "condense the log into key points"),
+     .input_schema =
+         "{\"type\":\"object\",\"properties\":{"
+         "\"text\":{\"description\":\"what is to be summarised; when missing, the results before "
+         "this step\",\"x-baton-fill\":\"previous\"},"
+         "\"words\":{\"type\":\"integer\",\"minimum\":10,\"maximum\":5000,\"description\":\"about "
+         "how long; 200 by default\"},"
+         "\"focus\":{\"type\":\"string\",\"maxLength\":2000,\"description\":\"what matters\"}}}",
+     .effects = "none",
+     .run = llm_summarize},
+    {.id = "gate",
+     .name = "Quality gate",
+     .description = "Judges whether the results before a step are enough for it to begin. Asked by "
+                    "the supervisor.",
+     .input_schema = QUESTION_SCHEMA,
+     .output_schema = "{\"type\":\"object\",\"required\":[\"passed\"],\"properties\":{\"passed\":{"
+                      "\"type\":\"boolean\"},\"reason\":{\"type\":\"string\"},\"missing\":{"
+                      "\"type\":\"array\",\"items\":{\"type\":\"string\"}}}}",
+     .effects = "none",
+     .run = llm_gate},
+    {.id = "verify",
+     .name = "Verification",
+     .description = "Judges whether a step's result is a right and complete answer to its task. "
+                    "Asked by the supervisor.",
+     .input_schema = QUESTION_SCHEMA,
+     .output_schema = "{\"type\":\"object\",\"required\":[\"passed\"],\"properties\":{\"passed\":{"
+                      "\"type\":\"boolean\"},\"diagnosis\":{\"type\":\"string\"}}}",
+     .effects = "none",
+     .run = llm_verify},
+    {.id = "plan",
+     .name = "Plan",
+     .description = "Makes a plan for what is left to reach a goal after a step has failed. Asked "
+                    "by the supervisor.",
+     .input_schema =
+         "{\"type\":\"object\",\"properties\":{\"goal\":{\"type\":\"string\"},\"agents\":{"
+         "\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"agentId\"],"
+         "\"properties\":{\"agentId\":{\"type\":\"string\"},\"skills\":{\"type\":\"array\","
+         "\"items\":{\"type\":\"object\"}}}}},\"completed\":{\"type\":\"array\"},"
+         "\"failed\":{\"type\":\"array\"},\"history\":{\"type\":\"array\"}}}",
+     .output_schema = "{\"type\":\"object\",\"required\":[\"steps\"],\"properties\":{\"steps\":{"
+                      "\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}",
+     .effects = "none",
+     .run = llm_plan},
+};
+const size_t llm_skill_count = sizeof llm_skills / sizeof llm_skills[0];
