@@ -195,10 +195,10 @@ static enum msg_type put_paused(struct encoding *e, union payload *p)
     p->paused = (struct msg_ev_plan_paused){
         .reason = str_from(pause_reason_name(e->rec->pause)),
         .comment = record_cut(e, e->rec->text, 512),
+        .timeout_ms = e->rec->delay_ms,
     };
     if (e->rec->pause == PAUSE_SIGNOFF) {
         p->paused.review_id = record_review(e);
-        p->paused.timeout_ms = e->rec->delay_ms;
     }
     return MSG_ev_plan_paused;
 }
