@@ -152,6 +152,21 @@ static bool add_asked(const struct journal_row *row, void *self)
     return true;
 }
 
+/* Rows are read as committed: what began to wait in this very turn has none yet, and comes into the
+ * list with the next one. Nobody can have heard of it before. */
+static void leave_out_unwritten(struct review_page *page)
+{
+    struct msg_review_list_ok *ok = &page->ok;
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < ok->reviews_n; i++) {
+        if (ok->reviews[i].asked_at.len > 0) {
+            ok->reviews[kept++] = ok->reviews[i];
+        }
+    }
+    ok->reviews_n = kept;
+}
+
 /* As many as fit; the details go first. */
 static void answer_page(struct review_page *page, struct request *rq)
 {
@@ -204,6 +219,8 @@ void on_review_list(struct bus *b, struct request *rq)
         if (page.ok.reviews_n > 0 &&
             journal_events(b->journal, 0, p->ix, UINT32_MAX, add_asked, &page, &err) != BT_OK) {
             log_err("review.list", "plan=%s %s", p->id, err.msg); /* the list is true without */
+        } else if (journal_dirty(b->journal)) {
+            leave_out_unwritten(&page);
         }
     }
     answer_page(&page, rq);

@@ -1,6 +1,7 @@
 /* What a step asks of others: gates and verifications by agents, and what comes before its first
  * attempt. People: core_review.c. */
 #include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
 #include "supervisor/core/core_internal.h"
 
 /* ---- before the first attempt ---- */
@@ -127,7 +128,7 @@ static void verified(struct core *c, struct core_run *row, const struct core_eve
 
 static void verify_answered(struct core *c, struct core_run *row, const struct core_event *ev)
 {
-    if (ev->passed) {
+    if (ev->passed || BUG(VERDICT_IGNORED)) {
         verified(c, row, ev);
         return;
     }
@@ -146,7 +147,7 @@ void core_check_error(struct core *c, struct core_run *row, const struct core_ev
     switch ((enum step_phase)state->phase) {
     case PHASE_GATE:
         record_gate(c, row, REC_GATE_ERROR, ev, text);
-        if (!policy->gate_closed) {
+        if (!policy->gate_closed || BUG(GATE_NEVER_CLOSED)) {
             core_continue(c, row, ev->step);
             return;
         }

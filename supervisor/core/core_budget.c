@@ -7,6 +7,7 @@
  * those that wait are looked at again. They have a place in max_concurrency, so they are few.
  */
 #include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
 #include "supervisor/core/core_fair.h"
 
 static uint64_t sum(uint64_t a, uint64_t b)
@@ -51,7 +52,8 @@ static enum budget_word ask(uint64_t budget, uint64_t spent, uint64_t reserved, 
     if (spent >= budget || sum(spent, needs) > budget) {
         return BUDGET_EXCEEDED;
     }
-    return sum(sum(spent, needs), reserved) > budget ? BUDGET_WAITS : BUDGET_FITS;
+    return sum(sum(spent, needs), BUG(BUDGET_NOT_RESERVED) ? 0 : reserved) > budget ? BUDGET_WAITS
+                                                                                    : BUDGET_FITS;
 }
 
 static enum budget_word ask_tokens(const struct core_run *row, uint32_t step)

@@ -4,6 +4,7 @@
  * it may run on, but nothing that it says counts.
  */
 #include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
 #include "supervisor/core/core_internal.h"
 
 void core_stopped(struct core *c, struct core_run *row, uint32_t step, enum step_stop stop,
@@ -26,7 +27,9 @@ static bool call_off(struct core *c, struct core_run *row, uint32_t step, struct
     const enum list_kind list = row->soft[step].list;
     const struct holder who = core_holder(c, row, step);
     const bool out = list == LIST_HELD && state->status == STEP_IN_PROGRESS;
-    if (out) {
+    if (out && BUG(GRACE_NOT_ARMED)) {
+        core_due(c, row, step, MSEC_NEVER);
+    } else if (out) {
         core_due(c, row, step, state->deadline);
     } else if (run_step_is_active(state->status)) {
         core_end_step(c, row,
@@ -73,7 +76,8 @@ void core_grace_over(struct core *c, struct core_run *row, uint32_t step)
     const uint32_t slot = row->soft[step].slot;
     struct instance_view view;
     const bool there = registry_instance_view(c->registry, slot, &view);
-    const bool kill = there && c->instances[slot].spawned && c->instances[slot].held.n == 1;
+    const bool kill = there && c->instances[slot].spawned &&
+                      (c->instances[slot].held.n == 1 || BUG(KILLS_BYSTANDERS));
     if (kill) {
         struct core_cmd *cmd = core_emit(c, CMD_KILL);
         cmd->slot = slot;

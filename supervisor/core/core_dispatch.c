@@ -1,5 +1,6 @@
 /* Giving a lane to a queued step: what is said about it, and the request. */
 #include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
 #include "supervisor/core/core_fair.h"
 
 /* Who hands over to the step (C20): in a chain whoever had the last attempt; else whose result came
@@ -67,6 +68,7 @@ void core_dispatch(struct core *c, struct core_run *row, uint32_t step, uint32_t
     soft->since = c->now;
     soft->sign = c->now;
     soft->progress = 0;
+    row->run->unused += BUG(RUN_BESIDE_APPLY) ? 1 : 0;
     core_link(c, row, step, LIST_HELD, false);
     core_due(c, row, step, core_held_due(row, step));
     struct core_cmd *cmd = core_emit(c, CMD_DISPATCH);

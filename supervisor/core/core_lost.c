@@ -4,6 +4,7 @@
  * outcome is given up as unknown.
  */
 #include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
 #include "supervisor/core/core_internal.h"
 
 static void ask(struct core *c, const struct core_run *row, uint32_t step)
@@ -52,7 +53,7 @@ void core_step_unknown(struct core *c, struct core_run *row, uint32_t step)
 void core_query_instance(struct core *c, uint32_t slot)
 {
     struct instance_view view;
-    if (!registry_instance_view(c->registry, slot, &view)) {
+    if (!registry_instance_view(c->registry, slot, &view) || BUG(UNKNOWN_NOT_ASKED)) {
         return;
     }
     for (uint64_t ref = c->unknown.head; ref != REF_NONE;) {

@@ -1,5 +1,6 @@
 /* What people change while a plan runs (M064): pausing, skipping, revising. */
 #include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
 #include "supervisor/core/core_internal.h"
 
 /* The run, when it can be changed at all; else the rejection is out. */
@@ -67,7 +68,7 @@ static bool is_open(const struct core_run *row, uint32_t step)
 
 static enum core_reject check_modify(const struct core_event *ev, const struct core_run *row)
 {
-    if (ev->expect != 0 && ev->expect != row->run->revision) {
+    if (ev->expect != 0 && ev->expect != row->run->revision && !BUG(EXPECT_IGNORED)) {
         return REJECT_REVISION;
     }
     if (row->run->revision >= LIMIT_REVISIONS) {
@@ -86,7 +87,7 @@ static enum core_reject check_modify(const struct core_event *ev, const struct c
             if (ev->steps[i] >= row->run->n_steps) {
                 return REJECT_NO_STEP;
             }
-            if (!is_open(row, ev->steps[i])) {
+            if (!is_open(row, ev->steps[i]) && !BUG(TERMINAL_OVERWRITTEN)) {
                 return REJECT_FINAL;
             }
         }
@@ -106,7 +107,7 @@ static void take_out(struct core *c, struct core_run *row, uint32_t step, bool c
     const enum list_kind list = row->soft[step].list;
     const bool out = list == LIST_HELD || list == LIST_UNKNOWN;
     const struct holder who = core_holder(c, row, step);
-    if (!is_open(row, step)) {
+    if (!is_open(row, step) && !BUG(TERMINAL_OVERWRITTEN)) {
         return;
     }
     core_end_step(c, row,
@@ -163,7 +164,7 @@ void core_on_revise(struct core *c, const struct core_event *ev)
         return;
     }
     enum core_reject why = REJECT_NONE;
-    if (ev->expect != 0 && ev->expect != row->run->revision) {
+    if (ev->expect != 0 && ev->expect != row->run->revision && !BUG(EXPECT_IGNORED)) {
         why = REJECT_REVISION;
     } else if (ev->modify != MODIFY_INSERT && ev->modify != MODIFY_REPLACE) {
         why = REJECT_NOT_WAITING;

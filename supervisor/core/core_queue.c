@@ -1,5 +1,6 @@
 /* Lists, the time of steps, and the way to an agent's queue: admission, hold, what comes due. */
 #include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
 #include "supervisor/core/core_fair.h"
 
 /* ---- lists ---- */
@@ -159,7 +160,8 @@ static msec queue_end(const struct core_run *row, uint32_t step)
 {
     const msec wait = row->plan->steps[step].policy.queue_timeout_ms;
     const bool question = row->run->steps[step].status == STEP_CHECKING;
-    return wait == 0 || question ? MSEC_NEVER : msec_add(row->soft[step].since, wait);
+    return wait == 0 || question || BUG(QUEUE_FOR_EVER) ? MSEC_NEVER
+                                                        : msec_add(row->soft[step].since, wait);
 }
 
 /* Whether the agent is there at all: looked at now and then instead of whenever instances come and
@@ -229,14 +231,15 @@ void core_queue_due(struct core *c, struct core_run *row, uint32_t step)
 
 bool core_hold(const struct core_run *row)
 {
-    const uint32_t told = 1u << PAUSE_REQUESTED | 1u << PAUSE_SIGNOFF;
-    return (row->run->paused & told) != 0 || row->run->replanning > 0 || row->run->cancelling;
+    const uint32_t told = (BUG(PAUSE_IGNORED) ? 0 : 1u << PAUSE_REQUESTED) | 1u << PAUSE_SIGNOFF;
+    return (row->run->paused & told) != 0 || (row->run->replanning > 0 && !BUG(BEGINS_REPLANNED)) ||
+           (row->run->cancelling && !BUG(BEGINS_CANCELLED));
 }
 
 bool core_hold_step(const struct core_run *row, uint32_t step)
 {
     const struct run_step *state = &row->run->steps[step];
-    const uint32_t told = 1u << PAUSE_REQUESTED | 1u << PAUSE_SIGNOFF;
+    const uint32_t told = (BUG(PAUSE_IGNORED) ? 0 : 1u << PAUSE_REQUESTED) | 1u << PAUSE_SIGNOFF;
     const bool replan = state->status == STEP_CHECKING && state->phase == PHASE_REPLAN;
     return replan ? (row->run->paused & told) != 0 || row->run->cancelling : core_hold(row);
 }
@@ -270,7 +273,8 @@ void core_enqueue(struct core *c, struct core_run *row, uint32_t step, bool fron
 void core_admit(struct core *c, struct core_run *row)
 {
     while (row->ready.head != REF_NONE && !core_hold(row) &&
-           row->run->active + row->queued < run_concurrency(row->plan)) {
+           row->run->active + (BUG(QUEUED_NOT_COUNTED) ? 0 : row->queued) <
+               run_concurrency(row->plan)) {
         const uint32_t step = (uint32_t)row->ready.head;
         if (!core_prepare(c, row, step)) {
             core_enqueue(c, row, step, false);
@@ -300,7 +304,7 @@ void core_park(struct core *c, struct core_run *row)
 
 void core_unpark(struct core *c, struct core_run *row)
 {
-    for (uint32_t n = row->parked.n; n > 0; n--) {
+    for (uint32_t n = BUG(RESUME_FORGETS) ? 0 : row->parked.n; n > 0; n--) {
         core_enqueue(c, row, (uint32_t)row->parked.head, false);
     }
     core_admit(c, row);

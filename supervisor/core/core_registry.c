@@ -1,5 +1,6 @@
 /* Instances coming, going, falling silent. */
 #include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
 #include "supervisor/core/core_internal.h"
 
 static bool is_current(struct core *c, const struct core_event *ev, struct instance_view *ret)
@@ -101,7 +102,9 @@ void core_on_lane_up(struct core *c, const struct core_event *ev)
         c->instances[ev->slot].told_up = true;
         record_instance(c, REC_AGENT_UP, &view, 0, (struct str){0});
     }
-    core_mark_dirty(c, view.agent);
+    if (!BUG(LOST_WAKE_UP)) {
+        core_mark_dirty(c, view.agent);
+    }
 }
 
 void core_on_lane_down(struct core *c, const struct core_event *ev)

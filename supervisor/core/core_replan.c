@@ -3,6 +3,7 @@
  * person. Rows keep their indexes, so whatever is out goes on untouched; see run_revise().
  */
 #include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
 #include "supervisor/core/core_internal.h"
 
 /* ---- asking for one ---- */
@@ -131,17 +132,26 @@ static bool row_fits(const struct plan *to, const struct core_run *row, uint32_t
     return is->superseded || !run_step_is_active(state->status) || same_deps(row->plan, to, i);
 }
 
-static bool revision_fits(const struct plan *to, const struct core_run *row)
+/* Whoever was granted stays where it is; only a person may grant more (G26). */
+static bool grants_fit(const struct plan *to, const struct plan *from, bool grows)
 {
-    const struct plan_agents *had = &row->plan->agents;
-    if (to->revision != row->run->revision + 1 || to->n_steps < row->plan->n_steps ||
-        to->agents.n < had->n) {
+    const struct plan_agents *had = &from->agents;
+    if (to->agents.n < had->n || (to->agents.n > had->n && !grows && !BUG(REPLAN_ADDS_AGENT))) {
         return false;
     }
     for (uint32_t i = 0; i < had->n; i++) {
         if (to->agents.at[i] != had->at[i]) {
             return false;
         }
+    }
+    return true;
+}
+
+static bool revision_fits(const struct plan *to, const struct core_run *row, bool grows)
+{
+    if (to->revision != row->run->revision + 1 || to->n_steps < row->plan->n_steps ||
+        !grants_fit(to, row->plan, grows)) {
+        return false;
     }
     for (uint32_t i = 0; i < row->plan->n_steps; i++) {
         if (!row_fits(to, row, i)) {
@@ -175,7 +185,7 @@ static void end_superseded(struct core *c, struct core_run *row, const struct pl
             rec.error_class = CLASS_CANCELLED;
         }
         core_end_step(c, row, rec);
-        if (out && !failed) {
+        if (out && !failed && !BUG(SUPERSEDED_GOES_ON)) {
             core_tell_to_stop(c, row, i, &who, rec.text);
         }
     }
@@ -209,7 +219,8 @@ static void unlink_unbegun(struct core *c, struct core_run *row)
 bool core_revise(struct core *c, struct core_run *row, const struct core_event *ev,
                  struct record rec)
 {
-    if (ev->plan == NULL || ev->block == NULL || !revision_fits(ev->plan, row)) {
+    const bool person = rec.type == REC_PLAN_MODIFIED;
+    if (ev->plan == NULL || ev->block == NULL || !revision_fits(ev->plan, row, person)) {
         return false;
     }
     core_park(c, row);

@@ -3,6 +3,7 @@
  * says. It is decided before anything is said about the step's end (C18).
  */
 #include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
 #include "supervisor/core/core_internal.h"
 
 /* Numbers for the jitter: splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
@@ -52,7 +53,8 @@ static bool may_retry(const struct core_run *row, uint32_t step, const struct fa
     const uint32_t counted = (uint32_t)state->attempt - state->granted;
     const bool any = policy->on_failure == ON_FAILURE_RETRY && policy->effects != EFFECTS_UNSAFE;
     return (f->retryable || any) && (policy->no_retry & 1u << f->error_class) == 0 &&
-           counted <= policy->max_retries && state->attempt < LIMIT_ATTEMPTS;
+           counted <= policy->max_retries + (BUG(ONE_RETRY_MORE) ? 1 : 0) &&
+           state->attempt < LIMIT_ATTEMPTS;
 }
 
 void core_attempt_failed(struct core *c, struct core_run *row, uint32_t step,
@@ -62,7 +64,8 @@ void core_attempt_failed(struct core *c, struct core_run *row, uint32_t step,
         core_stopped(c, row, step, STOP_ACKNOWLEDGED, f);
     } else if (!may_retry(row, step, f)) {
         core_give_up(c, row, step, f);
-    } else if (f->blind && row->plan->steps[step].policy.effects == EFFECTS_UNSAFE) {
+    } else if (f->blind && row->plan->steps[step].policy.effects == EFFECTS_UNSAFE &&
+               !BUG(UNSAFE_AGAIN)) {
         core_step_waits(c, row, step, REVIEW_UNKNOWN_OUTCOME, f, (struct doc){0});
     } else {
         retry(c, row, step, f);
@@ -133,9 +136,11 @@ static bool fall_back(struct core *c, struct core_run *row, uint32_t step, const
                          .error_class = f->error_class,
                          .usage = f->usage,
                          .text = f->text};
-    if (f->reason != REASON_NONE || row->run->fallbacks >= row->plan->max_fallbacks ||
-        state->attempt >= LIMIT_ATTEMPTS || (unsafe && state->attempt > 0) ||
-        state->status == STEP_WAITING || !choose_fallback(row, step, f, &rec)) {
+    if (f->reason != REASON_NONE ||
+        (row->run->fallbacks >= row->plan->max_fallbacks && !BUG(FALLBACKS_UNLIMITED)) ||
+        state->attempt >= LIMIT_ATTEMPTS ||
+        (unsafe && state->attempt > 0 && !BUG(UNSAFE_FALLBACK)) || state->status == STEP_WAITING ||
+        !choose_fallback(row, step, f, &rec)) {
         return false;
     }
     const struct holder who = core_holder(c, row, step);

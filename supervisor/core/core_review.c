@@ -1,5 +1,6 @@
 /* People: reviews of steps, the sign-off of plans, decisions that do not come. */
 #include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
 #include "supervisor/core/core_internal.h"
 
 void core_step_waits(struct core *c, struct core_run *row, uint32_t step, enum review_kind kind,
@@ -23,7 +24,7 @@ void core_step_waits(struct core *c, struct core_run *row, uint32_t step, enum r
                                 .usage = why->usage,
                                 .text = why->text,
                                 .data = data});
-    core_due(c, row, step, state->deadline);
+    core_due(c, row, step, BUG(REVIEW_FOR_EVER) ? MSEC_NEVER : state->deadline);
     if (why->tell) {
         core_tell_to_stop(c, row, step, &who, why->text);
     }

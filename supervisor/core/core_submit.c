@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
 #include "supervisor/core/core_internal.h"
 
 /* Takes a free slot for the run that the block holds, with empty soft rows. */
@@ -101,7 +102,7 @@ void core_on_submit(struct core *c, const struct core_event *ev)
     core_record(
         c, row,
         (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE, .usage = ev->planning});
-    if (ev->plan->signoff) {
+    if (ev->plan->signoff && !BUG(SIGNOFF_SKIPPED)) {
         take_over(c, row, ev);
         wait_for_signoff(c, row);
         return;
@@ -133,6 +134,10 @@ static void resume_step(struct core *c, struct core_run *row, uint32_t step)
         break;
     case STEP_IN_PROGRESS:
     case STEP_UNKNOWN:
+        if (BUG(RECOVERY_RESENDS)) {
+            core_enqueue(c, row, step, true);
+            break;
+        }
         core_step_unknown(c, row, step);
         break;
     case STEP_CHECKING:

@@ -1,12 +1,14 @@
 /* Time: what is due, in the order of deadlines, then of run slots and steps. */
 #include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
 #include "supervisor/core/core_internal.h"
 
 msec core_held_due(const struct core_run *row, uint32_t step)
 {
     const struct run_step *state = &row->run->steps[step];
     const msec idle = row->plan->steps[step].policy.idle_ms;
-    if (idle == 0 || state->status != STEP_IN_PROGRESS || row->run->cancelling) {
+    if (idle == 0 || BUG(IDLE_IGNORED) || state->status != STEP_IN_PROGRESS ||
+        row->run->cancelling) {
         return state->deadline;
     }
     const msec silent = msec_add(row->soft[step].sign, idle);
@@ -43,6 +45,9 @@ static void held_due(struct core *c, struct core_run *row, uint32_t step)
         timeout.retryable = false;
     } else if (state->deadline > c->now) {
         timeout.text = core_text_ms(c, "No progress for ", policy->idle_ms, "ms");
+    }
+    if (BUG(LANE_FREED_EARLY)) {
+        registry_release(c->registry, row->soft[step].slot, 0);
     }
     core_attempt_failed(c, row, step, &timeout);
 }

@@ -3,6 +3,7 @@
  * dependencies runs into a cycle. Each disjoint one is named once. On the way the dependencies of
  * each step are put in ascending order.
  */
+#include "supervisor/core/bug.h"
 #include "supervisor/core/plan_check_state.h"
 
 /* rev and rev_at: the dependents of each step; then ret_deps again from them, which sorts it (a
@@ -104,7 +105,8 @@ void plan_check_cycles(struct plan_checker *k)
             }
         }
     }
-    for (uint32_t start = 0; start < p->n_steps && tail < p->n_steps; start++) {
+    for (uint32_t start = 0; start < p->n_steps && tail < p->n_steps && !BUG(CYCLIC_PLAN);
+         start++) {
         uint32_t s = start;
         while (k->open[s] != 0 && k->mark[s] == 0) {
             k->mark[s] = start + 1;

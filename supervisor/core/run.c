@@ -12,6 +12,7 @@
 #include "supervisor/core/run.h"
 
 #include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
 #include "supervisor/core/run_internal.h"
 
 #define BIT(s) (1u << STEP_##s)
@@ -46,7 +47,8 @@ _Static_assert(sizeof moves / sizeof moves[0] == STEP_STATUS_COUNT, "a row per s
 bool run_move_allowed(enum step_status from, enum step_status to)
 {
     ASSERT((unsigned)from < STEP_STATUS_COUNT);
-    return (unsigned)to < STEP_STATUS_COUNT && (moves[from] & 1u << to) != 0;
+    return (unsigned)to < STEP_STATUS_COUNT &&
+           ((moves[from] & 1u << to) != 0 || BUG(TERMINAL_OVERWRITTEN));
 }
 
 bool run_step_is_active(enum step_status s)
@@ -91,6 +93,7 @@ bool run_end_is_failure(const struct plan *plan, const struct run_step *step, ui
         return false;
     }
     return step->status == STEP_FAILED || step->status == STEP_CANCELLED ||
+           (step->status == STEP_SKIPPED && BUG(SKIP_IS_FAILURE)) ||
            (step->status == STEP_SKIPPED && step->reason == REASON_DEPENDENCY_FAILED);
 }
 

@@ -1,5 +1,6 @@
 /* Records about what a step asks for: people, gates, verifications, replans. */
 #include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
 #include "supervisor/core/run_apply.h"
 
 static msec until(const struct record *rec)
@@ -130,8 +131,9 @@ bool run_apply_gate_passed(struct run *run, const struct plan *plan, const struc
 
 bool run_apply_gate_error(struct run *run, const struct plan *plan, const struct record *rec)
 {
-    return plan->steps[rec->step].policy.gate_closed ? run_apply_gate_failed(run, plan, rec)
-                                                     : run_apply_gate_passed(run, plan, rec);
+    return plan->steps[rec->step].policy.gate_closed && !BUG(GATE_NEVER_CLOSED)
+               ? run_apply_gate_failed(run, plan, rec)
+               : run_apply_gate_passed(run, plan, rec);
 }
 
 bool run_apply_gate_failed(struct run *run, const struct plan *plan, const struct record *rec)

@@ -13,7 +13,7 @@ enum {
     APPLICATION_ID = 0x4261746F, /* "Bato" */
     PATH_TEXT_MAX = 4096,
     CHECKPOINT_PAGES = 1000, /* of the WAL: 4 MB, a stall of some ms; see README */
-    CACHE_KIB = 8 * 1024,
+    CACHE_KIB = 2 * 1024,    /* rows go to the ends of tables; what is read again the kernel has */
     WAL_LIMIT_BYTES = 16 * 1024 * 1024
 };
 

@@ -11,6 +11,26 @@ enum { BODY_MAX = 16 * 1024 * 1024, BEHIND_MAX = 64 * 1024, SENTENCE_MAX = 300 }
 
 /* ---- what comes, on the net's thread ---- */
 
+/* What the model said in any channel, in the order in which it came. */
+static void join_texts(struct attempt *a, struct doc value)
+{
+    static const char *const channels[] = {"content",   "text",        "thinking",
+                                           "reasoning", "arguments",   "reasoning_content",
+                                           "refusal",   "partial_json"};
+    struct doc_cursor c = doc_cursor(value);
+    struct doc_head before = {0};
+    struct doc_head h;
+
+    while (doc_next(&c, &h)) {
+        for (size_t i = 0; h.kind == DOC_STR && i < sizeof channels / sizeof channels[0]; i++) {
+            if (before.kind == DOC_STR && str_is(before.str, channels[i])) {
+                buf_add_str(&a->said, h.str);
+            }
+        }
+        before = h;
+    }
+}
+
 static enum bt_code on_json(void *self, struct str json, bool chunk, struct bt_error *err)
 {
     struct attempt *a = self;
@@ -19,6 +39,9 @@ static enum bt_code on_json(void *self, struct str json, bool chunk, struct bt_e
 
     buf_init(&doc, json_doc_room(json.len * 3 + 16));
     code = dialect_json(json, a->provider->max_bytes, &doc, err);
+    if (code == BT_OK && a->taping) {
+        join_texts(a, doc_from_buf(&doc));
+    }
     if (code == BT_OK) {
         code = dialect_read(&a->answer, doc_from_buf(&doc), chunk, err);
     }
@@ -156,9 +179,6 @@ static enum bt_code judge(struct attempt *a, const struct dialect_ask *ask,
         a->retryable = code == BT_UNAVAILABLE || code == BT_TIMEOUT;
         return code;
     }
-    if (code == BT_OK && a->read_code == BT_OK && !is_whole(a)) {
-        a->read_code = stream_end(&a->stream, &a->read_err);
-    }
     if (a->read_code != BT_OK) {
         a->retryable = a->read_code == BT_PROTOCOL;
         return err_set(err, a->read_code, "%s", a->read_err.msg);
@@ -207,6 +227,25 @@ static struct net_spec spec_of(struct attempt *a, const struct llm_provider *p,
     return s;
 }
 
+/* A key that comes in pieces cannot be taken out of the pieces: such an answer is not kept. */
+static enum bt_code record(struct attempt *a, const struct secrets *secrets, struct tape *tape,
+                           const struct net_spec *spec, enum bt_code ended, const char *why,
+                           struct bt_error *err)
+{
+    struct str bytes = buf_str(&a->taped);
+    struct bt_error local;
+
+    if (a->said.bad != BT_OK || secrets_found(secrets, buf_str(&a->said))) {
+        bytes = (struct str){"", 0};
+        ended = BT_UNAUTHORIZED;
+        why = "the answer held a key and was not recorded";
+    }
+    if (tape_record(tape, spec, &a->http, ended, why, bytes, &local) != BT_OK) {
+        return err_set(err, BT_IO, "recording: %s", local.msg);
+    }
+    return BT_OK;
+}
+
 enum bt_code attempt_run(struct attempt *a, const struct llm_config *config,
                          const struct llm_provider *p, const struct dialect_ask *ask,
                          struct net *net, struct tape *tape, struct bt_error *err)
@@ -219,6 +258,7 @@ enum bt_code attempt_run(struct attempt *a, const struct llm_config *config,
     stream_init(&a->stream, p->dialect == LLM_OLLAMA, p->max_bytes, on_json, a);
     buf_init(&a->refused, ATTEMPT_ERROR_BODY);
     buf_init(&a->taped, p->max_bytes + 1);
+    buf_init(&a->said, p->max_bytes * 3);
     buf_init(&a->body, BODY_MAX);
     code = dialect_body(p->dialect, ask, &a->body, err);
     if (code != BT_OK) {
@@ -230,11 +270,15 @@ enum bt_code attempt_run(struct attempt *a, const struct llm_config *config,
     } else {
         code = net_post(net, &spec, &a->http, err);
     }
+    if (code == BT_OK && a->read_code == BT_OK && !is_whole(a)) {
+        a->read_code = stream_end(&a->stream, &a->read_err);
+    }
     if (a->taping && code != BT_CANCELLED) {
         struct bt_error tape_err;
-        if (tape_record(tape, &spec, &a->http, code, code == BT_OK ? "" : err->msg,
-                        buf_str(&a->taped), &tape_err) != BT_OK) {
-            return err_set(err, BT_IO, "recording: %s", tape_err.msg);
+        if (record(a, &config->secrets, tape, &spec, code, code == BT_OK ? "" : err->msg,
+                   &tape_err) != BT_OK) {
+            *err = tape_err;
+            return BT_IO;
         }
     }
     code = judge(a, ask, &config->secrets, code, err);
@@ -248,5 +292,6 @@ void attempt_done(struct attempt *a)
     stream_done(&a->stream);
     buf_done(&a->refused);
     buf_done(&a->taped);
+    buf_done(&a->said);
     buf_done(&a->body);
 }

@@ -17,6 +17,7 @@ struct attempt {
     struct net_answer http;
     struct buf refused; /* the body of an answer that is no 2xx */
     struct buf taped;   /* all bytes, while recording */
+    struct buf said;    /* all texts of the model in them, joined: a key may come in pieces */
     struct buf body;    /* the request */
     bool taping;
     bool retryable;         /* when it failed: another try may help, as far as one can see here */

@@ -158,17 +158,17 @@ static enum bt_code read_key(struct llm_config *c, struct llm_provider *p, const
     enum bt_code code = BT_OK;
     uint32_t given = 0;
 
-    for (size_t i = 0; i < sizeof sources / sizeof sources[0] && code == BT_OK; i++) {
+    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+        given += text(map, sources[i].member) != NULL;
+    }
+    if (given > 1) {
+        return err_set(err, BT_INVALID, "expected one of keyEnv, keyFile, keyCredential");
+    }
+    for (size_t i = 0; i < sizeof sources / sizeof sources[0] && c->replay == NULL; i++) {
         const char *name = text(map, sources[i].member);
-        given += name != NULL;
-        if (given > 1) {
-            return err_set(err, BT_INVALID, "expected one of keyEnv, keyFile, keyCredential");
-        }
-        if (name != NULL && c->replay == NULL) {
+        if (name != NULL) {
             code = secrets_load(&c->secrets, sources[i].source, name, &p->key, err);
-            if (code != BT_OK) {
-                return err_wrap(err, "%s", sources[i].member);
-            }
+            return code == BT_OK ? BT_OK : err_wrap(err, "%s", sources[i].member);
         }
     }
     return code;

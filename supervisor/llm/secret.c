@@ -204,6 +204,16 @@ static size_t match_any(const struct secrets *s, struct str text, size_t at)
     return best;
 }
 
+bool secrets_found(const struct secrets *s, struct str text)
+{
+    size_t at = 0;
+
+    while (at < text.len && match_any(s, text, at) == 0) {
+        at++;
+    }
+    return at < text.len;
+}
+
 void secrets_redact(const struct secrets *s, struct buf *text)
 {
     struct buf out = {0};

@@ -30,6 +30,8 @@ void secrets_forget_env(const char *name);
 /* Replaces every key in the text by "[redacted]", also the beginning of one at the end of a text
  * that was cut, and keys with escaped slashes. */
 void secrets_redact(const struct secrets *s, struct buf *text);
-/* The same for the sentence of an error. */
+/* Whether there is anything to replace. */
+bool secrets_found(const struct secrets *s, struct str text);
+/* The same as secrets_redact for the sentence of an error. */
 void secrets_redact_error(const struct secrets *s, struct bt_error *err);
 #endif

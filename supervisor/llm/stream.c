@@ -76,21 +76,23 @@ static enum bt_code end_line(struct stream *s, struct bt_error *err)
     return code;
 }
 
-static void decide(struct stream *s, struct str bytes)
+/* Spaces and a byte order mark before the first byte that decides are dropped; returns how many. */
+static size_t decide(struct stream *s, struct str bytes)
 {
     size_t i = 0;
 
     while (i < bytes.len && (is_space(bytes.ptr[i]) || (uint8_t)bytes.ptr[i] >= 0x80)) {
-        i++; /* also a byte order mark */
+        i++;
     }
     if (i == bytes.len) {
-        return;
+        return i;
     }
     if (bytes.ptr[i] == '{' || bytes.ptr[i] == '[') {
         s->kind = s->lines ? STREAM_LINES : STREAM_WHOLE;
     } else {
         s->kind = strchr("der:i", bytes.ptr[i]) != NULL ? STREAM_EVENTS : STREAM_WHOLE;
     }
+    return i;
 }
 
 enum bt_code stream_feed(struct stream *s, struct str bytes, struct bt_error *err)
@@ -98,10 +100,11 @@ enum bt_code stream_feed(struct stream *s, struct str bytes, struct bt_error *er
     enum bt_code code = BT_OK;
 
     if (s->kind == STREAM_UNKNOWN) {
-        decide(s, bytes);
+        size_t dropped = decide(s, bytes);
         if (s->kind == STREAM_UNKNOWN) {
-            return BT_OK; /* nothing but spaces */
+            return BT_OK;
         }
+        bytes = (struct str){bytes.ptr + dropped, bytes.len - dropped};
     }
     if (s->kind == STREAM_WHOLE) {
         buf_add_str(&s->line, bytes);

@@ -160,6 +160,7 @@ enum bt_code tape_record(struct tape *t, const struct net_spec *spec,
         code = doc_to_json(doc_from_buf(&doc), true, &json, err);
     }
     if (code == BT_OK) {
+        secrets_redact(t->secrets, &json); /* also out of the headers */
         code = write_file(path, &json, err);
     }
     buf_done(&came);

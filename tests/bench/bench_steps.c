@@ -240,6 +240,7 @@ enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
 struct growth {
     double per_step_us[SIZES];
+    double cpu_us[SIZES]; /* the daemon's, per step */
     double bytes_per_step;
 };
 
@@ -252,19 +253,21 @@ static char *plan_of(enum shape shape, uint32_t n)
 
 static struct growth grow(struct bt_client *c, bool wait, enum shape shape)
 {
-    static const long times[] = {100, 20, 5, 3};
+    static const long times[] = {400, 40, 5, 3};
     struct growth g = {0};
 
     for (int i = 0; i < SIZES; i++) {
         char *plan = plan_of(shape, sizes[i]);
         struct bench_samples samples = {0};
+        const double steps = (double)sizes[i] * (double)(times[i] + 1);
         uint64_t bytes = bench_journal_bytes();
+        struct bench_cpu cpu = bench_cpu_used();
         run_plans(c, wait, plan, times[i], sizes[i], &samples);
         g.per_step_us[i] = bench_percentile(&samples, 0.5);
-        g.bytes_per_step =
-            (double)(bench_journal_bytes() - bytes) / (double)(sizes[i] * (uint32_t)(times[i] + 1));
-        bench_say("%s, %u steps: %.1f us per step, %.0f bytes per step", shape_names[shape],
-                  sizes[i], g.per_step_us[i], g.bytes_per_step);
+        g.cpu_us[i] = cpu_since(cpu, steps).daemon;
+        g.bytes_per_step = (double)(bench_journal_bytes() - bytes) / steps;
+        bench_say("%s, %u steps: %.1f us per step, %.1f of the daemon's processor, %.0f bytes",
+                  shape_names[shape], sizes[i], g.per_step_us[i], g.cpu_us[i], g.bytes_per_step);
         free(samples.at);
         free(plan);
     }
@@ -278,7 +281,7 @@ static void growth(const struct bench_options *opt)
         .scenario = opt->scenario, .durability = opt->durability, .n = 1, .goal = 1.2};
     struct growth g[SHAPE_COUNT];
     struct bt_client *c;
-    char more[768];
+    char more[1024];
     int at = 0;
 
     r.before = bench_reference(opt);
@@ -287,15 +290,17 @@ static void growth(const struct bench_options *opt)
     bench_wait_agents(c, &setup);
     for (int shape = 0; shape < SHAPE_COUNT; shape++) {
         const double *us = g[shape].per_step_us;
+        const double *cpu = g[shape].cpu_us;
         double grown;
         g[shape] = grow(c, opt->wait, (enum shape)shape);
         grown = us[SIZES - 1] / us[0];
         r.figure = grown > r.figure ? grown : r.figure;
         at += snprintf(more + at, sizeof more - (size_t)at,
                        "\"%s_us\":[%.1f,%.1f,%.1f,%.1f],\"%s_10000_by_10\":%.2f,"
-                       "\"%s_10000_by_100\":%.2f,",
+                       "\"%s_cpu_10000_by_10\":%.2f,\"%s_cpu_us\":[%.1f,%.1f,%.1f,%.1f],",
                        shape_names[shape], us[0], us[1], us[2], us[3], shape_names[shape], grown,
-                       shape_names[shape], us[3] / us[1]);
+                       shape_names[shape], cpu[3] / cpu[0], shape_names[shape], cpu[0], cpu[1],
+                       cpu[2], cpu[3]);
     }
     r.rss = bench_daemon_rss();
     bench_daemon_stop();

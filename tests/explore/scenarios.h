@@ -4,9 +4,12 @@
 
 #include "tests/explore/world.h"
 
-/* Calls each of them in turn; deep ones have larger budgets. Stops at the first that is not 0 and
- * returns it. */
-int scenarios_each(bool deep, int (*explore)(const struct scenario *s, void *arg), void *arg);
+enum explore_scope { EXPLORE_SHORT = -1, EXPLORE_USUAL, EXPLORE_DEEP };
+
+/* Calls each of them in turn; deep ones have a trouble more on every path, short ones one less, and
+ * fewer shapes. Stops at the first that is not 0 and returns it. */
+int scenarios_each(enum explore_scope scope, int (*explore)(const struct scenario *s, void *arg),
+                   void *arg);
 
 /* ---- coverage.c ---- */
 /* Says what never happened; how many. */

@@ -83,6 +83,7 @@ static size_t block_size(const struct plan *like)
 {
     struct plan largest = *like;
     largest.n_steps = WORLD_STEPS;
+    largest.agents.n += WORLD_STEPS;
     return core_run_size(&largest);
 }
 
@@ -359,6 +360,9 @@ static void say(struct world *w, struct core_event *out, enum world_answer answe
     case ANSWER_PLAN_MISFIT:
         say_revision(w, out, CHANGE_MISFIT);
         break;
+    case ANSWER_PLAN_STRANGER:
+        say_revision(w, out, CHANGE_STRANGER);
+        break;
     case ANSWER_PLAN_INVALID:
         say_class(out, CLASS_VALIDATION_ERROR);
         out->invalid = true;
@@ -382,11 +386,13 @@ static void answer_on(struct core_event *out, const struct request *req, enum co
 static void say_modify(const struct world *w, struct core_event *out, const struct world_event *ev,
                        const uint32_t *step)
 {
+    /* Uncharged ones must be refused: against an old revision, or of a step that is over. */
+    const bool is_stale = !ev->charged && !step_is_final(w->shadow->steps[ev->step].status);
     out->type = CORE_MODIFY;
     out->modify = ev->variant;
     out->steps = step;
     out->n_steps = 1;
-    out->expect = core_revision(w->core, w->at.handle) + (ev->charged ? 0 : 1);
+    out->expect = core_revision(w->core, w->at.handle) + (is_stale ? 1 : 0);
 }
 
 static const enum core_event_type plain[WORLD_KIND_COUNT] = {

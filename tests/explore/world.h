@@ -52,6 +52,7 @@ enum world_answer {
     ANSWER_PLAN_KEEP,      /* of a replanner: a plan that keeps all but the failed step */
     ANSWER_PLAN_MISFIT,    /* one that does not fit what is under way */
     ANSWER_PLAN_INVALID,   /* one that the plan check refuses */
+    ANSWER_PLAN_STRANGER,  /* one with an agent that was not granted */
     ANSWER_COUNT
 };
 #define SAYS(name) (1u << ANSWER_##name)
@@ -163,8 +164,9 @@ enum world_change {
     CHANGE_FRESH,  /* the replanner keeps what is completed; one new step in place of the failed */
     CHANGE_KEEP,   /* it only puts a new step in the failed one's place */
     CHANGE_MISFIT, /* the same, but the failed one stays */
-    CHANGE_BEFORE, /* a person puts a step before this one */
-    CHANGE_FREE,   /* a person adds a step that depends on nothing */
+    CHANGE_STRANGER, /* the same as KEEP, with an agent more */
+    CHANGE_BEFORE,   /* a person puts a step before this one */
+    CHANGE_FREE,     /* a person adds a step that depends on nothing */
     CHANGE_REPLACE,
     CHANGE_COUNT
 };
@@ -240,7 +242,7 @@ uint8_t *world_counter(struct budget *left, const struct world_event *ev);
 uint32_t world_change(struct world *w, enum world_change change, uint32_t step);
 void world_plans_free(struct world *w);
 
-/* ---- world_told.c, world_rules.c ---- */
+/* ---- world_told.c, world_told_plan.c, world_rules.c ---- */
 #define RULE(cond, why)                                                                            \
     do {                                                                                           \
         if (!(cond)) {                                                                             \
@@ -248,6 +250,9 @@ void world_plans_free(struct world *w);
             return false;                                                                          \
         }                                                                                          \
     } while (0)
+typedef bool taker(struct world *w, const struct record *rec, const char **ret_why);
+taker world_take_generated, world_take_plan_started, world_take_modified, world_take_paused,
+    world_take_resumed, world_take_cancelling, world_take_plan_completed;
 /* One record of the plan: the rules of its order, the second opinion, the replay. */
 bool world_take_record(struct world *w, const struct record *rec, const char **ret_why);
 /* Reads the commands of one event: the shell's side of them, and the rules. */

@@ -79,7 +79,7 @@ static void answers(struct events *e, uint32_t i)
     const uint32_t says = e->world->scenario->answers;
     const bool room = e->world->shadow->n_steps < WORLD_STEPS;
     uint32_t set = says | SAYS(OK) | ((says & SAYS(OK)) != 0 ? 0 : SAYS(FAIL));
-    const uint32_t plans = SAYS(PLAN_KEEP) | SAYS(PLAN_MISFIT);
+    const uint32_t plans = SAYS(PLAN_KEEP) | SAYS(PLAN_MISFIT) | SAYS(PLAN_STRANGER);
     if (req->phase == PHASE_REPLAN) {
         set = (room ? SAYS(OK) | (says & plans) : 0) | SAYS(FAIL) | (says & SAYS(PLAN_INVALID));
     } else if (req->phase == PHASE_GATE || req->phase == PHASE_VERIFY) {
@@ -231,7 +231,11 @@ static void changes(struct events *e, uint32_t s)
     const struct run *run = e->world->shadow;
     const enum step_status status = run->steps[s].status;
     struct world_event ev = {.step = (uint8_t)s};
-    if (e->world->at.left.modifies > 0 && !step_is_final(status)) {
+    if (e->world->at.left.modifies > 0 && step_is_final(status)) {
+        ev.kind = WORLD_MODIFY;
+        ev.variant = MODIFY_SKIP_STEPS;
+        add(e, ev);
+    } else if (e->world->at.left.modifies > 0) {
         ev.kind = WORLD_MODIFY;
         for (uint8_t kind = 0; kind < MODIFY_KIND_COUNT; kind++) {
             ev.variant = kind;
@@ -412,7 +416,8 @@ void world_event_text(const struct world *w, const struct world_event *ev, char 
                                                    "hand to a stranger",
                                                    "plan that keeps",
                                                    "plan that does not fit",
-                                                   "invalid plan"};
+                                                   "invalid plan",
+                                                   "plan with a stranger"};
     _Static_assert(sizeof names / sizeof names[0] == WORLD_KIND_COUNT, "all");
     const char *detail = "";
     if (ev->kind == WORLD_RESULT || ev->kind == WORLD_STRAY || ev->kind == WORLD_RESULT_OLD) {

@@ -11,6 +11,8 @@ struct made_plan {
     struct plan plan;
     struct plan_step steps[WORLD_STEPS];
     uint32_t deps[EDGES_MAX], dependents[EDGES_MAX];
+    struct str ids[LIMIT_PLAN_AGENTS];
+    uint32_t agents[LIMIT_PLAN_AGENTS];
     struct made_plan *next;
     uint32_t index;
     /* of what it was made */
@@ -62,6 +64,7 @@ static bool is_gone(const struct made_plan *m, const struct plan *from, uint32_t
     case CHANGE_FRESH:
         return (m->completed & bit) == 0;
     case CHANGE_KEEP:
+    case CHANGE_STRANGER:
     case CHANGE_REPLACE:
         return i == m->step;
     case CHANGE_MISFIT:
@@ -71,6 +74,21 @@ static bool is_gone(const struct made_plan *m, const struct plan *from, uint32_t
         break;
     }
     return false;
+}
+
+static void add_stranger(struct made_plan *m)
+{
+    struct plan_agents *a = &m->plan.agents;
+    for (uint32_t i = 0; i < a->n; i++) {
+        m->ids[i] = a->ids[i];
+        m->agents[i] = a->at[i];
+    }
+    m->ids[a->n] = STR_LIT("stranger");
+    m->agents[a->n] = 0;
+    while (plan_agent_find(&m->plan, m->agents[a->n]) != UINT32_MAX) {
+        m->agents[a->n]++;
+    }
+    *a = (struct plan_agents){.ids = m->ids, .at = m->agents, .n = a->n + 1};
 }
 
 static void fill(struct made_plan *m, const struct plan *from)
@@ -97,6 +115,9 @@ static void fill(struct made_plan *m, const struct plan *from)
             const bool moves = takes_place && m->change != CHANGE_FRESH && !begun;
             copy_deps(m, from, i, i, moves ? m->step : UINT32_MAX, row, UINT32_MAX);
         }
+    }
+    if (m->change == CHANGE_STRANGER) {
+        add_stranger(m);
     }
     struct plan_step *new = &m->steps[row];
     *new = from->steps[m->step];

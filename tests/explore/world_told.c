@@ -11,8 +11,6 @@ static void bump(uint8_t *counter, bool when)
     }
 }
 
-typedef bool taker(struct world *w, const struct record *rec, const char **ret_why);
-
 static const struct plan_step *about_of(const struct world *w, const struct record *rec)
 {
     return &world_plan(w)->steps[rec->step];
@@ -147,6 +145,18 @@ static bool take_handoff(struct world *w, const struct record *rec, const char *
     return true;
 }
 
+/* Whose time is over, or is not needed any more, is told. */
+static bool told_to_stop(const struct world *w, uint32_t step)
+{
+    const struct told *told = &w->at.told[step];
+    const bool there = told->body > 0 && w->at.bodies[told->body - 1].epoch != 0;
+    bool said = !told->out || !there || w->shadow->steps[step].status != STEP_IN_PROGRESS;
+    for (uint32_t i = 0; i < w->out.n; i++) {
+        said |= w->out.at[i].type == CMD_CANCEL_STEP && w->out.at[i].step == step;
+    }
+    return said;
+}
+
 static bool take_retry(struct world *w, const struct record *rec, const char **ret_why)
 {
     struct told *told = &w->at.told[rec->step];
@@ -154,6 +164,8 @@ static bool take_retry(struct world *w, const struct record *rec, const char **r
     const bool again = (w->doing.kind == WORLD_RESULT || w->doing.kind == WORLD_STRAY) &&
                        w->doing.variant == ANSWER_AGAIN && w->doing.step == rec->step;
     RULE(rec->attempt == told->attempts, "a retry of another attempt");
+    RULE(w->doing.kind != WORLD_TICK || told_to_stop(w, rec->step),
+         "not told that its time is over");
     RULE((policy->no_retry & 1u << rec->error_class) == 0, "a retry of what is never retried");
     bump(&told->allowed, again);
     told->out = 0;
@@ -356,6 +368,8 @@ static bool stopped_rightly(const struct world *w, const struct record *rec, con
          "nobody acknowledged the end");
     RULE(rec->stop != STOP_KILLED || kill, "not killed");
     RULE(rec->stop != STOP_GONE || w->doing.kind == WORLD_GONE, "not gone");
+    RULE(rec->stop != STOP_FENCED || told_to_stop(w, rec->step) || w->at.cancelling,
+         "fenced, but not told to stop");
     RULE(rec->stop != STOP_FENCED || told->out ||
              w->shadow->steps[rec->step].status == STEP_CHECKING,
          "fenced what nobody has");
@@ -423,115 +437,9 @@ static bool take_unknown(struct world *w, const struct record *rec, const char *
     return true;
 }
 
-/* ---- the plan ---- */
-
-static bool take_generated(struct world *w, const struct record *rec, const char **ret_why)
-{
-    (void)rec;
-    RULE(!w->at.generated, "generated twice");
-    w->at.generated = true;
-    return true;
-}
-
-static bool take_plan_started(struct world *w, const struct record *rec, const char **ret_why)
-{
-    (void)rec;
-    RULE(w->at.generated && !w->at.begun && w->at.paused == 0, "started out of turn");
-    w->at.begun = true;
-    w->at.started_at = w->at.now;
-    return true;
-}
-
-static bool take_modified(struct world *w, const struct record *rec, const char **ret_why)
-{
-    const bool revise = w->doing.kind == WORLD_REVISE;
-    RULE(w->doing.kind == WORLD_MODIFY || revise, "changed by nobody");
-    RULE(w->doing.charged, "changed although it was not to be");
-    RULE(!w->at.cancelling, "changed while it is cancelled");
-    RULE(record_revises(rec) == revise, "a revision without a plan");
-    w->seen->modifies[rec->modify]++;
-    return true;
-}
-
-static bool take_paused(struct world *w, const struct record *rec, const char **ret_why)
-{
-    const uint8_t bit = (uint8_t)(1u << rec->pause);
-    RULE((w->at.paused & bit) == 0, "paused twice");
-    RULE(rec->pause != PAUSE_REQUESTED || w->doing.kind == WORLD_PAUSE, "paused by nobody");
-    w->at.paused |= bit;
-    return true;
-}
-
-static bool take_resumed(struct world *w, const struct record *rec, const char **ret_why)
-{
-    const uint8_t bit = (uint8_t)(1u << rec->pause);
-    RULE((w->at.paused & bit) != 0, "resumed, but not paused");
-    RULE(rec->pause != PAUSE_REQUESTED || w->doing.kind == WORLD_RESUME, "resumed by nobody");
-    w->at.paused &= (uint8_t)~bit;
-    return true;
-}
-
-static bool take_cancelling(struct world *w, const struct record *rec, const char **ret_why)
-{
-    (void)rec;
-    RULE(!w->at.cancelling && w->doing.kind == WORLD_CANCEL, "cancelled by nobody, or twice");
-    w->at.cancelling = true;
-    w->at.cancelled_at = w->at.now;
-    return true;
-}
-
-static bool ended_rightly(const struct world *w, const struct record *rec, const char **ret_why)
-{
-    const struct plan *plan = world_plan(w);
-    bool well = true;
-    uint32_t completed = 0;
-    for (uint32_t i = 0; i < plan->n_steps; i++) {
-        const struct run_step *s = &w->shadow->steps[i];
-        const bool skip = s->status == STEP_SKIPPED && s->reason == REASON_USER_SKIP;
-        completed += s->status == STEP_COMPLETED && !plan->steps[i].superseded ? 1 : 0;
-        well = well && (s->status == STEP_COMPLETED || skip || plan->steps[i].superseded);
-        RULE(step_is_final(s->status) || rec->plan_status != PLAN_COMPLETED, "completed too early");
-    }
-    const bool success = rec->outcome == OUTCOME_SUCCESS;
-    RULE(rec->plan_status != PLAN_COMPLETED || completed > 0, "completed with nothing");
-    RULE(rec->plan_status != PLAN_COMPLETED || success == well, "success or partial");
-    RULE(rec->plan_status == PLAN_COMPLETED || rec->outcome == OUTCOME_FAILED, "outcome");
-    RULE((rec->plan_status == PLAN_CANCELLED) ==
-             (w->at.cancelling || rec->failure == PLAN_FAILURE_REJECTED),
-         "cancelled or not");
-    RULE(rec->failure != PLAN_FAILURE_DEADLOCK, "a deadlock in a plan without a cycle");
-    RULE(rec->failure != PLAN_FAILURE_TIMEOUT || w->at.now >= w->at.started_at + plan->timeout_ms,
-         "a timeout before its time");
-    if (rec->failure == PLAN_FAILURE_STEP) {
-        const struct step_policy *policy = &plan->steps[rec->step].policy;
-        const struct run_step *s = &w->shadow->steps[rec->step];
-        const bool soft =
-            policy->on_failure == ON_FAILURE_SKIP || policy->on_failure == ON_FAILURE_CONTINUE;
-        RULE(s->status == STEP_FAILED, "failed by a step that did not");
-        RULE(!soft || s->error_class == CLASS_VERIFICATION_FAILED, "failed against its policy");
-    }
-    return true;
-}
-
-static bool take_plan_completed(struct world *w, const struct record *rec, const char **ret_why)
-{
-    if (!ended_rightly(w, rec, ret_why)) {
-        return false;
-    }
-    w->at.over = true;
-    w->at.paused = 0;
-    w->seen->failures[rec->failure]++;
-    w->seen->outcomes[rec->outcome]++;
-    for (uint32_t i = 0; i < world_plan(w)->n_steps; i++) {
-        const struct told *told = &w->at.told[i];
-        RULE(told->started == 0 || told->completed == 1, "a step started and never ended");
-    }
-    return true;
-}
-
 static taker *const takers[REC_COUNT] = {
-    [REC_PLAN_GENERATED] = take_generated,
-    [REC_PLAN_STARTED] = take_plan_started,
+    [REC_PLAN_GENERATED] = world_take_generated,
+    [REC_PLAN_STARTED] = world_take_plan_started,
     [REC_STEP_STARTED] = take_started,
     [REC_HANDOFF] = take_handoff,
     [REC_STEP_PROGRESS] = take_progress,
@@ -547,11 +455,11 @@ static taker *const takers[REC_COUNT] = {
     [REC_REPLAN_STARTED] = take_replan,
     [REC_REPLAN_FINISHED] = take_replan,
     [REC_STEP_COMPLETED] = take_completed,
-    [REC_PLAN_MODIFIED] = take_modified,
-    [REC_PLAN_PAUSED] = take_paused,
-    [REC_PLAN_RESUMED] = take_resumed,
-    [REC_PLAN_CANCELLING] = take_cancelling,
-    [REC_PLAN_COMPLETED] = take_plan_completed,
+    [REC_PLAN_MODIFIED] = world_take_modified,
+    [REC_PLAN_PAUSED] = world_take_paused,
+    [REC_PLAN_RESUMED] = world_take_resumed,
+    [REC_PLAN_CANCELLING] = world_take_cancelling,
+    [REC_PLAN_COMPLETED] = world_take_plan_completed,
     [REC_STEP_ASSIGNED] = take_assigned,
     [REC_STEP_CHECKING] = take_checking,
     [REC_RESULT_REJECTED] = take_rejected,

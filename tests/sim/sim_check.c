@@ -131,6 +131,8 @@ static void take_revision(struct sim *s, struct sim_plan *p, const struct record
     const struct plan *from = sim_plan_now(p);
     const struct plan *to = p->revisions[p->n_revisions];
     SIM_RULE(p->offer != NULL && to != NULL, "a revision that nobody offered");
+    SIM_RULE(rec->type != REC_REPLAN_FINISHED || to->agents.n == from->agents.n,
+             "a replan took agents that were not granted");
     SIM_RULE(rec->result.id == s->turn->ev.result.id, "another revision than the one offered");
     struct run *next = run_revise(sim_need(1, run_size(to->n_steps)), to, p->shadow, from, rec);
     SIM_RULE(next != NULL, "a revision does not fit on replay");

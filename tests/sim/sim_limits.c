@@ -141,6 +141,7 @@ static void check_fairness(struct sim *s, struct sim_plan *p, const struct sent 
                  "a plan is passed by again and again");
     }
     memset(p->overtaken[x->agent], 0, sizeof p->overtaken[x->agent]);
+    p->waits[x->agent] = false; /* whether it still does is looked at between turns */
 }
 
 void sim_limits_turn(struct sim *s)

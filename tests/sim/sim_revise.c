@@ -168,7 +168,7 @@ bool sim_offer(struct sim *s, struct sim_plan *p, struct core_event *ev, bool ba
         sim_range(s, replan || ev->modify == MODIFY_INSERT ? 1 : 0, NEW_ROWS_MAX);
     struct plan *plan = copy_of(old, n_new, old->agents.at[0]);
     plan->revision = run->revision + 1;
-    if (!replan) {
+    if (!replan || bad) {
         grant_more(s, plan);
     }
     supersede(s, run, plan, ev);

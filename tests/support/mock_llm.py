@@ -4,7 +4,8 @@ The first part of a URL's path is the script: /429:1,ok~name/v1/chat/completions
 Retry-After 1, the second and all later ones well. What follows ~ only keeps tests apart. Dialects go by the end of the
 path: /chat/completions, /messages, /api/chat.
 
-    usage: mock_llm.py       prints its port, serves until its standard input closes
+    usage: mock_llm.py [--tls DIR]    prints its port, serves until its standard input closes; with TLS as localhost, and
+                                      its own certificate in DIR/cert.pem
     GET /journal             what was asked: [{path, headers, body}]
 
 In a test's own process: Mock(brain=lambda asked: "text"); asked = {system, messages, json, body, path}.
@@ -12,6 +13,8 @@ In a test's own process: Mock(brain=lambda asked: "text"); asked = {system, mess
 import gzip
 import http.server
 import json
+import ssl
+import subprocess
 import sys
 import threading
 import zlib
@@ -250,6 +253,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         key = self.headers.get("Authorization", "").replace("Bearer ", "") or self.headers.get("x-api-key", "")
         self.good(asked, dialect, "your key is " + key)
 
+    def do_echowhole(self, asked, dialect, text):
+        """Written so that nobody who only looks at the bytes finds it."""
+        key = self.headers.get("Authorization", "").replace("Bearer ", "")
+        answer = json.dumps(dialect.whole("HERE")).replace("HERE", "".join("\\u%04x" % ord(c) for c in key))
+        self.body(200, answer.encode())
+
     def do_wrong(self, asked, dialect, text):
         self.good(asked, dialect, '{"answer": "forty-two"}')
 
@@ -294,7 +303,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 class Mock:
-    def __init__(self, brain=None):
+    def __init__(self, brain=None, tls=None):
         self.brain = brain or default_brain
         self.journal, self.counts = [], {}
         self.lock = threading.Lock()
@@ -302,8 +311,20 @@ class Mock:
         self.server = Server(("127.0.0.1", 0), Handler)
         self.server.mock = self
         self.port = self.server.server_address[1]
+        if tls:
+            self.wrap(tls)
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05})
         self.thread.start()
+
+    def wrap(self, folder):
+        cert, key = folder + "/cert.pem", folder + "/key.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                        "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+                        "-keyout", key, "-out", cert], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(cert, key)
+        # The handshake belongs to the connection's thread, not to the one that accepts.
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
 
     def url(self, script, rest="/v1"):
         return "http://127.0.0.1:%d/%s%s" % (self.port, script, rest)
@@ -316,7 +337,7 @@ class Mock:
 
 
 def main():
-    mock = Mock()
+    mock = Mock(tls=sys.argv[2] if sys.argv[1:2] == ["--tls"] else None)
     print(mock.port, flush=True)
     sys.stdin.read()
     mock.close()

@@ -1,5 +1,6 @@
 #include "tests/edge/llm/world.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -20,16 +21,16 @@ static pid_t mock;
 static int mock_stdin = -1;
 static int port;
 
-int world_start(void **state)
+static char dir[] = "/tmp/baton-llm-XXXXXX";
+
+static int start(char **argv)
 {
-    char *argv[] = {(char[]){"python3"}, (char[]){"-B"}, (char[]){MOCK_LLM}, NULL};
     posix_spawn_file_actions_t actions;
     int in[2];
     int out[2];
     char line[32] = "";
     size_t n = 0;
 
-    (void)state;
     (void)signal(SIGPIPE, SIG_IGN);
     assert_int_equal(pipe2(in, O_CLOEXEC), 0);
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
@@ -52,10 +53,88 @@ int world_start(void **state)
     return 0;
 }
 
+int world_start(void **state)
+{
+    char *argv[] = {(char[]){"python3"}, (char[]){"-B"}, (char[]){MOCK_LLM}, NULL};
+
+    (void)state;
+    return mkdtemp(dir) == NULL ? -1 : start(argv);
+}
+
+int world_start_tls(void **state)
+{
+    char *argv[] = {
+        (char[]){"python3"}, (char[]){"-B"}, (char[]){MOCK_LLM}, (char[]){"--tls"}, dir, NULL};
+
+    (void)state;
+    return mkdtemp(dir) == NULL ? -1 : start(argv);
+}
+
+const char *world_dir(void)
+{
+    return dir;
+}
+
+/* Calls visit with each file's path. */
+static void each_file(const char *ending, void (*visit)(const char *path, void *self), void *self)
+{
+    DIR *d = opendir(dir);
+    struct dirent *e;
+    char path[600];
+
+    assert_non_null(d);
+    while ((e = readdir(d)) != NULL) {
+        size_t n = strlen(e->d_name);
+        size_t k = strlen(ending);
+        if (e->d_name[0] != '.' && n >= k && strcmp(e->d_name + n - k, ending) == 0) {
+            (void)snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
+            visit(path, self);
+        }
+    }
+    (void)closedir(d);
+}
+
+struct searched {
+    size_t bytes;
+    bool canary;
+};
+
+static void search(const char *path, void *self)
+{
+    struct searched *s = self;
+    FILE *f = fopen(path, "re");
+    static char text[1024 * 1024];
+    size_t n;
+
+    assert_non_null(f);
+    n = fread(text, 1, sizeof text, f);
+    assert_true(n < sizeof text);
+    s->bytes += n;
+    s->canary = s->canary || memmem(text, n, "canary", 6) != NULL;
+    (void)fclose(f);
+}
+
+size_t world_files(const char *ending, bool *ret_canary)
+{
+    struct searched s = {0};
+
+    each_file(ending, search, &s);
+    *ret_canary = s.canary;
+    return s.bytes;
+}
+
+static void drop(const char *path, void *self)
+{
+    (void)self;
+    (void)unlink(path);
+}
+
 int world_stop(void **state)
 {
     (void)state;
     (void)close(mock_stdin);
+    each_file("", drop, NULL);
+    (void)rmdir(dir);
     return waitpid(mock, NULL, 0) == mock ? 0 : -1;
 }
 

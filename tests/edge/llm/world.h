@@ -10,6 +10,10 @@
 
 /* One mock for all tests of the program. */
 int world_start(void **state);
+/* The same with TLS: it is localhost, its certificate is world_dir()/cert.pem. */
+int world_start_tls(void **state);
+/* A directory that goes with the world. */
+const char *world_dir(void);
 int world_stop(void **state);
 
 /* A client of one provider: script is the first part of the path (mock_llm.py), members is JSON to
@@ -30,4 +34,7 @@ void world_ask(struct llm_client *c, bool with_schema, unsigned deadline_ms,
                struct world_answer *ret);
 void world_done(struct llm_client *c, struct world_answer *a);
 int world_port(void);
+/* The number of bytes in all files of world_dir() whose names end so, and whether the canary is in
+ * one of them. */
+size_t world_files(const char *ending, bool *ret_canary);
 #endif

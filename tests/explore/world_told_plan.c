@@ -1,0 +1,106 @@
+/* The rules of the records about the whole plan. */
+#include "tests/explore/world.h"
+
+bool world_take_generated(struct world *w, const struct record *rec, const char **ret_why)
+{
+    (void)rec;
+    RULE(!w->at.generated, "generated twice");
+    w->at.generated = true;
+    return true;
+}
+
+bool world_take_plan_started(struct world *w, const struct record *rec, const char **ret_why)
+{
+    (void)rec;
+    RULE(w->at.generated && !w->at.begun && w->at.paused == 0, "started out of turn");
+    w->at.begun = true;
+    w->at.started_at = w->at.now;
+    return true;
+}
+
+bool world_take_modified(struct world *w, const struct record *rec, const char **ret_why)
+{
+    const bool revise = w->doing.kind == WORLD_REVISE;
+    RULE(w->doing.kind == WORLD_MODIFY || revise, "changed by nobody");
+    RULE(w->doing.charged, "changed although it was not to be");
+    RULE(!w->at.cancelling, "changed while it is cancelled");
+    RULE(record_revises(rec) == revise, "a revision without a plan");
+    w->seen->modifies[rec->modify]++;
+    return true;
+}
+
+bool world_take_paused(struct world *w, const struct record *rec, const char **ret_why)
+{
+    const uint8_t bit = (uint8_t)(1u << rec->pause);
+    RULE((w->at.paused & bit) == 0, "paused twice");
+    RULE(rec->pause != PAUSE_REQUESTED || w->doing.kind == WORLD_PAUSE, "paused by nobody");
+    w->at.paused |= bit;
+    return true;
+}
+
+bool world_take_resumed(struct world *w, const struct record *rec, const char **ret_why)
+{
+    const uint8_t bit = (uint8_t)(1u << rec->pause);
+    RULE((w->at.paused & bit) != 0, "resumed, but not paused");
+    RULE(rec->pause != PAUSE_REQUESTED || w->doing.kind == WORLD_RESUME, "resumed by nobody");
+    w->at.paused &= (uint8_t)~bit;
+    return true;
+}
+
+bool world_take_cancelling(struct world *w, const struct record *rec, const char **ret_why)
+{
+    (void)rec;
+    RULE(!w->at.cancelling && w->doing.kind == WORLD_CANCEL, "cancelled by nobody, or twice");
+    w->at.cancelling = true;
+    w->at.cancelled_at = w->at.now;
+    return true;
+}
+
+static bool ended_rightly(const struct world *w, const struct record *rec, const char **ret_why)
+{
+    const struct plan *plan = world_plan(w);
+    bool well = true;
+    uint32_t completed = 0;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        const struct run_step *s = &w->shadow->steps[i];
+        const bool skip = s->status == STEP_SKIPPED && s->reason == REASON_USER_SKIP;
+        completed += s->status == STEP_COMPLETED && !plan->steps[i].superseded ? 1 : 0;
+        well = well && (s->status == STEP_COMPLETED || skip || plan->steps[i].superseded);
+        RULE(step_is_final(s->status) || rec->plan_status != PLAN_COMPLETED, "completed too early");
+    }
+    const bool success = rec->outcome == OUTCOME_SUCCESS;
+    RULE(rec->plan_status != PLAN_COMPLETED || completed > 0, "completed with nothing");
+    RULE(rec->plan_status != PLAN_COMPLETED || success == well, "success or partial");
+    RULE(rec->plan_status == PLAN_COMPLETED || rec->outcome == OUTCOME_FAILED, "outcome");
+    RULE((rec->plan_status == PLAN_CANCELLED) ==
+             (w->at.cancelling || rec->failure == PLAN_FAILURE_REJECTED),
+         "cancelled or not");
+    RULE(rec->failure != PLAN_FAILURE_DEADLOCK, "a deadlock in a plan without a cycle");
+    RULE(rec->failure != PLAN_FAILURE_TIMEOUT || w->at.now >= w->at.started_at + plan->timeout_ms,
+         "a timeout before its time");
+    if (rec->failure == PLAN_FAILURE_STEP) {
+        const struct step_policy *policy = &plan->steps[rec->step].policy;
+        const struct run_step *s = &w->shadow->steps[rec->step];
+        const bool soft =
+            policy->on_failure == ON_FAILURE_SKIP || policy->on_failure == ON_FAILURE_CONTINUE;
+        RULE(s->status == STEP_FAILED, "failed by a step that did not");
+        RULE(!soft || s->error_class == CLASS_VERIFICATION_FAILED, "failed against its policy");
+    }
+    return true;
+}
+
+bool world_take_plan_completed(struct world *w, const struct record *rec, const char **ret_why)
+{
+    if (!ended_rightly(w, rec, ret_why)) {
+        return false;
+    }
+    w->at.over = true;
+    w->at.paused = 0;
+    w->seen->failures[rec->failure]++;
+    w->seen->outcomes[rec->outcome]++;
+    for (uint32_t i = 0; i < world_plan(w)->n_steps; i++) {
+        const struct told *told = &w->at.told[i];
+        RULE(told->started == 0 || told->completed == 1, "a step started and never ended");
+    }
+    return true;
+}

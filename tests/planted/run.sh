@@ -1,0 +1,81 @@
+#!/bin/sh
+# Each bug of supervisor/core/bug.h must turn a test red; without one all of them must be green.
+# usage: sh tests/planted/run.sh [--all] [NUMBER...]
+#   --all   goes on after the first red test, and prints the rows of the table in tests/README.md
+set -eu
+cd "$(dirname "$0")/../.."
+exec </dev/null
+
+build=${BATON_PLANTED_BUILD:-build/planted}
+jobs=$(nproc 2>/dev/null || echo 2)
+all=
+if [ "${1:-}" = --all ]; then
+    all=yes
+    shift
+fi
+units=$(cd tests/unit/core && ls test_*.c | sed 's/\.c$//')
+
+mkdir -p "$(dirname "$build")"
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O1 -DBATON_PLANTED=ON \
+    >"$build.log" 2>&1 || {
+    cat "$build.log"
+    exit 1
+}
+# shellcheck disable=SC2086 # a list
+ninja -C "$build" --quiet -j "$jobs" test_explore test_sim $units
+
+# True when the program is red.
+red() { # BUG PROGRAM ARGS...
+    bug=$1
+    program=$2
+    shift 2
+    ! BATON_BUG=$bug timeout 120 "$build/tests/$program" "$@" >"$build.out" 2>&1
+}
+
+# Says which tests are red with this bug: "unit: ...", "explore: rule", "sim".
+hunt() { # BUG
+    found=
+    for unit in $units; do
+        if red "$1" "$unit"; then
+            found="${found:+$found, }$unit"
+            [ -n "$all" ] || return 0
+        fi
+    done
+    row="$found"
+    if red "$1" test_explore --short; then
+        found="${found:+$found; }test_explore"
+        row="$row | $(sed -n 's/^broken[a-z ]*: //p; s/.*assertion failed: /assertion: /p' "$build.out" | head -n 1)"
+        [ -n "$all" ] || return 0
+    else
+        row="$row | "
+    fi
+    if red "$1" test_sim --seeds 1-400 --no-shrink; then
+        found="${found:+$found; }test_sim"
+        row="$row | red"
+    else
+        row="$row | "
+    fi
+}
+
+numbers=$*
+if [ -z "$numbers" ]; then
+    numbers=$(awk '/^    BUG_/ && !/BUG_COUNT/ { n++ } END { for (i = 0; i < n; i++) print i }' supervisor/core/bug.h)
+fi
+bad=0
+for number in $numbers; do
+    name=$(awk -v at="$number" '/^    BUG_/ { if (n++ == at) { sub(/^ *BUG_/, ""); sub(/,.*/, ""); print tolower($0) } }' \
+        supervisor/core/bug.h)
+    hunt "$number"
+    if [ -n "$all" ]; then
+        echo "| $number $name | $row |"
+    elif [ "$number" -gt 0 ]; then
+        echo "$number $name: ${found:-GREEN, no test noticed}"
+    fi
+    if [ "$number" -eq 0 ] && [ -n "$found" ]; then
+        echo "red without a bug: $found"
+        bad=1
+    elif [ "$number" -gt 0 ] && [ -z "$found" ]; then
+        bad=1
+    fi
+done
+exit $bad
