@@ -96,6 +96,12 @@ static void add_agents(struct world *w)
     }
 }
 
+static _Noreturn void broken_at_once(const struct world *w, const char *why)
+{
+    (void)fprintf(stderr, "broken at once: %s\nplan: %s\n", why, w->scenario->plan);
+    abort();
+}
+
 static void submit(struct world *w)
 {
     struct core_reuse reuse[4];
@@ -117,8 +123,7 @@ static void submit(struct world *w)
     core_handle(w->core, &ev, &w->out);
     w->at.handle = core_newest_run(w->core);
     if (!world_take(w, &why)) {
-        (void)fprintf(stderr, "broken at once: %s\nplan: %s\n", why, w->scenario->plan);
-        abort();
+        broken_at_once(w, why);
     }
 }
 
@@ -147,9 +152,9 @@ struct world *world_new(const struct scenario *scenario, struct coverage *seen)
     submit(w);
     for (uint32_t i = 0; !scenario->fine && scenario->bodies[i] != '\0'; i++) {
         const char *why = "";
-        const bool fine =
-            world_do(w, &(struct world_event){.kind = WORLD_UP, .body = (uint8_t)i}, &why);
-        ASSERT(fine);
+        if (!world_do(w, &(struct world_event){.kind = WORLD_UP, .body = (uint8_t)i}, &why)) {
+            broken_at_once(w, why);
+        }
     }
     return w;
 }

@@ -121,7 +121,7 @@ struct situation {
     uint32_t revision;
     uint16_t plan; /* index into world.plans */
     uint8_t block; /* which of the two */
-    bool over, begun, generated, cancelling;
+    bool over, begun, generated, cancelling, signed_off;
     uint8_t paused;                /* bit per reason */
     uint8_t replanning, replanned; /* step + 1 */
     uint8_t fallbacks, replans, done;

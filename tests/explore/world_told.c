@@ -78,6 +78,27 @@ static bool gets_attempt(struct world *w, const struct record *rec, const char *
     return true;
 }
 
+/* Whether this end of a dependency keeps the step from beginning. */
+static bool prevents(const struct world *w, uint32_t dep, uint32_t step)
+{
+    const struct plan *plan = world_plan(w);
+    const struct run_step *d = &w->shadow->steps[dep];
+    const bool bad = d->status == STEP_FAILED || d->status == STEP_CANCELLED ||
+                     (d->status == STEP_SKIPPED && d->reason == REASON_DEPENDENCY_FAILED);
+    return bad && !plan->chain && !plan->steps[step].after_any_end &&
+           !plan->steps[step].policy.run_if_always;
+}
+
+static bool can_never_start(const struct world *w, uint32_t step)
+{
+    const struct plan *plan = world_plan(w);
+    bool never = false;
+    for (uint32_t i = 0; i < run_deps(plan, step); i++) {
+        never |= prevents(w, run_dep(plan, step, i), step);
+    }
+    return never;
+}
+
 static bool take_started(struct world *w, const struct record *rec, const char **ret_why)
 {
     const struct plan *plan = world_plan(w);
@@ -86,13 +107,8 @@ static bool take_started(struct world *w, const struct record *rec, const char *
     RULE(!on_hold(w), "a step started while the plan is on hold");
     for (uint32_t i = 0; i < run_deps(plan, rec->step); i++) {
         const uint32_t dep = run_dep(plan, rec->step, i);
-        const struct run_step *d = &w->shadow->steps[dep];
-        const bool bad = d->status == STEP_FAILED || d->status == STEP_CANCELLED ||
-                         (d->status == STEP_SKIPPED && d->reason == REASON_DEPENDENCY_FAILED);
         RULE(w->at.told[dep].completed == 1, "started before a dependency was over");
-        RULE(!bad || plan->chain || about_of(w, rec)->after_any_end ||
-                 about_of(w, rec)->policy.run_if_always,
-             "started although a dependency failed");
+        RULE(!prevents(w, dep, rec->step), "started although a dependency failed");
     }
     return uuid_is_nil(rec->instance) || gets_attempt(w, rec, ret_why);
 }
@@ -194,6 +210,7 @@ static bool take_decided(struct world *w, const struct record *rec, const char *
     if (rec->step == STEP_NONE) {
         w->seen->reviews[REVIEW_PLAN]++;
         w->at.paused &= (uint8_t) ~(1u << PAUSE_SIGNOFF);
+        w->at.signed_off = rec->decision == DECISION_APPROVE;
         return true;
     }
     struct told *told = &w->at.told[rec->step];
@@ -380,13 +397,14 @@ static bool take_completed(struct world *w, const struct record *rec, const char
 {
     struct told *told = &w->at.told[rec->step];
     const struct run_step *state = &w->shadow->steps[rec->step];
-    const bool doomed = run_step_is_doomed(w->shadow, world_plan(w), rec->step);
+    const bool doomed = can_never_start(w, rec->step);
     const bool person = w->doing.kind == WORLD_MODIFY || w->doing.kind == WORLD_DECIDE;
     RULE(rec->status != STEP_COMPLETED || completed_rightly(w, rec, ret_why), *ret_why);
+    RULE(rec->reason != REASON_DEPENDENCY_FAILED || doomed, "skipped although it could begin");
     RULE((rec->reason == REASON_DEPENDENCY_FAILED) == doomed || state->status != STEP_PENDING ||
              person || w->doing.kind == WORLD_REVISE || rec->reason == REASON_SUPERSEDED ||
              rec->reason == REASON_REUSED,
-         "skipped although it could begin, or doomed and not skipped");
+         "doomed and not skipped");
     RULE(rec->reason != REASON_USER_SKIP || person, "skipped by nobody");
     RULE(rec->reason != REASON_REJECTED || (person && w->doing.variant == DECISION_REJECT),
          "rejected by nobody");

@@ -13,6 +13,7 @@ bool world_take_plan_started(struct world *w, const struct record *rec, const ch
 {
     (void)rec;
     RULE(w->at.generated && !w->at.begun && w->at.paused == 0, "started out of turn");
+    RULE(!world_plan(w)->signoff || w->at.signed_off, "started without its sign-off");
     w->at.begun = true;
     w->at.started_at = w->at.now;
     return true;

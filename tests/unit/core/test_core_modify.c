@@ -314,6 +314,29 @@ static void what_does_not_stop_within_the_grace_is_ended_or_fenced(void **state)
                  "[1000] run done\n");
 }
 
+static void a_process_with_other_work_is_fenced_and_not_ended(void **state)
+{
+    struct rig *r = *state;
+    rig_event(r, (struct core_event){
+                     .type = CORE_REGISTER,
+                     .agent = registry_agent_add(core_registry(rig_core(r)), STR_LIT("x"), 0),
+                     .instance = {.b = {[15] = 1}},
+                     .capacity = 2,
+                     .spawned = true});
+    rig_lane(r, 1, 0, true);
+    rig_lane(r, 1, 1, true);
+    const uint64_t run = rig_submit(r, "A");
+    rig_submit(r, "bystander");
+    rig_cancel(r, run, "enough");
+    rig_forget(r);
+    rig_until(r, 1000);
+    RIG_TRACE(r, "[1000] A#1 cancelled cancelled CANCELLED (fenced): Cancelled\n"
+                 "[1000] plan cancelled/failed\n"
+                 "[1000] run done\n");
+    rig_ok(r, "bystander");
+    assert_int_equal(core_runs_open(rig_core(r)), 0);
+}
+
 static void a_step_that_completes_within_the_grace_is_completed(void **state)
 {
     struct rig *r = *state;
@@ -362,6 +385,7 @@ int main(void)
         CORE_TEST(a_revision_that_does_not_fit_fails_the_plan),
         CORE_TEST(a_replanner_that_does_not_answer_fails_the_plan),
         CORE_TEST(what_does_not_stop_within_the_grace_is_ended_or_fenced),
+        CORE_TEST(a_process_with_other_work_is_fenced_and_not_ended),
         CORE_TEST(a_step_that_completes_within_the_grace_is_completed),
         CORE_TEST(an_instance_that_goes_within_the_grace_has_stopped),
     };
