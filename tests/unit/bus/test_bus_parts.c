@@ -92,6 +92,7 @@ static void key_names_its_step_and_nothing_else_does(void **state)
                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/gate",
                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/verify",
                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/replan"};
+    static const struct bus_instance nobody; /* has nothing on its lanes */
     struct bus b;
     struct bus_plan slot;
     struct plan plan;
@@ -106,16 +107,16 @@ static void key_names_its_step_and_nothing_else_does(void **state)
     for (uint32_t i = 0; i < STEP_PHASE_COUNT; i++) {
         step_key(&plan, 0, (enum step_phase)i, key);
         assert_string_equal(key, keys[i]);
-        assert_true(bus_find_key(&b, str_from(key), &run, &step, &phase));
+        assert_true(bus_find_key(&b, &nobody, str_from(key), &run, &step, &phase));
         assert_int_equal(run, slot.run);
         assert_int_equal(step, 0);
         assert_int_equal(phase, i);
     }
     step_key(&plan, 1, PHASE_EXECUTE, key);
-    assert_true(bus_find_key(&b, str_from(key), &run, &step, &phase));
+    assert_true(bus_find_key(&b, &nobody, str_from(key), &run, &step, &phase));
     assert_int_equal(step, 1);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        if (bus_find_key(&b, str_from(wrong[i]), &run, &step, &phase)) {
+        if (bus_find_key(&b, &nobody, str_from(wrong[i]), &run, &step, &phase)) {
             fail_msg("'%s' was taken for a key", wrong[i]);
         }
     }
