@@ -234,6 +234,9 @@ enum bt_code dialect_json(struct str json, size_t max_bytes, struct buf *out, st
     if (json.len >= 3 && memcmp(json.ptr, "\xef\xbb\xbf", 3) == 0) {
         json = (struct str){json.ptr + 3, json.len - 3};
     }
+    if (json.len == 0) {
+        return err_set(err, BT_PROTOCOL, "the server's answer is empty");
+    }
     if (json.len > max_bytes) {
         return err_set(err, BT_LIMIT, "the server's JSON has %zu bytes, at most %zu", json.len,
                        max_bytes);

@@ -111,6 +111,21 @@ static void proxies_and_logins_of_the_environment_are_not_used(void **state)
     world_done(c, &a);
 }
 
+static void addresses_that_may_not_be_called_are_not(void **state)
+{
+    struct llm_client *c =
+        world_client_of("{\"providers\":[{\"api\":\"openai\",\"model\":\"m\",\"baseUrl\":"
+                        "\"https://169.254.169.254/v1\"}]}");
+    struct world_answer a;
+
+    (void)state;
+    world_ask(c, false, 5000, &a);
+    assert_int_equal(a.code, BT_INVALID);
+    assert_non_null(strstr(a.err.msg, "may not be called"));
+    assert_int_equal(a.reply.calls, 1);
+    world_done(c, &a);
+}
+
 static void nobody_there_is_unavailable_and_deadlines_hold(void **state)
 {
     struct llm_client *c = world_client_of(
@@ -199,6 +214,7 @@ int main(void)
         cmocka_unit_test(cancel_ends_a_call_and_a_wait_at_once),
         cmocka_unit_test(many_threads_ask_at_the_same_time),
         cmocka_unit_test(proxies_and_logins_of_the_environment_are_not_used),
+        cmocka_unit_test(addresses_that_may_not_be_called_are_not),
         cmocka_unit_test(nobody_there_is_unavailable_and_deadlines_hold),
         cmocka_unit_test(recording_replays_without_a_network_and_without_a_key),
         cmocka_unit_test(key_in_a_recorded_answer_is_not_kept_also_not_in_pieces),

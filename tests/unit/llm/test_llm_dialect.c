@@ -246,6 +246,7 @@ static void bodies_from_hell_are_skipped_or_refused(void **state)
         {"{\"a\":", BT_PROTOCOL},
         {"{} {}", BT_PROTOCOL},
         {"", BT_PROTOCOL},
+        {"\xef\xbb\xbf", BT_PROTOCOL},
     };
 
     (void)state;
