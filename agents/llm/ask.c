@@ -95,6 +95,9 @@ static void fail(const struct ask *a, const struct llm_reply *r, enum bt_code co
         again = true; /* models say something else the next time */
     }
     bt_step_fail(a->step, cls, again, "%s", err->msg);
+    if (again && r->retry_after_ms != MSEC_NEVER) {
+        bt_step_retry_after(a->step, r->retry_after_ms);
+    }
 }
 
 static void tell(const struct ask *a, const struct llm_reply *r, enum bt_code code)
@@ -130,7 +133,7 @@ bool ask_model(const struct ask *a, struct prompt *p, struct llm_reply *ret)
     struct bt_error err = {0};
     enum bt_code code;
 
-    *ret = (struct llm_reply){0};
+    *ret = (struct llm_reply){.retry_after_ms = MSEC_NEVER};
     code = prompt_make(p, a->agent->system, a->agent->data_bytes, &err);
     if (code != BT_OK) {
         bt_step_fail_error(a->step, &err);

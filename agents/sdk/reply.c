@@ -78,6 +78,7 @@ void reply_fail(struct reply *r, enum bt_code code, enum err_class cls, bool ret
     r->code = code;
     r->cls = cls;
     r->retryable = retryable;
+    r->retry_after_ms = 0;
     text.len = text.len > MESSAGE_MAX ? MESSAGE_MAX : text.len;
     r->message = arena_str(&r->arena, text);
     if (r->message.ptr == NULL) {
@@ -115,6 +116,10 @@ static void view_failure(const struct reply *r, struct msg_step_result *ret)
     ret->failure.message = r->message;
     ret->failure.retryable = r->retryable;
     msg_set(&ret->failure, error, retryable);
+    if (r->retry_after_ms > 0) {
+        ret->failure.retry_after_ms = r->retry_after_ms;
+        msg_set(&ret->failure, error, retry_after_ms);
+    }
 }
 
 static void view_result(const struct reply *r, struct msg_step_result *ret)

@@ -31,7 +31,8 @@ struct reply {
     enum bt_code code; /* of a failure */
     enum err_class cls;
     bool retryable;
-    struct str message; /* failure, prompt or reason */
+    uint64_t retry_after_ms; /* of a failure; 0 = not said */
+    struct str message;      /* failure, prompt or reason */
     struct str to_agent;
     struct arena arena; /* what the strs point into */
 };

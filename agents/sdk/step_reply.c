@@ -153,6 +153,13 @@ void bt_step_fail_error(struct bt_step *s, const struct bt_error *err)
     s->reply.code = err->code;
 }
 
+void bt_step_retry_after(struct bt_step *s, uint64_t delay_ms)
+{
+    if (s->reply.outcome == REPLY_FAILED) {
+        s->reply.retry_after_ms = delay_ms;
+    }
+}
+
 void bt_step_need_approval(struct bt_step *s, const char *fmt, ...)
 {
     va_list args;

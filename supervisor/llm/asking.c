@@ -212,6 +212,9 @@ enum bt_code asking_provider(struct asking *a, uint32_t ix, struct bt_error *err
         code = one_attempt(a, ix, &at, &used, err);
         after = asked_to_wait(&at);
         tell_breaker(a, ix, code, after);
+        if (code != BT_OK && after < a->reply->retry_after_ms) {
+            a->reply->retry_after_ms = after; /* of several providers, the first to be ready */
+        }
         if (code == BT_OK) {
             struct buf text = a->reply->text;
             a->reply->text = at.answer.text;

@@ -198,7 +198,7 @@ enum bt_code llm_ask(struct llm_client *c, const struct llm_request *request, st
     msec began = clock_mono_ms();
     enum bt_code code = BT_OK;
 
-    *ret = (struct llm_reply){0};
+    *ret = (struct llm_reply){.retry_after_ms = MSEC_NEVER};
     buf_init(&ret->text, 1);
     err = err == NULL ? &local : err;
     if (request->n_turns < 1 || request->n_turns > LLM_TURNS_MAX || request->max_tokens < 1) {

@@ -71,8 +71,10 @@ struct llm_reply {
     char request_id[LLM_NAME_MAX]; /* the server's; or "" */
     enum llm_finish finish;
     enum llm_rung rung;
-    uint32_t calls;   /* HTTP requests that were made */
-    uint32_t repairs; /* turns in which the model was told what was wrong */
+    msec retry_after_ms; /* a failure: when a server wants to be asked again; MSEC_NEVER = not said
+                          */
+    uint32_t calls;      /* HTTP requests that were made */
+    uint32_t repairs;    /* turns in which the model was told what was wrong */
     msec took_ms;
 };
 

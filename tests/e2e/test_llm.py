@@ -177,6 +177,14 @@ class Texts(Llm):
         self.assertEqual(view["steps"][0]["errorClass"], "BUDGET_EXCEEDED", view)
         self.assertEqual(self.mock.journal, [])
 
+    def test_wait_that_the_server_asks_for_reaches_the_plan(self):
+        provider = self.model("429:1,ok", chat="at last")
+        self.start({**provider, "maxWaitMs": 10, "breaker": {"failures": 0}})
+        view = self.run_plan([{"stepId": "a", "agentId": "llm", "skill": "chat", "task": "say hello", "backoff": {"initialMs": 1}}],
+                             policy={"maxFallbacks": 0})
+        self.assertEqual((view["status"], view["steps"][0]["attempts"]), ("completed", 2), view)
+        self.assertGreaterEqual(self.event("plan_step_retry")[0]["delayMs"], 1000)
+
     def test_cancelled_plan_lets_go_of_a_model_that_hangs(self):
         self.start(self.model("hang", chat="never"))
         plan = self.d.submit({"steps": [{"stepId": "a", "agentId": "llm", "skill": "chat", "task": "say hello"}]})

@@ -189,6 +189,25 @@ static void text_and_data_go_together_and_the_last_word_counts(void **state)
     expect(s, "\"result\":{\"text\":\"\"}"); /* an empty text is an answer */
 }
 
+static void wait_that_a_service_asks_for_goes_with_the_failure_only(void **state)
+{
+    struct bt_step *s = make("{}");
+
+    (void)state;
+    bt_step_fail(s, "RATE_LIMITED", true, "slow down");
+    bt_step_retry_after(s, 1500);
+    expect(s, "\"retryable\":true,\"retryAfterMs\":1500}");
+    s = make("{}");
+    bt_step_fail(s, "RATE_LIMITED", true, "slow down");
+    bt_step_retry_after(s, 1500);
+    bt_step_fail(s, "TIMEOUT", true, "something else");
+    expect(s, "\"message\":\"something else\",\"retryable\":true}");
+    s = make("{}");
+    bt_step_retry_after(s, 1500);
+    bt_step_reply_text(s, "done");
+    expect(s, "\"result\":{\"text\":\"done\"}");
+}
+
 static void silence_is_a_failure_with_its_cause(void **state)
 {
     struct bt_step *s = make("{}");
@@ -394,6 +413,7 @@ int main(void)
         cmocka_unit_test(purpose_that_is_not_known_or_has_no_skill_is_refused),
         cmocka_unit_test(verdicts_have_their_form),
         cmocka_unit_test(text_and_data_go_together_and_the_last_word_counts),
+        cmocka_unit_test(wait_that_a_service_asks_for_goes_with_the_failure_only),
         cmocka_unit_test(silence_is_a_failure_with_its_cause),
         cmocka_unit_test(what_is_no_result_fails_the_step_clearly),
         cmocka_unit_test(needs_and_handoffs_have_their_form),

@@ -224,6 +224,9 @@ BT_API void bt_step_fail(struct bt_step *step, const char *error_class, bool ret
                          const char *fmt, ...) BT_PRINTF(4, 5);
 /* The same from an error of this library: the class follows from the code. */
 BT_API void bt_step_fail_error(struct bt_step *step, const struct bt_error *err);
+/* After bt_step_fail: when it makes sense to try again, as a service said (Retry-After). The
+ * supervisor waits at least so long before the next attempt. */
+BT_API void bt_step_retry_after(struct bt_step *step, uint64_t delay_ms);
 /* The step cannot go on without a person: an approval, or input that fits the JSON Schema (may be
  * NULL). */
 BT_API void bt_step_need_approval(struct bt_step *step, const char *fmt, ...) BT_PRINTF(2, 3);
