@@ -5,7 +5,7 @@
 #include "protocol/base/assert.h"
 #include "protocol/base/utf8.h"
 
-enum { PROMPT_MAX = 8 * 1024 * 1024, MARK_LEN = 16, MARK_TRIES = 1000 };
+enum { PROMPT_MAX = 8 * 1024 * 1024, MARK_TRIES = 1000 };
 
 static const char rules[] =
     "You are a component of a workflow engine. Do exactly what the instructions ask, and nothing "
@@ -45,26 +45,34 @@ void prompt_data(struct prompt *p, const char *from, const char *text)
     add(p, from, text);
 }
 
-/* A mark that occurs in no part: made from the parts, and made again when it does. Looking is what
- * makes it safe, not that it is hard to guess. */
-static bool choose_mark(const struct prompt *p, char ret[MARK_LEN + 1])
+bool prompt_mark(const struct prompt *p, uint64_t h, char ret[PROMPT_MARK_LEN + 1])
 {
-    uint64_t h = 0;
-
-    for (uint32_t i = 0; i < p->n; i++) {
-        h = h * 31 + str_hash(p->parts[i].text);
-    }
     for (uint32_t n = 0; n < MARK_TRIES; n++) {
         bool found = false;
-        (void)snprintf(ret, MARK_LEN + 1, "%016llx", (unsigned long long)h);
+        (void)snprintf(ret, PROMPT_MARK_LEN + 1, "%016llx", (unsigned long long)h);
         for (uint32_t i = 0; i < p->n && !found; i++) {
             const struct str *t = &p->parts[i].text;
-            found = memmem(t->ptr, t->len, ret, MARK_LEN) != NULL;
+            found = memmem(t->ptr, t->len, ret, PROMPT_MARK_LEN) != NULL;
         }
         if (!found) {
             return true;
         }
-        h = str_hash((struct str){ret, MARK_LEN}) + n;
+        h = str_hash((struct str){ret, PROMPT_MARK_LEN}) + n;
+    }
+    return false;
+}
+
+/* Marks by which servers know whose turn it is: one space makes text of them. */
+static const char *const turn_marks[] = {"<|",   "[INST]", "[/INST]",         "<<SYS>>",
+                                         "</s>", "<s>",    "<start_of_turn>", "<end_of_turn>"};
+
+static bool starts_turn(const char *at, size_t left)
+{
+    for (size_t i = 0; i < sizeof turn_marks / sizeof turn_marks[0]; i++) {
+        size_t n = strlen(turn_marks[i]);
+        if (n <= left && memcmp(at, turn_marks[i], n) == 0) {
+            return true;
+        }
     }
     return false;
 }
@@ -105,6 +113,22 @@ static size_t share_of(const struct prompt *p, size_t room)
     return low;
 }
 
+/* Data: plain, and nothing in it begins a turn. */
+static void add_data(struct buf *out, struct str text)
+{
+    size_t from = 0;
+
+    for (size_t at = 0; at < text.len; at++) {
+        if ((text.ptr[at] == '<' || text.ptr[at] == '[') &&
+            starts_turn(text.ptr + at, text.len - at)) {
+            add_plain(out, (struct str){text.ptr + from, at + 1 - from});
+            buf_add_byte(out, ' ');
+            from = at + 1;
+        }
+    }
+    add_plain(out, (struct str){text.ptr + from, text.len - from});
+}
+
 static void add_frame(struct buf *out, const struct prompt_part *part, const char *mark,
                       size_t share)
 {
@@ -112,7 +136,7 @@ static void add_frame(struct buf *out, const struct prompt_part *part, const cha
         part->text.len <= share ? part->text.len : utf8_cut(part->text.ptr, part->text.len, share);
 
     buf_printf(out, "[data %s from %s]\n", mark, part->from);
-    add_plain(out, (struct str){part->text.ptr, n});
+    add_data(out, (struct str){part->text.ptr, n});
     buf_printf(out, "\n[end %s]\n", mark);
     if (n < part->text.len) {
         buf_printf(out, "(The last %zu bytes of this data are left out.)\n", part->text.len - n);
@@ -123,10 +147,14 @@ static void add_frame(struct buf *out, const struct prompt_part *part, const cha
 enum bt_code prompt_make(struct prompt *p, const char *extra, size_t data_bytes,
                          struct bt_error *err)
 {
-    char mark[MARK_LEN + 1];
+    char mark[PROMPT_MARK_LEN + 1];
     size_t share = share_of(p, data_bytes);
+    uint64_t h = 0;
 
-    if (!choose_mark(p, mark)) {
+    for (uint32_t i = 0; i < p->n; i++) {
+        h = h * 31 + str_hash(p->parts[i].text);
+    }
+    if (!prompt_mark(p, h, mark)) {
         return err_set(err, BT_INVALID, "the data holds every mark that could frame it");
     }
     buf_printf(&p->system, rules, mark, mark);

@@ -15,7 +15,7 @@
 
 #include "protocol/base/buf.h"
 
-enum { PROMPT_PARTS_MAX = 16 };
+enum { PROMPT_PARTS_MAX = 16, PROMPT_MARK_LEN = 16 };
 
 struct prompt_part {
     const char *from; /* NULL: an instruction */
@@ -40,4 +40,7 @@ void prompt_data(struct prompt *p, const char *from, const char *text);
 /* Makes user and system; extra: the owner's addition to the rules, or NULL. */
 BT_MUST_CHECK enum bt_code prompt_make(struct prompt *p, const char *extra, size_t data_bytes,
                                        struct bt_error *err);
+/* A mark that occurs in no part: made from h, and made again when it does. Looking is what makes it
+ * safe, not that it is hard to guess. False when a thousand marks all occur. */
+bool prompt_mark(const struct prompt *p, uint64_t h, char ret[PROMPT_MARK_LEN + 1]);
 #endif

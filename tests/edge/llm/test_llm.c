@@ -250,6 +250,26 @@ static void the_next_provider_is_asked_and_the_breaker_remembers(void **state)
     world_done(c, &a);
 }
 
+static void a_refusal_is_not_taken_to_the_next_model(void **state)
+{
+    char settings[1024];
+    struct world_answer a;
+    struct llm_client *c;
+
+    (void)state;
+    (void)snprintf(settings, sizeof settings,
+                   "{\"providers\":[{\"api\":\"openai\",\"model\":\"m\",\"baseUrl\":"
+                   "\"http://127.0.0.1:%d/refusal/v1\"},{\"api\":\"openai\",\"model\":\"n\","
+                   "\"baseUrl\":\"http://127.0.0.1:%d/ok/v1\"}]}",
+                   world_port(), world_port());
+    c = world_client_of(settings);
+    world_ask(c, false, 5000, &a);
+    assert_int_equal(a.code, BT_INVALID);
+    assert_int_equal(a.reply.finish, LLM_FINISH_REFUSAL);
+    assert_int_equal(a.reply.calls, 1);
+    world_done(c, &a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +282,7 @@ int main(void)
         cmocka_unit_test(a_form_that_a_server_does_not_take_is_remembered),
         cmocka_unit_test(usage_that_is_missing_or_mad_is_estimated),
         cmocka_unit_test(a_key_in_an_answer_is_taken_out),
+        cmocka_unit_test(a_refusal_is_not_taken_to_the_next_model),
         cmocka_unit_test(the_next_provider_is_asked_and_the_breaker_remembers),
     };
 
