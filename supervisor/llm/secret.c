@@ -75,7 +75,7 @@ static enum bt_code from_env(struct secrets *s, const char *name, const char **r
     return keep(s, str_from(value), where, ret, err);
 }
 
-static enum bt_code check_file(int fd, const char *path, struct bt_error *err)
+static enum bt_code check_file(int fd, const char *path, mode_t forbidden, struct bt_error *err)
 {
     struct stat st;
 
@@ -85,7 +85,7 @@ static enum bt_code check_file(int fd, const char *path, struct bt_error *err)
     if (!S_ISREG(st.st_mode)) {
         return err_set(err, BT_INVALID, "%s: expected a regular file", path);
     }
-    if ((st.st_mode & 077) != 0) {
+    if ((st.st_mode & forbidden) != 0) {
         return err_set(err, BT_INVALID, "%s: others may read this key; chmod 600 it", path);
     }
     if (st.st_uid != geteuid() && st.st_uid != 0) {
@@ -94,8 +94,8 @@ static enum bt_code check_file(int fd, const char *path, struct bt_error *err)
     return BT_OK;
 }
 
-static enum bt_code from_file(struct secrets *s, const char *path, const char **ret,
-                              struct bt_error *err)
+static enum bt_code from_file(struct secrets *s, const char *path, mode_t forbidden,
+                              const char **ret, struct bt_error *err)
 {
     char bytes[SECRET_BYTES_MAX + 8];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -105,7 +105,7 @@ static enum bt_code from_file(struct secrets *s, const char *path, const char **
     if (fd < 0) {
         return err_errno(err, errno, "%s", path);
     }
-    code = check_file(fd, path, err);
+    code = check_file(fd, path, forbidden, err);
     if (code == BT_OK) {
         n = read(fd, bytes, sizeof bytes);
         code = n < 0 ? err_errno(err, errno, "%s", path)
@@ -135,7 +135,8 @@ static enum bt_code from_credential(struct secrets *s, const char *name, const c
     if (n < 0 || (size_t)n >= sizeof path) {
         return err_set(err, BT_LIMIT, "credential %s: its path is too long", name);
     }
-    return from_file(s, path, ret, err);
+    /* systemd lets the service's user in with an ACL, whose mask shows as the group's bits. */
+    return from_file(s, path, 037, ret, err);
 }
 
 enum bt_code secrets_load(struct secrets *s, enum secret_source source, const char *name,
@@ -145,7 +146,7 @@ enum bt_code secrets_load(struct secrets *s, enum secret_source source, const ch
     case SECRET_ENV:
         return from_env(s, name, ret, err);
     case SECRET_FILE:
-        return from_file(s, name, ret, err);
+        return from_file(s, name, 077, ret, err);
     case SECRET_CREDENTIAL:
         return from_credential(s, name, ret, err);
     case SECRET_NONE:

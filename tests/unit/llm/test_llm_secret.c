@@ -102,6 +102,8 @@ static void key_comes_from_a_credential_of_systemd(void **state)
     assert_int_equal(setenv("CREDENTIALS_DIRECTORY", dir, 1), 0);
     assert_int_equal(from_file(KEY, 0400, true, &s, &key, &err), BT_OK);
     assert_string_equal(key, KEY);
+    assert_int_equal(from_file(KEY, 0440, true, &s, &key, &err), BT_OK); /* the mask of an ACL */
+    assert_int_equal(from_file(KEY, 0444, true, &s, &key, &err), BT_INVALID);
     assert_int_equal(secrets_load(&s, SECRET_CREDENTIAL, "../key", &key, &err), BT_INVALID);
     secrets_done(&s);
 }
