@@ -165,7 +165,10 @@ static void on_completed(struct told *t)
     v->result_len = row_number(t->body, "resultLen");
     v->stop = story_keep(t->s, row_text(t->body, "stop"));
     v->phase = (struct str){"", 0};
-    take_error(t, "error", row_text(t->body, "errorClass"));
+    /* Of a step that was replanned the end only says that; why it failed was said before. */
+    if (!str_is(v->reason, "superseded") || v->error.len == 0) {
+        take_error(t, "error", row_text(t->body, "errorClass"));
+    }
     take_agent(t);
     take_usage(t);
     t->x->failed_attempts += str_is(v->status, "failed");

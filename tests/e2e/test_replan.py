@@ -104,6 +104,8 @@ class Replanning(Acts):
         view = self.run_plan([step("s", verifyWith="judge", onVerificationFailure="replan")], policy=policy())
         self.assertEqual((view["status"], self.statuses(view)), ("completed", [("t", "completed")]), view)
         self.assertEqual(self.events("replan_started")[0]["diagnosis"], "not what was asked")
+        old = [s for s in view["steps"] if s["stepId"] == "s"][0]
+        self.assertEqual((old["superseded"], old["status"], old["reason"], old["error"]), (True, "failed", "superseded", "not what was asked"))
 
 
 class PerStep(Acts):
