@@ -305,7 +305,7 @@ static void say_class(struct core_event *out, enum err_class cls)
 static void say_agent(const struct world *w, struct core_event *out, enum world_answer answer)
 {
     const struct plan_agents *agents = &world_plan(w)->agents;
-    const uint32_t at = answer == ANSWER_HAND_X ? 0 : 1;
+    const uint32_t at = (uint32_t)answer - ANSWER_HAND_X;
     out->outcome = STEP_OUTCOME_HANDOFF;
     out->agent = answer == ANSWER_HAND_FORBIDDEN || at >= agents->n ? AGENT_NONE : agents->at[at];
 }
@@ -356,6 +356,7 @@ static void say(struct world *w, struct core_event *out, enum world_answer answe
         break;
     case ANSWER_HAND_X:
     case ANSWER_HAND_Y:
+    case ANSWER_HAND_Z:
     case ANSWER_HAND_FORBIDDEN:
         say_agent(w, out, answer);
         break;
@@ -528,9 +529,6 @@ static void keep_books(struct world *w, const struct world_event *ev)
         break;
     case WORLD_PROBED:
         b->probed = false;
-        break;
-    case WORLD_PROGRESS:
-        told->sign = w->at.now;
         break;
     default:
         break;

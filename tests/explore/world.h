@@ -48,6 +48,7 @@ enum world_answer {
     ANSWER_APPROVAL,
     ANSWER_HAND_X,         /* to the plan's first agent, ... */
     ANSWER_HAND_Y,         /* ... its second, ... */
+    ANSWER_HAND_Z,         /* ... its third, ... */
     ANSWER_HAND_FORBIDDEN, /* ... one that it was not granted */
     ANSWER_PLAN_KEEP,      /* of a replanner: a plan that keeps all but the failed step */
     ANSWER_PLAN_MISFIT,    /* one that does not fit what is under way */

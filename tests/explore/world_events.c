@@ -85,7 +85,7 @@ static void answers(struct events *e, uint32_t i)
     } else if (req->phase == PHASE_GATE || req->phase == PHASE_VERIFY) {
         set = SAYS(OK) | SAYS(FAIL) | SAYS(NO);
     } else if (req->phase == PHASE_SEARCH) {
-        set = SAYS(OK) | SAYS(FAIL);
+        set = SAYS(OK) | SAYS(FAIL) | (says & SAYS(NOT_FOUND));
     } else {
         set &= ~(plans | SAYS(PLAN_INVALID));
     }
@@ -413,6 +413,7 @@ void world_event_text(const struct world *w, const struct world_event *ev, char 
                                                    "approval",
                                                    "hand to x",
                                                    "hand to y",
+                                                   "hand to z",
                                                    "hand to a stranger",
                                                    "plan that keeps",
                                                    "plan that does not fit",

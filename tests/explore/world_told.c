@@ -173,6 +173,25 @@ static bool told_to_stop(const struct world *w, uint32_t step)
     return said;
 }
 
+/* Whether the time of an attempt that is said to be over is. */
+static bool time_is_over(const struct world *w, const struct record *rec)
+{
+    const struct told *told = &w->at.told[rec->step];
+    const struct step_policy *policy = &about_of(w, rec)->policy;
+    const msec sign = told->sign > told->sent ? told->sign : told->sent;
+    const msec now = w->at.now;
+    const bool limit =
+        policy->limit_ms > 0 && told->begun > 0 && now >= told->begun - 1 + policy->limit_ms;
+    const enum step_status status = w->shadow->steps[rec->step].status;
+    if (rec->error_class != CLASS_TIMEOUT || status == STEP_WAITING || status == STEP_CHECKING) {
+        return true; /* or it is the class of a failure of before */
+    }
+    return limit ||
+           (told->out ? (policy->timeout_ms > 0 && now >= told->sent + policy->timeout_ms) ||
+                            (policy->idle_ms > 0 && now >= sign + policy->idle_ms)
+                      : policy->queue_timeout_ms > 0);
+}
+
 static bool take_retry(struct world *w, const struct record *rec, const char **ret_why)
 {
     struct told *told = &w->at.told[rec->step];
@@ -193,6 +212,7 @@ static bool take_waiting(struct world *w, const struct record *rec, const char *
     struct told *told = &w->at.told[rec->step];
     const bool first = rec->review == REVIEW_BEFORE || rec->review == REVIEW_STEP;
     RULE(!first || told->executions == 0, "asks before the beginning after it");
+    RULE(rec->review != REVIEW_BEFORE || !told->approved, "asks for what was approved");
     RULE(rec->review != REVIEW_UNKNOWN_OUTCOME || is_unsafe(w, rec), "asks about a safe step");
     w->seen->reviews[rec->review]++;
     told->out = 0;
@@ -405,6 +425,7 @@ static bool take_completed(struct world *w, const struct record *rec, const char
              person || w->doing.kind == WORLD_REVISE || rec->reason == REASON_SUPERSEDED ||
              rec->reason == REASON_REUSED,
          "doomed and not skipped");
+    RULE(!w->at.cancelling || told->started, "a step that never began ends on its own");
     RULE(rec->reason != REASON_USER_SKIP || person, "skipped by nobody");
     RULE(rec->reason != REASON_REJECTED || (person && w->doing.variant == DECISION_REJECT),
          "rejected by nobody");
@@ -436,6 +457,7 @@ static bool take_verification(struct world *w, const struct record *rec, const c
 static bool take_progress(struct world *w, const struct record *rec, const char **ret_why)
 {
     RULE(w->doing.kind == WORLD_PROGRESS && w->doing.step == rec->step, "progress by itself");
+    w->at.told[rec->step].sign = w->at.now;
     return true;
 }
 
@@ -524,6 +546,9 @@ static bool replay(struct world *w, const struct record *rec, const char **ret_w
 bool world_take_record(struct world *w, const struct record *rec, const char **ret_why)
 {
     const bool step = rec->step != STEP_NONE && rec->type != REC_PLAN_COMPLETED;
+    const bool ends = rec->type == REC_STEP_RETRY || rec->type == REC_STEP_COMPLETED ||
+                      rec->type == REC_FALLBACK_USED || rec->type == REC_STEP_WAITING ||
+                      rec->type == REC_REPLAN_STARTED;
     w->seen->records[rec->type]++;
     if (record_about(rec->type) != ABOUT_PLAN) {
         return true;
@@ -531,6 +556,7 @@ bool world_take_record(struct world *w, const struct record *rec, const char **r
     RULE(!w->at.over, "a record of the plan after its end");
     RULE(rec->run != 0 && takers[rec->type] != NULL, "a record of no plan");
     RULE(!step || rec->step < world_plan(w)->n_steps, "a record of no step");
+    RULE(!step || !ends || time_is_over(w, rec), "a timeout before its time");
     const enum step_status from = step ? w->shadow->steps[rec->step].status : STEP_PENDING;
     if ((step && !in_its_time(w, rec, ret_why)) || !takers[rec->type](w, rec, ret_why) ||
         !replay(w, rec, ret_why)) {
