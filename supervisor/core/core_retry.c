@@ -46,13 +46,15 @@ static void retry(struct core *c, struct core_run *row, uint32_t step, const str
     }
 }
 
-static bool may_retry(const struct core_run *row, uint32_t step, const struct failure *f)
+static bool may_retry(const struct core *c, const struct core_run *row, uint32_t step,
+                      const struct failure *f)
 {
     const struct run_step *state = &row->run->steps[step];
     const struct step_policy *policy = &row->plan->steps[step].policy;
     const uint32_t counted = (uint32_t)state->attempt - state->granted;
     const bool any = policy->on_failure == ON_FAILURE_RETRY && policy->effects != EFFECTS_UNSAFE;
     return (f->retryable || any) && (policy->no_retry & 1u << f->error_class) == 0 &&
+           state->limit > c->now &&
            counted <= policy->max_retries + (BUG(ONE_RETRY_MORE) ? 1 : 0) &&
            state->attempt < LIMIT_ATTEMPTS;
 }
@@ -62,7 +64,7 @@ void core_attempt_failed(struct core *c, struct core_run *row, uint32_t step,
 {
     if (row->run->cancelling) {
         core_stopped(c, row, step, STOP_ACKNOWLEDGED, f);
-    } else if (!may_retry(row, step, f)) {
+    } else if (!may_retry(c, row, step, f)) {
         core_give_up(c, row, step, f);
     } else if (f->blind && row->plan->steps[step].policy.effects == EFFECTS_UNSAFE &&
                !BUG(UNSAFE_AGAIN)) {
@@ -138,7 +140,7 @@ static bool fall_back(struct core *c, struct core_run *row, uint32_t step, const
                          .text = f->text};
     if (f->reason != REASON_NONE ||
         (row->run->fallbacks >= row->plan->max_fallbacks && !BUG(FALLBACKS_UNLIMITED)) ||
-        state->attempt >= LIMIT_ATTEMPTS ||
+        state->attempt >= LIMIT_ATTEMPTS || state->limit <= c->now ||
         (unsafe && state->attempt > 0 && !BUG(UNSAFE_FALLBACK)) || state->status == STEP_WAITING ||
         !choose_fallback(row, step, f, &rec)) {
         return false;
