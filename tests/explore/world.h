@@ -91,6 +91,7 @@ struct told {
     uint8_t waited, searched; /* fallbacks */
     uint8_t replans, hops;
     uint8_t gate, approved; /* said yes */
+    uint8_t refused;        /* the gate said no, or is closed and said nothing */
     uint8_t approvals;
     uint8_t out;      /* an attempt of it is with an instance, or its reply was lost */
     uint8_t adopted;  /* an instance says that it works on it, without a lane of ours */
@@ -215,6 +216,7 @@ struct world {
     struct commands out;
     struct world_event doing;
     struct request about;      /* that the event answers */
+    uint64_t usage;            /* in the records of this event */
     const struct plan *coming; /* with the event; NULL: none */
     uint32_t coming_at;
 };
@@ -255,6 +257,8 @@ typedef bool taker(struct world *w, const struct record *rec, const char **ret_w
 taker world_take_generated, world_take_plan_started, world_take_modified, world_take_paused,
     world_take_resumed, world_take_cancelling, world_take_plan_completed;
 /* One record of the plan: the rules of its order, the second opinion, the replay. */
+/* Whether an instance is told in this turn to stop the attempt or question that it has. */
+bool world_told_to_stop(const struct world *w, uint32_t step);
 bool world_take_record(struct world *w, const struct record *rec, const char **ret_why);
 /* Reads the commands of one event: the shell's side of them, and the rules. */
 bool world_take(struct world *w, const char **ret_why);

@@ -203,7 +203,8 @@ static void mix_run(struct digest *d, struct run r)
     r.last_done = 0;
     r.deadline = ahead(d, r.deadline);
     r.usage = budget ? r.usage : (struct usage){0};
-    r.replan_usage = (struct usage){0};
+    r.replan_usage =
+        world_plan(d->world)->replan.budget_tokens > 0 ? r.replan_usage : (struct usage){0};
     mix_bytes(d, &r, sizeof r);
 }
 

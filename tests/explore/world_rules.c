@@ -16,6 +16,8 @@ static bool may_go_out(const struct world *w, const struct core_cmd *cmd, const 
          "dispatched after the step ended");
     RULE((at->paused & told) == 0, "dispatched while the plan is paused");
     RULE(!at->cancelling, "dispatched while the plan is cancelled");
+    const uint64_t budget = world_plan(w)->budget_tokens;
+    RULE(budget == 0 || at->spent < budget, "dispatched with nothing left");
     RULE(at->replanning == 0 || replan, "dispatched while the plan is replanned");
     RULE(!replan || at->now >= at->replan_at, "a replan was asked for before the pause was over");
     return true;
@@ -322,6 +324,7 @@ static bool take_commands(struct world *w, const char **ret_why)
     bool records = false;
     bool rejected = false;
     bool done = false;
+    w->usage = 0;
     const bool was_over = w->at.over;
     const uint64_t before = run_hash(w->shadow);
     for (uint32_t i = 0; i < w->out.n; i++) {
@@ -334,6 +337,9 @@ static bool take_commands(struct world *w, const char **ret_why)
         }
     }
     RULE(!rejected || records || before == run_hash(w->shadow), "a rejection changed the run");
+    const bool said = w->doing.kind == WORLD_RESULT || w->doing.kind == WORLD_STRAY ||
+                      w->doing.kind == WORLD_RESULT_OLD;
+    RULE(w->usage == (said && !rejected ? w->scenario->spends : 0), "usage lost, or counted twice");
     RULE(done == (w->at.over && !was_over), "the plan was not given back at its end");
     RULE(w->doing.kind != WORLD_REVISE || rejected != (w->coming == world_plan(w)),
          "a revision was neither refused nor taken over");

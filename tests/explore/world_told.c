@@ -117,7 +117,8 @@ static bool take_assigned(struct world *w, const struct record *rec, const char 
 {
     const struct told *told = &w->at.told[rec->step];
     RULE(!on_hold(w) || w->doing.kind == WORLD_STATE, "an attempt while the plan is on hold");
-    RULE(rec->phase != PHASE_SEARCH || told->searched, "a search that is no fallback");
+    const bool search = told->searched && told->agent == world_plan(w)->search_agent;
+    RULE((rec->phase == PHASE_SEARCH) == search, "a search that is no fallback, or none that is");
     return gets_attempt(w, rec, ret_why);
 }
 
@@ -161,8 +162,7 @@ static bool take_handoff(struct world *w, const struct record *rec, const char *
     return true;
 }
 
-/* Whose time is over, or is not needed any more, is told. */
-static bool told_to_stop(const struct world *w, uint32_t step)
+bool world_told_to_stop(const struct world *w, uint32_t step)
 {
     const struct told *told = &w->at.told[step];
     const bool there = told->body > 0 && w->at.bodies[told->body - 1].epoch != 0;
@@ -199,7 +199,10 @@ static bool take_retry(struct world *w, const struct record *rec, const char **r
     const bool again = (w->doing.kind == WORLD_RESULT || w->doing.kind == WORLD_STRAY) &&
                        w->doing.variant == ANSWER_AGAIN && w->doing.step == rec->step;
     RULE(rec->attempt == told->attempts, "a retry of another attempt");
-    RULE(w->doing.kind != WORLD_TICK || told_to_stop(w, rec->step),
+    RULE(policy->limit_ms == 0 || told->begun == 0 ||
+             w->at.now < told->begun - 1 + policy->limit_ms,
+         "a retry after the step's time");
+    RULE(w->doing.kind != WORLD_TICK || world_told_to_stop(w, rec->step),
          "not told that its time is over");
     RULE((policy->no_retry & 1u << rec->error_class) == 0, "a retry of what is never retried");
     bump(&told->allowed, again);
@@ -257,9 +260,11 @@ static bool take_gate(struct world *w, const struct record *rec, const char **re
         told->gate = 1;
     } else if (rec->type == REC_GATE_FAILED) {
         RULE(answer && w->doing.variant == ANSWER_NO, "a gate failed by itself");
+        told->refused = 1;
     } else {
         RULE(!answer || w->doing.variant == ANSWER_FAIL, "an answer taken for an error");
         told->gate = !about_of(w, rec)->policy.gate_closed;
+        told->refused = !told->gate;
     }
     return true;
 }
@@ -368,6 +373,10 @@ static bool completed_rightly(struct world *w, const struct record *rec, const c
     const bool current = ev->attempt == told->attempts && told->out;
     RULE(!current || told->body == ev->body + 1, "completed by who does not have the attempt");
     RULE(current || ev->kind == WORLD_RESULT, "a late result over no lane");
+    RULE(current || !w->at.cancelling, "a late result while the plan is called off");
+    RULE(rec->type == REC_STEP_CHECKING || about_of(w, rec)->verify_with.len == 0 ||
+             w->at.cancelling,
+         "completed without being verified");
     RULE(ev->kind != WORLD_RESULT_OLD || w->about.epoch == state->epoch,
          "an incarnation answers for another");
     RULE(current || state->status == STEP_BACKOFF || state->status == STEP_IN_PROGRESS ||
@@ -405,7 +414,7 @@ static bool stopped_rightly(const struct world *w, const struct record *rec, con
          "nobody acknowledged the end");
     RULE(rec->stop != STOP_KILLED || kill, "not killed");
     RULE(rec->stop != STOP_GONE || w->doing.kind == WORLD_GONE, "not gone");
-    RULE(rec->stop != STOP_FENCED || told_to_stop(w, rec->step) || w->at.cancelling,
+    RULE(rec->stop != STOP_FENCED || world_told_to_stop(w, rec->step) || w->at.cancelling,
          "fenced, but not told to stop");
     RULE(rec->stop != STOP_FENCED || told->out ||
              w->shadow->steps[rec->step].status == STEP_CHECKING,
@@ -430,6 +439,10 @@ static bool take_completed(struct world *w, const struct record *rec, const char
     RULE(rec->reason != REASON_REJECTED || (person && w->doing.variant == DECISION_REJECT),
          "rejected by nobody");
     RULE(rec->reason != REASON_CANCELLED || w->at.cancelling, "cancelled by nobody");
+    RULE(rec->status != STEP_FAILED || state->status != STEP_CHECKING ||
+             state->phase != PHASE_GATE || told->refused ||
+             rec->error_class == CLASS_BUDGET_EXCEEDED,
+         "failed before its gate had a word");
     if (!stopped_rightly(w, rec, ret_why)) {
         return false;
     }
@@ -563,6 +576,7 @@ bool world_take_record(struct world *w, const struct record *rec, const char **r
         return false;
     }
     w->at.spent += rec->usage.input_tokens + rec->usage.output_tokens;
+    w->usage += rec->usage.input_tokens + rec->usage.output_tokens;
     if (step) {
         const enum step_status to = w->shadow->steps[rec->step].status;
         w->at.told[rec->step].status = (uint8_t)to;

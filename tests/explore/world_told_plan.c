@@ -54,6 +54,15 @@ bool world_take_cancelling(struct world *w, const struct record *rec, const char
     RULE(!w->at.cancelling && w->doing.kind == WORLD_CANCEL, "cancelled by nobody, or twice");
     w->at.cancelling = true;
     w->at.cancelled_at = w->at.now;
+    for (uint32_t i = 0; i < WORLD_BODIES; i++) {
+        const struct request *req = &w->at.bodies[i].now;
+        const struct run_step *state = &w->shadow->steps[req->step];
+        const bool current = req->out && state->phase == req->phase &&
+                             run_step_serial(w->shadow, req->step) == req->attempt;
+        RULE(!current || (state->status != STEP_IN_PROGRESS && state->status != STEP_CHECKING) ||
+                 world_told_to_stop(w, req->step),
+             "not told that the plan is called off");
+    }
     return true;
 }
 
