@@ -93,6 +93,8 @@ if [ -z "$fast" ]; then
         headline "preset tsan: SKIPPED, ThreadSanitizer does not run on this kernel"
     fi
     extra fuzz -L fuzz
+    headline "planted bugs: each must turn a test red"
+    sh tests/planted/run.sh || failed="$failed planted"
 fi
 
 headline "preset dev: build"

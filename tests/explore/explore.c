@@ -14,7 +14,7 @@
 #include "protocol/base/assert.h"
 #include "tests/explore/scenarios.h"
 
-enum { DEPTH_MAX = 1024, TABLE_BITS = 22 };
+enum { DEPTH_MAX = 1024, TABLE_BITS = 22, TABLE_BITS_DEEP = 26 };
 
 struct level {
     unsigned char *snapshot;
@@ -32,6 +32,7 @@ struct search {
     size_t bytes;
     struct level *levels;
     uint64_t *table; /* hashes of states, the lowest bit: an end is known; 0 = free */
+    uint32_t mask;   /* of its places */
     struct counts n;
     uint64_t deepest;
     uint32_t limit; /* of the depth */
@@ -42,6 +43,7 @@ struct all {
     struct coverage seen;
     struct level *levels;
     uint64_t *table;
+    uint32_t mask;
     struct counts total, family;
     const char *name; /* of the family */
     const char *only_family;
@@ -53,7 +55,7 @@ struct all {
 /* True when the state is new. */
 static bool remember(struct search *s, uint64_t hash, uint32_t *ret_at)
 {
-    const uint32_t mask = (UINT32_C(1) << TABLE_BITS) - 1;
+    const uint32_t mask = s->mask;
     hash = (hash & ~UINT64_C(1)) == 0 ? 2 : hash & ~UINT64_C(1);
     uint32_t at = (uint32_t)(hash >> 8) & mask;
     while (s->table[at] != 0) {
@@ -197,10 +199,12 @@ static int explore(const struct scenario *sc, void *arg)
         print_family(all);
         all->name = sc->family;
     }
-    struct search s = {
-        .world = world_new(sc, &all->seen), .levels = all->levels, .table = all->table};
+    struct search s = {.world = world_new(sc, &all->seen),
+                       .levels = all->levels,
+                       .table = all->table,
+                       .mask = all->mask};
     s.bytes = world_size(s.world);
-    memset(s.table, 0, (UINT64_C(1) << TABLE_BITS) * sizeof *s.table);
+    memset(s.table, 0, ((size_t)all->mask + 1) * sizeof *s.table);
     int result = 0;
     for (uint32_t limit = all->shortest ? 2 : DEPTH_MAX; limit <= DEPTH_MAX && result == 0;
          limit++) {
@@ -209,8 +213,9 @@ static int explore(const struct scenario *sc, void *arg)
             s = (struct search){.world = world_new(sc, &all->seen),
                                 .levels = all->levels,
                                 .table = all->table,
+                                .mask = all->mask,
                                 .bytes = s.bytes};
-            memset(s.table, 0, (UINT64_C(1) << TABLE_BITS) * sizeof *s.table);
+            memset(s.table, 0, ((size_t)all->mask + 1) * sizeof *s.table);
         }
         s.limit = limit;
         result = search(&s);
@@ -255,7 +260,8 @@ int main(int argc, char **argv)
         }
     }
     all.levels = calloc(DEPTH_MAX, sizeof *all.levels);
-    all.table = calloc(UINT64_C(1) << TABLE_BITS, sizeof *all.table);
+    all.mask = (UINT32_C(1) << (scope == EXPLORE_DEEP ? TABLE_BITS_DEEP : TABLE_BITS)) - 1;
+    all.table = calloc((size_t)all.mask + 1, sizeof *all.table);
     ASSERT(all.levels != NULL && all.table != NULL);
     const int result = scenarios_each(scope, explore, &all);
     print_family(&all);
