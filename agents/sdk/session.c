@@ -146,6 +146,7 @@ static void pump(struct session *s, msec now, struct session_actions *out)
     if (row != SESSION_NO_ROW && now >= s->progress_at) {
         s->progress_at = msec_add(now, SESSION_PROGRESS_MS);
         s->rows[row].progress = false;
+        s->progress_row = row;
         ask(s, ASK_PROGRESS, row, now, out);
         return;
     }

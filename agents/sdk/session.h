@@ -42,7 +42,8 @@ enum {
         2000, /* a dial that is not up by then is made anew: the port may have changed */
     SESSION_REGISTER_MS = 5000, /* an answer to agent.register takes no longer */
     SESSION_BACKOFF_MAX_MS = 5000,
-    SESSION_PROGRESS_MS = 100, /* between two progress reports */
+    SESSION_PROGRESS_MS = 125, /* between two progress reports; the supervisor takes ten a second,
+                                  and they do not arrive as evenly as they leave */
     SESSION_QUIET_MS =
         50, /* after the last answer, before the process may end: the bytes must leave */
     SESSION_OFFLINE_MS =
@@ -102,6 +103,7 @@ struct session {
     msec register_at;
     msec heartbeat_at;
     msec progress_at;
+    uint32_t progress_row; /* whose progress was told last: the others come first */
     uint32_t backoff_ms;
     msec say_at;
     /* the end */

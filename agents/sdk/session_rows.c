@@ -270,9 +270,10 @@ uint32_t session_undelivered(const struct session *s)
 
 uint32_t session_with_progress(const struct session *s)
 {
-    for (uint32_t i = 0; i < SESSION_ROWS; i++) {
-        if (s->rows[i].state == ROW_RUNNING && s->rows[i].progress) {
-            return i;
+    for (uint32_t i = 1; i <= SESSION_ROWS; i++) {
+        uint32_t ix = (s->progress_row + i) % SESSION_ROWS;
+        if (s->rows[ix].state == ROW_RUNNING && s->rows[ix].progress) {
+            return ix;
         }
     }
     return SESSION_NO_ROW;

@@ -126,7 +126,12 @@ static void send_progress(struct shell *sh, uint32_t row)
                                   .epoch = sh->session.epoch,
                                   .n = p->n,
                                   .text = str_from(p->text)};
+    struct step_progress piece;
 
+    if (sh->rows[row].step != NULL && step_stream_piece(sh->rows[row].step, &piece) > 0) {
+        m.n = piece.n;
+        m.text = str_from(piece.text);
+    }
     if (p->percent >= 0.0) {
         m.percent = p->percent;
         msg_set(&m, step_progress, percent);
@@ -259,6 +264,16 @@ static enum bt_code read_answer(struct shell *sh, struct msg_reader *r, struct s
     return msg_read_answer(r, MSG_empty, &empty, NULL, err);
 }
 
+/* What is streamed goes on: the next piece, or the one whose answer was lost. */
+static void stream_on(struct shell *sh)
+{
+    for (uint32_t i = 0; i < SESSION_ROWS && !sh->ended; i++) {
+        if (sh->rows[i].step != NULL && step_stream_waits(sh->rows[i].step)) {
+            shell_feed(sh, (struct session_event){.type = SESSION_PROGRESS, .row = i});
+        }
+    }
+}
+
 static void on_answer(struct shell *sh, struct link_msg *msg)
 {
     struct session_order orders[SESSION_ORDERS];
@@ -272,11 +287,15 @@ static void on_answer(struct shell *sh, struct link_msg *msg)
     if (code == BT_OK) {
         code = read_answer(sh, &r, &ev, orders, &err);
     }
+    if (sh->session.ask == ASK_PROGRESS && sh->rows[sh->session.ask_row].step != NULL) {
+        step_stream_answered(sh->rows[sh->session.ask_row].step, code == BT_OK);
+    }
     if (code != BT_OK) {
         log_debug("agent.control", "refused: %s", err.msg);
         ev = (struct session_event){.type = SESSION_REFUSED, .code = code};
     }
     shell_feed(sh, ev);
+    stream_on(sh);
     msg_reader_done(&r);
 }
 

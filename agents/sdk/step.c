@@ -45,12 +45,17 @@ static enum bt_code keep_strings(struct bt_step *s, struct bt_error *err)
 enum bt_code step_new(struct msg_reader *r, msec now, struct bt_step **ret, struct bt_error *err)
 {
     struct bt_step *s = calloc(1, sizeof *s);
+    pthread_condattr_t attr;
     enum bt_code code;
 
     if (s == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a step");
     }
     (void)pthread_mutex_init(&s->lock, NULL);
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&s->taken, &attr);
+    (void)pthread_condattr_destroy(&attr);
     s->texts.max = TEXTS_MAX;
     reply_init(&s->reply);
     code = msg_read(r, MSG_step_execute, &s->req, err);
@@ -74,7 +79,9 @@ void step_free(struct bt_step *s)
         reply_done(&s->reply);
         msg_reader_done(&s->reader);
         arena_done(&s->texts);
+        buf_done(&s->stream.text);
         free(s->owned);
+        (void)pthread_cond_destroy(&s->taken);
         (void)pthread_mutex_destroy(&s->lock);
         free(s);
     }

@@ -23,6 +23,14 @@ struct step_progress {
     char text[STEP_PROGRESS_TEXT_MAX + 1];
 };
 
+/* What bt_step_stream was given and the supervisor has not confirmed. */
+struct step_stream {
+    struct buf text;
+    size_t sent; /* of its beginning: the piece under way; 0 = none */
+    uint64_t n;  /* its number */
+    bool closed; /* refused, or too much: there is a hole, so nothing more is told */
+};
+
 struct bt_step {
     struct msg_reader reader;
     struct msg_step_execute req;
@@ -34,9 +42,11 @@ struct bt_step {
     msec deadline; /* CLOCK_MONOTONIC; MSEC_NEVER = none */
     atomic_bool cancelled;
     struct reply reply;
-    pthread_mutex_t lock; /* guards progress, told */
+    pthread_mutex_t lock; /* guards progress, told, stream */
     struct step_progress progress;
-    bool told; /* the loop was woken for this progress and has not read it yet */
+    struct step_stream stream;
+    pthread_cond_t taken; /* a piece of the stream was answered */
+    bool told;            /* the loop was woken for this progress and has not read it yet */
     void (*notify)(struct bt_step *step, void *shell); /* from any thread; may be NULL */
     void *shell;
 };
@@ -60,6 +70,12 @@ void step_run(struct bt_step *s);
 void step_take_reply(struct bt_step *s, struct reply *ret);
 /* The newest progress; false when nothing is new since the last call. */
 bool step_take_progress(struct bt_step *s, struct step_progress *ret);
+/* The piece of the stream that is to be told next, with its number; the same one until it was
+ * answered. 0 = none. */
+size_t step_stream_piece(struct bt_step *s, struct step_progress *ret);
+/* The piece was confirmed, or refused: then the rest is dropped, too. Harmless without a piece. */
+void step_stream_answered(struct bt_step *s, bool taken);
+bool step_stream_waits(struct bt_step *s);
 bool step_is_late(const struct bt_step *s);
 /* A terminated copy that lives as long as the step; NULL when out of memory. */
 const char *step_keep(struct bt_step *s, struct str text);

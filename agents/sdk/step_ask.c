@@ -13,7 +13,8 @@ enum bt_code step_check_purpose(const struct bt_step *s, struct bt_error *err)
         const char *name;
         bool question;
     } known[] = {
-        {"execute", false}, {"search", false}, {"gate", true}, {"verify", true}, {"replan", true},
+        {"execute", false}, {"search", false}, {"gate", true},       {"verify", true},
+        {"replan", true},   {"plan", true},    {"synthesize", true}, {"converse", true},
     };
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
@@ -29,7 +30,8 @@ enum bt_code step_check_purpose(const struct bt_step *s, struct bt_error *err)
         return BT_OK;
     }
     return err_set(err, BT_INVALID,
-                   "purpose '%.40s': this agent knows execute, search, gate, verify and replan",
+                   "purpose '%.40s': this agent knows execute, search, gate, verify, replan, plan, "
+                   "synthesize and converse",
                    s->purpose);
 }
 

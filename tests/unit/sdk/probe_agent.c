@@ -1,6 +1,7 @@
 /* The agent that test_sdk_agent drives: what a handler may do, well and badly. */
 #include <poll.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "baton/agent.h"
 
@@ -26,15 +27,28 @@ static void work(struct bt_step *step, void *self)
     }
 }
 
+/* Says its answer while it makes it, faster than it travels. */
+static void stream(struct bt_step *step, void *self)
+{
+    char line[16];
+
+    (void)self;
+    for (unsigned i = 0; i < 400; i++) {
+        bt_step_stream(step, line, (size_t)snprintf(line, sizeof line, "line %03u\n", i));
+    }
+    bt_step_reply_text(step, bt_step_stream_flush(step, 10000) ? "all" : "not all");
+}
+
 static const struct bt_skill skills[] = {
     {.id = "echo",
      .input_schema = "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}}}",
      .run = echo},
     {.id = "work", .run = work},
+    {.id = "stream", .run = stream},
 };
 
 static const struct bt_agent_def def = {
-    .agent_id = "probe", .version = "1", .skills = skills, .skill_count = 2, .capacity = 2};
+    .agent_id = "probe", .version = "1", .skills = skills, .skill_count = 3, .capacity = 2};
 
 int main(int argc, char **argv)
 {

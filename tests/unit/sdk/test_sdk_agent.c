@@ -37,6 +37,7 @@ struct world {
     bool drain;
     uint32_t registered, drained, deregistered, progress, late;
     char late_text[64];
+    char streamed[8192];      /* the texts of all progress, joined */
     struct link_event answer; /* of the lane waited for */
 };
 
@@ -63,7 +64,7 @@ static void on_register(struct link_event *ev, struct msg_reader *r, struct str 
 
     assert_int_equal(msg_read(r, MSG_agent_register, &m, &err), BT_OK);
     assert_true(str_is(m.card.agent_id, "probe"));
-    assert_int_equal(m.card.skills_n, 2);
+    assert_int_equal(m.card.skills_n, 3);
     assert_int_equal(m.capacity, 2);
     (void)snprintf(w.endpoint, sizeof w.endpoint, "%.*s", STR_ARG(m.endpoint));
     if (w.registered > 0) {
@@ -89,6 +90,17 @@ static void on_late(struct link_event *ev, struct msg_reader *r, struct str id)
     answer_control(ev->request, id, MSG_step_result_ok, &ok);
 }
 
+static void on_progress(struct msg_reader *r)
+{
+    size_t n = strlen(w.streamed);
+    struct msg_step_progress m;
+    struct bt_error err;
+
+    assert_int_equal(msg_read(r, MSG_step_progress, &m, &err), BT_OK);
+    (void)snprintf(w.streamed + n, sizeof w.streamed - n, "%.*s", STR_ARG(m.text));
+    w.progress++;
+}
+
 static void on_control(struct link_event *ev)
 {
     struct msg_agent_heartbeat_ok beat = {.lease_ms = 2000, .drain = w.drain};
@@ -107,7 +119,9 @@ static void on_control(struct link_event *ev)
     } else if (str_is(e.type, "step.result")) {
         on_late(ev, &r, e.id);
     } else {
-        w.progress += str_is(e.type, "step.progress");
+        if (str_is(e.type, "step.progress")) {
+            on_progress(&r);
+        }
         w.drained += str_is(e.type, "agent.drain");
         w.deregistered += str_is(e.type, "agent.deregister");
         answer_control(ev->request, e.id, MSG_empty, NULL);
@@ -388,6 +402,22 @@ static void parameters_that_do_not_fit_the_schema_fail_the_step(void **state)
     buf_done(&p);
 }
 
+static void what_a_handler_streams_is_there_before_its_answer(void **state)
+{
+    struct msg_step_execute m = step_of("stream", "p/1/a", NULL);
+    char line[16];
+
+    (void)state;
+    send_lane(w.lanes[0], WIRE_MSGPACK, MSG_step_execute, &m);
+    expect_text(w.lanes[0], "all");
+    assert_int_equal(strlen(w.streamed), 400 * 9);
+    assert_in_range(w.progress, 4, 400);
+    for (unsigned i = 0; i < 400; i++) {
+        (void)snprintf(line, sizeof line, "line %03u\n", i);
+        assert_memory_equal(w.streamed + (size_t)i * 9, line, 9);
+    }
+}
+
 static void a_cancel_reaches_the_handler_and_the_lane_is_answered(void **state)
 {
     struct msg_step_execute m = step_of("work", "p/1/a", NULL);
@@ -504,6 +534,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(strangers_and_unknown_skills_are_refused, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(parameters_that_do_not_fit_the_schema_fail_the_step, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(what_a_handler_streams_is_there_before_its_answer, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_cancel_reaches_the_handler_and_the_lane_is_answered,
                                         set_up, tear_down),

@@ -7,6 +7,7 @@
 
 #include "agents/sdk/card.h"
 #include "agents/sdk/step.h"
+#include "protocol/base/utf8.h"
 
 static struct bt_step *make(const char *json)
 {
@@ -128,7 +129,8 @@ static void what_a_request_is_for_and_may_cost_is_there_to_be_asked(void **state
 
 static void purpose_that_is_not_known_or_has_no_skill_is_refused(void **state)
 {
-    static const char *const questions[] = {"gate", "verify", "replan"};
+    static const char *const questions[] = {"gate", "verify",     "replan",
+                                            "plan", "synthesize", "converse"};
     struct bt_step *step = NULL;
     struct bt_error err = {.code = BT_OK};
     char json[64];
@@ -329,6 +331,87 @@ static void only_the_newest_progress_travels(void **state)
     step_free(s);
 }
 
+/* Takes one piece as the shell does; "" when there is none. */
+static const char *piece_of(struct bt_step *s, struct step_progress *p)
+{
+    return step_stream_piece(s, p) == 0 ? "" : p->text;
+}
+
+static void stream_travels_whole_and_in_order(void **state)
+{
+    struct bt_step *s = make("{}");
+    struct step_progress p;
+    char all[4096] = "";
+    char text[2001];
+    char before[STEP_PROGRESS_TEXT_MAX + 1];
+    uint64_t n = 0;
+
+    (void)state;
+    for (size_t i = 0; i < 2000; i += 2) {
+        memcpy(text + i, i % 4 == 0 ? "\xc3\xa9" : "\xc3\xa8", 2);
+    }
+    text[2000] = 0;
+    bt_step_stream(s, "a", 1);
+    bt_step_stream(s, text, 2000);
+    bt_step_stream(s, "\xff", 1); /* no text */
+    bt_step_stream(s, "", 0);
+    while (step_stream_waits(s)) {
+        size_t len = step_stream_piece(s, &p);
+        assert_int_equal(len, strlen(p.text));
+        assert_true(p.n > n); /* so that one that comes twice is known */
+        n = p.n;
+        assert_true(strlen(p.text) <= STEP_PROGRESS_TEXT_MAX);
+        assert_true(utf8_valid(p.text, strlen(p.text)));
+        (void)snprintf(before, sizeof before, "%s", p.text);
+        assert_string_equal(piece_of(s, &p), before); /* its answer was lost: the same again */
+        assert_int_equal(p.n, n);
+        (void)strncat(all, p.text, sizeof all - strlen(all) - 1);
+        step_stream_answered(s, true);
+    }
+    assert_int_equal(strlen(all), 2001);
+    assert_string_equal(all + 1, text);
+    assert_true(bt_step_stream_flush(s, 10000));
+    step_free(s);
+}
+
+static void nothing_is_streamed_behind_a_hole(void **state)
+{
+    static char big[700 * 1024];
+    struct bt_step *s = make("{}");
+    struct step_progress p;
+
+    (void)state;
+    bt_step_stream(s, "one", 3);
+    step_stream_answered(s, false); /* no piece is under way: somebody else's answer */
+    assert_string_equal(piece_of(s, &p), "one");
+    bt_step_stream(s, "two", 3);
+    step_stream_answered(s, false);
+    assert_false(step_stream_waits(s));
+    bt_step_stream(s, "three", 5);
+    assert_string_equal(piece_of(s, &p), "");
+    assert_false(bt_step_stream_flush(s, 10000));
+    step_free(s);
+    s = make("{}");
+    memset(big, 'x', sizeof big);
+    bt_step_stream(s, big, sizeof big);
+    bt_step_stream(s, big, sizeof big); /* nobody takes it */
+    assert_false(step_stream_waits(s));
+    step_free(s);
+}
+
+static void flush_waits_no_longer_than_it_was_told(void **state)
+{
+    struct bt_step *s = make("{}");
+
+    (void)state;
+    s->notify = notify;
+    bt_step_stream(s, "one", 3);
+    assert_false(bt_step_stream_flush(s, 30));
+    atomic_store(&s->cancelled, true);
+    assert_false(bt_step_stream_flush(s, 60000));
+    step_free(s);
+}
+
 /* ---- cards ---- */
 
 static void nothing(struct bt_step *step, void *self)
@@ -419,6 +502,9 @@ int main(void)
         cmocka_unit_test(needs_and_handoffs_have_their_form),
         cmocka_unit_test(usage_adds_up_and_never_overflows),
         cmocka_unit_test(only_the_newest_progress_travels),
+        cmocka_unit_test(stream_travels_whole_and_in_order),
+        cmocka_unit_test(nothing_is_streamed_behind_a_hole),
+        cmocka_unit_test(flush_waits_no_longer_than_it_was_told),
         cmocka_unit_test(a_card_that_no_supervisor_takes_is_refused_at_the_start),
         cmocka_unit_test(parameters_are_checked_before_the_handler_sees_them),
     };

@@ -168,10 +168,12 @@ BT_API const char *bt_step_dependency_text(struct bt_step *step, size_t ix);
 
 /*
  * What the request is for: "execute", "search" (find what the step's own agent did not), or a
- * question about the step: "gate" (are the results before it enough to begin?), "verify" (is its
- * result right?), "replan" (a new plan for what is left). Questions come only with the skill that
- * answers them: `gate`, `verify`, `plan`, or the one that the plan names. A question is never about
- * doing the step: it must change nothing, and may be asked again.
+ * question. About a step: "gate" (are the results before it enough to begin?), "verify" (is its
+ * result right?). About a plan: "plan" (make one for a goal), "replan" (a new plan for what is
+ * left), "synthesize" (what it came to, in words). About a session: "converse" (what does this
+ * message of a person mean?). Questions come only with the skill that answers them: `gate`,
+ * `verify`, `plan` (also for replan), `synthesize`, `converse`, or the one that the plan names. A
+ * question is never about doing the step: it must change nothing, and may be asked again.
  */
 BT_API const char *bt_step_purpose(const struct bt_step *step);
 /* verify: the result that is to be judged, as JSON {text?, data?, artifacts?}; NULL otherwise. */
@@ -194,6 +196,13 @@ BT_API uint64_t bt_step_time_left_ms(const struct bt_step *step);
 /* Tells how far the step is (percent below 0 = unknown; text may be NULL). Cheap; only the newest
  * travels. */
 BT_API void bt_step_progress(struct bt_step *step, double percent, const char *text);
+/* Adds to the answer's text while it is being written: it travels as progress, in order and whole,
+ * in pieces of at most 1024 bytes, about eight a second. UTF-8; else, or over 1 MiB that waits, it
+ * is left out. Cheap. The reply has the whole text all the same. */
+BT_API void bt_step_stream(struct bt_step *step, const char *text, size_t len);
+/* Waits until the supervisor has what was streamed; at most so long, and not when cancelled. False
+ * when it has not. For the end of a handler: what waits when the reply comes does not travel. */
+BT_API bool bt_step_stream_flush(struct bt_step *step, uint64_t max_ms);
 
 /* ---- how it ends: the last call wins, but reply_text and reply_json go together
  * ----------------------------- */
