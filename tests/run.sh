@@ -80,6 +80,7 @@ tsan_works() {
 }
 
 mkdir -p build
+sh tests/peers/install.sh build/peers || headline "tests against models from npm: SKIPPED, see above"
 if [ -z "$fast" ]; then
     headline "preset release: build"
     build release || failed="$failed release"

@@ -77,6 +77,10 @@ static void account(struct asking *a, struct attempt *at)
     if (!u.known && (at->http.status < 200 || at->http.status > 299)) {
         return; /* refusals cost nothing */
     }
+    /* Questions cost, and so do words: none is what a server says that does not count. */
+    if (u.input == 0 || (u.output == 0 && at->answer.text.len > 0)) {
+        u.known = false;
+    }
     if (!u.known) { /* about four bytes are a token */
         u.input = u.input > 0 ? u.input : at->body.len / 4 + 1;
         u.output = at->answer.text.len / 4 + 1;

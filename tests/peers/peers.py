@@ -1,0 +1,88 @@
+"""Servers of language models that we did not write, for tests. They come from npm, into a build directory (install.sh);
+where they are not, the tests that want one skip and say so. Standard library only.
+"""
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+DIR = pathlib.Path(os.environ.get("BATON_PEERS", HERE.parent.parent / "build" / "peers")).resolve()
+
+
+def need(package):
+    """Skips the test (or, in setUpModule, all of them) when the package is not there."""
+    if shutil.which("node") is None or not (DIR / "node_modules" / package).is_dir():
+        raise unittest.SkipTest("SKIPPED: %s is not in %s; sh tests/peers/install.sh %s" % (package, DIR, DIR))
+
+
+class Node:
+    """A script that prints its port when it can be asked, and ends with its standard input."""
+
+    def __init__(self, script, *args):
+        self.process = subprocess.Popen(["node", HERE / script, *map(str, args)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, env={**os.environ, "BATON_PEERS": str(DIR)})
+        line = self.process.stdout.readline()
+        if not line.strip().isdigit():
+            raise AssertionError("%s did not start: %s" % (script, self.close()))
+        self.port = int(line)
+
+    def ask(self, method, path, body=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body), {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            data = answer.read()
+        finally:
+            connection.close()
+        if answer.status != 200:
+            raise AssertionError("%s %s: %d %s" % (method, path, answer.status, data[:500]))
+        return json.loads(data)
+
+    def close(self):
+        """Ends it; what it said on stderr."""
+        try:
+            return self.process.communicate(timeout=10)[1].decode(errors="replace")[-2000:]
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.communicate()[1].decode(errors="replace")[-2000:]
+
+
+class Aimock(Node):
+    """@copilotkit/aimock. answers(): what it says, in order, the last one for good; or by `match`, see its documentation."""
+
+    def __init__(self, **options):
+        need("@copilotkit/aimock")
+        self.key = (options.get("apiKeys") or [None])[0]
+        super().__init__("aimock.cjs", json.dumps(options))
+
+    def ask(self, method, path, body=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        headers = {"Content-Type": "application/json", **({"Authorization": "Bearer " + self.key} if self.key else {})}
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            answer = connection.getresponse()
+            data = answer.read()
+        finally:
+            connection.close()
+        if answer.status != 200:
+            raise AssertionError("%s %s: %d %s" % (method, path, answer.status, data[:500]))
+        return json.loads(data)
+
+    def answers(self, *responses):
+        """Each is a text, a JSON value, or {"response": ..., "chunkSize": ..., "chaos": ..., ...} of its fixtures."""
+        fixtures = []
+        for i, r in enumerate(responses):
+            fixture = dict(r) if isinstance(r, dict) and "response" in r else {"response": {"content": r}}
+            last = i == len(responses) - 1
+            # First match wins: each of the earlier ones matches once, in its turn.
+            fixture["match"] = {**fixture.get("match", {}), **({} if last else {"sequenceIndex": i})}
+            fixtures.append(fixture)
+        self.ask("POST", "/__aimock/reset", {})
+        self.ask("POST", "/__aimock/fixtures", {"fixtures": fixtures})
+
+    def journal(self):
+        return self.ask("GET", "/__aimock/journal")
