@@ -51,7 +51,7 @@ enum msg_type {
  * set; REQ fields are always written. */
 #define MSG(m, wire)                                                                               \
     struct msg_##m {                                                                               \
-        uint32_t has;
+        uint64_t has;
 #define STR(m, c, w, cap, need) struct str c;
 #define U64(m, c, w, max, need) uint64_t c;
 #define I64(m, c, w, need) int64_t c;
@@ -110,7 +110,7 @@ enum msg_type {
 #undef END
 
 #define msg_has(body, m, field) (((body)->has >> HAS_##m##_##field & 1u) != 0)
-#define msg_set(body, m, field) ((body)->has |= 1u << HAS_##m##_##field)
+#define msg_set(body, m, field) ((body)->has |= UINT64_C(1) << HAS_##m##_##field)
 
 /* The wire type of a message ("step.execute"); "" for a part. */
 const char *msg_wire_type(enum msg_type type);

@@ -252,7 +252,7 @@ static uint32_t find_field(const struct msg_desc *desc, uint32_t from, struct st
     return desc->n;
 }
 
-static enum bt_code check_required(struct reading *r, const struct msg_desc *desc, uint32_t has,
+static enum bt_code check_required(struct reading *r, const struct msg_desc *desc, uint64_t has,
                                    const struct msg_place *place)
 {
     static const char *const names[FIELD_KIND_COUNT] = {
@@ -284,7 +284,7 @@ static enum bt_code read_map(struct reading *r, struct doc_cursor *c, enum msg_t
 {
     const struct msg_desc *desc = &msg_table[type];
     struct doc_head map = {.kind = DOC_NIL};
-    uint32_t has = 0;
+    uint64_t has = 0;
     uint32_t next = 0;
 
     (void)doc_next(c, &map);
@@ -308,7 +308,7 @@ static enum bt_code read_map(struct reading *r, struct doc_cursor *c, enum msg_t
         if (code != BT_OK) {
             return code;
         }
-        has |= 1u << ix;
+        has |= UINT64_C(1) << ix;
         next = ix + 1;
     }
     memcpy(ret_body, &has, sizeof has);

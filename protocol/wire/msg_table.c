@@ -50,7 +50,7 @@
     }                                                                                              \
     }                                                                                              \
     ;                                                                                              \
-    _Static_assert((int)HAS_##m##_COUNT <= 32, "`has` has 32 bits");
+    _Static_assert((int)HAS_##m##_COUNT <= 64, "`has` has 64 bits");
 #include "protocol/schema.def"
 #undef MSG
 #undef STR

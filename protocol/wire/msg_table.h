@@ -51,7 +51,7 @@ enum { MSG_PLACE_MAX = 160 };
 /* "card.skills[2].id" into ret; cut when longer. Returns ret. */
 const char *msg_place_text(const struct msg_place *place, char ret[MSG_PLACE_MAX]);
 
-static inline bool msg_bit(uint32_t has, uint32_t ix)
+static inline bool msg_bit(uint64_t has, uint32_t ix)
 {
     return (has >> ix & 1u) != 0;
 }

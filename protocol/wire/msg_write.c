@@ -65,7 +65,7 @@ static bool body_is_empty(enum msg_type type, const void *body)
 
 static bool is_written(const struct msg_desc *desc, uint32_t ix, const void *body)
 {
-    uint32_t has;
+    uint64_t has;
 
     memcpy(&has, body, sizeof has);
     return desc->fields[ix].required || msg_bit(has, ix) ||

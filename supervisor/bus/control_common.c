@@ -68,6 +68,7 @@ enum bt_code control_reject(enum core_reject reject, uint32_t revision, struct b
     case REJECT_TOO_MUCH:
         return err_set(err, BT_LIMIT,
                        "the plan has had as many changes or attempts as one plan may have");
+    case REJECT_ERRAND:
     case REJECT_FINAL:
     case REJECT_STALE_ATTEMPT:
     case REJECT_STALE_EPOCH:

@@ -60,6 +60,9 @@ static void perform_command(struct bus *b, const struct core_cmd *cmd)
     case CMD_PROBE:
         lanes_probe(b, cmd);
         break;
+    case CMD_ERRAND:
+    case CMD_ERRAND_STOP:
+        break;
     case CMD_KILL:
         kill_process(b, cmd);
         break;

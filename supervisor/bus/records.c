@@ -37,7 +37,7 @@ static enum bt_code append(struct bus *b, const struct record *rec, const struct
                            uint64_t plan_ix, struct bt_error *err)
 {
     struct journal_row row = {.seq = x->seq,
-                              .is_public = record_is_public(rec->type),
+                              .is_public = record_row_is_public(rec, x->plan),
                               .plan_ix = plan_ix,
                               .plan_seq = x->plan_seq,
                               .type = str_from(record_wire_type(rec->type)),
@@ -115,11 +115,12 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
     struct bus_plan *p = bus_plan_of(b, rec->run);
     uint64_t plan_ix = 0;
     struct buf text;
+    bool is_public;
     enum bt_code code = BT_OK;
 
     buf_init(&text, LIMIT_RESULT_BYTES);
-    x.seq =
-        record_is_public(rec->type) ? journal_next_seq(b->journal) : journal_last_seq(b->journal);
+    is_public = record_row_is_public(rec, p != NULL ? p->plan : NULL);
+    x.seq = is_public ? journal_next_seq(b->journal) : journal_last_seq(b->journal);
     if (record_about(rec->type) == ABOUT_AGENT) {
         name_agent(b, rec, &x);
     } else if (p != NULL) {
@@ -130,7 +131,7 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
             x.revised = b->revision->plan;
             x.run = core_block_run(b->revision->block);
         }
-        if (record_is_public(rec->type)) {
+        if (is_public) {
             x.plan_seq = ++p->plan_seq;
         }
         plan_ix = p->ix;

@@ -12,6 +12,8 @@ static const char *person_wanted(enum review_kind kind)
         return "waiting for a person's review";
     case REVIEW_PLAN:
         return "waiting for the plan's sign-off";
+    case REVIEW_PLANNING:
+        return "waiting for a decision: no plan could be made";
     case REVIEW_FAILURE:
         return "waiting for a decision about its failure";
     case REVIEW_UNKNOWN_OUTCOME:

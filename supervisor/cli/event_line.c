@@ -20,6 +20,10 @@ static const struct {
     const char *title;
     const char *line;
 } lines[] = {
+    {"planning_started", "planning",
+     "[{agentId} is asked][, attempt {attempt:again}][, within {timeoutMs:ms}][: {goal}]"},
+    {"planning_retry", "planning again", "[{validationErrors} problems][: {text}]"},
+    {"planning_failed", "no plan", "[{failureKind}][: {reason}]"},
     {"plan_generated", NULL,
      "{estimatedSteps} steps[ by {planner}][, from plan {parentPlanId}][: {query}]"},
     {"plan_started", NULL, "{stepCount} steps"},
@@ -54,6 +58,14 @@ static const struct {
      "{stop}][: {error}]"},
     {"plan_modified", "modified",
      "{kind}[ at {stepId}], revision {revision}[, new: {steps}][: {reasoning}]"},
+    {"synthesis_started", "answering", "[{agentId} is asked][, within {timeoutMs:ms}]"},
+    {"text_delta", "text", "{text}"},
+    {"synthesis_retry", "trying again", "revision {revision}[, new: {steps}][: {reason}]"},
+    {"synthesis_finished", "answered",
+     "[by {agentId}{ok:yes}][the results as they are{ok:no}][: {reason}]"},
+    {"turn_start", "turn", "[{message}]"},
+    {"turn_end", "turn over",
+     "[{action}][, plan {turnPlanId}][ after {durationMs:ms}][: {message}]"},
     {"plan_paused", "paused", "{reason}[, baton approve {reviewId}][: {comment}]"},
     {"plan_resumed", "resumed", "{reason}[: {comment}]"},
     {"plan_cancelling", "cancelling",

@@ -193,7 +193,11 @@ void core_record_revision(struct core *c, struct core_run *row, struct record re
     rec.run = core_handle_of(c, row);
     struct run *run = run_revise(core_block_run(block), plan, row->run, row->plan, &rec);
     ASSERT(run != NULL);
-    core_rows_move(row, run, plan);
+    if (row->plan->planning.pending) {
+        core_rows_init(row, run, plan); /* there were no rows before */
+    } else {
+        core_rows_move(row, run, plan);
+    }
     core_rearm(c, row);
     emit_record(c, &rec);
     tell_whether_it_waits(c, row);
@@ -229,6 +233,7 @@ const char *core_reject_text(enum core_reject r)
         [REJECT_CANCELLING] = "the plan is being cancelled",
         [REJECT_PAUSED] = "it is paused already",
         [REJECT_NO_STEP] = "the plan has no such step",
+        [REJECT_ERRAND] = "the plan is still being made, or its answer is being written",
     };
     _Static_assert(sizeof texts / sizeof texts[0] == CORE_REJECT_COUNT, "a text per rejection");
     ASSERT((unsigned)r < CORE_REJECT_COUNT);
@@ -238,17 +243,33 @@ const char *core_reject_text(enum core_reject r)
 /* ---- the way in ---- */
 
 static core_handler *const handlers[] = {
-    [CORE_SUBMIT] = core_on_submit,       [CORE_RECOVER] = core_on_recover,
-    [CORE_CANCEL] = core_on_cancel,       [CORE_REGISTER] = core_on_register,
-    [CORE_SEEN] = core_on_seen,           [CORE_LANE_UP] = core_on_lane_up,
-    [CORE_LANE_DOWN] = core_on_lane_down, [CORE_GONE] = core_on_gone,
-    [CORE_DRAIN] = core_on_drain,         [CORE_RESULT] = core_on_result,
-    [CORE_LOST] = core_on_lost,           [CORE_LANE_FREE] = core_on_lane_free,
-    [CORE_STATE] = core_on_state,         [CORE_PROGRESS] = core_on_progress,
-    [CORE_DECIDE] = core_on_decide,       [CORE_RESTARTED] = core_on_restarted,
-    [CORE_TICK] = core_on_tick,           [CORE_PAUSE] = core_on_pause,
-    [CORE_RESUME] = core_on_resume,       [CORE_MODIFY] = core_on_modify,
-    [CORE_REVISE] = core_on_revise,       [CORE_PROBED] = core_on_probed,
+    [CORE_SUBMIT] = core_on_submit,
+    [CORE_RECOVER] = core_on_recover,
+    [CORE_CANCEL] = core_on_cancel,
+    [CORE_REGISTER] = core_on_register,
+    [CORE_SEEN] = core_on_seen,
+    [CORE_LANE_UP] = core_on_lane_up,
+    [CORE_LANE_DOWN] = core_on_lane_down,
+    [CORE_GONE] = core_on_gone,
+    [CORE_DRAIN] = core_on_drain,
+    [CORE_RESULT] = core_on_result,
+    [CORE_LOST] = core_on_lost,
+    [CORE_LANE_FREE] = core_on_lane_free,
+    [CORE_STATE] = core_on_state,
+    [CORE_PROGRESS] = core_on_progress,
+    [CORE_DECIDE] = core_on_decide,
+    [CORE_RESTARTED] = core_on_restarted,
+    [CORE_TICK] = core_on_tick,
+    [CORE_PAUSE] = core_on_pause,
+    [CORE_RESUME] = core_on_resume,
+    [CORE_MODIFY] = core_on_modify,
+    [CORE_REVISE] = core_on_revise,
+    [CORE_PROBED] = core_on_probed,
+    [CORE_PLANNED] = core_on_planned,
+    [CORE_ERRAND_FAILED] = core_on_errand_failed,
+    [CORE_RECTIFY] = core_on_rectify,
+    [CORE_ERRAND_TEXT] = core_on_errand_text,
+    [CORE_SYNTHESIZED] = core_on_synthesized,
 };
 _Static_assert(sizeof handlers / sizeof handlers[0] == CORE_EVENT_TYPE_COUNT, "one per event");
 

@@ -62,10 +62,18 @@ enum core_event_type {
     CORE_LANE_FREE, /* slot, epoch, lane: answered, but the answer fits no attempt of ours */
     CORE_STATE, /* run, step, attempt, slot, epoch, running: the instance's word about a key (done
                    is CORE_RESULT) */
-    CORE_PROGRESS,  /* run, step, attempt, slot, epoch, n, percent, text, data */
-    CORE_DECIDE,    /* run, step, attempt, decision, text, result (edited parameters or given data);
-                       step STEP_NONE: the sign-off */
-    CORE_PROBED,    /* slot, epoch, ok: an instance answered a probe, or did not */
+    CORE_PROGRESS, /* run, step, attempt, slot, epoch, n, percent, text, data */
+    CORE_DECIDE,   /* run, step, attempt, decision, text, result (edited parameters or given data);
+                      step STEP_NONE: the sign-off, or what becomes of failed planning (approve
+                      with plan, block, result: that plan) */
+    CORE_PROBED,   /* slot, epoch, ok: an instance answered a probe, or did not */
+    CORE_PLANNED,  /* run, plan, block, result (its document), usage: the plan that was asked for */
+    CORE_ERRAND_FAILED, /* run, errand, attempt, text, invalid (an answer came that is no plan), n
+                           (what is wrong with it), usage */
+    CORE_ERRAND_TEXT,   /* run, text: a piece of the answer that is being written */
+    CORE_SYNTHESIZED,   /* run, result (the answer), usage */
+    CORE_RECTIFY,   /* run, plan, block, result (its document), text, usage: failed steps are to be
+                       tried again before there is an answer */
     CORE_RESTARTED, /* agent, text, pid: the spawner restarted a process (only a record) */
     CORE_TICK,
     CORE_EVENT_TYPE_COUNT
@@ -131,6 +139,7 @@ struct core_event {
     const struct core_reuse *reuse; /* SUBMIT; in an order in which dependencies come first */
     uint32_t n_reuse;
     struct usage planning; /* SUBMIT: what making the plan cost */
+    enum errand_kind errand;
 };
 
 enum core_cmd_type {
@@ -141,6 +150,10 @@ enum core_cmd_type {
     CMD_KILL,        /* slot, epoch: end the process tree of a spawned instance */
     CMD_PROBE,       /* slot, epoch: ping it on its control lane; the answer is CORE_PROBED */
     CMD_REVISED,     /* run: the plan and the block of the revision before go back to the shell */
+    CMD_ERRAND, /* run, errand, attempt, text (of what is wrong with the answer before): the plan
+                   waits for CORE_PLANNED, CORE_SYNTHESIZED, CORE_RECTIFY or CORE_ERRAND_FAILED.
+                   After a restart it comes again: an errand that is under way already goes on */
+    CMD_ERRAND_STOP, /* run: nobody waits for it any more */
     CMD_QUERY, /* run, step, attempt, slot, epoch: ask the instance about the key on its control
                   lane */
     CMD_REGISTERED, /* slot, epoch */
@@ -166,6 +179,7 @@ enum core_reject {
     REJECT_CANCELLING,
     REJECT_PAUSED, /* it is, already */
     REJECT_NO_STEP,
+    REJECT_ERRAND, /* the plan is being made, or its answer is */
     CORE_REJECT_COUNT
 };
 const char *core_reject_text(enum core_reject r);
@@ -180,6 +194,7 @@ struct core_cmd {
     uint64_t epoch;
     uint32_t lane;
     enum core_reject reject;
+    enum errand_kind errand;
     struct str text;
     struct record rec; /* CMD_RECORD */
 };
@@ -242,8 +257,9 @@ struct step_wait {
 /* "dependency", "agent", ... */
 const char *wait_kind_name(enum wait_kind k);
 struct step_wait core_step_wait(const struct core *c, uint64_t run, uint32_t step);
-/* What the step may spend: the plan's budget without what is spent and what other steps have
- * reserved. UINT64_MAX = there is no such budget; 0 and 0 when the run is not open. */
+/* What the step (STEP_NONE: the plan as a whole) may spend: the plan's budget without what is spent
+ * and what other steps have reserved. UINT64_MAX = there is no such budget; 0 and 0 when the run is
+ * not open. */
 void core_budget_left(const struct core *c, uint64_t run, uint32_t step, uint64_t *ret_tokens,
                       uint64_t *ret_micros);
 

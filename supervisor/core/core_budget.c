@@ -68,6 +68,11 @@ static enum budget_word ask_micros(const struct core_run *row, uint32_t step)
                row->plan->steps[step].policy.estimate_micros);
 }
 
+bool core_budget_is_spent(const struct core_run *row)
+{
+    return !may_ask(row, PHASE_GATE);
+}
+
 enum budget_word core_budget_asks(const struct core_run *row, uint32_t step)
 {
     const enum step_phase phase = row->run->steps[step].phase;
@@ -185,13 +190,15 @@ void core_budget_left(const struct core *c, uint64_t run, uint32_t step, uint64_
     const struct core_run *row = core_find_run(c, run);
     *ret_tokens = 0;
     *ret_micros = 0;
-    if (row == NULL || step >= row->run->n_steps) {
+    if (row == NULL || (step >= row->run->n_steps && step != STEP_NONE)) {
         return;
     }
-    const struct step_policy *policy = &row->plan->steps[step].policy;
-    const bool own = (row->soft[step].holds & HOLDS_BUDGET) != 0;
-    *ret_tokens = left(row->plan->budget_tokens, spent_tokens(row),
-                       row->reserved_tokens - (own ? policy->estimate_tokens : 0));
-    *ret_micros = left(row->plan->budget_micros, row->run->usage.cost_micros,
-                       row->reserved_micros - (own ? policy->estimate_micros : 0));
+    uint64_t tokens = row->reserved_tokens;
+    uint64_t micros = row->reserved_micros;
+    if (step != STEP_NONE && (row->soft[step].holds & HOLDS_BUDGET) != 0) {
+        tokens -= row->plan->steps[step].policy.estimate_tokens;
+        micros -= row->plan->steps[step].policy.estimate_micros;
+    }
+    *ret_tokens = left(row->plan->budget_tokens, spent_tokens(row), tokens);
+    *ret_micros = left(row->plan->budget_micros, row->run->usage.cost_micros, micros);
 }

@@ -85,7 +85,8 @@ static bool run_holds(const struct core *c, const struct core_run *row, const ch
         return false;
     }
     CHECK(!plan_is_final(run->status), "a plan that ended is still open");
-    CHECK(run->open > 0 || run->status == PLAN_PENDING /* not signed off yet */,
+    CHECK(run->open > 0 || run->errand != ERRAND_NONE ||
+              run->status == PLAN_PENDING /* not signed off yet */,
           "all steps are over and the plan is not");
     for (uint32_t i = 0; i < run->n_steps; i++) {
         if (!list_fits(row, i, ret_why) || !due_fits(row, i, ret_why)) {
@@ -93,6 +94,8 @@ static bool run_holds(const struct core *c, const struct core_run *row, const ch
         }
         doomed += run_step_is_doomed(run, row->plan, i) ? 1 : 0;
     }
+    CHECK(run->status != PLAN_PENDING || run->errand != ERRAND_NONE || run->paused != 0,
+          "a plan that has not begun waits for nothing");
     CHECK(doomed == 0 || run->cancelling, "a step can never start and was not skipped");
     CHECK(run->active + queued <= run_concurrency(row->plan), "max_concurrency");
     CHECK(row->ready.n == 0 || core_hold(row) || run->active + queued == run_concurrency(row->plan),

@@ -98,6 +98,9 @@ static bool nothing_can_happen(const struct core_run *row)
 
 void core_carry_on(struct core *c, struct core_run *row)
 {
+    if (row->run->errand != ERRAND_NONE) {
+        return; /* the steps are over, or there are none yet */
+    }
     if (row->run->cancelling) {
         if (row->run->active == 0) {
             core_plan_cancelled(c, row, STR_LIT(""));
@@ -172,13 +175,11 @@ static void stop_step(struct core *c, struct core_run *row, uint32_t step,
     }
 }
 
-void core_plan_over(struct core *c, struct core_run *row, const struct plan_end *end)
+void core_plan_finish(struct core *c, struct core_run *row, const struct plan_end *end,
+                      struct blob_ref result)
 {
     const bool begun = row->run->status != PLAN_PENDING;
-    c->quiet = true; /* it is over: that is all there is to say about it */
-    for (uint32_t i = 0; row->run->open > 0 && i < row->run->n_steps; i++) {
-        stop_step(c, row, i, end);
-    }
+    c->quiet = true;
     core_record(c, row,
                 (struct record){.type = REC_PLAN_COMPLETED,
                                 .step = end->step,
@@ -186,10 +187,23 @@ void core_plan_over(struct core *c, struct core_run *row, const struct plan_end 
                                 .outcome = end->outcome,
                                 .failure = end->failure,
                                 .duration_ms = begun ? c->now - row->run->started : 0,
+                                .result = result,
                                 .text = end->text});
     c->quiet = false;
     core_emit(c, CMD_RUN_DONE)->run = core_handle_of(c, row);
     core_release_run(c, row);
+}
+
+void core_plan_over(struct core *c, struct core_run *row, const struct plan_end *end)
+{
+    c->quiet = true; /* it is over: that is all there is to say about it */
+    for (uint32_t i = 0; row->run->open > 0 && i < row->run->n_steps; i++) {
+        stop_step(c, row, i, end);
+    }
+    if (!core_synthesize(c, row, end)) {
+        core_plan_finish(c, row, end, (struct blob_ref){0});
+    }
+    c->quiet = false;
 }
 
 void core_step_fails_plan(struct core *c, struct core_run *row, uint32_t step,
@@ -233,6 +247,10 @@ void core_plan_over_naturally(struct core *c, struct core_run *row)
 
 void core_plan_timeout(struct core *c, struct core_run *row)
 {
+    if (row->run->errand == ERRAND_SYNTHESIS) {
+        core_synthesis_timeout(c, row);
+        return;
+    }
     core_plan_over(c, row,
                    &(struct plan_end){.status = PLAN_FAILED,
                                       .outcome = OUTCOME_FAILED,

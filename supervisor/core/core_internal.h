@@ -135,6 +135,28 @@ void core_plan_over_naturally(struct core *c, struct core_run *row);
 void core_settle(struct core *c, struct core_run *row, uint32_t step);
 void core_plan_timeout(struct core *c, struct core_run *row);
 
+/* The last record of the plan, and its rows are given back. Nothing of it may be under way. result:
+ * of SYNTHESIS_FINISHED. */
+void core_plan_finish(struct core *c, struct core_run *row, const struct plan_end *end,
+                      struct blob_ref result);
+
+/* ---- core_errand.c ---- */
+core_handler core_on_planned, core_on_errand_failed, core_on_errand_text, core_on_synthesized,
+    core_on_rectify;
+/* An agent is asked for the plan's steps. */
+void core_plan_it(struct core *c, struct core_run *row);
+/* What a person decided about a plan that could not be made. */
+void core_planning_decided(struct core *c, struct core_run *row, const struct core_event *ev);
+/* A rebuilt run waits for an errand, or a cut journal lost what followed from its end; false when
+ * there is nothing of the kind. */
+bool core_errand_recover(struct core *c, struct core_run *row);
+/* All steps are over (or end now with the plan): asks for one answer out of their results; false
+ * when the plan wants none, or none is to be had. */
+bool core_synthesize(struct core *c, struct core_run *row, const struct plan_end *end);
+/* The plan's time is over, or it is called off, while an agent is asked. */
+void core_errand_stop(struct core *c, struct core_run *row);
+void core_synthesis_timeout(struct core *c, struct core_run *row);
+
 /* ---- core_retry.c ---- */
 void core_attempt_failed(struct core *c, struct core_run *row, uint32_t step,
                          const struct failure *f);
@@ -216,6 +238,8 @@ void core_resolve_unknown(struct core *c, struct core_run *row, uint32_t step,
 
 /* ---- core_submit.c ---- */
 core_handler core_on_submit, core_on_recover;
+/* The plan has its steps: it ends (a dry run), waits for its sign-off, or starts. */
+void core_plan_made(struct core *c, struct core_run *row);
 /* PLAN_STARTED, and what may begin begins. */
 void core_start_run(struct core *c, struct core_run *row);
 void core_release_run(struct core *c, struct core_run *row);

@@ -12,6 +12,8 @@ static struct core_run *open_run(struct core *c, const struct core_event *ev)
         why = REJECT_UNKNOWN_RUN;
     } else if (row->run->cancelling) {
         why = REJECT_CANCELLING;
+    } else if (row->run->errand != ERRAND_NONE) {
+        why = REJECT_ERRAND;
     } else if (row->run->status == PLAN_PENDING) {
         why = REJECT_NOT_WAITING; /* it waits for its sign-off */
     }

@@ -232,7 +232,8 @@ void core_queue_due(struct core *c, struct core_run *row, uint32_t step)
 bool core_hold(const struct core_run *row)
 {
     const uint32_t told = (BUG(PAUSE_IGNORED) ? 0 : 1u << PAUSE_REQUESTED) | 1u << PAUSE_SIGNOFF;
-    return (row->run->paused & told) != 0 || (row->run->replanning > 0 && !BUG(BEGINS_REPLANNED)) ||
+    return (row->run->paused & told) != 0 || row->run->errand != ERRAND_NONE ||
+           (row->run->replanning > 0 && !BUG(BEGINS_REPLANNED)) ||
            (row->run->cancelling && !BUG(BEGINS_CANCELLED));
 }
 

@@ -42,7 +42,8 @@ static enum core_reject check_decision(const struct core_event *ev, const struct
         return REJECT_NOT_WAITING;
     }
     if (ev->step == STEP_NONE) {
-        const bool waits = (row->run->paused & 1u << PAUSE_SIGNOFF) != 0;
+        const uint32_t asks = 1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING;
+        const bool waits = (row->run->paused & asks) != 0;
         return waits && ev->decision != DECISION_SKIP ? REJECT_NONE : REJECT_NOT_WAITING;
     }
     if (ev->step >= row->run->n_steps) {
@@ -81,6 +82,11 @@ static void record_decision(struct core *c, struct core_run *row, const struct c
 
 static void sign_off(struct core *c, struct core_run *row, const struct core_event *ev)
 {
+    if ((row->run->paused & 1u << PAUSE_PLANNING) != 0) {
+        record_decision(c, row, ev, REVIEW_PLANNING);
+        core_planning_decided(c, row, ev);
+        return;
+    }
     record_decision(c, row, ev, REVIEW_PLAN);
     if (ev->decision == DECISION_APPROVE) {
         core_start_run(c, row);

@@ -99,17 +99,36 @@ void core_on_submit(struct core *c, const struct core_event *ev)
         return;
     }
     struct core_run *row = attach(c, run_init(ev->block, ev->plan), ev->plan);
+    if (ev->plan->planning.pending) {
+        core_plan_it(c, row);
+        return;
+    }
     core_record(
         c, row,
         (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE, .usage = ev->planning});
-    if (ev->plan->signoff && !BUG(SIGNOFF_SKIPPED)) {
+    if (!ev->plan->dry_run && !(ev->plan->signoff && !BUG(SIGNOFF_SKIPPED))) {
+        core_record(c, row, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
         take_over(c, row, ev);
-        wait_for_signoff(c, row);
+        let_begin(c, row);
         return;
     }
-    core_record(c, row, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
     take_over(c, row, ev);
-    let_begin(c, row);
+    core_plan_made(c, row);
+}
+
+void core_plan_made(struct core *c, struct core_run *row)
+{
+    if (row->plan->dry_run) {
+        core_plan_finish(c, row,
+                         &(struct plan_end){.status = PLAN_COMPLETED,
+                                            .outcome = OUTCOME_SUCCESS,
+                                            .step = STEP_NONE},
+                         (struct blob_ref){0});
+    } else if (row->plan->signoff && !BUG(SIGNOFF_SKIPPED)) {
+        wait_for_signoff(c, row);
+    } else {
+        core_start_run(c, row);
+    }
 }
 
 /* When the pause before a replan is over; without a deadline nobody knows when it began. */
@@ -189,9 +208,12 @@ static bool finish_decided(struct core *c, struct core_run *row)
     return false;
 }
 
-/* It waits for its sign-off, or a cut journal lost its beginning. */
+/* It is being made, waits for its sign-off, or a cut journal lost its beginning. */
 static void recover_unstarted(struct core *c, struct core_run *row)
 {
+    if (core_errand_recover(c, row)) {
+        return;
+    }
     if (row->run->plan_seq == 0) {
         core_record(c, row, (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE});
     }
@@ -199,11 +221,7 @@ static void recover_unstarted(struct core *c, struct core_run *row)
         core_rearm(c, row); /* the time spent down counts */
         return;
     }
-    if (row->plan->signoff) {
-        wait_for_signoff(c, row);
-        return;
-    }
-    core_start_run(c, row);
+    core_plan_made(c, row);
 }
 
 void core_on_recover(struct core *c, const struct core_event *ev)
@@ -224,6 +242,9 @@ void core_on_recover(struct core *c, const struct core_event *ev)
     }
     if (run->cancelling) { /* the grace is over: nobody knows what of it still runs */
         core_plan_cancelled(c, row, STR_LIT(""));
+        return;
+    }
+    if (core_errand_recover(c, row)) {
         return;
     }
     for (uint32_t i = 0; i < run->n_steps; i++) {

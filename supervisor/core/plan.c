@@ -63,6 +63,32 @@ const char *backoff_kind_name(enum backoff_kind v)
     return names[v];
 }
 
+const char *errand_kind_name(enum errand_kind v)
+{
+    static const char *const names[] = {
+        [ERRAND_NONE] = "",
+        [ERRAND_PLANNING] = "planning",
+        [ERRAND_SYNTHESIS] = "synthesis",
+        [ERRAND_CONVERSE] = "converse",
+        [ERRAND_DIGEST] = "digest",
+    };
+    _Static_assert(sizeof names / sizeof names[0] == ERRAND_KIND_COUNT, "a name for each");
+    ASSERT((unsigned)v < ERRAND_KIND_COUNT);
+    return names[v];
+}
+
+const char *on_invalid_name(enum on_invalid v)
+{
+    static const char *const names[] = {
+        [ON_INVALID_FAIL] = "fail",
+        [ON_INVALID_SYNTHESIZE] = "synthesize",
+        [ON_INVALID_INTERRUPT] = "interrupt",
+    };
+    _Static_assert(sizeof names / sizeof names[0] == ON_INVALID_COUNT, "a name for each");
+    ASSERT((unsigned)v < ON_INVALID_COUNT);
+    return names[v];
+}
+
 /* v * permille / 1000, stopping at cap; no product overflows. */
 static msec scale(msec v, uint32_t permille, msec cap)
 {

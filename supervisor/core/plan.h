@@ -107,6 +107,37 @@ struct replan_policy {
         budget_micros; /* of all replanning (M111); 0 = no budget but the plan's */
 };
 
+/* What a plan as a whole asks of an agent: a plan of one step of its own (an errand). */
+enum errand_kind {
+    ERRAND_NONE,
+    ERRAND_PLANNING,  /* the steps are yet to be made */
+    ERRAND_SYNTHESIS, /* the steps are over: one answer out of all results */
+    ERRAND_CONVERSE,  /* of a session: what does a person want? */
+    ERRAND_DIGEST,    /* of a session: its older messages in few words */
+    ERRAND_KIND_COUNT
+};
+
+/* What becomes of a plan when planning brought none that can be run (M008, C24). */
+enum on_invalid { ON_INVALID_FAIL, ON_INVALID_SYNTHESIZE, ON_INVALID_INTERRUPT, ON_INVALID_COUNT };
+
+struct planning_policy {
+    bool pending;        /* there are no steps yet: an agent is asked for them */
+    struct str agent_id; /* who is asked; empty = nobody needs to be */
+    struct str skill;    /* what it is asked by; empty = "plan" */
+    uint32_t agent;
+    msec timeout_ms;  /* of one question, its retries included; 0 = none */
+    uint32_t repairs; /* times that an answer that is no plan is sent back with what is wrong */
+    enum on_invalid on_invalid;
+};
+
+struct synthesis_policy {
+    struct str agent_id; /* who is asked; empty = the results are put one behind the other (C21) */
+    struct str skill;    /* what it is asked by; empty = "synthesize" */
+    uint32_t agent;
+    msec timeout_ms;      /* 0 = none */
+    uint32_t max_retries; /* times that it may ask for failed steps to be tried again */
+};
+
 /* The agents that the plan may use, each once: those of its steps, gates, verifiers, the replanner,
  * fallbacks, targets of handoffs. Granted when it was submitted; a replan cannot add any (G26). */
 struct plan_agents {
@@ -124,6 +155,10 @@ struct plan {
     uint32_t *alternatives; /* indexes into agents, grouped by step */
     uint32_t n_alternatives;
     struct replan_policy replan;
+    struct planning_policy planning;
+    struct synthesis_policy synthesis;
+    enum errand_kind errand; /* this plan is one; ERRAND_NONE = a plan like any other */
+    bool dry_run;            /* it is planned and checked, and ends without having run (M017) */
     struct str search_with; /* agent with the skill "search" for RESOURCE_NOT_FOUND; empty = none */
     uint32_t search_agent;
     uint32_t max_fallbacks; /* per run (C17); 0 = off */
@@ -156,6 +191,8 @@ const char *step_type_name(enum step_type v); /* "task", "human_review", "synthe
 const char *effects_name(enum effects v);
 const char *context_scope_name(enum context_scope v);
 const char *backoff_kind_name(enum backoff_kind v);
+const char *errand_kind_name(enum errand_kind v); /* "", "planning", "synthesis", ... */
+const char *on_invalid_name(enum on_invalid v);   /* "fail", "synthesize", "interrupt" */
 
 /* Delay before attempt `failed_attempt + 1`: linear initial*n, exponential
  * initial*multiplier^(n-1), fixed initial; capped by max_ms; plus jitter drawn from `random`. */

@@ -69,6 +69,8 @@ static const char *const plan_failure_names[] = {
     [PLAN_FAILURE_REPAIR_INVALID] = "repair_plan_invalid",
     [PLAN_FAILURE_REJECTED] = "rejected",
     [PLAN_FAILURE_DEADLOCK] = "deadlock",
+    [PLAN_FAILURE_PLANNING] = "planning_failed",
+    [PLAN_FAILURE_INVALID_PLAN] = "invalid_plan",
 };
 _Static_assert(sizeof plan_failure_names / sizeof plan_failure_names[0] == PLAN_FAILURE_COUNT,
                "all");
@@ -81,6 +83,7 @@ static const char *const review_kind_names[] = {
     [REVIEW_STEP] = "human_review",
     [REVIEW_FAILURE] = "failure",
     [REVIEW_PLAN] = "plan",
+    [REVIEW_PLANNING] = "planning",
 };
 _Static_assert(sizeof review_kind_names / sizeof review_kind_names[0] == REVIEW_KIND_COUNT, "all");
 
@@ -98,8 +101,10 @@ static const char *const step_phase_names[] = {
 };
 _Static_assert(sizeof step_phase_names / sizeof step_phase_names[0] == STEP_PHASE_COUNT, "all");
 
-static const char *const pause_reason_names[] = {
-    [PAUSE_REQUESTED] = "requested", [PAUSE_REVIEW] = "review", [PAUSE_SIGNOFF] = "signoff"};
+static const char *const pause_reason_names[] = {[PAUSE_REQUESTED] = "requested",
+                                                 [PAUSE_REVIEW] = "review",
+                                                 [PAUSE_SIGNOFF] = "signoff",
+                                                 [PAUSE_PLANNING] = "planning"};
 _Static_assert(sizeof pause_reason_names / sizeof pause_reason_names[0] == PAUSE_REASON_COUNT,
                "all");
 
@@ -248,7 +253,8 @@ NAME_OF(step_stop, step_stop, STEP_STOP_COUNT)
 
 bool record_revises(const struct record *rec)
 {
-    return (rec->type == REC_PLAN_MODIFIED || rec->type == REC_REPLAN_FINISHED) &&
+    return (rec->type == REC_PLAN_GENERATED || rec->type == REC_PLAN_MODIFIED ||
+            rec->type == REC_REPLAN_FINISHED || rec->type == REC_SYNTHESIS_RETRY) &&
            rec->result.id != 0;
 }
 

@@ -15,7 +15,7 @@
 #include "protocol/base/uuid.h"
 #include "protocol/wire/doc.h"
 
-enum record_about { ABOUT_PLAN, ABOUT_AGENT, ABOUT_SYSTEM };
+enum record_about { ABOUT_PLAN, ABOUT_AGENT, ABOUT_SESSION, ABOUT_SYSTEM };
 
 enum record_type {
 #define RECORD(name, wire, is_public, about) REC_##name,
@@ -91,6 +91,8 @@ enum plan_failure {
     PLAN_FAILURE_REPAIR_INVALID,   /* it gave one that the plan check refuses */
     PLAN_FAILURE_REJECTED,         /* a person refused the sign-off */
     PLAN_FAILURE_DEADLOCK,
+    PLAN_FAILURE_PLANNING,     /* the planner gave no plan */
+    PLAN_FAILURE_INVALID_PLAN, /* it gave one that the plan check refuses, also when asked again */
     PLAN_FAILURE_COUNT
 };
 
@@ -102,6 +104,8 @@ enum review_kind {
     REVIEW_STEP,            /* a step of type human_review: approve completes it */
     REVIEW_FAILURE,         /* on_failure ask; approve: one more attempt; skip; reject: it failed */
     REVIEW_PLAN,            /* sign-off: before the plan starts; about no step */
+    REVIEW_PLANNING, /* planning failed; approve: once more, or the plan that comes with it; about
+                        no step */
     REVIEW_KIND_COUNT
 };
 enum review_decision { DECISION_APPROVE, DECISION_REJECT, DECISION_SKIP, DECISION_COUNT };
@@ -116,7 +120,13 @@ enum step_phase {
     STEP_PHASE_COUNT
 };
 
-enum pause_reason { PAUSE_REQUESTED, PAUSE_REVIEW, PAUSE_SIGNOFF, PAUSE_REASON_COUNT };
+enum pause_reason {
+    PAUSE_REQUESTED,
+    PAUSE_REVIEW,
+    PAUSE_SIGNOFF,
+    PAUSE_PLANNING, /* it failed, and a person decides what becomes of the plan */
+    PAUSE_REASON_COUNT
+};
 
 enum modify_kind {
     MODIFY_SKIP_TO_STEP,
@@ -179,7 +189,7 @@ struct record {
     enum step_status status; /* STEP_COMPLETED: the final status */
     enum step_reason reason;
     enum err_class error_class;
-    enum plan_status plan_status; /* PLAN_COMPLETED */
+    enum plan_status plan_status; /* PLAN_COMPLETED; SYNTHESIS_STARTED: how the plan will end */
     enum plan_outcome outcome;
     enum plan_failure failure;
     enum review_kind review;
@@ -190,12 +200,14 @@ struct record {
     enum handoff_kind handoff;
     enum fallback_action fallback;
     enum step_stop stop;
-    bool ok;           /* REPLAN_FINISHED */
-    uint32_t revision; /* MODIFIED, REPLAN_STARTED and _FINISHED: of the plan, after it */
+    bool ok;           /* REPLAN_FINISHED, SYNTHESIS_FINISHED */
+    uint32_t revision; /* MODIFIED, REPLAN_STARTED and _FINISHED, SYNTHESIS_RETRY: of the plan,
+                          after it */
     uint32_t capacity;
     uint32_t pid;
     msec delay_ms; /* RETRY, UNKNOWN, FALLBACK_USED, REPLAN_STARTED (cooldown), CHECKING, WAITING (0
-                      = no end), CANCELLING (the grace): how long it lasts */
+                      = no end), CANCELLING (the grace), PLANNING_ and SYNTHESIS_STARTED: how long
+                      it lasts */
     msec duration_ms; /* STEP_COMPLETED, PLAN_COMPLETED */
     struct blob_ref result;
     struct usage usage;

@@ -149,6 +149,7 @@ struct run *run_init(void *mem, const struct plan *plan)
     run->current = STEP_NONE;
     run->last_agent = AGENT_SUPERVISOR;
     run->last_done = STEP_NONE;
+    run->end_step = STEP_NONE;
     run->revision = plan->revision;
     run->deadline = MSEC_NEVER;
     for (uint32_t i = 0; i < plan->n_steps; i++) {
@@ -168,6 +169,6 @@ uint64_t run_hash(const struct run *run)
 {
     /* No padding anywhere in the block: equal states are equal bytes. */
     _Static_assert(sizeof(struct run_step) == 104, "struct run_step has no padding");
-    _Static_assert(sizeof(struct run) == 168, "struct run has no padding");
+    _Static_assert(sizeof(struct run) == 248, "struct run has no padding");
     return str_hash((struct str){(const char *)run, run_size(run->n_steps)});
 }

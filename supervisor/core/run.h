@@ -76,6 +76,14 @@ struct run {
     msec deadline;             /* of the plan */
     struct usage usage;        /* all of it */
     struct usage replan_usage; /* what of it was spent on replanning */
+    struct usage planning_usage, synthesis_usage;
+    uint32_t end_step; /* how the plan will end once it has its answer: as in PLAN_COMPLETED */
+    uint32_t texts;    /* pieces of the answer that were told */
+    uint8_t errand;    /* enum errand_kind: what the plan as a whole waits for */
+    uint8_t asked;     /* times that the planner was asked since PLANNING_STARTED */
+    uint8_t rectified; /* times that failed steps were tried again for the answer's sake */
+    uint8_t end_status, end_outcome, end_failure;
+    uint8_t spare[2];
     struct run_step steps[];
 };
 

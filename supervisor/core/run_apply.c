@@ -9,17 +9,17 @@
 
 static bool apply_generated(struct run *run, const struct plan *plan, const struct record *rec)
 {
-    (void)plan;
-    if (run->status != PLAN_PENDING || run->plan_seq != 0) {
+    if (run->status != PLAN_PENDING || run->plan_seq != 0 || plan->planning.pending) {
         return false;
     }
-    run_usage_add(&run->usage, &rec->usage); /* of planning */
+    run_usage_add(&run->usage, &rec->usage);
+    run_usage_add(&run->planning_usage, &rec->usage);
     return true;
 }
 
 static bool apply_started(struct run *run, const struct plan *plan, const struct record *rec)
 {
-    if (run->status != PLAN_PENDING || run->paused != 0) {
+    if (run->status != PLAN_PENDING || run->paused != 0 || run->errand != ERRAND_NONE) {
         return false;
     }
     run->status = PLAN_RUNNING;
@@ -45,7 +45,8 @@ static bool apply_paused(struct run *run, const struct plan *plan, const struct 
         return false;
     }
     run->paused |= (uint8_t)(1u << rec->pause);
-    if (rec->pause == PAUSE_SIGNOFF) { /* a plan that has not started has no other deadline */
+    if (rec->pause == PAUSE_SIGNOFF ||
+        rec->pause == PAUSE_PLANNING) { /* a plan that has not started has no other deadline */
         run->deadline = rec->delay_ms == 0 ? MSEC_NEVER : msec_add(rec->now, rec->delay_ms);
     }
     return true;
@@ -85,13 +86,10 @@ static bool apply_completed(struct run *run, const struct plan *plan, const stru
         (unsigned)rec->outcome >= PLAN_OUTCOME_COUNT) {
         return false;
     }
-    for (uint32_t i = 0; run->open > 0 && i < run->n_steps; i++) {
-        if (!step_is_final(run->steps[i].status)) {
-            run_step_move(run, &run->steps[i], STEP_CANCELLED, PHASE_EXECUTE);
-        }
-    }
+    run_end_open_steps(run);
     run->status = (uint8_t)rec->plan_status;
     run->outcome = (uint8_t)rec->outcome;
+    run->errand = ERRAND_NONE;
     run->paused = 0;
     run->deadline = MSEC_NEVER;
     return true;
@@ -103,6 +101,12 @@ static const struct {
     run_rule *apply; /* NULL: not about a run */
     enum about about;
 } rules[REC_COUNT] = {
+    [REC_PLANNING_STARTED] = {run_apply_planning_started, PLAN_ONLY},
+    [REC_PLANNING_RETRY] = {run_apply_planning_retry, PLAN_ONLY},
+    [REC_PLANNING_FAILED] = {run_apply_planning_failed, PLAN_ONLY},
+    [REC_SYNTHESIS_STARTED] = {run_apply_synthesis_started, EITHER},
+    [REC_TEXT_DELTA] = {run_apply_text_delta, PLAN_ONLY},
+    [REC_SYNTHESIS_FINISHED] = {run_apply_synthesis_finished, PLAN_ONLY},
     [REC_PLAN_GENERATED] = {apply_generated, PLAN_ONLY},
     [REC_PLAN_STARTED] = {apply_started, PLAN_ONLY},
     [REC_STEP_STARTED] = {run_apply_step_started, STEP_ONLY},
@@ -133,8 +137,8 @@ static const struct {
 
 static bool speaks_of_it(const struct run *run, const struct record *rec)
 {
-    if ((unsigned)rec->type >= REC_COUNT || rules[rec->type].apply == NULL ||
-        plan_is_final(run->status)) {
+    if ((unsigned)rec->type >= REC_COUNT || plan_is_final(run->status) ||
+        (rules[rec->type].apply == NULL && rec->type != REC_SYNTHESIS_RETRY)) {
         return false;
     }
     const enum about about = rules[rec->type].about;
@@ -147,7 +151,8 @@ static bool speaks_of_it(const struct run *run, const struct record *rec)
 
 bool run_apply(struct run *run, const struct plan *plan, const struct record *rec)
 {
-    if (!speaks_of_it(run, rec) || record_revises(rec) || !rules[rec->type].apply(run, plan, rec)) {
+    if (!speaks_of_it(run, rec) || record_revises(rec) || rules[rec->type].apply == NULL ||
+        !rules[rec->type].apply(run, plan, rec)) {
         return false;
     }
     run_derive_status(run, plan);
@@ -207,8 +212,10 @@ static void count_all(struct run *run, const struct plan *plan)
 struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
                        const struct plan *from, const struct record *rec)
 {
-    if (!speaks_of_it(run, rec) || !record_revises(rec) || to->revision != run->revision + 1 ||
-        rec->revision != to->revision || !keeps_rows(to, run, from)) {
+    const uint32_t revision = run->revision + (rec->type == REC_PLAN_GENERATED ? 0 : 1);
+    if (!speaks_of_it(run, rec) || !record_revises(rec) || to->revision != revision ||
+        rec->revision != revision || !run_errand_revises(run, from, rec) ||
+        !keeps_rows(to, run, from)) {
         return NULL;
     }
     struct run *next = run_init(mem, to);
@@ -234,6 +241,7 @@ struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
     if (rec->type == REC_REPLAN_FINISHED) {
         run_usage_add(&next->replan_usage, &rec->usage);
     }
+    run_errand_revised(next, rec);
     run_derive_status(next, to);
     next->plan_seq += 1;
     return next;

@@ -34,6 +34,7 @@ bool run_apply_waiting(struct run *run, const struct plan *plan, const struct re
         fits = run_may_recover(run, rec) && step->status != STEP_WAITING;
         break;
     case REVIEW_PLAN:
+    case REVIEW_PLANNING:
     case REVIEW_KIND_COUNT:
         break;
     }
@@ -55,11 +56,12 @@ bool run_apply_decided(struct run *run, const struct plan *plan, const struct re
         return false;
     }
     if (rec->step == STEP_NONE) {
-        const uint8_t bit = 1u << PAUSE_SIGNOFF;
-        if ((run->paused & bit) == 0) {
+        const uint8_t bits = 1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING;
+        if ((run->paused & bits) == 0) {
             return false;
         }
-        run->paused &= (uint8_t)~bit;
+        run->paused &= (uint8_t)~bits;
+        run->deadline = MSEC_NEVER;
         return true;
     }
     struct run_step *step = &run->steps[rec->step];

@@ -77,6 +77,16 @@ void run_settle_dependents(struct run *run, const struct plan *plan, uint32_t en
     }
 }
 
+void run_end_open_steps(struct run *run)
+{
+    ASSERT(run->active == 0);
+    for (uint32_t i = 0; run->open > 0 && i < run->n_steps; i++) {
+        if (!step_is_final(run->steps[i].status)) {
+            run_step_move(run, &run->steps[i], STEP_CANCELLED, PHASE_EXECUTE);
+        }
+    }
+}
+
 /* Agents say what they used: no sum of what they say may pass what a record can hold. */
 static uint64_t add_capped(uint64_t a, uint64_t b)
 {

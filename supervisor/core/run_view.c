@@ -107,9 +107,16 @@ bool run_invariant(const struct run *run, const struct plan *plan, const char **
     CHECK(!plan_is_final(run->status) || run->open == 0, "an open step in a plan that ended");
     CHECK(!plan_is_final(run->status) || run->deadline == MSEC_NEVER, "deadline of an ended plan");
     CHECK(plan_is_final(run->status) == (run->outcome != OUTCOME_NONE), "outcome and status");
-    CHECK(run->status != PLAN_COMPLETED || run->completed > 0, "completed with nothing completed");
-    CHECK(run->outcome != OUTCOME_SUCCESS || (run->failed == 0 && run->cancelled == 0),
+    CHECK(run->status != PLAN_COMPLETED || run->completed > 0 || plan->dry_run || run->n_steps == 0,
+          "completed with nothing completed");
+    CHECK(run->outcome != OUTCOME_SUCCESS || plan->dry_run ||
+              (run->failed == 0 && run->cancelled == 0),
           "success with something that failed");
+    CHECK(run->errand == ERRAND_NONE || (run->active == 0 && !plan_is_final(run->status)),
+          "an errand of a plan that has steps under way, or has ended");
+    CHECK(run->errand != ERRAND_PLANNING || run->status == PLAN_PENDING, "planned while it runs");
+    CHECK(run->errand != ERRAND_SYNTHESIS || (run->status != PLAN_PENDING && run->open == 0),
+          "an answer out of steps that are not over");
     CHECK(run->status != PLAN_WAITING || run->waiting > 0 || run->paused != 0, "waits for nobody");
     CHECK(run->active <= run_concurrency(plan), "more steps under way than max_concurrency");
     return true;

@@ -78,6 +78,7 @@ struct journal_plan {
     struct str status; /* "pending" ... ; updated by journal_plan_status */
     msec ended_wall;   /* 0 = open */
     uint32_t recoveries;
+    struct str errand; /* what it is asked for ("planning", "synthesis", ...); empty = a plan */
 };
 
 /* Adds a plan to the batch; *ret_ix its number. BT_CONFLICT when the client_key exists (also in

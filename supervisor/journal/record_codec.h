@@ -30,8 +30,16 @@ struct record_extra {
     struct str agent_id, agent_name; /* ABOUT_AGENT records */
     struct str version;              /* of the agent, or of the supervisor */
     uint64_t plans_recovered;
+    /* PLAN_GENERATED: what the plan's document says of itself */
+    struct str description, success_criteria;
+    uint64_t estimated_tokens;
+    /* ABOUT_SESSION records; the message is the record's text */
+    struct str session_id, turn_id, turn_plan_id, action;
 };
 
+/* Public records of a plan that is an errand are internal ones (BT_PROTOCOL to read them
+ * otherwise): no base, no topic. */
+bool record_row_is_public(const struct record *rec, const struct plan *plan);
 /* Appends the body (event base + payload) to out and the topic to topic (both cleared first). Names
  * of agents come from the registry's cards (agentName falls back to agentId). Internal records have
  * no topic. */

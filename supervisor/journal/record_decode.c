@@ -90,6 +90,8 @@ static void get_nothing(struct decoding *d, const union payload *p)
 static void get_generated(struct decoding *d, const union payload *p)
 {
     record_get_usage(d, &p->generated.usage);
+    d->rec->revision = (uint32_t)p->generated.revision;
+    d->rec->result = (struct blob_ref){p->generated.plan_ref, p->generated.plan_len};
 }
 
 static void get_modified(struct decoding *d, const union payload *p)
@@ -144,13 +146,9 @@ static void get_completed(struct decoding *d, const union payload *p)
     } else if (m->failed_step_id.len > 0) {
         d->rec->step = plan_step_find(d->plan, m->failed_step_id);
     }
-    while (d->rec->failure < PLAN_FAILURE_COUNT && m->failure_kind.len > 0 &&
-           !str_is(m->failure_kind, plan_failure_name(d->rec->failure))) {
-        d->rec->failure++;
-    }
+    d->rec->failure = record_failure(d, m->failure_kind);
     record_expect(d, d->rec->plan_status != PLAN_STATUS_COUNT &&
-                         d->rec->outcome != PLAN_OUTCOME_COUNT &&
-                         d->rec->failure != PLAN_FAILURE_COUNT);
+                         d->rec->outcome != PLAN_OUTCOME_COUNT);
 }
 
 /* ---- all ---- */
@@ -159,8 +157,15 @@ static const struct {
     enum msg_type type;
     record_get *get; /* NULL: no record about a plan */
 } GETS[REC_COUNT] = {
+    [REC_PLANNING_STARTED] = {MSG_ev_planning_started, record_get_planning_started},
+    [REC_PLANNING_RETRY] = {MSG_ev_planning_retry, record_get_planning_retry},
+    [REC_PLANNING_FAILED] = {MSG_ev_planning_failed, record_get_planning_failed},
+    [REC_SYNTHESIS_STARTED] = {MSG_ev_synthesis_started, record_get_synthesis_started},
+    [REC_TEXT_DELTA] = {MSG_ev_text_delta, record_get_text_delta},
+    [REC_SYNTHESIS_RETRY] = {MSG_ev_synthesis_retry, record_get_synthesis_retry},
+    [REC_SYNTHESIS_FINISHED] = {MSG_ev_synthesis_finished, record_get_synthesis_finished},
     [REC_PLAN_GENERATED] = {MSG_ev_plan_generated, get_generated},
-    [REC_PLAN_STARTED] = {MSG_event, get_nothing},
+    [REC_PLAN_STARTED] = {MSG_ev_plan_started, get_nothing},
     [REC_STEP_STARTED] = {MSG_ev_plan_step_started, record_get_step_started},
     [REC_HANDOFF] = {MSG_ev_agent_handoff, record_get_handoff},
     [REC_STEP_PROGRESS] = {MSG_ev_plan_step_progress, record_get_progress},
@@ -214,7 +219,8 @@ enum bt_code record_decode(const struct journal_row *row, const struct plan *pla
     } m;
     struct bt_error why;
 
-    if (type == REC_COUNT || GETS[type].get == NULL || record_is_public(type) != row->is_public) {
+    if (type == REC_COUNT || GETS[type].get == NULL ||
+        (record_is_public(type) && plan->errand == ERRAND_NONE) != row->is_public) {
         return wrong(row, "no record about a plan", err);
     }
     if (guard_check(row->body, row->body_len, NULL, &why) != BT_OK ||

@@ -22,7 +22,9 @@ static void put_base(const struct encoding *e, struct base_texts *t, struct msg_
         .timestamp = {t->stamp, CLOCK_ISO_LEN},
         .ts_ms = e->rec->wall,
     };
-    if (x->plan != NULL) {
+    if (x->plan == NULL) {
+        ret->session_id = x->session_id;
+    } else {
         uuid_format(x->plan->plan_id, t->plan_id);
         ret->session_id = x->plan->session_id;
         ret->plan_id = (struct str){t->plan_id, UUID_TEXT_LEN};
@@ -44,7 +46,7 @@ static enum bt_code try_encode(struct encoding *e, size_t max, struct buf *out,
     if (type == MSG_TYPE_COUNT) {
         return err_set(err, BT_INTERNAL, "record %u does not fit its plan", (unsigned)e->rec->type);
     }
-    if (record_is_public(e->rec->type)) {
+    if (record_row_is_public(e->rec, e->x->plan)) {
         put_base(e, &texts, &base);
         parts[n++] = (struct msg_part){MSG_event, &base};
     }
@@ -56,6 +58,11 @@ static enum bt_code try_encode(struct encoding *e, size_t max, struct buf *out,
                        out->len, max);
     }
     return code;
+}
+
+bool record_row_is_public(const struct record *rec, const struct plan *plan)
+{
+    return record_is_public(rec->type) && (plan == NULL || plan->errand == ERRAND_NONE);
 }
 
 static bool lists_steps(const struct record *rec)

@@ -30,6 +30,15 @@ struct encoding {
 };
 
 union payload {
+    struct msg_ev_planning_started planning_started;
+    struct msg_ev_planning_retry planning_retry;
+    struct msg_ev_planning_failed planning_failed;
+    struct msg_ev_synthesis_started synthesis_started;
+    struct msg_ev_text_delta text_delta;
+    struct msg_ev_synthesis_retry synthesis_retry;
+    struct msg_ev_synthesis_finished synthesis_finished;
+    struct msg_ev_turn_start turn_start;
+    struct msg_ev_turn_end turn_end;
     struct msg_ev_plan_generated generated;
     struct msg_ev_plan_started started;
     struct msg_ev_plan_step_started step_started;
@@ -94,6 +103,11 @@ record_put record_put_waiting, record_put_decided, record_put_verification, reco
     record_put_gate_passed, record_put_gate_failed, record_put_gate_error,
     record_put_replan_started, record_put_replan_finished;
 
+/* ---- record_errand.c ---- */
+record_put record_put_planning_started, record_put_planning_retry, record_put_planning_failed,
+    record_put_synthesis_started, record_put_text_delta, record_put_synthesis_retry,
+    record_put_synthesis_finished, record_put_turn_start, record_put_turn_end;
+
 /* ---- back ---- */
 
 struct decoding {
@@ -126,4 +140,9 @@ record_get record_get_step_started, record_get_handoff, record_get_progress, rec
 record_get record_get_waiting, record_get_decided, record_get_verification, record_get_gate_started,
     record_get_gate_passed, record_get_gate_failed, record_get_gate_error,
     record_get_replan_started, record_get_replan_finished;
+/* ---- record_errand.c ---- */
+record_get record_get_planning_started, record_get_planning_retry, record_get_planning_failed,
+    record_get_synthesis_started, record_get_text_delta, record_get_synthesis_retry,
+    record_get_synthesis_finished;
+enum plan_failure record_failure(struct decoding *d, struct str name);
 #endif

@@ -137,7 +137,7 @@ uint32_t record_list_steps(struct encoding *e, const struct plan *plan, uint32_t
 
 static enum msg_type put_generated(struct encoding *e, union payload *p)
 {
-    const struct plan *plan = e->x->plan;
+    const struct plan *plan = e->x->revised != NULL ? e->x->revised : e->x->plan;
 
     p->generated = (struct msg_ev_plan_generated){
         .query = record_cut(e, plan->goal, QUERY_ROOM),
@@ -146,6 +146,11 @@ static enum msg_type put_generated(struct encoding *e, union payload *p)
         .estimated_steps = plan->n_steps,
         .revision = plan->revision,
         .usage = record_usage(&e->rec->usage),
+        .plan_ref = e->rec->result.id,
+        .plan_len = e->rec->result.len,
+        .description = record_cut(e, e->x->description, 512),
+        .success_criteria = record_cut(e, e->x->success_criteria, 512),
+        .estimated_tokens = e->x->estimated_tokens,
     };
     if (!uuid_is_nil(e->x->parent)) {
         uuid_format(e->x->parent, e->id);
@@ -197,7 +202,7 @@ static enum msg_type put_paused(struct encoding *e, union payload *p)
         .comment = record_cut(e, e->rec->text, 512),
         .timeout_ms = e->rec->delay_ms,
     };
-    if (e->rec->pause == PAUSE_SIGNOFF) {
+    if (e->rec->pause == PAUSE_SIGNOFF || e->rec->pause == PAUSE_PLANNING) {
         p->paused.review_id = record_review(e);
     }
     return MSG_ev_plan_paused;
@@ -229,6 +234,8 @@ static void put_sums(const struct run *run, struct msg_ev_plan_completed *m)
                                          .superseded = run->superseded};
     m->usage = record_usage(&run->usage);
     m->usage_replanning = record_usage(&run->replan_usage);
+    m->usage_planning = record_usage(&run->planning_usage);
+    m->usage_synthesis = record_usage(&run->synthesis_usage);
     m->revision = run->revision;
     m->replans = run->replans;
     m->fallbacks = run->fallbacks;
@@ -250,6 +257,9 @@ static enum msg_type put_completed(struct encoding *e, union payload *p)
         .failure_reason = record_cut(e, buf_str(&e->made), 2048),
         .duration_ms = rec->duration_ms,
     };
+    if (rec->result.id != 0) {
+        p->completed.synthesis = STR_LIT("agent");
+    }
     if (rec->failure != PLAN_FAILURE_NONE) {
         p->completed.failure_kind = str_from(plan_failure_name(rec->failure));
     }
@@ -298,6 +308,15 @@ static const struct {
     record_put *put;
     bool about_step;
 } PUTS[REC_COUNT] = {
+    [REC_PLANNING_STARTED] = {record_put_planning_started, false},
+    [REC_PLANNING_RETRY] = {record_put_planning_retry, false},
+    [REC_PLANNING_FAILED] = {record_put_planning_failed, false},
+    [REC_SYNTHESIS_STARTED] = {record_put_synthesis_started, false},
+    [REC_TEXT_DELTA] = {record_put_text_delta, false},
+    [REC_SYNTHESIS_RETRY] = {record_put_synthesis_retry, false},
+    [REC_SYNTHESIS_FINISHED] = {record_put_synthesis_finished, false},
+    [REC_TURN_START] = {record_put_turn_start, false},
+    [REC_TURN_END] = {record_put_turn_end, false},
     [REC_PLAN_GENERATED] = {put_generated, false},
     [REC_PLAN_STARTED] = {put_started, false},
     [REC_STEP_STARTED] = {record_put_step_started, true},

@@ -60,6 +60,8 @@ static const char *bare_reason(enum plan_failure failure)
         [PLAN_FAILURE_REPLAN] = "No new plan could be made",
         [PLAN_FAILURE_REPAIR_INVALID] = "The new plan is not valid",
         [PLAN_FAILURE_REJECTED] = "Rejected by a reviewer",
+        [PLAN_FAILURE_PLANNING] = "No plan could be made",
+        [PLAN_FAILURE_INVALID_PLAN] = "The plan is not valid",
         [PLAN_FAILURE_DEADLOCK] = "Deadlock: no steps ready and none in progress",
     };
 
@@ -107,7 +109,7 @@ void record_topic(const struct record *rec, const struct record_extra *x, struct
 {
     char plan_id[UUID_TEXT_LEN + 1];
 
-    if (!record_is_public(rec->type)) {
+    if (!record_row_is_public(rec, x->plan)) {
         return;
     }
     switch (record_about(rec->type)) {
@@ -125,6 +127,10 @@ void record_topic(const struct record *rec, const struct record_extra *x, struct
     case ABOUT_AGENT:
         buf_add_cstr(topic, "agent");
         segment(topic, x->agent_id);
+        break;
+    case ABOUT_SESSION:
+        buf_add_cstr(topic, "session");
+        segment(topic, x->session_id);
         break;
     case ABOUT_SYSTEM:
         buf_add_cstr(topic, "system");

@@ -166,6 +166,10 @@ static bool take_command(struct world *w, const struct core_cmd *cmd, uint32_t n
         RULE(there && b->epoch == cmd->epoch, "pinged nobody");
         b->probed = true;
         break;
+    case CMD_ERRAND:
+    case CMD_ERRAND_STOP:
+        RULE(false, "an errand of a plan that has none");
+        break;
     case CMD_RUN_DONE:
         RULE(w->at.over, "given back before its end");
         break;

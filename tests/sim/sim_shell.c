@@ -191,6 +191,10 @@ void sim_perform(struct sim *s, const struct core_cmd *cmd)
     case CMD_KILL:
         kill(s, b);
         break;
+    case CMD_ERRAND:
+    case CMD_ERRAND_STOP:
+        sim_fail(s, "an errand of a plan that has none", 0, STEP_NONE);
+        break;
     case CMD_RECORD:
     case CMD_REVISED:
     case CMD_RUN_DONE:

@@ -213,6 +213,12 @@ void rig_say_command(struct rig *r, const struct core_cmd *cmd)
     case CMD_PROBE:
         say(r, "probe i%u", v.id.b[15]);
         break;
+    case CMD_ERRAND:
+        say(r, "errand %s#%u", errand_kind_name(cmd->errand), (unsigned)cmd->attempt);
+        break;
+    case CMD_ERRAND_STOP:
+        say(r, "stop errand %s", errand_kind_name(cmd->errand));
+        break;
     case CMD_REVISED:
         say(r, "revised");
         break;

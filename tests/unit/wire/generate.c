@@ -208,14 +208,14 @@ void generate_msg(struct rng *rng, struct arena *arena, enum msg_type type,
                   enum generate_fields fields, void *ret_body)
 {
     const struct msg_desc *desc = &msg_table[type];
-    uint32_t has = 0;
+    uint64_t has = 0;
 
     memset(ret_body, 0, desc->size);
     for (uint32_t i = 0; i < desc->n; i++) {
         if (desc->fields[i].required || fields == FIELDS_ALL ||
             (fields == FIELDS_RANDOM && rng_below(rng, 2) == 0)) {
             fill_field(rng, arena, &desc->fields[i], fields, ret_body);
-            has |= 1u << i;
+            has |= UINT64_C(1) << i;
         }
     }
     memcpy(ret_body, &has, sizeof has);
