@@ -28,6 +28,7 @@ static const char order_first[] =
     "\"{{results.STEPID}}\" in a parameter stands for the result of a step that it depends on.\n"
     "3. reasoning: one or two sentences why this will work.";
 
+/* llama.cpp refuses a schema in which anything may come 2000 times. */
 static const char plan_schema[] =
     "{\"type\":\"object\",\"required\":[\"steps\"],\"properties\":{"
     "\"reasoning\":{\"type\":\"string\"},"
@@ -37,7 +38,7 @@ static const char plan_schema[] =
     "\"stepId\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64},"
     "\"agentId\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64},"
     "\"skill\":{\"type\":\"string\",\"maxLength\":64},"
-    "\"task\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":4096},"
+    "\"task\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1900},"
     "\"parameters\":{\"type\":\"object\"},"
     "\"dependsOn\":{\"type\":\"array\",\"maxItems\":32,\"items\":{\"type\":\"string\"}}}}}}}";
 

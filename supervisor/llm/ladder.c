@@ -32,9 +32,11 @@ static bool add_quirk(struct ladder *l, enum dialect_quirk quirk)
 bool ladder_learn(struct ladder *l, enum llm_dialect d, bool with_schema, long status,
                   struct str sentence)
 {
-    static const char *const forms[] = {"response_format", "json_schema", "json_object",
-                                        "output_config",   "structured",  "schema",
-                                        "json mode",       "format"};
+    static const char *const forms[] = {"response_format", "json_schema",
+                                        "json_object",     "output_config",
+                                        "structured",      "schema",
+                                        "json mode",       "format",
+                                        "grammar"}; /* llama.cpp makes one of the schema */
 
     if (status != 400 && status != 415 && status != 422 && status != 501) {
         return false;

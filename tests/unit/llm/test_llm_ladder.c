@@ -17,6 +17,7 @@ static void forms_go_down_and_quirks_come_once(void **state)
         {"'response_format' is not supported", LLM_OPENAI, 400, true, true, LLM_RUNG_OBJECT, 0},
         {"Invalid JSON_SCHEMA", LLM_OPENAI, 422, true, true, LLM_RUNG_OBJECT, 0},
         {"output_config: unknown", LLM_ANTHROPIC, 400, true, true, LLM_RUNG_TEXT, 0},
+        {"failed to parse grammar", LLM_OPENAI, 400, true, true, LLM_RUNG_OBJECT, 0},
         {"invalid format", LLM_OLLAMA, 400, true, true, LLM_RUNG_OBJECT, 0},
         {"'response_format' is not supported", LLM_OPENAI, 400, false, false, LLM_RUNG_SCHEMA, 0},
         {"'response_format' is not supported", LLM_OPENAI, 429, true, false, LLM_RUNG_SCHEMA, 0},
