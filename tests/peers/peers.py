@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -20,47 +21,25 @@ def need(package):
 
 
 class Node:
-    """A script that prints its port when it can be asked, and ends with its standard input."""
+    """A script that tells its port when it can be asked, and ends with its standard input."""
+
+    key = None
 
     def __init__(self, script, *args):
-        self.process = subprocess.Popen(["node", HERE / script, *map(str, args)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, env={**os.environ, "BATON_PEERS": str(DIR)})
-        line = self.process.stdout.readline()
-        if not line.strip().isdigit():
+        ready, says = os.pipe()
+        self.said = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            ["node", HERE / script, *map(str, args)], stdin=subprocess.PIPE, stdout=self.said, stderr=self.said, pass_fds=(says,),
+            env={**os.environ, "BATON_PEERS": str(DIR), "BATON_READY_FD": str(says)})
+        os.close(says)
+        with os.fdopen(ready) as f:
+            line = f.readline().strip()
+        if not line:
             raise AssertionError("%s did not start: %s" % (script, self.close()))
         self.port = int(line)
 
     def ask(self, method, path, body=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        try:
-            connection.request(method, path, None if body is None else json.dumps(body), {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            data = answer.read()
-        finally:
-            connection.close()
-        if answer.status != 200:
-            raise AssertionError("%s %s: %d %s" % (method, path, answer.status, data[:500]))
-        return json.loads(data)
-
-    def close(self):
-        """Ends it; what it said on stderr."""
-        try:
-            return self.process.communicate(timeout=10)[1].decode(errors="replace")[-2000:]
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            return self.process.communicate()[1].decode(errors="replace")[-2000:]
-
-
-class Aimock(Node):
-    """@copilotkit/aimock. answers(): what it says, in order, the last one for good; or by `match`, see its documentation."""
-
-    def __init__(self, **options):
-        need("@copilotkit/aimock")
-        self.key = (options.get("apiKeys") or [None])[0]
-        super().__init__("aimock.cjs", json.dumps(options))
-
-    def ask(self, method, path, body=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         headers = {"Content-Type": "application/json", **({"Authorization": "Bearer " + self.key} if self.key else {})}
         try:
             connection.request(method, path, None if body is None else json.dumps(body), headers)
@@ -71,6 +50,27 @@ class Aimock(Node):
         if answer.status != 200:
             raise AssertionError("%s %s: %d %s" % (method, path, answer.status, data[:500]))
         return json.loads(data)
+
+    def close(self):
+        """Ends it; the end of what it said."""
+        self.process.stdin.close()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.said.seek(0)
+        with self.said:
+            return self.said.read().decode(errors="replace")[-2000:]
+
+
+class Aimock(Node):
+    """@copilotkit/aimock. answers(): what it says, in order, the last one for good; or by `match`, see its documentation."""
+
+    def __init__(self, **options):
+        need("@copilotkit/aimock")
+        self.key = (options.get("apiKeys") or [None])[0]
+        super().__init__("aimock.cjs", json.dumps(options))
 
     def answers(self, *responses):
         """Each is a text, a JSON value, or {"response": ..., "chunkSize": ..., "chaos": ..., ...} of its fixtures."""
@@ -86,3 +86,15 @@ class Aimock(Node):
 
     def journal(self):
         return self.ask("GET", "/__aimock/journal")
+
+
+class Llama(Node):
+    """A real llama.cpp with a model file, see llmserve.cjs."""
+
+    def __init__(self, model, **options):
+        need("@fugood/llama.node")
+        need("@fugood/node-llama-linux-x64")
+        super().__init__("llmserve.cjs", model, json.dumps(options))
+
+    def chat(self, prompt, **more):
+        return self.ask("POST", "/v1/chat/completions", {"model": "m", "messages": [{"role": "user", "content": prompt}], **more})
