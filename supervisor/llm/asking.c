@@ -179,10 +179,15 @@ static enum bt_code one_attempt(struct asking *a, uint32_t ix, struct attempt *a
     (void)pthread_mutex_lock(&a->c->lock);
     *used = a->c->at[ix].ladder;
     (void)pthread_mutex_unlock(&a->c->lock);
-    ask.rung = used->rung;
+    ask.rung = dialect_rung_for(p->dialect, used->rung, a->request.schema);
     ask.quirks = used->quirks;
-    a->reply->rung = used->rung;
+    a->reply->rung = ask.rung;
+    if (a->told) {
+        a->request.on_text(a->request.self, true, (struct str){"", 0});
+        a->told = false;
+    }
     code = attempt_run(at, a->c->config, p, &ask, a->c->net, a->c->tape, err);
+    a->told = at->told;
     account(a, at);
     return code;
 }

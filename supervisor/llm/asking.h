@@ -29,6 +29,7 @@ struct asking {
     struct llm_request request; /* with the turns of a repair */
     const struct schema *schema;
     struct llm_reply *reply;
+    bool told; /* pieces of an answer that may become void */
 };
 
 /* Attempts until one is good, or none helps any more. BT_OK: reply->text is the model's. */

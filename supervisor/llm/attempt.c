@@ -31,6 +31,16 @@ static void join_texts(struct attempt *a, struct doc value)
     }
 }
 
+/* How far the text has come, for who watches. */
+static void pour(struct attempt *a, bool last)
+{
+    if (a->watch != NULL) {
+        (void)pthread_mutex_lock(&a->lock);
+        spout_feed(&a->spout, buf_str(&a->answer.text), last);
+        (void)pthread_mutex_unlock(&a->lock);
+    }
+}
+
 static enum bt_code on_json(void *self, struct str json, bool chunk, struct bt_error *err)
 {
     struct attempt *a = self;
@@ -44,6 +54,9 @@ static enum bt_code on_json(void *self, struct str json, bool chunk, struct bt_e
     }
     if (code == BT_OK) {
         code = dialect_read(&a->answer, doc_from_buf(&doc), chunk, err);
+    }
+    if (code == BT_OK && !a->answer.failed) {
+        pour(a, false);
     }
     buf_done(&doc);
     return code;
@@ -72,6 +85,41 @@ static bool on_bytes(void *self, long status, struct str bytes)
     }
     a->read_code = stream_feed(&a->stream, bytes, &a->read_err);
     return a->read_code == BT_OK && !a->answer.failed;
+}
+
+/* ---- the watcher, on the asking thread ---- */
+
+static void tell(struct attempt *a)
+{
+    struct buf text;
+    bool anew;
+
+    if (a->watch == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&a->lock);
+    text = a->spout.out;
+    anew = a->spout.anew;
+    buf_init(&a->spout.out, text.max);
+    a->spout.anew = false;
+    (void)pthread_mutex_unlock(&a->lock);
+    if (anew && a->told) {
+        a->watch->on_text(a->watch->self, true, (struct str){"", 0});
+        a->told = false;
+    }
+    if (text.len > 0 && text.bad == BT_OK) {
+        a->watch->on_text(a->watch->self, false, buf_str(&text));
+        a->told = true;
+    }
+    buf_done(&text);
+}
+
+static bool tell_and_stop(void *self)
+{
+    struct attempt *a = self;
+
+    tell(a);
+    return a->watch->stop != NULL && a->watch->stop(a->watch->self);
 }
 
 /* ---- what it means ---- */
@@ -139,7 +187,7 @@ static enum bt_code take_text(struct attempt *a, const struct dialect_ask *ask,
                               const struct secrets *secrets, struct bt_error *err)
 {
     struct dialect_answer *m = &a->answer;
-    bool empty = form_clean(buf_str(&m->text)).len == 0;
+    bool of_tool = m->tool_called && form_clean(buf_str(&m->text)).len == 0;
     struct str clean;
     struct buf kept;
 
@@ -153,10 +201,10 @@ static enum bt_code take_text(struct attempt *a, const struct dialect_ask *ask,
         return err_set(err, BT_LIMIT, "the answer was cut off at %llu tokens",
                        (unsigned long long)ask->request->max_tokens);
     }
-    if (empty && m->tool_called && ask->request->schema == NULL) {
+    if (of_tool && ask->request->schema == NULL) {
         return err_set(err, BT_PROTOCOL, "the model called a tool; it was given none");
     }
-    clean = form_clean(buf_str(empty && m->tool_called ? &m->tool : &m->text));
+    clean = form_clean(buf_str(of_tool ? &m->tool : &m->text));
     if (clean.len == 0) {
         a->retryable = true;
         return err_set(err, BT_PROTOCOL, "the model's answer is empty");
@@ -164,6 +212,11 @@ static enum bt_code take_text(struct attempt *a, const struct dialect_ask *ask,
     buf_init(&kept, m->text.max * 3);
     (void)buf_add_repaired(&kept, clean);
     secrets_redact(secrets, &kept);
+    if (of_tool) {
+        buf_add_str(&a->spout.out, buf_str(&kept)); /* it is told in one piece */
+    } else {
+        pour(a, true);
+    }
     buf_done(&m->text);
     m->text = kept;
     return buf_check(&m->text, err);
@@ -214,8 +267,8 @@ static struct net_spec spec_of(struct attempt *a, const struct llm_provider *p,
         .loopback_only = !p->allow_http && strncasecmp(p->url, "https:", 6) != 0,
         .on_bytes = on_bytes,
         .self = a,
-        .stop = r->stop,
-        .stop_self = r->self,
+        .stop = a->watch != NULL ? tell_and_stop : r->stop,
+        .stop_self = a->watch != NULL ? a : r->self,
     };
 
     s.key_header = dialect_key_header(p->dialect, &s.key_prefix);
@@ -253,7 +306,11 @@ enum bt_code attempt_run(struct attempt *a, const struct llm_config *config,
     struct net_spec spec;
     enum bt_code code;
 
-    *a = (struct attempt){.provider = p, .taping = tape != NULL && !tape_replays(tape)};
+    *a = (struct attempt){.provider = p,
+                          .watch = ask->request->on_text != NULL ? ask->request : NULL,
+                          .taping = tape != NULL && !tape_replays(tape)};
+    (void)pthread_mutex_init(&a->lock, NULL);
+    spout_init(&a->spout, &config->secrets, p->max_bytes * 3);
     dialect_answer_init(&a->answer, p->dialect, p->max_bytes);
     stream_init(&a->stream, p->dialect == LLM_OLLAMA, p->max_bytes, on_json, a);
     buf_init(&a->refused, ATTEMPT_ERROR_BODY);
@@ -282,6 +339,9 @@ enum bt_code attempt_run(struct attempt *a, const struct llm_config *config,
         }
     }
     code = judge(a, ask, &config->secrets, code, err);
+    if (code == BT_OK) {
+        tell(a);
+    }
     secrets_redact_error(&config->secrets, code == BT_OK ? NULL : err);
     return code;
 }
@@ -290,6 +350,8 @@ void attempt_done(struct attempt *a)
 {
     dialect_answer_done(&a->answer);
     stream_done(&a->stream);
+    spout_done(&a->spout);
+    (void)pthread_mutex_destroy(&a->lock);
     buf_done(&a->refused);
     buf_done(&a->taped);
     buf_done(&a->said);

@@ -2,9 +2,12 @@
 #ifndef LLM_ATTEMPT_H
 #define LLM_ATTEMPT_H
 
+#include <pthread.h>
+
 #include "supervisor/llm/config.h"
 #include "supervisor/llm/dialect.h"
 #include "supervisor/llm/net.h"
+#include "supervisor/llm/spout.h"
 #include "supervisor/llm/stream.h"
 #include "supervisor/llm/tape.h"
 
@@ -19,6 +22,10 @@ struct attempt {
     struct buf taped;   /* all bytes, while recording */
     struct buf said;    /* all texts of the model in them, joined: a key may come in pieces */
     struct buf body;    /* the request */
+    const struct llm_request *watch; /* who wants the text as it comes; or NULL */
+    pthread_mutex_t lock; /* guards spout: the net's thread fills it, the asker empties it */
+    struct spout spout;
+    bool told; /* pieces were */
     bool taping;
     bool retryable;         /* when it failed: another try may help, as far as one can see here */
     size_t behind;          /* bytes that came after the answer was whole */

@@ -142,6 +142,25 @@ static enum bt_code ask_all(struct asking *a, struct bt_error *err)
 
 /* ---- the form ---- */
 
+/* What does not fit is the caller's to judge; what cannot be had stays NULL. */
+static enum bt_code ask_as_is(struct asking *a, struct bt_error *err)
+{
+    enum bt_code code = ask_all(a, err);
+    struct bt_error why;
+
+    if (code == BT_OK) {
+        code = form_fit(buf_str(&a->reply->text), a->schema, &a->reply->json, &why);
+        if (code == BT_INVALID) {
+            code = form_json(buf_str(&a->reply->text), &a->reply->json, &why);
+        }
+        code = code == BT_INVALID ? BT_OK : code;
+        if (code != BT_OK && err != NULL) {
+            *err = why;
+        }
+    }
+    return code;
+}
+
 static enum bt_code ask_form(struct asking *a, struct bt_error *err)
 {
     struct llm_turn turns[LLM_TURNS_MAX + 2 * REPAIRS_MAX];
@@ -211,7 +230,7 @@ enum bt_code llm_ask(struct llm_client *c, const struct llm_request *request, st
         code = schema_compile(request->schema, &schema, err);
         a.schema = schema;
         if (code == BT_OK) {
-            code = ask_form(&a, err);
+            code = request->as_is ? ask_as_is(&a, err) : ask_form(&a, err);
         }
     }
     schema_free(schema);

@@ -1,17 +1,19 @@
 #include "supervisor/llm/dialect.h"
 
 #include "supervisor/llm/dialect_in.h"
+#include "supervisor/llm/form.h"
 
 static const struct {
     const char *name;
     const char *path;
     const char *key_header;
     const char *key_prefix;
-    bool has_object; /* knows "some JSON object" */
+    bool has_object;  /* knows "some JSON object" */
+    bool only_strict; /* takes no schema with an open object in it */
 } dialects[] = {
-    [LLM_OPENAI] = {"openai", "/chat/completions", "Authorization", "Bearer ", true},
-    [LLM_ANTHROPIC] = {"anthropic", "/messages", "x-api-key", "", false},
-    [LLM_OLLAMA] = {"ollama", "/api/chat", "Authorization", "Bearer ", true},
+    [LLM_OPENAI] = {"openai", "/chat/completions", "Authorization", "Bearer ", true, false},
+    [LLM_ANTHROPIC] = {"anthropic", "/messages", "x-api-key", "", false, true},
+    [LLM_OLLAMA] = {"ollama", "/api/chat", "Authorization", "Bearer ", true, false},
 };
 _Static_assert(sizeof dialects / sizeof dialects[0] == LLM_DIALECT_COUNT, "one row per dialect");
 
@@ -44,6 +46,13 @@ const char *dialect_key_header(enum llm_dialect d, const char **ret_prefix)
 enum llm_rung dialect_rung(enum llm_dialect d, enum llm_rung rung)
 {
     return rung == LLM_RUNG_OBJECT && !dialects[d].has_object ? LLM_RUNG_TEXT : rung;
+}
+
+enum llm_rung dialect_rung_for(enum llm_dialect d, enum llm_rung rung, const cJSON *schema)
+{
+    bool open = schema != NULL && dialects[d].only_strict && !form_is_strict(schema);
+
+    return open && rung == LLM_RUNG_SCHEMA ? dialect_rung(d, LLM_RUNG_OBJECT) : rung;
 }
 
 void dialect_answer_init(struct dialect_answer *a, enum llm_dialect d, size_t max_bytes)

@@ -35,6 +35,9 @@ const char *dialect_key_header(enum llm_dialect d, const char **ret_prefix);
 /* The first rung that the dialect has, at `rung` or below it. */
 enum llm_rung dialect_rung(enum llm_dialect d, enum llm_rung rung);
 
+/* The same for one schema: what the dialect can hold a model to may be less than all schemas. */
+enum llm_rung dialect_rung_for(enum llm_dialect d, enum llm_rung rung, const struct cJSON *schema);
+
 /* Appends the JSON body. */
 BT_MUST_CHECK enum bt_code dialect_body(enum llm_dialect d, const struct dialect_ask *ask,
                                         struct buf *out, struct bt_error *err);

@@ -47,6 +47,14 @@ struct llm_request {
     const char *schema_name;    /* [A-Za-z0-9_-], at most 64 bytes; needed with a schema */
     /* What no schema can say; BT_INVALID with a sentence for the model. May be NULL. */
     enum bt_code (*check)(void *self, const struct cJSON *value, struct bt_error *err);
+    /* The schema is only asked for, the caller judges: no repair turn, reply.json is the one JSON
+     * value of the answer, or NULL when there is none. */
+    bool as_is;
+    /* The answer while it comes, for who watches: pieces of what will be reply.text, without
+     * reasoning and keys; a body that comes whole is one piece. anew (the piece is empty then):
+     * what came before is void, because the answer is asked for again, or was reasoning. When the
+     * call fails, all is void. Called by the asking thread, within llm_ask. May be NULL. */
+    void (*on_text)(void *self, bool anew, struct str piece);
     uint64_t max_tokens;      /* of the answer; at least 1 */
     double temperature;       /* below 0 = the model's own */
     msec deadline;            /* for everything, retries included */

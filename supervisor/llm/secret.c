@@ -177,7 +177,7 @@ static size_t match(struct str text, size_t at, const char *key, bool *ret_cut)
 
     *ret_cut = false;
     while (key[k] != 0) {
-        if (i < text.len && text.ptr[i] == '\\' && i + 1 < text.len && key[k] != '\\') {
+        if (i < text.len && text.ptr[i] == '\\' && key[k] != '\\') {
             i++;
         }
         if (i == text.len) {
@@ -193,14 +193,17 @@ static size_t match(struct str text, size_t at, const char *key, bool *ret_cut)
     return i - at;
 }
 
-static size_t match_any(const struct secrets *s, struct str text, size_t at)
+/* ret_cut: the text ends within a key. */
+static size_t match_any(const struct secrets *s, struct str text, size_t at, bool *ret_cut)
 {
     size_t best = 0;
 
+    *ret_cut = false;
     for (uint32_t i = 0; i < s->n; i++) {
         bool cut = false;
         size_t n = match(text, at, s->at[i], &cut);
         best = n > best ? n : best;
+        *ret_cut = *ret_cut || cut;
     }
     return best;
 }
@@ -208,38 +211,45 @@ static size_t match_any(const struct secrets *s, struct str text, size_t at)
 bool secrets_found(const struct secrets *s, struct str text)
 {
     size_t at = 0;
+    bool cut;
 
-    while (at < text.len && match_any(s, text, at) == 0) {
+    while (at < text.len && match_any(s, text, at, &cut) == 0) {
         at++;
     }
     return at < text.len;
 }
 
-void secrets_redact(const struct secrets *s, struct buf *text)
+size_t secrets_pass(const struct secrets *s, struct str text, bool last, struct buf *out)
 {
-    struct buf out = {0};
+    size_t at = s->n == 0 ? text.len : 0;
     size_t kept = 0;
 
-    if (s->n == 0 || text->bad != BT_OK) {
+    while (at < text.len) {
+        bool cut = false;
+        size_t n = match_any(s, text, at, &cut);
+        if (cut && !last) {
+            break;
+        }
+        if (n > 0) {
+            buf_add(out, text.ptr + kept, at - kept);
+            buf_add_cstr(out, mark);
+            kept = at + n;
+        }
+        at += n > 0 ? n : 1;
+    }
+    buf_add(out, text.ptr + kept, at - kept);
+    return at;
+}
+
+void secrets_redact(const struct secrets *s, struct buf *text)
+{
+    struct buf out;
+
+    if (text->bad != BT_OK || !secrets_found(s, buf_str(text))) {
         return;
     }
-    for (size_t at = 0; at < text->len; at++) {
-        size_t n = match_any(s, buf_str(text), at);
-        if (n == 0) {
-            continue;
-        }
-        if (out.max == 0) {
-            buf_init(&out, text->max + text->len * 2);
-        }
-        buf_add(&out, text->at + kept, at - kept);
-        buf_add_cstr(&out, mark);
-        kept = at + n;
-        at = kept - 1;
-    }
-    if (out.max == 0) {
-        return;
-    }
-    buf_add(&out, text->at + kept, text->len - kept);
+    buf_init(&out, text->max + text->len * 2);
+    (void)secrets_pass(s, buf_str(text), true, &out);
     buf_clear(text);
     if (out.bad != BT_OK) {
         buf_add_cstr(text, mark); /* rather nothing than a key */

@@ -208,6 +208,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.flush()
         self.waiting()
 
+    def do_breaks(self, asked, dialect, text):
+        """Says half of it, which is heard, and breaks off."""
+        self.raw()
+        pieces = dialect.pieces(text)
+        self.wfile.write(b"".join(pieces[:max(2, len(pieces) - 4)]))
+        self.wfile.flush()
+        self.server.mock.closing.wait(0.3)
+
+    def do_halts(self, asked, dialect, text):
+        """Says all of it, and never ends."""
+        self.raw()
+        self.wfile.write(b"".join(dialect.pieces(text)[:-3]))
+        self.wfile.flush()
+        self.waiting()
+
     def do_mute(self, asked, dialect, text):
         self.close_connection = True
         self.waiting()
