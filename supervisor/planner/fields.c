@@ -164,7 +164,9 @@ static bool wrong(const struct place *at, const char *field, struct doc v, const
 {
     char got[64];
     value_describe(v, got, sizeof got);
-    place_problem(at, PROBLEM_INVALID_FIELD, false, field, "expected %s, got %s", expected, got);
+    place_problem(at, at->mild ? PROBLEM_STYLE : PROBLEM_INVALID_FIELD, at->mild, field,
+                  at->mild ? "is ignored: expected %s, got %s" : "expected %s, got %s", expected,
+                  got);
     return false;
 }
 

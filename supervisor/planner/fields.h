@@ -16,6 +16,7 @@ struct place {
     const struct plan_step *step;
     uint32_t ix;
     const char *prefix;
+    bool mild; /* a value of the wrong kind is only a warning: it is left out */
 };
 
 void place_problem(const struct place *at, enum problem_category c, bool warning, const char *field,

@@ -17,6 +17,16 @@ enum {
     PLAN_AFTER,
     PLAN_BEFORE,
     PLAN_STEP,
+    PLAN_DESCRIPTION,
+    PLAN_REASONING,
+    PLAN_TOTAL_TIME,
+    PLAN_CRITERIA,
+    PLAN_CONSTRAINTS,
+    PLAN_TOKENS,
+    PLAN_N_STEPS,
+    PLAN_PLANNING,
+    PLAN_ERRAND,
+    PLAN_DRY_RUN,
     PLAN_FIELD_COUNT
 };
 
@@ -46,14 +56,24 @@ static const struct field_name plan_names[] = {
     /* what other systems' plans say about themselves (M001) */
     {"name", FIELD_QUIET},
     {"title", FIELD_QUIET},
-    {"description", FIELD_QUIET},
     {"version", FIELD_QUIET},
-    {"reasoning", FIELD_QUIET},
     {"planId", FIELD_QUIET},
-    {"estimatedTokens", FIELD_QUIET},
-    {"estimatedSteps", FIELD_QUIET},
-    {"success_criteria", FIELD_QUIET},
-    {"estimated_total_time", FIELD_QUIET},
+    {"recipe", FIELD_QUIET},
+    {"description", PLAN_DESCRIPTION},
+    {"reasoning", PLAN_REASONING},
+    {"estimatedTotalTime", PLAN_TOTAL_TIME},
+    {"estimated_total_time", PLAN_TOTAL_TIME},
+    {"successCriteria", PLAN_CRITERIA},
+    {"success_criteria", PLAN_CRITERIA},
+    {"constraints", PLAN_CONSTRAINTS},
+    {"estimatedTokens", PLAN_TOKENS},
+    {"estimated_tokens", PLAN_TOKENS},
+    {"estimatedSteps", PLAN_N_STEPS},
+    {"estimated_steps", PLAN_N_STEPS},
+    {"planning", PLAN_PLANNING},
+    {"errand", PLAN_ERRAND},
+    {"dryRun", PLAN_DRY_RUN},
+    {"dry_run", PLAN_DRY_RUN},
 };
 
 enum { PHASE_STEPS, PHASE_DEPS, PHASE_FIELD_COUNT };
@@ -212,23 +232,79 @@ static void read_change(struct plan_reader *r, const struct doc *values)
     }
 }
 
+static struct str either(struct str given, struct doc said)
+{
+    return given.len > 0 ? given : doc_string(said);
+}
+
+static void read_texts(struct plan_reader *r, const struct doc *values, const struct doc *pending)
+{
+    const struct plan_request *request = r->request;
+    take_text(r, "goal", values[PLAN_GOAL], either(request->goal, pending[PLAN_GOAL]),
+              LIMIT_TASK_BYTES, &r->plan->goal);
+    take_text(r, "sessionId", values[PLAN_SESSION],
+              either(request->session_id, pending[PLAN_SESSION]), LIMIT_ID_BYTES,
+              &r->plan->session_id);
+    take_text(r, "planner", values[PLAN_PLANNER], either(request->planner, pending[PLAN_PLANNER]),
+              LIMIT_ID_BYTES + 16, &r->plan->planner);
+}
+
+static void read_own_words(struct plan_reader *r, const struct doc *values)
+{
+    const struct about_fields f = {.description = values[PLAN_DESCRIPTION],
+                                   .reasoning = values[PLAN_REASONING],
+                                   .total_time = values[PLAN_TOTAL_TIME],
+                                   .success_criteria = values[PLAN_CRITERIA],
+                                   .constraints = values[PLAN_CONSTRAINTS],
+                                   .tokens = values[PLAN_TOKENS],
+                                   .steps = values[PLAN_N_STEPS]};
+    plan_about_read(r, &f);
+}
+
+/* What the plan was submitted with, when this is the answer of its planner. */
+static void read_pending(struct plan_reader *r, struct doc *ret)
+{
+    const struct place at = top(r);
+    struct field_said said = {{0}};
+    const struct field_table table = {plan_names, sizeof plan_names / sizeof plan_names[0], &said,
+                                      &r->said.unknown};
+    if (r->pending.ptr == NULL) {
+        return;
+    }
+    fields_read(&table, r->pending, &at, ret);
+    plan_policy_read(ret[PLAN_POLICY], r->problems, &r->said, r->policy);
+    /* All numbers stand there; that does not mean that anybody wished for them. */
+    r->policy->concurrency_given = false;
+    r->policy->synthesis_given = false;
+}
+
 /* Of a whole plan. A change leaves the plan's policy, goal and so on as they are. */
 static void read_about(struct plan_reader *r, const struct doc *values)
 {
     const struct place at = top(r);
-    if (r->change != NULL) {
+    struct doc pending[PLAN_FIELD_COUNT] = {{NULL, 0}};
+    if (r->change != NULL || r->distrusted) {
         if (values[PLAN_POLICY].ptr != NULL) {
             place_problem(&at, PROBLEM_STYLE, true, "policy",
                           "is ignored: the plan keeps its policy; say it of the steps");
         }
+    }
+    if (r->change != NULL) {
         return;
     }
-    r->grants = values[PLAN_GRANTS];
-    take_text(r, "goal", values[PLAN_GOAL], r->request->goal, LIMIT_TASK_BYTES, &r->plan->goal);
-    take_text(r, "sessionId", values[PLAN_SESSION], r->request->session_id, LIMIT_ID_BYTES,
-              &r->plan->session_id);
-    take_text(r, "planner", values[PLAN_PLANNER], r->request->planner, 32, &r->plan->planner);
-    plan_policy_read(values[PLAN_POLICY], r->problems, &r->said, r->policy);
+    read_pending(r, pending);
+    const struct doc *base = r->pending.ptr != NULL ? pending : values;
+    r->grants = base[PLAN_GRANTS];
+    read_texts(r, values, pending);
+    if (!r->distrusted) {
+        plan_policy_read(values[PLAN_POLICY], r->problems, &r->said, r->policy);
+    }
+    read_own_words(r, values);
+    if (r->pending.ptr != NULL) {
+        const struct about_fields first = {.constraints = pending[PLAN_CONSTRAINTS]};
+        plan_about_read(r, &first);
+    }
+    plan_phases_read(r, base[PLAN_PLANNING], base[PLAN_ERRAND], base[PLAN_DRY_RUN]);
 }
 
 static enum bt_code read_map(struct plan_reader *r, struct doc doc)
@@ -296,5 +372,5 @@ enum bt_code plan_find(struct plan_reader *r, struct doc doc)
         }
     }
     plan_policy_read(policy, r->problems, &r->said, r->policy);
-    return BT_OK;
+    return plan_about_constrain(r, r->request->constraints, r->request->n_constraints);
 }

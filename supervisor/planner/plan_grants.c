@@ -120,7 +120,7 @@ static enum bt_code find_searcher(struct plan_reader *r)
     const struct place at = {.problems = r->problems, .prefix = "policy"};
     const struct who *who = &r->policy->searcher;
     if (!who->given && !r->again && r->policy->max_fallbacks > 0 &&
-        plan_who_can(r, finder.skill) != REGISTRY_NONE) {
+        r->plan->errand == ERRAND_NONE && plan_who_can(r, finder.skill) != REGISTRY_NONE) {
         who = &finder;
     }
     return plan_who_resolve(r, &at, "searchAgent", who, &r->plan->search_with);
@@ -200,6 +200,7 @@ enum bt_code plan_grants(struct plan_reader *r)
     (void)add(r, p->replan.agent_id);
     if (code == BT_OK && r->change == NULL) {
         code = add_named(r);
+        code = code == BT_OK ? plan_phases_resolve(r) : code;
     }
     if (r->turned_away > 0) {
         const struct place at = {.problems = r->problems, .prefix = ""};
@@ -242,6 +243,10 @@ enum bt_code plan_resolve(struct plan *plan, struct registry *registry, msec now
     }
     plan->replan.agent = resolved(plan, registry, now, plan->replan.agent_id);
     plan->search_agent = resolved(plan, registry, now, plan->search_with);
+    plan->planning.agent = resolved(plan, registry, now, plan->planning.agent_id);
+    plan->synthesis.agent = resolved(plan, registry, now, plan->synthesis.agent_id);
+    all = all && (plan->planning.agent != AGENT_NONE || plan->planning.agent_id.len == 0) &&
+          (plan->synthesis.agent != AGENT_NONE || plan->synthesis.agent_id.len == 0);
     return all ? BT_OK
                : err_set(err, BT_LIMIT, "there are too many agents to know all those of the plan");
 }

@@ -102,6 +102,10 @@ static void pack(struct packer *k)
     p.replan.agent_id = put_agent(k, p.replan.agent_id);
     p.replan.skill = put_str(k, p.replan.skill);
     p.search_with = put_agent(k, p.search_with);
+    p.planning.agent_id = put_agent(k, p.planning.agent_id);
+    p.planning.skill = put_str(k, p.planning.skill);
+    p.synthesis.agent_id = put_agent(k, p.synthesis.agent_id);
+    p.synthesis.skill = put_str(k, p.synthesis.skill);
     p.session_id = put_str(k, p.session_id);
     p.goal = put_str(k, p.goal);
     p.planner = put_str(k, p.planner);

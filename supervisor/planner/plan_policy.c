@@ -21,6 +21,9 @@ struct plan_defaults plan_defaults_builtin(void)
         .max_fallbacks = 5,
         .max_handoffs = 5,
         .replan = {.max_step = 3, .max_total = 5, .cooldown_ms = 1000, .timeout_ms = 30000},
+        .planner_timeout_ms = 30000,
+        .on_invalid = ON_INVALID_FAIL,
+        .synthesis = {.timeout_ms = 60000, .max_retries = 1},
     };
 }
 
@@ -33,7 +36,10 @@ void plan_policy_init(struct plan_policy *p, const struct plan_defaults *default
                               .context_result = defaults->context_result,
                               .max_fallbacks = defaults->max_fallbacks,
                               .max_handoffs = defaults->max_handoffs,
-                              .replan = defaults->replan};
+                              .replan = defaults->replan,
+                              .planner_timeout_ms = defaults->planner_timeout_ms,
+                              .on_invalid = defaults->on_invalid,
+                              .synthesis = defaults->synthesis};
     p->step.effects = EFFECTS_IDEMPOTENT;
     p->step.run_if_always = false;
     p->replan.agent_id = (struct str){NULL, 0};
@@ -56,6 +62,9 @@ enum {
     POL_REPLAN,
     POL_REPLANS_MAX,
     POL_SEARCH,
+    POL_PLANNER_TIMEOUT,
+    POL_ON_INVALID,
+    POL_SYNTHESIS,
     POL_COUNT
 };
 
@@ -91,6 +100,11 @@ static const struct field_name policy_names[] = {
     {"max_replans", POL_REPLANS_MAX},
     {"searchAgent", POL_SEARCH},
     {"search_agent", POL_SEARCH},
+    {"plannerTimeoutMs", POL_PLANNER_TIMEOUT},
+    {"planner_timeout_ms", POL_PLANNER_TIMEOUT},
+    {"onInvalidPlan", POL_ON_INVALID},
+    {"on_invalid_plan", POL_ON_INVALID},
+    {"synthesis", POL_SYNTHESIS},
 };
 
 /* M024: false = abort, true = continue. */
@@ -225,6 +239,8 @@ void plan_policy_read(struct doc policy, struct problems *problems, struct polic
     policy_who(&at, "verifyWith", values[COM_VERIFY_WITH], "", said, &io->verifier, &closed);
     io->step.verify_open = !closed;
     policy_who(&at, "searchAgent", values[POL_SEARCH], "search", said, &io->searcher, NULL);
+    policy_phases(&at, values[POL_PLANNER_TIMEOUT], values[POL_ON_INVALID], values[POL_SYNTHESIS],
+                  said, io);
     io->fallbacks = values[COM_FALLBACKS].ptr != NULL ? values[COM_FALLBACKS] : io->fallbacks;
     io->handoff_to = values[POL_HANDOFF_TO].ptr != NULL ? values[POL_HANDOFF_TO] : io->handoff_to;
 }

@@ -3,6 +3,7 @@
 #define PLANNER_PLAN_POLICY_H
 
 #include "supervisor/planner/fields.h"
+#include "supervisor/planner/plan_about.h"
 #include "supervisor/planner/plan_read.h"
 
 /* Longest timeout or delay: 2^31 - 1 ms, 24.8 days. What is longer was not meant. */
@@ -40,7 +41,7 @@ struct who {
 
 /* Names already reported, for the tables of one plan. */
 struct policy_said {
-    struct field_said policy, backoff, who, replan, amounts;
+    struct field_said policy, backoff, who, replan, amounts, synthesis;
     uint32_t unknown;
 };
 
@@ -62,6 +63,12 @@ struct plan_policy {
     bool signoff;
     uint64_t budget_tokens, budget_micros;
     struct replan_policy replan; /* agent_id: see replanner */
+    msec planner_timeout_ms;
+    enum on_invalid on_invalid;
+    struct synthesis_wish synthesis;
+    bool synthesis_given; /* not by the configuration: who is meant has to be there */
+    struct plan_about about;
+    struct plan_errand errand;
     struct who gate, verifier, replanner, searcher;
     struct doc fallbacks, handoff_to; /* lists of ids, as given; absent mostly */
     /* Ids, once the plan has been read (plan_who.c): */
@@ -91,6 +98,9 @@ void policy_amounts(const struct place *at, const char *field, struct doc v,
  */
 void policy_who(const struct place *at, const char *field, struct doc v, const char *skill,
                 struct policy_said *said, struct who *io, bool *io_closed);
+/* plan_phases.c: plannerTimeoutMs, onInvalidPlan and synthesis. */
+void policy_phases(const struct place *at, struct doc timeout, struct doc on_invalid,
+                   struct doc synthesis, struct policy_said *said, struct plan_policy *io);
 /* The place one level down: at->prefix and field in *mem. */
 struct place place_below(const struct place *at, const char *field, char mem[96]);
 #endif

@@ -37,7 +37,7 @@ static void settle_order(struct plan_reader *r)
 {
     struct plan *p = r->plan;
     struct plan_policy *policy = r->policy;
-    p->chain = !r->any_deps;
+    p->chain = !r->any_deps && !p->planning.pending;
     if (!policy->scope_given) {
         policy->step.scope = p->chain ? SCOPE_ALL : SCOPE_DEPS;
     }
@@ -119,8 +119,11 @@ static enum bt_code check(struct plan_reader *r)
         .again = r->again,
         .settled = plan_reader_settled(r),
     };
-    plan_check(&in, r->problems);
-    return r->again ? BT_OK : plan_schema_check(r);
+    if (!p->planning.pending) {
+        plan_check(&in, r->problems);
+    }
+    /* Parameters of an errand come with each attempt. */
+    return r->again || p->errand != ERRAND_NONE ? BT_OK : plan_schema_check(r);
 }
 
 enum bt_code plan_reader_refuse(const struct plan_reader *r)
@@ -167,7 +170,8 @@ static enum bt_code read_all(struct plan_reader *r)
     r->plan->policy = r->policy;
     if (!r->again) {
         doc = doc_copy(r->arena, doc);
-        if (doc.ptr == NULL) {
+        r->pending = doc_copy(r->arena, r->request->pending);
+        if (doc.ptr == NULL || (r->pending.ptr == NULL && r->request->pending.ptr != NULL)) {
             return reader_nomem(r);
         }
     }
@@ -228,9 +232,28 @@ enum bt_code plan_read_request(const struct plan_request *request, struct arena 
 {
     struct plan_reader r = {.request = request,
                             .registry = request->registry,
+                            .distrusted = request->pending.ptr != NULL && !request->trusted,
                             .arena = arena,
                             .problems = problems,
                             .err = err};
+    return run(&r, ret, normalised);
+}
+
+enum bt_code plan_read_pending(const struct plan_request *request,
+                               const struct plan_pending *planner, struct arena *arena,
+                               struct plan **ret, struct problems *problems, struct buf *normalised,
+                               struct bt_error *err)
+{
+    static const uint8_t empty_map[] = {0x80};
+    struct plan_request all = *request;
+    struct plan_reader r = {.request = &all,
+                            .registry = request->registry,
+                            .planner = planner,
+                            .arena = arena,
+                            .problems = problems,
+                            .err = err};
+    all.plan = (struct doc){empty_map, sizeof empty_map};
+    all.pending = (struct doc){NULL, 0};
     return run(&r, ret, normalised);
 }
 

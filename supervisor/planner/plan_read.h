@@ -19,6 +19,38 @@
 #include "supervisor/core/plan.h"
 #include "supervisor/core/plan_check.h"
 
+/* The agent that a configuration with a model starts: whom "llm" means. */
+#define PLAN_ORCHESTRATOR "orchestrator"
+
+/*
+ * Who is wished for the answer of a plan as a whole: an agent by id, or (no id) the first that has
+ * the skill, or (neither) nobody: the results are put one behind the other.
+ */
+struct synthesis_wish {
+    struct str agent_id;
+    struct str skill; /* empty = "synthesize" */
+    msec timeout_ms;
+    uint32_t max_retries; /* <= SYNTHESIS_RETRIES_MAX */
+};
+enum { SYNTHESIS_RETRIES_MAX = 10 };
+/* "concat", "llm", "agent", "agent:<id>": sets agent_id and skill (borrowed of the name); false
+ * for anything else. Configurations read theirs with it. */
+bool synthesis_wish_named(struct str name, struct synthesis_wish *io);
+
+/* Which errand a plan is, and of whom. All empty: a plan like any other. */
+struct plan_errand {
+    enum errand_kind kind;
+    struct str of;   /* a planId or a sessionId */
+    struct str turn; /* of the session; may be empty */
+};
+
+/* Who is to make the steps of a plan that has none yet. */
+struct plan_pending {
+    struct str agent_id; /* empty = the first registered agent that has the skill */
+    struct str skill;    /* empty = "plan" */
+    uint32_t repairs;    /* answers that are no plan and are sent back with what is wrong */
+};
+
 /* What a plan gets that does not say otherwise. */
 struct plan_defaults {
     struct step_policy step; /* scope and run_if_always are not used: a chain has SCOPE_ALL, a DAG
@@ -29,6 +61,9 @@ struct plan_defaults {
     uint32_t context_result;
     uint32_t max_fallbacks, max_handoffs;
     struct replan_policy replan; /* its numbers */
+    msec planner_timeout_ms;
+    enum on_invalid on_invalid;
+    struct synthesis_wish synthesis; /* whoever is meant and is not there: nobody, in silence */
 };
 
 /* The numbers of REQUIREMENTS, "Default numbers". */
@@ -43,6 +78,14 @@ struct plan_request {
     struct str goal;                 /* win over those in the document when not empty */
     struct str session_id;
     struct str planner;
+    const struct str *constraints; /* win over the document's when there are any */
+    uint32_t n_constraints;
+    bool dry_run; /* planned and checked, never run */
+    bool own;     /* the supervisor made the document: its `errand` counts, and neither are its
+                     parameters checked (they come with each attempt) nor others asked about it */
+    struct doc pending; /* the canonical document of the pending plan that `plan` answers: its goal,
+                           session, planner, policy, constraints and grants hold. Absent mostly */
+    bool trusted;       /* a person made the answer: its policy counts, too */
     const uint8_t *settled; /* per step of the document, n_settled of them: 1 = its result is known
                                and it will not run, so its agent, parameters and templates are not
                                checked. NULL = every step may run */
@@ -60,6 +103,22 @@ BT_MUST_CHECK enum bt_code plan_read_request(const struct plan_request *request,
                                              struct arena *arena, struct plan **ret,
                                              struct problems *problems, struct buf *normalised,
                                              struct bt_error *err);
+
+/*
+ * A plan without steps, whose steps an agent is to be asked for: request->goal, session_id,
+ * planner, policy, constraints and dry_run say what it is, request->plan is not looked at. Its
+ * canonical document holds all that (and who plans), so that plan_read_again gives it back, and
+ * that the answer can be read with `pending`. The agent must be known and may plan; neither it nor
+ * the synthesizer is thereby granted to steps. Otherwise as plan_read_request.
+ */
+BT_MUST_CHECK enum bt_code plan_read_pending(const struct plan_request *request,
+                                             const struct plan_pending *planner,
+                                             struct arena *arena, struct plan **ret,
+                                             struct problems *problems, struct buf *normalised,
+                                             struct bt_error *err);
+
+/* Which errand a canonical document is; borrows of it. */
+void plan_errand_of(struct doc document, struct plan_errand *ret);
 
 /* The same for a document that stands alone. */
 BT_MUST_CHECK enum bt_code plan_read(struct doc doc, const struct plan_defaults *defaults,

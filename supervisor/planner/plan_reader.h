@@ -4,6 +4,7 @@
 #define PLANNER_PLAN_READER_H
 
 #include "protocol/base/buf.h"
+#include "supervisor/planner/plan_about.h"
 #include "supervisor/planner/plan_policy.h"
 
 /* What a document that changes a plan says besides its steps (plan_revise). */
@@ -17,6 +18,7 @@ struct plan_reader {
     const struct registry *registry; /* for indexes only when `again` */
     bool again;
     bool granted_only;          /* agents must stand in plan->agents: a replan */
+    bool distrusted;            /* an agent made it: what the plan's policy demands stays */
     struct plan_change *change; /* NULL when a whole plan is read */
     struct arena *arena;        /* what the plan keeps */
     struct arena scratch;       /* what only the reading needs */
@@ -30,14 +32,16 @@ struct plan_reader {
     struct doc *steps;      /* as found: those of the rows from `first` */
     struct doc *phase_deps; /* dependencies of the phase that the step was in; absent mostly */
     struct doc grants;      /* as found */
-    bool any_deps;          /* a dependency field stands somewhere: not a chain */
-    bool after_any_end;     /* of steps that do not say */
-    struct buf dep_names;   /* struct str, plan->n_edges of them */
-    struct buf texts;       /* struct plan_text */
-    struct buf fallbacks;   /* struct str, plan->n_alternatives of them, grouped by step */
-    uint8_t *gate_given;    /* per row: the step said itself whether it has a gate */
-    uint32_t choices;       /* steps whose skill was chosen for them */
-    uint32_t turned_away;   /* agents for which plan->agents had no room */
+    const struct plan_pending *planner; /* a pending plan is made; who is to plan it */
+    struct doc pending;                 /* the request's, kept as long as the plan */
+    bool any_deps;                      /* a dependency field stands somewhere: not a chain */
+    bool after_any_end;                 /* of steps that do not say */
+    struct buf dep_names;               /* struct str, plan->n_edges of them */
+    struct buf texts;                   /* struct plan_text */
+    struct buf fallbacks; /* struct str, plan->n_alternatives of them, grouped by step */
+    uint8_t *gate_given;  /* per row: the step said itself whether it has a gate */
+    uint32_t choices;     /* steps whose skill was chosen for them */
+    uint32_t turned_away; /* agents for which plan->agents had no room */
 };
 
 /* One step while it is being read. */
@@ -68,6 +72,25 @@ struct step_reader {
     struct place at;
     struct doc values[STEP_FIELD_COUNT];
 };
+
+/* ---- plan_about.c: what a plan says of itself ---- */
+
+/* As found; absent mostly. */
+struct about_fields {
+    struct doc description, reasoning, total_time, success_criteria, constraints, tokens, steps;
+};
+void plan_about_read(struct plan_reader *r, const struct about_fields *f);
+/* The request's constraints win over the document's when there are any. */
+BT_MUST_CHECK enum bt_code plan_about_constrain(struct plan_reader *r, const struct str *at,
+                                                uint32_t n);
+
+/* ---- plan_phases.c: planning, synthesis, errands ---- */
+
+/* `planning`, `errand` and `dryRun`, which only documents of the supervisor have. */
+void plan_phases_read(struct plan_reader *r, struct doc planning, struct doc errand,
+                      struct doc dry_run);
+/* Who plans, and who writes the answer. */
+BT_MUST_CHECK enum bt_code plan_phases_resolve(struct plan_reader *r);
 
 /*
  * plan_find.c: the steps, goal, policy and so on, wherever they stand in the document. Fills steps,

@@ -143,6 +143,8 @@ enum bt_code plan_write(const struct plan *plan, struct buf *out, struct bt_erro
     if (plan->revision != 1) {
         put_u64(&w, "revision", plan->revision);
     }
+    plan_about_write(&w, &plan->policy->about);
+    plan_write_phases(&w, plan);
     plan_write_policy(&w, plan);
     put_grants(&w, plan);
     put_key(&w, "steps");

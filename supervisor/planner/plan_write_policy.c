@@ -161,7 +161,9 @@ void plan_write_policy(struct writer *w, const struct plan *plan)
     put_common(&in, &plan->policy->step, NULL, "stepTimeoutMs");
     put_u64(&in, "planTimeoutMs", plan->timeout_ms);
     put_u64(&in, "maxConcurrency", plan->max_concurrency);
-    put_name(&in, "contextScope", context_scope_name(plan->policy->step.scope));
+    if (!plan->planning.pending || plan->policy->scope_given) {
+        put_name(&in, "contextScope", context_scope_name(plan->policy->step.scope));
+    }
     put_u64(&in, "contextBudgetBytes", plan->context_budget);
     put_u64(&in, "contextResultBytes", plan->context_result);
     put_u64(&in, "maxFallbacks", plan->max_fallbacks);
@@ -170,6 +172,7 @@ void plan_write_policy(struct writer *w, const struct plan *plan)
     put_bool(&in, "signoff", plan->signoff);
     put_amounts(&in, "budget", plan->budget_tokens, plan->budget_micros);
     put_asked(&in, plan);
+    plan_write_phases_policy(&in, plan);
     put_key(w, "policy");
     doc_put_map(w->out, in.n);
     buf_add_str(w->out, buf_str(&members));

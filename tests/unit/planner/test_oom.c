@@ -128,8 +128,46 @@ static void reading_a_plan_survives_every_failing_allocation(void **state)
     sweep(b, try_read,
           "{'goal':'g','steps':[{'id':1,'skill':'read','parameters':{'path':'{{results.2.x}}'},"
           "'verify':{'type':'object'},'dependsOn':[2]},{'id':2,'agent':'calc','task':'do something "
-          "worth doing','parameters':{'a':'{{x}}'}}]}",
+          "worth doing','parameters':{'a':'{{x}}'}}],'description':'d','successCriteria':'s',"
+          "'constraints':['c'],'policy':{'synthesis':{'agentId':'exec','skill':'run'}},'reasoning':"
+          "'r'}",
           "1");
+}
+
+/* A plan yet to be made, and then its answer. */
+static enum bt_code try_pending(struct trial *t)
+{
+    static const struct str constraint[] = {{"stay local", 10}};
+    const struct plan_defaults defaults = plan_defaults_builtin();
+    struct plan_request request = {.goal = STR_LIT("add two numbers"),
+                                   .policy = t->values,
+                                   .constraints = constraint,
+                                   .n_constraints = 1,
+                                   .defaults = &defaults,
+                                   .registry = t->b->registry};
+    const struct plan_pending planner = {.agent_id = STR_LIT("exec"), .skill = STR_LIT("run")};
+    struct plan *plan;
+    t->b->problems = (struct problems){.at = t->b->at, .cap = 100};
+    enum bt_code code = plan_read_pending(&request, &planner, &t->arena, &plan, &t->b->problems,
+                                          &t->out, &t->b->err);
+    if (code == BT_OK) {
+        request.pending = doc_copy(&t->arena, doc_from_buf(&t->out));
+        request.plan = t->doc;
+        buf_clear(&t->out);
+        code = request.pending.ptr == NULL
+                   ? BT_NOMEM
+                   : plan_read_request(&request, &t->arena, &plan, &t->b->problems, &t->out,
+                                       &t->b->err);
+    }
+    return code;
+}
+
+static void planning_survives_every_failing_allocation(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    sweep(b, try_pending, "{'steps':[{'agent':'calc','task':'do something worth doing'}]}",
+          "{'synthesis':{'agentId':'exec','skill':'run'}}");
 }
 
 /* The plan is b->plan; its run has not begun. */
@@ -182,6 +220,7 @@ int main(void)
     cJSON_Hooks hooks = {hooked_malloc, free};
     const struct CMUnitTest tests[] = {
         RULE(reading_a_plan_survives_every_failing_allocation),
+        RULE(planning_survives_every_failing_allocation),
         RULE(revising_a_plan_survives_every_failing_allocation),
         RULE(planning_a_goal_survives_every_failing_allocation),
         RULE(filling_templates_survives_every_failing_allocation),

@@ -57,7 +57,8 @@ static void the_copy_says_what_the_plan_says(void **state)
     check_says_the_same(
         *state,
         "{'goal':'all','sessionId':'s-1','policy':{'gate':'judge','verifyWith':{'skill':'verify'},"
-        "'fallbackAgents':['files'],'replan':{'agentId':'judge'},'handoffTo':['sql']},"
+        "'fallbackAgents':['files'],'replan':{'agentId':'judge'},'handoffTo':['sql'],"
+        "'synthesis':{'agentId':'judge','skill':'plan'}},'description':'d',"
         "'steps':[{'stepId':'a','agentId':'calc','task':'add','dependsOn':[]},"
         "{'stepId':'b','agentId':'calc','task':'add','dependsOn':['a'],"
         "'parameters':{'x':'{{results.a.text}}','y':[1,2]},'verify':{'type':'object'}},"

@@ -170,7 +170,11 @@ static void reading_what_was_normalised_changes_nothing(void **state)
             "'policy':{'requiresApproval':true,'noRetry':['TIMEOUT'],'estimate':{'tokens':1},"
             "'maxFallbacks':0,'maxHandoffs':1,'handback':true,'signoff':true,'handoffTo':'*',"
             "'budget':{'costMicros':3},'searchAgent':'exec','replan':{'skill':'run'},"
-            "'onVerificationFailure':'replan','critical':false,'idleTimeoutMs':1},"};
+            "'onVerificationFailure':'replan','critical':false,'idleTimeoutMs':1},",
+            "'policy':{'synthesis':{'agentId':'planner','skill':'plan','maxRetries':3},"
+            "'plannerTimeoutMs':0,'onInvalidPlan':'interrupt'},'description':'d','reasoning':'r',"
+            "'successCriteria':['a','b'],'constraints':['c'],'estimatedTokens':1,"
+            "'estimatedSteps':2,'estimatedTotalTime':'t',"};
         char json[9000];
         const bool chain = draw(&x, 3) == 0;
         const uint32_t policy = draw(&x, sizeof policies / sizeof policies[0]);
