@@ -117,6 +117,15 @@ static int parse(int argc, char **argv, struct arguments *a)
     return -1;
 }
 
+/* The schema of the configuration has checked the name. */
+static struct synthesis_wish synthesis_of(const char *name)
+{
+    struct synthesis_wish wish = plan_defaults_builtin().synthesis;
+
+    (void)synthesis_wish_named(str_from(name), &wish);
+    return wish;
+}
+
 static struct plan_defaults defaults_of(const struct config_policy *p)
 {
     return (struct plan_defaults){
@@ -141,6 +150,9 @@ static struct plan_defaults defaults_of(const struct config_policy *p)
                    .max_total = p->replan.max_total,
                    .cooldown_ms = p->replan.cooldown_ms,
                    .timeout_ms = p->replan.timeout_ms},
+        .planner_timeout_ms = p->planner_timeout_ms,
+        .on_invalid = p->on_invalid,
+        .synthesis = synthesis_of(p->synthesis),
     };
 }
 

@@ -5,6 +5,7 @@
 #include "protocol/base/assert.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
+#include "supervisor/bus/errand.h"
 
 enum { OUT_MAX = 512 * 1024 * 1024, TURN_BYTES = 16 * 1024 * 1024, CONTROL_CONTEXTS = 128 };
 
@@ -35,7 +36,7 @@ enum bt_code bus_init(struct bus *b, const struct bus_options *opt, struct journ
                       struct link *link, struct bt_error *err)
 {
     struct core_config config = {
-        .runs_max = opt->plans_max,
+        .runs_max = opt->plans_max * 2,
         .registry = {.agents = opt->agents_max,
                      .instances = opt->instances_max,
                      .lease_ms = opt->lease_ms,
@@ -48,7 +49,7 @@ enum bt_code bus_init(struct bus *b, const struct bus_options *opt, struct journ
         .agent_wait_ms = opt->agent_wait_ms,
         .unknown_wait_ms = opt->lease_ms + 2000,
         .cancel_grace_ms = opt->cancel_grace_ms,
-        .sessions = opt->plans_max,
+        .sessions = opt->plans_max * 2,
         .in_flight = opt->in_flight,
         .in_flight_agent = opt->in_flight_agent,
         .in_flight_session = opt->in_flight_session,
@@ -56,12 +57,15 @@ enum bt_code bus_init(struct bus *b, const struct bus_options *opt, struct journ
     };
     void *mem = calloc(1, core_size(&config));
 
-    *b =
-        (struct bus){.opt = *opt, .journal = journal, .link = link, .commands.grow = grow_commands};
+    *b = (struct bus){.opt = *opt,
+                      .runs_max = config.runs_max,
+                      .journal = journal,
+                      .link = link,
+                      .commands.grow = grow_commands};
     buf_init(&b->out, OUT_MAX);
     buf_init(&b->row, LIMIT_CONTROL_BYTES);
     buf_init(&b->topic, 1024);
-    b->plans = calloc(opt->plans_max, sizeof *b->plans);
+    b->plans = calloc(b->runs_max, sizeof *b->plans);
     b->instances = calloc(opt->instances_max, sizeof(struct bus_instance *));
     b->cards = calloc(opt->agents_max, sizeof *b->cards);
     if (mem == NULL || b->plans == NULL || b->instances == NULL || b->cards == NULL) {
@@ -154,6 +158,8 @@ static enum bt_code take_commands(struct bus *b, enum core_reject *ret_reject, s
             *ret_reject = cmd->reject;
         } else if (cmd->type == CMD_REVISED) {
             take_revision(b, cmd->run);
+        } else if (cmd->type == CMD_ERRAND || cmd->type == CMD_ERRAND_STOP) {
+            errand_on_command(b, cmd);
         } else if (cmd->type != CMD_REGISTERED) {
             struct effect *e = bus_effect(b, EFFECT_COMMAND);
             e->cmd = *cmd;
@@ -263,6 +269,10 @@ enum bt_code bus_end(struct bus *b, struct bt_error *err)
             bus_fail(b, &why);
         }
         news = news || journal_dirty(b->journal);
+    }
+    if (!b->failed && b->news_n > 0) {
+        errands_turn(b);
+        news = true;
     }
     if (!b->failed && news) {
         struct bt_error why;

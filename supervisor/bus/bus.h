@@ -26,6 +26,13 @@
 
 enum { BUS_PARKED_MAX = 64, BUS_CONTROL_QUEUE = 130, BUS_TURN_EVENTS = 256 };
 
+/* What tokens cost of an agent that tells no cost ("*": of every one without a price of its own):
+ * millionths of the currency per token. */
+struct bus_price {
+    const char *agent_id;
+    double input, output, cached;
+};
+
 struct bus_options {
     struct str token;
     const char *state_dir;
@@ -34,6 +41,8 @@ struct bus_options {
     enum durability durability;
     struct plan_defaults defaults;
     const char *planner;
+    const struct bus_price *prices;
+    uint32_t n_prices;
     msec heartbeat_ms;
     msec lease_ms;
     msec agent_wait_ms;
@@ -68,7 +77,11 @@ struct bus_plan {
     void *block;
     struct blob_ref document; /* of the newest revision; id 0: the one in the plan's row */
     struct notes notes;
-    uint32_t session; /* number in bus.sessions, or SESSIONS_NONE */
+    uint32_t session;         /* number in bus.sessions, or SESSIONS_NONE */
+    struct errand *errand;    /* NULL: this plan is none */
+    uint64_t asked;           /* the run of the errand that it waits for; 0 = none */
+    struct blob_ref previous; /* the planner's last answer */
+    struct str failure;       /* why it will have failed once its answer is there; own memory */
 };
 
 /* A new revision of an open plan on its way into the core: with CORE_REVISE, or with the
@@ -161,8 +174,13 @@ struct bus_stats {
         steps_dispatched, steps_retried, results_rejected, fallbacks, replans;
 };
 
+struct errand;
+struct errand_end;
+struct errand_news;
+
 struct bus {
     struct bus_options opt;
+    uint32_t runs_max;              /* open plans and as many errands */
     struct bus_processes processes; /* set after bus_init */
     struct core *core;
     struct registry *registry;
@@ -181,6 +199,13 @@ struct bus {
     struct sessions sessions;        /* of the open plans */
     struct bus_instance **instances; /* by registry slot */
     struct bus_card *cards;          /* by agent index */
+
+    struct errand_news *news; /* of errands, of this turn: see errand.c */
+    uint32_t news_n, news_cap;
+    uint32_t errands; /* open ones */
+    /* A session's errand has ended; NULL = nobody listens. */
+    void (*session_errand_over)(struct bus *b, const struct errand *e,
+                                const struct errand_end *end);
 
     struct commands commands;
     struct effect *effects;
@@ -246,7 +271,12 @@ void *bus_plan_block(const struct plan *plan);
 void bus_plan_bind(struct bus *b, uint64_t run);
 void bus_plan_done(struct bus_plan *p);
 /* What the agent asks of a person; empty when it says nothing. */
+/* Keeps what a record says that neither the run nor its notes hold; live and at a recovery. */
+void bus_plan_keep(struct bus_plan *p, const struct record *rec, const struct plan *revised,
+                   bool from_row);
 struct str bus_plan_prompt(const struct bus_plan *p, uint32_t step);
+/* What a person decides about the plan as a whole. */
+enum review_kind bus_plan_review(const struct bus_plan *p);
 /* Puts the revision in the place of the plan's plan and block, and what was there before into
  * *revision. */
 void bus_plan_revise(struct bus_plan *p, struct bus_revision *revision);

@@ -6,6 +6,7 @@
 #include "supervisor/bus/story.h"
 #include "supervisor/bus/waits.h"
 #include "supervisor/journal/record_codec.h"
+#include "supervisor/planner/plan_about.h"
 
 /* Of one answer. The rest of a longer critical path is where it began. */
 enum { PATH_MAX = 200 };
@@ -157,6 +158,9 @@ static void fill_usage(struct story *s, struct usage total, struct usage replann
 {
     struct usage work = usage_less(usage_less(total, s->planning), replanning);
 
+    work = usage_less(work, s->synthesis);
+    s->view.usage_synthesis = usage_view(&s->synthesis);
+
     s->view.usage = usage_view(&total);
     s->view.usage_planning = usage_view(&s->planning);
     s->view.usage_execution = usage_view(&work);
@@ -217,6 +221,60 @@ static void fill_live(struct bus *b, const struct bus_plan *p, struct story *s, 
     }
 }
 
+/* A list of texts out of a document. */
+static struct str *texts_of(struct story *s, struct doc list, uint32_t *ret_n)
+{
+    struct doc_cursor c = doc_cursor(list);
+    struct doc_head head = {.n = 0};
+    struct str *at;
+
+    *ret_n = 0;
+    if (list.ptr == NULL || !doc_next(&c, &head) || head.kind != DOC_ARRAY) {
+        return NULL;
+    }
+    at = arena_alloc(&s->arena, (head.n + 1) * sizeof *at);
+    for (uint32_t i = 0; at != NULL && i < head.n; i++) {
+        at[(*ret_n)++] = doc_string(doc_skip(&c));
+    }
+    return at;
+}
+
+/* What the plan says of itself; and of an errand, whose it is. */
+static void fill_about(struct story *s)
+{
+    struct msg_plan_about *a = &s->view.about;
+    struct plan_errand errand;
+    struct plan_about about;
+    struct buf criteria;
+
+    plan_about_of(s->document, &about);
+    plan_errand_of(s->document, &errand);
+    buf_init(&criteria, LIMIT_STEP_BYTES);
+    plan_about_join(about.success_criteria, 8000, &criteria);
+    *a = (struct msg_plan_about){.description = about.description,
+                                 .success_criteria = story_keep(s, buf_str(&criteria)),
+                                 .estimated_tokens = about.tokens,
+                                 .estimated_steps = about.steps,
+                                 .estimated_total_time = about.total_time,
+                                 .reasoning = about.reasoning,
+                                 .planner = s->plan->planner,
+                                 .errand = str_from(errand_kind_name(errand.kind)),
+                                 .errand_of = errand.of};
+    a->constraints = texts_of(s, about.constraints, &a->constraints_n);
+    msg_set(&s->view, plan_view, about);
+    buf_done(&criteria);
+}
+
+static void fill_phase(struct story *s)
+{
+    if (s->ended) {
+        return;
+    }
+    s->view.phase = s->phase != ERRAND_NONE ? str_from(errand_kind_name(s->phase))
+                    : s->started != 0       ? STR_LIT("execution")
+                                            : STR_LIT("planning");
+}
+
 static void fill_view(struct bus *b, struct story *s, uint32_t from, uint32_t to)
 {
     const struct bus_plan *p = bus_plan_by_id(b, s->view.plan_id);
@@ -226,6 +284,8 @@ static void fill_view(struct bus *b, struct story *s, uint32_t from, uint32_t to
     if (s->plan->budget_tokens > 0 || s->plan->budget_micros > 0) {
         msg_set(&s->view, plan_view, budget);
     }
+    fill_about(s);
+    fill_phase(s);
     fill_path(b, s);
     fill_position(s);
     if (p != NULL && !s->ended) {
@@ -241,6 +301,14 @@ static void fill_view(struct bus *b, struct story *s, uint32_t from, uint32_t to
 static void answer_view(struct bus *b, struct request *rq, struct msg_plan_view *v, uint32_t from)
 {
     struct bt_error err;
+
+    if (v->document.len > LIMIT_CONTROL_BYTES) {
+        bus_refuse_text(
+            b, rq, BT_LIMIT,
+            "the document has %zu bytes; read it with blob.get: plan.history has planRef",
+            v->document.len);
+        return;
+    }
 
     v->steps += from;
     v->steps_n -= from;
@@ -272,6 +340,9 @@ void on_plan_get(struct bus *b, struct request *rq)
         from = m.from_step < s.view.steps_n ? (uint32_t)m.from_step : s.view.steps_n;
         fill_view(b, &s, from, steps ? s.view.steps_n : from);
         s.view.steps_n = steps ? s.view.steps_n : from;
+        if (m.document) {
+            s.view.document = s.document;
+        }
         answer_view(b, rq, &s.view, from);
     }
     story_done(&s);

@@ -80,7 +80,14 @@ void on_plan_lint(struct bus *b, struct request *rq)
     if (!control_read(b, rq, MSG_plan_lint, &m)) {
         return;
     }
-    struct wish w = {m.goal, {"", 0}, m.planner, m.plan, m.policy};
+    if (m.plan.ptr == NULL && draft_is_asked(b, m.planner)) {
+        bus_refuse_text(b, rq, BT_INVALID,
+                        "planner: this one is asked, which takes time; use plan.submit with dryRun "
+                        "and plan.get with document");
+        return;
+    }
+    const struct wish w = {
+        .goal = m.goal, .planner = m.planner, .plan = m.plan, .policy = m.policy};
     ok.valid = draft_init(&d, &err) == BT_OK && draft_make(b, &w, &d, &err) == BT_OK;
     if (!ok.valid && d.problems.errors == 0 && d.planned.n_unrouted == 0) {
         bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});

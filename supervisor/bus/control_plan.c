@@ -8,7 +8,10 @@ static uint64_t hash_body(const struct msg_plan_submit *m)
 
     h = h * 31 + str_hash((struct str){(const char *)m->plan.ptr, m->plan.len});
     h = h * 31 + str_hash((struct str){(const char *)m->policy.ptr, m->policy.len});
-    h = h * 31 + str_hash(m->planner);
+    h = h * 31 + str_hash(m->planner) + (m->dry_run ? 1u : 0u);
+    for (uint32_t i = 0; i < m->constraints_n; i++) {
+        h = h * 31 + str_hash(m->constraints[i]);
+    }
     return (h * 31 + str_hash(m->session_id)) >> 1; /* SQLite's integers are signed */
 }
 
@@ -23,7 +26,14 @@ static void answer_repeated(struct bus *b, struct request *rq, const char *id)
 static void submit(struct bus *b, struct request *rq, const struct msg_plan_submit *m,
                    uint64_t body_hash)
 {
-    const struct wish w = {m->goal, m->session_id, m->planner, m->plan, m->policy};
+    const struct wish w = {.goal = m->goal,
+                           .session_id = m->session_id,
+                           .planner = m->planner,
+                           .plan = m->plan,
+                           .policy = m->policy,
+                           .constraints = m->constraints,
+                           .n_constraints = m->constraints_n,
+                           .dry_run = m->dry_run};
     const struct draft_start how = {.client_key = m->client_key, .body_hash = body_hash};
     struct msg_plan_submit_ok ok = {0};
     char id[UUID_TEXT_LEN + 1];

@@ -263,11 +263,14 @@ static void add_loads(struct bus *b, struct msg_supervisor_stats_ok *ok, uint32_
 
 static void add_plans(struct bus *b, struct msg_supervisor_stats_ok *ok)
 {
-    for (uint32_t i = 0; i < b->opt.plans_max; i++) {
-        const struct run *run = b->plans[i].run != 0 ? core_block_run(b->plans[i].block) : NULL;
+    for (uint32_t i = 0; i < b->runs_max; i++) {
+        const bool plan = b->plans[i].run != 0 && b->plans[i].errand == NULL;
+        const struct run *run = plan ? core_block_run(b->plans[i].block) : NULL;
         if (run != NULL) {
             ok->plans_waiting += run->status == PLAN_WAITING;
-            ok->reviews_open += run->waiting + ((run->paused & 1u << PAUSE_SIGNOFF) != 0 ? 1u : 0u);
+            ok->reviews_open += run->waiting;
+            ok->reviews_open +=
+                (run->paused & (1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING)) != 0 ? 1u : 0u;
         }
     }
 }
@@ -280,7 +283,7 @@ void on_supervisor_stats(struct bus *b, struct request *rq)
                                          .published = b->stats.published,
                                          .requests = b->stats.requests,
                                          .refused_busy = b->stats.refused_busy,
-                                         .plans_open = core_runs_open(b->core),
+                                         .plans_open = core_runs_open(b->core) - b->errands,
                                          .plans_done = b->stats.plans_done,
                                          .steps_dispatched = b->stats.steps_dispatched,
                                          .steps_retried = b->stats.steps_retried,

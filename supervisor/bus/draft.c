@@ -1,11 +1,13 @@
 #include "supervisor/bus/draft.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "protocol/base/utf8.h"
+#include "supervisor/bus/errand.h"
 #include "supervisor/planner/plan_pack.h"
 
-enum { PROBLEMS_MAX = 200 };
+enum { PROBLEMS_MAX = 200, PLANNING_REPAIRS = 1 /* C24 */ };
 
 enum bt_code draft_init(struct draft *d, struct bt_error *err)
 {
@@ -23,6 +25,23 @@ void draft_done(struct draft *d)
     buf_done(&d->normalised);
     bus_plan_done(&d->plan);
     arena_done(&d->arena);
+}
+
+/* Who plans, by the planner's name; false: the supervisor itself does, at once. */
+static bool is_asked(struct str name, struct plan_pending *ret)
+{
+    const struct str by_id = STR_LIT("agent:");
+
+    *ret = (struct plan_pending){.repairs = PLANNING_REPAIRS};
+    if (str_is(name, "llm")) {
+        ret->agent_id = STR_LIT(PLAN_ORCHESTRATOR);
+        return true;
+    }
+    if (name.len > by_id.len && memcmp(name.ptr, by_id.ptr, by_id.len) == 0) {
+        ret->agent_id = (struct str){name.ptr + by_id.len, name.len - by_id.len};
+        return true;
+    }
+    return str_is(name, "agent");
 }
 
 static enum bt_code plan_goal(struct bus *b, const struct wish *w, struct draft *d,
@@ -44,13 +63,24 @@ enum bt_code draft_make(struct bus *b, const struct wish *w, struct draft *d, st
                                    .registry = b->registry,
                                    .goal = w->goal,
                                    .session_id = w->session_id,
+                                   .constraints = w->constraints,
+                                   .n_constraints = w->n_constraints,
+                                   .dry_run = w->dry_run,
+                                   .own = w->own,
                                    .settled = w->settled,
                                    .n_settled = w->n_settled};
+    struct plan_pending pending;
     enum bt_code code;
 
     if ((w->goal.len > 0) == (w->plan.ptr != NULL) && w->goal.len == 0) {
         return err_set(err, BT_INVALID, "No plan to execute: expected a goal or a plan");
     }
+    request.planner = w->planner.len > 0 ? w->planner : str_from(b->opt.planner);
+    if (w->plan.ptr == NULL && is_asked(request.planner, &pending)) {
+        return plan_read_pending(&request, &pending, &d->arena, &d->made, &d->problems,
+                                 &d->normalised, err);
+    }
+    request.planner = (struct str){NULL, 0};
     if (w->plan.ptr == NULL) {
         code = plan_goal(b, w, d, err);
         if (code != BT_OK) {
@@ -60,6 +90,13 @@ enum bt_code draft_make(struct bus *b, const struct wish *w, struct draft *d, st
         request.planner = w->planner.len > 0 ? w->planner : str_from(b->opt.planner);
     }
     return plan_read_request(&request, &d->arena, &d->made, &d->problems, &d->normalised, err);
+}
+
+bool draft_is_asked(struct bus *b, struct str planner)
+{
+    struct plan_pending pending;
+
+    return is_asked(planner.len > 0 ? planner : str_from(b->opt.planner), &pending);
 }
 
 uint32_t draft_problems(struct draft *d)
@@ -165,7 +202,9 @@ enum bt_code draft_start(struct bus *b, const struct draft_start *how, struct dr
                                .doc = d->normalised.at,
                                .doc_len = d->normalised.len,
                                .created_wall = b->wall,
-                               .status = STR_LIT("running")};
+                               .status = STR_LIT("running"),
+                               .errand = how->errand};
+    bool ok = true;
     enum bt_code code;
 
     code = plan_resolve(plan, b->registry, b->now, err);
@@ -177,7 +216,10 @@ enum bt_code draft_start(struct bus *b, const struct draft_start *how, struct dr
     d->plan.parent = how->parent;
     ev.plan = d->plan.plan = plan_pack(plan);
     ev.block = d->plan.block = bus_plan_block(plan);
-    if (ev.plan == NULL || ev.block == NULL) {
+    if (how->errand.len > 0) {
+        d->plan.errand = errand_of_document(doc_from_buf(&d->normalised), &ok);
+    }
+    if (ev.plan == NULL || ev.block == NULL || !ok) {
         return err_set(err, BT_NOMEM, "out of memory for a plan of %u steps", plan->n_steps);
     }
     code = journal_plan_add(b->journal, &row, &d->plan.ix, err);
@@ -209,7 +251,7 @@ bool draft_may_start(struct bus *b, struct request *rq)
         bus_refuse_text(b, rq, BT_UNAVAILABLE,
                         "storage_unavailable: the disk of %s is full; running plans go on",
                         b->opt.state_dir);
-    } else if (core_runs_open(b->core) >= b->opt.plans_max) {
+    } else if (core_runs_open(b->core) - b->errands >= b->opt.plans_max) {
         bus_refuse_text(b, rq, BT_BUSY, "%u plans are open, the limit; try again later",
                         b->opt.plans_max);
     } else {

@@ -25,6 +25,10 @@ struct draft {
 struct wish {
     struct str goal, session_id, planner;
     struct doc plan, policy;
+    const struct str *constraints;
+    uint32_t n_constraints;
+    bool dry_run;
+    bool own;               /* the document is the supervisor's: an errand */
     const uint8_t *settled; /* per step of `plan`: its result is known; NULL = none */
     uint32_t n_settled;
 };
@@ -33,6 +37,7 @@ struct wish {
 struct draft_start {
     struct str client_key;
     uint64_t body_hash;
+    struct str errand;  /* its kind; empty = a plan */
     struct uuid parent; /* of a retry or a fork: the plan that it came from; nil = none */
     const struct core_reuse *reuse;
     uint32_t n_reuse;
@@ -45,6 +50,8 @@ void draft_done(struct draft *d);
  */
 BT_MUST_CHECK enum bt_code draft_make(struct bus *b, const struct wish *w, struct draft *d,
                                       struct bt_error *err);
+/* Whether an agent, not the supervisor, makes the plan of a goal for this planner. */
+bool draft_is_asked(struct bus *b, struct str planner);
 /* Fill d->problem_views and d->route_views; how many. */
 uint32_t draft_problems(struct draft *d);
 uint32_t draft_routes(struct draft *d);

@@ -60,12 +60,11 @@ static void perform_command(struct bus *b, const struct core_cmd *cmd)
     case CMD_PROBE:
         lanes_probe(b, cmd);
         break;
-    case CMD_ERRAND:
-    case CMD_ERRAND_STOP:
-        break;
     case CMD_KILL:
         kill_process(b, cmd);
         break;
+    case CMD_ERRAND:
+    case CMD_ERRAND_STOP:
     case CMD_REVISED:
     case CMD_RECORD:
     case CMD_REGISTERED:

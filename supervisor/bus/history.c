@@ -214,20 +214,70 @@ static bool on_modified(struct story *s, struct history *h, struct doc body, mse
         body);
 }
 
+static bool on_planning(struct story *s, struct history *h, struct doc body, msec wall)
+{
+    (void)body;
+    return begin_phase(s, h, "planning", wall);
+}
+
+static bool on_planning_spent(struct story *s, struct history *h, struct doc body, msec wall)
+{
+    (void)s;
+    (void)wall;
+    spend(h, h->phases_n > 0 ? h->phases_n - 1 : 0, row_usage(body, "usage"));
+    return true;
+}
+
+static bool on_planning_failed(struct story *s, struct history *h, struct doc body, msec wall)
+{
+    (void)on_planning_spent(s, h, body, wall);
+    end_phase(s, h, wall, false, row_text(body, "reason"));
+    return true;
+}
+
+static bool on_synthesis(struct story *s, struct history *h, struct doc body, msec wall)
+{
+    end_phase(s, h, wall, str_is(row_text(body, "status"), "completed"),
+              row_text(body, "failureReason"));
+    return begin_phase(s, h, "synthesis", wall);
+}
+
+static bool on_synthesised(struct story *s, struct history *h, struct doc body, msec wall)
+{
+    (void)on_planning_spent(s, h, body, wall);
+    end_phase(s, h, wall, row_bool(body, "ok"), row_text(body, "reason"));
+    return true;
+}
+
+static bool on_rectified(struct story *s, struct history *h, struct doc body, msec wall)
+{
+    (void)on_synthesised(s, h, body, wall);
+    return add_revision(s, h,
+                        (struct msg_revision_record){
+                            .revision = row_number(body, "revision"),
+                            .kind = STR_LIT("synthesis_retry"),
+                            .reasoning = history_cut(s, row_text(body, "reason"), 2048),
+                            .timestamp = story_iso(s, wall),
+                            .steps = row_number(body, "newSteps")},
+                        body) &&
+           begin_phase(s, h, "execution", wall);
+}
+
 static bool on_generated(struct story *s, struct history *h, struct doc body, msec wall)
 {
     struct str planner = row_text(body, "planner");
+    const bool asked = h->phases_n > 0; /* PLANNING_STARTED was its beginning */
 
-    if (!begin_phase(s, h, "planning", s->created) ||
+    if ((!asked && !begin_phase(s, h, "planning", s->created)) ||
         !add_revision(s, h,
                       (struct msg_revision_record){.revision = 1,
                                                    .kind = STR_LIT("submitted"),
                                                    .timestamp = story_iso(s, s->created),
                                                    .steps = row_number(body, "estimatedSteps")},
-                      (struct doc){NULL, 0})) {
+                      body)) {
         return false;
     }
-    spend(h, 0, row_usage(body, "usage"));
+    spend(h, h->phases_n - 1, row_usage(body, "usage"));
     end_phase(s, h, wall, true, planner);
     return true;
 }
@@ -253,8 +303,11 @@ static bool on_waiting(struct story *s, struct history *h, struct doc body, msec
 
 static bool on_paused(struct story *s, struct history *h, struct doc body, msec wall)
 {
-    return !str_is(row_text(body, "reason"), pause_reason_name(PAUSE_SIGNOFF)) ||
-           add_review(s, h, body, str_from(review_kind_name(REVIEW_PLAN)), wall);
+    const enum pause_reason reason = pause_reason_from_name(row_text(body, "reason"));
+    const enum review_kind kind = reason == PAUSE_PLANNING ? REVIEW_PLANNING : REVIEW_PLAN;
+
+    return (reason != PAUSE_SIGNOFF && reason != PAUSE_PLANNING) ||
+           add_review(s, h, body, str_from(review_kind_name(kind)), wall);
 }
 
 static bool on_decided(struct story *s, struct history *h, struct doc body, msec wall)
@@ -273,11 +326,21 @@ static bool on_completed(struct story *s, struct history *h, struct doc body, ms
 bool history_row(struct story *s, const struct journal_row *row, void *history)
 {
     static bool (*const rows[REC_COUNT])(struct story *, struct history *, struct doc, msec) = {
-        [REC_PLAN_GENERATED] = on_generated, [REC_PLAN_STARTED] = on_started,
-        [REC_REPLAN_STARTED] = on_replan,    [REC_REPLAN_FINISHED] = on_replanned,
-        [REC_PLAN_MODIFIED] = on_modified,   [REC_STEP_WAITING] = on_waiting,
-        [REC_PLAN_PAUSED] = on_paused,       [REC_REVIEW_DECIDED] = on_decided,
+        [REC_PLAN_GENERATED] = on_generated,
+        [REC_PLAN_STARTED] = on_started,
+        [REC_REPLAN_STARTED] = on_replan,
+        [REC_REPLAN_FINISHED] = on_replanned,
+        [REC_PLAN_MODIFIED] = on_modified,
+        [REC_STEP_WAITING] = on_waiting,
+        [REC_PLAN_PAUSED] = on_paused,
+        [REC_REVIEW_DECIDED] = on_decided,
         [REC_PLAN_COMPLETED] = on_completed,
+        [REC_PLANNING_STARTED] = on_planning,
+        [REC_PLANNING_RETRY] = on_planning_spent,
+        [REC_PLANNING_FAILED] = on_planning_failed,
+        [REC_SYNTHESIS_STARTED] = on_synthesis,
+        [REC_SYNTHESIS_FINISHED] = on_synthesised,
+        [REC_SYNTHESIS_RETRY] = on_rectified,
     };
     struct history *h = history;
     const struct doc body = {row->body, row->body_len};

@@ -129,12 +129,12 @@ static void on_decided(struct notes *n, const struct record *rec)
     }
 }
 
-static void on_feedback(struct notes *n, const struct record *rec)
+void notes_feedback(struct notes *n, uint32_t step, struct str text)
 {
-    struct note *t = rec->text.len > 0 ? open_note(n, rec->step) : NULL;
+    struct note *t = text.len > 0 ? open_note(n, step) : NULL;
 
     if (t != NULL) {
-        keep_text(&t->feedback, rec->text, NOTE_FEEDBACK_MAX);
+        keep_text(&t->feedback, text, NOTE_FEEDBACK_MAX);
     }
 }
 
@@ -153,7 +153,7 @@ void notes_record(struct notes *n, const struct record *rec)
         on_decided(n, rec);
     } else if (rec->type == REC_VERIFICATION_FAILED ||
                (rec->type == REC_HANDOFF && rec->handoff != HANDOFF_PLAN_STEP)) {
-        on_feedback(n, rec);
+        notes_feedback(n, rec->step, rec->text);
     } else if (rec->type == REC_STEP_COMPLETED) {
         drop(n, rec->step);
     }

@@ -32,6 +32,8 @@ struct notes {
 void notes_done(struct notes *n);
 /* Takes from the record what is to be kept. Want of memory costs a text, never the plan. */
 void notes_record(struct notes *n, const struct record *rec);
+/* What the next attempt of the step is told. */
+void notes_feedback(struct notes *n, uint32_t step, struct str text);
 /* NULL when nothing is kept for the step. Valid until the next record. */
 const struct note *notes_of(const struct notes *n, uint32_t step);
 #endif

@@ -6,6 +6,7 @@
 
 #include "protocol/base/utf8.h"
 #include "registry/card.h"
+#include "supervisor/bus/errand.h"
 #include "supervisor/core/context.h"
 
 void parcel_init(struct parcel *q, struct bus *b, const struct bus_plan *p,
@@ -219,6 +220,27 @@ static void put_task_context(struct parcel *q)
     c->task_context.plan_position = str_from(q->position);
 }
 
+static enum bt_code make_errand(struct parcel *q, struct bt_error *err)
+{
+    static const struct {
+        const char *purpose;
+        enum bt_code (*make)(struct parcel *, struct bt_error *);
+    } kinds[] = {
+        [ERRAND_NONE] = {"execute", parcel_step},
+        [ERRAND_PLANNING] = {"plan", parcel_plan},
+        [ERRAND_SYNTHESIS] = {"synthesize", parcel_synthesis},
+        [ERRAND_CONVERSE] = {"converse", parcel_step},
+        [ERRAND_DIGEST] = {"execute", parcel_step},
+    };
+    const struct plan_step *s = &q->plan->plan->steps[q->step];
+
+    _Static_assert(sizeof kinds / sizeof kinds[0] == ERRAND_KIND_COUNT, "a maker per errand");
+    q->m.purpose = str_from(kinds[q->plan->errand->kind].purpose);
+    q->m.task = s->task;
+    q->m.skill = s->skill;
+    return kinds[q->plan->errand->kind].make(q, err);
+}
+
 enum bt_code parcel_make(struct parcel *q, const struct bus_instance *in, uint32_t attempt,
                          struct bt_error *err)
 {
@@ -231,7 +253,7 @@ enum bt_code parcel_make(struct parcel *q, const struct bus_instance *in, uint32
     _Static_assert(sizeof makers / sizeof makers[0] == STEP_PHASE_COUNT, "a maker per phase");
     q->agent = in->agent;
     put_head(q, in, attempt);
-    code = makers[q->phase](q, err);
+    code = q->plan->errand != NULL ? make_errand(q, err) : makers[q->phase](q, err);
     put_task_context(q);
     return code;
 }

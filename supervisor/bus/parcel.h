@@ -55,4 +55,13 @@ BT_MUST_CHECK enum bt_code parcel_search(struct parcel *q, struct bt_error *err)
 BT_MUST_CHECK enum bt_code parcel_gate(struct parcel *q, struct bt_error *err);
 BT_MUST_CHECK enum bt_code parcel_verify(struct parcel *q, struct bt_error *err);
 BT_MUST_CHECK enum bt_code parcel_replan(struct parcel *q, struct bt_error *err);
+/* parcel_plan.c, parcel_synthesis.c: what an errand asks. Composed when it goes out, out of the
+ * plan that waits for it; BT_CONFLICT when that has ended. */
+BT_MUST_CHECK enum bt_code parcel_plan(struct parcel *q, struct bt_error *err);
+BT_MUST_CHECK enum bt_code parcel_synthesis(struct parcel *q, struct bt_error *err);
+/* The plan that waits for this errand; NULL and an error when it does not any more. */
+const struct bus_plan *parcel_asker(struct parcel *q, struct bt_error *err);
+/* The document of a plan's newest revision, in the parcel's arena. */
+BT_MUST_CHECK enum bt_code parcel_document(struct parcel *q, const struct bus_plan *p,
+                                           struct doc *ret, struct bt_error *err);
 #endif

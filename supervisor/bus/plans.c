@@ -1,9 +1,11 @@
 /* The open plans: their memory, by the slot of their run, and their results. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "protocol/base/assert.h"
 #include "protocol/base/utf8.h"
 #include "supervisor/bus/bus.h"
+#include "supervisor/journal/record_codec.h"
 
 static uint32_t slot_of(uint64_t run)
 {
@@ -14,8 +16,8 @@ struct bus_plan *bus_plan_of(struct bus *b, uint64_t run)
 {
     uint32_t slot = slot_of(run);
 
-    if (run == 0 || slot >= b->opt.plans_max || b->plans[slot].run == run) {
-        return run == 0 || slot >= b->opt.plans_max ? NULL : &b->plans[slot];
+    if (run == 0 || slot >= b->runs_max || b->plans[slot].run == run) {
+        return run == 0 || slot >= b->runs_max ? NULL : &b->plans[slot];
     }
     for (uint32_t i = 0; i < b->ended_n; i++) {
         if (b->ended[i].run == run) {
@@ -65,7 +67,7 @@ void bus_plan_bind(struct bus *b, uint64_t run)
     struct bus_plan *p = &b->plans[slot_of(run)];
     enum bt_code code;
 
-    ASSERT(slot_of(run) < b->opt.plans_max);
+    ASSERT(slot_of(run) < b->runs_max);
     if (p->run != 0) {
         make_way(b, p);
     }
@@ -73,6 +75,7 @@ void bus_plan_bind(struct bus *b, uint64_t run)
     *b->pending = (struct bus_plan){0};
     b->pending = NULL;
     p->run = run;
+    b->errands += p->errand != NULL ? 1 : 0;
     uuid_format(p->plan->plan_id, p->id);
     code = map_put(&b->plan_by_id, (struct str){p->id, UUID_TEXT_LEN}, slot_of(run));
     ASSERT(code == BT_OK);
@@ -83,7 +86,51 @@ void bus_plan_done(struct bus_plan *p)
     free(p->block);
     notes_done(&p->notes);
     free(p->plan);
+    free(p->errand);
+    free((void *)(uintptr_t)p->failure.ptr);
     *p = (struct bus_plan){.session = SESSIONS_NONE};
+}
+
+/* Plan failure reasons are rendered the same way live and from the rows. */
+static void keep_failure(struct bus_plan *p, const struct record *rec, bool from_row)
+{
+    struct buf text;
+    char *copy;
+
+    buf_init(&text, LIMIT_TASK_BYTES);
+    if (from_row && rec->failure != PLAN_FAILURE_NONE) {
+        buf_add_str(&text, rec->text); /* a row has the whole sentence */
+    } else {
+        plan_failure_reason(rec, p->plan, &text);
+    }
+    free((void *)(uintptr_t)p->failure.ptr);
+    copy = text.len > 0 ? malloc(text.len) : NULL;
+    if (copy != NULL) {
+        memcpy(copy, text.at, text.len);
+    }
+    p->failure = (struct str){copy, copy != NULL ? text.len : 0};
+    buf_done(&text);
+}
+
+void bus_plan_keep(struct bus_plan *p, const struct record *rec, const struct plan *revised,
+                   bool from_row)
+{
+    notes_record(&p->notes, rec);
+    if (rec->type == REC_SYNTHESIS_STARTED) {
+        keep_failure(p, rec, from_row);
+    } else if (rec->type == REC_SYNTHESIS_RETRY && revised != NULL) {
+        for (uint32_t i = 0; i < revised->n_steps; i++) {
+            if (revised->steps[i].revision == rec->revision) {
+                notes_feedback(&p->notes, i, rec->text);
+            }
+        }
+    }
+}
+
+enum review_kind bus_plan_review(const struct bus_plan *p)
+{
+    return (core_block_run(p->block)->paused & 1u << PAUSE_PLANNING) != 0 ? REVIEW_PLANNING
+                                                                          : REVIEW_PLAN;
 }
 
 struct str bus_plan_prompt(const struct bus_plan *p, uint32_t step)
@@ -130,6 +177,7 @@ void bus_plan_remove(struct bus *b, uint64_t run)
         return;
     }
     bus_plan_session_drop(b, p);
+    b->errands -= p->errand != NULL ? 1 : 0;
     if (p == &b->plans[slot_of(run)]) {
         (void)map_remove(&b->plan_by_id, (struct str){p->id, UUID_TEXT_LEN});
         bus_plan_done(p);

@@ -1,8 +1,9 @@
 /* One record of the core becomes one row of the journal and, when public, one frame of the bus. */
 #include "protocol/base/log.h"
-#include "supervisor/bus/bus.h"
+#include "supervisor/bus/errand.h"
 #include "supervisor/core/aggregate.h"
 #include "supervisor/journal/record_codec.h"
+#include "supervisor/planner/plan_about.h"
 
 /* The text that answers for the whole plan (M080), stored as a blob in the same commit as
  * plan_completed. */
@@ -31,6 +32,20 @@ static enum bt_code aggregate(struct bus *b, const struct bus_plan *p, struct re
     buf_done(&doc);
     x->preview = buf_str(text);
     return code;
+}
+
+/* The answer is an agent's: it is stored already. */
+static enum bt_code synthesised(struct bus *b, const struct record *rec, struct record_extra *x,
+                                struct buf *text, struct bt_error *err)
+{
+    bool cut;
+
+    if (bus_result_text(b, rec->result, LIMIT_PREVIEW_BYTES, text, &cut, err) != BT_OK) {
+        buf_clear(text);
+    }
+    x->summary = rec->result;
+    x->preview = buf_str(text);
+    return BT_OK;
 }
 
 static enum bt_code append(struct bus *b, const struct record *rec, const struct record_extra *x,
@@ -79,8 +94,12 @@ static void name_agent(struct bus *b, const struct record *rec, struct record_ex
 static enum bt_code end_of_plan(struct bus *b, const struct bus_plan *p, const struct record *rec,
                                 struct record_extra *x, struct buf *text, struct bt_error *err)
 {
-    enum bt_code code = aggregate(b, p, x, text, err);
+    enum bt_code code = BT_OK;
 
+    if (p->errand == NULL) {
+        code =
+            rec->result.id != 0 ? synthesised(b, rec, x, text, err) : aggregate(b, p, x, text, err);
+    }
     if (code == BT_OK) {
         code = journal_plan_status(b->journal, p->ix, str_from(plan_status_name(rec->plan_status)),
                                    rec->wall, err);
@@ -109,10 +128,37 @@ static void preview(struct bus *b, struct blob_ref result, struct buf *text)
     }
 }
 
+/* What the plan's document says of itself; none is no reason to lose the record. */
+static void say_about(struct bus *b, const struct bus_plan *p, const struct record *rec,
+                      struct record_extra *x, struct arena *arena)
+{
+    struct journal_plan row = {.doc = NULL};
+    struct plan_about about;
+    struct doc document = {NULL, 0};
+    struct buf text;
+
+    buf_init(&text, LIMIT_STEP_BYTES);
+    if (rec->result.id != 0) {
+        if (journal_blob_get(b->journal, rec->result.id, &text, NULL) == BT_OK) {
+            document = doc_copy(arena, doc_from_buf(&text));
+        }
+    } else if (journal_plan_by_id(b->journal, p->plan->plan_id, &row, NULL) == BT_OK) {
+        document = (struct doc){row.doc, row.doc_len};
+    }
+    plan_about_of(document, &about);
+    x->description = arena_str(arena, about.description);
+    x->estimated_tokens = about.tokens;
+    buf_clear(&text);
+    plan_about_join(about.success_criteria, 1024, &text);
+    x->success_criteria = arena_str(arena, buf_str(&text));
+    buf_done(&text);
+}
+
 enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error *err)
 {
     struct record_extra x = {.event_id = uuid_new()};
     struct bus_plan *p = bus_plan_of(b, rec->run);
+    struct arena about = {.chunks = NULL};
     uint64_t plan_ix = 0;
     struct buf text;
     bool is_public;
@@ -135,12 +181,17 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
             x.plan_seq = ++p->plan_seq;
         }
         plan_ix = p->ix;
-        notes_record(&p->notes, rec);
+        bus_plan_keep(p, rec, x.revised, false);
+        if (rec->type == REC_PLAN_COMPLETED && rec->text.len == 0) {
+            x.failure_reason = p->failure;
+        }
         if (rec->type == REC_HANDOFF) {
             x.handoff_id = uuid_new();
         } else if (rec->type == REC_STEP_COMPLETED && rec->result.id != 0) {
             preview(b, rec->result, &text);
             x.preview = buf_str(&text);
+        } else if (rec->type == REC_PLAN_GENERATED && p->errand == NULL) {
+            say_about(b, p, rec, &x, &about);
         } else if (rec->type == REC_PLAN_COMPLETED) {
             code = end_of_plan(b, p, rec, &x, &text, err);
         }
@@ -154,6 +205,10 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
     if (code == BT_OK) {
         code = append(b, rec, &x, plan_ix, err);
     }
+    if (code == BT_OK && p != NULL && p->errand != NULL) {
+        errand_on_record(b, p, rec);
+    }
+    arena_done(&about);
     buf_done(&text);
     return code;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "protocol/base/log.h"
+#include "supervisor/bus/errand.h"
 #include "supervisor/bus/revise.h"
 #include "supervisor/journal/record_codec.h"
 #include "supervisor/planner/plan_pack.h"
@@ -76,7 +77,7 @@ static bool replay_row(const struct journal_row *row, void *self)
                           (unsigned long long)row->seq, STR_ARG(row->type));
     }
     if (v->code == BT_OK) {
-        notes_record(&v->plan.notes, &rec);
+        bus_plan_keep(&v->plan, &rec, v->plan.plan, true);
     }
     if (row->is_public) {
         v->plan.plan_seq = row->plan_seq;
@@ -91,6 +92,12 @@ static enum bt_code rebuild(struct survivor *v, const struct journal_plan *row)
 
     if (code != BT_OK) {
         return code;
+    }
+    bool ok;
+
+    v->plan.errand = errand_of_document((struct doc){row->doc, row->doc_len}, &ok);
+    if (!ok) {
+        return err_set(v->err, BT_NOMEM, "out of memory for an errand");
     }
     v->plan.ix = row->ix;
     v->plan.recovered = true;
@@ -162,6 +169,9 @@ enum bt_code bus_recover(struct bus *b, uint64_t *ret_n, struct bt_error *err)
     struct recovery all = {.b = b, .err = err};
     enum bt_code code = journal_plans_open(b->journal, recover_plan, &all, err);
 
-    *ret_n = all.n;
+    *ret_n = all.n - b->errands;
+    if (code == BT_OK && all.code == BT_OK) {
+        errands_find(b);
+    }
     return code == BT_OK ? all.code : code;
 }

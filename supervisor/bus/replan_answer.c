@@ -9,26 +9,6 @@
 
 enum { PROBLEMS_MAX = 64, PROBLEMS_TOLD = 5, TEXT_MAX = 2048, ANSWER_MAX = 1024 * 1024 };
 
-static void tell_problems(const struct problems *p, struct buf *text)
-{
-    uint32_t told = 0;
-
-    for (uint32_t i = 0; i < p->n && told < PROBLEMS_TOLD; i++) {
-        const struct problem *one = &p->at[i];
-        if (one->warning) {
-            continue;
-        }
-        buf_add_cstr(text, told++ > 0 ? "; " : "");
-        if (one->step_id[0] != 0) {
-            buf_printf(text, "step '%s': ", one->step_id);
-        }
-        buf_printf(text, "%s%s%s", one->field, one->field[0] != 0 ? ": " : "", one->message);
-    }
-    if (p->errors > told && told > 0) {
-        buf_printf(text, "; and %u more", p->errors - told);
-    }
-}
-
 /* The plan is wrong: told to people, and to the next replan as history. */
 static void refuse(struct core_event *ev, struct buf *text)
 {
@@ -69,7 +49,7 @@ static enum bt_code make(struct bus *b, const struct bus_plan *p, struct doc ans
         ev->block = revision->block;
     } else if (code != BT_IO) {
         buf_clear(text);
-        tell_problems(&problems, text);
+        revise_problems(&problems, PROBLEMS_TOLD, text);
         if (text->len == 0) {
             buf_add_cstr(text, err->msg);
         }

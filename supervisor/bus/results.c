@@ -5,6 +5,7 @@
 #include "supervisor/bus/results.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "protocol/wire/guard.h"
 #include "registry/card.h"
@@ -250,6 +251,34 @@ static enum bt_code feed(struct bus *b, struct core_event *ev, struct answer *a,
     return code;
 }
 
+/* M111: what tokens cost of an agent that does not say it. */
+static uint64_t price_of(const struct bus *b, const struct bus_instance *in, const struct usage *u)
+{
+    const struct bus_price *price = NULL;
+    struct str id;
+    double micros;
+
+    if (in == NULL || b->opt.n_prices == 0) {
+        return 0;
+    }
+    id = registry_agent_view(b->registry, in->agent).id;
+    for (uint32_t i = 0; i < b->opt.n_prices; i++) {
+        const struct bus_price *p = &b->opt.prices[i];
+        if (str_is(id, p->agent_id)) {
+            price = p;
+            break;
+        }
+        price = strcmp(p->agent_id, "*") == 0 && price == NULL ? p : price;
+    }
+    if (price == NULL) {
+        return 0;
+    }
+    const uint64_t cached = u->cached_tokens < u->input_tokens ? u->cached_tokens : u->input_tokens;
+    micros = (double)(u->input_tokens - cached) * price->input + (double)cached * price->cached +
+             (double)u->output_tokens * price->output;
+    return micros >= (double)INT64_MAX ? INT64_MAX : (uint64_t)(micros + 0.999999);
+}
+
 enum core_reject bus_take_result(struct bus *b, const struct msg_step_result *m, uint64_t run,
                                  uint32_t step, struct core_event *ev)
 {
@@ -266,6 +295,9 @@ enum core_reject bus_take_result(struct bus *b, const struct msg_step_result *m,
     ev->attempt = (uint32_t)m->attempt;
     ev->usage = (struct usage){m->usage.input_tokens, m->usage.output_tokens,
                                m->usage.cached_tokens, m->usage.cost_micros};
+    if (!msg_has(&m->usage, usage, cost_micros)) {
+        ev->usage.cost_micros = price_of(b, lanes_instance(b, ev->slot, ev->epoch), &ev->usage);
+    }
     if (!is_awaited(b, ev)) {
         ev->outcome = STEP_OUTCOME_FAILED; /* stale: the core says how, and frees the lane */
     } else {

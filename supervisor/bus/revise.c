@@ -79,6 +79,7 @@ enum bt_code revise_make(struct bus *b, const struct bus_plan *p, const struct r
                                           .after = wish->after,
                                           .before = wish->before,
                                           .step = wish->step,
+                                          .again = wish->again,
                                           .run = run,
                                           .registry = b->registry,
                                           .revision = run->revision + 1};
@@ -109,6 +110,98 @@ enum bt_code revise_make(struct bus *b, const struct bus_plan *p, const struct r
         *ret_document = ret->document;
     }
     buf_done(&document);
+    arena_done(&reading);
+    return code;
+}
+
+void revise_problems(const struct problems *p, uint32_t most, struct buf *text)
+{
+    uint32_t told = 0;
+
+    for (uint32_t i = 0; i < p->n && told < most; i++) {
+        const struct problem *one = &p->at[i];
+        if (one->warning) {
+            continue;
+        }
+        buf_add_cstr(text, told++ > 0 ? "; " : "");
+        if (one->step_id[0] != 0) {
+            buf_printf(text, "step '%s': ", one->step_id);
+        }
+        buf_printf(text, "%s%s%s", one->field, one->field[0] != 0 ? ": " : "", one->message);
+    }
+    if (p->errors > told && told > 0) {
+        buf_printf(text, "; and %u more", p->errors - told);
+    }
+}
+
+static enum bt_code read_planned(struct bus *b, const struct bus_plan *p, struct doc answer,
+                                 bool trusted, struct arena *arena, struct plan **ret,
+                                 struct problems *problems, struct buf *document,
+                                 struct bt_error *err)
+{
+    struct plan_request request = {
+        .plan = answer, .defaults = &b->opt.defaults, .registry = b->registry, .trusted = trusted};
+    enum bt_code code = load(b, p->plan, p->document, arena, &request.pending, err);
+
+    code = code == BT_IO ? BT_INTERNAL : code;
+    if (code == BT_OK) {
+        code = plan_read_request(&request, arena, ret, problems, document, err);
+    }
+    if (code == BT_OK) {
+        (*ret)->plan_id = p->plan->plan_id;
+        (*ret)->session = p->plan->session;
+        code = plan_resolve(*ret, b->registry, b->now, err);
+    }
+    return code;
+}
+
+enum bt_code revise_planned(struct bus *b, const struct bus_plan *p, struct doc answer,
+                            bool trusted, struct problems *problems, struct bus_revision *ret,
+                            struct blob_ref *ret_document, struct bt_error *err)
+{
+    struct arena reading = {.chunks = NULL};
+    struct plan *plan = NULL;
+    struct buf document;
+    enum bt_code code;
+
+    *ret = (struct bus_revision){0};
+    buf_init(&document, LIMIT_STEP_BYTES);
+    code = read_planned(b, p, answer, trusted, &reading, &plan, problems, &document, err);
+    if (code == BT_OK) {
+        code = keep(plan, ret, err);
+    }
+    if (code == BT_OK) {
+        code = store(b, &document, &ret->document, err);
+        *ret_document = ret->document;
+    }
+    buf_done(&document);
+    arena_done(&reading);
+    return code;
+}
+
+enum bt_code revise_again(struct bus *b, const struct bus_plan *p, const uint8_t *again, uint32_t n,
+                          revise_compose_fn *compose, struct problems *problems,
+                          struct bus_revision *ret, struct blob_ref *ret_document,
+                          struct bt_error *err)
+{
+    struct revise_wish wish = {.kind = REVISE_AGAIN, .again = again};
+    struct arena reading = {.chunks = NULL};
+    struct doc document;
+    struct buf change;
+    enum bt_code code = load(b, p->plan, p->document, &reading, &document, err);
+
+    *ret = (struct bus_revision){0};
+    buf_init(&change, LIMIT_STEP_BYTES);
+    code = code == BT_IO ? BT_INTERNAL : code;
+    if (code == BT_OK) {
+        compose(p, again, n, document, &change);
+        code = buf_check(&change, err);
+    }
+    if (code == BT_OK) {
+        wish.change = doc_from_buf(&change);
+        code = revise_make(b, p, &wish, problems, ret, ret_document, err);
+    }
+    buf_done(&change);
     arena_done(&reading);
     return code;
 }

@@ -194,7 +194,8 @@ enum bt_code story_read_also(struct bus *b, struct str plan_id, struct story *re
     }
     if (code == BT_OK) {
         ret->plan->plan_id = id;
-        ret->plan->revision = (uint32_t)ret->view.revision;
+        ret->plan->revision =
+            ret->view.revision > 0 ? (uint32_t)ret->view.revision : ret->plan->revision;
         code = lay_out(b, ret, err);
     }
     if (code == BT_OK && !ret->ended && !quarantined) {

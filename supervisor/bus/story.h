@@ -7,10 +7,10 @@
 
 #include "protocol/base/arena.h"
 #include "protocol/wire/msg.h"
+#include "supervisor/core/plan.h"
 #include "supervisor/core/record.h"
 
 struct bus;
-struct plan;
 struct journal_row;
 
 /* What the view of a step does not say. Wall times; 0 = it did not come to that. */
@@ -30,12 +30,14 @@ struct story {
     uint32_t steps_cap;        /* of view.steps and steps */
     struct blob_ref revised;   /* the document of the newest revision, when there was one */
     struct blob_ref summary;   /* the aggregated result */
-    struct usage planning, replanning, total; /* total: of the rows; 0 until the plan has ended */
+    struct usage planning, replanning, synthesis,
+        total; /* total: of the rows; 0 until the plan has ended */
     struct msg_handoff_record *handoffs;
     uint32_t handoffs_n, handoffs_cap;
     uint32_t paused; /* bit per enum pause_reason */
     msec created, started, ended_at;
     uint64_t last_seq;
+    enum errand_kind phase; /* what an agent is asked for the whole plan; ERRAND_NONE = nothing */
     bool ended;
     bool handoffs_cut; /* there were more than are kept */
 };

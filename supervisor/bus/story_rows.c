@@ -310,10 +310,46 @@ static void on_end(struct story *s, struct doc body, msec wall)
     s->summary = (struct blob_ref){row_number(body, "summaryRef"), row_number(body, "summaryLen")};
 }
 
+static void add_usage(struct usage *to, struct doc body)
+{
+    const struct usage u = row_usage(body, "usage");
+
+    usage_add(to, &u);
+}
+
+/* What the plan as a whole asks of an agent. False: the row is about something else. */
+static bool tell_errand(struct story *s, enum record_type type, struct doc body)
+{
+    if (type == REC_PLANNING_STARTED) {
+        s->phase = ERRAND_PLANNING;
+    } else if (type == REC_PLANNING_RETRY || type == REC_PLANNING_FAILED) {
+        s->phase = type == REC_PLANNING_FAILED ? ERRAND_NONE : ERRAND_PLANNING;
+        add_usage(&s->planning, body);
+    } else if (type == REC_SYNTHESIS_STARTED) {
+        s->phase = ERRAND_SYNTHESIS;
+    } else if (type == REC_SYNTHESIS_RETRY || type == REC_SYNTHESIS_FINISHED) {
+        s->phase = ERRAND_NONE;
+        add_usage(&s->synthesis, body);
+        if (type == REC_SYNTHESIS_RETRY) {
+            on_revision(s, body);
+        }
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static void tell_plan(struct story *s, enum record_type type, struct doc body, msec wall)
 {
+    if (tell_errand(s, type, body)) {
+        return;
+    }
     if (type == REC_PLAN_GENERATED) {
-        s->planning = row_usage(body, "usage");
+        add_usage(&s->planning, body);
+        s->phase = ERRAND_NONE;
+        if (row_number(body, "planRef") != 0) {
+            on_revision(s, body);
+        }
         s->view.parent_plan_id = story_keep(s, row_text(body, "parentPlanId"));
     } else if (type == REC_PLAN_STARTED) {
         s->started = wall;

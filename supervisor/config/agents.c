@@ -25,7 +25,7 @@ static void row_problem(struct loader *l, const struct row *r, const char *membe
 }
 
 /* Where the running program lies; "." when the system does not say. */
-static const char *bin_dir(struct loader *l)
+const char *config_bin_dir(struct loader *l)
 {
     char path[4096];
     ssize_t n;
@@ -50,7 +50,7 @@ static const char *expand(struct loader *l, const struct row *r, const char *mem
                           const char *text)
 {
     static const char NAME[] = "${BATON_BIN}";
-    const char *bin = bin_dir(l);
+    const char *bin = config_bin_dir(l);
     const char *result = NULL;
     struct buf out;
 
@@ -194,7 +194,7 @@ enum bt_code config_agents_bind(struct loader *l)
     struct row r = {.ix = 0};
     const cJSON *list = layers_find(l, "agents", &r.layer);
     size_t n = cJSON_IsArray(list) ? (size_t)cJSON_GetArraySize(list) : 0;
-    struct config_agent *agents = arena_alloc(&l->held->arena, (n + 1) * sizeof *agents);
+    struct config_agent *agents = arena_alloc(&l->held->arena, (n + 2) * sizeof *agents);
     const cJSON *v = n == 0 ? NULL : list->child;
     enum bt_code code = BT_OK;
 
@@ -212,6 +212,9 @@ enum bt_code config_agents_bind(struct loader *l)
     if (code == BT_OK) {
         l->held->c.agents = agents;
         l->held->c.n_agents = (uint32_t)n;
+        code = config_llm_bind(l, agents);
+    }
+    if (code == BT_OK) {
         if (n > 0) {
             check_counts(l, &r);
         }

@@ -58,7 +58,10 @@ struct config_policy {
     uint32_t max_fallbacks;
     uint32_t max_handoffs;
     struct config_replan replan;
-    msec cancel_grace_ms; /* of what a cancelled plan has under way */
+    msec planner_timeout_ms;
+    enum on_invalid on_invalid;
+    const char *synthesis; /* who writes the answer of a plan: concat, llm, agent, agent:<id> */
+    msec cancel_grace_ms;  /* of what a cancelled plan has under way */
     msec heartbeat_ms;
     msec lease_ms;
     msec agent_wait_ms; /* how long a ready step waits for an agent without a live instance */
@@ -98,6 +101,13 @@ struct config_agent {
     const char *settings_json;    /* the same as compact text */
 };
 
+/* What tokens cost of agents that tell no cost: millionths of the currency per token, which is the
+ * same as the currency per million tokens. */
+struct config_price {
+    const char *agent_id; /* "*" = every agent that has no price of its own */
+    double input, output, cached;
+};
+
 struct config {
     const char *state_dir; /* absolute; may not exist yet */
     const char *listen_control;
@@ -108,7 +118,9 @@ struct config {
     struct config_limits limits;
     struct config_log log;
     const struct config_agent *agents;
-    uint32_t n_agents;
+    uint32_t n_agents; /* with `llm`, the orchestrator is the last one */
+    const struct config_price *prices;
+    uint32_t n_prices;
 };
 
 /* One setting given on the command line: "listen.control", "tcp://127.0.0.1:0". */

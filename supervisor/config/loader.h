@@ -63,6 +63,12 @@ void setting_origin(const struct loader *l, const char *key, char ret[ORIGIN_MAX
 /* Binds and checks agents (agents.c), checks what no schema can say (rules.c), keeps the story
  * (show.c). */
 BT_MUST_CHECK enum bt_code config_agents_bind(struct loader *l);
+/* The orchestrator, when there is `llm`: an agent more, behind the others, for which there is room
+ * (llm.c). And prices. */
+BT_MUST_CHECK enum bt_code config_llm_bind(struct loader *l, struct config_agent *agents);
+BT_MUST_CHECK enum bt_code config_prices_bind(struct loader *l);
+/* What ${BATON_BIN} stands for; NULL = no memory. */
+const char *config_bin_dir(struct loader *l);
 void config_rules_check(struct loader *l);
 BT_MUST_CHECK enum bt_code config_entries_make(struct loader *l, const char *state_origin);
 

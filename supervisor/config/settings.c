@@ -17,6 +17,7 @@ static NAMES(
     DURABILITY_PROCESS + 1, [DURABILITY_POWER] = "power", [DURABILITY_PROCESS] = "process");
 static NAMES(backoff_names, BACKOFF_COUNT, [BACKOFF_LINEAR] = "linear",
              [BACKOFF_EXPONENTIAL] = "exponential", [BACKOFF_FIXED] = "fixed");
+static NAMES(on_invalid_names, "fail", "synthesize", "interrupt");
 static NAMES(on_failure_names,
              ON_FAILURE_COUNT, [ON_FAILURE_ABORT] = "abort", [ON_FAILURE_SKIP] = "skip",
              [ON_FAILURE_CONTINUE] = "continue", [ON_FAILURE_RETRY] = "retry",

@@ -159,6 +159,16 @@ static void find_reused(struct weave *w)
     }
 }
 
+/* A step of a chain goes on waiting for the end of those before it, whatever became of them. */
+static void find_again(struct weave *w)
+{
+    for (uint32_t i = 0; i < w->r->first; i++) {
+        struct plan_step *s = &w->r->plan->steps[i];
+        s->superseded = s->superseded || w->request->again[i] != 0;
+        w->reused[i] = w->request->again[i] == 0 ? 1 : 0;
+    }
+}
+
 static void find_place(struct weave *w)
 {
     const struct plan_step *steps = w->r->plan->steps;
@@ -175,11 +185,15 @@ static void find_place(struct weave *w)
     case REVISE_REPLAN:
         find_reused(w);
         break;
+    case REVISE_AGAIN:
+        find_again(w);
+        break;
     }
     /* New steps wait as those wait where they come in. */
     w->r->after_any_end = anchor != UINT32_MAX
                               ? steps[anchor].after_any_end
-                              : w->request->kind == REVISE_INSERT && weave_is_ordered(w);
+                              : (w->request->kind == REVISE_INSERT && weave_is_ordered(w)) ||
+                                    (w->request->kind == REVISE_AGAIN && w->request->plan->chain);
 }
 
 /* ---- the new steps ---- */
@@ -326,8 +340,8 @@ enum bt_code plan_revise(const struct plan_revise_request *request, struct arena
     struct plan_change change = {.reuse = {NULL, 0}};
     struct plan_reader r = {.request = &none,
                             .registry = request->registry,
-                            .granted_only = request->kind == REVISE_REPLAN,
-                            .distrusted = request->kind == REVISE_REPLAN,
+                            .granted_only = request->kind >= REVISE_REPLAN,
+                            .distrusted = request->kind >= REVISE_REPLAN,
                             .change = &change,
                             .arena = &composing,
                             .problems = problems,

@@ -16,6 +16,9 @@
  * depended on replan   {steps, reuse: [stepId]}: everything but the completed steps in `reuse` is
  * superseded. New steps may depend on each other and on the reused ones
  *
+ *   again    {steps}: the rows marked in the request, all of them over, are superseded by these
+ * steps, which say what they depend on; all others stay. Only granted agents
+ *
  * "First" and "last" new ones: those that depend on no other new one, and that no other depends on.
  * Without any dependsOn the new steps follow each other; those of a replan then follow all reused
  * ones. Ids of superseded steps may be used again, for new work (C32). Documents are read as
@@ -27,7 +30,7 @@
 #include "supervisor/core/run.h"
 #include "supervisor/planner/plan_read.h"
 
-enum plan_revise_kind { REVISE_INSERT, REVISE_REPLACE, REVISE_REPLAN };
+enum plan_revise_kind { REVISE_INSERT, REVISE_REPLACE, REVISE_REPLAN, REVISE_AGAIN };
 
 struct plan_revise_request {
     enum plan_revise_kind kind;
@@ -38,6 +41,7 @@ struct plan_revise_request {
     const struct run *run;           /* its run: what has begun, what is over */
     const struct registry *registry; /* NULL = agents are not checked */
     uint32_t revision;               /* of the new plan: run->revision + 1 */
+    const uint8_t *again;            /* AGAIN: per row of the plan, 1 = superseded */
 };
 
 /*

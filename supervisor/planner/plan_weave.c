@@ -326,6 +326,8 @@ enum bt_code weave_edges(struct weave *w)
     case REVISE_REPLAN:
         weave_replan(w);
         break;
+    case REVISE_AGAIN: /* they say it themselves */
+        break;
     }
     if (w->thread.bad == BT_NOMEM) {
         return reader_nomem(w->r);

@@ -1,0 +1,356 @@
+#include "supervisor/bus/errand.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/base/assert.h"
+#include "protocol/base/log.h"
+#include "supervisor/bus/draft.h"
+
+enum { DOCUMENT_MAX = 64 * 1024, ROUNDS_MAX = 100000 };
+
+/* ---- what an errand's document says of it ---- */
+
+static void copy(char *to, size_t cap, struct str s)
+{
+    size_t n = s.len < cap - 1 ? s.len : cap - 1;
+
+    if (n > 0) {
+        memcpy(to, s.ptr, n);
+    }
+    to[n] = 0;
+}
+
+struct errand *errand_of_document(struct doc document, bool *ret_ok)
+{
+    struct plan_errand said;
+    struct errand *e;
+
+    *ret_ok = true;
+    plan_errand_of(document, &said);
+    if (said.kind == ERRAND_NONE) {
+        return NULL;
+    }
+    e = calloc(1, sizeof *e);
+    *ret_ok = e != NULL;
+    if (e != NULL) {
+        e->kind = said.kind;
+        copy(e->of, sizeof e->of, said.of);
+        copy(e->turn, sizeof e->turn, said.turn);
+    }
+    return e;
+}
+
+/* ---- starting ---- */
+
+static void put_text(struct buf *out, const char *name, struct str value)
+{
+    doc_put_cstr(out, name);
+    doc_put_str(out, value.len > 0 ? value : (struct str){"", 0});
+}
+
+static void put_number(struct buf *out, const char *name, uint64_t value)
+{
+    doc_put_cstr(out, name);
+    doc_put_u64(out, value);
+}
+
+static void put_policy(const struct errand_ask *ask, struct buf *out)
+{
+    const bool tokens = ask->tokens != UINT64_MAX;
+    const bool micros = ask->micros != UINT64_MAX;
+
+    doc_put_map(out, tokens || micros ? 5 : 4);
+    put_number(out, "planTimeoutMs", ask->timeout_ms);
+    put_number(out, "stepTimeoutMs", ask->timeout_ms);
+    put_number(out, "maxFallbacks", 0);
+    put_text(out, "synthesis", STR_LIT("concat"));
+    if (tokens || micros) {
+        doc_put_cstr(out, "budget");
+        doc_put_map(out, (tokens ? 1u : 0) + (micros ? 1u : 0));
+        if (tokens) {
+            put_number(out, "tokens", ask->tokens > 0 ? ask->tokens : 1);
+        }
+        if (micros) {
+            put_number(out, "costMicros", ask->micros > 0 ? ask->micros : 1);
+        }
+    }
+}
+
+static void put_document(const struct errand_ask *ask, struct buf *out)
+{
+    doc_put_map(out, 3);
+    doc_put_cstr(out, "errand");
+    doc_put_map(out, ask->turn.len > 0 ? 3 : 2);
+    put_text(out, "kind", str_from(errand_kind_name(ask->kind)));
+    put_text(out, "of", ask->of);
+    if (ask->turn.len > 0) {
+        put_text(out, "turn", ask->turn);
+    }
+    doc_put_cstr(out, "policy");
+    put_policy(ask, out);
+    doc_put_cstr(out, "steps");
+    doc_put_array(out, 1);
+    doc_put_map(out, 4);
+    put_text(out, "stepId", str_from(errand_kind_name(ask->kind)));
+    put_text(out, "agentId", ask->agent_id);
+    put_text(out, "skill", ask->skill);
+    put_text(out, "task", ask->task);
+}
+
+enum bt_code errand_start(struct bus *b, const struct errand_ask *ask, uint64_t *ret_run,
+                          struct bt_error *err)
+{
+    struct wish w = {.goal = ask->task, .session_id = ask->session_id, .own = true};
+    struct draft_start how = {.errand = str_from(errand_kind_name(ask->kind))};
+    char id[UUID_TEXT_LEN + 1];
+    struct buf document;
+    struct draft d;
+    enum bt_code code;
+
+    buf_init(&document, DOCUMENT_MAX);
+    put_document(ask, &document);
+    code = buf_check(&document, err);
+    w.plan = doc_from_buf(&document);
+    if (code == BT_OK) {
+        code = draft_init(&d, err);
+        if (code == BT_OK) {
+            code = draft_make(b, &w, &d, err);
+        }
+        if (code == BT_OK) {
+            code = draft_start(b, &how, &d, id, err);
+        }
+        if (code == BT_OK) {
+            *ret_run = core_newest_run(b->core);
+        }
+        draft_done(&d);
+    }
+    buf_done(&document);
+    return code;
+}
+
+void errand_stop(struct bus *b, uint64_t run)
+{
+    struct core_event ev = {
+        .type = CORE_CANCEL, .run = run, .text = STR_LIT("nobody waits for it any more")};
+    struct bt_error err;
+
+    if (run != 0 && core_run(b->core, run, NULL) != NULL &&
+        bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
+        bus_fail(b, &err);
+    }
+}
+
+/* ---- what the turn brings ---- */
+
+enum news_type { NEWS_ORDER, NEWS_STOP, NEWS_TEXT, NEWS_END };
+
+struct errand_news {
+    enum news_type type;
+    uint64_t run; /* ORDER, STOP: of the plan; TEXT, END: of the errand */
+    struct errand_ask ask;
+    struct errand_end end;
+};
+
+static struct errand_news *add_news(struct bus *b, enum news_type type, uint64_t run)
+{
+    if (b->news_n == b->news_cap) {
+        const uint32_t cap = b->news_cap == 0 ? 16 : b->news_cap * 2;
+        struct errand_news *at = realloc(b->news, cap * sizeof *at);
+        ASSERT(at != NULL); /* a plan would wait for ever: crash, replay */
+        b->news = at;
+        b->news_cap = cap;
+    }
+    b->news[b->news_n] = (struct errand_news){.type = type, .run = run};
+    return &b->news[b->news_n++];
+}
+
+void errand_on_command(struct bus *b, const struct core_cmd *cmd)
+{
+    struct errand_news *n = add_news(b, cmd->type == CMD_ERRAND ? NEWS_ORDER : NEWS_STOP, cmd->run);
+
+    n->ask.kind = cmd->errand;
+    n->ask.attempt = cmd->attempt;
+    n->end.text = bus_turn_text(b, cmd->text);
+}
+
+void errand_on_record(struct bus *b, const struct bus_plan *p, const struct record *rec)
+{
+    const struct run *run = core_block_run(p->block);
+    const struct run_step *step = &run->steps[0];
+    struct errand_news *n;
+
+    if (rec->type == REC_STEP_PROGRESS && p->errand->kind == ERRAND_SYNTHESIS &&
+        rec->text.len > 0) {
+        n = add_news(b, NEWS_TEXT, rec->run);
+        n->end.text = bus_turn_text(b, rec->text);
+    } else if (rec->type == REC_PLAN_COMPLETED) {
+        n = add_news(b, NEWS_END, rec->run);
+        n->end.ok = rec->plan_status == PLAN_COMPLETED && step->status == STEP_COMPLETED;
+        n->end.result = step->result;
+        n->end.usage = run->usage;
+        n->end.error_class = step->error_class;
+        n->end.text = bus_turn_text(b, rec->text);
+    }
+}
+
+/* ---- orders ---- */
+
+static struct str task_of(enum errand_kind kind)
+{
+    return kind == ERRAND_PLANNING ? STR_LIT("Make a plan for the goal.")
+                                   : STR_LIT("Write the answer out of the results of all steps.");
+}
+
+static enum bt_code start_for(struct bus *b, struct bus_plan *p, const struct errand_news *n,
+                              struct bt_error *err)
+{
+    const struct plan *plan = p->plan;
+    const bool planning = n->ask.kind == ERRAND_PLANNING;
+    struct errand_ask ask = {
+        .kind = n->ask.kind,
+        .attempt = n->ask.attempt,
+        .of = str_from(p->id),
+        .session_id = plan->session_id,
+        .agent_id = planning ? plan->planning.agent_id : plan->synthesis.agent_id,
+        .skill = planning ? plan->planning.skill : plan->synthesis.skill,
+        .task = task_of(n->ask.kind),
+        .timeout_ms = planning ? plan->planning.timeout_ms : plan->synthesis.timeout_ms};
+
+    if (ask.skill.len == 0) {
+        ask.skill = planning ? STR_LIT("plan") : STR_LIT("synthesize");
+    }
+    core_budget_left(b->core, p->run, STEP_NONE, &ask.tokens, &ask.micros);
+    return errand_start(b, &ask, &p->asked, err);
+}
+
+static void take_order(struct bus *b, const struct errand_news *n)
+{
+    struct bus_plan *p = bus_plan_of(b, n->run);
+    const struct errand e = {.kind = n->ask.kind, .attempt = n->ask.attempt};
+    struct bt_error err;
+
+    if (p == NULL || core_run(b->core, p->run, NULL) == NULL || p->asked != 0) {
+        return; /* it has ended meanwhile; or the errand goes on after a restart */
+    }
+    if (start_for(b, p, n, &err) != BT_OK && !b->failed) {
+        const struct errand_end end = {.error_class = CLASS_SERVICE_UNAVAILABLE};
+        errand_failed(b, bus_plan_of(b, n->run), &e, &end, str_from(err.msg), false, 0);
+    }
+}
+
+/* ---- ends ---- */
+
+static void take_end(struct bus *b, const struct errand_news *n)
+{
+    const struct bus_plan *done = bus_plan_of(b, n->run);
+    struct errand e;
+    struct bus_plan *p;
+
+    if (done == NULL || done->errand == NULL) {
+        return;
+    }
+    e = *done->errand; /* the plan that is one may go */
+    if (e.kind == ERRAND_CONVERSE || e.kind == ERRAND_DIGEST) {
+        if (b->session_errand_over != NULL) {
+            b->session_errand_over(b, &e, &n->end);
+        }
+        return;
+    }
+    p = bus_plan_by_id(b, str_from(e.of));
+    if (p == NULL || p->asked != n->run) {
+        log_debug("errand.late", "errand=%s of=%s", errand_kind_name(e.kind), e.of);
+        return;
+    }
+    p->asked = 0;
+    e.attempt = core_block_run(p->block)->asked;
+    if (e.kind == ERRAND_PLANNING) {
+        errand_planned(b, p, &e, &n->end);
+    } else {
+        errand_answered(b, p, &e, &n->end);
+    }
+}
+
+static void take_text(struct bus *b, const struct errand_news *n)
+{
+    const struct bus_plan *writing = bus_plan_of(b, n->run);
+    const struct bus_plan *p =
+        writing != NULL ? bus_plan_by_id(b, str_from(writing->errand->of)) : NULL;
+    struct core_event ev = {.type = CORE_ERRAND_TEXT, .text = n->end.text};
+    struct bt_error err;
+
+    if (p != NULL && p->asked == n->run) {
+        ev.run = p->run;
+        if (bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
+            bus_fail(b, &err);
+        }
+    }
+}
+
+static void take_stop(struct bus *b, const struct errand_news *n)
+{
+    struct bus_plan *p = bus_plan_of(b, n->run);
+    uint64_t run;
+
+    if (p != NULL && p->asked != 0) {
+        run = p->asked;
+        p->asked = 0;
+        errand_stop(b, run);
+    }
+}
+
+void errands_turn(struct bus *b)
+{
+    static void (*const takes[])(struct bus *, const struct errand_news *) = {
+        [NEWS_ORDER] = take_order,
+        [NEWS_STOP] = take_stop,
+        [NEWS_TEXT] = take_text,
+        [NEWS_END] = take_end,
+    };
+
+    for (uint32_t i = 0; i < b->news_n && !b->failed; i++) {
+        const struct errand_news n = b->news[i]; /* more may come, and the list may move */
+        ASSERT(i < ROUNDS_MAX);
+        takes[n.type](b, &n);
+    }
+    b->news_n = 0;
+}
+
+void errand_failed(struct bus *b, const struct bus_plan *p, const struct errand *e,
+                   const struct errand_end *end, struct str why, bool invalid, uint64_t problems)
+{
+    struct core_event ev = {.type = CORE_ERRAND_FAILED,
+                            .errand = e->kind,
+                            .attempt = e->attempt,
+                            .text = why,
+                            .invalid = invalid,
+                            .n = problems,
+                            .usage = end->usage};
+    struct bt_error err;
+
+    if (p != NULL) {
+        ev.run = p->run;
+        if (bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
+            bus_fail(b, &err);
+        }
+    }
+}
+
+void errands_find(struct bus *b)
+{
+    for (uint32_t i = 0; i < b->runs_max; i++) {
+        const struct bus_plan *e = &b->plans[i];
+        struct bus_plan *p =
+            e->run != 0 && e->errand != NULL ? bus_plan_by_id(b, str_from(e->errand->of)) : NULL;
+        const struct run *run = p != NULL ? core_block_run(p->block) : NULL;
+        if (e->run == 0 || e->errand == NULL || e->errand->kind > ERRAND_SYNTHESIS) {
+            continue;
+        }
+        if (run != NULL && run->errand == (uint8_t)e->errand->kind) {
+            p->asked = e->run;
+        } else {
+            errand_stop(b, e->run); /* a cut journal lost who waited for it */
+        }
+    }
+}

@@ -1,0 +1,166 @@
+/*
+ * `llm`: the models of the daemon. The daemon itself asks none: it starts an agent that does, the
+ * orchestrator, like any other of its processes. And what tokens cost.
+ */
+#include <stdio.h>
+
+#include "supervisor/config/loader.h"
+
+enum { CAPACITY = 4, ENV_MAX = 160, PATH_MAX_BYTES = 8192 };
+
+#define ORCHESTRATOR "orchestrator"
+
+static bool is_ours(const char *name)
+{
+    return strcmp(name, "capacity") == 0 || strcmp(name, "env") == 0 ||
+           strcmp(name, "agentId") == 0;
+}
+
+/* What the agent is given: the whole of `llm` but what is said of its process, and its name. */
+static const char *settings_of(struct loader *l, const cJSON *llm)
+{
+    cJSON *copy = cJSON_CreateObject();
+    const cJSON *v;
+    const char *json = NULL;
+    bool ok = copy != NULL && cJSON_AddStringToObject(copy, "agentId", ORCHESTRATOR) != NULL;
+
+    cJSON_ArrayForEach(v, llm)
+    {
+        cJSON *item = ok && !is_ours(v->string) ? cJSON_Duplicate(v, 1) : NULL;
+        if (ok && !is_ours(v->string) &&
+            (item == NULL || !cJSON_AddItemToObject(copy, v->string, item))) {
+            cJSON_Delete(item);
+            ok = false;
+        }
+    }
+    if (ok) {
+        json = config_held_json(l->held, copy);
+    }
+    cJSON_Delete(copy);
+    return json;
+}
+
+static bool add_env(const char **list, size_t *n, const char *name)
+{
+    for (size_t i = 0; i < *n; i++) {
+        if (strcmp(list[i], name) == 0) {
+            return true;
+        }
+    }
+    if (*n + 1 < ENV_MAX) {
+        list[(*n)++] = name;
+    }
+    return *n + 1 < ENV_MAX;
+}
+
+/* The variables that its keys are in, and no others. */
+static const char *const *env_of(struct loader *l, const cJSON *llm)
+{
+    const char **list = arena_alloc(&l->held->arena, ENV_MAX * sizeof *list);
+    const cJSON *v;
+    size_t n = 0;
+
+    if (list == NULL) {
+        return NULL;
+    }
+    cJSON_ArrayForEach(v, cJSON_GetObjectItemCaseSensitive(llm, "env"))
+    {
+        (void)(cJSON_IsString(v) && add_env(list, &n, v->valuestring));
+    }
+    cJSON_ArrayForEach(v, cJSON_GetObjectItemCaseSensitive(llm, "providers"))
+    {
+        const cJSON *key = cJSON_GetObjectItemCaseSensitive(v, "keyEnv");
+        const cJSON *credential = cJSON_GetObjectItemCaseSensitive(v, "keyCredential");
+        (void)(cJSON_IsString(key) && add_env(list, &n, key->valuestring));
+        (void)(cJSON_IsString(credential) && add_env(list, &n, "CREDENTIALS_DIRECTORY"));
+    }
+    return list;
+}
+
+static const char *const *command_of(struct loader *l)
+{
+    const char **command = arena_alloc(&l->held->arena, 2 * sizeof *command);
+    const char *bin = config_bin_dir(l);
+    char path[PATH_MAX_BYTES];
+
+    if (command == NULL || bin == NULL) {
+        return NULL;
+    }
+    (void)snprintf(path, sizeof path, "%s/baton-agent-llm", bin);
+    command[0] = config_held_text(l->held, path);
+    return command[0] != NULL ? command : NULL;
+}
+
+enum bt_code config_llm_bind(struct loader *l, struct config_agent *agents)
+{
+    enum layer_kind layer;
+    const cJSON *llm = layers_find(l, "llm", &layer);
+    const cJSON *capacity = cJSON_GetObjectItemCaseSensitive(llm, "capacity");
+    struct config_agent *a = &agents[l->held->c.n_agents];
+    char origin[ORIGIN_MAX];
+
+    if (!cJSON_IsObject(llm)) {
+        return BT_OK;
+    }
+    for (uint32_t i = 0; i < l->held->c.n_agents; i++) {
+        if (strcmp(agents[i].agent_id, ORCHESTRATOR) == 0) {
+            layer_origin(l, layer, "llm", origin);
+            config_problem(l, origin,
+                           "llm: starts the agent \"" ORCHESTRATOR
+                           "\", but agents has one of that name; leave one of them out");
+            return BT_OK;
+        }
+    }
+    *a = (struct config_agent){.agent_id = ORCHESTRATOR,
+                               .command = command_of(l),
+                               .env = env_of(l, llm),
+                               .instances = 1,
+                               .capacity = cJSON_IsNumber(capacity) && capacity->valuedouble >= 1 &&
+                                                   capacity->valuedouble <= 64
+                                               ? (uint32_t)capacity->valuedouble
+                                               : CAPACITY,
+                               .restart = POLICY_PERMANENT,
+                               .grace_ms = l->held->c.policy.shutdown_grace_ms,
+                               .settings = llm,
+                               .settings_json = settings_of(l, llm)};
+    if (a->command == NULL || a->env == NULL || a->settings_json == NULL) {
+        return config_no_memory(l);
+    }
+    l->held->c.n_agents++;
+    return BT_OK;
+}
+
+static double number(const cJSON *map, const char *name, double fallback)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(map, name);
+
+    return cJSON_IsNumber(v) && v->valuedouble >= 0 ? v->valuedouble : fallback;
+}
+
+enum bt_code config_prices_bind(struct loader *l)
+{
+    enum layer_kind layer;
+    const cJSON *list = layers_find(l, "prices", &layer);
+    const size_t n = cJSON_IsArray(list) ? (size_t)cJSON_GetArraySize(list) : 0;
+    struct config_price *prices = arena_alloc(&l->held->arena, (n + 1) * sizeof *prices);
+    const cJSON *v;
+    uint32_t at = 0;
+
+    if (prices == NULL) {
+        return config_no_memory(l);
+    }
+    cJSON_ArrayForEach(v, list)
+    {
+        const char *id = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(v, "agentId"));
+        if (id != NULL && at < n) {
+            const double input = number(v, "input", 0);
+            prices[at++] = (struct config_price){.agent_id = id,
+                                                 .input = input,
+                                                 .output = number(v, "output", 0),
+                                                 .cached = number(v, "cached", input)};
+        }
+    }
+    l->held->c.prices = prices;
+    l->held->c.n_prices = at;
+    return BT_OK;
+}
