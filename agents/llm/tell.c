@@ -41,6 +41,7 @@ static void open_text(struct tell *t)
     if (!has_title(text)) {
         bt_step_stream(t->step, t->title, strlen(t->title));
         bt_step_stream(t->step, "\n\n", 2);
+        t->told = true;
     }
     t->open = true;
     t->due = msec_add(clock_mono_ms(), PIECE_MS);
