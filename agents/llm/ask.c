@@ -27,7 +27,11 @@ static bool stop(void *self)
 
     if (now >= w->beat) {
         w->beat = now + w->every;
-        bt_step_progress(w->ask->step, -1, "the model is answering");
+        bt_step_progress(w->ask->step, -1,
+                         w->ask->on_text == NULL ? "the model is answering" : NULL);
+    }
+    if (w->ask->on_wait != NULL) {
+        w->ask->on_wait(w->ask->self);
     }
     return bt_step_cancelled(w->ask->step);
 }
@@ -36,6 +40,12 @@ static enum bt_code check(void *self, const struct cJSON *value, struct bt_error
 {
     const struct waiting *w = self;
     return w->ask->check(w->ask->self, value, err);
+}
+
+static void on_text(void *self, bool anew, struct str piece)
+{
+    const struct waiting *w = self;
+    w->ask->on_text(w->ask->self, anew, piece);
 }
 
 static msec deadline_of(struct bt_step *step)
@@ -125,7 +135,9 @@ bool ask_model(const struct ask *a, struct prompt *p, struct llm_reply *ret)
         .n_turns = 1,
         .schema = a->schema,
         .schema_name = a->schema_name,
+        .as_is = a->as_is,
         .check = a->check == NULL ? NULL : check,
+        .on_text = a->on_text == NULL ? NULL : on_text,
         .temperature = a->agent->temperature,
         .stop = stop,
         .self = &w,

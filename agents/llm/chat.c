@@ -72,9 +72,9 @@ void llm_chat(struct bt_step *step, void *self)
 
 void llm_summarize(struct bt_step *step, void *self)
 {
-    const char *text = bt_step_has_param(step, "text") || bt_step_dependency_count(step) == 1
-                           ? input_text(step, "text")
-                           : bt_step_context_text(step);
+    bool given = bt_step_has_param(step, "text");
+    const char *text = given || bt_step_dependency_count(step) == 1 ? input_text(step, "text")
+                                                                    : bt_step_context_text(step);
     const char *focus = bt_step_param_string(step, "focus", "");
     double words = bt_step_param_number(step, "words", WORDS);
     struct ask ask = {.step = step, .agent = self};
@@ -95,7 +95,7 @@ void llm_summarize(struct bt_step *step, void *self)
                words, focus[0] != 0 ? " What matters: " : "", focus);
     prompt_init(&p);
     prompt_say(&p, buf_cstr(&order));
-    prompt_data(&p, "the steps before", text);
+    prompt_data(&p, given ? "the text to summarise" : "the steps before", text);
     add_feedback(step, &p);
     ask.max_tokens = (uint64_t)words * TOKENS_PER_WORD + 1000; /* reasoning counts, too */
     if (ask_model(&ask, &p, &reply)) {

@@ -25,12 +25,20 @@ void llm_agent_free(struct llm_agent *a);
 extern const struct bt_skill llm_skills[];
 extern const size_t llm_skill_count;
 
+/* The tag of skills that the supervisor asks by itself: no plan should have a step for them. */
+#define LLM_ASKED "x-baton-asked"
+
 /* chat.c */
 void llm_chat(struct bt_step *step, void *self);
 void llm_summarize(struct bt_step *step, void *self);
 /* judge.c */
 void llm_gate(struct bt_step *step, void *self);
 void llm_verify(struct bt_step *step, void *self);
-/* plan.c */
+/* plan.c, plan_new.c (purpose plan) */
 void llm_plan(struct bt_step *step, void *self);
+void llm_plan_new(struct bt_step *step, const struct llm_agent *agent);
+/* synthesize.c */
+void llm_synthesize(struct bt_step *step, void *self);
+/* converse.c */
+void llm_converse(struct bt_step *step, void *self);
 #endif

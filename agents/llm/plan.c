@@ -3,6 +3,7 @@
 
 #include "agents/llm/ask.h"
 #include "agents/llm/plan_check.h"
+#include "agents/llm/question.h"
 #include "agents/sdk/input.h"
 #include "protocol/wire/doc.h"
 
@@ -76,24 +77,12 @@ static void trim(cJSON *plan)
     }
 }
 
-/* Wall times say nothing to a model, and a recording would never be found again. */
-static void forget_times(cJSON *history)
-{
-    cJSON *item = NULL;
-
-    cJSON_ArrayForEach(item, history)
-    {
-        cJSON_DeleteItemFromObjectCaseSensitive(item, "timestamp");
-    }
-}
-
 static enum bt_code check(void *self, const cJSON *plan, struct bt_error *err)
 {
     return plan_check(self, plan, err);
 }
 
-/* The members of the question, each in a frame of its own; *ret_texts are to be freed. */
-static bool add_question(struct prompt *p, const cJSON *question, char **texts)
+static void add_question(struct question *q, const cJSON *question)
 {
     static const struct {
         const char *member;
@@ -106,20 +95,10 @@ static bool add_question(struct prompt *p, const cJSON *question, char **texts)
                  {"history", "the journal: earlier replans, not to be repeated"}};
 
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        const cJSON *item = cJSON_GetObjectItemCaseSensitive(question, parts[i].member);
-        if (item == NULL || (cJSON_IsArray(item) && item->child == NULL)) {
-            continue;
-        }
-        texts[i] = cJSON_PrintUnformatted(item);
-        if (texts[i] == NULL) {
-            return false;
-        }
-        prompt_data(p, parts[i].from, texts[i]);
+        question_data(q, parts[i].from,
+                      cJSON_GetObjectItemCaseSensitive(question, parts[i].member));
     }
-    return true;
 }
-
-enum { QUESTION_PARTS = 6 };
 
 static void make_plan(struct bt_step *step, const struct llm_agent *agent, cJSON *question,
                       const cJSON *schema)
@@ -130,24 +109,21 @@ static void make_plan(struct bt_step *step, const struct llm_agent *agent, cJSON
                       .schema_name = "plan",
                       .check = check,
                       .self = question};
-    char *texts[QUESTION_PARTS] = {NULL};
     struct llm_reply reply = {0};
-    struct prompt p;
+    struct question q;
 
-    prompt_init(&p);
-    prompt_say(&p, strcmp(bt_step_purpose(step), "replan") == 0 ? order : order_first);
-    if (!add_question(&p, question, texts)) {
+    question_init(&q);
+    prompt_say(&q.p, strcmp(bt_step_purpose(step), "replan") == 0 ? order : order_first);
+    add_question(&q, question);
+    if (!q.ok) {
         bt_step_fail(step, "SERVICE_UNAVAILABLE", true, "out of memory for the question");
-    } else if (ask_model(&ask, &p, &reply)) {
+    } else if (ask_model(&ask, &q.p, &reply)) {
         trim(reply.json);
         input_reply(step, reply.json, NULL);
         reply.json = NULL;
     }
     llm_reply_done(&reply);
-    prompt_done(&p);
-    for (size_t i = 0; i < QUESTION_PARTS; i++) {
-        cJSON_free(texts[i]);
-    }
+    question_done(&q);
 }
 
 void llm_plan(struct bt_step *step, void *self)
@@ -156,6 +132,10 @@ void llm_plan(struct bt_step *step, void *self)
     cJSON *schema = NULL;
     struct bt_error err;
 
+    if (strcmp(bt_step_purpose(step), "plan") == 0) {
+        llm_plan_new(step, self);
+        return;
+    }
     if (input_parameters(step, &question, &err) != BT_OK ||
         json_parse(str_from(plan_schema), &schema, &err) != BT_OK) {
         bt_step_fail_error(step, &err);
@@ -166,7 +146,7 @@ void llm_plan(struct bt_step *step, void *self)
         if (cJSON_GetObjectItemCaseSensitive(question, "goal") == NULL) {
             (void)cJSON_AddStringToObject(question, "goal", bt_step_task(step));
         }
-        forget_times(cJSON_GetObjectItemCaseSensitive(question, "history"));
+        question_forget_times(cJSON_GetObjectItemCaseSensitive(question, "history"));
         make_plan(step, self, question, schema);
     }
     cJSON_Delete(question);

@@ -7,6 +7,10 @@
     "{\"type\":\"object\",\"properties\":{\"stepId\":{\"type\":\"string\"},"                       \
     "\"agentId\":{\"type\":\"string\"},\"task\":{\"type\":\"string\"}}}"
 
+/* These are asked by the supervisor, with a purpose: a planner that reads the tag makes no steps of
+ * them. */
+#define ASKED LIST(LLM_ASKED)
+
 const struct bt_skill llm_skills[] = {
     {.id = "chat",
      .name = "Answer with a language model",
@@ -47,6 +51,7 @@ const struct bt_skill llm_skills[] = {
      .name = "Quality gate",
      .description = "Judges whether the results before a step are enough for it to begin. Asked by "
                     "the supervisor.",
+     .tags = ASKED,
      .input_schema = QUESTION_SCHEMA,
      .output_schema = "{\"type\":\"object\",\"required\":[\"passed\"],\"properties\":{\"passed\":{"
                       "\"type\":\"boolean\"},\"reason\":{\"type\":\"string\"},\"missing\":{"
@@ -57,6 +62,7 @@ const struct bt_skill llm_skills[] = {
      .name = "Verification",
      .description = "Judges whether a step's result is a right and complete answer to its task. "
                     "Asked by the supervisor.",
+     .tags = ASKED,
      .input_schema = QUESTION_SCHEMA,
      .output_schema = "{\"type\":\"object\",\"required\":[\"passed\"],\"properties\":{\"passed\":{"
                       "\"type\":\"boolean\"},\"diagnosis\":{\"type\":\"string\"}}}",
@@ -64,17 +70,43 @@ const struct bt_skill llm_skills[] = {
      .run = llm_verify},
     {.id = "plan",
      .name = "Plan",
-     .description = "Makes a plan for what is left to reach a goal after a step has failed. Asked "
-                    "by the supervisor.",
+     .description = "Makes a plan for a goal, or for what is left of one after a step has failed. "
+                    "Asked by the supervisor.",
+     .tags = ASKED,
      .input_schema =
          "{\"type\":\"object\",\"properties\":{\"goal\":{\"type\":\"string\"},\"agents\":{"
          "\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"agentId\"],"
          "\"properties\":{\"agentId\":{\"type\":\"string\"},\"skills\":{\"type\":\"array\","
-         "\"items\":{\"type\":\"object\"}}}}},\"completed\":{\"type\":\"array\"},"
+         "\"items\":{\"type\":\"object\"}}}}},\"constraints\":{\"type\":\"array\"},"
+         ""
+         "\"completed\":{\"type\":\"array\"},"
          "\"failed\":{\"type\":\"array\"},\"history\":{\"type\":\"array\"}}}",
-     .output_schema = "{\"type\":\"object\",\"required\":[\"steps\"],\"properties\":{\"steps\":{"
-                      "\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}",
+     /* No outputSchema: a new plan is told as it came, and checked by the supervisor. */
      .effects = "none",
      .run = llm_plan},
+    {.id = "synthesize",
+     .name = "Executive summary",
+     .description = "Writes what a plan came to, from the results of all its steps. Asked by the "
+                    "supervisor.",
+     .tags = ASKED,
+     .input_schema = "{\"type\":\"object\",\"required\":[\"steps\"],\"properties\":{"
+                     "\"goal\":{\"type\":\"string\"},\"status\":{\"type\":\"string\"},"
+                     "\"durationMs\":{\"type\":\"number\"},\"agents\":{\"type\":\"array\"},"
+                     "\"steps\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
+                     "\"mayRetry\":{\"type\":\"number\"}}}",
+     .effects = "none",
+     .run = llm_synthesize},
+    {.id = "converse",
+     .name = "Conversation",
+     .description = "Tells what a person's message means for the plan that runs. Asked by the "
+                    "supervisor.",
+     .tags = ASKED,
+     .input_schema = "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"},"
+                     "\"plan\":{\"type\":[\"object\",\"null\"]},"
+                     "\"session\":{\"type\":[\"object\",\"null\"]}}}",
+     .output_schema = "{\"type\":\"object\",\"required\":[\"action\"],\"properties\":{"
+                      "\"action\":{\"type\":\"string\"}}}",
+     .effects = "none",
+     .run = llm_converse},
 };
 const size_t llm_skill_count = sizeof llm_skills / sizeof llm_skills[0];

@@ -70,7 +70,8 @@ enum core_event_type {
     CORE_PLANNED,  /* run, plan, block, result (its document), usage: the plan that was asked for */
     CORE_ERRAND_FAILED, /* run, errand, attempt, text, invalid (an answer came that is no plan), n
                            (what is wrong with it), usage */
-    CORE_ERRAND_TEXT,   /* run, text: a piece of the answer that is being written */
+    CORE_ERRAND_TEXT,   /* run, text: a piece of the answer that is being written; invalid: what was
+                           told before is void, the answer begins anew (another attempt) */
     CORE_SYNTHESIZED,   /* run, result (the answer), usage */
     CORE_RECTIFY,   /* run, plan, block, result (its document), text, usage: failed steps are to be
                        tried again before there is an answer */
@@ -152,6 +153,7 @@ enum core_cmd_type {
     CMD_REVISED,     /* run: the plan and the block of the revision before go back to the shell */
     CMD_ERRAND, /* run, errand, attempt, text (of what is wrong with the answer before): the plan
                    waits for CORE_PLANNED, CORE_SYNTHESIZED, CORE_RECTIFY or CORE_ERRAND_FAILED.
+                   Who rejects a CORE_PLANNED or CORE_RECTIFY goes on waiting.
                    After a restart it comes again: an errand that is under way already goes on */
     CMD_ERRAND_STOP, /* run: nobody waits for it any more */
     CMD_QUERY, /* run, step, attempt, slot, epoch: ask the instance about the key on its control

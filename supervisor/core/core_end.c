@@ -235,6 +235,10 @@ static bool went_well(const struct core_run *row)
 void core_plan_over_naturally(struct core *c, struct core_run *row)
 {
     struct plan_end end = {.status = PLAN_COMPLETED, .outcome = OUTCOME_PARTIAL, .step = STEP_NONE};
+    if (core_end_stands(row, &end)) {
+        core_plan_over(c, row, &end);
+        return;
+    }
     if (row->run->completed == 0) {
         end.status = PLAN_FAILED;
         end.outcome = OUTCOME_FAILED;

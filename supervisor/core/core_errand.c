@@ -19,7 +19,7 @@ static void order(struct core *c, const struct core_run *row, struct str text)
     struct core_cmd *cmd = core_emit(c, CMD_ERRAND);
     cmd->run = core_handle_of(c, row);
     cmd->errand = row->run->errand;
-    cmd->attempt = row->run->errand == ERRAND_PLANNING ? row->run->asked : 1u;
+    cmd->attempt = row->run->errand == ERRAND_PLANNING ? row->run->asked : row->run->rectified + 1u;
     cmd->text = text;
 }
 
@@ -51,9 +51,9 @@ static void take_plan(struct core *c, struct core_run *row, const struct core_ev
     core_plan_made(c, row);
 }
 
-static bool brings_plan(const struct core_run *row, const struct core_event *ev)
+bool core_brings_plan(const struct core_run *row, const struct core_event *ev)
 {
-    return ev->plan != NULL && ev->block != NULL && ev->result.id != 0 &&
+    return ev->plan != NULL && ev->block != NULL && ev->result.id != 0 && ev->plan->n_steps > 0 &&
            !ev->plan->planning.pending && ev->plan->revision == row->run->revision &&
            ev->plan->session == row->plan->session;
 }
@@ -61,7 +61,7 @@ static bool brings_plan(const struct core_run *row, const struct core_event *ev)
 void core_on_planned(struct core *c, const struct core_event *ev)
 {
     struct core_run *row = core_find_run(c, ev->run);
-    if (row == NULL || row->run->errand != ERRAND_PLANNING || !brings_plan(row, ev)) {
+    if (row == NULL || row->run->errand != ERRAND_PLANNING || !core_brings_plan(row, ev)) {
         core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
         return;
     }
@@ -102,37 +102,37 @@ static void no_plan(struct core *c, struct core_run *row, enum plan_failure fail
                                 .failure = failure,
                                 .usage = *usage,
                                 .text = text});
-    switch (row->plan->planning.on_invalid) {
-    case ON_INVALID_INTERRUPT:
+    const enum on_invalid policy = row->plan->planning.on_invalid;
+    if (policy == ON_INVALID_INTERRUPT) {
         wait_for_word(c, row, text);
-        return;
-    case ON_INVALID_SYNTHESIZE:
+    } else if (policy == ON_INVALID_SYNTHESIZE && row->plan->synthesis.agent_id.len > 0) {
         answer_alone(c, row, &end);
-        return;
-    case ON_INVALID_FAIL:
-    case ON_INVALID_COUNT:
-        break;
+    } else {
+        core_plan_finish(c, row, &end, (struct blob_ref){0});
     }
-    core_plan_finish(c, row, &end, (struct blob_ref){0});
 }
 
 void core_planning_decided(struct core *c, struct core_run *row, const struct core_event *ev)
 {
-    if (ev->decision == DECISION_APPROVE && brings_plan(row, ev)) {
+    struct plan_end end = {.status = PLAN_CANCELLED,
+                           .outcome = OUTCOME_FAILED,
+                           .failure = PLAN_FAILURE_REJECTED,
+                           .step = STEP_NONE,
+                           .text = ev->text.len > 0 ? ev->text : STR_LIT("Rejected by a reviewer")};
+    if (ev->decision == DECISION_APPROVE && ev->plan != NULL) {
         take_plan(c, row, ev);
-    } else if (ev->decision == DECISION_APPROVE) {
-        core_plan_it(c, row);
-    } else {
-        core_plan_finish(c, row,
-                         &(struct plan_end){.status = PLAN_CANCELLED,
-                                            .outcome = OUTCOME_FAILED,
-                                            .failure = PLAN_FAILURE_REJECTED,
-                                            .step = STEP_NONE,
-                                            .text = ev->text.len > 0
-                                                        ? ev->text
-                                                        : STR_LIT("Rejected by a reviewer")},
-                         (struct blob_ref){0});
+        return;
     }
+    if (ev->decision == DECISION_APPROVE && !core_budget_is_spent(row)) {
+        core_plan_it(c, row);
+        return;
+    }
+    if (ev->decision == DECISION_APPROVE) {
+        end.status = PLAN_FAILED;
+        end.failure = PLAN_FAILURE_BUDGET;
+        end.text = STR_LIT("Budget exceeded: nothing is left to ask for a plan");
+    }
+    core_plan_finish(c, row, &end, (struct blob_ref){0});
 }
 
 static void planning_failed(struct core *c, struct core_run *row, const struct core_event *ev)
@@ -164,18 +164,7 @@ static bool wants_answer(const struct core_run *row, const struct plan_end *end)
     const bool single = run->n_steps - run->superseded == 1 && run->completed == 1;
     return row->plan->synthesis.agent_id.len > 0 && end->status != PLAN_CANCELLED &&
            end->failure != PLAN_FAILURE_TIMEOUT && run->status != PLAN_PENDING &&
-           !run->cancelling && run->errand == ERRAND_NONE && !single;
-}
-
-static void no_answer(struct core *c, struct core_run *row, struct str why,
-                      const struct usage *usage)
-{
-    core_record(c, row,
-                (struct record){.type = REC_SYNTHESIS_FINISHED,
-                                .step = STEP_NONE,
-                                .agent = row->plan->synthesis.agent,
-                                .usage = *usage,
-                                .text = why});
+           !run->cancelling && run->errand == ERRAND_NONE && !run->answered && !single;
 }
 
 bool core_synthesize(struct core *c, struct core_run *row, const struct plan_end *end)
@@ -185,8 +174,12 @@ bool core_synthesize(struct core *c, struct core_run *row, const struct plan_end
         return false;
     }
     if (core_budget_is_spent(row)) {
-        no_answer(c, row, STR_LIT("Budget exceeded: nothing is left to ask for an answer"),
-                  &(struct usage){0});
+        core_record(c, row,
+                    (struct record){
+                        .type = REC_SYNTHESIS_FINISHED,
+                        .step = STEP_NONE,
+                        .agent = policy->agent,
+                        .text = STR_LIT("Budget exceeded: nothing is left to ask for an answer")});
         return false;
     }
     core_record(c, row,
@@ -203,14 +196,39 @@ bool core_synthesize(struct core *c, struct core_run *row, const struct plan_end
     return true;
 }
 
-/* How the plan ends was decided when its answer was asked for. The sentence stands in that record.
- */
+/* How the plan ends was decided when its answer was asked for. Without steps there is an answer, if
+ * no plan. */
 static struct plan_end decided_end(const struct run *run)
 {
+    if (run->n_steps == 0 && run->answer.id != 0) {
+        return (struct plan_end){
+            .status = PLAN_COMPLETED, .outcome = OUTCOME_PARTIAL, .step = STEP_NONE};
+    }
     return (struct plan_end){.status = run->end_status,
                              .outcome = run->end_outcome,
                              .failure = run->end_failure,
-                             .step = run->end_step};
+                             .step = run->end_step,
+                             .text = {run->end_text, run->end_text_n}};
+}
+
+bool core_end_stands(const struct core_run *row, struct plan_end *ret)
+{
+    if (row->run->end_status != PLAN_FAILED) {
+        return false;
+    }
+    *ret = decided_end(row->run);
+    return true;
+}
+
+/* SYNTHESIS_FINISHED, and the plan ends as it was to. */
+static void finish(struct core *c, struct core_run *row, struct record rec)
+{
+    rec.type = REC_SYNTHESIS_FINISHED;
+    rec.step = STEP_NONE;
+    rec.agent = row->plan->synthesis.agent;
+    core_record(c, row, rec);
+    const struct plan_end end = decided_end(row->run);
+    core_plan_finish(c, row, &end, rec.result);
 }
 
 void core_on_synthesized(struct core *c, const struct core_event *ev)
@@ -220,27 +238,7 @@ void core_on_synthesized(struct core *c, const struct core_event *ev)
         core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
         return;
     }
-    struct plan_end end = decided_end(row->run);
-    if (row->run->n_steps == 0) { /* there is an answer, if no plan */
-        end = (struct plan_end){
-            .status = PLAN_COMPLETED, .outcome = OUTCOME_PARTIAL, .step = STEP_NONE};
-    }
-    core_record(c, row,
-                (struct record){.type = REC_SYNTHESIS_FINISHED,
-                                .step = STEP_NONE,
-                                .agent = row->plan->synthesis.agent,
-                                .ok = true,
-                                .result = ev->result,
-                                .usage = ev->usage});
-    core_plan_finish(c, row, &end, ev->result);
-}
-
-static void end_without(struct core *c, struct core_run *row, struct str why,
-                        const struct usage *usage)
-{
-    const struct plan_end end = decided_end(row->run);
-    no_answer(c, row, why, usage);
-    core_plan_finish(c, row, &end, (struct blob_ref){0});
+    finish(c, row, (struct record){.ok = true, .result = ev->result, .usage = ev->usage});
 }
 
 void core_on_rectify(struct core *c, const struct core_event *ev)
@@ -255,7 +253,8 @@ void core_on_rectify(struct core *c, const struct core_event *ev)
                                .agent = row->plan->synthesis.agent,
                                .usage = ev->usage,
                                .text = ev->text};
-    if (row->run->rectified >= row->plan->synthesis.max_retries || ev->result.id == 0 ||
+    const bool adds = ev->plan != NULL && ev->plan->n_steps > row->plan->n_steps;
+    if (row->run->rectified >= row->plan->synthesis.max_retries || ev->result.id == 0 || !adds ||
         row->run->revision >= LIMIT_REVISIONS || !core_revise(c, row, ev, rec)) {
         core_reject(c, ev, REJECT_TOO_MUCH);
     }
@@ -272,21 +271,25 @@ void core_on_errand_failed(struct core *c, const struct core_event *ev)
     } else if (ev->errand == ERRAND_PLANNING) {
         planning_failed(c, row, ev);
     } else {
-        end_without(c, row, ev->text, &ev->usage);
+        finish(c, row, (struct record){.usage = ev->usage, .text = ev->text});
     }
 }
 
 void core_on_errand_text(struct core *c, const struct core_event *ev)
 {
     struct core_run *row = core_find_run(c, ev->run);
-    if (row == NULL || row->run->errand != ERRAND_SYNTHESIS || row->run->texts == UINT32_MAX) {
+    if (row == NULL || row->run->errand != ERRAND_SYNTHESIS) {
         core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
+        return;
+    }
+    const uint32_t n = ev->invalid ? 0 : row->run->texts;
+    if (n >= CORE_TEXTS_MAX) {
+        core_reject(c, ev, REJECT_TOO_MUCH);
         return;
     }
     core_record(
         c, row,
-        (struct record){
-            .type = REC_TEXT_DELTA, .step = STEP_NONE, .n = row->run->texts, .text = ev->text});
+        (struct record){.type = REC_TEXT_DELTA, .step = STEP_NONE, .n = n, .text = ev->text});
 }
 
 /* ---- time, cancelling, restarts ---- */
@@ -303,7 +306,7 @@ void core_errand_stop(struct core *c, struct core_run *row)
 void core_synthesis_timeout(struct core *c, struct core_run *row)
 {
     core_errand_stop(c, row);
-    end_without(c, row, core_text_timeout(c, row->plan->timeout_ms), &(struct usage){0});
+    finish(c, row, (struct record){.text = core_text_timeout(c, row->plan->timeout_ms)});
 }
 
 bool core_errand_recover(struct core *c, struct core_run *row)
@@ -312,6 +315,11 @@ bool core_errand_recover(struct core *c, struct core_run *row)
     if (run->errand != ERRAND_NONE) {
         core_rearm(c, row);
         order(c, row, STR_LIT(""));
+        return true;
+    }
+    if (run->answered && run->end_status != PLAN_PENDING) { /* cut before the plan's own end */
+        const struct plan_end end = decided_end(run);
+        core_plan_finish(c, row, &end, run->answer);
         return true;
     }
     if (!row->plan->planning.pending || run->status != PLAN_PENDING) {

@@ -145,7 +145,9 @@ core_handler core_on_planned, core_on_errand_failed, core_on_errand_text, core_o
     core_on_rectify;
 /* An agent is asked for the plan's steps. */
 void core_plan_it(struct core *c, struct core_run *row);
-/* What a person decided about a plan that could not be made. */
+/* The event has a plan, a block and a document that can take the place of one without steps. */
+bool core_brings_plan(const struct core_run *row, const struct core_event *ev);
+/* What a person decided about a plan that could not be made. A plan that comes with it fits. */
 void core_planning_decided(struct core *c, struct core_run *row, const struct core_event *ev);
 /* A rebuilt run waits for an errand, or a cut journal lost what followed from its end; false when
  * there is nothing of the kind. */
@@ -156,6 +158,9 @@ bool core_synthesize(struct core *c, struct core_run *row, const struct plan_end
 /* The plan's time is over, or it is called off, while an agent is asked. */
 void core_errand_stop(struct core *c, struct core_run *row);
 void core_synthesis_timeout(struct core *c, struct core_run *row);
+/* What had failed the plan before other steps were tried again, and still stands; false when there
+ * is nothing of the kind. */
+bool core_end_stands(const struct core_run *row, struct plan_end *ret);
 
 /* ---- core_retry.c ---- */
 void core_attempt_failed(struct core *c, struct core_run *row, uint32_t step,

@@ -3,7 +3,8 @@
 #include "supervisor/core/bug.h"
 #include "supervisor/core/core_internal.h"
 
-/* The run, when it can be changed at all; else the rejection is out. */
+/* The run, when it can be changed at all; else the rejection is out. What was paused before its
+ * answer was asked for can be resumed meanwhile: its steps may be tried again. */
 static struct core_run *open_run(struct core *c, const struct core_event *ev)
 {
     struct core_run *row = core_find_run(c, ev->run);
@@ -12,7 +13,8 @@ static struct core_run *open_run(struct core *c, const struct core_event *ev)
         why = REJECT_UNKNOWN_RUN;
     } else if (row->run->cancelling) {
         why = REJECT_CANCELLING;
-    } else if (row->run->errand != ERRAND_NONE) {
+    } else if (row->run->errand != ERRAND_NONE &&
+               !(row->run->errand == ERRAND_SYNTHESIS && ev->type == CORE_RESUME)) {
         why = REJECT_ERRAND;
     } else if (row->run->status == PLAN_PENDING) {
         why = REJECT_NOT_WAITING; /* it waits for its sign-off */

@@ -229,10 +229,16 @@ void core_queue_due(struct core *c, struct core_run *row, uint32_t step)
 
 /* ---- the way to a lane ---- */
 
+static bool is_told_to_wait(const struct core_run *row)
+{
+    const uint32_t told = (BUG(PAUSE_IGNORED) ? 0 : 1u << PAUSE_REQUESTED) | 1u << PAUSE_SIGNOFF |
+                          1u << PAUSE_PLANNING;
+    return (row->run->paused & told) != 0;
+}
+
 bool core_hold(const struct core_run *row)
 {
-    const uint32_t told = (BUG(PAUSE_IGNORED) ? 0 : 1u << PAUSE_REQUESTED) | 1u << PAUSE_SIGNOFF;
-    return (row->run->paused & told) != 0 || row->run->errand != ERRAND_NONE ||
+    return is_told_to_wait(row) || row->run->errand != ERRAND_NONE ||
            (row->run->replanning > 0 && !BUG(BEGINS_REPLANNED)) ||
            (row->run->cancelling && !BUG(BEGINS_CANCELLED));
 }
@@ -240,9 +246,8 @@ bool core_hold(const struct core_run *row)
 bool core_hold_step(const struct core_run *row, uint32_t step)
 {
     const struct run_step *state = &row->run->steps[step];
-    const uint32_t told = (BUG(PAUSE_IGNORED) ? 0 : 1u << PAUSE_REQUESTED) | 1u << PAUSE_SIGNOFF;
     const bool replan = state->status == STEP_CHECKING && state->phase == PHASE_REPLAN;
-    return replan ? (row->run->paused & told) != 0 || row->run->cancelling : core_hold(row);
+    return replan ? is_told_to_wait(row) || row->run->cancelling : core_hold(row);
 }
 
 /* A step on hold waits where its turn is kept. */

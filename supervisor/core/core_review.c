@@ -43,8 +43,11 @@ static enum core_reject check_decision(const struct core_event *ev, const struct
     }
     if (ev->step == STEP_NONE) {
         const uint32_t asks = 1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING;
+        const bool planning = (row->run->paused & 1u << PAUSE_PLANNING) != 0;
+        const bool fits = ev->plan == NULL || (planning && ev->decision == DECISION_APPROVE &&
+                                               core_brings_plan(row, ev));
         const bool waits = (row->run->paused & asks) != 0;
-        return waits && ev->decision != DECISION_SKIP ? REJECT_NONE : REJECT_NOT_WAITING;
+        return waits && fits && ev->decision != DECISION_SKIP ? REJECT_NONE : REJECT_NOT_WAITING;
     }
     if (ev->step >= row->run->n_steps) {
         return REJECT_NOT_WAITING;

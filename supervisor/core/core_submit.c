@@ -199,7 +199,7 @@ static bool finish_decided(struct core *c, struct core_run *row)
 {
     const struct run *run = row->run;
     for (uint32_t i = 0; run->failed > 0 && i < run->n_steps; i++) {
-        if (aborts(row, i)) {
+        if (aborts(row, i) && i != run->end_step /* the rest is tried again */) {
             core_step_fails_plan(c, row, i, PLAN_FAILURE_STEP,
                                  STR_LIT("A step failed before the restart"));
             return true;
@@ -236,12 +236,12 @@ void core_on_recover(struct core *c, const struct core_event *ev)
         return;
     }
     struct core_run *row = attach(c, run, ev->plan);
-    if (run->status == PLAN_PENDING) {
-        recover_unstarted(c, row);
-        return;
-    }
     if (run->cancelling) { /* the grace is over: nobody knows what of it still runs */
         core_plan_cancelled(c, row, STR_LIT(""));
+        return;
+    }
+    if (run->status == PLAN_PENDING) {
+        recover_unstarted(c, row);
         return;
     }
     if (core_errand_recover(c, row)) {

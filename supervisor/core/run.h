@@ -13,6 +13,10 @@
 #include "supervisor/core/record.h"
 
 enum {
+    RUN_END_TEXT = 240, /* what of the sentence about its end a run keeps */
+};
+
+enum {
     STEP_DID_BEGIN = 1,   /* plan_step_started was said */
     STEP_DID_GATE = 2,    /* the gate let it pass, or could not say and is open */
     STEP_DID_APPROVE = 4, /* a person approved its beginning */
@@ -77,13 +81,16 @@ struct run {
     struct usage usage;        /* all of it */
     struct usage replan_usage; /* what of it was spent on replanning */
     struct usage planning_usage, synthesis_usage;
-    uint32_t end_step; /* how the plan will end once it has its answer: as in PLAN_COMPLETED */
-    uint32_t texts;    /* pieces of the answer that were told */
-    uint8_t errand;    /* enum errand_kind: what the plan as a whole waits for */
-    uint8_t asked;     /* times that the planner was asked since PLANNING_STARTED */
-    uint8_t rectified; /* times that failed steps were tried again for the answer's sake */
-    uint8_t end_status, end_outcome, end_failure;
-    uint8_t spare[2];
+    struct blob_ref answer; /* of the synthesizer; id 0 = none */
+    uint32_t end_step;      /* how the plan will end once it has its answer: as in PLAN_COMPLETED */
+    uint32_t texts;         /* pieces of the answer that were told */
+    uint8_t errand;         /* enum errand_kind: what the plan as a whole waits for */
+    uint8_t asked;          /* times that the planner was asked since PLANNING_STARTED */
+    uint8_t rectified;      /* times that failed steps were tried again for the answer's sake */
+    uint8_t answered; /* whether there is an answer is settled: only PLAN_COMPLETED may follow */
+    uint8_t end_status, end_outcome, end_failure; /* 0 = nothing is decided */
+    uint8_t end_text_n;
+    char end_text[RUN_END_TEXT];
     struct run_step steps[];
 };
 

@@ -241,7 +241,7 @@ struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
     if (rec->type == REC_REPLAN_FINISHED) {
         run_usage_add(&next->replan_usage, &rec->usage);
     }
-    run_errand_revised(next, rec);
+    run_errand_revised(next, to, rec);
     run_derive_status(next, to);
     next->plan_seq += 1;
     return next;

@@ -44,5 +44,5 @@ run_rule run_apply_planning_started, run_apply_planning_retry, run_apply_plannin
     run_apply_synthesis_started, run_apply_text_delta, run_apply_synthesis_finished;
 /* What the record that brings a plan says of the errand that it ends. */
 bool run_errand_revises(const struct run *run, const struct plan *from, const struct record *rec);
-void run_errand_revised(struct run *next, const struct record *rec);
+void run_errand_revised(struct run *next, const struct plan *to, const struct record *rec);
 #endif

@@ -43,14 +43,12 @@ enum msg_type record_put_synthesis_started(struct encoding *e, union payload *p)
     const struct record *rec = e->rec;
     struct msg_ev_synthesis_started *m = &p->synthesis_started;
 
-    buf_clear(&e->made);
-    plan_failure_reason(rec, e->x->plan, &e->made);
     *m = (struct msg_ev_synthesis_started){
         .agent_id = record_agent_id(e, rec->agent),
         .timeout_ms = rec->delay_ms,
         .status = str_from(plan_status_name(rec->plan_status)),
         .outcome = str_from(plan_outcome_name(rec->outcome)),
-        .failure_reason = record_cut(e, buf_str(&e->made), 2048),
+        .failure_reason = record_cut(e, rec->text, 2048),
     };
     if (rec->failure != PLAN_FAILURE_NONE) {
         m->failure_kind = str_from(plan_failure_name(rec->failure));

@@ -1,7 +1,8 @@
 /*
  * The planner port: from a goal in words to a plan document. Whatever made the document, it goes
- * through plan_read. Implementations: keyword (no network, below). Recipes are not goals: see
- * recipe.h.
+ * through plan_read. Made here, at once: keyword (no network, below). Made by an agent, later: a
+ * plan that is submitted as pending (plan_read_pending) and an errand of the daemon. Plans and
+ * recipes from files are not goals: see recipe.h.
  */
 #ifndef PLANNER_PLANNER_H
 #define PLANNER_PLANNER_H
@@ -9,6 +10,7 @@
 #include "protocol/base/arena.h"
 #include "protocol/wire/doc.h"
 #include "registry/registry.h"
+#include "supervisor/planner/plan_read.h"
 
 struct planner_request {
     struct str goal; /* valid UTF-8 */
@@ -53,7 +55,22 @@ struct planner {
     void *self;
 };
 
-/* BT_NOT_FOUND names the planners that there are. An empty name is "keyword". */
+/* Who is meant by a planner's name. */
+struct planner_choice {
+    bool asks_agent;           /* else it is embedded: planner_find */
+    struct plan_pending agent; /* whom it asks; borrows of the name */
+};
+
+/*
+ * "" and "keyword": embedded; "llm": the agent "orchestrator"; "agent": the first agent with the
+ * skill plan; "agent:<id>": that one. Whether the agent is there is for plan_read_pending to say.
+ * BT_INVALID for "file" and for an id that none can have; BT_NOT_FOUND names the planners.
+ */
+BT_MUST_CHECK enum bt_code planner_choose(struct str name, struct planner_choice *ret,
+                                          struct bt_error *err);
+
+/* An embedded planner. BT_INVALID: the name means an agent, and asking one takes a daemon;
+ * BT_NOT_FOUND names the planners that there are. An empty name is "keyword". */
 BT_MUST_CHECK enum bt_code planner_find(struct str name, struct planner *ret, struct bt_error *err);
 BT_MUST_CHECK enum bt_code planner_plan(const struct planner *p,
                                         const struct planner_request *request, struct arena *arena,

@@ -4,44 +4,24 @@
 
 #include "protocol/limits.h"
 #include "protocol/schema/schema.h"
+#include "supervisor/planner/recipe_parts.h"
 #include "supervisor/planner/subst.h"
+
+static bool has(struct doc doc, const char *key)
+{
+    const struct doc v = doc_get(doc, str_from(key));
+    return v.ptr != NULL && doc_head(v).kind != DOC_NIL;
+}
 
 bool recipe_is(struct doc doc)
 {
-    const struct doc inputs = doc_get(doc, STR_LIT("inputs"));
-    return inputs.ptr != NULL && doc_head(inputs).kind != DOC_NIL;
+    return has(doc, "inputs") || has(doc, "recipe");
 }
 
 /* ---- the values ---- */
 
-/* Calls with each pair of a map. */
-struct pairs {
-    struct doc_cursor c;
-    uint32_t left;
-};
-
-static struct pairs pairs_of(struct doc map)
-{
-    struct pairs p = {.c = doc_cursor(map)};
-    struct doc_head head;
-    p.left = doc_next(&p.c, &head) && head.kind == DOC_MAP ? head.n : 0;
-    return p;
-}
-
-static bool next_pair(struct pairs *p, struct str *ret_key, struct doc *ret_value)
-{
-    struct doc_head key;
-    if (p->left == 0 || !doc_next(&p->c, &key)) {
-        return false;
-    }
-    p->left--;
-    *ret_key = key.str;
-    *ret_value = doc_skip(&p->c);
-    return ret_value->ptr != NULL;
-}
-
 /* The given values, then the schema's defaults for properties that were not given. */
-static enum bt_code with_defaults(struct doc schema, struct doc values, struct buf *out,
+enum bt_code recipe_with_defaults(struct doc schema, struct doc values, struct buf *out,
                                   struct bt_error *err)
 {
     uint32_t n = pairs_of(values).left;
@@ -74,6 +54,10 @@ static enum bt_code with_defaults(struct doc schema, struct doc values, struct b
 
 static enum bt_code check_values(struct doc schema_doc, struct doc values, struct bt_error *err)
 {
+    if (schema_doc.ptr == NULL) {
+        return pairs_of(values).left == 0 ? BT_OK
+                                          : err_set(err, BT_INVALID, "this recipe takes no inputs");
+    }
     struct cJSON *schema_tree = NULL;
     struct cJSON *tree = NULL;
     struct schema *schema = NULL;
@@ -113,13 +97,24 @@ static enum bt_code put_plan(struct doc recipe, struct doc values, struct buf *o
                              struct bt_error *err)
 {
     const struct subst s = {STR_LIT("inputs"), lookup, &values};
+    const struct doc description =
+        doc_get(doc_get(recipe, STR_LIT("recipe")), STR_LIT("description"));
+    const bool described = doc_string(description).len > 0 && !has(recipe, "description");
     struct pairs members = pairs_of(recipe);
     struct str key;
     struct doc value;
     enum bt_code code = BT_OK;
-    doc_put_map(out, members.left - 1);
+    doc_put_map(out, members.left - (doc_get(recipe, STR_LIT("inputs")).ptr != NULL) -
+                         (doc_get(recipe, STR_LIT("recipe")).ptr != NULL) -
+                         (described && doc_get(recipe, STR_LIT("description")).ptr != NULL) +
+                         described);
+    if (described) {
+        doc_put_cstr(out, "description");
+        code = subst_doc(&s, description, out, err);
+    }
     while (code == BT_OK && next_pair(&members, &key, &value)) {
-        if (!str_is(key, "inputs")) {
+        if (!str_is(key, "inputs") && !str_is(key, "recipe") &&
+            !(described && str_is(key, "description"))) {
             doc_put_str(out, key);
             code = subst_doc(&s, value, out, err);
         }
@@ -135,11 +130,14 @@ enum bt_code recipe_fill(struct doc recipe, struct doc values, struct buf *out,
     if (!recipe_is(recipe)) {
         return err_set(err, BT_INVALID, "expected a recipe: a map with \"inputs\" and \"steps\"");
     }
+    if (schema.ptr != NULL && doc_head(schema).kind != DOC_MAP) {
+        return err_set(err, BT_INVALID, "inputs: expected a JSON Schema of an object");
+    }
     if (values.ptr != NULL && doc_head(values).kind != DOC_MAP) {
         return err_set(err, BT_INVALID, "expected the inputs as a map of names and values");
     }
     buf_init(&all, LIMIT_CONTROL_BYTES);
-    enum bt_code code = with_defaults(schema, values, &all, err);
+    enum bt_code code = recipe_with_defaults(schema, values, &all, err);
     code = code == BT_OK ? check_values(schema, doc_from_buf(&all), err) : code;
     code = code == BT_OK ? put_plan(recipe, doc_from_buf(&all), out, err) : code;
     buf_done(&all);

@@ -35,7 +35,21 @@ class Refusal extends Error {
     }
 }
 
-/* {text, reason, input, output}; piece: called with each token's text. */
+/* The binding forgets now and then that a completion is over: then another context. */
+async function run(ask, piece) {
+    for (let tries = 0; ; tries++) {
+        try {
+            return await (await engine()).completion(ask, piece);
+        } catch (error) {
+            if (tries === 3 || !/in progress/.test(error.message)) {
+                throw error;
+            }
+            context = null;
+        }
+    }
+}
+
+/* {text, reason, usage}; piece: called with each token's text. */
 async function complete(body, piece) {
     const said = body.messages.map((m) => m.content).join("\n");
     const asked = options.toy ? toy.question(said) : null;
@@ -51,7 +65,7 @@ async function complete(body, piece) {
         seed: body.seed ?? ++seed,
         ...(body.response_format && !options.toy ? { response_format: body.response_format } : {}),
     };
-    const made = await (await engine()).completion(ask, piece && !asked ? (t) => t.token && piece(t.token) : undefined);
+    const made = await run(ask, piece && !asked ? (t) => t.token && piece(t.token) : undefined);
     let text = made.text;
     if (asked) {
         text = toy.plan(asked, text);

@@ -2,7 +2,7 @@
 
 The first part of a URL's path is the script: /429:1,ok~name/v1/chat/completions answers the first request with 429 and
 Retry-After 1, the second and all later ones well. What follows ~ only keeps tests apart. Dialects go by the end of the
-path: /chat/completions, /messages, /api/chat.
+path: /chat/completions, /messages, /api/chat. say:TEXT (percent-encoded) answers with that text.
 
     usage: mock_llm.py [--tls DIR]    prints its port, serves until its standard input closes; with TLS as localhost, and
                                       its own certificate in DIR/cert.pem
@@ -17,6 +17,7 @@ import ssl
 import subprocess
 import sys
 import threading
+import urllib.parse
 import zlib
 
 CHUNK = 4
@@ -157,6 +158,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.json(503, error, [("x-should-retry", "false")])
         if name == "ok":
             return self.good(asked, dialect, text)
+        if name == "say":
+            return self.good(asked, dialect, urllib.parse.unquote(value))
         if name == "noformat" and any(k in body for k in ("response_format", "output_config", "format")):
             return self.json(400, {"error": {"message": "'response_format' of this type is not supported"}})
         if name == "noschema" and "schema" in json.dumps([body.get(k) for k in ("response_format", "output_config", "format")]):

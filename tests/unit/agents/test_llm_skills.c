@@ -82,6 +82,13 @@ static void what_is_missing_is_named_before_anybody_is_asked(void **state)
            "expected a result to verify");
     expect("plan", llm_plan, "{\"purpose\":\"replan\",\"parameters\":{\"goal\":\"g\"}}",
            "agents: expected the list");
+    expect("plan", llm_plan, "{\"purpose\":\"plan\",\"parameters\":{\"goal\":\"g\"}}",
+           "agents: expected the list");
+    expect("plan", llm_plan,
+           "{\"purpose\":\"plan\",\"parameters\":{\"agents\":[{\"agentId\":\"a\"}]}}",
+           "goal: expected");
+    expect("synthesize", llm_synthesize, "{\"purpose\":\"synthesize\"}", "steps: expected");
+    expect("converse", llm_converse, "{\"purpose\":\"converse\"}", "text: expected the person");
 }
 
 static void budget_that_pays_for_nothing_asks_nobody(void **state)

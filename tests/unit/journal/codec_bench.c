@@ -63,7 +63,8 @@ struct record_extra extra_of(const struct bench *b, const struct record *rec)
 struct journal_row row_of(const struct bench *b, const struct record *rec)
 {
     return (struct journal_row){.seq = 77,
-                                .is_public = record_is_public(rec->type),
+                                .is_public = record_row_is_public(
+                                    rec, record_about(rec->type) == ABOUT_PLAN ? &b->p.plan : NULL),
                                 .plan_ix = 1,
                                 .plan_seq = 5,
                                 .type = str_from(record_wire_type(rec->type)),

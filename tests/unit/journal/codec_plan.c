@@ -127,11 +127,44 @@ void codec_plan_vary(struct codec_plan *p, struct rng *r)
         plan->replan.agent_id = some_agent(p, r, &plan->replan.agent);
     }
     if (!chance(r, 3)) {
+        plan->synthesis =
+            (struct synthesis_policy){.timeout_ms = 3000, .max_retries = rng_below(r, 3)};
+        plan->synthesis.agent_id = some_agent(p, r, &plan->synthesis.agent);
+    }
+    if (!chance(r, 3)) {
         plan->search_with = some_agent(p, r, &plan->search_agent);
     }
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         vary_step(p, r, &p->steps[i]);
     }
+}
+
+void codec_plan_blank(struct codec_plan *p, struct rng *r)
+{
+    struct planning_policy *planning = &p->plan.planning;
+
+    codec_plan_make(p, 0, 0, STR_LIT("a goal"), CODEC_AGENTS);
+    codec_plan_vary(p, r);
+    *planning =
+        (struct planning_policy){.pending = true,
+                                 .timeout_ms = 3000,
+                                 .repairs = rng_below(r, 3),
+                                 .on_invalid = (enum on_invalid)rng_below(r, ON_INVALID_COUNT)};
+    planning->agent_id = some_agent(p, r, &planning->agent);
+    p->plan.signoff_timeout_ms = chance(r, 2) ? 4000 : 0;
+}
+
+void codec_plan_fill(const struct codec_plan *blank, uint32_t n, struct rng *r,
+                     struct codec_plan *ret)
+{
+    codec_plan_make(ret, n, 0, STR_LIT("a task"), CODEC_AGENTS);
+    codec_plan_vary(ret, r);
+    ret->plan.plan_id = blank->plan.plan_id;
+    ret->plan.synthesis = blank->plan.synthesis;
+    ret->plan.budget_tokens = blank->plan.budget_tokens;
+    ret->plan.signoff = blank->plan.signoff;
+    ret->plan.errand = blank->plan.errand;
+    ret->plan.dry_run = chance(r, 12);
 }
 
 static void add_dep(struct codec_plan *p, struct plan_step *s, uint32_t dep)
@@ -196,6 +229,7 @@ void codec_plan_revise(const struct codec_plan *from, const struct run *run, boo
     ret->plan.revision = run->revision + 1;
     ret->plan.n_edges = from->plan.chain ? 0 : from->plan.n_edges;
     ret->plan.chain = false;
+    ret->plan.dry_run = false;
     copy_rows(from, ret);
     for (uint32_t i = 0; i < n; i++) {
         const bool stays = run->steps[i].status == STEP_COMPLETED && !chance(r, 3);

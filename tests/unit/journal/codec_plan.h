@@ -24,6 +24,11 @@ void codec_plan_make(struct codec_plan *p, uint32_t n, size_t id_len, struct str
                      uint32_t agents);
 /* Gates, verifiers, reviews, fallbacks, handoffs, a replanner, a budget, as chance has it. */
 void codec_plan_vary(struct codec_plan *p, struct rng *r);
+/* A plan without steps: they are to be asked for. */
+void codec_plan_blank(struct codec_plan *p, struct rng *r);
+/* The plan that a planner brings for it: n steps. */
+void codec_plan_fill(const struct codec_plan *blank, uint32_t n, struct rng *r,
+                     struct codec_plan *ret);
 /*
  * A next revision of the plan in ret: all rows of before, some new ones behind them. For a replan
  * some of what is completed stays, all else is superseded; else at most one row is. It may be one

@@ -96,7 +96,9 @@ static void keep_record(struct drive *d, const struct record *rec)
         x.plan = plan_of(d);
         x.revised = record_revises(rec) ? &d->revisions[d->current + 1].p->plan : NULL;
         row.plan_ix = 1;
-        x.plan_seq = row.is_public ? ++d->plan_seq : 0;
+        row.is_public = record_row_is_public(rec, x.plan);
+        d->plan_seq += record_is_public(rec->type) ? 1 : 0;
+        x.plan_seq = row.is_public ? d->plan_seq : 0;
         row.plan_seq = x.plan_seq;
     } else {
         x.agent_id = STR_LIT("files");
@@ -187,7 +189,8 @@ static void forget_offer(struct drive *d)
     *offer = (struct revision){NULL, NULL};
 }
 
-/* Puts a next revision into the event; false when there have been enough of them. */
+/* Puts a next revision into the event, or the plan that was asked for; false when there have been
+ * enough of them. */
 static bool offer_revision(struct drive *d, bool replan, struct core_event *ev)
 {
     struct revision *offer = &d->revisions[d->current + 1];
@@ -197,7 +200,11 @@ static bool offer_revision(struct drive *d, bool replan, struct core_event *ev)
     }
     offer->p = calloc(1, sizeof *offer->p);
     assert_non_null(offer->p);
-    codec_plan_revise(d->revisions[d->current].p, run_of(d), replan, &d->r, offer->p);
+    if (plan_of(d)->planning.pending) {
+        codec_plan_fill(d->revisions[d->current].p, 1 + rng_below(&d->r, 12), &d->r, offer->p);
+    } else {
+        codec_plan_revise(d->revisions[d->current].p, run_of(d), replan, &d->r, offer->p);
+    }
     offer->block = calloc(1, core_run_size(&offer->p->plan));
     assert_non_null(offer->block);
     ev->plan = &offer->p->plan;
@@ -267,10 +274,17 @@ static void answer(struct drive *d)
     give_revision(d, ev);
 }
 
+static uint32_t any_step(struct drive *d)
+{
+    const uint32_t n = plan_of(d)->n_steps;
+    return n == 0 ? STEP_NONE : rng_below(&d->r, n);
+}
+
 static void decide(struct drive *d)
 {
+    const uint32_t asks = 1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING;
     struct core_event ev = {.type = CORE_DECIDE,
-                            .step = rng_below(&d->r, plan_of(d)->n_steps),
+                            .step = any_step(d),
                             .decision = (enum review_decision)rng_below(&d->r, DECISION_COUNT),
                             .text = STR_LIT("because")};
 
@@ -280,11 +294,62 @@ static void decide(struct drive *d)
     if (rng_below(&d->r, 2) == 0) {
         ev.result = (struct blob_ref){7, 70};
     }
-    ev.attempt = run_of(d)->steps[ev.step].attempt;
-    if ((run_of(d)->paused & 1u << PAUSE_SIGNOFF) != 0) {
+    if ((run_of(d)->paused & asks) != 0) {
         ev.step = STEP_NONE;
-        ev.attempt = 0;
     }
+    ev.attempt = ev.step == STEP_NONE ? 0 : run_of(d)->steps[ev.step].attempt;
+    if (ev.decision == DECISION_APPROVE && plan_of(d)->planning.pending &&
+        rng_below(&d->r, 2) == 0 && offer_revision(d, false, &ev)) {
+        give_revision(d, ev);
+    } else {
+        give(d, ev);
+    }
+}
+
+/* ---- errands ---- */
+
+static void planner_says(struct drive *d)
+{
+    const bool current = rng_below(&d->r, 8) != 0;
+    struct core_event ev = {.type = CORE_PLANNED,
+                            .step = STEP_NONE,
+                            .errand = ERRAND_PLANNING,
+                            .attempt = run_of(d)->asked + (current ? 0 : 1),
+                            .usage = {3, 2, 1, 1},
+                            .text = STR_LIT("steps[0].agentId: no such agent"),
+                            .n = 2};
+
+    if (rng_below(&d->r, 2) == 0 && offer_revision(d, false, &ev)) {
+        give_revision(d, ev);
+        return;
+    }
+    ev.type = CORE_ERRAND_FAILED;
+    ev.invalid = rng_below(&d->r, 3) != 0;
+    give(d, ev);
+}
+
+static void synthesizer_says(struct drive *d)
+{
+    struct core_event ev = {.type = CORE_ERRAND_TEXT,
+                            .step = STEP_NONE,
+                            .errand = ERRAND_SYNTHESIS,
+                            .attempt = 1,
+                            .usage = {4, 3, 2, 1},
+                            .text = STR_LIT("All is well."),
+                            .invalid = rng_below(&d->r, 4) == 0};
+    const uint32_t what = rng_below(&d->r, 6);
+
+    if (what == 0) {
+        ev.type = CORE_SYNTHESIZED;
+        ev.result = (struct blob_ref){1 + rng_next(&d->r) % 1000, 20};
+    } else if (what == 1) {
+        ev.type = CORE_ERRAND_FAILED;
+    } else if (what == 2 && offer_revision(d, true, &ev)) {
+        ev.type = CORE_RECTIFY;
+        give_revision(d, ev);
+        return;
+    }
+    ev.usage = what > 1 ? (struct usage){0} : ev.usage;
     give(d, ev);
 }
 
@@ -292,9 +357,9 @@ static void modify(struct drive *d)
 {
     struct core_event ev = {.type = CORE_MODIFY,
                             .modify = (enum modify_kind)rng_below(&d->r, MODIFY_KIND_COUNT),
-                            .step = rng_below(&d->r, plan_of(d)->n_steps),
+                            .step = any_step(d),
                             .text = STR_LIT("a reason")};
-    const uint32_t steps[1] = {rng_below(&d->r, plan_of(d)->n_steps)};
+    const uint32_t steps[1] = {any_step(d)};
 
     if (ev.modify == MODIFY_INSERT || ev.modify == MODIFY_REPLACE) {
         ev.type = CORE_REVISE;
@@ -341,9 +406,15 @@ static void something(struct drive *d)
         give(d, (struct core_event){.type = paused ? CORE_RESUME : CORE_PAUSE,
                                     .text = STR_LIT("a moment")});
     } else if (what == 13) {
-        modify(d);
+        if (!plan_of(d)->planning.pending) {
+            modify(d);
+        }
     } else if (what == 14 && rng_below(&d->r, 12) == 0) {
         give(d, (struct core_event){.type = CORE_CANCEL, .text = STR_LIT("enough")});
+    } else if (run_of(d)->errand == ERRAND_PLANNING) {
+        planner_says(d);
+    } else if (run_of(d)->errand == ERRAND_SYNTHESIS && rng_below(&d->r, 3) != 0) {
+        synthesizer_says(d);
     } else if (d->held_n > 0) {
         answer(d);
     } else {
@@ -440,9 +511,14 @@ static void open_all(struct drive *d)
     struct bt_error err;
 
     assert_non_null(p);
-    codec_plan_make(p, 1 + rng_below(&d->r, 12), 0, STR_LIT("a task"), CODEC_AGENTS);
-    p->plan.chain = rng_below(&d->r, 4) == 0;
-    codec_plan_vary(p, &d->r);
+    if (rng_below(&d->r, 3) == 0) {
+        codec_plan_blank(p, &d->r);
+    } else {
+        codec_plan_make(p, 1 + rng_below(&d->r, 12), 0, STR_LIT("a task"), CODEC_AGENTS);
+        p->plan.chain = rng_below(&d->r, 4) == 0;
+        codec_plan_vary(p, &d->r);
+    }
+    p->plan.errand = rng_below(&d->r, 8) == 0 ? ERRAND_SYNTHESIS : ERRAND_NONE;
     d->revisions[0] = (struct revision){p, calloc(1, core_run_size(&p->plan))};
     d->core_mem = calloc(1, core_size(&config));
     assert_true(d->core_mem != NULL && d->revisions[0].block != NULL);

@@ -20,13 +20,15 @@ static struct usage random_usage(struct rng *r)
 static bool step_is_optional(enum record_type t)
 {
     return t == REC_REVIEW_DECIDED || t == REC_PLAN_MODIFIED || t == REC_RESULT_REJECTED ||
-           t == REC_PLAN_COMPLETED;
+           t == REC_PLAN_COMPLETED || t == REC_SYNTHESIS_STARTED;
 }
 
 static bool never_about_a_step(enum record_type t)
 {
     return t == REC_PLAN_GENERATED || t == REC_PLAN_STARTED || t == REC_PLAN_CANCELLING ||
-           t == REC_PLAN_PAUSED || t == REC_PLAN_RESUMED;
+           t == REC_PLAN_PAUSED || t == REC_PLAN_RESUMED || t == REC_PLANNING_STARTED ||
+           t == REC_PLANNING_RETRY || t == REC_PLANNING_FAILED || t == REC_TEXT_DELTA ||
+           t == REC_SYNTHESIS_RETRY || t == REC_SYNTHESIS_FINISHED;
 }
 
 static struct record random_record(struct rng *r, const struct plan *plan, enum record_type type)
@@ -87,10 +89,15 @@ enum {
     REVISION = 256,
     FROM = 512,
     TEXT = 1024, /* as much of it as fits */
+    NUMBER = 2048,
+    END = 4096, /* how the plan ends, or will */
 };
 
 static const uint32_t READ[REC_COUNT] = {
-    [REC_PLAN_GENERATED] = USAGE,
+    [REC_PLANNING_STARTED] = ATTEMPT | DELAY,
+    [REC_PLANNING_RETRY] = ATTEMPT | NUMBER | USAGE | TEXT,
+    [REC_PLANNING_FAILED] = ATTEMPT | USAGE | TEXT,
+    [REC_PLAN_GENERATED] = RESULT | USAGE,
     [REC_STEP_STARTED] = ATTEMPT | INSTANCE | AGENT,
     [REC_HANDOFF] = ATTEMPT | AGENT | FROM | USAGE,
     [REC_STEP_PROGRESS] = ATTEMPT | TEXT,
@@ -110,6 +117,11 @@ static const uint32_t READ[REC_COUNT] = {
     [REC_PLAN_PAUSED] = DELAY | TEXT,
     [REC_PLAN_RESUMED] = TEXT,
     [REC_PLAN_CANCELLING] = DELAY | TEXT,
+    [REC_SYNTHESIS_STARTED] = DELAY | END | TEXT,
+    [REC_TEXT_DELTA] = NUMBER | TEXT,
+    [REC_SYNTHESIS_RETRY] = REVISION | RESULT | USAGE | TEXT,
+    [REC_SYNTHESIS_FINISHED] = RESULT | USAGE | TEXT,
+    [REC_PLAN_COMPLETED] = END,
     [REC_STEP_ASSIGNED] = ATTEMPT | INSTANCE | AGENT | PHASE,
     [REC_STEP_CHECKING] = ATTEMPT | AGENT | PHASE | DELAY | RESULT | USAGE,
     [REC_RESULT_REJECTED] = ATTEMPT | INSTANCE | PHASE | USAGE | TEXT,
@@ -137,6 +149,10 @@ static void assert_same_numbers(const struct record *want, const struct record *
                 (got->result.id == want->result.id && got->result.len == want->result.len));
     assert_true((what & REVISION) == 0 || got->revision == want->revision);
     assert_true((what & FROM) == 0 || got->from_agent == want->from_agent);
+    assert_true((what & NUMBER) == 0 || got->n == want->n);
+    assert_true((what & END) == 0 ||
+                (got->plan_status == want->plan_status && got->outcome == want->outcome &&
+                 got->failure == want->failure));
 }
 
 /* Exactly the fields that run_apply reads, and time. */
@@ -155,7 +171,8 @@ static void assert_same(const struct record *want, const struct record *got)
     assert_true(t != REC_HANDOFF || got->handoff == want->handoff);
     assert_true(t != REC_STEP_WAITING || got->review == want->review);
     assert_true(t != REC_FALLBACK_USED || got->fallback == want->fallback);
-    assert_true(t != REC_REPLAN_FINISHED || got->ok == want->ok);
+    assert_true((t != REC_REPLAN_FINISHED && t != REC_SYNTHESIS_FINISHED) || got->ok == want->ok);
+    assert_true(t != REC_PLANNING_FAILED || got->failure == want->failure);
     assert_true(t != REC_PLAN_MODIFIED || got->modify == want->modify);
     assert_true((t != REC_PLAN_PAUSED && t != REC_PLAN_RESUMED) || got->pause == want->pause);
     if (t == REC_REVIEW_DECIDED) {
@@ -169,12 +186,7 @@ static void assert_same(const struct record *want, const struct record *got)
         assert_int_equal(got->stop, want->stop);
         assert_true(got->duration_ms == want->duration_ms);
     }
-    if (t == REC_PLAN_COMPLETED) {
-        assert_int_equal(got->plan_status, want->plan_status);
-        assert_int_equal(got->outcome, want->outcome);
-        assert_int_equal(got->failure, want->failure);
-        assert_true(got->duration_ms == want->duration_ms);
-    }
+    assert_true(t != REC_PLAN_COMPLETED || got->duration_ms == want->duration_ms);
 }
 
 static void every_record_comes_back_with_what_run_apply_reads(void **state)
@@ -192,6 +204,10 @@ static void every_record_comes_back_with_what_run_apply_reads(void **state)
             codec_plan_make(
                 &b->p, 1 + rng_below(&r, CODEC_STEPS_MAX), rng_below(&r, 65),
                 (struct str){long_text, utf8_cut(long_text, task.len, rng_below(&r, 8000))}, 3);
+        }
+        b->p.plan.errand = (enum errand_kind)rng_below(&r, 2 * ERRAND_KIND_COUNT);
+        if (b->p.plan.errand >= ERRAND_KIND_COUNT) {
+            b->p.plan.errand = ERRAND_NONE;
         }
         rec = random_record(&r, &b->p.plan, t);
         rec.text.len = utf8_cut(long_text, sizeof long_text - 1, rec.text.len);
@@ -369,6 +385,103 @@ static void a_gate_tells_what_is_missing(void **state)
     buf_done(&data);
 }
 
+/* What a plan is asked for is nobody's news: no topic, no sequence, and yet all that a replay
+ * needs.
+ */
+static void rows_of_an_errand_are_internal(void **state)
+{
+    struct bench *b = *state;
+    struct record rec = {.type = REC_STEP_COMPLETED,
+                         .now = 5,
+                         .wall = 6,
+                         .step = 1,
+                         .attempt = 2,
+                         .agent = 2,
+                         .status = STEP_FAILED,
+                         .error_class = CLASS_TIMEOUT,
+                         .result = {7, 8},
+                         .text = STR_LIT("too late")};
+    struct record_extra x;
+    struct journal_row row;
+    struct record got;
+    struct bt_error err;
+
+    codec_plan_make(&b->p, 2, 3, STR_LIT("a task"), 3);
+    b->p.plan.errand = ERRAND_PLANNING;
+    x = extra_of(b, &rec);
+    encode(b, &rec, &x);
+    assert_false(record_row_is_public(&rec, &b->p.plan));
+    assert_int_equal(b->topic.len, 0);
+    got = decode(b, &rec, 5, 6);
+    assert_same(&rec, &got);
+    row = row_of(b, &rec);
+    row.is_public = true;
+    assert_int_equal(record_decode(&row, &b->p.plan, 1, 1, &b->arena, &got, &err), BT_PROTOCOL);
+    row.is_public = false;
+    b->p.plan.errand = ERRAND_NONE; /* an ordinary plan's are public */
+    assert_int_equal(record_decode(&row, &b->p.plan, 1, 1, &b->arena, &got, &err), BT_PROTOCOL);
+    rec.type = REC_AGENT_UP;
+    assert_true(record_row_is_public(&rec, NULL));
+}
+
+static void planning_says_who_is_asked_for_what(void **state)
+{
+    struct bench *b = *state;
+    struct record rec = {.type = REC_PLANNING_STARTED,
+                         .step = STEP_NONE,
+                         .attempt = 1,
+                         .agent = 1,
+                         .delay_ms = 30000};
+    struct record_extra x;
+    struct msg_ev_planning_started started;
+    struct msg_ev_plan_generated made;
+    struct bt_error err;
+
+    codec_plan_make(&b->p, 2, 3, STR_LIT("count the users"), 3);
+    x = extra_of(b, &rec);
+    encode(b, &rec, &x);
+    assert_ok(
+        msg_read_doc(&b->arena, doc_from_buf(&b->body), MSG_ev_planning_started, &started, &err),
+        err);
+    assert_true(str_is(started.goal, "count the users") && str_is(started.agent_id, "sql-agent"));
+    assert_true(str_is(started.planner, "file") && started.timeout_ms == 30000);
+
+    rec = (struct record){
+        .type = REC_PLAN_GENERATED, .step = STEP_NONE, .revision = 1, .result = {9, 90}};
+    x = extra_of(b, &rec);
+    x.description = STR_LIT("two steps");
+    x.success_criteria = STR_LIT("a number");
+    x.estimated_tokens = 1234;
+    encode(b, &rec, &x);
+    assert_ok(msg_read_doc(&b->arena, doc_from_buf(&b->body), MSG_ev_plan_generated, &made, &err),
+              err);
+    assert_true(made.plan_ref == 9 && made.plan_len == 90 && made.steps_n == 2);
+    assert_true(str_is(made.description, "two steps") && str_is(made.success_criteria, "a number"));
+    assert_int_equal(made.estimated_tokens, 1234);
+    assert_int_equal(decode(b, &rec, 1, 1).revision,
+                     1); /* the plan that was asked for is the first */
+}
+
+static void a_turn_stands_under_its_session(void **state)
+{
+    struct bench *b = *state;
+    struct record rec = {
+        .type = REC_TURN_END, .step = STEP_NONE, .duration_ms = 70, .text = STR_LIT("Done.")};
+    struct record_extra x = extra_of(b, &rec);
+    struct msg_ev_turn_end ev;
+    struct bt_error err;
+
+    x.session_id = STR_LIT("chat-1");
+    x.turn_id = STR_LIT("t7");
+    x.action = STR_LIT("new_plan");
+    x.turn_plan_id = STR_LIT("p9");
+    encode(b, &rec, &x);
+    assert_true(str_is(buf_str(&b->topic), "session/chat-1/turn_end"));
+    assert_ok(msg_read_doc(&b->arena, doc_from_buf(&b->body), MSG_ev_turn_end, &ev, &err), err);
+    assert_true(str_is(ev.turn_id, "t7") && str_is(ev.message, "Done.") && ev.duration_ms == 70);
+    assert_true(str_is(ev.action, "new_plan") && str_is(ev.turn_plan_id, "p9"));
+}
+
 /* An agent that was not granted cannot come back from a row as if it were. */
 static void an_agent_that_the_plan_does_not_know_is_refused(void **state)
 {
@@ -456,6 +569,9 @@ int main(void)
         TEST(plan_generated_lists_what_fits_and_says_when_it_is_cut),
         TEST(a_revision_tells_its_new_steps_and_no_others),
         TEST(a_gate_tells_what_is_missing),
+        TEST(rows_of_an_errand_are_internal),
+        TEST(planning_says_who_is_asked_for_what),
+        TEST(a_turn_stands_under_its_session),
         TEST(an_agent_that_the_plan_does_not_know_is_refused),
         TEST(a_row_that_does_not_fit_is_refused),
         TEST(no_flipped_bit_makes_decode_misbehave),

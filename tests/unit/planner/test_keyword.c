@@ -243,6 +243,31 @@ static void nothing_is_planned_without_goal_or_agents(void **state)
     assert_int_equal(planner_find(STR_LIT("oracle"), &planner, &b->err), BT_NOT_FOUND);
 }
 
+static void planners_that_ask_agents_are_known_by_name(void **state)
+{
+    struct bench *b = *state;
+    struct planner_choice choice;
+    struct planner planner;
+    assert_int_equal(planner_choose(STR_LIT(""), &choice, &b->err), BT_OK);
+    assert_false(choice.asks_agent);
+    assert_int_equal(planner_choose(STR_LIT("llm"), &choice, &b->err), BT_OK);
+    assert_true(choice.asks_agent && str_is(choice.agent.agent_id, "orchestrator"));
+    assert_int_equal(choice.agent.repairs, 1);
+    assert_int_equal(planner_choose(STR_LIT("agent"), &choice, &b->err), BT_OK);
+    assert_true(choice.asks_agent && choice.agent.agent_id.len == 0);
+    assert_int_equal(planner_choose(STR_LIT("agent:my.planner"), &choice, &b->err), BT_OK);
+    assert_true(choice.asks_agent && str_is(choice.agent.agent_id, "my.planner"));
+    static const char *const bad[] = {"agent:", "agent:a b", "agent:\xc3\xa4", "file"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(planner_choose(str_from(bad[i]), &choice, &b->err), BT_INVALID);
+    }
+    assert_int_equal(planner_choose(STR_LIT("KEYWORD"), &choice, &b->err), BT_NOT_FOUND);
+    assert_non_null(strstr(b->err.msg, "keyword, llm, agent, agent:<id>"));
+    assert_int_equal(planner_find(STR_LIT("llm"), &planner, &b->err), BT_INVALID);
+    assert_non_null(strstr(b->err.msg, "dry run"));
+    assert_int_equal(planner_find(STR_LIT("file"), &planner, &b->err), BT_INVALID);
+}
+
 static void the_same_goal_gives_the_same_plan(void **state)
 {
     struct bench *b = *state;
@@ -337,6 +362,7 @@ int main(void)
         RULE(an_unroutable_clause_says_what_came_nearest),
         RULE(unroutable_clauses_may_be_left_out_when_asked),
         RULE(nothing_is_planned_without_goal_or_agents),
+        RULE(planners_that_ask_agents_are_known_by_name),
         RULE(the_same_goal_gives_the_same_plan),
         RULE(a_card_stuffed_with_words_gains_nothing),
         RULE(the_verb_of_a_clause_counts_twice),

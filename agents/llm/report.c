@@ -1,0 +1,200 @@
+#include "agents/llm/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "protocol/base/buf.h"
+#include "protocol/base/utf8.h"
+
+enum { TASK_MAX = 600, ERROR_MAX = 2000, STEP_OVERHEAD = 160, NAMED_MAX = 20, ID_SHOWN = 64 };
+
+static cJSON *get(const cJSON *map, const char *name)
+{
+    return cJSON_GetObjectItemCaseSensitive(map, name);
+}
+
+static bool is(const cJSON *item, const char *text)
+{
+    return cJSON_IsString(item) && strcmp(item->valuestring, text) == 0;
+}
+
+/* The text of a value: a string bare, anything else as JSON; NULL when there is none. */
+static char *text_of(const cJSON *value)
+{
+    if (value == NULL || cJSON_IsNull(value)) {
+        return NULL;
+    }
+    return cJSON_IsString(value) ? strdup(value->valuestring) : cJSON_PrintUnformatted(value);
+}
+
+/* Puts the beginning of the text in the member's place; false when out of memory. */
+static bool cut(cJSON *step, const char *name, const char *text, size_t max)
+{
+    size_t n = utf8_cut(text, strlen(text), max);
+    char *begin = strndup(text, n);
+    cJSON *item = begin == NULL ? NULL : cJSON_CreateString(begin);
+    bool ok = item != NULL && cJSON_ReplaceItemInObjectCaseSensitive(step, name, item);
+
+    free(begin);
+    if (!ok) {
+        cJSON_Delete(item);
+        return false;
+    }
+    if (!cJSON_IsTrue(get(step, "truncated"))) {
+        cJSON_DeleteItemFromObjectCaseSensitive(step, "truncated");
+        ok = cJSON_AddTrueToObject(step, "truncated") != NULL;
+    }
+    return ok;
+}
+
+static bool cut_long(cJSON *step, const char *name, size_t max)
+{
+    const cJSON *item = get(step, name);
+    char *text = text_of(item);
+    bool ok = (text != NULL) == (item != NULL && !cJSON_IsNull(item));
+
+    if (ok && text != NULL && strlen(text) > max) {
+        ok = cut(step, name, text, max);
+    }
+    cJSON_free(text);
+    return ok;
+}
+
+/* Short results are kept whole: the largest share with which all of them fit. */
+static size_t share_of(const size_t *lens, size_t n, size_t room)
+{
+    size_t low = 0;
+    size_t high = room;
+
+    while (low < high) {
+        size_t mid = low + (high - low + 1) / 2;
+        size_t all = 0;
+        for (size_t i = 0; i < n && all <= room; i++) {
+            all += lens[i] < mid ? lens[i] : mid;
+        }
+        if (all <= room) {
+            low = mid;
+        } else {
+            high = mid - 1;
+        }
+    }
+    return low;
+}
+
+static void count(const cJSON *step, struct report_counts *c)
+{
+    c->all++;
+    c->completed += is(get(step, "status"), "completed");
+    c->failed += is(get(step, "status"), "failed");
+}
+
+/* Everything but results has a fixed room; *ret_used is what all of it takes. */
+static bool shorten(cJSON *steps, size_t *lens, struct report_counts *counts, size_t *ret_used)
+{
+    cJSON *step = NULL;
+    size_t i = 0;
+
+    *ret_used = 0;
+    cJSON_ArrayForEach(step, steps)
+    {
+        char *result = text_of(get(step, "result"));
+        lens[i++] = result == NULL ? 0 : strlen(result);
+        cJSON_free(result);
+        count(step, counts);
+        if (!cut_long(step, "task", TASK_MAX) || !cut_long(step, "error", ERROR_MAX)) {
+            return false;
+        }
+        const cJSON *task = get(step, "task");
+        *ret_used += STEP_OVERHEAD;
+        *ret_used += cJSON_IsString(task) ? strlen(task->valuestring) : 0;
+        *ret_used += get(step, "error") != NULL ? ERROR_MAX : 0;
+    }
+    return true;
+}
+
+char *report_steps(cJSON *steps, size_t room, struct report_counts *ret)
+{
+    size_t n = (size_t)cJSON_GetArraySize(steps);
+    size_t *lens = calloc(n + 1, sizeof *lens);
+    cJSON *step = NULL;
+    struct buf out;
+    char *all = NULL;
+    size_t used = 0;
+    size_t share;
+    bool ok;
+
+    *ret = (struct report_counts){0};
+    ok = lens != NULL && shorten(steps, lens, ret, &used);
+    share = ok ? share_of(lens, n, room > used ? room - used : 0) : 0;
+    buf_init(&out, SIZE_MAX / 4);
+    cJSON_ArrayForEach(step, steps)
+    {
+        char *line;
+        ok = ok && cut_long(step, "result", share);
+        line = ok ? cJSON_PrintUnformatted(step) : NULL;
+        ok = line != NULL;
+        buf_add_cstr(&out, ok ? line : "");
+        buf_add_byte(&out, '\n');
+        cJSON_free(line);
+    }
+    buf_add_byte(&out, 0);
+    if (ok && out.bad == BT_OK) {
+        size_t len = 0;
+        all = (char *)buf_take(&out, &len);
+    }
+    buf_done(&out);
+    free(lens);
+    return all;
+}
+
+/* Ids stand in a sentence that is ours: nothing but letters of ids. */
+static void add_id(struct buf *out, const char *id)
+{
+    for (size_t i = 0; id[i] != 0 && i < ID_SHOWN; i++) {
+        char c = id[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     c == '.' || c == '-' || c == '_';
+        buf_add_byte(out, (uint8_t)(plain ? c : '?'));
+    }
+}
+
+static void add_agents(struct buf *out, const cJSON *agents)
+{
+    int n = cJSON_GetArraySize(agents);
+    const cJSON *agent = NULL;
+    int i = 0;
+
+    cJSON_ArrayForEach(agent, agents)
+    {
+        const cJSON *id = cJSON_IsObject(agent) ? get(agent, "agentId") : agent;
+        if (i == NAMED_MAX) {
+            buf_printf(out, " and %d more", n - i);
+            return;
+        }
+        buf_add_cstr(out, i++ == 0 ? " across " : ", ");
+        add_id(out, cJSON_IsString(id) ? id->valuestring : "?");
+    }
+}
+
+void report_last_line(const cJSON *plan, char *ret, size_t room)
+{
+    const cJSON *ms = get(plan, "durationMs");
+    bool completed = is(get(plan, "status"), "completed");
+    struct buf out;
+
+    buf_init(&out, 4096);
+    buf_printf(&out, "*Plan %s",
+               completed                           ? "completed"
+               : is(get(plan, "status"), "failed") ? "failed"
+                                                   : "ended");
+    if (cJSON_IsNumber(ms) && ms->valuedouble >= 0) {
+        buf_printf(&out, " %s %.1f seconds", completed ? "in" : "after", ms->valuedouble / 1000);
+    }
+    add_agents(&out, get(plan, "agents"));
+    buf_add_cstr(&out, ".*");
+    (void)snprintf(ret, room, "%s", buf_cstr(&out));
+    buf_done(&out);
+}

@@ -1,0 +1,293 @@
+/* What a plan came to, in words, while they are written; or that failed steps are worth another
+ * try. */
+#include <stdio.h>
+
+#include <cjson/cJSON.h>
+
+#include "agents/llm/ask.h"
+#include "agents/llm/question.h"
+#include "agents/llm/report.h"
+#include "agents/llm/tell.h"
+#include "agents/sdk/input.h"
+#include "protocol/base/utf8.h"
+#include "protocol/wire/doc.h"
+#include "supervisor/llm/form.h"
+
+enum { ROUNDS = 2, FLUSH_MS = 5000, REASON_MAX = 512, LAST_LINE_MAX = 2048 };
+
+#define TITLE "# Plan Execution Summary"
+
+static const char order[] =
+    "A workflow is over. Write its executive summary for the person who asked for the goal, in the "
+    "language of the goal, as Markdown with exactly these headings:\n" TITLE
+    "\n## Key Accomplishments\n## Important Findings\n## Recommended Next Steps\n"
+    "1. Begin with the first heading and two sentences: was the goal reached, and what is the "
+    "answer to it. Give the answer itself, not that there is one.\n"
+    "2. State only what the results say; keep figures, names and units as they are.\n"
+    "3. Say plainly which steps failed or were skipped, why, and what is missing because of it. "
+    "What was not done is no accomplishment.\n"
+    "4. No closing line about time or agents: it is added.";
+
+static const char order_retry[] =
+    "Only if a failed step is likely to succeed when it is tried again just as it is (its service "
+    "could not be reached, it took too long), and the goal needs it: do not write the summary, but "
+    "answer with one JSON object and nothing else: {\"retry\": [{\"stepId\": \"...\", \"reason\": "
+    "\"...\"}]}. Name failed steps only.";
+
+enum said { SAID_TEXT, SAID_RETRY, SAID_NOTHING };
+
+struct work {
+    struct bt_step *step;
+    const struct llm_agent *agent;
+    cJSON *params;
+    char *steps; /* as data */
+    struct report_counts counts;
+    struct tell tell;
+    bool may_retry;
+    cJSON *retry; /* {retry: [{stepId, reason}]} */
+};
+
+static cJSON *get(const cJSON *map, const char *name)
+{
+    return cJSON_GetObjectItemCaseSensitive(map, name);
+}
+
+/* ---- the question ---- */
+
+static void compose(const struct work *w, struct question *q, char *counts, size_t room)
+{
+    (void)snprintf(counts, room, "The plan had %u steps: %u completed, %u failed, %u others.",
+                   w->counts.all, w->counts.completed, w->counts.failed,
+                   w->counts.all - w->counts.completed - w->counts.failed);
+    prompt_say(&q->p, order);
+    prompt_say(&q->p, counts);
+    if (w->may_retry) {
+        prompt_say(&q->p, order_retry);
+    }
+    question_data(q, "the person who asks: the goal", get(w->params, "goal"));
+    question_data(q, "the plan: its description", get(w->params, "description"));
+    question_data(q, "the journal: how the plan ended", get(w->params, "status"));
+    question_data(q, "the journal: why it failed", get(w->params, "failureReason"));
+    prompt_data(&q->p, "the journal: its steps, with what the agents answered", w->steps);
+}
+
+static void on_text(void *self, bool anew, struct str piece)
+{
+    tell_text(&((struct work *)self)->tell, anew, piece);
+}
+
+static void on_wait(void *self)
+{
+    tell_wait(&((struct work *)self)->tell);
+}
+
+/* ---- the answer ---- */
+
+static bool has_failed(const cJSON *steps, const char *step_id)
+{
+    const cJSON *step = NULL;
+
+    cJSON_ArrayForEach(step, steps)
+    {
+        const cJSON *id = get(step, "stepId");
+        const cJSON *status = get(step, "status");
+        if (cJSON_IsString(id) && strcmp(id->valuestring, step_id) == 0) {
+            return cJSON_IsString(status) && strcmp(status->valuestring, "failed") == 0;
+        }
+    }
+    return false;
+}
+
+static bool is_named(const cJSON *list, const char *step_id)
+{
+    const cJSON *item = NULL;
+
+    cJSON_ArrayForEach(item, list)
+    {
+        if (strcmp(get(item, "stepId")->valuestring, step_id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool add_retry(cJSON *list, const char *step_id, const char *reason)
+{
+    cJSON *item = cJSON_CreateObject();
+    char cut[REASON_MAX + 1];
+
+    (void)snprintf(cut, sizeof cut, "%.*s", (int)utf8_cut(reason, strlen(reason), REASON_MAX),
+                   reason);
+    if (item == NULL || cJSON_AddStringToObject(item, "stepId", step_id) == NULL ||
+        cJSON_AddStringToObject(item, "reason", cut) == NULL || !cJSON_AddItemToArray(list, item)) {
+        cJSON_Delete(item);
+        return false;
+    }
+    return true;
+}
+
+/* Of what the model named, the steps that did fail, once each. */
+static bool take_retry(struct work *w, const cJSON *said)
+{
+    cJSON *whole = cJSON_CreateObject();
+    cJSON *list = cJSON_AddArrayToObject(whole, "retry");
+    const cJSON *item = NULL;
+    bool ok = list != NULL;
+
+    cJSON_ArrayForEach(item, get(said, "retry"))
+    {
+        const cJSON *id = cJSON_IsString(item) ? item : get(item, "stepId");
+        const cJSON *reason = get(item, "reason");
+        if (ok && cJSON_IsString(id) && has_failed(get(w->params, "steps"), id->valuestring) &&
+            !is_named(list, id->valuestring)) {
+            ok =
+                add_retry(list, id->valuestring, cJSON_IsString(reason) ? reason->valuestring : "");
+        }
+    }
+    if (!ok || list->child == NULL) {
+        cJSON_Delete(whole);
+        return false;
+    }
+    w->retry = whole;
+    return true;
+}
+
+/* A whole text in a fence is what stands in it. */
+static struct str unfence(struct str text)
+{
+    const char *line =
+        text.len > 6 && memcmp(text.ptr, "```", 3) == 0 ? memchr(text.ptr, '\n', text.len) : NULL;
+
+    if (line == NULL || memcmp(text.ptr + text.len - 3, "```", 3) != 0) {
+        return text;
+    }
+    text = (struct str){line + 1, text.len - (size_t)(line + 1 - text.ptr)};
+    text.len -= text.len >= 3 ? 3 : text.len;
+    return form_clean(text);
+}
+
+/* What was told is text; only what waited for its end may be something else. Fills *ret with the
+ * text, which lives as long as the reply and *ret_json. */
+static enum said read_answer(struct work *w, struct llm_reply *reply, cJSON **ret_json,
+                             struct str *ret)
+{
+    struct str text = buf_str(&reply->text);
+    cJSON *json = NULL;
+    const cJSON *inner;
+
+    *ret = text;
+    if (w->tell.open || text.len == 0 || (text.ptr[0] != '{' && text.ptr[0] != '`')) {
+        return SAID_TEXT;
+    }
+    *ret = unfence(text);
+    if (ret->len > 0 && ret->ptr[0] != '{') {
+        return SAID_TEXT;
+    }
+    if (form_json(text, &json, NULL) != BT_OK) {
+        return SAID_NOTHING;
+    }
+    *ret_json = json;
+    if (w->may_retry && take_retry(w, json)) {
+        return SAID_RETRY;
+    }
+    inner = get(json, "text");
+    if (cJSON_IsString(inner) && form_clean(str_from(inner->valuestring)).len > 0) {
+        *ret = form_clean(str_from(inner->valuestring));
+        return SAID_TEXT;
+    }
+    return SAID_NOTHING;
+}
+
+static void reply_text(struct work *w, struct str text)
+{
+    uint64_t left = bt_step_time_left_ms(w->step) / 2;
+    char last_line[LAST_LINE_MAX];
+    struct buf whole;
+
+    buf_init(&whole, 2 * text.len + 2 * LAST_LINE_MAX);
+    report_last_line(w->params, last_line, sizeof last_line);
+    tell_end(&w->tell, text, last_line, &whole);
+    if (whole.bad != BT_OK) {
+        bt_step_fail(w->step, "SERVICE_UNAVAILABLE", true, "out of memory for the summary");
+    } else {
+        (void)bt_step_stream_flush(w->step, left < FLUSH_MS ? left : FLUSH_MS);
+        bt_step_reply_bytes(w->step, buf_cstr(&whole), whole.len);
+    }
+    buf_done(&whole);
+}
+
+/* One question. True: its answer was neither text nor a list of steps; else the step has its reply.
+ */
+static bool ask_once(struct work *w)
+{
+    struct ask ask = {
+        .step = w->step, .agent = w->agent, .on_text = on_text, .on_wait = on_wait, .self = w};
+    struct llm_reply reply = {0};
+    struct question q;
+    cJSON *json = NULL;
+    char counts[160];
+    struct str text;
+    bool again = false;
+
+    question_init(&q);
+    compose(w, &q, counts, sizeof counts);
+    if (!q.ok) {
+        bt_step_fail(w->step, "SERVICE_UNAVAILABLE", true, "out of memory for the question");
+    } else if (ask_model(&ask, &q.p, &reply)) {
+        switch (read_answer(w, &reply, &json, &text)) {
+        case SAID_TEXT:
+            reply_text(w, text);
+            break;
+        case SAID_RETRY:
+            input_reply(w->step, w->retry, NULL);
+            w->retry = NULL;
+            break;
+        case SAID_NOTHING:
+            again = true;
+            break;
+        }
+    }
+    cJSON_Delete(json);
+    llm_reply_done(&reply);
+    question_done(&q);
+    return again;
+}
+
+static void synthesize(struct work *w)
+{
+    w->steps = report_steps(get(w->params, "steps"), w->agent->data_bytes / 4 * 3, &w->counts);
+    w->may_retry = bt_step_param_number(w->step, "mayRetry", 0) >= 1 && w->counts.failed > 0;
+    if (w->steps == NULL) {
+        bt_step_fail(w->step, "SERVICE_UNAVAILABLE", true, "out of memory for the results");
+        return;
+    }
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        if (!ask_once(w)) {
+            return;
+        }
+        tell_drop(&w->tell);
+        w->may_retry = false; /* it was said in a way that cannot be used: only text will do now */
+    }
+    bt_step_fail(w->step, "VALIDATION_ERROR", true,
+                 "the model answered with JSON instead of a summary, twice");
+}
+
+void llm_synthesize(struct bt_step *step, void *self)
+{
+    struct work w = {.step = step, .agent = self};
+    struct bt_error err;
+
+    if (input_parameters(step, &w.params, &err) != BT_OK) {
+        bt_step_fail_error(step, &err);
+        return;
+    }
+    tell_init(&w.tell, step, TITLE);
+    if (!cJSON_IsArray(get(w.params, "steps"))) {
+        bt_step_fail(step, "VALIDATION_ERROR", false, "steps: expected the steps of the plan");
+    } else {
+        synthesize(&w);
+    }
+    tell_done(&w.tell);
+    cJSON_free(w.steps);
+    cJSON_Delete(w.params);
+}

@@ -1,0 +1,96 @@
+#include "agents/llm/tell.h"
+
+#include "protocol/base/clock.h"
+
+enum { PIECE = 200, PIECE_MS = 100, HELD_MAX = 32 * 1024 * 1024 };
+
+void tell_init(struct tell *t, struct bt_step *step, const char *title)
+{
+    *t = (struct tell){.step = step, .title = title};
+    buf_init(&t->held, HELD_MAX);
+}
+
+void tell_done(struct tell *t)
+{
+    buf_done(&t->held);
+}
+
+static void pour(struct tell *t)
+{
+    if (t->held.bad == BT_OK && t->held.len > 0) {
+        bt_step_stream(t->step, (const char *)t->held.at, t->held.len);
+        t->told = true;
+    }
+    buf_clear(&t->held);
+    t->due = msec_add(clock_mono_ms(), PIECE_MS);
+}
+
+static bool has_title(struct str text)
+{
+    return text.len >= 2 && text.ptr[0] == '#' && text.ptr[1] == ' ';
+}
+
+/* Text, once it is known to be: with its title in front. */
+static void open_text(struct tell *t)
+{
+    struct str text = buf_str(&t->held);
+
+    if (text.len < 2 || text.ptr[0] == '{' || text.ptr[0] == '[' || text.ptr[0] == '`') {
+        return;
+    }
+    if (!has_title(text)) {
+        bt_step_stream(t->step, t->title, strlen(t->title));
+        bt_step_stream(t->step, "\n\n", 2);
+        t->told = true;
+    }
+    t->open = true;
+    t->due = msec_add(clock_mono_ms(), PIECE_MS);
+}
+
+void tell_text(struct tell *t, bool anew, struct str piece)
+{
+    if (anew) {
+        tell_drop(t);
+        return;
+    }
+    buf_add_str(&t->held, piece);
+    if (!t->open) {
+        open_text(t);
+    }
+    if (t->open && t->held.len >= PIECE) {
+        pour(t);
+    }
+}
+
+void tell_wait(struct tell *t)
+{
+    if (t->open && t->held.len > 0 && clock_mono_ms() >= t->due) {
+        pour(t);
+    }
+}
+
+void tell_drop(struct tell *t)
+{
+    buf_clear(&t->held);
+    if (t->told) {
+        bt_step_stream(t->step, TELL_ANEW, strlen(TELL_ANEW));
+    }
+    t->told = false;
+    t->open = false;
+}
+
+void tell_end(struct tell *t, struct str text, const char *last_line, struct buf *ret)
+{
+    if (!has_title(text)) {
+        buf_printf(ret, "%s\n\n", t->title);
+    }
+    buf_add_str(ret, text);
+    buf_printf(ret, "\n\n%s\n", last_line);
+    if (!t->open) { /* it waited for its end */
+        buf_clear(&t->held);
+        buf_add_str(&t->held, buf_str(ret));
+    } else {
+        buf_printf(&t->held, "\n\n%s\n", last_line);
+    }
+    pour(t);
+}
