@@ -17,7 +17,8 @@ static NAMES(
     DURABILITY_PROCESS + 1, [DURABILITY_POWER] = "power", [DURABILITY_PROCESS] = "process");
 static NAMES(backoff_names, BACKOFF_COUNT, [BACKOFF_LINEAR] = "linear",
              [BACKOFF_EXPONENTIAL] = "exponential", [BACKOFF_FIXED] = "fixed");
-static NAMES(on_invalid_names, "fail", "synthesize", "interrupt");
+static NAMES(on_invalid_names, ON_INVALID_COUNT, [ON_INVALID_FAIL] = "fail",
+             [ON_INVALID_SYNTHESIZE] = "synthesize", [ON_INVALID_INTERRUPT] = "interrupt");
 static NAMES(on_failure_names,
              ON_FAILURE_COUNT, [ON_FAILURE_ABORT] = "abort", [ON_FAILURE_SKIP] = "skip",
              [ON_FAILURE_CONTINUE] = "continue", [ON_FAILURE_RETRY] = "retry",
@@ -34,6 +35,7 @@ NAMES(setting_restart_names, POLICY_RESTART_COUNT, [POLICY_PERMANENT] = "permane
 _Static_assert(sizeof(enum durability) == sizeof(uint32_t) &&
                    sizeof(enum backoff_kind) == sizeof(uint32_t) &&
                    sizeof(enum on_failure) == sizeof(uint32_t) &&
+                   sizeof(enum on_invalid) == sizeof(uint32_t) &&
                    sizeof(enum log_level) == sizeof(uint32_t) &&
                    sizeof(enum config_log_format) == sizeof(uint32_t),
                "enums are 32 bits wide");

@@ -6,7 +6,8 @@ harness.py calls this for every plan of every daemon that a test leaves alive.
 """
 
 ENDS = ("completed", "failed", "skipped", "cancelled")
-BEFORE_STEPS = ("plan_generated", "plan_paused", "plan_resumed", "review_decided", "plan_modified", "plan_cancelling")
+PLANNING = ("planning_started", "planning_retry", "planning_failed")
+BEFORE_STEPS = PLANNING + ("plan_generated", "plan_paused", "plan_resumed", "review_decided", "plan_modified", "plan_cancelling")
 VERDICTS = ("quality_gate_passed", "quality_gate_failed", "quality_gate_error")
 AFTER_THE_END = ("agent_handoff", "replan_finished", "plan_modified")  # handed back; what the step was about
 
@@ -33,6 +34,9 @@ class Story:
         self.replanning = None
         self.revision = 1
         self.cancelling = self.started = False
+        self.planning = self.failed_planning = self.generated = False
+        self.synthesis = False  # an answer is being written
+        self.texts = 0
         self.at = None
 
     def fail(self, why):
@@ -46,8 +50,7 @@ class Story:
 
     def run(self):
         e = self.events
-        self.need(e and e[0]["type"] == "plan_generated", "plan_generated is the first event")
-        self.need([x["type"] for x in e].count("plan_generated") == 1, "plan_generated comes once")
+        self.need(e and e[0]["type"] in ("plan_generated", "planning_started"), "plan_generated or planning_started is the first event")
         self.need(len({x["eventId"] for x in e}) == len(e), "event ids are unique")
         for before, now in zip(e, e[1:]):
             self.at = now
@@ -63,6 +66,7 @@ class Story:
         t = e["type"]
         self.need(self.started or t in BEFORE_STEPS + ("plan_started", "plan_completed", "plan_step_completed"),
                   "plan_started comes before anything about steps")
+        self.need(not self.synthesis or "stepIndex" not in e, "nothing happens to steps while the answer is written")
         getattr(self, t, lambda _: None)(e)
         if t == "agent_handoff":
             self.handoff(e)
@@ -93,8 +97,47 @@ class Story:
         self.need(s.review is None or t not in ("plan_step_retry", "fallback_used", "quality_gate_started", "replan_started"),
                   "a step that waits for a person does nothing else")
 
+    def planning_started(self, e):
+        self.need(not self.planning and not self.generated and not self.started, "planning begins before there is a plan")
+        self.need(e["attempt"] == 1, "it begins with attempt 1")
+        self.planning = 1
+
+    def planning_retry(self, e):
+        self.need(self.planning and e["attempt"] == self.planning, "the attempt that came to nothing")
+        self.planning += 1
+        self.need(self.planning == 2, "one repair")
+
+    def planning_failed(self, e):
+        self.need(self.planning and e["attempt"] == self.planning and e.get("reason"), "what fails was begun, and says why")
+        self.planning, self.failed_planning = False, True
+
+    def plan_generated(self, e):
+        self.need(not self.generated, "plan_generated comes once")
+        self.need(self.planning or e is self.events[0] or self.failed_planning, "a plan that was asked for, or given")
+        self.planning, self.generated = False, True
+
+    def synthesis_started(self, e):
+        self.need(self.started and not self.synthesis and not self.cancelling, "an answer out of a plan that has run")
+        for index, s in self.steps.items():
+            self.need(s.end, "step %d has ended when the answer is written" % index)
+        self.synthesis, self.texts = True, 0
+
+    def text_delta(self, e):
+        self.need(self.synthesis and e["index"] == self.texts, "pieces of the answer come in order")
+        self.texts += 1
+
+    def synthesis_retry(self, e):
+        self.need(self.synthesis and e["revision"] == self.revision + 1, "it follows a question, and is a revision")
+        self.synthesis, self.revision = False, e["revision"]
+
+    def synthesis_finished(self, e):
+        self.need(self.synthesis or not e["ok"], "an answer was asked for")
+        self.need(e["ok"] or e.get("reason"), "without an answer it says why")
+        self.synthesis = False
+
     def plan_started(self, e):
         self.need(not self.started, "plan_started comes once")
+        self.need(self.generated or self.failed_planning, "there is a plan, or there will be an answer alone")
         self.started = True
 
     def plan_step_started(self, e):
@@ -128,6 +171,8 @@ class Story:
 
     def review_decided(self, e):
         self.need("stepIndex" in e or e["reviewId"] == self.events[0]["planId"], "without a step it is the sign-off")
+        if "stepIndex" not in e and "planning" in self.paused:
+            self.paused.remove("planning")
         if "stepIndex" in e:
             s = self.open(e)
             self.need(e["reviewId"] in self.reviews, "what is decided was asked")
@@ -172,6 +217,8 @@ class Story:
 
     def plan_completed(self, e):
         self.need(e["status"] in ("completed", "failed", "cancelled"), "the end of a plan")
+        self.need(not self.synthesis or self.cancelling, "the answer is there, or there will be none")
+        self.need(not self.planning or self.cancelling, "planning has ended")
         for index, s in self.steps.items():
             self.need(s.end, "step %d has ended when the plan ends" % index)
         self.need(e["status"] != "cancelled" or self.cancelling or "signoff" in self.paused or self.reviews or not self.started,
@@ -207,7 +254,7 @@ def agrees(story, view):
     story.need(ended == (view["status"] in ("completed", "failed", "cancelled")), "plan.get and the events agree on the end")
     story.need(view.get("revision", 1) == story.revision, "plan.get says the newest revision: %d" % view.get("revision", 1))
     by_id = {}
-    for s in view["steps"]:
+    for s in view.get("steps", []):
         by_id.setdefault(s["stepId"], []).append(s)
         told = story.steps.get(s["stepIndex"])
         over = told is not None and told.end is not None
@@ -217,7 +264,7 @@ def agrees(story, view):
             story.need(s["status"] == told.end["status"] and s.get("reason") == told.end.get("reason"),
                        "plan.get says %s %s about step %d" % (s["status"], s.get("reason"), s["stepIndex"]))
             story.need(s.get("error") == told.end.get("error") or told.end.get("reason") == "superseded", "plan.get says %r about step %d" % (s.get("error"), s["stepIndex"]))
-    for s in view["steps"]:
+    for s in view.get("steps", []):
         after(story, s, by_id)
 
 
