@@ -5,6 +5,7 @@ import re
 import subprocess
 import tempfile
 import threading
+import unittest.mock
 
 from harness import BIN, BatonTest, children_of, main, until
 import mock_llm
@@ -306,10 +307,10 @@ def split(prompt):
 class Questions(Llm):
     """The questions about plans and sessions, as the agent alone asks them."""
 
-    def once(self, skill, params, api="openai", settings=None, **step):
+    def once(self, skill, params, api="openai", settings=None, stream=True, **step):
         mock = mock_llm.Mock(lambda asked: json.dumps(ANSWERS[skill]) if skill in ANSWERS else "It is 5.")
         self.addCleanup(mock.close)
-        provider = {"api": api, "baseUrl": mock.url("ok", "/v1" if api != "ollama" else ""), "model": "m"}
+        provider = {"api": api, "baseUrl": mock.url("ok", "/v1" if api != "ollama" else ""), "model": "m", "stream": stream}
         env = {**os.environ, "BATON_SETTINGS": json.dumps({"providers": [provider], **(settings or {})})}
         out = subprocess.run([BIN / "baton-agent-llm", "--once", skill], input=json.dumps({"purpose": skill, "parameters": params, **step}),
                              env=env, capture_output=True, text=True, timeout=30)
@@ -350,6 +351,12 @@ class Questions(Llm):
         reply, asked = self.once("plan", {"goal": "x", "agents": many})
         self.assertNotIn("enum", json.dumps(asked["body"]["response_format"]))
         self.assertNotIn("An earlier plan", asked["messages"][0]["content"])
+
+    def test_plan_of_ten_thousand_steps_is_told_as_it_came(self):
+        plan = {"steps": [{"stepId": "s", "agentId": "vault", "skill": "open", "task": "t", "dependsOn": ["s"]}] * 10000}
+        with unittest.mock.patch.dict(ANSWERS, plan=plan):
+            reply, _ = self.once("plan", QUESTIONS["plan"], stream=False)
+        self.assertEqual(len(reply["result"]["data"]["steps"]), 10000)
 
     def test_cards_that_are_too_long_lose_what_says_least(self):
         long = {"type": "object", "description": "x" * 3000}
