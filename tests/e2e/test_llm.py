@@ -188,6 +188,19 @@ class Texts(Llm):
         self.assertEqual((view["status"], view["steps"][0]["attempts"]), ("completed", 2), view)
         self.assertGreaterEqual(self.event("plan_step_retry")[0]["delayMs"], 1000)
 
+    def test_summary_travels_whole_while_it_is_written(self):
+        text = "# Plan Execution Summary\n\n" + "".join("%04d é\n" % i for i in range(1200))
+        self.start(self.model(chat=text))
+        steps = [{"stepId": "x", "status": "completed", "result": "5"}]
+        view = self.run_plan([{"stepId": "a", "agentId": "llm", "skill": "synthesize", "task": "sum up", "timeoutMs": 60000,
+                               "parameters": {"goal": "g", "status": "completed", "durationMs": 1500, "agents": ["calc"], "steps": steps}}])
+        self.assertEqual(view["status"], "completed", view)
+        told = [e.get("text", "") for e in self.event("plan_step_progress")]
+        whole = text.strip() + "\n\n*Plan completed in 1.5 seconds across calc.*\n"
+        self.assertEqual("".join(told), whole)
+        self.assertGreater(len(told), 8)
+        self.assertTrue(whole.startswith(view["steps"][0]["result"][:1000]))
+
     def test_cancelled_plan_lets_go_of_a_model_that_hangs(self):
         self.start(self.model("hang", chat="never"))
         plan = self.d.submit({"steps": [{"stepId": "a", "agentId": "llm", "skill": "chat", "task": "say hello"}]})
