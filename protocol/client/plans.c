@@ -49,6 +49,14 @@ static enum bt_code submit_fields(const struct bt_submit *s, const char *key, st
         code = put_json(&pairs, &n, "policy", s->policy_json, err);
     }
     if (code == BT_OK) {
+        code = put_json(&pairs, &n, "constraints", s->constraints_json, err);
+    }
+    if (s->dry_run) {
+        doc_put_cstr(&pairs, "dryRun");
+        doc_put_bool(&pairs, true);
+        n++;
+    }
+    if (code == BT_OK) {
         doc_put_map(&map, n);
         buf_add(&map, pairs.at, pairs.len);
         code = buf_check(&map, err);

@@ -11,6 +11,7 @@
 #include "baton/client.h"
 
 struct cJSON;
+struct problems;
 
 /* The contract of the exit codes; `baton --help` prints them. */
 enum cli_exit {
@@ -28,7 +29,7 @@ enum cli_exit {
 
 struct cli_option {
     const char *name; /* NULL ends the list */
-    const char *arg;  /* "FILE"; NULL = a flag */
+    const char *arg;  /* "FILE"; NULL = a flag; "TEXT..." = may be given again and again */
     const char *help;
 };
 
@@ -44,14 +45,22 @@ struct cli_verb {
     enum cli_exit (*run)(struct cli *cli);
 };
 
-enum { CLI_OPTIONS_MAX = 24 };
+enum { CLI_OPTIONS_MAX = 24, CLI_REPEATS_MAX = 128 };
+
+/* One value of an option that may be given again and again. */
+struct cli_repeat {
+    int option; /* its place in verb->options */
+    const char *value;
+};
 
 struct cli {
     const struct cli_verb *verb;
     const char
         *values[CLI_OPTIONS_MAX]; /* by position in verb->options; "" for a flag that was given */
     const char *global[8];        /* the same for the global options */
-    int argc;                     /* what is left behind the options */
+    struct cli_repeat repeats[CLI_REPEATS_MAX]; /* as they were given */
+    int n_repeats;
+    int argc; /* what is left behind the options */
     char **argv;
     bool json;
     bool color;
@@ -65,7 +74,10 @@ extern const struct cli_option cli_global_options[];
 /* The value of an option of the verb or a global one; NULL when it was not given. */
 const char *cli_value(const struct cli *cli, const char *name);
 bool cli_flag(const struct cli *cli, const char *name);
-/* "90", "90s", "5m", "2h" or "250ms" as milliseconds; false after saying what is wrong. */
+/* The n-th value (from 0 on) of an option of the verb that may be given again; NULL behind the
+ * last. */
+const char *cli_nth_value(const struct cli *cli, const char *name, int n);
+/* "90", "90s", "5m", "2h", "1d" or "250ms" as milliseconds; false after saying what is wrong. */
 bool cli_duration(const char *text, const char *what, uint32_t *ret_ms);
 /* A number >= 0; false after saying what is wrong. */
 bool cli_number(const char *text, const char *what, uint64_t *ret);
@@ -79,9 +91,13 @@ void cli_note(const char *fmt, ...) BT_PRINTF(1, 2);
 /* Says the error and returns the exit code that belongs to it. */
 enum cli_exit cli_fail(const struct bt_error *err);
 enum cli_exit cli_exit_of(enum bt_code code);
-/* Refusals of plans carry a list of problems: prints each on stderr, or as JSON on stdout with
- * --json. */
-void cli_print_problems(struct cli *cli, const char *error_json);
+/* Refusals of plans carry a list of problems: says each on stderr; with --json the refusal goes to
+ * stdout. Whether there was any. */
+bool cli_print_problems(struct cli *cli, const char *error_json);
+/* Each of a list of problems, as the daemon gives it, on stderr. */
+void cli_say_problems(const struct cJSON *problems);
+/* The same of what was checked here; with --json {valid, problems} goes to stdout. */
+void cli_say_found(struct cli *cli, const struct problems *found, bool valid);
 /* A request whose answer is parsed; the caller frees *ret with cJSON_Delete. Says what went wrong.
  */
 enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, struct cJSON **ret);
@@ -131,9 +147,11 @@ void cli_one_line(char *to, size_t cap, const char *from);
 /* A whole file ("-" = stdin) of at most max bytes; free with free(). NULL after saying what is
  * wrong. */
 char *cli_read_file(const char *path, size_t max, size_t *ret_len);
-/* A plan file, YAML or JSON, as JSON text (free with free()); NULL after saying what is wrong, with
- * line and column. */
+/* A plan file, YAML or JSON, as JSON text (free with cJSON_free()); a recipe is filled in from the
+ * options inputs and input. NULL after saying what is wrong, with line and column. */
 char *cli_read_plan(const struct cli *cli, const char *path);
+/* The same of a recipe: a file, or the name of one in the folders of `baton recipes`. */
+char *cli_read_recipe(const struct cli *cli, const char *name);
 /* Any file, YAML or JSON; free with cJSON_Delete. NULL after saying what is wrong. */
 struct cJSON *cli_read_tree(const char *path);
 /* What was given as FILE|JSON: the file of that name, - = stdin, else JSON. NULL after saying what
@@ -169,4 +187,5 @@ enum cli_exit verb_info(struct cli *cli);
 enum cli_exit verb_config(struct cli *cli);
 enum cli_exit verb_doctor(struct cli *cli);
 enum cli_exit verb_completion(struct cli *cli);
+enum cli_exit verb_cost(struct cli *cli);
 #endif

@@ -25,7 +25,8 @@ static const struct {
     {"planning_retry", "planning again", "[{validationErrors} problems][: {text}]"},
     {"planning_failed", "no plan", "[{failureKind}][: {reason}]"},
     {"plan_generated", NULL,
-     "{estimatedSteps} steps[ by {planner}][, from plan {parentPlanId}][: {query}]"},
+     "{estimatedSteps} steps[ by {planner}][, from plan {parentPlanId}][, about {estimatedTokens} "
+     "tokens][: {query}]"},
     {"plan_started", NULL, "{stepCount} steps"},
     {"plan_step_started", NULL, "{stepId}[ → {agentId}][, attempt {attempt:again}][: {task}]"},
     {"agent_handoff", "handoff",
@@ -59,7 +60,7 @@ static const struct {
     {"plan_modified", "modified",
      "{kind}[ at {stepId}], revision {revision}[, new: {steps}][: {reasoning}]"},
     {"synthesis_started", "answering", "[{agentId} is asked][, within {timeoutMs:ms}]"},
-    {"text_delta", "text", "{text}"},
+    {"text_delta", NULL, "{text}"},
     {"synthesis_retry", "trying again", "revision {revision}[, new: {steps}][: {reason}]"},
     {"synthesis_finished", "answered",
      "[by {agentId}{ok:yes}][the results as they are{ok:no}][: {reason}]"},

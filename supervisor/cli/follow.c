@@ -4,11 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cjson/cJSON.h>
 
 #include "protocol/base/clock.h"
+#include "supervisor/cli/answer.h"
 #include "supervisor/cli/event_line.h"
+#include "supervisor/cli/submit.h"
 #include "supervisor/cli/tree.h"
 
 enum { SLICE_MS = 250, LINE_BYTES_MAX = 65536 };
@@ -19,9 +22,14 @@ struct following {
     struct bt_watch *watch;
     struct tree *tree;
     uint64_t
-        history;  /* events up to here had happened when we began: they are told, not acted on */
-    bool signoff; /* the plan waits to be approved as a whole */
+        history; /* events up to here had happened when we began: they are told, not acted on */
+    const char *needs;    /* what the plan as a whole waits to be decided: signoff, planning */
+    struct answer answer; /* as it is written */
+    bool stream;          /* it is shown as it comes */
 };
+
+/* What the plan as a whole can wait for. */
+static const char *const whole[] = {"signoff", "planning"};
 
 static volatile sig_atomic_t interrupts;
 
@@ -81,7 +89,7 @@ static enum cli_exit print_step(struct cli *cli, const struct follow *f)
     return code;
 }
 
-static enum cli_exit print_result(struct cli *cli, const struct follow *f)
+static enum cli_exit print_result(struct cli *cli, const struct follow *f, struct answer *shown_yet)
 {
     cJSON *answer = NULL;
     enum cli_exit shown = CLI_OK;
@@ -91,12 +99,12 @@ static enum cli_exit print_result(struct cli *cli, const struct follow *f)
         const char *why = json_text(answer, "failureReason", NULL);
         code = cli_exit_of_plan(json_text(answer, "status", ""));
         if (f->result_step != NULL) {
+            answer_break(shown_yet);
             shown = print_step(cli, f);
         } else if (cli->json) {
             cli_print_json(answer);
         } else {
-            cli_print_safe(json_text(answer, "aggregatedResult", ""));
-            (void)fputc('\n', stdout);
+            answer_whole(shown_yet, json_text(answer, "aggregatedResult", ""));
         }
         if (why != NULL) {
             cli_say("%s", why);
@@ -151,6 +159,7 @@ static void note(struct following *g, const char *type, const cJSON *event)
     if (title == NULL) {
         return;
     }
+    answer_break(&g->answer);
     buf_init(&line, LINE_BYTES_MAX);
     event_line(event, &line);
     if (strcmp(type, "plan_paused") == 0 &&
@@ -161,21 +170,61 @@ static void note(struct following *g, const char *type, const cJSON *event)
     buf_done(&line);
 }
 
+/* A piece of the answer. What is drawn above it stays. */
+static void stream(struct following *g, const cJSON *event)
+{
+    if (g->stream) {
+        tree_settle(g->tree);
+        answer_piece(&g->answer, (uint64_t)json_number(event, "index"),
+                     json_text(event, "text", ""));
+    }
+}
+
+/* Whether the event brings steps that are not drawn yet. */
+static bool brings_steps(const struct following *g, const char *type, const cJSON *event)
+{
+    return (strcmp(type, "plan_generated") == 0 && tree_size(g->tree) == 0) ||
+           ((strcmp(type, "plan_modified") == 0 || strcmp(type, "replan_finished") == 0 ||
+             strcmp(type, "synthesis_retry") == 0) &&
+            json_number(event, "newSteps") > 0);
+}
+
 static void take(struct following *g, const char *type, const cJSON *event)
 {
-    bool signoff = strcmp(json_text(event, "reason", ""), "signoff") == 0;
+    const char *reason = json_text(event, "reason", "");
 
+    if (strcmp(type, "text_delta") == 0) {
+        stream(g, event);
+        return;
+    }
     note(g, type, event);
-    if ((strcmp(type, "plan_modified") == 0 || strcmp(type, "replan_finished") == 0) &&
-        json_number(event, "newSteps") > 0) {
+    if (brings_steps(g, type, event)) {
         look_again(g);
     }
-    if (signoff && strcmp(type, "plan_paused") == 0) {
-        g->signoff = true;
-    } else if (signoff && strcmp(type, "plan_resumed") == 0) {
-        g->signoff = false;
+    for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++) {
+        if (strcmp(reason, whole[i]) == 0 && strcmp(type, "plan_paused") == 0) {
+            g->needs = whole[i];
+        } else if (strcmp(reason, whole[i]) == 0 && strcmp(type, "plan_resumed") == 0) {
+            g->needs = NULL;
+        }
     }
     tree_event(g->tree, event);
+}
+
+static enum cli_exit needs_human(const struct following *g)
+{
+    const char *id = g->f->plan_id;
+
+    if (g->needs != NULL && strcmp(g->needs, "planning") == 0) {
+        cli_say("there is no plan yet: baton approve %s plans again, baton approve %s --plan FILE "
+                "takes yours, baton reject %s ends it",
+                id, id, id);
+    } else {
+        cli_say("the plan needs your approval: see `baton reviews`, then baton approve %s (or "
+                "reject); the plan goes on then",
+                id);
+    }
+    return CLI_NEEDS_HUMAN;
 }
 
 /* Follows the events until the plan has ended. */
@@ -192,9 +241,11 @@ static enum cli_exit follow(struct following *g)
         cJSON *event;
         bool ended;
         if (interrupts > 0) {
+            answer_break(&g->answer);
             return interrupted(g->cli, f->plan_id);
         }
         if (clock_mono_ms() >= deadline) {
+            answer_break(&g->answer);
             cli_say("plan %s has not ended within the timeout; it goes on", f->plan_id);
             return CLI_TIMEOUT;
         }
@@ -212,18 +263,19 @@ static enum cli_exit follow(struct following *g)
         if (ended) {
             return CLI_OK;
         }
-        if ((tree_waiting(g->tree) || g->signoff) && seq >= g->history && deadline == MSEC_NEVER) {
-            cli_say("the plan needs your approval: see `baton reviews`, then baton approve %s (or "
-                    "reject); the plan goes on then",
-                    f->plan_id);
-            return CLI_NEEDS_HUMAN;
+        if ((tree_waiting(g->tree) || g->needs != NULL) && seq >= g->history &&
+            deadline == MSEC_NEVER) {
+            return needs_human(g);
         }
     }
 }
 
 enum cli_exit follow_plan(struct cli *cli, const struct follow *f)
 {
-    struct following g = {.cli = cli, .f = f};
+    struct following g = {.cli = cli,
+                          .f = f,
+                          .stream = !cli->json && !f->dry && f->result_step == NULL &&
+                                    isatty(STDOUT_FILENO) == 1};
     cJSON *view = NULL;
     struct bt_error err;
     enum cli_exit code = cli_plan_view(cli, f->plan_id, &view);
@@ -231,6 +283,7 @@ enum cli_exit follow_plan(struct cli *cli, const struct follow *f)
     if (code != CLI_OK) {
         return code;
     }
+    answer_init(&g.answer);
     g.history = (uint64_t)json_number(view, "lastSeq");
     g.tree = tree_new(cli, view, f->quiet);
     if (g.tree == NULL) {
@@ -242,9 +295,12 @@ enum cli_exit follow_plan(struct cli *cli, const struct follow *f)
         code = follow(&g);
     }
     bt_watch_close(g.watch);
-    if (code == CLI_OK) {
-        code = print_result(cli, f);
+    if (code == CLI_OK && f->dry) {
+        code = cli_show_document(cli, f->plan_id);
+    } else if (code == CLI_OK) {
+        code = print_result(cli, f, &g.answer);
     }
+    answer_done(&g.answer);
     tree_free(g.tree);
     cJSON_Delete(view);
     return code;

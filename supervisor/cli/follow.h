@@ -8,6 +8,7 @@ struct follow {
     const char *plan_id;
     const char *result_step; /* print this step's result; NULL = the plan's */
     bool quiet;              /* no live tree */
+    bool dry;                /* it is only planned: its document is what is printed */
     uint32_t timeout_ms;     /* then 124; 0 = none */
 };
 

@@ -110,6 +110,24 @@ static void fill_options(struct option *out, const struct cli_option *from, int 
 }
 
 /* False after saying what is wrong. */
+static bool take_value(struct cli *cli, int option, const char *value)
+{
+    const char *arg = cli->verb->options[option].arg;
+
+    cli->values[option] = value != NULL ? value : "";
+    if (arg == NULL || strstr(arg, "...") == NULL) {
+        return true;
+    }
+    if (cli->n_repeats == CLI_REPEATS_MAX) {
+        cli_say("%s: --%s and its like at most %d times", cli->verb->name,
+                cli->verb->options[option].name, CLI_REPEATS_MAX);
+        return false;
+    }
+    cli->repeats[cli->n_repeats++] = (struct cli_repeat){option, cli->values[option]};
+    return true;
+}
+
+/* False after saying what is wrong. */
 static bool read_options(struct cli *cli, int argc, char **argv)
 {
     struct option options[CLI_OPTIONS_MAX + 10] = {{0}};
@@ -122,7 +140,9 @@ static bool read_options(struct cli *cli, int argc, char **argv)
         if (opt >= GLOBAL_BASE) {
             cli->global[opt - GLOBAL_BASE] = optarg != NULL ? optarg : "";
         } else if (opt >= OPTION_BASE) {
-            cli->values[opt - OPTION_BASE] = optarg != NULL ? optarg : "";
+            if (!take_value(cli, opt - OPTION_BASE, optarg)) {
+                return false;
+            }
         } else if (opt == ':') {
             cli_say("%s: %s needs a value; see: baton %s --help", cli->verb->name, argv[optind - 1],
                     cli->verb->name);

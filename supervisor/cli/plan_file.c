@@ -1,5 +1,6 @@
 /* Plan files: YAML or JSON, and recipes, whose inputs are filled in before the daemon sees the
  * plan. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +12,8 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/config/yaml.h"
 #include "supervisor/planner/recipe.h"
+
+enum { NAME_BYTES_MAX = 256 };
 
 cJSON *cli_read_tree(const char *path)
 {
@@ -42,13 +45,60 @@ cJSON *cli_read_value(const char *text, const char *what)
     return tree;
 }
 
-/* The file as JSON; cJSON_free it. NULL after saying what is wrong. */
-static char *read_as_json(const char *path)
+/* The value of NAME=VALUE in the type that the recipe's inputs give the name. NULL after saying
+ * what is wrong. */
+static cJSON *typed_value(const cJSON *recipe, const char *name, const char *text)
 {
-    cJSON *tree = cli_read_tree(path);
-    char *json = tree != NULL ? cJSON_PrintUnformatted(tree) : NULL;
+    const cJSON *inputs = cJSON_GetObjectItemCaseSensitive(recipe, "inputs");
+    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(
+        cJSON_GetObjectItemCaseSensitive(inputs, "properties"), name);
+    const char *type = json_text(schema, "type", "");
+    cJSON *value = strcmp(type, "string") == 0 ? NULL : cJSON_ParseWithOpts(text, NULL, true);
 
-    cJSON_Delete(tree);
+    if (value == NULL && type[0] != 0 && strcmp(type, "string") != 0) {
+        cli_say("--input %s: expected a value of type %s as JSON, got '%.200s'", name, type, text);
+        return NULL;
+    }
+    return value != NULL ? value : cJSON_CreateString(text);
+}
+
+/* All that was given as --inputs and --input, as JSON (cJSON_free it); "" when nothing was. NULL
+ * after saying what is wrong. */
+static char *read_inputs(const struct cli *cli, const cJSON *recipe)
+{
+    const char *given = cli_value(cli, "inputs");
+    cJSON *values;
+    char *json = NULL;
+    const char *pair;
+    bool ok = true;
+
+    if (cli_value(cli, "input") == NULL) {
+        return strdup(given != NULL ? given : "");
+    }
+    values = given != NULL ? cJSON_ParseWithOpts(given, NULL, true) : cJSON_CreateObject();
+    if (!cJSON_IsObject(values)) {
+        cli_say("--inputs: expected a JSON object, got '%.200s'", given != NULL ? given : "");
+        ok = false;
+    }
+    for (int i = 0; ok && (pair = cli_nth_value(cli, "input", i)) != NULL; i++) {
+        char name[NAME_BYTES_MAX];
+        size_t n = strcspn(pair, "=");
+        cJSON *value = NULL;
+        if (pair[n] == 0 || n == 0 || n >= sizeof name) {
+            cli_say("--input: expected NAME=VALUE, got '%.200s'", pair);
+            ok = false;
+            break;
+        }
+        (void)snprintf(name, sizeof name, "%.*s", (int)n, pair);
+        value = typed_value(recipe, name, pair + n + 1);
+        ok = value != NULL;
+        cJSON_DeleteItemFromObjectCaseSensitive(values, name);
+        (void)cJSON_AddItemToObject(values, name, value);
+    }
+    if (ok) {
+        json = cJSON_PrintUnformatted(values);
+    }
+    cJSON_Delete(values);
     return json;
 }
 
@@ -90,27 +140,38 @@ out:
     return code;
 }
 
+/* The bytes of out as a text that cJSON_free takes. */
+static char *take_text(struct buf *out)
+{
+    char *text = cJSON_malloc(out->len + 1);
+
+    if (text == NULL) {
+        cli_say("out of memory");
+    } else {
+        memcpy(text, buf_cstr(out), out->len + 1);
+    }
+    return text;
+}
+
 char *cli_read_plan(const struct cli *cli, const char *path)
 {
-    const char *inputs = cli_value(cli, "inputs");
-    char *json = read_as_json(path);
+    cJSON *tree = cli_read_tree(path);
+    char *inputs = tree != NULL ? read_inputs(cli, tree) : NULL;
+    char *json = inputs != NULL ? cJSON_PrintUnformatted(tree) : NULL;
     struct bt_error err;
     struct buf out;
 
     buf_init(&out, LIMIT_CONTROL_BYTES);
-    if (json != NULL && fill(json, inputs != NULL ? inputs : "", &out, &err) != BT_OK) {
+    if (json != NULL && fill(json, inputs, &out, &err) != BT_OK) {
         cli_say("%s: %s", path, err.msg);
         cJSON_free(json);
         json = NULL;
     } else if (json != NULL && out.len > 0) {
         cJSON_free(json);
-        json = cJSON_malloc(out.len + 1);
-        if (json == NULL) {
-            cli_say("out of memory");
-        } else {
-            memcpy(json, buf_cstr(&out), out.len + 1);
-        }
+        json = take_text(&out);
     }
     buf_done(&out);
+    cJSON_Delete(tree);
+    free(inputs);
     return json;
 }

@@ -141,6 +141,16 @@ bool tree_waiting(const struct tree *t)
     return false;
 }
 
+void tree_settle(struct tree *t)
+{
+    t->drawn = 0;
+}
+
+int tree_size(const struct tree *t)
+{
+    return t->n;
+}
+
 static void redraw(struct tree *t)
 {
     if (t->drawn > 0) {

@@ -18,6 +18,10 @@ void tree_event(struct tree *t, const struct cJSON *event);
 bool tree_refresh(struct tree *t, const struct cJSON *plan_view);
 /* A line about the plan as a whole: on a terminal above the steps. Nothing when quiet. */
 void tree_note(struct tree *t, const char *fmt, ...) BT_PRINTF(2, 3);
+/* What is drawn stays as it is; what follows is drawn below. */
+void tree_settle(struct tree *t);
+/* How many steps it has. */
+int tree_size(const struct tree *t);
 /* Prints the steps of a plan view once, on stdout. */
 void tree_print(const struct cli *cli, const struct cJSON *plan_view);
 /* A step waits for a person. */

@@ -94,6 +94,17 @@ bool cli_flag(const struct cli *cli, const char *name)
     return cli_value(cli, name) != NULL;
 }
 
+const char *cli_nth_value(const struct cli *cli, const char *name, int n)
+{
+    for (int i = 0; i < cli->n_repeats; i++) {
+        const struct cli_repeat *r = &cli->repeats[i];
+        if (strcmp(cli->verb->options[r->option].name, name) == 0 && n-- == 0) {
+            return r->value;
+        }
+    }
+    return NULL;
+}
+
 bool cli_number(const char *text, const char *what, uint64_t *ret)
 {
     char *end = NULL;
@@ -112,7 +123,7 @@ bool cli_duration(const char *text, const char *what, uint32_t *ret_ms)
     static const struct {
         const char *unit;
         double ms;
-    } units[] = {{"", 1000}, {"s", 1000}, {"ms", 1}, {"m", 60000}, {"h", 3600000}};
+    } units[] = {{"", 1000}, {"s", 1000}, {"ms", 1}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
     char *end = NULL;
     double n = strtod(text, &end);
 
@@ -123,7 +134,7 @@ bool cli_duration(const char *text, const char *what, uint32_t *ret_ms)
             return true;
         }
     }
-    cli_say("%s: expected a time such as 500ms, 30s, 5m or 2h, got '%s'", what, text);
+    cli_say("%s: expected a time such as 500ms, 30s, 5m, 2h or 1d, got '%s'", what, text);
     return false;
 }
 
@@ -175,29 +186,6 @@ double json_number(const struct cJSON *object, const char *name)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, name);
     return cJSON_IsNumber(v) ? v->valuedouble : 0;
-}
-
-void cli_print_problems(struct cli *cli, const char *error_json)
-{
-    cJSON *error = error_json != NULL ? cJSON_Parse(error_json) : NULL;
-    const cJSON *details = cJSON_GetObjectItemCaseSensitive(error, "details");
-    const cJSON *problems =
-        cJSON_GetObjectItemCaseSensitive(details != NULL ? details : error, "problems");
-    const cJSON *p;
-
-    if (cli->json && error != NULL) {
-        cli_print_json(error);
-    }
-    cJSON_ArrayForEach(p, problems)
-    {
-        const char *step = json_text(p, "stepId", "");
-        const char *field = json_text(p, "field", "");
-        cli_note("  %s: %s%s%s%s%s%s [%s]\n", json_text(p, "severity", "error"),
-                 step[0] != 0 ? "step " : "", step, step[0] != 0 ? ": " : "", field,
-                 field[0] != 0 ? ": " : "", json_text(p, "message", ""),
-                 json_text(p, "category", ""));
-    }
-    cJSON_Delete(error);
 }
 
 enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, struct cJSON **ret)

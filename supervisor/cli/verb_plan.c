@@ -10,20 +10,15 @@
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/cli/follow.h"
 #include "supervisor/cli/lint.h"
+#include "supervisor/cli/submit.h"
 #include "supervisor/planner/plan_read.h"
 
 enum { OFFLINE_PROBLEMS_MAX = 200, CHECK_MS = 5000 };
 
-static void say_problem(const char *severity, const char *step, const char *field,
-                        const char *message, const char *category)
-{
-    cli_note("  %s: %s%s%s%s%s%s [%s]\n", severity, step[0] != 0 ? "step " : "", step,
-             step[0] != 0 ? ": " : "", field, field[0] != 0 ? ": " : "", message, category);
-}
-
 /* Without a daemon everything but agents and skills can be checked. */
-static enum cli_exit check_offline(const char *plan_json)
+static enum cli_exit check_offline(struct cli *cli, const char *plan_json)
 {
     struct plan_defaults defaults = plan_defaults_builtin();
     struct problem *list = calloc(OFFLINE_PROBLEMS_MAX, sizeof *list);
@@ -40,10 +35,7 @@ static enum cli_exit check_offline(const char *plan_json)
     if (code == BT_OK) {
         code = plan_read(doc_from_buf(&doc), &defaults, NULL, &arena, &plan, &problems, NULL, &err);
     }
-    for (uint32_t i = 0; i < problems.n; i++) {
-        say_problem(list[i].warning ? "warning" : "error", list[i].step_id, list[i].field,
-                    list[i].message, problem_category_name(list[i].category));
-    }
+    cli_say_found(cli, &problems, code == BT_OK);
     if (code == BT_OK) {
         (void)fprintf(
             stderr,
@@ -81,7 +73,6 @@ static cJSON *lint_fields(struct cli *cli, const char *goal, const char *plan_js
 static enum cli_exit lint(struct cli *cli, const char *goal, const char *plan_json, bool table)
 {
     cJSON *answer = NULL;
-    const cJSON *item;
     enum cli_exit code = cli_call(cli, "plan.lint", lint_fields(cli, goal, plan_json), &answer);
     bool valid;
 
@@ -89,18 +80,8 @@ static enum cli_exit lint(struct cli *cli, const char *goal, const char *plan_js
         return code;
     }
     valid = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "valid"));
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(answer, "routes"))
-    {
-        cli_note("  %s → %s.%s: %s\n", json_text(item, "stepId", ""),
-                 json_text(item, "agentId", ""), json_text(item, "skill", ""),
-                 json_text(item, "why", ""));
-    }
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(answer, "problems"))
-    {
-        say_problem(json_text(item, "severity", "error"), json_text(item, "stepId", ""),
-                    json_text(item, "field", ""), json_text(item, "message", ""),
-                    json_text(item, "category", ""));
-    }
+    cli_say_routes(cJSON_GetObjectItemCaseSensitive(answer, "routes"));
+    cli_say_problems(cJSON_GetObjectItemCaseSensitive(answer, "problems"));
     if (cli->json) {
         cli_print_json(answer);
     } else if (table) {
@@ -130,25 +111,76 @@ static enum cli_exit check_file(struct cli *cli, const char *path, bool table)
         return CLI_USAGE;
     }
     if (bt_client_open(cli_value(cli, "state"), &cli->client, &err) != BT_OK) {
-        code = check_offline(plan);
+        code = check_offline(cli, plan);
     } else {
         bt_client_timeout(cli->client, CHECK_MS);
         code = lint(cli, NULL, plan, table);
-        code = code == CLI_UNREACHABLE ? check_offline(plan) : code;
+        code = code == CLI_UNREACHABLE ? check_offline(cli, plan) : code;
     }
     cJSON_free(plan);
     return code;
 }
 
+/* Whether the daemon plans goals by itself, without asking an agent: unless a planner is named,
+ * only it knows. */
+static bool plans_by_keyword(struct cli *cli, const char *goal)
+{
+    const char *planner = cli_value(cli, "planner");
+    cJSON *fields = cli_fields("goal", goal);
+    char *text = cJSON_PrintUnformatted(fields);
+    char *json = NULL;
+    struct bt_error err;
+    bool yes = true;
+
+    if (planner != NULL) {
+        yes = strcmp(planner, "keyword") == 0;
+    } else if (cli_connect(cli) == CLI_OK &&
+               bt_client_call(cli->client, "plan.lint", text, &json, &err) == BT_INVALID) {
+        yes = strstr(json != NULL ? json : "", "dryRun") == NULL;
+    }
+    bt_free(json);
+    cJSON_free(text);
+    cJSON_Delete(fields);
+    return yes;
+}
+
+/* An agent makes the plan: it is submitted to be looked at only, and followed until it is there. */
+static enum cli_exit plan_by_agent(struct cli *cli, const char *goal)
+{
+    const char *timeout = cli_value(cli, "timeout");
+    char plan_id[BT_ID_LEN + 1] = "";
+    struct submitting what = {.goal = goal, .dry = true, .quiet = cli_flag(cli, "quiet")};
+    struct follow f = {.plan_id = plan_id, .dry = true, .quiet = what.quiet};
+    enum cli_exit code;
+
+    if (timeout != NULL && !cli_duration(timeout, "--timeout", &f.timeout_ms)) {
+        return CLI_USAGE;
+    }
+    follow_catch_interrupts();
+    code = cli_submit(cli, &what, plan_id);
+    return code == CLI_OK ? follow_plan(cli, &f) : code;
+}
+
 enum cli_exit verb_plan(struct cli *cli)
 {
-    bool check = strcmp(cli->argv[0], "check") == 0;
+    const char *goal = cli->argv[0];
+    enum cli_exit code;
 
-    if (check != (cli->argc == 2)) {
+    if (cli->argc == 2 && strcmp(goal, "check") == 0) {
+        return check_file(cli, cli->argv[1], false);
+    }
+    if (cli->argc != 1 || strcmp(goal, "check") == 0) {
         cli_say("usage: baton plan GOAL, or: baton plan check FILE");
         return CLI_USAGE;
     }
-    return check ? check_file(cli, cli->argv[1], false) : lint(cli, cli->argv[0], NULL, false);
+    code = cli_connect(cli);
+    if (code != CLI_OK) {
+        return code;
+    }
+    if (cli_value(cli, "constraint") == NULL && plans_by_keyword(cli, goal)) {
+        return lint(cli, goal, NULL, false);
+    }
+    return plan_by_agent(cli, goal);
 }
 
 /* What has the looks of a file is one, also when it is not there: a slip in its name is no goal. */

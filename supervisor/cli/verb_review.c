@@ -54,6 +54,9 @@ static void print_review(const cJSON *r)
         print_line("from", text);
     }
     print_line("denied at", json_text(r, "until", ""));
+    if (strcmp(json_text(r, "kind", ""), "planning") == 0) {
+        print_line("approve", "plans again; with --plan FILE: that plan is run; reject: it ends");
+    }
 }
 
 enum cli_exit verb_reviews(struct cli *cli)
@@ -76,6 +79,28 @@ enum cli_exit verb_reviews(struct cli *cli)
     return code;
 }
 
+/* What --edit or --plan put in the place of what was asked. False after saying what is wrong. */
+static bool read_edit(struct cli *cli, const char *decision, cJSON **ret)
+{
+    const char *edit = cli_value(cli, "edit");
+    const char *file = cli_value(cli, "plan");
+    char *plan;
+
+    *ret = NULL;
+    if (file != NULL && (edit != NULL || strcmp(decision, "approve") != 0)) {
+        cli_say("%s: --plan goes with approve, and not with --edit", cli->verb->name);
+        return false;
+    }
+    if (edit != NULL) {
+        *ret = cli_read_value(edit, "--edit");
+    } else if (file != NULL && (plan = cli_read_plan(cli, file)) != NULL) {
+        *ret = cJSON_CreateObject();
+        (void)cJSON_AddItemToObject(*ret, "plan", cJSON_Parse(plan));
+        cJSON_free(plan);
+    }
+    return *ret != NULL || (edit == NULL && file == NULL);
+}
+
 static enum cli_exit decide(struct cli *cli, const char *review_id, const char *decision)
 {
     cJSON *fields = cli_fields("reviewId", review_id);
@@ -85,12 +110,11 @@ static enum cli_exit decide(struct cli *cli, const char *review_id, const char *
 
     (void)cJSON_AddStringToObject(fields, "decision", decision);
     cli_add_value(cli, "comment", fields, "comment");
-    if (cli_value(cli, "edit") != NULL) {
-        edit = cli_read_value(cli_value(cli, "edit"), "--edit");
-        if (edit == NULL) {
-            cJSON_Delete(fields);
-            return CLI_USAGE;
-        }
+    if (!read_edit(cli, decision, &edit)) {
+        cJSON_Delete(fields);
+        return CLI_USAGE;
+    }
+    if (edit != NULL) {
         (void)cJSON_AddItemToObject(fields, "edit", edit);
     }
     code = cli_call(cli, "review.decide", fields, &answer);

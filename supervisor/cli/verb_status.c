@@ -23,6 +23,9 @@ static void print_state(const cJSON *view)
     if (get(view, "outcome") != NULL) {
         (void)printf(", outcome %s", json_text(view, "outcome", ""));
     }
+    if (get(view, "phase") != NULL && strcmp(json_text(view, "phase", ""), "execution") != 0) {
+        (void)printf(", %s", json_text(view, "phase", ""));
+    }
     if (get(view, "position") != NULL) {
         (void)printf(", %s", json_text(view, "position", ""));
     }
@@ -60,6 +63,70 @@ static void print_spent(const cJSON *view)
     (void)fputc('\n', stdout);
 }
 
+/* ", of it planning 120, synthesis 300": only when a phase besides the steps took something. */
+static void print_phases(const cJSON *view)
+{
+    static const struct {
+        const char *member, *name;
+    } phases[] = {{"usagePlanning", "planning"},
+                  {"usageExecution", "execution"},
+                  {"usageReplanning", "replanning"},
+                  {"usageSynthesis", "synthesis"}};
+    bool any = get(view, "usagePlanning") != NULL || get(view, "usageReplanning") != NULL ||
+               get(view, "usageSynthesis") != NULL;
+    const char *between = "    of it:";
+
+    for (size_t i = 0; any && i < sizeof phases / sizeof phases[0]; i++) {
+        const cJSON *u = get(view, phases[i].member);
+        double tokens = json_number(u, "inputTokens") + json_number(u, "outputTokens");
+        if (tokens > 0) {
+            (void)printf("%s %s %.0f", between, phases[i].name, tokens);
+            between = ",";
+        }
+    }
+    (void)fputs(between[0] == ',' ? "\n" : "", stdout);
+}
+
+static void print_about_line(const char *name, const char *text)
+{
+    char line[512];
+
+    cli_one_line(line, sizeof line, text);
+    if (line[0] != 0) {
+        (void)printf("  %s: %s\n", name, line);
+    }
+}
+
+/* What the plan says of itself. */
+static void print_about(const cJSON *about)
+{
+    const cJSON *c;
+    char estimate[192] = "";
+    size_t n = 0;
+
+    print_about_line("about", json_text(about, "description", ""));
+    print_about_line("done when", json_text(about, "successCriteria", ""));
+    cJSON_ArrayForEach(c, get(about, "constraints"))
+    {
+        print_about_line("must", cJSON_IsString(c) ? c->valuestring : "");
+    }
+    print_about_line("planner", json_text(about, "planner", ""));
+    print_about_line("because", json_text(about, "reasoning", ""));
+    if (json_number(about, "estimatedTokens") > 0) {
+        n += (size_t)snprintf(estimate, sizeof estimate, "%.0f tokens",
+                              json_number(about, "estimatedTokens"));
+    }
+    if (get(about, "estimatedTotalTime") != NULL) {
+        (void)snprintf(estimate + n, sizeof estimate - n, "%s%s", n > 0 ? ", " : "",
+                       json_text(about, "estimatedTotalTime", ""));
+    }
+    print_about_line("estimated", estimate);
+    if (get(about, "errand") != NULL) {
+        (void)printf("  %s for %s\n", json_text(about, "errand", ""),
+                     json_text(about, "errandOf", ""));
+    }
+}
+
 static void print_path(const cJSON *view)
 {
     const cJSON *path = get(view, "criticalPath");
@@ -93,7 +160,11 @@ static void print_hints(const cJSON *view)
     }
     cJSON_ArrayForEach(why, get(view, "paused"))
     {
-        if (cJSON_IsString(why) && strcmp(why->valuestring, "signoff") == 0) {
+        if (cJSON_IsString(why) && strcmp(why->valuestring, "planning") == 0) {
+            (void)printf("  there is no plan: baton approve %s plans again, with --plan FILE takes "
+                         "yours\n",
+                         id);
+        } else if (cJSON_IsString(why) && strcmp(why->valuestring, "signoff") == 0) {
             (void)printf("  the plan needs your approval: baton approve %s\n", id);
         } else if (cJSON_IsString(why) && strcmp(why->valuestring, "requested") == 0) {
             (void)printf("  paused by request: baton resume %s\n", id);
@@ -115,9 +186,11 @@ static void print_plan(struct cli *cli, const cJSON *view)
     if (get(view, "parentPlanId") != NULL) {
         (void)printf("  from plan %s\n", json_text(view, "parentPlanId", ""));
     }
+    print_about(get(view, "about"));
     tree_print(cli, view);
     print_path(view);
     print_spent(view);
+    print_phases(view);
     print_hints(view);
     if (get(view, "failureReason") != NULL) {
         (void)printf("  %s\n", json_text(view, "failureReason", ""));

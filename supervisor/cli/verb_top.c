@@ -156,8 +156,8 @@ static void put_agents(const cJSON *agents, int width, int rows, struct buf *out
 
 static void put_plans(const cJSON *plans, int width, int rows, struct buf *out)
 {
-    static const char *const heads[] = {"plan",     "status", "paused", ">done",
-                                        "position", "goal",   NULL};
+    static const char *const heads[] = {"plan",  "status",   "phase", "paused",
+                                        ">done", "position", "goal",  NULL};
     struct table *t = table_new(heads);
     const cJSON *p;
 
@@ -165,8 +165,10 @@ static void put_plans(const cJSON *plans, int width, int rows, struct buf *out)
     {
         const cJSON *counts = get(p, "counts");
         const cJSON *paused = cJSON_GetArrayItem(get(p, "paused"), 0);
+        const char *phase = json_text(p, "phase", "");
         table_cell(t, "%s", json_text(p, "planId", ""));
         table_cell(t, "%s %s", cli_mark(json_text(p, "status", "")), json_text(p, "status", ""));
+        table_cell(t, "%s", strcmp(phase, "execution") == 0 ? "" : phase);
         table_cell(t, "%s", cJSON_IsString(paused) ? paused->valuestring : "");
         table_cell(t, "%.0f/%.0f", json_number(counts, "completed"), json_number(counts, "total"));
         table_cell(t, "%s", json_text(p, "position", ""));

@@ -32,13 +32,19 @@ static const struct cli_option down_options[] = {
 
 static const struct cli_option run_options[] = {
     {"plan", "FILE", "run this plan (YAML or JSON, - = stdin) instead of a goal"},
-    {"inputs", "JSON", "what the plan's {{inputs.NAME}} stand for: '{\"NAME\": VALUE, ...}'"},
+    {"recipe", "NAME", "run this recipe: a file, or a name out of `baton recipes`"},
+    {"input", "NAME=VALUE...", "what a recipe's {{inputs.NAME}} stands for; once for each"},
+    {"inputs", "JSON", "the same for all of them: '{\"NAME\": VALUE, ...}'"},
+    {"planner", "NAME", "for the goal: keyword, llm, agent, agent:AGENT_ID"},
+    {"constraint", "TEXT...", "what the planner has to keep to; once for each"},
+    {"on-invalid-plan", "WHAT", "when no plan comes out: fail, synthesize, interrupt"},
+    {"synthesis", "HOW", "the answer: concat, llm, agent, agent:AGENT_ID, JSON"},
+    {"policy", "JSON", "policy numbers, as in a plan"},
+    {"dry-run", NULL, "make the plan, print it, run nothing"},
     {"detach", NULL, "print the plan id and leave"},
     {"timeout", "TIME", "stop waiting after this long (the plan goes on): exit 124"},
     {"session", "ID", "session that the plan belongs to"},
-    {"planner", "NAME", "planner for the goal"},
     {"key", "KEY", "idempotency key: the same key is the same plan"},
-    {"policy", "JSON", "policy numbers, as in a plan"},
     {"result", "STEP", "print this step's result instead of the plan's"},
     {"quiet", NULL, "no live tree on stderr"},
     {NULL, NULL, NULL},
@@ -46,8 +52,14 @@ static const struct cli_option run_options[] = {
 
 static const struct cli_option plan_options[] = {
     {"inputs", "JSON", "with check: what the plan's {{inputs.NAME}} stand for"},
-    {"planner", "NAME", "planner for the goal"},
+    {"input", "NAME=VALUE...", "with check: one of them"},
+    {"planner", "NAME", "for the goal: keyword, llm, agent, agent:AGENT_ID"},
+    {"constraint", "TEXT...", "what the planner has to keep to; once for each"},
+    {"on-invalid-plan", "WHAT", "when no plan comes out: fail, interrupt"},
     {"policy", "JSON", "policy numbers, as in a plan"},
+    {"session", "ID", "session whose messages the planner sees"},
+    {"timeout", "TIME", "stop waiting for a planner after this long: exit 124"},
+    {"quiet", NULL, "nothing of how it is planned on stderr"},
     {NULL, NULL, NULL},
 };
 
@@ -70,6 +82,7 @@ static const struct cli_option events_options[] = {
 static const struct cli_option decide_options[] = {
     {"comment", "TEXT", "kept in the journal; the words that an agent asked for"},
     {"edit", "FILE|JSON", "with approve: other parameters, or the data that was asked for"},
+    {"plan", "FILE", "with approve: where no plan could be made, this one"},
     {NULL, NULL, NULL},
 };
 
@@ -125,6 +138,7 @@ static const struct cli_option fork_options[] = {
 
 static const struct cli_option lint_options[] = {
     {"inputs", "JSON", "what the plan's {{inputs.NAME}} stand for"},
+    {"input", "NAME=VALUE...", "one of them"},
     {"planner", "NAME", "planner for the goal"},
     {"policy", "JSON", "policy numbers, as in a plan"},
     {NULL, NULL, NULL},
@@ -133,6 +147,13 @@ static const struct cli_option lint_options[] = {
 static const struct cli_option top_options[] = {
     {"once", NULL, "print it once and leave"},
     {"interval", "TIME", "how often to look (1s)"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_option cost_options[] = {
+    {"session", "ID", "the plans of this session"},
+    {"since", "TIME", "the plans that were made within this time (24h)"},
+    {"limit", "N", "at most so many plans"},
     {NULL, NULL, NULL},
 };
 
@@ -152,14 +173,16 @@ const struct cli_verb cli_verbs[] = {
      verb_up},
     {"down", "", "drain and stop the daemon and its agents", NULL, down_options, 0, 0, verb_down},
     {"run", "[GOAL]", "run a goal or a plan and follow it to its end",
-     "The live tree goes to stderr, the result to stdout. Ctrl-C leaves the plan running and says "
-     "so; a second Ctrl-C\n"
-     "cancels it.\n",
+     "The live tree goes to stderr, the result to stdout: on a terminal as it is being written. "
+     "Ctrl-C leaves the plan\n"
+     "running and says so; a second Ctrl-C cancels it.\n",
      run_options, 0, 1, verb_run},
     {"plan", "GOAL | check FILE", "make a plan for a goal, or check a plan file, and run nothing",
-     "Prints the plan as JSON on stdout and why each agent was chosen on stderr. `plan check` "
-     "lists every problem.\n",
-     plan_options, 1, 2, verb_plan},
+     "Prints the plan as JSON on stdout, and why each agent was chosen or how it is planned on "
+     "stderr; the plan can be\n"
+     "edited and run: baton plan GOAL > plan.json; baton run --plan plan.json. `plan check` lists "
+     "every problem.\n",
+     plan_options, 1, 3, verb_plan},
     {"status", "[PLAN_ID]", "list plans, or show one as a tree", NULL, status_options, 0, 1,
      verb_status},
     {"events", "[PLAN_ID]", "the story: every event, of one plan or of all",
@@ -208,6 +231,9 @@ const struct cli_verb cli_verbs[] = {
     {"history", "PLAN_ID", "the story of a plan: phases, revisions, handoffs, replans, reviews",
      NULL, none, 1, 1, verb_history},
     {"stats", "PLAN_ID", "what each step and agent of a plan took", NULL, none, 1, 1, verb_stats},
+    {"cost", "[PLAN_ID]", "tokens and money by phase, and what was estimated",
+     "Of one plan, of the plans of a session, or of those that were made lately.\n", cost_options,
+     0, 1, verb_cost},
     {"top", "", "what is going on now: agents, queues, plans",
      "On a terminal a screen that `q` ends; elsewhere a table each second.\n", top_options, 0, 0,
      verb_top},

@@ -68,9 +68,10 @@ static enum budget_word ask_micros(const struct core_run *row, uint32_t step)
                row->plan->steps[step].policy.estimate_micros);
 }
 
-bool core_budget_is_spent(const struct core_run *row)
+bool core_budget_is_spent(const struct core_run *row, const struct usage *more)
 {
-    return !may_ask(row, PHASE_GATE);
+    return is_spent(row->plan->budget_tokens, sum(spent_tokens(row), tokens_of(more))) ||
+           is_spent(row->plan->budget_micros, sum(row->run->usage.cost_micros, more->cost_micros));
 }
 
 enum budget_word core_budget_asks(const struct core_run *row, uint32_t step)

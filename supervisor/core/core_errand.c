@@ -123,7 +123,7 @@ void core_planning_decided(struct core *c, struct core_run *row, const struct co
         take_plan(c, row, ev);
         return;
     }
-    if (ev->decision == DECISION_APPROVE && !core_budget_is_spent(row)) {
+    if (ev->decision == DECISION_APPROVE && !core_budget_is_spent(row, &(struct usage){0})) {
         core_plan_it(c, row);
         return;
     }
@@ -141,7 +141,7 @@ static void planning_failed(struct core *c, struct core_run *row, const struct c
         no_plan(c, row, PLAN_FAILURE_PLANNING, ev->text, &ev->usage);
         return;
     }
-    if (row->run->asked > row->plan->planning.repairs || core_budget_is_spent(row)) {
+    if (row->run->asked > row->plan->planning.repairs || core_budget_is_spent(row, &ev->usage)) {
         no_plan(c, row, PLAN_FAILURE_INVALID_PLAN, ev->text, &ev->usage);
         return;
     }
@@ -173,7 +173,7 @@ bool core_synthesize(struct core *c, struct core_run *row, const struct plan_end
     if (!wants_answer(row, end)) {
         return false;
     }
-    if (core_budget_is_spent(row)) {
+    if (core_budget_is_spent(row, &(struct usage){0})) {
         core_record(c, row,
                     (struct record){
                         .type = REC_SYNTHESIS_FINISHED,

@@ -23,8 +23,8 @@ void core_dispatch(struct core *c, struct core_run *row, uint32_t step, uint32_t
 enum budget_word { BUDGET_FITS, BUDGET_WAITS, BUDGET_EXCEEDED };
 /* Whether the estimate of a step that is about to be dispatched fits into what is left. */
 enum budget_word core_budget_asks(const struct core_run *row, uint32_t step);
-/* Nothing is left of the plan's budget. */
-bool core_budget_is_spent(const struct core_run *row);
+/* Nothing is left of the plan's budget once `more` is spent, too. */
+bool core_budget_is_spent(const struct core_run *row, const struct usage *more);
 /* It waits until what others have reserved comes back. */
 void core_budget_wait(struct core *c, struct core_run *row, uint32_t step);
 /* The step and its plan fail. */

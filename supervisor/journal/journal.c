@@ -121,6 +121,13 @@ enum bt_code journal_plans(struct journal *j, struct str status, struct str sess
     return j->ops->plans(j, status, session_id, before_ix, limit, fn, self, err);
 }
 
+enum bt_code journal_errands(struct journal *j, struct str session_id, uint64_t before_ix,
+                             uint32_t limit, journal_plan_fn fn, void *self, struct bt_error *err)
+{
+    enum bt_code code = alive(j, err);
+    return code != BT_OK ? code : j->ops->errands(j, session_id, before_ix, limit, fn, self, err);
+}
+
 enum bt_code journal_plans_open(struct journal *j, journal_plan_fn fn, void *self,
                                 struct bt_error *err)
 {
@@ -233,4 +240,147 @@ enum bt_code journal_replay(struct journal *j, uint64_t plan_ix, journal_row_fn 
 {
     enum bt_code code = alive(j, err);
     return code != BT_OK ? code : j->ops->replay(j, plan_ix, fn, self, err);
+}
+
+/* ---- sessions ---- */
+
+enum bt_code journal_session(struct journal *j, struct str id, struct journal_session *ret,
+                             struct bt_error *err)
+{
+    enum bt_code code = alive(j, err);
+    return code != BT_OK ? code : j->ops->session(j, id, ret, err);
+}
+
+enum bt_code journal_session_put(struct journal *j, const struct journal_session *s,
+                                 struct bt_error *err)
+{
+    struct bt_error why;
+    enum bt_code code = alive(j, err);
+    return code != BT_OK ? code : settle(j, j->ops->session_put(j, s, &why), err, &why);
+}
+
+enum bt_code journal_sessions(struct journal *j, uint32_t limit, journal_session_fn fn, void *self,
+                              struct bt_error *err)
+{
+    enum bt_code code = alive(j, err);
+    return code != BT_OK ? code : j->ops->sessions(j, limit, fn, self, err);
+}
+
+enum bt_code journal_message_add(struct journal *j, struct str session_id,
+                                 const struct journal_message *m, uint64_t *ret_n,
+                                 struct bt_error *err)
+{
+    struct journal_message next = *m;
+    struct journal_session s;
+    struct bt_error why;
+    enum bt_code code = journal_session(j, session_id, &s, err);
+
+    if (code == BT_NOT_FOUND) {
+        s = (struct journal_session){.session_id = session_id, .created_wall = m->wall};
+        code = BT_OK;
+    }
+    if (code != BT_OK) {
+        return code;
+    }
+    next.n = ++s.messages;
+    s.updated_wall = m->wall;
+    code = settle(j, j->ops->session_put(j, &s, &why), err, &why);
+    if (code == BT_OK) {
+        code = settle(j, j->ops->message_add(j, session_id, &next, &why), err, &why);
+    }
+    *ret_n = next.n;
+    return code;
+}
+
+struct walk {
+    journal_message_fn fn;
+    void *self;
+    uint64_t next; /* the number that is due; 0 = all were given */
+    uint32_t left;
+    bool stopped;
+};
+
+/* Gives the one that is due; false = that was enough. */
+static bool walk_give(struct walk *w, const struct journal_message *m)
+{
+    w->next--;
+    w->left--;
+    w->stopped = !w->fn(m, w->self) || w->left == 0;
+    return !w->stopped;
+}
+
+/* Numbers have no gaps: what is missing was lost. */
+static bool walk_missing(struct walk *w, uint64_t down_to)
+{
+    while (w->next > down_to) {
+        struct journal_message lost = {.n = w->next, .damaged = true};
+        if (!walk_give(w, &lost)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool walk_on(const struct journal_message *m, void *self)
+{
+    struct walk *w = self;
+    return walk_missing(w, m->n) && (m->n != w->next || walk_give(w, m));
+}
+
+enum bt_code journal_messages(struct journal *j, struct str session_id, uint64_t before_n,
+                              uint32_t limit, journal_message_fn fn, void *self,
+                              struct bt_error *err)
+{
+    struct walk w = {.fn = fn, .self = self, .left = limit, .stopped = limit == 0};
+    struct journal_session s;
+    enum bt_code code = journal_session(j, session_id, &s, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    w.next = before_n > 0 && before_n <= s.messages ? before_n - 1 : s.messages;
+    if (!w.stopped && w.next > 0) {
+        code = j->ops->messages(j, session_id, w.next, walk_on, &w, err);
+    }
+    if (code == BT_OK && !w.stopped) {
+        (void)walk_missing(&w, 0);
+    }
+    return code;
+}
+
+enum bt_code journal_turn_put(struct journal *j, const struct journal_turn *t, struct bt_error *err)
+{
+    struct uuid other = {{0}};
+    struct bt_error why;
+    enum bt_code code = alive(j, err);
+
+    if (code == BT_OK && t->client_key.len > 0) {
+        code = j->ops->turn_key(j, t->session_id, t->client_key, &other, err);
+    }
+    if (code == BT_OK && !uuid_is_nil(other) && !uuid_eq(other, t->turn_id)) {
+        code = err_set(err, BT_CONFLICT, "clientKey \"%.*s\" was used before in this session",
+                       STR_ARG(t->client_key));
+    }
+    return code != BT_OK ? code : settle(j, j->ops->turn_put(j, t, &why), err, &why);
+}
+
+enum bt_code journal_turn_by_key(struct journal *j, struct str session_id, struct str client_key,
+                                 struct journal_turn *ret, struct bt_error *err)
+{
+    enum bt_code code = alive(j, err);
+    return code != BT_OK ? code : j->ops->turn_by_key(j, session_id, client_key, ret, err);
+}
+
+enum bt_code journal_turn_of_plan(struct journal *j, struct uuid plan_id, struct journal_turn *ret,
+                                  struct bt_error *err)
+{
+    enum bt_code code = alive(j, err);
+    return code != BT_OK ? code : j->ops->turn_of_plan(j, plan_id, ret, err);
+}
+
+enum bt_code journal_turns_open(struct journal *j, journal_turn_fn fn, void *self,
+                                struct bt_error *err)
+{
+    enum bt_code code = alive(j, err);
+    return code != BT_OK ? code : j->ops->turns_open(j, fn, self, err);
 }

@@ -96,14 +96,18 @@ BT_MUST_CHECK enum bt_code journal_plan_by_key(struct journal *j, struct str cli
                                                struct journal_plan *ret, struct bt_error *err);
 
 typedef bool (*journal_plan_fn)(const struct journal_plan *p, void *self); /* false = stop */
-/* Newest first, ix < before_ix (0 = from the newest), filters empty = any. doc is not loaded.
- * Includes the open batch: ask between commits. */
+/* Newest first, ix < before_ix (0 = from the newest), filters empty = any; never errands. doc is
+ * not loaded. Includes the open batch: ask between commits. */
 BT_MUST_CHECK enum bt_code journal_plans(struct journal *j, struct str status,
                                          struct str session_id, uint64_t before_ix, uint32_t limit,
                                          journal_plan_fn fn, void *self, struct bt_error *err);
-/* Every plan that has not ended, oldest first, with doc, counting its recovery (committed at once;
- * no batch may be open). A damaged plan is logged, quarantined and left out (G22). fn may call any
- * function of the journal but this one. */
+/* The errands of a session instead, in the same way. */
+BT_MUST_CHECK enum bt_code journal_errands(struct journal *j, struct str session_id,
+                                           uint64_t before_ix, uint32_t limit, journal_plan_fn fn,
+                                           void *self, struct bt_error *err);
+/* Every plan and errand that has not ended, oldest first, with doc, counting its recovery
+ * (committed at once; no batch may be open). A damaged plan is logged, quarantined and left out
+ * (G22). fn may call any function of the journal but this one. */
 BT_MUST_CHECK enum bt_code journal_plans_open(struct journal *j, journal_plan_fn fn, void *self,
                                               struct bt_error *err);
 
@@ -112,6 +116,79 @@ BT_MUST_CHECK enum bt_code journal_plans_open(struct journal *j, journal_plan_fn
  * restarts add up to a quarantine. In the batch. */
 BT_MUST_CHECK enum bt_code journal_recovered(struct journal *j, uint64_t plan_ix,
                                              struct bt_error *err);
+
+/* ---- sessions: what people said, and what they were told ---- */
+struct journal_session {
+    struct str session_id;
+    msec created_wall, updated_wall;
+    uint64_t messages;   /* the number of the newest; they begin with 1 and have no gaps */
+    uint64_t summarized; /* the summary covers the messages up to this one */
+    uint64_t summary;    /* blob {text}; 0 = none */
+    uint64_t agent_calls, tool_calls; /* since the summary */
+};
+
+struct journal_message {
+    uint64_t n;
+    struct str role; /* "user", "assistant" */
+    struct str text;
+    bool cut;         /* what was said is longer */
+    struct uuid turn; /* nil = none */
+    struct uuid plan; /* that it is about; nil = none */
+    msec wall;
+    bool damaged; /* only n holds */
+};
+
+/* One message of a person until it is answered. */
+struct journal_turn {
+    struct uuid turn_id;
+    struct str session_id;
+    struct str client_key; /* unique within the session; empty = none */
+    uint64_t body_hash;
+    uint64_t asked, answered; /* numbers of the two messages; answered 0 = still open */
+    msec started_wall, ended_wall;
+    struct uuid plan; /* open: the plan or errand that it waits for; later: what it was about */
+    struct str action;
+};
+
+typedef bool (*journal_session_fn)(const struct journal_session *s, void *self);
+typedef bool (*journal_message_fn)(const struct journal_message *m, void *self);
+typedef bool (*journal_turn_fn)(const struct journal_turn *t, void *self);
+
+/* All of these see the open batch. Strings are valid until the next look-up of a turn; those that
+ * fn is given, while it runs. fn must not call any of them. BT_NOT_FOUND; BT_IO names what is
+ * damaged. ret->session_id is `id`. */
+BT_MUST_CHECK enum bt_code journal_session(struct journal *j, struct str id,
+                                           struct journal_session *ret, struct bt_error *err);
+/* Adds or replaces the session of this id. */
+BT_MUST_CHECK enum bt_code journal_session_put(struct journal *j, const struct journal_session *s,
+                                               struct bt_error *err);
+/* The one that was spoken in last first. Damaged ones are logged and left out. */
+BT_MUST_CHECK enum bt_code journal_sessions(struct journal *j, uint32_t limit,
+                                            journal_session_fn fn, void *self,
+                                            struct bt_error *err);
+/* Adds the next message (m->n is not looked at) and the session when it is the first. BT_IO when
+ * the session's row is damaged: nothing is added, the journal lives on. */
+BT_MUST_CHECK enum bt_code journal_message_add(struct journal *j, struct str session_id,
+                                               const struct journal_message *m, uint64_t *ret_n,
+                                               struct bt_error *err);
+/* Newest first, n < before_n (0 = from the newest). One that is damaged or missing is given with
+ * nothing but its number. */
+BT_MUST_CHECK enum bt_code journal_messages(struct journal *j, struct str session_id,
+                                            uint64_t before_n, uint32_t limit,
+                                            journal_message_fn fn, void *self,
+                                            struct bt_error *err);
+/* Adds or replaces the turn of this id. BT_CONFLICT when another one has the client_key. */
+BT_MUST_CHECK enum bt_code journal_turn_put(struct journal *j, const struct journal_turn *t,
+                                            struct bt_error *err);
+BT_MUST_CHECK enum bt_code journal_turn_by_key(struct journal *j, struct str session_id,
+                                               struct str client_key, struct journal_turn *ret,
+                                               struct bt_error *err);
+/* The open turn that waits for this plan or errand. */
+BT_MUST_CHECK enum bt_code journal_turn_of_plan(struct journal *j, struct uuid plan_id,
+                                                struct journal_turn *ret, struct bt_error *err);
+/* Every open turn; damaged ones are logged and left out. */
+BT_MUST_CHECK enum bt_code journal_turns_open(struct journal *j, journal_turn_fn fn, void *self,
+                                              struct bt_error *err);
 
 /* ---- rows ---- */
 struct journal_row {

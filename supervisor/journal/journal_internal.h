@@ -31,10 +31,35 @@ struct journal_ops {
     enum bt_code (*plans)(struct journal *j, struct str status, struct str session,
                           uint64_t before_ix, uint32_t limit, journal_plan_fn fn, void *self,
                           struct bt_error *err);
+    enum bt_code (*errands)(struct journal *j, struct str session, uint64_t before_ix,
+                            uint32_t limit, journal_plan_fn fn, void *self, struct bt_error *err);
     enum bt_code (*plans_open)(struct journal *j, journal_plan_fn fn, void *self,
                                struct bt_error *err);
     enum bt_code (*recovered)(struct journal *j, uint64_t ix, struct bt_error *err);
     enum bt_code (*quarantine)(struct journal *j, uint64_t ix, struct str why,
+                               struct bt_error *err);
+    enum bt_code (*session)(struct journal *j, struct str id, struct journal_session *ret,
+                            struct bt_error *err);
+    enum bt_code (*session_put)(struct journal *j, const struct journal_session *s,
+                                struct bt_error *err);
+    enum bt_code (*sessions)(struct journal *j, uint32_t limit, journal_session_fn fn, void *self,
+                             struct bt_error *err);
+    /* m->n is set; its session is written by session_put. */
+    enum bt_code (*message_add)(struct journal *j, struct str session,
+                                const struct journal_message *m, struct bt_error *err);
+    /* Messages with a number of at most `last`, newest first; missing ones are left out. */
+    enum bt_code (*messages)(struct journal *j, struct str session, uint64_t last,
+                             journal_message_fn fn, void *self, struct bt_error *err);
+    /* Its client_key was looked up. */
+    enum bt_code (*turn_put)(struct journal *j, const struct journal_turn *t, struct bt_error *err);
+    /* Nil = none. */
+    enum bt_code (*turn_key)(struct journal *j, struct str session, struct str key,
+                             struct uuid *ret, struct bt_error *err);
+    enum bt_code (*turn_by_key)(struct journal *j, struct str session, struct str key,
+                                struct journal_turn *ret, struct bt_error *err);
+    enum bt_code (*turn_of_plan)(struct journal *j, struct uuid plan, struct journal_turn *ret,
+                                 struct bt_error *err);
+    enum bt_code (*turns_open)(struct journal *j, journal_turn_fn fn, void *self,
                                struct bt_error *err);
     /* pos is the row's position; the order of positions was checked. */
     enum bt_code (*append)(struct journal *j, uint64_t pos, const struct journal_row *row,

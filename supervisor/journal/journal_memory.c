@@ -61,6 +61,9 @@ static enum bt_code memory_blob_get(struct journal *j, uint64_t id, struct buf *
 static void batch_keep(struct memory *m)
 {
     memory_plans_keep(m);
+    m->talk.sessions_kept = m->talk.sessions_n;
+    m->talk.messages_kept = m->talk.messages_n;
+    m->talk.turns_kept = m->talk.turns_n;
     m->rows_kept = m->rows_n;
     m->blobs_kept = m->blobs_n;
     m->base.committed_pos = m->base.pos;
@@ -69,6 +72,9 @@ static void batch_keep(struct memory *m)
 static void batch_drop(struct memory *m)
 {
     memory_plans_drop(m);
+    m->talk.sessions_n = m->talk.sessions_kept;
+    m->talk.messages_n = m->talk.messages_kept;
+    m->talk.turns_n = m->talk.turns_kept;
     for (; m->blobs_n > m->blobs_kept; m->blobs_n--) {
         free(m->blobs[m->blobs_n - 1].bytes);
     }
@@ -156,6 +162,7 @@ static void memory_close(struct journal *j)
     free(m->plans);
     free(m->rows);
     free(m->touched);
+    memory_talk_done(&m->talk);
     map_done(&m->by_id);
     map_done(&m->by_key);
     arena_done(&m->arena);
@@ -169,9 +176,20 @@ static const struct journal_ops MEMORY_OPS = {
     .plan_by_id = memory_plan_by_id,
     .plan_by_key = memory_plan_by_key,
     .plans = memory_plans,
+    .errands = memory_errands,
     .plans_open = memory_plans_open,
     .recovered = memory_recovered,
     .quarantine = memory_quarantine,
+    .session = memory_session,
+    .session_put = memory_session_put,
+    .sessions = memory_sessions,
+    .message_add = memory_message_add,
+    .messages = memory_messages,
+    .turn_put = memory_turn_put,
+    .turn_key = memory_turn_key,
+    .turn_by_key = memory_turn_by_key,
+    .turn_of_plan = memory_turn_of_plan,
+    .turns_open = memory_turns_open,
     .append = memory_append,
     .blob_add = memory_blob_add,
     .blob_get = memory_blob_get,

@@ -14,7 +14,12 @@ static const char *const STATEMENTS[SQL_COUNT] = {
 #undef SQL
 };
 
-enum { PLAN_TEXT_MAX = 8 * 1024 * 1024, LOOKASIDE_SLOT = 512, LOOKASIDE_SLOTS = 256 };
+enum {
+    PLAN_TEXT_MAX = 8 * 1024 * 1024,
+    TURN_TEXT_MAX = 64 * 1024,
+    LOOKASIDE_SLOT = 512,
+    LOOKASIDE_SLOTS = 256
+};
 
 enum bt_code sqlite_error(sqlite3 *db, const char *what, struct bt_error *err)
 {
@@ -174,6 +179,7 @@ static void sqlite_done(struct journal *j)
         close(s->lock_fd); /* frees the lock; the file stays, or two daemons could lock two files */
     }
     buf_done(&s->plan_text);
+    buf_done(&s->turn_text);
     free(s);
 }
 
@@ -184,9 +190,20 @@ static const struct journal_ops SQLITE_OPS = {
     .plan_by_id = sqlite_plan_by_id,
     .plan_by_key = sqlite_plan_by_key,
     .plans = sqlite_plans,
+    .errands = sqlite_errands,
     .plans_open = sqlite_plans_open,
     .recovered = sqlite_recovered,
     .quarantine = sqlite_quarantine,
+    .session = sqlite_session,
+    .session_put = sqlite_session_put,
+    .sessions = sqlite_sessions,
+    .message_add = sqlite_message_add,
+    .messages = sqlite_messages,
+    .turn_put = sqlite_turn_put,
+    .turn_key = sqlite_turn_key,
+    .turn_by_key = sqlite_turn_by_key,
+    .turn_of_plan = sqlite_turn_of_plan,
+    .turns_open = sqlite_turns_open,
     .append = sqlite_append,
     .blob_add = sqlite_blob_add,
     .blob_get = sqlite_blob_get,
@@ -296,6 +313,7 @@ enum bt_code journal_open_sqlite(const char *dir, const struct journal_options *
     s->checkpoint_at = s->checkpoint_every;
     s->ballast_bytes = opt->ballast_bytes;
     buf_init(&s->plan_text, PLAN_TEXT_MAX);
+    buf_init(&s->turn_text, TURN_TEXT_MAX);
     memcpy(s->dir, dir, strlen(dir) + 1);
     code = sqlite_lock_dir(dir, true, &s->lock_fd, err);
     if (code == BT_OK) {

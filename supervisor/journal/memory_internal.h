@@ -35,6 +35,21 @@ struct mem_blob {
     size_t len;
 };
 
+/* Sessions, messages and turns: a log of what was put. The last one put of an id holds. */
+struct mem_talk {
+    struct journal_session *sessions;
+    struct mem_message *messages;
+    struct journal_turn *turns;
+    size_t sessions_n, messages_n, turns_n;
+    size_t sessions_cap, messages_cap, turns_cap;
+    size_t sessions_kept, messages_kept, turns_kept;
+};
+
+struct mem_message {
+    struct str session;
+    struct journal_message m;
+};
+
 struct memory {
     struct journal base;
     struct arena arena; /* freed at close only: a test's journal is small */
@@ -45,6 +60,7 @@ struct memory {
     size_t plans_n, rows_n, blobs_n, touched_n;
     size_t plans_cap, rows_cap, blobs_cap, touched_cap;
     size_t plans_kept, rows_kept, blobs_kept; /* as of the last commit */
+    struct mem_talk talk;
     struct map by_id;
     struct map by_key;
     uint32_t fail_at;
@@ -102,6 +118,28 @@ enum bt_code memory_plans(struct journal *j, struct str status, struct str sessi
                           struct bt_error *err);
 enum bt_code memory_plans_open(struct journal *j, journal_plan_fn fn, void *self,
                                struct bt_error *err);
+enum bt_code memory_errands(struct journal *j, struct str session, uint64_t before_ix,
+                            uint32_t limit, journal_plan_fn fn, void *self, struct bt_error *err);
+enum bt_code memory_session(struct journal *j, struct str id, struct journal_session *ret,
+                            struct bt_error *err);
+enum bt_code memory_session_put(struct journal *j, const struct journal_session *p,
+                                struct bt_error *err);
+enum bt_code memory_sessions(struct journal *j, uint32_t limit, journal_session_fn fn, void *self,
+                             struct bt_error *err);
+enum bt_code memory_message_add(struct journal *j, struct str session,
+                                const struct journal_message *m, struct bt_error *err);
+enum bt_code memory_messages(struct journal *j, struct str session, uint64_t last,
+                             journal_message_fn fn, void *self, struct bt_error *err);
+enum bt_code memory_turn_put(struct journal *j, const struct journal_turn *t, struct bt_error *err);
+enum bt_code memory_turn_key(struct journal *j, struct str session, struct str key,
+                             struct uuid *ret, struct bt_error *err);
+enum bt_code memory_turn_by_key(struct journal *j, struct str session, struct str key,
+                                struct journal_turn *ret, struct bt_error *err);
+enum bt_code memory_turn_of_plan(struct journal *j, struct uuid plan, struct journal_turn *ret,
+                                 struct bt_error *err);
+enum bt_code memory_turns_open(struct journal *j, journal_turn_fn fn, void *self,
+                               struct bt_error *err);
+void memory_talk_done(struct mem_talk *t);
 /* What a commit and a restart do to plans. */
 void memory_plans_keep(struct memory *m);
 void memory_plans_drop(struct memory *m);

@@ -13,6 +13,9 @@ struct inspection {
 };
 
 enum { PROBLEMS_SHOWN = 50 };
+/* Of the versions that had no errands. */
+#define PLAN_HEAD_2                                                                                \
+    "SELECT ix, id, session, client_key, body_hash, goal, created, crc, '' FROM plans"
 
 static void problem(struct inspection *in, const char *text)
 {
@@ -112,6 +115,65 @@ static void check_doc(struct inspection *in, sqlite3_stmt *st)
     }
 }
 
+static void check_session(struct inspection *in, sqlite3_stmt *st)
+{
+    struct journal_session p;
+    struct bt_error err;
+
+    if (sqlite_session_read(st, &p, &err) != BT_OK) {
+        problem(in, err.msg);
+    }
+}
+
+static void check_message(struct inspection *in, sqlite3_stmt *st)
+{
+    struct journal_message m;
+    struct bt_error err;
+
+    if (sqlite_message_read(st, &m, &err) != BT_OK) {
+        problem(in, err.msg);
+    }
+}
+
+static void check_turn(struct inspection *in, sqlite3_stmt *st)
+{
+    struct journal_turn t;
+    struct bt_error err;
+
+    if (sqlite_turn_read(st, &t, &err) != BT_OK) {
+        problem(in, err.msg);
+    }
+}
+
+static void check_count(struct inspection *in, sqlite3_stmt *st)
+{
+    struct str id = sqlite_col_str(st, 0);
+    struct bt_error err;
+
+    (void)err_set(&err, BT_IO, "messages of the session \"%.*s\" are missing",
+                  id.len > 64 ? 64 : (int)id.len, id.ptr);
+    problem(in, err.msg);
+}
+
+/* What version 3 brought. */
+static void inspect_sessions(struct inspection *in, uint64_t max_rows)
+{
+    uint64_t sessions = each_row(in, SQL_SESSION, UINT64_MAX, check_session);
+    uint64_t messages = each_row(in, SQL_MESSAGE " ORDER BY rowid DESC", max_rows, check_message);
+    uint64_t turns = each_row(in, SQL_TURN, max_rows, check_turn);
+
+    /* Those that are lost altogether: numbers have no gaps. */
+    if (max_rows >= messages) {
+        (void)each_row(in,
+                       "SELECT s.id FROM sessions s WHERE s.messages <> "
+                       "(SELECT count(*) FROM messages m WHERE m.session = s.id)",
+                       PROBLEMS_SHOWN, check_count);
+    }
+    buf_printf(in->report,
+               "%" PRIu64 " sessions, %" PRIu64 " messages and %" PRIu64 " turns checked\n",
+               sessions, messages, turns);
+}
+
 static enum bt_code inspect_db(struct inspection *in, uint64_t max_rows, struct bt_error *err)
 {
     uint64_t rows;
@@ -127,14 +189,15 @@ static enum bt_code inspect_db(struct inspection *in, uint64_t max_rows, struct 
     plans =
         each_row(in, "SELECT ix, status, ended, recoveries, note, crc FROM plan_state ORDER BY ix",
                  UINT64_MAX, check_state);
-    (void)each_row(in,
-                   "SELECT ix, id, session, client_key, body_hash, goal, created, crc FROM plans",
-                   UINT64_MAX, check_plan);
+    (void)each_row(in, version >= 3 ? SQL_PLAN_HEAD : PLAN_HEAD_2, UINT64_MAX, check_plan);
     (void)each_row(in, "SELECT ix, doc_crc, doc FROM plans", UINT64_MAX, check_doc);
     rows = each_row(
         in, "SELECT pos, plan, plan_seq, type, topic, wall, crc, body FROM rows ORDER BY pos DESC",
         max_rows, check_row);
     blobs = each_row(in, "SELECT id, crc, bytes FROM blobs ORDER BY id DESC", max_rows, check_blob);
+    if (version >= 3) {
+        inspect_sessions(in, max_rows);
+    }
     buf_printf(in->report,
                "schema version %d, %" PRIu64 " plans, %" PRIu64 " rows and %" PRIu64
                " blobs checked, %" PRIu64 " problems\n",

@@ -9,13 +9,26 @@
 #include "supervisor/journal/journal_internal.h"
 
 enum {
-    SCHEMA_VERSION = 2,
+    SCHEMA_VERSION = 3,
     APPLICATION_ID = 0x4261746F, /* "Bato" */
     PATH_TEXT_MAX = 4096,
     CHECKPOINT_PAGES = 1000, /* of the WAL: 4 MB, a stall of some ms; see README */
     CACHE_KIB = 2 * 1024,    /* rows go to the ends of tables; what is read again the kernel has */
     WAL_LIMIT_BYTES = 16 * 1024 * 1024
 };
+
+/* What statements share; the inspection reads the same columns. */
+#define SQL_PLAN_HEAD                                                                              \
+    "SELECT p.ix, p.id, p.session, p.client_key, p.body_hash, p.goal, p.created, p.crc, "          \
+    "coalesce(e.kind, '') FROM plans p LEFT JOIN errands e ON e.ix = p.ix"
+#define SQL_NO_ERRAND(of) "NOT EXISTS (SELECT 1 FROM errands e WHERE e.ix = " of ".ix)"
+#define SQL_SESSION                                                                                \
+    "SELECT id, created, updated, messages, summarized, summary, agent_calls, tool_calls, crc "    \
+    "FROM sessions"
+#define SQL_MESSAGE "SELECT session, n, role, cut, turn, plan, wall, crc, text FROM messages"
+#define SQL_TURN                                                                                   \
+    "SELECT id, session, client_key, body_hash, asked, answered, started, ended, plan, action, "   \
+    "crc FROM turns"
 
 /* SQL(name, text): every statement that is kept prepared. */
 #define SQLITE_STATEMENTS(SQL)                                                                     \
@@ -37,18 +50,43 @@ enum {
                   "doc_crc, doc) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")                 \
     SQL(PLAN_IX_BY_ID, "SELECT ix FROM plans WHERE id = ?1")                                       \
     SQL(PLAN_IX_BY_KEY, "SELECT ix FROM plans WHERE client_key = ?1")                              \
-    SQL(PLAN_GET, "SELECT ix, id, session, client_key, body_hash, goal, created, crc "             \
-                  "FROM plans WHERE ix = ?1")                                                      \
+    SQL(PLAN_GET, SQL_PLAN_HEAD " WHERE p.ix = ?1")                                                \
+    SQL(ERRAND_ADD, "INSERT INTO errands(ix, kind) VALUES(?1, ?2)")                                \
     SQL(PLAN_DOC, "SELECT ix, doc_crc, doc FROM plans WHERE ix = ?1")                              \
     SQL(STATE_PUT, "INSERT OR REPLACE INTO plan_state(ix, status, ended, recoveries, note, crc) "  \
                    "VALUES(?1, ?2, ?3, ?4, ?5, ?6)")                                               \
     SQL(STATE_GET, "SELECT status, ended, recoveries, note, crc FROM plan_state WHERE ix = ?1")    \
     SQL(STATE_SCAN, "SELECT ix, status, ended, recoveries, note, crc FROM plan_state ORDER BY ix") \
-    SQL(IX_ALL, "SELECT ix FROM plan_state WHERE ix < ?1 ORDER BY ix DESC")                        \
-    SQL(IX_STATUS, "SELECT ix FROM plan_state INDEXED BY plan_state_status "                       \
-                   "WHERE ix < ?1 AND status = ?2 ORDER BY ix DESC")                               \
-    SQL(IX_SESSION, "SELECT ix FROM plans INDEXED BY plans_session "                               \
-                    "WHERE ix < ?1 AND session = ?2 AND session <> '' ORDER BY ix DESC")
+    SQL(IX_ALL, "SELECT s.ix FROM plan_state s WHERE s.ix < ?1 AND " SQL_NO_ERRAND(                \
+                    "s") " ORDER BY s.ix DESC")                                                    \
+    SQL(IX_STATUS,                                                                                 \
+        "SELECT s.ix FROM plan_state s INDEXED BY plan_state_status "                              \
+        "WHERE s.ix < ?1 AND s.status = ?2 AND " SQL_NO_ERRAND("s") " ORDER BY s.ix DESC")         \
+    SQL(IX_SESSION,                                                                                \
+        "SELECT p.ix FROM plans p INDEXED BY plans_session WHERE p.ix < ?1 "                       \
+        "AND p.session = ?2 AND p.session <> '' AND " SQL_NO_ERRAND("p") " ORDER BY p.ix DESC")    \
+    SQL(IX_ERRANDS, "SELECT p.ix FROM plans p INDEXED BY plans_session WHERE p.ix < ?1 "           \
+                    "AND p.session = ?2 AND p.session <> '' AND NOT " SQL_NO_ERRAND(               \
+                        "p") " ORDER BY p.ix DESC")                                                \
+    SQL(SESSION_PUT, "INSERT OR REPLACE INTO sessions(id, created, updated, messages, "            \
+                     "summarized, summary, agent_calls, tool_calls, crc) "                         \
+                     "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                 \
+    SQL(SESSION_GET, SQL_SESSION " WHERE id = ?1")                                                 \
+    SQL(SESSIONS, SQL_SESSION " INDEXED BY sessions_updated ORDER BY updated DESC")                \
+    SQL(MESSAGE_ADD,                                                                               \
+        "INSERT OR REPLACE INTO messages(session, n, role, cut, turn, plan, wall, crc, text) "     \
+        "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                              \
+    SQL(MESSAGES, SQL_MESSAGE " INDEXED BY messages_n WHERE session = ?1 AND n <= ?2 "             \
+                              "ORDER BY n DESC")                                                   \
+    SQL(TURN_PUT, "INSERT OR REPLACE INTO turns(id, session, client_key, body_hash, asked, "       \
+                  "answered, started, ended, plan, action, crc) "                                  \
+                  "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")                          \
+    SQL(TURN_KEY, "SELECT id FROM turns INDEXED BY turns_key "                                     \
+                  "WHERE session = ?1 AND client_key = ?2 AND client_key <> ''")                   \
+    SQL(TURN_BY_KEY, SQL_TURN " INDEXED BY turns_key "                                             \
+                              "WHERE session = ?1 AND client_key = ?2 AND client_key <> ''")       \
+    SQL(TURN_OF_PLAN, SQL_TURN " INDEXED BY turns_open WHERE plan = ?1 AND ended = 0")             \
+    SQL(TURNS_OPEN, SQL_TURN " INDEXED BY turns_open WHERE ended = 0")
 
 enum sql {
 #define SQL(name, text) SQL_##name,
@@ -78,6 +116,7 @@ struct sqlite_journal {
     uint64_t ballast_bytes;
     bool ballast_held;
     struct buf plan_text; /* strings of the last look-up */
+    struct buf turn_text; /* the same of turns */
     char dir[PATH_TEXT_MAX];
 };
 
@@ -153,6 +192,8 @@ enum bt_code sqlite_plan_by_key(struct journal *j, struct str key, struct journa
 enum bt_code sqlite_plans(struct journal *j, struct str status, struct str session,
                           uint64_t before_ix, uint32_t limit, journal_plan_fn fn, void *self,
                           struct bt_error *err);
+enum bt_code sqlite_errands(struct journal *j, struct str session, uint64_t before_ix,
+                            uint32_t limit, journal_plan_fn fn, void *self, struct bt_error *err);
 /* Strings and doc go into text (cleared first). BT_NOT_FOUND; BT_IO when a checksum is wrong. */
 enum bt_code sqlite_plan_load(struct sqlite_journal *s, uint64_t ix, bool with_doc,
                               struct buf *text, struct journal_plan *ret, struct bt_error *err);
@@ -168,6 +209,36 @@ enum bt_code sqlite_plans_open(struct journal *j, journal_plan_fn fn, void *self
 enum bt_code sqlite_recovered(struct journal *j, uint64_t ix, struct bt_error *err);
 enum bt_code sqlite_quarantine(struct journal *j, uint64_t ix, struct str why,
                                struct bt_error *err);
+
+/* ---- sqlite_sessions.c, sqlite_turns.c ---- */
+enum bt_code sqlite_session(struct journal *j, struct str id, struct journal_session *ret,
+                            struct bt_error *err);
+enum bt_code sqlite_session_put(struct journal *j, const struct journal_session *p,
+                                struct bt_error *err);
+enum bt_code sqlite_sessions(struct journal *j, uint32_t limit, journal_session_fn fn, void *self,
+                             struct bt_error *err);
+enum bt_code sqlite_message_add(struct journal *j, struct str session,
+                                const struct journal_message *m, struct bt_error *err);
+enum bt_code sqlite_messages(struct journal *j, struct str session, uint64_t last,
+                             journal_message_fn fn, void *self, struct bt_error *err);
+enum bt_code sqlite_turn_put(struct journal *j, const struct journal_turn *t, struct bt_error *err);
+enum bt_code sqlite_turn_key(struct journal *j, struct str session, struct str key,
+                             struct uuid *ret, struct bt_error *err);
+enum bt_code sqlite_turn_by_key(struct journal *j, struct str session, struct str key,
+                                struct journal_turn *ret, struct bt_error *err);
+enum bt_code sqlite_turn_of_plan(struct journal *j, struct uuid plan, struct journal_turn *ret,
+                                 struct bt_error *err);
+enum bt_code sqlite_turns_open(struct journal *j, journal_turn_fn fn, void *self,
+                               struct bt_error *err);
+/* The current row of a statement, its strings as they lie there; BT_IO when the checksum is wrong.
+ */
+enum bt_code sqlite_session_read(sqlite3_stmt *st, struct journal_session *ret,
+                                 struct bt_error *err);
+enum bt_code sqlite_message_read(sqlite3_stmt *st, struct journal_message *ret,
+                                 struct bt_error *err);
+enum bt_code sqlite_turn_read(sqlite3_stmt *st, struct journal_turn *ret, struct bt_error *err);
+void sqlite_bind_uuid(sqlite3_stmt *st, int at, const struct uuid *v);
+struct uuid sqlite_col_uuid(sqlite3_stmt *st, int at);
 
 /* The mutable part of a plan. */
 struct plan_state {

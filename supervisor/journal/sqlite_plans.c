@@ -15,7 +15,9 @@ static uint32_t plan_crc(uint64_t ix, const struct journal_plan *p)
     crc = crc32c_bytes(crc, p->client_key.ptr, p->client_key.len);
     crc = crc32c_u64(crc, p->body_hash);
     crc = crc32c_bytes(crc, p->goal.ptr, p->goal.len);
-    return crc32c_u64(crc, p->created_wall);
+    crc = crc32c_u64(crc, p->created_wall);
+    /* Nothing is added for a plan: its checksum is that of the versions without errands. */
+    return p->errand.len > 0 ? crc32c_bytes(crc, p->errand.ptr, p->errand.len) : crc;
 }
 
 static uint32_t state_crc(uint64_t ix, const struct plan_state *st)
@@ -121,14 +123,10 @@ void sqlite_state_done(struct sqlite_journal *s)
     (void)sqlite3_reset(s->stmt[SQL_STATE_GET]);
 }
 
-enum bt_code sqlite_plan_add(struct journal *j, const struct journal_plan *p, uint64_t *ret_ix,
-                             struct bt_error *err)
+/* BT_CONFLICT when the client_key or the id is taken. */
+static enum bt_code check_new(struct sqlite_journal *s, const struct journal_plan *p,
+                              struct bt_error *err)
 {
-    struct sqlite_journal *s = sqlite_of(j);
-    sqlite3_stmt *st = s->stmt[SQL_PLAN_ADD];
-    struct plan_state state = {
-        .status = p->status, .ended = p->ended_wall, .recoveries = p->recoveries};
-    uint64_t ix = s->now.plans + 1;
     uint64_t other = 0;
     enum bt_code code = p->client_key.len > 0 ? find_key(s, p->client_key, &other, err) : BT_OK;
 
@@ -142,13 +140,14 @@ enum bt_code sqlite_plan_add(struct journal *j, const struct journal_plan *p, ui
     if (code == BT_OK && other != 0) {
         return err_set(err, BT_CONFLICT, "a plan with this planId exists");
     }
-    if (code == BT_OK) {
-        code = sqlite_batch(s, p->doc_len + p->goal.len + PLAN_OVERHEAD, err);
-    }
-    if (code != BT_OK) {
-        return code;
-    }
-    j->dirty = true; /* for sqlite_state_put below; the wrapper says the same */
+    return code;
+}
+
+static enum bt_code put_head(struct sqlite_journal *s, uint64_t ix, const struct journal_plan *p,
+                             struct bt_error *err)
+{
+    sqlite3_stmt *st = s->stmt[SQL_PLAN_ADD];
+
     (void)sqlite3_bind_int64(st, 1, (int64_t)ix);
     (void)sqlite3_bind_blob(st, 2, p->plan_id.b, sizeof p->plan_id.b, SQLITE_STATIC);
     sqlite_bind_str(st, 3, p->session_id);
@@ -163,7 +162,37 @@ enum bt_code sqlite_plan_add(struct journal *j, const struct journal_plan *p, ui
     (void)sqlite3_bind_int64(st, 8, plan_crc(ix, p));
     (void)sqlite3_bind_int64(st, 9, crc32c_bytes(crc32c_u64(0, ix), p->doc, p->doc_len));
     (void)sqlite3_bind_blob64(st, 10, p->doc == NULL ? "" : p->doc, p->doc_len, SQLITE_STATIC);
-    code = sqlite_run(s, SQL_PLAN_ADD, "cannot store the plan", err);
+    return sqlite_run(s, SQL_PLAN_ADD, "cannot store the plan", err);
+}
+
+static enum bt_code put_errand(struct sqlite_journal *s, uint64_t ix, struct str kind,
+                               struct bt_error *err)
+{
+    (void)sqlite3_bind_int64(s->stmt[SQL_ERRAND_ADD], 1, (int64_t)ix);
+    sqlite_bind_str(s->stmt[SQL_ERRAND_ADD], 2, kind);
+    return sqlite_run(s, SQL_ERRAND_ADD, "cannot store an errand", err);
+}
+
+enum bt_code sqlite_plan_add(struct journal *j, const struct journal_plan *p, uint64_t *ret_ix,
+                             struct bt_error *err)
+{
+    struct sqlite_journal *s = sqlite_of(j);
+    struct plan_state state = {
+        .status = p->status, .ended = p->ended_wall, .recoveries = p->recoveries};
+    uint64_t ix = s->now.plans + 1;
+    enum bt_code code = check_new(s, p, err);
+
+    if (code == BT_OK) {
+        code = sqlite_batch(s, p->doc_len + p->goal.len + PLAN_OVERHEAD, err);
+    }
+    if (code != BT_OK) {
+        return code;
+    }
+    j->dirty = true; /* for sqlite_state_put below; the wrapper says the same */
+    code = put_head(s, ix, p, err);
+    if (code == BT_OK && p->errand.len > 0) {
+        code = put_errand(s, ix, p->errand, err);
+    }
     if (code == BT_OK) {
         code = sqlite_state_put(s, ix, &state, err);
     }
@@ -193,7 +222,8 @@ enum bt_code sqlite_plan_status(struct journal *j, uint64_t ix, struct str statu
 /* Moves the strings into text, which may move itself until the last one is in. */
 static void load_strings(struct buf *text, struct journal_plan *ret)
 {
-    struct str *const all[] = {&ret->session_id, &ret->client_key, &ret->goal, &ret->status};
+    struct str *const all[] = {&ret->session_id, &ret->client_key, &ret->goal, &ret->status,
+                               &ret->errand};
     size_t at = text->len;
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
@@ -218,6 +248,7 @@ enum bt_code sqlite_plan_read(sqlite3_stmt *st, struct journal_plan *ret, struct
     ret->body_hash = sqlite_col_u64(st, 4);
     ret->goal = sqlite_col_str(st, 5);
     ret->created_wall = sqlite_col_u64(st, 6);
+    ret->errand = sqlite_col_str(st, 8);
     if (sqlite_col_u64(st, 7) != plan_crc(ix, ret)) {
         return damaged(ix, "the record", err);
     }
@@ -352,46 +383,5 @@ enum bt_code sqlite_plan_by_key(struct journal *j, struct str key, struct journa
     if (code == BT_OK && !str_eq(ret->client_key, key)) {
         code = damaged(ix, "the index entry", err);
     }
-    return code;
-}
-
-enum bt_code sqlite_plans(struct journal *j, struct str status, struct str session,
-                          uint64_t before_ix, uint32_t limit, journal_plan_fn fn, void *self,
-                          struct bt_error *err)
-{
-    struct sqlite_journal *s = sqlite_of(j);
-    enum sql which = session.len > 0 ? SQL_IX_SESSION : status.len > 0 ? SQL_IX_STATUS : SQL_IX_ALL;
-    sqlite3_stmt *st = s->stmt[which];
-    enum bt_code code = BT_OK;
-    uint32_t given = 0;
-    int rc = SQLITE_DONE;
-
-    (void)sqlite3_bind_int64(
-        st, 1, before_ix == 0 || before_ix > INT64_MAX ? INT64_MAX : (int64_t)before_ix);
-    if (which != SQL_IX_ALL) {
-        sqlite_bind_str(st, 2, session.len > 0 ? session : status);
-    }
-    while (given < limit && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-        struct journal_plan p;
-        struct bt_error why;
-        enum bt_code one =
-            sqlite_plan_load(s, sqlite_col_u64(st, 0), false, &s->plan_text, &p, &why);
-        if (one != BT_OK) {
-            /* One damaged plan must not hide the others. */
-            log_warn("journal.plan_unreadable", "%s", why.msg);
-            continue;
-        }
-        if (status.len > 0 && !str_eq(status, p.status)) {
-            continue;
-        }
-        given++;
-        if (!fn(&p, self)) {
-            break;
-        }
-    }
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
-        code = sqlite_error(s->db, "cannot list plans", err);
-    }
-    (void)sqlite3_reset(st);
     return code;
 }

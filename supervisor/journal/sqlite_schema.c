@@ -30,6 +30,24 @@ static const char *const MIGRATIONS[SCHEMA_VERSION] = {
     /* 2: the same tables; documents and rows may speak of gates, approvals and revisions. A program
      * that does not know them would run such plans without: it must refuse the journal. */
     "",
+    /* 3: errands (a plan's row with an entry in errands; its checksum covers the kind), sessions.
+     * A program without them would list errands as plans and never answer an open turn. */
+    "CREATE TABLE errands(ix INTEGER PRIMARY KEY, kind TEXT NOT NULL);"
+    "CREATE TABLE sessions(id TEXT PRIMARY KEY, created INTEGER NOT NULL,"
+    " updated INTEGER NOT NULL, messages INTEGER NOT NULL, summarized INTEGER NOT NULL,"
+    " summary INTEGER NOT NULL, agent_calls INTEGER NOT NULL, tool_calls INTEGER NOT NULL,"
+    " crc INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE INDEX sessions_updated ON sessions(updated);"
+    "CREATE TABLE messages(session TEXT NOT NULL, n INTEGER NOT NULL, role TEXT NOT NULL,"
+    " cut INTEGER NOT NULL, turn BLOB NOT NULL, plan BLOB NOT NULL, wall INTEGER NOT NULL,"
+    " crc INTEGER NOT NULL, text TEXT NOT NULL);"
+    "CREATE UNIQUE INDEX messages_n ON messages(session, n);"
+    "CREATE TABLE turns(id BLOB PRIMARY KEY, session TEXT NOT NULL, client_key TEXT NOT NULL,"
+    " body_hash INTEGER NOT NULL, asked INTEGER NOT NULL, answered INTEGER NOT NULL,"
+    " started INTEGER NOT NULL, ended INTEGER NOT NULL, plan BLOB NOT NULL, action TEXT NOT NULL,"
+    " crc INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE UNIQUE INDEX turns_key ON turns(session, client_key) WHERE client_key <> '';"
+    "CREATE INDEX turns_open ON turns(plan) WHERE ended = 0;",
 };
 
 enum bt_code sqlite_exec(sqlite3 *db, const char *sql, struct bt_error *err)

@@ -225,7 +225,7 @@ static enum bt_code take_text(struct attempt *a, const struct dialect_ask *ask,
 static enum bt_code judge(struct attempt *a, const struct dialect_ask *ask,
                           const struct secrets *secrets, enum bt_code code, struct bt_error *err)
 {
-    if (a->http.status != 0 && (a->http.status < 200 || a->http.status > 299)) {
+    if (a->http.status > 299) { /* below 200 is no answer yet */
         return code == BT_CANCELLED || code == BT_NOMEM ? code : refused(a, secrets, err);
     }
     if (code != BT_OK && !is_whole(a)) {

@@ -16,6 +16,10 @@ bool token_next(struct str text, size_t *at, struct str *ret)
         (*at)++;
     }
     const size_t start = *at;
+    if (start >= text.len) {
+        *ret = STR_LIT("");
+        return false;
+    }
     while (*at < text.len && !one_of(text.ptr[*at], between)) {
         (*at)++;
     }
@@ -195,7 +199,8 @@ static bool next_part(struct str *token, struct word *ret)
 
 void words_init(struct words *w, struct str text)
 {
-    *w = (struct words){.text = text};
+    /* An empty text may have no address, to which nothing may be added. */
+    *w = (struct words){.text = text.ptr == NULL ? STR_LIT("") : text, .token = STR_LIT("")};
 }
 
 static void set_word(struct word *w, struct str s)

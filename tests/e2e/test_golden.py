@@ -14,7 +14,7 @@ import harness
 from harness import BatonTest, main, until
 from probe import Probe, step, wait_up
 
-GOLDEN = harness.ROOT / "tests" / "golden" / "journal-c6e2f21.db"
+FOLDER = harness.ROOT / "tests" / "golden"
 SPACE = uuid.UUID("5F0B6D0E-6B1C-4C59-9C3A-0A4B8E3D2C10")
 
 
@@ -52,6 +52,11 @@ PLANS = {
     "has failed": {"steps": [step("a"), step("broken", maxRetries=0)]},
     "was cancelled": {"steps": [step("mute")]},
 }
+# What version 2 could and version 1 could not.
+SINCE_2 = {
+    "is paused": {"steps": [step("a"), step("late", "late")]},
+    "was revised": {"steps": [step("a"), step("mute")]},
+}
 
 
 class Make(BatonTest):
@@ -69,12 +74,13 @@ class Make(BatonTest):
                    instanceId=str(uuid.uuid4()), endpoint="tcp://127.0.0.1:9")
         for p in agents:
             wait_up(self.d, p.registration["card"]["agentId"])
-        for name, plan in PLANS.items():
-            self.plans[name] = self.d.submit({"goal": name, **plan})
+        plans = PLANS | SINCE_2
+        for name, plan in plans.items():
+            if name != "between attempts":
+                self.plans[name] = self.d.submit({"goal": name, **plan})
         expected = {
             "chain in the middle": ["completed", "in_progress", "pending"],
             "graph with a failure": ["completed", "failed", "skipped", "completed", "in_progress"],
-            "between attempts": ["completed", "in_progress"],
             "asks for input": ["completed", "waiting", "pending"],
             "asks for approval": ["waiting", "pending"],
             "unknown outcome": ["in_progress", "pending"],
@@ -82,15 +88,21 @@ class Make(BatonTest):
             "has completed": ["completed", "completed"],
             "has failed": ["completed", "failed"],
             "was cancelled": ["in_progress"],
+            "is paused": ["completed", "pending"],
+            "was revised": ["completed", "in_progress"],
         }
         for name, states in expected.items():
             until(lambda: self.states(name) == states, 15, "%s: %s" % (name, states))
+        self.d.ask("plan.pause", planId=self.plans["is paused"])
+        self.d.ask("plan.modify", planId=self.plans["was revised"], kind="insert", expectRevision=1, reasoning="one more",
+                   steps={"afterStepId": "mute", "steps": [step("z", "late")]})
         fickle, lossy = agents[1], agents[2]
         self.d.ask("agent.deregister", instanceId=fickle.me["instanceId"], epoch=fickle.epoch)
         until(lambda: self.states("unknown outcome")[0] == "waiting", 15, "a person is asked")
         lossy.close()  # its connections break: the reply is lost, the instance may come back
         self.d.ask("plan.cancel", planId=self.plans["was cancelled"])
         until(lambda: self.d.ask("plan.get", planId=self.plans["was cancelled"])["status"] == "cancelled", 15, "cancelled")
+        self.plans["between attempts"] = self.d.submit({"goal": "between attempts", **plans["between attempts"]})
         until(lambda: self.d.ask("plan.get", planId=self.plans["between attempts"])["steps"][1]["attempts"] >= 2, 15, "a retry")
         self.d.kill9()
         for p in agents[:2]:
@@ -103,12 +115,15 @@ class Make(BatonTest):
 
 
 class GoldenJournal(BatonTest):
+    name, holds = "journal-c6e2f21.db", PLANS
+    version = 1
+
     def setUp(self):
         self.d = harness.Daemon(self, config="")
         self.addCleanup(self.d.clean)
         self.addCleanup(self.d.check_stories)
         self.d.state.mkdir(mode=0o700)
-        shutil.copy(GOLDEN, self.d.state / "journal.db")
+        shutil.copy(FOLDER / self.name, self.d.state / "journal.db")
         (self.d.state / "journal.db").chmod(0o600)
         self.d.start(agents=False)
         self.plans = {}
@@ -138,7 +153,7 @@ class GoldenJournal(BatonTest):
         return view["status"], view["outcome"], [s["status"] for s in view["steps"]]
 
     def test_all_that_was_open_goes_on_and_all_that_was_over_stays_as_it_was(self):
-        self.assertEqual(set(self.plans), set(PLANS))
+        self.assertEqual(set(self.plans), set(self.holds))
         over = {name: self.kept(name) for name in ("has completed", "has failed", "was cancelled")}
         self.assertEqual([v["status"] for v in over.values()], ["completed", "failed", "cancelled"])
         self.assertEqual(self.view("chain in the middle")["revision"], 1)
@@ -178,7 +193,7 @@ class GoldenJournal(BatonTest):
         self.d.stop()
         db = sqlite3.connect(self.d.state / "journal.db")
         self.addCleanup(db.close)
-        self.assertGreater(db.execute("PRAGMA user_version").fetchone()[0], 1)
+        self.assertGreater(db.execute("PRAGMA user_version").fetchone()[0], self.version)
 
     def test_old_plans_can_be_changed_repeated_and_paused_as_new_ones(self):
         plan = self.plans["nobody there"]
@@ -195,6 +210,22 @@ class GoldenJournal(BatonTest):
         self.assertEqual(self.ended("nobody there"), ("completed", "success", ["completed"] * 3))
         view = self.d.wait_plan(again)
         self.assertEqual((view["status"], view["steps"][0].get("reason")), ("completed", "already_completed"))
+
+
+class GoldenJournalOfVersion2(GoldenJournal):
+    name, holds = "journal-5273ec8.db", PLANS | SINCE_2
+    version = 2
+
+    def test_what_was_paused_waits_and_what_was_revised_goes_on_with_its_new_step(self):
+        paused, revised = self.view("is paused"), self.view("was revised")
+        self.assertEqual((paused["status"], paused["steps"][0]["status"]), ("waiting", "completed"))
+        self.assertEqual((revised["revision"], len(revised["steps"])), (2, 3))
+        self.agent("probe", query=lambda r: {"key": r["key"], "state": "unknown"})
+        self.agent("late")
+        self.assertEqual(self.ended("was revised"), ("completed", "success", ["completed"] * 3))
+        self.assertEqual(self.view("is paused")["status"], "waiting")
+        self.d.ask("plan.resume", planId=self.plans["is paused"])
+        self.assertEqual(self.ended("is paused"), ("completed", "success", ["completed"] * 2))
 
 
 if __name__ == "__main__":

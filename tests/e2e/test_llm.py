@@ -5,6 +5,7 @@ import re
 import subprocess
 import tempfile
 import threading
+import unittest.mock
 
 from harness import BIN, BatonTest, children_of, main, until
 import mock_llm
@@ -187,6 +188,19 @@ class Texts(Llm):
         self.assertEqual((view["status"], view["steps"][0]["attempts"]), ("completed", 2), view)
         self.assertGreaterEqual(self.event("plan_step_retry")[0]["delayMs"], 1000)
 
+    def test_summary_travels_whole_while_it_is_written(self):
+        text = "# Plan Execution Summary\n\n" + "".join("%04d é\n" % i for i in range(1200))
+        self.start(self.model(chat=text))
+        steps = [{"stepId": "x", "status": "completed", "result": "5"}]
+        view = self.run_plan([{"stepId": "a", "agentId": "llm", "skill": "synthesize", "task": "sum up", "timeoutMs": 60000,
+                               "parameters": {"goal": "g", "status": "completed", "durationMs": 1500, "agents": ["calc"], "steps": steps}}])
+        self.assertEqual(view["status"], "completed", view)
+        told = [e.get("text", "") for e in self.event("plan_step_progress")]
+        whole = text.strip() + "\n\n*Plan completed in 1.5 seconds across calc.*\n"
+        self.assertEqual("".join(told), whole)
+        self.assertGreater(len(told), 8)
+        self.assertTrue(whole.startswith(view["steps"][0]["result"][:1000]))
+
     def test_cancelled_plan_lets_go_of_a_model_that_hangs(self):
         self.start(self.model("hang", chat="never"))
         plan = self.d.submit({"steps": [{"stepId": "a", "agentId": "llm", "skill": "chat", "task": "say hello"}]})
@@ -306,10 +320,10 @@ def split(prompt):
 class Questions(Llm):
     """The questions about plans and sessions, as the agent alone asks them."""
 
-    def once(self, skill, params, api="openai", settings=None, **step):
+    def once(self, skill, params, api="openai", settings=None, stream=True, **step):
         mock = mock_llm.Mock(lambda asked: json.dumps(ANSWERS[skill]) if skill in ANSWERS else "It is 5.")
         self.addCleanup(mock.close)
-        provider = {"api": api, "baseUrl": mock.url("ok", "/v1" if api != "ollama" else ""), "model": "m"}
+        provider = {"api": api, "baseUrl": mock.url("ok", "/v1" if api != "ollama" else ""), "model": "m", "stream": stream}
         env = {**os.environ, "BATON_SETTINGS": json.dumps({"providers": [provider], **(settings or {})})}
         out = subprocess.run([BIN / "baton-agent-llm", "--once", skill], input=json.dumps({"purpose": skill, "parameters": params, **step}),
                              env=env, capture_output=True, text=True, timeout=30)
@@ -350,6 +364,12 @@ class Questions(Llm):
         reply, asked = self.once("plan", {"goal": "x", "agents": many})
         self.assertNotIn("enum", json.dumps(asked["body"]["response_format"]))
         self.assertNotIn("An earlier plan", asked["messages"][0]["content"])
+
+    def test_plan_of_ten_thousand_steps_is_told_as_it_came(self):
+        plan = {"steps": [{"stepId": "s", "agentId": "vault", "skill": "open", "task": "t", "dependsOn": ["s"]}] * 10000}
+        with unittest.mock.patch.dict(ANSWERS, plan=plan):
+            reply, _ = self.once("plan", QUESTIONS["plan"], stream=False)
+        self.assertEqual(len(reply["result"]["data"]["steps"]), 10000)
 
     def test_cards_that_are_too_long_lose_what_says_least(self):
         long = {"type": "object", "description": "x" * 3000}

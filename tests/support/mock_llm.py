@@ -152,10 +152,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = asked["body"]
         error = {"error": {"message": "the server is unwell", "type": "t"}}
         if name.isdigit():
-            headers = [("Retry-After", value)] if value else []
+            headers = [("Retry-After", urllib.parse.unquote(value))] if value else []
             return self.json(int(name), error, headers)
         if name == "noretry":
             return self.json(503, error, [("x-should-retry", "false")])
+        if name == "doretry":
+            return self.json(400, error, [("x-should-retry", "true")])
         if name == "ok":
             return self.good(asked, dialect, text)
         if name == "say":
@@ -247,6 +249,29 @@ class Handler(http.server.BaseHTTPRequestHandler):
         while not self.server.mock.closing.is_set():
             self.wfile.write(b"X-A: " + b"a" * 4000 + b"\r\n")
 
+    def do_endless100(self, asked, dialect, text):
+        """Always about to answer."""
+        self.close_connection = True
+        while not self.server.mock.closing.is_set():
+            self.wfile.write(b"HTTP/1.1 100 Continue\r\nX-A: " + b"a" * 900 + b"\r\n\r\n")
+
+    def do_short(self, asked, dialect, text):
+        """Fewer bytes than were announced."""
+        self.close_connection = True
+        data = json.dumps(dialect.whole(text)).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data) + 1000))
+        self.end_headers()
+        self.wfile.write(data[:-20])
+
+    def do_noise(self, asked, dialect, text):
+        """What is no HTTP at all."""
+        self.close_connection = True
+        self.wfile.write(b"\x16\x03\x01SSH-2.0-OpenSSH\r\n\x00\xff" * 10)
+
+    def do_deep(self, asked, dialect, text):
+        self.body(200, b'{"a":' * 100000)
+
     def do_bomb(self, asked, dialect, text):
         """A kilobyte that becomes 100 MiB."""
         pack = zlib.compressobj(9, zlib.DEFLATED, 31)
@@ -258,6 +283,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_redirect(self, asked, dialect, text):
         self.json(302, {}, [("Location", "http://127.0.0.1:%d/ok/v1/chat/completions" % self.server.server_address[1])])
+
+    def do_redirectgopher(self, asked, dialect, text):
+        self.json(301, {}, [("Location", "gopher://127.0.0.1:%d/_x" % self.server.server_address[1])])
 
     def do_redirectfile(self, asked, dialect, text):
         self.json(307, {}, [("Location", "file:///etc/passwd")])
@@ -335,12 +363,24 @@ class Mock:
         self.thread.start()
 
     def wrap(self, folder):
-        cert, key = folder + "/cert.pem", folder + "/key.pem"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                        "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
-                        "-keyout", key, "-out", cert], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(cert, key)
+        """As localhost with cert.pem; as expired.localhost with expired.pem, whose time is over."""
+        def certificate(name, file, days):
+            key, request, cert = ("%s/%s" % (folder, file + end) for end in (".key", ".csr", ".pem"))
+            names = folder + "/names.cnf"
+            with open(names, "w") as f:
+                f.write("subjectAltName=DNS:%s\n" % name)
+            for args in (["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=" + name,
+                          "-keyout", key, "-out", request],
+                         ["x509", "-req", "-in", request, "-signkey", key, "-days", str(days), "-extfile", names, "-out", cert]):
+                subprocess.run(["openssl", *args], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(cert, key)
+            return context
+        context, expired = certificate("localhost", "cert", 2), certificate("expired.localhost", "expired", -1)
+        def by_name(connection, name, _):
+            if name == "expired.localhost":
+                connection.context = expired
+        context.sni_callback = by_name
         # The handshake belongs to the connection's thread, not to the one that accepts.
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
 

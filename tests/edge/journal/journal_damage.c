@@ -11,7 +11,7 @@
 #include "tests/edge/journal/workload.h"
 #include "tests/support/random.h"
 
-enum { PLANS = 20, ROWS_PER_PLAN = 8, FLIPS = 500 };
+enum { PLANS = 20, ROWS_PER_PLAN = 8, FLIPS = 500, SESSIONS = 4 };
 
 static char dir[64];
 static char file[128];
@@ -33,6 +33,32 @@ static void store(const uint8_t *bytes)
     assert_non_null(f);
     assert_int_equal(fwrite(bytes, 1, sound_len, f), sound_len);
     assert_int_equal(fclose(f), 0);
+}
+
+/* One flipped bit makes no name of another session. */
+static char session_letter(uint64_t n)
+{
+    return "aceg"[n];
+}
+
+/* A turn with two messages in one of the sessions. */
+static void talk(struct journal *j, uint64_t p)
+{
+    char session[32];
+    char text[64];
+    struct bt_error err;
+    uint64_t n;
+    struct journal_turn t = {
+        .turn_id = uuid_new(), .asked = 2 * (p / SESSIONS) + 1, .plan = uuid_new()};
+    struct journal_message m = {.role = STR_LIT("user"), .wall = p, .turn = t.turn_id};
+
+    (void)snprintf(session, sizeof session, "session %c", session_letter(p % SESSIONS));
+    (void)snprintf(text, sizeof text, "said in turn %02llu", (unsigned long long)p);
+    m.text = t.client_key = str_from(text);
+    t.session_id = str_from(session);
+    assert_ok(journal_message_add(j, t.session_id, &m, &n, &err), err);
+    assert_ok(journal_message_add(j, t.session_id, &m, &n, &err), err);
+    assert_ok(journal_turn_put(j, &t, &err), err);
 }
 
 static int make_sound(void **state)
@@ -61,6 +87,7 @@ static int make_sound(void **state)
         assert_ok(journal_plan_status(j, p, str_from(text), 0, &err), err);
         (void)snprintf(text, sizeof text, "blob number %02llu", (unsigned long long)p);
         assert_ok(journal_blob_add(j, text, strlen(text), &id, &err), err);
+        talk(j, p);
         commit(j);
     }
     journal_close(j);
@@ -91,6 +118,8 @@ struct survey {
     bool replayed[PLANS + 1];
     uint32_t plans_ok;
     uint32_t plans_bad;
+    uint64_t session;
+    uint32_t messages_ok, messages_bad, turns_ok;
 };
 
 /* Every row that is given is exactly what was written. */
@@ -143,6 +172,43 @@ static bool exact_event(const struct journal_row *row, void *self)
     return true;
 }
 
+static bool exact_message(const struct journal_message *m, void *self)
+{
+    struct survey *v = self;
+    uint64_t turn = (m->n - 1) / 2 * SESSIONS + (v->session > 0 ? v->session : SESSIONS);
+    char want[64];
+
+    (void)snprintf(want, sizeof want, "said in turn %02llu", (unsigned long long)turn);
+    assert_true(m->damaged || (str_is(m->text, want) && str_is(m->role, "user")));
+    v->messages_bad += m->damaged;
+    v->messages_ok += !m->damaged;
+    return true;
+}
+
+static bool exact_turn(const struct journal_turn *t, void *self)
+{
+    struct survey *v = self;
+    assert_true(t->client_key.len == strlen("said in turn 01") && t->answered == 0);
+    v->turns_ok++;
+    return true;
+}
+
+static void survey_talk(struct survey *v)
+{
+    struct bt_error err;
+
+    for (v->session = 0; v->session < SESSIONS; v->session++) {
+        char id[32];
+        (void)snprintf(id, sizeof id, "session %c", session_letter(v->session));
+        if (journal_messages(v->j, str_from(id), 0, 1000, exact_message, v, &err) != BT_OK) {
+            assert_true(strlen(err.msg) > 10);
+        }
+    }
+    if (journal_turns_open(v->j, exact_turn, v, &err) != BT_OK) {
+        assert_true(strlen(err.msg) > 10);
+    }
+}
+
 /* Reads everything there is; false when it cannot even be opened. */
 static bool survey(struct survey *v)
 {
@@ -169,6 +235,7 @@ static bool survey(struct survey *v)
         }
     }
     buf_done(&blob);
+    survey_talk(v);
     journal_close(v->j);
     return true;
 }
@@ -251,11 +318,38 @@ static void only_the_plan_that_is_hit_is_lost(void **state)
     free(bytes);
 }
 
+static void only_the_message_the_turn_and_the_session_that_are_hit_are_lost(void **state)
+{
+    static const char *const HIT[] = {"said in turn 07", "session g"};
+    uint8_t *bytes = malloc(sound_len);
+
+    (void)state;
+    assert_non_null(bytes);
+    for (size_t i = 0; i < sizeof HIT / sizeof HIT[0]; i++) {
+        struct survey v;
+        struct bt_error err;
+        struct buf report;
+        memcpy(bytes, sound, sound_len);
+        flip_text(bytes, HIT[i]);
+        buf_init(&report, 100000);
+        assert_int_equal(journal_inspect(dir, 1000, &report, &err), BT_IO);
+        assert_non_null(strstr(buf_cstr(&report), i == 0 ? "message 3 of" : "session \"session f"));
+        buf_done(&report);
+        assert_true(survey(&v));
+        assert_int_equal(v.plans_ok, PLANS);
+        assert_int_equal(v.messages_bad, i == 0 ? 2 : 0);
+        assert_int_equal(v.messages_ok, i == 0 ? 2 * PLANS - 2 : 2 * PLANS - 2 * PLANS / SESSIONS);
+        assert_int_equal(v.turns_ok, i == 0 ? PLANS - 1 : PLANS - PLANS / SESSIONS);
+    }
+    free(bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_flipped_bit_crashes_or_gives_something_altered),
         cmocka_unit_test(only_the_plan_that_is_hit_is_lost),
+        cmocka_unit_test(only_the_message_the_turn_and_the_session_that_are_hit_are_lost),
     };
     return cmocka_run_group_tests(tests, make_sound, forget_sound);
 }

@@ -103,7 +103,7 @@ static void a_journal_of_a_newer_version_is_refused_and_left_as_it_is(void **sta
     assert_int_equal(journal_inspect(dir, 10, &report, &err), BT_INVALID);
     assert_non_null(strstr(err.msg, "999"));
     buf_done(&report);
-    make_sqlite_file("PRAGMA user_version = 1;");
+    make_sqlite_file("PRAGMA user_version = 3;");
     assert_ok(journal_open_sqlite(dir, &OPT, &j, &err), err);
     assert_int_equal(journal_next_seq(j), 2);
     journal_close(j);
@@ -229,7 +229,7 @@ static void inspection_tells_a_sound_journal_and_changes_nothing(void **state)
     told = work(dir, &OPT, 10, NULL, NULL);
     assert_int_equal(stat(file, &before), 0);
     assert_ok(journal_inspect(dir, 1000, &report, &err), err);
-    assert_non_null(strstr(buf_cstr(&report), "schema version 2, 3 plans"));
+    assert_non_null(strstr(buf_cstr(&report), "schema version 3, 3 plans"));
     assert_int_equal(stat(file, &after), 0);
     assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
     assert_int_equal(before.st_size, after.st_size);
@@ -237,20 +237,43 @@ static void inspection_tells_a_sound_journal_and_changes_nothing(void **state)
     buf_done(&report);
 }
 
-/* A journal that version 1 wrote: kept in the tree, opened from a copy. */
-static void a_journal_of_version_1_opens_with_all_it_holds(void **state)
+/* A journal that an older version wrote: kept in the tree, opened from a copy. */
+static void open_old(const char *name, const char *version)
 {
     struct told told = {.acked = 36};
     static char bytes[200000];
+    char path[512];
+    struct bt_error err;
+    struct buf report;
     size_t n;
-    FILE *f = fopen(GOLDEN_DIR "/journal-v1.db", "rb");
+    FILE *f;
 
-    (void)state;
+    (void)snprintf(path, sizeof path, "%s/%s", GOLDEN_DIR, name);
+    f = fopen(path, "rb");
     assert_non_null(f);
     n = fread(bytes, 1, sizeof bytes, f);
     (void)fclose(f);
     write_file(file, bytes, n);
+    buf_init(&report, 10000);
+    assert_ok(journal_inspect(dir, 1000, &report, &err), err); /* as it is */
+    assert_non_null(strstr(buf_cstr(&report), version));
     assert_int_equal(work_check(dir, &told, NULL), 36);
+    buf_clear(&report);
+    assert_ok(journal_inspect(dir, 1000, &report, &err), err); /* as this version left it */
+    assert_non_null(strstr(buf_cstr(&report), "schema version 3"));
+    buf_done(&report);
+}
+
+static void a_journal_of_version_1_opens_with_all_it_holds(void **state)
+{
+    (void)state;
+    open_old("journal-v1.db", "schema version 1");
+}
+
+static void a_journal_of_version_2_opens_with_all_it_holds(void **state)
+{
+    (void)state;
+    open_old("journal-v2.db", "schema version 2");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, new_dir, remove_dir)
@@ -266,6 +289,7 @@ int main(int argc, char **argv)
         TEST(a_second_daemon_is_refused_and_the_first_is_unharmed),
         TEST(inspection_tells_a_sound_journal_and_changes_nothing),
         TEST(a_journal_of_version_1_opens_with_all_it_holds),
+        TEST(a_journal_of_version_2_opens_with_all_it_holds),
     };
     if (argc == 3 && strcmp(argv[1], "--make-golden") == 0) { /* for the next schema version */
         struct told told = work(argv[2], &OPT, 12, NULL, NULL);

@@ -1,4 +1,27 @@
-/* The client against a server that misbehaves in every way that servers do. */
+/*
+ * The client against a server that misbehaves in every way that servers do. Which test shows which:
+ *
+ *   prose, fence, two values, cut off, null, array, wrong type    answers_in_wrappings (and
+ *                                     test_llm_form; as told to who wants them as is:
+ * test_llm_text) <think>, also in pieces           answers_in_wrappings, test_llm_spout shaped like
+ * the call of a tool    answers_in_wrappings, what_does_not_pass (without a schema) refusal,
+ * length, empty            what_does_not_pass; empty: what_passes 408 409 429 5xx 529, Retry-After
+ * as seconds, date, 1e9, garbage, x-should-retry what_passes, what_does_not_pass, test_llm_retry
+ *   broken off, ends early, error in mid-stream, short, malformed, no HTTP
+ *                                     what_passes, what_does_not_pass
+ *   hangs, mute, 1 byte a second      every_answer_is_bounded, what_passes (idle)
+ *   endless body, line, header, 1xx; gzip bomb; deep JSON         every_answer_is_bounded
+ *   redirect to http, file, gopher    what_does_not_pass
+ *   TLS: self-signed, foreign name, expired                       test_llm_tls
+ *   addresses of clouds, proxies and logins of the environment    test_llm_net
+ *   key echoed in errors, headers, answers, pieces, recordings    what_does_not_pass, a_key_in_an,
+ *                                     test_llm_text, test_llm_net
+ *   key files open to others, credentials of systemd              test_llm_secret
+ *   usage missing, negative, mad      usage_that_is_missing
+ *   forms that a server does not take a_form_that_a_server, open_schema_costs_no_rung
+ *   unknown agents, circles, 10,000 steps, ids twice              test_llm_agent,
+ * test_llm_plan_check, tests/e2e/test_llm.py
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +121,10 @@ static void what_passes_is_tried_again(void **state)
         {"openai", "hang,ok", ",\"idleTimeoutMs\":200", false, BT_OK, 2, NULL},
         {"openai", "mute,ok", ",\"idleTimeoutMs\":200", false, BT_OK, 2, NULL},
         {"openai", "429:garbage,ok", "", false, BT_OK, 2, NULL},
+        {"openai", "429:1e9,ok", "", false, BT_OK, 2, NULL}, /* no number: as if it said nothing */
+        {"openai", "429:Sun%2C%2006%20Nov%201994%2008:49:37%20GMT,ok", "", false, BT_OK, 2, NULL},
+        {"openai", "doretry,ok", "", false, BT_OK, 2, NULL},
+        {"openai", "short,ok", ",\"stream\":false", false, BT_OK, 2, NULL},
     };
 
     (void)state;
@@ -111,6 +138,9 @@ static void what_does_not_pass_is_not(void **state)
         {"openai", "404", "", false, BT_NOT_FOUND, 1, "status 404"},
         {"openai", "noretry", "", false, BT_UNAVAILABLE, 1, "status 503"},
         {"openai", "429:1000000000", "", false, BT_BUSY, 1, "status 429"},
+        {"openai", "429:Fri%2C%2031%20Dec%209999%2023:59:59%20GMT", "", false, BT_BUSY, 1, NULL},
+        {"openai", "redirectgopher", "", false, BT_INVALID, 1, "redirects are not followed"},
+        {"openai", "noise", "", false, BT_INVALID, 1, NULL},
         {"openai", "503", ",\"attempts\":2", false, BT_UNAVAILABLE, 2, "model mock: status 503"},
         {"openai", "echo", "", false, BT_UNAUTHORIZED, 1, "Incorrect API key provided: [redacted]"},
         {"anthropic", "echo", "", false, BT_UNAUTHORIZED, 1, "[redacted]. You sent [redacted]"},
@@ -137,6 +167,8 @@ static void every_answer_is_bounded_in_time_and_bytes(void **state)
         {"ollama", "endless", ",\"maxBytes\":100000", false, BT_LIMIT, 1, NULL},
         {"openai", "endlessline", ",\"maxBytes\":100000", false, BT_LIMIT, 1, NULL},
         {"openai", "endlessheader", ",\"attempts\":1", false, BT_LIMIT, 1, NULL},
+        {"openai", "deep", "", false, BT_LIMIT, 1, "deeper than 64"},
+        {"openai", "endless100", ",\"attempts\":1", false, BT_LIMIT, 1, NULL},
         {"openai", "bomb", ",\"maxBytes\":1000000", false, BT_LIMIT, 1, "1000000 bytes"},
         {"openai", "gzip", "", false, BT_OK, 1, NULL},
         {"openai", "mute", ",\"idleTimeoutMs\":150,\"attempts\":1", false, BT_TIMEOUT, 1,
@@ -158,6 +190,9 @@ static void answers_in_wrappings_are_understood(void **state)
         {"openai", "wrong,ok", "", true, BT_OK, 2, NULL},
         {"openai", "array,ok", "", true, BT_OK, 2, NULL},
         {"openai", "two,ok", "", true, BT_OK, 2, NULL},
+        {"openai", "say:null,ok", "", true, BT_OK, 2, NULL},
+        {"openai", "say:%7B%22answer%22%3A%204,ok", "", true, BT_OK, 2, NULL}, /* cut off */
+        {"openai", "say:%7B%22answer%22%3A%20null%7D,ok", "", true, BT_OK, 2, NULL},
         {"openai", "wrong", "", true, BT_INVALID, 2, "also after a repair turn: /answer"},
     };
 

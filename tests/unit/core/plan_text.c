@@ -150,6 +150,10 @@ static bool plan_number(struct plan *p, const char *w)
         {"replanbudget", NULL, &p->replan.budget_tokens},
         {"cost", NULL, &p->budget_micros},
         {"session", &p->session, NULL},
+        {"repairs", &p->planning.repairs, NULL},
+        {"plantime", NULL, &p->planning.timeout_ms},
+        {"answertime", NULL, &p->synthesis.timeout_ms},
+        {"rectify", &p->synthesis.max_retries, NULL},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         bool is = false;
@@ -166,10 +170,29 @@ static bool plan_number(struct plan *p, const char *w)
     return false;
 }
 
+/* What the plan as a whole asks for. */
+static bool errand_word(const struct reading *r, const char *w)
+{
+    struct plan *p = r->plan;
+    if (text_of(w, "planner") != NULL) {
+        p->planning.pending = true;
+        p->planning.agent_id = agent_word(r, text_of(w, "planner"), &p->planning.agent);
+    } else if (text_of(w, "answer") != NULL) {
+        p->synthesis.agent_id = agent_word(r, text_of(w, "answer"), &p->synthesis.agent);
+    } else if (text_of(w, "oninvalid") != NULL) {
+        while (strcmp(text_of(w, "oninvalid"), on_invalid_name(p->planning.on_invalid)) != 0) {
+            p->planning.on_invalid++;
+        }
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static void plan_word(const struct reading *r, const char *w)
 {
     struct plan *p = r->plan;
-    if (*w == '\0' || plan_number(p, w)) {
+    if (*w == '\0' || plan_number(p, w) || errand_word(r, w)) {
         return;
     }
     if (text_of(w, "replan") != NULL) {
@@ -184,6 +207,8 @@ static void plan_word(const struct reading *r, const char *w)
         p->signoff = true;
     } else if (strcmp(w, "handback") == 0) {
         p->handback = true;
+    } else if (strcmp(w, "dry") == 0) {
+        p->dry_run = true;
     } else {
         bad("unknown word of the plan", w);
     }

@@ -7,7 +7,7 @@
 #include "tests/unit/core/plan_text.h"
 #include "tests/unit/core/rig_internal.h"
 
-static _Noreturn void stop(const struct rig *r, const char *what, const char *more)
+_Noreturn void rig_stop(const struct rig *r, const char *what, const char *more)
 {
     (void)fprintf(stderr, "rig: %s: %s\ntrace so far:\n%s", what, more, r->trace);
     abort();
@@ -103,7 +103,7 @@ static const struct rig_plan *find_step(const struct rig *r, const char *name, u
             return &r->plans[i];
         }
     }
-    stop(r, "no such step", name);
+    rig_stop(r, "no such step", name);
 }
 
 static struct uuid instance_id(uint8_t n)
@@ -113,8 +113,7 @@ static struct uuid instance_id(uint8_t n)
 
 /* ---- events ---- */
 
-/* Which of the plan's revisions is in force before its record k. */
-static uint32_t revision_in_force(const struct rig_plan *p, uint32_t k)
+uint32_t rig_revision_in_force(const struct rig_plan *p, uint32_t k)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < k; i++) {
@@ -129,11 +128,11 @@ static struct run *revised(struct rig *r, struct run *run, const struct rig_plan
 {
     const struct plan *to = now + 1 < p->n_revisions ? p->revisions[now + 1] : NULL;
     if (to == NULL) {
-        stop(r, "a revision that nobody made", record_wire_type(rec->type));
+        rig_stop(r, "a revision that nobody made", record_wire_type(rec->type));
     }
     struct run *next = run_revise(calloc(1, core_run_size(to)), to, run, p->revisions[now], rec);
     if (next == NULL) {
-        stop(r, "a revision does not fit", record_wire_type(rec->type));
+        rig_stop(r, "a revision does not fit", record_wire_type(rec->type));
     }
     free(run);
     return next;
@@ -143,19 +142,27 @@ static void keep_record(struct rig *r, const struct record *rec)
 {
     struct rig_plan *p = rig_plan_of(r, rec->run);
     if (p == NULL) {
-        stop(r, "a record of no plan", record_wire_type(rec->type));
+        rig_stop(r, "a record of no plan", record_wire_type(rec->type));
     }
     if (p->n_records == RECORDS_MAX) {
-        stop(r, "too many records", record_wire_type(rec->type));
+        rig_stop(r, "too many records", record_wire_type(rec->type));
     }
     if (record_revises(rec)) {
-        const uint32_t now = revision_in_force(p, p->n_records);
+        const uint32_t now = rig_revision_in_force(p, p->n_records);
         p->shadow = revised(r, p->shadow, p, now, rec);
-    } else if (!run_apply(p->shadow, p->revisions[revision_in_force(p, p->n_records)], rec)) {
-        stop(r, "a record does not fit", record_wire_type(rec->type));
+    } else if (!run_apply(p->shadow, p->revisions[rig_revision_in_force(p, p->n_records)], rec)) {
+        rig_stop(r, "a record does not fit", record_wire_type(rec->type));
     }
     p->records[p->n_records] = *rec;
     p->records[p->n_records].text = (struct str){0};
+    if (rec->type == REC_SYNTHESIS_STARTED && rec->text.len > 0) {
+        if (rec->text.len > TEXTS_MAX - p->texts_n) {
+            rig_stop(r, "too many texts", record_wire_type(rec->type));
+        }
+        memcpy(p->texts + p->texts_n, rec->text.ptr, rec->text.len);
+        p->records[p->n_records].text = (struct str){p->texts + p->texts_n, rec->text.len};
+        p->texts_n += rec->text.len;
+    }
     p->n_records++;
 }
 
@@ -189,7 +196,7 @@ static void check(struct rig *r)
 {
     const char *why = "";
     if (!core_invariant(r->core, &why)) {
-        stop(r, "invariant", why);
+        rig_stop(r, "invariant", why);
     }
     for (uint32_t i = 0; i < r->n_plans; i++) {
         const struct rig_plan *p = &r->plans[i];
@@ -197,10 +204,10 @@ static void check(struct rig *r)
         const struct run *live = core_block_run(refused ? p->old_block : p->block);
         const struct plan *plan = p->revisions[p->n_revisions - (refused ? 2 : 1)];
         if (memcmp(live, p->shadow, run_size(live->n_steps)) != 0) {
-            stop(r, "replay", "the replayed run differs from the live one");
+            rig_stop(r, "replay", "the replayed run differs from the live one");
         }
         if (!run_invariant(live, plan, &why)) {
-            stop(r, "invariant of the run", why);
+            rig_stop(r, "invariant of the run", why);
         }
     }
 }
@@ -227,7 +234,7 @@ void rig_event(struct rig *r, struct core_event ev)
 uint64_t rig_submit(struct rig *r, const char *text)
 {
     if (r->n_plans == PLANS_MAX) {
-        stop(r, "too many plans", text);
+        rig_stop(r, "too many plans", text);
     }
     struct rig_plan *p = &r->plans[r->n_plans++];
     p->plan = plan_text_new(text, core_registry(r->core));
@@ -401,14 +408,15 @@ void rig_modify(struct rig *r, uint64_t handle, enum modify_kind kind, uint32_t 
                                      .text = STR_LIT("because")});
 }
 
-void rig_revise(struct rig *r, uint64_t handle, struct core_event ev, const char *text)
+void rig_offer(struct rig *r, uint64_t handle, struct core_event ev, const char *text,
+               uint32_t revision)
 {
     struct rig_plan *p = rig_plan_of(r, handle);
     if (p == NULL || p->n_revisions == REVISIONS_MAX) {
-        stop(r, "no plan to revise", text);
+        rig_stop(r, "no plan to revise", text);
     }
     struct plan *plan = plan_text_new(text, core_registry(r->core));
-    plan->revision = core_revision(r->core, handle) + 1;
+    plan->revision = revision;
     void *old = p->block;
     p->old_block = old;
     p->plan = plan;
@@ -426,6 +434,11 @@ void rig_revise(struct rig *r, uint64_t handle, struct core_event ev, const char
         plan_text_free(p->revisions[--p->n_revisions]);
         p->plan = p->revisions[p->n_revisions - 1];
     }
+}
+
+void rig_revise(struct rig *r, uint64_t handle, struct core_event ev, const char *text)
+{
+    rig_offer(r, handle, ev, text, core_revision(r->core, handle) + 1);
 }
 
 void rig_insert(struct rig *r, uint64_t handle, const char *text)
@@ -490,6 +503,20 @@ void rig_silence_until(struct rig *r, msec now)
     pass(r, now, true);
 }
 
+struct run *rig_replay(struct rig *r, const struct rig_plan *p, uint32_t n)
+{
+    struct run *run = run_init(calloc(1, core_run_size(p->revisions[0])), p->revisions[0]);
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t now = rig_revision_in_force(p, k);
+        if (record_revises(&p->records[k])) {
+            run = revised(r, run, p, now, &p->records[k]);
+        } else if (!run_apply(run, p->revisions[now], &p->records[k])) {
+            rig_stop(r, "replay", "a kept record does not fit");
+        }
+    }
+    return run;
+}
+
 void rig_restart(struct rig *r, msec down)
 {
     r->now += down;
@@ -510,17 +537,8 @@ void rig_restart(struct rig *r, msec down)
         if (p->handle == 0) {
             continue;
         }
-        struct run *run = run_init(calloc(1, core_run_size(p->revisions[0])), p->revisions[0]);
-        for (uint32_t k = 0; k < p->n_records; k++) {
-            const uint32_t now = revision_in_force(p, k);
-            if (record_revises(&p->records[k])) {
-                run = revised(r, run, p, now, &p->records[k]);
-            } else if (!run_apply(run, p->revisions[now], &p->records[k])) {
-                stop(r, "replay", "a kept record does not fit");
-            }
-        }
         free(p->block);
-        p->block = run;
+        p->block = rig_replay(r, p, p->n_records);
         rig_event(r, (struct core_event){.type = CORE_RECOVER, .plan = p->plan, .block = p->block});
     }
 }

@@ -56,6 +56,24 @@ void rig_revise(struct rig *r, uint64_t handle, struct core_event ev, const char
 void rig_insert(struct rig *r, uint64_t handle, const char *text);
 void rig_replan(struct rig *r, const char *step, const char *text);
 void rig_cancel(struct rig *r, uint64_t handle, const char *why);
+/* ---- rig_errand.c: what comes of a plan's errands ---- */
+/* The planner's answer: the plan as in rig_submit, `tokens` used. */
+void rig_planned(struct rig *r, uint64_t handle, const char *text, uint64_t tokens);
+/* The errand that is under way ended without an answer; `invalid`: with one that is no plan. */
+void rig_errand_failed(struct rig *r, uint64_t handle, bool invalid, const char *why,
+                       uint64_t tokens);
+void rig_answer_text(struct rig *r, uint64_t handle, const char *text);
+void rig_answered(struct rig *r, uint64_t handle, uint64_t result, uint64_t tokens);
+/* The synthesizer wants failed steps to be tried again; the text is as in rig_revise. */
+void rig_rectify(struct rig *r, uint64_t handle, const char *text);
+/* A person's word about the plan as a whole; the plan that comes with it, or NULL. */
+void rig_decide_plan(struct rig *r, uint64_t handle, enum review_decision d, const char *plan);
+/* The run of the nth plan that came in, over or not; how many records it has. */
+const struct run *rig_nth(const struct rig *r, uint32_t n);
+uint32_t rig_records(const struct rig *r, uint32_t n);
+/* A restart on a journal that lost all of the nth plan's records but the first `keep`; its handle,
+ * 0 when it is over. */
+uint64_t rig_cut(struct rig *r, uint32_t n, uint32_t keep);
 
 /* Time passes; ticks come exactly when the core asks for them. Instances are heard from meanwhile.
  */

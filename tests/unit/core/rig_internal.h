@@ -9,7 +9,8 @@ enum {
     RECORDS_MAX = 4096,
     TRACE_MAX = 64 * 1024,
     INSTANCES_MAX = 32,
-    REVISIONS_MAX = 16
+    REVISIONS_MAX = 16,
+    TEXTS_MAX = 4096
 };
 
 struct rig_plan {
@@ -22,6 +23,8 @@ struct rig_plan {
     uint64_t handle;    /* 0 = over */
     struct record *records;
     uint32_t n_records;
+    char texts[TEXTS_MAX]; /* that records bring and a run keeps */
+    size_t texts_n;
 };
 
 /* Where a step's latest attempt or question went. */
@@ -48,6 +51,14 @@ struct rig {
 };
 
 struct rig_plan *rig_plan_of(const struct rig *r, uint64_t handle);
+_Noreturn void rig_stop(const struct rig *r, const char *what, const char *more);
+/* Which of the plan's revisions is in force before its record k. */
+uint32_t rig_revision_in_force(const struct rig_plan *p, uint32_t k);
+/* The run that the first n records make, in a block of its own. */
+struct run *rig_replay(struct rig *r, const struct rig_plan *p, uint32_t n);
+/* The event with the plan, a block and a document. What the core does not take over is freed. */
+void rig_offer(struct rig *r, uint64_t handle, struct core_event ev, const char *text,
+               uint32_t revision);
 /* rig_trace.c */
 void rig_say_command(struct rig *r, const struct core_cmd *cmd);
 #endif

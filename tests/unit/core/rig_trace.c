@@ -43,7 +43,41 @@ static void say_plan_end(struct rig *r, const struct record *rec)
     if (rec->failure != PLAN_FAILURE_NONE) {
         say(r, " %s", plan_failure_name(rec->failure));
     }
+    if (rec->result.id != 0) {
+        say(r, " result=%" PRIu64, rec->result.id);
+    }
     say_text(r, rec->text);
+}
+
+/* Planning and synthesis; false = another record. */
+static bool say_errand(struct rig *r, const struct record *rec)
+{
+    char name[65];
+    const bool starts = rec->type == REC_PLANNING_STARTED || rec->type == REC_SYNTHESIS_STARTED;
+    if (starts) {
+        say(r, "%s by %s +%" PRIu64, record_wire_type(rec->type),
+            agent_name(r, rec->agent, name, sizeof name), rec->delay_ms);
+    }
+    if (rec->type == REC_SYNTHESIS_STARTED) {
+        say(r, ", ");
+        say_plan_end(r, rec);
+    } else if (rec->type == REC_PLANNING_RETRY) {
+        say(r, "planning_retry after %u: %" PRIu64 " wrong", (unsigned)rec->attempt, rec->n);
+    } else if (rec->type == REC_PLANNING_FAILED) {
+        say(r, "%s after %u", plan_failure_name(rec->failure), (unsigned)rec->attempt);
+    } else if (rec->type == REC_TEXT_DELTA) {
+        say(r, "text %" PRIu64, rec->n);
+    } else if (rec->type == REC_SYNTHESIS_RETRY) {
+        say(r, "synthesis_retry revision=%u", (unsigned)rec->revision);
+    } else if (rec->type == REC_SYNTHESIS_FINISHED) {
+        say(r, "synthesis_finished %s", rec->ok ? "ok" : "without");
+    } else if (!starts) {
+        return false;
+    }
+    if (rec->type != REC_SYNTHESIS_STARTED) {
+        say_text(r, rec->text);
+    }
+    return true;
 }
 
 static void say_step_end(struct rig *r, const struct record *rec)
@@ -145,6 +179,9 @@ static void say_step_record(struct rig *r, const struct record *rec)
 static void say_record(struct rig *r, const struct record *rec)
 {
     char name[65];
+    if (say_errand(r, rec)) {
+        return;
+    }
     if (record_about(rec->type) == ABOUT_AGENT) {
         say(r, "%s %s i%u", record_wire_type(rec->type),
             agent_name(r, rec->agent, name, sizeof name), rec->instance.b[15]);
@@ -215,6 +252,7 @@ void rig_say_command(struct rig *r, const struct core_cmd *cmd)
         break;
     case CMD_ERRAND:
         say(r, "errand %s#%u", errand_kind_name(cmd->errand), (unsigned)cmd->attempt);
+        say_text(r, cmd->text);
         break;
     case CMD_ERRAND_STOP:
         say(r, "stop errand %s", errand_kind_name(cmd->errand));

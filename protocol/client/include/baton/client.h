@@ -52,6 +52,8 @@ struct bt_submit {
     const char *client_key;  /* same key = same plan; NULL = the library makes one and repeats with
                                 it after a timeout */
     const char *policy_json; /* may be NULL */
+    const char *constraints_json; /* a list of strings for who makes the plan; may be NULL */
+    bool dry_run;                 /* make and check the plan, run nothing */
 };
 
 enum { BT_ID_LEN = 36 };

@@ -1,0 +1,193 @@
+/*
+ * What the files of the translator share (baton/vocabulary.h): the event that is being taken, what
+ * is remembered of open plans and turns, and the way out.
+ */
+#ifndef CLIENT_COMPAT_H
+#define CLIENT_COMPAT_H
+
+#include "baton/vocabulary.h"
+#include "protocol/base/buf.h"
+#include "protocol/base/map.h"
+#include "protocol/limits.h"
+#include "protocol/wire/doc.h"
+
+enum {
+    COMPAT_EVENT_BYTES = LIMIT_CONTROL_BYTES, /* JSON of an event, with room for a generous one */
+    COMPAT_PLANS = 1024,                      /* open at a time; then the oldest is forgotten */
+    COMPAT_TURNS = 256,                       /* the same for turns of sessions */
+    COMPAT_STEPS = 2 * LIMIT_STEPS,           /* remembered of one plan, over its revisions */
+    COMPAT_REPLANNED = 64,                    /* steps of one plan whose replans are counted */
+    COMPAT_PLAN_BYTES = 16 * 1024 * 1024,     /* texts of one plan: all results, as previews */
+    COMPAT_BYTES = 64 * 1024 * 1024,          /* texts of all plans */
+    COMPAT_OUT_BYTES = 128 * 1024 * 1024, /* one event can be all results, each byte as \u00xx */
+    COMPAT_ID_BYTES = LIMIT_KEY_BYTES,
+};
+
+/* An id from outside, cut to what ids are. */
+struct compat_id {
+    char text[COMPAT_ID_BYTES + 1];
+};
+
+struct compat_step {
+    uint32_t index;
+    bool open; /* has started, not ended */
+    bool completed;
+    struct str id;     /* these point behind the struct */
+    struct str tool;   /* agent and skill; s002 */
+    struct str result; /* .ptr NULL = not kept */
+    size_t bytes;
+};
+
+struct compat_replanned {
+    struct compat_id id;
+    uint32_t n;
+};
+
+struct compat_plan {
+    struct compat_id id;
+    struct compat_id turn; /* the session's turn that it answers; "" = a turn of its own */
+    uint64_t age;
+    uint64_t plan_seq;
+    bool whole; /* all events since its first were seen */
+    bool begun; /* the vocabulary has told its beginning */
+    bool started;
+    bool running;     /* s003: between execution_started and execution_finished */
+    bool knows_total; /* the number of its steps */
+    bool knows_start;
+    uint64_t total;   /* steps of all revisions */
+    uint64_t current; /* of the newest one */
+    uint64_t completed, texts;
+    uint64_t started_ms;
+    struct str mission;  /* .ptr NULL = unknown */
+    struct buf shape;    /* s003: the plan as a map */
+    struct buf document; /* what bt_vocabulary_describe brought */
+    struct compat_step **steps; /* by index */
+    uint32_t n_steps, steps_cap;
+    struct compat_replanned *replanned;
+    uint32_t n_replanned;
+    size_t bytes;
+};
+
+/* One turn of a session that the bus has told the start of, and not the end. */
+struct compat_turn {
+    struct compat_id id, session, plan;
+    bool over; /* told to the subscriber: its plan has ended */
+};
+
+struct compat_event {
+    struct doc body;
+    struct str type, plan_id, session_id, timestamp;
+    uint64_t ts_ms; /* 0 = unknown */
+};
+
+struct compat_words; /* a vocabulary */
+
+/* What one event became: offsets into the text of all of them. */
+struct compat_span {
+    const char *type;
+    size_t json;
+};
+
+struct bt_vocabulary {
+    const struct compat_words *words;
+    uint64_t last_seq, ages;
+    struct compat_plan *plans[COMPAT_PLANS];
+    uint32_t n_plans;
+    struct map by_id; /* into plans */
+    size_t bytes;
+    struct compat_turn turns[COMPAT_TURNS]; /* the oldest first */
+    uint32_t n_turns;
+    struct buf body, list, out; /* a payload; a list in it; the JSON texts, each with its zero */
+    struct compat_span *spans;
+    uint32_t n_spans, spans_cap, next;
+    struct compat_id about; /* the plan that the event was about */
+    enum bt_code bad;       /* what could not be kept of the event being taken */
+};
+
+struct compat_words {
+    const char *name;
+    /* p: the plan of the event, NULL when it is about none. */
+    void (*take)(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev);
+    bool wants_plan;
+};
+
+extern const struct compat_words compat_s000, compat_s001, compat_s002, compat_s003,
+    compat_telemetry, compat_s004;
+
+/* ---- the event ---- */
+
+struct str compat_text(const struct compat_event *ev, const char *name); /* .ptr NULL = not there */
+/* fallback when it is not there: numbers that are zero do not travel. */
+uint64_t compat_number(const struct compat_event *ev, const char *name, uint64_t fallback);
+bool compat_yes(const struct compat_event *ev, const char *name);
+struct doc compat_member(const struct compat_event *ev, const char *name);
+/* The next step of the event's list: {stepId, stepIndex, agentId, agentName, task}. */
+bool compat_next_step(struct doc_cursor *at, uint32_t *left, struct compat_event *ret);
+struct doc_cursor compat_steps(const struct compat_event *ev, uint32_t *ret_n);
+struct str compat_or(struct str value, struct str fallback);
+
+/* ---- maps to be told ---- */
+
+enum { COMPAT_MEMBERS = 16 };
+
+struct compat_map {
+    uint32_t n;
+    struct {
+        const char *key;
+        enum { MEMBER_STR, MEMBER_U64, MEMBER_DOC } kind;
+        struct str str;
+        struct doc doc;
+        uint64_t u;
+    } members[COMPAT_MEMBERS];
+};
+
+/* What is not there (.ptr NULL) is left out. Values are borrowed until compat_put or a tell. */
+void compat_add(struct compat_map *m, const char *key, struct str value);
+void compat_add_u64(struct compat_map *m, const char *key, uint64_t value);
+void compat_add_doc(struct compat_map *m, const char *key, struct doc value);
+/* A member of the event as it is, under the same or another name. */
+void compat_copy(struct compat_map *m, const char *key, const struct compat_event *ev,
+                 const char *name);
+void compat_put(struct buf *out, const struct compat_map *m);
+/* Tells the map as it is. type lives for ever. */
+void compat_tell(struct bt_vocabulary *v, const char *type, const struct compat_map *m);
+/* Tells {type, turnId, planId, payload}; the ids only when there are such. */
+void compat_tell_payload(struct bt_vocabulary *v, const char *type, const char *turn_id,
+                         const struct compat_map *payload);
+
+/* ---- what is remembered (compat_state.c) ---- */
+
+void compat_id_set(struct compat_id *id, struct str from);
+struct str compat_id_str(const struct compat_id *id);
+/* The plan, new when it is not known; NULL when out of memory. */
+struct compat_plan *compat_plan_of(struct bt_vocabulary *v, struct str plan_id);
+void compat_plan_forget(struct bt_vocabulary *v, struct compat_plan *p);
+/* Forgets the oldest plans, not p, until so many bytes of texts fit. */
+void compat_make_room(struct bt_vocabulary *v, const struct compat_plan *p, size_t bytes);
+void compat_plan_mission(struct bt_vocabulary *v, struct compat_plan *p, struct str mission);
+/* NULL: not known. */
+struct compat_step *compat_step_find(const struct compat_plan *p, uint64_t index);
+/* The step with these texts, in place of what was known of it; NULL when it cannot be kept. */
+struct compat_step *compat_step_keep(struct bt_vocabulary *v, struct compat_plan *p,
+                                     uint64_t index, struct str id, struct str tool,
+                                     struct str result);
+/* The step has completed: keeps its id and its result, in place of an older one of that id. */
+void compat_step_complete(struct bt_vocabulary *v, struct compat_plan *p,
+                          const struct compat_event *ev);
+void compat_step_drop(struct bt_vocabulary *v, struct compat_plan *p, uint64_t index);
+/* How often a step has been replanned, this time included; 0 = not counted. */
+uint32_t compat_replanned(struct bt_vocabulary *v, struct compat_plan *p, struct str step_id);
+struct compat_turn *compat_turn_find(struct bt_vocabulary *v, struct str turn_id);
+struct compat_turn *compat_turn_add(struct bt_vocabulary *v, struct str turn_id,
+                                    struct str session_id);
+void compat_turn_drop(struct bt_vocabulary *v, struct compat_turn *t);
+/* {stepId: result} of all that is completed and kept, into v->list. */
+struct doc compat_results(struct bt_vocabulary *v, const struct compat_plan *p);
+void compat_forget_all(struct bt_vocabulary *v);
+
+/*
+ * Whether the step of a plan_step_completed had begun: its start was seen, or, when the beginning
+ * of the plan was not, it says that it was attempted.
+ */
+bool compat_step_began(const struct compat_plan *p, const struct compat_event *ev);
+#endif

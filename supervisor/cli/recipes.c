@@ -1,0 +1,124 @@
+#include "supervisor/cli/recipes.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cjson/cJSON.h>
+
+enum { FILES_MAX = 1000 };
+
+static const char *const endings[] = {".yaml", ".yml", ".json"};
+
+int recipes_dirs(char ret[RECIPE_DIRS_MAX][RECIPE_PATH_MAX])
+{
+    const char *xdg = getenv("XDG_CONFIG_HOME");
+    const char *home = getenv("HOME");
+    char self[RECIPE_PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+    int n = 0;
+
+    if (xdg != NULL && xdg[0] == '/') {
+        (void)snprintf(ret[n++], RECIPE_PATH_MAX, "%s/baton/recipes", xdg);
+    } else if (home != NULL && home[0] == '/') {
+        (void)snprintf(ret[n++], RECIPE_PATH_MAX, "%s/.config/baton/recipes", home);
+    }
+    if (len > 0) { /* <prefix>/bin/baton */
+        self[len] = 0;
+        for (int up = 0; up < 2; up++) {
+            char *slash = strrchr(self, '/');
+            if (slash != NULL) {
+                *slash = 0;
+            }
+        }
+        (void)snprintf(ret[n++], RECIPE_PATH_MAX, "%.3900s/%s/examples", self, BATON_DOC_DIR);
+    }
+    return n;
+}
+
+bool recipes_is_file(const char *name)
+{
+    size_t n = strlen(name);
+
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        size_t end = strlen(endings[i]);
+        if (n > end && strcmp(name + n - end, endings[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool recipes_find(const char *name, char ret_path[RECIPE_PATH_MAX])
+{
+    char dirs[RECIPE_DIRS_MAX][RECIPE_PATH_MAX];
+    int n = recipes_dirs(dirs);
+
+    (void)snprintf(ret_path, RECIPE_PATH_MAX, "%s", name);
+    if (strcmp(name, "-") == 0 || strchr(name, '/') != NULL || recipes_is_file(name) ||
+        access(name, F_OK) == 0) {
+        return true; /* whoever reads it says what is wrong with it */
+    }
+    for (int i = 0; i < n; i++) {
+        for (size_t e = 0; e < sizeof endings / sizeof endings[0]; e++) {
+            (void)snprintf(ret_path, RECIPE_PATH_MAX, "%.3000s/%.500s%s", dirs[i], name,
+                           endings[e]);
+            if (access(ret_path, R_OK) == 0) {
+                return true;
+            }
+        }
+    }
+    cli_say("there is no file and no recipe '%s'; see: baton recipes", name);
+    return false;
+}
+
+char *cli_read_recipe(const struct cli *cli, const char *name)
+{
+    char path[RECIPE_PATH_MAX];
+
+    return recipes_find(name, path) ? cli_read_plan(cli, path) : NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **recipes_list(const char *dir, int *ret_n)
+{
+    DIR *d = opendir(dir);
+    char **list = d != NULL ? calloc(FILES_MAX, sizeof *list) : NULL;
+    const struct dirent *e;
+    int n = 0;
+
+    while (list != NULL && n < FILES_MAX && (e = readdir(d)) != NULL) {
+        char path[RECIPE_PATH_MAX];
+        if (e->d_name[0] == '.' || !recipes_is_file(e->d_name)) {
+            continue;
+        }
+        (void)snprintf(path, sizeof path, "%.3800s/%s", dir, e->d_name);
+        list[n] = strdup(path);
+        if (list[n] == NULL) {
+            break;
+        }
+        n++;
+    }
+    if (d != NULL) {
+        (void)closedir(d);
+    }
+    if (list != NULL) {
+        qsort(list, (size_t)n, sizeof *list, by_name);
+    }
+    *ret_n = n;
+    return list;
+}
+
+void recipes_free_list(char **list, int n)
+{
+    for (int i = 0; list != NULL && i < n; i++) {
+        free(list[i]);
+    }
+    free(list);
+}

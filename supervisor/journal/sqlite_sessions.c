@@ -1,0 +1,213 @@
+/* Sessions and their messages on SQLite. */
+#include <string.h>
+
+#include "protocol/base/log.h"
+#include "supervisor/journal/crc32c.h"
+#include "supervisor/journal/sqlite_internal.h"
+
+enum { MESSAGE_OVERHEAD = 256 };
+
+void sqlite_bind_uuid(sqlite3_stmt *st, int at, const struct uuid *v)
+{
+    (void)sqlite3_bind_blob(st, at, v->b, sizeof v->b, SQLITE_STATIC);
+}
+
+/* Something that is no uuid reads as nil: the checksum then says that it is damaged. */
+struct uuid sqlite_col_uuid(sqlite3_stmt *st, int at)
+{
+    struct uuid v = {{0}};
+
+    if (sqlite3_column_bytes(st, at) == (int)sizeof v.b) {
+        memcpy(v.b, sqlite3_column_blob(st, at), sizeof v.b);
+    }
+    return v;
+}
+
+static uint32_t session_crc(const struct journal_session *p)
+{
+    const uint64_t numbers[] = {p->created_wall, p->updated_wall, p->messages,  p->summarized,
+                                p->summary,      p->agent_calls,  p->tool_calls};
+    uint32_t crc = crc32c_bytes(0, p->session_id.ptr, p->session_id.len);
+
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        crc = crc32c_u64(crc, numbers[i]);
+    }
+    return crc;
+}
+
+static uint32_t message_crc(struct str session, const struct journal_message *m)
+{
+    uint32_t crc = crc32c_bytes(0, session.ptr, session.len);
+
+    crc = crc32c_u64(crc, m->n);
+    crc = crc32c_bytes(crc, m->role.ptr, m->role.len);
+    crc = crc32c_u64(crc, m->cut);
+    crc = crc32c(crc, m->turn.b, sizeof m->turn.b);
+    crc = crc32c(crc, m->plan.b, sizeof m->plan.b);
+    crc = crc32c_u64(crc, m->wall);
+    return crc32c_bytes(crc, m->text.ptr, m->text.len);
+}
+
+enum bt_code sqlite_session_read(sqlite3_stmt *st, struct journal_session *ret,
+                                 struct bt_error *err)
+{
+    *ret = (struct journal_session){
+        .session_id = sqlite_col_str(st, 0),
+        .created_wall = sqlite_col_u64(st, 1),
+        .updated_wall = sqlite_col_u64(st, 2),
+        .messages = sqlite_col_u64(st, 3),
+        .summarized = sqlite_col_u64(st, 4),
+        .summary = sqlite_col_u64(st, 5),
+        .agent_calls = sqlite_col_u64(st, 6),
+        .tool_calls = sqlite_col_u64(st, 7),
+    };
+    if (sqlite_col_u64(st, 8) != session_crc(ret)) {
+        return err_set(err, BT_IO, "the session \"%.*s\" in the journal is damaged",
+                       ret->session_id.len > 64 ? 64 : (int)ret->session_id.len,
+                       ret->session_id.ptr);
+    }
+    return BT_OK;
+}
+
+enum bt_code sqlite_message_read(sqlite3_stmt *st, struct journal_message *ret,
+                                 struct bt_error *err)
+{
+    struct str session = sqlite_col_str(st, 0);
+
+    *ret = (struct journal_message){
+        .n = sqlite_col_u64(st, 1),
+        .role = sqlite_col_str(st, 2),
+        .cut = sqlite_col_u64(st, 3) != 0,
+        .turn = sqlite_col_uuid(st, 4),
+        .plan = sqlite_col_uuid(st, 5),
+        .wall = sqlite_col_u64(st, 6),
+        .text = sqlite_col_str(st, 8),
+    };
+    if (sqlite_col_u64(st, 7) != message_crc(session, ret)) {
+        return err_set(err, BT_IO, "message %llu of the session \"%.*s\" in the journal is damaged",
+                       (unsigned long long)ret->n, session.len > 64 ? 64 : (int)session.len,
+                       session.ptr);
+    }
+    return BT_OK;
+}
+
+enum bt_code sqlite_session(struct journal *j, struct str id, struct journal_session *ret,
+                            struct bt_error *err)
+{
+    struct sqlite_journal *s = sqlite_of(j);
+    sqlite3_stmt *st = s->stmt[SQL_SESSION_GET];
+    enum bt_code code;
+    int rc;
+
+    sqlite_bind_str(st, 1, id);
+    rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW) {
+        code = sqlite_session_read(st, ret, err);
+        ret->session_id = id;
+    } else if (rc == SQLITE_DONE) {
+        code = err_set(err, BT_NOT_FOUND, "no session \"%.*s\"", STR_ARG(id));
+    } else {
+        code = sqlite_error(s->db, "cannot read a session", err);
+    }
+    (void)sqlite3_reset(st);
+    return code;
+}
+
+enum bt_code sqlite_session_put(struct journal *j, const struct journal_session *p,
+                                struct bt_error *err)
+{
+    struct sqlite_journal *s = sqlite_of(j);
+    sqlite3_stmt *st = s->stmt[SQL_SESSION_PUT];
+    enum bt_code code = sqlite_batch(s, MESSAGE_OVERHEAD, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    sqlite_bind_str(st, 1, p->session_id);
+    (void)sqlite3_bind_int64(st, 2, (int64_t)p->created_wall);
+    (void)sqlite3_bind_int64(st, 3, (int64_t)p->updated_wall);
+    (void)sqlite3_bind_int64(st, 4, (int64_t)p->messages);
+    (void)sqlite3_bind_int64(st, 5, (int64_t)p->summarized);
+    (void)sqlite3_bind_int64(st, 6, (int64_t)p->summary);
+    (void)sqlite3_bind_int64(st, 7, (int64_t)p->agent_calls);
+    (void)sqlite3_bind_int64(st, 8, (int64_t)p->tool_calls);
+    (void)sqlite3_bind_int64(st, 9, session_crc(p));
+    return sqlite_run(s, SQL_SESSION_PUT, "cannot store a session", err);
+}
+
+enum bt_code sqlite_sessions(struct journal *j, uint32_t limit, journal_session_fn fn, void *self,
+                             struct bt_error *err)
+{
+    struct sqlite_journal *s = sqlite_of(j);
+    sqlite3_stmt *st = s->stmt[SQL_SESSIONS];
+    enum bt_code code = BT_OK;
+    int rc = SQLITE_DONE;
+
+    for (uint32_t given = 0; given < limit && (rc = sqlite3_step(st)) == SQLITE_ROW;) {
+        struct journal_session p;
+        struct bt_error why;
+        if (sqlite_session_read(st, &p, &why) != BT_OK) {
+            log_warn("journal.session_unreadable", "%s", why.msg);
+            continue;
+        }
+        given++;
+        if (!fn(&p, self)) {
+            break;
+        }
+    }
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+        code = sqlite_error(s->db, "cannot list sessions", err);
+    }
+    (void)sqlite3_reset(st);
+    return code;
+}
+
+enum bt_code sqlite_message_add(struct journal *j, struct str session,
+                                const struct journal_message *m, struct bt_error *err)
+{
+    struct sqlite_journal *s = sqlite_of(j);
+    sqlite3_stmt *st = s->stmt[SQL_MESSAGE_ADD];
+    enum bt_code code = sqlite_batch(s, m->text.len + MESSAGE_OVERHEAD, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    sqlite_bind_str(st, 1, session);
+    (void)sqlite3_bind_int64(st, 2, (int64_t)m->n);
+    sqlite_bind_str(st, 3, m->role);
+    (void)sqlite3_bind_int64(st, 4, m->cut);
+    sqlite_bind_uuid(st, 5, &m->turn);
+    sqlite_bind_uuid(st, 6, &m->plan);
+    (void)sqlite3_bind_int64(st, 7, (int64_t)m->wall);
+    (void)sqlite3_bind_int64(st, 8, message_crc(session, m));
+    sqlite_bind_str(st, 9, m->text);
+    return sqlite_run(s, SQL_MESSAGE_ADD, "cannot store a message", err);
+}
+
+enum bt_code sqlite_messages(struct journal *j, struct str session, uint64_t last,
+                             journal_message_fn fn, void *self, struct bt_error *err)
+{
+    struct sqlite_journal *s = sqlite_of(j);
+    sqlite3_stmt *st = s->stmt[SQL_MESSAGES];
+    enum bt_code code = BT_OK;
+    int rc;
+
+    sqlite_bind_str(st, 1, session);
+    (void)sqlite3_bind_int64(st, 2, (int64_t)last);
+    while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+        struct journal_message m;
+        struct bt_error why;
+        if (sqlite_message_read(st, &m, &why) != BT_OK) {
+            log_warn("journal.message_unreadable", "%s", why.msg);
+            m = (struct journal_message){.n = m.n, .damaged = true};
+        }
+        if (!fn(&m, self)) {
+            break;
+        }
+    }
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+        code = sqlite_error(s->db, "cannot read messages", err);
+    }
+    (void)sqlite3_reset(st);
+    return code;
+}
