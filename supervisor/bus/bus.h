@@ -81,7 +81,6 @@ struct bus_plan {
     struct errand *errand;    /* NULL: this plan is none */
     uint64_t asked;           /* the run of the errand that it waits for; 0 = none */
     struct blob_ref previous; /* the planner's last answer */
-    struct str failure;       /* why it will have failed once its answer is there; own memory */
 };
 
 /* A new revision of an open plan on its way into the core: with CORE_REVISE, or with the
@@ -272,8 +271,7 @@ void bus_plan_bind(struct bus *b, uint64_t run);
 void bus_plan_done(struct bus_plan *p);
 /* What the agent asks of a person; empty when it says nothing. */
 /* Keeps what a record says that neither the run nor its notes hold; live and at a recovery. */
-void bus_plan_keep(struct bus_plan *p, const struct record *rec, const struct plan *revised,
-                   bool from_row);
+void bus_plan_keep(struct bus_plan *p, const struct record *rec, const struct plan *revised);
 struct str bus_plan_prompt(const struct bus_plan *p, uint32_t step);
 /* What a person decides about the plan as a whole. */
 enum review_kind bus_plan_review(const struct bus_plan *p);

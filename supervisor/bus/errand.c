@@ -185,6 +185,8 @@ void errand_on_record(struct bus *b, const struct bus_plan *p, const struct reco
         rec->text.len > 0) {
         n = add_news(b, NEWS_TEXT, rec->run);
         n->end.text = bus_turn_text(b, rec->text);
+        n->end.ok = p->errand->told == 0 || p->errand->told == rec->attempt;
+        p->errand->told = rec->attempt;
     } else if (rec->type == REC_PLAN_COMPLETED) {
         n = add_news(b, NEWS_END, rec->run);
         n->end.ok = rec->plan_status == PLAN_COMPLETED && step->status == STEP_COMPLETED;
@@ -277,7 +279,7 @@ static void take_text(struct bus *b, const struct errand_news *n)
     const struct bus_plan *writing = bus_plan_of(b, n->run);
     const struct bus_plan *p =
         writing != NULL ? bus_plan_by_id(b, str_from(writing->errand->of)) : NULL;
-    struct core_event ev = {.type = CORE_ERRAND_TEXT, .text = n->end.text};
+    struct core_event ev = {.type = CORE_ERRAND_TEXT, .text = n->end.text, .invalid = !n->end.ok};
     struct bt_error err;
 
     if (p != NULL && p->asked == n->run) {

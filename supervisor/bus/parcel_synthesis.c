@@ -6,6 +6,7 @@
 #include "supervisor/bus/errand.h"
 #include "supervisor/bus/parcel.h"
 #include "supervisor/bus/row_body.h"
+#include "supervisor/journal/record_codec.h"
 #include "supervisor/planner/plan_about.h"
 
 enum { STEPS_MAX = 1000, RESULTS_ROOM = 1024 * 1024, ERROR_MAX = 2048, TASK_MAX = 1024 };
@@ -22,7 +23,6 @@ struct past {
     struct parcel *q;
     const struct run *run;
     struct str *errors; /* by step */
-    struct str failure;
     bool no_memory;
 };
 
@@ -41,9 +41,7 @@ static bool tell(const struct journal_row *row, void *self)
     const enum record_type type = record_type_from_wire(row->type);
     const uint64_t step = row_number(body, "stepIndex");
 
-    if (type == REC_SYNTHESIS_STARTED) {
-        p->failure = keep(p, row_text(body, "failureReason"));
-    } else if (type == REC_STEP_COMPLETED && step < p->run->n_steps) {
+    if (type == REC_STEP_COMPLETED && step < p->run->n_steps) {
         p->errors[step] = keep(p, row_text(body, "error"));
     }
     return !p->no_memory;
@@ -123,6 +121,21 @@ static enum bt_code put_steps(struct past *past, const struct bus_plan *p, struc
     return code;
 }
 
+/* The sentence that the plan will end with. */
+static void put_failure(const struct past *past, const struct bus_plan *p, struct buf *out)
+{
+    const struct run *run = past->run;
+    const struct record rec = {.failure = run->end_failure,
+                               .step = run->end_step,
+                               .text = {run->end_text, run->end_text_n}};
+    struct buf text;
+
+    buf_init(&text, ERROR_MAX);
+    plan_failure_reason(&rec, p->plan, &text);
+    put(out, "failureReason", buf_str(&text), ERROR_MAX);
+    buf_done(&text);
+}
+
 static enum bt_code compose(struct past *past, const struct bus_plan *p, struct bt_error *err)
 {
     const struct run *run = past->run;
@@ -140,7 +153,7 @@ static enum bt_code compose(struct past *past, const struct bus_plan *p, struct 
     put(out, "goal", p->plan->goal, LIMIT_TASK_BYTES);
     put(out, "description", about.description, ABOUT_TEXT_MAX);
     put(out, "status", str_from(plan_status_name(run->end_status)), 16);
-    put(out, "failureReason", past->failure, ERROR_MAX);
+    put_failure(past, p, out);
     put_number(out, "durationMs",
                past->q->b->now > run->started ? past->q->b->now - run->started : 0);
     put_number(out, "mayRetry",

@@ -1,11 +1,9 @@
 /* The open plans: their memory, by the slot of their run, and their results. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "protocol/base/assert.h"
 #include "protocol/base/utf8.h"
 #include "supervisor/bus/bus.h"
-#include "supervisor/journal/record_codec.h"
 
 static uint32_t slot_of(uint64_t run)
 {
@@ -87,38 +85,13 @@ void bus_plan_done(struct bus_plan *p)
     notes_done(&p->notes);
     free(p->plan);
     free(p->errand);
-    free((void *)(uintptr_t)p->failure.ptr);
     *p = (struct bus_plan){.session = SESSIONS_NONE};
 }
 
-/* Plan failure reasons are rendered the same way live and from the rows. */
-static void keep_failure(struct bus_plan *p, const struct record *rec, bool from_row)
-{
-    struct buf text;
-    char *copy;
-
-    buf_init(&text, LIMIT_TASK_BYTES);
-    if (from_row && rec->failure != PLAN_FAILURE_NONE) {
-        buf_add_str(&text, rec->text); /* a row has the whole sentence */
-    } else {
-        plan_failure_reason(rec, p->plan, &text);
-    }
-    free((void *)(uintptr_t)p->failure.ptr);
-    copy = text.len > 0 ? malloc(text.len) : NULL;
-    if (copy != NULL) {
-        memcpy(copy, text.at, text.len);
-    }
-    p->failure = (struct str){copy, copy != NULL ? text.len : 0};
-    buf_done(&text);
-}
-
-void bus_plan_keep(struct bus_plan *p, const struct record *rec, const struct plan *revised,
-                   bool from_row)
+void bus_plan_keep(struct bus_plan *p, const struct record *rec, const struct plan *revised)
 {
     notes_record(&p->notes, rec);
-    if (rec->type == REC_SYNTHESIS_STARTED) {
-        keep_failure(p, rec, from_row);
-    } else if (rec->type == REC_SYNTHESIS_RETRY && revised != NULL) {
+    if (rec->type == REC_SYNTHESIS_RETRY && revised != NULL) {
         for (uint32_t i = 0; i < revised->n_steps; i++) {
             if (revised->steps[i].revision == rec->revision) {
                 notes_feedback(&p->notes, i, rec->text);

@@ -181,10 +181,7 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
             x.plan_seq = ++p->plan_seq;
         }
         plan_ix = p->ix;
-        bus_plan_keep(p, rec, x.revised, false);
-        if (rec->type == REC_PLAN_COMPLETED && rec->text.len == 0) {
-            x.failure_reason = p->failure;
-        }
+        bus_plan_keep(p, rec, x.revised);
         if (rec->type == REC_HANDOFF) {
             x.handoff_id = uuid_new();
         } else if (rec->type == REC_STEP_COMPLETED && rec->result.id != 0) {

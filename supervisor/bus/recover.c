@@ -77,7 +77,7 @@ static bool replay_row(const struct journal_row *row, void *self)
                           (unsigned long long)row->seq, STR_ARG(row->type));
     }
     if (v->code == BT_OK) {
-        bus_plan_keep(&v->plan, &rec, v->plan.plan, true);
+        bus_plan_keep(&v->plan, &rec, v->plan.plan);
     }
     if (row->is_public) {
         v->plan.plan_seq = row->plan_seq;

@@ -30,7 +30,6 @@ struct record_extra {
     struct str agent_id, agent_name; /* ABOUT_AGENT records */
     struct str version;              /* of the agent, or of the supervisor */
     uint64_t plans_recovered;
-    struct str failure_reason; /* PLAN_COMPLETED: the whole sentence, when it was said before */
     /* PLAN_GENERATED: what the plan's document says of itself */
     struct str description, success_criteria;
     uint64_t estimated_tokens;

@@ -247,11 +247,7 @@ static enum msg_type put_completed(struct encoding *e, union payload *p)
     const struct record_extra *x = e->x;
 
     buf_clear(&e->made);
-    if (x->failure_reason.len > 0) {
-        buf_add_str(&e->made, x->failure_reason);
-    } else {
-        plan_failure_reason(rec, x->plan, &e->made);
-    }
+    plan_failure_reason(rec, x->plan, &e->made);
     p->completed = (struct msg_ev_plan_completed){
         .status = str_from(plan_status_name(rec->plan_status)),
         .outcome = str_from(plan_outcome_name(rec->outcome)),

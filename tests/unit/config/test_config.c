@@ -110,7 +110,7 @@ static void flag_wins_over_env_over_user_over_system(void **state)
     struct config_flag flags[] = {{"policy.maxRetries", "4"},
                                   {"listen.control", "tcp://127.0.0.1:0"}};
 
-    write_text(h->system, "policy: {maxRetries: 1, stepTimeoutMs: 10}\nplanner: system\n");
+    write_text(h->system, "policy: {maxRetries: 1, stepTimeoutMs: 10}\nplanner: llm\n");
     expect_loads(h);
     assert_int_equal(h->config->policy.max_retries, 1);
 
@@ -129,7 +129,7 @@ static void flag_wins_over_env_over_user_over_system(void **state)
     expect_loads(h);
     assert_int_equal(h->config->policy.max_retries, 4);
     assert_string_equal(h->config->listen_control, "tcp://127.0.0.1:0");
-    assert_string_equal(h->config->planner, "system");
+    assert_string_equal(h->config->planner, "llm");
 }
 
 static void origin_of_each_setting_is_told(void **state)
@@ -139,7 +139,7 @@ static void origin_of_each_setting_is_told(void **state)
     char expected[200];
     struct buf shown;
 
-    write_text(h->system, "planner: p\n");
+    write_text(h->system, "planner: agent\n");
     write_text(h->user, "# mine\npolicy:\n  backoff:\n    kind: fixed\n");
     assert_int_equal(setenv("BATON_LISTEN_EVENTS", "tcp://127.0.0.1:9", 1), 0);
     assert_int_equal(setenv("BATON_DURABILITY", "process", 1), 0);
@@ -172,7 +172,7 @@ static void a_file_given_by_flag_replaces_the_users_and_must_exist(void **state)
     char other[128];
 
     (void)snprintf(other, sizeof other, "%s/other.yaml", h->dir);
-    write_text(h->user, "planner: mine\n");
+    write_text(h->user, "planner: agent:mine\n");
     write_text(other, "durability: process\n");
     h->request.file = other;
     expect_loads(h);

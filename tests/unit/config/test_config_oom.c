@@ -60,7 +60,7 @@ static void every_failing_allocation_is_reported(void **state)
     struct config_flag flag = {"log.level", "debug"};
     long i;
 
-    write_text(h->system, "planner: p\n");
+    write_text(h->system, "planner: agent\n");
     write_text(h->user, "policy: {maxRetries: 1}\nagents:\n  - {agentId: a, command: "
                         "['${BATON_BIN}/x'], env: ['A=1'],"
                         " settings: {n: [1]}}\n");
