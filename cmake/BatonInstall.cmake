@@ -54,7 +54,8 @@ foreach(agent IN ITEMS exec files sql calc llm)
 endforeach()
 
 install(FILES
-    protocol/base/include/baton/error.h protocol/client/include/baton/client.h agents/sdk/include/baton/agent.h
+    protocol/base/include/baton/error.h protocol/client/include/baton/client.h
+    protocol/client/include/baton/vocabulary.h agents/sdk/include/baton/agent.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/baton)
 
 file(READ deploy/systemd/baton.service unit)

@@ -53,6 +53,7 @@ enum bt_code bt_vocabulary_new(const char *name, struct bt_vocabulary **ret, str
     v->words = words;
     buf_init(&v->body, COMPAT_OUT_BYTES);
     buf_init(&v->list, COMPAT_OUT_BYTES);
+    buf_init(&v->parts, COMPAT_OUT_BYTES);
     buf_init(&v->out, COMPAT_OUT_BYTES);
     *ret = v;
     return BT_OK;
@@ -66,6 +67,7 @@ void bt_vocabulary_free(struct bt_vocabulary *v)
     compat_forget_all(v);
     buf_done(&v->body);
     buf_done(&v->list);
+    buf_done(&v->parts);
     buf_done(&v->out);
     free(v->spans);
     free(v);
@@ -82,9 +84,9 @@ static bool grows(const struct compat_event *ev)
 static void count(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
 {
     if (str_is(ev->type, "planning_started")) {
-        compat_plan_mission(v, p, compat_text(ev, "goal"));
+        compat_plan_text(v, p, &p->mission, compat_or(compat_text(ev, "goal"), STR_LIT("")));
     } else if (str_is(ev->type, "plan_generated")) {
-        compat_plan_mission(v, p, compat_or(compat_text(ev, "query"), STR_LIT("")));
+        compat_plan_text(v, p, &p->mission, compat_or(compat_text(ev, "query"), STR_LIT("")));
         p->total = p->current = compat_number(ev, "estimatedSteps", 0);
         p->knows_total = true;
     } else if (str_is(ev->type, "plan_started")) {
@@ -94,6 +96,9 @@ static void count(struct bt_vocabulary *v, struct compat_plan *p, const struct c
             p->total = p->current = compat_number(ev, "stepCount", 0);
             p->knows_total = true;
         }
+    } else if (str_is(ev->type, "replan_started")) {
+        compat_plan_text(v, p, &p->reason, compat_text(ev, "diagnosis"));
+        p->replanning = compat_number(ev, "stepIndex", UINT64_MAX);
     } else if (grows(ev)) {
         const uint64_t more = compat_number(ev, "newSteps", 0);
         const bool copies = str_is(ev->type, "synthesis_retry"); /* one for each that it replaces */
@@ -111,8 +116,8 @@ static void follow(struct compat_plan *p, const struct compat_event *ev)
     const uint64_t seq = compat_number(ev, "planSeq", 0);
 
     if (seq == 0) { /* made by hand: its beginning is known by what it is */
-        p->whole = p->whole || str_is(ev->type, "planning_started") ||
-                   str_is(ev->type, "plan_generated");
+        p->whole =
+            p->whole || str_is(ev->type, "planning_started") || str_is(ev->type, "plan_generated");
         return;
     }
     p->whole = seq == 1 || (p->whole && seq == p->plan_seq + 1);
@@ -124,6 +129,8 @@ static void follow(struct compat_plan *p, const struct compat_event *ev)
 static void forget_told(struct bt_vocabulary *v)
 {
     buf_clear(&v->out);
+    buf_clear(&v->list);
+    buf_clear(&v->parts);
     v->n_spans = v->next = 0;
     v->bad = BT_OK;
 }
@@ -190,9 +197,8 @@ bool bt_vocabulary_next(struct bt_vocabulary *v, struct bt_translated *ret)
         return false;
     }
     const struct compat_span *s = &v->spans[v->next++];
-    *ret = (struct bt_translated){.type = s->type,
-                                  .plan_id = v->about.text,
-                                  .json = (const char *)v->out.at + s->json};
+    *ret = (struct bt_translated){
+        .type = s->type, .plan_id = v->about.text, .json = (const char *)v->out.at + s->json};
     return true;
 }
 
@@ -217,8 +223,7 @@ static enum bt_code describe(struct bt_vocabulary *v, struct doc answer, struct 
     struct compat_plan *p;
 
     if (plan_id.len == 0 || document.ptr == NULL || doc_head(document).kind != DOC_MAP) {
-        return err_set(err, BT_INVALID,
-                       "expected the answer of plan.get with planId and document");
+        return err_set(err, BT_INVALID, "expected the answer of plan.get with planId and document");
     }
     p = compat_plan_of(v, plan_id);
     if (p == NULL) {

@@ -58,9 +58,11 @@ struct compat_plan {
     uint64_t current; /* of the newest one */
     uint64_t completed, texts;
     uint64_t started_ms;
-    struct str mission;  /* .ptr NULL = unknown */
-    struct buf shape;    /* s003: the plan as a map */
-    struct buf document; /* what bt_vocabulary_describe brought */
+    struct str mission;         /* .ptr NULL = unknown */
+    struct str reason;          /* why it is being replanned */
+    uint64_t replanning;        /* and because of which step */
+    struct buf shape;           /* s003: the plan as a map */
+    struct buf document;        /* what bt_vocabulary_describe brought */
     struct compat_step **steps; /* by index */
     uint32_t n_steps, steps_cap;
     struct compat_replanned *replanned;
@@ -71,7 +73,8 @@ struct compat_plan {
 /* One turn of a session that the bus has told the start of, and not the end. */
 struct compat_turn {
     struct compat_id id, session, plan;
-    bool over; /* told to the subscriber: its plan has ended */
+    bool over;  /* told to the subscriber: its plan has ended */
+    bool ended; /* told by the bus, before its plan had begun */
 };
 
 struct compat_event {
@@ -97,7 +100,8 @@ struct bt_vocabulary {
     size_t bytes;
     struct compat_turn turns[COMPAT_TURNS]; /* the oldest first */
     uint32_t n_turns;
-    struct buf body, list, out; /* a payload; a list in it; the JSON texts, each with its zero */
+    struct buf body, list, parts; /* what is told; a value in it; values in that */
+    struct buf out;               /* the JSON texts, each with its zero */
     struct compat_span *spans;
     uint32_t n_spans, spans_cap, next;
     struct compat_id about; /* the plan that the event was about */
@@ -161,16 +165,19 @@ void compat_id_set(struct compat_id *id, struct str from);
 struct str compat_id_str(const struct compat_id *id);
 /* The plan, new when it is not known; NULL when out of memory. */
 struct compat_plan *compat_plan_of(struct bt_vocabulary *v, struct str plan_id);
+/* NULL when it is not known. */
+struct compat_plan *compat_plan_known(const struct bt_vocabulary *v, struct str plan_id);
 void compat_plan_forget(struct bt_vocabulary *v, struct compat_plan *p);
 /* Forgets the oldest plans, not p, until so many bytes of texts fit. */
 void compat_make_room(struct bt_vocabulary *v, const struct compat_plan *p, size_t bytes);
-void compat_plan_mission(struct bt_vocabulary *v, struct compat_plan *p, struct str mission);
+/* Sets one of the plan's texts (a copy, cut to a task's length); .ptr NULL forgets it. */
+void compat_plan_text(struct bt_vocabulary *v, struct compat_plan *p, struct str *field,
+                      struct str text);
 /* NULL: not known. */
 struct compat_step *compat_step_find(const struct compat_plan *p, uint64_t index);
 /* The step with these texts, in place of what was known of it; NULL when it cannot be kept. */
-struct compat_step *compat_step_keep(struct bt_vocabulary *v, struct compat_plan *p,
-                                     uint64_t index, struct str id, struct str tool,
-                                     struct str result);
+struct compat_step *compat_step_keep(struct bt_vocabulary *v, struct compat_plan *p, uint64_t index,
+                                     struct str id, struct str tool, struct str result);
 /* The step has completed: keeps its id and its result, in place of an older one of that id. */
 void compat_step_complete(struct bt_vocabulary *v, struct compat_plan *p,
                           const struct compat_event *ev);
@@ -181,6 +188,10 @@ struct compat_turn *compat_turn_find(struct bt_vocabulary *v, struct str turn_id
 struct compat_turn *compat_turn_add(struct bt_vocabulary *v, struct str turn_id,
                                     struct str session_id);
 void compat_turn_drop(struct bt_vocabulary *v, struct compat_turn *t);
+/* S003's plan of a plan_generated, {tasks: [{id, agent, input}]}, in v->list. */
+struct doc compat_shape(struct bt_vocabulary *v, const struct compat_event *ev);
+/* Why a step did not complete; of one that a replan does away with, why there was a replan. */
+struct str compat_error(const struct compat_plan *p, const struct compat_event *ev);
 /* {stepId: result} of all that is completed and kept, into v->list. */
 struct doc compat_results(struct bt_vocabulary *v, const struct compat_plan *p);
 void compat_forget_all(struct bt_vocabulary *v);

@@ -139,6 +139,9 @@ static void tell_doc(struct bt_vocabulary *v, const char *type, const struct buf
     struct compat_span *s = new_span(v);
     enum bt_code code = s == NULL ? BT_NOMEM : body->bad;
 
+    code = code == BT_OK ? v->list.bad : code;
+    code = code == BT_OK ? v->parts.bad : code;
+
     if (code == BT_OK) {
         code = doc_to_json(doc_from_buf(body), false, &v->out, NULL);
     }

@@ -13,7 +13,6 @@
 static void progress(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
 {
     const struct compat_step *s = compat_step_find(p, compat_number(ev, "stepIndex", UINT64_MAX));
-    const struct str task = s != NULL ? s->tool : (struct str){NULL, 0};
     struct compat_map m = {0};
 
     p->completed++;
@@ -24,7 +23,7 @@ static void progress(struct bt_vocabulary *v, struct compat_plan *p, const struc
     if (p->knows_total && (p->whole || p->current >= p->completed)) {
         compat_add_u64(&m, "total", p->current);
     }
-    compat_add(&m, "lastStep", compat_or(task, compat_text(ev, "stepId")));
+    compat_add(&m, "lastStep", s != NULL ? s->tool : (struct str){NULL, 0});
     compat_tell(v, "progress", &m);
     compat_step_complete(v, p, ev);
 }
@@ -55,7 +54,7 @@ static void complete(struct bt_vocabulary *v, struct compat_plan *p, const struc
     }
 }
 
-/* The tasks are told with the plan; without its beginning, when they start. */
+/* What a step is about is told when it starts. */
 static void remember(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
 {
     const struct str task = compat_text(ev, "task");
@@ -80,8 +79,6 @@ static void take_s000(struct bt_vocabulary *v, struct compat_plan *p, const stru
         } else {
             compat_step_drop(v, p, compat_number(ev, "stepIndex", UINT64_MAX));
         }
-    } else if (str_is(ev->type, "replan_started")) {
-        compat_plan_reason(v, p, compat_text(ev, "diagnosis"));
     } else if (str_is(ev->type, "replan_finished") && compat_yes(ev, "ok")) {
         replan(v, p, ev);
     } else if (str_is(ev->type, "plan_completed")) {
@@ -93,7 +90,8 @@ const struct compat_words compat_s000 = {.name = "s000", .take = take_s000};
 
 /* ---- S004 ---- */
 
-static void log_task(struct bt_vocabulary *v, const char *type, const struct compat_event *ev)
+static void log_task(struct bt_vocabulary *v, const char *type, const struct compat_event *ev,
+                     struct str error)
 {
     struct compat_map m = {0};
 
@@ -104,7 +102,7 @@ static void log_task(struct bt_vocabulary *v, const char *type, const struct com
     compat_copy(&m, "description", ev, "task");
     compat_add(&m, "agent", compat_or(compat_text(ev, "agentId"), (struct str){NULL, 0}));
     compat_copy(&m, "result", ev, "result");
-    compat_copy(&m, "error", ev, "error");
+    compat_add(&m, "error", error);
     compat_tell(v, type, &m);
 }
 
@@ -116,20 +114,21 @@ static void take_s004(struct bt_vocabulary *v, struct compat_plan *p, const stru
         return;
     }
     if (str_is(ev->type, "plan_step_started")) {
-        struct compat_step *s =
-            compat_step_keep(v, p, compat_number(ev, "stepIndex", UINT64_MAX), STR_LIT(""),
-                             STR_LIT(""), (struct str){NULL, 0});
+        struct compat_step *s = compat_step_keep(v, p, compat_number(ev, "stepIndex", UINT64_MAX),
+                                                 STR_LIT(""), STR_LIT(""), (struct str){NULL, 0});
         if (s != NULL) {
             s->open = true;
         }
-        log_task(v, "task_started", ev);
+        log_task(v, "task_started", ev, (struct str){NULL, 0});
     } else if (str_is(ev->type, "plan_step_completed")) {
         const bool began = compat_step_began(p, ev);
+        const struct str error = compat_error(p, ev);
         compat_step_drop(v, p, compat_number(ev, "stepIndex", UINT64_MAX));
-        if (str_is(status, "completed")) {
-            log_task(v, "task_completed", ev);
-        } else if (began && !str_is(status, "skipped")) {
-            log_task(v, "task_failed", ev);
+        if (str_is(status, "completed") &&
+            !str_is(compat_text(ev, "reason"), "already_completed")) {
+            log_task(v, "task_completed", ev, (struct str){NULL, 0});
+        } else if (began && (error.len > 0 || !str_is(status, "skipped"))) {
+            log_task(v, "task_failed", ev, error);
         }
     }
 }

@@ -1,8 +1,8 @@
 /*
  * S001, "Plan executor" §3.5: plan_generated, plan_step_started, plan_step_completed,
- * plan_completed, agent_handoff, each with type, sessionId, eventId, timestamp. The bus speaks these
- * words itself; what is left to do is to take away what S001 does not know. A plan without a session
- * has sessionId "", since the member must be there; cancelled steps are failed ones, as its
+ * plan_completed, agent_handoff, each with type, sessionId, eventId, timestamp. The bus speaks
+ * these words itself; what is left to do is to take away what S001 does not know. A plan without a
+ * session has sessionId "", since the member must be there; cancelled steps are failed ones, as its
  * emitter says.
  */
 #include "protocol/client/compat.h"
@@ -110,7 +110,7 @@ static void handoff(struct bt_vocabulary *v, const struct compat_event *ev)
     struct compat_map m = base(ev);
 
     buf_clear(&v->list);
-    if (buf_reserve(&v->list, 2 * ev->body.len) == NULL) { /* what points into it must stay */
+    if (buf_reserve(&v->list, 2 * ev->body.len + 128) == NULL) { /* what points into it must stay */
         v->bad = BT_NOMEM;
         return;
     }

@@ -28,12 +28,28 @@ static void forget_step(struct bt_vocabulary *v, struct compat_plan *p, struct c
     free(s);
 }
 
-static void forget_mission(struct bt_vocabulary *v, struct compat_plan *p)
+void compat_plan_text(struct bt_vocabulary *v, struct compat_plan *p, struct str *field,
+                      struct str text)
 {
-    v->bytes -= p->mission.len;
-    p->bytes -= p->mission.len;
-    free((void *)(uintptr_t)p->mission.ptr);
-    p->mission = (struct str){NULL, 0};
+    char *copy = NULL;
+
+    v->bytes -= field->len;
+    p->bytes -= field->len;
+    free((void *)(uintptr_t)field->ptr);
+    *field = (struct str){NULL, 0};
+    if (text.ptr == NULL) {
+        return;
+    }
+    text.len = utf8_cut(text.ptr, text.len, LIMIT_TASK_BYTES);
+    copy = malloc(text.len + 1);
+    if (copy == NULL) {
+        v->bad = BT_NOMEM;
+        return;
+    }
+    memcpy(copy, text.ptr, text.len);
+    *field = (struct str){copy, text.len};
+    v->bytes += text.len;
+    p->bytes += text.len;
 }
 
 void compat_plan_forget(struct bt_vocabulary *v, struct compat_plan *p)
@@ -49,7 +65,8 @@ void compat_plan_forget(struct bt_vocabulary *v, struct compat_plan *p)
     for (uint32_t i = 0; i < p->n_steps; i++) {
         forget_step(v, p, p->steps[i]);
     }
-    forget_mission(v, p);
+    compat_plan_text(v, p, &p->mission, (struct str){NULL, 0});
+    compat_plan_text(v, p, &p->reason, (struct str){NULL, 0});
     v->bytes -= p->document.len;
     buf_done(&p->document);
     buf_done(&p->shape);
@@ -69,6 +86,12 @@ static struct compat_plan *oldest(const struct bt_vocabulary *v, const struct co
         }
     }
     return found;
+}
+
+struct compat_plan *compat_plan_known(const struct bt_vocabulary *v, struct str plan_id)
+{
+    const uint32_t at = plan_id.len > 0 ? map_get(&v->by_id, plan_id) : MAP_NONE;
+    return at == MAP_NONE ? NULL : v->plans[at];
 }
 
 struct compat_plan *compat_plan_of(struct bt_vocabulary *v, struct str plan_id)
@@ -99,27 +122,6 @@ struct compat_plan *compat_plan_of(struct bt_vocabulary *v, struct str plan_id)
     }
     v->plans[v->n_plans++] = p;
     return p;
-}
-
-void compat_plan_mission(struct bt_vocabulary *v, struct compat_plan *p, struct str mission)
-{
-    char *copy;
-
-    if (mission.ptr == NULL || (mission.len == 0 && p->mission.ptr != NULL)) {
-        return;
-    }
-    forget_mission(v, p);
-    mission.len = utf8_cut(mission.ptr, mission.len, LIMIT_TASK_BYTES);
-    copy = malloc(mission.len + 1);
-    if (copy == NULL) {
-        v->bad = BT_NOMEM;
-        return;
-    }
-    memcpy(copy, mission.ptr, mission.len);
-    copy[mission.len] = 0;
-    p->mission = (struct str){copy, mission.len};
-    v->bytes += mission.len;
-    p->bytes += mission.len;
 }
 
 /* ---- steps ---- */
@@ -195,9 +197,8 @@ static struct str behind(char **at, struct str from)
     return to;
 }
 
-struct compat_step *compat_step_keep(struct bt_vocabulary *v, struct compat_plan *p,
-                                     uint64_t index, struct str id, struct str tool,
-                                     struct str result)
+struct compat_step *compat_step_keep(struct bt_vocabulary *v, struct compat_plan *p, uint64_t index,
+                                     struct str id, struct str tool, struct str result)
 {
     const size_t bytes = sizeof(struct compat_step) + id.len + tool.len + result.len + 1;
     struct compat_step *s;
@@ -250,24 +251,31 @@ bool compat_step_began(const struct compat_plan *p, const struct compat_event *e
     return s != NULL ? s->open : !p->whole && compat_number(ev, "attempts", 0) > 0;
 }
 
+struct str compat_error(const struct compat_plan *p, const struct compat_event *ev)
+{
+    const bool replanned = str_is(compat_text(ev, "reason"), "superseded") && p->reason.len > 0 &&
+                           p->replanning == compat_number(ev, "stepIndex", 0);
+    return replanned ? p->reason : compat_text(ev, "error");
+}
+
+static bool has_result(const struct compat_step *s)
+{
+    return s->completed && s->result.ptr != NULL;
+}
+
 struct doc compat_results(struct bt_vocabulary *v, const struct compat_plan *p)
 {
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < p->n_steps; i++) {
-        n += p->steps[i]->completed ? 1 : 0;
+        n += has_result(p->steps[i]) ? 1 : 0;
     }
     buf_clear(&v->list);
     doc_put_map(&v->list, n);
     for (uint32_t i = 0; i < p->n_steps; i++) {
-        const struct compat_step *s = p->steps[i];
-        if (s->completed) {
-            doc_put_str(&v->list, s->id);
-            if (s->result.ptr != NULL) {
-                doc_put_str(&v->list, s->result);
-            } else {
-                doc_put_nil(&v->list);
-            }
+        if (has_result(p->steps[i])) {
+            doc_put_str(&v->list, p->steps[i]->id);
+            doc_put_str(&v->list, p->steps[i]->result);
         }
     }
     return doc_from_buf(&v->list);

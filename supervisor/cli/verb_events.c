@@ -5,6 +5,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "baton/vocabulary.h"
 #include "protocol/base/clock.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/event_line.h"
@@ -48,10 +49,73 @@ static void print_event(const struct bt_event *ev)
 
 struct viewing {
     const char *types;
+    struct bt_vocabulary *vocabulary; /* NULL = the bus's own */
+    bool sse;
     uint64_t limit, shown, last;
     bool follow;
     uint32_t quiet_ms; /* stop after so long without an event; 0 = never */
 };
+
+static void print_json(const struct viewing *v, const char *json)
+{
+    (void)printf(v->sse ? "data: %s\n\n" : "%s\n", json);
+}
+
+/* The plan's document says more of its steps than the event does. Without it there is less to say.
+ */
+static void describe(struct cli *cli, const struct viewing *v, const struct bt_event *ev)
+{
+    cJSON *fields = cli_fields("planId", ev->plan_id);
+    char *text;
+    char *answer = NULL;
+    struct bt_error err;
+
+    (void)cJSON_AddTrueToObject(fields, "document");
+    (void)cJSON_AddFalseToObject(fields, "steps");
+    text = cJSON_PrintUnformatted(fields);
+    if (bt_client_call(cli->client, "plan.get", text, &answer, &err) == BT_OK &&
+        bt_vocabulary_describe(v->vocabulary, answer, &err) == BT_NOMEM) {
+        cli_say("plan %s: %s", ev->plan_id, err.msg);
+    }
+    bt_free(answer);
+    cJSON_free(text);
+    cJSON_Delete(fields);
+}
+
+/* What the event becomes in the other vocabulary; its types are those that are wanted and counted.
+ */
+static void print_translated(struct cli *cli, struct viewing *v, const struct bt_event *ev)
+{
+    struct bt_translated said;
+    struct bt_error err;
+
+    if (bt_vocabulary_wants_plan(v->vocabulary, ev->type)) {
+        describe(cli, v, ev);
+    }
+    if (bt_vocabulary_take(v->vocabulary, ev->json, strlen(ev->json), &err) != BT_OK) {
+        cli_say("event %llu: %s", (unsigned long long)ev->seq, err.msg);
+    }
+    while ((v->limit == 0 || v->shown < v->limit) && bt_vocabulary_next(v->vocabulary, &said)) {
+        if (wanted(v->types, said.type)) {
+            v->shown++;
+            print_json(v, said.json);
+        }
+    }
+}
+
+static void print_one(struct cli *cli, struct viewing *v, const struct bt_event *ev)
+{
+    if (v->vocabulary != NULL) {
+        print_translated(cli, v, ev);
+    } else if (wanted(v->types, ev->type)) {
+        v->shown++;
+        if (cli->json || v->sse) {
+            print_json(v, ev->json);
+        } else {
+            print_event(ev);
+        }
+    }
+}
 
 static enum cli_exit view(struct cli *cli, struct bt_watch *watch, struct viewing *v)
 {
@@ -81,16 +145,9 @@ static enum cli_exit view(struct cli *cli, struct bt_watch *watch, struct viewin
         if (!v->follow && ev.seq > v->last) {
             return CLI_OK; /* history only: what came after the question is not part of it */
         }
-        if (wanted(v->types, ev.type)) {
-            v->shown++;
-            if (cli->json) {
-                (void)puts(ev.json);
-            } else {
-                print_event(&ev);
-            }
-            if (fflush(stdout) != 0) {
-                return CLI_OK; /* whoever reads has had enough */
-            }
+        print_one(cli, v, &ev);
+        if (fflush(stdout) != 0) {
+            return CLI_OK; /* whoever reads has had enough */
         }
         if (!v->follow && ev.seq == v->last) {
             return CLI_OK;
@@ -99,10 +156,9 @@ static enum cli_exit view(struct cli *cli, struct bt_watch *watch, struct viewin
     return stop != 0 ? CLI_INTERRUPTED : CLI_OK;
 }
 
-enum cli_exit verb_events(struct cli *cli)
+static enum cli_exit look(struct cli *cli, struct viewing *v)
 {
     struct sigaction action = {.sa_handler = on_interrupt};
-    struct viewing v = {.types = cli_value(cli, "type"), .follow = cli_flag(cli, "follow")};
     const char *plan_id = cli->argc == 1 ? cli->argv[0] : NULL;
     struct bt_watch *watch = NULL;
     cJSON *answer = NULL;
@@ -114,9 +170,9 @@ enum cli_exit verb_events(struct cli *cli)
     if ((cli_value(cli, "after") != NULL &&
          !cli_number(cli_value(cli, "after"), "--after", &after)) ||
         (cli_value(cli, "limit") != NULL &&
-         !cli_number(cli_value(cli, "limit"), "--limit", &v.limit)) ||
+         !cli_number(cli_value(cli, "limit"), "--limit", &v->limit)) ||
         (cli_value(cli, "timeout") != NULL &&
-         !cli_duration(cli_value(cli, "timeout"), "--timeout", &v.quiet_ms))) {
+         !cli_duration(cli_value(cli, "timeout"), "--timeout", &v->quiet_ms))) {
         return CLI_USAGE;
     }
     if (plan_id != NULL) { /* so that a wrong id is told as such */
@@ -128,14 +184,32 @@ enum cli_exit verb_events(struct cli *cli)
     if (code != CLI_OK) {
         return code;
     }
-    v.last = (uint64_t)json_number(answer, "lastSeq");
+    v->last = (uint64_t)json_number(answer, "lastSeq");
     cJSON_Delete(answer);
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
     if (bt_watch_open(cli->client, plan_id, after, &watch, &err) != BT_OK) {
         return cli_fail(&err);
     }
-    code = !v.follow && v.last <= after ? CLI_OK : view(cli, watch, &v);
+    code = !v->follow && v->last <= after ? CLI_OK : view(cli, watch, v);
     bt_watch_close(watch);
+    return code;
+}
+
+enum cli_exit verb_events(struct cli *cli)
+{
+    const char *name = cli_value(cli, "vocabulary");
+    struct viewing v = {.types = cli_value(cli, "type"),
+                        .sse = cli_flag(cli, "sse"),
+                        .follow = cli_flag(cli, "follow")};
+    struct bt_error err;
+    enum cli_exit code;
+
+    if (name != NULL && bt_vocabulary_new(name, &v.vocabulary, &err) != BT_OK) {
+        cli_say("events: --vocabulary: %s", err.msg);
+        return cli_exit_of(err.code);
+    }
+    code = look(cli, &v);
+    bt_vocabulary_free(v.vocabulary);
     return code;
 }

@@ -76,6 +76,8 @@ static const struct cli_option events_options[] = {
     {"type", "TYPE[,TYPE]", "only these types"},
     {"limit", "N", "stop after so many events"},
     {"timeout", "TIME", "with --follow: stop when nothing came for this long"},
+    {"vocabulary", "NAME", "in the words of another system: s000 to s004, s003-telemetry"},
+    {"sse", NULL, "each event as server-sent events have it: data: {...} and an empty line"},
     {NULL, NULL, NULL},
 };
 
@@ -186,7 +188,11 @@ const struct cli_verb cli_verbs[] = {
     {"status", "[PLAN_ID]", "list plans, or show one as a tree", NULL, status_options, 0, 1,
      verb_status},
     {"events", "[PLAN_ID]", "the story: every event, of one plan or of all",
-     "With --json one JSON object per line. Gaps of the live bus are filled from the journal.\n",
+     "With --json one JSON object per line. Gaps of the live bus are filled from the journal.\n"
+     "With --vocabulary always JSON; --type and --limit are then about its events. --sse prints "
+     "the\n"
+     "body of a stream only: the headers (text/event-stream, no-cache) are the server's in "
+     "front.\n",
      events_options, 0, 1, verb_events},
     {"agents", "[AGENT_ID]", "who is registered, and how they are",
      "`baton agents drain ID` and `baton agents enable ID` take an agent out of service and "

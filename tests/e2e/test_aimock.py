@@ -300,5 +300,76 @@ class Faults(Aimock):
         self.assertEqual(len(self.wire.requests), 1)
 
 
+AGENTS = [{"agentId": "files", "name": "Files", "description": "Reads and writes.", "skills": [{"id": "read", "description": "Reads a file."}]},
+          {"agentId": "calc", "name": "Calculator", "description": "Computes.", "skills": [{"id": "sum", "description": "Adds up."}]}]
+PLAN = {"description": "reads, then adds up", "successCriteria": "a sum", "estimatedTokens": 300, "reasoning": "the file has the figures",
+        "steps": [{"stepId": "a", "agentId": "files", "skill": "read", "task": "read the file", "parameters": {}, "dependsOn": []},
+                  {"stepId": "b", "agentId": "calc", "skill": "sum", "task": "add up {{results.a}}", "parameters": {}, "dependsOn": ["a"]}]}
+
+
+class Purposes(Aimock):
+    """What the supervisor asks of a plan as a whole: to make it, to sum it up, to understand a person."""
+
+    def plan(self, api, **more):
+        parameters = {"goal": "add up the file", "constraints": ["no network"], "agents": AGENTS, "limits": {"maxSteps": 5}, **more}
+        return self.ask({"task": "plan", "purpose": "plan", "parameters": parameters}, self.provider(api, self.line()), skill="plan")
+
+    @in_each_form
+    def test_plan_is_made(self, api):
+        aimock.answers(PLAN)
+        self.assertEqual(self.plan(api)["result"]["data"], PLAN)
+        asked = self.journal(200)[0]["body"]["messages"][-1]["content"]
+        for text in ("add up the file", "no network", "Reads a file.", "At most 5 steps"):
+            self.assertIn(text, asked)
+
+    @in_each_form
+    def test_plan_in_prose_is_a_plan_and_its_orders_about_the_policy_are_gone(self, api):
+        bold = {**PLAN, "policy": {"budget": {"tokens": 10 ** 9}}, "steps": [{**s, "requiresApproval": False, "maxRetries": 99} for s in PLAN["steps"]]}
+        aimock.answers("Here is the plan:\n```json\n%s\n```\nGood luck!" % json.dumps(bold))
+        self.assertEqual(self.plan(api)["result"]["data"], PLAN)
+
+    @in_each_form
+    def test_what_is_no_plan_goes_back_to_the_supervisor_as_it_is(self, api):
+        # One answer, no repair turn of the agent's own: the supervisor asks again, with what its plan check says.
+        aimock.answers("I would rather not.")
+        self.assertIn("rather not", self.plan(api)["result"]["text"])
+        self.journal(200)
+        aimock.answers(PLAN)
+        self.plan(api, previous="I would rather not.", problems=["not JSON"])
+        asked = self.journal(200)[0]["body"]["messages"][-1]["content"]
+        self.assertIn("I would rather not.", asked)
+        self.assertIn("not JSON", asked)
+
+    SUMMARY = {"goal": "add up the file", "status": "completed", "durationMs": 1500, "agents": ["Files", "Calculator"], "mayRetry": 0,
+               "steps": [{"stepId": "a", "number": 1, "task": "read the file", "agentId": "files", "status": "completed", "result": "2 3"},
+                         {"stepId": "b", "number": 2, "task": "add up", "agentId": "calc", "status": "failed", "error": "no network"}]}
+
+    @in_each_form
+    def test_summary_is_written_and_a_retry_is_asked_for(self, api):
+        aimock.answers({"response": {"content": "# Plan Execution Summary\nThe sum is missing.\n\n## Key Accomplishments\n- the file"}, "chunkSize": 6})
+        step = {"task": "sum up", "purpose": "synthesize", "parameters": self.SUMMARY}
+        text = self.ask(step, self.provider(api), skill="synthesize")["result"]["text"]
+        self.assertTrue(text.startswith("# Plan Execution Summary"), text)
+        self.assertIn("The sum is missing.", text)
+        self.assertIn("no network", self.journal(200)[0]["body"]["messages"][-1]["content"])
+        aimock.answers({"retry": [{"stepId": "b", "reason": "the network may be back"}, {"stepId": "a", "reason": "why not"}]})
+        step["parameters"] = {**self.SUMMARY, "mayRetry": 1}
+        result = self.ask(step, self.provider(api), skill="synthesize")["result"]
+        self.assertEqual(result["data"]["retry"], [{"stepId": "b", "reason": "the network may be back"}], "only what failed")
+
+    @in_each_form
+    def test_message_of_a_person_is_understood_and_checked(self, api):
+        said = {"reasoning": "they said so", "action": "skip_to_step", "targetStepNumber": 2, "stepsToSkip": None, "goal": None}
+        plan = {"goal": "add up the file", "status": "running", "steps": [{"number": n, "task": "t%d" % n, "status": "pending"} for n in (1, 2, 3)]}
+        step = {"task": "converse", "purpose": "converse", "parameters": {"message": "go on at the second", "plan": plan}}
+        aimock.answers({**said, "targetStepNumber": 7}, said)
+        data = self.ask(step, self.provider(api), skill="converse")["result"]["data"]
+        self.assertEqual((data["action"], data["targetStepNumber"]), ("skip_to_step", 2))
+        self.assertIn("no step 7", self.journal(200, 200)[1]["body"]["messages"][-1]["content"])
+        aimock.answers({**said, "action": "conversation_only", "targetStepNumber": None}, "The plan has three steps.")
+        data = self.ask(step, self.provider(api), skill="converse")["result"]["data"]
+        self.assertEqual((data["action"], data["reply"]), ("conversation_only", "The plan has three steps."))
+
+
 if __name__ == "__main__":
     main()

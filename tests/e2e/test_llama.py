@@ -129,5 +129,18 @@ class Noise(Engine):
                 self.assertEqual(answer["failure"]["class"], "VALIDATION_ERROR", answer)
 
 
+class Toy(Engine):
+    def test_goal_becomes_a_plan_through_the_real_prompt(self):
+        engine = self.engine(MODEL / "toy.gguf", toy=True, context=224)
+        agents = [{"agentId": a, "name": a, "description": "Does things.", "skills": [{"id": "do", "description": "Does a thing."}]}
+                  for a in ("web", "calc", "mail", "code", "test")]
+        for stream in (True, False):
+            answer = self.once("plan", {"task": "plan", "purpose": "plan", "parameters": {"goal": "search cats then add up prices and mail the team", "agents": agents}},
+                               {"baseUrl": "http://127.0.0.1:%d/v1" % engine.port, "stream": stream})
+            steps = answer["result"]["data"]["steps"]
+            self.assertEqual([(s["agentId"], s["task"], s["dependsOn"]) for s in steps],
+                             [("web", "search cats", []), ("calc", "add up prices", ["s1"]), ("mail", "mail the team", ["s1"])], answer)
+
+
 if __name__ == "__main__":
     main()

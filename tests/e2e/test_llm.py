@@ -327,7 +327,8 @@ class Questions(Llm):
         env = {**os.environ, "BATON_SETTINGS": json.dumps({"providers": [provider], **(settings or {})})}
         out = subprocess.run([BIN / "baton-agent-llm", "--once", skill], input=json.dumps({"purpose": skill, "parameters": params, **step}),
                              env=env, capture_output=True, text=True, timeout=30)
-        asked = mock_llm.asked_of("", mock.journal[0]["body"]) if mock.journal else None
+        self.bodies = [mock_llm.asked_of("", one["body"]) for one in mock.journal]
+        asked = self.bodies[0] if self.bodies else None
         return json.loads(out.stdout) if out.stdout else out.stderr, asked
 
     def test_texts_of_others_stand_in_frames_only(self):
@@ -405,6 +406,23 @@ class Questions(Llm):
         self.assertNotIn("output_config", asked["body"], "it takes no open schema")
         self.assertIn("must fit this JSON Schema", asked["system"])
 
+    def test_what_agents_said_has_no_part_in_choosing_an_action(self):
+        heard = "SAID BY AN AGENT"
+        params = {"text": "what is it?", "lastResult": heard, "session": {"summary": heard, "messages": [
+                      {"role": "user", "text": "hello"}, {"role": "assistant", "text": heard}, {"agentId": "calc", "text": heard}, 7]},
+                  "plan": {"status": "running", "steps": [{"number": 1, "task": "add", "status": "completed", "result": heard}],
+                           "waiting": [{"reviewId": "r", "kind": "input", "prompt": heard}]}}
+        talk = {**ANSWERS["converse"], "action": "conversation_only"}
+        with unittest.mock.patch.dict(ANSWERS, converse=talk):
+            reply, asked = self.once("converse", params)
+        first, second = (one["messages"][0]["content"] for one in self.bodies)
+        self.assertNotIn(heard, first)
+        self.assertIn("hello", first)
+        self.assertIn('"kind":"input"', first)
+        self.assertEqual(second.count(heard), 6)
+        self.assertNotIn("response_format", self.bodies[1]["body"], "it can be nothing but text")
+        self.assertEqual(json.loads(reply["result"]["data"]["reply"]), talk)
+
     def test_agent_takes_the_name_that_its_settings_give_it(self):
         env = {**os.environ, "BATON_SETTINGS": json.dumps({"agentId": "orchestrator", "providers": [
             {"api": "openai", "model": "m", "baseUrl": "http://127.0.0.1:1/v1"}]})}
@@ -415,7 +433,7 @@ class Questions(Llm):
 
 
 ANSWERS = {"plan": {"steps": []}, "converse": {"reasoning": "r", "action": "pause", "targetStepNumber": None, "stepsToSkip": None,
-                                               "goal": None, "reply": None}}
+                                               "goal": None}}
 
 
 if __name__ == "__main__":

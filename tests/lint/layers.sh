@@ -12,7 +12,7 @@ BEGIN {
     may["protocol/wire"] = base " protocol/schema.def"
     may["protocol/schema"] = base
     may["protocol/link"] = base
-    may["protocol/client"] = base " protocol/wire protocol/link baton/client.h"
+    may["protocol/client"] = base " protocol/wire protocol/link baton/client.h baton/vocabulary.h"
     # state.c is a library of its own, without a socket
     may["protocol/client/state"] = base " protocol/wire protocol/client/state"
     may["registry"] = base " protocol/wire/doc.h protocol/wire/msg.h"
@@ -22,7 +22,7 @@ BEGIN {
     may["supervisor/spawn"] = base
     may["supervisor/config"] = base " protocol/wire protocol/schema protocol/client/state.h supervisor/core/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h"
     may["supervisor/bus"] = base " protocol/wire protocol/schema protocol/link registry supervisor/core supervisor/journal supervisor/planner"
-    may["supervisor/cli"] = base " protocol/wire protocol/client baton/client.h supervisor/config supervisor/planner supervisor/journal/journal.h"
+    may["supervisor/cli"] = base " protocol/wire protocol/client baton/client.h baton/vocabulary.h supervisor/config supervisor/planner supervisor/journal/journal.h"
     # shared with agents: it must not know the daemon
     may["supervisor/llm"] = base " protocol/wire protocol/schema"
     may["agents/llm"] = base " protocol/wire protocol/schema agents/sdk baton/agent.h supervisor/llm"

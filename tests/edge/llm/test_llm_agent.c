@@ -213,9 +213,9 @@ static void retry_that_cannot_be_is_asked_about_once(void **state)
 #define TALK_WAITING                                                                               \
     "{\"purpose\":\"converse\",\"parameters\":{\"text\":\"yes\",\"plan\":{\"planId\":\"p\","       \
     "\"status\":\"waiting\",\"steps\":[],\"waiting\":[{\"reviewId\":\"r\",\"kind\":\"step\"}]}}}"
-#define SAID(action, members)                                                                      \
+#define SAID(action)                                                                               \
     "{\"reasoning\":\"r\",\"action\":\"" action                                                    \
-    "\",\"targetStepNumber\":null,\"stepsToSkip\":null,\"goal\":null,\"reply\":null" members "}"
+    "\",\"targetStepNumber\":null,\"stepsToSkip\":null,\"goal\":null}"
 
 static void message_becomes_one_action_with_what_it_needs(void **state)
 {
@@ -226,28 +226,28 @@ static void message_becomes_one_action_with_what_it_needs(void **state)
     } rows[] = {
         {TALK,
          "{\"reasoning\":\"r\",\"action\":\"skip_to_step\",\"targetStepNumber\":2,"
-         "\"stepsToSkip\":[1],\"goal\":\"x\",\"reply\":\"y\"}",
+         "\"stepsToSkip\":[1],\"goal\":\"x\"}",
          "\"data\":{\"reasoning\":\"r\",\"action\":\"skip_to_step\",\"targetStepNumber\":2}"},
         {TALK,
          "{\"reasoning\":\"r\",\"action\":\"skip_steps\",\"targetStepNumber\":null,"
-         "\"stepsToSkip\":[2,1],\"goal\":null,\"reply\":null}",
+         "\"stepsToSkip\":[2,1],\"goal\":null}",
          "\"action\":\"skip_steps\",\"stepsToSkip\":[2,1]}"},
         {TALK,
          "{\"reasoning\":\"r\",\"action\":\"conversation_only\",\"targetStepNumber\":null,"
-         "\"stepsToSkip\":null,\"goal\":null,\"reply\":\"hello\"}",
-         "\"action\":\"conversation_only\",\"reply\":\"hello\"}"},
+         "\"stepsToSkip\":null,\"goal\":null}",
+         "\"action\":\"conversation_only\",\"reply\":\"Five it is.\"}"},
         {TALK,
          "{\"reasoning\":\"r\",\"action\":\"new_plan\",\"targetStepNumber\":null,"
-         "\"stepsToSkip\":null,\"goal\":\"count\",\"reply\":null}",
+         "\"stepsToSkip\":null,\"goal\":\"count\"}",
          "\"action\":\"new_plan\",\"goal\":\"count\"}"},
-        {TALK, SAID("stop", ""), "\"data\":{\"reasoning\":\"r\",\"action\":\"stop\"}"},
-        {TALK_WAITING, SAID("approve", ""), "\"action\":\"approve\"}"},
-        {TALK_WAITING, SAID("reject", ""), "\"action\":\"reject\"}"},
+        {TALK, SAID("stop"), "\"data\":{\"reasoning\":\"r\",\"action\":\"stop\"}"},
+        {TALK_WAITING, SAID("approve"), "\"action\":\"approve\"}"},
+        {TALK_WAITING, SAID("reject"), "\"action\":\"reject\"}"},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        SAYS(rows[i].says);
+        SAYS(rows[i].says, "Five it is."); /* the second question, if there is one */
         steps_expect(run("converse", llm_converse, rows[i].step), rows[i].expected);
     }
 }
@@ -262,20 +262,19 @@ static void action_that_the_plan_does_not_allow_is_refused(void **state)
     } rows[] = {
         {TALK,
          "{\"reasoning\":\"r\",\"action\":\"skip_to_step\",\"targetStepNumber\":3,"
-         "\"stepsToSkip\":null,\"goal\":null,\"reply\":null}",
+         "\"stepsToSkip\":null,\"goal\":null}",
          "the plan has no step 3; it has 2 steps"},
         {TALK,
          "{\"reasoning\":\"r\",\"action\":\"skip_steps\",\"targetStepNumber\":null,"
-         "\"stepsToSkip\":[1,0],\"goal\":null,\"reply\":null}",
+         "\"stepsToSkip\":[1,0],\"goal\":null}",
          "the plan has no step 0"},
-        {TALK, SAID("skip_to_step", ""), "targetStepNumber: expected the number"},
-        {TALK, SAID("skip_steps", ""), "stepsToSkip: expected the numbers"},
-        {TALK, SAID("conversation_only", ""), "reply: this action needs it"},
-        {TALK, SAID("new_plan", ""), "goal: this action needs it"},
-        {TALK, SAID("approve", ""), "nothing waits for the person"},
+        {TALK, SAID("skip_to_step"), "targetStepNumber: expected the number"},
+        {TALK, SAID("skip_steps"), "stepsToSkip: expected the numbers"},
+        {TALK, SAID("new_plan"), "goal: this action needs it"},
+        {TALK, SAID("approve"), "nothing waits for the person"},
         {"{\"purpose\":\"converse\",\"task\":\"stop it\",\"parameters\":{\"plan\":null}}",
-         SAID("stop", ""), "there is no plan"},
-        {TALK, SAID("drop_tables", ""), "/action"},
+         SAID("stop"), "there is no plan"},
+        {TALK, SAID("drop_tables"), "/action"},
         {TALK, "yes", "expected a JSON object"},
     };
 
@@ -286,7 +285,7 @@ static void action_that_the_plan_does_not_allow_is_refused(void **state)
         reply = run("converse", llm_converse, rows[i].step);
         steps_expect(reply, "\"class\":\"VALIDATION_ERROR\"");
         steps_expect(reply, rows[i].why);
-        SAYS(rows[i].says, SAID("pause", ""));
+        SAYS(rows[i].says, SAID("pause"));
         if (strstr(rows[i].step, "null") == NULL) {
             steps_expect(run("converse", llm_converse, rows[i].step), "\"action\":\"pause\"");
         }

@@ -60,9 +60,8 @@ BT_API bool bt_vocabulary_next(struct bt_vocabulary *v, struct bt_translated *re
  */
 BT_API bool bt_vocabulary_wants_plan(const struct bt_vocabulary *v, const char *event_type);
 /* plan_json: the answer of plan.get {document: true}. Borrowed for the call only. */
-BT_API BT_MUST_CHECK enum bt_code bt_vocabulary_describe(struct bt_vocabulary *v,
-                                                         const char *plan_json,
-                                                         struct bt_error *err);
+BT_API BT_MUST_CHECK enum bt_code
+bt_vocabulary_describe(struct bt_vocabulary *v, const char *plan_json, struct bt_error *err);
 
 #ifdef __cplusplus
 }
