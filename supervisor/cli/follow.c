@@ -180,6 +180,18 @@ static void stream(struct following *g, const cJSON *event)
     }
 }
 
+/* A plan that was made by an agent, while we waited for it. */
+static void note_plan(struct following *g, const cJSON *event)
+{
+    const char *about = json_text(event, "description", "");
+    double n = json_number(event, "estimatedSteps");
+
+    if (tree_size(g->tree) == 0) {
+        tree_note(g->tree, "  planned: %.0f step%s by %s%s%s", n, n == 1 ? "" : "s",
+                  json_text(event, "planner", "an agent"), about[0] != 0 ? ": " : "", about);
+    }
+}
+
 /* Whether the event brings steps that are not drawn yet. */
 static bool brings_steps(const struct following *g, const char *type, const cJSON *event)
 {
@@ -198,6 +210,9 @@ static void take(struct following *g, const char *type, const cJSON *event)
         return;
     }
     note(g, type, event);
+    if (strcmp(type, "plan_generated") == 0) {
+        note_plan(g, event);
+    }
     if (brings_steps(g, type, event)) {
         look_again(g);
     }
