@@ -26,6 +26,7 @@ struct following {
     const char *needs;    /* what the plan as a whole waits to be decided: signoff, planning */
     struct answer answer; /* as it is written */
     bool stream;          /* it is shown as it comes */
+    bool asked;           /* an agent makes the plan */
 };
 
 /* What the plan as a whole can wait for. */
@@ -180,13 +181,13 @@ static void stream(struct following *g, const cJSON *event)
     }
 }
 
-/* A plan that was made by an agent, while we waited for it. */
+/* A plan that was made by an agent. */
 static void note_plan(struct following *g, const cJSON *event)
 {
     const char *about = json_text(event, "description", "");
     double n = json_number(event, "estimatedSteps");
 
-    if (tree_size(g->tree) == 0) {
+    if (g->asked) {
         tree_note(g->tree, "  planned: %.0f step%s by %s%s%s", n, n == 1 ? "" : "s",
                   json_text(event, "planner", "an agent"), about[0] != 0 ? ": " : "", about);
     }
@@ -210,7 +211,9 @@ static void take(struct following *g, const char *type, const cJSON *event)
         return;
     }
     note(g, type, event);
-    if (strcmp(type, "plan_generated") == 0) {
+    if (strcmp(type, "planning_started") == 0) {
+        g->asked = true;
+    } else if (strcmp(type, "plan_generated") == 0) {
         note_plan(g, event);
     }
     if (brings_steps(g, type, event)) {

@@ -1,9 +1,12 @@
-"""The command line about plans that agents make: planning, answers that are streamed, cost, recipes. On a stage (stage.py)."""
+"""The command line about plans that agents make: planning, answers that are streamed, cost, recipes.
+
+Most of it on a stage (stage.py); Real: one way through each with a real daemon and a planner that a test scripts."""
 import json
 import os
 import unittest
 
-from harness import main
+from harness import BatonTest, main
+from probe import Probe, step, wait_up
 from stage import Refusal, Stage
 
 PLAN = "00000000-0000-7000-8000-0000000000AA"
@@ -310,6 +313,59 @@ class Views(OnStage):
         out = s.cli("status", PLAN)[0]
         self.assertIn("pending, planning, paused (planning)\n", out)
         self.assertIn("baton approve %s plans again" % PLAN, out)
+
+
+class Real(BatonTest):
+    """The agent probe makes plans and answers as a test says; `plans` are its answers, the last one again and again."""
+
+    def setUp(self):
+        self.d = self.daemon(config="", agents=False)
+        self.plans = [{"description": "One step.", "steps": [step(task="do the thing properly"), step("b", task="do it once more, please")]}]
+        self.p = Probe(self.d, work=self.work, skills=("plan", "synthesize"))
+        self.addCleanup(self.p.close)
+        wait_up(self.d)
+
+    def work(self, r):
+        if r["purpose"] == "plan":
+            plan = self.plans.pop(0) if len(self.plans) > 1 else self.plans[0]
+            return {"outcome": "completed", "result": {"data": plan}, "usage": {"inputTokens": 70, "outputTokens": 30}}
+        text = "In the end: 42." if r["purpose"] == "synthesize" else "done " + r["stepId"]
+        return {"outcome": "completed", "result": {"text": text}, "usage": {"inputTokens": 10}}
+
+    def purposes(self):
+        return [r["purpose"] for r in self.p.of("step.execute")]
+
+    def test_plan_is_made_edited_and_run(self):
+        done = self.d.cli_any("plan", "count it", "--planner", "agent", "--constraint", "be quick")
+        plan = json.loads(done.stdout)
+        self.assertIn("a → probe.do: do the thing properly", done.stderr)
+        self.assertEqual(self.purposes(), ["plan"])
+        self.assertEqual(self.p.of("step.execute")[0]["parameters"]["constraints"], ["be quick"])
+        del plan["steps"][1]
+        self.assertEqual(self.d.cli("run", "--plan", self.write_plan(self.d, "plan.json", plan)), "done a\n")
+        self.assertEqual(self.purposes(), ["plan", "execute"])
+
+    def test_goal_is_planned_run_and_answered(self):
+        done = self.d.cli_any("run", "count it", "--planner", "agent:probe", "--synthesis", "agent")
+        self.assertEqual((done.returncode, done.stdout), (0, "In the end: 42.\n"), done.stderr)
+        for word in ("planning: probe is asked", "planned: 2 steps by agent:probe: One step.", "✓ b", "answering: probe is asked"):
+            self.assertIn(word, done.stderr)
+        self.assertIn("of it: planning 100, execution 20, synthesis 10", self.d.cli("status", done.stderr.split()[1]))
+
+    def test_wrong_plan_is_sent_back_once_and_then_decided_by_a_person(self):
+        self.plans = [{"steps": [step(agent="nobody")]}]
+        done = self.d.cli_any("run", "count it", "--planner", "agent", "--on-invalid-plan", "interrupt")
+        plan = done.stderr.split()[1]
+        self.assertEqual(done.returncode, 4, done.stderr)
+        for word in ("planning again: 1 problems", "nobody", "there is no plan yet"):
+            self.assertIn(word, done.stderr)
+        self.assertIn("planning", self.d.cli("reviews", plan))
+        self.d.cli("approve", plan, "--plan", self.write_plan(self.d, "mine.json", {"steps": [step(task="do what I say, and well")]}))
+        self.assertEqual(self.d.wait_plan(plan)["status"], "completed")
+        self.assertEqual(self.purposes(), ["plan", "plan", "execute"])
+        done = self.d.cli_any("run", "count it", "--planner", "agent")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("no plan", done.stderr)
 
 
 if __name__ == "__main__":
