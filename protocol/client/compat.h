@@ -152,6 +152,8 @@ void compat_add_doc(struct compat_map *m, const char *key, struct doc value);
 /* A member of the event as it is, under the same or another name. */
 void compat_copy(struct compat_map *m, const char *key, const struct compat_event *ev,
                  const char *name);
+/* Empties one of v's buffers; if it had failed, that is kept. */
+void compat_renew(struct bt_vocabulary *v, struct buf *b);
 void compat_put(struct buf *out, const struct compat_map *m);
 /* Tells the map as it is. type lives for ever. */
 void compat_tell(struct bt_vocabulary *v, const char *type, const struct compat_map *m);

@@ -98,6 +98,12 @@ void compat_copy(struct compat_map *m, const char *key, const struct compat_even
     compat_add_doc(m, key, compat_member(ev, name));
 }
 
+void compat_renew(struct bt_vocabulary *v, struct buf *b)
+{
+    v->bad = b->bad != BT_OK ? b->bad : v->bad;
+    buf_clear(b);
+}
+
 void compat_put(struct buf *out, const struct compat_map *m)
 {
     doc_put_map(out, m->n);
@@ -160,7 +166,7 @@ static void tell_doc(struct bt_vocabulary *v, const char *type, const struct buf
 
 void compat_tell(struct bt_vocabulary *v, const char *type, const struct compat_map *m)
 {
-    buf_clear(&v->body);
+    compat_renew(v, &v->body);
     compat_put(&v->body, m);
     tell_doc(v, type, &v->body);
 }
@@ -172,7 +178,7 @@ void compat_tell_payload(struct bt_vocabulary *v, const char *type, const char *
     const struct str turn = str_from(turn_id);
     const bool ids[] = {turn.len > 0, plan.len > 0};
 
-    buf_clear(&v->body);
+    compat_renew(v, &v->body);
     doc_put_map(&v->body, 2u + ids[0] + ids[1]);
     doc_put_cstr(&v->body, "type");
     doc_put_cstr(&v->body, type);

@@ -39,7 +39,7 @@ static void generated(struct bt_vocabulary *v, const struct compat_event *ev)
 
     for (n = 0; compat_next_step(&at, &left, &step); n++) {
     }
-    buf_clear(&v->list);
+    compat_renew(v, &v->list);
     doc_put_array(&v->list, n);
     at = compat_steps(ev, &left);
     while (compat_next_step(&at, &left, &step)) {
@@ -109,7 +109,7 @@ static void handoff(struct bt_vocabulary *v, const struct compat_event *ev)
 {
     struct compat_map m = base(ev);
 
-    buf_clear(&v->list);
+    compat_renew(v, &v->list);
     if (buf_reserve(&v->list, 2 * ev->body.len + 128) == NULL) { /* what points into it must stay */
         v->bad = BT_NOMEM;
         return;

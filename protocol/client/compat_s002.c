@@ -213,14 +213,14 @@ static void created(struct bt_vocabulary *v, struct compat_plan *p, const struct
     while (compat_next_step(&at, &left, &step)) {
         n++;
     }
-    buf_clear(&v->list);
+    compat_renew(v, &v->list);
     doc_put_array(&v->list, n);
     at = compat_steps(ev, &left);
     while (compat_next_step(&at, &left, &step)) {
         const struct compat_event as = described(p, compat_text(&step, "stepId"));
         const struct tool tool = tool_of(&as, compat_text(&step, "agentId"));
         struct compat_map one = {0};
-        buf_clear(&v->parts);
+        compat_renew(v, &v->parts);
         compat_add(&one, "tool", str_from(tool.name));
         compat_add_doc(&one, "args", args_of(&as, compat_text(&step, "task"), &v->parts));
         compat_put(&v->list, &one);
@@ -270,7 +270,7 @@ static void step_start(struct bt_vocabulary *v, struct compat_plan *p,
     if (s != NULL) {
         s->open = true;
     }
-    buf_clear(&v->list);
+    compat_renew(v, &v->list);
     args = args_of(&as, compat_text(ev, "task"), &v->list);
     m = step_base(p, ev, str_from(tool.name));
     compat_add_doc(&m, "args", args);

@@ -36,7 +36,7 @@ struct doc compat_shape(struct bt_vocabulary *v, const struct compat_event *ev)
     while (compat_next_step(&at, &left, &step)) {
         n++;
     }
-    buf_clear(&v->list);
+    compat_renew(v, &v->list);
     doc_put_map(&v->list, 1);
     doc_put_cstr(&v->list, "tasks");
     doc_put_array(&v->list, n);
@@ -200,7 +200,7 @@ static void task_step(struct bt_vocabulary *v, const struct compat_event *ev)
     compat_copy(&step, "text", ev, "text");
     compat_copy(&step, "data", ev, "data");
     compat_copy(&step, "percent", ev, "percent");
-    buf_clear(&v->list);
+    compat_renew(v, &v->list);
     compat_put(&v->list, &step);
     compat_copy(&m, "task_id", ev, "stepId");
     compat_add_doc(&m, "step", doc_from_buf(&v->list));
@@ -243,7 +243,7 @@ static void check(struct bt_vocabulary *v, struct compat_plan *p, const struct c
                 compat_copy(&m, rows[i].key, ev, rows[i].member);
             }
             if (i == 3 && compat_member(ev, "missing").ptr == NULL) {
-                buf_clear(&v->list);
+                compat_renew(v, &v->list);
                 doc_put_array(&v->list, 0);
                 compat_add_doc(&m, "missing", doc_from_buf(&v->list));
             }

@@ -270,7 +270,7 @@ struct doc compat_results(struct bt_vocabulary *v, const struct compat_plan *p)
     for (uint32_t i = 0; i < p->n_steps; i++) {
         n += has_result(p->steps[i]) ? 1 : 0;
     }
-    buf_clear(&v->list);
+    compat_renew(v, &v->list);
     doc_put_map(&v->list, n);
     for (uint32_t i = 0; i < p->n_steps; i++) {
         if (has_result(p->steps[i])) {

@@ -34,7 +34,7 @@ static void tell(struct bt_vocabulary *v, const char *what, const char *verb,
         compat_add_u64(&measurements, "duration",
                        ms > UINT64_MAX / NATIVE_PER_MS ? UINT64_MAX : ms * NATIVE_PER_MS);
     }
-    buf_clear(&v->parts);
+    compat_renew(v, &v->parts);
     doc_put_array(&v->parts, 4);
     doc_put_cstr(&v->parts, "ptc_runner");
     doc_put_cstr(&v->parts, "plan_executor");
@@ -61,7 +61,8 @@ static void generated(struct bt_vocabulary *v, struct compat_plan *p, const stru
 
     buf_clear(&p->shape);
     doc_put_doc(&p->shape, compat_shape(v, ev));
-    if (p->shape.bad != BT_OK) { /* larger than an event can be */
+    if (v->list.bad != BT_OK || p->shape.bad != BT_OK) {
+        v->bad = BT_NOMEM;
         buf_clear(&p->shape);
     }
     if (p->shape.len > 0) {
@@ -106,7 +107,7 @@ static void started(struct bt_vocabulary *v, struct compat_plan *p, const struct
     compat_copy(&task, "id", ev, "stepId");
     compat_copy(&task, "agent", ev, "agentId");
     compat_copy(&task, "input", ev, "task");
-    buf_clear(&v->list);
+    compat_renew(v, &v->list);
     compat_put(&v->list, &task);
     compat_copy(&m, "task_id", ev, "stepId");
     compat_add_doc(&m, "task", doc_from_buf(&v->list));

@@ -158,6 +158,9 @@ struct cJSON *cli_read_tree(const char *path);
  * is wrong. */
 struct cJSON *cli_read_value(const char *text, const char *what);
 
+/* What is different between two plans, each a file, a plan's id, or PLAN_ID@REVISION. */
+enum cli_exit cli_plan_diff(struct cli *cli, const char *a, const char *b);
+
 /* How a plan's status ends its command. */
 enum cli_exit cli_exit_of_plan(const char *status);
 enum cli_exit verb_up(struct cli *cli);
@@ -188,4 +191,6 @@ enum cli_exit verb_config(struct cli *cli);
 enum cli_exit verb_doctor(struct cli *cli);
 enum cli_exit verb_completion(struct cli *cli);
 enum cli_exit verb_cost(struct cli *cli);
+enum cli_exit verb_recipes(struct cli *cli);
+enum cli_exit verb_chat(struct cli *cli);
 #endif

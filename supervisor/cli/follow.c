@@ -26,6 +26,7 @@ struct following {
     const char *needs;    /* what the plan as a whole waits to be decided: signoff, planning */
     struct answer answer; /* as it is written */
     bool stream;          /* it is shown as it comes */
+    bool asked;           /* an agent makes the plan */
 };
 
 /* What the plan as a whole can wait for. */
@@ -180,6 +181,18 @@ static void stream(struct following *g, const cJSON *event)
     }
 }
 
+/* A plan that was made by an agent. */
+static void note_plan(struct following *g, const cJSON *event)
+{
+    const char *about = json_text(event, "description", "");
+    double n = json_number(event, "estimatedSteps");
+
+    if (g->asked) {
+        tree_note(g->tree, "  planned: %.0f step%s by %s%s%s", n, n == 1 ? "" : "s",
+                  json_text(event, "planner", "an agent"), about[0] != 0 ? ": " : "", about);
+    }
+}
+
 /* Whether the event brings steps that are not drawn yet. */
 static bool brings_steps(const struct following *g, const char *type, const cJSON *event)
 {
@@ -198,6 +211,11 @@ static void take(struct following *g, const char *type, const cJSON *event)
         return;
     }
     note(g, type, event);
+    if (strcmp(type, "planning_started") == 0) {
+        g->asked = true;
+    } else if (strcmp(type, "plan_generated") == 0) {
+        note_plan(g, event);
+    }
     if (brings_steps(g, type, event)) {
         look_again(g);
     }

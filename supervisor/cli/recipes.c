@@ -51,6 +51,33 @@ bool recipes_is_file(const char *name)
     return false;
 }
 
+/* Whether the recipe in the file calls itself so. */
+static bool is_called(const char *path, const char *name)
+{
+    cJSON *tree = cli_read_tree(path);
+    bool yes =
+        strcmp(json_text(cJSON_GetObjectItemCaseSensitive(tree, "recipe"), "name", ""), name) == 0;
+
+    cJSON_Delete(tree);
+    return yes;
+}
+
+static bool find_called(const char *dir, const char *name, char ret_path[RECIPE_PATH_MAX])
+{
+    int n = 0;
+    char **files = recipes_list(dir, &n);
+    bool found = false;
+
+    for (int i = 0; files != NULL && i < n && !found; i++) {
+        found = is_called(files[i], name);
+        if (found) {
+            (void)snprintf(ret_path, RECIPE_PATH_MAX, "%s", files[i]);
+        }
+    }
+    recipes_free_list(files, n);
+    return found;
+}
+
 bool recipes_find(const char *name, char ret_path[RECIPE_PATH_MAX])
 {
     char dirs[RECIPE_DIRS_MAX][RECIPE_PATH_MAX];
@@ -68,6 +95,11 @@ bool recipes_find(const char *name, char ret_path[RECIPE_PATH_MAX])
             if (access(ret_path, R_OK) == 0) {
                 return true;
             }
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        if (find_called(dirs[i], name, ret_path)) {
+            return true;
         }
     }
     cli_say("there is no file and no recipe '%s'; see: baton recipes", name);

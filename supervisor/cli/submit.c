@@ -212,6 +212,7 @@ enum cli_exit cli_show_document(struct cli *cli, const char *plan_id)
     }
     code = cli_exit_of_plan(json_text(view, "status", ""));
     document = cJSON_DetachItemFromObjectCaseSensitive(view, "document");
+    cJSON_DeleteItemFromObjectCaseSensitive(document, "dryRun"); /* it is to be run, some day */
     valid = code == CLI_OK && document != NULL;
     if (cli->json) {
         print_shape(view, document, valid);

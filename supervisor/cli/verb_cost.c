@@ -8,7 +8,7 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/table.h"
 
-enum { AMOUNT_MAX = 32 };
+enum { AMOUNT_MAX = 32, TASK_MAX = 80 };
 
 static const char *const phases[] = {"planning", "execution", "replanning", "synthesis"};
 
@@ -111,9 +111,10 @@ static void print_cost(const cJSON *answer, bool one)
 
     if (one && n == 1) {
         const cJSON *p = plans->child;
-        (void)printf("%s %s %s  %.60s\n", cli_mark(json_text(p, "status", "")),
-                     json_text(p, "planId", ""), json_text(p, "status", ""),
-                     json_text(p, "task", ""));
+        char task[TASK_MAX];
+        cli_one_line(task, sizeof task, json_text(p, "task", ""));
+        (void)printf("%s %s %s  %s\n", cli_mark(json_text(p, "status", "")),
+                     json_text(p, "planId", ""), json_text(p, "status", ""), task);
     } else {
         print_plans(plans);
         (void)printf("%s%d plan%s\n", n > 0 ? "\n" : "", n, n == 1 ? "" : "s");

@@ -169,8 +169,11 @@ enum cli_exit verb_plan(struct cli *cli)
     if (cli->argc == 2 && strcmp(goal, "check") == 0) {
         return check_file(cli, cli->argv[1], false);
     }
-    if (cli->argc != 1 || strcmp(goal, "check") == 0) {
-        cli_say("usage: baton plan GOAL, or: baton plan check FILE");
+    if (cli->argc == 3 && strcmp(goal, "diff") == 0) {
+        return cli_plan_diff(cli, cli->argv[1], cli->argv[2]);
+    }
+    if (cli->argc != 1 || strcmp(goal, "check") == 0 || strcmp(goal, "diff") == 0) {
+        cli_say("usage: baton plan GOAL, baton plan check FILE, or baton plan diff A B");
         return CLI_USAGE;
     }
     code = cli_connect(cli);

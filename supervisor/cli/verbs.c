@@ -159,6 +159,18 @@ static const struct cli_option cost_options[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_option recipes_options[] = {
+    {"dir", "DIR...", "look here, too"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_option chat_options[] = {
+    {"session", "ID", "go on with this session"},
+    {"planner", "NAME", "for what leads to a plan: keyword, llm, agent, agent:AGENT_ID"},
+    {"policy", "JSON", "policy numbers of the plans, as in a plan"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_option config_options[] = {
     {"config", "FILE", "configuration, instead of the user's file"},
     {"origin", NULL, "where each value comes from"},
@@ -179,12 +191,18 @@ const struct cli_verb cli_verbs[] = {
      "Ctrl-C leaves the plan\n"
      "running and says so; a second Ctrl-C cancels it.\n",
      run_options, 0, 1, verb_run},
-    {"plan", "GOAL | check FILE", "make a plan for a goal, or check a plan file, and run nothing",
+    {"plan", "GOAL | check FILE | diff A B", "make a plan, check one, or compare two; run nothing",
      "Prints the plan as JSON on stdout, and why each agent was chosen or how it is planned on "
      "stderr; the plan can be\n"
      "edited and run: baton plan GOAL > plan.json; baton run --plan plan.json. `plan check` lists "
-     "every problem.\n",
+     "every problem.\n"
+     "`plan diff` takes files, plans' ids, and PLAN_ID@REVISION.\n",
      plan_options, 1, 3, verb_plan},
+    {"chat", "", "talk: each line a message, plans run and answer while you go on",
+     "/help lists what is not a message. When stdin is no terminal each line is a turn, and the "
+     "exit code is that of the\n"
+     "last one's plan. The session outlives the daemon: baton chat --session ID goes on.\n",
+     chat_options, 0, 0, verb_chat},
     {"status", "[PLAN_ID]", "list plans, or show one as a tree", NULL, status_options, 0, 1,
      verb_status},
     {"events", "[PLAN_ID]", "the story: every event, of one plan or of all",
@@ -240,6 +258,10 @@ const struct cli_verb cli_verbs[] = {
     {"cost", "[PLAN_ID]", "tokens and money by phase, and what was estimated",
      "Of one plan, of the plans of a session, or of those that were made lately.\n", cost_options,
      0, 1, verb_cost},
+    {"recipes", "[DIR|FILE]... | check FILE", "what can be run by name, and what it takes",
+     "Looks in $XDG_CONFIG_HOME/baton/recipes and in the installed examples. `recipes check` lists "
+     "every problem.\n",
+     recipes_options, 0, -1, verb_recipes},
     {"top", "", "what is going on now: agents, queues, plans",
      "On a terminal a screen that `q` ends; elsewhere a table each second.\n", top_options, 0, 0,
      verb_top},

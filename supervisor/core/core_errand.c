@@ -182,6 +182,11 @@ bool core_synthesize(struct core *c, struct core_run *row, const struct plan_end
                         .text = STR_LIT("Budget exceeded: nothing is left to ask for an answer")});
         return false;
     }
+    if ((row->run->paused & 1u << PAUSE_REVIEW) != 0) { /* whom it waited for has no say any more */
+        core_record(
+            c, row,
+            (struct record){.type = REC_PLAN_RESUMED, .step = STEP_NONE, .pause = PAUSE_REVIEW});
+    }
     core_record(c, row,
                 (struct record){.type = REC_SYNTHESIS_STARTED,
                                 .step = end->step,
@@ -213,11 +218,22 @@ static struct plan_end decided_end(const struct run *run)
 
 bool core_end_stands(const struct core_run *row, struct plan_end *ret)
 {
-    if (row->run->end_status != PLAN_FAILED) {
-        return false;
+    const struct run *run = row->run;
+    if (run->end_status == PLAN_FAILED) {
+        *ret = decided_end(run);
+        return true;
     }
-    *ret = decided_end(row->run);
-    return true;
+    for (uint32_t i = 0; run->rectified > 0 && i < run->n_steps; i++) {
+        if (core_step_aborts(row, i)) {
+            *ret = (struct plan_end){.status = PLAN_FAILED,
+                                     .outcome = OUTCOME_FAILED,
+                                     .failure = PLAN_FAILURE_STEP,
+                                     .step = i,
+                                     .text = STR_LIT("A step failed and was not tried again")};
+            return true;
+        }
+    }
+    return false;
 }
 
 /* SYNTHESIS_FINISHED, and the plan ends as it was to. */

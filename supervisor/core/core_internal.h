@@ -248,6 +248,8 @@ void core_plan_made(struct core *c, struct core_run *row);
 /* PLAN_STARTED, and what may begin begins. */
 void core_start_run(struct core *c, struct core_run *row);
 void core_release_run(struct core *c, struct core_run *row);
+/* The step failed, and its policy says that the plan fails with it. */
+bool core_step_aborts(const struct core_run *row, uint32_t step);
 
 /* ---- core_registry.c ---- */
 core_handler core_on_register, core_on_seen, core_on_lane_up, core_on_lane_down, core_on_gone,

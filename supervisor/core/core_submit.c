@@ -179,12 +179,7 @@ static void resume_step(struct core *c, struct core_run *row, uint32_t step)
     }
 }
 
-/*
- * A turn is journaled as a whole, so its decisions are complete. A journal that was cut inside a
- * turn (by hand, by an import) may still hold a cause without its effect: what follows from the
- * steps is decided again here.
- */
-static bool aborts(const struct core_run *row, uint32_t step)
+bool core_step_aborts(const struct core_run *row, uint32_t step)
 {
     const struct step_policy *say = &row->plan->steps[step].policy;
     const struct run_step *state = &row->run->steps[step];
@@ -195,11 +190,16 @@ static bool aborts(const struct core_run *row, uint32_t step)
            (policy == ON_FAILURE_ABORT || policy == ON_FAILURE_RETRY || policy == ON_FAILURE_ASK);
 }
 
+/*
+ * A turn is journaled as a whole, so its decisions are complete. A journal that was cut inside a
+ * turn (by hand, by an import) may still hold a cause without its effect: what follows from the
+ * steps is decided again here. Not where some are tried again: that is decided when they are over.
+ */
 static bool finish_decided(struct core *c, struct core_run *row)
 {
     const struct run *run = row->run;
-    for (uint32_t i = 0; run->failed > 0 && i < run->n_steps; i++) {
-        if (aborts(row, i) && i != run->end_step /* the rest is tried again */) {
+    for (uint32_t i = 0; run->failed > 0 && run->rectified == 0 && i < run->n_steps; i++) {
+        if (core_step_aborts(row, i)) {
             core_step_fails_plan(c, row, i, PLAN_FAILURE_STEP,
                                  STR_LIT("A step failed before the restart"));
             return true;

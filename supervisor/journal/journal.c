@@ -371,6 +371,13 @@ enum bt_code journal_turn_put(struct journal *j, const struct journal_turn *t, s
     return code != BT_OK ? code : settle(j, j->ops->turn_put(j, t, &why), err, &why);
 }
 
+enum bt_code journal_turn(struct journal *j, struct uuid id, struct journal_turn *ret,
+                          struct bt_error *err)
+{
+    enum bt_code code = alive(j, err);
+    return code != BT_OK ? code : j->ops->turn(j, id, ret, err);
+}
+
 enum bt_code journal_turn_by_key(struct journal *j, struct str session_id, struct str client_key,
                                  struct journal_turn *ret, struct bt_error *err)
 {

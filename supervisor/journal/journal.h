@@ -148,6 +148,7 @@ struct journal_turn {
     msec started_wall, ended_wall;
     struct uuid plan; /* open: the plan or errand that it waits for; later: what it was about */
     struct str action;
+    uint64_t wish; /* blob: what goes with a plan that the words lead to; 0 = nothing */
 };
 
 typedef bool (*journal_session_fn)(const struct journal_session *s, void *self);
@@ -180,6 +181,8 @@ BT_MUST_CHECK enum bt_code journal_messages(struct journal *j, struct str sessio
 /* Adds or replaces the turn of this id. BT_CONFLICT when another one has the client_key. */
 BT_MUST_CHECK enum bt_code journal_turn_put(struct journal *j, const struct journal_turn *t,
                                             struct bt_error *err);
+BT_MUST_CHECK enum bt_code journal_turn(struct journal *j, struct uuid id, struct journal_turn *ret,
+                                        struct bt_error *err);
 BT_MUST_CHECK enum bt_code journal_turn_by_key(struct journal *j, struct str session_id,
                                                struct str client_key, struct journal_turn *ret,
                                                struct bt_error *err);

@@ -52,6 +52,8 @@ struct journal_ops {
                              journal_message_fn fn, void *self, struct bt_error *err);
     /* Its client_key was looked up. */
     enum bt_code (*turn_put)(struct journal *j, const struct journal_turn *t, struct bt_error *err);
+    enum bt_code (*turn)(struct journal *j, struct uuid id, struct journal_turn *ret,
+                         struct bt_error *err);
     /* Nil = none. */
     enum bt_code (*turn_key)(struct journal *j, struct str session, struct str key,
                              struct uuid *ret, struct bt_error *err);

@@ -202,6 +202,7 @@ static const struct journal_ops MEMORY_OPS = {
     .message_add = memory_message_add,
     .messages = memory_messages,
     .turn_put = memory_turn_put,
+    .turn = memory_turn,
     .turn_key = memory_turn_key,
     .turn_by_key = memory_turn_by_key,
     .turn_of_plan = memory_turn_of_plan,

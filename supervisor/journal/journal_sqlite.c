@@ -200,6 +200,7 @@ static const struct journal_ops SQLITE_OPS = {
     .message_add = sqlite_message_add,
     .messages = sqlite_messages,
     .turn_put = sqlite_turn_put,
+    .turn = sqlite_turn,
     .turn_key = sqlite_turn_key,
     .turn_by_key = sqlite_turn_by_key,
     .turn_of_plan = sqlite_turn_of_plan,

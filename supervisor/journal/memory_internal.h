@@ -131,6 +131,8 @@ enum bt_code memory_message_add(struct journal *j, struct str session,
 enum bt_code memory_messages(struct journal *j, struct str session, uint64_t last,
                              journal_message_fn fn, void *self, struct bt_error *err);
 enum bt_code memory_turn_put(struct journal *j, const struct journal_turn *t, struct bt_error *err);
+enum bt_code memory_turn(struct journal *j, struct uuid id, struct journal_turn *ret,
+                         struct bt_error *err);
 enum bt_code memory_turn_key(struct journal *j, struct str session, struct str key,
                              struct uuid *ret, struct bt_error *err);
 enum bt_code memory_turn_by_key(struct journal *j, struct str session, struct str key,

@@ -132,6 +132,20 @@ enum bt_code memory_turn_put(struct journal *j, const struct journal_turn *turn,
     return BT_OK;
 }
 
+enum bt_code memory_turn(struct journal *j, struct uuid id, struct journal_turn *ret,
+                         struct bt_error *err)
+{
+    const struct mem_talk *t = &memory_of(j)->talk;
+
+    for (size_t i = t->turns_n; i > 0; i--) {
+        if (uuid_eq(t->turns[i - 1].turn_id, id)) {
+            *ret = t->turns[i - 1];
+            return BT_OK;
+        }
+    }
+    return err_set(err, BT_NOT_FOUND, "no such turn");
+}
+
 enum bt_code memory_turn_by_key(struct journal *j, struct str session, struct str key,
                                 struct journal_turn *ret, struct bt_error *err)
 {

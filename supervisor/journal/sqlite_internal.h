@@ -28,7 +28,7 @@ enum {
 #define SQL_MESSAGE "SELECT session, n, role, cut, turn, plan, wall, crc, text FROM messages"
 #define SQL_TURN                                                                                   \
     "SELECT id, session, client_key, body_hash, asked, answered, started, ended, plan, action, "   \
-    "crc FROM turns"
+    "wish, crc FROM turns"
 
 /* SQL(name, text): every statement that is kept prepared. */
 #define SQLITE_STATEMENTS(SQL)                                                                     \
@@ -82,8 +82,9 @@ enum {
     SQL(MESSAGES, SQL_MESSAGE " INDEXED BY messages_n WHERE session = ?1 AND n <= ?2 "             \
                               "ORDER BY n DESC")                                                   \
     SQL(TURN_PUT, "INSERT OR REPLACE INTO turns(id, session, client_key, body_hash, asked, "       \
-                  "answered, started, ended, plan, action, crc) "                                  \
-                  "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")                          \
+                  "answered, started, ended, plan, action, wish, crc) "                            \
+                  "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)")                     \
+    SQL(TURN_GET, SQL_TURN " WHERE id = ?1")                                                       \
     SQL(TURN_KEY, "SELECT id FROM turns INDEXED BY turns_key "                                     \
                   "WHERE session = ?1 AND client_key = ?2 AND client_key <> ''")                   \
     SQL(TURN_BY_KEY, SQL_TURN " INDEXED BY turns_key "                                             \
@@ -227,6 +228,8 @@ enum bt_code sqlite_message_add(struct journal *j, struct str session,
 enum bt_code sqlite_messages(struct journal *j, struct str session, uint64_t last,
                              journal_message_fn fn, void *self, struct bt_error *err);
 enum bt_code sqlite_turn_put(struct journal *j, const struct journal_turn *t, struct bt_error *err);
+enum bt_code sqlite_turn(struct journal *j, struct uuid id, struct journal_turn *ret,
+                         struct bt_error *err);
 enum bt_code sqlite_turn_key(struct journal *j, struct str session, struct str key,
                              struct uuid *ret, struct bt_error *err);
 enum bt_code sqlite_turn_by_key(struct journal *j, struct str session, struct str key,

@@ -45,7 +45,7 @@ static const char *const MIGRATIONS[SCHEMA_VERSION] = {
     "CREATE TABLE turns(id BLOB PRIMARY KEY, session TEXT NOT NULL, client_key TEXT NOT NULL,"
     " body_hash INTEGER NOT NULL, asked INTEGER NOT NULL, answered INTEGER NOT NULL,"
     " started INTEGER NOT NULL, ended INTEGER NOT NULL, plan BLOB NOT NULL, action TEXT NOT NULL,"
-    " crc INTEGER NOT NULL) WITHOUT ROWID;"
+    " wish INTEGER NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE UNIQUE INDEX turns_key ON turns(session, client_key) WHERE client_key <> '';"
     "CREATE INDEX turns_open ON turns(plan) WHERE ended = 0;",
 };

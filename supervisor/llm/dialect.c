@@ -1,7 +1,7 @@
 #include "supervisor/llm/dialect.h"
 
 #include "supervisor/llm/dialect_in.h"
-#include "supervisor/llm/form.h"
+#include "supervisor/llm/narrow.h"
 
 static const struct {
     const char *name;
@@ -9,7 +9,7 @@ static const struct {
     const char *key_header;
     const char *key_prefix;
     bool has_object;  /* knows "some JSON object" */
-    bool only_strict; /* takes no schema with an open object in it */
+    bool only_narrow; /* takes only some of JSON Schema (narrow.h) */
 } dialects[] = {
     [LLM_OPENAI] = {"openai", "/chat/completions", "Authorization", "Bearer ", true, false},
     [LLM_ANTHROPIC] = {"anthropic", "/messages", "x-api-key", "", false, true},
@@ -50,7 +50,7 @@ enum llm_rung dialect_rung(enum llm_dialect d, enum llm_rung rung)
 
 enum llm_rung dialect_rung_for(enum llm_dialect d, enum llm_rung rung, const cJSON *schema)
 {
-    bool open = schema != NULL && dialects[d].only_strict && !form_is_strict(schema);
+    bool open = schema != NULL && dialects[d].only_narrow && !narrow_can(schema);
 
     return open && rung == LLM_RUNG_SCHEMA ? dialect_rung(d, LLM_RUNG_OBJECT) : rung;
 }

@@ -3,6 +3,7 @@
 
 #include "supervisor/llm/dialect_in.h"
 #include "supervisor/llm/form.h"
+#include "supervisor/llm/narrow.h"
 
 enum { SYSTEM_MAX = 4 * 1024 * 1024 };
 
@@ -138,7 +139,7 @@ bool anthropic_body(const struct dialect_ask *ask, cJSON *body)
         cJSON *config = cJSON_AddObjectToObject(body, "output_config");
         cJSON *format = config == NULL ? NULL : cJSON_AddObjectToObject(config, "format");
         ok = format != NULL && put_text(format, "type", "json_schema") &&
-             put_item(format, "schema", cJSON_Duplicate(r->schema, true));
+             put_item(format, "schema", narrow_schema(r->schema));
     }
     free(system);
     return ok;
@@ -186,11 +187,15 @@ enum bt_code dialect_body(enum llm_dialect d, const struct dialect_ask *ask, str
 {
     static bool (*const makers[])(const struct dialect_ask *, cJSON *) = {
         [LLM_OPENAI] = openai_body, [LLM_ANTHROPIC] = anthropic_body, [LLM_OLLAMA] = ollama_body};
+    struct dialect_ask own = *ask;
     cJSON *body = cJSON_CreateObject();
     char *json = NULL;
-    bool ok = body != NULL && put_text(body, "model", ask->model) && makers[d](ask, body) &&
-              put_item(body, "stream", cJSON_CreateBool(ask->stream)) &&
-              (ask->extra == NULL || lay_over(body, ask->extra));
+    bool ok;
+
+    own.rung = dialect_rung_for(d, ask->rung, ask->request->schema);
+    ok = body != NULL && put_text(body, "model", ask->model) && makers[d](&own, body) &&
+         put_item(body, "stream", cJSON_CreateBool(ask->stream)) &&
+         (ask->extra == NULL || lay_over(body, ask->extra));
 
     if (ok) {
         json = cJSON_PrintUnformatted(body);

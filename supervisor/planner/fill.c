@@ -1,5 +1,6 @@
 #include "supervisor/planner/fill.h"
 
+#include "protocol/limits.h"
 #include "supervisor/planner/words.h"
 
 /* Schemas come from agents: what is looked at is bounded. */
@@ -164,16 +165,50 @@ static bool fill_paths(const struct fill *f, struct str key, struct doc property
     return true;
 }
 
-static bool fill_previous(const struct fill *f, struct str key, struct str rest, struct buf *out)
+/* Whether the property's type is, or may be, of that name; any type when it says none. */
+static bool may_be(struct doc property, const char *type)
+{
+    const struct doc types = doc_get(property, STR_LIT("type"));
+    if (types.ptr == NULL || str_is(doc_string(types), type)) {
+        return true;
+    }
+    for (uint32_t i = 0; i < CHOICES_MAX; i++) {
+        const struct doc one = doc_at(types, i);
+        if (one.ptr == NULL) {
+            return false;
+        }
+        if (str_is(doc_string(one), type)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool fill_previous(const struct fill *f, struct str key, struct doc property,
+                          struct str rest, struct buf *out)
 {
     struct buf text;
-    if (f->previous.len == 0 || (rest.len > 0 && rest.ptr[0] != '.')) {
+    const bool list = f->n_previous > 1 && may_be(property, "array");
+    if (f->n_previous == 0 || (rest.len > 0 && rest.ptr[0] != '.') ||
+        (f->n_previous > 1 && !list && !may_be(property, "string"))) {
         return false;
     }
-    buf_init(&text, 1024);
-    buf_printf(&text, "{{results.%.*s%.*s}}", STR_ARG(f->previous), STR_ARG(rest));
+    buf_init(&text, LIMIT_CONTROL_BYTES);
     put_member(out, key);
-    doc_put_str(out, buf_str(&text));
+    if (list) {
+        doc_put_array(out, f->n_previous);
+    }
+    for (uint32_t i = 0; i < f->n_previous; i++) {
+        buf_printf(&text, "%s{{results.%.*s%.*s}}", text.len > 0 ? "\n\n" : "",
+                   STR_ARG(f->previous[i]), STR_ARG(rest));
+        if (list) {
+            doc_put_str(out, buf_str(&text));
+            buf_clear(&text);
+        }
+    }
+    if (!list) {
+        doc_put_str(out, buf_str(&text));
+    }
     out->bad = out->bad != BT_OK ? out->bad : text.bad;
     buf_done(&text);
     return true;
@@ -191,8 +226,8 @@ static bool fill_one(const struct fill *f, struct str how, struct str key, struc
     }
     if (how.len >= sizeof previous - 1 && memcmp(how.ptr, previous, sizeof previous - 1) == 0) {
         return fill_previous(
-            f, key, (struct str){how.ptr + sizeof previous - 1, how.len - (sizeof previous - 1)},
-            out);
+            f, key, property,
+            (struct str){how.ptr + sizeof previous - 1, how.len - (sizeof previous - 1)}, out);
     }
     if (str_is(how, "choice") && choice(property, f->clause, &value)) {
         put_member(out, key);

@@ -22,7 +22,9 @@
 
 struct fill {
     struct str clause;
-    struct str previous; /* id of the step before; empty for the first */
+    const struct str *previous; /* ids of the steps that it follows: several give a list, or their
+                                   texts one behind the other where a string is wanted */
+    uint32_t n_previous;
 };
 
 /*

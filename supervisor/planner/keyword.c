@@ -6,11 +6,12 @@
 #include "protocol/base/utf8.h"
 #include "protocol/limits.h"
 #include "protocol/wire/msg.h"
-#include "supervisor/planner/clauses.h"
+#include "supervisor/planner/abilities.h"
 #include "supervisor/planner/fill.h"
+#include "supervisor/planner/order.h"
 #include "supervisor/planner/rank.h"
 
-enum { HITS_MAX = 8, MATCHES_MAX = 6, WHY_MAX = 700, ID_STEM = 48 };
+enum { HITS_MAX = 8, MATCHES_MAX = 6, WHY_MAX = 700, ID_STEM = 48, ABILITIES_MAX = 4096 };
 
 struct drafter {
     const struct planner_request *request;
@@ -18,11 +19,12 @@ struct drafter {
     struct planner_result *result;
     struct rank *rank;
     struct bt_error *err;
-    struct str clauses[CLAUSES_MAX];
-    uint32_t n_clauses;
-    struct str previous; /* id of the step planned last */
-    struct buf steps;    /* msgpack of the steps, one after the other */
-    struct buf params;   /* of the step being made */
+    struct order order;
+    /* Per clause: */
+    struct str ids[CLAUSES_MAX];    /* of its step; empty when nobody can do it */
+    uint64_t after[CLAUSES_MAX];    /* as order says, through clauses that nobody can do */
+    struct doc params[CLAUSES_MAX]; /* absent for none */
+    struct buf filled;              /* parameters while they are made */
 };
 
 static enum bt_code nomem(struct drafter *d)
@@ -47,9 +49,9 @@ static void put_name(struct buf *why, const struct drafter *d, const struct rank
 }
 
 /* Into the arena, cut at a character. */
-static enum bt_code keep(struct drafter *d, struct buf *text, struct str *ret)
+static enum bt_code keep(struct drafter *d, struct buf *text, size_t cap, struct str *ret)
 {
-    const size_t n = utf8_cut((const char *)text->at, text->len, WHY_MAX);
+    const size_t n = utf8_cut((const char *)text->at, text->len, cap);
     *ret = arena_str(d->arena, (struct str){n == 0 ? "" : (const char *)text->at, n});
     buf_done(text);
     return ret->ptr == NULL ? nomem(d) : BT_OK;
@@ -75,7 +77,7 @@ static enum bt_code explain(struct drafter *d, uint32_t clause, const struct ran
         buf_printf(&why, " %.2f", hits[chosen + 1].score);
     }
     buf_add_str(&why, buf_str(passed));
-    return keep(d, &why, ret);
+    return keep(d, &why, WHY_MAX, ret);
 }
 
 /* "count_by_day-2": told apart by the number, no dots (they would look like a path in a template).
@@ -92,7 +94,7 @@ static struct str step_id(struct drafter *d, const struct msg_skill *skill)
     return arena_str(d->arena, str_from(text));
 }
 
-static enum bt_code add_step(struct drafter *d, struct str clause, const struct rank_hit *hit,
+static enum bt_code add_step(struct drafter *d, uint32_t ix, const struct rank_hit *hit,
                              struct str why, uint32_t n_params)
 {
     const struct msg_skill *skill = skill_of(d, hit);
@@ -103,33 +105,31 @@ static enum bt_code add_step(struct drafter *d, struct str clause, const struct 
         .skill = arena_str(d->arena, skill->id),
         .score = hit->score,
         .why = why};
-    if (route->step_id.ptr == NULL || route->agent_id.ptr == NULL || route->skill.ptr == NULL) {
+    if (n_params > 0) {
+        d->params[ix] = doc_copy(d->arena, doc_from_buf(&d->filled));
+    }
+    if (route->step_id.ptr == NULL || route->agent_id.ptr == NULL || route->skill.ptr == NULL ||
+        (n_params > 0 && d->params[ix].ptr == NULL)) {
         return nomem(d);
     }
     d->result->n_routes++;
-    doc_put_map(&d->steps, n_params > 0 ? 5 : 4);
-    doc_put_cstr(&d->steps, "stepId");
-    doc_put_str(&d->steps, route->step_id);
-    doc_put_cstr(&d->steps, "agentId");
-    doc_put_str(&d->steps, route->agent_id);
-    doc_put_cstr(&d->steps, "skill");
-    doc_put_str(&d->steps, route->skill);
-    doc_put_cstr(&d->steps, "task");
-    doc_put_str(&d->steps, clause);
-    if (n_params > 0) {
-        doc_put_cstr(&d->steps, "parameters");
-        buf_add_str(&d->steps, buf_str(&d->params));
-    }
-    d->previous = route->step_id;
-    return buf_check(&d->steps, d->err);
+    d->ids[ix] = route->step_id;
+    return BT_OK;
 }
 
 /* ---- a clause that cannot ---- */
 
-static enum bt_code add_unrouted(struct drafter *d, struct str clause, const struct rank_hit *hits,
-                                 uint32_t n, const struct buf *passed)
+static enum bt_code add_unrouted(struct drafter *d, uint32_t ix, struct buf *why)
 {
     struct planner_unrouted *u = &d->result->unrouted[d->result->n_unrouted++];
+    u->clause = arena_str(d->arena, d->order.at[ix].text);
+    const enum bt_code code = keep(d, why, WHY_MAX, &u->why);
+    return u->clause.ptr == NULL ? nomem(d) : code;
+}
+
+static enum bt_code nobody_can(struct drafter *d, uint32_t ix, const struct rank_hit *hits,
+                               uint32_t n, const struct buf *passed)
+{
     struct buf why;
     buf_init(&why, 4 * WHY_MAX);
     if (rank_skills(d->rank) == 0) {
@@ -145,17 +145,44 @@ static enum bt_code add_unrouted(struct drafter *d, struct str clause, const str
         buf_printf(&why, " %.2f", hits[i].score);
     }
     buf_add_str(&why, buf_str(passed));
-    u->clause = arena_str(d->arena, clause);
-    return u->clause.ptr == NULL ? nomem(d) : keep(d, &why, &u->why);
+    return add_unrouted(d, ix, &why);
 }
 
-/* ---- all ---- */
+static enum bt_code words_cannot(struct drafter *d, uint32_t ix)
+{
+    const struct clause *c = &d->order.at[ix];
+    struct buf why;
+    buf_init(&why, 4 * WHY_MAX);
+    buf_printf(&why, "\"%.*s\" %s", STR_ARG(c->unsaid_words), unsaid_text(c->unsaid));
+    return add_unrouted(d, ix, &why);
+}
+
+/* ---- one clause ---- */
+
+/* The steps that it follows, with those of clauses in between that nobody can do. */
+static uint32_t find_previous(struct drafter *d, uint32_t ix, struct str ret[CLAUSES_MAX])
+{
+    uint64_t after = d->order.at[ix].after;
+    uint32_t n = 0;
+    for (uint32_t i = ix; i > 0; i--) {
+        const uint64_t one = UINT64_C(1) << (i - 1);
+        if ((after & one) != 0 && d->ids[i - 1].len == 0) {
+            after = (after & ~one) | d->after[i - 1];
+        }
+    }
+    for (uint32_t i = 0; i < ix; i++) {
+        if ((after >> i & 1) != 0) {
+            ret[n++] = d->ids[i];
+        }
+    }
+    d->after[ix] = after;
+    return n;
+}
 
 /* The best skill that is about the clause and can get its required parameters. */
-static enum bt_code plan_clause(struct drafter *d, uint32_t ix)
+static enum bt_code route(struct drafter *d, uint32_t ix, const struct fill *fill)
 {
     struct rank_hit hits[HITS_MAX];
-    const struct fill fill = {d->clauses[ix], d->previous};
     const uint32_t n = rank_clause(d->rank, ix, hits, HITS_MAX);
     struct buf passed; /* skills that fit but lack a parameter */
     struct str why;
@@ -163,13 +190,13 @@ static enum bt_code plan_clause(struct drafter *d, uint32_t ix)
     buf_init(&passed, WHY_MAX);
     for (uint32_t i = 0; i < n && hits[i].routable; i++) {
         struct str missing;
-        buf_clear(&d->params);
+        buf_clear(&d->filled);
         const uint32_t params =
-            fill_parameters(&fill, skill_of(d, &hits[i])->input_schema, &d->params, &missing);
+            fill_parameters(fill, skill_of(d, &hits[i])->input_schema, &d->filled, &missing);
         if (missing.ptr == NULL) {
-            code = buf_check(&d->params, d->err);
+            code = buf_check(&d->filled, d->err);
             code = code == BT_OK ? explain(d, ix, hits, n, i, &passed, &why) : code;
-            code = code == BT_OK ? add_step(d, d->clauses[ix], &hits[i], why, params) : code;
+            code = code == BT_OK ? add_step(d, ix, &hits[i], why, params) : code;
             buf_done(&passed);
             return code;
         }
@@ -178,46 +205,148 @@ static enum bt_code plan_clause(struct drafter *d, uint32_t ix)
         buf_printf(&passed, " needs \"%.*s\", which the words do not give",
                    (int)(missing.len < 64 ? missing.len : 64), missing.ptr);
     }
-    code = add_unrouted(d, d->clauses[ix], hits, n, &passed);
+    code = nobody_can(d, ix, hits, n, &passed);
     buf_done(&passed);
+    return code;
+}
+
+static enum bt_code plan_clause(struct drafter *d, uint32_t ix)
+{
+    struct str previous[CLAUSES_MAX];
+    const uint32_t n = find_previous(d, ix, previous);
+    const struct fill fill = {d->order.at[ix].text, previous, n};
+    return d->order.at[ix].unsaid != UNSAID_NOTHING ? words_cannot(d, ix) : route(d, ix, &fill);
+}
+
+/* ---- the plan ---- */
+
+/* Whether each step follows the one before, and that alone: then the plan is a chain. */
+static bool is_chain(const struct drafter *d)
+{
+    uint64_t last = 0;
+    for (uint32_t i = 0; i < d->order.n; i++) {
+        if (d->ids[i].len > 0) {
+            if (d->after[i] != last) {
+                return false;
+            }
+            last = UINT64_C(1) << i;
+        }
+    }
+    return true;
+}
+
+static void put_deps(struct drafter *d, uint32_t ix, struct buf *out)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < ix; i++) {
+        n += (d->after[ix] >> i & 1) != 0;
+    }
+    doc_put_cstr(out, "dependsOn");
+    doc_put_array(out, n);
+    for (uint32_t i = 0; i < ix; i++) {
+        if ((d->after[ix] >> i & 1) != 0) {
+            doc_put_str(out, d->ids[i]);
+        }
+    }
+}
+
+static void put_steps(struct drafter *d, struct buf *out)
+{
+    const bool chain = is_chain(d);
+    uint32_t n = 0;
+    doc_put_array(out, d->result->n_routes);
+    for (uint32_t i = 0; i < d->order.n; i++) {
+        const bool params = d->params[i].ptr != NULL;
+        if (d->ids[i].len == 0) {
+            continue;
+        }
+        const struct planner_route *route = &d->result->routes[n++];
+        doc_put_map(out, 4u + params + !chain);
+        doc_put_cstr(out, "stepId");
+        doc_put_str(out, route->step_id);
+        doc_put_cstr(out, "agentId");
+        doc_put_str(out, route->agent_id);
+        doc_put_cstr(out, "skill");
+        doc_put_str(out, route->skill);
+        doc_put_cstr(out, "task");
+        doc_put_str(out, d->order.at[i].text);
+        if (!chain) {
+            put_deps(d, i, out);
+        }
+        if (params) {
+            doc_put_cstr(out, "parameters");
+            doc_put_doc(out, d->params[i]);
+        }
+    }
+}
+
+/* Names the first part that is in the way, how many there are, and what the agents can do. */
+static enum bt_code refuse(struct drafter *d)
+{
+    const struct planner_result *r = d->result;
+    const struct planner_unrouted *u = &r->unrouted[0];
+    bool unsaid = true;
+    struct buf can;
+    for (uint32_t i = 0; i < d->order.n; i++) {
+        if (d->ids[i].len == 0) {
+            unsaid = d->order.at[i].unsaid != UNSAID_NOTHING;
+            break;
+        }
+    }
+    buf_init(&can, ABILITIES_MAX);
+    if (!unsaid) {
+        abilities_put_short(d->request->registry, 200, &can);
+    }
+    const enum bt_code code =
+        err_set(d->err, BT_INVALID, "%s \"%.*s\": %.*s (%u of %u parts of the goal)%s%s",
+                unsaid ? "words cannot plan" : "no agent can do",
+                (int)utf8_cut(u->clause.ptr, u->clause.len, 100), u->clause.ptr,
+                (int)utf8_cut(u->why.ptr, u->why.len, 200), u->why.ptr, r->n_unrouted, d->order.n,
+                can.len > 0 ? "; agents can do: " : "", buf_cstr(&can));
+    buf_done(&can);
     return code;
 }
 
 static enum bt_code finish(struct drafter *d)
 {
     struct planner_result *r = d->result;
-    struct buf plan;
-    if (r->n_unrouted > 0 && (!d->request->allow_unrouted || r->n_routes == 0)) {
-        const struct planner_unrouted *u = &r->unrouted[0];
-        return err_set(
-            d->err, BT_INVALID, "no agent can do \"%.*s\": %.*s (%u of %u parts of the goal)",
-            (int)utf8_cut(u->clause.ptr, u->clause.len, 120), u->clause.ptr,
-            (int)utf8_cut(u->why.ptr, u->why.len, 240), u->why.ptr, r->n_unrouted, d->n_clauses);
+    struct buf out;
+    enum bt_code code = BT_OK;
+    if (r->n_unrouted > 0) {
+        buf_init(&out, 2 * LIMIT_CONTROL_BYTES);
+        abilities_put(d->request->registry, ABILITIES_MAX, &out);
+        code = keep(d, &out, ABILITIES_MAX, &r->abilities);
+        if (code != BT_OK || !d->request->allow_unrouted || r->n_routes == 0) {
+            return code == BT_OK ? refuse(d) : code;
+        }
     }
-    buf_init(&plan, LIMIT_CONTROL_BYTES);
-    doc_put_map(&plan, 1);
-    doc_put_cstr(&plan, "steps");
-    doc_put_array(&plan, r->n_routes);
-    buf_add_str(&plan, buf_str(&d->steps));
-    enum bt_code code = buf_check(&plan, d->err);
+    buf_init(&out, LIMIT_CONTROL_BYTES);
+    doc_put_map(&out, 1);
+    doc_put_cstr(&out, "steps");
+    put_steps(d, &out);
+    code = buf_check(&out, d->err);
     if (code == BT_OK) {
-        r->plan = doc_copy(d->arena, doc_from_buf(&plan));
+        r->plan = doc_copy(d->arena, doc_from_buf(&out));
         code = r->plan.ptr == NULL ? nomem(d) : BT_OK;
     }
-    buf_done(&plan);
+    buf_done(&out);
     return code;
 }
 
 static enum bt_code draft(struct drafter *d)
 {
-    enum bt_code code =
-        rank_new(d->request->registry, d->clauses, d->n_clauses, d->arena, &d->rank, d->err);
+    struct str texts[CLAUSES_MAX];
+    const uint32_t n = d->order.n;
+    for (uint32_t i = 0; i < n; i++) {
+        texts[i] = d->order.at[i].text;
+    }
+    enum bt_code code = rank_new(d->request->registry, texts, n, d->arena, &d->rank, d->err);
     d->result->routes = arena_alloc(d->arena, CLAUSES_MAX * sizeof d->result->routes[0]);
     d->result->unrouted = arena_alloc(d->arena, CLAUSES_MAX * sizeof d->result->unrouted[0]);
     if (code == BT_OK && (d->result->routes == NULL || d->result->unrouted == NULL)) {
         code = nomem(d);
     }
-    for (uint32_t i = 0; i < d->n_clauses && code == BT_OK; i++) {
+    for (uint32_t i = 0; i < n && code == BT_OK; i++) {
         code = plan_clause(d, i);
     }
     return code == BT_OK ? finish(d) : code;
@@ -228,21 +357,26 @@ static enum bt_code keyword_plan(void *self, const struct planner_request *reque
                                  struct bt_error *err)
 {
     (void)self;
-    struct drafter d = {.request = request, .arena = arena, .result = ret, .err = err};
+    struct drafter *d = arena_alloc(arena, sizeof *d);
+    struct verbs verbs;
     *ret = (struct planner_result){.n_routes = 0};
-    d.n_clauses = clauses_split(request->goal, d.clauses);
-    if (d.n_clauses == 0) {
-        return err_set(err, BT_INVALID, "the goal is empty; say what is to be done");
+    if (request->goal.len > LIMIT_TASK_BYTES) {
+        return err_set(err, BT_LIMIT, "the goal is longer than %u bytes; give a plan instead",
+                       (unsigned)LIMIT_TASK_BYTES);
     }
-    if (d.n_clauses > CLAUSES_MAX) {
-        return err_set(err, BT_LIMIT, "the goal has more than %d parts; give a plan instead",
-                       CLAUSES_MAX);
+    if (d == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for a plan");
     }
-    buf_init(&d.steps, LIMIT_CONTROL_BYTES);
-    buf_init(&d.params, LIMIT_CONTROL_BYTES / 4);
-    const enum bt_code code = draft(&d);
-    buf_done(&d.steps);
-    buf_done(&d.params);
+    *d = (struct drafter){.request = request, .arena = arena, .result = ret, .err = err};
+    buf_init(&d->filled, LIMIT_CONTROL_BYTES / 4);
+    enum bt_code code = verbs_init(&verbs, request->registry, arena, err);
+    code = code == BT_OK ? order_make(request->goal, &verbs, arena, &d->order, err) : code;
+    verbs_done(&verbs);
+    if (code == BT_OK && d->order.n == 0) {
+        code = err_set(err, BT_INVALID, "the goal is empty; say what is to be done");
+    }
+    code = code == BT_OK ? draft(d) : code;
+    buf_done(&d->filled);
     return code;
 }
 

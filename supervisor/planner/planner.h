@@ -40,6 +40,8 @@ struct planner_result {
     uint32_t n_routes;
     struct planner_unrouted *unrouted;
     uint32_t n_unrouted;
+    struct str abilities; /* what the agents can do, a line for each; only when something is
+                             unrouted */
 };
 
 struct planner_ops {

@@ -4,6 +4,7 @@
 
 #include "protocol/base/map.h"
 #include "protocol/wire/msg.h"
+#include "supervisor/planner/verbs.h"
 #include "supervisor/planner/words.h"
 
 #define K1 1.2
@@ -176,6 +177,9 @@ static enum bt_code index_cards(struct rank *r, const struct registry *registry)
         for (uint32_t s = 0; v.enabled && v.card != NULL && s < v.card->skills_n; s++) {
             if (r->n_docs == most) {
                 break;
+            }
+            if (verbs_is_question(v.card->skills[s].id)) {
+                continue; /* the supervisor asks these itself: nothing in a goal is about them */
             }
             struct document *doc = &r->docs[r->n_docs++];
             *doc = (struct document){.agent = a, .skill = s, .live = v.instances > 0};

@@ -8,7 +8,8 @@
  * A clause is routable to a skill that knows its first word in id, name, tags or examples, or that
  * knows at least two of its words and half of them. Cards come from agents: each document is cut
  * after RANK_WORDS_MAX words, and what a word can add to a score is bounded by BM25's saturation,
- * so that a card stuffed with words gains nothing by it.
+ * so that a card stuffed with words gains nothing by it. Skills that only the supervisor asks
+ * (verbs_is_question) are left out.
  */
 #ifndef PLANNER_RANK_H
 #define PLANNER_RANK_H

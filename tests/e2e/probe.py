@@ -34,10 +34,10 @@ def card(agent_id, **more):
 class Probe:
     """`work(request)` gives the fields of step.result, or bytes to be sent as they are. `requests` is everything that
     came. `hello`, `query`: what to say to lane.hello and step.query instead of the right thing. `ping(request)`: whether to
-    answer agent.ping."""
+    answer agent.ping. `skills`: more than "do"."""
 
     def __init__(self, daemon, agent_id="probe", work=None, hello=None, query=None, capacity=1, beat=True,
-                 ping=None):
+                 ping=None, skills=()):
         self.daemon = daemon
         self.work = work or (lambda r: {"outcome": "completed", "result": {"text": "done " + r["stepId"]}})
         self.hello, self.query, self.ping = hello, query, ping
@@ -46,7 +46,8 @@ class Probe:
         self.broken = None
         self.rep = sp.RepListener(timeout=0.1)
         self.me = {"instanceId": str(uuid.uuid4()), "sessionKey": uuid.uuid4().hex}
-        self.registration = {"card": card(agent_id), "capacity": capacity, "endpoint": self.rep.url, "protocol": [1], **self.me}
+        more = {"skills": card("")["skills"] + [{"id": s, "description": "Does %s." % s} for s in skills]}
+        self.registration = {"card": card(agent_id, **more), "capacity": capacity, "endpoint": self.rep.url, "protocol": [1], **self.me}
         self.stopping = threading.Event()
         self.epoch = self.register()["epoch"]
         self.threads = [threading.Thread(target=self.serve)] + ([threading.Thread(target=self.beats)] if beat else [])

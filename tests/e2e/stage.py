@@ -1,13 +1,14 @@
 """A supervisor that says what a test tells it to: for what a real one says seldom, or must never say.
 
     s = Stage(self, {"plan.get": {"planId": ..., ...}, "plan.pause": lambda request: Refusal("CONFLICT", "it is, already")})
-    s.events = [...]                         # what events.read gives, in order
+    s.events = [...]                         # what events.read gives, in order; with bus=True it says when there are more
     s.cli("status", PLAN)
 
 `asked` is every request, in order. What has no answer is refused.
 """
 import json
 import os
+import pty
 import shutil
 import socket
 import struct
@@ -74,8 +75,14 @@ def _map(b, at, n):
     return values, at
 
 
+def pack_beat(n):
+    """The body of a heartbeat: {"lastSeq": n, "tsMs": 0, "type": "heartbeat"}."""
+    text = lambda t: bytes([0xa0 | len(t)]) + t.encode()  # noqa: E731
+    return b"\x83" + text("lastSeq") + b"\xcf" + struct.pack(">Q", n) + text("tsMs") + b"\0" + text("type") + text("heartbeat")
+
+
 class Stage:
-    def __init__(self, test, answers):
+    def __init__(self, test, answers, bus=False):
         self.answers = answers
         self.events = []
         self.asked = []
@@ -88,11 +95,15 @@ class Stage:
         self.write("token", "0" * 64 + "\n")
         self.nobody = socket.socket()  # bound and deaf: nobody publishes, so whoever watches reads
         self.nobody.bind(("127.0.0.1", 0))
+        if bus:
+            self.nobody.listen()
+            self.nobody.settimeout(0.02)
         self.write("endpoints.json", json.dumps({"control": self.rep.url, "events": "tcp://127.0.0.1:%d" % self.nobody.getsockname()[1],
                                                  "version": "0", "instance": str(uuid.uuid4()).upper(), "pid": os.getpid()}))
         self.stopping = threading.Event()
-        self.thread = threading.Thread(target=self.serve)
-        self.thread.start()
+        self.threads = [threading.Thread(target=self.serve)] + ([threading.Thread(target=self.beat)] if bus else [])
+        for t in self.threads:
+            t.start()
         test.addCleanup(self.close)
 
     def write(self, name, text):
@@ -100,6 +111,23 @@ class Stage:
         with open(path, "w") as f:
             f.write(text)
         os.chmod(path, 0o600)
+
+    def beat(self):
+        """Says all the time how many events there are; the events themselves are read."""
+        pipes = []
+        while not self.stopping.is_set():
+            try:
+                pipes.append(sp.Pipe(self.nobody.accept()[0], sp.PUB, sp.SUB))
+            except (OSError, EOFError):
+                pass
+            for pipe in list(pipes):
+                try:
+                    pipe.send(b"system/heartbeat\0" + pack_beat(len(self.events)))
+                except OSError:
+                    pipe.close()
+                    pipes.remove(pipe)
+        for pipe in pipes:
+            pipe.close()
 
     def serve(self):
         while not self.stopping.is_set():
@@ -155,6 +183,23 @@ class Stage:
                                                                             done.stdout, done.stderr))
         return done.stdout, done.stderr
 
+    def terminal(self, *args, code=0, env=None):
+        """The same on a terminal: everything that it shows."""
+        master, slave = pty.openpty()
+        p = subprocess.Popen([BIN / "baton", *map(str, args), "--state", self.state], stdin=slave, stdout=slave, stderr=slave,
+                             env={**os.environ, "TERM": "xterm", **(env or {})})
+        os.close(slave)
+        out = b""
+        try:
+            while part := os.read(master, 65536):
+                out += part
+        except OSError:
+            pass  # it has ended
+        os.close(master)
+        if p.wait(20) != code:
+            raise AssertionError("exit %d, expected %d\n%s" % (p.returncode, code, out.decode(errors="replace")))
+        return out.decode(errors="replace").replace("\r\n", "\n")
+
     def file(self, name, value):
         path = os.path.join(self.work, name)
         with open(path, "w") as f:
@@ -163,7 +208,8 @@ class Stage:
 
     def close(self):
         self.stopping.set()
-        self.thread.join(10)
+        for t in self.threads:
+            t.join(10)
         self.rep.close()
         self.nobody.close()
         if self.broken is not None:

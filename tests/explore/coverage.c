@@ -70,12 +70,29 @@ static int check_moves(const struct coverage *seen)
     return missing;
 }
 
+static int check_lives(const struct coverage *seen)
+{
+    int missing = 0;
+    for (int from = 0; from < LIFE_COUNT; from++) {
+        for (int to = 0; to < LIFE_COUNT; to++) {
+            if (world_may_live((enum world_life)from, (enum world_life)to) &&
+                seen->lives[from][to] == 0) {
+                (void)fprintf(stderr, "never happened: a plan from %s to %s\n",
+                              world_life_name((enum world_life)from),
+                              world_life_name((enum world_life)to));
+                missing++;
+            }
+        }
+    }
+    return missing;
+}
+
 #define BIT(n) (UINT64_C(1) << (n))
 
 int coverage_check(const struct coverage *seen)
 {
-    const uint64_t shell =
-        BIT(REC_AGENT_RESTARTED) | BIT(REC_SUPERVISOR_STARTED) | BIT(REC_SUPERVISOR_STOPPING);
+    const uint64_t shell = BIT(REC_AGENT_RESTARTED) | BIT(REC_SUPERVISOR_STARTED) |
+                           BIT(REC_SUPERVISOR_STOPPING) | BIT(REC_TURN_START) | BIT(REC_TURN_END);
     /* One plan, three instances that are what they say, little progress. */
     const uint64_t rejects = BIT(REJECT_NONE) | BIT(REJECT_TOO_MANY_RUNS) |
                              BIT(REJECT_TOO_MANY_INSTANCES) | BIT(REJECT_TOO_MUCH) |
@@ -97,7 +114,7 @@ int coverage_check(const struct coverage *seen)
         {"stop", seen->stops, STEP_STOP_COUNT, name_step_stop_name, 0},
         {"outcome", seen->outcomes, PLAN_OUTCOME_COUNT, name_plan_outcome_name, BIT(OUTCOME_NONE)},
     };
-    int missing = check_moves(seen);
+    int missing = check_moves(seen) + check_lives(seen);
     for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++) {
         missing += check(&needs[i]);
     }

@@ -137,6 +137,9 @@ struct world *world_new(const struct scenario *scenario, struct coverage *seen)
     struct plan *plan = plan_text_new(scenario->plan, w->core->registry);
     ASSERT(plan->n_steps <= 4);
     w->plans[w->n_plans++] = plan;
+    if (scenario->made != NULL) {
+        w->plans[w->n_plans++] = plan_text_new(scenario->made, w->core->registry);
+    }
     add_agents(w);
     w->blocks[0] = need(block_size(plan));
     w->blocks[1] = need(block_size(plan));
@@ -146,6 +149,8 @@ struct world *world_new(const struct scenario *scenario, struct coverage *seen)
     w->at.left = scenario->left;
     w->at.revision = 1;
     w->at.last_agent = WORLD_SUPERVISOR;
+    w->at.errand.may_plan = true;
+    w->at.errand.step = STEP_NONE;
     for (uint32_t i = 0; i < WORLD_STEPS; i++) {
         w->at.told[i].agent = WORLD_NOBODY;
     }
@@ -162,6 +167,9 @@ struct world *world_new(const struct scenario *scenario, struct coverage *seen)
 void world_free(struct world *w)
 {
     plan_text_free((struct plan *)(uintptr_t)w->plans[0]);
+    if (w->scenario->made != NULL) {
+        plan_text_free((struct plan *)(uintptr_t)w->plans[1]);
+    }
     world_plans_free(w);
     free(w->blocks[0]);
     free(w->blocks[1]);
@@ -284,15 +292,20 @@ static void come_up(struct world *w, uint32_t body, struct core_event ev)
 
 /* ---- what the event says ---- */
 
-static void say_revision(struct world *w, struct core_event *out, enum world_change change)
+void world_bring(struct world *w, struct core_event *out, uint32_t plan)
 {
-    const uint32_t plan = world_change(w, change, out->step);
-    ASSERT(plan != UINT32_MAX);
     w->coming = w->plans[plan];
     w->coming_at = plan;
     out->plan = w->coming;
     out->block = w->blocks[1 - w->at.block];
     out->result = (struct blob_ref){.id = 900, .len = 9};
+}
+
+static void say_revision(struct world *w, struct core_event *out, enum world_change change)
+{
+    const uint32_t plan = world_change(w, change, out->step);
+    ASSERT(plan != UINT32_MAX);
+    world_bring(w, out, plan);
 }
 
 static void say_class(struct core_event *out, enum err_class cls)
@@ -467,6 +480,7 @@ static struct core_event translate(struct world *w, const struct world_event *ev
         say_revision(w, &out, ev->variant);
         break;
     default:
+        world_errand_translate(w, ev, &out);
         break;
     }
     return out;
@@ -529,6 +543,9 @@ static void keep_books(struct world *w, const struct world_event *ev)
         break;
     case WORLD_PROBED:
         b->probed = false;
+        break;
+    case WORLD_RESTART:
+        w->at.errand.out = false; /* it is asked for again */
         break;
     default:
         break;

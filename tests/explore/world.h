@@ -71,6 +71,7 @@ struct scenario {
     uint8_t spends;   /* tokens that each attempt and question uses */
     uint8_t breakers; /* failures in a row that open one; 0 = none */
     uint8_t reuse;    /* set of steps whose results are known at the beginning */
+    const char *made; /* the plan that the planner, or a person in its place, brings */
 };
 
 struct request {
@@ -115,6 +116,19 @@ struct body {
         old; /* was out when it registered again or went: only LOST can still be said of it */
 };
 
+/* What the records told about the plan's errands: a second opinion, too. */
+struct asking {
+    uint8_t kind;  /* enum errand_kind: what is asked for */
+    bool out;      /* somebody has been asked and not told to stop */
+    bool may_plan; /* it came in, or a person said so */
+    bool answered; /* whether there is an answer is settled */
+    bool ok;       /* there is one */
+    uint8_t asked, rectified, texts;
+    uint8_t pardoned; /* set of steps that had failed when the answer was asked for */
+    uint8_t status, outcome, failure; /* how the plan will end; 0 = not decided */
+    uint32_t step;
+};
+
 struct situation {
     msec now;
     uint64_t handle;
@@ -128,6 +142,7 @@ struct situation {
     uint8_t replanning, replanned; /* step + 1 */
     uint8_t fallbacks, replans, done;
     uint8_t last_agent;
+    struct asking errand;
     struct budget left;
     struct body bodies[WORLD_BODIES];
     struct told told[WORLD_STEPS];
@@ -157,8 +172,30 @@ enum world_kind {
     WORLD_SIGNOFF, /* variant: decision */
     WORLD_MODIFY,  /* variant: kind */
     WORLD_REVISE,  /* variant: enum world_change */
+    WORLD_PLANNED, /* variant: whether it fits */
+    WORLD_BRING,   /* a person's plan in place of one that could not be made; variant: decision */
+    WORLD_ERRAND_FAILED, /* variant: an answer came that is no plan */
+    WORLD_TEXT,          /* variant: the answer begins anew */
+    WORLD_ANSWERED,
+    WORLD_RECTIFY,     /* variant: enum world_change; step */
+    WORLD_ERRAND_LATE, /* variant: enum world_late; nobody waits for it */
     WORLD_RESTART,
     WORLD_KIND_COUNT
+};
+
+enum world_late { LATE_PLAN, LATE_FAILURE, LATE_TEXT, LATE_ANSWER, LATE_RECTIFY, LATE_COUNT };
+
+/* The life of a plan as a whole; which moves it has stands in world_errand.c. */
+enum world_life {
+    LIFE_NEW,
+    LIFE_PLANNING,
+    LIFE_UNPLANNED, /* a person is asked what becomes of it */
+    LIFE_SIGNOFF,
+    LIFE_RUNNING,
+    LIFE_ANSWERING,
+    LIFE_ANSWERED,
+    LIFE_OVER,
+    LIFE_COUNT
 };
 
 /* How a revision differs from the plan before it. */
@@ -199,6 +236,7 @@ struct coverage {
     uint64_t fallbacks[FALLBACK_ACTION_COUNT];
     uint64_t stops[STEP_STOP_COUNT];
     uint64_t outcomes[PLAN_OUTCOME_COUNT];
+    uint64_t lives[LIFE_COUNT][LIFE_COUNT];
 };
 
 struct world {
@@ -256,12 +294,42 @@ void world_plans_free(struct world *w);
 typedef bool taker(struct world *w, const struct record *rec, const char **ret_why);
 taker world_take_generated, world_take_plan_started, world_take_modified, world_take_paused,
     world_take_resumed, world_take_cancelling, world_take_plan_completed;
+/* The same on the replayed run. */
+taker world_replay;
 /* One record of the plan: the rules of its order, the second opinion, the replay. */
 /* Whether an instance is told in this turn to stop the attempt or question that it has. */
 bool world_told_to_stop(const struct world *w, uint32_t step);
 bool world_take_record(struct world *w, const struct record *rec, const char **ret_why);
 /* Reads the commands of one event: the shell's side of them, and the rules. */
 bool world_take(struct world *w, const char **ret_why);
+
+/* ---- world_errand.c ---- */
+taker world_take_planning, world_take_synthesis_started, world_take_text,
+    world_take_synthesis_ended;
+/* Of PLAN_GENERATED: what of an errand it ends. */
+taker world_take_planned;
+/* ---- world_rules.c ---- */
+/* The step failed for good, and by its policy so does the plan. */
+bool world_step_fails_plan(const struct world *w, uint32_t step);
+/* There is such a step. */
+bool world_is_failed(const struct world *w);
+/* ---- world_errand.c ---- */
+bool world_may_live(enum world_life from, enum world_life to);
+enum world_life world_life(const struct run *run);
+const char *world_life_name(enum world_life life);
+/* The plan ends as was decided, and with an answer when it wants one. */
+bool world_answered_rightly(const struct world *w, const struct record *rec, const char **ret_why);
+bool world_take_errand(struct world *w, const struct core_cmd *cmd, const char **ret_why);
+bool world_errand_holds(const struct world *w, const char **ret_why);
+/* The event has an effect of its own (or none at all: it was rejected). */
+bool world_errand_said(const struct world *w);
+/* What may be said about the plan's errands; at most `room` of them. Returns the number. */
+uint32_t world_errand_events(const struct world *w, struct world_event *ret);
+void world_errand_translate(struct world *w, const struct world_event *ev, struct core_event *out);
+/* How the plan ends by the steps as they stand. */
+bool world_ended_rightly(const struct world *w, const struct record *rec, const char **ret_why);
+/* The revision is coming with the event. */
+void world_bring(struct world *w, struct core_event *out, uint32_t plan);
 
 /* ---- world_hash.c ---- */
 /* Equal for states that differ only in the time of day and in counters that decide nothing. */

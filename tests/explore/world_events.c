@@ -21,6 +21,7 @@ uint8_t *world_counter(struct budget *left, const struct world_event *ev)
     case WORLD_RESULT_OLD:
     case WORLD_STRAY:
     case WORLD_STATE:
+    case WORLD_ERRAND_LATE:
         return &left->strays;
     case WORLD_REGISTER:
     case WORLD_UP:
@@ -30,6 +31,7 @@ uint8_t *world_counter(struct budget *left, const struct world_event *ev)
     case WORLD_DRAIN:
         return &left->drains;
     case WORLD_PROGRESS:
+    case WORLD_TEXT:
         return &left->progress;
     case WORLD_CANCEL:
         return &left->cancels;
@@ -274,7 +276,7 @@ static void plan_events(struct events *e)
 {
     const struct situation *at = &e->world->at;
     struct world_event ev = {.kind = WORLD_CANCEL};
-    if (at->paused & 1u << PAUSE_SIGNOFF) {
+    if (at->paused & (1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING)) {
         ev.kind = WORLD_SIGNOFF;
         add(e, ev);
         ev.variant = DECISION_REJECT;
@@ -291,6 +293,20 @@ static void plan_events(struct events *e)
     charge(e, ev);
     ev.kind = WORLD_RESTART;
     charge(e, ev);
+}
+
+static void errands(struct events *e)
+{
+    struct world_event said[64];
+    const uint32_t n = world_errand_events(e->world, said);
+    for (uint32_t i = 0; i < n; i++) {
+        struct budget none = {0};
+        if (world_counter(&none, &said[i]) != NULL) {
+            charge(e, said[i]);
+        } else {
+            add(e, said[i]);
+        }
+    }
 }
 
 /* ---- all ---- */
@@ -318,6 +334,12 @@ static uint32_t rank(const struct world *w, const struct world_event *ev)
         return 5;
     case WORLD_SIGNOFF:
         return ev->variant == DECISION_APPROVE ? 5 : 99;
+    case WORLD_PLANNED:
+        return ev->variant == 1 ? 1 : 99;
+    case WORLD_ANSWERED:
+        return 1;
+    case WORLD_ERRAND_FAILED:
+        return 9;
     case WORLD_PROBED:
         return ev->variant == 1 ? 5 : 99;
     case WORLD_DECIDE:
@@ -368,6 +390,7 @@ uint32_t world_events(const struct world *w, struct world_event *ret)
         }
     }
     plan_events(&e);
+    errands(&e);
     put_first(w, ret, e.n);
     return e.n;
 }
@@ -398,6 +421,13 @@ void world_event_text(const struct world *w, const struct world_event *ev, char 
         [WORLD_SIGNOFF] = "sign off",
         [WORLD_MODIFY] = "modify",
         [WORLD_REVISE] = "revise",
+        [WORLD_PLANNED] = "planned",
+        [WORLD_BRING] = "bring a plan",
+        [WORLD_ERRAND_FAILED] = "errand failed",
+        [WORLD_TEXT] = "text",
+        [WORLD_ANSWERED] = "answered",
+        [WORLD_RECTIFY] = "rectify",
+        [WORLD_ERRAND_LATE] = "late errand",
         [WORLD_RESTART] = "restart",
     };
     static const char *const said[ANSWER_COUNT] = {"ok",

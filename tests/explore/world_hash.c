@@ -202,10 +202,11 @@ static void mix_run(struct digest *d, struct run r)
     r.current = 0;
     r.last_done = 0;
     r.deadline = ahead(d, r.deadline);
+    r.planning_usage = r.synthesis_usage = (struct usage){0};
     r.usage = budget ? r.usage : (struct usage){0};
     r.replan_usage =
         world_plan(d->world)->replan.budget_tokens > 0 ? r.replan_usage : (struct usage){0};
-    mix_bytes(d, &r, sizeof r);
+    mix_bytes(d, &r, r.end_text_n == 0 ? offsetof(struct run, end_text) : sizeof r);
 }
 
 uint64_t world_hash(const struct world *w)
@@ -229,6 +230,7 @@ uint64_t world_hash(const struct world *w)
     }
     mix(&d, (uint64_t)at->plan << 16 | (uint64_t)at->begun << 8 | at->last_agent);
     mix(&d, (uint64_t)at->replanning << 8 | at->cancelling);
+    mix(&d, at->errand.out);
     mix(&d, at->replanning ? ahead(&d, at->replan_at) : 0);
     mix(&d, at->cancelling ? ago(&d, at->cancelled_at, 1000) : 0);
     if (at->left.faults > 0) {

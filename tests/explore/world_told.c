@@ -25,7 +25,8 @@ static bool is_unsafe(const struct world *w, const struct record *rec)
 static bool on_hold(const struct world *w)
 {
     const uint32_t told = 1u << PAUSE_REQUESTED | 1u << PAUSE_SIGNOFF;
-    return (w->at.paused & told) != 0 || w->at.replanning != 0 || w->at.cancelling;
+    return (w->at.paused & told) != 0 || w->at.replanning != 0 || w->at.cancelling ||
+           w->at.errand.kind != ERRAND_NONE;
 }
 
 /* Whoever had the last attempt in a chain; else whose result came last among those that the step
@@ -226,14 +227,19 @@ static bool take_waiting(struct world *w, const struct record *rec, const char *
 
 static bool take_decided(struct world *w, const struct record *rec, const char **ret_why)
 {
-    const bool person = w->doing.kind == WORLD_DECIDE || w->doing.kind == WORLD_SIGNOFF;
+    const bool person = w->doing.kind == WORLD_DECIDE || w->doing.kind == WORLD_SIGNOFF ||
+                        w->doing.kind == WORLD_BRING;
     RULE(person || rec->decision == DECISION_REJECT, "decided without a person");
     RULE(!person || w->doing.variant == rec->decision, "decided otherwise");
     w->seen->decisions[rec->decision]++;
     if (rec->step == STEP_NONE) {
-        w->seen->reviews[REVIEW_PLAN]++;
-        w->at.paused &= (uint8_t) ~(1u << PAUSE_SIGNOFF);
-        w->at.signed_off = rec->decision == DECISION_APPROVE;
+        const bool planning = (w->at.paused & 1u << PAUSE_PLANNING) != 0;
+        RULE(rec->review == (planning ? REVIEW_PLANNING : REVIEW_PLAN), "decided about another");
+        RULE(planning || w->doing.kind != WORLD_BRING, "a plan in place of a sign-off");
+        w->seen->reviews[rec->review]++;
+        w->at.paused &= (uint8_t) ~(1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING);
+        w->at.signed_off = !planning && rec->decision == DECISION_APPROVE;
+        w->at.errand.may_plan = planning && rec->decision == DECISION_APPROVE;
         return true;
     }
     struct told *told = &w->at.told[rec->step];
@@ -491,6 +497,13 @@ static bool take_unknown(struct world *w, const struct record *rec, const char *
 }
 
 static taker *const takers[REC_COUNT] = {
+    [REC_PLANNING_STARTED] = world_take_planning,
+    [REC_PLANNING_RETRY] = world_take_planning,
+    [REC_PLANNING_FAILED] = world_take_planning,
+    [REC_SYNTHESIS_STARTED] = world_take_synthesis_started,
+    [REC_TEXT_DELTA] = world_take_text,
+    [REC_SYNTHESIS_RETRY] = world_take_synthesis_ended,
+    [REC_SYNTHESIS_FINISHED] = world_take_synthesis_ended,
     [REC_PLAN_GENERATED] = world_take_generated,
     [REC_PLAN_STARTED] = world_take_plan_started,
     [REC_STEP_STARTED] = take_started,
@@ -532,33 +545,15 @@ static bool in_its_time(const struct world *w, const struct record *rec, const c
     RULE(told->completed == 0 || after, "a record about a step that has ended");
     RULE(told->started == 1 || before, "a record about a step that has not started");
     RULE(w->at.begun || rec->reason == REASON_REUSED, "a step before the plan has started");
-    return true;
-}
-
-/* The same on the replayed run. */
-static bool replay(struct world *w, const struct record *rec, const char **ret_why)
-{
-    if (rec->type == REC_PLAN_MODIFIED || (rec->type == REC_REPLAN_FINISHED && rec->ok)) {
-        RULE(rec->revision == w->at.revision + 1, "revisions are not numbered one by one");
-        w->at.revision++;
-    }
-    if (!record_revises(rec)) {
-        RULE(run_apply(w->shadow, world_plan(w), rec), "a record does not fit on replay");
-        return true;
-    }
-    RULE(w->coming != NULL, "a revision out of nothing");
-    struct run *next = run_revise(w->spare, w->coming, w->shadow, world_plan(w), rec);
-    RULE(next != NULL, "a revision does not fit on replay");
-    w->spare = w->shadow;
-    w->shadow = next;
-    w->at.plan = (uint16_t)w->coming_at;
-    w->at.block = 1 - w->at.block;
+    RULE(w->at.errand.kind == ERRAND_NONE || rec->type == REC_RESULT_REJECTED,
+         "a step while the answer is being written");
     return true;
 }
 
 bool world_take_record(struct world *w, const struct record *rec, const char **ret_why)
 {
-    const bool step = rec->step != STEP_NONE && rec->type != REC_PLAN_COMPLETED;
+    const bool step = rec->step != STEP_NONE && rec->type != REC_PLAN_COMPLETED &&
+                      rec->type != REC_SYNTHESIS_STARTED;
     const bool ends = rec->type == REC_STEP_RETRY || rec->type == REC_STEP_COMPLETED ||
                       rec->type == REC_FALLBACK_USED || rec->type == REC_STEP_WAITING ||
                       rec->type == REC_REPLAN_STARTED;
@@ -571,8 +566,9 @@ bool world_take_record(struct world *w, const struct record *rec, const char **r
     RULE(!step || rec->step < world_plan(w)->n_steps, "a record of no step");
     RULE(!step || !ends || time_is_over(w, rec), "a timeout before its time");
     const enum step_status from = step ? w->shadow->steps[rec->step].status : STEP_PENDING;
+    const enum world_life was = world_life(w->shadow);
     if ((step && !in_its_time(w, rec, ret_why)) || !takers[rec->type](w, rec, ret_why) ||
-        !replay(w, rec, ret_why)) {
+        !world_replay(w, rec, ret_why)) {
         return false;
     }
     w->at.spent += rec->usage.input_tokens + rec->usage.output_tokens;
@@ -582,5 +578,8 @@ bool world_take_record(struct world *w, const struct record *rec, const char **r
         w->at.told[rec->step].status = (uint8_t)to;
         w->seen->moves[from][to]++;
     }
+    const enum world_life is = world_life(w->shadow);
+    RULE(was == is || world_may_live(was, is), "a plan does not live like that");
+    w->seen->lives[was][is]++;
     return true;
 }

@@ -3,17 +3,20 @@
 
 bool world_take_generated(struct world *w, const struct record *rec, const char **ret_why)
 {
-    (void)rec;
     RULE(!w->at.generated, "generated twice");
     w->at.generated = true;
-    return true;
+    return world_take_planned(w, rec, ret_why);
 }
 
 bool world_take_plan_started(struct world *w, const struct record *rec, const char **ret_why)
 {
     (void)rec;
-    RULE(w->at.generated && !w->at.begun && w->at.paused == 0, "started out of turn");
-    RULE(!world_plan(w)->signoff || w->at.signed_off, "started without its sign-off");
+    const bool alone = w->doing.kind == WORLD_ERRAND_FAILED &&
+                       world_plan(w)->planning.on_invalid == ON_INVALID_SYNTHESIZE;
+    RULE((w->at.generated || alone) && !w->at.begun && w->at.paused == 0 && !w->at.cancelling,
+         "started out of turn");
+    RULE(!world_plan(w)->dry_run, "a dry run runs");
+    RULE(!world_plan(w)->signoff || w->at.signed_off || alone, "started without its sign-off");
     w->at.begun = true;
     w->at.started_at = w->at.now;
     return true;
@@ -24,6 +27,7 @@ bool world_take_modified(struct world *w, const struct record *rec, const char *
     const bool revise = w->doing.kind == WORLD_REVISE;
     RULE(w->doing.kind == WORLD_MODIFY || revise, "changed by nobody");
     RULE(w->doing.charged, "changed although it was not to be");
+    RULE(w->at.errand.kind == ERRAND_NONE, "changed while it is made or answered");
     RULE(!w->at.cancelling, "changed while it is cancelled");
     RULE(record_revises(rec) == revise, "a revision without a plan");
     w->seen->modifies[rec->modify]++;
@@ -35,6 +39,11 @@ bool world_take_paused(struct world *w, const struct record *rec, const char **r
     const uint8_t bit = (uint8_t)(1u << rec->pause);
     RULE((w->at.paused & bit) == 0, "paused twice");
     RULE(rec->pause != PAUSE_REQUESTED || w->doing.kind == WORLD_PAUSE, "paused by nobody");
+    RULE(w->at.errand.kind == ERRAND_NONE, "paused while it is made or answered");
+    RULE(rec->pause != PAUSE_PLANNING ||
+             (w->doing.kind == WORLD_ERRAND_FAILED &&
+              world_plan(w)->planning.on_invalid == ON_INVALID_INTERRUPT),
+         "asks a person without need");
     w->at.paused |= bit;
     return true;
 }
@@ -66,10 +75,15 @@ bool world_take_cancelling(struct world *w, const struct record *rec, const char
     return true;
 }
 
-static bool ended_rightly(const struct world *w, const struct record *rec, const char **ret_why)
+bool world_ended_rightly(const struct world *w, const struct record *rec, const char **ret_why)
 {
     const struct plan *plan = world_plan(w);
     bool well = true;
+    if (!w->at.begun || plan->n_steps == 0) {
+        RULE(rec->plan_status != PLAN_COMPLETED || plan->dry_run || w->at.errand.ok,
+             "completed without having run");
+        return true;
+    }
     uint32_t completed = 0;
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         const struct run_step *s = &w->shadow->steps[i];
@@ -101,10 +115,11 @@ static bool ended_rightly(const struct world *w, const struct record *rec, const
 
 bool world_take_plan_completed(struct world *w, const struct record *rec, const char **ret_why)
 {
-    if (!ended_rightly(w, rec, ret_why)) {
+    if (!world_answered_rightly(w, rec, ret_why)) {
         return false;
     }
     w->at.over = true;
+    w->at.errand.kind = ERRAND_NONE;
     w->at.paused = 0;
     w->seen->failures[rec->failure]++;
     w->seen->outcomes[rec->outcome]++;
@@ -112,5 +127,27 @@ bool world_take_plan_completed(struct world *w, const struct record *rec, const 
         const struct told *told = &w->at.told[i];
         RULE(told->started == 0 || told->completed == 1, "a step started and never ended");
     }
+    return true;
+}
+
+/* The same on the replayed run. */
+bool world_replay(struct world *w, const struct record *rec, const char **ret_why)
+{
+    if (rec->type == REC_PLAN_MODIFIED || (rec->type == REC_REPLAN_FINISHED && rec->ok) ||
+        rec->type == REC_SYNTHESIS_RETRY) {
+        RULE(rec->revision == w->at.revision + 1, "revisions are not numbered one by one");
+        w->at.revision++;
+    }
+    if (!record_revises(rec)) {
+        RULE(run_apply(w->shadow, world_plan(w), rec), "a record does not fit on replay");
+        return true;
+    }
+    RULE(w->coming != NULL, "a revision out of nothing");
+    struct run *next = run_revise(w->spare, w->coming, w->shadow, world_plan(w), rec);
+    RULE(next != NULL, "a revision does not fit on replay");
+    w->spare = w->shadow;
+    w->shadow = next;
+    w->at.plan = (uint16_t)w->coming_at;
+    w->at.block = 1 - w->at.block;
     return true;
 }

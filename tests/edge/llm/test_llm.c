@@ -18,7 +18,7 @@
  *                                     test_llm_text, test_llm_net
  *   key files open to others, credentials of systemd              test_llm_secret
  *   usage missing, negative, mad      usage_that_is_missing
- *   forms that a server does not take a_form_that_a_server, open_schema_costs_no_rung
+ *   forms that a server does not take a_form_that_a_server, free_object_costs_no_rung
  *   unknown agents, circles, 10,000 steps, ids twice              test_llm_agent,
  * test_llm_plan_check, tests/e2e/test_llm.py
  */

@@ -200,8 +200,9 @@ static void answer_as_it_is_is_not_repaired(void **state)
     }
 }
 
-/* A server that holds a model only to closed schemas is not asked for more, and keeps its rung. */
-static void open_schema_costs_no_rung(void **state)
+/* A server that holds a model only to closed objects is not asked for free ones, and keeps its
+ * rung. */
+static void free_object_costs_no_rung(void **state)
 {
     static const char open[] = "{\"type\":\"object\",\"required\":[\"answer\"],\"properties\":{"
                                "\"answer\":{\"type\":\"integer\"},\"more\":{\"type\":\"object\"}}}";
@@ -231,7 +232,7 @@ int main(void)
         cmocka_unit_test(pieces_come_before_the_answer_is_whole),
         cmocka_unit_test(pieces_of_the_provider_before_are_void),
         cmocka_unit_test(answer_as_it_is_is_not_repaired),
-        cmocka_unit_test(open_schema_costs_no_rung),
+        cmocka_unit_test(free_object_costs_no_rung),
     };
 
     return cmocka_run_group_tests(tests, world_start, world_stop);

@@ -16,7 +16,8 @@ static const struct llm_turn turns[] = {
 static void body(enum llm_dialect d, enum llm_rung rung, bool with_schema, unsigned quirks,
                  struct buf *out)
 {
-    cJSON *schema = cJSON_Parse("{\"type\":\"object\"}");
+    cJSON *schema = cJSON_Parse(
+        "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\",\"minimum\":1}}}");
     cJSON *extra = cJSON_Parse("{\"seed\":7,\"stream\":true}");
     struct llm_request r = {.system = "Be brief.",
                             .turns = turns,
@@ -71,6 +72,9 @@ static void each_body_has_what_its_server_wants(void **state)
     has(LLM_OPENAI, LLM_RUNG_SCHEMA, true, 0, "\"type\":\"json_schema\",\"json_schema\":{\"name\"",
         true);
     has(LLM_OPENAI, LLM_RUNG_SCHEMA, true, 0, "\"strict\":false", true);
+    has(LLM_OPENAI, LLM_RUNG_SCHEMA, true, 0, "\"minimum\":1", true);
+    has(LLM_ANTHROPIC, LLM_RUNG_SCHEMA, true, 0, "minimum", false); /* it refuses bounds */
+    has(LLM_ANTHROPIC, LLM_RUNG_SCHEMA, true, 0, "\"additionalProperties\":false", true);
     has(LLM_OPENAI, LLM_RUNG_OBJECT, true, 0, "\"type\":\"json_object\"", true);
     has(LLM_OPENAI, LLM_RUNG_TEXT, true, 0, "response_format", false);
     has(LLM_OPENAI, LLM_RUNG_TEXT, true, 0, "\"include_usage\":true", true);
@@ -81,7 +85,8 @@ static void each_body_has_what_its_server_wants(void **state)
     has(LLM_ANTHROPIC, LLM_RUNG_SCHEMA, true, 0, "\"output_config\":{\"format\":{", true);
     has(LLM_ANTHROPIC, LLM_RUNG_TEXT, false, 0, "\"system\":\"Be brief.\"", true);
     has(LLM_ANTHROPIC, LLM_RUNG_TEXT, false, 0, "\"role\":\"system\"", false);
-    has(LLM_OLLAMA, LLM_RUNG_SCHEMA, true, 0, "\"format\":{\"type\":\"object\"}", true);
+    has(LLM_OLLAMA, LLM_RUNG_SCHEMA, true, 0, "\"format\":{\"type\":\"object\",\"properties\"",
+        true);
     has(LLM_OLLAMA, LLM_RUNG_OBJECT, true, 0, "\"format\":\"json\"", true);
     has(LLM_OLLAMA, LLM_RUNG_TEXT, false, 0, "\"num_predict\":50", true);
 }

@@ -8,12 +8,12 @@
 
 static const char *split(struct bench *b, const char *goal)
 {
-    struct str clauses[CLAUSES_MAX];
+    struct piece clauses[CLAUSES_MAX];
     const uint32_t n = clauses_split(str_from(goal), clauses);
     char *line = arena_alloc(&b->arena, strlen(goal) + 4 * CLAUSES_MAX + 1);
     assert_non_null(line);
     for (uint32_t i = 0; i < n && i < CLAUSES_MAX; i++) {
-        (void)snprintf(line + strlen(line), strlen(goal) + 4, "[%.*s]", STR_ARG(clauses[i]));
+        (void)snprintf(line + strlen(line), strlen(goal) + 4, "[%.*s]", STR_ARG(clauses[i].text));
     }
     return line;
 }
@@ -56,7 +56,7 @@ static void too_many_clauses_are_told(void **state)
 {
     (void)state;
     char goal[400];
-    struct str clauses[CLAUSES_MAX];
+    struct piece clauses[CLAUSES_MAX];
     for (size_t i = 0; i + 1 < sizeof goal; i += 2) {
         memcpy(goal + i, "x;", 2);
     }

@@ -1,0 +1,17 @@
+/*
+ * Schemas for servers that take only some of JSON Schema (Anthropic's structured output): objects
+ * must be closed, bounds of numbers, texts and lists are refused. What is left out is not lost: the
+ * answer is checked against the whole schema here. Pure but for the heap.
+ */
+#ifndef LLM_NARROW_H
+#define LLM_NARROW_H
+
+#include <stdbool.h>
+
+struct cJSON;
+
+/* A copy with only what such a server takes; the caller frees. NULL when there is none: an object
+ * in it is open, it is too deep, has too many optional members, or out of memory. */
+struct cJSON *narrow_schema(const struct cJSON *schema);
+bool narrow_can(const struct cJSON *schema);
+#endif

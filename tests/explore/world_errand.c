@@ -1,0 +1,409 @@
+/* Planning and synthesis: what may be said about a plan's errands, and the rules of their records,
+ * by a second opinion. */
+#include "protocol/base/assert.h"
+#include "tests/explore/world.h"
+
+static bool has_errands(const struct world *w)
+{
+    return w->plans[0]->planning.pending || w->plans[0]->synthesis.agent_id.len > 0;
+}
+
+/* ---- the life of a plan ---- */
+
+#define TO(name) (1u << LIFE_##name)
+static const struct {
+    const char *name;
+    uint32_t to;
+} lives[] = {
+    [LIFE_NEW] = {"new", TO(PLANNING) | TO(UNPLANNED) | TO(SIGNOFF) | TO(RUNNING) | TO(OVER)},
+    /* New: it has its steps, or has none and will not get any. */
+    [LIFE_PLANNING] = {"planning", TO(NEW) | TO(OVER)},
+    [LIFE_UNPLANNED] = {"unplanned", TO(NEW) | TO(OVER)},
+    [LIFE_SIGNOFF] = {"signoff", TO(NEW) | TO(OVER)},
+    /* Answered: there is nothing left to ask with. */
+    [LIFE_RUNNING] = {"running", TO(ANSWERING) | TO(ANSWERED) | TO(OVER)},
+    [LIFE_ANSWERING] = {"answering", TO(RUNNING) | TO(ANSWERED) | TO(OVER)},
+    [LIFE_ANSWERED] = {"answered", TO(OVER)},
+    [LIFE_OVER] = {"over", 0},
+};
+#undef TO
+_Static_assert(sizeof lives / sizeof lives[0] == LIFE_COUNT, "all");
+
+bool world_may_live(enum world_life from, enum world_life to)
+{
+    return (lives[from].to & 1u << to) != 0;
+}
+
+const char *world_life_name(enum world_life life)
+{
+    return lives[life].name;
+}
+
+enum world_life world_life(const struct run *run)
+{
+    if (plan_is_final(run->status)) {
+        return LIFE_OVER;
+    }
+    if (run->errand != ERRAND_NONE) {
+        return run->errand == ERRAND_PLANNING ? LIFE_PLANNING : LIFE_ANSWERING;
+    }
+    if (run->status != PLAN_PENDING) {
+        return run->answered ? LIFE_ANSWERED : LIFE_RUNNING;
+    }
+    return (run->paused & 1u << PAUSE_PLANNING) != 0  ? LIFE_UNPLANNED
+           : (run->paused & 1u << PAUSE_SIGNOFF) != 0 ? LIFE_SIGNOFF
+                                                      : LIFE_NEW;
+}
+
+/* ---- what may be said ---- */
+
+struct sayings {
+    struct world_event *at;
+    uint32_t n;
+};
+
+static void add(struct sayings *s, enum world_kind kind, uint32_t step, uint32_t variant)
+{
+    s->at[s->n++] =
+        (struct world_event){.kind = kind, .step = (uint8_t)step, .variant = (uint8_t)variant};
+}
+
+static void about_answer(const struct world *w, struct sayings *s)
+{
+    const struct plan *plan = world_plan(w);
+    uint32_t failed = 0;
+    add(s, WORLD_ANSWERED, 0, 0);
+    add(s, WORLD_ERRAND_FAILED, 0, 0);
+    add(s, WORLD_TEXT, 0, 0);
+    add(s, WORLD_TEXT, 0, 1);
+    for (uint32_t i = 0; i < plan->n_steps && plan->n_steps < WORLD_STEPS; i++) {
+        const bool again =
+            w->shadow->steps[i].status != STEP_COMPLETED && !plan->steps[i].superseded;
+        if (again) {
+            add(s, WORLD_RECTIFY, i, CHANGE_KEEP);
+        }
+        if (again && failed++ == 0) {
+            add(s, WORLD_RECTIFY, i, CHANGE_STRANGER);
+        }
+    }
+}
+
+static void late(const struct world *w, struct sayings *s)
+{
+    const enum errand_kind kind = w->at.errand.kind;
+    for (uint32_t i = 0; i < LATE_COUNT && has_errands(w); i++) {
+        const bool its = i == LATE_PLAN ? kind == ERRAND_PLANNING
+                                        : i != LATE_FAILURE && kind == ERRAND_SYNTHESIS;
+        if (!its) {
+            add(s, WORLD_ERRAND_LATE, 0, i);
+        }
+    }
+}
+
+uint32_t world_errand_events(const struct world *w, struct world_event *ret)
+{
+    struct sayings s = {.at = ret};
+    if (w->at.errand.kind == ERRAND_PLANNING) {
+        add(&s, WORLD_PLANNED, 0, 1);
+        add(&s, WORLD_PLANNED, 0, 0);
+        add(&s, WORLD_ERRAND_FAILED, 0, 0);
+        add(&s, WORLD_ERRAND_FAILED, 0, 1);
+    } else if (w->at.errand.kind == ERRAND_SYNTHESIS) {
+        about_answer(w, &s);
+    }
+    if ((w->at.paused & 1u << PAUSE_PLANNING) != 0) {
+        add(&s, WORLD_BRING, 0, DECISION_APPROVE);
+        add(&s, WORLD_BRING, 0, DECISION_REJECT);
+    }
+    late(w, &s);
+    return s.n;
+}
+
+/* ---- as the shell says it ---- */
+
+static void say_late(const struct world *w, struct core_event *out, enum world_late what)
+{
+    static const enum core_event_type types[LATE_COUNT] = {
+        [LATE_PLAN] = CORE_PLANNED,     [LATE_FAILURE] = CORE_ERRAND_FAILED,
+        [LATE_TEXT] = CORE_ERRAND_TEXT, [LATE_ANSWER] = CORE_SYNTHESIZED,
+        [LATE_RECTIFY] = CORE_RECTIFY,
+    };
+    out->type = types[what];
+    out->errand = ERRAND_PLANNING;
+    out->attempt = w->at.errand.asked + 1u; /* of another question */
+    out->plan = w->scenario->made != NULL ? w->plans[1] : w->plans[0];
+    out->block = w->blocks[1 - w->at.block];
+    out->result = (struct blob_ref){.id = 900, .len = 9};
+}
+
+void world_errand_translate(struct world *w, const struct world_event *ev, struct core_event *out)
+{
+    const struct asking *asking = &w->at.errand;
+    if (ev->kind < WORLD_PLANNED || ev->kind > WORLD_ERRAND_LATE) {
+        return;
+    }
+    out->step = STEP_NONE;
+    out->errand = asking->kind;
+    out->attempt = asking->kind == ERRAND_PLANNING ? asking->asked : asking->rectified + 1u;
+    out->usage.input_tokens = ev->kind == WORLD_BRING ? 0 : w->scenario->spends;
+    out->text = STR_LIT("it did not work");
+    switch ((unsigned)ev->kind) {
+    case WORLD_PLANNED:
+        out->type = CORE_PLANNED;
+        world_bring(w, out, ev->variant);
+        w->coming = ev->variant == 1 ? w->coming : NULL; /* a plan without steps */
+        break;
+    case WORLD_BRING:
+        out->type = CORE_DECIDE;
+        out->attempt = 0;
+        world_bring(w, out, 1);
+        break;
+    case WORLD_ERRAND_FAILED:
+        out->type = CORE_ERRAND_FAILED;
+        out->invalid = ev->variant == 1;
+        out->n = ev->variant;
+        break;
+    case WORLD_TEXT:
+        out->type = CORE_ERRAND_TEXT;
+        out->invalid = ev->variant == 1;
+        break;
+    case WORLD_ANSWERED:
+        out->type = CORE_SYNTHESIZED;
+        out->result = (struct blob_ref){.id = 800, .len = 8};
+        break;
+    case WORLD_RECTIFY: {
+        const uint32_t plan = world_change(w, ev->variant, ev->step);
+        ASSERT(plan != UINT32_MAX);
+        out->type = CORE_RECTIFY;
+        world_bring(w, out, plan);
+        break;
+    }
+    default:
+        say_late(w, out, ev->variant);
+        break;
+    }
+}
+
+bool world_errand_said(const struct world *w)
+{
+    return w->doing.kind == WORLD_PLANNED || w->doing.kind == WORLD_ERRAND_FAILED ||
+           w->doing.kind == WORLD_ANSWERED || w->doing.kind == WORLD_RECTIFY;
+}
+
+/* ---- the rules of planning ---- */
+
+static void end_asking(struct world *w)
+{
+    w->at.errand.kind = ERRAND_NONE;
+    w->at.errand.out = false;
+}
+
+static bool has_budget(const struct world *w, uint64_t more)
+{
+    const uint64_t budget = world_plan(w)->budget_tokens;
+    return budget == 0 || w->at.spent + more < budget;
+}
+
+bool world_take_planned(struct world *w, const struct record *rec, const char **ret_why)
+{
+    const bool planner = w->doing.kind == WORLD_PLANNED && w->doing.variant == 1 &&
+                         w->at.errand.kind == ERRAND_PLANNING;
+    const bool person = w->doing.kind == WORLD_BRING && w->at.errand.may_plan;
+    RULE(world_plan(w)->planning.pending == record_revises(rec), "generated without its steps");
+    RULE(!record_revises(rec) || planner || person, "a plan out of nothing");
+    RULE(w->at.paused == 0 && !w->at.begun, "a plan for one that has begun");
+    w->at.errand.may_plan = false;
+    end_asking(w);
+    return true;
+}
+
+static bool takes_repair(struct world *w, const struct record *rec, const char **ret_why)
+{
+    struct asking *asking = &w->at.errand;
+    const struct planning_policy *policy = &world_plan(w)->planning;
+    const bool invalid = w->doing.variant == 1;
+    const bool may =
+        invalid && asking->asked <= policy->repairs && has_budget(w, rec->usage.input_tokens);
+    RULE(w->doing.kind == WORLD_ERRAND_FAILED && asking->kind == ERRAND_PLANNING,
+         "planning failed by itself");
+    RULE(rec->attempt == asking->asked, "another answer came to nothing");
+    RULE(may == (rec->type == REC_PLANNING_RETRY), "asked again too often, or not often enough");
+    end_asking(w);
+    if (rec->type == REC_PLANNING_RETRY) {
+        asking->kind = ERRAND_PLANNING;
+        asking->asked++;
+        return true;
+    }
+    RULE(rec->failure == (invalid ? PLAN_FAILURE_INVALID_PLAN : PLAN_FAILURE_PLANNING),
+         "failed for another reason");
+    return true;
+}
+
+bool world_take_planning(struct world *w, const struct record *rec, const char **ret_why)
+{
+    struct asking *asking = &w->at.errand;
+    if (rec->type != REC_PLANNING_STARTED) {
+        return takes_repair(w, rec, ret_why);
+    }
+    RULE(asking->kind == ERRAND_NONE && asking->may_plan && !w->at.generated && !w->at.begun,
+         "planned out of turn");
+    RULE(w->at.paused == 0 && !w->at.cancelling, "planned while it is on hold");
+    RULE(has_budget(w, 0), "planned with nothing left");
+    asking->kind = ERRAND_PLANNING;
+    asking->asked = 1;
+    asking->may_plan = false;
+    return true;
+}
+
+/* ---- the rules of the answer ---- */
+
+static bool is_single(const struct world *w)
+{
+    uint32_t n = 0;
+    bool completed = false;
+    for (uint32_t i = 0; i < world_plan(w)->n_steps; i++) {
+        if (!world_plan(w)->steps[i].superseded) {
+            n++;
+            completed = w->shadow->steps[i].status == STEP_COMPLETED;
+        }
+    }
+    return n == 1 && completed;
+}
+
+static bool wants_answer(const struct world *w, const struct record *rec)
+{
+    return world_plan(w)->synthesis.agent_id.len > 0 && w->at.begun && !w->at.cancelling &&
+           rec->failure != PLAN_FAILURE_TIMEOUT && !is_single(w);
+}
+
+bool world_take_synthesis_started(struct world *w, const struct record *rec, const char **ret_why)
+{
+    struct asking *asking = &w->at.errand;
+    RULE(asking->kind == ERRAND_NONE && !asking->answered, "two answers at once");
+    RULE(wants_answer(w, rec) && has_budget(w, 0), "an answer that nobody wants");
+    RULE((w->at.paused & 1u << PAUSE_REVIEW) == 0, "asks although it says that it waits");
+    for (uint32_t i = 0; i < world_plan(w)->n_steps; i++) {
+        const struct told *told = &w->at.told[i];
+        RULE(told->started == 0 || told->completed == 1, "asks before its steps are over");
+        if (w->shadow->steps[i].status == STEP_FAILED) {
+            asking->pardoned |= (uint8_t)(1u << i);
+        }
+    }
+    RULE(rec->plan_status != PLAN_COMPLETED || !world_is_failed(w),
+         "completed although a step fails it");
+    RULE(asking->status != PLAN_FAILED || rec->plan_status == PLAN_FAILED,
+         "what failed the plan is forgotten");
+    asking->kind = ERRAND_SYNTHESIS;
+    asking->status = (uint8_t)rec->plan_status;
+    asking->outcome = (uint8_t)rec->outcome;
+    asking->failure = (uint8_t)rec->failure;
+    asking->step = rec->step;
+    return world_ended_rightly(w, rec, ret_why);
+}
+
+bool world_take_text(struct world *w, const struct record *rec, const char **ret_why)
+{
+    struct asking *asking = &w->at.errand;
+    RULE(w->doing.kind == WORLD_TEXT && asking->kind == ERRAND_SYNTHESIS, "a text by itself");
+    RULE(rec->n == (w->doing.variant == 1 ? 0 : asking->texts), "texts are not numbered");
+    asking->texts = (uint8_t)(rec->n + 1);
+    return true;
+}
+
+bool world_take_synthesis_ended(struct world *w, const struct record *rec, const char **ret_why)
+{
+    struct asking *asking = &w->at.errand;
+    const struct plan *plan = world_plan(w);
+    const bool late =
+        plan->timeout_ms > 0 && w->at.now >= w->at.started_at + plan->timeout_ms && !asking->out;
+    if (rec->type == REC_SYNTHESIS_RETRY) {
+        RULE(w->doing.kind == WORLD_RECTIFY && asking->kind == ERRAND_SYNTHESIS,
+             "tried again by itself");
+        RULE(w->doing.variant != CHANGE_STRANGER, "tried again with a stranger");
+        RULE(asking->rectified++ < plan->synthesis.max_retries, "tried again too often");
+        if (asking->step == STEP_NONE || w->coming->steps[asking->step].superseded) {
+            asking->status = asking->outcome = asking->failure = 0;
+            asking->step = STEP_NONE;
+        }
+        asking->texts = 0;
+        end_asking(w);
+        return true;
+    }
+    RULE(!asking->answered, "answered twice");
+    RULE(rec->ok == (w->doing.kind == WORLD_ANSWERED), "an answer by nobody");
+    RULE(asking->kind != ERRAND_SYNTHESIS || rec->ok || late ||
+             w->doing.kind == WORLD_ERRAND_FAILED,
+         "given up by itself");
+    RULE(asking->kind != ERRAND_NONE || (!rec->ok && !has_budget(w, 0)), "given up unasked");
+    asking->answered = true;
+    asking->ok = rec->ok;
+    end_asking(w);
+    return true;
+}
+
+bool world_answered_rightly(const struct world *w, const struct record *rec, const char **ret_why)
+{
+    const struct asking *asking = &w->at.errand;
+    const bool alone = world_plan(w)->n_steps == 0 && asking->ok;
+    RULE(!asking->out, "an errand goes on after the end");
+    RULE(asking->answered || !wants_answer(w, rec), "ends without an answer");
+    RULE((rec->result.id != 0) == asking->ok, "the answer is lost, or comes from nowhere");
+    RULE(!alone || (rec->plan_status == PLAN_COMPLETED && rec->outcome == OUTCOME_PARTIAL),
+         "an answer alone is no success and no failure");
+    RULE(rec->failure == PLAN_FAILURE_NONE || rec->failure == PLAN_FAILURE_NOTHING_COMPLETED ||
+             rec->text.len > 0,
+         "fails without a sentence");
+    if (!alone && asking->answered && asking->status != 0) {
+        RULE(rec->plan_status == asking->status && rec->outcome == asking->outcome &&
+                 rec->failure == asking->failure && rec->step == asking->step,
+             "ends otherwise than it was to");
+        return true;
+    }
+    RULE(asking->status != PLAN_FAILED || rec->plan_status != PLAN_COMPLETED || alone,
+         "what failed the plan is forgotten");
+    RULE(rec->plan_status != PLAN_COMPLETED || !world_is_failed(w),
+         "completed although a step fails it");
+    return world_ended_rightly(w, rec, ret_why);
+}
+
+/* ---- commands, and what must hold ---- */
+
+bool world_take_errand(struct world *w, const struct core_cmd *cmd, const char **ret_why)
+{
+    struct asking *asking = &w->at.errand;
+    const struct plan *plan = world_plan(w);
+    RULE(cmd->errand == asking->kind && asking->kind != ERRAND_NONE, "asked for nothing");
+    if (cmd->type == CMD_ERRAND) {
+        RULE(!asking->out, "asked twice");
+        RULE(cmd->attempt ==
+                 (asking->kind == ERRAND_PLANNING ? asking->asked : asking->rectified + 1u),
+             "another question than was recorded");
+        asking->out = true;
+        return true;
+    }
+    RULE(asking->out, "told to stop twice");
+    RULE(w->at.cancelling ||
+             (plan->timeout_ms > 0 && w->at.now >= w->at.started_at + plan->timeout_ms),
+         "told to stop without need");
+    asking->out = false;
+    return true;
+}
+
+bool world_errand_holds(const struct world *w, const char **ret_why)
+{
+    const struct asking *asking = &w->at.errand;
+    const struct run *run = w->shadow;
+    const struct usage *parts[] = {&run->planning_usage, &run->synthesis_usage, &run->replan_usage};
+    uint64_t sum = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        sum += parts[i]->input_tokens;
+    }
+    RULE(asking->out == (asking->kind != ERRAND_NONE), "asked, and not under way");
+    RULE(run->errand == asking->kind && run->answered == asking->answered &&
+             run->rectified == asking->rectified && run->texts == asking->texts,
+         "planning or synthesis");
+    RULE(run->errand != ERRAND_PLANNING || run->asked == asking->asked, "how often it was asked");
+    RULE(sum <= run->usage.input_tokens, "phases used more than the plan");
+    RULE(asking->kind == ERRAND_NONE || !w->at.cancelling, "asks although it is called off");
+    return true;
+}
