@@ -35,7 +35,7 @@ bool card_id_ok(struct str id)
 /* In any case: "Supervisor" would be read as "supervisor" by the people who watch. */
 static bool id_reserved(struct str id)
 {
-    static const char *const reserved[] = {"supervisor", "orchestrator", "user", "system", "*"};
+    static const char *const reserved[] = {"supervisor", "user", "system", "*"};
     for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
         const struct str name = str_from(reserved[i]);
         size_t same = 0;
@@ -94,7 +94,7 @@ const char *card_problem_text(enum card_problem p)
         [CARD_ID_BAD_CHARACTER] =
             "agentId has a character that is not allowed; allowed are A-Z a-z 0-9 _ . -",
         [CARD_ID_RESERVED] =
-            "agentId is reserved; supervisor, orchestrator, user, system and * are not for agents",
+            "agentId is reserved; supervisor, user, system and * are not for agents",
         [CARD_SKILL_ID_BAD] = "a skill's id must be 1 to 64 of A-Z a-z 0-9 _ . -",
         [CARD_SKILL_DUPLICATE] = "two skills have the same id; each needs its own",
         [CARD_EFFECTS_BAD] = "a skill's effects must be none, idempotent or unsafe",

@@ -24,6 +24,7 @@ static const struct {
     {MSG_plan_fork, on_plan_fork},
     {MSG_plan_history, on_plan_history},
     {MSG_plan_stats, on_plan_stats},
+    {MSG_plan_cost, on_plan_cost},
     {MSG_review_list, on_review_list},
     {MSG_review_decide, on_review_decide},
     {MSG_events_read, on_events_read},

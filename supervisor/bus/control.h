@@ -37,4 +37,5 @@ void control_revise(struct bus *b, struct request *rq, struct bus_plan *p,
 /* Requests whose handlers are known to the table in control.c alone. */
 void on_plan_history(struct bus *b, struct request *rq);
 void on_plan_stats(struct bus *b, struct request *rq);
+void on_plan_cost(struct bus *b, struct request *rq);
 #endif

@@ -9,7 +9,13 @@
 #include "supervisor/journal/record_codec.h"
 #include "supervisor/planner/plan_about.h"
 
-enum { STEPS_MAX = 1000, RESULTS_ROOM = 1024 * 1024, ERROR_MAX = 2048, TASK_MAX = 1024 };
+enum {
+    STEPS_MAX = 1000,
+    RESULTS_ROOM = 1024 * 1024,
+    ERROR_MAX = 2048,
+    TASK_MAX = 1024,
+    AGENTS_MAX = 32
+};
 
 #define ANSWER_QUESTION                                                                            \
     "The plan in parameters is over. Write the answer to parameters.goal out of the results of "   \
@@ -121,6 +127,35 @@ static enum bt_code put_steps(struct past *past, const struct bus_plan *p, struc
     return code;
 }
 
+/* The names of those that completed something, each once, in the order of the plan. */
+static void put_agents(const struct past *past, const struct bus_plan *p, struct buf *out)
+{
+    struct str names[AGENTS_MAX];
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < past->run->n_steps && n < AGENTS_MAX; i++) {
+        const bool done = past->run->steps[i].status == STEP_COMPLETED;
+        const uint32_t agent = past->run->steps[i].agent;
+        const struct msg_card *card = agent < registry_agents(past->q->b->registry)
+                                          ? registry_agent_view(past->q->b->registry, agent).card
+                                          : NULL;
+        const struct str name =
+            card != NULL && card->name.len > 0 ? card->name : agent_of(past->q, p, i);
+        uint32_t k = 0;
+        while (k < n && !str_eq(names[k], name)) {
+            k++;
+        }
+        if (done && k == n && !p->plan->steps[i].superseded && name.len > 0) {
+            names[n++] = name;
+        }
+    }
+    doc_put_cstr(out, "agents");
+    doc_put_array(out, n);
+    for (uint32_t i = 0; i < n; i++) {
+        doc_put_str(out, names[i]);
+    }
+}
+
 /* The sentence that the plan will end with. */
 static void put_failure(const struct past *past, const struct bus_plan *p, struct buf *out)
 {
@@ -149,7 +184,7 @@ static enum bt_code compose(struct past *past, const struct bus_plan *p, struct 
         return code;
     }
     plan_about_of(document, &about);
-    doc_put_map(out, 7);
+    doc_put_map(out, 8);
     put(out, "goal", p->plan->goal, LIMIT_TASK_BYTES);
     put(out, "description", about.description, ABOUT_TEXT_MAX);
     put(out, "status", str_from(plan_status_name(run->end_status)), 16);
@@ -158,6 +193,7 @@ static enum bt_code compose(struct past *past, const struct bus_plan *p, struct 
                past->q->b->now > run->started ? past->q->b->now - run->started : 0);
     put_number(out, "mayRetry",
                run->failed > 0 && run->rectified < most ? most - run->rectified : 0u);
+    put_agents(past, p, out);
     return put_steps(past, p, err);
 }
 

@@ -232,6 +232,9 @@ typedef bool (*journal_row_fn)(const struct journal_row *row, void *self); /* fa
 BT_MUST_CHECK enum bt_code journal_events(struct journal *j, uint64_t from_seq, uint64_t plan_ix,
                                           uint32_t limit, journal_row_fn fn, void *self,
                                           struct bt_error *err);
+/* The newest committed public row of a plan; fn is not called when there is none. */
+BT_MUST_CHECK enum bt_code journal_last_event(struct journal *j, uint64_t plan_ix,
+                                              journal_row_fn fn, void *self, struct bt_error *err);
 /* All rows of one plan in order, internal ones included: for replay. */
 BT_MUST_CHECK enum bt_code journal_replay(struct journal *j, uint64_t plan_ix, journal_row_fn fn,
                                           void *self, struct bt_error *err);

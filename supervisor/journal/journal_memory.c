@@ -136,6 +136,22 @@ static enum bt_code memory_events(struct journal *j, uint64_t from_seq, uint64_t
     return BT_OK;
 }
 
+static enum bt_code memory_last_event(struct journal *j, uint64_t plan_ix, journal_row_fn fn,
+                                      void *self, struct bt_error *err)
+{
+    struct memory *m = memory_of(j);
+
+    (void)err;
+    for (size_t i = m->rows_kept; i > 0; i--) {
+        const struct journal_row row = m->rows[i - 1].row;
+        if (row.is_public && row.plan_ix == plan_ix) {
+            (void)fn(&row, self);
+            break;
+        }
+    }
+    return BT_OK;
+}
+
 static enum bt_code memory_replay(struct journal *j, uint64_t plan_ix, journal_row_fn fn,
                                   void *self, struct bt_error *err)
 {
@@ -196,6 +212,7 @@ static const struct journal_ops MEMORY_OPS = {
     .blob_get = memory_blob_get,
     .commit = memory_commit,
     .events = memory_events,
+    .last_event = memory_last_event,
     .replay = memory_replay,
 };
 

@@ -211,6 +211,7 @@ static const struct journal_ops SQLITE_OPS = {
     .commit = sqlite_commit,
     .space = sqlite_space_check,
     .events = sqlite_events,
+    .last_event = sqlite_last_event,
     .replay = sqlite_replay,
 };
 

@@ -44,6 +44,9 @@ enum {
     SQL(ROWS_PLAN, "SELECT pos, plan, plan_seq, type, topic, wall, crc, body FROM rows "           \
                    "INDEXED BY rows_plan WHERE plan = ?3 AND plan > 0 AND pos BETWEEN ?1 AND ?2 "  \
                    "ORDER BY pos")                                                                 \
+    SQL(ROW_LAST, "SELECT pos, plan, plan_seq, type, topic, wall, crc, body FROM rows "            \
+                  "INDEXED BY rows_plan WHERE plan = ?1 AND plan > 0 AND pos <= ?2 "               \
+                  "ORDER BY pos DESC")                                                             \
     SQL(BLOB_ADD, "INSERT INTO blobs(id, crc, bytes) VALUES(?1, ?2, ?3)")                          \
     SQL(BLOB_GET, "SELECT crc, bytes FROM blobs WHERE id = ?1")                                    \
     SQL(PLAN_ADD, "INSERT INTO plans(ix, id, session, client_key, body_hash, goal, created, crc, " \
@@ -176,6 +179,8 @@ enum bt_code sqlite_blob_add(struct journal *j, const void *bytes, size_t len, u
 enum bt_code sqlite_blob_get(struct journal *j, uint64_t id, struct buf *out, struct bt_error *err);
 enum bt_code sqlite_events(struct journal *j, uint64_t from_seq, uint64_t plan_ix, uint32_t limit,
                            journal_row_fn fn, void *self, struct bt_error *err);
+enum bt_code sqlite_last_event(struct journal *j, uint64_t plan_ix, journal_row_fn fn, void *self,
+                               struct bt_error *err);
 enum bt_code sqlite_replay(struct journal *j, uint64_t plan_ix, journal_row_fn fn, void *self,
                            struct bt_error *err);
 /* Reads the current row of a ROWS statement and verifies its checksum; BT_IO names the row. */

@@ -67,7 +67,7 @@ class Registration(Quiet):
             "no card": ({k: v for k, v in registration().items() if k != "card"}, "INVALID"),
             "card is a list": (registration(card=[]), "INVALID"),
         }
-        for name in ("supervisor", "Supervisor", "orchestrator", "user", "system", "*"):
+        for name in ("supervisor", "Supervisor", "user", "system", "*"):
             bad["reserved " + name] = (registration(card=card(name)), "INVALID")
         for url in ("inproc://x", "tcp://169.254.169.254:80", "tcp://0.0.0.0:1", "tcp://127.0.0.1:0", "tcp://127.0.0.1:65536",
                     "tcp://127.0.0.1:-1", "ws://127.0.0.1:1", "zt://x", "file:///etc/passwd", "tcp://10.0.0.1:1", "", control, events):
