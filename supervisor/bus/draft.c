@@ -115,13 +115,19 @@ uint32_t draft_problems(struct draft *d)
             .field = str_from(p->field),
             .message = str_from(p->message)};
     }
+    bool told = false;
     for (uint32_t i = 0; i < d->planned.n_unrouted; i++) {
         const struct planner_unrouted *u = &d->planned.unrouted[i];
+        const struct str can = d->planned.abilities;
         struct buf text;
-        buf_init(&text, 1000);
-        buf_printf(&text, "no agent can do \"%.*s\"; %.*s",
+        buf_init(&text, LIMIT_TASK_BYTES);
+        buf_printf(&text, "%s \"%.*s\"; %.*s", u->unsaid ? "words cannot plan" : "no agent can do",
                    (int)utf8_cut(u->clause.ptr, u->clause.len, 400), u->clause.ptr,
                    (int)utf8_cut(u->why.ptr, u->why.len, 500), u->why.ptr);
+        if (!u->unsaid && !told) {
+            buf_printf(&text, "; agents can do: %.*s", STR_ARG(can));
+            told = true; /* once is enough */
+        }
         d->problem_views[d->problems.n + i] =
             (struct msg_plan_problem){.severity = STR_LIT("error"),
                                       .category = STR_LIT("unroutable"),

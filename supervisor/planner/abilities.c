@@ -46,7 +46,7 @@ static bool put_agent(const struct agent_view *agent, bool words, struct buf *ou
 /* One after the other while they fit, then "...". */
 static void put_all(const struct registry *registry, size_t cap, bool words, struct buf *out)
 {
-    const char *between = words ? "\n" : ", ";
+    const char *between = words ? "; " : ", ";
     const size_t from = out->len;
     uint32_t n = 0;
     for (uint32_t a = 0; a < registry_agents(registry) && n <= AGENTS_MAX; a++) {

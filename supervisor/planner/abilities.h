@@ -6,8 +6,7 @@
 #include "protocol/base/buf.h"
 #include "registry/registry.h"
 
-/* Appends a line for each enabled agent, "files: read (Read a file), list (...)", at most cap
- * bytes. */
+/* Appends "files: read (Read a file), list (...); sql: ...", at most cap bytes. */
 void abilities_put(const struct registry *registry, size_t cap, struct buf *out);
 /* Appends "files (read, list), sql (query)", at most cap bytes; nothing when there are none. */
 void abilities_put_short(const struct registry *registry, size_t cap, struct buf *out);

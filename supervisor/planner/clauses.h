@@ -4,10 +4,10 @@
  *
  * A piece ends at: a new line; ";"; a full stop, "!" or "?" before a blank; "->"; the next number
  * of a numbered list on the same line; and the words "then", "and then", "after that",
- * "afterwards", "finally" between blanks, with or without a comma before them, and ", next". Nothing splits
- * inside quotes (phrase.h), nor "then" in a piece that began with if, when, once, after, before or
- * while. From the front of a piece go list marks ("1.", "2)", "a)", "(3)", "1.2", "-", "*", "[ ]")
- * and words such as first, then, next, finally, and, please.
+ * "afterwards", "finally" between blanks, with or without a comma before them, and ", next".
+ * Nothing splits inside quotes (phrase.h), nor "then" in a piece that began with if, when, once,
+ * after, before or while. From the front of a piece go list marks ("1.", "2)", "a)", "(3)", "1.2",
+ * "-", "*", "[ ]") and words such as first, then, next, finally, and, please.
  */
 #ifndef PLANNER_CLAUSES_H
 #define PLANNER_CLAUSES_H

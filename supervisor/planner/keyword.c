@@ -122,6 +122,7 @@ static enum bt_code add_step(struct drafter *d, uint32_t ix, const struct rank_h
 static enum bt_code add_unrouted(struct drafter *d, uint32_t ix, struct buf *why)
 {
     struct planner_unrouted *u = &d->result->unrouted[d->result->n_unrouted++];
+    u->unsaid = d->order.at[ix].unsaid != UNSAID_NOTHING;
     u->clause = arena_str(d->arena, d->order.at[ix].text);
     const enum bt_code code = keep(d, why, WHY_MAX, &u->why);
     return u->clause.ptr == NULL ? nomem(d) : code;
@@ -285,26 +286,33 @@ static enum bt_code refuse(struct drafter *d)
 {
     const struct planner_result *r = d->result;
     const struct planner_unrouted *u = &r->unrouted[0];
-    bool unsaid = true;
     struct buf can;
-    for (uint32_t i = 0; i < d->order.n; i++) {
-        if (d->ids[i].len == 0) {
-            unsaid = d->order.at[i].unsaid != UNSAID_NOTHING;
-            break;
-        }
-    }
     buf_init(&can, ABILITIES_MAX);
-    if (!unsaid) {
+    if (!u->unsaid) {
         abilities_put_short(d->request->registry, 200, &can);
     }
     const enum bt_code code =
         err_set(d->err, BT_INVALID, "%s \"%.*s\": %.*s (%u of %u parts of the goal)%s%s",
-                unsaid ? "words cannot plan" : "no agent can do",
+                u->unsaid ? "words cannot plan" : "no agent can do",
                 (int)utf8_cut(u->clause.ptr, u->clause.len, 100), u->clause.ptr,
                 (int)utf8_cut(u->why.ptr, u->why.len, 200), u->why.ptr, r->n_unrouted, d->order.n,
                 can.len > 0 ? "; agents can do: " : "", buf_cstr(&can));
     buf_done(&can);
     return code;
+}
+
+static enum bt_code keep_abilities(struct drafter *d)
+{
+    bool missing = false;
+    struct buf out;
+    for (uint32_t i = 0; i < d->result->n_unrouted; i++) {
+        missing = missing || !d->result->unrouted[i].unsaid;
+    }
+    buf_init(&out, 2 * LIMIT_CONTROL_BYTES);
+    if (missing) {
+        abilities_put(d->request->registry, ABILITIES_MAX, &out);
+    }
+    return keep(d, &out, ABILITIES_MAX, &d->result->abilities);
 }
 
 static enum bt_code finish(struct drafter *d)
@@ -313,9 +321,7 @@ static enum bt_code finish(struct drafter *d)
     struct buf out;
     enum bt_code code = BT_OK;
     if (r->n_unrouted > 0) {
-        buf_init(&out, 2 * LIMIT_CONTROL_BYTES);
-        abilities_put(d->request->registry, ABILITIES_MAX, &out);
-        code = keep(d, &out, ABILITIES_MAX, &r->abilities);
+        code = keep_abilities(d);
         if (code != BT_OK || !d->request->allow_unrouted || r->n_routes == 0) {
             return code == BT_OK ? refuse(d) : code;
         }
@@ -360,6 +366,9 @@ static enum bt_code keyword_plan(void *self, const struct planner_request *reque
     struct drafter *d = arena_alloc(arena, sizeof *d);
     struct verbs verbs;
     *ret = (struct planner_result){.n_routes = 0};
+    if (request->goal.len == 0) {
+        return err_set(err, BT_INVALID, "the goal is empty; say what is to be done");
+    }
     if (request->goal.len > LIMIT_TASK_BYTES) {
         return err_set(err, BT_LIMIT, "the goal is longer than %u bytes; give a plan instead",
                        (unsigned)LIMIT_TASK_BYTES);

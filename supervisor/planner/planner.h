@@ -27,10 +27,12 @@ struct planner_route {
     struct str why; /* for people: the words that matched with their weights, and the runner-up */
 };
 
-/* A part of the goal that no agent can do. */
+/* A part of the goal that no agent can do, or that says more than a plan from words can. */
 struct planner_unrouted {
     struct str clause;
-    struct str why; /* the nearest candidates, or that there are no agents */
+    struct str why; /* the nearest candidates, or that there are no agents; which words say it, and
+                       what would be right */
+    bool unsaid;    /* a condition, a loop, a time: no agent could */
 };
 
 /* Everything lives in the arena. */
@@ -40,8 +42,8 @@ struct planner_result {
     uint32_t n_routes;
     struct planner_unrouted *unrouted;
     uint32_t n_unrouted;
-    struct str abilities; /* what the agents can do, a line for each; only when something is
-                             unrouted */
+    struct str abilities; /* "files: read (Read a file), list (...); sql: ..."; only when an agent is
+                             missing for something */
 };
 
 struct planner_ops {

@@ -92,9 +92,9 @@ struct spot {
 
 static bool speaks_of_failure(struct str text)
 {
-    static const char *const words[] = {
-        "fails", "fail",   "failed",     "failure",  "failing",       "breaks",      "crashes",
-        "error", "errors", "goes wrong", "go wrong", "does not work", "doesn't work"};
+    static const char *const words[] = {"fails",    "fail",          "failed",      "failure",
+                                        "failing",  "breaks",        "crashes",     "goes wrong",
+                                        "go wrong", "does not work", "doesn't work"};
     size_t n;
     return phrase_find(text, PHRASE_LIST(words), &n) != PHRASE_NONE;
 }

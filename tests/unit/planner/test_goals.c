@@ -161,7 +161,7 @@ static void a_refusal_says_what_the_agents_can_do(void **state)
                                        "read, grep, write), sql (query, load), calc ("));
     assert_null(strstr(b->err.msg, "verify"));
     assert_non_null(strstr(r.abilities.ptr, "files: list (List a directory), read (Read a file)"));
-    assert_non_null(strstr(r.abilities.ptr, "\norchestrator: summarize (Summarise)"));
+    assert_non_null(strstr(r.abilities.ptr, "; orchestrator: summarize (Summarise)"));
     assert_null(strstr(r.abilities.ptr, "converse"));
 }
 
