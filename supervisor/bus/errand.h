@@ -13,7 +13,7 @@
 
 #include "supervisor/bus/bus.h"
 
-/* A person may write a plan of LIMIT_STEPS; of a model such a one is rather an accident, and dear. */
+/* A person may write a plan of LIMIT_STEPS; from a model it is rather an accident, and dear. */
 enum { PLANNED_STEPS_MAX = 1000 };
 
 /* What a plan that is an errand knows of it. */
