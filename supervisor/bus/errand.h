@@ -13,6 +13,9 @@
 
 #include "supervisor/bus/bus.h"
 
+/* A person may write a plan of LIMIT_STEPS; from a model it is rather an accident, and dear. */
+enum { PLANNED_STEPS_MAX = 1000 };
+
 /* What a plan that is an errand knows of it. */
 struct errand {
     enum errand_kind kind;

@@ -48,7 +48,11 @@ static void make(struct bus *b, struct bus_plan *p, const struct errand *e,
                                                              &revision, &document, &err);
 
     buf_init(&text, 64 * 1024);
-    if (code == BT_OK) {
+    if (code == BT_OK && revision.plan->n_steps > PLANNED_STEPS_MAX) {
+        buf_printf(&text, "the plan has %u steps; a planner may make at most %d",
+                   revision.plan->n_steps, PLANNED_STEPS_MAX);
+        refuse(b, p, e, end, buf_str(&text), 1);
+    } else if (code == BT_OK) {
         take_plan(b, p, &revision, document, &end->usage);
     } else if (code == BT_NOMEM || code == BT_INTERNAL) {
         errand_failed(b, p, e, end, str_from(err.msg), false, 0);

@@ -38,12 +38,6 @@ void answer_piece(struct answer *a, uint64_t index, const char *text)
     print(a, text);
 }
 
-bool answer_has(const struct answer *a, const char *text)
-{
-    return a->text.bad == BT_OK && a->text.len > 0 && a->text.len == strlen(text) &&
-           memcmp(a->text.at, text, a->text.len) == 0;
-}
-
 void answer_whole(struct answer *a, const char *text)
 {
     size_t shown = a->text.bad == BT_OK ? a->text.len : 0;

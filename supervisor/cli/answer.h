@@ -21,8 +21,6 @@ void answer_done(struct answer *a);
 void answer_piece(struct answer *a, uint64_t index, const char *text);
 /* The whole answer: prints what of it is not there yet, and the end of its line. */
 void answer_whole(struct answer *a, const char *text);
-/* Whether the whole was printed, piece by piece. */
-bool answer_has(const struct answer *a, const char *text);
 /* Something else is to be printed: ends the line. */
 void answer_break(struct answer *a);
 /* The next piece belongs to another answer. */

@@ -214,13 +214,13 @@ static void show_end(struct chat *c, const cJSON *event)
     c->plan.waits = false;
     c->plan.exit = cli_exit_of_plan(status);
     if (c->plan.muted) {
-        screen_note(&c->screen, "%s plan %s %s: baton result %s", cli_mark(status), c->plan.id,
-                    status, c->plan.id);
+        screen_note(&c->screen, "%s the plan %s: baton result %s", cli_mark(status), status,
+                    c->plan.id);
         return;
     }
     if (c->plan.exit != CLI_OK) {
-        screen_note(&c->screen, "%s plan %s%s%s", cli_mark(status), status, why[0] != 0 ? ": " : "",
-                    why);
+        screen_note(&c->screen, "%s the plan %s%s%s", cli_mark(status), status,
+                    why[0] != 0 ? ": " : "", why);
     }
     show_answer(c, event);
     c->screen.hold = false;

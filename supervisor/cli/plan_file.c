@@ -45,6 +45,30 @@ cJSON *cli_read_value(const char *text, const char *what)
     return tree;
 }
 
+/* Whether the list has that text. */
+static bool holds(const cJSON *list, const char *text)
+{
+    const cJSON *v;
+
+    cJSON_ArrayForEach(v, list)
+    {
+        if (cJSON_IsString(v) && strcmp(v->valuestring, text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the schema takes the text as it stands, be it JSON or not. */
+static bool takes_text(const cJSON *schema, const char *text)
+{
+    const cJSON *type = cJSON_GetObjectItemCaseSensitive(schema, "type");
+
+    return strcmp(json_text(schema, "type", ""), "string") == 0 ||
+           (cJSON_IsArray(type) && holds(type, "string") && strcmp(text, "null") != 0) ||
+           holds(cJSON_GetObjectItemCaseSensitive(schema, "enum"), text);
+}
+
 /* The value of NAME=VALUE in the type that the recipe's inputs give the name. NULL after saying
  * what is wrong. */
 static cJSON *typed_value(const cJSON *recipe, const char *name, const char *text)
@@ -53,9 +77,10 @@ static cJSON *typed_value(const cJSON *recipe, const char *name, const char *tex
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(
         cJSON_GetObjectItemCaseSensitive(inputs, "properties"), name);
     const char *type = json_text(schema, "type", "");
-    cJSON *value = strcmp(type, "string") == 0 ? NULL : cJSON_ParseWithOpts(text, NULL, true);
+    cJSON *value =
+        takes_text(schema, text) ? cJSON_CreateString(text) : cJSON_ParseWithOpts(text, NULL, true);
 
-    if (value == NULL && type[0] != 0 && strcmp(type, "string") != 0) {
+    if (value == NULL && type[0] != 0) {
         cli_say("--input %s: expected a value of type %s as JSON, got '%.200s'", name, type, text);
         return NULL;
     }

@@ -33,7 +33,9 @@ int recipes_dirs(char ret[RECIPE_DIRS_MAX][RECIPE_PATH_MAX])
                 *slash = 0;
             }
         }
-        (void)snprintf(ret[n++], RECIPE_PATH_MAX, "%.3900s/%s/examples", self, BATON_DOC_DIR);
+        (void)snprintf(ret[n++], RECIPE_PATH_MAX, "%.3800s/%s/examples/recipes", self,
+                       BATON_DOC_DIR);
+        (void)snprintf(ret[n++], RECIPE_PATH_MAX, "%.3800s/%s/examples", self, BATON_DOC_DIR);
     }
     return n;
 }

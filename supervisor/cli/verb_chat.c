@@ -63,8 +63,7 @@ struct input {
 
 static void say_session(struct chat *c)
 {
-    screen_note(&c->screen, "session %s; come back with: baton chat --session %s", c->session,
-                c->session);
+    screen_note(&c->screen, "to come back: baton chat --session %s", c->session);
 }
 
 static void new_session(struct chat *c)
@@ -235,8 +234,8 @@ static void interrupted(struct chat *c)
         c->quit = true;
     } else if (c->plan.id[0] != 0 && !c->plan.over && !c->plan.muted) {
         c->plan.muted = true;
-        screen_note(&c->screen, "plan %s goes on unwatched (baton status %s); Ctrl-C again leaves",
-                    c->plan.id, c->plan.id);
+        screen_note(&c->screen, "the plan goes on unwatched: baton status %s; Ctrl-C again leaves",
+                    c->plan.id);
     } else {
         screen_note(&c->screen, "Ctrl-C again leaves, as does /quit");
     }
@@ -249,33 +248,49 @@ static uint32_t slice(const struct chat *c, const struct input *in)
                                                      : IDLE_MS;
 }
 
-static void step(struct chat *c, struct input *in)
+/* Whether a line may be taken now. */
+static bool takes_lines(struct chat *c)
 {
-    struct pollfd keys = {.fd = in->end ? -1 : STDIN_FILENO, .events = POLLIN};
-    struct bt_event ev;
-    uint32_t most = slice(c, in);
-    bool ready = c->screen.person || turn_is_over(c);
+    return c->screen.person || turn_is_over(c);
+}
 
+/* What the person did. */
+static void listen(struct chat *c, struct input *in)
+{
     if (changes != 0) {
         changes = 0;
         screen_again(&c->screen);
     }
     chat_say_again(c);
-    if (ready) {
+    if (takes_lines(c)) {
         read_lines(c, in);
     }
     interrupted(c);
     screen_prompt(&c->screen);
-    if (c->quit || endings != 0) {
-        return;
-    }
+}
+
+/* What the daemon tells, waiting for it a little. */
+static void follow(struct chat *c, const struct input *in)
+{
+    struct pollfd keys = {.fd = in->end ? -1 : STDIN_FILENO, .events = POLLIN};
+    struct bt_event ev;
+    uint32_t most = slice(c, in);
+
     if (chat_next(c, most, &ev)) {
         do {
             chat_event(c, &ev);
         } while (chat_next(c, 0, &ev));
     } else if (c->watch == NULL) {
-        (void)poll(&keys, ready ? 1 : 0, (int)most);
+        (void)poll(&keys, takes_lines(c) ? 1 : 0, (int)most);
     }
+}
+
+/* Nothing more is to be read, and all that was said has come to its end. */
+static bool is_done(struct chat *c, const struct input *in)
+{
+    return c->quit || endings != 0 ||
+           (in->end && in->at == in->n && c->screen.line.len == 0 &&
+            (c->screen.person || all_is_over(c)));
 }
 
 /* Of a person's talk 0; else that of the last turn's plan. */
@@ -297,15 +312,13 @@ static enum cli_exit talk(struct chat *c)
 {
     struct input in = {.typed = clock_mono_ms()};
 
-    while (!c->quit && endings == 0) {
-        step(c, &in);
-        if (in.end && in.at == in.n && c->screen.line.len == 0 &&
-            (c->screen.person || all_is_over(c))) {
-            break;
-        }
+    listen(c, &in);
+    while (!is_done(c, &in)) {
+        follow(c, &in);
+        listen(c, &in);
     }
     if (c->plan.id[0] != 0 && !c->plan.over) {
-        screen_note(&c->screen, "plan %s goes on; see: baton status %s", c->plan.id, c->plan.id);
+        screen_note(&c->screen, "the plan goes on: baton status %s", c->plan.id);
     }
     if (c->screen.person) {
         say_session(c);

@@ -103,9 +103,10 @@ static void no_plan(struct core *c, struct core_run *row, enum plan_failure fail
                                 .usage = *usage,
                                 .text = text});
     const enum on_invalid policy = row->plan->planning.on_invalid;
+    const bool answers = row->plan->synthesis.agent_id.len > 0 && !row->plan->dry_run;
     if (policy == ON_INVALID_INTERRUPT) {
         wait_for_word(c, row, text);
-    } else if (policy == ON_INVALID_SYNTHESIZE && row->plan->synthesis.agent_id.len > 0) {
+    } else if (policy == ON_INVALID_SYNTHESIZE && answers) {
         answer_alone(c, row, &end);
     } else {
         core_plan_finish(c, row, &end, (struct blob_ref){0});

@@ -7,13 +7,14 @@ OpenAI's form, whatever they were.
 import functools
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
 
-from harness import BIN, ROOT, main
+from harness import BIN, ROOT, BatonTest, main, until
 
 sys.path.insert(0, str(ROOT / "tests" / "peers"))
 import bad_wire  # noqa: E402
@@ -23,8 +24,8 @@ KEY = "sk-canary-51ca/93f0a17e66"
 FORMS = {"openai": ("/v1", "/v1/chat/completions", "authorization"),
          "anthropic": ("/v1", "/v1/messages", "x-api-key"),
          "ollama": ("", "/api/chat", "authorization")}
-CITY = {"type": "object", "required": ["city"], "additionalProperties": False,
-        "properties": {"city": {"type": "string"}, "inhabitants": {"type": "integer", "minimum": 0}}}
+CITY = {"type": "object", "required": ["city", "inhabitants"], "additionalProperties": False,
+        "properties": {"city": {"type": "string"}, "inhabitants": {"type": "integer"}}}
 CHAT = {"task": "name the capital of Switzerland"}
 DATA = {**CHAT, "parameters": {"schema": CITY}}
 BERN = {"city": "Bern", "inhabitants": 134591}
@@ -369,6 +370,243 @@ class Purposes(Aimock):
         aimock.answers({**said, "action": "conversation_only", "targetStepNumber": None}, "The plan has three steps.")
         data = self.ask(step, self.provider(api), skill="converse")["result"]["data"]
         self.assertEqual((data["action"], data["reply"]), ("conversation_only", "The plan has three steps."))
+
+
+CONFIG = """
+agents:
+  - agentId: calc
+    command: ["${BATON_BIN}/baton-agent-calc"]
+    capacity: 4
+llm: %s
+"""
+MAKE, SUM_UP, TALK = "Make a plan that reaches the goal", "A workflow is over", "A person talks to a workflow engine"
+
+
+def calc(step_id, expression, needs=(), **more):
+    return {"stepId": step_id, "agentId": "calc", "skill": "evaluate", "task": "calculate", "parameters": {"expression": expression},
+            "dependsOn": list(needs), **more}
+
+
+GOOD = {"description": "adds up, then doubles", "successCriteria": "a number", "estimatedTokens": 70, "reasoning": "it is arithmetic",
+        "steps": [calc("a", "2+3"), calc("b", "x*2", ["a"])]}
+GOOD["steps"][1]["parameters"]["variables"] = {"x": "{{results.a.value}}"}
+CYCLE = {"steps": [calc("a", "2+3", ["b"]), calc("b", "1+1", ["a"])]}
+UNKNOWN = {"steps": [calc("a", "2+3", agentId="oracle")]}
+SUMMARY = "# Plan Execution Summary\nThe goal was reached: it is ten.\n\n## Key Accomplishments\n- both sums\n"
+
+
+class Planned(Aimock, BatonTest):
+    """`baton run GOAL --planner llm` through a daemon whose orchestrator asks aimock."""
+
+    def start(self, api="openai", port=None, **settings):
+        provider = self.provider(api, port, **settings.pop("provider", {}))
+        config = json.dumps({"providers": [provider], **settings}).replace("%", "%%")
+        self.d = self.daemon(config=CONFIG % config)
+        return self.d
+
+    def run_goal(self, *args, code=0, goal="add up and double"):
+        out = self.d.cli("run", goal, "--planner", "llm", "--quiet", *args, code=code)
+        self.plan = self.d.ask("plan.list", limit=1)["plans"][0]["planId"]
+        return out
+
+    def submit(self, goal="add up and double", **fields):
+        self.plan = self.d.ask("plan.submit", goal=goal, planner="llm", **fields)["planId"]
+        return self.plan
+
+    def types(self):
+        return [e["type"] for e in self.d.events(self.plan)]
+
+    def event(self, type_):
+        found = [e for e in self.d.events(self.plan) if e["type"] == type_]
+        self.assertEqual(len(found), 1, (type_, found))
+        return found[0]
+
+    def review(self):
+        return until(lambda: self.d.ask("review.list", planId=self.plan)["reviews"], 20, "a review is open\n" + self.d.log())[0]
+
+    def asked(self, n):
+        """The n-th question about this plan, as aimock had it."""
+        return aimock.journal()[n]["body"]["messages"][-1]["content"]
+
+
+class Planning(Planned):
+    @in_each_form
+    def test_goal_becomes_a_plan_that_runs(self, api):
+        self.start(api, provider={"price": {"input": 3, "output": 15}})
+        aimock.answers({"response": {"content": json.dumps(GOOD), "usage": {"prompt_tokens": 700, "completion_tokens": 90}}})
+        self.assertIn("10", self.run_goal())
+        types = self.types()
+        self.assertLess(types.index("planning_started"), types.index("plan_generated"))
+        self.assertLess(types.index("plan_generated"), types.index("plan_started"))
+        started, generated = self.event("planning_started"), self.event("plan_generated")
+        self.assertEqual((started["agentId"], started["attempt"]), ("orchestrator", 1))
+        self.assertEqual((generated["description"], generated["successCriteria"], generated["estimatedSteps"]), (GOOD["description"], "a number", 2))
+        view = self.d.ask("plan.get", planId=self.plan, document=True)
+        self.assertEqual([(s["stepId"], s["agentId"], s["status"]) for s in view["steps"]], [("a", "calc", "completed"), ("b", "calc", "completed")])
+        self.assertEqual(view["document"]["steps"][1]["dependsOn"], ["a"])
+        if api != "ollama":
+            self.assertEqual((view["usagePlanning"]["inputTokens"], view["usagePlanning"]["outputTokens"], view["usagePlanning"]["costMicros"]),
+                             (700, 90, 700 * 3 + 90 * 15))
+        asked, = self.journal(200)
+        self.assertEqual((asked["path"], asked["headers"][FORMS[api][2]]), (FORMS[api][1], "[REDACTED]"))
+        text = asked["body"]["messages"][-1]["content"]
+        for word in ("add up and double", "evaluate", "inputSchema"):
+            self.assertIn(word, text)
+        for skill in ("gate", "verify", "plan", "synthesize", "converse"):
+            self.assertNotIn('"id":"%s"' % skill, text, "what only the supervisor asks is nothing for a plan")
+
+    def test_constraints_and_dry_run(self):
+        self.start()
+        aimock.answers(GOOD)
+        self.run_goal("--dry-run", "--constraint", "no division", "--json")
+        self.assertEqual(self.d.wait_plan(self.plan)["status"], "completed")
+        self.assertNotIn("plan_step_started", self.types())
+        self.assertIn("no division", self.asked(0))
+
+    def refused_then_repaired(self, bad, said, *words):
+        aimock.answers(bad, GOOD)
+        self.assertIn("10", self.run_goal())
+        retry = self.event("planning_retry")
+        self.assertEqual(retry["attempt"], 1)
+        self.assertIn(said, retry["text"])
+        self.journal(200, 200)
+        for word in words:
+            self.assertIn(word, self.asked(1))
+        self.assertNotIn("planning_failed", self.types())
+
+    def test_cyclic_plan_is_repaired(self):
+        self.start()
+        self.refused_then_repaired(CYCLE, "a", "\"dependsOn\":[\"b\"]", "what is wrong with it")
+
+    def test_unknown_agent_is_repaired(self):
+        self.start()
+        self.refused_then_repaired(UNKNOWN, "oracle", "oracle")
+
+    def test_prose_is_repaired_and_prose_around_a_plan_needs_no_repair(self):
+        self.start()
+        self.refused_then_repaired("I am afraid I cannot do that.", "", "afraid")
+        aimock.answers("Of course! This is it:\n\n```json\n%s\n```\n\nShall I go on?" % json.dumps(GOOD, indent=1))
+        self.assertIn("10", self.run_goal())
+        self.journal(200)
+
+    def test_ten_thousand_steps_are_refused_in_words(self):
+        self.start(port=self.line())  # the question is too long for aimock's journal
+        aimock.answers({"response": {"content": json.dumps({"steps": [calc("s%d" % i, "1+1") for i in range(10000)]})}, "chunkSize": 65536}, GOOD)
+        self.assertIn("10", self.run_goal())
+        self.assertIn("at most", self.event("planning_retry")["text"])
+        self.assertIn("10000 steps", self.wire.requests[1]["body"]["messages"][-1]["content"])
+        self.assertEqual(len(self.d.ask("plan.get", planId=self.plan)["steps"]), 2)
+
+    def test_invalid_twice_fails_with_what_is_wrong(self):
+        self.start()
+        aimock.answers(CYCLE)
+        done = self.d.cli_any("run", "add up", "--planner", "llm")
+        self.assertNotEqual(done.returncode, 0)
+        self.plan = self.d.ask("plan.list", limit=1)["plans"][0]["planId"]
+        self.journal(200, 200)
+        failed = self.event("planning_failed")
+        self.assertEqual((failed["attempt"], failed["failureKind"]), (2, "invalid_plan"), failed)
+        view = self.d.wait_plan(self.plan)
+        self.assertEqual((view["status"], view.get("steps", [])), ("failed", []), view)
+        self.assertIn("a", view["failureReason"])
+
+    def test_invalid_twice_is_answered_in_words(self):
+        self.start()
+        aimock.answers(to={MAKE: [CYCLE], SUM_UP: [SUMMARY]})
+        self.submit(policy={"onInvalidPlan": "synthesize", "synthesis": "llm"})
+        self.d.wait_plan(self.plan)
+        self.assertIn("synthesis_started", self.types())
+        said = "".join(e["text"] for e in self.d.events(self.plan) if e["type"] == "text_delta")
+        self.assertTrue(said.startswith(SUMMARY.strip()), said)
+        self.assertIn("failed", said[len(SUMMARY):], "whatever the model says of it")
+
+    def test_invalid_twice_waits_for_a_person(self):
+        self.start()
+        policy = {"onInvalidPlan": "interrupt"}
+        aimock.answers(CYCLE, CYCLE, GOOD)
+        self.submit(policy=policy)
+        review = self.review()
+        self.assertEqual(review["kind"], "planning", review)
+        self.assertIn("a", review["prompt"])
+        self.d.ask("review.decide", reviewId=review["reviewId"], decision="approve")
+        self.assertEqual(self.d.wait_plan(self.plan)["status"], "completed")
+        self.journal(200, 200, 200)
+        aimock.answers(CYCLE)
+        self.submit(policy=policy)
+        self.d.ask("review.decide", reviewId=self.review()["reviewId"], decision="approve", edit={"plan": {"steps": [calc("mine", "40+2")]}})
+        self.assertIn("42", self.d.wait_plan(self.plan)["summary"])
+        self.submit(policy=policy)
+        self.d.ask("review.decide", reviewId=self.review()["reviewId"], decision="reject", comment="never mind")
+        view = self.d.wait_plan(self.plan)
+        self.assertEqual((view["status"], view["outcome"], view["failureReason"]), ("cancelled", "failed", "never mind"))
+
+    def test_server_that_is_down_fails_the_plan_and_says_so(self):
+        self.start(provider={"attempts": 1, "breaker": {"failures": 0}})
+        aimock.answers({"response": {"error": {"message": "gone home"}, "status": 503}})
+        self.submit(policy={"maxRetries": 0, "plannerTimeoutMs": 10000})
+        view = self.d.wait_plan(self.plan)
+        self.assertEqual(view["status"], "failed")
+        self.assertIn("gone home", view["failureReason"])
+        self.assertEqual(self.event("planning_failed")["failureKind"], "planning_failed")
+
+    def test_model_that_takes_too_long_and_one_that_is_called_off(self):
+        self.start()
+        aimock.answers({"response": {"content": json.dumps(GOOD)}, "chaos": {"latencyMs": 20000}})
+        self.submit(policy={"plannerTimeoutMs": 500})
+        self.assertEqual(self.d.wait_plan(self.plan, 15)["status"], "failed")
+        self.submit()
+        until(lambda: self.d.ask("agents.list"), 5, "asked")
+        self.d.ask("plan.cancel", planId=self.plan)
+        self.assertEqual(self.d.wait_plan(self.plan, 10)["status"], "cancelled")
+
+    def test_planning_goes_on_when_the_daemon_comes_back(self):
+        # The orchestrator is not the daemon: it waits on, and is asked once.
+        self.start()
+        aimock.answers({"response": {"content": json.dumps(GOOD)}, "chaos": {"latencyMs": 1500}})
+        self.submit()
+        until(lambda: "planning_started" in self.types(), 10, "the planner is asked")
+        self.d.kill9()
+        self.d.start()
+        self.assertIn("10", self.d.wait_plan(self.plan, 40)["summary"])
+        self.assertEqual(self.types().count("plan_generated"), 1)
+        self.journal(200)
+
+    def test_planner_that_dies_is_asked_again(self):
+        self.start(port=self.line("stall:40", "pass"))
+        aimock.answers(GOOD)
+        self.submit()
+        until(lambda: self.wire.requests, 20, "the model is asked\n" + self.d.log())
+        os.kill(self.d.agent_pids()["orchestrator"][0], signal.SIGKILL)
+        self.assertIn("10", self.d.wait_plan(self.plan, 40)["summary"])
+        self.assertEqual(len(self.wire.requests), 2)
+
+
+class Synthesis(Planned):
+    def answer_of(self, **policy):
+        self.plan = self.d.submit({"goal": "add up and double", "steps": GOOD["steps"]}, policy={"synthesis": {"agentId": "orchestrator"}, **policy})
+        return self.d.wait_plan(self.plan)
+
+    @in_each_form
+    def test_answer_is_streamed_and_whole(self, api):
+        text = SUMMARY + "Each figure was looked at. " * 40
+        self.start(api)
+        aimock.answers({"response": {"content": text}, "chunkSize": 9})
+        view = self.answer_of()
+        pieces = [e for e in self.d.events(self.plan) if e["type"] == "text_delta"]
+        self.assertEqual([p["index"] for p in pieces], list(range(pieces[0]["index"], pieces[0]["index"] + len(pieces))))
+        self.assertTrue("".join(p["text"] for p in pieces).startswith(text.strip()), pieces)
+        self.assertTrue(view["summary"].startswith("# Plan Execution Summary"))
+        self.assertEqual(self.event("synthesis_finished")["ok"], True)
+
+    def test_model_that_cannot_answer_leaves_the_results_as_they_are(self):
+        self.start(provider={"attempts": 1, "breaker": {"failures": 0}})
+        aimock.answers({"response": {"error": {"message": "gone home"}, "status": 503}})
+        view = self.answer_of(maxRetries=0)
+        self.assertEqual(view["status"], "completed", view)
+        self.assertIn("10", view["summary"])
+        finished = self.event("synthesis_finished")
+        self.assertEqual(finished["ok"], False)
+        self.assertIn("gone home", finished["reason"])
 
 
 if __name__ == "__main__":

@@ -3,9 +3,11 @@
 Most of it on a stage (stage.py); Real: one way through each with a real daemon and a planner that a test scripts."""
 import json
 import os
+import shutil
+import subprocess
 import unittest
 
-from harness import BatonTest, main
+from harness import BIN, ROOT, BatonTest, main
 from probe import Probe, step, wait_up
 from stage import Refusal, Stage
 
@@ -269,6 +271,25 @@ class Recipes(OnStage):
         step = self.submitted("--plan", self.path, "--input", "file=f")
         self.assertEqual(step["parameters"], {"n": 3})
         self.assertEqual(self.submitted("--recipe", "word-count", "--input", "file=f"), step, "by the name that it gives itself")
+
+    def test_text_stays_text_where_the_recipe_takes_text(self):
+        self.s.file("baton/recipes/types.json", {**RECIPE, "inputs": {"type": "object", "properties": {
+            "n": {"type": ["string", "null"]}, "file": {"enum": ["12", 13]}}}})
+        step = self.submitted("--recipe", "types", "--input", "n=7", "--input", "file=12")
+        self.assertEqual((step["task"], step["parameters"]), ("read 12 and say it", {"n": "7"}))
+        step = self.submitted("--recipe", "types", "--input", "n=null", "--input", "file=13")
+        self.assertEqual(step["parameters"], {"n": None})
+
+    def test_installed_examples_are_found_beside_the_program(self):
+        prefix = os.path.join(self.s.work, "usr")
+        os.makedirs(os.path.join(prefix, "bin"))
+        shutil.copy(BIN / "baton", os.path.join(prefix, "bin", "baton"))
+        shutil.copytree(ROOT / "deploy" / "examples", os.path.join(prefix, "share", "doc", "baton", "examples"))
+        done = subprocess.run([os.path.join(prefix, "bin", "baton"), "recipes", "--json"], capture_output=True, text=True,
+                              env={**os.environ, "XDG_CONFIG_HOME": "/nonexistent"})
+        found = {r["name"]: r["path"] for r in json.loads(done.stdout)}
+        for name in ("errors-by-hour", "dpkg-report"):
+            self.assertIn(name, found, done.stderr)
 
     def test_wrong_inputs_are_told_and_nothing_runs(self):
         for args, said in ((("--input", "n=many", "--input", "file=f"), "of type integer"), (("--input", "file"), "NAME=VALUE"),

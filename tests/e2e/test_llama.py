@@ -10,9 +10,9 @@ import os
 import subprocess
 import sys
 import tempfile
-import unittest
 
-from harness import BIN, ROOT, main
+from harness import BIN, ROOT, BatonTest, main, until
+from probe import Probe, wait_up
 
 MODEL = ROOT / "tests" / "support" / "model"
 sys.path[:0] = [str(ROOT / "tests" / "peers"), str(MODEL)]
@@ -29,7 +29,7 @@ BOTH_SEE = {"cycle_detected", "duplicate_id", "missing_dependency", "missing_age
 CANONICAL = {0, 1, 2, 5, 7}
 
 
-class Engine(unittest.TestCase):
+class Engine(BatonTest):
     def engine(self, model=None, **options):
         if model is None:
             held = tempfile.NamedTemporaryFile(suffix=".gguf")
@@ -128,6 +128,30 @@ class Noise(Engine):
             else:
                 self.assertEqual(answer["failure"]["class"], "VALIDATION_ERROR", answer)
 
+    def test_hostile_plans_of_the_engine_through_the_daemon(self):
+        # Noise, held to the planner's own schema: its agents are there (the grammar says so), all else is chance.
+        engine = self.engine(context=8192)
+        provider = {"api": "openai", "baseUrl": "http://127.0.0.1:%d/v1" % engine.port, "model": "noise", "timeoutMs": 30000}
+        d = self.daemon(config="agents: []\nllm: %s\n" % json.dumps({"providers": [provider], "maxTokens": 2000}))
+        probe = Probe(d, "probe", capacity=8)
+        self.addCleanup(probe.close)
+        wait_up(d, "probe")
+        for i in range(4):
+            plan = d.ask("plan.submit", goal="do something %d" % i, planner="llm", policy={"maxRetries": 0, "signoff": True})["planId"]
+
+            def over():
+                view = d.ask("plan.get", planId=plan)
+                return view if view["status"] in ("completed", "failed", "cancelled") or view.get("paused") else None
+            view = until(over, 60, "planned, or not\n" + d.log())
+            if view["status"] == "failed":
+                self.assertTrue(view["failureReason"], view)
+            else:
+                self.assertEqual(view["paused"], ["signoff"], view)
+                self.assertLessEqual({s["agentId"] for s in view["steps"]}, {"probe", "orchestrator"}, view)
+                d.ask("plan.cancel", planId=plan)
+                d.wait_plan(plan)
+        self.assertEqual(probe.of("step.execute"), [], "nothing runs without the sign-off")
+
 
 class Toy(Engine):
     def test_goal_becomes_a_plan_through_the_real_prompt(self):
@@ -140,6 +164,39 @@ class Toy(Engine):
             steps = answer["result"]["data"]["steps"]
             self.assertEqual([(s["agentId"], s["task"], s["dependsOn"]) for s in steps],
                              [("web", "search cats", []), ("calc", "add up prices", ["s1"]), ("mail", "mail the team", ["s1"])], answer)
+
+    # What comes of each goal: who does what, and what must be over before.
+    GOALS = {
+        "search cats": [("web", "search cats", [])],
+        "search prices then sum totals then mail the team": [("web", "search prices", []), ("calc", "sum totals", ["s1"]), ("mail", "mail the team", ["s2"])],
+        "find logs and check the app then notify users": [("web", "find logs", []), ("test", "check the app", []), ("mail", "notify users", ["s2"])],
+        "build the app then verify the app and look up sales": [("code", "build the app", []), ("test", "verify the app", ["s1"]), ("web", "look up sales", ["s1"])],
+    }
+
+    def test_goals_become_plans_that_run_through_the_daemon(self):
+        engine = self.engine(MODEL / "toy.gguf", toy=True, context=224)
+        provider = {"api": "openai", "baseUrl": "http://127.0.0.1:%d/v1" % engine.port, "model": "toy"}
+        d = self.daemon(config="agents: []\nllm: %s\n" % json.dumps({"providers": [provider]}))
+        done = []
+        for agent_id in ("web", "calc", "mail", "code", "test"):
+            probe = Probe(d, agent_id, work=lambda r, a=agent_id: done.append((a, r["task"])) or {"outcome": "completed", "result": {"text": "did: " + r["task"]}})
+            self.addCleanup(probe.close)
+            wait_up(d, agent_id)
+        for goal, steps in self.GOALS.items():
+            done.clear()
+            out = d.cli("run", goal, "--planner", "llm", "--quiet")
+            plan = d.ask("plan.list", limit=1)["plans"][0]["planId"]
+            view = d.ask("plan.get", planId=plan)
+            self.assertEqual([(s["agentId"], s["task"], s.get("dependsOn", [])) for s in view["steps"]], steps)
+            self.assertEqual({s["status"] for s in view["steps"]}, {"completed"})
+            self.assertEqual(sorted(done), sorted((agent, task) for agent, task, _ in steps))
+            for _, task, _ in steps:
+                self.assertIn("did: " + task, out)
+            began = {e["stepId"]: e["seq"] for e in d.events(plan) if e["type"] == "plan_step_started"}
+            ended = {e["stepId"]: e["seq"] for e in d.events(plan) if e["type"] == "plan_step_completed"}
+            for s in view["steps"]:
+                for needed in s.get("dependsOn", []):
+                    self.assertLess(ended[needed], began[s["stepId"]], view)
 
 
 if __name__ == "__main__":

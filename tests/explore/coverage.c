@@ -75,11 +75,11 @@ static int check_lives(const struct coverage *seen)
     int missing = 0;
     for (int from = 0; from < LIFE_COUNT; from++) {
         for (int to = 0; to < LIFE_COUNT; to++) {
-            if (world_may_live((enum world_life)from, (enum world_life)to) &&
+            if (plan_life_may((enum plan_life)from, (enum plan_life)to) &&
                 seen->lives[from][to] == 0) {
                 (void)fprintf(stderr, "never happened: a plan from %s to %s\n",
-                              world_life_name((enum world_life)from),
-                              world_life_name((enum world_life)to));
+                              plan_life_name((enum plan_life)from),
+                              plan_life_name((enum plan_life)to));
                 missing++;
             }
         }

@@ -8,6 +8,7 @@
 #define TESTS_EXPLORE_WORLD_H
 
 #include "supervisor/core/core_internal.h"
+#include "tests/unit/core/plan_life.h"
 
 enum { WORLD_STEPS = 8, WORLD_BODIES = 3, WORLD_EVENTS_MAX = 256, WORLD_PLANS = 16384 };
 enum { WORLD_NOBODY = 255, WORLD_SUPERVISOR = 254 }; /* in place of an agent */
@@ -185,19 +186,6 @@ enum world_kind {
 
 enum world_late { LATE_PLAN, LATE_FAILURE, LATE_TEXT, LATE_ANSWER, LATE_RECTIFY, LATE_COUNT };
 
-/* The life of a plan as a whole; which moves it has stands in world_errand.c. */
-enum world_life {
-    LIFE_NEW,
-    LIFE_PLANNING,
-    LIFE_UNPLANNED, /* a person is asked what becomes of it */
-    LIFE_SIGNOFF,
-    LIFE_RUNNING,
-    LIFE_ANSWERING,
-    LIFE_ANSWERED,
-    LIFE_OVER,
-    LIFE_COUNT
-};
-
 /* How a revision differs from the plan before it. */
 enum world_change {
     CHANGE_FRESH,  /* the replanner keeps what is completed; one new step in place of the failed */
@@ -314,9 +302,6 @@ bool world_step_fails_plan(const struct world *w, uint32_t step);
 /* There is such a step. */
 bool world_is_failed(const struct world *w);
 /* ---- world_errand.c ---- */
-bool world_may_live(enum world_life from, enum world_life to);
-enum world_life world_life(const struct run *run);
-const char *world_life_name(enum world_life life);
 /* The plan ends as was decided, and with an answer when it wants one. */
 bool world_answered_rightly(const struct world *w, const struct record *rec, const char **ret_why);
 bool world_take_errand(struct world *w, const struct core_cmd *cmd, const char **ret_why);

@@ -8,53 +8,6 @@ static bool has_errands(const struct world *w)
     return w->plans[0]->planning.pending || w->plans[0]->synthesis.agent_id.len > 0;
 }
 
-/* ---- the life of a plan ---- */
-
-#define TO(name) (1u << LIFE_##name)
-static const struct {
-    const char *name;
-    uint32_t to;
-} lives[] = {
-    [LIFE_NEW] = {"new", TO(PLANNING) | TO(UNPLANNED) | TO(SIGNOFF) | TO(RUNNING) | TO(OVER)},
-    /* New: it has its steps, or has none and will not get any. */
-    [LIFE_PLANNING] = {"planning", TO(NEW) | TO(OVER)},
-    [LIFE_UNPLANNED] = {"unplanned", TO(NEW) | TO(OVER)},
-    [LIFE_SIGNOFF] = {"signoff", TO(NEW) | TO(OVER)},
-    /* Answered: there is nothing left to ask with. */
-    [LIFE_RUNNING] = {"running", TO(ANSWERING) | TO(ANSWERED) | TO(OVER)},
-    [LIFE_ANSWERING] = {"answering", TO(RUNNING) | TO(ANSWERED) | TO(OVER)},
-    [LIFE_ANSWERED] = {"answered", TO(OVER)},
-    [LIFE_OVER] = {"over", 0},
-};
-#undef TO
-_Static_assert(sizeof lives / sizeof lives[0] == LIFE_COUNT, "all");
-
-bool world_may_live(enum world_life from, enum world_life to)
-{
-    return (lives[from].to & 1u << to) != 0;
-}
-
-const char *world_life_name(enum world_life life)
-{
-    return lives[life].name;
-}
-
-enum world_life world_life(const struct run *run)
-{
-    if (plan_is_final(run->status)) {
-        return LIFE_OVER;
-    }
-    if (run->errand != ERRAND_NONE) {
-        return run->errand == ERRAND_PLANNING ? LIFE_PLANNING : LIFE_ANSWERING;
-    }
-    if (run->status != PLAN_PENDING) {
-        return run->answered ? LIFE_ANSWERED : LIFE_RUNNING;
-    }
-    return (run->paused & 1u << PAUSE_PLANNING) != 0  ? LIFE_UNPLANNED
-           : (run->paused & 1u << PAUSE_SIGNOFF) != 0 ? LIFE_SIGNOFF
-                                                      : LIFE_NEW;
-}
-
 /* ---- what may be said ---- */
 
 struct sayings {
@@ -283,8 +236,9 @@ bool world_take_synthesis_started(struct world *w, const struct record *rec, con
     RULE(wants_answer(w, rec) && has_budget(w, 0), "an answer that nobody wants");
     RULE((w->at.paused & 1u << PAUSE_REVIEW) == 0, "asks although it says that it waits");
     for (uint32_t i = 0; i < world_plan(w)->n_steps; i++) {
-        const struct told *told = &w->at.told[i];
+        struct told *told = &w->at.told[i];
         RULE(told->started == 0 || told->completed == 1, "asks before its steps are over");
+        told->completed = 1; /* what has not begun never will */
         if (w->shadow->steps[i].status == STEP_FAILED) {
             asking->pardoned |= (uint8_t)(1u << i);
         }

@@ -566,7 +566,7 @@ bool world_take_record(struct world *w, const struct record *rec, const char **r
     RULE(!step || rec->step < world_plan(w)->n_steps, "a record of no step");
     RULE(!step || !ends || time_is_over(w, rec), "a timeout before its time");
     const enum step_status from = step ? w->shadow->steps[rec->step].status : STEP_PENDING;
-    const enum world_life was = world_life(w->shadow);
+    const enum plan_life was = plan_life(w->shadow);
     if ((step && !in_its_time(w, rec, ret_why)) || !takers[rec->type](w, rec, ret_why) ||
         !world_replay(w, rec, ret_why)) {
         return false;
@@ -578,8 +578,8 @@ bool world_take_record(struct world *w, const struct record *rec, const char **r
         w->at.told[rec->step].status = (uint8_t)to;
         w->seen->moves[from][to]++;
     }
-    const enum world_life is = world_life(w->shadow);
-    RULE(was == is || world_may_live(was, is), "a plan does not live like that");
+    const enum plan_life is = plan_life(w->shadow);
+    RULE(was == is || plan_life_may(was, is), "a plan does not live like that");
     w->seen->lives[was][is]++;
     return true;
 }

@@ -72,15 +72,18 @@ class Aimock(Node):
         self.key = (options.get("apiKeys") or [None])[0]
         super().__init__("aimock.cjs", json.dumps(options))
 
-    def answers(self, *responses):
-        """Each is a text, a JSON value, or {"response": ..., "chunkSize": ..., "chaos": ..., ...} of its fixtures."""
+    def answers(self, *responses, to=None, **more):
+        """What it says from now on, in order, the last one for good. Each is a text, a JSON value, or {"response": ...,
+        "chunkSize": ..., "chaos": ..., ...} of its fixtures. to: {text: [responses]} answers by what the question has in it.
+        """
         fixtures = []
-        for i, r in enumerate(responses):
-            fixture = dict(r) if isinstance(r, dict) and "response" in r else {"response": {"content": r}}
-            last = i == len(responses) - 1
-            # First match wins: each of the earlier ones matches once, in its turn.
-            fixture["match"] = {**fixture.get("match", {}), **({} if last else {"sequenceIndex": i})}
-            fixtures.append(fixture)
+        for text, group in [*(to or {}).items(), *([(None, responses)] if responses else [])]:
+            for i, r in enumerate(group):
+                fixture = dict(r) if isinstance(r, dict) and "response" in r else {"response": {"content": r}}
+                # First match wins: each of the earlier ones matches once, in its turn.
+                fixture["match"] = {**fixture.get("match", {}), **({"userMessage": text} if text else {}),
+                                    **({"sequenceIndex": i} if i < len(group) - 1 else {})}
+                fixtures.append({**more, **fixture})
         self.ask("POST", "/__aimock/reset", {})
         self.ask("POST", "/__aimock/fixtures", {"fixtures": fixtures})
 

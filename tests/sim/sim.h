@@ -25,6 +25,7 @@ enum {
     SIM_QUIET_MAX_MS = 20000, /* faults stop at the latest then */
     SIM_MUST_TELL_MAX = 64,
     SIM_WHY_BYTES = 200,
+    SIM_SENTENCES_MAX = 8,     /* times that an answer is asked for */
     SIM_TURNS_AT_ONCE = 20000, /* more in one millisecond is a loop */
 };
 
@@ -75,6 +76,7 @@ enum sim_kind {
     SIM_PROBE,
     SIM_BIRTH,
     SIM_PEOPLE,
+    SIM_ERRAND,
     SIM_BOOT
 };
 
@@ -119,6 +121,24 @@ struct told {
     msec sign; /* of life: the last progress */
 };
 
+/* What the plan as a whole asked for, as the shell keeps it; outlives the daemon. */
+struct errand {
+    uint64_t token; /* 0 = none is open */
+    enum errand_kind kind;
+};
+
+/* What the records told about that: a second opinion. */
+struct asking {
+    enum errand_kind kind;
+    bool out; /* the shell of this life was told */
+    bool answered;
+    uint32_t asked, rectified, texts;
+    uint64_t answer; /* 0 = none */
+    bool failed;     /* when its answer was asked for, it was to fail */
+    uint32_t failed_by;
+    struct usage planning, replanning, synthesis;
+};
+
 struct sim_plan {
     struct plan *revisions[SIM_REVISIONS_MAX + 1];
     uint32_t n_revisions; /* committed ones */
@@ -130,11 +150,15 @@ struct sim_plan {
     uint64_t handle;
     struct core_reuse reuse[SIM_REUSE_MAX];
     uint32_t n_reuse;
-    bool submitted, generated, started, over;
+    bool submitted, generated, signed_off, started, over;
     uint32_t fallbacks, replans;
     msec replan_from;   /* the pause before the last one ends */
     struct usage spent; /* of all records */
-    struct told *told;  /* of the steps of the newest revision */
+    struct errand errand;
+    struct asking asking;
+    char sentences[SIM_SENTENCES_MAX][RUN_END_TEXT]; /* that a run keeps */
+    uint32_t n_sentences;
+    struct told *told; /* of the steps of the newest revision */
     /* Turns that others had at an agent while this plan waited for it. */
     bool waits[SIM_AGENTS_MAX];
     uint32_t overtaken[SIM_AGENTS_MAX][SIM_PLANS_MAX];
@@ -246,6 +270,20 @@ void sim_make_plan(struct sim *s, struct sim_plan *p);
 void sim_free_plan(struct sim_plan *p);
 /* Random what, who and policy for a row; the edges are the caller's. */
 void sim_make_step(struct sim *s, struct plan *plan, uint32_t step);
+
+/* The plan that was asked for, with its block, into the event. */
+bool sim_offer_plan(struct sim *s, struct sim_plan *p, struct core_event *ev, bool bad);
+
+/* ---- sim_errand.c ---- */
+void sim_errand_order(struct sim *s, const struct core_cmd *cmd);
+void sim_errand_says(struct sim *s, const struct sim_event *ev);
+
+/* ---- sim_asking.c ---- */
+void sim_check_asking(struct sim *s, struct sim_plan *p, const struct record *rec);
+void sim_check_errand(struct sim *s, const struct core_cmd *cmd);
+void sim_check_answered(struct sim *s, struct sim_plan *p, const struct record *rec);
+/* Between turns. */
+void sim_check_asked(struct sim *s, const struct sim_plan *p);
 
 /* ---- sim_revise.c ---- */
 /* Puts a next revision of the plan into the event, with its block; false when there were enough. */

@@ -44,11 +44,14 @@ static void check_plan_end(struct sim *s, struct sim_plan *p, const struct recor
 {
     const struct plan *plan = sim_plan_now(p);
     const bool success = rec->outcome == OUTCOME_SUCCESS;
-    SIM_RULE(success ==
-                 (rec->plan_status == PLAN_COMPLETED && p->shadow->open == 0 && went_well(p, plan)),
+    const bool ran = p->started && plan->n_steps > 0;
+    SIM_RULE(success == (rec->plan_status == PLAN_COMPLETED &&
+                         (ran ? p->shadow->open == 0 && went_well(p, plan) : plan->dry_run)),
              "the outcome is not what the steps say");
-    SIM_RULE(rec->plan_status != PLAN_COMPLETED || p->shadow->completed > 0,
+    SIM_RULE(rec->plan_status != PLAN_COMPLETED || !ran || p->shadow->completed > 0,
              "completed with nothing completed");
+    SIM_RULE(!plan->dry_run || !p->started, "a dry run ran");
+    sim_check_answered(s, p, rec);
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         SIM_RULE(!p->told[i].started || p->told[i].completed, "a step started and never ended");
         if (!step_is_final(p->shadow->steps[i].status)) {
@@ -91,15 +94,24 @@ static uint32_t replans_of_name(const struct sim_plan *p, const struct plan *pla
 static void check_about_plan(struct sim *s, struct sim_plan *p, const struct record *rec)
 {
     const struct plan *plan = sim_plan_now(p);
-    SIM_RULE(p->submitted || rec->type == REC_PLAN_GENERATED, "a record before plan_generated");
+    SIM_RULE(p->submitted ||
+                 rec->type == (plan->planning.pending ? REC_PLANNING_STARTED : REC_PLAN_GENERATED),
+             "a record before plan_generated");
+    p->submitted = true;
+    sim_check_asking(s, p, rec);
     if (rec->type == REC_PLAN_GENERATED) {
         SIM_RULE(!p->generated, "generated twice");
         p->generated = true;
-        p->submitted = true;
     } else if (rec->type == REC_PLAN_STARTED) {
-        SIM_RULE(p->generated && !p->started, "plan_started out of order");
-        SIM_RULE(!plan->signoff || p->n_journal > 2, "started without its sign-off");
+        const bool alone = plan->planning.pending &&
+                           plan->planning.on_invalid == ON_INVALID_SYNTHESIZE &&
+                           s->turn->ev.type == CORE_ERRAND_FAILED;
+        SIM_RULE((p->generated || alone) && !p->started, "plan_started out of order");
+        SIM_RULE(!plan->signoff || p->signed_off || alone, "started without its sign-off");
         p->started = true;
+    } else if (rec->type == REC_REVIEW_DECIDED) {
+        p->signed_off = p->signed_off || (rec->review == REVIEW_PLAN && rec->step == STEP_NONE &&
+                                          rec->decision == DECISION_APPROVE);
     } else if (rec->type == REC_PLAN_COMPLETED) {
         check_plan_end(s, p, rec);
     } else if (rec->type == REC_FALLBACK_USED) {
@@ -131,7 +143,8 @@ static void take_revision(struct sim *s, struct sim_plan *p, const struct record
     const struct plan *from = sim_plan_now(p);
     const struct plan *to = p->revisions[p->n_revisions];
     SIM_RULE(p->offer != NULL && to != NULL, "a revision that nobody offered");
-    SIM_RULE(rec->type != REC_REPLAN_FINISHED || to->agents.n == from->agents.n,
+    SIM_RULE((rec->type != REC_REPLAN_FINISHED && rec->type != REC_SYNTHESIS_RETRY) ||
+                 to->agents.n == from->agents.n,
              "a replan took agents that were not granted");
     SIM_RULE(rec->result.id == s->turn->ev.result.id, "another revision than the one offered");
     struct run *next = run_revise(sim_need(1, run_size(to->n_steps)), to, p->shadow, from, rec);
@@ -170,7 +183,8 @@ static void take_record(struct sim *s, struct sim_plan *p, const struct record *
         take_revision(s, p, rec);
         return;
     }
-    const bool about_step = rec->step < plan->n_steps && rec->type != REC_PLAN_COMPLETED;
+    const bool about_step = rec->step < plan->n_steps && rec->type != REC_PLAN_COMPLETED &&
+                            rec->type != REC_SYNTHESIS_STARTED;
     const enum step_status from = about_step ? p->shadow->steps[rec->step].status : STEP_PENDING;
     SIM_RULE(run_apply(p->shadow, plan, rec), "a record does not fit on replay");
     const enum step_status to = about_step ? p->shadow->steps[rec->step].status : STEP_PENDING;
@@ -197,11 +211,18 @@ void sim_check_record(struct sim *s, const struct record *rec, const struct reco
     if (rec->type == REC_PLAN_MODIFIED && expect != 0 && expect != p->shadow->revision) {
         sim_fail(s, "changed by somebody who knew another revision", 0, rec->step);
     }
-    if (rec->step < sim_plan_now(p)->n_steps && rec->type != REC_PLAN_COMPLETED && !s->failed) {
+    if (rec->step < sim_plan_now(p)->n_steps && rec->type != REC_PLAN_COMPLETED &&
+        rec->type != REC_SYNTHESIS_STARTED && !s->failed) {
         sim_check_step(s, p, rec);
     }
+    const enum plan_life was = plan_life(p->shadow);
     if (!s->failed) {
         take_record(s, p, back);
+    }
+    const enum plan_life is = plan_life(p->shadow);
+    sometimes->lives[was][is]++;
+    if (!s->failed && was != is && !plan_life_may(was, is)) {
+        sim_fail(s, "a plan does not live like that", 0, rec->step);
     }
     run_usage_add(&p->spent, &rec->usage);
     if (!s->failed && memcmp(&p->spent, &p->shadow->usage, sizeof p->spent) != 0) {
@@ -231,7 +252,7 @@ static void check_plan(struct sim *s, const struct sim_plan *p, bool thorough)
 static void look_at_waits(struct sim *s, const struct sim_plan *p)
 {
     const uint32_t n = p->shadow->n_steps;
-    const uint32_t from = (uint32_t)(s->turns % n);
+    const uint32_t from = n == 0 ? 0 : (uint32_t)(s->turns % n);
     for (uint32_t i = from; i < n && i < from + 8; i++) {
         const struct step_wait w = core_step_wait(s->core, p->handle, i);
         const bool out = p->shadow->steps[i].status == STEP_IN_PROGRESS ||
@@ -260,6 +281,7 @@ void sim_check_turn(struct sim *s)
         if (p->submitted && !p->over) {
             open++;
             check_plan(s, p, thorough);
+            sim_check_asked(s, p);
             if (s->turns % WAITS_EVERY == 0 && p->shadow->status != PLAN_PENDING) {
                 look_at_waits(s, p);
             }

@@ -15,7 +15,9 @@ static void draw_faults(struct sim *s)
         [FAULT_UNSENT] = 900,      [FAULT_REPLY_LOST] = 500,   [FAULT_HANG] = 60,
         [FAULT_ABSENT] = 500,      [FAULT_SLOW] = 300,         [FAULT_UNDECIDED] = 900,
         [FAULT_PARTITION] = 60,    [FAULT_VERDICT_NO] = 500,   [FAULT_FAILURE] = 400,
-        [FAULT_REVISE] = 300,      [FAULT_BAD_REVISION] = 400,
+        [FAULT_REVISE] = 300,      [FAULT_BAD_REVISION] = 400, [FAULT_UNPLANNED] = 400,
+        [FAULT_BAD_PLAN] = 700,    [FAULT_NO_ANSWER] = 500,    [FAULT_RECTIFY] = 900,
+        [FAULT_ERRAND_LATE] = 900,
     };
     const uint32_t many = sim_chance(s, 250) ? 650 : 300;
     for (int f = 0; f < FAULT_COUNT; f++) {
@@ -189,6 +191,9 @@ static void let_happen(struct sim *s, const struct sim_event *ev)
         sim_people(s);
         sim_after(s, s->now < s->quiet ? sim_range(s, 10, 150) : 100,
                   (struct sim_event){.kind = SIM_PEOPLE});
+        break;
+    case SIM_ERRAND:
+        sim_errand_says(s, ev);
         break;
     case SIM_BOOT:
         sim_boot(s);

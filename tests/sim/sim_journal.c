@@ -10,7 +10,7 @@ bool sim_through_journal(struct sim *s, const struct sim_plan *p, const struct r
                          struct record *ret)
 {
     struct bt_error err = {0};
-    const bool is_public = record_is_public(rec->type);
+    const bool is_public = record_row_is_public(rec, sim_plan_now(p));
     const struct record_extra x = {.seq = ++s->journal_seq,
                                    .plan_seq = is_public ? p->shadow->plan_seq + 1 : 0,
                                    .event_id = {{1}},

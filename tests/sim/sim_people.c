@@ -23,17 +23,22 @@ static struct core_event draw_decision(struct sim *s)
     return ev;
 }
 
-static void decide(struct sim *s, const struct sim_plan *p)
+static void decide(struct sim *s, struct sim_plan *p)
 {
     const bool lazy = sim_fault(s, FAULT_UNDECIDED);
     const bool all = s->now >= s->quiet;
     if (!all && (lazy || !sim_chance(s, 500))) {
         return;
     }
-    if ((p->shadow->paused & 1u << PAUSE_SIGNOFF) != 0) {
+    if ((p->shadow->paused & (1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING)) != 0) {
         struct core_event ev = draw_decision(s);
         ev.step = STEP_NONE;
+        if (sim_plan_now(p)->planning.pending && sim_chance(s, 400) &&
+            !sim_offer_plan(s, p, &ev, sim_fault(s, FAULT_BAD_REVISION))) {
+            return;
+        }
         ask(s, p, ev);
+        sim_withdraw(p);
     }
     for (uint32_t i = 0; p->shadow->waiting > 0 && i < p->shadow->n_steps; i++) {
         const struct run_step *step = &p->shadow->steps[i];
@@ -123,10 +128,10 @@ static void interfere(struct sim *s, struct sim_plan *p)
     } else if (paused && (s->now >= s->quiet || sim_chance(s, 200))) {
         ask(s, p, (struct core_event){.type = CORE_RESUME, .text = STR_LIT("go on")});
     }
-    if (sim_fault(s, FAULT_MODIFY)) {
+    if (p->shadow->n_steps > 0 && sim_fault(s, FAULT_MODIFY)) {
         modify(s, p);
     }
-    if (sim_fault(s, FAULT_REVISE)) {
+    if (p->shadow->n_steps > 0 && sim_fault(s, FAULT_REVISE)) {
         revise(s, p);
     }
     if (sim_fault(s, FAULT_NONSENSE)) {

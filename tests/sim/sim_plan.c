@@ -180,15 +180,29 @@ static void random_reuse(struct sim *s, struct sim_plan *p)
     }
 }
 
-void sim_make_plan(struct sim *s, struct sim_plan *p)
+/* What the plan as a whole asks for. */
+static void errand_policy(struct sim *s, struct plan *p)
 {
-    uint32_t n = sim_range(s, 1, s->steps_max);
-    n = s->shrink.steps > 0 && n > s->shrink.steps ? s->shrink.steps : n;
+    const uint32_t writer = sim_range(s, 0, s->n_agents - 1);
+    if (sim_chance(s, 400)) {
+        p->synthesis = (struct synthesis_policy){.agent_id = sim_agent_names[writer],
+                                                 .agent = writer,
+                                                 .timeout_ms = maybe(s, 800, 50, 600),
+                                                 .max_retries = sim_range(s, 0, 2)};
+    }
+    p->dry_run = sim_chance(s, 30);
+    p->signoff_timeout_ms = maybe(s, 300, 100, 1500);
+    p->errand = sim_chance(s, 50) ? ERRAND_CONVERSE : ERRAND_NONE; /* its rows are internal */
+}
+
+static struct plan *make(struct sim *s, uint32_t n, uint32_t ix)
+{
     struct plan *plan = plan_text_blank(n, n * DEPS_MAX + 2, 0, "a");
-    plan->plan_id = (struct uuid){{(uint8_t)(p - s->plans), 7}};
+    plan->plan_id = (struct uuid){{(uint8_t)ix, 7}};
     plan->chain = sim_chance(s, 300);
     plan->max_concurrency = plan->chain ? 1 : sim_range(s, 1, 8);
     plan_policy(s, plan);
+    errand_policy(s, plan);
     for (uint32_t i = 0; i < n; i++) {
         sim_make_step(s, plan, i);
         if (!plan->chain) {
@@ -196,19 +210,76 @@ void sim_make_plan(struct sim *s, struct sim_plan *p)
         }
     }
     /* A circle that nobody checked (M026): its last step waits for itself. */
-    if (!plan->chain && plan->steps[n - 1].deps_n == 0 && sim_chance(s, 60)) {
+    if (!plan->chain && n > 0 && plan->steps[n - 1].deps_n == 0 && sim_chance(s, 60)) {
         plan->steps[n - 1].deps_at = plan->n_edges;
         plan->deps[plan->n_edges++] = n - 1;
         plan->steps[n - 1].deps_n = 1;
     }
     plan_link(plan);
     plan_agents(s, plan);
+    sometimes->steps += n;
+    return plan;
+}
+
+static uint32_t draw_steps(struct sim *s)
+{
+    const uint32_t n = sim_range(s, 1, s->steps_max);
+    return s->shrink.steps > 0 && n > s->shrink.steps ? s->shrink.steps : n;
+}
+
+/* An agent is asked for its steps. */
+static void without_steps(struct sim *s, struct plan *plan)
+{
+    const uint32_t planner = sim_range(s, 0, s->n_agents - 1);
+    plan->planning = (struct planning_policy){
+        .pending = true,
+        .agent_id = sim_agent_names[planner],
+        .agent = planner,
+        .timeout_ms = maybe(s, 800, 50, 600),
+        .repairs = sim_range(s, 0, 2),
+        .on_invalid = (enum on_invalid)sim_range(s, 0, ON_INVALID_COUNT - 1)};
+}
+
+bool sim_offer_plan(struct sim *s, struct sim_plan *p, struct core_event *ev, bool bad)
+{
+    sim_flush(s);
+    if (s->failed || s->down || p->over || !sim_plan_now(p)->planning.pending) {
+        return false;
+    }
+    const struct plan *blank = sim_plan_now(p);
+    struct plan *plan = make(s, draw_steps(s), (uint32_t)(p - s->plans));
+    const bool bring = bad && sim_chance(s, 500);
+    plan->session = blank->session;
+    plan->synthesis = blank->synthesis;
+    plan->signoff = blank->signoff;
+    plan->signoff_timeout_ms = blank->signoff_timeout_ms;
+    plan->dry_run = blank->dry_run;
+    plan->errand = blank->errand;
+    plan->budget_tokens = blank->budget_tokens;
+    plan->budget_micros = blank->budget_micros;
+    plan->revision = p->shadow->revision + (bad && !bring ? 1 : 0);
+    plan->planning.pending = bring; /* as good as none */
+    p->revisions[p->n_revisions] = plan;
+    p->offer = sim_need(1, core_run_size(plan));
+    ev->plan = plan;
+    ev->block = p->offer;
+    ev->result = (struct blob_ref){.id = SIM_RESULT_OTHER + ++s->tokens, .len = 9};
+    return true;
+}
+
+void sim_make_plan(struct sim *s, struct sim_plan *p)
+{
+    const bool planned = sim_chance(s, 200);
+    const uint32_t n = planned ? 0 : draw_steps(s);
+    struct plan *plan = make(s, n, (uint32_t)(p - s->plans));
+    if (planned) {
+        without_steps(s, plan);
+    }
     p->revisions[p->n_revisions++] = plan;
     p->block = sim_need(1, core_run_size(plan));
     p->shadow = run_init(sim_need(1, run_size(n)), plan);
     sim_told_grow(p, 0, n);
     random_reuse(s, p);
-    sometimes->steps += n;
 }
 
 void sim_free_plan(struct sim_plan *p)

@@ -24,6 +24,7 @@ void sim_die(struct sim *s, msec down)
     for (uint32_t i = 0; i < s->n_plans; i++) {
         struct sim_plan *p = &s->plans[i];
         p->handle = 0; /* of the daemon before */
+        p->asking.out = false;
         memset(p->waits, 0, sizeof p->waits);
         memset(p->overtaken, 0, sizeof p->overtaken);
     }

@@ -63,6 +63,7 @@ static void supersede(struct sim *s, const struct run *run, struct plan *plan,
                       const struct core_event *ev)
 {
     const bool replan = ev->type == CORE_RESULT;
+    const bool again = ev->type == CORE_RECTIFY;
     const uint32_t keep = sim_chance(s, 700) ? 0 : 500; /* a planner that reuses what is open */
     const uint32_t victim = sim_range(s, 0, run->n_steps - 1);
     for (uint32_t i = 0; i < run->n_steps; i++) {
@@ -70,7 +71,8 @@ static void supersede(struct sim *s, const struct run *run, struct plan *plan,
         const bool done = run->steps[i].status == STEP_COMPLETED;
         const bool reuse = sim_chance(s, done ? 750 : keep);
         row->superseded = row->superseded || (replan && (i == ev->step || !reuse)) ||
-                          (!replan && ev->modify == MODIFY_REPLACE && i == victim);
+                          (!replan && ev->modify == MODIFY_REPLACE && i == victim) ||
+                          (again && !done && sim_chance(s, 700));
     }
 }
 
@@ -163,7 +165,7 @@ bool sim_offer(struct sim *s, struct sim_plan *p, struct core_event *ev, bool ba
     }
     const struct plan *old = sim_plan_now(p);
     const struct run *run = p->shadow;
-    const bool replan = ev->type == CORE_RESULT;
+    const bool replan = ev->type == CORE_RESULT || ev->type == CORE_RECTIFY;
     const uint32_t n_new =
         sim_range(s, replan || ev->modify == MODIFY_INSERT ? 1 : 0, NEW_ROWS_MAX);
     struct plan *plan = copy_of(old, n_new, old->agents.at[0]);

@@ -193,7 +193,7 @@ void sim_perform(struct sim *s, const struct core_cmd *cmd)
         break;
     case CMD_ERRAND:
     case CMD_ERRAND_STOP:
-        sim_fail(s, "an errand of a plan that has none", 0, STEP_NONE);
+        sim_errand_order(s, cmd);
         break;
     case CMD_RECORD:
     case CMD_REVISED:

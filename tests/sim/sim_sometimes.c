@@ -52,6 +52,11 @@ const char *sim_fault_name(enum fault f)
         [FAULT_AFTER_COMMIT] = "after-commit",
         [FAULT_DISK_FULL] = "disk-full",
         [FAULT_ABSENT] = "absent",
+        [FAULT_UNPLANNED] = "unplanned",
+        [FAULT_BAD_PLAN] = "bad-plan",
+        [FAULT_NO_ANSWER] = "no-answer",
+        [FAULT_RECTIFY] = "rectify",
+        [FAULT_ERRAND_LATE] = "errand-late",
     };
     _Static_assert(sizeof names / sizeof names[0] == FAULT_COUNT, "a name per fault");
     ASSERT((unsigned)f < FAULT_COUNT);
@@ -96,11 +101,32 @@ static int moves(void)
     return missing;
 }
 
+static int lives(void)
+{
+    int missing = 0;
+    for (int from = 0; from < LIFE_COUNT; from++) {
+        for (int to = 0; to < LIFE_COUNT; to++) {
+            char move[64];
+            (void)snprintf(move, sizeof move, "%s -> %s", plan_life_name((enum plan_life)from),
+                           plan_life_name((enum plan_life)to));
+            if (plan_life_may((enum plan_life)from, (enum plan_life)to)) {
+                missing += never("plan", move, sometimes->lives[from][to]);
+            }
+        }
+    }
+    for (int i = 0; i < ON_INVALID_COUNT; i++) {
+        missing +=
+            never("unplanned", on_invalid_name((enum on_invalid)i), sometimes->on_invalid[i]);
+    }
+    return missing;
+}
+
 static int records(void)
 {
     int missing = 0;
     for (int t = 0; t < REC_COUNT; t++) {
-        const bool of_shell = record_about((enum record_type)t) == ABOUT_SYSTEM;
+        const enum record_about about = record_about((enum record_type)t);
+        const bool of_shell = about == ABOUT_SYSTEM || about == ABOUT_SESSION;
         missing += of_shell ? 0
                             : never("record", record_wire_type((enum record_type)t),
                                     sometimes->records[t]);
@@ -139,7 +165,7 @@ static int people(void)
     for (int r = 0; r < REVIEW_KIND_COUNT; r++) {
         for (int d = 0; d < DECISION_COUNT; d++) {
             char name[64];
-            const bool none = r == REVIEW_PLAN && d == DECISION_SKIP;
+            const bool none = (r == REVIEW_PLAN || r == REVIEW_PLANNING) && d == DECISION_SKIP;
             (void)snprintf(name, sizeof name, "%s %s", review_kind_name((enum review_kind)r),
                            review_decision_name((enum review_decision)d));
             missing += none ? 0 : never("decision", name, sometimes->reviews[r][d]);
@@ -165,7 +191,7 @@ static int ends(void)
 int sim_check_sometimes(bool counts)
 {
     all_counts = counts;
-    int missing = moves() + records() + people() + ends();
+    int missing = moves() + lives() + records() + people() + ends();
     for (int f = 0; f < FAULT_COUNT; f++) {
         missing += never("fault", sim_fault_name((enum fault)f), sometimes->faults[f]);
     }

@@ -6,6 +6,7 @@
 #define TESTS_SIM_SOMETIMES_H
 
 #include "supervisor/core/core.h"
+#include "tests/unit/core/plan_life.h"
 
 /* What can go wrong, or is a person's whim. Each seed draws a subset and a rate for each. */
 enum fault {
@@ -49,6 +50,11 @@ enum fault {
     FAULT_AFTER_COMMIT,  /* the daemon dies: they are journaled, their actions were not done */
     FAULT_DISK_FULL,     /* the commit fails: the daemon stops until there is room */
     FAULT_ABSENT,        /* an agent has no instance at first */
+    FAULT_UNPLANNED,     /* the planner fails */
+    FAULT_BAD_PLAN,      /* the planner brings what is no plan */
+    FAULT_NO_ANSWER,     /* the synthesizer fails */
+    FAULT_RECTIFY,       /* it wants steps to be tried again first */
+    FAULT_ERRAND_LATE,   /* an errand that nobody waits for any more has its say */
     FAULT_COUNT
 };
 
@@ -72,6 +78,8 @@ struct sometimes {
     uint64_t failures[PLAN_FAILURE_COUNT];
     uint64_t policies[ON_FAILURE_COUNT];
     uint64_t types[STEP_TYPE_COUNT]; /* completed */
+    uint64_t lives[LIFE_COUNT][LIFE_COUNT];
+    uint64_t on_invalid[ON_INVALID_COUNT]; /* planning came to nothing */
     uint64_t late, revised, refused, granted_later;
     uint64_t seeds, plans, steps, turns, executions;
     uint64_t seed;      /* being run */

@@ -53,10 +53,19 @@ static void say_record(struct sim *s, const struct record *rec)
 static void say_command(struct sim *s, const struct core_cmd *cmd)
 {
     static const char *const names[] = {
-        [CMD_RECORD] = "record", [CMD_DISPATCH] = "dispatch",     [CMD_CANCEL_STEP] = "cancel",
-        [CMD_KILL] = "kill",     [CMD_PROBE] = "probe",           [CMD_REVISED] = "revised",
-        [CMD_QUERY] = "query",   [CMD_REGISTERED] = "registered", [CMD_CLOSE] = "close",
-        [CMD_REJECT] = "reject", [CMD_RUN_DONE] = "run done",
+        [CMD_RECORD] = "record",
+        [CMD_DISPATCH] = "dispatch",
+        [CMD_CANCEL_STEP] = "cancel",
+        [CMD_KILL] = "kill",
+        [CMD_PROBE] = "probe",
+        [CMD_REVISED] = "revised",
+        [CMD_QUERY] = "query",
+        [CMD_REGISTERED] = "registered",
+        [CMD_CLOSE] = "close",
+        [CMD_REJECT] = "reject",
+        [CMD_RUN_DONE] = "run done",
+        [CMD_ERRAND] = "errand",
+        [CMD_ERRAND_STOP] = "stop errand",
     };
     _Static_assert(sizeof names / sizeof names[0] == CORE_CMD_TYPE_COUNT, "all");
     if (cmd->type == CMD_RECORD) {
@@ -84,7 +93,10 @@ static void say_event(struct sim *s, const struct core_event *ev)
         [CORE_LOST] = "lost",           [CORE_LANE_FREE] = "lane free",
         [CORE_STATE] = "state",         [CORE_PROGRESS] = "progress",
         [CORE_DECIDE] = "decide",       [CORE_PROBED] = "probed",
-        [CORE_RESTARTED] = "restart",   [CORE_TICK] = "tick"};
+        [CORE_RESTARTED] = "restart",   [CORE_TICK] = "tick",
+        [CORE_PLANNED] = "planned",     [CORE_ERRAND_FAILED] = "errand failed",
+        [CORE_ERRAND_TEXT] = "text",    [CORE_SYNTHESIZED] = "answered",
+        [CORE_RECTIFY] = "rectify"};
     _Static_assert(sizeof names / sizeof names[0] == CORE_EVENT_TYPE_COUNT, "all");
     if (ev->type == CORE_SEEN) {
         return; /* they are too many */
@@ -104,6 +116,12 @@ static void keep(struct sim_plan *p, const struct record *rec)
     p->journal = sim_room(p->journal, p->n_journal, &p->cap_journal, sizeof *p->journal);
     p->journal[p->n_journal] = *rec;
     p->journal[p->n_journal].text = (struct str){0};
+    if (rec->type == REC_SYNTHESIS_STARTED && rec->text.len > 0) {
+        const size_t n = rec->text.len < RUN_END_TEXT ? rec->text.len : RUN_END_TEXT;
+        ASSERT(p->n_sentences < SIM_SENTENCES_MAX);
+        memcpy(p->sentences[p->n_sentences], rec->text.ptr, n);
+        p->journal[p->n_journal].text = (struct str){p->sentences[p->n_sentences++], n};
+    }
     p->n_journal++;
 }
 
@@ -149,6 +167,8 @@ static void commit_command(struct sim *s, const struct core_cmd *cmd)
         commit_record(s, &cmd->rec);
     } else if (cmd->type == CMD_DISPATCH) {
         sim_check_dispatch(s, cmd);
+    } else if (cmd->type == CMD_ERRAND || cmd->type == CMD_ERRAND_STOP) {
+        sim_check_errand(s, cmd);
     } else if (cmd->type == CMD_CLOSE) {
         sim_limits_closed(s, cmd->slot, cmd->epoch);
     } else if (cmd->type == CMD_REVISED) {

@@ -112,7 +112,13 @@ static void an_answer_without_a_plan_where_the_policy_says_so(void **state)
 static void without_a_synthesizer_there_is_no_answer_alone(void **state)
 {
     struct rig *r = *state;
-    const uint64_t run = ask(r, "planner=p oninvalid=synthesize:");
+    uint64_t run = ask(r, "planner=p oninvalid=synthesize:");
+    rig_forget(r);
+    rig_errand_failed(r, run, true, "a poem", 1);
+    RIG_TRACE(r, "[0] invalid_plan after 1: a poem\n"
+                 "[0] plan failed/failed invalid_plan: a poem\n"
+                 "[0] run done\n");
+    run = rig_submit(r, "dry planner=p oninvalid=synthesize answer=w:"); /* it was only to plan */
     rig_forget(r);
     rig_errand_failed(r, run, true, "a poem", 1);
     RIG_TRACE(r, "[0] invalid_plan after 1: a poem\n"

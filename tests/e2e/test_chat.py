@@ -1,0 +1,293 @@
+"""`baton chat`: messages, plans that answer while one types, interrupts, a daemon that goes and comes back.
+
+Piped and Typed: on a stage (stage.py), through a pipe and on a pseudo terminal. Terminal: in tmux, with a real daemon.
+"""
+import json
+import os
+import signal
+import termios
+import unittest
+
+from harness import main, until
+from stage import Refusal, Stage
+from talk import Talk
+
+PLAN = "00000000-0000-7000-8000-0000000000AA"
+OTHER = "00000000-0000-7000-8000-0000000000BB"
+
+
+def stepped(type_, i=0, **more):
+    return {"type": type_, "stepId": "ab"[i], "stepIndex": i, **more}
+
+
+MADE = {"type": "plan_generated", "estimatedSteps": 2, "steps": [
+    {"stepId": "a", "stepIndex": 0, "agentId": "calc", "task": "add\x1b[2J"}, {"stepId": "b", "stepIndex": 1, "agentId": "calc", "task": "say"}]}
+WAITS = stepped("plan_step_waiting", 1, reviewId=PLAN + "/b/1", kind="before_step", prompt="Say it?", attempt=1)
+
+
+def end(summary="it is 42", status="completed", **more):
+    return {"type": "plan_completed", "status": status, "outcome": "success", "summary": summary, **more}
+
+
+class Session:
+    """What the stage does with a message: `turns` maps a text to (what plans do, the fields of turn_end)."""
+
+    def __init__(self, test, turns, **answers):
+        self.turns = turns
+        self.keys = {}
+        self.stage = Stage(test, {"session.say": self.say, "plan.get": {"planId": PLAN, "status": "running", "lastSeq": 0, "steps": []},
+                                  **answers}, bus=True)
+        self.session = None
+
+    def tell(self, *events, plan=PLAN):
+        self.stage.events += [{"sessionId": self.session, "planId": plan, **e} for e in events]
+
+    def say(self, r):
+        self.session = r["sessionId"]
+        key = r["clientKey"]
+        if key in self.keys:
+            return {"turnId": self.keys[key], "existing": True}
+        turn = self.keys[key] = "turn-%d" % (len(self.keys) + 1)
+        happens, ends = self.turns[r["text"]] if r["text"] in self.turns else ((), {"message": "heard: " + r["text"]})
+        self.tell({"type": "turn_start", "turnId": turn, "message": r["text"]}, plan="")
+        self.tell(*happens)
+        if ends is not None:
+            self.tell({"type": "turn_end", "turnId": turn, **ends}, plan="")
+        return {"turnId": turn, **({"planId": PLAN} if happens else {})}
+
+    def said(self):
+        return [r["text"] for r in self.stage.of("session.say")]
+
+
+DONE = stepped("plan_step_completed", status="completed", durationMs=5)
+SUM = ((MADE, stepped("plan_step_started", agentId="calc", attempt=1), DONE, end()), {"message": "it is 42", "turnPlanId": PLAN})
+
+
+class Piped(unittest.TestCase):
+    def test_each_line_is_a_turn_and_what_is_told_twice_is_shown_once(self):
+        s = Session(self, {"add": SUM})
+        out, said = s.stage.cli("chat", "--session", "S", "--planner", "llm", "--policy", '{"planTimeoutMs": 9}', stdin="add\n\n  hello \n/foo\nadd")
+        self.assertEqual(out, "it is 42\nheard: hello\nit is 42\n")
+        self.assertEqual(s.said(), ["add", "hello", "add"])
+        first = s.stage.of("session.say")[0]
+        self.assertEqual({k: first[k] for k in ("sessionId", "planner", "policy")}, {"sessionId": "S", "planner": "llm", "policy": {"planTimeoutMs": 9}})
+        self.assertEqual(len({r["clientKey"] for r in s.stage.of("session.say")}), 3)
+        for word in ("plan %s, 2 steps" % PLAN, "1 a → calc: add?[2J", "▸ 1 a → calc", "✓ 1 a 5 ms", "no such command: /foo"):
+            self.assertIn(word, said)
+
+    def test_next_line_waits_for_the_end_of_the_turn_before(self):
+        s = Session(self, {"add": ((MADE,), None)})
+
+        def finish(r):
+            self.assertEqual(s.said(), ["add"], "the second line is still to come")
+            s.tell(end())
+            s.tell({"type": "turn_end", "turnId": "turn-1", "message": "it is 42", "turnPlanId": PLAN}, plan="")
+            return {"planId": PLAN, "status": "running", "lastSeq": 0, "steps": []}
+        s.stage.answers["plan.get"] = finish
+        self.assertEqual(s.stage.cli("chat", stdin="add\nhello\n")[0], "it is 42\nheard: hello\n")
+
+    def test_exit_code_is_that_of_the_last_turns_plan(self):
+        failed = ((MADE, end("", "failed", failureReason="no\x1b luck")), {"turnPlanId": PLAN, "message": "it failed"})
+        s = Session(self, {"add": SUM, "fail": failed})
+        self.assertIn("✗ the plan failed: no? luck", s.stage.cli("chat", stdin="add\nfail\n", code=3)[1])
+        s.stage.cli("chat", stdin="fail\nadd\n")
+        s.stage.cli("chat", stdin="fail\nhello\n", code=3)  # hello is about no other plan
+        self.assertEqual(s.stage.cli("chat", stdin="")[0], "")
+
+    def test_plan_whose_end_comes_after_the_turns_is_waited_for(self):
+        s = Session(self, {"add": ((MADE,), {"message": "I begin", "turnPlanId": PLAN})})
+
+        def later(r):
+            s.tell(end())
+            return {"planId": PLAN, "status": "running", "lastSeq": 0, "steps": []}
+        s.stage.answers["plan.get"] = later
+        self.assertEqual(s.stage.cli("chat", stdin="add\n")[0], "I begin\nit is 42\n")
+
+    def test_plan_that_waits_for_a_person_gets_the_next_line_and_ends_with_4_behind_the_last(self):
+        waiting = {"planId": PLAN, "status": "waiting", "lastSeq": 0, "steps": [{"stepId": "b", "stepIndex": 1, "status": "waiting"}]}
+        s = Session(self, {"add": ((MADE, WAITS), None), "yes": ((end("done"),), {"message": "done", "turnPlanId": PLAN})}, **{"plan.get": waiting})
+        said = s.stage.cli("chat", stdin="add\n", code=4)[1]
+        self.assertIn("? 2 b: Say it? (yes or no)", said)
+        self.assertIn("the plan goes on: baton status " + PLAN, said)
+        self.assertEqual(s.stage.cli("chat", stdin="add\nyes\n")[0], "done\n")
+
+    def test_refusals_are_said_and_what_is_no_message_is_not_sent(self):
+        s = Session(self, {}, **{"session.say": Refusal("INVALID", "text: too odd")})
+        self.assertIn("too odd", s.stage.cli("chat", stdin="x\n", code=2)[1])
+        s = Session(self, {})
+        self.assertIn("at most 8192 bytes", s.stage.cli("chat", stdin="x" * 9000 + "\n", code=2)[1])
+        s.stage.cli("chat", "--policy", "[", stdin="x\n", code=2)
+        s.stage.cli("chat", "--session", "x" * 65, stdin="x\n", code=2)
+        s.stage.cli("chat", "goal", stdin="x\n", code=2)
+        self.assertEqual(s.said(), [])
+        os.unlink(os.path.join(s.stage.state, "endpoints.json"))
+        self.assertIn("baton up", s.stage.cli("chat", stdin="x\n", code=6)[1])
+
+    def test_commands_are_short_for_messages(self):
+        s = Session(self, {"add": SUM})
+        out, said = s.stage.cli("chat", "--session", "S", stdin="/skip 2\n/stop\n/status\n/new\nhello\n/quit\nnever\n")
+        self.assertEqual(s.said(), ["skip step 2", "stop", "hello"])
+        self.assertEqual(s.stage.of("session.say")[1]["sessionId"], "S")
+        self.assertNotEqual(s.stage.of("session.say")[2]["sessionId"], "S")
+        self.assertIn("no plan yet", said)
+        self.assertIn("--session " + s.session, said)
+
+    def test_json_gives_each_turn_on_a_line(self):
+        s = Session(self, {"add": SUM})
+        lines = [json.loads(line) for line in s.stage.cli("chat", "--json", stdin="add\nhello\n")[0].splitlines()]
+        self.assertEqual([(x["turnId"], x["message"]) for x in lines], [("turn-1", "it is 42"), ("turn-2", "heard: hello")])
+
+    def test_answer_that_is_longer_than_its_event_is_fetched(self):
+        long = "".join("%d " % i for i in range(1000))
+        s = Session(self, {"add": ((MADE, end(long[:1000], summaryLen=len(long))), {"message": long[:2000], "turnPlanId": PLAN})},
+                    **{"plan.result": {"planId": PLAN, "status": "completed", "aggregatedResult": long}})
+        self.assertEqual(s.stage.cli("chat", stdin="add\n")[0], long + "\n")
+
+    def test_other_sessions_are_none_of_our_business(self):
+        s = Session(self, {"add": ((MADE, end("theirs", sessionId="T"), end("ours")), {"message": "ours"})})
+        self.assertEqual(s.stage.cli("chat", "--session", "S", stdin="add\n")[0], "ours\n")
+
+
+class Typed(unittest.TestCase):
+    def talk(self, turns=None, *args, **more):
+        self.s = Session(self, turns or {}, **more)
+        return Talk(self, self.s.stage.state, *args)
+
+    def test_what_is_typed_stays_below_what_comes_and_can_be_edited(self):
+        t = self.talk({"add": ((MADE,), None)})
+        t.until(r"to come back: baton chat --session \S+\n.*\n> $")
+        t.type("add\r")
+        t.until(r"2 b → calc: say\n> $")
+        t.type("and thänx")
+        t.until("\n> and thänx$")
+        self.s.tell(DONE)
+        t.until(r"✓ 1 a 5 ms\n> and thänx$")
+        t.type("\x7f\x7f\x7f\x7f")
+        t.until("\n> and t$")
+        t.type("\x17\x1b[A\x1bOPthe \tcat\x15go on\r")
+        self.assertEqual(t.until("heard: go on\n> $").count("heard"), 1)
+        self.assertEqual(self.s.said(), ["add", "go on"])
+
+    def test_long_line_shows_its_end(self):
+        t = self.talk()
+        t.until("> $")
+        t.type("x" * 60 + "y" * 60)
+        t.until(r"\n> x{37}y{60}$")
+        t.type("\x15a\r")
+        t.until("heard: a\n> $")
+
+    def test_answer_is_streamed_once_and_hostile_text_is_tamed(self):
+        pieces = [{"type": "text_delta", "index": i, "text": text} for i, text in enumerate(("The sum\n", "is\x1b[2J ", "42."))]
+        t = self.talk({"add": ((MADE, *pieces), None)})
+        t.until("> $")
+        t.type("add\r")
+        t.until(r"The sum\nis\?\[2J 42.$")
+        self.s.tell(end("The sum\nis\x1b[2J 42."))
+        self.s.tell({"type": "turn_end", "turnId": "turn-1", "message": "The sum\nis\x1b[2J 42.", "turnPlanId": PLAN}, plan="")
+        screen = t.until(r"is\?\[2J 42.\n> $")
+        self.assertEqual(screen.count("The sum"), 1)
+        self.assertNotIn(b"\x1b[2J", t.bytes)
+
+    def test_interrupt_once_stops_watching_and_twice_leaves_while_the_plan_goes_on(self):
+        t = self.talk({"add": ((MADE,), None)})
+        t.until("> $")
+        t.type("add\r")
+        t.until("2 b → calc")
+        t.interrupt()
+        t.until("the plan goes on unwatched: baton status %s; .*\n> $" % PLAN)
+        self.s.tell(DONE, end())
+        screen = t.until("✓ the plan completed: baton result %s\n> $" % PLAN)
+        self.assertNotIn("5 ms", screen)
+        self.assertNotIn("it is 42", screen)
+        t.interrupt()
+        self.assertEqual(t.end(), 130)
+        self.assertEqual(termios.tcgetattr(t.slave), t.before)
+
+    def test_interrupt_while_nothing_runs_asks_once_more(self):
+        t = self.talk()
+        t.until("> $")
+        t.interrupt()
+        t.until("Ctrl-C again leaves")
+        t.type("hello\r")
+        t.until("heard: hello\n> $")
+        t.interrupt()
+        t.until("(?s)Ctrl-C again leaves.*Ctrl-C again leaves")
+        t.interrupt()
+        self.assertEqual(t.end(), 130)
+
+    def test_end_of_input_and_quit_leave_and_say_how_to_come_back(self):
+        for keys in ("\x04", "/quit\r"):
+            t = self.talk({"add": ((MADE,), None)})
+            t.until("> $")
+            t.type("add\r")
+            t.until("2 b → calc")
+            t.type(keys)
+            self.assertEqual(t.end(), 0)
+            screen = t.until("--session %s\n" % self.s.session)
+            self.assertIn("the plan goes on: baton status " + PLAN, screen)
+            self.assertEqual(termios.tcgetattr(t.slave), t.before)
+
+    def test_sigterm_leaves_the_terminal_as_it_was(self):
+        t = self.talk()
+        t.until("> $")
+        t.process.send_signal(signal.SIGTERM)
+        self.assertEqual(t.end(), 130)
+        self.assertEqual(termios.tcgetattr(t.slave), t.before)
+
+    def test_daemon_that_comes_back_is_told_what_was_typed_meanwhile_and_nothing_is_shown_twice(self):
+        t = self.talk({"add": ((MADE,), None)})
+        t.until("> $")
+        t.type("add\r")
+        t.until("2 b → calc")
+        at = os.path.join(self.s.stage.state, "endpoints.json")
+        os.rename(at, at + ".away")
+        t.until("waiting for the daemon")
+        t.type("hello\r")
+        self.s.tell(DONE, end())
+        t.type("/status\r")
+        t.until("the daemon is away")
+        os.rename(at + ".away", at)
+        screen = t.until("(?s)the daemon is back(?=.*it is 42)(?=.*heard: hello).*\n> $")
+        for word in ("heard: hello", "it is 42", "✓ 1 a", "waiting for the daemon", "2 b → calc"):
+            self.assertEqual(screen.count(word), 1, word)
+        self.assertEqual(self.s.said(), ["add", "hello"])
+
+    def test_answer_that_was_lost_is_no_second_turn(self):
+        t = self.talk()
+        t.until("> $")
+        answers = [Refusal("UNAVAILABLE", "not now"), Refusal("BUSY", "later", retryable=True)]
+        self.s.stage.answers["session.say"] = lambda r: (_ for _ in ()).throw(answers.pop(0)) if answers else self.s.say(r)
+        t.type("hello\r")
+        t.until("heard: hello\n> $")
+        asked = self.s.stage.of("session.say")
+        self.assertEqual((len(asked), len({r["clientKey"] for r in asked})), (3, 1))
+
+    def test_session_is_taken_up_where_it_was(self):
+        view = {"planId": PLAN, "status": "waiting", "position": "Step 2 of 2", "lastSeq": 0, "steps": [
+            {"stepId": "b", "stepIndex": 1, "status": "waiting", "agentId": "calc", "waiting": {"kind": "review", "text": "Say it?"}}]}
+        session = {"sessionId": "S", "openPlanId": PLAN, "messages": [{"n": 1, "role": "user", "text": "add\x1b"}, {"n": 2, "role": "assistant", "text": "I do"}]}
+        t = self.talk({"yes": ((end(),), {"message": "it is 42", "turnPlanId": PLAN})}, "--session", "S", **{"plan.get": view, "session.get": session})
+        t.until(r"(?s)> add\?\n  I do\n\? plan .* waiting, Step 2 of 2\n.*\? 2 b: Say it\? \(yes or no\)\n.*> $")
+        t.type("yes\r")
+        t.until("it is 42\n> $")
+
+    def test_what_somebody_else_says_in_the_session_is_shown(self):
+        t = self.talk({}, "--session", "S")
+        t.until("> $")
+        self.s.session = "S"
+        self.s.tell({"type": "turn_start", "turnId": "theirs", "message": "skip\nit"}, {"type": "turn_end", "turnId": "theirs", "message": "skipped"}, plan="")
+        t.until("« skip it\nskipped\n> $")
+
+    def test_without_a_terminal_to_draw_on_lines_are_read_all_the_same(self):
+        self.s = Session(self, {"add": SUM})
+        t = Talk(self, self.s.stage.state, env={"TERM": "dumb"})
+        t.until("/help lists")
+        t.type("add\n")
+        t.until("it is 42")
+        self.assertNotIn(b"\x1b", t.bytes)
+        t.type("\x04")
+        self.assertEqual(t.end(), 0)
+
+
+if __name__ == "__main__":
+    main()
