@@ -1,13 +1,12 @@
 #include "supervisor/bus/draft.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "protocol/base/utf8.h"
 #include "supervisor/bus/errand.h"
 #include "supervisor/planner/plan_pack.h"
 
-enum { PROBLEMS_MAX = 200, PLANNING_REPAIRS = 1 /* C24 */ };
+enum { PROBLEMS_MAX = 200 };
 
 enum bt_code draft_init(struct draft *d, struct bt_error *err)
 {
@@ -25,23 +24,6 @@ void draft_done(struct draft *d)
     buf_done(&d->normalised);
     bus_plan_done(&d->plan);
     arena_done(&d->arena);
-}
-
-/* Who plans, by the planner's name; false: the supervisor itself does, at once. */
-static bool is_asked(struct str name, struct plan_pending *ret)
-{
-    const struct str by_id = STR_LIT("agent:");
-
-    *ret = (struct plan_pending){.repairs = PLANNING_REPAIRS};
-    if (str_is(name, "llm")) {
-        ret->agent_id = STR_LIT(PLAN_ORCHESTRATOR);
-        return true;
-    }
-    if (name.len > by_id.len && memcmp(name.ptr, by_id.ptr, by_id.len) == 0) {
-        ret->agent_id = (struct str){name.ptr + by_id.len, name.len - by_id.len};
-        return true;
-    }
-    return str_is(name, "agent");
 }
 
 static enum bt_code plan_goal(struct bus *b, const struct wish *w, struct draft *d,
@@ -69,16 +51,22 @@ enum bt_code draft_make(struct bus *b, const struct wish *w, struct draft *d, st
                                    .own = w->own,
                                    .settled = w->settled,
                                    .n_settled = w->n_settled};
-    struct plan_pending pending;
+    struct planner_choice planner;
     enum bt_code code;
 
     if ((w->goal.len > 0) == (w->plan.ptr != NULL) && w->goal.len == 0) {
         return err_set(err, BT_INVALID, "No plan to execute: expected a goal or a plan");
     }
     request.planner = w->planner.len > 0 ? w->planner : str_from(b->opt.planner);
-    if (w->plan.ptr == NULL && is_asked(request.planner, &pending)) {
-        return plan_read_pending(&request, &pending, &d->arena, &d->made, &d->problems,
-                                 &d->normalised, err);
+    if (w->plan.ptr == NULL) {
+        code = planner_choose(request.planner, &planner, err);
+        if (code != BT_OK) {
+            return code;
+        }
+        if (planner.asks_agent) {
+            return plan_read_pending(&request, &planner.agent, &d->arena, &d->made, &d->problems,
+                                     &d->normalised, err);
+        }
     }
     request.planner = (struct str){NULL, 0};
     if (w->plan.ptr == NULL) {
@@ -94,9 +82,10 @@ enum bt_code draft_make(struct bus *b, const struct wish *w, struct draft *d, st
 
 bool draft_is_asked(struct bus *b, struct str planner)
 {
-    struct plan_pending pending;
+    struct planner_choice choice;
+    const struct str name = planner.len > 0 ? planner : str_from(b->opt.planner);
 
-    return is_asked(planner.len > 0 ? planner : str_from(b->opt.planner), &pending);
+    return planner_choose(name, &choice, NULL) == BT_OK && choice.asks_agent;
 }
 
 uint32_t draft_problems(struct draft *d)

@@ -45,7 +45,7 @@ enum bt_code planner_choose(struct str name, struct planner_choice *ret, struct 
 
 enum bt_code planner_find(struct str name, struct planner *ret, struct bt_error *err)
 {
-    struct planner_choice choice;
+    struct planner_choice choice = {.asks_agent = false};
     const enum bt_code code = planner_choose(name, &choice, err);
     if (code != BT_OK) {
         return code;

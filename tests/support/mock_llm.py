@@ -89,6 +89,7 @@ class Dialect:
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
+    disable_nagle_algorithm = True  # head and body are two writes: the second must not wait for an acknowledgement
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *args):
