@@ -432,6 +432,44 @@ class Questions(Llm):
         self.assertEqual(asked, ["gate", "verify", "plan", "synthesize", "converse"])
 
 
+class Answers(Llm):
+    """The answer of a whole plan, by the daemon's own orchestrator."""
+
+    CONFIG = """
+agents:
+  - agentId: calc
+    command: ["${BATON_BIN}/baton-agent-calc"]
+llm: %s
+"""
+    TEXT = "# Plan Execution Summary\n\n" + "".join("%04d é\n" % i for i in range(400)).strip()
+    LAST = "\n\n*Plan completed in SECONDS seconds across Calculator.*\n"
+
+    def answer_of(self, script):
+        mock = mock_llm.Mock(lambda asked: self.TEXT)
+        self.addCleanup(mock.close)
+        provider = {"api": "openai", "baseUrl": mock.url(script), "model": "m", "backoffMs": 1}
+        self.d = self.daemon(config=self.CONFIG % json.dumps({"providers": [provider]}))
+        view = self.run_plan([{"stepId": "a", **SUM}, {"stepId": "b", **SUM}], policy={"synthesis": "llm"})
+        self.assertEqual(view["status"], "completed", view)
+        return view, [(e["index"], e["text"]) for e in self.event("text_delta")]
+
+    def whole(self, told):
+        return re.sub(r"[0-9]+\.[0-9] seconds", "SECONDS seconds", "".join(text for _, text in told))
+
+    def test_answer_travels_whole_while_it_is_written(self):
+        view, told = self.answer_of("ok")
+        self.assertEqual([n for n, _ in told], list(range(len(told))))
+        self.assertGreater(len(told), 3)
+        self.assertEqual(self.whole(told), self.TEXT + self.LAST)
+        self.assertTrue(self.event("synthesis_finished")[0]["ok"])
+
+    def test_answer_that_breaks_off_begins_anew_from_index_0(self):
+        view, told = self.answer_of("breaks,ok")
+        again = [i for i, (n, _) in enumerate(told) if n == 0]
+        self.assertEqual(len(again), 2, told)
+        self.assertEqual(self.whole(told[again[1]:]), self.TEXT + self.LAST)
+
+
 ANSWERS = {"plan": {"steps": []}, "converse": {"reasoning": "r", "action": "pause", "targetStepNumber": None, "stepsToSkip": None,
                                                "goal": None}}
 
