@@ -1,5 +1,5 @@
 #!/bin/sh
-# sh tests/bench/run.sh S1|...|S8|core|all [--durability process|power] [--n N] [...]
+# sh tests/bench/run.sh S1|...|S9|core|all [--durability process|power] [--n N] [...]
 #
 # Builds the release preset where needed and runs one scenario, or all of them; one line of JSON each on stdout,
 # progress on stderr. `all` without --durability measures S1 to S3 in both. BATON_BENCH_DIR chooses the disk
@@ -16,7 +16,7 @@ build() {
     # The quickstart configures the same directory without tests.
     grep -qs "^BATON_TESTS:BOOL=ON" build/release/CMakeCache.txt || cmake --preset release >&2
     ninja -C build/release batond bench_echo_agent bench_ref bench_steps bench_wait bench_events bench_start \
-        bench_core >&2
+        bench_core baton baton-agent-llm baton-agent-calc >&2
 }
 
 program_of() {
@@ -25,6 +25,7 @@ program_of() {
     S4) echo bench_wait ;;
     S6) echo bench_events ;;
     S7 | S8) echo bench_start ;;
+    S9) echo planning.py ;;
     core) echo bench_core ;;
     *) usage ;;
     esac
@@ -35,6 +36,10 @@ run() {
     shift
     program=$(program_of "$scenario")
     echo "== $scenario $*" >&2
+    if [ "$program" = planning.py ]; then
+        BATON_BIN=$PWD/build/release/bin python3 -B tests/bench/planning.py "$scenario" "$@"
+        return
+    fi
     "build/release/bin/$program" "$scenario" "$@"
 }
 
@@ -56,7 +61,7 @@ case " $* " in
     done
     ;;
 esac
-for s in S1 S2 S3 S4 S5 S6 S7 S8; do
+for s in S1 S2 S3 S4 S5 S6 S7 S8 S9; do
     run "$s" "$@" || failed=1
 done
 run core || failed=1

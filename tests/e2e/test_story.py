@@ -63,7 +63,7 @@ class Stories(unittest.TestCase):
                 e[at] = (e[at][0], {**e[at][1], **new})
             return change
         for why, change in (
-                ("plan_generated is the first", swap(0, 1)),
+                ("planning_started is the first", swap(0, 1)),
                 ("plan_started comes before", drop(1)),
                 ("a handoff comes after the start", swap(2, 3)),
                 ("a step starts once", put(4, "plan_step_started", **A, agentId="x", attempt=1)),
@@ -97,6 +97,44 @@ class Stories(unittest.TestCase):
                 ("nothing comes after plan_completed", lambda e: e.append(("plan_resumed", {"reason": "review"})))):
             with self.subTest(why):
                 self.broken(why, change)
+
+    def test_each_rule_about_planning_and_answers_has_a_story_that_breaks_it(self):
+        start = [("planning_started", {"attempt": 1}), ("planning_retry", {"attempt": 1}), ("plan_generated", {}), ("plan_started", {})]
+        answer = [("synthesis_started", {}), ("text_delta", {"index": 0}), ("text_delta", {"index": 1}), ("synthesis_finished", {"ok": True})]
+        right = start + RIGHT[2:-1] + answer + RIGHT[-1:]
+        for n in range(1, len(right) + 1):
+            story.check(told(right[:n]))
+        at = len(right) - 5  # synthesis_started
+        again = [("synthesis_retry", {"revision": 2}), ("synthesis_started", {})]
+        story.check(told(right[:at + 3] + again + [("text_delta", {"index": 0})] + right[at + 3:]))
+
+        def without(i):
+            return right[:i] + right[i + 1:]
+
+        def between(i, *events):
+            return right[:i] + list(events) + right[i:]
+        failed = ("planning_failed", {"attempt": 2, "reason": "no"})
+        for why, wrong in (
+                ("the attempt that came to nothing", between(1, ("planning_retry", {"attempt": 2}))),
+                ("one repair", between(2, ("planning_retry", {"attempt": 2}))),
+                ("planning begins before there is a plan", between(3, ("planning_started", {"attempt": 1}))),
+                ("it begins with attempt 1", [("planning_started", {"attempt": 2})]),
+                ("what fails was begun, and says why", right[:2] + [("planning_failed", {"attempt": 2})]),
+                ("plan_generated comes once", between(3, ("plan_generated", {}))),
+                ("there is a plan, or there will be an answer alone", without(2)),
+                ("planning has ended", right[:2] + right[-1:]),
+                ("nothing happens to steps while the answer is written", between(at + 1, ("plan_step_progress", {**B, "attempt": 1}))),
+                ("has ended when the answer is written", without(at - 1)),
+                ("pieces of the answer come in order", without(at + 1)),
+                ("an answer out of a plan that has run", right[:at + 1] + right[at:]),
+                ("it follows a question, and is a revision", between(at + 3, ("synthesis_retry", {"revision": 3}))),
+                ("an answer was asked for", between(at, ("synthesis_finished", {"ok": True}))),
+                ("without an answer it says why", right[:at + 3] + [("synthesis_finished", {"ok": False})]),
+                ("the answer is there, or there will be none", without(at + 3))):
+            with self.subTest(why), self.assertRaisesRegex(story.Broken, why):
+                story.check(told(wrong))
+        story.check(told(right[:2] + [failed, ("plan_started", {})] + answer + [
+            ("plan_completed", {"status": "completed", "outcome": "partial", "counts": {"total": 0}})]))
 
     def test_numbers_have_no_gap_and_ids_are_unique(self):
         for key, value, why in (("planSeq", 99, "planSeq has no gap"), ("seq", 1, "seq grows")):
