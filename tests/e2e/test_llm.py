@@ -386,7 +386,7 @@ class Questions(Llm):
         steps = [{"stepId": "s%d" % i, "number": i, "task": "t", "agentId": "a", "status": "completed" if i else "failed",
                   "result": "é" * 5000 if i == 2 else {"n": i}} for i in range(4)]
         reply, asked = self.once("synthesize", {"goal": "g", "status": "completed", "steps": steps}, settings={"dataBytes": 4096})
-        self.assertIn("# Plan Execution Summary\n\nIt is 5.\n\n*Plan completed.*", reply["result"]["text"])
+        self.assertIn("# Plan Execution Summary\n\nIt is 5.\n\n*Plan completed across a.*", reply["result"]["text"])
         ours, frames = split(asked["messages"][0]["content"])
         self.assertIn("The plan had 4 steps: 3 completed, 1 failed, 0 others.", ours)
         self.assertNotIn('"retry"', ours, "nobody may retry")
