@@ -410,14 +410,15 @@ class Questions(Llm):
         heard = "SAID BY AN AGENT"
         params = {"text": "what is it?", "lastResult": heard, "session": {"summary": heard, "messages": [
                       {"role": "user", "text": "hello"}, {"role": "assistant", "text": heard}, {"agentId": "calc", "text": heard}, 7]},
-                  "plan": {"status": "running", "steps": [{"number": 1, "task": "add", "status": "completed", "result": heard}],
+                  "plan": {"goal": "a sum", "paused": True, "status": "running", "steps": [{"number": 1, "task": "add", "status": "completed", "result": heard}],
                            "waiting": [{"reviewId": "r", "kind": "input", "prompt": heard}]}}
         talk = {**ANSWERS["converse"], "action": "conversation_only"}
         with unittest.mock.patch.dict(ANSWERS, converse=talk):
             reply, asked = self.once("converse", params)
         first, second = (one["messages"][0]["content"] for one in self.bodies)
         self.assertNotIn(heard, first)
-        self.assertIn("hello", first)
+        for known in ("hello", "a sum", "The plan is paused."):
+            self.assertIn(known, first)
         self.assertIn('"kind":"input"', first)
         self.assertEqual(second.count(heard), 6)
         self.assertNotIn("response_format", self.bodies[1]["body"], "it can be nothing but text")
