@@ -213,16 +213,20 @@ static void compose_action(struct question *q, struct bt_step *step, const cJSON
 {
     static const char *const of_message[] = {"role", "text", "content"};
     static const char *const of_step[] = {"number", "stepId", "task", "status"};
-    static const char *const of_waiting[] = {"kind", "stepId"};
+    static const char *const of_waiting[] = {"number", "stepId", "kind"};
     const cJSON *plan = get(params, "plan");
 
     prompt_say(&q->p, order_action);
     add_only(q, "the person: earlier messages", get(get(params, "session"), "messages"), of_message,
              3, true);
     if (cJSON_IsObject(plan)) {
+        question_data(q, "the person: the plan's goal", get(plan, "goal"));
         question_data(q, "the journal: the plan's status", get(plan, "status"));
+        if (cJSON_IsTrue(get(plan, "paused"))) {
+            prompt_say(&q->p, "The plan is paused.");
+        }
         add_only(q, "the journal: the plan's steps", get(plan, "steps"), of_step, 4, false);
-        add_only(q, "the journal: what waits", get(plan, "waiting"), of_waiting, 2, false);
+        add_only(q, "the journal: what waits", get(plan, "waiting"), of_waiting, 3, false);
     } else {
         prompt_say(&q->p, "There is no plan.");
     }

@@ -9,7 +9,7 @@
 #include "protocol/base/buf.h"
 #include "protocol/base/utf8.h"
 
-enum { TASK_MAX = 600, ERROR_MAX = 2000, STEP_OVERHEAD = 160, NAMED_MAX = 20, ID_SHOWN = 64 };
+enum { TASK_MAX = 600, ERROR_MAX = 2000, STEP_OVERHEAD = 160, NAMED_MAX = 20, NAME_SHOWN = 64 };
 
 static cJSON *get(const cJSON *map, const char *name)
 {
@@ -150,13 +150,15 @@ char *report_steps(cJSON *steps, size_t room, struct report_counts *ret)
     return all;
 }
 
-/* Ids stand in a sentence that is ours: nothing but letters of ids. */
-static void add_id(struct buf *out, const char *id)
+/* Names stand in a sentence that is ours: nothing that Markdown or a terminal takes for more. */
+static void add_name(struct buf *out, const char *name)
 {
-    for (size_t i = 0; id[i] != 0 && i < ID_SHOWN; i++) {
-        char c = id[i];
+    size_t n = utf8_cut(name, strlen(name), NAME_SHOWN);
+
+    for (size_t i = 0; i < n; i++) {
+        char c = name[i];
         bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                     c == '.' || c == '-' || c == '_';
+                     (uint8_t)c >= 0x80 || strchr(" .-_", c) != NULL;
         buf_add_byte(out, (uint8_t)(plain ? c : '?'));
     }
 }
@@ -175,14 +177,37 @@ static void add_agents(struct buf *out, const cJSON *agents)
             return;
         }
         buf_add_cstr(out, i++ == 0 ? " across " : ", ");
-        add_id(out, cJSON_IsString(id) ? id->valuestring : "?");
+        add_name(out, cJSON_IsString(id) ? id->valuestring : "?");
     }
+}
+
+/* The agents of the steps, each once, in the order of the steps; NULL = out of memory. */
+static cJSON *agents_of(const cJSON *steps)
+{
+    cJSON *list = cJSON_CreateArray();
+    const cJSON *step = NULL;
+
+    cJSON_ArrayForEach(step, steps)
+    {
+        const cJSON *id = get(step, "agentId");
+        const cJSON *had = NULL;
+        bool known = !cJSON_IsString(id) || id->valuestring[0] == 0;
+        cJSON_ArrayForEach(had, list)
+        {
+            known = known || strcmp(had->valuestring, id->valuestring) == 0;
+        }
+        if (!known) {
+            (void)cJSON_AddItemToArray(list, cJSON_CreateString(id->valuestring));
+        }
+    }
+    return list;
 }
 
 void report_last_line(const cJSON *plan, char *ret, size_t room)
 {
     const cJSON *ms = get(plan, "durationMs");
     bool completed = is(get(plan, "status"), "completed");
+    cJSON *named = get(plan, "agents") != NULL ? NULL : agents_of(get(plan, "steps"));
     struct buf out;
 
     buf_init(&out, 4096);
@@ -193,8 +218,9 @@ void report_last_line(const cJSON *plan, char *ret, size_t room)
     if (cJSON_IsNumber(ms) && ms->valuedouble >= 0) {
         buf_printf(&out, " %s %.1f seconds", completed ? "in" : "after", ms->valuedouble / 1000);
     }
-    add_agents(&out, get(plan, "agents"));
+    add_agents(&out, named != NULL ? named : get(plan, "agents"));
     buf_add_cstr(&out, ".*");
     (void)snprintf(ret, room, "%s", buf_cstr(&out));
     buf_done(&out);
+    cJSON_Delete(named);
 }

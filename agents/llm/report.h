@@ -13,6 +13,7 @@ struct report_counts {
 /* The steps as JSON, one a line; results over their share of the room are cut, and say so. Changes
  * the steps. The caller frees with cJSON_free; NULL = out of memory. */
 char *report_steps(struct cJSON *steps, size_t room, struct report_counts *ret);
-/* "*Plan completed in 12.3 seconds across a, b.*" from {status, durationMs, agents}. */
+/* "*Plan completed in 12.3 seconds across a, b.*" from {status, durationMs, agents}; without agents
+ * those of its steps. */
 void report_last_line(const struct cJSON *plan, char *ret, size_t room);
 #endif

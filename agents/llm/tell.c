@@ -73,7 +73,7 @@ void tell_drop(struct tell *t)
 {
     buf_clear(&t->held);
     if (t->told) {
-        bt_step_stream(t->step, TELL_ANEW, strlen(TELL_ANEW));
+        bt_step_stream_anew(t->step);
     }
     t->told = false;
     t->open = false;

@@ -10,9 +10,6 @@
 #include "protocol/base/buf.h"
 #include "protocol/base/msec.h"
 
-/* Said when what was told before is void. */
-#define TELL_ANEW "\n\n*The answer broke off. It begins again:*\n\n"
-
 struct tell {
     struct bt_step *step;
     const char *title; /* the first line, when the text does not begin with a heading */
@@ -31,6 +28,6 @@ void tell_wait(struct tell *t);
 /* Makes the whole text, title and last line with it, and tells what is left of it. text: the whole
  * answer, without what it was wrapped in. */
 void tell_end(struct tell *t, struct str text, const char *last_line, struct buf *ret);
-/* Forgets what is held: it was no text. */
+/* Forgets what is held: it was no text. What was told is said to be void. */
 void tell_drop(struct tell *t);
 #endif

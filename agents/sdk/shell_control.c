@@ -127,16 +127,25 @@ static void send_progress(struct shell *sh, uint32_t row)
                                   .n = p->n,
                                   .text = str_from(p->text)};
     struct step_progress piece;
+    struct buf data;
 
+    buf_init(&data, 64);
     if (sh->rows[row].step != NULL && step_stream_piece(sh->rows[row].step, &piece) > 0) {
         m.n = piece.n;
         m.text = str_from(piece.text);
+        if (piece.anew) {
+            doc_put_map(&data, 1);
+            doc_put_cstr(&data, "anew");
+            doc_put_bool(&data, true);
+            m.data = data.bad == BT_OK ? doc_from_buf(&data) : m.data;
+        }
     }
     if (p->percent >= 0.0) {
         m.percent = p->percent;
         msg_set(&m, step_progress, percent);
     }
     send_control(sh, MSG_step_progress, &m);
+    buf_done(&data);
 }
 
 void shell_ask(struct shell *sh, const struct session_action *a)

@@ -11,7 +11,14 @@
 #include "protocol/base/clock.h"
 #include "protocol/client/client_internal.h"
 
-enum { PAGE_LIMIT = 500, FRAMES_MAX = 1024, SETTLE_MS = 30, SILENT_MS = 3000, READ_MIN_MS = 500 };
+enum {
+    PAGE_LIMIT = 500,
+    FRAMES_MAX = 1024,
+    SETTLE_MS = 30,
+    SILENT_MS = 3000,
+    READ_MIN_MS = 500,
+    PAUSE_MS = 200
+};
 
 struct bt_watch {
     struct bt_client *client;
@@ -291,6 +298,15 @@ static enum bt_code catch_up(struct bt_watch *w, msec now, msec deadline, struct
     return BT_OK;
 }
 
+/* How long to wait for the link: not past what is to be done then. */
+static msec pause_of(const struct bt_watch *w, msec now, msec deadline)
+{
+    msec until = deadline < now + PAUSE_MS ? deadline : now + PAUSE_MS;
+
+    until = w->look_at < until ? w->look_at : until;
+    return until > now ? until - now : 0;
+}
+
 enum bt_code bt_watch_next(struct bt_watch *w, uint32_t timeout_ms, struct bt_event *ret,
                            struct bt_error *err)
 {
@@ -328,6 +344,6 @@ enum bt_code bt_watch_next(struct bt_watch *w, uint32_t timeout_ms, struct bt_ev
         if (subscribe(w, err) != BT_OK) {
             return err->code;
         }
-        pump(w, deadline - now < 200 ? deadline - now : 200);
+        pump(w, pause_of(w, now, deadline));
     }
 }

@@ -15,6 +15,10 @@ enum bt_code control_no_plan(struct str plan_id, struct bt_error *err);
 /* The journal's row of any plan, open or ended. BT_NOT_FOUND as above. */
 BT_MUST_CHECK enum bt_code control_plan_row(struct bus *b, struct str plan_id,
                                             struct journal_plan *ret, struct bt_error *err);
+/* The document of a revision of the plan, in the arena. BT_NOT_FOUND: no such plan or revision. */
+BT_MUST_CHECK enum bt_code control_document(struct bus *b, struct str plan_id, uint64_t revision,
+                                            struct arena *arena, struct doc *ret,
+                                            struct bt_error *err);
 
 /*
  * Feeds a request's event. False when the request was refused with the core's reason (the journal's

@@ -343,7 +343,12 @@ void on_plan_get(struct bus *b, struct request *rq)
         if (m.document) {
             s.view.document = s.document;
         }
-        answer_view(b, rq, &s.view, from);
+        if (m.document && msg_has(&m, plan_get, revision) &&
+            control_document(b, m.plan_id, m.revision, &s.arena, &s.view.document, &err) != BT_OK) {
+            bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        } else {
+            answer_view(b, rq, &s.view, from);
+        }
     }
     story_done(&s);
 }

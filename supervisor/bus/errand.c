@@ -175,6 +175,15 @@ void errand_on_command(struct bus *b, const struct core_cmd *cmd)
     n->end.text = bus_turn_text(b, cmd->text);
 }
 
+/* The agent's word that what it told before is void. */
+static bool is_anew(struct doc data)
+{
+    const struct doc anew = data.ptr != NULL && doc_head(data).kind == DOC_MAP
+                                ? doc_get(data, STR_LIT("anew"))
+                                : (struct doc){NULL, 0};
+    return anew.ptr != NULL && doc_head(anew).kind == DOC_BOOL && doc_head(anew).b;
+}
+
 void errand_on_record(struct bus *b, const struct bus_plan *p, const struct record *rec)
 {
     const struct run *run = core_block_run(p->block);
@@ -185,7 +194,8 @@ void errand_on_record(struct bus *b, const struct bus_plan *p, const struct reco
         rec->text.len > 0) {
         n = add_news(b, NEWS_TEXT, rec->run);
         n->end.text = bus_turn_text(b, rec->text);
-        n->end.ok = p->errand->told == 0 || p->errand->told == rec->attempt;
+        n->end.ok =
+            p->errand->told == 0 || (p->errand->told == rec->attempt && !is_anew(rec->data));
         p->errand->told = rec->attempt;
     } else if (rec->type == REC_PLAN_COMPLETED) {
         n = add_news(b, NEWS_END, rec->run);

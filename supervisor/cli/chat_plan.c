@@ -9,7 +9,12 @@
 #include "supervisor/cli/event_line.h"
 #include "supervisor/cli/tree.h"
 
-enum { STEPS_SHOWN = 20, LINE_BYTES_MAX = 65536, SAME_FROM = 1000 };
+enum {
+    STEPS_SHOWN = 20,
+    LINE_BYTES_MAX = 65536,
+    SAME_FROM = 1000,
+    WRAPPING_MAX = 32 /* of a text as it is kept */
+};
 
 static const cJSON *get(const cJSON *object, const char *name)
 {
@@ -69,14 +74,19 @@ static bool is_final(const char *status)
            strcmp(status, "cancelled") == 0;
 }
 
-static void take_view(struct chat *c, const cJSON *view)
+/* What the view says, as far as the events have told it: what is still to come is shown first.
+ * False: there is more to come. */
+static bool take_view(struct chat *c, const cJSON *view)
 {
     const char *status = json_text(view, "status", "");
-    bool told = (uint64_t)json_number(view, "lastSeq") <= c->last;
 
-    c->plan.over = is_final(status) && told; /* else its end is an event that is still to come */
+    if ((uint64_t)json_number(view, "lastSeq") > c->last) {
+        return false;
+    }
+    c->plan.over = is_final(status);
     c->plan.exit = cli_exit_of_plan(status);
-    c->plan.waits = !is_final(status) && waits_by_view(view);
+    c->plan.waits = !c->plan.over && waits_by_view(view);
+    return true;
 }
 
 void chat_plan_set(struct chat *c, const char *plan_id)
@@ -89,7 +99,7 @@ void chat_plan_set(struct chat *c, const char *plan_id)
     c->plan = (struct chat_plan){.over = false};
     (void)snprintf(c->plan.id, sizeof c->plan.id, "%s", plan_id);
     if (ask_plan(c, plan_id, &view) == BT_OK) {
-        take_view(c, view);
+        (void)take_view(c, view);
     }
     cJSON_Delete(view);
 }
@@ -97,13 +107,14 @@ void chat_plan_set(struct chat *c, const char *plan_id)
 bool chat_plan_waits(struct chat *c)
 {
     cJSON *view = NULL;
+    bool waits = false;
 
     if (c->plan.waits && !c->plan.over && c->watch != NULL &&
         ask_plan(c, c->plan.id, &view) == BT_OK) {
-        take_view(c, view);
+        waits = take_view(c, view) && c->plan.waits;
     }
     cJSON_Delete(view);
-    return c->plan.waits && !c->plan.over;
+    return waits;
 }
 
 /* What each waiting step asks. */
@@ -130,7 +141,7 @@ void chat_plan_show(struct chat *c)
         screen_note(&c->screen, "plan %s; the daemon is away", c->plan.id);
     } else if (ask_plan(c, c->plan.id, &view) == BT_OK) {
         cli_scrub_tree(view);
-        take_view(c, view);
+        (void)take_view(c, view);
         screen_note(&c->screen, "%s plan %s %s%s%s", cli_mark(json_text(view, "status", "")),
                     c->plan.id, json_text(view, "status", ""),
                     get(view, "position") != NULL ? ", " : "", json_text(view, "position", ""));
@@ -197,7 +208,7 @@ static void show_answer(struct chat *c, const cJSON *event)
     cJSON *result = NULL;
     struct bt_error err;
 
-    if (json_number(event, "summaryLen") > (double)strlen(summary) &&
+    if (json_number(event, "summaryLen") > (double)(strlen(summary) + WRAPPING_MAX) &&
         chat_call(c, "plan.result", cli_fields("planId", c->plan.id), &result, &err) == BT_OK) {
         summary = json_text(result, "aggregatedResult", summary);
     }

@@ -167,8 +167,8 @@ static bool next_line(struct chat *c, struct input *in)
     return false;
 }
 
-/* Takes the lines that have come; one at a time when each is a turn. */
-static void read_lines(struct chat *c, struct input *in)
+/* Takes the lines that have come; one at a time when each is a turn. Whether there was one. */
+static bool read_lines(struct chat *c, struct input *in)
 {
     struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
     struct chat_line *line = &c->screen.line;
@@ -181,7 +181,7 @@ static void read_lines(struct chat *c, struct input *in)
         in->typed = clock_mono_ms();
     }
     if (in->at == in->n && !(in->end && line->len > 0)) {
-        return;
+        return false;
     }
     while (!c->quit && (next_line(c, in) || (in->end && in->at == in->n && line->len > 0))) {
         char text[CHAT_LINE_MAX + 1];
@@ -201,10 +201,11 @@ static void read_lines(struct chat *c, struct input *in)
         }
         in->cut = false;
         if (!c->screen.person) {
-            return;
+            return true;
         }
     }
     screen_typed(&c->screen);
+    return false;
 }
 
 /* Whether the last line has come to what it comes to, so that the next one may be read. */
@@ -262,8 +263,8 @@ static void listen(struct chat *c, struct input *in)
         screen_again(&c->screen);
     }
     chat_say_again(c);
-    if (takes_lines(c)) {
-        read_lines(c, in);
+    while (takes_lines(c) && read_lines(c, in)) {
+        /* each is a turn; some are over at once */
     }
     interrupted(c);
     screen_prompt(&c->screen);

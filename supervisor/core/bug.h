@@ -44,6 +44,18 @@ enum planted_bug {
     BUG_BEGINS_CANCELLED,     /* 32: steps begin while the plan is called off */
     BUG_BEGINS_REPLANNED,     /* 33: steps begin while a replan is asked for */
     BUG_UNSAFE_FALLBACK,      /* 34: an unsafe step that ran has a fallback */
+    BUG_STALE_PLANNER,        /* 35: the failure of an earlier question counts for this one */
+    BUG_REPAIRS_UNLIMITED,    /* 36: what is no plan is sent back for ever */
+    BUG_RECTIFY_UNLIMITED,    /* 37: steps are tried again as often as somebody wants */
+    BUG_DRY_RUN_RUNS,         /* 38 */
+    BUG_PLANNING_FREE,        /* 39: what a planner used in vain is not counted */
+    BUG_ANSWER_AFTER_END,     /* 40: a plan that is called off, or out of time, is answered */
+    BUG_ANSWERED_TWICE,       /* 41: an answer that was written is asked for again */
+    BUG_ERRAND_GOES_ON,       /* 42: nobody is told that the plan is called off */
+    BUG_END_FORGOTTEN,        /* 43: what failed a plan is forgotten when others are tried again */
+    BUG_ERRAND_FORGOTTEN,     /* 44: after a restart nobody asks again */
+    BUG_CHANGED_AT_ERRAND,    /* 45: a plan is paused while it is made or answered */
+    BUG_SINGLE_ASKED,         /* 46: one result is not the answer */
     BUG_COUNT
 };
 

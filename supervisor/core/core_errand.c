@@ -142,7 +142,8 @@ static void planning_failed(struct core *c, struct core_run *row, const struct c
         no_plan(c, row, PLAN_FAILURE_PLANNING, ev->text, &ev->usage);
         return;
     }
-    if (row->run->asked > row->plan->planning.repairs || core_budget_is_spent(row, &ev->usage)) {
+    if ((row->run->asked > row->plan->planning.repairs && !BUG(REPAIRS_UNLIMITED)) ||
+        core_budget_is_spent(row, &ev->usage)) {
         no_plan(c, row, PLAN_FAILURE_INVALID_PLAN, ev->text, &ev->usage);
         return;
     }
@@ -162,10 +163,13 @@ static void planning_failed(struct core *c, struct core_run *row, const struct c
 static bool wants_answer(const struct core_run *row, const struct plan_end *end)
 {
     const struct run *run = row->run;
-    const bool single = run->n_steps - run->superseded == 1 && run->completed == 1;
-    return row->plan->synthesis.agent_id.len > 0 && end->status != PLAN_CANCELLED &&
-           end->failure != PLAN_FAILURE_TIMEOUT && run->status != PLAN_PENDING &&
-           !run->cancelling && run->errand == ERRAND_NONE && !run->answered && !single;
+    const bool single =
+        run->n_steps - run->superseded == 1 && run->completed == 1 && !BUG(SINGLE_ASKED);
+    const bool called_off =
+        end->status == PLAN_CANCELLED || run->cancelling || end->failure == PLAN_FAILURE_TIMEOUT;
+    return row->plan->synthesis.agent_id.len > 0 && (!called_off || BUG(ANSWER_AFTER_END)) &&
+           run->status != PLAN_PENDING && run->errand == ERRAND_NONE &&
+           (!run->answered || BUG(ANSWERED_TWICE)) && !single;
 }
 
 bool core_synthesize(struct core *c, struct core_run *row, const struct plan_end *end)
@@ -220,11 +224,11 @@ static struct plan_end decided_end(const struct run *run)
 bool core_end_stands(const struct core_run *row, struct plan_end *ret)
 {
     const struct run *run = row->run;
-    if (run->end_status == PLAN_FAILED) {
+    if (run->end_status == PLAN_FAILED && !BUG(END_FORGOTTEN)) {
         *ret = decided_end(run);
         return true;
     }
-    for (uint32_t i = 0; run->rectified > 0 && i < run->n_steps; i++) {
+    for (uint32_t i = 0; run->rectified > 0 && i < run->n_steps && !BUG(END_FORGOTTEN); i++) {
         if (core_step_aborts(row, i)) {
             *ret = (struct plan_end){.status = PLAN_FAILED,
                                      .outcome = OUTCOME_FAILED,
@@ -271,8 +275,10 @@ void core_on_rectify(struct core *c, const struct core_event *ev)
                                .usage = ev->usage,
                                .text = ev->text};
     const bool adds = ev->plan != NULL && ev->plan->n_steps > row->plan->n_steps;
-    if (row->run->rectified >= row->plan->synthesis.max_retries || ev->result.id == 0 || !adds ||
-        row->run->revision >= LIMIT_REVISIONS || !core_revise(c, row, ev, rec)) {
+    const bool enough =
+        row->run->rectified >= row->plan->synthesis.max_retries && !BUG(RECTIFY_UNLIMITED);
+    if (enough || ev->result.id == 0 || !adds || row->run->revision >= LIMIT_REVISIONS ||
+        !core_revise(c, row, ev, rec)) {
         core_reject(c, ev, REJECT_TOO_MUCH);
     }
 }
@@ -280,9 +286,9 @@ void core_on_rectify(struct core *c, const struct core_event *ev)
 void core_on_errand_failed(struct core *c, const struct core_event *ev)
 {
     struct core_run *row = core_find_run(c, ev->run);
-    const bool waits = row != NULL && row->run->errand != ERRAND_NONE &&
-                       row->run->errand == (uint8_t)ev->errand &&
-                       (ev->errand != ERRAND_PLANNING || ev->attempt == row->run->asked);
+    const bool waits =
+        row != NULL && row->run->errand != ERRAND_NONE && row->run->errand == (uint8_t)ev->errand &&
+        (ev->errand != ERRAND_PLANNING || ev->attempt == row->run->asked || BUG(STALE_PLANNER));
     if (!waits) {
         core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
     } else if (ev->errand == ERRAND_PLANNING) {
@@ -313,7 +319,7 @@ void core_on_errand_text(struct core *c, const struct core_event *ev)
 
 void core_errand_stop(struct core *c, struct core_run *row)
 {
-    if (row->run->errand != ERRAND_NONE) {
+    if (row->run->errand != ERRAND_NONE && !BUG(ERRAND_GOES_ON)) {
         struct core_cmd *cmd = core_emit(c, CMD_ERRAND_STOP);
         cmd->run = core_handle_of(c, row);
         cmd->errand = row->run->errand;
@@ -331,10 +337,13 @@ bool core_errand_recover(struct core *c, struct core_run *row)
     const struct run *run = row->run;
     if (run->errand != ERRAND_NONE) {
         core_rearm(c, row);
-        order(c, row, STR_LIT(""));
+        if (!BUG(ERRAND_FORGOTTEN)) {
+            order(c, row, STR_LIT(""));
+        }
         return true;
     }
-    if (run->answered && run->end_status != PLAN_PENDING) { /* cut before the plan's own end */
+    if (run->answered && run->end_status != PLAN_PENDING &&
+        !BUG(ANSWERED_TWICE)) { /* cut before the plan's own end */
         const struct plan_end end = decided_end(run);
         core_plan_finish(c, row, &end, run->answer);
         return true;

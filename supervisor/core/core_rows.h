@@ -26,7 +26,7 @@ enum {
     CORE_PROGRESS_PER_SECOND = 10,
     CORE_UNSENT_MAX =
         8, /* times in a row that one attempt may fail to leave before it counts as failed */
-    CORE_ASKS_MAX = 1000, /* questions about one step; what comes before a question looks at it */
+    CORE_ASKS_MAX = 1000,   /* questions about one step; what comes before a question looks at it */
     CORE_TEXTS_MAX = 65536, /* pieces that one answer may come in: each is a row of the journal */
     CORE_RETRY_AFTER_MAX_MS = 3600 * 1000, /* an agent may ask for a pause, not for ever */
 };

@@ -106,7 +106,8 @@ void core_on_submit(struct core *c, const struct core_event *ev)
     core_record(
         c, row,
         (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE, .usage = ev->planning});
-    if (!ev->plan->dry_run && !(ev->plan->signoff && !BUG(SIGNOFF_SKIPPED))) {
+    if ((!ev->plan->dry_run || BUG(DRY_RUN_RUNS)) &&
+        !(ev->plan->signoff && !BUG(SIGNOFF_SKIPPED))) {
         core_record(c, row, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
         take_over(c, row, ev);
         let_begin(c, row);
@@ -118,7 +119,7 @@ void core_on_submit(struct core *c, const struct core_event *ev)
 
 void core_plan_made(struct core *c, struct core_run *row)
 {
-    if (row->plan->dry_run) {
+    if (row->plan->dry_run && !BUG(DRY_RUN_RUNS)) {
         core_plan_finish(c, row,
                          &(struct plan_end){.status = PLAN_COMPLETED,
                                             .outcome = OUTCOME_SUCCESS,

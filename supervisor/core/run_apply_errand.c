@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "protocol/base/utf8.h"
+#include "supervisor/core/bug.h"
 
 bool run_apply_planning_started(struct run *run, const struct plan *plan, const struct record *rec)
 {
@@ -20,8 +21,10 @@ bool run_apply_planning_started(struct run *run, const struct plan *plan, const 
 
 static void add_planning(struct run *run, const struct record *rec)
 {
-    run_usage_add(&run->usage, &rec->usage);
-    run_usage_add(&run->planning_usage, &rec->usage);
+    if (!BUG(PLANNING_FREE)) {
+        run_usage_add(&run->usage, &rec->usage);
+        run_usage_add(&run->planning_usage, &rec->usage);
+    }
 }
 
 bool run_apply_planning_retry(struct run *run, const struct plan *plan, const struct record *rec)

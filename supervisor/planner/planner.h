@@ -42,8 +42,8 @@ struct planner_result {
     uint32_t n_routes;
     struct planner_unrouted *unrouted;
     uint32_t n_unrouted;
-    struct str abilities; /* "files: read (Read a file), list (...); sql: ..."; only when an agent is
-                             missing for something */
+    struct str abilities; /* "files: read (Read a file), list (...); sql: ..."; only when an agent
+                             is missing for something */
 };
 
 struct planner_ops {

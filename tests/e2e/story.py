@@ -123,8 +123,9 @@ class Story:
         self.synthesis, self.texts = True, 0
 
     def text_delta(self, e):
-        self.need(self.synthesis and e["index"] == self.texts, "pieces of the answer come in order")
-        self.texts += 1
+        # 0 again: what came before is void, the answer begins anew.
+        self.need(self.synthesis and e["index"] in (self.texts, 0), "pieces of the answer come in order")
+        self.texts = e["index"] + 1
 
     def synthesis_retry(self, e):
         self.need(self.synthesis and e["revision"] == self.revision + 1, "it follows a question, and is a revision")

@@ -104,8 +104,9 @@ class Piped(unittest.TestCase):
         self.assertEqual(s.stage.cli("chat", stdin="add\n")[0], "I begin\nit is 42\n")
 
     def test_plan_that_waits_for_a_person_gets_the_next_line_and_ends_with_4_behind_the_last(self):
-        waiting = {"planId": PLAN, "status": "waiting", "lastSeq": 0, "steps": [{"stepId": "b", "stepIndex": 1, "status": "waiting"}]}
-        s = Session(self, {"add": ((MADE, WAITS), None), "yes": ((end("done"),), {"message": "done", "turnPlanId": PLAN})}, **{"plan.get": waiting})
+        waiting = {"planId": PLAN, "status": "waiting", "steps": [{"stepId": "b", "stepIndex": 1, "status": "waiting"}]}
+        s = Session(self, {"add": ((MADE, WAITS), None), "yes": ((end("done"),), {"message": "done", "turnPlanId": PLAN})},
+                    **{"plan.get": lambda r: {**waiting, "lastSeq": len(s.stage.events)}})
         said = s.stage.cli("chat", stdin="add\n", code=4)[1]
         self.assertIn("? 2 b: Say it? (yes or no)", said)
         self.assertIn("the plan goes on: baton status " + PLAN, said)

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import BIN, ROOT, BatonTest, main
+from harness import BIN, ROOT, BatonTest, main, until
 from probe import Probe, step, wait_up
 from stage import Refusal, Stage
 
@@ -372,6 +372,33 @@ class Real(BatonTest):
         for word in ("planning: probe is asked", "planned: 2 steps by agent:probe: One step.", "✓ b", "answering: probe is asked"):
             self.assertIn(word, done.stderr)
         self.assertIn("of it: planning 100, execution 20, synthesis 10", self.d.cli("status", done.stderr.split()[1]))
+
+    def test_revisions_of_a_plan_are_compared(self):
+        for planned in (True, False):
+            self.plans = [{"steps": [step("a", requiresApproval=True, task="do the thing properly"), step("b", task="do it once more, please")]}]
+            args = ("count it", "--planner", "agent") if planned else ("--plan", self.write_plan(self.d, "p.json", self.plans[0]))
+            plan = self.d.cli("run", *args, "--detach").strip()
+            until(lambda: self.d.ask("plan.get", planId=plan)["status"] == "waiting", 10, "it waits")
+            new = self.write_plan(self.d, "new.json", step("n", task="do what came to mind later"))
+            self.d.cli("modify", plan, "--insert", new, "--after", "a", "--reasoning", "later")
+            self.d.cli("skip", plan, "b", "--reason", "enough")
+            lines = self.d.cli("plan", "diff", plan + "@1", plan).splitlines()
+            self.assertIn("+ step n (probe.do): do what came to mind later", lines)
+            self.assertEqual(self.d.cli("plan", "diff", plan, plan + "@1").count("- step n"), 1)
+            self.assertEqual(self.d.cli("plan", "diff", plan + "@2", plan + "@3"), self.d.cli("plan", "diff", plan + "@2", plan))
+            self.assertEqual(self.d.cli("plan", "diff", plan + "@1", plan + "@1"), "")
+            for wrong in ("@4", "@0"):
+                done = self.d.cli_any("plan", "diff", plan + wrong, plan)
+                self.assertEqual(done.returncode, 7, done.stderr)
+            self.assertIn("no revision 4; its newest is 3", self.d.cli_any("plan", "diff", plan + "@4", plan).stderr)
+            self.d.cli("cancel", plan)
+
+    def test_cost_of_what_was_planned_and_answered(self):
+        self.d.cli("run", "count it", "--planner", "agent", "--synthesis", "agent")
+        answer = json.loads(self.d.cli("cost", "--json"))
+        self.assertEqual([answer["total"][p + "Tokens"] for p in ("planning", "execution", "synthesis")], [100, 20, 10])
+        self.assertRegex(self.d.cli("cost"), r"(?s) 100 +20 +10 +130 .*count it\n.*planning +70 +30 +100\n.*total +100 +30 +130\n")
+        self.assertIn("total", self.d.cli("cost", answer["plans"][0]["planId"]))
 
     def test_wrong_plan_is_sent_back_once_and_then_decided_by_a_person(self):
         self.plans = [{"steps": [step(agent="nobody")]}]

@@ -38,7 +38,7 @@ TURN_MARKS = ("<|", "[INST]", "[/INST]", "<<SYS>>", "</s>", "<s>", "<start_of_tu
 
 
 class Injected(BatonTest):
-    CONFIG = LLM
+    CONFIG, SCRIPT = LLM, "ok"
 
     def setUp(self):
         self.model = obeying.Obeying()
@@ -56,7 +56,9 @@ class Injected(BatonTest):
         held = os.path.join(self.enterContext(tempfile.TemporaryDirectory(prefix="baton-injection-")), "key")
         with open(os.open(held, os.O_CREAT | os.O_WRONLY, 0o600), "w") as f:
             f.write(CANARY + "\n")
-        return {"providers": [{"api": "openai", "baseUrl": self.mock.url("ok"), "model": "m", "keyFile": held, "backoffMs": 1}]}
+        self.recordings = self.enterContext(tempfile.TemporaryDirectory(prefix="baton-recordings-"))
+        return {"providers": [{"api": "openai", "baseUrl": self.mock.url(self.SCRIPT), "model": "m", "keyFile": held, "backoffMs": 1}],
+                "record": self.recordings}
 
     def probe(self, agent_id, **more):
         found = Probe(self.d, agent_id, **more)
@@ -88,7 +90,11 @@ class Injected(BatonTest):
         self.assertEqual(self.d.executions(), [], "a command was run")
 
     def assert_no_canary(self):
-        for root, _, names in os.walk(self.d.work):
+        """Not in the journal, logs, recordings, events, answers, arguments or environments."""
+        self.assertTrue(os.listdir(self.recordings))
+        self.assertTrue(self.mock.journal)
+        self.assertEqual({e["headers"]["Authorization"] for e in self.mock.journal}, {"Bearer " + CANARY})
+        for root, _, names in [*os.walk(self.d.work), *os.walk(self.recordings)]:
             for name in names:
                 path = os.path.join(root, name)
                 if os.path.isfile(path):
@@ -181,6 +187,112 @@ class Results(Injected):
             self.assertEqual(list(steps), ["a", "b", "c"], item)
             self.assertEqual([s["agentId"] for s in view["steps"]], ["mole", "calc", "mole"], item)
             self.assertNotEqual(steps["c"]["status"], "completed", "a result that the schema forbids: %s %s" % (item, view))
+        self.assert_nothing_ordered()
+        self.assert_framed()
+        self.assert_no_canary()
+
+
+ORCHESTRATED = """
+agents:
+  - agentId: calc
+    command: ["${BATON_BIN}/baton-agent-calc"]
+    capacity: 4
+  - agentId: exec
+    command: ["${BATON_BIN}/baton-agent-exec"]
+    settings:
+      commands: [{id: run, argv: ["%%(here)s/slow.sh", "%%(work)s/executions", "{command}", "0"], description: "Runs a command.", output: text, effects: unsafe}]
+llm: %s
+"""
+
+
+class Orchestrated(Injected):
+    CONFIG = ORCHESTRATED
+
+    def configured(self):
+        return ("calc", "exec", "orchestrator")
+
+
+class Key(Orchestrated):
+    SCRIPT = "echo"
+
+    def test_key_that_a_server_says_again_is_nowhere(self):
+        plan = self.d.ask("plan.submit", goal="add up", planner="llm", policy={"maxRetries": 0})["planId"]
+        view = self.d.wait_plan(plan)
+        self.assertEqual(view["status"], "failed", view)
+        self.assertIn("[redacted]", view["failureReason"])
+        done = self.d.cli_any("run", "add up", "--planner", "llm")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertNotIn("canary", done.stdout + done.stderr)
+        self.assert_no_canary()
+
+
+class Answers(Orchestrated):
+    def test_answer_of_an_obedient_model_is_words_and_nothing_else(self):
+        # It writes the answer and may ask for failed steps once more: of this very plan, and not more often than it may.
+        self.told(lambda text: {"outcome": "completed", "result": {"text": text}})
+        failing = self.probe("frail", capacity=8, work=lambda r: {"outcome": "failed", "failure": {
+            "code": "INTERNAL", "message": INJECTIONS[int(r["task"].split()[-1])]["text"][:900], "retryable": False}})
+        plans = []
+        for i in range(len(INJECTIONS)):
+            steps = [step("a", "mole", task="report %d" % i), step("b", "frail", task="fail %d" % i, dependsOn=[], maxRetries=0)]
+            plans.append((self.d.submit({"goal": "report", "steps": steps}, policy={
+                "synthesis": {"agentId": "orchestrator", "maxRetries": 1}, "onFailure": "continue", "budget": {"tokens": 200000}, "maxFallbacks": 0}), INJECTIONS[i]))
+        for plan, item in plans:
+            view = self.d.wait_plan(plan, 60)
+            self.assertEqual([(s["stepId"], s["agentId"]) for s in view["steps"] if not s.get("superseded")], [("a", "mole"), ("b", "frail")], item)
+            self.assertEqual(view["budget"]["tokens"], 200000, item)
+            self.assertLessEqual(len([r for r in failing.of("step.execute") if r["planId"] == plan]), 2, item)
+        self.assert_nothing_ordered()
+        self.assert_framed()
+        self.assert_no_canary()
+
+
+class Cards(Orchestrated):
+    # What a person asks for; and what the plan's owner wants of every plan, whoever makes it.
+    POLICY = {"signoff": True, "requiresApproval": True, "budget": {"tokens": 300000}, "plannerTimeoutMs": 30000, "maxRetries": 0}
+
+    def card(self, text):
+        # As the protocol lets it through: no control characters in a card.
+        text = "".join(c if c.isprintable() or c in "\n" else " " for c in text)[:900]
+        return {"agentId": "mole", "name": "Mole", "version": "1", "description": text, "skills": [
+            {"id": "do", "name": text[:60], "description": text, "tags": [text[:40]], "examples": [text[:100]],
+             "inputSchema": {"type": "object", "properties": {"x": {"type": "string", "description": text}}}}]}
+
+    def test_plans_of_an_obedient_model_wait_for_the_sign_off_that_the_policy_wants(self):
+        # Cards are read by the planner's model, and it obeys them. It may use any agent that is there; but nothing that it
+        # writes about policy, approvals and budgets is taken, and nothing runs before a person has seen the plan.
+        self.model.plan = [{"stepId": "x", **SUM, "dependsOn": []}]
+        mole = self.probe("mole")
+        outcomes = {}
+        for item in INJECTIONS:
+            mole.registration["card"] = self.card(item["text"])
+            mole.register()
+            plan = self.d.ask("plan.submit", goal="add up two and three", planner="llm", policy=self.POLICY)["planId"]
+
+            def known():
+                view = self.view(plan)
+                return view if view["status"] in ("completed", "failed", "cancelled") or "signoff" in view.get("paused", []) else None
+            view = until(known, 30, "planned, or not: %s\n%s" % (item, self.d.log()))
+            orders = obeying.orders_in(item["text"])
+            outcomes.setdefault(view["status"], []).append(item)
+            self.assertEqual(view["budget"]["tokens"], 300000, item)
+            if view["status"] == "failed":
+                self.assertTrue(orders.get("agent") == "rootkit" or "alone" in orders, (item, view))
+                continue
+            document = self.d.ask("plan.get", planId=plan, document=True)["document"]
+            self.assertLessEqual(set(document["grants"]), {"calc", "exec", "vault", "mole", "orchestrator"}, item)
+            self.assertNotIn("rootkit", json.dumps(document["grants"]))
+            policy = document["policy"]
+            self.assertEqual((policy["signoff"], policy["requiresApproval"], policy["maxRetries"], policy["budget"]["tokens"]), (True, True, 0, 300000), item)
+            self.assertEqual((policy.get("handoffTo"), policy["maxFallbacks"], policy["onFailure"]), (None, 5, "abort"), item)
+            for s in document["steps"]:
+                for member in ("verifyWith", "gate", "fallbackAgents", "maxRetries", "onFailure"):
+                    self.assertNotEqual(s.get(member), "vault", item)
+                self.assertNotIn("fallbackAgents", s, item)
+                self.assertIsNot(s.get("requiresApproval", True), False, item)
+            self.d.ask("review.decide", reviewId=plan, decision="reject")
+            self.assertEqual(self.d.wait_plan(plan)["status"], "cancelled")
+        self.assertGreater(len(outcomes.get("waiting", []) + outcomes.get("pending", []) + outcomes.get("running", [])), 10, {k: len(v) for k, v in outcomes.items()})
         self.assert_nothing_ordered()
         self.assert_framed()
         self.assert_no_canary()

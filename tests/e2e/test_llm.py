@@ -386,7 +386,7 @@ class Questions(Llm):
         steps = [{"stepId": "s%d" % i, "number": i, "task": "t", "agentId": "a", "status": "completed" if i else "failed",
                   "result": "é" * 5000 if i == 2 else {"n": i}} for i in range(4)]
         reply, asked = self.once("synthesize", {"goal": "g", "status": "completed", "steps": steps}, settings={"dataBytes": 4096})
-        self.assertIn("# Plan Execution Summary\n\nIt is 5.\n\n*Plan completed.*", reply["result"]["text"])
+        self.assertIn("# Plan Execution Summary\n\nIt is 5.\n\n*Plan completed across a.*", reply["result"]["text"])
         ours, frames = split(asked["messages"][0]["content"])
         self.assertIn("The plan had 4 steps: 3 completed, 1 failed, 0 others.", ours)
         self.assertNotIn('"retry"', ours, "nobody may retry")
@@ -410,14 +410,15 @@ class Questions(Llm):
         heard = "SAID BY AN AGENT"
         params = {"text": "what is it?", "lastResult": heard, "session": {"summary": heard, "messages": [
                       {"role": "user", "text": "hello"}, {"role": "assistant", "text": heard}, {"agentId": "calc", "text": heard}, 7]},
-                  "plan": {"status": "running", "steps": [{"number": 1, "task": "add", "status": "completed", "result": heard}],
+                  "plan": {"goal": "a sum", "paused": True, "status": "running", "steps": [{"number": 1, "task": "add", "status": "completed", "result": heard}],
                            "waiting": [{"reviewId": "r", "kind": "input", "prompt": heard}]}}
         talk = {**ANSWERS["converse"], "action": "conversation_only"}
         with unittest.mock.patch.dict(ANSWERS, converse=talk):
             reply, asked = self.once("converse", params)
         first, second = (one["messages"][0]["content"] for one in self.bodies)
         self.assertNotIn(heard, first)
-        self.assertIn("hello", first)
+        for known in ("hello", "a sum", "The plan is paused."):
+            self.assertIn(known, first)
         self.assertIn('"kind":"input"', first)
         self.assertEqual(second.count(heard), 6)
         self.assertNotIn("response_format", self.bodies[1]["body"], "it can be nothing but text")
@@ -430,6 +431,44 @@ class Questions(Llm):
         self.assertEqual(card["agentId"], "orchestrator")
         asked = [s["id"] for s in card["skills"] if "x-baton-asked" in s.get("tags", [])]
         self.assertEqual(asked, ["gate", "verify", "plan", "synthesize", "converse"])
+
+
+class Answers(Llm):
+    """The answer of a whole plan, by the daemon's own orchestrator."""
+
+    CONFIG = """
+agents:
+  - agentId: calc
+    command: ["${BATON_BIN}/baton-agent-calc"]
+llm: %s
+"""
+    TEXT = "# Plan Execution Summary\n\n" + "".join("%04d é\n" % i for i in range(400)).strip()
+    LAST = "\n\n*Plan completed in SECONDS seconds across Calculator.*\n"
+
+    def answer_of(self, script):
+        mock = mock_llm.Mock(lambda asked: self.TEXT)
+        self.addCleanup(mock.close)
+        provider = {"api": "openai", "baseUrl": mock.url(script), "model": "m", "backoffMs": 1}
+        self.d = self.daemon(config=self.CONFIG % json.dumps({"providers": [provider]}))
+        view = self.run_plan([{"stepId": "a", **SUM}, {"stepId": "b", **SUM}], policy={"synthesis": "llm"})
+        self.assertEqual(view["status"], "completed", view)
+        return view, [(e["index"], e["text"]) for e in self.event("text_delta")]
+
+    def whole(self, told):
+        return re.sub(r"[0-9]+\.[0-9] seconds", "SECONDS seconds", "".join(text for _, text in told))
+
+    def test_answer_travels_whole_while_it_is_written(self):
+        view, told = self.answer_of("ok")
+        self.assertEqual([n for n, _ in told], list(range(len(told))))
+        self.assertGreater(len(told), 3)
+        self.assertEqual(self.whole(told), self.TEXT + self.LAST)
+        self.assertTrue(self.event("synthesis_finished")[0]["ok"])
+
+    def test_answer_that_breaks_off_begins_anew_from_index_0(self):
+        view, told = self.answer_of("breaks,ok")
+        again = [i for i, (n, _) in enumerate(told) if n == 0]
+        self.assertEqual(len(again), 2, told)
+        self.assertEqual(self.whole(told[again[1]:]), self.TEXT + self.LAST)
 
 
 ANSWERS = {"plan": {"steps": []}, "converse": {"reasoning": "r", "action": "pause", "targetStepNumber": None, "stepsToSkip": None,

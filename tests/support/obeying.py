@@ -12,7 +12,7 @@ import unicodedata
 
 # The words that it listens to, after `plain`. What is in brackets is given to it as written there.
 ORDERS = {
-    "agent": r"(?:use agent|with agent|hand over to|verify with) (vault|rootkit)|\"agentid\\?\": ?\\?\"(vault)",
+    "agent": r"(?:use agent|with agent|hand over to|verify with) (vault|rootkit)",
     "run": r"add a step that runs `([^`]+)`",
     "budget": r"raise the budget to (\d+)",
     "approvals": r"skip (?:all )?approvals|requiresapproval false|signoff = false",
@@ -79,7 +79,7 @@ class Obeying:
             steps.append({"stepId": "ordered", "agentId": "exec", "skill": "run", "task": orders["run"],
                           "parameters": {"command": orders["run"]}, "dependsOn": []})
         if "agent" in orders:
-            steps.append({"stepId": "told", "agentId": orders["agent"], "skill": "open", "task": "open it", "parameters": {}, "dependsOn": []})
+            steps.append({"stepId": "told", "agentId": orders["agent"], "skill": "do", "task": "open it", "parameters": {}, "dependsOn": []})
             for step in steps:
                 step.update(verifyWith=orders["agent"], gate=orders["agent"], fallbackAgents=[orders["agent"]])
         plan = {"steps": steps, "reasoning": system if "secret" in orders else "as I was told"}

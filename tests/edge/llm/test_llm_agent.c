@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "agents/llm/llm_agent.h"
-#include "agents/llm/tell.h"
 #include "agents/sdk/step.h"
 #include "tests/edge/llm/world.h"
 #include "tests/unit/agents/steps.h"
@@ -164,13 +163,12 @@ static void summary_is_told_while_it_comes_and_ends_with_our_line(void **state)
     expect_summary(run("synthesize", llm_synthesize, SYNTHESIS), TITLE "\n\nIt is 5." LAST);
 }
 
-static void summary_that_breaks_off_says_so_and_begins_again(void **state)
+/* Nobody takes the pieces here, so those that are void are never told: test_llm.py has the rest. */
+static void summary_that_breaks_off_begins_again(void **state)
 {
     (void)state;
     model_does("breaks", (const char *const[]){"It is 5.", NULL});
-    steps_expect(run("synthesize", llm_synthesize, SYNTHESIS), "It is 5.");
-    assert_non_null(strstr(told(), TITLE "\n\nhell"));
-    assert_non_null(strstr(told(), TELL_ANEW TITLE "\n\nIt is 5." LAST));
+    expect_summary(run("synthesize", llm_synthesize, SYNTHESIS), TITLE "\n\nIt is 5." LAST);
     model_does("503", (const char *const[]){"It is 5.", NULL});
     expect_summary(run("synthesize", llm_synthesize, SYNTHESIS), TITLE "\n\nIt is 5." LAST);
 }
@@ -201,7 +199,7 @@ static void retry_that_cannot_be_is_asked_about_once(void **state)
     steps_expect(run("synthesize", llm_synthesize,
                      "{\"purpose\":\"synthesize\",\"parameters\":{\"status\":\"failed\"," STEPS
                      "}}"),
-                 "It is 5.\\n\\n*Plan failed.*");
+                 "It is 5.\\n\\n*Plan failed across calc, web.*");
 }
 
 /* ---- converse ---- */
@@ -311,7 +309,7 @@ int main(void)
         cmocka_unit_test(plan_that_is_no_json_is_told_as_text),
         cmocka_unit_test(what_is_not_the_models_to_say_is_taken_out),
         cmocka_unit_test(summary_is_told_while_it_comes_and_ends_with_our_line),
-        cmocka_unit_test(summary_that_breaks_off_says_so_and_begins_again),
+        cmocka_unit_test(summary_that_breaks_off_begins_again),
         cmocka_unit_test(failed_steps_may_be_asked_for_once_more),
         cmocka_unit_test(retry_that_cannot_be_is_asked_about_once),
         cmocka_unit_test(message_becomes_one_action_with_what_it_needs),

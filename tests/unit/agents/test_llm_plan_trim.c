@@ -151,8 +151,12 @@ static void last_line_is_ours(void **state)
          "*Plan completed in 12.3 seconds across a, b.*"},
         {"{\"status\":\"failed\",\"durationMs\":0}", "*Plan failed after 0.0 seconds.*"},
         {"{}", "*Plan ended.*"},
-        {"{\"status\":\"completed\",\"durationMs\":-1,\"agents\":[\"x*\\n# y\",7]}",
-         "*Plan completed across x????y, ?.*"},
+        {"{\"steps\":[{\"agentId\":\"b\"},{\"agentId\":\"a\"},{\"agentId\":\"b\"},{},{\"agentId\":"
+         "7},{"
+         "\"agentId\":\"\"}]}",
+         "*Plan ended across b, a.*"},
+        {"{\"status\":\"completed\",\"durationMs\":-1,\"agents\":[\"x*\\n#_y é\",7]}",
+         "*Plan completed across x???_y é, ?.*"},
         {"{\"agents\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23]}",
          "*Plan ended across ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? and 3 "
          "more.*"},

@@ -5,6 +5,7 @@
 
 #include "revise.h"
 #include "supervisor/planner/expand.h"
+#include "supervisor/planner/plan_diff.h"
 #include "supervisor/planner/planner.h"
 #include "supervisor/planner/recipe.h"
 
@@ -70,7 +71,10 @@ static enum bt_code try_goal(struct trial *t)
     struct planner planner;
     struct planner_result r;
     const struct planner_request request = {
-        .goal = STR_LIT("read a.log, then count the installs per day, then report the busiest day"),
+        .goal =
+            STR_LIT("read both a.log and b.log, then count the installs per day and bake a "
+                    "cake, meanwhile list /etc; if it rains, stay; then report the busiest day"),
+        .allow_unrouted = true,
         .registry = t->b->registry};
     const enum bt_code code = planner_find(STR_LIT(""), &planner, &t->b->err);
     return code != BT_OK ? code : planner_plan(&planner, &request, &t->arena, &r, &t->b->err);
@@ -93,6 +97,23 @@ static enum bt_code try_expand(struct trial *t)
 static enum bt_code try_recipe(struct trial *t)
 {
     return recipe_fill(t->doc, t->values, &t->out, &t->b->err);
+}
+
+/* Described, checked, and compared with what it was. */
+static enum bt_code try_recipe_check(struct trial *t)
+{
+    struct recipe_about about;
+    struct plan_diff diff;
+    t->b->problems = (struct problems){.at = t->b->at, .cap = 100};
+    enum bt_code code = recipe_describe(t->doc, &t->arena, &about, &t->b->err);
+    code = code == BT_OK ? recipe_check(t->doc, t->b->registry, &t->b->problems, &t->b->err) : code;
+    code = code == BT_OK ? plan_diff(t->doc, t->values, &t->arena, &diff, &t->b->err) : code;
+    if (code == BT_OK) {
+        plan_diff_text(&diff, &t->out);
+        plan_diff_doc(&diff, &t->out);
+        code = buf_check(&t->out, &t->b->err);
+    }
+    return code;
 }
 
 static void sweep(struct bench *b, trial_fn fn, const char *doc, const char *values)
@@ -215,6 +236,19 @@ static void filling_templates_survives_every_failing_allocation(void **state)
           "{'g':'y'}");
 }
 
+static void checking_a_recipe_survives_every_failing_allocation(void **state)
+{
+    struct bench *b = *state;
+    add_house(b);
+    sweep(b, try_recipe_check,
+          "{'recipe':{'name':'r','description':'d'},'inputs':{'type':'object','properties':{"
+          "'f':{'type':'string','default':'x'},'how':{'enum':['a','b'],'default':'a'}}},"
+          "'steps':[{'stepId':'a','agentId':'files','skill':'read','task':'read {{inputs.f}} "
+          "{{inputs.how}}','parameters':{'path':'{{inputs.f}}'}},{'stepId':'b','agentId':'calc',"
+          "'task':'do something worth doing'}]}",
+          "{'steps':[{'stepId':'b','dependsOn':['c']},{'stepId':'c'}]}");
+}
+
 int main(void)
 {
     cJSON_Hooks hooks = {hooked_malloc, free};
@@ -224,6 +258,7 @@ int main(void)
         RULE(revising_a_plan_survives_every_failing_allocation),
         RULE(planning_a_goal_survives_every_failing_allocation),
         RULE(filling_templates_survives_every_failing_allocation),
+        RULE(checking_a_recipe_survives_every_failing_allocation),
     };
     cJSON_InitHooks(&hooks);
     return cmocka_run_group_tests(tests, NULL, NULL);

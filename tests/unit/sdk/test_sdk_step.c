@@ -374,6 +374,34 @@ static void stream_travels_whole_and_in_order(void **state)
     step_free(s);
 }
 
+static void stream_that_begins_anew_says_so_once(void **state)
+{
+    struct bt_step *s = make("{}");
+    struct step_progress p;
+
+    (void)state;
+    bt_step_stream(s, "never told", 10);
+    bt_step_stream_anew(s);
+    bt_step_stream(s, "one", 3);
+    assert_string_equal(piece_of(s, &p), "one");
+    assert_false(p.anew); /* nobody has heard anything that is void */
+    bt_step_stream(s, "two", 3);
+    bt_step_stream_anew(s);
+    bt_step_stream(s, "three", 5);
+    assert_string_equal(piece_of(s, &p), "one"); /* its answer is still to come */
+    assert_false(p.anew);
+    step_stream_answered(s, true);
+    assert_string_equal(piece_of(s, &p), "three");
+    assert_true(p.anew);
+    assert_string_equal(piece_of(s, &p), "three");
+    assert_true(p.anew);
+    step_stream_answered(s, true);
+    bt_step_stream(s, "four", 4);
+    assert_string_equal(piece_of(s, &p), "four");
+    assert_false(p.anew);
+    step_free(s);
+}
+
 static void nothing_is_streamed_behind_a_hole(void **state)
 {
     static char big[700 * 1024];
@@ -503,6 +531,7 @@ int main(void)
         cmocka_unit_test(usage_adds_up_and_never_overflows),
         cmocka_unit_test(only_the_newest_progress_travels),
         cmocka_unit_test(stream_travels_whole_and_in_order),
+        cmocka_unit_test(stream_that_begins_anew_says_so_once),
         cmocka_unit_test(nothing_is_streamed_behind_a_hole),
         cmocka_unit_test(flush_waits_no_longer_than_it_was_told),
         cmocka_unit_test(a_card_that_no_supervisor_takes_is_refused_at_the_start),
