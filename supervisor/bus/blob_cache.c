@@ -47,6 +47,13 @@ struct doc blob_cache_get(const struct blob_cache *c, uint64_t id)
     return e->id == id && id != 0 ? (struct doc){e->bytes, e->len} : (struct doc){NULL, 0};
 }
 
+void blob_cache_forget(struct blob_cache *c, uint64_t id)
+{
+    if (c->slots != NULL && c->slots[id % BLOB_CACHE_SLOTS].id == id) {
+        drop(c, &c->slots[id % BLOB_CACHE_SLOTS]);
+    }
+}
+
 void blob_cache_done(struct blob_cache *c)
 {
     for (uint32_t i = 0; c->slots != NULL && i < BLOB_CACHE_SLOTS; i++) {

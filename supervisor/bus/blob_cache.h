@@ -31,5 +31,7 @@ struct blob_cache {
 void blob_cache_put(struct blob_cache *c, uint64_t id, const void *bytes, size_t len);
 /* .ptr NULL when it is not cached; valid until the next put. */
 struct doc blob_cache_get(const struct blob_cache *c, uint64_t id);
+/* It will not be asked for again. Ends the validity of what blob_cache_get gave for it. */
+void blob_cache_forget(struct blob_cache *c, uint64_t id);
 void blob_cache_done(struct blob_cache *c);
 #endif

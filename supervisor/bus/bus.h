@@ -81,6 +81,7 @@ struct bus_plan {
     struct errand *errand;    /* NULL: this plan is none */
     uint64_t asked;           /* the run of the errand that it waits for; 0 = none */
     struct blob_ref previous; /* the planner's last answer */
+    struct str failure;       /* the whole error that it will have failed with; own memory */
 };
 
 /* A new revision of an open plan on its way into the core: with CORE_REVISE, or with the

@@ -279,6 +279,10 @@ static void take_end(struct bus *b, const struct errand_news *n)
     e.attempt = core_block_run(p->block)->asked;
     if (e.kind == ERRAND_PLANNING) {
         errand_planned(b, p, &e, &n->end);
+        p = bus_plan_by_id(b, str_from(e.of));
+        if (p == NULL || core_block_run(p->block)->errand != ERRAND_PLANNING) {
+            blob_cache_forget(&b->cache, n->end.result.id); /* the plan's document is what counts */
+        }
     } else {
         errand_answered(b, p, &e, &n->end);
     }

@@ -1,5 +1,6 @@
 /* The open plans: their memory, by the slot of their run, and their results. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "protocol/base/assert.h"
 #include "protocol/base/utf8.h"
@@ -85,13 +86,21 @@ void bus_plan_done(struct bus_plan *p)
     notes_done(&p->notes);
     free(p->plan);
     free(p->errand);
+    free((void *)(uintptr_t)p->failure.ptr);
     *p = (struct bus_plan){.session = SESSIONS_NONE};
 }
 
 void bus_plan_keep(struct bus_plan *p, const struct record *rec, const struct plan *revised)
 {
     notes_record(&p->notes, rec);
-    if (rec->type == REC_SYNTHESIS_RETRY && revised != NULL) {
+    if (rec->type == REC_SYNTHESIS_STARTED) {
+        char *copy = rec->text.len > 0 ? malloc(rec->text.len) : NULL;
+        if (copy != NULL) { /* without it the run's own, shorter one is told */
+            memcpy(copy, rec->text.ptr, rec->text.len);
+        }
+        free((void *)(uintptr_t)p->failure.ptr);
+        p->failure = (struct str){copy, copy != NULL ? rec->text.len : 0};
+    } else if (rec->type == REC_SYNTHESIS_RETRY && revised != NULL) {
         for (uint32_t i = 0; i < revised->n_steps; i++) {
             if (revised->steps[i].revision == rec->revision) {
                 notes_feedback(&p->notes, i, rec->text);

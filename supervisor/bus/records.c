@@ -1,4 +1,6 @@
 /* One record of the core becomes one row of the journal and, when public, one frame of the bus. */
+#include <string.h>
+
 #include "protocol/base/log.h"
 #include "supervisor/bus/errand.h"
 #include "supervisor/core/aggregate.h"
@@ -154,11 +156,18 @@ static void say_about(struct bus *b, const struct bus_plan *p, const struct reco
     buf_done(&text);
 }
 
+/* A run keeps only the beginning of the error that its plan will end with. */
+static bool is_cut(struct str text, struct str whole)
+{
+    return text.len > 0 && text.len < whole.len && memcmp(text.ptr, whole.ptr, text.len) == 0;
+}
+
 enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error *err)
 {
     struct record_extra x = {.event_id = uuid_new()};
     struct bus_plan *p = bus_plan_of(b, rec->run);
     struct arena about = {.chunks = NULL};
+    struct record whole;
     uint64_t plan_ix = 0;
     struct buf text;
     bool is_public;
@@ -182,6 +191,11 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
         }
         plan_ix = p->ix;
         bus_plan_keep(p, rec, x.revised);
+        if (rec->type == REC_PLAN_COMPLETED && is_cut(rec->text, p->failure)) {
+            whole = *rec;
+            whole.text = p->failure;
+            rec = &whole;
+        }
         if (rec->type == REC_HANDOFF) {
             x.handoff_id = uuid_new();
         } else if (rec->type == REC_STEP_COMPLETED && rec->result.id != 0) {

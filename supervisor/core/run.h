@@ -13,7 +13,7 @@
 #include "supervisor/core/record.h"
 
 enum {
-    RUN_END_TEXT = 240, /* what of the sentence about its end a run keeps */
+    RUN_END_TEXT = 96, /* what of the sentence about its end a run keeps */
 };
 
 enum {
