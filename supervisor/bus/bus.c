@@ -6,6 +6,7 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 #include "supervisor/bus/errand.h"
+#include "supervisor/bus/session.h"
 
 enum { OUT_MAX = 512 * 1024 * 1024, TURN_BYTES = 16 * 1024 * 1024, CONTROL_CONTEXTS = 128 };
 
@@ -76,6 +77,7 @@ enum bt_code bus_init(struct bus *b, const struct bus_options *opt, struct journ
         free(mem);
         return BT_NOMEM;
     }
+    b->session_errand_over = session_errand_over;
     b->core = core_init(mem, &config);
     b->registry = core_registry(b->core);
     b->started_mono = clock_mono_ms();

@@ -1,5 +1,6 @@
 /* Requests of clients and agents: checked, routed, answered once each. */
 #include "supervisor/bus/control.h"
+#include "supervisor/bus/session.h"
 
 static const struct {
     enum msg_type type;
@@ -33,6 +34,9 @@ static const struct {
     {MSG_agents_get, on_agents_get},
     {MSG_agents_drain, on_agents_drain},
     {MSG_agents_enable, on_agents_enable},
+    {MSG_session_say, on_session_say},
+    {MSG_session_get, on_session_get},
+    {MSG_session_list, on_session_list},
     {MSG_supervisor_info, on_supervisor_info},
     {MSG_supervisor_stats, on_supervisor_stats},
     {MSG_supervisor_drain, on_supervisor_drain},

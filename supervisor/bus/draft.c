@@ -238,19 +238,31 @@ enum bt_code draft_start(struct bus *b, const struct draft_start *how, struct dr
     return code;
 }
 
-bool draft_may_start(struct bus *b, struct request *rq)
+enum bt_code draft_room(struct bus *b, struct bt_error *err)
 {
     if (b->draining) {
-        bus_refuse_text(b, rq, BT_UNAVAILABLE, "the supervisor is stopping and takes no new plans");
-    } else if (journal_storage_low(b->journal)) {
-        bus_refuse_text(b, rq, BT_UNAVAILABLE,
-                        "storage_unavailable: the disk of %s is full; running plans go on",
-                        b->opt.state_dir);
-    } else if (core_runs_open(b->core) - b->errands >= b->opt.plans_max) {
-        bus_refuse_text(b, rq, BT_BUSY, "%u plans are open, the limit; try again later",
-                        b->opt.plans_max);
-    } else {
-        return true;
+        return err_set(err, BT_UNAVAILABLE, "the supervisor is stopping and takes no new plans");
     }
-    return false;
+    if (journal_storage_low(b->journal)) {
+        return err_set(err, BT_UNAVAILABLE,
+                       "storage_unavailable: the disk of %s is full; running plans go on",
+                       b->opt.state_dir);
+    }
+    /* Added up, because an errand that has just ended is still counted. */
+    if (core_runs_open(b->core) >= b->opt.plans_max + b->errands) {
+        return err_set(err, BT_BUSY, "%u plans are open, the limit; try again later",
+                       b->opt.plans_max);
+    }
+    return BT_OK;
+}
+
+bool draft_may_start(struct bus *b, struct request *rq)
+{
+    struct bt_error err;
+
+    if (draft_room(b, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        return false;
+    }
+    return true;
 }

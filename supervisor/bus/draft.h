@@ -57,7 +57,9 @@ uint32_t draft_problems(struct draft *d);
 uint32_t draft_routes(struct draft *d);
 /* Refuses with every problem in error.details {problems: [...]}. */
 void draft_refuse(struct bus *b, struct request *rq, struct draft *d, const struct bt_error *why);
-/* Whether a plan may begin now; false after refusing. */
+/* Whether a plan may begin now: BT_UNAVAILABLE, BT_BUSY. */
+BT_MUST_CHECK enum bt_code draft_room(struct bus *b, struct bt_error *err);
+/* The same; false after refusing. */
 bool draft_may_start(struct bus *b, struct request *rq);
 /*
  * Row and run. The plan belongs to the bus afterwards; ret_id is its id. BT_CONFLICT: the clientKey

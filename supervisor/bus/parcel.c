@@ -229,8 +229,8 @@ static enum bt_code make_errand(struct parcel *q, struct bt_error *err)
         [ERRAND_NONE] = {"execute", parcel_step},
         [ERRAND_PLANNING] = {"plan", parcel_plan},
         [ERRAND_SYNTHESIS] = {"synthesize", parcel_synthesis},
-        [ERRAND_CONVERSE] = {"converse", parcel_step},
-        [ERRAND_DIGEST] = {"execute", parcel_step},
+        [ERRAND_CONVERSE] = {"converse", parcel_converse},
+        [ERRAND_DIGEST] = {"execute", parcel_digest},
     };
     const struct plan_step *s = &q->plan->plan->steps[q->step];
 
@@ -254,6 +254,9 @@ enum bt_code parcel_make(struct parcel *q, const struct bus_instance *in, uint32
     q->agent = in->agent;
     put_head(q, in, attempt);
     code = q->plan->errand != NULL ? make_errand(q, err) : makers[q->phase](q, err);
+    if (code == BT_OK) {
+        code = parcel_session(q, err);
+    }
     put_task_context(q);
     return code;
 }

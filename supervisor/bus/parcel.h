@@ -55,6 +55,17 @@ BT_MUST_CHECK enum bt_code parcel_search(struct parcel *q, struct bt_error *err)
 BT_MUST_CHECK enum bt_code parcel_gate(struct parcel *q, struct bt_error *err);
 BT_MUST_CHECK enum bt_code parcel_verify(struct parcel *q, struct bt_error *err);
 BT_MUST_CHECK enum bt_code parcel_replan(struct parcel *q, struct bt_error *err);
+/* parcel_converse.c: of a session. */
+BT_MUST_CHECK enum bt_code parcel_converse(struct parcel *q, struct bt_error *err);
+BT_MUST_CHECK enum bt_code parcel_digest(struct parcel *q, struct bt_error *err);
+/* What was said goes with the context of every step of a session. */
+BT_MUST_CHECK enum bt_code parcel_session(struct parcel *q, struct bt_error *err);
+/* Adds the member `session` {summary, messages} to a map in out; messages before `before` (0 =
+ * all).
+ */
+BT_MUST_CHECK enum bt_code parcel_put_session(struct parcel *q, struct str session_id,
+                                              uint64_t before, struct buf *out,
+                                              struct bt_error *err);
 /* parcel_plan.c, parcel_synthesis.c: what an errand asks. Composed when it goes out, out of the
  * plan that waits for it; BT_CONFLICT when that has ended. */
 BT_MUST_CHECK enum bt_code parcel_plan(struct parcel *q, struct bt_error *err);

@@ -241,14 +241,15 @@ static enum bt_code compose(struct parcel *q, const struct bus_plan *p, struct s
         return code;
     }
     plan_about_of(document, &about);
-    doc_put_map(out, 4u + (wrong.len > 0 ? 1u : 0) + (previous.ptr != NULL ? 1u : 0));
+    doc_put_map(out, 5u + (wrong.len > 0 ? 1u : 0) + (previous.ptr != NULL ? 1u : 0));
     put_cut(out, "goal", p->plan->goal, LIMIT_TASK_BYTES);
     put_list(out, "constraints", about.constraints);
     put_agents(q, out);
     doc_put_cstr(out, "limits");
     doc_put_map(out, 1);
     doc_put_cstr(out, "maxSteps");
-    doc_put_u64(out, LIMIT_STEPS);
+    doc_put_u64(out, PLANNED_STEPS_MAX);
+    code = parcel_put_session(q, p->plan->session_id, 0, out, err);
     if (wrong.len > 0) {
         put_cut(out, "problems", wrong, 2048);
     }
@@ -256,7 +257,7 @@ static enum bt_code compose(struct parcel *q, const struct bus_plan *p, struct s
         doc_put_cstr(out, "previous");
         doc_put_doc(out, previous);
     }
-    return buf_check(out, err);
+    return code == BT_OK ? buf_check(out, err) : code;
 }
 
 enum bt_code parcel_plan(struct parcel *q, struct bt_error *err)

@@ -3,6 +3,7 @@
 
 #include "protocol/base/log.h"
 #include "supervisor/bus/errand.h"
+#include "supervisor/bus/session.h"
 #include "supervisor/core/aggregate.h"
 #include "supervisor/journal/record_codec.h"
 #include "supervisor/planner/plan_about.h"
@@ -216,12 +217,23 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
     if (code == BT_OK) {
         code = append(b, rec, &x, plan_ix, err);
     }
+    if (code == BT_OK && p != NULL && rec->type == REC_PLAN_COMPLETED) {
+        code = session_plan_ended(b, p, rec, x.preview, err);
+    }
     if (code == BT_OK && p != NULL && p->errand != NULL) {
         errand_on_record(b, p, rec);
     }
     arena_done(&about);
     buf_done(&text);
     return code;
+}
+
+enum bt_code bus_session_record(struct bus *b, const struct record *rec, struct record_extra *x,
+                                struct bt_error *err)
+{
+    x->seq = journal_next_seq(b->journal);
+    x->event_id = uuid_new();
+    return append(b, rec, x, 0, err);
 }
 
 enum bt_code bus_system_record(struct bus *b, enum record_type type, struct str reason,

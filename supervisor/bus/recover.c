@@ -4,6 +4,7 @@
 #include "protocol/base/log.h"
 #include "supervisor/bus/errand.h"
 #include "supervisor/bus/revise.h"
+#include "supervisor/bus/session.h"
 #include "supervisor/journal/record_codec.h"
 #include "supervisor/planner/plan_pack.h"
 
@@ -172,6 +173,7 @@ enum bt_code bus_recover(struct bus *b, uint64_t *ret_n, struct bt_error *err)
     *ret_n = all.n - b->errands;
     if (code == BT_OK && all.code == BT_OK) {
         errands_find(b);
+        code = session_recover(b, err);
     }
     return code == BT_OK ? all.code : code;
 }

@@ -279,6 +279,22 @@ static struct str trimmed(struct str s)
     return s;
 }
 
+/* "step 2: the red one" */
+static bool step_answer(struct say_words *w, struct say *s)
+{
+    const uint32_t before = w->i;
+
+    say_eat_all(w, "answer to|answer for");
+    if (say_eat(w, "step") && say_eat_number(w, &s->ranges[0].from) && s->ranges[0].from > 0 &&
+        say_eat(w, ":")) {
+        s->ranges[0].to = s->ranges[0].from;
+        s->n_ranges = 1;
+        return true;
+    }
+    w->i = before;
+    return false;
+}
+
 static bool match_prefix(struct str text, struct say *ret)
 {
     struct say_words w;
@@ -288,7 +304,7 @@ static bool match_prefix(struct str text, struct say *ret)
     while (!say_words_read(head, &w) && head.len > 0) {
         head.len /= 2;
     }
-    if (say_eat(&w, "answer :|my answer :|the answer is :")) {
+    if (say_eat(&w, "answer :|my answer :|the answer is :") || step_answer(&w, ret)) {
         ret->intent = SAY_ANSWER;
     } else if (say_eat(&w, "new plan :|new goal :|new task :|new :|start over :|new plan|start a "
                            "new plan :|start a new plan")) {

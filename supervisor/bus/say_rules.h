@@ -22,7 +22,8 @@ enum say_intent {
     SAY_NO,     /* the same */
     SAY_STATUS,
     SAY_ASK,    /* "just asking ...": changes nothing */
-    SAY_ANSWER, /* "answer: ...": rest goes to what waits, whatever it says */
+    SAY_ANSWER, /* "answer: ...": rest goes to what waits, whatever it says; "step 2: ...": to that
+                   step (ranges). A goal may begin like that: it counts only while a plan is open */
     SAY_NEW     /* "new plan: ...": rest is the goal, perhaps empty */
 };
 

@@ -142,8 +142,9 @@ static void planning_failed(struct core *c, struct core_run *row, const struct c
         no_plan(c, row, PLAN_FAILURE_PLANNING, ev->text, &ev->usage);
         return;
     }
-    if ((row->run->asked > row->plan->planning.repairs && !BUG(REPAIRS_UNLIMITED)) ||
-        core_budget_is_spent(row, &ev->usage)) {
+    const bool enough =
+        row->run->asked > row->plan->planning.repairs || row->run->asked >= LIMIT_ATTEMPTS;
+    if ((enough && !BUG(REPAIRS_UNLIMITED)) || core_budget_is_spent(row, &ev->usage)) {
         no_plan(c, row, PLAN_FAILURE_INVALID_PLAN, ev->text, &ev->usage);
         return;
     }
@@ -275,10 +276,10 @@ void core_on_rectify(struct core *c, const struct core_event *ev)
                                .usage = ev->usage,
                                .text = ev->text};
     const bool adds = ev->plan != NULL && ev->plan->n_steps > row->plan->n_steps;
-    const bool enough =
-        row->run->rectified >= row->plan->synthesis.max_retries && !BUG(RECTIFY_UNLIMITED);
-    if (enough || ev->result.id == 0 || !adds || row->run->revision >= LIMIT_REVISIONS ||
-        !core_revise(c, row, ev, rec)) {
+    const bool enough = row->run->rectified >= row->plan->synthesis.max_retries ||
+                        row->run->rectified >= LIMIT_ATTEMPTS;
+    if ((enough && !BUG(RECTIFY_UNLIMITED)) || ev->result.id == 0 || !adds ||
+        row->run->revision >= LIMIT_REVISIONS || !core_revise(c, row, ev, rec)) {
         core_reject(c, ev, REJECT_TOO_MUCH);
     }
 }

@@ -290,7 +290,8 @@ void core_on_progress(struct core *c, const struct core_event *ev)
         soft->since = c->now;
         soft->progress = 0;
     }
-    if (soft->progress >= CORE_PROGRESS_PER_SECOND) {
+    if (soft->progress >=
+        (row->plan->errand == ERRAND_NONE ? CORE_PROGRESS_PER_SECOND : CORE_TEXTS_PER_SECOND)) {
         core_reject(c, ev, REJECT_TOO_MUCH);
         return;
     }

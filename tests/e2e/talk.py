@@ -8,9 +8,12 @@ import fcntl
 import os
 import pty
 import re
+import shlex
+import shutil
 import signal
 import struct
 import subprocess
+import tempfile
 import termios
 import threading
 import time
@@ -100,3 +103,40 @@ class Talk:
             self.reader.join(10)
         for fd in (self.master, self.slave):
             os.close(fd)
+
+
+class Tmux:
+    """`baton chat` in a window of tmux, a terminal that others wrote."""
+
+    def __init__(self, test, state, *args):
+        self.work = tempfile.mkdtemp(prefix="baton-tmux-")
+        test.addCleanup(shutil.rmtree, self.work, ignore_errors=True)
+        test.addCleanup(self.close)
+        self.socket = os.path.join(self.work, "tmux")
+        command = shlex.join([str(BIN / "baton"), "chat", *map(str, args), "--state", str(state)])
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "110", "-y", "60", command + "; echo left with $?; cat")
+
+    def tmux(self, *args):
+        return subprocess.run(["tmux", "-S", self.socket, *args], capture_output=True, text=True, timeout=20, check=True,
+                              env={**os.environ, "LC_ALL": "C.UTF-8", "TERM": "screen"}).stdout
+
+    def screen(self):
+        return self.tmux("capture-pane", "-p", "-S", "-").rstrip("\n")
+
+    def until(self, pattern, seconds=25):
+        deadline = time.monotonic() + seconds
+        while True:
+            screen = self.screen()
+            if re.search(pattern, screen):
+                return screen
+            if time.monotonic() > deadline:
+                raise AssertionError("%r did not come; the screen:\n%s" % (pattern, screen))
+            time.sleep(0.05)
+
+    def type(self, text, *keys):
+        self.tmux("send-keys", "-l", text)
+        if keys:
+            self.tmux("send-keys", *keys)
+
+    def close(self):
+        subprocess.run(["tmux", "-S", self.socket, "kill-server"], capture_output=True, timeout=20)

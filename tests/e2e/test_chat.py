@@ -4,13 +4,15 @@ Piped and Typed: on a stage (stage.py), through a pipe and on a pseudo terminal.
 """
 import json
 import os
+import shutil
 import signal
 import termios
 import unittest
 
-from harness import main, until
+from harness import BatonTest, main, until
+from probe import Probe, step, wait_up
 from stage import Refusal, Stage
-from talk import Talk
+from talk import Talk, Tmux
 
 PLAN = "00000000-0000-7000-8000-0000000000AA"
 OTHER = "00000000-0000-7000-8000-0000000000BB"
@@ -253,6 +255,21 @@ class Typed(unittest.TestCase):
             self.assertEqual(screen.count(word), 1, word)
         self.assertEqual(self.s.said(), ["add", "hello"])
 
+    def test_answer_that_begins_anew_behind_a_restart_is_shown_when_it_is_whole(self):
+        t = self.talk({"add": ((MADE, {"type": "text_delta", "index": 0, "text": "The su"}), None)})
+        t.until("> $")
+        t.type("add\r")
+        t.until("The su$")
+        at = os.path.join(self.s.stage.state, "endpoints.json")
+        os.rename(at, at + ".away")
+        t.until("waiting for the daemon")
+        self.s.tell(*({"type": "text_delta", "index": 1 + i, "text": text} for i, text in enumerate(("The ", "sum is 42"))))
+        os.rename(at + ".away", at)
+        t.until("the daemon is back")
+        self.s.tell(end("The sum is 42"))
+        screen = t.until("is 42\n> $")
+        self.assertEqual((screen.count("The "), screen.count("is 42")), (1, 1), screen)
+
     def test_answer_that_was_lost_is_no_second_turn(self):
         t = self.talk()
         t.until("> $")
@@ -288,6 +305,103 @@ class Typed(unittest.TestCase):
         self.assertNotIn(b"\x1b", t.bytes)
         t.type("\x04")
         self.assertEqual(t.end(), 0)
+
+
+class Real(BatonTest):
+    """A real daemon; the agent probe plans, works and understands people as a test says."""
+
+    STEPS = [step("a", task="build the thing that is shipped"), step("b", task="polish it until it shines"),
+             step("c", task="ship it to the customer", requiresApproval=True), step("d", task="tell everybody about it")]
+
+    def setUp(self):
+        self.d = self.daemon(config="", agents=False)
+        self.gate = False
+        self.replies = {}  # what people say -> data of converse
+        self.p = None
+        self.register()
+
+    def register(self):
+        if self.p is not None:
+            self.p.close()
+        self.p = Probe(self.d, work=self.work, skills=("plan", "synthesize", "converse"), capacity=4)
+        self.addCleanup(self.p.close)
+        self.addCleanup(setattr, self, "gate", True)
+        wait_up(self.d)
+
+    def work(self, r):
+        if r["purpose"] == "plan":
+            return {"outcome": "completed", "result": {"data": {"description": "Build and ship.", "steps": self.STEPS}}}
+        if r["purpose"] == "synthesize":
+            return {"outcome": "completed", "result": {"text": "Shipped\x1b[2J, and all were told."}}
+        if r["purpose"] == "converse":
+            text = json.dumps(r.get("parameters"))
+            said = [w for w in self.replies if w in text]
+            return {"outcome": "completed", "result": {"data": self.replies[said[0]] if said else {"action": "new_plan"}}}
+        if r["stepId"] == "a":
+            until(lambda: self.gate, 60, "the gate")
+        return {"outcome": "completed", "result": {"text": "done " + r["stepId"]}}
+
+    POLICY = ("--planner", "agent:probe", "--policy", '{"synthesis": {"agentId": "probe"}}')
+
+    @unittest.skipUnless(shutil.which("tmux"), "tmux is not installed")
+    def test_in_a_terminal_across_a_skip_an_approval_a_restart_and_a_question(self):
+        t = Tmux(self, self.d.state, *self.POLICY)
+        t.until(r"/help lists what is not a message\n>")
+        t.type("ship it", "Enter")
+        t.until(r"planning: probe is asked[^\n]*\n(?s:.*)plan \S+, 4 steps: Build and ship\.\n(?s:.*)  4 d → probe: tell everybody about it\n(?s:.*)▸ 1 a → probe")
+        t.type("skip step 2", "Enter")
+        t.until(r"- 2 b skipped")
+        self.gate = True
+        t.until(r"✓ 1 a (?s:.*)\? 3 c: .*\(yes or no\)\n")
+        self.d.kill9()
+        t.until("waiting for the daemon")
+        t.type("half a w")
+        self.d.start(agents=False)
+        self.register()
+        t.until(r"the daemon is back\n> half a w")
+        t.type("", "C-u")
+        t.type("yes", "Enter")
+        t.until(r"✓ 3 c (?s:.*)✓ 4 d (?s:.*)Shipped\?\[2J, and all were told\.")
+        self.replies["who was told"] = {"action": "conversation_only", "reply": "Everybody was told."}
+        t.type("who was told?", "Enter")
+        t.until(r"Everybody was told\.\n>")
+        t.type("/quit", "Enter")
+        screen = t.until("left with 0")
+        for once in ("▸ 1 a", "✓ 1 a", "- 2 b skipped", "? 3 c", "✓ 3 c", "✓ 4 d", "Shipped?[2J", "waiting for the daemon", "Everybody was told."):
+            self.assertEqual(screen.count(once), 1, "%s\n%s" % (once, screen))
+        session = t.until(r"baton chat --session \S+").split("--session ")[1].split()[0]
+        view = self.d.ask("session.get", sessionId=session)
+        self.assertEqual([m["text"] for m in view["messages"] if m["role"] == "user"], ["ship it", "skip step 2", "yes", "who was told?"])
+
+    def test_through_a_pipe_with_a_person_who_says_yes_in_advance(self):
+        self.gate = True
+        done = self.d.cli_any("chat", *self.POLICY, stdin="ship it\nyes\n")
+        self.assertEqual((done.returncode, done.stdout.count("Shipped\x1b[2J, and all were told.\n")), (0, 1), done.stdout + done.stderr)
+        self.assertIn("? 3 c: ", done.stderr)
+        done = self.d.cli_any("chat", *self.POLICY, stdin="ship it\n")
+        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+        session = done.stderr.split("--session ")[1].split()[0]
+        done = self.d.cli_any("chat", *self.POLICY, "--session", session, stdin="no\n")
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertIn("> ship it", done.stderr)
+
+    def test_talk_goes_on_over_a_restart_while_a_step_runs(self):
+        t = Talk(self, self.d.state, *self.POLICY)
+        t.until("> $")
+        t.type("ship it\r")
+        t.until("▸ 1 a → probe")
+        self.assertEqual(self.d.stop(), 0)
+        t.until("waiting for the daemon")
+        t.type("skip step 2\r")
+        self.d.start(agents=False)
+        self.register()
+        t.until("(?s)the daemon is back.*- 2 b skipped")
+        self.gate = True
+        screen = t.until(r"\? 3 c: .*\n> $", 30)
+        for once in ("▸ 1 a", "✓ 1 a", "- 2 b skipped"):
+            self.assertEqual(screen.count(once), 1, once)
+        t.type("/stop\r")
+        t.until("the plan cancelled")
 
 
 if __name__ == "__main__":

@@ -139,7 +139,9 @@ static void questions_and_prefixes(void **state)
            {"just asking, what does step 2 do?", "ask|, what does step 2 do?"},
            {"Just asking: should I stop?", "ask|: should I stop?"},
            {"just a question, skip step 2?", "ask|, skip step 2?"}, {"question: stop", "ask|stop"},
-           {"answer: stop", "answer|stop"}, {"answer: skip step 2", "answer|skip step 2"},
+           {"answer: stop", "answer|stop"}, {"step 2: the red one", "answer 2|the red one"},
+           {"answer to step two: yes", "answer 2|yes"},
+           {"answer: skip step 2", "answer|skip step 2"},
            {"new plan: count the rows of a.csv", "new|count the rows of a.csv"},
            {"new: stop the server", "new|stop the server"}, {"new plan", "new"},
            {"start over: read b.txt", "new|read b.txt"}, {"new plan:", "new"});

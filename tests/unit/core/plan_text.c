@@ -209,6 +209,8 @@ static void plan_word(const struct reading *r, const char *w)
         p->handback = true;
     } else if (strcmp(w, "dry") == 0) {
         p->dry_run = true;
+    } else if (strcmp(w, "errand") == 0) {
+        p->errand = ERRAND_SYNTHESIS;
     } else {
         bad("unknown word of the plan", w);
     }

@@ -62,6 +62,20 @@ static void what_is_no_plan_again_fails_it(void **state)
     assert_int_equal(rig_nth(r, 0)->usage.input_tokens, 11);
 }
 
+static void there_is_an_end_to_repairs(void **state)
+{
+    struct rig *r = *state;
+    const uint64_t run = ask(r, "planner=p repairs=1000:");
+    for (uint32_t i = 1; i < LIMIT_ATTEMPTS; i++) {
+        rig_errand_failed(r, run, true, "a poem", 0);
+    }
+    rig_forget(r);
+    rig_errand_failed(r, run, true, "a poem", 0);
+    RIG_TRACE(r, "[0] invalid_plan after 100: a poem\n"
+                 "[0] plan failed/failed invalid_plan: a poem\n"
+                 "[0] run done\n");
+}
+
 static void without_repairs_the_first_answer_counts(void **state)
 {
     struct rig *r = *state;
@@ -439,6 +453,7 @@ int main(void)
         CORE_TEST(a_plan_without_steps_is_planned_and_then_runs),
         CORE_TEST(what_is_no_plan_is_sent_back_once),
         CORE_TEST(what_is_no_plan_again_fails_it),
+        CORE_TEST(there_is_an_end_to_repairs),
         CORE_TEST(without_repairs_the_first_answer_counts),
         CORE_TEST(a_planner_that_fails_is_not_asked_again),
         CORE_TEST(an_answer_without_a_plan_where_the_policy_says_so),

@@ -54,6 +54,23 @@ static void a_new_attempt_begins_the_answer_anew(void **state)
                  "[0] text 1: not quite.\n");
 }
 
+static void no_piece_of_an_errands_answer_is_lost(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 2);
+    const uint64_t errand = rig_submit(r, "errand: A");
+    const uint64_t plan = rig_submit(r, "B");
+    const uint64_t before = rig_run(r, plan)->plan_seq;
+    const uint64_t first = rig_run(r, errand)->plan_seq;
+    for (int i = 0; i < 100; i++) {
+        rig_event(r, rig_about(r, CORE_PROGRESS, "A"));
+        rig_event(r, rig_about(r, CORE_PROGRESS, "B"));
+    }
+    assert_int_equal(rig_run(r, errand)->plan_seq - first, 100);
+    assert_int_equal(rig_run(r, plan)->plan_seq - before,
+                     10); /* news, of which the newest counts */
+}
+
 static void an_answer_comes_in_so_many_pieces_and_no_more(void **state)
 {
     struct rig *r = *state;
@@ -432,6 +449,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CORE_TEST(the_answer_is_written_out_of_all_results),
         CORE_TEST(a_new_attempt_begins_the_answer_anew),
+        CORE_TEST(no_piece_of_an_errands_answer_is_lost),
         CORE_TEST(an_answer_comes_in_so_many_pieces_and_no_more),
         CORE_TEST(without_an_answer_the_results_stand_for_themselves),
         CORE_TEST(the_time_of_the_plan_ends_the_question_and_not_the_plan),

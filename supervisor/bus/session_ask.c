@@ -1,0 +1,389 @@
+/* What agents are asked about a session, and what their answers lead to: an answer is a wish, to be
+ * checked like what a person types. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "protocol/base/log.h"
+#include "protocol/base/utf8.h"
+#include "registry/card.h"
+#include "supervisor/bus/draft.h"
+#include "supervisor/bus/session.h"
+#include "supervisor/bus/verdict.h"
+
+enum { CONVERSE_MS = 60000, DIGEST_MS = 120000, ANSWER_MAX = 256 * 1024, WHY_MAX = 300 };
+
+static bool is_there(struct bus *b, uint32_t agent, struct str skill)
+{
+    const struct agent_view v = registry_agent_view(b->registry, agent);
+
+    return v.enabled && v.instances > 0 && v.card != NULL &&
+           card_skill(v.card, skill) != UINT32_MAX;
+}
+
+struct str session_agent(struct bus *b, const char *skill)
+{
+    const struct str name = str_from(skill);
+    uint32_t agent = registry_agent(b->registry, STR_LIT(PLAN_ORCHESTRATOR));
+
+    if (agent == REGISTRY_NONE || !is_there(b, agent, name)) {
+        agent = registry_agent_with_skill(b->registry, name);
+    }
+    return agent != REGISTRY_NONE && is_there(b, agent, name)
+               ? registry_agent_view(b->registry, agent).id
+               : (struct str){"", 0};
+}
+
+/* ---- converse ---- */
+
+/* What goes with a plan that the words may lead to; 0 = nothing. False: the journal has failed. */
+static bool keep_wish(struct talk *t)
+{
+    struct buf bytes;
+    struct bt_error err;
+    enum bt_code code;
+
+    if (t->planner.len == 0 && t->policy.ptr == NULL) {
+        return true;
+    }
+    buf_init(&bytes, LIMIT_CONTROL_BYTES);
+    doc_put_map(&bytes, t->policy.ptr != NULL ? 2 : 1);
+    doc_put_cstr(&bytes, "planner");
+    doc_put_str(&bytes, t->planner.len > 0 ? t->planner : (struct str){"", 0});
+    if (t->policy.ptr != NULL) {
+        doc_put_cstr(&bytes, "policy");
+        doc_put_doc(&bytes, t->policy);
+    }
+    code = buf_check(&bytes, &err);
+    if (code == BT_OK) {
+        code = journal_blob_add(t->b->journal, bytes.at, bytes.len, &t->turn.wish, &err);
+    }
+    buf_done(&bytes);
+    if (code != BT_OK) {
+        bus_fail(t->b, &err);
+    }
+    return code == BT_OK;
+}
+
+bool session_converse(struct talk *t)
+{
+    char turn[UUID_TEXT_LEN + 1];
+    struct errand_ask ask = {.kind = ERRAND_CONVERSE,
+                             .of = t->turn.session_id,
+                             .session_id = t->turn.session_id,
+                             .agent_id = session_agent(t->b, "converse"),
+                             .skill = STR_LIT("converse"),
+                             .task = STR_LIT("Tell what the message asks for."),
+                             .timeout_ms = CONVERSE_MS,
+                             .tokens = UINT64_MAX,
+                             .micros = UINT64_MAX};
+    struct bt_error err;
+    uint64_t run = 0;
+
+    uuid_format(t->turn.turn_id, turn);
+    ask.turn = str_from(turn);
+    if (ask.agent_id.len == 0 || !keep_wish(t)) {
+        return t->b->failed;
+    }
+    if (errand_start(t->b, &ask, &run, &err) != BT_OK) {
+        log_warn("session.converse", "session=%.*s %s", STR_ARG(ask.of), err.msg);
+        return t->b->failed;
+    }
+    t->turn.plan = bus_plan_of(t->b, run)->plan->plan_id;
+    t->action = STR_LIT(""); /* turn_end will say */
+    t->waits = true;
+    return true;
+}
+
+/* A number of a model; 0 = it is none. Whole floats are numbers, too. */
+static uint64_t number_in(struct doc value)
+{
+    const struct doc_head head =
+        value.ptr != NULL ? doc_head(value) : (struct doc_head){.kind = DOC_NIL};
+
+    if (head.kind == DOC_UINT) {
+        return head.u;
+    }
+    return head.kind == DOC_FLOAT && head.f >= 1 && head.f <= LIMIT_STEPS &&
+                   (double)(uint64_t)head.f == head.f
+               ? (uint64_t)head.f
+               : 0;
+}
+
+static struct say_range one_step(uint64_t number)
+{
+    const uint32_t n = number < SAY_STEP_THIS ? (uint32_t)number : 0;
+
+    return (struct say_range){n, n};
+}
+
+static void skip_listed(struct talk *t, struct doc list)
+{
+    struct doc_cursor c = doc_cursor(list);
+    struct say_range *ranges;
+    struct doc_head head = {.kind = DOC_NIL};
+
+    if (list.ptr == NULL || !doc_next(&c, &head) || head.kind != DOC_ARRAY || head.n == 0 ||
+        head.n > LIMIT_STEPS) {
+        say_only(t, "The model named no steps to skip.");
+        return;
+    }
+    ranges = arena_alloc(&t->arena, head.n * sizeof *ranges);
+    if (ranges == NULL) {
+        say_only(t, "There is no memory left to do that; try again later.");
+        return;
+    }
+    for (uint32_t i = 0, n = head.n; i < n; i++) {
+        ranges[i] = one_step(number_in(doc_skip(&c)));
+    }
+    say_skip(t, ranges, head.n);
+}
+
+static void new_plan(struct talk *t, struct str goal)
+{
+    struct draft d;
+    struct bt_error err;
+
+    if (t->plan != NULL) {
+        say_do(t, &(struct say){.intent = SAY_NEW});
+        return;
+    }
+    if (draft_room(t->b, &err) != BT_OK) {
+        say_only(t, "No plan can be begun now: %s", err.msg);
+        return;
+    }
+    goal = goal.len > 0 && goal.len <= LIMIT_TASK_BYTES ? goal : t->text;
+    if (say_draft(t, goal, &d) == BT_OK) {
+        say_start(t, &d);
+    }
+    draft_done(&d);
+}
+
+static void put_reply(struct talk *t, struct str text)
+{
+    say_only(t, "%s", "");
+    buf_add_str(&t->reply, text);
+    if (text.len == 0) {
+        if (t->plan != NULL) {
+            say_where(t->plan, &t->reply);
+        } else {
+            say_last(t->b, t->turn.session_id, &t->reply);
+        }
+    }
+}
+
+static void take_action(struct talk *t, struct doc data)
+{
+    static const struct {
+        const char *action;
+        enum say_intent intent;
+    } simple[] = {{"approve", SAY_YES}, {"reject", SAY_NO},     {"stop", SAY_STOP},
+                  {"pause", SAY_PAUSE}, {"resume", SAY_RESUME}, {"skip_to_step", SAY_SKIP_TO}};
+    const struct str action = doc_string(doc_get(data, STR_LIT("action")));
+
+    if (str_is(action, "conversation_only") || action.len == 0) {
+        put_reply(t, doc_string(doc_get(data, STR_LIT("reply"))));
+    } else if (say_read(t->text).intent == SAY_ASK) {
+        say_only(t, "You were only asking, so nothing was changed (the model wanted: %.*s).",
+                 action.len > 40 ? 40 : (int)action.len, action.ptr);
+    } else if (str_is(action, "new_plan")) {
+        new_plan(t, doc_string(doc_get(data, STR_LIT("goal"))));
+    } else if (t->plan == NULL) {
+        say_last(t->b, t->turn.session_id, &t->reply);
+    } else if (str_is(action, "skip_steps")) {
+        skip_listed(t, doc_get(data, STR_LIT("stepsToSkip")));
+    } else {
+        struct say s = {.intent = SAY_UNKNOWN};
+        for (size_t i = 0; i < sizeof simple / sizeof simple[0]; i++) {
+            s.intent = str_is(action, simple[i].action) ? simple[i].intent : s.intent;
+        }
+        s.ranges[0] = one_step(number_in(doc_get(data, STR_LIT("targetStepNumber"))));
+        say_do(t, &s); /* of an action that there is none: words */
+    }
+}
+
+static void take_answer(struct talk *t, const struct errand_end *end)
+{
+    struct msg_result result = {.has = 0};
+    struct doc stored = {NULL, 0};
+    struct doc data;
+    struct buf parsed;
+    struct bt_error err = {.code = BT_OK};
+    struct str why = end->text;
+
+    if (!end->ok || bus_result_doc(t->b, end->result, &stored, &err) != BT_OK) {
+        why = why.len > 0 ? why : str_from(err.msg);
+        why.len = why.len == 0 ? 0 : utf8_cut(why.ptr, why.len, WHY_MAX);
+        if (t->plan != NULL) {
+            say_do(t, &(struct say){.intent = SAY_UNKNOWN});
+        } else {
+            say_last(t->b, t->turn.session_id, &t->reply);
+        }
+        buf_printf(&t->reply, "\nWhat you said could not be told: %.*s", STR_ARG(why));
+        return;
+    }
+    stored = doc_copy(&t->arena, stored);
+    result.data = doc_get(stored, STR_LIT("data"));
+    result.text = doc_string(doc_get(stored, STR_LIT("text")));
+    buf_init(&parsed, ANSWER_MAX * 3);
+    data = answer_map(&result, &parsed);
+    if (data.ptr == NULL) {
+        put_reply(t, result.text); /* an agent that answers in words answers the person */
+    } else {
+        take_action(t, data);
+    }
+    buf_done(&parsed);
+}
+
+static bool copy_message(const struct journal_message *m, void *self)
+{
+    struct talk *t = self;
+
+    t->text = arena_str(&t->arena, m->text);
+    return false;
+}
+
+/* The turn as it was begun; false: it is over, or cannot be read. */
+static bool find_turn(struct talk *t, const struct errand *e)
+{
+    struct journal *j = t->b->journal;
+    struct doc wish;
+    struct uuid id;
+    struct bt_error err = {.msg = "its id is none"};
+
+    if (!uuid_parse(str_from(e->turn), &id) || journal_turn(j, id, &t->turn, &err) != BT_OK) {
+        log_err("session.turn", "turn=%s %s", e->turn, err.msg);
+        return false;
+    }
+    t->turn.session_id = arena_str(&t->arena, t->turn.session_id);
+    t->turn.client_key = arena_str(&t->arena, t->turn.client_key);
+    if (t->turn.ended_wall != 0 || t->turn.session_id.ptr == NULL ||
+        t->turn.client_key.ptr == NULL ||
+        journal_messages(j, t->turn.session_id, t->turn.asked + 1, 1, copy_message, t, &err) !=
+            BT_OK) {
+        return false;
+    }
+    if (t->turn.wish != 0 &&
+        bus_result_doc(t->b, (struct blob_ref){.id = t->turn.wish}, &wish, &err) == BT_OK) {
+        wish = doc_copy(&t->arena, wish);
+        t->planner = doc_string(doc_get(wish, STR_LIT("planner")));
+        t->policy = doc_get(wish, STR_LIT("policy"));
+    }
+    t->turn.plan = (struct uuid){{0}}; /* it was the errand's */
+    return true;
+}
+
+static void converse_over(struct bus *b, const struct errand *e, const struct errand_end *end)
+{
+    struct talk t;
+
+    talk_init(&t, b, str_from(e->of));
+    if (find_turn(&t, e)) {
+        take_answer(&t, end);
+        (void)talk_end(&t);
+        if (!b->failed) {
+            session_digest(b, str_from(e->of));
+        }
+    }
+    talk_done(&t);
+}
+
+/* ---- digest ---- */
+
+/* Also one that has ended in this turn: its summary is not in the session yet. */
+static bool is_digesting(const struct bus *b, struct str session_id)
+{
+    for (uint32_t i = 0; i < b->runs_max; i++) {
+        const struct bus_plan *p = &b->plans[i];
+        if (p->run != 0 && p->errand != NULL && p->errand->kind == ERRAND_DIGEST &&
+            str_eq(str_from(p->errand->of), session_id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* In `turn` stands the number of the last message that is in it. */
+void session_digest(struct bus *b, struct str session_id)
+{
+    char upto[24];
+    struct errand_ask ask = {.kind = ERRAND_DIGEST,
+                             .of = session_id,
+                             .session_id = session_id,
+                             .skill = STR_LIT("summarize"),
+                             .task = STR_LIT("Sum up the conversation."),
+                             .timeout_ms = DIGEST_MS,
+                             .tokens = UINT64_MAX,
+                             .micros = UINT64_MAX};
+    struct journal_session s;
+    struct bt_error err;
+    uint64_t run;
+
+    if (journal_session(b->journal, session_id, &s, &err) != BT_OK ||
+        s.messages < s.summarized + SESSION_NEWEST + 1 || is_digesting(b, session_id)) {
+        return;
+    }
+    ask.agent_id = session_agent(b, "summarize");
+    (void)snprintf(upto, sizeof upto, "%" PRIu64, s.messages - SESSION_KEPT);
+    ask.turn = str_from(upto);
+    if (ask.agent_id.len > 0 && errand_start(b, &ask, &run, &err) != BT_OK) {
+        log_warn("session.digest", "session=%.*s %s", STR_ARG(session_id), err.msg);
+    }
+}
+
+static enum bt_code put_summary(struct bus *b, struct journal_session *s, uint64_t upto,
+                                struct str text, struct bt_error *err)
+{
+    struct buf bytes;
+    enum bt_code code;
+
+    text.len = utf8_cut(text.ptr, text.len, SESSION_SUMMARY_MAX);
+    buf_init(&bytes, LIMIT_CONTROL_BYTES);
+    doc_put_map(&bytes, 1);
+    doc_put_cstr(&bytes, "text");
+    doc_put_str(&bytes, text);
+    code = buf_check(&bytes, err);
+    if (code == BT_OK) {
+        code = journal_blob_add(b->journal, bytes.at, bytes.len, &s->summary, err);
+    }
+    if (code == BT_OK) {
+        s->summarized = upto;
+        s->agent_calls = s->tool_calls = 0;
+        code = journal_session_put(b->journal, s, err);
+    }
+    buf_done(&bytes);
+    return code;
+}
+
+static void digest_over(struct bus *b, const struct errand *e, const struct errand_end *end)
+{
+    const uint64_t upto = strtoull(e->turn, NULL, 10);
+    struct journal_session s;
+    struct buf text;
+    struct bt_error err = {.msg = "it is empty"};
+    bool cut;
+
+    buf_init(&text, LIMIT_RESULT_BYTES);
+    if (!end->ok ||
+        bus_result_text(b, end->result, SESSION_SUMMARY_MAX, &text, &cut, &err) != BT_OK ||
+        text.len == 0) {
+        /* Tried again with the next message. */
+        log_warn("session.digest", "session=%s no summary: %.*s", e->of,
+                 end->ok ? (int)strlen(err.msg) : (int)end->text.len,
+                 end->ok ? err.msg : end->text.ptr);
+    } else if (journal_session(b->journal, str_from(e->of), &s, &err) == BT_OK &&
+               upto > s.summarized && upto <= s.messages &&
+               put_summary(b, &s, upto, buf_str(&text), &err) != BT_OK) {
+        bus_fail(b, &err);
+    }
+    buf_done(&text);
+}
+
+void session_errand_over(struct bus *b, const struct errand *e, const struct errand_end *end)
+{
+    if (e->kind == ERRAND_CONVERSE) {
+        converse_over(b, e, end);
+    } else {
+        digest_over(b, e, end);
+    }
+}
