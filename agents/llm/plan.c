@@ -18,7 +18,8 @@ static const char order[] =
     "way.\n"
     "4. As few steps as will do. Each has a stepId of its own ([A-Za-z0-9_.-]), an agentId, a "
     "skill, a task in words, parameters, and dependsOn: the stepIds that it needs.\n"
-    "5. reasoning: one or two sentences why this will work.";
+    "5. reasoning: one or two sentences why this will work.\n"
+    "6. Only when no plan can reach the goal any more: steps [] and in impossible why.";
 
 static const char order_first[] =
     "Make a plan to reach the goal.\n"
@@ -32,9 +33,9 @@ static const char order_first[] =
 /* llama.cpp refuses a schema in which anything may come 2000 times. */
 static const char plan_schema[] =
     "{\"type\":\"object\",\"required\":[\"steps\"],\"properties\":{"
-    "\"reasoning\":{\"type\":\"string\"},"
+    "\"reasoning\":{\"type\":\"string\"},\"impossible\":{\"type\":\"string\"},"
     "\"reuse\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
-    "\"steps\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":100,\"items\":{\"type\":\"object\","
+    "\"steps\":{\"type\":\"array\",\"maxItems\":100,\"items\":{\"type\":\"object\","
     "\"required\":[\"stepId\",\"agentId\",\"task\"],\"properties\":{"
     "\"stepId\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64},"
     "\"agentId\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64},"
@@ -47,7 +48,7 @@ static const char plan_schema[] =
  * like are not for it to say. */
 static const char *const step_members[] = {"stepId", "agentId",    "skill",
                                            "task",   "parameters", "dependsOn"};
-static const char *const plan_members[] = {"reasoning", "reuse", "steps"};
+static const char *const plan_members[] = {"reasoning", "impossible", "reuse", "steps"};
 
 static void keep_only(cJSON *map, const char *const *names, size_t n)
 {

@@ -151,6 +151,12 @@ enum bt_code plan_check(const cJSON *question, const cJSON *plan, struct bt_erro
     const cJSON *step = NULL;
     enum bt_code code = check_reuse(completed, member(plan, "reuse"), err);
 
+    if (code == BT_OK && cJSON_GetArraySize(steps) == 0 &&
+        (text(plan, "impossible") == NULL || text(plan, "impossible")[0] == 0)) {
+        code =
+            err_set(err, BT_INVALID,
+                    "steps: is empty; give at least one, or say in impossible why there is no way");
+    }
     if (code == BT_OK && cJSON_GetArraySize(steps) > PLAN_STEPS_MAX) {
         code = err_set(err, BT_INVALID, "%d steps; at most %d", cJSON_GetArraySize(steps),
                        PLAN_STEPS_MAX);

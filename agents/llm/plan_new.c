@@ -28,16 +28,18 @@ static const char order[] =
     "goal is reached. estimatedTokens: about how many tokens all steps will use together. "
     "reasoning: one or two sentences why this will work.\n"
     "6. When the goal cannot be reached with these agents, plan what can be done, and say in "
-    "reasoning what is missing.";
+    "reasoning what is missing. Only when nothing can be done at all: steps [] and in impossible "
+    "why.";
 
 /* llama.cpp refuses a schema in which anything may come 2000 times. Parameters are as many things
  * as there are skills, so the schema is not strict: a text with JSON in it would be, and models
  * write it worse. */
 static const char schema_text[] =
     "{\"type\":\"object\",\"required\":[\"steps\"],\"properties\":{"
-    "\"reasoning\":{\"type\":\"string\"},\"description\":{\"type\":\"string\"},"
+    "\"reasoning\":{\"type\":\"string\"},\"impossible\":{\"type\":\"string\"},\"description\":{"
+    "\"type\":\"string\"},"
     "\"successCriteria\":{\"type\":\"string\"},\"estimatedTokens\":{\"type\":\"integer\"},"
-    "\"steps\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":100,\"items\":{\"type\":\"object\","
+    "\"steps\":{\"type\":\"array\",\"maxItems\":100,\"items\":{\"type\":\"object\","
     "\"required\":[\"stepId\",\"agentId\",\"skill\",\"task\",\"dependsOn\"],\"properties\":{"
     "\"stepId\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64},"
     "\"agentId\":{\"type\":\"string\"},"

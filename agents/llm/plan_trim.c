@@ -13,6 +13,7 @@ struct names {
 
 static const struct names of_plan = {{
     "steps",
+    "impossible",
     "tasks",
     "workflow",
     "phases",

@@ -9,14 +9,21 @@
 
 enum { PROBLEMS_MAX = 200, PROBLEMS_TOLD = 20, TEXT_MAX = 2048, ANSWER_MAX = 1024 * 1024 };
 
+static struct str cut(struct str text)
+{
+    text.len = text.len == 0 ? 0 : utf8_cut(text.ptr, text.len, TEXT_MAX);
+    return text;
+}
+
 static void take_plan(struct bus *b, struct bus_plan *p, struct bus_revision *revision,
-                      struct blob_ref document, const struct usage *usage)
+                      struct blob_ref document, struct str remarks, const struct usage *usage)
 {
     struct core_event ev = {.type = CORE_PLANNED,
                             .run = p->run,
                             .plan = revision->plan,
                             .block = revision->block,
                             .result = document,
+                            .text = remarks,
                             .usage = *usage};
     struct bt_error err;
 
@@ -30,8 +37,7 @@ static void take_plan(struct bus *b, struct bus_plan *p, struct bus_revision *re
 static void refuse(struct bus *b, const struct bus_plan *p, const struct errand *e,
                    const struct errand_end *end, struct str why, uint64_t problems)
 {
-    why.len = utf8_cut(why.ptr, why.len, TEXT_MAX);
-    errand_failed(b, p, e, end, why, true, problems);
+    errand_failed(b, p, e, end, cut(why), true, problems);
 }
 
 static void make(struct bus *b, struct bus_plan *p, const struct errand *e,
@@ -53,7 +59,8 @@ static void make(struct bus *b, struct bus_plan *p, const struct errand *e,
                    revision.plan->n_steps, PLANNED_STEPS_MAX);
         refuse(b, p, e, end, buf_str(&text), 1);
     } else if (code == BT_OK) {
-        take_plan(b, p, &revision, document, &end->usage);
+        revise_remarks(&problems, PROBLEMS_TOLD, &text);
+        take_plan(b, p, &revision, document, cut(buf_str(&text)), &end->usage);
     } else if (code == BT_NOMEM || code == BT_INTERNAL) {
         errand_failed(b, p, e, end, str_from(err.msg), false, 0);
     } else if (code != BT_IO) {
@@ -75,6 +82,7 @@ void errand_planned(struct bus *b, struct bus_plan *p, const struct errand *e,
     struct doc stored = {NULL, 0};
     struct doc answer;
     struct buf parsed;
+    struct buf why;
     struct bt_error err;
 
     if (!end->ok) {
@@ -91,14 +99,18 @@ void errand_planned(struct bus *b, struct bus_plan *p, const struct errand *e,
     result.data = doc_get(stored, STR_LIT("data"));
     result.text = doc_string(doc_get(stored, STR_LIT("text")));
     buf_init(&parsed, ANSWER_MAX * 3);
+    buf_init(&why, TEXT_MAX + 64);
     answer = answer_map(&result, &parsed);
     if (answer.ptr == NULL) {
         refuse(b, p, e, end,
                STR_LIT("the answer is no plan: expected one JSON object {\"steps\": [...]}"), 1);
+    } else if (answer_impossible(answer, &why)) {
+        errand_failed(b, p, e, end, buf_str(&why), false, 0);
     } else if (answer.len > ANSWER_MAX) {
         refuse(b, p, e, end, STR_LIT("the plan is larger than 1 MiB"), 1);
     } else {
         make(b, p, e, end, answer);
     }
+    buf_done(&why);
     buf_done(&parsed);
 }

@@ -80,6 +80,13 @@ enum bt_code replan_take(struct bus *b, const struct msg_step_result *m, struct 
                                  "\"reuse\": [stepId...]}");
         refuse(ev, text);
     } else {
+        if (answer_impossible(answer, text)) { /* F63: it is over, and this is why */
+            ev->outcome = STEP_OUTCOME_FAILED;
+            ev->error_class = CLASS_UNKNOWN;
+            ev->text = buf_str(text);
+            buf_done(&parsed);
+            return BT_OK;
+        }
         buf_add_str(text, reason_of(m, answer));
         ev->text = buf_str(text);
         code = make(b, p, answer, ev, revision, text, err);

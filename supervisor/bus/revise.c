@@ -114,13 +114,14 @@ enum bt_code revise_make(struct bus *b, const struct bus_plan *p, const struct r
     return code;
 }
 
-void revise_problems(const struct problems *p, uint32_t most, struct buf *text)
+static void tell(const struct problems *p, bool warnings, uint32_t most, struct buf *text)
 {
     uint32_t told = 0;
+    uint32_t all = 0;
 
-    for (uint32_t i = 0; i < p->n && told < most; i++) {
+    for (uint32_t i = 0; i < p->n; i++) {
         const struct problem *one = &p->at[i];
-        if (one->warning) {
+        if (one->warning != warnings || ++all > most) {
             continue;
         }
         buf_add_cstr(text, told++ > 0 ? "; " : "");
@@ -129,9 +130,20 @@ void revise_problems(const struct problems *p, uint32_t most, struct buf *text)
         }
         buf_printf(text, "%s%s%s", one->field, one->field[0] != 0 ? ": " : "", one->message);
     }
-    if (p->errors > told && told > 0) {
-        buf_printf(text, "; and %u more", p->errors - told);
+    all = warnings ? all : p->errors;
+    if (all > told && told > 0) {
+        buf_printf(text, "; and %u more", all - told);
     }
+}
+
+void revise_problems(const struct problems *p, uint32_t most, struct buf *text)
+{
+    tell(p, false, most, text);
+}
+
+void revise_remarks(const struct problems *p, uint32_t most, struct buf *text)
+{
+    tell(p, true, most, text);
 }
 
 static enum bt_code read_planned(struct bus *b, const struct bus_plan *p, struct doc answer,

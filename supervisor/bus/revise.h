@@ -44,6 +44,8 @@ BT_MUST_CHECK enum bt_code revise_again(struct bus *b, const struct bus_plan *p,
                                         struct bt_error *err);
 /* The errors as one text: at most so many of them, and how many more there are. */
 void revise_problems(const struct problems *p, uint32_t most, struct buf *text);
+/* The warnings in the same way: what was normalised. */
+void revise_remarks(const struct problems *p, uint32_t most, struct buf *text);
 /* At a recovery: the revision whose document the record names, with an empty block. */
 BT_MUST_CHECK enum bt_code revise_read(struct bus *b, const struct bus_plan *p,
                                        struct blob_ref document, struct bus_revision *ret,

@@ -264,3 +264,15 @@ struct doc answer_map(const struct msg_result *result, struct buf *parsed)
     }
     return doc_from_buf(parsed);
 }
+
+bool answer_impossible(struct doc answer, struct buf *text)
+{
+    struct str why = doc_string(doc_get(answer, STR_LIT("impossible")));
+
+    if (why.len == 0) {
+        return false;
+    }
+    buf_add_cstr(text, "Mission impossible: ");
+    buf_add(text, why.ptr, utf8_cut(why.ptr, why.len, VERDICT_TEXT_MAX - 32));
+    return true;
+}

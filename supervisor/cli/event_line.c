@@ -26,7 +26,7 @@ static const struct {
     {"planning_failed", "no plan", "[{failureKind}][: {reason}]"},
     {"plan_generated", NULL,
      "{estimatedSteps} steps[ by {planner}][, from plan {parentPlanId}][, about {estimatedTokens} "
-     "tokens][: {query}]"},
+     "tokens][: {query}][; read as: {normalised}]"},
     {"plan_started", NULL, "{stepCount} steps"},
     {"plan_step_started", NULL, "{stepId}[ → {agentId}][, attempt {attempt:again}][: {task}]"},
     {"agent_handoff", "handoff",

@@ -67,7 +67,8 @@ enum core_event_type {
                       step STEP_NONE: the sign-off, or what becomes of failed planning (approve
                       with plan, block, result: that plan) */
     CORE_PROBED,   /* slot, epoch, ok: an instance answered a probe, or did not */
-    CORE_PLANNED,  /* run, plan, block, result (its document), usage: the plan that was asked for */
+    CORE_PLANNED, /* run, plan, block, result (its document), usage, text (what was normalised): the
+                     plan that was asked for */
     CORE_ERRAND_FAILED, /* run, errand, attempt, text, invalid (an answer came that is no plan), n
                            (what is wrong with it), usage */
     CORE_ERRAND_TEXT,   /* run, text: a piece of the answer that is being written; invalid: what was

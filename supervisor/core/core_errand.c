@@ -45,7 +45,8 @@ static void take_plan(struct core *c, struct core_run *row, const struct core_ev
                                          .step = STEP_NONE,
                                          .revision = ev->plan->revision,
                                          .result = ev->result,
-                                         .usage = ev->usage},
+                                         .usage = ev->usage,
+                                         .text = ev->type == CORE_PLANNED ? ev->text : STR_LIT("")},
                          ev->plan, ev->block);
     core_emit(c, CMD_REVISED)->run = core_handle_of(c, row);
     core_plan_made(c, row);

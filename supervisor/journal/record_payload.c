@@ -151,6 +151,7 @@ static enum msg_type put_generated(struct encoding *e, union payload *p)
         .description = record_cut(e, e->x->description, 512),
         .success_criteria = record_cut(e, e->x->success_criteria, 512),
         .estimated_tokens = e->x->estimated_tokens,
+        .normalised = record_cut(e, e->rec->text, 1024),
     };
     if (!uuid_is_nil(e->x->parent)) {
         uuid_format(e->x->parent, e->id);

@@ -42,7 +42,7 @@ class Planning(Planned):
         self.assertEqual((generated["query"], generated["estimatedSteps"], generated["description"], generated["successCriteria"], generated["estimatedTokens"]),
                          ("save the day", 2, "two things", "both done", 70))
         told = self.heard("plan")["parameters"]
-        self.assertEqual((told["goal"], told["constraints"], told["limits"]), ("save the day", ["be quick"], {"maxSteps": 10000}))
+        self.assertEqual((told["goal"], told["constraints"], told["limits"]), ("save the day", ["be quick"], {"maxSteps": 1000}))
         self.assertEqual(sorted(a["agentId"] for a in told["agents"]), ["judge", "worker"], "who only answers questions does no steps")
         about = view["about"]
         self.assertEqual((about["description"], about["reasoning"], about["constraints"], about["planner"]),
@@ -64,6 +64,20 @@ class Planning(Planned):
         told = self.heard("plan", 2)["parameters"]
         self.assertIn("nowhere", told["problems"])
         self.assertIn("nowhere", str(told["previous"]))
+
+    def test_how_a_lenient_answer_was_read_is_said(self):
+        self.acts("a")
+        self.act("plan", say({"tasks": [{"id": "a", "agent": "worker", "skill": "act", "input": "do a", "params": {"name": "a"}, "mood": "good"}]}))
+        self.assertEqual(self.planned()["status"], "completed")
+        said = self.events("plan_generated")[0]["normalised"]
+        for word in ("tasks", "agent", "mood"):
+            self.assertIn(word, said)
+
+    def test_a_goal_that_no_plan_can_reach_ends_with_the_reason_and_without_a_repair(self):
+        self.act("plan", say({"steps": [], "impossible": "nobody here can fly"}))
+        view = self.planned()
+        self.assertEqual((view["status"], view["failureReason"], self.asked("plan")), ("failed", "Mission impossible: nobody here can fly", 1))
+        self.assertEqual(self.events("plan_completed")[0]["failureKind"], "planning_failed")
 
     def test_a_second_invalid_plan_fails(self):
         self.act("plan", say({"steps": [step("a", agentId="nobody")]}))

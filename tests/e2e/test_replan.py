@@ -47,6 +47,14 @@ class Replanning(Acts):
         self.assertEqual((self.events("plan_completed")[0]["failureKind"], self.asked("plan"), self.asked("s")), ("max_replans_exceeded", 2, 3))
         self.assertEqual([len(self.heard("plan", n)["parameters"]["history"]) for n in (1, 2)], [0, 1])
 
+    def test_a_mission_that_has_become_impossible_ends_with_the_reason(self):
+        self.act("s", BROKEN)
+        self.act("plan", say({"steps": [], "impossible": "the disk will not get larger"}))
+        view = self.run_plan([step("s", maxRetries=0)], policy=policy())
+        self.assertEqual((view["status"], self.asked("plan")), ("failed", 1))
+        self.assertEqual(view["failureReason"], "Mission impossible: the disk will not get larger")
+        self.assertEqual(self.events("plan_completed")[0]["failureKind"], "replan_generation_failed")
+
     def test_answers_that_are_no_plan_end_it_with_what_was_wrong(self):
         self.act("s", BROKEN)
         for n, (answer, kind, words) in enumerate((
