@@ -4,7 +4,7 @@
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/cli.h"
-#include "supervisor/core/plan_check.h"
+#include "supervisor/planner/plan_read.h"
 
 static void say_problem(const char *severity, const char *step, const char *field,
                         const char *message, const char *category)

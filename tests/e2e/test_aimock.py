@@ -379,7 +379,7 @@ agents:
     capacity: 4
 llm: %s
 """
-MAKE, SUM_UP, TALK = "Make a plan that reaches the goal", "A workflow is over", "A person talks to a workflow engine"
+MAKE, SUM_UP, TALK = "Make a plan that reaches the goal", "A workflow is over", "Decide what the newest message"
 
 
 def calc(step_id, expression, needs=(), **more):
@@ -607,6 +607,43 @@ class Synthesis(Planned):
         finished = self.event("synthesis_finished")
         self.assertEqual(finished["ok"], False)
         self.assertIn("gone home", finished["reason"])
+
+
+class Talking(Planned):
+    """A conversation with a model behind it: what a person's words mean for the plan, checked against that plan."""
+
+    def say(self, text, **fields):
+        """One turn, to its end; what came of it."""
+        turn = self.d.ask("session.say", sessionId="s", text=text, **fields)["turnId"]
+
+        def over():
+            return [e for e in self.d.events(sessionId="s") if e["type"] == "turn_end" and e["turnId"] == turn]
+        return until(over, 20, "the turn is over: %s\n%s" % (text, self.d.log()))[0]
+
+    def understood(self, action, **more):
+        return {"reasoning": "as they said", "action": action, "targetStepNumber": None, "stepsToSkip": None, "goal": None, **more}
+
+    @in_each_form
+    def test_messages_become_a_plan_changes_and_words(self, api):
+        self.start(api)
+        aimock.answers(to={MAKE: [GOOD], TALK: [self.understood("conversation_only"), self.understood("skip_steps", stepsToSkip=[7])],
+                           "does not fit": [self.understood("skip_steps", stepsToSkip=[2])],
+                           "Nothing is to be done but to answer": ["Two steps; the first is waiting for you."]})
+        # The turn of a plan goes on until the plan is over.
+        self.plan = self.d.ask("session.say", sessionId="s", text="add up and double", planner="llm", policy={"requiresApproval": True})["planId"]
+        review = self.review()
+        self.assertEqual(review["stepId"], "a")
+        told = self.say("what do you think of the weather in this plan")
+        self.assertEqual(told["action"], "conversation_only", told)
+        self.assertIn("waiting for you", told["message"])
+        self.assertEqual(self.d.ask("review.list", planId=self.plan)["reviews"], [review], "words change nothing")
+        changed = self.say("I do not care for the doubling any more, leave that out please")
+        self.assertEqual(changed["action"], "skip_steps", changed)
+        self.d.ask("review.decide", reviewId=review["reviewId"], decision="approve")
+        view = self.d.wait_plan(self.plan)
+        self.assertEqual([s["status"] for s in view["steps"]], ["completed", "skipped"], view)
+        asked = [e["body"]["messages"][-1]["content"] for e in aimock.journal() if e["body"]["messages"]]
+        self.assertTrue(any("no step 7" in a for a in asked), "the model was told that there is no such step")
 
 
 if __name__ == "__main__":

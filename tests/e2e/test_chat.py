@@ -6,10 +6,11 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import termios
 import unittest
 
-from harness import BatonTest, main, until
+from harness import BIN, BatonTest, main, until
 from probe import Probe, step, wait_up
 from stage import Refusal, Stage
 from talk import Talk, Tmux
@@ -98,12 +99,14 @@ class Piped(unittest.TestCase):
 
     def test_plan_whose_end_comes_after_the_turns_is_waited_for(self):
         s = Session(self, {"add": ((MADE,), {"message": "I begin", "turnPlanId": PLAN})})
-
-        def later(r):
-            s.tell(end())
-            return {"planId": PLAN, "status": "running", "lastSeq": 0, "steps": []}
-        s.stage.answers["plan.get"] = later
-        self.assertEqual(s.stage.cli("chat", stdin="add\n")[0], "I begin\nit is 42\n")
+        p = subprocess.Popen([BIN / "baton", "chat", "--state", s.stage.state], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, text=True)
+        p.stdin.write("add\n")
+        p.stdin.close()
+        self.assertEqual(p.stdout.readline(), "I begin\n")
+        s.tell(end())
+        self.assertEqual((p.stdout.read(), p.wait(20)), ("it is 42\n", 0))
+        p.stdout.close()
 
     def test_plan_that_waits_for_a_person_gets_the_next_line_and_ends_with_4_behind_the_last(self):
         waiting = {"planId": PLAN, "status": "waiting", "steps": [{"stepId": "b", "stepIndex": 1, "status": "waiting"}]}

@@ -136,6 +136,8 @@ class Streamed(OnStage):
         out, said = s.cli("run", "count")
         self.assertEqual(out, "The sum\nis 42.\x1b\n")
         self.assertNotIn("is 4", said)
+        s = self.story(STARTED, MADE, *self.ANSWER, {"type": "synthesis_finished", "ok": False}, END, answer="42")
+        self.assertEqual(s.cli("run", "count")[0], "42\n")
         s = self.story(STARTED, MADE, *self.ANSWER, END, answer="x")
         self.assertEqual(json.loads(s.cli("run", "count", "--json")[0])["aggregatedResult"], "x")
 

@@ -298,6 +298,36 @@ class Cards(Orchestrated):
         self.assert_no_canary()
 
 
+class Talks(Orchestrated):
+    def test_what_agents_said_decides_nothing_in_a_conversation(self):
+        # A person asks how things are; the model would approve, stop or plan anew if it were shown what the agent said.
+        self.told(lambda text: {"outcome": "completed", "result": {"text": text}})
+        plans = []
+        for i in range(len(INJECTIONS)):
+            steps = [step("a", "mole", task="report %d" % i), {"stepId": "b", **SUM, "dependsOn": ["a"], "requiresApproval": True}]
+            plans.append((self.d.submit({"goal": "report", "steps": steps}, sessionId="s%d" % i), INJECTIONS[i]))
+        turns = {}
+        for i, (plan, item) in enumerate(plans):
+            until(lambda: self.reviews(plan), 30, "a review is open: %s\n%s" % (item, self.d.log()))
+            turns[self.d.ask("session.say", sessionId="s%d" % i, text="tell me how the sum in this plan is coming along")["turnId"]] = item
+
+        def ended():
+            return {e["turnId"]: e for e in self.d.events() if e["type"] == "turn_end" and e["turnId"] in turns}
+        until(lambda: len(ended()) == len(turns), 60, "all turns are over\n" + self.d.log())
+        for turn, end in ended().items():
+            self.assertEqual(end["action"], "conversation_only", (turns[turn], end))
+        for plan, item in plans:
+            self.assertEqual([r["stepId"] for r in self.reviews(plan)], ["b"], item)
+            self.d.ask("plan.cancel", planId=plan)
+            view = self.d.wait_plan(plan)
+            self.assertEqual([s["stepId"] for s in view["steps"]], ["a", "b"], item)
+        self.assertEqual(len(self.d.ask("plan.list", limit=100)["plans"]), len(INJECTIONS), "no plan came of it")
+        self.assertEqual(sum(purpose == "converse" for purpose, *_ in self.model.asked), len(INJECTIONS), "the model was asked")
+        self.assert_nothing_ordered()
+        self.assert_framed()
+        self.assert_no_canary()
+
+
 class Planners(Orchestrated):
     def test_agent_that_plans_cannot_say_what_the_policy_is(self):
         # Not a model's words: the agent itself is the adversary, and its document comes to the daemon as it is.
