@@ -163,19 +163,58 @@ static bool is_cut(struct str text, struct str whole)
     return text.len > 0 && text.len < whole.len && memcmp(text.ptr, whole.ptr, text.len) == 0;
 }
 
+/* What the edge adds to a record about a plan. */
+static enum bt_code add_plan(struct bus *b, struct bus_plan *p, const struct record *rec,
+                             struct record_extra *x, struct buf *text, struct arena *about,
+                             struct bt_error *err)
+{
+    enum bt_code code = BT_OK;
+
+    if (rec->type == REC_HANDOFF) {
+        x->handoff_id = uuid_new();
+    } else if (rec->type == REC_STEP_COMPLETED && rec->result.id != 0) {
+        preview(b, rec->result, text);
+        x->preview = buf_str(text);
+    } else if (rec->type == REC_PLAN_GENERATED && p->errand == NULL) {
+        say_about(b, p, rec, x, about);
+    } else if (rec->type == REC_PLAN_COMPLETED) {
+        code = end_of_plan(b, p, rec, x, text, err);
+    }
+    count(b, rec);
+    if (p->recovered && record_is_public(rec->type) && code == BT_OK) {
+        /* It went on after a restart, so it is not what stopped the daemon (G23). */
+        p->recovered = false;
+        code = journal_recovered(b->journal, p->ix, err);
+    }
+    return code;
+}
+
+/* Who waits for the plan hears of it in the same commit. */
+static enum bt_code pass_on(struct bus *b, struct bus_plan *p, const struct record *rec,
+                            const struct record_extra *x, struct bt_error *err)
+{
+    enum bt_code code = BT_OK;
+
+    if (rec->type == REC_PLAN_COMPLETED) {
+        code = session_plan_ended(b, p, rec, x->preview, err);
+    }
+    if (code == BT_OK && p->errand != NULL) {
+        errand_on_record(b, p, rec);
+    }
+    return code;
+}
+
 enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error *err)
 {
     struct record_extra x = {.event_id = uuid_new()};
     struct bus_plan *p = bus_plan_of(b, rec->run);
+    const bool is_public = record_row_is_public(rec, p != NULL ? p->plan : NULL);
     struct arena about = {.chunks = NULL};
-    struct record whole;
-    uint64_t plan_ix = 0;
+    struct record whole = *rec;
     struct buf text;
-    bool is_public;
     enum bt_code code = BT_OK;
 
     buf_init(&text, LIMIT_RESULT_BYTES);
-    is_public = record_row_is_public(rec, p != NULL ? p->plan : NULL);
     x.seq = is_public ? journal_next_seq(b->journal) : journal_last_seq(b->journal);
     if (record_about(rec->type) == ABOUT_AGENT) {
         name_agent(b, rec, &x);
@@ -187,41 +226,18 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
             x.revised = b->revision->plan;
             x.run = core_block_run(b->revision->block);
         }
-        if (is_public) {
-            x.plan_seq = ++p->plan_seq;
-        }
-        plan_ix = p->ix;
+        x.plan_seq = is_public ? ++p->plan_seq : 0;
         bus_plan_keep(p, rec, x.revised);
         if (rec->type == REC_PLAN_COMPLETED && is_cut(rec->text, p->failure)) {
-            whole = *rec;
             whole.text = p->failure;
-            rec = &whole;
         }
-        if (rec->type == REC_HANDOFF) {
-            x.handoff_id = uuid_new();
-        } else if (rec->type == REC_STEP_COMPLETED && rec->result.id != 0) {
-            preview(b, rec->result, &text);
-            x.preview = buf_str(&text);
-        } else if (rec->type == REC_PLAN_GENERATED && p->errand == NULL) {
-            say_about(b, p, rec, &x, &about);
-        } else if (rec->type == REC_PLAN_COMPLETED) {
-            code = end_of_plan(b, p, rec, &x, &text, err);
-        }
-        count(b, rec);
-        if (p->recovered && record_is_public(rec->type) && code == BT_OK) {
-            /* It went on after a restart, so it is not what stopped the daemon (G23). */
-            p->recovered = false;
-            code = journal_recovered(b->journal, p->ix, err);
-        }
+        code = add_plan(b, p, &whole, &x, &text, &about, err);
     }
     if (code == BT_OK) {
-        code = append(b, rec, &x, plan_ix, err);
+        code = append(b, &whole, &x, p != NULL ? p->ix : 0, err);
     }
-    if (code == BT_OK && p != NULL && rec->type == REC_PLAN_COMPLETED) {
-        code = session_plan_ended(b, p, rec, x.preview, err);
-    }
-    if (code == BT_OK && p != NULL && p->errand != NULL) {
-        errand_on_record(b, p, rec);
+    if (code == BT_OK && p != NULL) {
+        code = pass_on(b, p, &whole, &x, err);
     }
     arena_done(&about);
     buf_done(&text);
