@@ -85,10 +85,10 @@ class Tour(BatonTest):
             if re.match(r"\w+=", line):  # a variable of the shell, for the lines behind it
                 value = self.sh(line + "; printf %s \"$plan\"").stdout
                 told = "plan=" + value
-            ran.append(line.split()[1])
+            ran.append(re.search(r"\bbaton (\w+)", line).group(1) if "baton " in line else line.split()[1])
             self.assertNotIn("error", done.stderr.lower(), line)
         for verb in ("up", "plan", "run", "status", "events", "agents", "doctor", "lint", "reviews", "pause", "resume", "skip", "modify", "approve", "retry",
-                     "fork", "history", "stats", "top"):
+                     "fork", "history", "stats", "top", "chat", "cost", "recipes"):
             self.assertTrue(verb in ran or any(verb in c for c in commands), verb + " is on the tour")
 
     def test_report_waits_for_approval_and_an_agent_steps_in_for_the_one_without_its_program(self):
