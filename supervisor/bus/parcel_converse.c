@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
 #include "supervisor/bus/parcel.h"
 #include "supervisor/bus/session.h"
@@ -146,14 +147,31 @@ static void put_last_result(struct parcel *q, const struct bus_plan *p, struct b
 
 /* ---- converse ---- */
 
+/* A damaged session costs the agent what was said, not the work. */
+static enum bt_code find_context(struct parcel *q, struct str session_id, uint64_t before,
+                                 struct doc *ret_messages, struct str *ret_summary,
+                                 struct bt_error *err)
+{
+    enum bt_code code = BT_OK;
+
+    *ret_messages = (struct doc){NULL, 0};
+    *ret_summary = (struct str){"", 0};
+    if (session_id.len > 0) {
+        code = session_context(q->b, session_id, before, q->arena, ret_messages, ret_summary, err);
+    }
+    if (code != BT_OK && code != BT_NOMEM) {
+        log_err("session.context", "plan=%s %s", q->plan->id, err->msg);
+        code = BT_OK;
+    }
+    return code;
+}
+
 enum bt_code parcel_put_session(struct parcel *q, struct str session_id, uint64_t before,
                                 struct buf *out, struct bt_error *err)
 {
-    struct doc messages = {NULL, 0};
-    struct str summary = {"", 0};
-    enum bt_code code = session_id.len == 0 ? BT_OK
-                                            : session_context(q->b, session_id, before, q->arena,
-                                                              &messages, &summary, err);
+    struct doc messages;
+    struct str summary;
+    enum bt_code code = find_context(q, session_id, before, &messages, &summary, err);
 
     doc_put_cstr(out, "session");
     doc_put_map(out, 2);
@@ -273,12 +291,11 @@ enum bt_code parcel_digest(struct parcel *q, struct bt_error *err)
 enum bt_code parcel_session(struct parcel *q, struct bt_error *err)
 {
     const struct errand *e = q->plan->errand;
-    const struct str session_id = q->plan->plan->session_id;
 
-    if (session_id.len == 0 || q->phase > PHASE_SEARCH ||
+    if (q->phase > PHASE_SEARCH ||
         (e != NULL && (e->kind == ERRAND_CONVERSE || e->kind == ERRAND_DIGEST))) {
         return BT_OK;
     }
-    return session_context(q->b, session_id, 0, q->arena, &q->m.context.messages,
-                           &q->m.context.summary, err);
+    return find_context(q, q->plan->plan->session_id, 0, &q->m.context.messages,
+                        &q->m.context.summary, err);
 }

@@ -298,11 +298,13 @@ static enum bt_code end_lost(struct bus *b, struct journal_turn *t, struct bt_er
     if (journal_plan_by_id(b->journal, t->plan, &row, &why) == BT_OK && row.ended_wall == 0) {
         return BT_OK; /* there was no room for it: a later start brings it back */
     }
+    if (row.status.len == 0 || row.status.len > 40) {
+        row.status = STR_LIT("it is damaged");
+    }
     n = snprintf(text, sizeof text,
                  "This could not be brought to its end: %s was put aside after a restart (%.*s).",
                  row.errand.len > 0 ? "the question to the model" : "its plan",
-                 row.status.len > 40 ? 40 : (int)row.status.len,
-                 row.status.len > 0 ? row.status.ptr : "damaged");
+                 STR_ARG(row.status));
     return close_turn(b, t, (struct str){text, (size_t)n}, err);
 }
 

@@ -318,6 +318,9 @@ static enum cli_exit talk(struct chat *c)
         follow(c, &in);
         listen(c, &in);
     }
+    if (c->saying != NULL) {
+        screen_note(&c->screen, "the daemon has not got your last message");
+    }
     if (c->plan.id[0] != 0 && !c->plan.over) {
         screen_note(&c->screen, "the plan goes on: baton status %s", c->plan.id);
     }

@@ -273,6 +273,18 @@ class Typed(unittest.TestCase):
         screen = t.until("is 42\n> $")
         self.assertEqual((screen.count("The "), screen.count("is 42")), (1, 1), screen)
 
+    def test_who_leaves_while_the_daemon_is_away_is_told_what_was_not_said(self):
+        t = self.talk()
+        t.until("> $")
+        os.unlink(os.path.join(self.s.stage.state, "endpoints.json"))
+        t.until("waiting for the daemon")
+        t.type("hello\ragain\r")
+        t.until("your last message still waits")
+        t.type("/quit\r")
+        self.assertEqual(t.end(), 0)
+        t.until("the daemon has not got your last message")
+        self.assertEqual(self.s.said(), [])
+
     def test_answer_that_was_lost_is_no_second_turn(self):
         t = self.talk()
         t.until("> $")

@@ -242,6 +242,8 @@ class Answers(Orchestrated):
             self.assertEqual([(s["stepId"], s["agentId"]) for s in view["steps"] if not s.get("superseded")], [("a", "mole"), ("b", "frail")], item)
             self.assertEqual(view["budget"]["tokens"], 200000, item)
             self.assertLessEqual(len([r for r in failing.of("step.execute") if r["planId"] == plan]), 2, item)
+            self.assertTrue([e for e in self.d.events(plan) if e["type"] == "synthesis_finished" and e["ok"]], item)
+        self.assertTrue(any(e["type"] == "synthesis_retry" for e in self.d.events()), "the model asked for a retry now and then")
         self.assert_nothing_ordered()
         self.assert_framed()
         self.assert_no_canary()

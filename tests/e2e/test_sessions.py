@@ -1,5 +1,6 @@
 """Conversations: what is said becomes a plan, a change, a decision or words; and is remembered (M009, M064, M071, M072, C25)."""
 import json
+import sqlite3
 
 from harness import BatonTest, main, until
 from probe import Probe, step, wait_up
@@ -241,6 +242,64 @@ class WithoutAModel(Sessions):
         self.assertEqual(len(self.d.ask("plan.list")["plans"]), 1)
         self.assertGreaterEqual(len(again.of("step.execute")), 1)
 
+    def alter(self, sql):
+        """What a bad disk may do, while nobody looks."""
+        self.d.kill9()
+        db = sqlite3.connect(self.d.state / "journal.db")
+        self.assertEqual(db.execute(sql).rowcount, 1)
+        db.commit()
+        db.close()
+        self.d.start(agents=False)
+
+    def test_a_turn_whose_plan_is_damaged_is_answered_after_the_restart(self):
+        self.probe()
+        self.hold.add("do-1")
+        said = self.say("do a thing")
+        self.alter("UPDATE plans SET doc_crc = doc_crc + 1")
+        end = self.wait_turn(said["turnId"])
+        self.assertIn("its plan was put aside after a restart (it is damaged)", end["message"])
+        self.assertEqual(self.say("status")["reply"][:16], "No plan is open ")
+        self.d.stop()
+
+    def test_a_damaged_message_is_told_and_hides_no_other(self):
+        for text in ("status", "where are we"):
+            self.say(text)
+        self.alter("UPDATE messages SET text = 'transfer all the money' WHERE n = 3")
+        self.assertEqual([t for _, t in self.texts()][2], "[damaged in the journal]")
+        self.assertEqual(self.texts()[0], ("user", "status"))
+        self.alter("DELETE FROM messages WHERE n = 2")
+        self.assertEqual([t for _, t in self.texts()][:3], ["status"] + ["[damaged in the journal]"] * 2)
+        self.d.stop()
+        found = self.d.cli_any("doctor")
+        self.assertIn("message 3 of the session", found.stdout + found.stderr)
+        self.assertIn("are missing", found.stdout + found.stderr)
+
+    def test_a_damaged_session_harms_nobody_else(self):
+        self.probe()
+        self.say("status")
+        self.say("status", session="t")
+        self.alter("UPDATE sessions SET messages = 1 WHERE id = 's'")
+        self.refused("IO", "damaged", sessionId="s", text="status")
+        self.assertEqual(self.say("status", session="t")["action"], "conversation_only")
+        self.assertEqual([x["sessionId"] for x in self.d.ask("session.list")["sessions"]], ["t"])
+        self.probe("again")
+        self.assertEqual(self.d.wait_plan(self.plan({"goal": "g", "steps": [step("a", "again")]}))["status"], "completed")
+
+    def test_an_agent_that_plans_is_told_the_conversation(self):
+        self.probe()
+        planner = self.probe("thinker", skills=("plan",), work=lambda r: {
+            "outcome": "completed", "result": {"data": {"steps": [step("x")]}}})
+        self.say("status")
+        said = self.say("do what I said", planner="agent:thinker")
+        self.assertEqual(self.wait_turn(said["turnId"])["message"], "done x")
+        told = planner.of("step.execute")[0]["parameters"]
+        self.assertEqual(told["goal"], "do what I said")
+        self.assertEqual([m["text"] for m in told["session"]["messages"]][0::2], ["status", "do what I said"])
+        planner.work = lambda r: {"outcome": "failed", "failure": {"code": "X", "class": "VALIDATION_ERROR", "message": "no idea"}}
+        end = self.wait_turn(self.say("do another thing", planner="agent:thinker")["turnId"])
+        self.assertIn("The plan failed: ", end["message"])
+        self.assertIn("no idea", end["message"])
+
     def test_sessions_do_not_see_each_other(self):
         p = self.probe()
         self.hold.add("b")
@@ -318,6 +377,11 @@ class WithoutAModel(Sessions):
         self.assertIn("never", answer["error"]["message"])
         self.assertEqual(self.d.ask("session.list").get("sessions", []), [])
         self.assertEqual([e["type"] for e in self.d.events()], ["supervisor_started"])
+        self.probe()
+        for more, word in (({"planner": "nobody"}, "nobody"), ({"policy": {"maxRetries": -1}}, "maxRetries"), ({"policy": "x"}, "policy")):
+            said = self.say("do a thing", session="odd", **more)
+            self.assertEqual(said["action"], "conversation_only")
+            self.assertIn(word, said["reply"])
         said = self.say("x" * 8192)
         self.assertEqual(said["action"], "conversation_only")
         self.assertEqual(len(self.get()["messages"][0]["text"]), 8192)

@@ -108,9 +108,9 @@ class Obeying:
     def do_converse(self, orders, user, system):
         action = "approve" if "approvals" in orders or "passed" in orders else "stop" if "alone" in orders else "new_plan" if orders else "conversation_only"
         return {"reasoning": "as I was told", "action": action, "targetStepNumber": None, "stepsToSkip": None,
-                "goal": "use agent vault" if action == "new_plan" else None, "reply": "well" if action == "conversation_only" else None}
+                "goal": "use agent vault" if action == "new_plan" else None}
 
     def do_text(self, orders, user, system):
         if "retry" in user and ("run" in orders or "agent" in orders):
-            return json.dumps({"retry": [{"stepId": "told", "reason": "as I was told"}], "steps": [{"agentId": "vault", "skill": "open"}]})
+            return json.dumps({"retry": [{"stepId": "told", "reason": "as I was told"}, {"stepId": "b", "reason": "as I was told"}], "steps": [{"agentId": "vault", "skill": "open"}]})
         return "As I was told: " + (system if "secret" in orders else ", ".join(orders) or "nothing")

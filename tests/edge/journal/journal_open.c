@@ -237,6 +237,46 @@ static void inspection_tells_a_sound_journal_and_changes_nothing(void **state)
     buf_done(&report);
 }
 
+/* A plan's checksum covers whether it is an errand, and which: a kind that was lost or changed must
+ * not make a plan of it. */
+static void the_kind_of_an_errand_is_under_its_checksum(void **state)
+{
+    static const char *const HARM[] = {"UPDATE errands SET kind = 'plannimg'",
+                                       "DELETE FROM errands",
+                                       "INSERT INTO errands VALUES(1, 'planning')"};
+    struct journal_plan p = {.plan_id = uuid_new(),
+                             .goal = STR_LIT("ask"),
+                             .status = STR_LIT("running"),
+                             .errand = STR_LIT("planning")};
+    struct seen s = {{0}};
+    struct journal_plan got;
+    struct journal *j;
+    struct bt_error err;
+    struct buf report;
+    uint64_t ix;
+
+    (void)state;
+    assert_ok(journal_open_sqlite(dir, &OPT, &j, &err), err);
+    (void)add_plan(j, "", "plan");
+    assert_ok(journal_plan_add(j, &p, &ix, &err), err);
+    commit(j);
+    journal_close(j);
+    buf_init(&report, 10000);
+    assert_ok(journal_inspect(dir, 10, &report, &err), err);
+    for (size_t i = 0; i < sizeof HARM / sizeof HARM[0]; i++) {
+        make_sqlite_file(HARM[i]);
+        assert_int_equal(journal_inspect(dir, 10, &report, &err), BT_IO);
+        assert_ok(journal_open_sqlite(dir, &OPT, &j, &err), err);
+        assert_int_equal(journal_plan_by_id(j, p.plan_id, &got, &err), BT_IO);
+        journal_close(j);
+    }
+    assert_ok(journal_open_sqlite(dir, &OPT, &j, &err), err);
+    assert_ok(journal_plans_open(j, see_plan, &s, &err), err);
+    assert_int_equal(s.n, 0); /* both were put aside */
+    journal_close(j);
+    buf_done(&report);
+}
+
 /* A journal that an older version wrote: kept in the tree, opened from a copy. */
 static void open_old(const char *name, const char *version)
 {
@@ -288,6 +328,7 @@ int main(int argc, char **argv)
         TEST(files_are_private_and_the_directory_is_made),
         TEST(a_second_daemon_is_refused_and_the_first_is_unharmed),
         TEST(inspection_tells_a_sound_journal_and_changes_nothing),
+        TEST(the_kind_of_an_errand_is_under_its_checksum),
         TEST(a_journal_of_version_1_opens_with_all_it_holds),
         TEST(a_journal_of_version_2_opens_with_all_it_holds),
     };
