@@ -105,7 +105,7 @@ class Noise(Engine):
             outcomes.add(answer["outcome"])
             if answer["outcome"] == "completed" and "data" in answer["result"]:
                 plan = answer["result"]["data"]
-                self.assertLessEqual(set(plan), {"steps", "reasoning", "description", "successCriteria", "estimatedTokens"}, plan)
+                self.assertLessEqual(set(plan), {"steps", "reasoning", "description", "successCriteria", "estimatedTokens", "impossible"}, plan)
                 self.assertLessEqual({s["agentId"] for s in plan["steps"]}, set(hostile.SKILLS), plan)
             elif answer["outcome"] != "completed":
                 self.assertIn(answer["failure"]["class"], ("VALIDATION_ERROR",), answer)
