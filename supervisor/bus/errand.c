@@ -365,6 +365,7 @@ void errands_find(struct bus *b)
         }
         if (run != NULL && run->errand == (uint8_t)e->errand->kind) {
             p->asked = e->run;
+            e->errand->told = run->texts > 0 ? core_block_run(e->block)->steps[0].attempt : 0;
         } else {
             errand_stop(b, e->run); /* a cut journal lost who waited for it */
         }

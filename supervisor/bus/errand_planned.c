@@ -15,9 +15,11 @@ static struct str cut(struct str text)
     return text;
 }
 
-static void take_plan(struct bus *b, struct bus_plan *p, struct bus_revision *revision,
+/* False when the core does not take it: the plan still waits. */
+static bool take_plan(struct bus *b, struct bus_plan *p, struct bus_revision *revision,
                       struct blob_ref document, struct str remarks, const struct usage *usage)
 {
+    enum core_reject reject = REJECT_NONE;
     struct core_event ev = {.type = CORE_PLANNED,
                             .run = p->run,
                             .plan = revision->plan,
@@ -28,10 +30,11 @@ static void take_plan(struct bus *b, struct bus_plan *p, struct bus_revision *re
     struct bt_error err;
 
     b->revision = revision;
-    if (bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
+    if (bus_feed(b, &ev, &reject, NULL, &err) != BT_OK) {
         bus_fail(b, &err);
     }
     b->revision = NULL;
+    return reject == REJECT_NONE;
 }
 
 static void refuse(struct bus *b, const struct bus_plan *p, const struct errand *e,
@@ -60,7 +63,9 @@ static void make(struct bus *b, struct bus_plan *p, const struct errand *e,
         refuse(b, p, e, end, buf_str(&text), 1);
     } else if (code == BT_OK) {
         revise_remarks(&problems, PROBLEMS_TOLD, &text);
-        take_plan(b, p, &revision, document, cut(buf_str(&text)), &end->usage);
+        if (!take_plan(b, p, &revision, document, cut(buf_str(&text)), &end->usage)) {
+            refuse(b, p, e, end, STR_LIT("the plan does not fit what was asked for"), 1);
+        }
     } else if (code == BT_NOMEM || code == BT_INTERNAL) {
         errand_failed(b, p, e, end, str_from(err.msg), false, 0);
     } else if (code != BT_IO) {
