@@ -162,6 +162,13 @@ class Planning(Planned):
                 self.restart(how)
                 self.assertEqual(self.d.ask("plan.get", planId=self.plan)["status"], "completed")
 
+    def test_a_task_that_says_too_little_or_too_much_is_a_warning(self):
+        for task, warned in (("x" * 14, True), ("do what is to be done", False), ("x" * 201, True)):
+            with self.subTest(len(task)):
+                found = self.d.ask("plan.lint", plan={"steps": [step("a", task=task)]})
+                self.assertTrue(found["valid"])
+                self.assertEqual(any("15 to 200" in p["message"] and p["severity"] == "warning" for p in found.get("problems", [])), warned)
+
     def test_planners_that_are_not_there_are_refused_in_words(self):
         for planner, words in (("llm", "orchestrator"), ("agent:nobody", "nobody"), ("magic", "keyword")):
             with self.subTest(planner):
