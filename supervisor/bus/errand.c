@@ -333,6 +333,28 @@ void errands_turn(struct bus *b)
     b->news_n = 0;
 }
 
+bool errand_bring(struct bus *b, const struct bus_plan *p, enum core_event_type type,
+                  struct bus_revision *revision, struct blob_ref document, struct str text,
+                  const struct usage *usage)
+{
+    enum core_reject reject = REJECT_NONE;
+    struct core_event ev = {.type = type,
+                            .run = p->run,
+                            .plan = revision->plan,
+                            .block = revision->block,
+                            .result = document,
+                            .text = text,
+                            .usage = *usage};
+    struct bt_error err;
+
+    b->revision = revision;
+    if (bus_feed(b, &ev, &reject, NULL, &err) != BT_OK) {
+        bus_fail(b, &err);
+    }
+    b->revision = NULL;
+    return reject == REJECT_NONE;
+}
+
 void errand_failed(struct bus *b, const struct bus_plan *p, const struct errand *e,
                    const struct errand_end *end, struct str why, bool invalid, uint64_t problems)
 {

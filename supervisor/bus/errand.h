@@ -68,6 +68,11 @@ void errand_planned(struct bus *b, struct bus_plan *p, const struct errand *e,
                     const struct errand_end *end);
 void errand_answered(struct bus *b, struct bus_plan *p, const struct errand *e,
                      const struct errand_end *end);
+/* Gives the core what an errand brought: CORE_PLANNED or CORE_RECTIFY. False when it does not take
+ * it: the plan still waits. */
+bool errand_bring(struct bus *b, const struct bus_plan *p, enum core_event_type type,
+                  struct bus_revision *revision, struct blob_ref document, struct str text,
+                  const struct usage *usage);
 /* Tells the core that an errand came to nothing. */
 void errand_failed(struct bus *b, const struct bus_plan *p, const struct errand *e,
                    const struct errand_end *end, struct str why, bool invalid, uint64_t problems);

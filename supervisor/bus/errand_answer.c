@@ -167,27 +167,6 @@ static void put_change(const struct bus_plan *p, const uint8_t *redo, uint32_t n
 
 /* ---- telling the core ---- */
 
-static bool feed_rectify(struct bus *b, struct bus_plan *p, struct bus_revision *revision,
-                         struct blob_ref document, struct str why, const struct usage *usage)
-{
-    enum core_reject reject = REJECT_NONE;
-    struct core_event ev = {.type = CORE_RECTIFY,
-                            .run = p->run,
-                            .plan = revision->plan,
-                            .block = revision->block,
-                            .result = document,
-                            .text = why,
-                            .usage = *usage};
-    struct bt_error err;
-
-    b->revision = revision;
-    if (bus_feed(b, &ev, &reject, NULL, &err) != BT_OK) {
-        bus_fail(b, &err);
-    }
-    b->revision = NULL;
-    return reject == REJECT_NONE;
-}
-
 static bool rectify(struct bus *b, struct bus_plan *p, struct doc named, struct str why,
                     const struct usage *usage, struct bt_error *err)
 {
@@ -206,7 +185,7 @@ static bool rectify(struct bus *b, struct bus_plan *p, struct doc named, struct 
             (void)err_set(err, BT_INVALID, "it names no step that failed");
         } else if (revise_again(b, p, redo, n, put_change, &problems, &revision, &document, err) ==
                    BT_OK) {
-            done = feed_rectify(b, p, &revision, document, why, usage);
+            done = errand_bring(b, p, CORE_RECTIFY, &revision, document, why, usage);
             if (!done) {
                 (void)err_set(err, BT_CONFLICT, "the steps were tried again often enough");
             }

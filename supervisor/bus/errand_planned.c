@@ -15,28 +15,6 @@ static struct str cut(struct str text)
     return text;
 }
 
-/* False when the core does not take it: the plan still waits. */
-static bool take_plan(struct bus *b, struct bus_plan *p, struct bus_revision *revision,
-                      struct blob_ref document, struct str remarks, const struct usage *usage)
-{
-    enum core_reject reject = REJECT_NONE;
-    struct core_event ev = {.type = CORE_PLANNED,
-                            .run = p->run,
-                            .plan = revision->plan,
-                            .block = revision->block,
-                            .result = document,
-                            .text = remarks,
-                            .usage = *usage};
-    struct bt_error err;
-
-    b->revision = revision;
-    if (bus_feed(b, &ev, &reject, NULL, &err) != BT_OK) {
-        bus_fail(b, &err);
-    }
-    b->revision = NULL;
-    return reject == REJECT_NONE;
-}
-
 static void refuse(struct bus *b, const struct bus_plan *p, const struct errand *e,
                    const struct errand_end *end, struct str why, uint64_t problems)
 {
@@ -63,7 +41,8 @@ static void make(struct bus *b, struct bus_plan *p, const struct errand *e,
         refuse(b, p, e, end, buf_str(&text), 1);
     } else if (code == BT_OK) {
         revise_remarks(&problems, PROBLEMS_TOLD, &text);
-        if (!take_plan(b, p, &revision, document, cut(buf_str(&text)), &end->usage)) {
+        if (!errand_bring(b, p, CORE_PLANNED, &revision, document, cut(buf_str(&text)),
+                          &end->usage)) {
             refuse(b, p, e, end, STR_LIT("the plan does not fit what was asked for"), 1);
         }
     } else if (code == BT_NOMEM || code == BT_INTERNAL) {

@@ -220,6 +220,13 @@ static void put_task_context(struct parcel *q)
     c->task_context.plan_position = str_from(q->position);
 }
 
+void parcel_put(struct buf *out, const char *name, struct str text, size_t max)
+{
+    text.len = text.len == 0 ? 0 : utf8_cut(text.ptr, text.len, max);
+    doc_put_cstr(out, name);
+    doc_put_str(out, text.len > 0 ? text : (struct str){"", 0});
+}
+
 static enum bt_code make_errand(struct parcel *q, struct bt_error *err)
 {
     static const struct {

@@ -66,13 +66,6 @@ enum bt_code parcel_document(struct parcel *q, const struct bus_plan *p, struct 
     return code;
 }
 
-static void put_cut(struct buf *out, const char *name, struct str s, size_t max)
-{
-    s.len = s.len == 0 ? 0 : utf8_cut(s.ptr, s.len, max);
-    doc_put_cstr(out, name);
-    doc_put_str(out, s.len > 0 ? s : (struct str){"", 0});
-}
-
 /* ---- agents ---- */
 
 /* What an agent is asked about plans is no work for steps. */
@@ -131,12 +124,12 @@ static void put_skill(struct buf *out, const struct msg_skill *s, bool brief)
     const bool made = !brief && s->output_schema.ptr != NULL;
 
     doc_put_map(out, brief ? 1u : 5u + (in ? 1u : 0) + (made ? 1u : 0));
-    put_cut(out, "id", s->id, LIMIT_ID_BYTES);
+    parcel_put(out, "id", s->id, LIMIT_ID_BYTES);
     if (brief) {
         return;
     }
-    put_cut(out, "description", s->description, TEXT_SKILL);
-    put_cut(out, "effects", s->effects, 16);
+    parcel_put(out, "description", s->description, TEXT_SKILL);
+    parcel_put(out, "effects", s->effects, 16);
     put_tags(out, s);
     put_examples(out, s);
     if (in) {
@@ -152,9 +145,9 @@ static void put_skill(struct buf *out, const struct msg_skill *s, bool brief)
 static void put_agent(struct buf *out, const struct agent_view *v, bool brief)
 {
     doc_put_map(out, 5);
-    put_cut(out, "agentId", v->id, LIMIT_ID_BYTES);
-    put_cut(out, "name", v->card->name, 128);
-    put_cut(out, "description", v->card->description, brief ? 0 : TEXT_CARD);
+    parcel_put(out, "agentId", v->id, LIMIT_ID_BYTES);
+    parcel_put(out, "name", v->card->name, 128);
+    parcel_put(out, "description", v->card->description, brief ? 0 : TEXT_CARD);
     doc_put_cstr(out, "available");
     doc_put_bool(out, v->instances > 0);
     doc_put_cstr(out, "skills");
@@ -242,7 +235,7 @@ static enum bt_code compose(struct parcel *q, const struct bus_plan *p, struct s
     }
     plan_about_of(document, &about);
     doc_put_map(out, 5u + (wrong.len > 0 ? 1u : 0) + (previous.ptr != NULL ? 1u : 0));
-    put_cut(out, "goal", p->plan->goal, LIMIT_TASK_BYTES);
+    parcel_put(out, "goal", p->plan->goal, LIMIT_TASK_BYTES);
     put_list(out, "constraints", about.constraints);
     put_agents(q, out);
     doc_put_cstr(out, "limits");
@@ -251,7 +244,7 @@ static enum bt_code compose(struct parcel *q, const struct bus_plan *p, struct s
     doc_put_u64(out, PLANNED_STEPS_MAX);
     code = parcel_put_session(q, p->plan->session_id, 0, out, err);
     if (wrong.len > 0) {
-        put_cut(out, "problems", wrong, 2048);
+        parcel_put(out, "problems", wrong, 2048);
     }
     if (previous.ptr != NULL) {
         doc_put_cstr(out, "previous");

@@ -53,13 +53,6 @@ static bool tell(const struct journal_row *row, void *self)
     return !p->no_memory;
 }
 
-static void put(struct buf *out, const char *name, struct str s, size_t max)
-{
-    s.len = s.len == 0 ? 0 : utf8_cut(s.ptr, s.len, max);
-    doc_put_cstr(out, name);
-    doc_put_str(out, s.len > 0 ? s : (struct str){"", 0});
-}
-
 static void put_number(struct buf *out, const char *name, uint64_t n)
 {
     doc_put_cstr(out, name);
@@ -90,15 +83,15 @@ static enum bt_code put_step(struct past *past, const struct bus_plan *p, uint32
         code = bus_result_text(q->b, state->result, room, &text, &cut, err);
     }
     doc_put_map(out, cut ? 7 : 6);
-    put(out, "stepId", p->plan->steps[i].step_id, LIMIT_ID_BYTES);
+    parcel_put(out, "stepId", p->plan->steps[i].step_id, LIMIT_ID_BYTES);
     put_number(out, "number", i + 1u);
-    put(out, "task", p->plan->steps[i].task, TASK_MAX);
-    put(out, "agentId", agent_of(q, p, i), LIMIT_ID_BYTES);
-    put(out, "status", str_from(step_status_name(state->status)), 16);
+    parcel_put(out, "task", p->plan->steps[i].task, TASK_MAX);
+    parcel_put(out, "agentId", agent_of(q, p, i), LIMIT_ID_BYTES);
+    parcel_put(out, "status", str_from(step_status_name(state->status)), 16);
     if (done) {
-        put(out, "result", buf_str(&text), LIMIT_RESULT_BYTES);
+        parcel_put(out, "result", buf_str(&text), LIMIT_RESULT_BYTES);
     } else {
-        put(out, "error", past->errors[i], ERROR_MAX);
+        parcel_put(out, "error", past->errors[i], ERROR_MAX);
     }
     if (cut) {
         doc_put_cstr(out, "truncated");
@@ -167,7 +160,7 @@ static void put_failure(const struct past *past, const struct bus_plan *p, struc
 
     buf_init(&text, ERROR_MAX);
     plan_failure_reason(&rec, p->plan, &text);
-    put(out, "failureReason", buf_str(&text), ERROR_MAX);
+    parcel_put(out, "failureReason", buf_str(&text), ERROR_MAX);
     buf_done(&text);
 }
 
@@ -185,9 +178,9 @@ static enum bt_code compose(struct past *past, const struct bus_plan *p, struct 
     }
     plan_about_of(document, &about);
     doc_put_map(out, 8);
-    put(out, "goal", p->plan->goal, LIMIT_TASK_BYTES);
-    put(out, "description", about.description, ABOUT_TEXT_MAX);
-    put(out, "status", str_from(plan_status_name(run->end_status)), 16);
+    parcel_put(out, "goal", p->plan->goal, LIMIT_TASK_BYTES);
+    parcel_put(out, "description", about.description, ABOUT_TEXT_MAX);
+    parcel_put(out, "status", str_from(plan_status_name(run->end_status)), 16);
     put_failure(past, p, out);
     put_number(out, "durationMs",
                past->q->b->now > run->started ? past->q->b->now - run->started : 0);
