@@ -1,5 +1,7 @@
 #include "supervisor/planner/fill.h"
 
+#include <string.h>
+
 #include "protocol/limits.h"
 #include "supervisor/planner/words.h"
 
@@ -132,6 +134,58 @@ static bool choice(struct doc property, struct str clause, struct doc *ret)
         }
     }
     return best > 0;
+}
+
+/* ---- what is left over ---- */
+
+static bool is_in(struct str what, struct str in)
+{
+    return what.len == 0 || (in.len > 0 && memmem(in.ptr, in.len, what.ptr, what.len) != NULL);
+}
+
+static bool is_known(const struct fill *f, struct str filled, struct str thing)
+{
+    bool known = is_in(thing, filled);
+
+    for (uint32_t i = 0; i < f->n_earlier && !known; i++) {
+        known = is_in(thing, f->earlier[i]);
+    }
+    return known;
+}
+
+static bool is_named(struct str token)
+{
+    return token_is_path(token) || token_is_url(token);
+}
+
+bool fill_leaves_out(const struct fill *f, const struct buf *params, struct str *ret_thing)
+{
+    const struct str filled = buf_str(params);
+    struct str rest = f->clause;
+    struct str thing;
+    struct str quote;
+    size_t next = 0;
+    bool more = params->bad == BT_OK; /* else the caller says so */
+
+    while (more) { /* what stands before a quote, then the quote */
+        size_t at = 0;
+        struct str plain = rest;
+        more = quoted(rest, &next, &quote);
+        plain.len = more ? (size_t)(quote.ptr - rest.ptr) - 1 : rest.len;
+        while (first_token(plain, is_named, &at, &thing)) {
+            if (!is_known(f, filled, thing)) {
+                *ret_thing = thing;
+                return true;
+            }
+        }
+        if (more && !is_known(f, filled, quote)) {
+            *ret_thing = quote;
+            return true;
+        }
+        rest = more ? (struct str){rest.ptr + next, rest.len - next} : rest;
+        next = 0;
+    }
+    return false;
 }
 
 /* ---- one property ---- */

@@ -25,6 +25,8 @@ struct fill {
     const struct str *previous; /* ids of the steps that it follows: several give a list, or their
                                    texts one behind the other where a string is wanted */
     uint32_t n_previous;
+    const struct str *earlier; /* the clauses before it: what they name is known */
+    uint32_t n_earlier;
 };
 
 /*
@@ -33,4 +35,9 @@ struct fill {
  */
 uint32_t fill_parameters(const struct fill *f, struct doc input_schema, struct buf *out,
                          struct str *ret_missing);
+/*
+ * Whether the clause names a path, an address or a text in quotes that is not in these parameters,
+ * and no earlier clause names it: a step with them would do less than was said, or something else.
+ */
+bool fill_leaves_out(const struct fill *f, const struct buf *params, struct str *ret_thing);
 #endif

@@ -21,6 +21,7 @@ struct drafter {
     struct bt_error *err;
     struct order order;
     /* Per clause: */
+    struct str texts[CLAUSES_MAX];
     struct str ids[CLAUSES_MAX];    /* of its step; empty when nobody can do it */
     uint64_t after[CLAUSES_MAX];    /* as order says, through clauses that nobody can do */
     struct doc params[CLAUSES_MAX]; /* absent for none */
@@ -180,6 +181,13 @@ static uint32_t find_previous(struct drafter *d, uint32_t ix, struct str ret[CLA
     return n;
 }
 
+static void put_passed(struct buf *out, struct str what, bool left)
+{
+    buf_printf(out, " %s \"%.*s\"%s", left ? "leaves out" : "needs",
+               (int)utf8_cut(what.ptr, what.len, 64), what.ptr,
+               left ? ": give it a part of its own" : ", which the words do not give");
+}
+
 /* The best skill that is about the clause and can get its required parameters. */
 static enum bt_code route(struct drafter *d, uint32_t ix, const struct fill *fill)
 {
@@ -191,9 +199,11 @@ static enum bt_code route(struct drafter *d, uint32_t ix, const struct fill *fil
     buf_init(&passed, WHY_MAX);
     for (uint32_t i = 0; i < n && hits[i].routable; i++) {
         struct str missing;
+        bool left;
         buf_clear(&d->filled);
         const uint32_t params =
             fill_parameters(fill, skill_of(d, &hits[i])->input_schema, &d->filled, &missing);
+        left = missing.ptr == NULL && params > 0 && fill_leaves_out(fill, &d->filled, &missing);
         if (missing.ptr == NULL) {
             code = buf_check(&d->filled, d->err);
             code = code == BT_OK ? explain(d, ix, hits, n, i, &passed, &why) : code;
@@ -203,8 +213,7 @@ static enum bt_code route(struct drafter *d, uint32_t ix, const struct fill *fil
         }
         buf_add_cstr(&passed, "; ");
         put_name(&passed, d, &hits[i]);
-        buf_printf(&passed, " needs \"%.*s\", which the words do not give",
-                   (int)(missing.len < 64 ? missing.len : 64), missing.ptr);
+        put_passed(&passed, missing, left);
     }
     code = nobody_can(d, ix, hits, n, &passed);
     buf_done(&passed);
@@ -215,7 +224,7 @@ static enum bt_code plan_clause(struct drafter *d, uint32_t ix)
 {
     struct str previous[CLAUSES_MAX];
     const uint32_t n = find_previous(d, ix, previous);
-    const struct fill fill = {d->order.at[ix].text, previous, n};
+    const struct fill fill = {d->order.at[ix].text, previous, n, d->texts, ix};
     return d->order.at[ix].unsaid != UNSAID_NOTHING ? words_cannot(d, ix) : route(d, ix, &fill);
 }
 
@@ -341,12 +350,11 @@ static enum bt_code finish(struct drafter *d)
 
 static enum bt_code draft(struct drafter *d)
 {
-    struct str texts[CLAUSES_MAX];
     const uint32_t n = d->order.n;
     for (uint32_t i = 0; i < n; i++) {
-        texts[i] = d->order.at[i].text;
+        d->texts[i] = d->order.at[i].text;
     }
-    enum bt_code code = rank_new(d->request->registry, texts, n, d->arena, &d->rank, d->err);
+    enum bt_code code = rank_new(d->request->registry, d->texts, n, d->arena, &d->rank, d->err);
     d->result->routes = arena_alloc(d->arena, CLAUSES_MAX * sizeof d->result->routes[0]);
     d->result->unrouted = arena_alloc(d->arena, CLAUSES_MAX * sizeof d->result->unrouted[0]);
     if (code == BT_OK && (d->result->routes == NULL || d->result->unrouted == NULL)) {

@@ -153,8 +153,9 @@ struct hinge {
     enum { HINGE_AFTER, HINGE_BEFORE, HINGE_ONCE, HINGE_WHILE } kind;
 };
 static const struct hinge hinges[] = {
-    {"after", HINGE_AFTER}, {"as soon as", HINGE_ONCE}, {"once", HINGE_ONCE},
-    {"when", HINGE_ONCE},   {"before", HINGE_BEFORE},   {"while", HINGE_WHILE},
+    {"after", HINGE_AFTER},     {"as soon as", HINGE_ONCE},    {"once", HINGE_ONCE},
+    {"when", HINGE_ONCE},       {"before", HINGE_BEFORE},      {"while", HINGE_WHILE},
+    {"prior to", HINGE_BEFORE}, {"followed by", HINGE_BEFORE}, {"preceded by", HINGE_AFTER},
 };
 
 static void hang(struct builder *b, const struct hinge *h, struct str named, struct str rest)
@@ -244,7 +245,9 @@ static bool hangs(struct builder *b, struct str text)
 static void add_piece(struct builder *b, const struct piece *piece)
 {
     struct str words = {NULL, 0};
-    const enum unsaid_kind unsaid = unsaid_find(piece->text, &words);
+    enum unsaid_kind unsaid = unsaid_find(piece->text, &words);
+
+    unsaid = unsaid == UNSAID_NOTHING ? unsaid_work(piece->text, b->verbs, &words) : unsaid;
     if (unsaid != UNSAID_NOTHING) {
         builder_unsaid(b, piece->text, unsaid, words);
     } else if (!opens(b, piece->text) && !hangs(b, piece->text)) {

@@ -186,6 +186,12 @@ const char *unsaid_text(enum unsaid_kind k)
                         "such as cron",
         [UNSAID_ORDER] = "leaves open what comes first; set the two parts apart by a comma, or put "
                          "them in their order with \"then\"",
+        [UNSAID_NOT] = "says what is not to be done, or asks about work: say only what is to be "
+                       "done, or let a model plan (planner llm)",
+        [UNSAID_PERSON] = "is about a person's word; a plan's step says it (requiresApproval), or "
+                          "the policy (signoff)",
+        [UNSAID_CHOICE] = "leaves open which of the two; say one of them, or let a model plan "
+                          "(planner llm)",
     };
     _Static_assert(sizeof texts / sizeof texts[0] == UNSAID_KIND_COUNT, "a text for each");
     ASSERT((unsigned)k < UNSAID_KIND_COUNT);
