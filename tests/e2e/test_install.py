@@ -69,7 +69,7 @@ class Installed(BatonTest):
         self.assertIn("share/bash-completion/completions/baton", found)
         self.assertIn("ExecStart=", (self.prefix / "lib/systemd/system/baton.service").read_text())
         self.run_tool("bash", "-n", self.prefix / "share/bash-completion/completions/baton")
-        self.assertIn("0.1.0", self.run_tool(self.prefix / "bin" / "baton", "--version"))
+        self.assertIn("0.3.0", self.run_tool(self.prefix / "bin" / "baton", "--version"))
 
     def test_libraries_export_only_their_interface(self):
         for archive, prefix in (("libbaton.a", "bt_"), ("libbaton-agent.a", "bt_")):
