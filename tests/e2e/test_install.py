@@ -62,7 +62,7 @@ class Installed(BatonTest):
 
     def test_programs_headers_libraries_unit_and_completion_are_there(self):
         found = {str(p.relative_to(self.prefix)) for p in self.prefix.rglob("*") if p.is_file()}
-        for name in ("batond", "baton", "baton-agent-exec", "baton-agent-files", "baton-agent-sql", "baton-agent-calc"):
+        for name in ("batond", "baton", "baton-agent-exec", "baton-agent-files", "baton-agent-sql", "baton-agent-calc", "baton-agent-llm"):
             self.assertIn("bin/" + name, found)
         for name in ("client", "agent", "error"):
             self.assertIn("include/baton/%s.h" % name, found)
