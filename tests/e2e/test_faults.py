@@ -185,8 +185,16 @@ class Transport(BatonTest):
             for a in attackers:
                 a.join()
         until(lambda: d.log().count("supervisor.started") == 2, 15, "the daemon replaced itself")
-        self.assertEqual(d.wait_plan(plan, 60)["status"], "completed", d.log())
+        until(lambda: self.status_when_it_listens(d, plan) == "completed", 60, "the plan ends")
         self.assertEqual(d.executions(), ["before", "after"])
+
+    @staticmethod
+    def status_when_it_listens(d, plan):
+        """A last attacker can still wedge the daemon that came after: between two processes nobody listens."""
+        try:
+            return d.ask("plan.get", planId=plan)["status"]
+        except (OSError, EOFError):
+            return None
 
     def test_restart_takes_the_same_port_again_at_once(self):
         d = self.daemon()

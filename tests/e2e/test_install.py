@@ -62,14 +62,14 @@ class Installed(BatonTest):
 
     def test_programs_headers_libraries_unit_and_completion_are_there(self):
         found = {str(p.relative_to(self.prefix)) for p in self.prefix.rglob("*") if p.is_file()}
-        for name in ("batond", "baton", "baton-agent-exec", "baton-agent-files", "baton-agent-sql", "baton-agent-calc"):
+        for name in ("batond", "baton", "baton-agent-exec", "baton-agent-files", "baton-agent-sql", "baton-agent-calc", "baton-agent-llm"):
             self.assertIn("bin/" + name, found)
         for name in ("client", "agent", "error"):
             self.assertIn("include/baton/%s.h" % name, found)
         self.assertIn("share/bash-completion/completions/baton", found)
         self.assertIn("ExecStart=", (self.prefix / "lib/systemd/system/baton.service").read_text())
         self.run_tool("bash", "-n", self.prefix / "share/bash-completion/completions/baton")
-        self.assertIn("0.1.0", self.run_tool(self.prefix / "bin" / "baton", "--version"))
+        self.assertIn("0.3.0", self.run_tool(self.prefix / "bin" / "baton", "--version"))
 
     def test_libraries_export_only_their_interface(self):
         for archive, prefix in (("libbaton.a", "bt_"), ("libbaton-agent.a", "bt_")):
