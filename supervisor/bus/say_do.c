@@ -213,7 +213,7 @@ static void pause_or_resume(struct talk *t, const struct say *s)
                             .text = t->text};
     const bool paused = (run_of(t)->paused & 1u << PAUSE_REQUESTED) != 0;
 
-    if (s->intent == SAY_RESUME && !paused && say_is_awaited(t->plan)) {
+    if (s->intent == SAY_RESUME && !paused && !s->only_resumes && say_is_awaited(t->plan)) {
         say_decide(t, s, DECISION_APPROVE); /* "go ahead" */
         return;
     }

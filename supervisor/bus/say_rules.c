@@ -148,7 +148,9 @@ static bool pause_it(struct say_words *w, struct say *s)
 static bool resume(struct say_words *w, struct say *s)
 {
     s->intent = SAY_RESUME;
-    if (!say_eat(w, "resume|continue|go on|carry on|proceed|unpause|go ahead|keep going|keep on")) {
+    s->only_resumes = say_eat(w, "resume|unpause");
+    if (!s->only_resumes &&
+        !say_eat(w, "continue|go on|carry on|proceed|go ahead|keep going|keep on")) {
         return false;
     }
     say_eat_all(w, "with");
@@ -212,6 +214,16 @@ static bool yes(struct say_words *w, struct say *s)
     return verdict(w, YES, s);
 }
 
+/* "go ahead with step 2", which waits */
+static bool yes_to_step(struct say_words *w, struct say *s)
+{
+    bool named;
+
+    s->intent = SAY_YES;
+    return say_eat(w, "go ahead with|proceed with") && eat_steps(w, s, &named) && named &&
+           s->n_ranges == 1 && s->ranges[0].from == s->ranges[0].to && is_over(w);
+}
+
 static bool no(struct say_words *w, struct say *s)
 {
     s->intent = SAY_NO;
@@ -221,7 +233,7 @@ static bool no(struct say_words *w, struct say *s)
 static bool match(const struct say_words *words, struct say *ret)
 {
     static bool (*const RULES[])(struct say_words * w, struct say * s) = {
-        skip_to, skip, stop, pause_it, resume, yes, no, status};
+        yes_to_step, skip_to, skip, stop, pause_it, resume, yes, no, status};
 
     for (size_t i = 0; i < sizeof RULES / sizeof RULES[0]; i++) {
         struct say_words w = *words;
@@ -254,7 +266,8 @@ static bool match_after_verdict(struct say_words *w, struct str text, struct say
     if ((rest.i > w->i || !denies) && !say_at_end(&rest)) {
         say_eat_all(&rest, BEFORE);
         if (match(&rest, ret)) {
-            return true;
+            ret->only_resumes = ret->only_resumes || denies;
+            return ret->intent != (denies ? SAY_YES : SAY_NO); /* "no, yes" is neither */
         }
     }
     *ret = (struct say){.intent = SAY_NO};
@@ -263,6 +276,23 @@ static bool match_after_verdict(struct say_words *w, struct str text, struct say
     }
     w->i = before;
     return false;
+}
+
+/* "stop?" and "ok?" ask whether; "could you stop?" asks for it. */
+static bool only_asks(struct str text, const struct say_words *w, enum say_intent intent)
+{
+    while (text.len > 0 && memchr(".! \t\r\n", text.ptr[text.len - 1], 6) != NULL) {
+        text.len--;
+    }
+    if (intent == SAY_STATUS || text.len == 0 || text.ptr[text.len - 1] != '?') {
+        return false;
+    }
+    for (uint32_t i = 0; i < w->n; i++) {
+        if (strcmp(w->at[i].text, "you") == 0) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* ---- what begins with a word and a colon, or speaks for itself ---- */
@@ -340,7 +370,7 @@ struct say say_read(struct str text)
         return s;
     }
     say_eat_all(&w, BEFORE);
-    if (match(&w, &s) || match_after_verdict(&w, text, &s)) {
+    if ((match(&w, &s) || match_after_verdict(&w, text, &s)) && !only_asks(text, &w, s.intent)) {
         return s;
     }
     return (struct say){.intent = SAY_UNKNOWN};

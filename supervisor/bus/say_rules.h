@@ -42,7 +42,8 @@ struct say {
     enum say_intent intent;
     struct say_range ranges[SAY_RANGES_MAX];
     uint32_t n_ranges;
-    struct str rest; /* points into the message */
+    struct str rest;   /* points into the message */
+    bool only_resumes; /* RESUME: no yes to what waits ("resume", "no, go on") */
 };
 
 struct say say_read(struct str text);

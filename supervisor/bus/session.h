@@ -25,6 +25,12 @@ enum {
     SESSION_SUMMARY_MAX = 16384
 };
 
+/* What a message was about when it was said, for an answer that comes later. */
+struct say_meant {
+    struct str plan; /* "" = none was open */
+    uint64_t revision, awaited;
+};
+
 /* A turn in hand. */
 struct talk {
     struct bus *b;
@@ -37,6 +43,7 @@ struct talk {
     struct buf reply;
     struct str action;
     bool waits; /* the turn goes on until turn.plan has ended */
+    struct say_meant meant;
 };
 
 void talk_init(struct talk *t, struct bus *b, struct str session_id);
@@ -77,8 +84,17 @@ uint32_t say_number(struct talk *t, uint32_t said);
 /* ---- say_decide.c: what waits for a person ---- */
 void say_decide(struct talk *t, const struct say *s, enum review_decision decision);
 bool say_is_awaited(const struct bus_plan *p);
+/* Tells what waits for a person from what waited before; 0 = nothing does. */
+uint64_t say_awaited(const struct bus_plan *p);
 /* Whether the open plan waits for words, which any text then is. */
 bool say_is_answer(const struct bus_plan *p);
+
+/* ---- say_wish.c: until an agent has answered ---- */
+/* Keeps what the turn is about (turn.wish). False: the journal has failed. */
+bool say_wish_keep(struct talk *t);
+void say_wish_read(struct talk *t);
+/* Whether the open plan, which must be there, is what was meant; false after saying that not. */
+bool say_wish_holds(struct talk *t, enum say_intent intent);
 
 /* ---- say_plan.c: a new one ---- */
 struct draft;

@@ -36,35 +36,6 @@ struct str session_agent(struct bus *b, const char *skill)
 
 /* ---- converse ---- */
 
-/* What goes with a plan that the words may lead to; 0 = nothing. False: the journal has failed. */
-static bool keep_wish(struct talk *t)
-{
-    struct buf bytes;
-    struct bt_error err;
-    enum bt_code code;
-
-    if (t->planner.len == 0 && t->policy.ptr == NULL) {
-        return true;
-    }
-    buf_init(&bytes, LIMIT_CONTROL_BYTES);
-    doc_put_map(&bytes, t->policy.ptr != NULL ? 2 : 1);
-    doc_put_cstr(&bytes, "planner");
-    doc_put_str(&bytes, t->planner.len > 0 ? t->planner : (struct str){"", 0});
-    if (t->policy.ptr != NULL) {
-        doc_put_cstr(&bytes, "policy");
-        doc_put_doc(&bytes, t->policy);
-    }
-    code = buf_check(&bytes, &err);
-    if (code == BT_OK) {
-        code = journal_blob_add(t->b->journal, bytes.at, bytes.len, &t->turn.wish, &err);
-    }
-    buf_done(&bytes);
-    if (code != BT_OK) {
-        bus_fail(t->b, &err);
-    }
-    return code == BT_OK;
-}
-
 bool session_converse(struct talk *t)
 {
     char turn[UUID_TEXT_LEN + 1];
@@ -82,7 +53,7 @@ bool session_converse(struct talk *t)
 
     uuid_format(t->turn.turn_id, turn);
     ask.turn = str_from(turn);
-    if (ask.agent_id.len == 0 || !keep_wish(t)) {
+    if (ask.agent_id.len == 0 || !say_wish_keep(t)) {
         return t->b->failed;
     }
     if (errand_start(t->b, &ask, &run, &err) != BT_OK) {
@@ -177,8 +148,9 @@ static void take_action(struct talk *t, struct doc data)
     static const struct {
         const char *action;
         enum say_intent intent;
-    } simple[] = {{"approve", SAY_YES}, {"reject", SAY_NO},     {"stop", SAY_STOP},
-                  {"pause", SAY_PAUSE}, {"resume", SAY_RESUME}, {"skip_to_step", SAY_SKIP_TO}};
+    } simple[] = {{"approve", SAY_YES},    {"reject", SAY_NO},     {"stop", SAY_STOP},
+                  {"pause", SAY_PAUSE},    {"resume", SAY_RESUME}, {"skip_to_step", SAY_SKIP_TO},
+                  {"skip_steps", SAY_SKIP}};
     const struct str action = doc_string(doc_get(data, STR_LIT("action")));
 
     if (str_is(action, "conversation_only") || action.len == 0) {
@@ -190,15 +162,20 @@ static void take_action(struct talk *t, struct doc data)
         new_plan(t, doc_string(doc_get(data, STR_LIT("goal"))));
     } else if (t->plan == NULL) {
         say_last(t->b, t->turn.session_id, &t->reply);
-    } else if (str_is(action, "skip_steps")) {
-        skip_listed(t, doc_get(data, STR_LIT("stepsToSkip")));
     } else {
-        struct say s = {.intent = SAY_UNKNOWN};
+        struct say s = {.intent = SAY_UNKNOWN, .only_resumes = true};
         for (size_t i = 0; i < sizeof simple / sizeof simple[0]; i++) {
             s.intent = str_is(action, simple[i].action) ? simple[i].intent : s.intent;
         }
         s.ranges[0] = one_step(number_in(doc_get(data, STR_LIT("targetStepNumber"))));
-        say_do(t, &s); /* of an action that there is none: words */
+        if (!say_wish_holds(t, s.intent)) {
+            return;
+        }
+        if (s.intent == SAY_SKIP) {
+            skip_listed(t, doc_get(data, STR_LIT("stepsToSkip")));
+        } else {
+            say_do(t, &s); /* of an action that there is none: words */
+        }
     }
 }
 
@@ -247,7 +224,6 @@ static bool copy_message(const struct journal_message *m, void *self)
 static bool find_turn(struct talk *t, const struct errand *e)
 {
     struct journal *j = t->b->journal;
-    struct doc wish;
     struct uuid id;
     struct bt_error err = {.msg = "its id is none"};
 
@@ -263,12 +239,7 @@ static bool find_turn(struct talk *t, const struct errand *e)
             BT_OK) {
         return false;
     }
-    if (t->turn.wish != 0 &&
-        bus_result_doc(t->b, (struct blob_ref){.id = t->turn.wish}, &wish, &err) == BT_OK) {
-        wish = doc_copy(&t->arena, wish);
-        t->planner = doc_string(doc_get(wish, STR_LIT("planner")));
-        t->policy = doc_get(wish, STR_LIT("policy"));
-    }
+    say_wish_read(t);
     t->turn.plan = (struct uuid){{0}}; /* it was the errand's */
     return true;
 }

@@ -180,6 +180,25 @@ static void goals_that_contain_the_words_stay_goals(void **state)
            {"skip step 2 and then stop", "-"}, {"\xF0\x9F\x91\x8D", "-"});
 }
 
+/* A yes can do harm: what says both, or only asks, is none. */
+static void what_contradicts_itself_or_asks_decides_nothing(void **state)
+{
+    (void)state;
+    EXPECT({"no, yes", "-"}, {"no: yes", "-"}, {"yes, no", "-"}, {"yes and no", "-"},
+           {"yes ... no", "-"}, {"y n", "-"}, {"ok?", "-"}, {"correct?", "-"}, {"all right?", "-"},
+           {"looks good?", "-"}, {"no?", "-"}, {"stop?", "-"}, {"can we stop?", "-"},
+           {"can we skip step 2?", "-"}, {"skip step 2?!", "-"},
+           {"could you stop, please?", "stop"}, {"ok, can you skip step 3?", "skip 3"},
+           {"can we stop", "stop"}, {"progress?", "status"}, {"go ahead with step 2", "yes 2"},
+           {"proceed with the second step", "yes 2"}, {"go ahead to step 3", "skip_to 3"},
+           {"continue with step 3", "skip_to 3"});
+    assert_true(say_read(STR_LIT("resume")).only_resumes);
+    assert_true(say_read(STR_LIT("no, go on")).only_resumes);
+    assert_true(say_read(STR_LIT("no, continue")).only_resumes);
+    assert_false(say_read(STR_LIT("go ahead")).only_resumes);
+    assert_false(say_read(STR_LIT("ok, continue")).only_resumes);
+}
+
 /* Whatever comes in: no crash, `rest` within the message, ranges that make sense. */
 static void any_bytes_are_read_safely(void **state)
 {
@@ -219,6 +238,7 @@ int main(void)
         cmocka_unit_test(yes_and_no_in_their_many_forms),
         cmocka_unit_test(questions_and_prefixes),
         cmocka_unit_test(goals_that_contain_the_words_stay_goals),
+        cmocka_unit_test(what_contradicts_itself_or_asks_decides_nothing),
         cmocka_unit_test(any_bytes_are_read_safely),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
