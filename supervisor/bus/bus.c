@@ -37,7 +37,7 @@ enum bt_code bus_init(struct bus *b, const struct bus_options *opt, struct journ
                       struct link *link, struct bt_error *err)
 {
     struct core_config config = {
-        .runs_max = opt->plans_max * 2,
+        .runs_max = opt->plans_max * 2 + BUS_RUNS_SPARE,
         .registry = {.agents = opt->agents_max,
                      .instances = opt->instances_max,
                      .lease_ms = opt->lease_ms,
@@ -50,7 +50,7 @@ enum bt_code bus_init(struct bus *b, const struct bus_options *opt, struct journ
         .agent_wait_ms = opt->agent_wait_ms,
         .unknown_wait_ms = opt->lease_ms + 2000,
         .cancel_grace_ms = opt->cancel_grace_ms,
-        .sessions = opt->plans_max * 2,
+        .sessions = opt->plans_max * 2 + BUS_RUNS_SPARE,
         .in_flight = opt->in_flight,
         .in_flight_agent = opt->in_flight_agent,
         .in_flight_session = opt->in_flight_session,

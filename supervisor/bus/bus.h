@@ -174,13 +174,16 @@ struct bus_stats {
         steps_dispatched, steps_retried, results_rejected, fallbacks, replans;
 };
 
+/* Errands that no plan waits for (any more) take nothing away from the plans up to here. */
+enum { BUS_RUNS_SPARE = 64 };
+
 struct errand;
 struct errand_end;
 struct errand_news;
 
 struct bus {
     struct bus_options opt;
-    uint32_t runs_max;              /* open plans and as many errands */
+    uint32_t runs_max;              /* open plans, an errand of each, and BUS_RUNS_SPARE */
     struct bus_processes processes; /* set after bus_init */
     struct core *core;
     struct registry *registry;
@@ -203,6 +206,7 @@ struct bus {
     struct errand_news *news; /* of errands, of this turn: see errand.c */
     uint32_t news_n, news_cap;
     uint32_t errands; /* open ones */
+    uint32_t asking;  /* plans that wait for one of them */
     /* A session's errand has ended; NULL = nobody listens. */
     void (*session_errand_over)(struct bus *b, const struct errand *e,
                                 const struct errand_end *end);
@@ -273,6 +277,8 @@ void bus_plan_done(struct bus_plan *p);
 /* What the agent asks of a person; empty when it says nothing. */
 /* Keeps what a record says that neither the run nor its notes hold; live and at a recovery. */
 void bus_plan_keep(struct bus_plan *p, const struct record *rec, const struct plan *revised);
+/* The sentence about its end that begins with the text, or the text when it is no longer. */
+struct str bus_plan_failure(const struct bus_plan *p, struct str text);
 struct str bus_plan_prompt(const struct bus_plan *p, uint32_t step);
 /* What a person decides about the plan as a whole. */
 enum review_kind bus_plan_review(const struct bus_plan *p);

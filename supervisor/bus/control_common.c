@@ -1,5 +1,6 @@
 /* What the requests have in common. */
 #include "supervisor/bus/control.h"
+#include "supervisor/bus/errand.h"
 
 bool control_read(struct bus *b, struct request *rq, enum msg_type type, void *body)
 {
@@ -32,12 +33,24 @@ enum bt_code control_plan_row(struct bus *b, struct str plan_id, struct journal_
     return code == BT_NOT_FOUND ? control_no_plan(plan_id, err) : code;
 }
 
+void control_refuse_errand(struct bus *b, struct request *rq, struct str of)
+{
+    bus_refuse_text(b, rq, BT_INVALID,
+                    "planId: this is a question of %.*s to an agent, not a plan of its own; it can "
+                    "only be looked at and cancelled",
+                    STR_ARG(of));
+}
+
 struct bus_plan *control_open_plan(struct bus *b, struct request *rq, struct str plan_id)
 {
     struct bus_plan *p = bus_plan_by_id(b, plan_id);
     struct journal_plan row;
     struct bt_error err;
 
+    if (p != NULL && p->errand != NULL) {
+        control_refuse_errand(b, rq, str_from(p->errand->of));
+        return NULL;
+    }
     if (p != NULL && !plan_is_final(core_block_run(p->block)->status)) {
         return p;
     }

@@ -185,12 +185,18 @@ static bool add(const struct journal_plan *row, void *self)
     return !all->no_memory;
 }
 
+/* What agents say of themselves may be anything: it ends where integers do. */
+static void add_number(uint64_t *to, uint64_t more)
+{
+    *to = more > INT64_MAX - *to ? INT64_MAX : *to + more;
+}
+
 static void add_usage(struct msg_usage *to, const struct msg_usage *more)
 {
-    to->input_tokens += more->input_tokens;
-    to->output_tokens += more->output_tokens;
-    to->cached_tokens += more->cached_tokens;
-    to->cost_micros += more->cost_micros;
+    add_number(&to->input_tokens, more->input_tokens);
+    add_number(&to->output_tokens, more->output_tokens);
+    add_number(&to->cached_tokens, more->cached_tokens);
+    add_number(&to->cost_micros, more->cost_micros);
 }
 
 static void sum_up(const struct costs *all, struct msg_cost_record *to)
@@ -202,8 +208,8 @@ static void sum_up(const struct costs *all, struct msg_cost_record *to)
         add_usage(&to->replanning, &c->replanning);
         add_usage(&to->synthesis, &c->synthesis);
         add_usage(&to->total, &c->total);
-        to->estimated_tokens += c->estimated_tokens;
-        to->estimated_cost_micros += c->estimated_cost_micros;
+        add_number(&to->estimated_tokens, c->estimated_tokens);
+        add_number(&to->estimated_cost_micros, c->estimated_cost_micros);
     }
     put_sums(to);
 }

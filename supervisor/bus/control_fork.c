@@ -3,6 +3,7 @@
 #include "supervisor/bus/draft.h"
 #include "supervisor/bus/refork.h"
 #include "supervisor/bus/story.h"
+#include "supervisor/planner/plan_about.h"
 
 /* What either request asks for. */
 struct again {
@@ -43,6 +44,12 @@ static void answer_again(struct bus *b, struct request *rq, const struct again *
     }
 }
 
+/* A plan without steps was never planned: the goal is asked for once more. */
+static bool is_unplanned(const struct again *a, const struct story *s)
+{
+    return s->plan->planning.pending && s->plan->n_steps == 0 && a->from_step.len == 0;
+}
+
 /* The old plan's rows: what has a result and need not be done again. */
 static enum bt_code choose(const struct again *a, struct story *s, struct refork_row **ret,
                            struct bt_error *err)
@@ -73,9 +80,43 @@ static enum bt_code choose(const struct again *a, struct story *s, struct refork
         open = open || (!rows[i].superseded && !rows[i].reuse);
     }
     *ret = rows;
-    return open ? BT_OK
-                : err_set(err, BT_CONFLICT,
-                          "every step has completed; say with fromStep which are to run again");
+    return open || is_unplanned(a, s)
+               ? BT_OK
+               : err_set(err, BT_CONFLICT,
+                         "every step has completed; say with fromStep which are to run again");
+}
+
+static struct str *constraints_of(struct story *s, struct doc list, uint32_t *ret_n)
+{
+    struct doc_cursor c = doc_cursor(list);
+    struct doc_head head = {.n = 0};
+    struct str *at;
+
+    *ret_n = 0;
+    if (list.ptr != NULL) {
+        (void)doc_next(&c, &head);
+    }
+    at = arena_alloc(&s->arena, (head.n + 1) * sizeof *at);
+    for (uint32_t i = 0, n = head.n; at != NULL && i < n; i++) {
+        at[(*ret_n)++] = doc_string(doc_skip(&c));
+    }
+    return at;
+}
+
+static enum bt_code draft_unplanned(struct bus *b, const struct again *a, struct story *s,
+                                    struct draft *d, struct bt_error *err)
+{
+    struct plan_about about;
+    struct wish w = {.goal = s->plan->goal,
+                     .session_id = a->session_id.len > 0 ? a->session_id : s->plan->session_id,
+                     .planner = s->plan->planner,
+                     .policy = doc_get(s->document, STR_LIT("policy")),
+                     .dry_run = s->plan->dry_run};
+
+    plan_about_of(s->document, &about);
+    w.constraints = constraints_of(s, about.constraints, &w.n_constraints);
+    return w.constraints != NULL ? draft_make(b, &w, d, err)
+                                 : err_set(err, BT_NOMEM, "out of memory for a plan");
 }
 
 /* The new plan, read and checked against the agents of today. */
@@ -87,6 +128,9 @@ static enum bt_code draft_again(struct bus *b, const struct again *a, struct sto
     struct buf doc;
     enum bt_code code;
 
+    if (is_unplanned(a, s)) {
+        return draft_unplanned(b, a, s, d, err);
+    }
     w.settled = refork_settled(rows, s->plan->n_steps, &s->arena, &w.n_settled);
     if (w.settled == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for what is reused");
@@ -133,6 +177,7 @@ static void do_again(struct bus *b, struct request *rq, const struct again *a)
     uint64_t hash = hash_again(a);
     char id[UUID_TEXT_LEN + 1];
     struct story s;
+    struct plan_errand errand;
     struct bt_error err;
 
     switch (draft_key_use(b, rq, a->client_key, hash, id)) {
@@ -150,6 +195,12 @@ static void do_again(struct bus *b, struct request *rq, const struct again *a)
     }
     if (story_read(b, a->plan_id, &s, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        story_done(&s);
+        return;
+    }
+    plan_errand_of(s.document, &errand);
+    if (errand.kind != ERRAND_NONE) {
+        control_refuse_errand(b, rq, errand.of);
     } else if (a->answer == MSG_plan_retry_ok && !s.ended) {
         bus_refuse_text(b, rq, BT_CONFLICT,
                         "the plan has not ended (%.*s): only an ended one can be retried",

@@ -238,6 +238,16 @@ enum bt_code draft_start(struct bus *b, const struct draft_start *how, struct dr
     return code;
 }
 
+/* Runs that are neither taken nor kept for the one errand that each open plan may still need. */
+static uint32_t free_runs(const struct bus *b)
+{
+    const uint32_t open = core_runs_open(b->core);
+    const uint32_t plans = open - b->errands;
+    const uint32_t used = open + (plans > b->asking ? plans - b->asking : 0);
+
+    return used < b->runs_max ? b->runs_max - used : 0;
+}
+
 enum bt_code draft_room(struct bus *b, struct bt_error *err)
 {
     if (b->draining) {
@@ -248,12 +258,26 @@ enum bt_code draft_room(struct bus *b, struct bt_error *err)
                        "storage_unavailable: the disk of %s is full; running plans go on",
                        b->opt.state_dir);
     }
-    /* Added up, because an errand that has just ended is still counted. */
-    if (core_runs_open(b->core) >= b->opt.plans_max + b->errands) {
+    if (core_runs_open(b->core) - b->errands >= b->opt.plans_max) {
         return err_set(err, BT_BUSY, "%u plans are open, the limit; try again later",
                        b->opt.plans_max);
     }
+    if (free_runs(b) < 2) {
+        return err_set(err, BT_BUSY,
+                       "%u plans are open, and many questions of earlier ones are still being "
+                       "stopped; try again later",
+                       core_runs_open(b->core) - b->errands);
+    }
     return BT_OK;
+}
+
+enum bt_code draft_errand_room(struct bus *b, bool of_plan, struct bt_error *err)
+{
+    if (of_plan ? core_runs_open(b->core) < b->runs_max : free_runs(b) > 0) {
+        return BT_OK;
+    }
+    return err_set(err, BT_BUSY,
+                   "too many plans and questions about plans are open; try again later");
 }
 
 bool draft_may_start(struct bus *b, struct request *rq)

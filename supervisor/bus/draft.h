@@ -59,7 +59,9 @@ uint32_t draft_routes(struct draft *d);
 void draft_refuse(struct bus *b, struct request *rq, struct draft *d, const struct bt_error *why);
 /* Whether a plan may begin now: BT_UNAVAILABLE, BT_BUSY. */
 BT_MUST_CHECK enum bt_code draft_room(struct bus *b, struct bt_error *err);
-/* The same; false after refusing. */
+/* Whether an errand may begin: BT_BUSY. One that no plan waits for leaves the plans theirs. */
+BT_MUST_CHECK enum bt_code draft_errand_room(struct bus *b, bool of_plan, struct bt_error *err);
+/* draft_room; false after refusing. */
 bool draft_may_start(struct bus *b, struct request *rq);
 /*
  * Row and run. The plan belongs to the bus afterwards; ret_id is its id. BT_CONFLICT: the clientKey

@@ -6,9 +6,8 @@
 
 #include "protocol/base/assert.h"
 #include "protocol/base/log.h"
-#include "supervisor/bus/draft.h"
 
-enum { DOCUMENT_MAX = 64 * 1024, ROUNDS_MAX = 100000 };
+enum { ROUNDS_MAX = 100000 };
 
 /* ---- what an errand's document says of it ---- */
 
@@ -42,113 +41,13 @@ struct errand *errand_of_document(struct doc document, bool *ret_ok)
     return e;
 }
 
-/* ---- starting ---- */
-
-static void put_text(struct buf *out, const char *name, struct str value)
-{
-    doc_put_cstr(out, name);
-    doc_put_str(out, value.len > 0 ? value : (struct str){"", 0});
-}
-
-static void put_number(struct buf *out, const char *name, uint64_t value)
-{
-    doc_put_cstr(out, name);
-    doc_put_u64(out, value);
-}
-
-static void put_policy(const struct errand_ask *ask, struct buf *out)
-{
-    const bool tokens = ask->tokens != UINT64_MAX;
-    const bool micros = ask->micros != UINT64_MAX;
-
-    doc_put_map(out, tokens || micros ? 5 : 4);
-    put_number(out, "planTimeoutMs", ask->timeout_ms);
-    put_number(out, "stepTimeoutMs", ask->timeout_ms);
-    put_number(out, "maxFallbacks", 0);
-    put_text(out, "synthesis", STR_LIT("concat"));
-    if (tokens || micros) {
-        doc_put_cstr(out, "budget");
-        doc_put_map(out, (tokens ? 1u : 0) + (micros ? 1u : 0));
-        if (tokens) {
-            put_number(out, "tokens", ask->tokens > 0 ? ask->tokens : 1);
-        }
-        if (micros) {
-            put_number(out, "costMicros", ask->micros > 0 ? ask->micros : 1);
-        }
-    }
-}
-
-static void put_document(const struct errand_ask *ask, struct buf *out)
-{
-    doc_put_map(out, 3);
-    doc_put_cstr(out, "errand");
-    doc_put_map(out, ask->turn.len > 0 ? 3 : 2);
-    put_text(out, "kind", str_from(errand_kind_name(ask->kind)));
-    put_text(out, "of", ask->of);
-    if (ask->turn.len > 0) {
-        put_text(out, "turn", ask->turn);
-    }
-    doc_put_cstr(out, "policy");
-    put_policy(ask, out);
-    doc_put_cstr(out, "steps");
-    doc_put_array(out, 1);
-    doc_put_map(out, 4);
-    put_text(out, "stepId", str_from(errand_kind_name(ask->kind)));
-    put_text(out, "agentId", ask->agent_id);
-    put_text(out, "skill", ask->skill);
-    put_text(out, "task", ask->task);
-}
-
-enum bt_code errand_start(struct bus *b, const struct errand_ask *ask, uint64_t *ret_run,
-                          struct bt_error *err)
-{
-    struct wish w = {.goal = ask->task, .session_id = ask->session_id, .own = true};
-    struct draft_start how = {.errand = str_from(errand_kind_name(ask->kind))};
-    char id[UUID_TEXT_LEN + 1];
-    struct buf document;
-    struct draft d;
-    enum bt_code code;
-
-    buf_init(&document, DOCUMENT_MAX);
-    put_document(ask, &document);
-    code = buf_check(&document, err);
-    w.plan = doc_from_buf(&document);
-    if (code == BT_OK) {
-        code = draft_init(&d, err);
-        if (code == BT_OK) {
-            code = draft_make(b, &w, &d, err);
-        }
-        if (code == BT_OK) {
-            code = draft_start(b, &how, &d, id, err);
-        }
-        if (code == BT_OK) {
-            *ret_run = core_newest_run(b->core);
-        }
-        draft_done(&d);
-    }
-    buf_done(&document);
-    return code;
-}
-
-void errand_stop(struct bus *b, uint64_t run)
-{
-    struct core_event ev = {
-        .type = CORE_CANCEL, .run = run, .text = STR_LIT("nobody waits for it any more")};
-    struct bt_error err;
-
-    if (run != 0 && core_run(b->core, run, NULL) != NULL &&
-        bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
-        bus_fail(b, &err);
-    }
-}
-
 /* ---- what the turn brings ---- */
 
 enum news_type { NEWS_ORDER, NEWS_STOP, NEWS_TEXT, NEWS_END };
 
 struct errand_news {
     enum news_type type;
-    uint64_t run; /* ORDER, STOP: of the plan; TEXT, END: of the errand */
+    uint64_t run; /* ORDER: of the plan; STOP, TEXT, END: of the errand */
     struct errand_ask ask;
     struct errand_end end;
 };
@@ -166,13 +65,27 @@ static struct errand_news *add_news(struct bus *b, enum news_type type, uint64_t
     return &b->news[b->news_n++];
 }
 
+/* run 0: for none any more. */
+static void wait_for(struct bus *b, struct bus_plan *p, uint64_t run)
+{
+    b->asking += (run != 0 ? 1u : 0u) - (p->asked != 0 ? 1u : 0u);
+    p->asked = run;
+}
+
 void errand_on_command(struct bus *b, const struct core_cmd *cmd)
 {
-    struct errand_news *n = add_news(b, cmd->type == CMD_ERRAND ? NEWS_ORDER : NEWS_STOP, cmd->run);
+    struct bus_plan *p = bus_plan_of(b, cmd->run);
+    struct errand_news *n;
 
-    n->ask.kind = cmd->errand;
-    n->ask.attempt = cmd->attempt;
-    n->end.text = bus_turn_text(b, cmd->text);
+    if (cmd->type == CMD_ERRAND) {
+        n = add_news(b, NEWS_ORDER, cmd->run);
+        n->ask.kind = cmd->errand;
+        n->ask.attempt = cmd->attempt;
+        n->end.text = bus_turn_text(b, cmd->text);
+    } else if (p != NULL && p->asked != 0) {
+        (void)add_news(b, NEWS_STOP, p->asked);
+        wait_for(b, p, 0);
+    }
 }
 
 /* The agent's word that what it told before is void. */
@@ -198,6 +111,7 @@ void errand_on_record(struct bus *b, const struct bus_plan *p, const struct reco
             p->errand->told == 0 || (p->errand->told == rec->attempt && !is_anew(rec->data));
         p->errand->told = rec->attempt;
     } else if (rec->type == REC_PLAN_COMPLETED) {
+        b->errands--;
         n = add_news(b, NEWS_END, rec->run);
         n->end.ok = rec->plan_status == PLAN_COMPLETED && step->status == STEP_COMPLETED;
         n->end.result = step->result;
@@ -229,12 +143,16 @@ static enum bt_code start_for(struct bus *b, struct bus_plan *p, const struct er
         .skill = planning ? plan->planning.skill : plan->synthesis.skill,
         .task = task_of(n->ask.kind),
         .timeout_ms = planning ? plan->planning.timeout_ms : plan->synthesis.timeout_ms};
+    uint64_t run = 0;
+    enum bt_code code;
 
     if (ask.skill.len == 0) {
         ask.skill = planning ? STR_LIT("plan") : STR_LIT("synthesize");
     }
     core_budget_left(b->core, p->run, STEP_NONE, &ask.tokens, &ask.micros);
-    return errand_start(b, &ask, &p->asked, err);
+    code = errand_start(b, &ask, &run, err);
+    wait_for(b, p, code == BT_OK ? run : 0);
+    return code;
 }
 
 static void take_order(struct bus *b, const struct errand_news *n)
@@ -275,7 +193,7 @@ static void take_end(struct bus *b, const struct errand_news *n)
         log_debug("errand.late", "errand=%s of=%s", errand_kind_name(e.kind), e.of);
         return;
     }
-    p->asked = 0;
+    wait_for(b, p, 0);
     e.attempt = core_block_run(p->block)->asked;
     if (e.kind == ERRAND_PLANNING) {
         errand_planned(b, p, &e, &n->end);
@@ -306,14 +224,7 @@ static void take_text(struct bus *b, const struct errand_news *n)
 
 static void take_stop(struct bus *b, const struct errand_news *n)
 {
-    struct bus_plan *p = bus_plan_of(b, n->run);
-    uint64_t run;
-
-    if (p != NULL && p->asked != 0) {
-        run = p->asked;
-        p->asked = 0;
-        errand_stop(b, run);
-    }
+    errand_stop(b, n->run);
 }
 
 void errands_turn(struct bus *b)
@@ -386,7 +297,7 @@ void errands_find(struct bus *b)
             continue;
         }
         if (run != NULL && run->errand == (uint8_t)e->errand->kind) {
-            p->asked = e->run;
+            wait_for(b, p, e->run);
             e->errand->told = run->texts > 0 ? core_block_run(e->block)->steps[0].attempt : 0;
         } else {
             errand_stop(b, e->run); /* a cut journal lost who waited for it */

@@ -208,6 +208,45 @@ static void tell_answer(struct bus *b, const struct bus_plan *p, const struct er
     }
 }
 
+static bool is_blank(struct str s)
+{
+    size_t n = 0;
+
+    while (n < s.len && (s.ptr[n] == ' ' || (s.ptr[n] >= '\t' && s.ptr[n] <= '\r'))) {
+        n++;
+    }
+    return n == s.len;
+}
+
+/* Nothing that could answer for a plan: it is put together out of its results instead. */
+static bool says_nothing(struct doc stored)
+{
+    const struct doc text = doc_get(stored, STR_LIT("text"));
+    const struct doc data = doc_get(stored, STR_LIT("data"));
+    const struct doc_head head =
+        data.ptr != NULL ? doc_head(data) : (struct doc_head){.kind = DOC_NIL};
+    const bool list = head.kind == DOC_MAP || head.kind == DOC_ARRAY;
+
+    if (text.ptr != NULL) {
+        return is_blank(doc_string(text));
+    }
+    if (data.ptr == NULL) {
+        return doc_get(stored, STR_LIT("artifacts")).ptr == NULL;
+    }
+    return head.kind == DOC_NIL || (list && head.n == 0) ||
+           (head.kind == DOC_STR && is_blank(head.str));
+}
+
+/* A wish to try nothing again is none, when there is an answer beside it. */
+static bool wants_retry(struct doc retry, struct str text)
+{
+    const struct doc_head head =
+        retry.ptr != NULL ? doc_head(retry) : (struct doc_head){.kind = DOC_NIL};
+    const bool none = head.kind == DOC_NIL || (head.kind == DOC_ARRAY && head.n == 0);
+
+    return retry.ptr != NULL && (!none || is_blank(text));
+}
+
 void errand_answered(struct bus *b, struct bus_plan *p, const struct errand *e,
                      const struct errand_end *end)
 {
@@ -224,8 +263,8 @@ void errand_answered(struct bus *b, struct bus_plan *p, const struct errand *e,
     stored = doc_copy(&b->turn, stored);
     text = doc_string(doc_get(stored, STR_LIT("text")));
     retry = doc_get(doc_get(stored, STR_LIT("data")), STR_LIT("retry"));
-    if (retry.ptr == NULL) {
-        if (end->result.id == 0) {
+    if (!wants_retry(retry, text)) {
+        if (end->result.id == 0 || says_nothing(stored)) {
             errand_failed(b, p, e, end, STR_LIT("The answer is empty"), false, 0);
         } else {
             tell_answer(b, p, end);

@@ -153,9 +153,10 @@ static void put_agents(const struct past *past, const struct bus_plan *p, struct
 static void put_failure(const struct past *past, const struct bus_plan *p, struct buf *out)
 {
     const struct run *run = past->run;
-    const struct record rec = {.failure = run->end_failure,
-                               .step = run->end_step,
-                               .text = {run->end_text, run->end_text_n}};
+    const struct record rec = {
+        .failure = run->end_failure,
+        .step = run->end_step,
+        .text = bus_plan_failure(p, (struct str){run->end_text, run->end_text_n})};
     struct buf text;
 
     buf_init(&text, ERROR_MAX);

@@ -109,6 +109,14 @@ void bus_plan_keep(struct bus_plan *p, const struct record *rec, const struct pl
     }
 }
 
+struct str bus_plan_failure(const struct bus_plan *p, struct str text)
+{
+    const bool cut = text.len > 0 && text.len < p->failure.len &&
+                     memcmp(text.ptr, p->failure.ptr, text.len) == 0;
+
+    return cut ? p->failure : text;
+}
+
 enum review_kind bus_plan_review(const struct bus_plan *p)
 {
     return (core_block_run(p->block)->paused & 1u << PAUSE_PLANNING) != 0 ? REVIEW_PLANNING
@@ -159,7 +167,6 @@ void bus_plan_remove(struct bus *b, uint64_t run)
         return;
     }
     bus_plan_session_drop(b, p);
-    b->errands -= p->errand != NULL ? 1 : 0;
     if (p == &b->plans[slot_of(run)]) {
         (void)map_remove(&b->plan_by_id, (struct str){p->id, UUID_TEXT_LEN});
         bus_plan_done(p);

@@ -157,12 +157,6 @@ static void say_about(struct bus *b, const struct bus_plan *p, const struct reco
     buf_done(&text);
 }
 
-/* A run keeps only the beginning of the error that its plan will end with. */
-static bool is_cut(struct str text, struct str whole)
-{
-    return text.len > 0 && text.len < whole.len && memcmp(text.ptr, whole.ptr, text.len) == 0;
-}
-
 /* What the edge adds to a record about a plan. */
 static enum bt_code add_plan(struct bus *b, struct bus_plan *p, const struct record *rec,
                              struct record_extra *x, struct buf *text, struct arena *about,
@@ -228,8 +222,8 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
         }
         x.plan_seq = is_public ? ++p->plan_seq : 0;
         bus_plan_keep(p, rec, x.revised);
-        if (rec->type == REC_PLAN_COMPLETED && is_cut(rec->text, p->failure)) {
-            whole.text = p->failure;
+        if (rec->type == REC_PLAN_COMPLETED) {
+            whole.text = bus_plan_failure(p, rec->text);
         }
         code = add_plan(b, p, &whole, &x, &text, &about, err);
     }

@@ -136,6 +136,7 @@ static bool recover_plan(const struct journal_plan *row, void *self)
     struct bt_error why = {.code = BT_OK};
     struct survivor v = {.b = all->b, .err = &why};
     struct core_event ev = {.type = CORE_RECOVER};
+    bool errand;
 
     if (row->recoveries > RECOVERIES_MAX) {
         all->code = quarantine(
@@ -148,6 +149,7 @@ static bool recover_plan(const struct journal_plan *row, void *self)
         all->code = quarantine(all->b, row, why.msg, all->err);
         return all->code == BT_OK;
     }
+    errand = v.plan.errand != NULL;
     ev.plan = v.plan.plan;
     ev.block = v.plan.block;
     all->b->pending = &v.plan;
@@ -158,10 +160,10 @@ static bool recover_plan(const struct journal_plan *row, void *self)
                 (unsigned long long)row->ix);
         all->b->pending = NULL;
         bus_plan_done(&v.plan);
-        all->n--;
+    } else if (!errand) {
+        all->n++;
     }
     survivor_done(&v);
-    all->n++;
     return all->code == BT_OK;
 }
 
@@ -170,7 +172,7 @@ enum bt_code bus_recover(struct bus *b, uint64_t *ret_n, struct bt_error *err)
     struct recovery all = {.b = b, .err = err};
     enum bt_code code = journal_plans_open(b->journal, recover_plan, &all, err);
 
-    *ret_n = all.n - b->errands;
+    *ret_n = all.n;
     if (code == BT_OK && all.code == BT_OK) {
         errands_find(b);
         code = session_recover(b, err);

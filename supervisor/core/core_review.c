@@ -3,11 +3,29 @@
 #include "supervisor/core/bug.h"
 #include "supervisor/core/core_internal.h"
 
+/* Of an errand nobody sees a review, and somebody else's plan waits for it. */
+static void errand_fails(struct core *c, struct core_run *row, uint32_t step, enum review_kind kind,
+                         const struct failure *why)
+{
+    struct failure f = *why;
+    if (kind == REVIEW_INPUT || kind == REVIEW_APPROVAL) {
+        f.error_class = CLASS_VALIDATION_ERROR;
+        f.text = kind == REVIEW_INPUT
+                     ? STR_LIT("The agent needs input from a person, which nobody gives for this")
+                     : STR_LIT("The agent needs approval by a person, which nobody gives for this");
+    }
+    core_fail_by(c, row, step, &f, ON_FAILURE_ABORT);
+}
+
 void core_step_waits(struct core *c, struct core_run *row, uint32_t step, enum review_kind kind,
                      const struct failure *why, struct doc data)
 {
     if (row->run->cancelling) {
         core_stopped(c, row, step, STOP_ACKNOWLEDGED, why);
+        return;
+    }
+    if (row->plan->errand != ERRAND_NONE) {
+        errand_fails(c, row, step, kind, why);
         return;
     }
     const struct run_step *state = &row->run->steps[step];
