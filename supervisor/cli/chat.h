@@ -5,6 +5,8 @@
 #ifndef CLI_CHAT_H
 #define CLI_CHAT_H
 
+#include <signal.h>
+
 #include "protocol/base/msec.h"
 #include "supervisor/cli/chat_screen.h"
 #include "supervisor/cli/cli.h"
@@ -46,6 +48,14 @@ struct chat {
     enum cli_exit exit; /* of the last turn that came to nothing */
     bool quit;
 };
+
+/* ---- chat_signal.c ---- */
+/* How often Ctrl-C was pressed, set to 0 by who has seen it; whether to end; whether to draw. */
+extern volatile sig_atomic_t chat_interrupts, chat_endings, chat_changes;
+void chat_signals_catch(void);
+/* Ctrl-Z: the terminal is the shell's until the process goes on. Then, and when the window has
+ * changed, draws again. */
+void chat_signals_take(struct chat_screen *s);
 
 /* ---- chat_link.c: the daemon, and that it may be away ---- */
 /* A request. *ret is NULL unless BT_OK; cJSON_Delete it. Says nothing. */

@@ -1,10 +1,12 @@
 /*
  * The line that is being typed: the few keys that a terminal's own line editing has, so that what
- * was typed can be drawn again below what comes meanwhile. Pure: bytes in, a line out.
+ * was typed can be drawn again below what comes meanwhile. What is pasted is one message, its line
+ * ends included (bracketed paste). Pure: bytes in, a line out.
  */
 #ifndef CLI_CHAT_LINE_H
 #define CLI_CHAT_LINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,10 +21,15 @@ enum chat_key {
 struct chat_line {
     char text[CHAT_LINE_MAX + 1]; /* always terminated */
     size_t len;
-    uint8_t escape; /* within the sequence of a key that has no meaning here */
+    bool cut;        /* more was typed than fits: not what was meant */
+    bool pasting;    /* Enter and control characters are text, or nothing */
+    uint8_t escape;  /* within the sequence of a key */
+    uint16_t number; /* of that sequence */
 };
 
 enum chat_key chat_line_key(struct chat_line *l, unsigned char byte);
+/* A byte of the text. */
+void chat_line_add(struct chat_line *l, unsigned char byte);
 void chat_line_clear(struct chat_line *l);
 /* The end of the line that is not wider than so many columns; it begins at a whole character. */
 const char *chat_line_tail(const struct chat_line *l, size_t columns);

@@ -17,6 +17,18 @@ static void enter(struct chat_screen *s)
     keys.c_cc[VMIN] = 1;
     keys.c_cc[VTIME] = 0;
     s->entered = tcsetattr(STDIN_FILENO, TCSANOW, &keys) == 0;
+    (void)fputs("\033[?2004h", stderr); /* says where a paste begins and ends */
+}
+
+void screen_leave(struct chat_screen *s)
+{
+    screen_clear(s);
+    if (s->entered) {
+        (void)fputs("\033[?2004l", stderr);
+        (void)fflush(stderr);
+        (void)tcsetattr(STDIN_FILENO, TCSANOW, &s->before);
+        s->entered = false;
+    }
 }
 
 void screen_open(struct chat_screen *s, const struct cli *cli)
@@ -38,10 +50,7 @@ void screen_close(struct chat_screen *s)
     screen_clear(s);
     answer_break(&s->answer);
     answer_done(&s->answer);
-    if (s->entered) {
-        (void)tcsetattr(STDIN_FILENO, TCSANOW, &s->before);
-        s->entered = false;
-    }
+    screen_leave(s);
 }
 
 void screen_again(struct chat_screen *s)
@@ -79,6 +88,9 @@ void screen_prompt(struct chat_screen *s)
     }
     (void)snprintf(shown, sizeof shown, "%s",
                    chat_line_tail(&s->line, columns() - PROMPT_COLUMNS - 1));
+    for (char *c = shown; *c != 0; c++) {
+        *c = *c == '\n' || *c == '\t' ? ' ' : *c;
+    }
     cli_scrub(shown);
     (void)fprintf(stderr, "\r\033[K> %s", shown);
     s->drawn = true;

@@ -26,8 +26,9 @@ struct chat_screen {
 };
 
 void screen_open(struct chat_screen *s, const struct cli *cli);
-/* Leaves the terminal as it was. */
+/* Leaves the terminal as it was; for ever, or until screen_again. */
 void screen_close(struct chat_screen *s);
+void screen_leave(struct chat_screen *s);
 /* After the process was stopped and goes on, or the window has another size. */
 void screen_again(struct chat_screen *s);
 /* Takes the prompt away, so that something can be printed. */

@@ -1,7 +1,6 @@
 /* chat: a line is a message; plans run and answer while one goes on typing. */
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,49 +14,11 @@
 
 enum { BUSY_MS = 25, IDLE_MS = 100, PIPE_MS = 250, TYPING_MS = 5000, INPUT_BYTES = 4096 };
 
-static volatile sig_atomic_t interrupts, endings, changes;
-
-static void on_interrupt(int signal_number)
-{
-    (void)signal_number;
-    interrupts = interrupts + 1;
-}
-
-static void on_end(int signal_number)
-{
-    (void)signal_number;
-    endings = 1;
-}
-
-static void on_change(int signal_number)
-{
-    (void)signal_number;
-    changes = 1;
-}
-
-static void catch_signals(void)
-{
-    static const struct {
-        int number;
-        void (*handler)(int);
-    } caught[] = {{SIGINT, on_interrupt},
-                  {SIGTERM, on_end},
-                  {SIGHUP, on_end},
-                  {SIGCONT, on_change},
-                  {SIGWINCH, on_change}};
-
-    for (size_t i = 0; i < sizeof caught / sizeof caught[0]; i++) {
-        struct sigaction action = {.sa_handler = caught[i].handler};
-        (void)sigaction(caught[i].number, &action, NULL);
-    }
-}
-
 /* What was read and not yet been looked at. */
 struct input {
     char bytes[INPUT_BYTES];
     size_t at, n;
     bool end;
-    bool cut;   /* the line is longer than a message may be */
     msec typed; /* when something came last */
 };
 
@@ -123,11 +84,11 @@ static void take_line(struct chat *c, char *line)
 {
     size_t n = strlen(line);
 
-    while (n > 0 && (line[n - 1] == ' ' || line[n - 1] == '\r')) {
+    while (n > 0 && strchr(" \r\n", line[n - 1]) != NULL) {
         line[--n] = 0;
     }
-    line += strspn(line, " ");
-    interrupts = 0;
+    line += strspn(line, " \n");
+    chat_interrupts = 0;
     if (line[0] == '/') {
         command(c, line);
     } else if (line[0] != 0 && c->saying != NULL) {
@@ -150,11 +111,8 @@ static bool next_line(struct chat *c, struct input *in)
             key = chat_line_key(line, byte);
         } else if (byte == '\n') {
             key = CHAT_KEY_DONE;
-        } else if (line->len == CHAT_LINE_MAX) {
-            in->cut = true;
         } else if (byte != 0) {
-            line->text[line->len++] = (char)byte;
-            line->text[line->len] = 0;
+            chat_line_add(line, byte);
         }
         if (key == CHAT_KEY_END) {
             c->quit = true;
@@ -185,6 +143,7 @@ static bool read_lines(struct chat *c, struct input *in)
     }
     while (!c->quit && (next_line(c, in) || (in->end && in->at == in->n && line->len > 0))) {
         char text[CHAT_LINE_MAX + 1];
+        const bool cut = line->cut;
         (void)snprintf(text, sizeof text, "%s", line->text);
         if (c->screen.prompt) { /* the line stays above, as a terminal of its own would leave it */
             screen_typed(&c->screen);
@@ -192,14 +151,13 @@ static bool read_lines(struct chat *c, struct input *in)
             c->screen.drawn = false;
         }
         chat_line_clear(line);
-        if (in->cut) {
+        if (cut) {
             screen_note(&c->screen, "a message has at most %d bytes; this one is left out",
                         CHAT_LINE_MAX);
             c->exit = CLI_USAGE;
         } else {
             take_line(c, text);
         }
-        in->cut = false;
         if (!c->screen.person) {
             return true;
         }
@@ -223,7 +181,7 @@ static bool all_is_over(struct chat *c)
 static void interrupted(struct chat *c)
 {
     static int seen;
-    int now = interrupts;
+    int now = chat_interrupts;
 
     if (now == 0 || now == seen) {
         seen = now;
@@ -258,10 +216,7 @@ static bool takes_lines(struct chat *c)
 /* What the person did. */
 static void listen(struct chat *c, struct input *in)
 {
-    if (changes != 0) {
-        changes = 0;
-        screen_again(&c->screen);
-    }
+    chat_signals_take(&c->screen);
     chat_say_again(c);
     while (takes_lines(c) && read_lines(c, in)) {
         /* each is a turn; some are over at once */
@@ -289,7 +244,7 @@ static void follow(struct chat *c, const struct input *in)
 /* Nothing more is to be read, and all that was said has come to its end. */
 static bool is_done(struct chat *c, const struct input *in)
 {
-    return c->quit || endings != 0 ||
+    return c->quit || chat_endings != 0 ||
            (in->end && in->at == in->n && c->screen.line.len == 0 &&
             (c->screen.person || all_is_over(c)));
 }
@@ -297,7 +252,7 @@ static bool is_done(struct chat *c, const struct input *in)
 /* Of a person's talk 0; else that of the last turn's plan. */
 static enum cli_exit exit_code(const struct chat *c)
 {
-    if (endings != 0) {
+    if (chat_endings != 0) {
         return CLI_INTERRUPTED;
     }
     if (c->screen.person) {
@@ -366,7 +321,7 @@ enum cli_exit verb_chat(struct cli *cli)
     c->cli = cli;
     code = chat_begin(c);
     if (code == CLI_OK) {
-        catch_signals();
+        chat_signals_catch();
         screen_open(&c->screen, cli);
         if (cli_value(cli, "session") != NULL) {
             (void)snprintf(c->session, sizeof c->session, "%s", cli_value(cli, "session"));

@@ -28,6 +28,10 @@ def render(data, columns):
     i = 0
     while i < len(text):
         c = text[i]
+        mode = re.match(r"\x1b\[\?\d+[hl]", text[i:i + 12])
+        if mode:
+            i += mode.end()
+            continue
         if text.startswith("\x1b[K", i):
             del lines[row][at:]
             i += 3
@@ -56,7 +60,7 @@ class Talk:
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         self.before = termios.tcgetattr(self.slave)
         self.process = subprocess.Popen([BIN / "baton", "chat", *map(str, args), "--state", str(state)], stdin=self.slave, stdout=self.slave,
-                                        stderr=self.slave, env={**os.environ, "TERM": "xterm", **(env or {})}, start_new_session=True)
+                                        stderr=self.slave, env={**os.environ, "TERM": "xterm", **(env or {})}, process_group=0)
         self.bytes = b""
         self.reader = threading.Thread(target=self.read)
         self.reader.start()

@@ -4,6 +4,7 @@ Piped and Typed: on a stage (stage.py), through a pipe and on a pseudo terminal.
 """
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -233,12 +234,43 @@ class Typed(unittest.TestCase):
             self.assertIn("the plan goes on: baton status " + PLAN, screen)
             self.assertEqual(termios.tcgetattr(t.slave), t.before)
 
-    def test_sigterm_leaves_the_terminal_as_it_was(self):
+    def test_whatever_ends_it_leaves_the_terminal_as_it_was(self):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            t = self.talk()
+            t.until("> $")
+            t.process.send_signal(number)
+            self.assertEqual(t.end(), 130)
+            self.assertEqual(termios.tcgetattr(t.slave), t.before)
+
+    def test_who_stops_it_has_the_terminal_as_it_was_until_it_goes_on(self):
         t = self.talk()
         t.until("> $")
-        t.process.send_signal(signal.SIGTERM)
-        self.assertEqual(t.end(), 130)
-        self.assertEqual(termios.tcgetattr(t.slave), t.before)
+        t.type("hel")
+        t.until("> hel$")
+        for _ in range(2):
+            self.assertNotEqual(termios.tcgetattr(t.slave), t.before)
+            t.process.send_signal(signal.SIGTSTP)
+            until(lambda: pathlib.Path("/proc/%d/stat" % t.process.pid).read_text().rsplit(")", 1)[1].split()[0] == "T", 10, "it stops")
+            self.assertEqual(termios.tcgetattr(t.slave), t.before)
+            drawn = len(t.bytes)
+            t.process.send_signal(signal.SIGCONT)
+            until(lambda: b"> hel" in t.bytes[drawn:], 10, "the line is drawn again")
+        t.type("lo\r")
+        t.until("heard: hello\n> $")
+
+    def test_what_is_pasted_is_one_message_and_none_when_it_is_too_long(self):
+        t = self.talk()
+        t.until("> $")
+        t.type("\x1b[200~1. read\r2. count\r\x1b[201~")
+        t.until("> 1. read 2. count $")
+        t.type("\r")
+        t.until("> $")
+        t.type("\x1b[200~" + "long\r" * 13000 + "\x1b[201~")
+        t.type("\r")
+        t.until("a message has at most 8192 bytes; this one is left out\n> $")
+        t.type("go on\r")
+        t.until("heard: go on\n> $")
+        self.assertEqual(self.s.said(), ["1. read\n2. count", "go on"])
 
     def test_daemon_that_comes_back_is_told_what_was_typed_meanwhile_and_nothing_is_shown_twice(self):
         t = self.talk({"add": ((MADE,), None)})

@@ -78,6 +78,21 @@ static void line_never_gets_longer_than_a_message(void **state)
     assert_int_equal(line.text[CHAT_LINE_MAX], 0);
     (void)feed("\x7f");
     assert_int_equal(line.len, CHAT_LINE_MAX - 1);
+    assert_true(line.cut); /* the beginning of a message is another message */
+    (void)feed("\x15");
+    assert_false(line.cut);
+}
+
+static void what_is_pasted_is_one_message(void **state)
+{
+    (void)state;
+    chat_line_clear(&line);
+    assert_int_equal(
+        feed("do: \x1b[200~1. read\r2. count\r\n\x03\x7f\x15\x1b[A3. tell\x1b[201~ now"),
+        CHAT_KEY_MORE);
+    assert_string_equal(line.text, "do: 1. read\n2. count\n3. tell now");
+    assert_int_equal(feed("\r"), CHAT_KEY_DONE);
+    assert_typed("a\x1b[20~b\x1b[2001~c\x1b[99999999999200~d", "abcd"); /* other keys */
 }
 
 static void tail_fits_and_begins_at_a_whole_character(void **state)
@@ -195,6 +210,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_make_a_line_and_enter_ends_it),
         cmocka_unit_test(characters_and_words_are_erased_whole),
+        cmocka_unit_test(what_is_pasted_is_one_message),
         cmocka_unit_test(keys_without_a_meaning_leave_nothing_behind),
         cmocka_unit_test(end_of_input_is_a_key_in_an_empty_line_only),
         cmocka_unit_test(line_never_gets_longer_than_a_message),
