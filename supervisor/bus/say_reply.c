@@ -158,3 +158,14 @@ void say_last(struct bus *b, struct str session_id, struct buf *out)
         buf_add_cstr(out, "No plan is open in this session; say what is to be done.");
     }
 }
+
+void say_without_model(struct talk *t)
+{
+    if (t->plan != NULL) {
+        say_do(t, &(struct say){.intent = SAY_UNKNOWN});
+    } else {
+        say_only(t, "%s", "");
+        say_last(t->b, t->turn.session_id, &t->reply);
+        buf_add_cstr(&t->reply, " For another one without a model say \"new plan: ...\".");
+    }
+}

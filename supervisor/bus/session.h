@@ -108,6 +108,8 @@ void say_only(struct talk *t, const char *fmt, ...) BT_PRINTF(2, 3);
 void say_where(const struct bus_plan *p, struct buf *out);
 /* When no plan is open: what became of the last one. */
 void say_last(struct bus *b, struct str session_id, struct buf *out);
+/* To what no rule fits, when there is no model to ask. */
+void say_without_model(struct talk *t);
 void say_quote(struct buf *out, struct str text, size_t max);
 
 /* ---- session_ask.c: what agents are asked about a session ---- */

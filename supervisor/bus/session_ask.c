@@ -36,6 +36,14 @@ struct str session_agent(struct bus *b, const char *skill)
 
 /* ---- converse ---- */
 
+/* Who talks does not wait for a model that fails all the time. */
+static bool is_resting(struct bus *b, struct str agent_id)
+{
+    const uint32_t agent = registry_agent(b->registry, agent_id);
+
+    return registry_agent_view(b->registry, agent).breaker.state == BREAKER_OPEN;
+}
+
 bool session_converse(struct talk *t)
 {
     char turn[UUID_TEXT_LEN + 1];
@@ -53,7 +61,7 @@ bool session_converse(struct talk *t)
 
     uuid_format(t->turn.turn_id, turn);
     ask.turn = str_from(turn);
-    if (ask.agent_id.len == 0 || !say_wish_keep(t)) {
+    if (ask.agent_id.len == 0 || is_resting(t->b, ask.agent_id) || !say_wish_keep(t)) {
         return t->b->failed;
     }
     if (errand_start(t->b, &ask, &run, &err) != BT_OK) {
@@ -191,12 +199,8 @@ static void take_answer(struct talk *t, const struct errand_end *end)
     if (!end->ok || bus_result_doc(t->b, end->result, &stored, &err) != BT_OK) {
         why = why.len > 0 ? why : str_from(err.msg);
         why.len = why.len == 0 ? 0 : utf8_cut(why.ptr, why.len, WHY_MAX);
-        if (t->plan != NULL) {
-            say_do(t, &(struct say){.intent = SAY_UNKNOWN});
-        } else {
-            say_last(t->b, t->turn.session_id, &t->reply);
-        }
-        buf_printf(&t->reply, "\nWhat you said could not be told: %.*s", STR_ARG(why));
+        say_without_model(t);
+        buf_printf(&t->reply, "\nThe model did not tell what you meant: %.*s", STR_ARG(why));
         return;
     }
     stored = doc_copy(&t->arena, stored);

@@ -226,12 +226,10 @@ static void say(struct request *rq, struct talk *t)
         if (t->reply.len == 0) {
             say_last(t->b, t->turn.session_id, &t->reply);
         }
-    } else if (course == COURSE_PLAN || !session_converse(t)) {
-        if (t->plan != NULL) {
-            say_do(t, &s);
-        } else {
-            say_last(t->b, t->turn.session_id, &t->reply);
-        }
+    } else if (course == COURSE_PLAN) {
+        say_do(t, &s);
+    } else if (!session_converse(t)) {
+        say_without_model(t);
     }
     if (talk_end(t)) {
         answer(rq, t, false);

@@ -83,5 +83,29 @@ class Late(Base):
         self.assertNotIn("skipped", self.statuses(plan))
 
 
+class Down(Base):
+    def setUp(self):
+        self.d = self.daemon(config="policy: {maxRetries: 0, breaker: {failures: 1, cooldownMs: 30000}}\n", agents=False)
+        self.hold, self.said = set(), {}
+
+    def test_who_talks_does_not_wait_for_a_model_whose_breaker_is_open(self):
+        self.probe()
+        down = {"outcome": "failed", "failure": {"code": "X", "class": "SERVICE_UNAVAILABLE", "message": "no model today"}}
+        model = self.probe("talker", work=lambda r: down, skills=("converse",))
+        self.d.wait_plan(self.plan({"goal": "g", "steps": [step("a")]}))
+        said = self.say("what did you find?")
+        while "reply" not in said:  # until the breaker is open
+            self.assertIn("no model today", self.wait_turn(said["turnId"])["message"])
+            said = self.say("what did you find?")
+        asked = len(model.of("step.execute"))
+        self.assertIn('say "new plan: ..."', said["reply"])
+        plan = self.plan(CHAIN)
+        self.wait_statuses(plan, "completed", "waiting", "pending")
+        self.assertIn("You can say", self.say("fine by me I suppose")["reply"])
+        self.assertEqual(self.say("yes")["action"], "approve")
+        self.assertEqual(self.d.wait_plan(plan)["status"], "completed")
+        self.assertEqual(len(model.of("step.execute")), asked)
+
+
 if __name__ == "__main__":
     main()
