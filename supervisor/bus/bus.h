@@ -24,7 +24,7 @@
 #include "supervisor/journal/journal.h"
 #include "supervisor/planner/plan_read.h"
 
-enum { BUS_PARKED_MAX = 64, BUS_CONTROL_QUEUE = 130, BUS_TURN_EVENTS = 256 };
+enum { BUS_PARKED_MAX = 64, BUS_CONTROL_QUEUE = 130, BUS_TURN_EVENTS = 256, BUS_RUNS_SPARE = 64 };
 
 /* What tokens cost of an agent that tells no cost ("*": of every one without a price of its own):
  * millionths of the currency per token. */
@@ -174,16 +174,13 @@ struct bus_stats {
         steps_dispatched, steps_retried, results_rejected, fallbacks, replans;
 };
 
-/* Errands that no plan waits for (any more) take nothing away from the plans up to here. */
-enum { BUS_RUNS_SPARE = 64 };
-
 struct errand;
 struct errand_end;
 struct errand_news;
 
 struct bus {
     struct bus_options opt;
-    uint32_t runs_max;              /* open plans, an errand of each, and BUS_RUNS_SPARE */
+    uint32_t runs_max; /* open plans, an errand of each, and a few that no plan waits for */
     struct bus_processes processes; /* set after bus_init */
     struct core *core;
     struct registry *registry;
@@ -205,8 +202,7 @@ struct bus {
 
     struct errand_news *news; /* of errands, of this turn: see errand.c */
     uint32_t news_n, news_cap;
-    uint32_t errands; /* open ones */
-    uint32_t asking;  /* plans that wait for one of them */
+    uint32_t errands, asking; /* open ones; plans that wait for one of them */
     /* A session's errand has ended; NULL = nobody listens. */
     void (*session_errand_over)(struct bus *b, const struct errand *e,
                                 const struct errand_end *end);
@@ -274,11 +270,11 @@ void *bus_plan_block(const struct plan *plan);
 /* Moves b->pending into the slot of its run. */
 void bus_plan_bind(struct bus *b, uint64_t run);
 void bus_plan_done(struct bus_plan *p);
-/* What the agent asks of a person; empty when it says nothing. */
 /* Keeps what a record says that neither the run nor its notes hold; live and at a recovery. */
 void bus_plan_keep(struct bus_plan *p, const struct record *rec, const struct plan *revised);
 /* The sentence about its end that begins with the text, or the text when it is no longer. */
 struct str bus_plan_failure(const struct bus_plan *p, struct str text);
+/* What the agent asks of a person; empty when it says nothing. */
 struct str bus_plan_prompt(const struct bus_plan *p, uint32_t step);
 /* What a person decides about the plan as a whole. */
 enum review_kind bus_plan_review(const struct bus_plan *p);
@@ -290,8 +286,7 @@ void bus_revision_done(struct bus_revision *r);
 void bus_plan_session(struct bus *b, struct bus_plan *p);
 void bus_plan_session_drop(struct bus *b, struct bus_plan *p);
 void bus_plan_remove(struct bus *b, uint64_t run);
-/* Text of a stored result ({text, data}) into out, at most max bytes on a character boundary (0 =
- * all). */
+/* Text of a stored result ({text, data}) into out, at most max bytes of it (0 = all). */
 BT_MUST_CHECK enum bt_code bus_result_text(struct bus *b, struct blob_ref ref, size_t max,
                                            struct buf *out, bool *ret_cut, struct bt_error *err);
 /* Bytes of a stored result; valid until the cache changes. */

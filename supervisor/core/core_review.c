@@ -3,7 +3,8 @@
 #include "supervisor/core/bug.h"
 #include "supervisor/core/core_internal.h"
 
-/* Of an errand nobody sees a review, and somebody else's plan waits for it. */
+/* Of an errand nobody sees a review, and somebody else's plan waits for it. No errand is begun with
+ * one. */
 static void errand_fails(struct core *c, struct core_run *row, uint32_t step, enum review_kind kind,
                          const struct failure *why)
 {
@@ -24,7 +25,7 @@ void core_step_waits(struct core *c, struct core_run *row, uint32_t step, enum r
         core_stopped(c, row, step, STOP_ACKNOWLEDGED, why);
         return;
     }
-    if (row->plan->errand != ERRAND_NONE) {
+    if (row->plan->errand != ERRAND_NONE && kind != REVIEW_STEP && kind != REVIEW_BEFORE) {
         errand_fails(c, row, step, kind, why);
         return;
     }

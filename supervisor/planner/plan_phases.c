@@ -146,10 +146,14 @@ void plan_phases_read(struct plan_reader *r, struct doc planning, struct doc err
     struct plan *p = r->plan;
     p->dry_run = r->request->dry_run;
     p->planning.agent = p->synthesis.agent = AGENT_NONE;
+    const struct doc_head head =
+        dry_run.ptr == NULL ? (struct doc_head){.kind = DOC_NIL} : doc_head(dry_run);
+    const bool dry = head.kind == DOC_BOOL && head.b;
     if (r->again || r->pending.ptr != NULL) {
-        const struct doc_head head =
-            dry_run.ptr == NULL ? (struct doc_head){.kind = DOC_NIL} : doc_head(dry_run);
-        p->dry_run = p->dry_run || (head.kind == DOC_BOOL && head.b);
+        p->dry_run = p->dry_run || dry;
+    } else if (dry && !p->dry_run) {
+        place_problem(&at, PROBLEM_STYLE, true, "dryRun",
+                      "is ignored: who submits the plan says whether it is to run");
     }
     if (r->again && planning.ptr != NULL) {
         read_planning(r, planning);

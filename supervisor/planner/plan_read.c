@@ -139,7 +139,7 @@ enum bt_code plan_reader_refuse(const struct plan_reader *r)
             (void)snprintf(more, sizeof more, " (and %u more)", p->errors - 1);
         }
         return err_set(r->err, BT_INVALID, "%s%s%s: %.300s%s", at->step_id,
-                       at->step == UINT32_MAX ? "" : ": ", at->field, at->message, more);
+                       at->step_id[0] == 0 ? "" : ": ", at->field, at->message, more);
     }
     return err_set(r->err, BT_INVALID, "the plan has %u problems", p->errors);
 }

@@ -205,6 +205,42 @@ class Answers(Errands):
         self.assertEqual(answerer.asked[0]["parameters"]["failureReason"], view["failureReason"])
 
 
+class Down(Errands):
+    policy = ", plannerTimeoutMs: 2500, backoff: {initialMs: 10, maxMs: 10}"
+
+    def test_time_spent_down_is_not_the_planners(self):
+        up = threading.Event()
+        self.addCleanup(up.set)
+        planner = self.planner(lambda r: says(PLAN) if up.wait(10) else None)
+        self.submit()
+        until(lambda: planner.asked, 5, "it is asked")
+        self.d.kill9()
+        time.sleep(3)  # longer than a planner may take: nothing else tells the daemon's clock
+        up.set()
+        self.d.start(agents=False)
+        for probe in (self.worker, planner):
+            probe.epoch = probe.register()["epoch"]
+        self.assertEqual(self.d.wait_plan(self.plan)["status"], "completed")
+
+    def test_a_planner_that_does_not_come_back_has_its_time_and_no_more(self):
+        planner = self.planner(lambda r: None)
+        self.submit()
+        until(lambda: planner.asked, 5, "it is asked")
+        self.d.kill9()
+        planner.close()
+        self.d.start(agents=False)
+        began = time.monotonic()
+        self.assertEqual(self.d.wait_plan(self.plan)["status"], "failed")
+        self.assertLess(time.monotonic() - began, 8)
+
+
+class Documents(Errands):
+    def test_a_document_that_says_dry_run_is_told_that_it_runs(self):
+        answer = self.d.ask("plan.submit", plan={**PLAN, "dryRun": True})
+        self.assertIn(("warning", "dryRun"), [(p["severity"], p.get("field")) for p in answer["problems"]])
+        self.assertEqual(self.d.wait_plan(answer["planId"])["status"], "completed")
+
+
 class Money(Errands):
     def test_sums_end_where_numbers_do(self):
         most = 2 ** 63 - 1

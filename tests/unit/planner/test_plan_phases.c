@@ -435,7 +435,8 @@ static void an_errand_is_kept_and_only_the_supervisor_makes_one(void **state)
              "'dryRun':true," STEPS "}");
     assert_int_equal(b->plan->errand, ERRAND_NONE);
     assert_false(b->plan->planning.pending || b->plan->dry_run);
-    assert_non_null(strstr(problem_of(b, 0), "only the supervisor makes errands"));
+    assert_non_null(strstr(problem_of(b, 0), "who submits the plan says whether it is to run"));
+    assert_non_null(strstr(problem_of(b, 1), "only the supervisor makes errands"));
     plan_errand_of(canonical(b), &errand);
     assert_int_equal(errand.kind, ERRAND_NONE);
 }
