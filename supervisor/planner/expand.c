@@ -60,7 +60,7 @@ enum bt_code expand_text(struct str text, expand_resolver resolver, void *self, 
                          struct bt_error *err)
 {
     struct expander x = {resolver, self};
-    const struct subst s = {STR_LIT("results"), lookup, &x};
+    const struct subst s = {.word = STR_LIT("results"), .lookup = lookup, .self = &x};
     return subst_text(&s, text, out, err);
 }
 
@@ -68,6 +68,6 @@ enum bt_code expand_params(struct doc params, expand_resolver resolver, void *se
                            struct bt_error *err)
 {
     struct expander x = {resolver, self};
-    const struct subst s = {STR_LIT("results"), lookup, &x};
+    const struct subst s = {.word = STR_LIT("results"), .lookup = lookup, .self = &x};
     return subst_doc(&s, params, out, err);
 }

@@ -96,7 +96,8 @@ static enum bt_code lookup(const struct template_ref *t, struct doc *ret, void *
 static enum bt_code put_plan(struct doc recipe, struct doc values, struct buf *out,
                              struct bt_error *err)
 {
-    const struct subst s = {STR_LIT("inputs"), lookup, &values};
+    const struct subst s = {
+        .word = STR_LIT("inputs"), .lookup = lookup, .self = &values, .own = STR_LIT("results")};
     const struct doc description =
         doc_get(doc_get(recipe, STR_LIT("recipe")), STR_LIT("description"));
     const bool described = doc_string(description).len > 0 && !has(recipe, "description");

@@ -26,8 +26,8 @@ bool recipe_is(struct doc doc);
  * Appends the plan document: `inputs` and `recipe` left out (the recipe's description becomes the
  * plan's when that has none), defaults of the schema's properties applied, every {{inputs.…}} put
  * in (a string that is exactly one template gets the value with its type). values may be absent:
- * an empty map. BT_INVALID: the values do not fit the schema, or a template names no input; err
- * says which.
+ * an empty map. BT_INVALID: the values do not fit the schema, a template names no input, or a value
+ * holds a template {{results.…}} (it would be given what other steps found); err says which.
  */
 BT_MUST_CHECK enum bt_code recipe_fill(struct doc recipe, struct doc values, struct buf *out,
                                        struct bt_error *err);

@@ -214,7 +214,7 @@ static void check_uses(struct recipe_checker *k)
 /* Each member but `inputs` for itself, so that one bad template does not hide the others. */
 static enum bt_code check_templates(struct recipe_checker *k)
 {
-    const struct subst s = {STR_LIT("inputs"), note_use, k};
+    const struct subst s = {.word = STR_LIT("inputs"), .lookup = note_use, .self = k};
     struct pairs members = pairs_of(k->recipe);
     struct str key;
     struct doc value;

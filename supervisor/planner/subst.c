@@ -1,5 +1,7 @@
 #include "supervisor/planner/subst.h"
 
+#include <string.h>
+
 #include "protocol/limits.h"
 #include "protocol/wire/guard.h"
 
@@ -41,6 +43,43 @@ enum bt_code subst_text(const struct subst *s, struct str text, struct buf *out,
     return buf_check(out, err);
 }
 
+/* ---- what values must not bring ---- */
+
+static bool stands_in(struct str what, struct str text)
+{
+    return text.len >= what.len && memmem(text.ptr, text.len, what.ptr, what.len) != NULL;
+}
+
+/* Each template in the text has to stand in what the document's author wrote. */
+static enum bt_code check_text(const struct subst *s, struct str text, struct str written,
+                               struct bt_error *err)
+{
+    struct template_ref t;
+    size_t from = 0;
+    while (template_next_of(s->own, text, &from, &t)) {
+        if (t.kind != TEMPLATE_FOREIGN && !stands_in(t.text, written)) {
+            return err_set(err, BT_INVALID,
+                           "a value brings the template \"%.*s\"; only the plan itself can name "
+                           "%.*s",
+                           (int)(t.text.len < 100 ? t.text.len : 100), t.text.ptr, STR_ARG(s->own));
+        }
+    }
+    return BT_OK;
+}
+
+static enum bt_code check_value(const struct subst *s, struct doc value, struct bt_error *err)
+{
+    struct doc_cursor c = doc_cursor(value);
+    struct doc_head head;
+    enum bt_code code = BT_OK;
+    while (code == BT_OK && doc_next(&c, &head)) {
+        if (head.kind == DOC_STR) {
+            code = check_text(s, head.str, (struct str){"", 0}, err);
+        }
+    }
+    return code;
+}
+
 /* A string of a document: the value of its one template, or a string again. */
 static enum bt_code put_string(const struct subst *s, struct str text, struct buf *out,
                                struct bt_error *err)
@@ -51,6 +90,7 @@ static enum bt_code put_string(const struct subst *s, struct str text, struct bu
     if (template_only_of(s->word, text, &t)) {
         struct doc value;
         code = value_of(s, &t, &value, err);
+        code = code == BT_OK && s->own.len > 0 ? check_value(s, value, err) : code;
         if (code == BT_OK) {
             doc_put_doc(out, value);
         }
@@ -58,6 +98,7 @@ static enum bt_code put_string(const struct subst *s, struct str text, struct bu
     }
     buf_init(&rendered, LIMIT_STEP_BYTES);
     code = subst_text(s, text, &rendered, err);
+    code = code == BT_OK && s->own.len > 0 ? check_text(s, buf_str(&rendered), text, err) : code;
     if (code == BT_OK) {
         doc_put_str(out, buf_str(&rendered));
     }

@@ -13,6 +13,8 @@ struct subst {
     enum bt_code (*lookup)(const struct template_ref *t, struct doc *ret, void *self,
                            struct bt_error *err);
     void *self;
+    struct str own; /* templates of this first word are the document's own: a value that brings
+                       one is refused; {NULL, 0} = none are */
 };
 
 /* Appends the text with templates rendered. */

@@ -67,6 +67,22 @@ static void an_input_that_looks_like_a_template_is_not_filled_again(void **state
     assert_non_null(strstr(fill(b, recipe, "{'file':'{{inputs.n}}'}"), "'path':'{{inputs.n}}'"));
 }
 
+/* Who gives a value must not get at what other steps found. */
+static void a_value_cannot_name_results(void **state)
+{
+    struct bench *b = *state;
+    static const char two[] = "{'inputs':{'type':'object','properties':{'a':{},'b':{}}},"
+                              "'steps':[{'agentId':'files','skill':'read','task':'t',"
+                              "'parameters':{'path':'x{{inputs.a}}{{inputs.b}} {{results.y}}',"
+                              "'only':'{{inputs.a}}'}}]}";
+    assert_null(fill(b, recipe, "{'file':'{{results.a.text}}'}"));
+    assert_null(fill(b, recipe, "{'file':'x {{ results.a }} y'}"));
+    assert_null(fill(b, two, "{'a':'{{res','b':'ults.secret}}'}"));
+    assert_null(fill(b, two, "{'a':{'deep':['{{results.secret}}']},'b':''}"));
+    assert_null(fill(b, two, "{'a':'','b':'{{results.secret}}{{'}"));
+    assert_non_null(fill(b, two, "{'a':'{{.Names}}','b':'{{x}} results.y'}"));
+}
+
 /* ---- description ---- */
 
 static const char described[] =
@@ -230,6 +246,7 @@ int main(void)
         RULE(values_have_to_fit_the_schema),
         RULE(a_template_without_an_input_is_refused),
         RULE(only_a_map_with_inputs_is_a_recipe),
+        RULE(a_value_cannot_name_results),
         RULE(an_input_that_looks_like_a_template_is_not_filled_again),
         RULE(a_recipe_says_what_it_takes),
         RULE(a_recipe_without_inputs_is_filled_with_nothing),
