@@ -301,6 +301,10 @@ static enum bt_code end_lost(struct bus *b, struct journal_turn *t, struct bt_er
     if (row.status.len == 0 || row.status.len > 40) {
         row.status = STR_LIT("it is damaged");
     }
+    if (t->action.len == 0) { /* a question: it led to nothing, and is no plan to people */
+        t->action = STR_LIT("conversation_only");
+        t->plan = (struct uuid){{0}};
+    }
     n = snprintf(text, sizeof text,
                  "This could not be brought to its end: %s was put aside after a restart (%.*s).",
                  row.errand.len > 0 ? "the question to the model" : "its plan",
