@@ -1,6 +1,8 @@
 /*
  * plan.cost (M111): what plans cost, by phase. Of a plan that has ended its last event says so, of
- * an open one its run; estimates are the plan's own and those of its steps.
+ * an open one its run, and of what was asked for it the rows of its errands, which can say more:
+ * nobody waits for an errand that is called off. What sessions ask is in no plan, only in the sum.
+ * Estimates are the plan's own and those of its steps.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +10,7 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
 #include "supervisor/bus/control.h"
+#include "supervisor/bus/cost_errands.h"
 #include "supervisor/bus/row_body.h"
 #include "supervisor/planner/plan_about.h"
 
@@ -17,10 +20,12 @@ struct costs {
     struct bus *b;
     struct arena arena;
     struct msg_cost_record *plans;
-    uint32_t n, limit, looks;
+    uint32_t n, limit, looks, told; /* told: the one that is being told */
+    struct usage *asked;            /* of the errands of each plan: planning, synthesis */
+    struct usage conversation;
     struct uuid *ids; /* of the plans: their documents are read afterwards */
     uint64_t *ixs;
-    msec since;
+    msec since, ended; /* ended: the plan that was told last; 0 = it has not */
     bool more;
     bool no_memory;
 };
@@ -50,6 +55,7 @@ static void put_sums(struct msg_cost_record *c)
     c->execution_tokens = tokens_of(&c->execution);
     c->replanning_tokens = tokens_of(&c->replanning);
     c->synthesis_tokens = tokens_of(&c->synthesis);
+    c->conversation_tokens = tokens_of(&c->conversation);
     c->total_cost = (double)c->total.cost_micros / 1e6;
     msg_set(c, cost_record, total_cost);
     msg_set(c, cost_record, total);
@@ -59,12 +65,14 @@ static void put_sums(struct msg_cost_record *c)
 
 static bool tell_end(const struct journal_row *row, void *self)
 {
-    struct msg_cost_record *c = self;
+    struct costs *all = self;
+    struct msg_cost_record *c = &all->plans[all->told];
     const struct doc body = {row->body, row->body_len};
 
     if (record_type_from_wire(row->type) == REC_PLAN_COMPLETED) {
         put_phases(c, row_usage(body, "usage"), row_usage(body, "usagePlanning"),
                    row_usage(body, "usageReplanning"), row_usage(body, "usageSynthesis"));
+        all->ended = row->wall;
     }
     return true;
 }
@@ -147,10 +155,87 @@ static enum bt_code fill(struct costs *all, uint32_t i, struct bt_error *err)
         put_phases(c, run->usage, run->planning_usage, run->replan_usage, run->synthesis_usage);
         c->status = str_from(plan_status_name(run->status));
     } else {
-        code = journal_last_event(all->b->journal, all->ixs[i], tell_end, c, err);
+        code = journal_last_row(all->b->journal, all->ixs[i], true, tell_end, all, err);
     }
-    put_sums(c);
     return code == BT_OK ? put_estimates(all->b, all->ids[i], c, err) : code;
+}
+
+/* What agents say of themselves may be anything: it ends where integers do. */
+static void add_number(uint64_t *to, uint64_t more)
+{
+    *to = more > INT64_MAX - *to ? INT64_MAX : *to + more;
+}
+
+static void add_usage(struct msg_usage *to, const struct msg_usage *more)
+{
+    add_number(&to->input_tokens, more->input_tokens);
+    add_number(&to->output_tokens, more->output_tokens);
+    add_number(&to->cached_tokens, more->cached_tokens);
+    add_number(&to->cost_micros, more->cost_micros);
+}
+
+/* ---- what was asked for plans and in sessions ---- */
+
+enum { OF_PLANNING, OF_SYNTHESIS, OF_COUNT };
+
+static void count_errand(enum errand_kind kind, struct str of, const struct usage *usage,
+                         void *self)
+{
+    struct costs *all = self;
+    uint32_t i = 0;
+
+    if (kind != ERRAND_PLANNING && kind != ERRAND_SYNTHESIS) {
+        usage_add(&all->conversation, usage);
+        return;
+    }
+    while (i < all->n && !str_eq(all->plans[i].plan_id, of)) {
+        i++;
+    }
+    if (i < all->n) {
+        usage_add(
+            &all->asked[OF_COUNT * i + (kind == ERRAND_PLANNING ? OF_PLANNING : OF_SYNTHESIS)],
+            usage);
+    }
+}
+
+/* What the plan has not counted of its errands. */
+static void put_asked(struct msg_cost_record *c, struct msg_usage *phase, const struct usage *asked)
+{
+    const struct usage counted = {phase->input_tokens, phase->output_tokens, phase->cached_tokens,
+                                  phase->cost_micros};
+    const struct usage less = usage_less(*asked, counted);
+    const struct msg_usage more = usage_view(&less);
+
+    add_usage(phase, &more);
+    add_usage(&c->total, &more);
+}
+
+static enum bt_code put_errands(struct costs *all, const struct msg_plan_cost *m,
+                                struct bt_error *err)
+{
+    struct cost_errands_of ask = {
+        .session_id = m->session_id, .since_wall = all->since, .until_wall = INT64_MAX};
+    bool more;
+    enum bt_code code;
+
+    if (m->plan_id.len > 0 && all->ended != 0) {
+        ask.until_wall = all->ended;
+    }
+    if (all->n > 0 && (all->more || m->plan_id.len > 0)) {
+        ask.after_ix = all->ixs[all->n - 1];
+    }
+    code = cost_errands(all->b, &ask, count_errand, all, &more, err);
+    all->more = all->more || more;
+    for (uint32_t i = 0; i < all->n; i++) {
+        struct msg_cost_record *c = &all->plans[i];
+        put_asked(c, &c->planning, &all->asked[OF_COUNT * i + OF_PLANNING]);
+        put_asked(c, &c->synthesis, &all->asked[OF_COUNT * i + OF_SYNTHESIS]);
+        put_sums(c);
+    }
+    if (m->plan_id.len > 0) {
+        all->conversation = (struct usage){0};
+    }
+    return code;
 }
 
 /* ---- all ---- */
@@ -185,20 +270,6 @@ static bool add(const struct journal_plan *row, void *self)
     return !all->no_memory;
 }
 
-/* What agents say of themselves may be anything: it ends where integers do. */
-static void add_number(uint64_t *to, uint64_t more)
-{
-    *to = more > INT64_MAX - *to ? INT64_MAX : *to + more;
-}
-
-static void add_usage(struct msg_usage *to, const struct msg_usage *more)
-{
-    add_number(&to->input_tokens, more->input_tokens);
-    add_number(&to->output_tokens, more->output_tokens);
-    add_number(&to->cached_tokens, more->cached_tokens);
-    add_number(&to->cost_micros, more->cost_micros);
-}
-
 static void sum_up(const struct costs *all, struct msg_cost_record *to)
 {
     for (uint32_t i = 0; i < all->n; i++) {
@@ -211,6 +282,8 @@ static void sum_up(const struct costs *all, struct msg_cost_record *to)
         add_number(&to->estimated_tokens, c->estimated_tokens);
         add_number(&to->estimated_cost_micros, c->estimated_cost_micros);
     }
+    to->conversation = usage_view(&all->conversation);
+    add_usage(&to->total, &to->conversation);
     put_sums(to);
 }
 
@@ -233,9 +306,11 @@ static enum bt_code collect(struct costs *all, const struct msg_plan_cost *m, st
         code = err_set(err, BT_NOMEM, "out of memory for a list of costs");
     }
     for (uint32_t i = 0; i < all->n && code == BT_OK; i++) {
+        all->told = i;
+        all->ended = 0;
         code = fill(all, i, err);
     }
-    return code;
+    return code == BT_OK ? put_errands(all, m, err) : code;
 }
 
 void on_plan_cost(struct bus *b, struct request *rq)
@@ -253,7 +328,11 @@ void on_plan_cost(struct bus *b, struct request *rq)
     all.plans = arena_alloc(&all.arena, all.limit * sizeof *all.plans);
     all.ids = arena_alloc(&all.arena, all.limit * sizeof *all.ids);
     all.ixs = arena_alloc(&all.arena, all.limit * sizeof *all.ixs);
-    if (all.plans == NULL || all.ids == NULL || all.ixs == NULL) {
+    all.asked = arena_alloc(&all.arena, OF_COUNT * all.limit * sizeof *all.asked);
+    if (all.asked != NULL) {
+        memset(all.asked, 0, OF_COUNT * all.limit * sizeof *all.asked);
+    }
+    if (all.plans == NULL || all.asked == NULL || all.ids == NULL || all.ixs == NULL) {
         bus_refuse_text(b, rq, BT_NOMEM, "out of memory for a list of costs");
     } else if (collect(&all, &m, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});

@@ -10,7 +10,10 @@
 
 enum { AMOUNT_MAX = 32, TASK_MAX = 80 };
 
-static const char *const phases[] = {"planning", "execution", "replanning", "synthesis"};
+/* The last is of sessions, the others of plans. */
+static const char *const phases[] = {"planning", "execution", "replanning", "synthesis",
+                                     "conversation"};
+enum { PHASES_MAX = sizeof phases / sizeof phases[0], PLAN_PHASES_MAX = PHASES_MAX - 1 };
 
 static const cJSON *get(const cJSON *object, const char *name)
 {
@@ -68,7 +71,7 @@ static void print_total(const cJSON *total)
     const cJSON *all = get(total, "total");
     struct table *t = table_new(heads);
 
-    for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++) {
+    for (size_t i = 0; i < PHASES_MAX; i++) {
         if (get(total, phases[i]) != NULL) {
             row_phase(t, phases[i], get(total, phases[i]));
         }
@@ -93,7 +96,7 @@ static void print_plans(const cJSON *plans)
     {
         table_cell(t, "%s", json_text(p, "planId", ""));
         table_cell(t, "%s", cli_mark(json_text(p, "status", "")));
-        for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++) {
+        for (size_t i = 0; i < PLAN_PHASES_MAX; i++) {
             cell_count(t, tokens_of(get(p, phases[i])));
         }
         table_cell(t, "%.0f", tokens_of(get(p, "total")));

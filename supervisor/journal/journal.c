@@ -235,11 +235,11 @@ enum bt_code journal_events(struct journal *j, uint64_t from_seq, uint64_t plan_
     return j->ops->events(j, from_seq, plan_ix, limit, fn, self, err);
 }
 
-enum bt_code journal_last_event(struct journal *j, uint64_t plan_ix, journal_row_fn fn, void *self,
-                                struct bt_error *err)
+enum bt_code journal_last_row(struct journal *j, uint64_t plan_ix, bool only_public,
+                              journal_row_fn fn, void *self, struct bt_error *err)
 {
     enum bt_code code = alive(j, err);
-    return code != BT_OK ? code : j->ops->last_event(j, plan_ix, fn, self, err);
+    return code != BT_OK ? code : j->ops->last_row(j, plan_ix, only_public, fn, self, err);
 }
 
 enum bt_code journal_replay(struct journal *j, uint64_t plan_ix, journal_row_fn fn, void *self,

@@ -101,7 +101,7 @@ typedef bool (*journal_plan_fn)(const struct journal_plan *p, void *self); /* fa
 BT_MUST_CHECK enum bt_code journal_plans(struct journal *j, struct str status,
                                          struct str session_id, uint64_t before_ix, uint32_t limit,
                                          journal_plan_fn fn, void *self, struct bt_error *err);
-/* The errands of a session instead, in the same way. */
+/* The errands of a session instead (empty = all), in the same way. */
 BT_MUST_CHECK enum bt_code journal_errands(struct journal *j, struct str session_id,
                                            uint64_t before_ix, uint32_t limit, journal_plan_fn fn,
                                            void *self, struct bt_error *err);
@@ -232,9 +232,10 @@ typedef bool (*journal_row_fn)(const struct journal_row *row, void *self); /* fa
 BT_MUST_CHECK enum bt_code journal_events(struct journal *j, uint64_t from_seq, uint64_t plan_ix,
                                           uint32_t limit, journal_row_fn fn, void *self,
                                           struct bt_error *err);
-/* The newest committed public row of a plan; fn is not called when there is none. */
-BT_MUST_CHECK enum bt_code journal_last_event(struct journal *j, uint64_t plan_ix,
-                                              journal_row_fn fn, void *self, struct bt_error *err);
+/* The newest committed row of a plan (only_public: that is an event); fn is not called when there
+ * is none. */
+BT_MUST_CHECK enum bt_code journal_last_row(struct journal *j, uint64_t plan_ix, bool only_public,
+                                            journal_row_fn fn, void *self, struct bt_error *err);
 /* All rows of one plan in order, internal ones included: for replay. */
 BT_MUST_CHECK enum bt_code journal_replay(struct journal *j, uint64_t plan_ix, journal_row_fn fn,
                                           void *self, struct bt_error *err);

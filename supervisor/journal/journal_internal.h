@@ -74,8 +74,8 @@ struct journal_ops {
     void (*space)(struct journal *j);
     enum bt_code (*events)(struct journal *j, uint64_t from_seq, uint64_t plan_ix, uint32_t limit,
                            journal_row_fn fn, void *self, struct bt_error *err);
-    enum bt_code (*last_event)(struct journal *j, uint64_t plan_ix, journal_row_fn fn, void *self,
-                               struct bt_error *err);
+    enum bt_code (*last_row)(struct journal *j, uint64_t plan_ix, bool only_public,
+                             journal_row_fn fn, void *self, struct bt_error *err);
     enum bt_code (*replay)(struct journal *j, uint64_t plan_ix, journal_row_fn fn, void *self,
                            struct bt_error *err);
 };

@@ -136,15 +136,15 @@ static enum bt_code memory_events(struct journal *j, uint64_t from_seq, uint64_t
     return BT_OK;
 }
 
-static enum bt_code memory_last_event(struct journal *j, uint64_t plan_ix, journal_row_fn fn,
-                                      void *self, struct bt_error *err)
+static enum bt_code memory_last_row(struct journal *j, uint64_t plan_ix, bool only_public,
+                                    journal_row_fn fn, void *self, struct bt_error *err)
 {
     struct memory *m = memory_of(j);
 
     (void)err;
     for (size_t i = m->rows_kept; i > 0; i--) {
         const struct journal_row row = m->rows[i - 1].row;
-        if (row.is_public && row.plan_ix == plan_ix) {
+        if ((row.is_public || !only_public) && row.plan_ix == plan_ix) {
             (void)fn(&row, self);
             break;
         }
@@ -212,7 +212,7 @@ static const struct journal_ops MEMORY_OPS = {
     .blob_get = memory_blob_get,
     .commit = memory_commit,
     .events = memory_events,
-    .last_event = memory_last_event,
+    .last_row = memory_last_row,
     .replay = memory_replay,
 };
 

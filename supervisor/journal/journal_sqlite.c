@@ -211,7 +211,7 @@ static const struct journal_ops SQLITE_OPS = {
     .commit = sqlite_commit,
     .space = sqlite_space_check,
     .events = sqlite_events,
-    .last_event = sqlite_last_event,
+    .last_row = sqlite_last_row,
     .replay = sqlite_replay,
 };
 

@@ -186,9 +186,7 @@ enum bt_code memory_errands(struct journal *j, struct str session, uint64_t befo
                             uint32_t limit, journal_plan_fn fn, void *self, struct bt_error *err)
 {
     (void)err;
-    if (session.len > 0) {
-        list(memory_of(j), true, (struct str){"", 0}, session, before_ix, limit, fn, self);
-    }
+    list(memory_of(j), true, (struct str){"", 0}, session, before_ix, limit, fn, self);
     return BT_OK;
 }
 

@@ -71,6 +71,7 @@ enum {
     SQL(IX_ERRANDS, "SELECT p.ix FROM plans p INDEXED BY plans_session WHERE p.ix < ?1 "           \
                     "AND p.session = ?2 AND p.session <> '' AND NOT " SQL_NO_ERRAND(               \
                         "p") " ORDER BY p.ix DESC")                                                \
+    SQL(IX_ERRANDS_ALL, "SELECT ix FROM errands WHERE ix < ?1 ORDER BY ix DESC")                   \
     SQL(SESSION_PUT, "INSERT OR REPLACE INTO sessions(id, created, updated, messages, "            \
                      "summarized, summary, agent_calls, tool_calls, crc) "                         \
                      "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                 \
@@ -179,8 +180,8 @@ enum bt_code sqlite_blob_add(struct journal *j, const void *bytes, size_t len, u
 enum bt_code sqlite_blob_get(struct journal *j, uint64_t id, struct buf *out, struct bt_error *err);
 enum bt_code sqlite_events(struct journal *j, uint64_t from_seq, uint64_t plan_ix, uint32_t limit,
                            journal_row_fn fn, void *self, struct bt_error *err);
-enum bt_code sqlite_last_event(struct journal *j, uint64_t plan_ix, journal_row_fn fn, void *self,
-                               struct bt_error *err);
+enum bt_code sqlite_last_row(struct journal *j, uint64_t plan_ix, bool only_public,
+                             journal_row_fn fn, void *self, struct bt_error *err);
 enum bt_code sqlite_replay(struct journal *j, uint64_t plan_ix, journal_row_fn fn, void *self,
                            struct bt_error *err);
 /* Reads the current row of a ROWS statement and verifies its checksum; BT_IO names the row. */

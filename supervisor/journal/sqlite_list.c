@@ -56,7 +56,10 @@ enum bt_code sqlite_errands(struct journal *j, struct str session, uint64_t befo
                             uint32_t limit, journal_plan_fn fn, void *self, struct bt_error *err)
 {
     struct sqlite_journal *s = sqlite_of(j);
+    enum sql which = session.len > 0 ? SQL_IX_ERRANDS : SQL_IX_ERRANDS_ALL;
 
-    sqlite_bind_str(s->stmt[SQL_IX_ERRANDS], 2, session);
-    return list(s, SQL_IX_ERRANDS, (struct str){"", 0}, before_ix, limit, fn, self, err);
+    if (session.len > 0) {
+        sqlite_bind_str(s->stmt[which], 2, session);
+    }
+    return list(s, which, (struct str){"", 0}, before_ix, limit, fn, self, err);
 }

@@ -162,23 +162,25 @@ enum bt_code sqlite_events(struct journal *j, uint64_t from_seq, uint64_t plan_i
     return code;
 }
 
-enum bt_code sqlite_last_event(struct journal *j, uint64_t plan_ix, journal_row_fn fn, void *self,
-                               struct bt_error *err)
+enum bt_code sqlite_last_row(struct journal *j, uint64_t plan_ix, bool only_public,
+                             journal_row_fn fn, void *self, struct bt_error *err)
 {
     struct sqlite_journal *s = sqlite_of(j);
     sqlite3_stmt *st = s->stmt[SQL_ROW_LAST];
-    struct journal_row row = {.is_public = false};
+    struct journal_row row;
     enum bt_code code = BT_OK;
+    bool found = false;
     int rc = SQLITE_ROW;
 
     (void)sqlite3_bind_int64(st, 1, (int64_t)plan_ix);
     (void)sqlite3_bind_int64(st, 2, (int64_t)j->committed_pos);
-    while (code == BT_OK && !row.is_public && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+    while (code == BT_OK && !found && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         code = sqlite_row_read(st, &row, err);
+        found = code == BT_OK && (row.is_public || !only_public);
     }
     if (code == BT_OK && rc != SQLITE_ROW && rc != SQLITE_DONE) {
         code = sqlite_error(s->db, "cannot read the journal", err);
-    } else if (code == BT_OK && row.is_public) {
+    } else if (found) {
         (void)fn(&row, self);
     }
     (void)sqlite3_reset(st);

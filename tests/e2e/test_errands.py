@@ -250,6 +250,24 @@ class Money(Errands):
         total = self.d.ask("plan.cost")["total"]
         self.assertEqual((total["total"], total["planningTokens"]), ({"inputTokens": most, "outputTokens": most, "costMicros": most}, most))
 
+    def test_what_an_errand_used_is_told_though_nobody_waits_for_it(self):
+        answers = [fails("not yet", inputTokens=1000, outputTokens=10)]
+        self.planner(lambda r: answers.pop() if answers else None)
+        self.submit()
+        until(lambda: not answers, 10, "the planner was asked")
+        until(lambda: self.cost().get("planningTokens") == 1010, 10, "an open errand is counted")
+        self.d.ask("plan.cancel", planId=self.plan)
+        self.d.wait_plan(self.plan)
+        for _ in range(2):
+            cost = self.cost()
+            self.assertEqual((cost["planningTokens"], cost["total"]["inputTokens"], cost.get("executionTokens", 0)), (1010, 1000, 0), cost)
+            self.assertEqual(self.d.ask("plan.cost", planId=self.plan)["total"]["planningTokens"], 1010)
+            self.d.kill9()
+            self.d.start(agents=False)
+
+    def cost(self):
+        return self.d.ask("plan.cost")["plans"][0]
+
 
 if __name__ == "__main__":
     main()

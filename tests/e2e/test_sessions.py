@@ -440,6 +440,17 @@ class WithAModel(Sessions):
         self.assertEqual(len(self.d.ask("plan.list")["plans"]), 1, "errands are no plans")
         self.assertEqual([p["planId"] for p in self.get()["planHistory"]], [plan])
 
+    def test_what_a_conversation_cost_is_told(self):
+        plan = self.open()
+        self.answers.append({"outcome": "completed", "result": {"data": {"action": "conversation_only", "reply": "Hm.", "reasoning": "r"}},
+                             "usage": {"inputTokens": 700, "outputTokens": 30, "costMicros": 5}})
+        self.wait_turn(self.say("what do you think of all this?")["turnId"])
+        for fields, tokens in (({}, 730), ({"sessionId": "s"}, 730), ({"sessionId": "other"}, 0), ({"planId": plan}, 0)):
+            total = self.d.ask("plan.cost", **fields)["total"]
+            self.assertEqual(total.get("conversationTokens", 0), tokens, fields)
+            self.assertEqual(sum(total["total"].get(k, 0) for k in ("inputTokens", "outputTokens")), tokens, fields)
+        self.assertRegex(self.d.cli("cost"), r"conversation +700 +30 +730 ")
+
     def test_what_the_model_understood_is_done_like_what_is_typed(self):
         plan = self.open()
         end = self.meant("forget about the last bit", {"action": "skip_steps", "stepsToSkip": [3], "reasoning": "r"})
