@@ -151,7 +151,8 @@ static msec sooner(msec a, msec b)
 static uint64_t time_left(const struct parcel *q)
 {
     const struct run_step *row = &q->run->steps[q->step];
-    msec end = sooner(sooner(sooner(MSEC_NEVER, row->deadline), row->limit), q->run->deadline);
+    msec end = sooner(sooner(sooner(MSEC_NEVER, row->deadline), row->limit),
+                      core_plan_deadline(q->b->core, q->plan->run));
 
     return end == MSEC_NEVER ? 0 : end > q->b->now ? end - q->b->now : 1;
 }

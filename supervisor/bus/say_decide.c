@@ -1,5 +1,6 @@
 /* Yes, no, or words to what waits for a person in the open plan. */
 #include "supervisor/bus/session.h"
+#include "supervisor/journal/record_codec.h"
 
 enum { REVIEWS_MAX = 64 };
 
@@ -63,6 +64,35 @@ uint64_t say_awaited(const struct bus_plan *p)
     return h >> 1; /* as a number of JSON and of the journal */
 }
 
+/* Whether the review of the step is the one that was shown. */
+static bool is_shown(const struct talk *t, uint32_t step)
+{
+    const struct plan *plan = t->plan->plan;
+    struct uuid plan_id;
+    struct str step_id;
+    uint32_t attempt;
+
+    if (!review_id_parse(t->shown, &plan_id, &step_id, &attempt) ||
+        !uuid_eq(plan_id, plan->plan_id)) {
+        return false;
+    }
+    return step == STEP_NONE ? step_id.len == 0
+                             : str_eq(step_id, plan->steps[step].step_id) &&
+                                   attempt == run_of(t)->steps[step].attempt;
+}
+
+bool say_is_shown(const struct talk *t)
+{
+    struct reviews all;
+    bool shown = t->shown.len == 0;
+
+    find_reviews(t->plan, &all);
+    for (uint32_t i = 0; i < all.n && !shown; i++) {
+        shown = is_shown(t, all.step[i]);
+    }
+    return shown;
+}
+
 bool say_is_answer(const struct bus_plan *p)
 {
     struct reviews all;
@@ -98,6 +128,11 @@ static bool choose(struct talk *t, const struct say *s, uint32_t *ret)
                  "%u\" or \"step %u: ...\".",
                  all.step[all.n - 1] + 1, all.step[all.n - 1] + 1, all.step[all.n - 1] + 1);
         buf_add_byte(&t->reply, ' ');
+        say_where(t->plan, &t->reply);
+        return false;
+    }
+    if (!say_is_shown(t)) {
+        say_only(t, "By now something else waits for you; nothing was decided. ");
         say_where(t->plan, &t->reply);
         return false;
     }

@@ -11,7 +11,8 @@ static void note(struct talk *t)
 {
     t->meant.plan = t->plan != NULL ? str_from(t->plan->id) : (struct str){"", 0};
     t->meant.revision = t->plan != NULL ? core_revision(t->b->core, t->plan->run) : 0;
-    t->meant.awaited = t->plan != NULL ? say_awaited(t->plan) : 0;
+    /* What was shown and has gone by now is nothing that a later review could be. */
+    t->meant.awaited = t->plan == NULL ? 0 : say_is_shown(t) ? say_awaited(t->plan) : INT64_MAX;
 }
 
 bool say_wish_keep(struct talk *t)

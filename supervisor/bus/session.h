@@ -38,6 +38,7 @@ struct talk {
     struct str text;          /* what was said */
     struct str planner;       /* of a plan that it leads to */
     struct doc policy;
+    struct str shown;      /* the id of the review that the person saw last; "" = not known */
     struct bus_plan *plan; /* the open plan of the session; NULL */
     struct arena arena;
     struct buf reply;
@@ -86,6 +87,9 @@ void say_decide(struct talk *t, const struct say *s, enum review_decision decisi
 bool say_is_awaited(const struct bus_plan *p);
 /* Tells what waits for a person from what waited before; 0 = nothing does. */
 uint64_t say_awaited(const struct bus_plan *p);
+/* Whether one of the reviews that wait is the one that was shown (t->shown), or none was. On
+ * t->plan, which must not be NULL. */
+bool say_is_shown(const struct talk *t);
 /* Whether the open plan waits for words, which any text then is. */
 bool say_is_answer(const struct bus_plan *p);
 

@@ -4,6 +4,7 @@
 #include "protocol/base/utf8.h"
 #include "supervisor/bus/draft.h"
 #include "supervisor/bus/session.h"
+#include "supervisor/journal/record_codec.h"
 
 enum { REPLY_MAX = 8192 };
 
@@ -46,6 +47,10 @@ static bool is_blank(struct str s)
 
 static bool check(struct bus *b, struct request *rq, const struct msg_session_say *m)
 {
+    struct uuid plan_id;
+    struct str step_id;
+    uint32_t n;
+
     if (m->session_id.len == 0 || !is_plain(m->session_id, false)) {
         bus_refuse_text(b, rq, BT_INVALID,
                         "sessionId: expected 1 to 64 characters without control characters");
@@ -54,6 +59,10 @@ static bool check(struct bus *b, struct request *rq, const struct msg_session_sa
     } else if (!is_plain(m->text, true)) {
         bus_refuse_text(b, rq, BT_INVALID,
                         "text: expected text without control characters (but tabs and line ends)");
+    } else if (m->review_id.len > 0 && !review_id_parse(m->review_id, &plan_id, &step_id, &n)) {
+        bus_refuse_text(
+            b, rq, BT_INVALID,
+            "reviewId: expected planId/stepId/attempt or planId, as review.list has it");
     } else {
         return true;
     }
@@ -251,6 +260,7 @@ void on_session_say(struct bus *b, struct request *rq)
     t.text = m.text;
     t.planner = m.planner;
     t.policy = m.policy;
+    t.shown = m.review_id;
     t.turn.client_key = m.client_key;
     t.turn.body_hash = hash_body(&m);
     code = journal_session(b->journal, m.session_id, &s, &err);

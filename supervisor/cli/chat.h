@@ -13,6 +13,7 @@
 
 enum {
     CHAT_ID_MAX = 64,
+    CHAT_REVIEW_MAX = 160,
     CHAT_TURNS_KEPT = 16,
     CHAT_SAID_MAX = 2048,     /* of the last thing we were told, to know it again */
     CHAT_CALL_MS = 3000,      /* a request; the daemon may be away */
@@ -23,9 +24,10 @@ enum {
 struct chat_plan {
     char id[CHAT_ID_MAX + 1]; /* "" = none */
     bool over;
-    bool waits;         /* a person has to say something, as far as the events tell */
-    bool muted;         /* nobody wants to see how it goes on */
-    enum cli_exit exit; /* when it is over */
+    bool waits;                       /* a person has to say something, as far as the events tell */
+    bool muted;                       /* nobody wants to see how it goes on */
+    char review[CHAT_REVIEW_MAX + 1]; /* that was shown last and still waits; "" = none */
+    enum cli_exit exit;               /* when it is over */
 };
 
 struct chat {
@@ -36,11 +38,12 @@ struct chat {
     uint64_t last;          /* the newest event that was taken */
     bool away;              /* that was said */
     msec away_since, look_at;
-    char *saying;               /* a message that the daemon has not taken yet; owned */
-    char key[BT_ID_LEN + 1];    /* its clientKey: said again, it is the same turn */
-    msec say_at;                /* when to try again */
-    bool turn_open;             /* turn_end is still to come */
-    char turn[CHAT_ID_MAX + 1]; /* the newest */
+    char *saying;                      /* a message that the daemon has not taken yet; owned */
+    char answers[CHAT_REVIEW_MAX + 1]; /* the review that was shown when it was typed */
+    char key[BT_ID_LEN + 1];           /* its clientKey: said again, it is the same turn */
+    msec say_at;                       /* when to try again */
+    bool turn_open;                    /* turn_end is still to come */
+    char turn[CHAT_ID_MAX + 1];        /* the newest */
     char ended[CHAT_TURNS_KEPT][CHAT_ID_MAX + 1]; /* turns whose end was seen: a ring */
     uint32_t ended_at;
     char said[CHAT_SAID_MAX + 1]; /* what we were told last */

@@ -117,6 +117,29 @@ bool chat_plan_waits(struct chat *c)
     return waits;
 }
 
+/* The person is shown this review: an answer is for it and no other. */
+static void shown(struct chat *c, const char *review_id)
+{
+    (void)snprintf(c->plan.review, sizeof c->plan.review, "%s", review_id);
+}
+
+/* The review that was shown was decided, or its step has gone on without. */
+static void forget_shown(struct chat *c, const char *type, const cJSON *event)
+{
+    char of[CHAT_REVIEW_MAX + 1];
+
+    if (strcmp(type, "review_decided") == 0) {
+        (void)snprintf(of, sizeof of, "%s", json_text(event, "reviewId", ""));
+    } else if (strcmp(type, "plan_step_started") == 0 || strcmp(type, "plan_step_completed") == 0) {
+        (void)snprintf(of, sizeof of, "%s/%s/", c->plan.id, json_text(event, "stepId", ""));
+    } else {
+        return;
+    }
+    if (strncmp(c->plan.review, of, strlen(of)) == 0) {
+        c->plan.review[0] = 0;
+    }
+}
+
 /* What each waiting step asks. */
 static void show_waits(struct chat *c, const cJSON *view)
 {
@@ -127,6 +150,7 @@ static void show_waits(struct chat *c, const cJSON *view)
         if (strcmp(json_text(s, "status", ""), "waiting") == 0) {
             screen_note(&c->screen, "? %.0f %s: %s (yes or no)", json_number(s, "stepIndex") + 1,
                         json_text(s, "stepId", ""), json_text(get(s, "waiting"), "text", ""));
+            shown(c, json_text(get(s, "waiting"), "reviewId", ""));
         }
     }
 }
@@ -190,6 +214,7 @@ static void show_step(struct chat *c, const char *type, const cJSON *event)
                     json_text(event, "prompt", "it needs your approval"),
                     strcmp(json_text(event, "kind", ""), "input") == 0 ? "an answer, or no"
                                                                        : "yes or no");
+        shown(c, json_text(event, "reviewId", ""));
     } else if (strcmp(status, "in_progress") == 0) {
         screen_note(&c->screen, "%s %.0f %s → %s", cli_mark(status), n, step,
                     json_text(event, "agentId", ""));
@@ -250,8 +275,10 @@ static void show_pause(struct chat *c, const char *type, const cJSON *event)
 
     if (strcmp(type, "plan_paused") == 0 && strcmp(reason, "signoff") == 0) {
         screen_note(&c->screen, "? shall this plan be run? (yes or no)");
+        shown(c, c->plan.id);
     } else if (strcmp(type, "plan_paused") == 0 && strcmp(reason, "planning") == 0) {
         screen_note(&c->screen, "? no plan came out; once more? (yes or no)");
+        shown(c, c->plan.id);
     } else if (!is_told_elsewhere(type, reason)) {
         screen_note(&c->screen, "%s", strcmp(type, "plan_paused") == 0 ? "paused" : "resumed");
     }
@@ -306,6 +333,8 @@ void chat_plan_event(struct chat *c, const char *type, const cJSON *event)
         (strcmp(type, "plan_paused") == 0 &&
          strcmp(json_text(event, "reason", ""), "requested") != 0)) {
         c->plan.waits = true;
+    } else {
+        forget_shown(c, type, event);
     }
     if (strcmp(type, "plan_completed") == 0) {
         show_end(c, event);

@@ -43,6 +43,9 @@ static cJSON *say_fields(struct chat *c)
 
     (void)cJSON_AddStringToObject(fields, "text", c->saying);
     (void)cJSON_AddStringToObject(fields, "clientKey", c->key);
+    if (c->answers[0] != 0) {
+        (void)cJSON_AddStringToObject(fields, "reviewId", c->answers);
+    }
     cli_add_value(c->cli, "planner", fields, "planner");
     if (policy != NULL) {
         (void)cJSON_AddItemToObject(fields, "policy", cJSON_Parse(policy));
@@ -82,6 +85,7 @@ void chat_say(struct chat *c, const char *text)
         return;
     }
     uuid_format(uuid_new(), c->key);
+    memcpy(c->answers, c->plan.review, sizeof c->answers);
     c->say_at = 0;
     c->said[0] = 0;
     c->exit = CLI_OK;

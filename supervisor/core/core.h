@@ -229,6 +229,10 @@ uint32_t core_runs_open(const struct core *c);
 const struct run *core_run(const struct core *c, uint64_t run, const struct plan **ret_plan);
 /* Steps that wait for the agent. */
 uint32_t core_agent_queued(const struct core *c, uint32_t agent);
+/* When the plan is over, ms; MSEC_NEVER = at no time. Of an errand this is later than its run says
+ * after a recovery: for the plan that waits it is an attempt, and nobody worked on it while the
+ * supervisor was down. */
+msec core_plan_deadline(const struct core *c, uint64_t run);
 /* What a client names as expectRevision. */
 uint32_t core_revision(const struct core *c, uint64_t run);
 

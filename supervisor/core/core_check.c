@@ -103,7 +103,8 @@ static bool run_holds(const struct core *c, const struct core_run *row, const ch
     CHECK(core_hold(row) || run->active + queued > 0, "nothing is under way and nothing can begin");
     CHECK(heap_ok(&row->due, run->n_steps), "the heap of the steps");
     const msec steps = heap_min(&row->due);
-    CHECK(c->due.keys[row - c->runs] == (steps < run->deadline ? steps : run->deadline),
+    const msec end = core_row_deadline(c, row);
+    CHECK(c->due.keys[row - c->runs] == (steps < end ? steps : end),
           "the run is due at another time than its steps");
     return true;
 }

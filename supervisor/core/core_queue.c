@@ -117,10 +117,26 @@ void core_unlink(struct core *c, struct core_run *row, uint32_t step)
 
 /* ---- time ---- */
 
+msec core_row_deadline(const struct core *c, const struct core_run *row)
+{
+    const msec deadline = row->run->deadline;
+    const msec renewed = msec_add(c->recovered_at, row->plan->timeout_ms);
+
+    return row->plan->errand != ERRAND_NONE && deadline != MSEC_NEVER && deadline < renewed
+               ? renewed
+               : deadline;
+}
+
+msec core_plan_deadline(const struct core *c, uint64_t handle)
+{
+    const struct core_run *row = core_find_run(c, handle);
+    return row == NULL ? MSEC_NEVER : core_row_deadline(c, row);
+}
+
 void core_rearm(struct core *c, struct core_run *row)
 {
     const msec steps = heap_min(&row->due);
-    const msec plan = row->run->deadline;
+    const msec plan = core_row_deadline(c, row);
     heap_set(&c->due, (uint32_t)(row - c->runs), steps < plan ? steps : plan);
 }
 

@@ -135,6 +135,7 @@ struct core_instance {
 struct core {
     struct core_config config;
     msec now;
+    msec recovered_at; /* 0 = not yet */
     msec wall;
     uint64_t random;
     struct commands *out; /* of the event being handled */

@@ -236,11 +236,7 @@ void core_on_recover(struct core *c, const struct core_event *ev)
         core_reject(c, ev, REJECT_FINAL);
         return;
     }
-    if (ev->plan->errand != ERRAND_NONE && !run->cancelling && ev->plan->timeout_ms > 0) {
-        /* For the plan that waits it is an attempt: nobody worked on it while the supervisor was
-         * down. */
-        run->deadline = msec_add(c->now, ev->plan->timeout_ms);
-    }
+    c->recovered_at = c->now;
     struct core_run *row = attach(c, run, ev->plan);
     if (run->cancelling) { /* the grace is over: nobody knows what of it still runs */
         core_plan_cancelled(c, row, STR_LIT(""));

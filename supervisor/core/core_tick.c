@@ -98,9 +98,10 @@ void core_on_tick(struct core *c, const struct core_event *ev)
     /* What there is no room for the sentences of stays due: the next tick comes at once. */
     while (heap_min(&c->due) <= c->now && c->due.n > 0 && c->text_used <= CORE_TEXT_BYTES / 2) {
         struct core_run *row = &c->runs[heap_top(&c->due)];
-        if (row->run->deadline <= c->now && row->run->status == PLAN_PENDING) {
+        const bool over = core_row_deadline(c, row) <= c->now;
+        if (over && row->run->status == PLAN_PENDING) {
             core_signoff_timeout(c, row);
-        } else if (row->run->deadline <= c->now) {
+        } else if (over) {
             core_plan_timeout(c, row);
         } else {
             step_due(c, row, heap_top(&row->due));

@@ -117,6 +117,14 @@ class Piped(unittest.TestCase):
         self.assertIn("? 2 b: Say it? (yes or no)", said)
         self.assertIn("the plan goes on: baton status " + PLAN, said)
         self.assertEqual(s.stage.cli("chat", stdin="add\nyes\n")[0], "done\n")
+        self.assertEqual([r.get("reviewId") for r in s.stage.of("session.say")[1:]], [None, PLAN + "/b/1"], "what the yes is for")
+
+    def test_what_was_decided_elsewhere_is_not_what_the_next_line_answers(self):
+        for over in ({"type": "review_decided", "reviewId": PLAN + "/b/1", "stepId": "b", "decision": "approve"},
+                     stepped("plan_step_completed", 1, status="skipped")):
+            s = Session(self, {"add": ((MADE, WAITS, over), {"message": "I begin", "turnPlanId": PLAN}), "bye": ((end(),), {"turnPlanId": PLAN})})
+            s.stage.cli("chat", stdin="add\nbye\n")
+            self.assertEqual([r.get("reviewId") for r in s.stage.of("session.say")], [None, None])
 
     def test_refusals_are_said_and_what_is_no_message_is_not_sent(self):
         s = Session(self, {}, **{"session.say": Refusal("INVALID", "text: too odd")})

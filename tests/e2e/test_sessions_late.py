@@ -73,6 +73,30 @@ class Late(Base):
         self.assertEqual(self.told(self.think_of("fine by me I suppose", {"action": "approve"}))["action"], "approve")
         self.assertEqual(self.d.wait_plan(plan)["status"], "completed")
 
+    def test_an_answer_is_for_the_review_that_was_shown(self):
+        plan = self.plan({"goal": "g", "steps": [step("a", requiresApproval=True), step("b", requiresApproval=True)]})
+        self.wait_statuses(plan, "waiting", "pending")
+        shown = self.review(plan)
+        self.assertEqual(self.say("yes", reviewId=shown)["action"], "approve")
+        self.wait_statuses(plan, "completed", "waiting")
+        for text in ("yes", "no", "approve"):
+            said = self.say(text, reviewId=shown)
+            self.assertEqual(said["action"], "conversation_only", text)
+            self.assertIn("something else waits", said["reply"])
+            self.assertIn("step 2", said["reply"].lower())
+        self.wish = {"action": "approve"}
+        self.go.set()
+        end = self.wait_turn(self.say("fine by me I suppose", reviewId=shown)["turnId"])
+        self.assertEqual(end["action"], "conversation_only", end)
+        self.assertEqual(self.say("approve", reviewId=plan)["action"], "conversation_only", "that is its sign-off")
+        self.assertEqual(self.statuses(plan), ["completed", "waiting"])
+        self.assertEqual(self.say("yes", reviewId=self.review(plan))["action"], "approve")
+        self.assertEqual(self.d.wait_plan(plan)["status"], "completed")
+        self.refused("INVALID", "reviewId", sessionId="s", text="yes", reviewId="a/1")
+
+    def review(self, plan):
+        return self.d.ask("review.list", planId=plan)["reviews"][0]["reviewId"]
+
     def test_steps_of_another_revision_are_not_touched(self):
         plan = self.plan(CHAIN)
         self.wait_statuses(plan, "completed", "waiting", "pending")
