@@ -383,6 +383,51 @@ static void a_restart_asks_again_for_what_was_asked(void **state)
     assert_int_equal(rig_nth(r, 0)->usage.input_tokens, 8);
 }
 
+static void an_errand_has_all_its_time_again_after_a_restart(void **state)
+{
+    struct rig *r = *state;
+    (void)ask(r, "errand timeout=30000: E(idempotent retries=3 timeout=60000)");
+    rig_until(r, 20000);
+    rig_restart(r, 50000);
+    rig_up(r, "x", 1, 1);
+    rig_until(r, 99999);
+    const uint64_t run = core_newest_run(rig_core(r));
+    assert_int_equal(rig_run(r, run)->deadline, 30000);
+    assert_int_equal(core_plan_deadline(rig_core(r), run), 100000);
+    rig_forget(r);
+    rig_until(r, 100000);
+    RIG_TRACE(r, "[100000] E#2 cancelled plan_timeout CANCELLED (fenced): Execution timeout after "
+                 "30000ms\n"
+                 "[100000] cancel E#2 i1\n"
+                 "[100000] plan failed/failed timeout: Execution timeout after 30000ms\n"
+                 "[100000] run done\n");
+}
+
+static void an_errand_asks_no_person(void **state)
+{
+    struct rig *r = *state;
+    (void)ask(r, "errand: E(retries=5)");
+    rig_forget(r);
+    rig_needs(r, "E", STEP_OUTCOME_NEEDS_INPUT, "which day?");
+    RIG_TRACE(
+        r,
+        "[0] E#1 failed VALIDATION_ERROR: The agent needs input from a person, which nobody "
+        "gives for this\n"
+        "[0] plan failed/failed step: The agent needs input from a person, which nobody gives for "
+        "this\n"
+        "[0] run done\n");
+    (void)rig_submit(r, "errand: F");
+    rig_forget(r);
+    rig_needs(r, "F", STEP_OUTCOME_NEEDS_APPROVAL, "may I?");
+    RIG_TRACE(
+        r,
+        "[0] F#1 failed VALIDATION_ERROR: The agent needs approval by a person, which nobody "
+        "gives for this\n"
+        "[0] plan failed/failed step: The agent needs approval by a person, which nobody gives for "
+        "this\n"
+        "[0] run done\n");
+}
+
 /* All kinds of ends of a story about planning, each with its beginning. */
 static void tell(struct rig *r)
 {
@@ -471,6 +516,8 @@ int main(void)
         CORE_TEST(planning_may_spend_all_that_there_is),
         CORE_TEST(what_is_left_is_known_while_it_is_planned),
         CORE_TEST(a_restart_asks_again_for_what_was_asked),
+        CORE_TEST(an_errand_has_all_its_time_again_after_a_restart),
+        CORE_TEST(an_errand_asks_no_person),
         CORE_TEST(a_journal_that_lost_its_end_goes_on_to_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
