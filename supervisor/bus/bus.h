@@ -80,7 +80,6 @@ struct bus_plan {
     uint32_t session;         /* number in bus.sessions, or SESSIONS_NONE */
     struct errand *errand;    /* NULL: this plan is none */
     uint64_t asked;           /* the run of the errand that it waits for; 0 = none */
-    struct blob_ref previous; /* the planner's last answer */
     struct str failure;       /* the whole error that it will have failed with; own memory */
 };
 

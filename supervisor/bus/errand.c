@@ -275,6 +275,7 @@ void errand_failed(struct bus *b, const struct bus_plan *p, const struct errand 
                             .text = why,
                             .invalid = invalid,
                             .n = problems,
+                            .result = end->result,
                             .usage = end->usage};
     struct bt_error err;
 

@@ -79,7 +79,6 @@ void errand_planned(struct bus *b, struct bus_plan *p, const struct errand *e,
         return;
     }
     stored = doc_copy(&b->turn, stored);
-    p->previous = end->result;
     result.data = doc_get(stored, STR_LIT("data"));
     result.text = doc_string(doc_get(stored, STR_LIT("text")));
     buf_init(&parsed, ANSWER_MAX * 3);

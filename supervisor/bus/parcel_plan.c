@@ -184,6 +184,7 @@ static void put_agents(struct parcel *q, struct buf *out)
 struct wrong {
     struct arena *arena;
     struct str text;
+    struct blob_ref answer;
 };
 
 static bool find_wrong(const struct journal_row *row, void *self)
@@ -191,20 +192,27 @@ static bool find_wrong(const struct journal_row *row, void *self)
     struct wrong *w = self;
 
     if (record_type_from_wire(row->type) == REC_PLANNING_RETRY) {
-        w->text = arena_str(w->arena, row_text((struct doc){row->body, row->body_len}, "text"));
+        const struct doc body = {row->body, row->body_len};
+        w->text = arena_str(w->arena, row_text(body, "text"));
+        w->answer = (struct blob_ref){row_number(body, "resultRef"), row_number(body, "resultLen")};
     }
     return true;
 }
 
-/* What was wrong with the answer before stands in the plan's rows. */
+/* The answer before, and what was wrong with it, stand in the plan's rows. *ret_answer is in the
+ * arena. */
 static enum bt_code read_wrong(struct parcel *q, const struct bus_plan *p, struct str *ret,
-                               struct bt_error *err)
+                               struct doc *ret_answer, struct bt_error *err)
 {
     struct wrong w = {.arena = q->arena};
     enum bt_code code = BT_OK;
 
     if (core_block_run(p->block)->asked > 1) {
         code = journal_events(q->b->journal, 0, p->ix, UINT32_MAX, find_wrong, &w, err);
+    }
+    if (code == BT_OK && w.answer.id != 0) {
+        code = bus_result_doc(q->b, w.answer, ret_answer, err);
+        *ret_answer = doc_copy(q->arena, *ret_answer);
     }
     *ret = w.text;
     return code;
@@ -261,11 +269,7 @@ enum bt_code parcel_plan(struct parcel *q, struct bt_error *err)
     enum bt_code code = p == NULL ? BT_CONFLICT : parcel_question_skill(q, q->m.skill, "plan", err);
 
     if (code == BT_OK) {
-        code = read_wrong(q, p, &wrong, err);
-    }
-    if (code == BT_OK && wrong.len > 0) {
-        code = bus_result_doc(q->b, p->previous, &previous, err);
-        previous = previous.ptr != NULL ? doc_copy(q->arena, previous) : previous;
+        code = read_wrong(q, p, &wrong, &previous, err);
     }
     if (code == BT_OK) {
         q->m.task = STR_LIT(PLAN_QUESTION);

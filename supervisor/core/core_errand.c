@@ -154,6 +154,7 @@ static void planning_failed(struct core *c, struct core_run *row, const struct c
                                 .step = STEP_NONE,
                                 .attempt = row->run->asked,
                                 .n = ev->n,
+                                .result = ev->result,
                                 .usage = ev->usage,
                                 .text = ev->text});
     order(c, row, ev->text);

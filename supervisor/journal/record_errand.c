@@ -22,6 +22,8 @@ enum msg_type record_put_planning_retry(struct encoding *e, union payload *p)
         .attempt = e->rec->attempt,
         .validation_errors = e->rec->n,
         .text = record_cut(e, e->rec->text, 2048),
+        .result_ref = e->rec->result.id,
+        .result_len = e->rec->result.len,
         .usage = record_usage(&e->rec->usage),
     };
     return MSG_ev_planning_retry;
@@ -150,6 +152,8 @@ void record_get_planning_retry(struct decoding *d, const union payload *p)
     d->rec->attempt = (uint32_t)p->planning_retry.attempt;
     d->rec->n = p->planning_retry.validation_errors;
     d->rec->text = p->planning_retry.text;
+    d->rec->result.id = p->planning_retry.result_ref;
+    d->rec->result.len = p->planning_retry.result_len;
     record_get_usage(d, &p->planning_retry.usage);
 }
 

@@ -205,6 +205,23 @@ class Answers(Errands):
         self.assertEqual(answerer.asked[0]["parameters"]["failureReason"], view["failureReason"])
 
 
+class Repair(Errands):
+    def test_what_was_wrong_is_told_whole_though_the_daemon_died_in_between(self):
+        bad = {"steps": [step("a", "nobody " * 9)]}
+        planner = self.planner(says(bad), lambda r: None, says(PLAN))
+        self.submit()
+        until(lambda: len(planner.asked) == 2, 5, "it is asked again")
+        told = planner.asked[1]["parameters"]
+        self.assertEqual(told["previous"]["data"], bad)
+        self.d.kill9()
+        self.d.start(agents=False)
+        for probe in (self.worker, planner):
+            probe.epoch = probe.register()["epoch"]
+        self.assertEqual(self.d.wait_plan(self.plan)["status"], "completed")
+        again = planner.asked[2]["parameters"]
+        self.assertEqual((again["previous"], again["problems"]), (told["previous"], told["problems"]))
+
+
 class Down(Errands):
     policy = ", plannerTimeoutMs: 2500, backoff: {initialMs: 10, maxMs: 10}"
 
