@@ -216,6 +216,49 @@ bool bt_vocabulary_wants_plan(const struct bt_vocabulary *v, const char *event_t
     return v->words->wants_plan && makes;
 }
 
+static size_t document_bytes(const struct compat_plan *p)
+{
+    return p->document.len + p->by_step.cap * sizeof *p->by_step.slots;
+}
+
+void compat_document_forget(struct bt_vocabulary *v, struct compat_plan *p)
+{
+    v->bytes -= document_bytes(p);
+    p->bytes -= document_bytes(p);
+    buf_done(&p->document);
+    map_done(&p->by_step);
+}
+
+/* Of two steps with one id the first counts. */
+static enum bt_code index_steps(struct compat_plan *p)
+{
+    const struct compat_event plan = {.body = doc_from_buf(&p->document)};
+    struct compat_event step;
+    uint32_t left;
+    struct doc_cursor at = compat_steps(&plan, &left);
+    enum bt_code code = BT_OK;
+
+    while (code == BT_OK && p->by_step.used < COMPAT_STEPS && compat_next_step(&at, &left, &step)) {
+        const struct str id = compat_text(&step, "stepId");
+        if (map_get(&p->by_step, id) == MAP_NONE) {
+            code = map_put(&p->by_step, id, (uint32_t)(step.body.ptr - p->document.at));
+        }
+    }
+    return code;
+}
+
+struct compat_event compat_described(const struct compat_plan *p, struct str step_id)
+{
+    const uint32_t begins = map_get(&p->by_step, step_id);
+    struct doc_cursor at;
+
+    if (begins == MAP_NONE) {
+        return (struct compat_event){0};
+    }
+    at = doc_cursor((struct doc){p->document.at + begins, p->document.len - begins});
+    return (struct compat_event){.body = doc_skip(&at)};
+}
+
 static enum bt_code describe(struct bt_vocabulary *v, struct doc answer, struct bt_error *err)
 {
     const struct str plan_id = doc_string(doc_get(answer, STR_LIT("planId")));
@@ -229,18 +272,16 @@ static enum bt_code describe(struct bt_vocabulary *v, struct doc answer, struct 
     if (p == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a plan's document");
     }
-    v->bytes -= p->document.len;
-    p->bytes -= p->document.len;
-    buf_clear(&p->document);
+    compat_document_forget(v, p);
     doc_put_doc(&p->document, document);
-    if (p->document.bad != BT_OK) {
+    if (p->document.bad != BT_OK || index_steps(p) != BT_OK) {
         buf_done(&p->document);
-        buf_clear(&p->document);
+        map_done(&p->by_step);
         return err_set(err, BT_NOMEM, "out of memory for a plan's document");
     }
-    compat_make_room(v, p, p->document.len);
-    v->bytes += p->document.len;
-    p->bytes += p->document.len;
+    compat_make_room(v, p, document_bytes(p));
+    v->bytes += document_bytes(p);
+    p->bytes += document_bytes(p);
     return BT_OK;
 }
 

@@ -63,6 +63,7 @@ struct compat_plan {
     uint64_t replanning;        /* and because of which step */
     struct buf shape;           /* s003: the plan as a map */
     struct buf document;        /* what bt_vocabulary_describe brought */
+    struct map by_step;         /* stepId -> where its step begins in it; keys point into it */
     struct compat_step **steps; /* by index */
     uint32_t n_steps, steps_cap;
     struct compat_replanned *replanned;
@@ -172,6 +173,10 @@ struct compat_plan *compat_plan_known(const struct bt_vocabulary *v, struct str 
 void compat_plan_forget(struct bt_vocabulary *v, struct compat_plan *p);
 /* Forgets the oldest plans, not p, until so many bytes of texts fit. */
 void compat_make_room(struct bt_vocabulary *v, const struct compat_plan *p, size_t bytes);
+/* What bt_vocabulary_describe brought, with its index. */
+void compat_document_forget(struct bt_vocabulary *v, struct compat_plan *p);
+/* The step in the plan's document; .body.ptr NULL when there is none. */
+struct compat_event compat_described(const struct compat_plan *p, struct str step_id);
 /* Sets one of the plan's texts (a copy, cut to a task's length); .ptr NULL forgets it. */
 void compat_plan_text(struct bt_vocabulary *v, struct compat_plan *p, struct str *field,
                       struct str text);

@@ -32,27 +32,6 @@ static void add_duration(struct compat_map *m, const struct compat_event *ev)
 
 /* ---- the tool of a step, and its arguments ---- */
 
-/* The step in the plan's document, when there is one. */
-static struct compat_event described(const struct compat_plan *p, struct str step_id)
-{
-    const struct doc document = doc_from_buf(&p->document);
-    const struct compat_event plan = {.body = document};
-    struct compat_event step;
-    uint32_t left;
-    struct doc_cursor at;
-
-    if (p->document.len == 0) {
-        return (struct compat_event){0};
-    }
-    at = compat_steps(&plan, &left);
-    while (compat_next_step(&at, &left, &step)) {
-        if (str_eq(compat_text(&step, "stepId"), step_id)) {
-            return step;
-        }
-    }
-    return (struct compat_event){0};
-}
-
 struct tool {
     char name[2 * LIMIT_ID_BYTES + 2];
 };
@@ -217,7 +196,7 @@ static void created(struct bt_vocabulary *v, struct compat_plan *p, const struct
     doc_put_array(&v->list, n);
     at = compat_steps(ev, &left);
     while (compat_next_step(&at, &left, &step)) {
-        const struct compat_event as = described(p, compat_text(&step, "stepId"));
+        const struct compat_event as = compat_described(p, compat_text(&step, "stepId"));
         const struct tool tool = tool_of(&as, compat_text(&step, "agentId"));
         struct compat_map one = {0};
         compat_renew(v, &v->parts);
@@ -258,7 +237,7 @@ static struct compat_map call_base(const struct compat_plan *p, const struct com
 static void step_start(struct bt_vocabulary *v, struct compat_plan *p,
                        const struct compat_event *ev)
 {
-    const struct compat_event as = described(p, compat_text(ev, "stepId"));
+    const struct compat_event as = compat_described(p, compat_text(ev, "stepId"));
     const struct tool tool = tool_of(&as, compat_text(ev, "agentId"));
     char call_id[CALL_ID_BYTES];
     struct compat_step *s;
@@ -307,7 +286,7 @@ static void step_end(struct bt_vocabulary *v, struct compat_plan *p, const struc
     if (s != NULL) {
         (void)snprintf(tool.name, sizeof tool.name, "%.*s", STR_ARG(s->tool));
     } else {
-        const struct compat_event as = described(p, compat_text(ev, "stepId"));
+        const struct compat_event as = compat_described(p, compat_text(ev, "stepId"));
         tool = tool_of(&as, compat_text(ev, "agentId"));
     }
     m = call_base(p, ev, call_id, str_from(tool.name));

@@ -67,8 +67,7 @@ void compat_plan_forget(struct bt_vocabulary *v, struct compat_plan *p)
     }
     compat_plan_text(v, p, &p->mission, (struct str){NULL, 0});
     compat_plan_text(v, p, &p->reason, (struct str){NULL, 0});
-    v->bytes -= p->document.len;
-    buf_done(&p->document);
+    compat_document_forget(v, p);
     buf_done(&p->shape);
     free(p->steps);
     free(p->replanned);

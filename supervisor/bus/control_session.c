@@ -50,8 +50,6 @@ static struct str id_of(struct session_page *page, struct uuid id)
 static void put_head(struct session_page *page, const struct journal_session *s,
                      struct msg_session_view *v)
 {
-    const struct bus_plan *open = session_open_plan(page->b, s->session_id);
-
     v->session_id = text_of(page, s->session_id);
     v->created_at = time_of(page, s->created_wall);
     v->updated_at = time_of(page, s->updated_wall);
@@ -59,11 +57,18 @@ static void put_head(struct session_page *page, const struct journal_session *s,
     v->agent_calls_since_memory = s->agent_calls;
     v->tool_calls_since_memory = s->tool_calls;
     v->summarized = s->summarized;
-    v->open_plan_id = open != NULL ? str_from(open->id) : (struct str){"", 0};
+    v->open_plan_id = (struct str){"", 0};
     msg_set(v, session_view, messages_total);
     msg_set(v, session_view, agent_calls_since_memory);
     msg_set(v, session_view, tool_calls_since_memory);
     msg_set(v, session_view, summarized);
+}
+
+static void put_open(struct msg_session_view *v, const struct bus_plan *open)
+{
+    if (open != NULL) {
+        v->open_plan_id = str_from(open->id);
+    }
 }
 
 static bool add_plan(const struct journal_plan *p, void *self)
@@ -179,6 +184,7 @@ void on_session_get(struct bus *b, struct request *rq)
         code = err_set(&err, BT_NOMEM, "out of memory for a session");
     }
     if (code == BT_OK) {
+        put_open(&page.view, session_open_plan(b, m.session_id));
         answer_view(&page, rq);
     } else {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
@@ -201,6 +207,28 @@ static bool add_session(const struct journal_session *s, void *self)
     return !l->page.no_memory;
 }
 
+/* One pass for the page, because the daemon waits for it. */
+static enum bt_code put_open_plans(struct session_list *l, struct bt_error *err)
+{
+    struct msg_session_view *views = l->ok.sessions;
+    struct bus_plan **open = arena_alloc(&l->page.arena, (l->ok.sessions_n + 1u) * sizeof *open);
+    struct map at = {0};
+    enum bt_code code = open == NULL ? BT_NOMEM : BT_OK;
+
+    for (uint32_t i = 0; i < l->ok.sessions_n && code == BT_OK; i++) {
+        open[i] = NULL;
+        code = map_put(&at, views[i].session_id, i);
+    }
+    if (code == BT_OK) {
+        session_open_plans(l->page.b, &at, open);
+    }
+    for (uint32_t i = 0; i < l->ok.sessions_n && code == BT_OK; i++) {
+        put_open(&views[i], open[i]);
+    }
+    map_done(&at);
+    return code == BT_OK ? BT_OK : err_set(err, code, "out of memory for a list");
+}
+
 void on_session_list(struct bus *b, struct request *rq)
 {
     struct session_list l = {.page = {.b = b}};
@@ -220,6 +248,9 @@ void on_session_list(struct bus *b, struct request *rq)
     }
     if (code == BT_OK && l.page.no_memory) {
         code = err_set(&err, BT_NOMEM, "out of memory for a list");
+    }
+    if (code == BT_OK) {
+        code = put_open_plans(&l, &err);
     }
     if (code == BT_OK) {
         bus_answer(b, rq, MSG_session_list_ok, &l.ok);

@@ -61,6 +61,9 @@ BT_MUST_CHECK enum bt_code bus_session_record(struct bus *b, const struct record
                                               struct record_extra *x, struct bt_error *err);
 /* The plan that is open in the session, the newest when there are several; NULL. */
 struct bus_plan *session_open_plan(struct bus *b, struct str session_id);
+/* The same for many sessions in one pass over the open plans: ret[i] is that of the session with
+ * the value i, and must be NULL before. */
+void session_open_plans(struct bus *b, const struct map *sessions, struct bus_plan **ret);
 /* Called by records.c for REC_PLAN_COMPLETED, behind its row. summary: the plan's answer. BT_IO
  * only when the journal has failed. */
 BT_MUST_CHECK enum bt_code session_plan_ended(struct bus *b, const struct bus_plan *p,

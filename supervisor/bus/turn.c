@@ -24,19 +24,34 @@ void talk_done(struct talk *t)
     arena_done(&t->arena);
 }
 
+static bool is_open(const struct bus_plan *p)
+{
+    return p->run != 0 && p->errand == NULL && !plan_is_final(core_block_run(p->block)->status);
+}
+
 struct bus_plan *session_open_plan(struct bus *b, struct str session_id)
 {
     struct bus_plan *newest = NULL;
 
     for (uint32_t i = 0; i < b->runs_max; i++) {
         struct bus_plan *p = &b->plans[i];
-        if (p->run != 0 && p->errand == NULL && str_eq(p->plan->session_id, session_id) &&
-            !plan_is_final(core_block_run(p->block)->status) &&
+        if (is_open(p) && str_eq(p->plan->session_id, session_id) &&
             (newest == NULL || p->ix > newest->ix)) {
             newest = p;
         }
     }
     return newest;
+}
+
+void session_open_plans(struct bus *b, const struct map *sessions, struct bus_plan **ret)
+{
+    for (uint32_t i = 0; i < b->runs_max; i++) {
+        struct bus_plan *p = &b->plans[i];
+        const uint32_t at = is_open(p) ? map_get(sessions, p->plan->session_id) : MAP_NONE;
+        if (at != MAP_NONE && (ret[at] == NULL || p->ix > ret[at]->ix)) {
+            ret[at] = p;
+        }
+    }
 }
 
 static enum bt_code record(struct bus *b, const struct journal_turn *t, enum record_type type,

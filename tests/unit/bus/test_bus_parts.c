@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/bus/bus.h"
+#include "protocol/base/clock.h"
+#include "supervisor/bus/session.h"
 #include "tests/support/cmocka.h"
 
 static void cached_bytes_come_back_and_a_newer_id_takes_the_slot(void **state)
@@ -147,6 +148,77 @@ static void traceparent_is_the_plan_and_one_span_per_request(void **state)
     map_done(&b.plan_by_id);
 }
 
+enum { SESSIONS = 1000, PLANS = 8000 };
+
+struct many {
+    struct bus b;
+    char ids[SESSIONS + 1][16];
+    struct plan plans[PLANS];
+    struct run *open, *over;
+    struct bus_plan slots[PLANS];
+    struct errand errand;
+};
+
+/* Plans of one session more than are asked about, and of none; the newest does not stand last.
+ * Some have ended, some are errands, some slots are free. */
+static struct many *with_many(void)
+{
+    struct many *m = calloc(1, sizeof *m);
+
+    assert_non_null(m);
+    m->open = calloc(1, sizeof *m->open);
+    m->over = calloc(1, sizeof *m->over);
+    assert_true(m->open != NULL && m->over != NULL);
+    m->open->status = PLAN_RUNNING;
+    m->over->status = PLAN_COMPLETED;
+    for (uint32_t i = 0; i <= SESSIONS; i++) {
+        (void)snprintf(m->ids[i], sizeof m->ids[i], "session-%u", i);
+    }
+    for (uint32_t i = 0; i < PLANS; i++) {
+        m->plans[i].session_id =
+            i % 7 == 0 ? (struct str){NULL, 0} : str_from(m->ids[i * 31 % (SESSIONS + 1)]);
+        m->slots[i] = (struct bus_plan){.run = i % 11 == 0 ? 0 : i + 1,
+                                        .ix = PLANS + (i ^ 64),
+                                        .plan = &m->plans[i],
+                                        .block = i % 5 == 0 ? m->over : m->open,
+                                        .errand = i % 3 == 0 ? &m->errand : NULL};
+    }
+    m->b = (struct bus){.plans = m->slots, .runs_max = PLANS};
+    return m;
+}
+
+static void open_plans_of_many_sessions_are_found_in_one_pass(void **state)
+{
+    struct many *m = with_many();
+    struct bus_plan *found[SESSIONS] = {NULL};
+    struct bus_plan *each[SESSIONS];
+    struct map at = {0};
+    uint32_t open = 0;
+    uint64_t began = clock_mono_ns();
+    uint64_t pass;
+
+    (void)state;
+    for (uint32_t i = 0; i < SESSIONS; i++) {
+        assert_int_equal(map_put(&at, str_from(m->ids[i]), i), BT_OK);
+    }
+    session_open_plans(&m->b, &at, found);
+    pass = clock_mono_ns() - began;
+    began = clock_mono_ns();
+    for (uint32_t i = 0; i < SESSIONS; i++) {
+        each[i] = session_open_plan(&m->b, str_from(m->ids[i]));
+    }
+    assert_true(pass < (clock_mono_ns() - began) / 5); /* it is some hundredth */
+    for (uint32_t i = 0; i < SESSIONS; i++) {
+        assert_ptr_equal(found[i], each[i]);
+        open += found[i] != NULL ? 1 : 0;
+    }
+    assert_in_range(open, SESSIONS / 2, SESSIONS);
+    map_done(&at);
+    free(m->open);
+    free(m->over);
+    free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +226,7 @@ int main(void)
         cmocka_unit_test(cache_never_holds_more_than_its_bytes_whatever_the_order_of_ids),
         cmocka_unit_test(key_names_its_step_and_nothing_else_does),
         cmocka_unit_test(traceparent_is_the_plan_and_one_span_per_request),
+        cmocka_unit_test(open_plans_of_many_sessions_are_found_in_one_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,10 @@
  * What events become in other vocabularies. BATON_GOLDEN_WRITE=1 writes the golden files anew;
  * tests/e2e/test_vocabulary.py holds them against the documents.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "protocol/base/clock.h"
 #include "protocol/client/compat.h"
 #include "tests/support/cmocka.h"
 #include "tests/unit/client/streams.h"
@@ -229,6 +231,81 @@ static void document_of_the_plan_tells_tool_and_arguments(void **state)
     bt_vocabulary_free(v);
 }
 
+enum {
+    STEPS = LIMIT_STEPS,
+    STEPS_MAY_TAKE_MS = 2000 /* looking at every step for each takes 13 s here */
+};
+
+/* A document in which every step has the skill "add", the odd ones a second time with another one.
+ */
+static void describe_many(struct bt_vocabulary *v, uint32_t n)
+{
+    struct bt_error err;
+    struct buf json;
+
+    buf_init(&json, 4 << 20);
+    buf_add_cstr(&json, "{\"planId\":\"P\",\"document\":{\"steps\":[");
+    for (uint32_t i = 0; i < n; i++) {
+        buf_printf(&json, "%s{\"stepId\":\"s%u\",\"skill\":\"add\"}", i > 0 ? "," : "", i);
+        if (i % 2 == 1) {
+            buf_printf(&json, ",{\"stepId\":\"s%u\",\"skill\":\"double\"}", i);
+        }
+    }
+    buf_add_cstr(&json, "]}}");
+    if (bt_vocabulary_describe(v, buf_cstr(&json), &err) != BT_OK) {
+        fail_msg("%s", err.msg);
+    }
+    buf_done(&json);
+}
+
+static void step_of_a_large_plan_is_found_without_looking_at_all_others(void **state)
+{
+    struct bt_vocabulary *v = opened("s002");
+    struct buf out;
+    const msec start = clock_mono_ms();
+
+    (void)state;
+    buf_init(&out, 16 << 20);
+    describe_many(v, STEPS);
+    for (uint32_t i = 0; i < STEPS; i++) {
+        char event[200];
+        (void)snprintf(event, sizeof event,
+                       "{\"type\":\"plan_step_started\",\"planId\":\"P\",\"planSeq\":%u,\"stepId\":"
+                       "\"s%u\",\"stepIndex\":%u,\"agentId\":\"calc\"}",
+                       i + 1, i, i);
+        buf_clear(&out);
+        take(v, event, &out);
+        assert_non_null(strstr(buf_cstr(&out), "\"calc.add\""));
+    }
+    assert_true(clock_mono_ms() - start < STEPS_MAY_TAKE_MS);
+    buf_done(&out);
+    bt_vocabulary_free(v);
+}
+
+static void what_was_read_of_a_document_is_counted_and_goes_with_its_plan(void **state)
+{
+    struct bt_vocabulary *v = opened("s002");
+    struct buf out;
+    size_t once;
+
+    (void)state;
+    buf_init(&out, 1 << 20);
+    describe_many(v, STEPS);
+    once = v->bytes;
+    assert_true(once > v->plans[0]->document.len);
+    describe_many(v, STEPS);
+    assert_int_equal(v->bytes, once);
+    describe_many(v, 3 * STEPS); /* no plan has so many; those behind are not known */
+    assert_int_equal(v->plans[0]->by_step.used, COMPAT_STEPS);
+    describe_many(v, 1);
+    assert_true(v->bytes < 1000);
+    take(v, "{\"type\":\"plan_completed\",\"planId\":\"P\",\"planSeq\":1}", &out);
+    assert_int_equal(v->n_plans, 0);
+    assert_int_equal(v->bytes, 0);
+    buf_done(&out);
+    bt_vocabulary_free(v);
+}
+
 /* A step that began before we came is told as ended; one that never began is not. */
 static void who_comes_in_the_middle_hears_what_is_known(void **state)
 {
@@ -270,6 +347,8 @@ int main(void)
         cmocka_unit_test(what_is_no_event_is_refused_and_what_is_not_known_passes_by),
         cmocka_unit_test(event_that_comes_again_says_nothing),
         cmocka_unit_test(document_of_the_plan_tells_tool_and_arguments),
+        cmocka_unit_test(step_of_a_large_plan_is_found_without_looking_at_all_others),
+        cmocka_unit_test(what_was_read_of_a_document_is_counted_and_goes_with_its_plan),
         cmocka_unit_test(who_comes_in_the_middle_hears_what_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
