@@ -77,10 +77,10 @@ struct bus_plan {
     void *block;
     struct blob_ref document; /* of the newest revision; id 0: the one in the plan's row */
     struct notes notes;
-    uint32_t session;         /* number in bus.sessions, or SESSIONS_NONE */
-    struct errand *errand;    /* NULL: this plan is none */
-    uint64_t asked;           /* the run of the errand that it waits for; 0 = none */
-    struct str failure;       /* the whole error that it will have failed with; own memory */
+    uint32_t session;      /* number in bus.sessions, or SESSIONS_NONE */
+    struct errand *errand; /* NULL: this plan is none */
+    uint64_t asked;        /* the run of the errand that it waits for; 0 = none */
+    struct str failure;    /* the whole error that it will have failed with; own memory */
 };
 
 /* A new revision of an open plan on its way into the core: with CORE_REVISE, or with the

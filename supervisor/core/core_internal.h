@@ -69,7 +69,8 @@ void core_unlink(struct core *c, struct core_run *row, uint32_t step);
 struct list *core_list(struct core *c, struct core_run *row, uint32_t step, enum list_kind kind);
 struct core_run *core_deref(const struct core *c, uint64_t ref, uint32_t *ret_step);
 void core_due(struct core *c, struct core_run *row, uint32_t step, msec when);
-msec core_row_deadline(const struct core *c, const struct core_run *row); /* see core_plan_deadline */
+msec core_row_deadline(const struct core *c,
+                       const struct core_run *row); /* see core_plan_deadline */
 /* The run's key in the core's heap follows its steps and its own deadline. */
 void core_rearm(struct core *c, struct core_run *row);
 /* To the queue of the agent that the step wants now: at its end, or (a request that never left)
