@@ -122,26 +122,30 @@ static enum cli_exit check_file(struct cli *cli, const char *path, bool table)
 }
 
 /* Whether the daemon plans goals by itself, without asking an agent: unless a planner is named,
- * only it knows. */
-static bool plans_by_keyword(struct cli *cli, const char *goal)
+ * only it knows. Says what went wrong when it cannot be asked. */
+static enum cli_exit plans_by_keyword(struct cli *cli, const char *goal, bool *ret)
 {
     const char *planner = cli_value(cli, "planner");
-    cJSON *fields = cli_fields("goal", goal);
-    char *text = cJSON_PrintUnformatted(fields);
+    cJSON *fields;
+    char *text;
     char *json = NULL;
     struct bt_error err;
-    bool yes = true;
+    enum bt_code code;
 
+    *ret = planner == NULL || strcmp(planner, "keyword") == 0;
     if (planner != NULL) {
-        yes = strcmp(planner, "keyword") == 0;
-    } else if (cli_connect(cli) == CLI_OK &&
-               bt_client_call(cli->client, "plan.lint", text, &json, &err) == BT_INVALID) {
-        yes = strstr(json != NULL ? json : "", "dryRun") == NULL;
+        return CLI_OK;
+    }
+    fields = cli_fields("goal", goal);
+    text = cJSON_PrintUnformatted(fields);
+    code = bt_client_call(cli->client, "plan.lint", text, &json, &err);
+    if (code == BT_INVALID) {
+        *ret = strstr(json != NULL ? json : "", "dryRun") == NULL;
     }
     bt_free(json);
     cJSON_free(text);
     cJSON_Delete(fields);
-    return yes;
+    return code == BT_OK || code == BT_INVALID ? CLI_OK : cli_fail(&err);
 }
 
 /* An agent makes the plan: it is submitted to be looked at only, and followed until it is there. */
@@ -164,6 +168,7 @@ static enum cli_exit plan_by_agent(struct cli *cli, const char *goal)
 enum cli_exit verb_plan(struct cli *cli)
 {
     const char *goal = cli->argv[0];
+    bool keyword = false; /* constraints are for those who understand them */
     enum cli_exit code;
 
     if (cli->argc == 2 && strcmp(goal, "check") == 0) {
@@ -177,13 +182,13 @@ enum cli_exit verb_plan(struct cli *cli)
         return CLI_USAGE;
     }
     code = cli_connect(cli);
+    if (code == CLI_OK && cli_value(cli, "constraint") == NULL) {
+        code = plans_by_keyword(cli, goal, &keyword);
+    }
     if (code != CLI_OK) {
         return code;
     }
-    if (cli_value(cli, "constraint") == NULL && plans_by_keyword(cli, goal)) {
-        return lint(cli, goal, NULL, false);
-    }
-    return plan_by_agent(cli, goal);
+    return keyword ? lint(cli, goal, NULL, false) : plan_by_agent(cli, goal);
 }
 
 /* What has the looks of a file is one, also when it is not there: a slip in its name is no goal. */

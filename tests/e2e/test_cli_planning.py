@@ -165,6 +165,12 @@ class Plan(OnStage):
         self.assertNotIn("submit it with", said)
         self.assertNotIn("planner", s.of("plan.submit")[0])
 
+    def test_daemon_that_cannot_say_who_plans_is_not_taken_for_one_that_plans_itself(self):
+        s = self.story(STARTED, MADE, END, **{"plan.lint": Refusal("BUSY", "too much to do")})
+        out, said = s.cli("plan", "count", code=6)
+        self.assertEqual((out, len(s.of("plan.lint")), s.of("plan.submit")), ("", 1, []))
+        self.assertIn("too much to do", said)
+
     def test_json_has_the_shape_of_a_lint(self):
         s = self.story(STARTED, MADE, END, **{"plan.get": self.view(document=self.DOCUMENT, about={"planner": "llm"})})
         shape = json.loads(s.cli("plan", "count", "--planner", "agent:p", "--json")[0])
