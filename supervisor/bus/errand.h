@@ -22,7 +22,7 @@ struct errand {
     uint32_t attempt;             /* of asking the planner; filled in at its end */
     uint32_t told;                /* attempt whose text was told last; 0 = none yet */
     char of[LIMIT_ID_BYTES + 1];  /* the plan, or the session, that it is for */
-    char turn[UUID_TEXT_LEN + 1]; /* CONVERSE: the turn of the session */
+    char turn[UUID_TEXT_LEN + 1]; /* CONVERSE: the turn; DIGEST: the last message in it */
 };
 
 struct errand_ask {

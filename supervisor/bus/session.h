@@ -124,9 +124,12 @@ void say_quote(struct buf *out, struct str text, size_t max);
 struct str session_agent(struct bus *b, const char *skill);
 /* The turn waits for what an agent makes of it. False: it could not be asked. */
 bool session_converse(struct talk *t);
-/* Asks for a new summary when one is due. */
-void session_digest(struct bus *b, struct str session_id);
 void session_errand_over(struct bus *b, const struct errand *e, const struct errand_end *end);
+
+/* ---- session_digest.c: the summary of the older messages ---- */
+/* Asks for a new one when one is due; after one that failed only some messages later. */
+void session_digest(struct bus *b, struct str session_id);
+void session_digest_over(struct bus *b, const struct errand *e, const struct errand_end *end);
 
 /* ---- session_view.c: what of a session is shown ---- */
 struct session_messages {

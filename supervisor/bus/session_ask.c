@@ -1,9 +1,5 @@
 /* What agents are asked about a session, and what their answers lead to: an answer is a wish, to be
  * checked like what a person types. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
 #include "registry/card.h"
@@ -11,7 +7,7 @@
 #include "supervisor/bus/session.h"
 #include "supervisor/bus/verdict.h"
 
-enum { CONVERSE_MS = 60000, DIGEST_MS = 120000, ANSWER_MAX = 256 * 1024, WHY_MAX = 300 };
+enum { CONVERSE_MS = 60000, ANSWER_MAX = 256 * 1024, WHY_MAX = 300 };
 
 static bool is_there(struct bus *b, uint32_t agent, struct str skill)
 {
@@ -263,102 +259,11 @@ static void converse_over(struct bus *b, const struct errand *e, const struct er
     talk_done(&t);
 }
 
-/* ---- digest ---- */
-
-/* Also one that has ended in this turn: its summary is not in the session yet. */
-static bool is_digesting(const struct bus *b, struct str session_id)
-{
-    for (uint32_t i = 0; i < b->runs_max; i++) {
-        const struct bus_plan *p = &b->plans[i];
-        if (p->run != 0 && p->errand != NULL && p->errand->kind == ERRAND_DIGEST &&
-            str_eq(str_from(p->errand->of), session_id)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* In `turn` stands the number of the last message that is in it. */
-void session_digest(struct bus *b, struct str session_id)
-{
-    char upto[24];
-    struct errand_ask ask = {.kind = ERRAND_DIGEST,
-                             .of = session_id,
-                             .session_id = session_id,
-                             .skill = STR_LIT("summarize"),
-                             .task = STR_LIT("Sum up the conversation."),
-                             .timeout_ms = DIGEST_MS,
-                             .tokens = UINT64_MAX,
-                             .micros = UINT64_MAX};
-    struct journal_session s;
-    struct bt_error err;
-    uint64_t run;
-
-    if (journal_session(b->journal, session_id, &s, &err) != BT_OK ||
-        s.messages < s.summarized + SESSION_NEWEST + 1 || is_digesting(b, session_id)) {
-        return;
-    }
-    ask.agent_id = session_agent(b, "summarize");
-    (void)snprintf(upto, sizeof upto, "%" PRIu64, s.messages - SESSION_KEPT);
-    ask.turn = str_from(upto);
-    if (ask.agent_id.len > 0 && errand_start(b, &ask, &run, &err) != BT_OK) {
-        log_warn("session.digest", "session=%.*s %s", STR_ARG(session_id), err.msg);
-    }
-}
-
-static enum bt_code put_summary(struct bus *b, struct journal_session *s, uint64_t upto,
-                                struct str text, struct bt_error *err)
-{
-    struct buf bytes;
-    enum bt_code code;
-
-    text.len = utf8_cut(text.ptr, text.len, SESSION_SUMMARY_MAX);
-    buf_init(&bytes, LIMIT_CONTROL_BYTES);
-    doc_put_map(&bytes, 1);
-    doc_put_cstr(&bytes, "text");
-    doc_put_str(&bytes, text);
-    code = buf_check(&bytes, err);
-    if (code == BT_OK) {
-        code = journal_blob_add(b->journal, bytes.at, bytes.len, &s->summary, err);
-    }
-    if (code == BT_OK) {
-        s->summarized = upto;
-        s->agent_calls = s->tool_calls = 0;
-        code = journal_session_put(b->journal, s, err);
-    }
-    buf_done(&bytes);
-    return code;
-}
-
-static void digest_over(struct bus *b, const struct errand *e, const struct errand_end *end)
-{
-    const uint64_t upto = strtoull(e->turn, NULL, 10);
-    struct journal_session s;
-    struct buf text;
-    struct bt_error err = {.msg = "it is empty"};
-    bool cut;
-
-    buf_init(&text, LIMIT_RESULT_BYTES);
-    if (!end->ok ||
-        bus_result_text(b, end->result, SESSION_SUMMARY_MAX, &text, &cut, &err) != BT_OK ||
-        text.len == 0) {
-        /* Tried again with the next message. */
-        log_warn("session.digest", "session=%s no summary: %.*s", e->of,
-                 end->ok ? (int)strlen(err.msg) : (int)end->text.len,
-                 end->ok ? err.msg : end->text.ptr);
-    } else if (journal_session(b->journal, str_from(e->of), &s, &err) == BT_OK &&
-               upto > s.summarized && upto <= s.messages &&
-               put_summary(b, &s, upto, buf_str(&text), &err) != BT_OK) {
-        bus_fail(b, &err);
-    }
-    buf_done(&text);
-}
-
 void session_errand_over(struct bus *b, const struct errand *e, const struct errand_end *end)
 {
     if (e->kind == ERRAND_CONVERSE) {
         converse_over(b, e, end);
     } else {
-        digest_over(b, e, end);
+        session_digest_over(b, e, end);
     }
 }

@@ -557,22 +557,39 @@ class WithAModel(Sessions):
         self.assertIn("What was said before, in short: in short:", digests[1]["parameters"]["text"])
         self.assertEqual(self.d.ask("plan.list")["plans"][0]["planId"], plan)
 
-    def test_a_summary_that_fails_is_tried_again_with_the_next_message(self):
-        good, self.think_now = self.think, {"fails": True}
+    def test_a_summary_that_fails_is_tried_again_six_messages_later(self):
+        good, self.fails = self.think, True
 
         def think(r):
-            if r["skill"] == "summarize" and self.think_now["fails"]:
+            if r["skill"] == "summarize" and self.fails:
                 return {"outcome": "failed", "failure": {"code": "X", "class": "VALIDATION_ERROR", "message": "no"}}
             return good(r)
 
+        def talk(times):
+            for i in range(times):
+                self.say("status")  # and its answer: two messages
+
+        def failed(n):
+            until(lambda: self.d.log().count("no summary") >= n, 15, "%d failures are logged" % n)
+            self.assertEqual(self.get()["summarized"], 0)
+
         self.model.work = think
-        for i in range(11):
-            self.say("status")
-        until(lambda: "session.digest" in self.d.log(), 15, "it is logged")
-        self.assertEqual(self.get()["summarized"], 0)
-        self.think_now["fails"] = False
-        self.say("status")
-        until(lambda: self.get()["summarized"] == 14, 15, "the summary of 24 messages but the newest ten")
+        talk(11)
+        failed(1)  # of 22 messages
+        talk(1)
+        self.d.kill9()
+        self.d.start(agents=False)
+        self.model.register()
+        wait_up(self.d, "talker")
+        talk(2)
+        failed(2)  # of 28
+        self.fails = False
+        talk(3)
+        until(lambda: self.get()["summarized"] == 24, 15, "the summary of 34 messages but the newest ten")
+        talk(6)
+        until(lambda: self.get()["summarized"] == 36, 15, "after a success it is as before: 46 messages but ten")
+        asked = [r["parameters"]["text"] for r in self.model.of("step.execute") if r["skill"] == "summarize"]
+        self.assertEqual([text.count("Person: status") for text in asked], [6, 9, 12, 6])
 
 
 if __name__ == "__main__":
