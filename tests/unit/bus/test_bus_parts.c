@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/base/clock.h"
 #include "supervisor/bus/session.h"
 #include "tests/support/cmocka.h"
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "protocol/base/clock.h"
 #include "protocol/client/compat.h"
 #include "tests/support/cmocka.h"
 #include "tests/unit/client/streams.h"
