@@ -56,12 +56,19 @@ static enum bt_code read_document(struct bus *b, const struct plan *plan, struct
     return code;
 }
 
-static enum bt_code store(struct bus *b, const struct buf *document, struct blob_ref *ret,
-                          struct bt_error *err)
+/* The plan, packed, in the revision, and its document in the journal. */
+static enum bt_code keep_and_store(struct bus *b, const struct plan *plan,
+                                   const struct buf *document, struct bus_revision *ret,
+                                   struct blob_ref *ret_document, struct bt_error *err)
 {
-    enum bt_code code = journal_blob_add(b->journal, document->at, document->len, &ret->id, err);
+    enum bt_code code = keep(plan, ret, err);
 
-    ret->len = document->len;
+    if (code != BT_OK) {
+        return code;
+    }
+    code = journal_blob_add(b->journal, document->at, document->len, &ret->document.id, err);
+    ret->document.len = document->len;
+    *ret_document = ret->document;
     if (code != BT_OK) {
         bus_fail(b, err);
         code = BT_IO;
@@ -94,7 +101,8 @@ enum bt_code revise_make(struct bus *b, const struct bus_plan *p, const struct r
     }
     buf_init(&document, LIMIT_STEP_BYTES);
     code = read_document(b, p->plan, p->document, &reading, &plan, err);
-    code = code == BT_IO ? BT_INTERNAL : code; /* of this plan; the journal's own end is store's */
+    code = code == BT_IO ? BT_INTERNAL
+                         : code; /* of this plan; the journal's own end is keep_and_store's */
     if (code == BT_OK) {
         request.plan = plan;
         code = plan_revise(&request, &reading, &plan, problems, &document, err);
@@ -103,11 +111,7 @@ enum bt_code revise_make(struct bus *b, const struct bus_plan *p, const struct r
         code = plan_resolve(plan, b->registry, b->now, err);
     }
     if (code == BT_OK) {
-        code = keep(plan, ret, err);
-    }
-    if (code == BT_OK) {
-        code = store(b, &document, &ret->document, err);
-        *ret_document = ret->document;
+        code = keep_and_store(b, plan, &document, ret, ret_document, err);
     }
     buf_done(&document);
     arena_done(&reading);
@@ -180,11 +184,7 @@ enum bt_code revise_planned(struct bus *b, const struct bus_plan *p, struct doc 
     buf_init(&document, LIMIT_STEP_BYTES);
     code = read_planned(b, p, answer, trusted, &reading, &plan, problems, &document, err);
     if (code == BT_OK) {
-        code = keep(plan, ret, err);
-    }
-    if (code == BT_OK) {
-        code = store(b, &document, &ret->document, err);
-        *ret_document = ret->document;
+        code = keep_and_store(b, plan, &document, ret, ret_document, err);
     }
     buf_done(&document);
     arena_done(&reading);
