@@ -205,10 +205,10 @@ static void listening_lane_serves_one_dialing_peer_and_rejects_a_second(void **s
         fixture_assert_bytes(fixture_expect(l, LINK_ANSWER), "done");
     }
     link_free(stranger);
+    const int before = fixture_descriptors();
     link_lane_retire(lane); /* the supervisor hangs up first, then the agent's end may close */
     link_server_retire(s);
     const msec until = clock_mono_ms() + FIXTURE_WAIT_MS;
-    const int before = fixture_descriptors();
     while (fixture_descriptors() >= before && clock_mono_ms() < until) {
         assert_false(fixture_next(l, 20, &ev));
         assert_false(fixture_next(agent, 20, &ev));
