@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <nng/nng.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -193,6 +194,18 @@ int fixture_descriptors(void)
         n++;
     }
     (void)closedir(d);
+    return n;
+}
+
+int fixture_sockets(void)
+{
+    nng_stat *all = NULL;
+    int n = 0;
+    assert_int_equal(nng_stats_get(&all), 0);
+    for (nng_stat *s = nng_stat_child(all); s != NULL; s = nng_stat_next(s)) {
+        n += strcmp(nng_stat_name(s), "socket") == 0 ? 1 : 0;
+    }
+    nng_stats_free(all);
     return n;
 }
 

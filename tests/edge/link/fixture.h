@@ -48,6 +48,8 @@ struct link_sub *fixture_subscriber(struct link *l, const char *url, const struc
 void fixture_wait_live(struct link *reader, struct link_pub *p);
 /* How many descriptors this process has open. */
 int fixture_descriptors(void);
+/* How many sockets nng has open in this process. */
+int fixture_sockets(void);
 /* A fresh directory, 0700, removed by fixture_rmdir. Valid until the next call. */
 const char *fixture_dir(void);
 void fixture_rmdir(const char *dir);

@@ -99,6 +99,7 @@ static void kill_and_retire_cycles_do_not_wedge(void **state)
     assert_int_equal(link_new(FEW, &l, NULL),
                      BT_OK); /* room for few: retired lanes must really end */
     assert_int_equal(link_canary_start(50, NULL), BT_OK);
+    const int sockets = fixture_sockets();
     int before = 0;
     for (int i = 0; i < CYCLES; i++) {
         struct child p = peer_start(i % 2 == 0 ? "hold" : "echo", "tcp://127.0.0.1:0", NULL);
@@ -116,9 +117,11 @@ static void kill_and_retire_cycles_do_not_wedge(void **state)
         before = i == 20 ? fixture_descriptors() + LOST_BY_NNG : before;
     }
     const msec until = clock_mono_ms() + FIXTURE_WAIT_MS;
-    while (fixture_descriptors() > before && clock_mono_ms() < until) {
+    while ((fixture_descriptors() > before || fixture_sockets() > sockets) &&
+           clock_mono_ms() < until) {
         assert_false(fixture_next(l, 20, &ev));
     }
+    assert_true(fixture_sockets() <= sockets);
     assert_true(fixture_descriptors() <= before);
     assert_true(link_canary_age() < 1000);
     link_free(l);
