@@ -178,46 +178,6 @@ static void slow_handler_is_not_sent_the_request_again(void **state)
     fixture_rmdir(dir);
 }
 
-static void listening_lane_serves_one_dialing_peer_and_rejects_a_second(void **state)
-{
-    (void)state;
-    struct link *l = fixture_link();
-    struct link *agent = fixture_link();
-    struct link *stranger = fixture_link();
-    struct link_lane *lane = NULL;
-    struct link_server *s = NULL;
-    struct link_server *other = NULL;
-    struct link_event ev;
-    struct bt_error err;
-    assert_int_equal(link_lane_listen(l, "tcp://127.0.0.1:0", &fixture_limits, NULL, &lane, &err),
-                     BT_OK);
-    const char *url = link_lane_url(lane);
-    assert_int_equal(link_server_dial(agent, url, 1, &fixture_limits, NULL, &s, &err), BT_OK);
-    assert_ptr_equal(fixture_expect(l, LINK_UP).lane, lane);
-    assert_int_equal(link_server_dial(stranger, url, 1, &fixture_limits, NULL, &other, &err),
-                     BT_OK);
-    for (int i = 0; i < 20; i++) {
-        fixture_send(lane, "work");
-        assert_false(fixture_next(stranger, 20, &ev));
-        const struct link_event request = fixture_expect(agent, LINK_REQUEST);
-        assert_true(link_answer(s, request.request, "done", 4));
-        link_msg_free(request.msg);
-        fixture_assert_bytes(fixture_expect(l, LINK_ANSWER), "done");
-    }
-    link_free(stranger);
-    const int before = fixture_descriptors();
-    link_lane_retire(lane); /* the supervisor hangs up first, then the agent's end may close */
-    link_server_retire(s);
-    const msec until = clock_mono_ms() + FIXTURE_WAIT_MS;
-    while (fixture_descriptors() >= before && clock_mono_ms() < until) {
-        assert_false(fixture_next(l, 20, &ev));
-        assert_false(fixture_next(agent, 20, &ev));
-    }
-    assert_true(fixture_descriptors() < before);
-    link_free(agent);
-    link_free(l);
-}
-
 static void lane_over_the_inbox_cap_is_refused(void **state)
 {
     (void)state;
@@ -278,7 +238,6 @@ int main(void)
         cmocka_unit_test(handle_is_answered_once_and_no_other_handle_is),
         cmocka_unit_test(killed_peer_loses_the_request_and_no_successor_repeats_it),
         cmocka_unit_test(slow_handler_is_not_sent_the_request_again),
-        cmocka_unit_test(listening_lane_serves_one_dialing_peer_and_rejects_a_second),
         cmocka_unit_test(lane_over_the_inbox_cap_is_refused),
         cmocka_unit_test(many_lanes_echo_at_once),
     };
