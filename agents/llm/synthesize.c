@@ -34,6 +34,12 @@ static const char order_retry[] =
     "answer with one JSON object and nothing else: {\"retry\": [{\"stepId\": \"...\", \"reason\": "
     "\"...\"}]}. Name failed steps only.";
 
+/* onInvalidPlan synthesize: there is no plan, the answer is all that there will be. */
+static const char order_alone[] =
+    "No plan could be made for the goal, and nothing was done. Answer the person who asked for it "
+    "directly, in the language of the goal, from what you know. Say plainly what you do not know "
+    "and what would have to be done first; claim nothing to have been done.";
+
 enum said { SAID_TEXT, SAID_RETRY, SAID_NOTHING };
 
 struct work {
@@ -52,10 +58,21 @@ static cJSON *get(const cJSON *map, const char *name)
     return cJSON_GetObjectItemCaseSensitive(map, name);
 }
 
+static bool is_alone(const struct work *w)
+{
+    return cJSON_GetArraySize(get(w->params, "steps")) == 0;
+}
+
 /* ---- the question ---- */
 
 static void compose(const struct work *w, struct question *q, char *counts, size_t room)
 {
+    if (is_alone(w)) {
+        prompt_say(&q->p, order_alone);
+        question_data(q, "the person who asks: the goal", get(w->params, "goal"));
+        question_data(q, "the journal: why there is no plan", get(w->params, "failureReason"));
+        return;
+    }
     (void)snprintf(counts, room, "The plan had %u steps: %u completed, %u failed, %u others.",
                    w->counts.all, w->counts.completed, w->counts.failed,
                    w->counts.all - w->counts.completed - w->counts.failed);
@@ -206,7 +223,7 @@ static void reply_text(struct work *w, struct str text)
 
     buf_init(&whole, 2 * text.len + 2 * LAST_LINE_MAX);
     report_last_line(w->params, last_line, sizeof last_line);
-    tell_end(&w->tell, text, last_line, &whole);
+    tell_end(&w->tell, text, is_alone(w) ? NULL : last_line, &whole);
     if (whole.bad != BT_OK) {
         bt_step_fail(w->step, "SERVICE_UNAVAILABLE", true, "out of memory for the summary");
     } else {
@@ -281,7 +298,7 @@ void llm_synthesize(struct bt_step *step, void *self)
         bt_step_fail_error(step, &err);
         return;
     }
-    tell_init(&w.tell, step, TITLE);
+    tell_init(&w.tell, step, is_alone(&w) ? NULL : TITLE);
     if (!cJSON_IsArray(get(w.params, "steps"))) {
         bt_step_fail(step, "VALIDATION_ERROR", false, "steps: expected the steps of the plan");
     } else {

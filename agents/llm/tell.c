@@ -38,7 +38,7 @@ static void open_text(struct tell *t)
     if (text.len < 2 || text.ptr[0] == '{' || text.ptr[0] == '[' || text.ptr[0] == '`') {
         return;
     }
-    if (!has_title(text)) {
+    if (t->title != NULL && !has_title(text)) {
         bt_step_stream(t->step, t->title, strlen(t->title));
         bt_step_stream(t->step, "\n\n", 2);
         t->told = true;
@@ -79,18 +79,25 @@ void tell_drop(struct tell *t)
     t->open = false;
 }
 
+static void add_last_line(struct buf *out, const char *line)
+{
+    if (line != NULL) {
+        buf_printf(out, "\n\n%s\n", line);
+    }
+}
+
 void tell_end(struct tell *t, struct str text, const char *last_line, struct buf *ret)
 {
-    if (!has_title(text)) {
+    if (t->title != NULL && !has_title(text)) {
         buf_printf(ret, "%s\n\n", t->title);
     }
     buf_add_str(ret, text);
-    buf_printf(ret, "\n\n%s\n", last_line);
+    add_last_line(ret, last_line);
     if (!t->open) { /* it waited for its end */
         buf_clear(&t->held);
         buf_add_str(&t->held, buf_str(ret));
     } else {
-        buf_printf(&t->held, "\n\n%s\n", last_line);
+        add_last_line(&t->held, last_line);
     }
     pour(t);
 }

@@ -12,7 +12,7 @@
 
 struct tell {
     struct bt_step *step;
-    const char *title; /* the first line, when the text does not begin with a heading */
+    const char *title; /* the first line, when the text does not begin with a heading; NULL = none */
     struct buf held;   /* not told yet */
     bool open;         /* known to be text */
     bool told;
@@ -26,7 +26,7 @@ void tell_text(struct tell *t, bool anew, struct str piece);
 /* Tells what has waited long enough. */
 void tell_wait(struct tell *t);
 /* Makes the whole text, title and last line with it, and tells what is left of it. text: the whole
- * answer, without what it was wrapped in. */
+ * answer, without what it was wrapped in; last_line may be NULL. */
 void tell_end(struct tell *t, struct str text, const char *last_line, struct buf *ret);
 /* Forgets what is held: it was no text. What was told is said to be void. */
 void tell_drop(struct tell *t);

@@ -24,7 +24,7 @@ static enum bt_code add_part(struct bus *b, const struct plan *plan,
 }
 
 enum bt_code bus_aggregate_text(struct bus *b, const struct plan *plan, const struct run *run,
-                                struct buf *out, struct bt_error *err)
+                                enum plan_status end, struct buf *out, struct bt_error *err)
 {
     struct aggregate_part *parts = malloc((plan->n_steps + 1) * sizeof *parts);
     struct aggregate_choice choice;
@@ -37,7 +37,7 @@ enum bt_code bus_aggregate_text(struct bus *b, const struct plan *plan, const st
     }
     choice = aggregate_choose(plan, run, parts);
     if (choice.form == AGGREGATE_FORM_NOTHING) {
-        buf_add_cstr(out, AGGREGATE_NOTHING);
+        buf_add_str(out, aggregate_nothing(plan, end));
     } else if (choice.form == AGGREGATE_FORM_RAW) {
         code = bus_result_text(b, parts[0].result, 0, out, &cut, err);
     }

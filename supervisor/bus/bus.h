@@ -294,8 +294,8 @@ BT_MUST_CHECK enum bt_code bus_result_doc(struct bus *b, struct blob_ref ref, st
 
 /* aggregate_text.c: the plan's answer as one text (M080), cut with a marker when it is too large */
 BT_MUST_CHECK enum bt_code bus_aggregate_text(struct bus *b, const struct plan *plan,
-                                              const struct run *run, struct buf *out,
-                                              struct bt_error *err);
+                                              const struct run *run, enum plan_status end,
+                                              struct buf *out, struct bt_error *err);
 
 /* records.c: journal row and publication of one record */
 BT_MUST_CHECK enum bt_code bus_record(struct bus *b, const struct record *rec,

@@ -10,15 +10,15 @@
 
 /* The text that answers for the whole plan (M080), stored as a blob in the same commit as
  * plan_completed. */
-static enum bt_code aggregate(struct bus *b, const struct bus_plan *p, struct record_extra *x,
-                              struct buf *text, struct bt_error *err)
+static enum bt_code aggregate(struct bus *b, const struct bus_plan *p, enum plan_status end,
+                              struct record_extra *x, struct buf *text, struct bt_error *err)
 {
     const struct run *run = core_block_run(p->block);
     struct buf doc;
     enum bt_code code;
 
     buf_init(&doc, LIMIT_STEP_BYTES);
-    if (bus_aggregate_text(b, p->plan, run, text, err) != BT_OK) {
+    if (bus_aggregate_text(b, p->plan, run, end, text, err) != BT_OK) {
         /* A damaged result costs this plan its summary, not the daemon its life. */
         log_err("plan.aggregate", "plan=%s %s", p->id, err->msg);
         buf_clear(text);
@@ -100,8 +100,8 @@ static enum bt_code end_of_plan(struct bus *b, const struct bus_plan *p, const s
     enum bt_code code = BT_OK;
 
     if (p->errand == NULL) {
-        code =
-            rec->result.id != 0 ? synthesised(b, rec, x, text, err) : aggregate(b, p, x, text, err);
+        code = rec->result.id != 0 ? synthesised(b, rec, x, text, err)
+                                   : aggregate(b, p, rec->plan_status, x, text, err);
     }
     if (code == BT_OK) {
         code = journal_plan_status(b->journal, p->ix, str_from(plan_status_name(rec->plan_status)),

@@ -16,6 +16,11 @@ bool say_feed(struct talk *t, struct core_event *ev)
         bus_fail(t->b, &err);
         return false;
     }
+    if (reject == REJECT_NOT_WAITING && run_of(t)->status == PLAN_PENDING) {
+        say_only(t, "The plan has not begun: it waits for its sign-off. Say yes to let it run, or "
+                    "no to refuse it.");
+        return false;
+    }
     if (control_reject(reject, core_revision(t->b->core, t->plan->run), &err) != BT_OK) {
         say_only(t, "That cannot be done now: %s.", err.msg);
         return false;

@@ -314,7 +314,7 @@ enum cli_exit follow_plan(struct cli *cli, const struct follow *f)
     }
     bt_watch_close(g.watch);
     if (code == CLI_OK && f->dry) {
-        code = cli_show_document(cli, f->plan_id);
+        code = cli_show_document(cli, f->plan_id, f->issues);
     } else if (code == CLI_OK) {
         code = print_result(cli, f, &g.answer);
     }

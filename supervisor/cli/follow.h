@@ -9,6 +9,7 @@ struct follow {
     const char *result_step; /* print this step's result; NULL = the plan's */
     bool quiet;              /* no live tree */
     bool dry;                /* it is only planned: its document is what is printed */
+    struct cJSON *issues;    /* with dry: the warnings to print with it; NULL = none */
     uint32_t timeout_ms;     /* then 124; 0 = none */
 };
 

@@ -149,11 +149,16 @@ enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
     if (code == CLI_OK && bt_submit(cli->client, &s, ret_plan_id, &json, &err) != BT_OK) {
         code = cli_fail(&err);
         cli_print_problems(cli, json);
-    } else if (code == CLI_OK && !what->quiet) {
+    } else if (code == CLI_OK) {
         cJSON *answer = cJSON_Parse(json);
-        (void)fprintf(stderr, "plan %s\n", ret_plan_id);
-        cli_say_routes(cJSON_GetObjectItemCaseSensitive(answer, "routes"));
-        say_warnings(answer);
+        if (!what->quiet) {
+            (void)fprintf(stderr, "plan %s\n", ret_plan_id);
+            cli_say_routes(cJSON_GetObjectItemCaseSensitive(answer, "routes"));
+            say_warnings(answer);
+        }
+        if (what->ret_issues != NULL) {
+            *what->ret_issues = cJSON_DetachItemFromObjectCaseSensitive(answer, "problems");
+        }
         cJSON_Delete(answer);
     }
     bt_free(json);
@@ -176,7 +181,7 @@ static void say_steps(const cJSON *view)
 }
 
 /* --json: the shape of a lint, with what the plan says of itself. */
-static void print_shape(const cJSON *view, cJSON *document, bool valid)
+static void print_shape(const cJSON *view, cJSON *document, const cJSON *issues, bool valid)
 {
     cJSON *shape = cJSON_CreateObject();
     cJSON *about = cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(view, "about"), true);
@@ -193,11 +198,13 @@ static void print_shape(const cJSON *view, cJSON *document, bool valid)
     if (document != NULL) {
         (void)cJSON_AddItemToObject(shape, "plan", document);
     }
+    (void)cJSON_AddItemToObject(
+        shape, "issues", issues != NULL ? cJSON_Duplicate(issues, true) : cJSON_CreateArray());
     cli_print_json(shape);
     cJSON_Delete(shape);
 }
 
-enum cli_exit cli_show_document(struct cli *cli, const char *plan_id)
+enum cli_exit cli_show_document(struct cli *cli, const char *plan_id, const cJSON *issues)
 {
     cJSON *fields = cli_fields("planId", plan_id);
     cJSON *view = NULL;
@@ -215,7 +222,7 @@ enum cli_exit cli_show_document(struct cli *cli, const char *plan_id)
     cJSON_DeleteItemFromObjectCaseSensitive(document, "dryRun"); /* it is to be run, some day */
     valid = code == CLI_OK && document != NULL;
     if (cli->json) {
-        print_shape(view, document, valid);
+        print_shape(view, document, issues, valid);
         document = NULL;
     } else if (valid) {
         char *text = cJSON_Print(document);

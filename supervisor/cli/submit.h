@@ -6,10 +6,11 @@
 #include "supervisor/cli/cli.h"
 
 struct submitting {
-    const char *goal; /* or */
-    const char *plan; /* a plan as JSON */
-    bool dry;         /* make and check it, run nothing */
-    bool quiet;       /* no id, routes and warnings on stderr */
+    const char *goal;          /* or */
+    const char *plan;          /* a plan as JSON */
+    bool dry;                  /* make and check it, run nothing */
+    bool quiet;                /* no id, routes and warnings on stderr */
+    struct cJSON **ret_issues; /* when not NULL: the warnings, an array that the caller deletes */
 };
 
 /*
@@ -19,8 +20,9 @@ struct submitting {
 enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
                          char ret_plan_id[BT_ID_LEN + 1]);
 /* The document of a plan that was made to be looked at: on stdout, as it can be run again; who does
- * which step on stderr. The exit code is the plan's. */
-enum cli_exit cli_show_document(struct cli *cli, const char *plan_id);
+ * which step on stderr. With --json {valid, planId, status, plan, issues[]} (M017). issues: an
+ * array, or NULL for none; the caller keeps it. The exit code is the plan's. */
+enum cli_exit cli_show_document(struct cli *cli, const char *plan_id, const struct cJSON *issues);
 /* "  a → calc.add: why", each on a line of stderr. */
 void cli_say_routes(const struct cJSON *routes);
 #endif

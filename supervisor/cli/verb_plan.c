@@ -153,8 +153,8 @@ static enum cli_exit plan_by_agent(struct cli *cli, const char *goal)
 {
     const char *timeout = cli_value(cli, "timeout");
     char plan_id[BT_ID_LEN + 1] = "";
-    struct submitting what = {.goal = goal, .dry = true, .quiet = cli_flag(cli, "quiet")};
-    struct follow f = {.plan_id = plan_id, .dry = true, .quiet = what.quiet};
+    struct follow f = {.plan_id = plan_id, .dry = true, .quiet = cli_flag(cli, "quiet")};
+    struct submitting what = {.goal = goal, .dry = true, .quiet = f.quiet, .ret_issues = &f.issues};
     enum cli_exit code;
 
     if (timeout != NULL && !cli_duration(timeout, "--timeout", &f.timeout_ms)) {
@@ -162,7 +162,9 @@ static enum cli_exit plan_by_agent(struct cli *cli, const char *goal)
     }
     follow_catch_interrupts();
     code = cli_submit(cli, &what, plan_id);
-    return code == CLI_OK ? follow_plan(cli, &f) : code;
+    code = code == CLI_OK ? follow_plan(cli, &f) : code;
+    cJSON_Delete(f.issues);
+    return code;
 }
 
 enum cli_exit verb_plan(struct cli *cli)

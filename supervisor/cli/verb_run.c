@@ -37,11 +37,12 @@ static bool check_options(const struct cli *cli)
     return true;
 }
 
-static enum cli_exit submit(struct cli *cli, char plan_id[BT_ID_LEN + 1])
+static enum cli_exit submit(struct cli *cli, char plan_id[BT_ID_LEN + 1], cJSON **ret_issues)
 {
     struct submitting what = {.goal = cli->argc > 0 ? cli->argv[0] : NULL,
                               .dry = cli_flag(cli, "dry-run"),
-                              .quiet = cli_flag(cli, "quiet")};
+                              .quiet = cli_flag(cli, "quiet"),
+                              .ret_issues = ret_issues};
     const char *recipe = cli_value(cli, "recipe");
     char *plan = NULL;
     enum cli_exit code;
@@ -74,13 +75,12 @@ enum cli_exit verb_run(struct cli *cli)
         return CLI_USAGE;
     }
     follow_catch_interrupts();
-    code = submit(cli, plan_id);
-    if (code != CLI_OK) {
-        return code;
-    }
-    if (cli_flag(cli, "detach")) {
+    code = submit(cli, plan_id, &f.issues);
+    if (code == CLI_OK && cli_flag(cli, "detach")) {
         (void)printf(cli->json ? "{\"planId\":\"%s\"}\n" : "%s\n", plan_id);
-        return CLI_OK;
+    } else if (code == CLI_OK) {
+        code = follow_plan(cli, &f);
     }
-    return follow_plan(cli, &f);
+    cJSON_Delete(f.issues);
+    return code;
 }

@@ -37,3 +37,11 @@ struct aggregate_choice aggregate_choose(const struct plan *plan, const struct r
     }
     return (struct aggregate_choice){AGGREGATE_FORM_SECTIONS, n};
 }
+
+struct str aggregate_nothing(const struct plan *plan, enum plan_status end)
+{
+    if (plan->dry_run && end == PLAN_COMPLETED) {
+        return STR_LIT(AGGREGATE_DRY_RUN);
+    }
+    return end == PLAN_CANCELLED ? STR_LIT(AGGREGATE_CANCELLED) : STR_LIT(AGGREGATE_NOTHING);
+}

@@ -2,7 +2,7 @@
  * Which results make up the plan's answer (M080, strategy concat), and the exact texts around them.
  * Chooses steps; the edge loads the bytes and joins them. Pure.
  *
- *   no result      AGGREGATE_NOTHING
+ *   no result      AGGREGATE_NOTHING; where nothing went wrong, why there is none: aggregate_nothing
  *   one result     that text, bare, whatever was skipped
  *   more           AGGREGATE_HEAD task AGGREGATE_HEAD_END text-or-AGGREGATE_SKIPPED for each part,
  * in plan order, AGGREGATE_BETWEEN between them; failed and cancelled steps are left out
@@ -18,6 +18,8 @@
 #include "supervisor/core/run.h"
 
 #define AGGREGATE_NOTHING "I wasn't able to complete the plan due to errors."
+#define AGGREGATE_DRY_RUN "Nothing was run: it was a dry run."
+#define AGGREGATE_CANCELLED "The plan was cancelled before it had a result."
 #define AGGREGATE_HEAD "**"
 #define AGGREGATE_HEAD_END "**\n"
 #define AGGREGATE_SKIPPED "_Skipped_"
@@ -40,4 +42,6 @@ struct aggregate_choice {
 /* parts has room for plan->n_steps entries. */
 struct aggregate_choice aggregate_choose(const struct plan *plan, const struct run *run,
                                          struct aggregate_part *parts);
+/* The text of AGGREGATE_FORM_NOTHING for a plan that ends with this status. */
+struct str aggregate_nothing(const struct plan *plan, enum plan_status end);
 #endif

@@ -259,12 +259,26 @@ static enum bt_code find_planner(struct plan_reader *r)
     return code == BT_OK ? keep_skill(r, r->planner->skill, &p->skill) : code;
 }
 
+/* An answer alone is the synthesizer's: concat has nothing to put together. */
+static void check_answer_alone(struct plan_reader *r)
+{
+    const struct place at = {.problems = r->problems, .prefix = "policy"};
+    if (r->planner != NULL && !r->again && r->plan->synthesis.agent_id.len == 0 &&
+        r->plan->planning.on_invalid == ON_INVALID_SYNTHESIZE) {
+        place_problem(&at, PROBLEM_STYLE, true, "onInvalidPlan",
+                      "\"synthesize\" acts as \"fail\", because nobody is asked for the answer; "
+                      "give \"synthesis\" as well: \"llm\" or an agent");
+    }
+}
+
 enum bt_code plan_phases_resolve(struct plan_reader *r)
 {
     r->plan->planning.timeout_ms = r->policy->planner_timeout_ms;
     r->plan->planning.on_invalid = r->policy->on_invalid;
-    const enum bt_code code = find_planner(r);
-    return code == BT_OK ? find_synthesizer(r) : code;
+    enum bt_code code = find_planner(r);
+    code = code == BT_OK ? find_synthesizer(r) : code;
+    check_answer_alone(r);
+    return code;
 }
 
 /* ---- writing ---- */

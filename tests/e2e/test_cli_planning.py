@@ -101,6 +101,14 @@ class Run(OnStage):
         self.assertTrue(s.of("plan.submit")[0]["dryRun"])
         self.assertEqual(s.of("plan.result"), [])
 
+    def test_dry_run_as_json_has_the_plan_and_its_issues(self):
+        document = {"goal": "count", "steps": []}
+        issue = {"kind": "style", "warning": True, "message": "is short"}
+        for problems, issues in (({"problems": [issue]}, [issue]), ({}, [])):
+            s = self.story(STARTED, MADE, END, **{"plan.get": self.view(document=document), "plan.submit": {"planId": PLAN, "status": "pending", **problems}})
+            said = json.loads(s.cli("run", "count", "--dry-run", "--planner", "llm", "--json")[0].splitlines()[-1])
+            self.assertEqual((said["valid"], said["plan"], said["issues"]), (True, document, issues))
+
 
 class Streamed(OnStage):
     ANSWER = (piece(0, "The sum\n"), piece(1, "is 4"), piece(2, "2.\x1b"))

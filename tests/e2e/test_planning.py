@@ -127,6 +127,7 @@ class Planning(Planned):
         self.act("plan", say({"steps": [step("a")]}))
         view = self.planned(dryRun=True)
         self.assertEqual((view["status"], view["outcome"], self.asked("a")), ("completed", "success", 0))
+        self.assertEqual(self.events("plan_completed")[0]["summary"], "Nothing was run: it was a dry run.")
         document = self.d.ask("plan.get", planId=self.plan, document=True)["document"]
         again = self.d.wait_plan(self.d.submit({"steps": document["steps"], "goal": document["goal"]}))
         self.assertEqual((again["status"], self.asked("a")), ("completed", 1))

@@ -171,11 +171,17 @@ class WithoutAModel(Sessions):
 
     def test_a_sign_off_takes_yes_and_no(self):
         self.probe()
-        for word, end in (("approve", "completed"), ("reject", "cancelled")):
+        for word, end, summary in (("approve", "completed", "done a"), ("reject", "cancelled", "The plan was cancelled before it had a result.")):
             plan = self.plan({"goal": "g", "steps": [step("a")]}, policy={"signoff": True})
             self.assertIn("waits for your approval", self.say("status")["reply"])
+            for change in ("skip step 1", "pause"):
+                said = self.say(change)
+                self.assertEqual(said["action"], "conversation_only")
+                self.assertIn("it waits for its sign-off. Say yes", said["reply"])
             self.say(word)
-            self.assertEqual(self.d.wait_plan(plan)["status"], end)
+            view = self.d.wait_plan(plan)
+            self.assertEqual(view["status"], end)
+            self.assertIn(summary, view["summary"])
 
     def test_what_asks_for_input_takes_the_next_message_as_it_is(self):
         p = self.probe()

@@ -163,6 +163,20 @@ static void summary_is_told_while_it_comes_and_ends_with_our_line(void **state)
     expect_summary(run("synthesize", llm_synthesize, SYNTHESIS), TITLE "\n\nIt is 5." LAST);
 }
 
+/* onInvalidPlan synthesize (M008): what nobody planned neither completed nor failed. */
+static void answer_alone_has_neither_title_nor_last_line(void **state)
+{
+    static const char alone[] = "{\"purpose\":\"synthesize\",\"parameters\":{\"goal\":\"g\","
+                                "\"status\":\"failed\",\"failureReason\":\"no steps\","
+                                "\"durationMs\":0,\"agents\":[],\"steps\":[]}}";
+
+    (void)state;
+    SAYS("It is 5.");
+    expect_summary(run("synthesize", llm_synthesize, alone), "It is 5.");
+    SAYS("```markdown\nIt is 5.\n```");
+    expect_summary(run("synthesize", llm_synthesize, alone), "It is 5.");
+}
+
 /* Nobody takes the pieces here, so those that are void are never told: test_llm.py has the rest. */
 static void summary_that_breaks_off_begins_again(void **state)
 {
@@ -309,6 +323,7 @@ int main(void)
         cmocka_unit_test(plan_that_is_no_json_is_told_as_text),
         cmocka_unit_test(what_is_not_the_models_to_say_is_taken_out),
         cmocka_unit_test(summary_is_told_while_it_comes_and_ends_with_our_line),
+        cmocka_unit_test(answer_alone_has_neither_title_nor_last_line),
         cmocka_unit_test(summary_that_breaks_off_begins_again),
         cmocka_unit_test(failed_steps_may_be_asked_for_once_more),
         cmocka_unit_test(retry_that_cannot_be_is_asked_about_once),

@@ -62,9 +62,32 @@ static void the_texts_are_those_of_the_contract(void **state)
 {
     (void)state; /* M080 */
     assert_string_equal(AGGREGATE_NOTHING, "I wasn't able to complete the plan due to errors.");
+    assert_string_equal(AGGREGATE_DRY_RUN, "Nothing was run: it was a dry run.");
+    assert_string_equal(AGGREGATE_CANCELLED, "The plan was cancelled before it had a result.");
     assert_string_equal(AGGREGATE_HEAD
                         "task" AGGREGATE_HEAD_END AGGREGATE_SKIPPED AGGREGATE_BETWEEN,
                         "**task**\n_Skipped_\n\n---\n\n");
+}
+
+static const char *nothing(bool dry_run, enum plan_status end)
+{
+    static char text[80];
+    struct built *b = build_good("a; b");
+    b->plan.dry_run = dry_run;
+    const struct str s = aggregate_nothing(&b->plan, end);
+    (void)snprintf(text, sizeof text, "%.*s", STR_ARG(s));
+    built_free(b);
+    return text;
+}
+
+static void no_errors_are_blamed_where_nothing_was_to_be_run_or_people_called_it_off(void **state)
+{
+    (void)state;
+    assert_string_equal(nothing(false, PLAN_FAILED), AGGREGATE_NOTHING);
+    assert_string_equal(nothing(false, PLAN_COMPLETED), AGGREGATE_NOTHING);
+    assert_string_equal(nothing(true, PLAN_COMPLETED), AGGREGATE_DRY_RUN);
+    assert_string_equal(nothing(true, PLAN_FAILED), AGGREGATE_NOTHING); /* planning failed */
+    assert_string_equal(nothing(false, PLAN_CANCELLED), AGGREGATE_CANCELLED);
 }
 
 int main(void)
@@ -74,6 +97,7 @@ int main(void)
         cmocka_unit_test(one_result_is_given_raw_whatever_was_skipped),
         cmocka_unit_test(many_results_are_sections_in_plan_order_without_the_failed),
         cmocka_unit_test(superseded_steps_are_no_part_of_the_answer),
+        cmocka_unit_test(no_errors_are_blamed_where_nothing_was_to_be_run_or_people_called_it_off),
         cmocka_unit_test(the_texts_are_those_of_the_contract),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

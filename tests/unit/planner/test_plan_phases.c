@@ -292,6 +292,24 @@ static void a_pending_plan_is_read_back_as_it_was(void **state)
     assert_string_equal(json_of(b, about.constraints), "['no network']");
 }
 
+static void an_answer_alone_that_nobody_gives_is_warned_of(void **state)
+{
+    struct bench *b = *state;
+    struct plan_request request = {.goal = STR_LIT("add two numbers"),
+                                   .policy = doc_of(b, "{'onInvalidPlan':'synthesize'}")};
+    const struct plan_pending planner = {.agent_id = STR_LIT("thinker"), .repairs = 1};
+    assert_int_equal(read_pending(b, &request, &planner), BT_OK);
+    assert_int_equal(b->problems.total, 1);
+    assert_non_null(
+        strstr(problem_of(b, 0), "style - policy.onInvalidPlan: \"synthesize\" acts as"));
+    request.policy = doc_of(b, "{'onInvalidPlan':'synthesize','synthesis':'agent'}");
+    assert_int_equal(read_pending(b, &request, &planner), BT_OK);
+    assert_int_equal(b->problems.total, 0);
+    request.policy = doc_of(b, "{'onInvalidPlan':'interrupt'}");
+    assert_int_equal(read_pending(b, &request, &planner), BT_OK);
+    assert_int_equal(b->problems.total, 0);
+}
+
 static void a_pending_plan_needs_a_goal_and_somebody_who_plans(void **state)
 {
     struct bench *b = *state;
@@ -456,6 +474,7 @@ int main(void)
         RULE(the_synthesizer_is_not_granted_to_steps),
         RULE(a_pending_plan_is_read_back_as_it_was),
         RULE(a_pending_plan_needs_a_goal_and_somebody_who_plans),
+        RULE(an_answer_alone_that_nobody_gives_is_warned_of),
         RULE(an_answer_keeps_what_the_plan_was_submitted_with),
         RULE(an_answer_cannot_loosen_what_the_plan_demands),
         RULE(an_answer_without_steps_is_no_plan),
