@@ -12,9 +12,10 @@
 
 struct tell {
     struct bt_step *step;
-    const char *title; /* the first line, when the text does not begin with a heading; NULL = none */
-    struct buf held;   /* not told yet */
-    bool open;         /* known to be text */
+    const char
+        *title;      /* the first line, when the text does not begin with a heading; NULL = none */
+    struct buf held; /* not told yet */
+    bool open;       /* known to be text */
     bool told;
     msec due;
 };
