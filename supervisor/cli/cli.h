@@ -143,6 +143,8 @@ void cli_format_ms(double ms, char *ret, size_t cap);
 void cli_format_micros(double micros, char *ret, size_t cap);
 /* Copies as one line without control characters, cut at a whole character; `to` may be `from`. */
 void cli_one_line(char *to, size_t cap, const char *from);
+/* The same with "…" at the end of what was cut; cap > 4. */
+void cli_cut_line(char *to, size_t cap, const char *from);
 
 /* A whole file ("-" = stdin) of at most max bytes; free with free(). NULL after saying what is
  * wrong. */

@@ -119,8 +119,10 @@ static void say_warnings(const cJSON *answer)
 
     cJSON_ArrayForEach(p, cJSON_GetObjectItemCaseSensitive(answer, "problems"))
     {
-        cli_note("  warning: %s%s%s\n", json_text(p, "stepId", ""),
-                 json_text(p, "stepId", "")[0] != 0 ? ": " : "", json_text(p, "message", ""));
+        const char *step = json_text(p, "stepId", "");
+        const char *field = json_text(p, "field", "");
+        cli_note("  warning: %s%s%s%s%s\n", step, step[0] != 0 ? ": " : "", field,
+                 field[0] != 0 ? ": " : "", json_text(p, "message", ""));
     }
 }
 
@@ -154,8 +156,8 @@ enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
         if (!what->quiet) {
             (void)fprintf(stderr, "plan %s\n", ret_plan_id);
             cli_say_routes(cJSON_GetObjectItemCaseSensitive(answer, "routes"));
-            say_warnings(answer);
         }
+        say_warnings(answer); /* what is wrong is no chatter */
         if (what->ret_issues != NULL) {
             *what->ret_issues = cJSON_DetachItemFromObjectCaseSensitive(answer, "problems");
         }

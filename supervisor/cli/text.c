@@ -109,6 +109,18 @@ void cli_one_line(char *to, size_t cap, const char *from)
     }
 }
 
+void cli_cut_line(char *to, size_t cap, const char *from)
+{
+    static const char mark[] = "…";
+    size_t n = strlen(from);
+
+    cli_one_line(to, cap, from);
+    if (n >= cap) {
+        n = utf8_cut(to, strlen(to), cap - sizeof mark);
+        memcpy(to + n, mark, sizeof mark);
+    }
+}
+
 static void scrub_all(struct cJSON *tree)
 {
     for (struct cJSON *v = tree; v != NULL; v = v->next) {

@@ -38,9 +38,9 @@ static void fill_note(struct node *node, const cJSON *step)
     if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(step, "superseded"))) {
         (void)snprintf(node->note, sizeof node->note, "a later revision does without it");
     } else if (json_text(step, "error", NULL) != NULL) {
-        cli_one_line(node->note, sizeof node->note, json_text(step, "error", ""));
+        cli_cut_line(node->note, sizeof node->note, json_text(step, "error", ""));
     } else if (wait != NULL) {
-        cli_one_line(node->note, sizeof node->note, wait);
+        cli_cut_line(node->note, sizeof node->note, wait);
     } else if (json_number(step, "durationMs") > 0 || strcmp(node->status, "completed") == 0) {
         cli_format_ms(json_number(step, "durationMs"), ms, sizeof ms);
         (void)snprintf(node->note, sizeof node->note, "%s%s", ms,
@@ -49,7 +49,7 @@ static void fill_note(struct node *node, const cJSON *step)
     if (strcmp(json_text(step, "reason", ""), "already_completed") == 0) {
         (void)snprintf(node->note, sizeof node->note, "taken over from before");
     } else if (node->note[0] == 0 && strcmp(node->status, "skipped") == 0) {
-        cli_one_line(node->note, sizeof node->note, json_text(step, "reason", ""));
+        cli_cut_line(node->note, sizeof node->note, json_text(step, "reason", ""));
     }
     if (stop != NULL && strcmp(stop, "fenced") == 0 && strlen(node->note) + 40 < NOTE_MAX) {
         (void)strncat(node->note, " (may still run; it will not count)",
@@ -61,7 +61,7 @@ static void fill(struct node *node, const cJSON *step)
 {
     cli_one_line(node->step_id, sizeof node->step_id, json_text(step, "stepId", ""));
     cli_one_line(node->agent, sizeof node->agent, json_text(step, "agentId", node->agent));
-    cli_one_line(node->task, sizeof node->task, json_text(step, "task", node->task));
+    cli_cut_line(node->task, sizeof node->task, json_text(step, "task", node->task));
     cli_one_line(node->status, sizeof node->status, json_text(step, "status", "pending"));
     node->note[0] = 0;
     fill_note(node, step);
@@ -236,7 +236,7 @@ static bool update(struct node *node, const char *type, const cJSON *ev)
         (void)snprintf(node->note, sizeof node->note, "needs your approval: baton approve %.160s",
                        json_text(ev, "reviewId", ""));
     } else if (strcmp(type, "plan_step_progress") == 0) {
-        cli_one_line(node->note, sizeof node->note, json_text(ev, "text", ""));
+        cli_cut_line(node->note, sizeof node->note, json_text(ev, "text", ""));
     } else if (!update_asked(node, type, ev)) {
         return false;
     }

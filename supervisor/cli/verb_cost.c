@@ -107,6 +107,54 @@ static void print_plans(const cJSON *plans)
     table_show(t);
 }
 
+static void add_zero(cJSON *object, const char *name)
+{
+    if (get(object, name) == NULL) {
+        (void)cJSON_AddNumberToObject(object, name, 0);
+    }
+}
+
+/* What was spent and what a phase took are there also when that is nothing: the wire leaves it
+ * out. `phases_n`: a plan has no conversation. */
+static void fill_record(cJSON *record, size_t phases_n)
+{
+    static const char *const members[] = {"inputTokens", "outputTokens", "cachedTokens",
+                                          "costMicros"};
+    char name[AMOUNT_MAX];
+
+    for (size_t i = 0; i <= phases_n; i++) {
+        const char *phase = i < phases_n ? phases[i] : "total";
+        cJSON *usage = cJSON_GetObjectItemCaseSensitive(record, phase);
+        if (usage == NULL) {
+            usage = cJSON_AddObjectToObject(record, phase);
+        }
+        for (size_t k = 0; k < sizeof members / sizeof members[0]; k++) {
+            add_zero(usage, members[k]);
+        }
+        if (i < phases_n) {
+            (void)snprintf(name, sizeof name, "%sTokens", phase);
+            add_zero(record, name);
+        }
+    }
+    add_zero(record, "totalCost");
+}
+
+static void print_whole(cJSON *answer)
+{
+    cJSON *plans = cJSON_GetObjectItemCaseSensitive(answer, "plans");
+    cJSON *p;
+
+    if (plans == NULL) {
+        plans = cJSON_AddArrayToObject(answer, "plans");
+    }
+    cJSON_ArrayForEach(p, plans)
+    {
+        fill_record(p, PLAN_PHASES_MAX);
+    }
+    fill_record(cJSON_GetObjectItemCaseSensitive(answer, "total"), PHASES_MAX);
+    cli_print_json(answer);
+}
+
 static void print_cost(const cJSON *answer, bool one)
 {
     const cJSON *plans = get(answer, "plans");
@@ -158,7 +206,7 @@ enum cli_exit verb_cost(struct cli *cli)
     }
     code = cli_call(cli, "plan.cost", fields, &answer);
     if (code == CLI_OK && cli->json) {
-        cli_print_json(answer);
+        print_whole(answer);
     } else if (code == CLI_OK) {
         print_cost(answer, plan != NULL);
     }

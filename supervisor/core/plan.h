@@ -14,6 +14,9 @@
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
 
+/* Of results that a step gets to read, when neither plan nor configuration says: all, and one. */
+enum { CONTEXT_BUDGET_BYTES = 32768, CONTEXT_RESULT_BYTES = 5000 };
+
 /* What happens when a step will get no further attempt (C11, M025). */
 enum on_failure {
     ON_FAILURE_ABORT, /* "stop": the plan fails */

@@ -110,6 +110,21 @@ class Run(OnStage):
             self.assertEqual((said["valid"], said["plan"], said["issues"]), (True, document, issues))
 
 
+    def test_warnings_name_the_field_and_are_said_also_when_it_is_quiet(self):
+        problems = [{"severity": "warning", "category": "style", "field": "budgt", "message": "is not known"},
+                    {"severity": "warning", "category": "style", "stepId": "a", "message": "is short"}]
+        s = self.story(END, **{"plan.submit": {"planId": PLAN, "problems": problems}})
+        for quiet in ((), ("--quiet",)):
+            said = s.cli("run", "count", *quiet)[1]
+            self.assertIn("  warning: budgt: is not known\n  warning: a: is short\n", said)
+            self.assertEqual("plan " + PLAN in said, not quiet)
+
+    def test_long_task_is_cut_with_a_mark(self):
+        s = self.story(stepped("plan_step_started"), END, **{"plan.get": {
+            "planId": PLAN, "status": "running", "lastSeq": 0, "steps": [{**STEP, "task": "read all of it in /var/log/dpkg.log and then say what it is"}]}})
+        self.assertRegex(s.cli("run", "count")[1], r"calc +read all of it in /var/log/dpkg\.log and then…\n")
+
+
 class Streamed(OnStage):
     ANSWER = (piece(0, "The sum\n"), piece(1, "is 4"), piece(2, "2.\x1b"))
 
@@ -232,6 +247,20 @@ class Cost(OnStage):
         s.cli("cost", "--since", "2h")
         since = [r["sinceMs"] for r in s.of("plan.cost")[1:]]
         self.assertAlmostEqual(since[1] - since[0], 22 * 3600 * 1000, delta=60000)
+
+    def test_json_has_every_figure_also_those_that_are_nothing(self):
+        spent = {"inputTokens": 0, "outputTokens": 0, "cachedTokens": 0, "costMicros": 0}
+        s = Stage(self, {"plan.cost": {"total": {}}})
+        answer = json.loads(s.cli("cost", "--json")[0])
+        self.assertEqual(answer["plans"], [])
+        for phase in ("planning", "execution", "replanning", "synthesis", "conversation"):
+            self.assertEqual((answer["total"][phase], answer["total"][phase + "Tokens"]), (spent, 0))
+        self.assertEqual((answer["total"]["total"], answer["total"]["totalCost"]), (spent, 0))
+        s = Stage(self, {"plan.cost": {"plans": [{"planId": PLAN, "planning": {"inputTokens": 5}, "planningTokens": 5}], "total": {}}})
+        plan = json.loads(s.cli("cost", PLAN, "--json")[0])["plans"][0]
+        self.assertEqual([plan[p + "Tokens"] for p in ("planning", "execution", "replanning", "synthesis")], [5, 0, 0, 0])
+        self.assertEqual(plan["planning"], {**spent, "inputTokens": 5})
+        self.assertNotIn("conversation", plan)
 
     def test_what_excludes_each_other_is_refused(self):
         s = Stage(self, {})
@@ -408,6 +437,11 @@ class Real(BatonTest):
                 self.assertEqual(done.returncode, 7, done.stderr)
             self.assertIn("no revision 4; its newest is 3", self.d.cli_any("plan", "diff", plan + "@4", plan).stderr)
             self.d.cli("cancel", plan)
+
+    def test_file_is_compared_as_the_daemon_runs_it(self):
+        path = self.write_plan(self.d, "p.json", {"steps": [step(task="do the thing properly")]})
+        plan = self.d.cli("run", "--plan", path, "--detach").strip()
+        self.assertNotIn("contextBudgetBytes", self.d.cli("plan", "diff", path, plan))
 
     def test_cost_of_what_was_planned_and_answered(self):
         self.d.cli("run", "count it", "--planner", "agent", "--synthesis", "agent")

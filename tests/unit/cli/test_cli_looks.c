@@ -171,6 +171,19 @@ static void one_line_is_cut_at_a_whole_character(void **state)
     assert_string_equal(same, "a b c");
 }
 
+static void what_is_cut_from_a_line_leaves_a_mark(void **state)
+{
+    char to[9];
+
+    (void)state;
+    cli_cut_line(to, sizeof to, "12345678");
+    assert_string_equal(to, "12345678");
+    cli_cut_line(to, sizeof to, "123456789");
+    assert_string_equal(to, "12345…");
+    cli_cut_line(to, sizeof to, "1234→→");
+    assert_string_equal(to, "1234…");
+}
+
 static void amounts_are_short_and_exact(void **state)
 {
     static const struct {
@@ -211,6 +224,7 @@ int main(void)
         cmocka_unit_test(columns_are_aligned_by_characters_and_empty_ones_left_out),
         cmocka_unit_test(table_without_rows_prints_nothing),
         cmocka_unit_test(one_line_is_cut_at_a_whole_character),
+        cmocka_unit_test(what_is_cut_from_a_line_leaves_a_mark),
         cmocka_unit_test(amounts_are_short_and_exact),
         cmocka_unit_test(step_is_named_by_id_or_number_and_the_living_one_counts),
     };

@@ -27,7 +27,7 @@ static void expect(const char *json, const char *expected)
     char *text = narrow == NULL ? NULL : cJSON_PrintUnformatted(narrow);
 
     assert_int_equal(narrow_can(tree), expected != NULL);
-    if ((text == NULL) != (expected == NULL) || (text != NULL && strcmp(text, expected) != 0)) {
+    if (text == NULL || expected == NULL ? text != expected : strcmp(text, expected) != 0) {
         fail_msg("%s: %s", json, text != NULL ? text : "none");
     }
     cJSON_free(text);
