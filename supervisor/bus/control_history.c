@@ -59,6 +59,7 @@ static struct msg_plan_history_ok view_of(struct bus *b, struct story *s, struct
         .total_duration_ms = (s->ended ? s->ended_at : b->wall) - s->created,
         .total_tokens = total.input_tokens + total.output_tokens,
         .execution_attempts = executions,
+        .replan_count = h->replans_n,
         .revisions = h->revisions,
         .revisions_n = h->revisions_n,
         .handoffs = s->handoffs,

@@ -1,5 +1,8 @@
 /* What was wanted of the open plan is checked against it, then done; or refused in words. */
+#include "protocol/base/utf8.h"
 #include "supervisor/bus/session.h"
+
+enum { REASONING_MAX = 2048 }; /* of a record */
 
 static const struct run *run_of(const struct talk *t)
 {
@@ -33,6 +36,26 @@ void say_done(struct talk *t, const char *action)
     buf_clear(&t->reply);
     t->action = str_from(action);
     t->turn.plan = t->plan->plan->plan_id;
+}
+
+/* What the journal says of a change: the words, and what the model made of them (M064). */
+static struct str reasoning_of(struct talk *t)
+{
+    struct str text = t->text;
+    struct str whole;
+    struct buf out;
+
+    if (t->reasoning.len == 0) {
+        return text;
+    }
+    text.len = utf8_cut(text.ptr, text.len, REASONING_MAX / 2);
+    buf_init(&out, REASONING_MAX * 2);
+    buf_printf(&out, "%.*s (the model: %.*s", STR_ARG(text), STR_ARG(t->reasoning));
+    buf_truncate(&out, utf8_cut(buf_cstr(&out), out.len, REASONING_MAX - 1));
+    buf_add_byte(&out, ')');
+    whole = arena_str(&t->arena, buf_str(&out));
+    buf_done(&out);
+    return whole.ptr == NULL ? text : whole;
 }
 
 /* ---- steps ---- */
@@ -152,8 +175,10 @@ static void tell_skipped(struct talk *t, const uint32_t *steps, uint32_t n)
 
 void say_skip(struct talk *t, const struct say_range *ranges, uint32_t n)
 {
-    struct core_event ev = {
-        .type = CORE_MODIFY, .modify = MODIFY_SKIP_STEPS, .step = STEP_NONE, .text = t->text};
+    struct core_event ev = {.type = CORE_MODIFY,
+                            .modify = MODIFY_SKIP_STEPS,
+                            .step = STEP_NONE,
+                            .text = reasoning_of(t)};
     const uint32_t all = run_of(t)->n_steps;
     uint8_t *wanted = arena_alloc(&t->arena, all + 1);
     uint32_t *steps = arena_alloc(&t->arena, (all + 1) * sizeof *steps);
@@ -178,7 +203,8 @@ void say_skip(struct talk *t, const struct say_range *ranges, uint32_t n)
 
 void say_skip_to(struct talk *t, uint32_t number)
 {
-    struct core_event ev = {.type = CORE_MODIFY, .modify = MODIFY_SKIP_TO_STEP, .text = t->text};
+    struct core_event ev = {
+        .type = CORE_MODIFY, .modify = MODIFY_SKIP_TO_STEP, .text = reasoning_of(t)};
     uint32_t skipped = 0;
 
     number = say_number(t, number);
@@ -200,7 +226,7 @@ void say_skip_to(struct talk *t, uint32_t number)
 
 static void stop(struct talk *t)
 {
-    struct core_event ev = {.type = CORE_CANCEL, .text = t->text};
+    struct core_event ev = {.type = CORE_CANCEL, .text = reasoning_of(t)};
 
     if (run_of(t)->cancelling) {
         say_only(t, "The plan is being stopped already.");
@@ -215,7 +241,7 @@ static void stop(struct talk *t)
 static void pause_or_resume(struct talk *t, const struct say *s)
 {
     struct core_event ev = {.type = s->intent == SAY_PAUSE ? CORE_PAUSE : CORE_RESUME,
-                            .text = t->text};
+                            .text = reasoning_of(t)};
     const bool paused = (run_of(t)->paused & 1u << PAUSE_REQUESTED) != 0;
 
     if (s->intent == SAY_RESUME && !paused && !s->only_resumes && say_is_awaited(t->plan)) {

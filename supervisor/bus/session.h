@@ -36,6 +36,7 @@ struct talk {
     struct bus *b;
     struct journal_turn turn; /* its strings are in the arena */
     struct str text;          /* what was said */
+    struct str reasoning;     /* why the model takes it as it does; "" = no model was asked */
     struct str planner;       /* of a plan that it leads to */
     struct doc policy;
     struct str shown;      /* the id of the review that the person saw last; "" = not known */

@@ -157,6 +157,7 @@ static void take_action(struct talk *t, struct doc data)
                   {"skip_steps", SAY_SKIP}};
     const struct str action = doc_string(doc_get(data, STR_LIT("action")));
 
+    t->reasoning = doc_string(doc_get(data, STR_LIT("reasoning")));
     if (str_is(action, "conversation_only") || action.len == 0) {
         put_reply(t, doc_string(doc_get(data, STR_LIT("reply"))));
     } else if (say_read(t->text).intent == SAY_ASK) {

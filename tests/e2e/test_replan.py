@@ -29,6 +29,7 @@ class Replanning(Acts):
         self.assertEqual((finished["ok"], finished["newSteps"], finished["revision"], finished["reason"]), (True, 1, 2, "write elsewhere"))
         history = self.d.ask("plan.history", planId=self.plan)
         self.assertEqual([(r["stepId"], r["diagnosis"], r["newTaskCount"]) for r in history["replans"]], [("b", WHY, 1)])
+        self.assertEqual(history["replanCount"], 1)
         self.assertEqual([p["phase"] for p in history["phases"]], ["planning", "execution", "replanning", "execution"])
 
     def test_same_name_without_reuse_is_new_work(self):

@@ -461,6 +461,8 @@ class WithAModel(Sessions):
         plan = self.open()
         end = self.meant("forget about the last bit", {"action": "skip_steps", "stepsToSkip": [3], "reasoning": "r"})
         self.assertEqual((end["action"], end["message"], end["turnPlanId"]), ("skip_steps", "Step 3 is skipped.", plan))
+        (change,) = [e for e in self.d.events(plan) if e["type"] == "plan_modified"]
+        self.assertEqual(change["reasoning"], "forget about the last bit (the model: r)")
         end = self.meant("take a breather", {"action": "pause"})
         self.assertEqual(end["action"], "pause")
         end = self.meant("off you go again", {"action": "resume"})
