@@ -54,6 +54,7 @@ enum bt_code bt_vocabulary_new(const char *name, struct bt_vocabulary **ret, str
     buf_init(&v->body, COMPAT_OUT_BYTES);
     buf_init(&v->list, COMPAT_OUT_BYTES);
     buf_init(&v->parts, COMPAT_OUT_BYTES);
+    buf_init(&v->value, COMPAT_OUT_BYTES);
     buf_init(&v->out, COMPAT_OUT_BYTES);
     *ret = v;
     return BT_OK;
@@ -68,6 +69,7 @@ void bt_vocabulary_free(struct bt_vocabulary *v)
     buf_done(&v->body);
     buf_done(&v->list);
     buf_done(&v->parts);
+    buf_done(&v->value);
     buf_done(&v->out);
     free(v->spans);
     free(v);
@@ -81,26 +83,40 @@ static bool grows(const struct compat_event *ev)
            (str_is(ev->type, "replan_finished") && compat_yes(ev, "ok"));
 }
 
+/* The bus tells plan_generated of every plan. One that was given names no planner; a retry or a
+ * fork names that of the plan that it was made of. */
+static bool is_planned(const struct compat_event *ev)
+{
+    return compat_text(ev, "planner").len > 0 && compat_text(ev, "parentPlanId").len == 0;
+}
+
 static void count(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
 {
     if (str_is(ev->type, "planning_started")) {
+        p->planned = true;
         compat_plan_text(v, p, &p->mission, compat_or(compat_text(ev, "goal"), STR_LIT("")));
+    } else if (str_is(ev->type, "planning_failed")) {
+        p->planned = false; /* what comes now is a person's, or begins with planning_started */
     } else if (str_is(ev->type, "plan_generated")) {
+        p->planned = p->planned || is_planned(ev);
         compat_plan_text(v, p, &p->mission, compat_or(compat_text(ev, "query"), STR_LIT("")));
-        p->total = p->current = compat_number(ev, "estimatedSteps", 0);
+        p->first = p->total = p->current = compat_number(ev, "estimatedSteps", 0);
         p->knows_total = true;
     } else if (str_is(ev->type, "plan_started")) {
         p->started_ms = ev->ts_ms;
         p->knows_start = ev->ts_ms != 0;
         if (!p->knows_total) {
-            p->total = p->current = compat_number(ev, "stepCount", 0);
+            p->first = p->total = p->current = compat_number(ev, "stepCount", 0);
             p->knows_total = true;
         }
     } else if (str_is(ev->type, "replan_started")) {
         compat_plan_text(v, p, &p->reason, compat_text(ev, "diagnosis"));
         p->replanning = compat_number(ev, "stepIndex", UINT64_MAX);
+        p->replan_ms = ev->ts_ms;
+        p->fallen = false;
     } else if (grows(ev)) {
         const uint64_t more = compat_number(ev, "newSteps", 0);
+        p->replans += str_is(ev->type, "replan_finished") ? 1 : 0;
         const bool copies = str_is(ev->type, "synthesis_retry"); /* one for each that it replaces */
         p->total += more < LIMIT_STEPS ? more : LIMIT_STEPS;
         p->current += copies || more > LIMIT_STEPS ? 0 : more;
