@@ -106,7 +106,8 @@ static void question_that_goes_nowhere_fails_the_step_and_says_why(void **state)
     (void)state;
     expect("chat", llm_chat, "{\"task\":\"x\"}", "\"class\":\"SERVICE_UNAVAILABLE\"");
     expect("chat", llm_chat, "{\"task\":\"x\"}", "\"retryable\":false");
-    expect("gate", llm_gate, "{\"purpose\":\"gate\",\"parameters\":{\"task\":\"t\"}}", "model m at llm.example.com: ");
+    expect("gate", llm_gate, "{\"purpose\":\"gate\",\"parameters\":{\"task\":\"t\"}}",
+           "model m at llm.example.com: ");
     expect("summarize", llm_summarize, "{\"parameters\":{\"text\":\"long\"}}", "never recorded");
     expect("plan", llm_plan,
            "{\"purpose\":\"replan\",\"parameters\":{\"agents\":[{\"agentId\":\"a\"}]}}",
