@@ -17,6 +17,7 @@
 #include "protocol/client/state.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/doctor.h"
+#include "supervisor/cli/why.h"
 #include "supervisor/config/config.h"
 #include "supervisor/journal/journal.h"
 
@@ -214,7 +215,7 @@ static void check_daemon(struct doctor *d, const char *state, bool daemon_runs)
     list = cJSON_Parse(json);
     cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(list, "agents"))
     {
-        char detail[6000];
+        char detail[AGENT_WHY_MAX + 200];
         const char *state_name = json_text(a, "state", "");
         const char *id = json_text(cJSON_GetObjectItemCaseSensitive(a, "card"), "agentId", "");
         bool up = strcmp(state_name, "up") == 0;
