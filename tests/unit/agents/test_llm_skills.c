@@ -47,7 +47,9 @@ static void wrong_settings_are_refused_with_their_place(void **state)
     } rows[] = {
         {"{}", "providers"},
         {"{\"providers\":[]}", "/providers"},
-        {"{\"providers\":[{}],\"temprature\":1}", "temprature"},
+        {"{\"providers\":[{\"api\":\"openai\",\"model\":\"m\",\"baseUrl\":\"https://a\"}],"
+         "\"temprature\":1}",
+         "temprature"},
         {"{\"providers\":[{}],\"maxTokens\":1}", "/maxTokens"},
         {"{\"providers\":[{}]}", "/providers/0"},
         {"[]", "expected"},
