@@ -39,6 +39,8 @@ static int close_agent(void **state)
     return rmdir(dir);
 }
 
+#define GOOD "{\"providers\":[{\"api\":\"openai\",\"model\":\"m\",\"baseUrl\":\"https://a\"}]"
+
 static void wrong_settings_are_refused_with_their_place(void **state)
 {
     static const struct {
@@ -47,10 +49,8 @@ static void wrong_settings_are_refused_with_their_place(void **state)
     } rows[] = {
         {"{}", "providers"},
         {"{\"providers\":[]}", "/providers"},
-        {"{\"providers\":[{\"api\":\"openai\",\"model\":\"m\",\"baseUrl\":\"https://a\"}],"
-         "\"temprature\":1}",
-         "temprature"},
-        {"{\"providers\":[{}],\"maxTokens\":1}", "/maxTokens"},
+        {GOOD ",\"temprature\":1}", "temprature"},
+        {GOOD ",\"maxTokens\":1}", "/maxTokens"},
         {"{\"providers\":[{}]}", "/providers/0"},
         {"[]", "expected"},
         {"{\"replay\":\"/nonexistent\",\"providers\":[{\"api\":\"openai\",\"model\":\"m\","
