@@ -14,7 +14,7 @@ from harness import BIN, BatonTest, main, until
 from probe import Probe, step, wait_up
 
 NONE = ""
-VERBS = ["up", "down", "run", "plan", "chat", "status", "events", "agents", "result", "cancel", "reviews", "approve", "reject",
+VERBS = ["up", "down", "run", "plan", "chat", "sessions", "status", "events", "agents", "result", "cancel", "reviews", "approve", "reject",
          "decide", "pause", "resume", "skip", "modify", "retry", "fork", "lint", "history", "stats", "cost", "recipes", "top", "info", "config", "doctor",
          "completion"]
 NO_PLAN = "00000000-0000-7000-8000-000000000000"
