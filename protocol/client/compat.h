@@ -62,16 +62,18 @@ struct compat_plan {
     uint64_t first;   /* steps of the first revision; later ones have higher indexes */
     uint64_t replans; /* that brought a revision */
     uint64_t started_ms;
-    uint64_t turn_ms;           /* s002: when its turn began; 0 = unknown */
-    struct str mission;         /* .ptr NULL = unknown */
-    struct str reason;          /* why it is being replanned */
-    uint64_t replanning;        /* and because of which step */
-    uint64_t replan_ms;         /* and since when; 0 = unknown */
-    bool fallen;                /* the end of that step has been told already */
-    struct str agent, name;     /* s001: of the step that ended last; .ptr NULL = unknown */
-    struct buf shape;           /* s003-telemetry: the plan as a map */
-    struct buf document;        /* what bt_vocabulary_describe brought */
-    struct map by_step;         /* stepId -> where its step begins in it; keys point into it */
+    uint64_t turn_ms;       /* s002: when its turn began; 0 = unknown */
+    struct str mission;     /* .ptr NULL = unknown */
+    struct str reason;      /* why it is being replanned */
+    uint64_t replanning;    /* and because of which step */
+    uint64_t replan_ms;     /* and since when; 0 = unknown */
+    bool fallen;            /* the end of that step has been told already */
+    struct str agent, name; /* s001: of the step that ended last; .ptr NULL = unknown */
+    struct buf shape;       /* s003-telemetry: the plan as a map */
+    struct buf document;    /* what bt_vocabulary_describe brought */
+    struct map by_step;     /* stepId -> where its step begins in it; keys point into it */
+    uint32_t *rows;         /* the same by index: a revision keeps the indexes */
+    uint32_t n_rows;
     struct compat_step **steps; /* by index */
     uint32_t n_steps, steps_cap;
     struct compat_replanned *replanned;
@@ -123,7 +125,8 @@ struct compat_words {
     const char *name;
     /* p: the plan of the event, NULL when it is about none. */
     void (*take)(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev);
-    bool wants_plan;
+    bool wants_plan;     /* at every event that makes steps */
+    bool wants_revision; /* only when a replan has */
 };
 
 extern const struct compat_words compat_s000, compat_s001, compat_s002, compat_s003,
@@ -192,7 +195,10 @@ void compat_make_room(struct bt_vocabulary *v, const struct compat_plan *p, size
 /* What bt_vocabulary_describe brought, with its index. */
 void compat_document_forget(struct bt_vocabulary *v, struct compat_plan *p);
 /* The step in the plan's document; .body.ptr NULL when there is none. */
-struct compat_event compat_described(const struct compat_plan *p, struct str step_id);
+struct compat_event compat_described(const struct compat_plan *p, uint64_t index,
+                                     struct str step_id);
+/* Whether the plan still has a step that is completed; true also when its document is not known. */
+bool compat_has_step(const struct compat_plan *p, const struct compat_step *s);
 /* Sets one of the plan's texts (a copy, cut to a task's length); .ptr NULL forgets it. */
 void compat_plan_text(struct bt_vocabulary *v, struct compat_plan *p, struct str *field,
                       struct str text);

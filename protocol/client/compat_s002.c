@@ -203,7 +203,8 @@ static void created(struct bt_vocabulary *v, struct compat_plan *p, const struct
     doc_put_array(&v->list, n);
     at = compat_steps(ev, &left);
     while (compat_next_step(&at, &left, &step)) {
-        const struct compat_event as = compat_described(p, compat_text(&step, "stepId"));
+        const struct compat_event as = compat_described(
+            p, compat_number(&step, "stepIndex", UINT64_MAX), compat_text(&step, "stepId"));
         const struct tool tool = tool_of(&as, compat_text(&step, "agentId"));
         struct compat_map one = {0};
         compat_renew(v, &v->parts);
@@ -244,7 +245,8 @@ static struct compat_map call_base(const struct compat_plan *p, const struct com
 static void step_start(struct bt_vocabulary *v, struct compat_plan *p,
                        const struct compat_event *ev)
 {
-    const struct compat_event as = compat_described(p, compat_text(ev, "stepId"));
+    const struct compat_event as =
+        compat_described(p, compat_number(ev, "stepIndex", UINT64_MAX), compat_text(ev, "stepId"));
     const struct tool tool = tool_of(&as, compat_text(ev, "agentId"));
     char call_id[CALL_ID_BYTES];
     struct compat_step *s;
@@ -293,7 +295,8 @@ static void step_end(struct bt_vocabulary *v, struct compat_plan *p, const struc
     if (s != NULL) {
         (void)snprintf(tool.name, sizeof tool.name, "%.*s", STR_ARG(s->tool));
     } else {
-        const struct compat_event as = compat_described(p, compat_text(ev, "stepId"));
+        const struct compat_event as = compat_described(
+            p, compat_number(ev, "stepIndex", UINT64_MAX), compat_text(ev, "stepId"));
         tool = tool_of(&as, compat_text(ev, "agentId"));
     }
     m = call_base(p, ev, call_id, str_from(tool.name));

@@ -85,7 +85,7 @@ static void go_on(struct bt_vocabulary *v, struct compat_plan *p)
     begin(v, p);
     for (uint32_t i = 0; i < p->n_steps; i++) {
         struct compat_map m = {0};
-        if (p->steps[i]->completed) {
+        if (p->steps[i]->completed && compat_has_step(p, p->steps[i])) {
             compat_add(&m, "task_id", p->steps[i]->id);
             compat_add(&m, "reason", STR_LIT("already_completed"));
             tell(v, "task_skipped", &m);
@@ -292,4 +292,4 @@ static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct co
     }
 }
 
-const struct compat_words compat_s003 = {.name = "s003", .take = take};
+const struct compat_words compat_s003 = {.name = "s003", .take = take, .wants_revision = true};

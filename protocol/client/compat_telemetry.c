@@ -226,6 +226,11 @@ static void replan(struct bt_vocabulary *v, struct compat_plan *p, const struct 
     } else if (compat_yes(ev, "ok")) {
         compat_add_u64(&m, "new_task_count", compat_number(ev, "newSteps", 0));
         tell(v, "replan", "stop", ev, UNTIMED, &m);
+        for (uint32_t i = 0; i < p->n_steps; i++) {
+            if (p->steps[i]->completed && !compat_has_step(p, p->steps[i])) {
+                change(v, p, p->steps[i]->id, NULL);
+            }
+        }
         change(v, p, STR_LIT(""), ev);
         start(v, p, ev);
     }
@@ -253,4 +258,5 @@ static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct co
     }
 }
 
-const struct compat_words compat_telemetry = {.name = "s003-telemetry", .take = take};
+const struct compat_words compat_telemetry = {
+    .name = "s003-telemetry", .take = take, .wants_revision = true};

@@ -227,6 +227,7 @@ static void document_of_the_plan_tells_tool_and_arguments(void **state)
     bt_vocabulary_free(v);
     v = opened("s003");
     assert_false(bt_vocabulary_wants_plan(v, "plan_generated"));
+    assert_true(bt_vocabulary_wants_plan(v, "replan_finished"));
     bt_vocabulary_free(v);
 }
 
@@ -290,7 +291,7 @@ static void what_was_read_of_a_document_is_counted_and_goes_with_its_plan(void *
     describe_many(v, STEPS);
     assert_int_equal(v->bytes, once);
     describe_many(v, 3 * STEPS); /* no plan has so many; those behind are not known */
-    assert_int_equal(v->plans[0]->by_step.used, COMPAT_STEPS);
+    assert_int_equal(v->plans[0]->n_rows, COMPAT_STEPS);
     describe_many(v, 1);
     assert_true(v->bytes < 1000);
     take(v, "{\"type\":\"plan_completed\",\"planId\":\"P\",\"planSeq\":1}", &out);
@@ -414,6 +415,47 @@ static void result_that_is_json_is_told_as_that(void **state)
     }
 }
 
+/* New work under an old name: the row is found by its index. What the repair plan does without is
+ * not said to be kept. */
+static void revision_is_told_by_the_rows_of_its_document(void **state)
+{
+    static const char answer[] =
+        "{\"planId\":\"P\",\"document\":{\"steps\":[{\"stepId\":\"a\",\"superseded\":true},"
+        "{\"stepId\":\"b\",\"parameters\":{\"x\":1},\"superseded\":true},"
+        "{\"stepId\":\"b\",\"parameters\":{\"x\":2}}]}}";
+    static const char done[] =
+        "{\"type\":\"plan_step_completed\",\"planId\":\"P\",\"planSeq\":3,\"stepId\":\"a\","
+        "\"stepIndex\":0,\"status\":\"completed\"}";
+    static const char replanned[] = "{\"type\":\"replan_finished\",\"planId\":\"P\",\"planSeq\":5,"
+                                    "\"ok\":true,\"newSteps\":1}";
+    static const char started[] =
+        "{\"type\":\"plan_step_started\",\"planId\":\"P\",\"planSeq\":6,\"stepId\":\"b\","
+        "\"stepIndex\":2,\"agentId\":\"calc\"}";
+    struct bt_vocabulary *v = opened("s002");
+    struct bt_error err;
+    struct buf out;
+
+    (void)state;
+    buf_init(&out, 1 << 20);
+    assert_int_equal(bt_vocabulary_describe(v, answer, &err), BT_OK);
+    take(v, started, &out);
+    assert_non_null(strstr(buf_cstr(&out), "\"args\":{\"x\":2}"));
+    bt_vocabulary_free(v);
+    for (int with = 0; with < 2; with++) {
+        v = opened("s003");
+        take(v, done, &out);
+        if (with == 1) {
+            assert_int_equal(bt_vocabulary_describe(v, answer, &err), BT_OK);
+        }
+        buf_clear(&out);
+        take(v, replanned, &out);
+        assert_non_null(strstr(buf_cstr(&out), "execution_started"));
+        assert_int_equal(strstr(buf_cstr(&out), "already_completed") == NULL, with);
+        bt_vocabulary_free(v);
+    }
+    buf_done(&out);
+}
+
 static void plan_that_nobody_could_make_is_the_interrupt_of_s004(void **state)
 {
     static const char *const events[] = {
@@ -471,6 +513,7 @@ int main(void)
         cmocka_unit_test(turn_lasts_from_its_start_to_its_end_with_the_planning),
         cmocka_unit_test(only_what_somebody_planned_is_told_as_planned),
         cmocka_unit_test(result_that_is_json_is_told_as_that),
+        cmocka_unit_test(revision_is_told_by_the_rows_of_its_document),
         cmocka_unit_test(plan_that_nobody_could_make_is_the_interrupt_of_s004),
         cmocka_unit_test(time_of_a_task_is_without_that_of_its_replan),
     };
