@@ -53,9 +53,9 @@ BT_API BT_MUST_CHECK enum bt_code bt_vocabulary_take(struct bt_vocabulary *v, co
 BT_API bool bt_vocabulary_next(struct bt_vocabulary *v, struct bt_translated *ret);
 
 /*
- * Events do not carry the skill and the parameters of a step; s002 wants them (Tool, Args). Nor which
- * completed steps a replan keeps; s003 wants that. Whether the plan's document would tell more about
- * an event of this type: then ask plan.get with `document`, and give the answer to
+ * Events do not carry the skill and the parameters of a step; s002 wants them (Tool, Args). Nor
+ * which completed steps a replan keeps; s003 wants that. Whether the plan's document would tell
+ * more about an event of this type: then ask plan.get with `document`, and give the answer to
  * bt_vocabulary_describe before the event is taken. Without it Tool is the agent's id, Args has the
  * task, and all that is completed counts as kept.
  */
