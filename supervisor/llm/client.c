@@ -13,7 +13,7 @@
 #include "supervisor/llm/lenient.h"
 #include "supervisor/llm/url.h"
 
-enum { REPAIRS_MAX = 1, REPAIR_QUOTE = 16 * 1024 };
+enum { REPAIRS_MAX = 1, REPAIR_QUOTE = 16 * 1024, CAUSE_MAX = BT_ERROR_MSG_MAX / 2 - 16 };
 
 /* ---- life ---- */
 
@@ -116,10 +116,25 @@ static bool another_may_help(const struct asking *a, enum bt_code code)
            a->reply->finish != LLM_FINISH_REFUSAL && clock_mono_ms() < a->request.deadline;
 }
 
+/* The newest failure first, since its code is what counts; and the one before it. */
+static void add_cause(struct bt_error *all, enum bt_code code, const struct bt_error *why)
+{
+    const struct bt_error before = *all;
+
+    if (before.msg[0] == 0) {
+        *all = *why;
+        return;
+    }
+    (void)err_set(all, code, "%.*s; before that, %.*s",
+                  (int)utf8_cut(why->msg, strlen(why->msg), CAUSE_MAX), why->msg,
+                  (int)utf8_cut(before.msg, strlen(before.msg), CAUSE_MAX), before.msg);
+}
+
 static enum bt_code ask_all(struct asking *a, struct bt_error *err)
 {
     const struct llm_config *config = a->c->config;
     struct bt_error why = {0};
+    struct bt_error all = {0};
     enum bt_code code = BT_OK;
 
     for (uint32_t i = 0; i < config->n; i++) {
@@ -129,6 +144,7 @@ static enum bt_code ask_all(struct asking *a, struct bt_error *err)
             struct str at = url_authority(str_from(config->providers[i].url));
             (void)err_wrap(&why, "model %s at %.*s", config->providers[i].id, (int)at.len, at.ptr);
             secrets_redact_error(&config->secrets, &why);
+            add_cause(&all, code, &why);
         }
         if (!another_may_help(a, code)) {
             break;
@@ -141,7 +157,7 @@ static enum bt_code ask_all(struct asking *a, struct bt_error *err)
         a->reply->retry_after_ms = a->refused_ms; /* nobody was asked: before that, nobody will */
     }
     if (code != BT_OK && err != NULL) {
-        *err = why;
+        *err = all;
     }
     return code;
 }

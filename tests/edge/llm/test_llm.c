@@ -351,6 +351,29 @@ static void a_suspect_is_asked_once_and_heard_when_it_says_something_else(void *
     world_done(c, &a);
 }
 
+static void each_provider_that_failed_says_why(void **state)
+{
+    char settings[1024];
+    struct world_answer a;
+    struct llm_client *c;
+
+    (void)state;
+    (void)snprintf(
+        settings, sizeof settings,
+        "{\"providers\":[{\"id\":\"one\",\"api\":\"openai\",\"model\":\"m\",\"attempts\":1,"
+        "\"baseUrl\":\"http://127.0.0.1:%d/503~why/v1\"},{\"id\":\"two\",\"api\":\"openai\","
+        "\"model\":\"m\",\"baseUrl\":\"http://127.0.0.1:%d/401~why/v1\"}]}",
+        world_port(), world_port());
+    c = world_client_of(settings);
+    world_ask(c, false, 5000, &a);
+    assert_int_equal(a.code, BT_UNAUTHORIZED);
+    assert_ptr_equal(strstr(a.err.msg, "model two at 127.0.0.1:"), a.err.msg);
+    assert_non_null(strstr(a.err.msg, ": status 401"));
+    assert_non_null(strstr(a.err.msg, "; before that, model one at 127.0.0.1:"));
+    assert_non_null(strstr(a.err.msg, ": status 503"));
+    world_done(c, &a);
+}
+
 static void a_refusal_is_not_taken_to_the_next_model(void **state)
 {
     char settings[1024];
@@ -383,6 +406,7 @@ int main(void)
         cmocka_unit_test(a_form_that_a_server_does_not_take_is_remembered),
         cmocka_unit_test(usage_that_is_missing_or_mad_is_estimated),
         cmocka_unit_test(a_key_in_an_answer_is_taken_out),
+        cmocka_unit_test(each_provider_that_failed_says_why),
         cmocka_unit_test(a_refusal_is_not_taken_to_the_next_model),
         cmocka_unit_test(the_next_provider_is_asked_and_the_breaker_remembers),
         cmocka_unit_test(who_is_left_alone_is_so_with_the_cause_and_for_how_long),
