@@ -47,6 +47,7 @@ struct chat {
     char turn[CHAT_ID_MAX + 1];        /* the newest */
     bool replied;                      /* what came of it is told: it was known at once */
     uint64_t lines;                    /* that were read */
+    bool looked;                       /* whether there are agents at all: once is enough */
     char ended[CHAT_TURNS_KEPT][CHAT_ID_MAX + 1]; /* turns whose end was seen: a ring */
     uint32_t ended_at;
     char said[CHAT_SAID_MAX + 1]; /* what we were told last */

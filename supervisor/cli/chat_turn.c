@@ -41,6 +41,11 @@ static void taken(struct chat *c, const cJSON *answer)
     judge(c, json_text(answer, "action", ""), plan_id);
     chat_plan_set(c, plan_id);
     chat_tell(c, reply);
+    if (c->exit == CLI_USAGE && !c->looked && c->cli->client != NULL) {
+        c->looked = true;
+        screen_clear(&c->screen);
+        cli_look_for_agents(c->cli->client);
+    }
 }
 
 static void drop_saying(struct chat *c)

@@ -165,6 +165,9 @@ struct cJSON *cli_read_value(const char *text, const char *what);
 /* What is different between two plans, each a file, a plan's id, or PLAN_ID@REVISION. */
 enum cli_exit cli_plan_diff(struct cli *cli, const char *a, const char *b);
 
+/* Says what to do to have agents; the second one only when the daemon has none. */
+void cli_note_no_agents(void);
+void cli_look_for_agents(struct bt_client *client);
 /* There is no session of that id: says so, which one may be meant, and `more`. */
 void cli_say_no_session(struct cli *cli, const char *id, const char *more);
 /* How a plan's status ends its command. */

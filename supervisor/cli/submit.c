@@ -171,6 +171,9 @@ enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
         if (what->plan != NULL && cli_has_problem(json, "missing_agent")) {
             say_needs(what->plan);
         }
+        if (cli_has_problem(json, "unroutable")) {
+            cli_look_for_agents(cli->client);
+        }
     } else if (code == CLI_OK) {
         cJSON *answer = cJSON_Parse(json);
         if (!what->quiet) {

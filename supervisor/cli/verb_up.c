@@ -170,6 +170,9 @@ static enum cli_exit await_agents_until(struct cli *cli, msec deadline, struct m
         if (missing->n == 0) {
             (void)fprintf(stderr, "baton is up: %d agents ready, state in %s\n", all,
                           cli_state_dir(cli));
+            if (all == 0) {
+                cli_note_no_agents();
+            }
             tell_json(cli, "ready", true);
             return CLI_OK;
         }

@@ -73,6 +73,23 @@ class Help(Cli):
             self.assertEqual(done.returncode, 7, done.stderr)
 
 
+class NoAgents(Cli):
+    HINT = "there is no agent that could do anything"
+
+    def test_daemon_without_agents_says_what_to_do_when_it_is_up_and_when_a_goal_comes(self):
+        up = subprocess.run([BIN / "baton", "up", "--state", self.d.state], capture_output=True, text=True, timeout=60)
+        self.assertIn(self.HINT, up.stderr)
+        self.assertIn("tour.yaml", up.stderr)
+        for args in (("run", "compute 6 * 7"), ("plan", "compute 6 * 7")):
+            said = self.err(*args, code=2)
+            self.assertIn(self.HINT, said)
+            self.assertNotIn("agents can do:", said)
+        done = self.d.cli_any("chat", stdin="compute 6 * 7\ncompute 7 * 7\n")
+        self.assertEqual((done.returncode, done.stderr.count(self.HINT)), (2, 1), done.stderr)
+        self.probe()
+        self.assertNotIn(self.HINT, self.err("run", "compute 6 * 7", code=2))
+
+
 class Shapes(Cli):
     def test_lists_are_arrays_also_when_empty_and_streams_are_lines(self):
         self.assertEqual((self.js("status"), self.js("agents"), self.js("reviews")), ([], [], []))
