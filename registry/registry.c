@@ -2,6 +2,7 @@
 #include "registry/registry.h"
 
 #include "protocol/base/assert.h"
+#include "protocol/base/utf8.h"
 #include "registry/card.h"
 #include "registry/state.h"
 
@@ -153,6 +154,7 @@ struct agent_view registry_agent_view(const struct registry *r, uint32_t agent)
                                .instances = row->instances,
                                .enabled = row->enabled,
                                .absent_since = row->absent_since,
+                               .failure = {row->failure, row->failure_len},
                                .breaker = registry_breaker_agent_view(r, agent)};
 }
 
@@ -160,6 +162,18 @@ void registry_agent_card(struct registry *r, uint32_t agent, const struct msg_ca
 {
     ASSERT(agent < r->n_agents);
     registry_agent_rows(r)[agent].card = card;
+}
+
+void registry_agent_failed(struct registry *r, uint32_t agent, struct str why)
+{
+    ASSERT(agent < r->n_agents);
+    struct agent_row *row = &registry_agent_rows(r)[agent];
+    const size_t n = why.len > 0 ? utf8_cut(why.ptr, why.len, REGISTRY_FAILURE_BYTES) : 0;
+    memset(row->failure, 0, sizeof row->failure); /* the block may be compared */
+    if (n > 0) {
+        memcpy(row->failure, why.ptr, n);
+    }
+    row->failure_len = (uint32_t)n;
 }
 
 void registry_agent_enable(struct registry *r, uint32_t agent, bool enabled)

@@ -26,6 +26,8 @@
 
 #define REGISTRY_NONE UINT32_MAX
 
+enum { REGISTRY_FAILURE_BYTES = 600 };
+
 struct registry;
 struct msg_card;
 
@@ -64,8 +66,9 @@ struct agent_view {
     const struct msg_card *card; /* NULL until one was set */
     uint32_t instances;          /* not DEAD */
     bool enabled;                /* an operator may take an agent out of service */
-    msec absent_since; /* when the last instance went (or the agent was made known); MSEC_NEVER
-                          while present */
+    msec absent_since;  /* when the last instance went (or the agent was made known); MSEC_NEVER
+                           while present */
+    struct str failure; /* why no process of it is started any more; empty = one may come */
     struct breaker_view breaker; /* its own; or, when none of its instances is CLOSED, that of the
                                     one that is nearest to work again */
 };
@@ -81,6 +84,9 @@ struct agent_view registry_agent_view(const struct registry *r, uint32_t agent);
 void registry_agent_card(struct registry *r, uint32_t agent, const struct msg_card *card);
 /* Enabling also closes its breakers: a person's word is worth more than what was seen before. */
 void registry_agent_enable(struct registry *r, uint32_t agent, bool enabled);
+/* No process of it will be started any more, and why (copied, cut to REGISTRY_FAILURE_BYTES between
+ * characters; valid UTF-8); empty = that is over. A registration ends it, too. */
+void registry_agent_failed(struct registry *r, uint32_t agent, struct str why);
 /* First agent (lowest index, enabled, with a card) that has the skill, preferring one with live
  * instances. */
 uint32_t registry_agent_with_skill(const struct registry *r, struct str skill);

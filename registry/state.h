@@ -21,6 +21,8 @@ struct agent_row {
     bool enabled;
     const struct msg_card *card;
     msec absent_since;
+    uint32_t failure_len;
+    char failure[REGISTRY_FAILURE_BYTES];
 };
 
 /* The incarnation that had the slot before: how its attempts ended may be known only now. */

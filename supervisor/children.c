@@ -40,20 +40,25 @@ enum bt_code children_of_config(const struct config *c, struct supervisor_option
     struct spawn_spec *specs;
     struct bus_price *prices;
     const char **ids = calloc(c->n_agents + 1, sizeof *ids);
+    struct held_back *held = calloc(c->n_agents + 1, sizeof *held);
     size_t total = 0;
 
     for (uint32_t i = 0; i < c->n_agents; i++) {
         total += c->agents[i].instances;
     }
     specs = calloc(total + 1, sizeof *specs);
-    if (specs == NULL || ids == NULL) {
+    if (specs == NULL || ids == NULL || held == NULL) {
         free(specs);
         free(ids);
+        free(held);
         return err_set(err, BT_NOMEM, "out of memory for %zu agent processes", total);
     }
     for (uint32_t i = 0; i < c->n_agents; i++) {
         ids[i] = c->agents[i].agent_id;
-        if (!add_instances(c, &c->agents[i], specs, &opt->n_specs)) {
+        if (c->agents[i].held_back != NULL) {
+            held[opt->n_held_back++] =
+                (struct held_back){c->agents[i].agent_id, c->agents[i].held_back};
+        } else if (!add_instances(c, &c->agents[i], specs, &opt->n_specs)) {
             return err_set(err, BT_NOMEM, "out of memory for %zu agent processes", total);
         }
     }
@@ -69,6 +74,7 @@ enum bt_code children_of_config(const struct config *c, struct supervisor_option
     opt->bus.n_prices = c->n_prices;
     opt->specs = specs;
     opt->agent_ids = ids;
+    opt->held_back = held;
     opt->n_agent_ids = c->n_agents;
     return BT_OK;
 }

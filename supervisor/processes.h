@@ -6,13 +6,22 @@
 #include "supervisor/bus/bus.h"
 #include "supervisor/spawn/spawn.h"
 
+/* An agent that is known but not started, and why. */
+struct held_back {
+    const char *agent_id, *why;
+};
+
 struct processes {
     struct bus *bus; /* both borrowed */
     struct spawn *spawn;
+    const struct held_back *held_back; /* borrowed */
+    size_t n_held_back;
 };
 
 /* What the bus may ask; valid as long as *p. */
 struct bus_processes processes_for_bus(struct processes *p);
+/* In the first turn, before anything is recovered: nobody waits for agents that are held back. */
+void processes_hold_back(struct processes *p);
 /* Within a turn: takes what the spawner said (readable: it has said something), does what is due,
  * and tells the core. */
 void processes_turn(struct processes *p, bool readable);

@@ -79,7 +79,10 @@ static enum bt_code open_all(struct supervisor *s, struct bt_error *err)
         code = bus_init(&s->bus, bus, s->journal, s->link, err);
     }
     if (code == BT_OK) {
-        s->processes = (struct processes){.bus = &s->bus, .spawn = s->spawn};
+        s->processes = (struct processes){.bus = &s->bus,
+                                          .spawn = s->spawn,
+                                          .held_back = s->opt->held_back,
+                                          .n_held_back = s->opt->n_held_back};
         s->bus.processes = processes_for_bus(&s->processes);
         code = link_canary_start(CANARY_PERIOD_MS, err);
     }
@@ -101,6 +104,7 @@ static enum bt_code first_turn(struct supervisor *s, struct bt_error *err)
     for (size_t i = 0; i < s->opt->n_agent_ids; i++) {
         (void)registry_agent_add(s->bus.registry, str_from(s->opt->agent_ids[i]), s->bus.now);
     }
+    processes_hold_back(&s->processes);
     code = bus_recover(&s->bus, &recovered, err);
     if (code == BT_OK) {
         code = bus_system_record(&s->bus, REC_SUPERVISOR_STARTED, STR_LIT(""), recovered, err);

@@ -9,6 +9,7 @@
 #define SUPERVISOR_SUPERVISOR_H
 
 #include "supervisor/bus/bus.h"
+#include "supervisor/processes.h"
 #include "supervisor/spawn/spawn.h"
 
 struct supervisor_options {
@@ -17,6 +18,8 @@ struct supervisor_options {
     size_t n_specs;
     const char *const *agent_ids; /* of the configuration: known before they register */
     size_t n_agent_ids;
+    const struct held_back *held_back; /* agents of these that are not started */
+    size_t n_held_back;
     uint64_t ballast_bytes;
     uint32_t inbox; /* messages between the transport's threads and the loop */
     msec shutdown_grace_ms;

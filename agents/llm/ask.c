@@ -78,6 +78,21 @@ static uint64_t afford(const struct ask *a, const struct prompt *p)
     return most < TOKENS_LEAST ? 0 : most;
 }
 
+/* Who plans, sums up or talks has a person waiting, and little time: with a server that wants to be
+ * left alone for longer than that, or an open breaker, the cause said now is worth more. */
+static bool waits_in_vain(struct bt_step *step, const struct llm_reply *r)
+{
+    static const char *const asked[] = {"plan", "synthesize", "converse"};
+
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        if (strcmp(bt_step_purpose(step), asked[i]) == 0) {
+            return r->retry_after_ms != MSEC_NEVER &&
+                   (r->calls == 0 || r->retry_after_ms >= bt_step_time_left_ms(step));
+        }
+    }
+    return false;
+}
+
 static void fail(const struct ask *a, const struct llm_reply *r, enum bt_code code,
                  const struct bt_error *err)
 {
@@ -93,16 +108,15 @@ static void fail(const struct ask *a, const struct llm_reply *r, enum bt_code co
         [BT_BUSY] = {"RATE_LIMITED", true},
         [BT_TIMEOUT] = {"TIMEOUT", true},
         [BT_UNAVAILABLE] = {"SERVICE_UNAVAILABLE", true},
-        [BT_PROTOCOL] = {"SERVICE_UNAVAILABLE", true},
+        /* It answered, each time in a way that is of no use, and each time was paid for. */
+        [BT_PROTOCOL] = {"SERVICE_UNAVAILABLE", false},
         [BT_NOMEM] = {"SERVICE_UNAVAILABLE", true},
     };
     const char *cls = by_code[code].cls != NULL ? by_code[code].cls : "UNKNOWN";
-    bool again = by_code[code].retryable;
+    bool again = by_code[code].retryable && !waits_in_vain(a->step, r);
 
     if (r->finish == LLM_FINISH_REFUSAL) {
         cls = "PERMISSION_DENIED";
-    } else if (code == BT_INVALID && r->repairs > 0) {
-        again = true; /* models say something else the next time */
     }
     bt_step_fail(a->step, cls, again, "%s", err->msg);
     if (again && r->retry_after_ms != MSEC_NEVER) {
@@ -135,6 +149,7 @@ bool ask_model(const struct ask *a, struct prompt *p, struct llm_reply *ret)
         .n_turns = 1,
         .schema = a->schema,
         .schema_name = a->schema_name,
+        .optional = a->optional,
         .as_is = a->as_is,
         .check = a->check == NULL ? NULL : check,
         .on_text = a->on_text == NULL ? NULL : on_text,

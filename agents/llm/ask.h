@@ -11,6 +11,7 @@ struct ask {
     const struct llm_agent *agent;
     const struct cJSON *schema; /* NULL = text */
     const char *schema_name;
+    const char *const *optional; /* members that an answer may lack (llm.h); or NULL */
     bool as_is;          /* the schema is only asked for: reply.json may not fit, or be NULL */
     uint64_t max_tokens; /* 0 = the agent's */
     /* The answer while it comes (llm.h), on the handler's thread; then beats say nothing, since

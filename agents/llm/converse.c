@@ -272,8 +272,10 @@ static bool add_reply(struct bt_step *step, const struct llm_agent *agent, cJSON
 static void converse(struct bt_step *step, const struct llm_agent *agent, cJSON *params,
                      const cJSON *schema)
 {
+    static const char *const optional[] = {"reasoning", NULL};
     struct ask ask = {.step = step,
                       .agent = agent,
+                      .optional = optional,
                       .schema = schema,
                       .schema_name = "action",
                       .check = check,

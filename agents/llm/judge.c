@@ -34,7 +34,8 @@ struct question {
 
 static void judge(struct bt_step *step, const struct llm_agent *agent, const struct question *q)
 {
-    struct ask ask = {.step = step, .agent = agent, .schema_name = q->name};
+    static const char *const optional[] = {"reason", "missing", "diagnosis", NULL};
+    struct ask ask = {.step = step, .agent = agent, .schema_name = q->name, .optional = optional};
     const char *result = bt_step_result_json(step);
     struct llm_reply reply = {0};
     struct prompt p;

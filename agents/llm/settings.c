@@ -5,37 +5,19 @@
 #include "agents/llm/llm_agent.h"
 #include "protocol/schema/schema.h"
 #include "protocol/wire/doc.h"
+#include "supervisor/llm/rules.h"
 
 enum { MAX_TOKENS = 4096, DATA_BYTES = 128 * 1024 };
-
-static const char rules[] =
-    "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"providers\"],"
-    "\"properties\":{\"providers\":{},\"record\":{},\"replay\":{},"
-    "\"agentId\":{\"type\":\"string\"},\"system\":{\"type\":\"string\",\"maxLength\":65536},"
-    "\"maxTokens\":{\"type\":\"integer\",\"minimum\":16,\"maximum\":1000000},"
-    "\"temperature\":{\"type\":\"number\",\"minimum\":0,\"maximum\":2},"
-    "\"dataBytes\":{\"type\":\"integer\",\"minimum\":1024,\"maximum\":4194304}}}";
 
 static enum bt_code check(const cJSON *tree, struct bt_error *err)
 {
     struct schema_problem problem[1];
-    struct schema *schema = NULL;
-    cJSON *json = NULL;
     uint32_t n = 0;
-    enum bt_code code = json_parse(str_from(rules), &json, err);
+    enum bt_code code = llm_rules_check(LLM_RULES_AGENT, tree, problem, 1, &n, err);
 
-    if (code == BT_OK) {
-        code = schema_compile(json, &schema, err);
-    }
-    if (code == BT_OK) {
-        code = schema_check(schema, tree, problem, 1, &n, err);
-        if (code == BT_INVALID) {
-            code = err_set(err, BT_INVALID, "%s: %s", problem[0].path, problem[0].message);
-        }
-    }
-    schema_free(schema);
-    cJSON_Delete(json);
-    return code;
+    return code == BT_INVALID
+               ? err_set(err, BT_INVALID, "%s: %s", problem[0].path, problem[0].message)
+               : code;
 }
 
 static const char *text(const cJSON *map, const char *name)

@@ -285,7 +285,7 @@ static void synthesize(struct work *w)
         tell_drop(&w->tell);
         w->may_retry = false; /* it was said in a way that cannot be used: only text will do now */
     }
-    bt_step_fail(w->step, "VALIDATION_ERROR", true,
+    bt_step_fail(w->step, "VALIDATION_ERROR", false,
                  "the model answered with JSON instead of a summary, twice");
 }
 

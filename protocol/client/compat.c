@@ -54,6 +54,7 @@ enum bt_code bt_vocabulary_new(const char *name, struct bt_vocabulary **ret, str
     buf_init(&v->body, COMPAT_OUT_BYTES);
     buf_init(&v->list, COMPAT_OUT_BYTES);
     buf_init(&v->parts, COMPAT_OUT_BYTES);
+    buf_init(&v->value, COMPAT_OUT_BYTES);
     buf_init(&v->out, COMPAT_OUT_BYTES);
     *ret = v;
     return BT_OK;
@@ -68,6 +69,7 @@ void bt_vocabulary_free(struct bt_vocabulary *v)
     buf_done(&v->body);
     buf_done(&v->list);
     buf_done(&v->parts);
+    buf_done(&v->value);
     buf_done(&v->out);
     free(v->spans);
     free(v);
@@ -81,26 +83,40 @@ static bool grows(const struct compat_event *ev)
            (str_is(ev->type, "replan_finished") && compat_yes(ev, "ok"));
 }
 
+/* The bus tells plan_generated of every plan. One that was given names no planner; a retry or a
+ * fork names that of the plan that it was made of. */
+static bool is_planned(const struct compat_event *ev)
+{
+    return compat_text(ev, "planner").len > 0 && compat_text(ev, "parentPlanId").len == 0;
+}
+
 static void count(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
 {
     if (str_is(ev->type, "planning_started")) {
+        p->planned = true;
         compat_plan_text(v, p, &p->mission, compat_or(compat_text(ev, "goal"), STR_LIT("")));
+    } else if (str_is(ev->type, "planning_failed")) {
+        p->planned = false; /* what comes now is a person's, or begins with planning_started */
     } else if (str_is(ev->type, "plan_generated")) {
+        p->planned = p->planned || is_planned(ev);
         compat_plan_text(v, p, &p->mission, compat_or(compat_text(ev, "query"), STR_LIT("")));
-        p->total = p->current = compat_number(ev, "estimatedSteps", 0);
+        p->first = p->total = p->current = compat_number(ev, "estimatedSteps", 0);
         p->knows_total = true;
     } else if (str_is(ev->type, "plan_started")) {
         p->started_ms = ev->ts_ms;
         p->knows_start = ev->ts_ms != 0;
         if (!p->knows_total) {
-            p->total = p->current = compat_number(ev, "stepCount", 0);
+            p->first = p->total = p->current = compat_number(ev, "stepCount", 0);
             p->knows_total = true;
         }
     } else if (str_is(ev->type, "replan_started")) {
         compat_plan_text(v, p, &p->reason, compat_text(ev, "diagnosis"));
         p->replanning = compat_number(ev, "stepIndex", UINT64_MAX);
+        p->replan_ms = ev->ts_ms;
+        p->fallen = false;
     } else if (grows(ev)) {
         const uint64_t more = compat_number(ev, "newSteps", 0);
+        p->replans += str_is(ev->type, "replan_finished") ? 1 : 0;
         const bool copies = str_is(ev->type, "synthesis_retry"); /* one for each that it replaces */
         p->total += more < LIMIT_STEPS ? more : LIMIT_STEPS;
         p->current += copies || more > LIMIT_STEPS ? 0 : more;
@@ -213,23 +229,34 @@ bool bt_vocabulary_wants_plan(const struct bt_vocabulary *v, const char *event_t
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         makes = makes || strcmp(types[i], event_type) == 0;
     }
-    return v->words->wants_plan && makes;
+    return (v->words->wants_plan && makes) ||
+           (v->words->wants_revision && strcmp(event_type, "replan_finished") == 0);
 }
 
 static size_t document_bytes(const struct compat_plan *p)
 {
-    return p->document.len + p->by_step.cap * sizeof *p->by_step.slots;
+    return p->document.len + p->by_step.cap * sizeof *p->by_step.slots +
+           p->n_rows * sizeof *p->rows;
+}
+
+static void document_done(struct compat_plan *p)
+{
+    buf_done(&p->document);
+    map_done(&p->by_step);
+    free(p->rows);
+    p->rows = NULL;
+    p->n_rows = 0;
 }
 
 void compat_document_forget(struct bt_vocabulary *v, struct compat_plan *p)
 {
     v->bytes -= document_bytes(p);
     p->bytes -= document_bytes(p);
-    buf_done(&p->document);
-    map_done(&p->by_step);
+    document_done(p);
 }
 
-/* Of two steps with one id the first counts. */
+/* Steps are found by their index. The id is for a document with other indexes; there the first of
+ * two with one id counts. */
 static enum bt_code index_steps(struct compat_plan *p)
 {
     const struct compat_event plan = {.body = doc_from_buf(&p->document)};
@@ -238,8 +265,13 @@ static enum bt_code index_steps(struct compat_plan *p)
     struct doc_cursor at = compat_steps(&plan, &left);
     enum bt_code code = BT_OK;
 
-    while (code == BT_OK && p->by_step.used < COMPAT_STEPS && compat_next_step(&at, &left, &step)) {
+    p->rows = calloc(COMPAT_STEPS < left ? COMPAT_STEPS : left + 1u, sizeof *p->rows);
+    if (p->rows == NULL) {
+        return BT_NOMEM;
+    }
+    while (code == BT_OK && p->n_rows < COMPAT_STEPS && compat_next_step(&at, &left, &step)) {
         const struct str id = compat_text(&step, "stepId");
+        p->rows[p->n_rows++] = (uint32_t)(step.body.ptr - p->document.at);
         if (map_get(&p->by_step, id) == MAP_NONE) {
             code = map_put(&p->by_step, id, (uint32_t)(step.body.ptr - p->document.at));
         }
@@ -247,16 +279,33 @@ static enum bt_code index_steps(struct compat_plan *p)
     return code;
 }
 
-struct compat_event compat_described(const struct compat_plan *p, struct str step_id)
+static struct compat_event described_at(const struct compat_plan *p, uint32_t begins)
 {
-    const uint32_t begins = map_get(&p->by_step, step_id);
-    struct doc_cursor at;
-
-    if (begins == MAP_NONE) {
-        return (struct compat_event){0};
-    }
-    at = doc_cursor((struct doc){p->document.at + begins, p->document.len - begins});
+    struct doc_cursor at =
+        doc_cursor((struct doc){p->document.at + begins, p->document.len - begins});
     return (struct compat_event){.body = doc_skip(&at)};
+}
+
+struct compat_event compat_described(const struct compat_plan *p, uint64_t index,
+                                     struct str step_id)
+{
+    struct compat_event step = {0};
+    uint32_t begins;
+
+    if (index < p->n_rows) {
+        step = described_at(p, p->rows[index]);
+    }
+    if (step.body.ptr == NULL || !str_eq(compat_text(&step, "stepId"), step_id)) {
+        begins = map_get(&p->by_step, step_id);
+        step = begins == MAP_NONE ? (struct compat_event){0} : described_at(p, begins);
+    }
+    return step;
+}
+
+bool compat_has_step(const struct compat_plan *p, const struct compat_step *s)
+{
+    const struct compat_event step = compat_described(p, s->index, s->id);
+    return step.body.ptr == NULL || !compat_yes(&step, "superseded");
 }
 
 static enum bt_code describe(struct bt_vocabulary *v, struct doc answer, struct bt_error *err)
@@ -275,8 +324,7 @@ static enum bt_code describe(struct bt_vocabulary *v, struct doc answer, struct 
     compat_document_forget(v, p);
     doc_put_doc(&p->document, document);
     if (p->document.bad != BT_OK || index_steps(p) != BT_OK) {
-        buf_done(&p->document);
-        map_done(&p->by_step);
+        document_done(p);
         return err_set(err, BT_NOMEM, "out of memory for a plan's document");
     }
     compat_make_room(v, p, document_bytes(p));

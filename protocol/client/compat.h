@@ -32,9 +32,10 @@ struct compat_step {
     uint32_t index;
     bool open; /* has started, not ended */
     bool completed;
-    struct str id;     /* these point behind the struct */
-    struct str tool;   /* agent and skill; s002 */
-    struct str result; /* .ptr NULL = not kept */
+    uint64_t started_ms; /* s003-telemetry; 0 = unknown */
+    struct str id;       /* these point behind the struct */
+    struct str tool;     /* s002: agent and skill; s001: the agent's name, its id in `id` */
+    struct str result;   /* .ptr NULL = not kept */
     size_t bytes;
 };
 
@@ -48,8 +49,9 @@ struct compat_plan {
     struct compat_id turn; /* the session's turn that it answers; "" = a turn of its own */
     uint64_t age;
     uint64_t plan_seq;
-    bool whole; /* all events since its first were seen */
-    bool begun; /* the vocabulary has told its beginning */
+    bool whole;   /* all events since its first were seen */
+    bool begun;   /* the vocabulary has told its beginning */
+    bool planned; /* somebody was asked for it; not a plan that was given */
     bool started;
     bool running;     /* s003: between execution_started and execution_finished */
     bool knows_total; /* the number of its steps */
@@ -57,13 +59,21 @@ struct compat_plan {
     uint64_t total;   /* steps of all revisions */
     uint64_t current; /* of the newest one */
     uint64_t completed, texts;
+    uint64_t first;   /* steps of the first revision; later ones have higher indexes */
+    uint64_t replans; /* that brought a revision */
     uint64_t started_ms;
-    struct str mission;         /* .ptr NULL = unknown */
-    struct str reason;          /* why it is being replanned */
-    uint64_t replanning;        /* and because of which step */
-    struct buf shape;           /* s003: the plan as a map */
-    struct buf document;        /* what bt_vocabulary_describe brought */
-    struct map by_step;         /* stepId -> where its step begins in it; keys point into it */
+    uint64_t turn_ms;       /* s002: when its turn began; 0 = unknown */
+    struct str mission;     /* .ptr NULL = unknown */
+    struct str reason;      /* why it is being replanned */
+    uint64_t replanning;    /* and because of which step */
+    uint64_t replan_ms;     /* and since when; 0 = unknown */
+    bool fallen;            /* the end of that step has been told already */
+    struct str agent, name; /* s001: of the step that ended last; .ptr NULL = unknown */
+    struct buf shape;       /* s003-telemetry: the plan as a map */
+    struct buf document;    /* what bt_vocabulary_describe brought */
+    struct map by_step;     /* stepId -> where its step begins in it; keys point into it */
+    uint32_t *rows;         /* the same by index: a revision keeps the indexes */
+    uint32_t n_rows;
     struct compat_step **steps; /* by index */
     uint32_t n_steps, steps_cap;
     struct compat_replanned *replanned;
@@ -74,6 +84,7 @@ struct compat_plan {
 /* One turn of a session that the bus has told the start of, and not the end. */
 struct compat_turn {
     struct compat_id id, session, plan;
+    uint64_t started_ms;
     bool over;  /* told to the subscriber: its plan has ended */
     bool ended; /* told by the bus, before its plan had begun */
 };
@@ -102,6 +113,7 @@ struct bt_vocabulary {
     struct compat_turn turns[COMPAT_TURNS]; /* the oldest first */
     uint32_t n_turns;
     struct buf body, list, parts; /* what is told; a value in it; values in that */
+    struct buf value;             /* a result, read */
     struct buf out;               /* the JSON texts, each with its zero */
     struct compat_span *spans;
     uint32_t n_spans, spans_cap, next;
@@ -113,7 +125,8 @@ struct compat_words {
     const char *name;
     /* p: the plan of the event, NULL when it is about none. */
     void (*take)(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev);
-    bool wants_plan;
+    bool wants_plan;     /* at every event that makes steps */
+    bool wants_revision; /* only when a replan has */
 };
 
 extern const struct compat_words compat_s000, compat_s001, compat_s002, compat_s003,
@@ -153,6 +166,12 @@ void compat_add_doc(struct compat_map *m, const char *key, struct doc value);
 /* A member of the event as it is, under the same or another name. */
 void compat_copy(struct compat_map *m, const char *key, const struct compat_event *ev,
                  const char *name);
+/* A result where the document says no type for it: what is JSON is told as that, a number as a
+ * number. One in a map. */
+void compat_add_result(struct bt_vocabulary *v, struct compat_map *m, const char *key,
+                       struct str result);
+/* The same as a value by itself. */
+void compat_put_result(struct bt_vocabulary *v, struct buf *out, struct str result);
 /* Empties one of v's buffers; if it had failed, that is kept. */
 void compat_renew(struct bt_vocabulary *v, struct buf *b);
 void compat_put(struct buf *out, const struct compat_map *m);
@@ -176,7 +195,10 @@ void compat_make_room(struct bt_vocabulary *v, const struct compat_plan *p, size
 /* What bt_vocabulary_describe brought, with its index. */
 void compat_document_forget(struct bt_vocabulary *v, struct compat_plan *p);
 /* The step in the plan's document; .body.ptr NULL when there is none. */
-struct compat_event compat_described(const struct compat_plan *p, struct str step_id);
+struct compat_event compat_described(const struct compat_plan *p, uint64_t index,
+                                     struct str step_id);
+/* Whether the plan still has a step that is completed; true also when its document is not known. */
+bool compat_has_step(const struct compat_plan *p, const struct compat_step *s);
 /* Sets one of the plan's texts (a copy, cut to a task's length); .ptr NULL forgets it. */
 void compat_plan_text(struct bt_vocabulary *v, struct compat_plan *p, struct str *field,
                       struct str text);
@@ -195,9 +217,11 @@ struct compat_turn *compat_turn_find(struct bt_vocabulary *v, struct str turn_id
 struct compat_turn *compat_turn_add(struct bt_vocabulary *v, struct str turn_id,
                                     struct str session_id);
 void compat_turn_drop(struct bt_vocabulary *v, struct compat_turn *t);
-/* S003's plan of a plan_generated, {tasks: [{id, agent, input}]}, in v->list. */
-struct doc compat_shape(struct bt_vocabulary *v, const struct compat_event *ev);
-/* Why a step did not complete; of one that a replan does away with, why there was a replan. */
+/* S003's plan {tasks: [{id, agent, input}]}, in v->list: the tasks of `before` (.ptr NULL = none)
+ * but `gone`, then the event's steps (NULL = none). */
+struct doc compat_shape(struct bt_vocabulary *v, struct doc before, struct str gone,
+                        const struct compat_event *ev);
+/* Why a step did not complete; of one that was to be replanned, why that was. */
 struct str compat_error(const struct compat_plan *p, const struct compat_event *ev);
 /* {stepId: result} of all that is completed and kept, into v->list. */
 struct doc compat_results(struct bt_vocabulary *v, const struct compat_plan *p);
@@ -205,7 +229,7 @@ void compat_forget_all(struct bt_vocabulary *v);
 
 /*
  * Whether the step of a plan_step_completed had begun: its start was seen, or, when the beginning
- * of the plan was not, it says that it was attempted.
+ * of the plan was not, it says that it was attempted. False when its end has been told (fallen).
  */
 bool compat_step_began(const struct compat_plan *p, const struct compat_event *ev);
 #endif

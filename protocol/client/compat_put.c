@@ -98,6 +98,45 @@ void compat_copy(struct compat_map *m, const char *key, const struct compat_even
     compat_add_doc(m, key, compat_member(ev, name));
 }
 
+/* .ptr NULL: it is no JSON. */
+static struct doc read_result(struct bt_vocabulary *v, struct str result)
+{
+    const struct json_limits limits = {
+        .bytes = LIMIT_CONTROL_BYTES, .depth = LIMIT_DEPTH, .nodes = LIMIT_NODES};
+    enum bt_code code;
+
+    compat_renew(v, &v->value);
+    code = json_to_doc(result, &limits, &v->value, NULL);
+    code = code == BT_OK ? v->value.bad : code;
+    if (code == BT_NOMEM) {
+        v->bad = BT_NOMEM;
+    }
+    return code == BT_OK ? doc_from_buf(&v->value) : (struct doc){NULL, 0};
+}
+
+void compat_add_result(struct bt_vocabulary *v, struct compat_map *m, const char *key,
+                       struct str result)
+{
+    const struct doc value = result.len > 0 ? read_result(v, result) : (struct doc){NULL, 0};
+
+    if (value.ptr != NULL) {
+        compat_add_doc(m, key, value);
+    } else {
+        compat_add(m, key, result);
+    }
+}
+
+void compat_put_result(struct bt_vocabulary *v, struct buf *out, struct str result)
+{
+    const struct doc value = result.len > 0 ? read_result(v, result) : (struct doc){NULL, 0};
+
+    if (value.ptr != NULL) {
+        doc_put_doc(out, value);
+    } else {
+        doc_put_str(out, result);
+    }
+}
+
 void compat_renew(struct bt_vocabulary *v, struct buf *b)
 {
     v->bad = b->bad != BT_OK ? b->bad : v->bad;

@@ -5,6 +5,8 @@
  *
  * S004, "Monitor task execution": the log events task_started, task_completed, task_failed. The
  * document names no members; these are those of its tasks (task_id, description, agent, result).
+ * And its planner's interrupt, when no plan could be made and a person is asked ("ERROR_RECOVERY"),
+ * with the three members that it has there.
  */
 #include "protocol/client/compat.h"
 
@@ -106,6 +108,31 @@ static void log_task(struct bt_vocabulary *v, const char *type, const struct com
     compat_tell(v, type, &m);
 }
 
+/* Waits for a person, who may let it be planned again or bring a plan: so it is recoverable. */
+static void interrupt(struct bt_vocabulary *v, const struct compat_event *ev)
+{
+    struct compat_map m = {0};
+    struct compat_map context = {0};
+    size_t cut;
+
+    compat_add(&context, "error", compat_or(compat_text(ev, "comment"), STR_LIT("")));
+    compat_add(&context, "node", STR_LIT("planner"));
+    compat_renew(v, &v->list);
+    compat_put(&v->list, &context);
+    cut = v->list.len;
+    doc_put_map(&v->list, 1);
+    doc_put_cstr(&v->list, "recoverable");
+    doc_put_bool(&v->list, true);
+    if (v->list.bad != BT_OK) {
+        v->bad = v->list.bad;
+        return;
+    }
+    compat_add(&m, "type", STR_LIT("ERROR_RECOVERY"));
+    compat_add_doc(&m, "context", (struct doc){v->list.at, cut});
+    compat_add_doc(&m, "metadata", (struct doc){v->list.at + cut, v->list.len - cut});
+    compat_tell(v, "ERROR_RECOVERY", &m);
+}
+
 static void take_s004(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
 {
     const struct str status = compat_text(ev, "status");
@@ -130,6 +157,8 @@ static void take_s004(struct bt_vocabulary *v, struct compat_plan *p, const stru
         } else if (began && (error.len > 0 || !str_is(status, "skipped"))) {
             log_task(v, "task_failed", ev, error);
         }
+    } else if (str_is(ev->type, "plan_paused") && str_is(compat_text(ev, "reason"), "planning")) {
+        interrupt(v, ev);
     }
 }
 

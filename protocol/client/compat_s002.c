@@ -3,7 +3,7 @@
  * plan_step_start, tool_call, tool_result, plan_step_end, then text_delta, turn_end; as {type,
  * turnId, planId, payload}. The payload's members are those of the document's example
  * (lower camel case; the names of its table are those of Go's structs). Duration is a Go
- * time.Duration: nanoseconds.
+ * time.Duration: nanoseconds, from turn_start to turn_end; so planning is in it.
  *
  * Steps in parallel have this order each for itself. Retries are silent: a step is one call and
  * one result. A revision says no second plan_created: its steps follow with the next indexes, and
@@ -24,9 +24,11 @@ static void tell(struct bt_vocabulary *v, const struct compat_plan *p, const cha
     compat_tell_payload(v, type, p != NULL ? p->turn.text : "", m);
 }
 
-static void add_duration(struct compat_map *m, const struct compat_event *ev)
+/* since: when the turn began; when that was not seen (0) there is only how long the plan ran. */
+static void add_duration(struct compat_map *m, const struct compat_event *ev, uint64_t since)
 {
-    const uint64_t ms = compat_number(ev, "durationMs", 0);
+    const uint64_t ms =
+        since != 0 && ev->ts_ms >= since ? ev->ts_ms - since : compat_number(ev, "durationMs", 0);
     compat_add_u64(m, "duration", ms > UINT64_MAX / NANOSECONDS ? UINT64_MAX : ms * NANOSECONDS);
 }
 
@@ -85,12 +87,12 @@ static void start_turn(struct bt_vocabulary *v, const struct compat_plan *p, con
 }
 
 static void end_turn(struct bt_vocabulary *v, const char *turn_id, struct str message,
-                     const struct compat_event *ev)
+                     const struct compat_event *ev, uint64_t since)
 {
     struct compat_map m = {0};
 
     compat_add(&m, "message", compat_or(message, STR_LIT("")));
-    add_duration(&m, ev);
+    add_duration(&m, ev, since);
     compat_tell_payload(v, "turn_end", turn_id, &m);
 }
 
@@ -101,6 +103,7 @@ static void begin(struct bt_vocabulary *v, struct compat_plan *p, const struct c
         return;
     }
     p->begun = true;
+    p->turn_ms = p->whole ? ev->ts_ms : 0;
     for (uint32_t i = v->n_turns; i > 0; i--) {
         struct compat_turn *t = &v->turns[i - 1];
         const bool waits = t->plan.text[0] == 0 && ev->session_id.len > 0 &&
@@ -108,6 +111,7 @@ static void begin(struct bt_vocabulary *v, struct compat_plan *p, const struct c
         if (waits || str_eq(compat_id_str(&t->plan), compat_id_str(&p->id))) {
             t->plan = p->id;
             p->turn = t->id;
+            p->turn_ms = t->started_ms;
             return;
         }
     }
@@ -160,13 +164,14 @@ static void bus_turn_end(struct bt_vocabulary *v, const struct compat_event *ev)
     if (message.len > 0) {
         text(v, turn.text, message, 0);
     }
-    end_turn(v, turn.text, message, ev);
+    end_turn(v, turn.text, message, ev, t != NULL ? t->started_ms : 0);
     if (t != NULL) {
         other = compat_plan_known(v, compat_id_str(&t->plan));
         compat_turn_drop(v, t);
     }
     if (other != NULL) {
         other->turn.text[0] = 0;
+        other->turn_ms = ev->ts_ms;
         v->about = other->id;
         start_turn(v, other, "", ev->timestamp);
     }
@@ -174,7 +179,9 @@ static void bus_turn_end(struct bt_vocabulary *v, const struct compat_event *ev)
 
 static void bus_turn_start(struct bt_vocabulary *v, const struct compat_event *ev)
 {
-    const struct compat_turn *t = compat_turn_add(v, compat_text(ev, "turnId"), ev->session_id);
+    struct compat_turn *t = compat_turn_add(v, compat_text(ev, "turnId"), ev->session_id);
+
+    t->started_ms = ev->ts_ms;
     start_turn(v, NULL, t->id.text, ev->timestamp);
 }
 
@@ -196,7 +203,8 @@ static void created(struct bt_vocabulary *v, struct compat_plan *p, const struct
     doc_put_array(&v->list, n);
     at = compat_steps(ev, &left);
     while (compat_next_step(&at, &left, &step)) {
-        const struct compat_event as = compat_described(p, compat_text(&step, "stepId"));
+        const struct compat_event as = compat_described(
+            p, compat_number(&step, "stepIndex", UINT64_MAX), compat_text(&step, "stepId"));
         const struct tool tool = tool_of(&as, compat_text(&step, "agentId"));
         struct compat_map one = {0};
         compat_renew(v, &v->parts);
@@ -237,7 +245,8 @@ static struct compat_map call_base(const struct compat_plan *p, const struct com
 static void step_start(struct bt_vocabulary *v, struct compat_plan *p,
                        const struct compat_event *ev)
 {
-    const struct compat_event as = compat_described(p, compat_text(ev, "stepId"));
+    const struct compat_event as =
+        compat_described(p, compat_number(ev, "stepIndex", UINT64_MAX), compat_text(ev, "stepId"));
     const struct tool tool = tool_of(&as, compat_text(ev, "agentId"));
     char call_id[CALL_ID_BYTES];
     struct compat_step *s;
@@ -259,13 +268,13 @@ static void step_start(struct bt_vocabulary *v, struct compat_plan *p,
     tell(v, p, "tool_call", &m);
 }
 
-static void add_end(struct compat_map *m, const struct compat_plan *p,
+static void add_end(struct bt_vocabulary *v, struct compat_map *m, const struct compat_plan *p,
                     const struct compat_event *ev)
 {
     const struct str status = compat_text(ev, "status");
 
     if (str_is(status, "completed")) {
-        compat_copy(m, "result", ev, "result");
+        compat_add_result(v, m, "result", compat_text(ev, "result"));
     } else {
         compat_add(m, "error",
                    compat_or(compat_error(p, ev), compat_or(compat_text(ev, "reason"), status)));
@@ -286,14 +295,15 @@ static void step_end(struct bt_vocabulary *v, struct compat_plan *p, const struc
     if (s != NULL) {
         (void)snprintf(tool.name, sizeof tool.name, "%.*s", STR_ARG(s->tool));
     } else {
-        const struct compat_event as = compat_described(p, compat_text(ev, "stepId"));
+        const struct compat_event as = compat_described(
+            p, compat_number(ev, "stepIndex", UINT64_MAX), compat_text(ev, "stepId"));
         tool = tool_of(&as, compat_text(ev, "agentId"));
     }
     m = call_base(p, ev, call_id, str_from(tool.name));
-    add_end(&m, p, ev);
+    add_end(v, &m, p, ev);
     tell(v, p, "tool_result", &m);
     m = step_base(p, ev, str_from(tool.name));
-    add_end(&m, p, ev);
+    add_end(v, &m, p, ev);
     tell(v, p, "plan_step_end", &m);
     compat_step_drop(v, p, index);
 }
@@ -311,7 +321,7 @@ static void completed(struct bt_vocabulary *v, struct compat_plan *p, const stru
         }
         text(v, p->turn.text, message, p->texts);
     }
-    end_turn(v, p->turn.text, message, ev);
+    end_turn(v, p->turn.text, message, ev, p->turn_ms);
     if (t != NULL && t->ended) {
         compat_turn_drop(v, t);
     } else if (t != NULL) {

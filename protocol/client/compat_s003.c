@@ -1,11 +1,14 @@
 /*
  * S003, PtcRunner.PlanExecutor: the callback's events (type event/0) as {type, payload}: the atom
- * and its map. Of the two ways in, run/2 is the one told: every plan is planned, then executed.
+ * and its map. Of the two ways in, run/2 is the one of a plan that somebody was asked for,
+ * execute/3 that of a plan that was given: nobody planned it, so nothing is told of planning.
  *
- * One execution_started has one execution_finished. When all that is open waits for people it is
- * finished as `waiting`; what comes then is told as the next execution, which begins, as there,
- * with task_skipped{already_completed} for what is done. Retries are silent. A step that is skipped
- * is not task_skipped: with an error it has failed, without one nothing is said.
+ * When all that is open waits for people the execution is finished as `waiting`; what comes then is
+ * told as the next execution, which begins with task_skipped{already_completed} for what is done.
+ * So does the one after a replan ("re-execute with repair plan"); for the one before there is no
+ * status to finish it with (ok, error, waiting), so the next execution_started takes its place. The
+ * task that a replan comes of fails before replan_started. Retries are silent. A step that is
+ * skipped is not task_skipped: with an error it has failed, without one nothing is said.
  */
 #include "protocol/client/compat.h"
 
@@ -24,43 +27,19 @@ static void tell_text(struct bt_vocabulary *v, const char *type, const char *key
 
 /* ---- planning ---- */
 
-/* {tasks: [{id, agent, input}]}: what the event has of them. */
-struct doc compat_shape(struct bt_vocabulary *v, const struct compat_event *ev)
-{
-    struct compat_map plan = {0};
-    struct compat_event step;
-    uint32_t left;
-    uint32_t n = 0;
-    struct doc_cursor at = compat_steps(ev, &left);
-
-    while (compat_next_step(&at, &left, &step)) {
-        n++;
-    }
-    compat_renew(v, &v->list);
-    doc_put_map(&v->list, 1);
-    doc_put_cstr(&v->list, "tasks");
-    doc_put_array(&v->list, n);
-    at = compat_steps(ev, &left);
-    while (compat_next_step(&at, &left, &step)) {
-        plan.n = 0;
-        compat_copy(&plan, "id", &step, "stepId");
-        compat_copy(&plan, "agent", &step, "agentId");
-        compat_copy(&plan, "input", &step, "task");
-        compat_put(&v->list, &plan);
-    }
-    return doc_from_buf(&v->list);
-}
-
 static void generated(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
 {
     struct compat_map m = {0};
 
+    if (!p->planned) {
+        return;
+    }
     if (!p->begun) {
         tell_text(v, "planning_started", "mission", p->mission);
     }
     p->begun = true;
     compat_add_u64(&m, "task_count", p->total);
-    compat_add_doc(&m, "plan", compat_shape(v, ev));
+    compat_add_doc(&m, "plan", compat_shape(v, (struct doc){NULL, 0}, STR_LIT(""), ev));
     tell(v, "planning_finished", &m);
 }
 
@@ -96,8 +75,8 @@ static void begin(struct bt_vocabulary *v, struct compat_plan *p)
     tell(v, "execution_started", &m);
 }
 
-/* What happens in an execution that is told as over, because people were waited for, is the next
- * one. */
+/* What happens in an execution that is told as over, because people were waited for or because
+ * there is a new plan, is the next one. */
 static void go_on(struct bt_vocabulary *v, struct compat_plan *p)
 {
     if (p->running || !p->started) {
@@ -106,7 +85,7 @@ static void go_on(struct bt_vocabulary *v, struct compat_plan *p)
     begin(v, p);
     for (uint32_t i = 0; i < p->n_steps; i++) {
         struct compat_map m = {0};
-        if (p->steps[i]->completed) {
+        if (p->steps[i]->completed && compat_has_step(p, p->steps[i])) {
             compat_add(&m, "task_id", p->steps[i]->id);
             compat_add(&m, "reason", STR_LIT("already_completed"));
             tell(v, "task_skipped", &m);
@@ -252,12 +231,29 @@ static void check(struct bt_vocabulary *v, struct compat_plan *p, const struct c
     }
 }
 
+/* The bus tells the end of the step with the revision that does without it. */
+static void fall(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+{
+    const struct compat_step *s = compat_step_find(p, p->replanning);
+    struct compat_map m = {0};
+
+    if (s != NULL ? !s->open : p->whole || compat_number(ev, "attempt", 0) == 0) {
+        return;
+    }
+    compat_copy(&m, "task_id", ev, "stepId");
+    compat_add(&m, "reason", compat_or(compat_text(ev, "diagnosis"), STR_LIT("")));
+    tell(v, "task_failed", &m);
+    compat_step_drop(v, p, p->replanning);
+    p->fallen = true;
+}
+
 static void replan(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
 {
     struct compat_map m = {0};
 
     go_on(v, p);
     if (str_is(ev->type, "replan_started")) {
+        fall(v, p, ev);
         compat_copy(&m, "task_id", ev, "stepId");
         compat_add(&m, "diagnosis", compat_or(compat_text(ev, "diagnosis"), STR_LIT("")));
         compat_copy(&m, "total_replans", ev, "totalReplans");
@@ -265,6 +261,9 @@ static void replan(struct bt_vocabulary *v, struct compat_plan *p, const struct 
     } else if (compat_yes(ev, "ok")) { /* there, too, a replan that fails only ends the execution */
         compat_add_u64(&m, "new_tasks", compat_number(ev, "newSteps", 0));
         tell(v, "replan_finished", &m);
+        p->started = true;
+        p->running = false;
+        go_on(v, p);
     }
 }
 
@@ -293,4 +292,4 @@ static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct co
     }
 }
 
-const struct compat_words compat_s003 = {.name = "s003", .take = take};
+const struct compat_words compat_s003 = {.name = "s003", .take = take, .wants_revision = true};

@@ -67,7 +67,10 @@ void compat_plan_forget(struct bt_vocabulary *v, struct compat_plan *p)
     }
     compat_plan_text(v, p, &p->mission, (struct str){NULL, 0});
     compat_plan_text(v, p, &p->reason, (struct str){NULL, 0});
+    compat_plan_text(v, p, &p->agent, (struct str){NULL, 0});
+    compat_plan_text(v, p, &p->name, (struct str){NULL, 0});
     compat_document_forget(v, p);
+    v->bytes -= p->shape.len;
     buf_done(&p->shape);
     free(p->steps);
     free(p->replanned);
@@ -246,13 +249,18 @@ void compat_step_complete(struct bt_vocabulary *v, struct compat_plan *p,
 
 bool compat_step_began(const struct compat_plan *p, const struct compat_event *ev)
 {
-    const struct compat_step *s = compat_step_find(p, compat_number(ev, "stepIndex", UINT64_MAX));
+    const uint64_t index = compat_number(ev, "stepIndex", UINT64_MAX);
+    const struct compat_step *s = compat_step_find(p, index);
+
+    if (p->fallen && p->replanning == index) {
+        return false;
+    }
     return s != NULL ? s->open : !p->whole && compat_number(ev, "attempts", 0) > 0;
 }
 
 struct str compat_error(const struct compat_plan *p, const struct compat_event *ev)
 {
-    const bool replanned = str_is(compat_text(ev, "reason"), "superseded") && p->reason.len > 0 &&
+    const bool replanned = str_is(compat_text(ev, "status"), "failed") && p->reason.len > 0 &&
                            p->replanning == compat_number(ev, "stepIndex", 0);
     return replanned ? p->reason : compat_text(ev, "error");
 }
@@ -274,7 +282,7 @@ struct doc compat_results(struct bt_vocabulary *v, const struct compat_plan *p)
     for (uint32_t i = 0; i < p->n_steps; i++) {
         if (has_result(p->steps[i])) {
             doc_put_str(&v->list, p->steps[i]->id);
-            doc_put_str(&v->list, p->steps[i]->result);
+            compat_put_result(v, &v->list, p->steps[i]->result);
         }
     }
     return doc_from_buf(&v->list);

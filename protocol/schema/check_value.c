@@ -1,6 +1,7 @@
 /* Rules about one value by itself. */
 #include <math.h>
 
+#include "protocol/base/near.h"
 #include "protocol/schema/check.h"
 
 bool rule_type(struct checker *c, const struct rule *r, const struct ask *a)
@@ -51,8 +52,24 @@ bool rule_const(struct checker *c, const struct rule *r, const struct ask *a)
 
 enum { ENUM_SHOWN = 8 };
 
+/* The value that was perhaps meant. */
+static struct str near_enum(const struct rule *r, const struct ask *a)
+{
+    struct near near = near_start(str_from(cJSON_IsString(a->item) ? a->item->valuestring : ""));
+    const cJSON *v;
+
+    cJSON_ArrayForEach(v, r->u.json)
+    {
+        if (cJSON_IsString(v)) {
+            near_offer(&near, str_from(v->valuestring));
+        }
+    }
+    return near.best.ptr != NULL ? near.best : STR_LIT("");
+}
+
 static bool report_enum(const struct rule *r, const struct ask *a)
 {
+    const struct str near = near_enum(r, a);
     uint32_t n = 0;
     const cJSON *v;
     struct buf text;
@@ -70,6 +87,9 @@ static bool report_enum(const struct rule *r, const struct ask *a)
     }
     buf_add_cstr(&text, ", got ");
     describe_value(&text, a->item);
+    if (near.len > 0) {
+        buf_printf(&text, "; did you mean \"%.*s\"?", STR_ARG(near));
+    }
     (void)check_report(a, "expected %s%s", n == 1 ? "" : "one of ", buf_cstr(&text));
     buf_done(&text);
     return false;

@@ -59,8 +59,14 @@ struct bus_options {
 
 /* Which instances run in processes of ours, and the end of one with all that it started. Given by
  * whoever supervises processes; NULL = there are none. Called within a turn. */
+struct bus_process {
+    char why[512];  /* why the last process ended, or none was started; "" = none did */
+    char log[4200]; /* the file with its output; "" = there is none */
+};
 struct bus_processes {
     void *of;
+    /* What is to be told of an agent without a live instance; false: no process of it is ours. */
+    bool (*about)(void *of, struct str agent_id, struct bus_process *ret);
     bool (*is_ours)(void *of, struct str instance_id);
     void (*kill)(void *of, struct str instance_id);
 };

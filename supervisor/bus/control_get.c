@@ -76,7 +76,9 @@ static const struct wait_agent *standing_of(struct bus *b, struct standing *all,
         }
         count_instances(b, all->at, n);
         for (uint32_t i = 0; i < n; i++) {
-            all->at[i].enabled = registry_agent_view(b->registry, i).enabled;
+            const struct agent_view v = registry_agent_view(b->registry, i);
+            all->at[i].enabled = v.enabled;
+            all->at[i].failure = v.failure;
         }
     }
     return agent < n ? &all->at[agent] : NULL;

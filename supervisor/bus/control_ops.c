@@ -39,6 +39,22 @@ static struct msg_instance_view view_of(struct bus *b, uint32_t slot, const stru
     return m;
 }
 
+/* Why it is not there, and where its output is. */
+static bool tell_why(struct bus *b, const struct agent_view *a, struct arena *arena,
+                     struct msg_agent_view *ret)
+{
+    struct bus_process process;
+
+    ret->gave_up = a->failure.len > 0;
+    if (b->processes.about == NULL || !b->processes.about(b->processes.of, a->id, &process)) {
+        ret->reason = a->failure;
+        return true;
+    }
+    ret->reason = arena_str(arena, str_from(process.why));
+    ret->log = arena_str(arena, str_from(process.log));
+    return ret->reason.ptr != NULL && ret->log.ptr != NULL;
+}
+
 static bool fill_agent(struct bus *b, uint32_t agent, struct arena *arena,
                        struct msg_agent_view *ret)
 {
@@ -68,6 +84,9 @@ static bool fill_agent(struct bus *b, uint32_t agent, struct arena *arena,
                  : a.instances == 0 ? STR_LIT("down")
                  : all_draining     ? STR_LIT("draining")
                                     : STR_LIT("up");
+    if (a.instances == 0 && !tell_why(b, &a, arena, ret)) {
+        return false;
+    }
     ret->queued = core_agent_queued(b->core, agent);
     ret->breaker = breaker_of(b, &a.breaker);
     msg_set(ret, agent_view, breaker);

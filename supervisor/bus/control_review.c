@@ -9,7 +9,13 @@
 #include "supervisor/journal/record_codec.h"
 
 /* Of one answer. Results of the steps before are looked up for one plan only. */
-enum { REVIEWS_MAX = 1000, UPSTREAM_MAX = 64, UPSTREAM_ALL = 256, PARAMETERS_MAX = 65536 };
+enum {
+    REVIEWS_MAX = 1000,
+    UPSTREAM_MAX = 64,
+    UPSTREAM_ALL = 256,
+    ERRORS_ALL = 256, /* plans whose rows are read for why there is no plan, when all are listed */
+    PARAMETERS_MAX = 65536
+};
 
 struct review_page {
     struct bus *b;
@@ -129,7 +135,8 @@ static void add_plan(struct review_page *page, const struct bus_plan *p)
     }
 }
 
-/* What only the rows know: since when it waits, and in what form the agent wants its answer. */
+/* What only the rows know: since when it waits, in what form the agent wants its answer, and why
+ * there is no plan. */
 static bool add_asked(const struct journal_row *row, void *self)
 {
     struct review_page *page = self;
@@ -146,6 +153,9 @@ static bool add_asked(const struct journal_row *row, void *self)
             struct doc schema = doc_get(body, STR_LIT("schema"));
             clock_iso(row->wall, text);
             v->asked_at = arena_str(&page->arena, str_from(text));
+            if (str_is(v->kind, review_kind_name(REVIEW_PLANNING))) {
+                v->error = arena_str(&page->arena, row_text(body, "comment"));
+            }
             v->schema = schema.ptr != NULL ? doc_copy(&page->arena, schema) : schema;
             break;
         }
@@ -192,12 +202,40 @@ static void answer_page(struct review_page *page, struct request *rq)
     }
 }
 
+static bool add_rows(struct review_page *page, const struct bus_plan *p)
+{
+    struct bt_error err;
+
+    if (journal_events(page->b->journal, 0, p->ix, UINT32_MAX, add_asked, page, &err) != BT_OK) {
+        log_err("review.list", "plan=%s %s", p->id, err.msg); /* the list is true without */
+        return false;
+    }
+    return true;
+}
+
+static void add_all(struct review_page *page)
+{
+    const struct bus *b = page->b;
+    uint32_t rows = ERRORS_ALL;
+
+    for (uint32_t i = 0; i < b->runs_max && !page->ok.truncated; i++) {
+        const struct bus_plan *p = &b->plans[i];
+        if (p->run == 0) {
+            continue;
+        }
+        add_plan(page, p);
+        if ((core_block_run(p->block)->paused & 1u << PAUSE_PLANNING) != 0 && rows > 0) {
+            rows--;
+            (void)add_rows(page, p); /* few: it has no steps */
+        }
+    }
+}
+
 void on_review_list(struct bus *b, struct request *rq)
 {
     struct review_page page = {.b = b};
     struct msg_review_list m;
     const struct bus_plan *p;
-    struct bt_error err;
 
     if (!control_read(b, rq, MSG_review_list, &m)) {
         return;
@@ -209,18 +247,13 @@ void on_review_list(struct bus *b, struct request *rq)
         bus_refuse_text(b, rq, BT_NOMEM, "out of memory for a list");
         return;
     }
-    for (uint32_t i = 0; m.plan_id.len == 0 && i < b->runs_max && !page.ok.truncated; i++) {
-        if (b->plans[i].run != 0) {
-            add_plan(&page, &b->plans[i]);
-        }
+    if (m.plan_id.len == 0) {
+        add_all(&page);
     }
     p = bus_plan_by_id(b, m.plan_id);
     if (p != NULL) {
         add_plan(&page, p);
-        if (page.ok.reviews_n > 0 &&
-            journal_events(b->journal, 0, p->ix, UINT32_MAX, add_asked, &page, &err) != BT_OK) {
-            log_err("review.list", "plan=%s %s", p->id, err.msg); /* the list is true without */
-        } else if (journal_dirty(b->journal)) {
+        if ((page.ok.reviews_n == 0 || add_rows(&page, p)) && journal_dirty(b->journal)) {
             leave_out_unwritten(&page);
         }
     }

@@ -113,7 +113,7 @@ uint32_t draft_problems(struct draft *d)
         buf_printf(&text, "%s \"%.*s\"; %.*s", u->unsaid ? "words cannot plan" : "no agent can do",
                    (int)utf8_cut(u->clause.ptr, u->clause.len, 400), u->clause.ptr,
                    (int)utf8_cut(u->why.ptr, u->why.len, 500), u->why.ptr);
-        if (!u->unsaid && !told) {
+        if (!u->unsaid && !told && can.len > 0) {
             buf_printf(&text, "; agents can do: %.*s", STR_ARG(can));
             told = true; /* once is enough */
         }

@@ -29,6 +29,7 @@ struct past {
     struct parcel *q;
     const struct run *run;
     struct str *errors; /* by step */
+    msec since;         /* wall time: its first row, so that its planning counts */
     bool no_memory;
 };
 
@@ -47,6 +48,7 @@ static bool tell(const struct journal_row *row, void *self)
     const enum record_type type = record_type_from_wire(row->type);
     const uint64_t step = row_number(body, "stepIndex");
 
+    p->since = p->since == 0 ? row->wall : p->since;
     if (type == REC_STEP_COMPLETED && step < p->run->n_steps) {
         p->errors[step] = keep(p, row_text(body, "error"));
     }
@@ -169,6 +171,7 @@ static enum bt_code compose(struct past *past, const struct bus_plan *p, struct 
 {
     const struct run *run = past->run;
     const uint32_t most = p->plan->synthesis.max_retries;
+    const msec wall = past->q->b->wall;
     struct buf *out = &past->q->params;
     struct plan_about about;
     struct doc document;
@@ -183,8 +186,7 @@ static enum bt_code compose(struct past *past, const struct bus_plan *p, struct 
     parcel_put(out, "description", about.description, ABOUT_TEXT_MAX);
     parcel_put(out, "status", str_from(plan_status_name(run->end_status)), 16);
     put_failure(past, p, out);
-    put_number(out, "durationMs",
-               past->q->b->now > run->started ? past->q->b->now - run->started : 0);
+    put_number(out, "durationMs", past->since != 0 && wall > past->since ? wall - past->since : 0);
     put_number(out, "mayRetry",
                run->failed > 0 && run->rectified < most ? most - run->rectified : 0u);
     put_agents(past, p, out);

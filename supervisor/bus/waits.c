@@ -43,6 +43,9 @@ static void agent_sentence(const struct step_wait *w, const struct wait_names *n
                    a->enabled ? "is draining" : "was taken out of service");
     } else if (w->kind == WAIT_AGENT) {
         buf_printf(out, "waiting for agent %.*s: 0 instances", STR_ARG(names->agent_id));
+        if (a != NULL && a->failure.len > 0) {
+            buf_printf(out, "; %.*s", STR_ARG(a->failure));
+        }
     } else if (a != NULL && a->lanes_up == 0) {
         buf_printf(out, "waiting for agent %.*s: 0 of %u instances can be reached",
                    STR_ARG(names->agent_id), a->instances);

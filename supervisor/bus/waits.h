@@ -13,6 +13,7 @@
 struct wait_agent {
     uint32_t instances, lanes, lanes_up, busy;
     bool enabled, draining;
+    struct str failure; /* why no process of it is started any more; empty = one may come */
 };
 
 /* Names that a sentence about waiting may need; those that do not apply are empty. */

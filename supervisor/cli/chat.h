@@ -24,6 +24,7 @@ enum {
 struct chat_plan {
     char id[CHAT_ID_MAX + 1]; /* "" = none */
     bool over;
+    bool told;                        /* its end was shown, with its answer */
     bool waits;                       /* a person has to say something, as far as the events tell */
     bool muted;                       /* nobody wants to see how it goes on */
     char review[CHAT_REVIEW_MAX + 1]; /* that was shown last and still waits; "" = none */
@@ -44,6 +45,9 @@ struct chat {
     msec say_at;                       /* when to try again */
     bool turn_open;                    /* turn_end is still to come */
     char turn[CHAT_ID_MAX + 1];        /* the newest */
+    bool replied;                      /* what came of it is told: it was known at once */
+    uint64_t lines;                    /* that were read */
+    bool looked;                       /* whether there are agents at all: once is enough */
     char ended[CHAT_TURNS_KEPT][CHAT_ID_MAX + 1]; /* turns whose end was seen: a ring */
     uint32_t ended_at;
     char said[CHAT_SAID_MAX + 1]; /* what we were told last */
@@ -80,8 +84,9 @@ void chat_say(struct chat *c, const char *text);
 void chat_say_again(struct chat *c);
 /* Takes an event of the session, and shows it. */
 void chat_event(struct chat *c, const struct bt_event *ev);
-/* What the session has come to: its last messages, the plan that is open. */
-void chat_catch_up(struct chat *c);
+/* What the session has come to: its last messages, the plan that is open. Says what is wrong: there
+ * is no such session, unless --new was given. */
+enum cli_exit chat_catch_up(struct chat *c);
 
 /* ---- chat_plan.c: the plan that the talk is about ---- */
 /* From now on it is about this plan; asks how it is. */

@@ -241,12 +241,22 @@ static void show_answer(struct chat *c, const cJSON *event)
     cJSON_Delete(result);
 }
 
+/* Who says no or stop has nothing to be told that was not done: only what was. */
+static bool has_answer(const char *status, const cJSON *event)
+{
+    const cJSON *counts = get(event, "counts");
+
+    return strcmp(status, "cancelled") != 0 || counts == NULL ||
+           json_number(counts, "completed") > 0;
+}
+
 static void show_end(struct chat *c, const cJSON *event)
 {
     const char *status = json_text(event, "status", "");
     const char *why = json_text(event, "failureReason", "");
 
     c->plan.over = true;
+    c->plan.told = true;
     c->plan.waits = false;
     c->plan.exit = cli_exit_of_plan(status);
     if (c->plan.muted) {
@@ -258,7 +268,9 @@ static void show_end(struct chat *c, const cJSON *event)
         screen_note(&c->screen, "%s the plan %s%s%s", cli_mark(status), status,
                     why[0] != 0 ? ": " : "", why);
     }
-    show_answer(c, event);
+    if (has_answer(status, event)) {
+        show_answer(c, event);
+    }
     c->screen.hold = false;
 }
 

@@ -9,7 +9,7 @@
 #include "protocol/base/uuid.h"
 #include "supervisor/cli/chat.h"
 
-enum { AGAIN_MS = 500, MESSAGES_SHOWN = 6 };
+enum { AGAIN_MS = 500, MESSAGES_SHOWN = 6, MESSAGE_SHOWN = 304 };
 
 static bool has_ended(const struct chat *c, const char *turn_id)
 {
@@ -21,13 +21,31 @@ static bool has_ended(const struct chat *c, const char *turn_id)
     return false;
 }
 
+/* A plan was wanted and none was made: that is no success, as little as in `baton run`. */
+static void judge(struct chat *c, const char *action, const char *plan_id)
+{
+    if (strcmp(action, "new_plan") == 0 && plan_id[0] == 0) {
+        c->exit = CLI_USAGE;
+    }
+}
+
 /* The daemon has taken the message. */
 static void taken(struct chat *c, const cJSON *answer)
 {
+    const char *reply = json_text(answer, "reply", "");
+    const char *plan_id = json_text(answer, "planId", "");
+
     (void)snprintf(c->turn, sizeof c->turn, "%s", json_text(answer, "turnId", ""));
     c->turn_open = !has_ended(c, c->turn);
-    chat_plan_set(c, json_text(answer, "planId", ""));
-    chat_tell(c, json_text(answer, "reply", ""));
+    c->replied = reply[0] != 0;
+    judge(c, json_text(answer, "action", ""), plan_id);
+    chat_plan_set(c, plan_id);
+    chat_tell(c, reply);
+    if (c->exit == CLI_USAGE && !c->looked && c->cli->client != NULL) {
+        c->looked = true;
+        screen_clear(&c->screen);
+        cli_look_for_agents(c->cli->client);
+    }
 }
 
 static void drop_saying(struct chat *c)
@@ -88,25 +106,37 @@ void chat_say(struct chat *c, const char *text)
     memcpy(c->answers, c->plan.review, sizeof c->answers);
     c->say_at = 0;
     c->said[0] = 0;
+    c->replied = false;
     c->exit = CLI_OK;
     c->plan.muted = false;
     chat_say_again(c);
 }
 
+/* Whether what came of the turn was shown already: as the reply, or as the end of its plan. */
+static bool is_told(const struct chat *c, const char *turn, const char *plan_id, const char *action)
+{
+    return (c->replied && strcmp(turn, c->turn) == 0) ||
+           (c->plan.told && strcmp(plan_id, c->plan.id) == 0 &&
+            (action[0] == 0 || strcmp(action, "new_plan") == 0));
+}
+
 static void turn_end(struct chat *c, const struct bt_event *ev, const cJSON *event)
 {
     const char *turn = json_text(event, "turnId", "");
+    const char *plan_id = json_text(event, "turnPlanId", "");
+    const char *action = json_text(event, "action", "");
 
     (void)snprintf(c->ended[c->ended_at++ % CHAT_TURNS_KEPT], sizeof c->ended[0], "%s", turn);
     if (strcmp(turn, c->turn) == 0) {
         c->turn_open = false;
+        judge(c, action, plan_id);
     }
-    chat_plan_set(c, json_text(event, "turnPlanId", ""));
+    chat_plan_set(c, plan_id);
     if (c->cli->json) {
         (void)puts(ev->json);
         (void)fflush(stdout);
     }
-    if (!c->plan.muted) {
+    if (!c->plan.muted && !is_told(c, turn, plan_id, action)) {
         chat_tell(c, json_text(event, "message", ""));
     }
 }
@@ -139,25 +169,43 @@ void chat_event(struct chat *c, const struct bt_event *ev)
     cJSON_Delete(event);
 }
 
-void chat_catch_up(struct chat *c)
+static void show_messages(struct chat *c, const cJSON *view)
+{
+    const cJSON *m;
+
+    cJSON_ArrayForEach(m, cJSON_GetObjectItemCaseSensitive(view, "messages"))
+    {
+        char text[MESSAGE_SHOWN];
+        cli_cut_line(text, sizeof text, json_text(m, "text", ""));
+        screen_note(&c->screen, "%s %s", strcmp(json_text(m, "role", ""), "user") == 0 ? ">" : " ",
+                    text);
+    }
+    chat_plan_set(c, json_text(view, "openPlanId", ""));
+    if (c->plan.id[0] != 0) {
+        chat_plan_show(c);
+    }
+}
+
+enum cli_exit chat_catch_up(struct chat *c)
 {
     cJSON *fields = cli_fields("sessionId", c->session);
     cJSON *view = NULL;
     struct bt_error err;
-    const cJSON *m;
+    enum bt_code code;
+    enum cli_exit exit = CLI_OK;
 
     (void)cJSON_AddNumberToObject(fields, "limit", MESSAGES_SHOWN);
-    if (chat_call(c, "session.get", fields, &view, &err) == BT_OK) {
-        cJSON_ArrayForEach(m, cJSON_GetObjectItemCaseSensitive(view, "messages"))
-        {
-            screen_note(&c->screen, "%s %.300s",
-                        strcmp(json_text(m, "role", ""), "user") == 0 ? ">" : " ",
-                        json_text(m, "text", ""));
-        }
-        chat_plan_set(c, json_text(view, "openPlanId", ""));
-        if (c->plan.id[0] != 0) {
-            chat_plan_show(c);
-        }
+    code = chat_call(c, "session.get", fields, &view, &err);
+    if (code == BT_OK) {
+        show_messages(c, view);
+    } else if (code == BT_NOT_FOUND && c->cli->client != NULL && cli_flag(c->cli, "new")) {
+        screen_note(&c->screen, "a new session: %s", c->session);
+    } else if (code == BT_NOT_FOUND && c->cli->client != NULL) {
+        cli_say_no_session(c->cli, c->session, "; with --new it is begun");
+        exit = CLI_NOT_FOUND;
+    } else {
+        exit = cli_fail(&err);
     }
     cJSON_Delete(view);
+    return exit;
 }

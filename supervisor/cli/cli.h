@@ -91,9 +91,11 @@ void cli_note(const char *fmt, ...) BT_PRINTF(1, 2);
 /* Says the error and returns the exit code that belongs to it. */
 enum cli_exit cli_fail(const struct bt_error *err);
 enum cli_exit cli_exit_of(enum bt_code code);
-/* Refusals of plans carry a list of problems: says each on stderr; with --json the refusal goes to
- * stdout. Whether there was any. */
-bool cli_print_problems(struct cli *cli, const char *error_json);
+/* Says a refusal once and returns its exit code: as the list of problems, when it carries one (the
+ * message only names the first), else as its message. With --json it goes to stdout, too. */
+enum cli_exit cli_refused(struct cli *cli, const struct bt_error *err, const char *error_json);
+/* Whether the refusal has a problem of the category. */
+bool cli_has_problem(const char *error_json, const char *category);
 /* Each of a list of problems, as the daemon gives it, on stderr. */
 void cli_say_problems(const struct cJSON *problems);
 /* The same of what was checked here; with --json {valid, problems} goes to stdout. */
@@ -163,6 +165,11 @@ struct cJSON *cli_read_value(const char *text, const char *what);
 /* What is different between two plans, each a file, a plan's id, or PLAN_ID@REVISION. */
 enum cli_exit cli_plan_diff(struct cli *cli, const char *a, const char *b);
 
+/* Says what to do to have agents; the second one only when the daemon has none. */
+void cli_note_no_agents(void);
+void cli_look_for_agents(struct bt_client *client);
+/* There is no session of that id: says so, which one may be meant, and `more`. */
+void cli_say_no_session(struct cli *cli, const char *id, const char *more);
 /* How a plan's status ends its command. */
 enum cli_exit cli_exit_of_plan(const char *status);
 enum cli_exit verb_up(struct cli *cli);
@@ -195,4 +202,5 @@ enum cli_exit verb_completion(struct cli *cli);
 enum cli_exit verb_cost(struct cli *cli);
 enum cli_exit verb_recipes(struct cli *cli);
 enum cli_exit verb_chat(struct cli *cli);
+enum cli_exit verb_sessions(struct cli *cli);
 #endif

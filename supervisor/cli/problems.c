@@ -25,20 +25,50 @@ void cli_say_problems(const cJSON *problems)
     }
 }
 
-bool cli_print_problems(struct cli *cli, const char *error_json)
+/* NULL when there are none. */
+static const cJSON *problems_of(const cJSON *error)
+{
+    const cJSON *details = cJSON_GetObjectItemCaseSensitive(error, "details");
+
+    return cJSON_GetObjectItemCaseSensitive(details != NULL ? details : error, "problems");
+}
+
+enum cli_exit cli_refused(struct cli *cli, const struct bt_error *err, const char *error_json)
 {
     cJSON *error = error_json != NULL ? cJSON_Parse(error_json) : NULL;
-    const cJSON *details = cJSON_GetObjectItemCaseSensitive(error, "details");
-    const cJSON *problems =
-        cJSON_GetObjectItemCaseSensitive(details != NULL ? details : error, "problems");
-    bool any = cJSON_GetArraySize(problems) > 0;
+    const cJSON *problems = problems_of(error);
+    const cJSON *p;
+    int n = 0;
 
+    cJSON_ArrayForEach(p, problems)
+    {
+        n += strcmp(json_text(p, "severity", "error"), "error") == 0;
+    }
+    if (n > 0) {
+        cli_say("refused: %d problem%s", n, n == 1 ? "" : "s");
+    } else {
+        cli_say("%s", err->msg);
+    }
     if (cli->json && error != NULL) {
         cli_print_json(error);
     }
     cli_say_problems(problems);
     cJSON_Delete(error);
-    return any;
+    return cli_exit_of(err->code);
+}
+
+bool cli_has_problem(const char *error_json, const char *category)
+{
+    cJSON *error = error_json != NULL ? cJSON_Parse(error_json) : NULL;
+    const cJSON *p;
+    bool has = false;
+
+    cJSON_ArrayForEach(p, problems_of(error))
+    {
+        has = has || strcmp(json_text(p, "category", ""), category) == 0;
+    }
+    cJSON_Delete(error);
+    return has;
 }
 
 static cJSON *as_json(const struct problem *p)

@@ -8,7 +8,9 @@
 
 #include <cjson/cJSON.h>
 
-enum { FILES_MAX = 1000 };
+#include "protocol/base/buf.h"
+
+enum { FILES_MAX = 1000, AGENTS_BYTES_MAX = 65536 };
 
 static const char *const endings[] = {".yaml", ".yml", ".json"};
 
@@ -155,4 +157,44 @@ void recipes_free_list(char **list, int n)
         free(list[i]);
     }
     free(list);
+}
+
+cJSON *recipe_agents(const cJSON *plan)
+{
+    cJSON *list = cJSON_CreateArray();
+    const cJSON *s;
+    const cJSON *known;
+
+    cJSON_ArrayForEach(s, cJSON_GetObjectItemCaseSensitive(plan, "steps"))
+    {
+        const char *agent = json_text(s, "agentId", "");
+        bool is_new = agent[0] != 0 && strstr(agent, "{{") == NULL;
+        cJSON_ArrayForEach(known, list)
+        {
+            is_new = is_new && strcmp(known->valuestring, agent) != 0;
+        }
+        if (is_new) {
+            (void)cJSON_AddItemToArray(list, cJSON_CreateString(agent));
+        }
+    }
+    return list;
+}
+
+char *recipe_agents_text(const cJSON *agents)
+{
+    const cJSON *a;
+    struct buf text;
+    size_t len;
+
+    buf_init(&text, AGENTS_BYTES_MAX);
+    cJSON_ArrayForEach(a, agents)
+    {
+        buf_printf(&text, "%s%s", text.len > 0 ? ", " : "", a->valuestring);
+    }
+    if (text.len == 0 || text.bad != BT_OK) {
+        buf_done(&text);
+        return NULL;
+    }
+    (void)buf_cstr(&text);
+    return (char *)buf_take(&text, &len);
 }

@@ -17,4 +17,9 @@ bool recipes_find(const char *name, char ret_path[RECIPE_PATH_MAX]);
  * there is no such folder. */
 char **recipes_list(const char *dir, int *ret_n);
 void recipes_free_list(char **list, int n);
+/* The agents that the steps of a plan or recipe name, each once, in their order; cJSON_Delete it.
+ */
+struct cJSON *recipe_agents(const struct cJSON *plan);
+/* "files, sql"; NULL when there are none, else free with free(). */
+char *recipe_agents_text(const struct cJSON *agents);
 #endif

@@ -1,9 +1,12 @@
 #include "supervisor/cli/submit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
+
+#include "supervisor/cli/recipes.h"
 
 static const char *const on_invalid[] = {"fail", "synthesize", "interrupt", NULL};
 
@@ -126,6 +129,21 @@ static void say_warnings(const cJSON *answer)
     }
 }
 
+/* An agent is missing that the plan names: which ones it needs in all. */
+static void say_needs(const char *plan_json)
+{
+    cJSON *plan = cJSON_Parse(plan_json);
+    cJSON *agents = recipe_agents(plan);
+    char *names = recipe_agents_text(agents);
+
+    if (names != NULL) {
+        cli_note("  it needs the agents %s; baton agents lists those that are here\n", names);
+    }
+    free(names);
+    cJSON_Delete(agents);
+    cJSON_Delete(plan);
+}
+
 enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
                          char ret_plan_id[BT_ID_LEN + 1])
 {
@@ -149,8 +167,13 @@ enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
     s.constraints_json = constraints;
     code = cli_connect(cli);
     if (code == CLI_OK && bt_submit(cli->client, &s, ret_plan_id, &json, &err) != BT_OK) {
-        code = cli_fail(&err);
-        cli_print_problems(cli, json);
+        code = cli_refused(cli, &err, json);
+        if (what->plan != NULL && cli_has_problem(json, "missing_agent")) {
+            say_needs(what->plan);
+        }
+        if (cli_has_problem(json, "unroutable")) {
+            cli_look_for_agents(cli->client);
+        }
     } else if (code == CLI_OK) {
         cJSON *answer = cJSON_Parse(json);
         if (!what->quiet) {

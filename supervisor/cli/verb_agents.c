@@ -5,6 +5,18 @@
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/cli.h"
+#include "supervisor/cli/why.h"
+
+void agent_why(const cJSON *a, char *ret, size_t cap)
+{
+    const char *reason = json_text(a, "reason", "");
+    const char *log = json_text(a, "log", "");
+    const bool gave_up = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(a, "gaveUp"));
+
+    (void)snprintf(ret, cap, "%s%s%s%s%s", gave_up && log[0] != 0 ? ", given up" : "",
+                   reason[0] != 0 ? ": " : "", reason, log[0] != 0 ? "; its output is in " : "",
+                   log);
+}
 
 static void print_agent(struct cli *cli, const cJSON *a)
 {
@@ -37,6 +49,11 @@ static void print_agent(struct cli *cli, const cJSON *a)
         cJSON_GetArraySize(instances), cJSON_GetArraySize(instances) == 1 ? " " : "s", busy,
         capacity, json_number(a, "queued"), well ? "" : "breaker ", well ? "" : breaker,
         well ? "" : "  ", skills);
+    if (strcmp(state, "down") == 0) {
+        char why[AGENT_WHY_MAX];
+        agent_why(a, why, sizeof why);
+        (void)printf("%s%s%s", why[0] != 0 ? "    down" : "", why, why[0] != 0 ? "\n" : "");
+    }
 }
 
 static void print_card(struct cli *cli, const cJSON *a)

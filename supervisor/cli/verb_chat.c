@@ -1,5 +1,6 @@
 /* chat: a line is a message; plans run and answer while one goes on typing. */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/base/clock.h"
+#include "protocol/base/utf8.h"
 #include "protocol/base/uuid.h"
 #include "supervisor/cli/chat.h"
 
@@ -32,6 +34,7 @@ static void new_session(struct chat *c)
     uuid_format(uuid_new(), c->session);
     c->plan = (struct chat_plan){.over = false};
     c->turn[0] = 0;
+    c->replied = false;
     c->said[0] = 0;
     c->turn_open = false;
     say_session(c);
@@ -89,7 +92,13 @@ static void take_line(struct chat *c, char *line)
     }
     line += strspn(line, " \n");
     chat_interrupts = 0;
-    if (line[0] == '/') {
+    c->lines++;
+    if (!utf8_valid(line, strlen(line))) {
+        screen_note(&c->screen,
+                    "line %" PRIu64 " is not UTF-8 text, from its byte %zu on; it is left out",
+                    c->lines, utf8_prefix(line, strlen(line)) + 1);
+        c->exit = CLI_USAGE;
+    } else if (line[0] == '/') {
         command(c, line);
     } else if (line[0] != 0 && c->saying != NULL) {
         screen_note(&c->screen,
@@ -302,6 +311,10 @@ static bool check_options(const struct cli *cli)
         cli_say("--session: expected an id of 1 to %d characters", CHAT_ID_MAX);
         return false;
     }
+    if (session == NULL && cli_flag(cli, "new")) {
+        cli_say("--new goes with --session ID; without it every chat is a new session");
+        return false;
+    }
     return true;
 }
 
@@ -325,14 +338,14 @@ enum cli_exit verb_chat(struct cli *cli)
         screen_open(&c->screen, cli);
         if (cli_value(cli, "session") != NULL) {
             (void)snprintf(c->session, sizeof c->session, "%s", cli_value(cli, "session"));
-            chat_catch_up(c);
+            code = chat_catch_up(c);
         } else {
             new_session(c);
         }
-        if (c->screen.person) {
+        if (code == CLI_OK && c->screen.person) {
             screen_note(&c->screen, "/help lists what is not a message");
         }
-        code = talk(c);
+        code = code == CLI_OK ? talk(c) : code;
         screen_close(&c->screen);
     }
     chat_end(c);

@@ -16,6 +16,8 @@
 
 #include "protocol/client/state.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/cli/doctor.h"
+#include "supervisor/cli/why.h"
 #include "supervisor/config/config.h"
 #include "supervisor/journal/journal.h"
 
@@ -57,6 +59,34 @@ static void check_agent_binary(struct doctor *d, const struct config_agent *a)
         found ? ""
               : ": not found or not executable; correct agents[].command in the configuration");
     finding(d, found, "agent binary", detail);
+}
+
+/* A daemon that runs was perhaps started with other variables, and says so itself. */
+static void check_held_back(struct doctor *d, const struct config_agent *a, bool daemon_runs)
+{
+    char detail[1024];
+
+    if (a->held_back != NULL && !daemon_runs) {
+        (void)snprintf(detail, sizeof detail, "%s would not be started: %s", a->agent_id,
+                       a->held_back);
+        finding(d, false, "agent", detail);
+    }
+}
+
+/* Settings with providers are those of agents with models; a replay asks nobody. */
+static void check_models(struct doctor *d, const struct config_agent *a)
+{
+    const cJSON *replay = cJSON_GetObjectItemCaseSensitive(a->settings, "replay");
+    const cJSON *p = NULL;
+    char detail[1024];
+
+    cJSON_ArrayForEach(p, cJSON_GetObjectItemCaseSensitive(a->settings, "providers"))
+    {
+        if (replay == NULL && json_text(p, "api", NULL) != NULL) {
+            bool there = doctor_model_there(p, detail, sizeof detail);
+            finding(d, there, "model", detail);
+        }
+    }
 }
 
 /* Whether somebody else has the port that the daemon would listen on. */
@@ -185,12 +215,14 @@ static void check_daemon(struct doctor *d, const char *state, bool daemon_runs)
     list = cJSON_Parse(json);
     cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(list, "agents"))
     {
-        char detail[256];
+        char detail[AGENT_WHY_MAX + 200];
         const char *state_name = json_text(a, "state", "");
         const char *id = json_text(cJSON_GetObjectItemCaseSensitive(a, "card"), "agentId", "");
         bool up = strcmp(state_name, "up") == 0;
-        (void)snprintf(detail, sizeof detail, "%s is %s%s%s%s", id, state_name,
-                       up ? "" : "; its output is in ", up ? "" : "log/", up ? "" : id);
+        int n = snprintf(detail, sizeof detail, "%s is %s", id, state_name);
+        if (!up) {
+            agent_why(a, detail + n, sizeof detail - (size_t)n);
+        }
         finding(d, up, "agent", detail);
     }
     cJSON_Delete(list);
@@ -212,6 +244,8 @@ enum cli_exit verb_doctor(struct cli *cli)
     daemon_runs = check_state(&d, state);
     for (uint32_t i = 0; config != NULL && i < config->n_agents; i++) {
         check_agent_binary(&d, &config->agents[i]);
+        check_held_back(&d, &config->agents[i], daemon_runs);
+        check_models(&d, &config->agents[i]);
     }
     if (config != NULL) {
         check_port(&d, "control port", config->listen_control, daemon_runs);

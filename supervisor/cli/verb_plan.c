@@ -95,7 +95,10 @@ static enum cli_exit lint(struct cli *cli, const char *goal, const char *plan_js
     }
     cJSON_Delete(answer);
     if (!valid) {
-        cli_say("the plan is not valid");
+        cli_say("%s", goal != NULL ? "no plan could be made" : "the plan is not valid");
+    }
+    if (!valid && goal != NULL) {
+        cli_look_for_agents(cli->client);
     }
     return valid ? CLI_OK : CLI_USAGE;
 }

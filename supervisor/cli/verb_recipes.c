@@ -16,9 +16,9 @@
 
 enum { PROBLEMS_MAX = 200, NAME_MAX_LEN = 128 };
 
-/* A recipe file as a document; the caller has initialised *out. False after saying what is wrong.
- */
-static bool read_document(const char *path, struct buf *out)
+/* A recipe file as a document; the caller has initialised *out. *ret_agents (may be NULL) are those
+ * that it names, cJSON_Delete them. False after saying what is wrong. */
+static bool read_document(const char *path, struct buf *out, cJSON **ret_agents)
 {
     cJSON *tree = cli_read_tree(path);
     char *json = tree != NULL ? cJSON_PrintUnformatted(tree) : NULL;
@@ -28,9 +28,23 @@ static bool read_document(const char *path, struct buf *out)
     if (json != NULL && !ok) {
         cli_say("%s: %s", path, err.msg);
     }
+    if (ret_agents != NULL) {
+        *ret_agents = recipe_agents(tree);
+    }
     cJSON_free(json);
     cJSON_Delete(tree);
     return ok;
+}
+
+/* Whether `recipes check` refuses it; err says why. */
+static bool is_broken(struct doc doc, struct bt_error *err)
+{
+    struct problem *list = calloc(PROBLEMS_MAX, sizeof *list);
+    struct problems problems = {.at = list, .cap = PROBLEMS_MAX};
+    bool broken = list != NULL && recipe_check(doc, NULL, &problems, err) == BT_INVALID;
+
+    free(list);
+    return broken;
 }
 
 static void add_text(cJSON *object, const char *name, struct str text)
@@ -72,20 +86,44 @@ static cJSON *describe_input(const struct recipe_input *in)
     return o;
 }
 
+static cJSON *describe(const char *path, const struct recipe_about *about, struct doc doc,
+                       cJSON *agents)
+{
+    cJSON *o = cJSON_CreateObject();
+    struct bt_error err;
+    char name[NAME_MAX_LEN];
+
+    name_of_file(path, name);
+    add_text(o, "name", about->name.len > 0 ? about->name : str_from(name));
+    add_text(o, "title", about->title);
+    add_text(o, "description", about->description);
+    (void)cJSON_AddStringToObject(o, "path", path);
+    (void)cJSON_AddNumberToObject(o, "steps", about->n_steps);
+    (void)cJSON_AddItemToObject(o, "agents", agents);
+    if (is_broken(doc, &err)) {
+        add_text(o, "broken", str_from(err.msg));
+    }
+    (void)cJSON_AddItemToObject(o, "inputs", cJSON_CreateArray());
+    for (uint32_t i = 0; i < about->n_inputs; i++) {
+        (void)cJSON_AddItemToArray(cJSON_GetObjectItemCaseSensitive(o, "inputs"),
+                                   describe_input(&about->inputs[i]));
+    }
+    return o;
+}
+
 /* Adds what the file is to the list; nothing when it is a plan without inputs. False when it cannot
  * be read, or is no recipe and was asked for by name. */
 static bool add_recipe(cJSON *list, const char *path, bool asked_for)
 {
     struct recipe_about about;
     struct arena arena = {0};
+    cJSON *agents = NULL;
     struct buf doc;
     struct bt_error err;
-    cJSON *o;
-    char name[NAME_MAX_LEN];
     bool ok;
 
     buf_init(&doc, LIMIT_CONTROL_BYTES);
-    ok = read_document(path, &doc);
+    ok = read_document(path, &doc, &agents);
     if (ok && !recipe_is(doc_from_buf(&doc))) {
         ok = !asked_for;
         if (asked_for) {
@@ -95,20 +133,10 @@ static bool add_recipe(cJSON *list, const char *path, bool asked_for)
         cli_say("%s: %s", path, err.msg);
         ok = false;
     } else if (ok) {
-        o = cJSON_CreateObject();
-        name_of_file(path, name);
-        (void)cJSON_AddItemToArray(list, o);
-        add_text(o, "name", about.name.len > 0 ? about.name : str_from(name));
-        add_text(o, "title", about.title);
-        add_text(o, "description", about.description);
-        (void)cJSON_AddStringToObject(o, "path", path);
-        (void)cJSON_AddNumberToObject(o, "steps", about.n_steps);
-        (void)cJSON_AddItemToObject(o, "inputs", cJSON_CreateArray());
-        for (uint32_t i = 0; i < about.n_inputs; i++) {
-            (void)cJSON_AddItemToArray(cJSON_GetObjectItemCaseSensitive(o, "inputs"),
-                                       describe_input(&about.inputs[i]));
-        }
+        (void)cJSON_AddItemToArray(list, describe(path, &about, doc_from_buf(&doc), agents));
+        agents = NULL;
     }
+    cJSON_Delete(agents);
     arena_done(&arena);
     buf_done(&doc);
     return ok;
@@ -137,12 +165,22 @@ static void print_recipe(const cJSON *r)
 {
     static const char *const heads[] = {"", "input", "type", "", "description", NULL};
     const char *about = json_text(r, "title", json_text(r, "description", ""));
+    char *agents = recipe_agents_text(cJSON_GetObjectItemCaseSensitive(r, "agents"));
     const cJSON *in;
     struct table *t;
 
     (void)printf("%s%s%s  (%.0f step%s, %s)\n", json_text(r, "name", ""), about[0] != 0 ? ": " : "",
                  about, json_number(r, "steps"), json_number(r, "steps") == 1 ? "" : "s",
                  json_text(r, "path", ""));
+    if (json_text(r, "broken", NULL) != NULL) {
+        (void)printf("    broken: %s; see: baton recipes check %s\n", json_text(r, "broken", ""),
+                     json_text(r, "path", ""));
+    }
+    if (agents != NULL) {
+        cli_scrub(agents);
+        (void)printf("    needs the agents %s\n", agents);
+    }
+    free(agents);
     t = table_new(heads);
     cJSON_ArrayForEach(in, cJSON_GetObjectItemCaseSensitive(r, "inputs"))
     {
@@ -209,7 +247,7 @@ static enum cli_exit check_recipe(struct cli *cli, const char *name)
         cli_say("out of memory");
         return CLI_INTERNAL;
     }
-    if (!recipes_find(name, path) || !read_document(path, &doc)) {
+    if (!recipes_find(name, path) || !read_document(path, &doc, NULL)) {
         goto out;
     }
     if (!recipe_is(doc_from_buf(&doc))) {
@@ -220,7 +258,11 @@ static enum cli_exit check_recipe(struct cli *cli, const char *name)
     code = recipe_check(doc_from_buf(&doc), NULL, &problems, &err);
     cli_say_found(cli, &problems, code == BT_OK);
     if (code != BT_OK) {
-        cli_say("%s: %s", path, err.msg);
+        if (problems.errors > 0) { /* they are told already */
+            cli_say("%s: %u problem%s", path, problems.errors, problems.errors == 1 ? "" : "s");
+        } else {
+            cli_say("%s: %s", path, err.msg);
+        }
     } else {
         cli_note("valid as far as it can be told without its inputs and without agents\n");
     }

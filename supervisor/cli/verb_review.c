@@ -40,6 +40,7 @@ static void print_review(const cJSON *r)
     (void)printf(json_text(r, "stepId", NULL) != NULL ? "  step %s\n" : "  the whole plan%s\n",
                  json_text(r, "stepId", ""));
     print_line("asks", json_text(r, "prompt", ""));
+    print_line("error", json_text(r, "error", ""));
     if (strcmp(json_text(r, "task", ""), json_text(r, "prompt", "")) != 0) {
         print_line("task", json_text(r, "task", ""));
     }

@@ -12,11 +12,14 @@
 
 #include <cjson/cJSON.h>
 
+#include "protocol/base/buf.h"
 #include "protocol/base/clock.h"
 #include "protocol/client/state.h"
 #include "supervisor/cli/cli.h"
+#include "supervisor/cli/why.h"
 
 enum { UP_TIMEOUT_MS = 20000, DOWN_TIMEOUT_MS = 15000, POLL_MS = 50, ARGS_MAX = 16 };
+enum { LINES_MAX = 1024 * 1024 };
 
 /* batond lies beside us. */
 static bool find_daemon(char *ret, size_t cap)
@@ -114,23 +117,30 @@ static enum cli_exit await_ready(pid_t pid, int fd, const char *log, msec deadli
     return CLI_TIMEOUT;
 }
 
-/* Names of configured agents that are not up yet; how many. */
-static int agents_missing(const cJSON *list, char *names, size_t cap)
+struct missing {
+    int n, hopeless; /* hopeless: of them, those that are not started any more */
+    struct buf lines;
+};
+
+/* Configured agents that are not up yet, a line for each. */
+static void agents_missing(const cJSON *list, struct missing *ret)
 {
     const cJSON *a;
-    int missing = 0;
+    char why[AGENT_WHY_MAX];
 
-    names[0] = 0;
+    ret->n = 0;
+    ret->hopeless = 0;
+    buf_clear(&ret->lines);
     cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(list, "agents"))
     {
         if (strcmp(json_text(a, "state", ""), "down") == 0) {
             const cJSON *card = cJSON_GetObjectItemCaseSensitive(a, "card");
-            (void)snprintf(names + strlen(names), cap - strlen(names), "%s%s",
-                           missing > 0 ? ", " : "", json_text(card, "agentId", "?"));
-            missing++;
+            agent_why(a, why, sizeof why);
+            buf_printf(&ret->lines, "  %s%s\n", json_text(card, "agentId", "?"), why);
+            ret->n++;
+            ret->hopeless += cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(a, "gaveUp")) ? 1 : 0;
         }
     }
-    return missing;
 }
 
 /* With --json: {"stateDir", what: ...} on stdout, like every verb. */
@@ -146,33 +156,45 @@ static void tell_json(struct cli *cli, const char *what, bool yes)
     cJSON_Delete(row);
 }
 
-static enum cli_exit await_agents(struct cli *cli, msec deadline)
+static enum cli_exit await_agents_until(struct cli *cli, msec deadline, struct missing *missing)
 {
-    char names[512];
-
     for (;;) {
         cJSON *list = NULL;
         enum cli_exit code = cli_call(cli, "agents.list", NULL, &list);
-        int missing = code == CLI_OK ? agents_missing(list, names, sizeof names) : 0;
         int all = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(list, "agents"));
+        agents_missing(list, missing);
         cJSON_Delete(list);
         if (code != CLI_OK) {
             return code;
         }
-        if (missing == 0) {
+        if (missing->n == 0) {
             (void)fprintf(stderr, "baton is up: %d agents ready, state in %s\n", all,
                           cli_state_dir(cli));
+            if (all == 0) {
+                cli_note_no_agents();
+            }
             tell_json(cli, "ready", true);
             return CLI_OK;
         }
-        if (clock_mono_ms() >= deadline) {
-            cli_say("up, but these agents are not ready: %s (see %s/log, or: baton doctor)", names,
-                    cli_state_dir(cli));
+        if (missing->hopeless == missing->n || clock_mono_ms() >= deadline) {
+            cli_say("up, but these agents are not ready (see also: baton doctor):");
+            (void)fputs(buf_cstr(&missing->lines), stderr);
             tell_json(cli, "ready", false);
             return CLI_INTERNAL;
         }
         (void)poll(NULL, 0, POLL_MS);
     }
+}
+
+static enum cli_exit await_agents(struct cli *cli, msec deadline)
+{
+    struct missing missing = {.n = 0};
+    enum cli_exit code;
+
+    buf_init(&missing.lines, LINES_MAX);
+    code = await_agents_until(cli, deadline, &missing);
+    buf_done(&missing.lines);
+    return code;
 }
 
 static bool lock_is_held(const char *state)

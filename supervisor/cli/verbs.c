@@ -165,9 +165,15 @@ static const struct cli_option recipes_options[] = {
 };
 
 static const struct cli_option chat_options[] = {
-    {"session", "ID", "go on with this session"},
+    {"session", "ID", "go on with this session, one of `baton sessions`"},
+    {"new", NULL, "with --session: begin a session of that id when there is none"},
     {"planner", "NAME", "for what leads to a plan: keyword, llm, agent, agent:AGENT_ID"},
     {"policy", "JSON", "policy numbers of the plans, as in a plan"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_option sessions_options[] = {
+    {"limit", "N", "at most so many sessions (20), or messages of one (100)"},
     {NULL, NULL, NULL},
 };
 
@@ -201,8 +207,13 @@ const struct cli_verb cli_verbs[] = {
     {"chat", "", "talk: each line a message, plans run and answer while you go on",
      "/help lists what is not a message. When stdin is no terminal each line is a turn, and the "
      "exit code is that of the\n"
-     "last one's plan. The session outlives the daemon: baton chat --session ID goes on.\n",
+     "last one: of its plan; 2 when no plan could be made of it, or it was no message; 4 when it "
+     "waits for a person. The\n"
+     "session outlives the daemon: baton chat --session ID goes on, baton sessions lists them.\n",
      chat_options, 0, 0, verb_chat},
+    {"sessions", "[SESSION_ID]", "who talked: the sessions, or the messages and plans of one",
+     "The one that was spoken in last comes first. To go on with one: baton chat --session ID.\n",
+     sessions_options, 0, 1, verb_sessions},
     {"status", "[PLAN_ID]", "list plans, or show one as a tree", NULL, status_options, 0, 1,
      verb_status},
     {"events", "[PLAN_ID]", "the story: every event, of one plan or of all",

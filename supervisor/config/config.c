@@ -118,6 +118,9 @@ static enum bt_code load(struct loader *l)
     if (code == BT_OK) {
         code = find_state(l, &state_origin);
     }
+    if (code == BT_OK) {
+        code = config_llm_keys_check(l);
+    }
     return code == BT_OK ? config_entries_make(l, state_origin) : code;
 }
 

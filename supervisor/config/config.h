@@ -99,6 +99,7 @@ struct config_agent {
     msec grace_ms;
     const struct cJSON *settings; /* an object; never NULL */
     const char *settings_json;    /* the same as compact text */
+    const char *held_back;        /* why it must not be started; NULL = start it */
 };
 
 /* What tokens cost of agents that tell no cost: millionths of the currency per token, which is the

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "supervisor/config/loader.h"
+#include "supervisor/llm/config.h"
 
 enum { CAPACITY = 4, ENV_MAX = 160, PATH_MAX_BYTES = 8192 };
 
@@ -77,6 +78,43 @@ static const char *const *env_of(struct loader *l, const cJSON *llm)
     return list;
 }
 
+struct telling {
+    struct loader *l;
+    enum layer_kind layer;
+};
+
+/* "/providers/0/api" of `llm` as a setting, and where it stands. */
+static void place_of(const struct loader *l, enum layer_kind layer, const char *pointer,
+                     char key[ORIGIN_MAX], char origin[ORIGIN_MAX])
+{
+    (void)snprintf(key, ORIGIN_MAX, "llm%.300s", pointer);
+    for (char *at = key; *at != '\0'; at++) {
+        *at = *at == '/' ? '.' : *at;
+    }
+    layer_origin(l, layer, key, origin);
+}
+
+static void tell_problem(void *of, const char *pointer, const char *text)
+{
+    const struct telling *to = of;
+    char key[ORIGIN_MAX];
+    char origin[ORIGIN_MAX];
+
+    place_of(to->l, to->layer, pointer, key, origin);
+    config_problem(to->l, origin, "%s: %s", key, text);
+}
+
+/* By the rules of the agent itself. False: out of memory. */
+static bool check(struct loader *l, enum layer_kind layer, cJSON *llm)
+{
+    struct telling to = {l, layer};
+    const struct llm_teller teller = {tell_problem, &to};
+    struct bt_error why = {0};
+    const enum bt_code code = llm_config_check(llm, &teller, &why);
+
+    return code == BT_OK || code == BT_INVALID;
+}
+
 static const char *const *command_of(struct loader *l)
 {
     const char **command = arena_alloc(&l->held->arena, 2 * sizeof *command);
@@ -101,6 +139,9 @@ enum bt_code config_llm_bind(struct loader *l, struct config_agent *agents)
 
     if (!cJSON_IsObject(llm)) {
         return BT_OK;
+    }
+    if (!check(l, layer, (cJSON *)(uintptr_t)llm)) {
+        return config_no_memory(l);
     }
     for (uint32_t i = 0; i < l->held->c.n_agents; i++) {
         if (strcmp(agents[i].agent_id, ORCHESTRATOR) == 0) {
@@ -128,6 +169,34 @@ enum bt_code config_llm_bind(struct loader *l, struct config_agent *agents)
     }
     l->held->c.n_agents++;
     return BT_OK;
+}
+
+/* A key may come later than the daemon: that is no mistake of a file. */
+enum bt_code config_llm_keys_check(struct loader *l)
+{
+    struct held *h = l->held;
+    enum layer_kind layer;
+    const cJSON *llm = layers_find(l, "llm", &layer);
+    struct config_agent *a = NULL;
+    char pointer[ORIGIN_MAX];
+    char key[ORIGIN_MAX];
+    char origin[ORIGIN_MAX];
+    char text[sizeof((struct bt_error *)0)->msg + ORIGIN_MAX];
+    struct bt_error why;
+
+    if (!cJSON_IsObject(llm) || h->c.n_agents == 0) {
+        return BT_OK;
+    }
+    a = (struct config_agent *)(uintptr_t)&h->c.agents[h->c.n_agents - 1];
+    const struct secret_view seen = {.env = a->env, .cwd = h->c.state_dir};
+    if (llm_keys_check(llm, &seen, pointer, sizeof pointer, &why) == BT_OK) {
+        return BT_OK;
+    }
+    place_of(l, layer, pointer, key, origin);
+    (void)snprintf(text, sizeof text, "%s: %s", key, why.msg);
+    a->held_back = config_held_text(h, text);
+    config_warning(l, origin, "%s; the agent \"" ORCHESTRATOR "\" is not started without it", text);
+    return a->held_back != NULL ? BT_OK : config_no_memory(l);
 }
 
 static double number(const cJSON *map, const char *name, double fallback)

@@ -66,6 +66,9 @@ BT_MUST_CHECK enum bt_code config_agents_bind(struct loader *l);
 /* The orchestrator, when there is `llm`: an agent more, behind the others, for which there is room
  * (llm.c). And prices. */
 BT_MUST_CHECK enum bt_code config_llm_bind(struct loader *l, struct config_agent *agents);
+/* When all else is right and the state directory is known: whether the orchestrator will find its
+ * keys. */
+BT_MUST_CHECK enum bt_code config_llm_keys_check(struct loader *l);
 BT_MUST_CHECK enum bt_code config_prices_bind(struct loader *l);
 /* What ${BATON_BIN} stands for; NULL = no memory. */
 const char *config_bin_dir(struct loader *l);

@@ -259,6 +259,7 @@ static core_handler *const handlers[] = {
     [CORE_PROGRESS] = core_on_progress,
     [CORE_DECIDE] = core_on_decide,
     [CORE_RESTARTED] = core_on_restarted,
+    [CORE_GAVE_UP] = core_on_gave_up,
     [CORE_TICK] = core_on_tick,
     [CORE_PAUSE] = core_on_pause,
     [CORE_RESUME] = core_on_resume,

@@ -77,6 +77,9 @@ enum core_event_type {
     CORE_RECTIFY,   /* run, plan, block, result (its document), text, usage: failed steps are to be
                        tried again before there is an answer */
     CORE_RESTARTED, /* agent, text, pid: the spawner restarted a process (only a record) */
+    CORE_GAVE_UP,   /* agent, text: no process of it will be started any more, and why. What a plan
+                       or a session asks of it fails at once; a step waits for agent_wait_ms, as for
+                       any agent that a person may bring back */
     CORE_TICK,
     CORE_EVENT_TYPE_COUNT
 };

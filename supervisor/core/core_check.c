@@ -31,7 +31,8 @@ static bool list_fits(const struct core_run *row, uint32_t step, const char **re
     return true;
 }
 
-static bool due_fits(const struct core_run *row, uint32_t step, const char **ret_why)
+static bool due_fits(const struct core *c, const struct core_run *row, uint32_t step,
+                     const char **ret_why)
 {
     const struct run_step *state = &row->run->steps[step];
     const msec due = row->due.keys[step];
@@ -39,7 +40,7 @@ static bool due_fits(const struct core_run *row, uint32_t step, const char **ret
     case LIST_QUEUE:
         CHECK(due != MSEC_NEVER, "a queued step that nothing wakes");
         CHECK(state->status != STEP_CHECKING || state->deadline == MSEC_NEVER ||
-                  due == state->deadline,
+                  due == state->deadline || due <= c->now, /* its agent gave up */
               "a question is due at another time than its deadline");
         CHECK(state->status == STEP_CHECKING || due <= state->limit,
               "a queued step may wait longer than its limit");
@@ -89,7 +90,7 @@ static bool run_holds(const struct core *c, const struct core_run *row, const ch
               run->status == PLAN_PENDING /* not signed off yet */,
           "all steps are over and the plan is not");
     for (uint32_t i = 0; i < run->n_steps; i++) {
-        if (!list_fits(row, i, ret_why) || !due_fits(row, i, ret_why)) {
+        if (!list_fits(row, i, ret_why) || !due_fits(c, row, i, ret_why)) {
             return false;
         }
         doomed += run_step_is_doomed(run, row->plan, i) ? 1 : 0;

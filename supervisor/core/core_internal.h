@@ -56,7 +56,7 @@ struct str core_text_count(struct core *c, const char *before, uint32_t n, const
                            struct str text);
 struct str core_text_crashed(struct core *c, struct str reason);
 struct str core_text_timeout(struct core *c, msec timeout_ms);
-struct str core_text_absent(struct core *c, uint32_t agent, struct str agent_id);
+struct str core_text_absent(struct core *c, uint32_t agent);
 struct str core_text_budget(struct core *c, const char *unit, uint64_t spent, uint64_t budget,
                             uint64_t needs);
 
@@ -92,6 +92,8 @@ void core_unpark(struct core *c, struct core_run *row);
 msec core_parked_due(const struct core_run *row, uint32_t step);
 /* A step that waits for a lane, or did until it was parked, and whose time has come. */
 void core_queue_due(struct core *c, struct core_run *row, uint32_t step);
+/* Its agent will not come, and it is a question, or an errand: it fails instead of waiting. */
+bool core_is_hopeless(const struct core *c, const struct core_run *row, uint32_t step);
 
 /* ---- core_fair.c; more in core_fair.h ---- */
 void core_mark_dirty(struct core *c, uint32_t agent);
@@ -255,7 +257,7 @@ bool core_step_aborts(const struct core_run *row, uint32_t step);
 
 /* ---- core_registry.c ---- */
 core_handler core_on_register, core_on_seen, core_on_lane_up, core_on_lane_down, core_on_gone,
-    core_on_drain, core_on_restarted;
+    core_on_drain, core_on_restarted, core_on_gave_up;
 void core_expire_instances(struct core *c);
 /* Whatever came from this incarnation shows that it lives. */
 void core_alive(struct core *c, const struct core_event *ev);

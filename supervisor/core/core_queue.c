@@ -192,12 +192,20 @@ static msec absence_end(const struct core *c, const struct core_run *row, uint32
     return agent.instances > 0 ? msec_add(c->now, wait > 0 ? wait : 1000) : msec_add(absent, wait);
 }
 
+/* Nobody will come, and who asks has a better use for the answer than for the time. */
+bool core_is_hopeless(const struct core *c, const struct core_run *row, uint32_t step)
+{
+    const struct agent_view agent =
+        registry_agent_view(c->registry, run_step_agent(row->run, row->plan, step));
+    return agent.instances == 0 && agent.failure.len > 0 &&
+           (row->plan->errand != ERRAND_NONE || row->run->steps[step].status == STEP_CHECKING);
+}
+
 static void absent(struct core *c, struct core_run *row, uint32_t step)
 {
     const uint32_t agent = run_step_agent(row->run, row->plan, step);
-    const struct str id = registry_agent_view(c->registry, agent).id;
     const struct failure f = {.error_class = CLASS_AGENT_UNAVAILABLE,
-                              .text = core_text_absent(c, agent, id)};
+                              .text = core_text_absent(c, agent)};
     if (row->run->steps[step].status == STEP_CHECKING) {
         core_check_error(c, row, &(struct core_event){.step = step, .text = f.text});
         return;
@@ -224,6 +232,10 @@ void core_queue_due(struct core *c, struct core_run *row, uint32_t step)
     if (next <= c->now) {
         waited_too_long(c, row, step,
                         core_text_ms(c, "Step limit of ", policy->limit_ms, "ms reached"));
+        return;
+    }
+    if (queued && core_is_hopeless(c, row, step)) {
+        absent(c, row, step);
         return;
     }
     if (queued && !has_deadline(row, step)) {
@@ -288,7 +300,9 @@ void core_enqueue(struct core *c, struct core_run *row, uint32_t step, bool fron
     row->soft[step].since = c->now;
     core_link(c, row, step, LIST_QUEUE, front);
     const bool looks = !has_deadline(row, step);
-    const msec look = looks ? msec_add(c->now, c->config.agent_wait_ms) : MSEC_NEVER;
+    const msec look = core_is_hopeless(c, row, step) ? c->now
+                      : looks                        ? msec_add(c->now, c->config.agent_wait_ms)
+                                                     : MSEC_NEVER;
     core_due(c, row, step, sooner(end_of(row, step), sooner(look, queue_end(row, step))));
 }
 

@@ -150,8 +150,42 @@ void core_on_drain(struct core *c, const struct core_event *ev)
     }
 }
 
+/* The steps in the queues of one agent. */
+static void look_again(struct core *c, struct core_run *row, uint32_t agent)
+{
+    for (uint32_t i = 0; i < row->plan->agents.n; i++) {
+        const struct core_queue *queue = &row->queues[i];
+        for (uint64_t ref = queue->agent == agent ? queue->steps.head : REF_NONE;
+             ref != REF_NONE;) {
+            uint32_t step;
+            (void)core_deref(c, ref, &step);
+            ref = row->soft[step].next;
+            if (core_is_hopeless(c, row, step)) {
+                core_due(c, row, step, c->now);
+            }
+        }
+    }
+}
+
+void core_on_gave_up(struct core *c, const struct core_event *ev)
+{
+    if (ev->agent >= registry_agents(c->registry)) {
+        core_reject(c, ev, REJECT_FOREIGN);
+        return;
+    }
+    registry_agent_failed(c->registry, ev->agent, ev->text);
+    for (uint32_t i = 0; i < c->config.runs_max; i++) {
+        if (c->runs[i].run != NULL) {
+            look_again(c, &c->runs[i], ev->agent);
+        }
+    }
+}
+
 void core_on_restarted(struct core *c, const struct core_event *ev)
 {
+    if (ev->agent < registry_agents(c->registry)) {
+        registry_agent_failed(c->registry, ev->agent, (struct str){"", 0});
+    }
     core_record(c, NULL,
                 (struct record){.type = REC_AGENT_RESTARTED,
                                 .step = STEP_NONE,

@@ -90,16 +90,24 @@ struct str core_text_count(struct core *c, const char *before, uint32_t n, const
     return core_text(c, parts, 4, text);
 }
 
-struct str core_text_absent(struct core *c, uint32_t agent, struct str agent_id)
+struct str core_text_absent(struct core *c, uint32_t agent)
 {
+    const struct agent_view view = registry_agent_view(c->registry, agent);
+    const struct str agent_id = view.id;
     char digits[20];
     if (c->text_agent == agent) {
+        return c->text_absent;
+    }
+    c->text_agent = agent;
+    if (view.instances == 0 && view.failure.len > 0) {
+        const struct str why[] = {STR_LIT("Agent '"), cut(agent_id, LIMIT_ID_BYTES),
+                                  STR_LIT("' is not running: "), view.failure};
+        c->text_absent = core_text(c, why, 4, STR_LIT("The agent is not running"));
         return c->text_absent;
     }
     const struct str parts[] = {
         STR_LIT("No instance of agent '"), cut(agent_id, LIMIT_ID_BYTES), STR_LIT("' came within "),
         decimal(digits, sizeof digits, c->config.agent_wait_ms), STR_LIT(" ms")};
-    c->text_agent = agent;
     c->text_absent = core_text(c, parts, 5, STR_LIT("No instance of the agent came in time"));
     return c->text_absent;
 }

@@ -1,10 +1,12 @@
 /* Attempts at one provider: what each of them teaches, and when to stop. */
 #include "supervisor/llm/asking.h"
 
+#include <stdio.h>
 #include <sys/random.h>
 
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
+#include "protocol/base/utf8.h"
 #include "supervisor/llm/retry.h"
 
 enum { STOP_POLL_MS = 25, LESSONS_MAX = 6 };
@@ -92,14 +94,20 @@ static void account(struct asking *a, struct attempt *at)
     a->reply->cost_micros += llm_cost(at->provider, &u);
 }
 
-static void tell_breaker(struct asking *a, uint32_t ix, enum bt_code code, msec after)
+/* Told once for each call, however many attempts it had: a question that is asked three times says
+ * no more of the endpoint than one. */
+static void tell_breaker(struct asking *a, uint32_t ix, enum bt_code code, msec after,
+                         const struct bt_error *err)
 {
+    char *why = a->c->at[ix].why;
     bool sick =
         code == BT_UNAVAILABLE || code == BT_TIMEOUT || code == BT_BUSY || code == BT_PROTOCOL;
 
     (void)pthread_mutex_lock(&a->c->lock);
     if (sick) {
         breaker_failed(&a->c->at[ix].breaker, clock_mono_ms(), after == MSEC_NEVER ? 0 : after);
+        (void)snprintf(why, ASKING_WHY_MAX, "%.*s",
+                       (int)utf8_cut(err->msg, strlen(err->msg), ASKING_WHY_MAX - 1), err->msg);
     } else if (code != BT_CANCELLED && code != BT_NOMEM) {
         breaker_succeeded(&a->c->at[ix].breaker);
     }
@@ -192,56 +200,83 @@ static enum bt_code one_attempt(struct asking *a, uint32_t ix, struct attempt *a
     return code;
 }
 
-static bool may_ask(struct asking *a, uint32_t ix)
+/* Asks the breaker. When it says no: for how long, and what it was that went wrong. */
+static enum bt_code may_ask(struct asking *a, uint32_t ix, struct bt_error *err)
 {
-    bool may;
+    struct breaker *b = &a->c->at[ix].breaker;
+    msec now = clock_mono_ms();
+    enum bt_code code = BT_OK;
 
     (void)pthread_mutex_lock(&a->c->lock);
-    may = breaker_ask(&a->c->at[ix].breaker, clock_mono_ms());
+    if (!breaker_ask(b, now)) {
+        msec left = breaker_left(b, now);
+        a->refused_ms = left < a->refused_ms ? left : a->refused_ms;
+        code = err_set(err, BT_UNAVAILABLE,
+                       "it %s and is left alone for %llu s more; the last failure: %s",
+                       b->failed >= b->failures ? "failed too often" : "asked for a longer wait",
+                       (unsigned long long)(left + 999) / 1000, a->c->at[ix].why);
+    }
     (void)pthread_mutex_unlock(&a->c->lock);
-    return may;
+    return code;
+}
+
+/* Another call may have found it sick meanwhile, or this one is the only one that may try. */
+static bool is_suspect(struct asking *a, uint32_t ix)
+{
+    bool suspect;
+
+    (void)pthread_mutex_lock(&a->c->lock);
+    suspect = breaker_is_open(&a->c->at[ix].breaker);
+    (void)pthread_mutex_unlock(&a->c->lock);
+    return suspect;
+}
+
+static void take_text(struct asking *a, struct attempt *at)
+{
+    struct buf text = a->reply->text;
+
+    a->reply->text = at->answer.text;
+    at->answer.text = text;
 }
 
 enum bt_code asking_provider(struct asking *a, uint32_t ix, struct bt_error *err)
 {
     uint32_t lessons = 0;
+    enum bt_code code = may_ask(a, ix, err);
 
+    if (code != BT_OK) {
+        return code;
+    }
     for (uint32_t attempt = 1;;) {
+        struct retry_verdict verdict = {0};
         struct attempt at;
         struct ladder used;
-        struct retry_verdict verdict;
-        enum bt_code code;
-        msec after;
         bool again = false;
+        msec after;
 
-        if (!may_ask(a, ix)) {
-            return err_set(err, BT_UNAVAILABLE,
-                           "it failed too often and is left alone for a while");
-        }
         code = one_attempt(a, ix, &at, &used, err);
         after = asked_to_wait(&at);
-        tell_breaker(a, ix, code, after);
         if (code != BT_OK && after < a->reply->retry_after_ms) {
             a->reply->retry_after_ms = after; /* of several providers, the first to be ready */
         }
         if (code == BT_OK) {
-            struct buf text = a->reply->text;
-            a->reply->text = at.answer.text;
-            at.answer.text = text;
+            take_text(a, &at);
         } else {
             again = lessons < LESSONS_MAX && at.http.status != 0 && learn(a, ix, &at, &used);
         }
-        verdict =
-            code == BT_OK || again ? (struct retry_verdict){0} : decide(a, &at, attempt, after);
+        if (code != BT_OK && !again && !is_suspect(a, ix)) {
+            verdict = decide(a, &at, attempt, after);
+        }
         attempt_done(&at);
         if (again) {
             lessons++;
-        } else if (!verdict.again) {
-            return code;
-        } else if (!wait_ms(a, verdict.wait_ms)) {
-            return err_set(err, BT_CANCELLED, "stopped on request");
-        } else {
-            attempt++;
+            continue;
         }
+        if (verdict.again && wait_ms(a, verdict.wait_ms)) {
+            attempt++;
+            continue;
+        }
+        tell_breaker(a, ix, code, after, err);
+        return verdict.again ? err_set(err, BT_CANCELLED, "stopped on request") : code;
     }
 }

@@ -11,6 +11,8 @@
 
 struct schema;
 
+enum { ASKING_WHY_MAX = 320 };
+
 struct llm_client {
     struct llm_config *config;
     struct net *net; /* NULL in a replay */
@@ -20,16 +22,19 @@ struct llm_client {
     struct {
         struct ladder ladder;
         struct breaker breaker;
-    } at[LLM_PROVIDERS_MAX]; /* guarded by lock */
+        char why[ASKING_WHY_MAX]; /* the last failure that the breaker counted, without secrets */
+    } at[LLM_PROVIDERS_MAX];      /* guarded by lock */
 };
 
 /* One question on its way. */
 struct asking {
     struct llm_client *c;
-    struct llm_request request; /* with the turns of a repair */
-    const struct schema *schema;
+    struct llm_request request;  /* with the turns of a repair */
+    const struct schema *schema; /* what an answer is read by */
+    const struct cJSON *tree;    /* the same, uncompiled */
     struct llm_reply *reply;
-    bool told; /* pieces of an answer that may become void */
+    msec refused_ms; /* the first breaker lets one through in so many; MSEC_NEVER = none refused */
+    bool told;       /* pieces of an answer that may become void */
 };
 
 /* Attempts until one is good, or none helps any more. BT_OK: reply->text is the model's. */

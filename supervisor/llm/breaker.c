@@ -12,6 +12,18 @@ bool breaker_ask(struct breaker *b, msec now)
     return true;
 }
 
+bool breaker_is_open(const struct breaker *b)
+{
+    return b->open_until != 0;
+}
+
+msec breaker_left(const struct breaker *b, msec now)
+{
+    msec until = b->open_until > b->probe_until ? b->open_until : b->probe_until;
+
+    return until > now ? until - now : 0;
+}
+
 void breaker_succeeded(struct breaker *b)
 {
     b->failed = 0;

@@ -1,6 +1,6 @@
 /*
- * Leaves an endpoint alone that fails and fails: closed, after `failures` in a row open for
- * `cooldown_ms`, then one call may try. Pure.
+ * Leaves an endpoint alone that fails and fails: closed, after `failures` calls in a row open for
+ * `cooldown_ms`, then one call may try. A call is one question, with all its attempts. Pure.
  */
 #ifndef LLM_BREAKER_H
 #define LLM_BREAKER_H
@@ -20,6 +20,10 @@ struct breaker {
 /* Whether a call may go out now. True for one caller when the time is over: who got it must say how
  * it went; when it never says, the next one may after another cooldown. */
 bool breaker_ask(struct breaker *b, msec now);
+/* Whether the endpoint is suspect: then a call that is on its way asks no second time. */
+bool breaker_is_open(const struct breaker *b);
+/* How long until breaker_ask may say yes; 0 = now. */
+msec breaker_left(const struct breaker *b, msec now);
 void breaker_succeeded(struct breaker *b);
 /* pause_ms: what the server asked for, 0 = nothing: longer than a cooldown, it counts. */
 void breaker_failed(struct breaker *b, msec now, msec pause_ms);

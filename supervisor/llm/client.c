@@ -10,8 +10,10 @@
 #include "protocol/schema/schema.h"
 #include "supervisor/llm/asking.h"
 #include "supervisor/llm/form.h"
+#include "supervisor/llm/lenient.h"
+#include "supervisor/llm/url.h"
 
-enum { REPAIRS_MAX = 1, REPAIR_QUOTE = 16 * 1024 };
+enum { REPAIRS_MAX = 1, REPAIR_QUOTE = 16 * 1024, CAUSE_MAX = BT_ERROR_MSG_MAX / 2 - 16 };
 
 /* ---- life ---- */
 
@@ -114,18 +116,35 @@ static bool another_may_help(const struct asking *a, enum bt_code code)
            a->reply->finish != LLM_FINISH_REFUSAL && clock_mono_ms() < a->request.deadline;
 }
 
+/* The newest failure first, since its code is what counts; and the one before it. */
+static void add_cause(struct bt_error *all, enum bt_code code, const struct bt_error *why)
+{
+    const struct bt_error before = *all;
+
+    if (before.msg[0] == 0) {
+        *all = *why;
+        return;
+    }
+    (void)err_set(all, code, "%.*s; before that, %.*s",
+                  (int)utf8_cut(why->msg, strlen(why->msg), CAUSE_MAX), why->msg,
+                  (int)utf8_cut(before.msg, strlen(before.msg), CAUSE_MAX), before.msg);
+}
+
 static enum bt_code ask_all(struct asking *a, struct bt_error *err)
 {
     const struct llm_config *config = a->c->config;
     struct bt_error why = {0};
+    struct bt_error all = {0};
     enum bt_code code = BT_OK;
 
     for (uint32_t i = 0; i < config->n; i++) {
         a->reply->finish = LLM_FINISH_UNKNOWN;
         code = asking_provider(a, i, &why);
         if (code != BT_OK) {
-            (void)err_wrap(&why, "model %s", config->providers[i].id);
+            struct str at = url_authority(str_from(config->providers[i].url));
+            (void)err_wrap(&why, "model %s at %.*s", config->providers[i].id, (int)at.len, at.ptr);
             secrets_redact_error(&config->secrets, &why);
+            add_cause(&all, code, &why);
         }
         if (!another_may_help(a, code)) {
             break;
@@ -134,8 +153,11 @@ static enum bt_code ask_all(struct asking *a, struct bt_error *err)
             log_warn("llm.fallback", "next=%s error=\"%s\"", config->providers[i + 1].id, why.msg);
         }
     }
+    if (code != BT_OK && a->reply->calls == 0 && a->refused_ms < a->reply->retry_after_ms) {
+        a->reply->retry_after_ms = a->refused_ms; /* nobody was asked: before that, nobody will */
+    }
     if (code != BT_OK && err != NULL) {
-        *err = why;
+        *err = all;
     }
     return code;
 }
@@ -149,7 +171,7 @@ static enum bt_code ask_as_is(struct asking *a, struct bt_error *err)
     struct bt_error why;
 
     if (code == BT_OK) {
-        code = form_fit(buf_str(&a->reply->text), a->schema, &a->reply->json, &why);
+        code = form_fit(buf_str(&a->reply->text), a->schema, a->tree, &a->reply->json, &why);
         if (code == BT_INVALID) {
             code = form_json(buf_str(&a->reply->text), &a->reply->json, &why);
         }
@@ -176,7 +198,7 @@ static enum bt_code ask_form(struct asking *a, struct bt_error *err)
         if (code != BT_OK) {
             break;
         }
-        code = form_fit(buf_str(&a->reply->text), a->schema, &a->reply->json, err);
+        code = form_fit(buf_str(&a->reply->text), a->schema, a->tree, &a->reply->json, err);
         if (code == BT_OK && a->request.check != NULL) {
             code = a->request.check(a->request.self, a->reply->json, err);
         }
@@ -208,12 +230,33 @@ static enum bt_code ask_form(struct asking *a, struct bt_error *err)
     return code;
 }
 
+/* Answers are read by the schema that is sent, without what may be missing. */
+static enum bt_code ask_by_schema(struct asking *a, struct bt_error *err)
+{
+    static const char *const none[] = {NULL};
+    const struct llm_request *r = &a->request;
+    cJSON *tree = lenient_schema(r->schema, r->optional != NULL ? r->optional : none);
+    struct schema *schema = NULL;
+    enum bt_code code = tree == NULL ? err_set(err, BT_NOMEM, "out of memory for a schema") : BT_OK;
+
+    if (code == BT_OK) {
+        code = schema_compile(tree, &schema, err);
+    }
+    if (code == BT_OK) {
+        a->schema = schema;
+        a->tree = tree;
+        code = r->as_is ? ask_as_is(a, err) : ask_form(a, err);
+    }
+    schema_free(schema);
+    cJSON_Delete(tree);
+    return code;
+}
+
 enum bt_code llm_ask(struct llm_client *c, const struct llm_request *request, struct llm_reply *ret,
                      struct bt_error *err)
 {
-    struct asking a = {.c = c, .request = *request, .reply = ret};
+    struct asking a = {.c = c, .request = *request, .reply = ret, .refused_ms = MSEC_NEVER};
     struct bt_error local = {0};
-    struct schema *schema = NULL;
     msec began = clock_mono_ms();
     enum bt_code code = BT_OK;
 
@@ -227,13 +270,8 @@ enum bt_code llm_ask(struct llm_client *c, const struct llm_request *request, st
     if (request->schema == NULL) {
         code = ask_all(&a, err);
     } else {
-        code = schema_compile(request->schema, &schema, err);
-        a.schema = schema;
-        if (code == BT_OK) {
-            code = request->as_is ? ask_as_is(&a, err) : ask_form(&a, err);
-        }
+        code = ask_by_schema(&a, err);
     }
-    schema_free(schema);
     if (code != BT_OK) {
         secrets_redact_error(&c->config->secrets, err);
     }

@@ -7,58 +7,22 @@
 
 #include "protocol/base/arena.h"
 #include "protocol/schema/schema.h"
-#include "protocol/wire/doc.h"
+#include "supervisor/llm/config_in.h"
 #include "supervisor/llm/dialect.h"
+#include "supervisor/llm/rules.h"
 #include "supervisor/llm/url.h"
 
 enum { TIMEOUT_MS = 120000, CONNECT_MS = 10000, IDLE_MS = 60000, BYTES = 8 * 1024 * 1024 };
 
-#define TIME "{\"type\":\"integer\",\"minimum\":1,\"maximum\":3600000}"
-#define NAME "{\"type\":\"string\",\"minLength\":1,\"maxLength\":128}"
-#define PATH "{\"type\":\"string\",\"minLength\":1,\"maxLength\":1024}"
-#define PRICE "{\"type\":\"number\",\"minimum\":0,\"maximum\":1000000}"
-
-static const char rules[] =
-    "{\"type\":\"object\",\"required\":[\"providers\"],\"additionalProperties\":false,"
-    "\"properties\":{\"record\":" PATH ",\"replay\":" PATH ",\"providers\":{\"type\":\"array\","
-    "\"minItems\":1,\"maxItems\":8,\"items\":{\"type\":\"object\",\"additionalProperties\":false,"
-    "\"required\":[\"api\",\"baseUrl\",\"model\"],\"properties\":{"
-    "\"id\":" NAME ",\"api\":{\"enum\":[\"openai\",\"anthropic\",\"ollama\"]},\"baseUrl\":" PATH
-    ",\"model\":" NAME ",\"keyEnv\":" NAME ",\"keyFile\":" PATH ",\"keyCredential\":" NAME
-    ",\"keyHeader\":" NAME ",\"structured\":{\"enum\":[\"schema\",\"object\",\"text\"]},"
-    "\"stream\":{\"type\":\"boolean\"},\"allowHttp\":{\"type\":\"boolean\"},"
-    "\"headers\":{\"type\":\"object\",\"maxProperties\":12,\"additionalProperties\":{"
-    "\"type\":\"string\",\"maxLength\":1024}},\"body\":{\"type\":\"object\"},"
-    "\"caFile\":" PATH ",\"proxy\":" PATH ",\"unixSocket\":" PATH ",\"timeoutMs\":" TIME
-    ",\"connectTimeoutMs\":" TIME ",\"idleTimeoutMs\":" TIME ",\"backoffMs\":" TIME
-    ",\"maxWaitMs\":" TIME ",\"attempts\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":10},"
-    "\"maxBytes\":{\"type\":\"integer\",\"minimum\":1024,\"maximum\":67108864},"
-    "\"breaker\":{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
-    "\"failures\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":1000},\"cooldownMs\":" TIME "}},"
-    "\"price\":{\"type\":\"object\",\"additionalProperties\":false,"
-    "\"required\":[\"input\",\"output\"],\"properties\":{\"input\":" PRICE ",\"output\":" PRICE
-    ",\"cached\":" PRICE "}}}}}}}";
-
 static enum bt_code check(const cJSON *tree, struct bt_error *err)
 {
     struct schema_problem problem[1];
-    struct schema *schema = NULL;
-    cJSON *json = NULL;
     uint32_t n = 0;
-    enum bt_code code = json_parse(str_from(rules), &json, err);
+    enum bt_code code = llm_rules_check(LLM_RULES_CLIENT, tree, problem, 1, &n, err);
 
-    if (code == BT_OK) {
-        code = schema_compile(json, &schema, err);
-    }
-    if (code == BT_OK) {
-        code = schema_check(schema, tree, problem, 1, &n, err);
-        if (code == BT_INVALID) {
-            code = err_set(err, BT_INVALID, "%s: %s", problem[0].path, problem[0].message);
-        }
-    }
-    schema_free(schema);
-    cJSON_Delete(json);
-    return code;
+    return code == BT_INVALID
+               ? err_set(err, BT_INVALID, "%s: %s", problem[0].path, problem[0].message)
+               : code;
 }
 
 static const char *text(const cJSON *map, const char *name)
@@ -117,6 +81,7 @@ static enum bt_code read_headers(struct llm_config *c, struct llm_provider *p, c
     uint32_t n = 0;
     struct buf line;
 
+    c->reading = "headers";
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(map, "headers"))
     {
         if (!header_name(item->string) || !header_value(item->valuestring)) {
@@ -138,6 +103,7 @@ static enum bt_code read_headers(struct llm_config *c, struct llm_provider *p, c
     if (p->dialect == LLM_ANTHROPIC) {
         p->headers[n] = "anthropic-version: 2023-06-01";
     }
+    c->reading = "keyHeader";
     p->key_header = text(map, "keyHeader");
     if (p->key_header != NULL && !header_name(p->key_header)) {
         return err_set(err, BT_INVALID, "keyHeader: '%.40s' is no header", p->key_header);
@@ -147,29 +113,35 @@ static enum bt_code read_headers(struct llm_config *c, struct llm_provider *p, c
 
 /* ---- a provider ---- */
 
+enum bt_code llm_key_find(const cJSON *map, struct key_source *ret, struct bt_error *err)
+{
+    static const struct key_source sources[] = {{"keyEnv", SECRET_ENV, NULL},
+                                                {"keyFile", SECRET_FILE, NULL},
+                                                {"keyCredential", SECRET_CREDENTIAL, NULL}};
+    uint32_t given = 0;
+
+    *ret = (struct key_source){.source = SECRET_NONE};
+    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+        const char *name = text(map, sources[i].member);
+        if (name != NULL) {
+            *ret = (struct key_source){sources[i].member, sources[i].source, name};
+            given++;
+        }
+    }
+    return given <= 1 ? BT_OK
+                      : err_set(err, BT_INVALID, "expected one of keyEnv, keyFile, keyCredential");
+}
+
 static enum bt_code read_key(struct llm_config *c, struct llm_provider *p, const cJSON *map,
                              struct bt_error *err)
 {
-    static const struct {
-        const char *member;
-        enum secret_source source;
-    } sources[] = {
-        {"keyEnv", SECRET_ENV}, {"keyFile", SECRET_FILE}, {"keyCredential", SECRET_CREDENTIAL}};
-    enum bt_code code = BT_OK;
-    uint32_t given = 0;
+    struct key_source from;
+    enum bt_code code = llm_key_find(map, &from, err);
 
-    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
-        given += text(map, sources[i].member) != NULL;
-    }
-    if (given > 1) {
-        return err_set(err, BT_INVALID, "expected one of keyEnv, keyFile, keyCredential");
-    }
-    for (size_t i = 0; i < sizeof sources / sizeof sources[0] && c->replay == NULL; i++) {
-        const char *name = text(map, sources[i].member);
-        if (name != NULL) {
-            code = secrets_load(&c->secrets, sources[i].source, name, &p->key, err);
-            return code == BT_OK ? BT_OK : err_wrap(err, "%s", sources[i].member);
-        }
+    c->reading = from.member;
+    if (code == BT_OK && from.name != NULL && c->replay == NULL && !c->only_rules) {
+        code = secrets_load(&c->secrets, from.source, from.name, &p->key, err);
+        return code == BT_OK ? BT_OK : err_wrap(err, "%s", from.member);
     }
     return code;
 }
@@ -201,6 +173,7 @@ static enum bt_code read_url(struct llm_config *c, struct llm_provider *p, const
     struct str base = str_from(text(map, "baseUrl"));
     enum bt_code code;
 
+    c->reading = "baseUrl";
     while (base.len > 0 && base.ptr[base.len - 1] == '/') {
         base.len--;
     }
@@ -209,6 +182,7 @@ static enum bt_code read_url(struct llm_config *c, struct llm_provider *p, const
         return err_wrap(err, "baseUrl");
     }
     if (p->proxy != NULL && !p->allow_http && !url_is_https(base)) {
+        c->reading = "proxy";
         return err_set(err, BT_INVALID, "proxy: http through a proxy needs allowHttp: true");
     }
     buf_init(&url, 4096);
@@ -219,7 +193,7 @@ static enum bt_code read_url(struct llm_config *c, struct llm_provider *p, const
     return p->url == NULL ? err_set(err, BT_NOMEM, "out of memory for a URL") : BT_OK;
 }
 
-static enum bt_code read_provider(struct llm_config *c, const cJSON *map, struct bt_error *err)
+enum bt_code llm_provider_read(struct llm_config *c, const cJSON *map, struct bt_error *err)
 {
     static const char *const rungs[] = {"schema", "object", "text"};
     struct llm_provider *p = &c->providers[c->n];
@@ -259,26 +233,44 @@ static void forget_variables(const cJSON *list)
     }
 }
 
-enum bt_code llm_config_read(cJSON *tree, struct llm_config **ret, struct bt_error *err)
+enum bt_code llm_config_make(cJSON *tree, struct llm_config **ret, struct bt_error *err)
 {
     struct llm_config *c = calloc(1, sizeof *c);
-    const cJSON *map = NULL;
-    enum bt_code code;
 
     if (c == NULL || (c->arena = calloc(1, sizeof *c->arena)) == NULL) {
         free(c);
-        cJSON_Delete(tree);
         return err_set(err, BT_NOMEM, "out of memory for the providers");
     }
     c->tree = tree;
+    c->record = text(tree, "record");
+    c->replay = text(tree, "replay");
+    *ret = c;
+    return BT_OK;
+}
+
+enum bt_code llm_one_tape(const struct llm_config *c, struct bt_error *err)
+{
+    return c->record == NULL || c->replay == NULL
+               ? BT_OK
+               : err_set(err, BT_INVALID, "expected record or replay, not both");
+}
+
+enum bt_code llm_config_read(cJSON *tree, struct llm_config **ret, struct bt_error *err)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(tree, "providers");
+    struct llm_config *c = NULL;
+    const cJSON *map = NULL;
+    enum bt_code code = llm_config_make(tree, &c, err);
+
+    if (code != BT_OK) {
+        cJSON_Delete(tree);
+        return code;
+    }
     code = check(tree, err);
     if (code == BT_OK) {
-        const cJSON *list = cJSON_GetObjectItemCaseSensitive(tree, "providers");
-        c->record = text(tree, "record");
-        c->replay = text(tree, "replay");
         cJSON_ArrayForEach(map, list)
         {
-            code = read_provider(c, map, err);
+            code = llm_provider_read(c, map, err);
             if (code != BT_OK) {
                 code = err_wrap(err, "providers[%u]", c->n);
                 break;
@@ -287,8 +279,8 @@ enum bt_code llm_config_read(cJSON *tree, struct llm_config **ret, struct bt_err
         }
         forget_variables(list);
     }
-    if (code == BT_OK && c->record != NULL && c->replay != NULL) {
-        code = err_set(err, BT_INVALID, "expected record or replay, not both");
+    if (code == BT_OK) {
+        code = llm_one_tape(c, err);
     }
     if (code != BT_OK) {
         secrets_redact_error(&c->secrets, err);

@@ -4,6 +4,7 @@
 
 #include "protocol/schema/schema.h"
 #include "protocol/wire/doc.h"
+#include "supervisor/llm/lenient.h"
 
 enum { PROBLEMS_SHOWN = 3, STRICT_DEPTH = 10 };
 
@@ -212,8 +213,23 @@ static enum bt_code fits(const struct schema *schema, const cJSON *value, struct
     return code;
 }
 
+/* What is wrong is said of the value as it came. */
+static enum bt_code fits_or_mends(const struct schema *schema, const cJSON *tree, cJSON *value,
+                                  struct bt_error *err)
+{
+    enum bt_code code = fits(schema, value, err);
+
+    if (code == BT_INVALID && tree != NULL) {
+        if (!lenient_mend(value, tree)) {
+            return err_set(err, BT_NOMEM, "out of memory for an answer");
+        }
+        code = fits(schema, value, NULL) == BT_OK ? BT_OK : code;
+    }
+    return code;
+}
+
 /* {"name", "arguments": {} or "{}"}: moved out of the tree when it fits. */
-static cJSON *unwrap(cJSON *value, const struct schema *schema)
+static cJSON *unwrap(cJSON *value, const struct schema *schema, const cJSON *tree)
 {
     static const char *const members[] = {"arguments", "parameters", "input"};
     cJSON *inner = NULL;
@@ -228,7 +244,7 @@ static cJSON *unwrap(cJSON *value, const struct schema *schema)
         } else if (cJSON_IsString(at)) {
             (void)!form_json(str_from(at->valuestring), &inner, NULL);
         }
-        if (inner != NULL && fits(schema, inner, NULL) != BT_OK) {
+        if (inner != NULL && fits_or_mends(schema, tree, inner, NULL) != BT_OK) {
             cJSON_Delete(inner);
             inner = NULL;
         }
@@ -236,7 +252,7 @@ static cJSON *unwrap(cJSON *value, const struct schema *schema)
     return inner;
 }
 
-enum bt_code form_fit(struct str text, const struct schema *schema, cJSON **ret,
+enum bt_code form_fit(struct str text, const struct schema *schema, const cJSON *tree, cJSON **ret,
                       struct bt_error *err)
 {
     cJSON *value = NULL;
@@ -244,10 +260,10 @@ enum bt_code form_fit(struct str text, const struct schema *schema, cJSON **ret,
     enum bt_code code = form_json(text, &value, err);
 
     if (code == BT_OK) {
-        code = fits(schema, value, err);
+        code = fits_or_mends(schema, tree, value, err);
     }
     if (code == BT_INVALID && value != NULL) {
-        inner = unwrap(value, schema);
+        inner = unwrap(value, schema, tree);
         if (inner != NULL) {
             cJSON_Delete(value);
             value = inner;

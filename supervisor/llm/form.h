@@ -23,11 +23,14 @@ struct str form_clean(struct str text);
 BT_MUST_CHECK enum bt_code form_json(struct str text, struct cJSON **ret, struct bt_error *err);
 
 /*
- * form_json, and the value fits the schema. An answer shaped like the call of a tool ({"name",
- * "arguments": {...}}) is unwrapped when what is inside fits. BT_INVALID says what does not fit.
+ * form_json, and the value fits the schema, at once or when it is read leniently (lenient.h) by the
+ * tree that the schema was compiled from (NULL: not). An answer shaped like the call of a tool
+ * ({"name", "arguments": {...}}) is unwrapped when what is inside fits. BT_INVALID says what does
+ * not fit.
  */
 BT_MUST_CHECK enum bt_code form_fit(struct str text, const struct schema *schema,
-                                    struct cJSON **ret, struct bt_error *err);
+                                    const struct cJSON *tree, struct cJSON **ret,
+                                    struct bt_error *err);
 
 /* Whether a schema obeys the subset of "strict": every object closed, every property required. */
 bool form_is_strict(const struct cJSON *schema);

@@ -45,6 +45,9 @@ struct llm_request {
     uint32_t n_turns;
     const struct cJSON *schema; /* NULL = any text will do */
     const char *schema_name;    /* [A-Za-z0-9_-], at most 64 bytes; needed with a schema */
+    /* Members that the schema requires of the whole (servers want that), and the reader does not;
+     * ends with NULL. May be NULL. */
+    const char *const *optional;
     /* What no schema can say; BT_INVALID with a sentence for the model. May be NULL. */
     enum bt_code (*check)(void *self, const struct cJSON *value, struct bt_error *err);
     /* The schema is only asked for, the caller judges: no repair turn, reply.json is the one JSON
@@ -79,10 +82,11 @@ struct llm_reply {
     char request_id[LLM_NAME_MAX]; /* the server's; or "" */
     enum llm_finish finish;
     enum llm_rung rung;
-    msec retry_after_ms; /* a failure: when a server wants to be asked again; MSEC_NEVER = not said
-                          */
-    uint32_t calls;      /* HTTP requests that were made */
-    uint32_t repairs;    /* turns in which the model was told what was wrong */
+    /* A failure: when a server wants to be asked again, or, when none was asked (calls 0), when a
+     * breaker will let one be; MSEC_NEVER = not known. */
+    msec retry_after_ms;
+    uint32_t calls;   /* HTTP requests that were made */
+    uint32_t repairs; /* turns in which the model was told what was wrong */
     msec took_ms;
 };
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -34,16 +35,27 @@ static bool is_key(struct str key)
     return true;
 }
 
-static enum bt_code keep(struct secrets *s, struct str key, const char *where, const char **ret,
-                         struct bt_error *err)
+static struct str trimmed(struct str key)
 {
     while (key.len > 0 && strchr(" \t\r\n", key.ptr[key.len - 1]) != NULL) {
         key.len--;
     }
+    return key;
+}
+
+static enum bt_code no_key(const char *where, struct bt_error *err)
+{
+    return err_set(err, BT_INVALID,
+                   "%s: expected a key of %d to %d printable characters without spaces", where,
+                   SECRET_BYTES_MIN, SECRET_BYTES_MAX);
+}
+
+static enum bt_code keep(struct secrets *s, struct str key, const char *where, const char **ret,
+                         struct bt_error *err)
+{
+    key = trimmed(key);
     if (!is_key(key)) {
-        return err_set(err, BT_INVALID,
-                       "%s: expected a key of %d to %d printable characters without spaces", where,
-                       SECRET_BYTES_MIN, SECRET_BYTES_MAX);
+        return no_key(where, err);
     }
     for (uint32_t i = 0; i < s->n; i++) {
         if (str_is(key, s->at[i])) {
@@ -62,17 +74,24 @@ static enum bt_code keep(struct secrets *s, struct str key, const char *where, c
     return BT_OK;
 }
 
+enum { WHERE_MAX = 160 };
+
+static enum bt_code check_env(const char *name, const char *value, char where[WHERE_MAX],
+                              struct bt_error *err)
+{
+    (void)snprintf(where, WHERE_MAX, "the environment variable %s", name);
+    return value == NULL || value[0] == 0 ? err_set(err, BT_NOT_FOUND, "%s is not set", where)
+                                          : BT_OK;
+}
+
 static enum bt_code from_env(struct secrets *s, const char *name, const char **ret,
                              struct bt_error *err)
 {
-    char where[160];
-    char *value = getenv(name);
+    char where[WHERE_MAX];
+    const char *value = getenv(name);
+    enum bt_code code = check_env(name, value, where, err);
 
-    (void)snprintf(where, sizeof where, "the environment variable %s", name);
-    if (value == NULL || value[0] == 0) {
-        return err_set(err, BT_NOT_FOUND, "%s is not set", where);
-    }
-    return keep(s, str_from(value), where, ret, err);
+    return code == BT_OK ? keep(s, str_from(value), where, ret, err) : code;
 }
 
 static enum bt_code check_file(int fd, const char *path, mode_t forbidden, struct bt_error *err)
@@ -94,6 +113,7 @@ static enum bt_code check_file(int fd, const char *path, mode_t forbidden, struc
     return BT_OK;
 }
 
+/* s NULL: it is only looked at. */
 static enum bt_code from_file(struct secrets *s, const char *path, mode_t forbidden,
                               const char **ret, struct bt_error *err)
 {
@@ -106,21 +126,22 @@ static enum bt_code from_file(struct secrets *s, const char *path, mode_t forbid
         return err_errno(err, errno, "%s", path);
     }
     code = check_file(fd, path, forbidden, err);
-    if (code == BT_OK) {
+    if (code == BT_OK && s != NULL) {
         n = read(fd, bytes, sizeof bytes);
         code = n < 0 ? err_errno(err, errno, "%s", path)
                      : keep(s, (struct str){bytes, (size_t)n}, path, ret, err);
+        explicit_bzero(bytes, sizeof bytes);
     }
-    explicit_bzero(bytes, sizeof bytes);
     (void)close(fd);
     return code;
 }
 
-static enum bt_code from_credential(struct secrets *s, const char *name, const char **ret,
-                                    struct bt_error *err)
+/* systemd lets the service's user in with an ACL, whose mask shows as the group's bits. */
+enum { KEY_FORBIDDEN = 077, CREDENTIAL_FORBIDDEN = 037, CREDENTIAL_PATH_MAX = 1024 };
+
+static enum bt_code credential_path(const char *dir, const char *name,
+                                    char path[CREDENTIAL_PATH_MAX], struct bt_error *err)
 {
-    const char *dir = getenv("CREDENTIALS_DIRECTORY");
-    char path[1024];
     int n;
 
     if (dir == NULL || dir[0] != '/') {
@@ -131,12 +152,20 @@ static enum bt_code from_credential(struct secrets *s, const char *name, const c
     if (strchr(name, '/') != NULL || name[0] == '.') {
         return err_set(err, BT_INVALID, "credential %s: expected a name, not a path", name);
     }
-    n = snprintf(path, sizeof path, "%s/%s", dir, name);
-    if (n < 0 || (size_t)n >= sizeof path) {
+    n = snprintf(path, CREDENTIAL_PATH_MAX, "%s/%s", dir, name);
+    if (n < 0 || n >= CREDENTIAL_PATH_MAX) {
         return err_set(err, BT_LIMIT, "credential %s: its path is too long", name);
     }
-    /* systemd lets the service's user in with an ACL, whose mask shows as the group's bits. */
-    return from_file(s, path, 037, ret, err);
+    return BT_OK;
+}
+
+static enum bt_code from_credential(struct secrets *s, const char *dir, const char *name,
+                                    const char **ret, struct bt_error *err)
+{
+    char path[CREDENTIAL_PATH_MAX];
+    enum bt_code code = credential_path(dir, name, path, err);
+
+    return code == BT_OK ? from_file(s, path, CREDENTIAL_FORBIDDEN, ret, err) : code;
 }
 
 enum bt_code secrets_load(struct secrets *s, enum secret_source source, const char *name,
@@ -146,13 +175,71 @@ enum bt_code secrets_load(struct secrets *s, enum secret_source source, const ch
     case SECRET_ENV:
         return from_env(s, name, ret, err);
     case SECRET_FILE:
-        return from_file(s, name, 077, ret, err);
+        return from_file(s, name, KEY_FORBIDDEN, ret, err);
     case SECRET_CREDENTIAL:
-        return from_credential(s, name, ret, err);
+        return from_credential(s, getenv("CREDENTIALS_DIRECTORY"), name, ret, err);
     case SECRET_NONE:
         break;
     }
     *ret = NULL;
+    return BT_OK;
+}
+
+/* ---- how another process will see it ---- */
+
+static const char *seen_value(const struct secret_view *seen, const char *name)
+{
+    const size_t len = strlen(name);
+
+    for (size_t i = 0; seen->env != NULL && seen->env[i] != NULL; i++) {
+        const char *entry = seen->env[i];
+        if (strncmp(entry, name, len) == 0 && entry[len] == '=') {
+            return entry + len + 1;
+        }
+        if (strcmp(entry, name) == 0 && getenv(name) != NULL) {
+            return getenv(name);
+        }
+    }
+    return NULL;
+}
+
+static enum bt_code probe_env(const struct secret_view *seen, const char *name,
+                              struct bt_error *err)
+{
+    char where[WHERE_MAX];
+    const char *value = seen_value(seen, name);
+    enum bt_code code = check_env(name, value, where, err);
+
+    return code != BT_OK || is_key(trimmed(str_from(value))) ? code : no_key(where, err);
+}
+
+static enum bt_code probe_file(const struct secret_view *seen, const char *name,
+                               struct bt_error *err)
+{
+    char path[PATH_MAX];
+    const bool absolute = name[0] == '/' || seen->cwd == NULL;
+    const int n =
+        snprintf(path, sizeof path, "%s%s%s", absolute ? "" : seen->cwd, absolute ? "" : "/", name);
+
+    if (n < 0 || (size_t)n >= sizeof path) {
+        return err_set(err, BT_LIMIT, "%.100s: the path is too long", name);
+    }
+    return from_file(NULL, path, KEY_FORBIDDEN, NULL, err);
+}
+
+enum bt_code secret_probe(const struct secret_view *seen, enum secret_source source,
+                          const char *name, struct bt_error *err)
+{
+    switch (source) {
+    case SECRET_ENV:
+        return probe_env(seen, name, err);
+    case SECRET_FILE:
+        return probe_file(seen, name, err);
+    case SECRET_CREDENTIAL:
+        return from_credential(NULL, seen_value(seen, "CREDENTIALS_DIRECTORY"), name, NULL, err);
+    case SECRET_NONE:
+        break;
+    }
     return BT_OK;
 }
 

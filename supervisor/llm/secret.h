@@ -24,6 +24,15 @@ void secrets_done(struct secrets *s);
  * characters without spaces); BT_NOT_FOUND when there is none. */
 BT_MUST_CHECK enum bt_code secrets_load(struct secrets *s, enum secret_source source,
                                         const char *name, const char **ret, struct bt_error *err);
+/* How a process that is yet to be started will see keys. */
+struct secret_view {
+    const char *const *env; /* "NAME=value", or "NAME" for our own value; NULL-terminated */
+    const char *cwd;        /* of relative paths */
+};
+/* Whether that process will find a key, without reading any file: what the system says of it is
+ * enough. Errors as of secrets_load. */
+BT_MUST_CHECK enum bt_code secret_probe(const struct secret_view *seen, enum secret_source source,
+                                        const char *name, struct bt_error *err);
 /* Takes a variable out of the environment, and its value out of /proc/PID/environ. Before threads
  * exist. */
 void secrets_forget_env(const char *name);

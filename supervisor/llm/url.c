@@ -35,6 +35,15 @@ static struct str host_of(struct str url)
     return (struct str){rest.ptr, n};
 }
 
+struct str url_authority(struct str url)
+{
+    size_t start = url_is_https(url) ? 8 : 7;
+    struct str rest = {url.ptr + start, url.len - start};
+    const char *slash = memchr(rest.ptr, '/', rest.len);
+
+    return (struct str){rest.ptr, slash == NULL ? rest.len : (size_t)(slash - rest.ptr)};
+}
+
 bool url_is_loopback(struct str url)
 {
     struct str host = host_of(url);

@@ -15,6 +15,9 @@ bool url_is_https(struct str url);
 /* Whether the host is localhost, 127.0.0.0/8 or ::1. */
 bool url_is_loopback(struct str url);
 
+/* host[:port] of a checked URL: what may be told of it; a path may hold a secret. */
+struct str url_authority(struct str url);
+
 /* An address that a name resolved to. loopback_only: this machine; always refused: link-local
  * (where clouds keep credentials), multicast, the unspecified address. */
 bool url_address_allowed(const struct sockaddr *addr, bool loopback_only);

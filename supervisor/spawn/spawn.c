@@ -10,6 +10,7 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 #include "protocol/limits.h"
+#include "supervisor/spawn/last_words.h"
 #include "supervisor/spawn/spawn_internal.h"
 
 enum { PACKETS_PER_TURN = 256, EVENTS_ROOM = 4, RETRY_MS = 1000 };
@@ -145,9 +146,16 @@ static void ended(struct spawn *s, struct child *c, bool clean, msec now)
     spawn_apply(s, c, &ev);
 }
 
-static void describe_end(struct child *c, const struct packet *p)
+static void describe_end(const struct spawn *s, struct child *c, const struct packet *p)
 {
     char how[SPAWN_REASON_MAX];
+    char log[SPAWN_LOG_MAX];
+
+    spawn_log_path(s, c->name, log, sizeof log);
+    c->last_line[0] = 0;
+    if (p->type == PACKET_EXITED) {
+        last_words(log, c->log_from, c->last_line, sizeof c->last_line);
+    }
 
     if (p->type == PACKET_START_FAILED) {
         (void)snprintf(how, sizeof how, "%s", p->text);
@@ -189,7 +197,7 @@ static void take(struct spawn *s, const struct packet *p, msec now)
         }
         spawn_apply(s, c, &(struct policy_event){.type = POLICY_ON_SPAWNED, .now = now});
     } else if (p->type == PACKET_EXITED || p->type == PACKET_START_FAILED) {
-        describe_end(c, p);
+        describe_end(s, c, p);
         ended(s, c, p->type == PACKET_EXITED && WIFEXITED(p->status) && WEXITSTATUS(p->status) == 0,
               now);
     }
@@ -205,8 +213,17 @@ bool spawn_say(struct spawn *s, enum packet_type type, const char *instance, int
     return buf_check(&s->out, NULL) == BT_OK && spawn_link_send(&s->link, &s->out) == LINK_DONE;
 }
 
-static bool say_start(struct spawn *s, const struct child *c)
+void spawn_log_path(const struct spawn *s, const char *name, char *ret, size_t cap)
 {
+    (void)snprintf(ret, cap, "%s/log/%s.log", s->link.state_path, name);
+}
+
+static bool say_start(struct spawn *s, struct child *c)
+{
+    char log[SPAWN_LOG_MAX];
+
+    spawn_log_path(s, c->name, log, sizeof log);
+    c->log_from = last_words_begin(log);
     child_fill_start(c, &s->order);
     buf_clear(&s->out);
     packet_encode(&s->order, &s->out);
@@ -276,6 +293,7 @@ static void spawner_lost(struct spawn *s, msec now)
 
         if (policy_is_live(&c->policy) && (c->send & SEND_START) == 0) {
             (void)snprintf(c->reason, sizeof c->reason, "the spawner ended");
+            c->last_line[0] = 0;
             ended(s, c, false, now);
         }
     }

@@ -22,7 +22,12 @@
 #include "protocol/base/uuid.h"
 #include "supervisor/spawn/policy.h"
 
-enum { SPAWN_NAME_MAX = 80, SPAWN_REASON_MAX = 160 };
+enum {
+    SPAWN_NAME_MAX = 80,
+    SPAWN_REASON_MAX = 160,
+    SPAWN_LINE_MAX = 256,
+    SPAWN_LOG_MAX = 4096 + 96
+};
 
 struct spawn;
 
@@ -83,6 +88,8 @@ struct spawn_info {
     enum policy_state state;
     uint32_t restarts;
     const char *reason; /* why the last process ended; "" = none did; valid until the next call */
+    const char *last_line;   /* that it wrote, made printable; "" = none; valid as reason */
+    char log[SPAWN_LOG_MAX]; /* the file with its output */
 };
 
 /*

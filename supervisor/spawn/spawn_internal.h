@@ -31,6 +31,8 @@ struct child {
     unsigned send;
     const char *note; /* why we kill it, for the reason; NULL = we do not */
     char reason[SPAWN_REASON_MAX];
+    char last_line[SPAWN_LINE_MAX];
+    uint64_t log_from; /* where the log of this process begins */
 };
 
 /* A child of the spawner as it said hello; lives until spawn_set_children. */
@@ -72,6 +74,8 @@ void spawn_emit(struct spawn *s, const struct child *c, enum spawn_event_type ty
 void spawn_flush(struct spawn *s);
 bool spawn_say(struct spawn *s, enum packet_type type, const char *instance, int status);
 
+/* STATE_DIR/log/NAME.log. */
+void spawn_log_path(const struct spawn *s, const char *name, char *ret, size_t cap);
 struct child *spawn_find_instance(const struct spawn *s, struct str instance_id);
 
 /* spawn_children.c: checks and copies one spec into *c. */

@@ -270,7 +270,9 @@ void spawn_describe(const struct spawn *s, size_t ix, struct spawn_info *ret_inf
                                     .pid = c->pid,
                                     .state = c->policy.state,
                                     .restarts = c->policy.spawns > 0 ? c->policy.spawns - 1 : 0,
-                                    .reason = c->reason};
+                                    .reason = c->reason,
+                                    .last_line = c->last_line};
+    spawn_log_path(s, c->name, ret_info->log, sizeof ret_info->log);
 }
 
 pid_t spawn_spawner_pid(const struct spawn *s)

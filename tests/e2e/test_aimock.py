@@ -192,7 +192,7 @@ class Answers(Aimock):
     def test_wrong_shape_twice_is_an_error_that_says_so(self, api):
         aimock.answers({"capital": "Bern"})
         failure = self.failure(DATA, self.provider(api))
-        self.assertEqual((failure["class"], failure["retryable"]), ("VALIDATION_ERROR", True), failure)
+        self.assertEqual((failure["class"], failure["retryable"]), ("VALIDATION_ERROR", False), failure)
         self.journal(200, 200)
 
 

@@ -40,6 +40,7 @@ class Session:
         self.turns = turns
         self.keys = {}
         self.stage = Stage(test, {"session.say": self.say, "plan.get": {"planId": PLAN, "status": "running", "lastSeq": 0, "steps": []},
+                                  "session.get": lambda r: {"sessionId": r["sessionId"]},
                                   **answers}, bus=True)
         self.session = None
 
@@ -98,6 +99,32 @@ class Piped(unittest.TestCase):
         s.stage.cli("chat", stdin="fail\nhello\n", code=3)  # hello is about no other plan
         self.assertEqual(s.stage.cli("chat", stdin="")[0], "")
 
+    def test_turn_of_which_no_plan_could_be_made_ends_with_2(self):
+        none = {"message": "No plan could be made: nobody flies", "action": "new_plan"}
+        s = Session(self, {"fly": ((), none), "add": SUM})
+        self.assertEqual(s.stage.cli("chat", stdin="fly\n", code=2)[0], none["message"] + "\n")
+        self.assertEqual(s.stage.cli("chat", stdin="fly\nadd\n")[0], none["message"] + "\nit is 42\n")
+        s.stage.cli("chat", stdin="add\nfly\n", code=2)
+
+    def test_what_was_refused_or_stopped_is_told_once(self):
+        nothing = "I wasn't able to complete the plan due to errors."
+        for done, shown in ((0, ""), (1, "42\n")):
+            over = end("42" if done else nothing, "cancelled", failureReason="Cancelled: stop", counts={"completed": done, "cancelled": 1})
+            s = Session(self, {"add": ((MADE,), {"message": "I begin", "turnPlanId": PLAN, "action": "x"})})
+
+            def stop(r):
+                if r["text"] != "stop":
+                    return s.say(r)
+                s.tell(over)
+                s.tell({"type": "turn_end", "turnId": "turn-1", "turnPlanId": PLAN, "action": "new_plan",
+                        "message": "Cancelled: stop" + ("\n\n42" if done else "")}, plan="")
+                s.tell({"type": "turn_end", "turnId": "turn-2", "turnPlanId": PLAN, "action": "stop", "message": "The plan is stopped."}, plan="")
+                return {"turnId": "turn-2", "planId": PLAN, "action": "stop", "reply": "The plan is stopped."}
+            s.stage.answers["session.say"] = stop
+            out, said = s.stage.cli("chat", stdin="add\nstop\n", code=5)
+            self.assertEqual(out, "I begin\nThe plan is stopped.\n" + shown)
+            self.assertEqual(said.count("Cancelled: stop"), 1)
+
     def test_plan_whose_end_comes_after_the_turns_is_waited_for(self):
         s = Session(self, {"add": ((MADE,), {"message": "I begin", "turnPlanId": PLAN})})
         p = subprocess.Popen([BIN / "baton", "chat", "--state", s.stage.state], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -137,6 +164,23 @@ class Piped(unittest.TestCase):
         self.assertEqual(s.said(), [])
         os.unlink(os.path.join(s.stage.state, "endpoints.json"))
         self.assertIn("baton up", s.stage.cli("chat", stdin="x\n", code=6)[1])
+
+    def test_line_that_is_no_text_is_named_and_left_out(self):
+        s = Session(self, {})
+        done = subprocess.run([BIN / "baton", "chat", "--state", s.stage.state], input=b"hello\nab\xff\xfe\n", capture_output=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (2, b"heard: hello\n"), done.stderr)
+        self.assertIn(b"line 2 is not UTF-8 text, from its byte 3 on", done.stderr)
+        self.assertEqual(s.said(), ["hello"])
+
+    def test_session_that_does_not_exist_is_begun_only_when_that_is_wanted(self):
+        no = {"session.get": Refusal("NOT_FOUND", "no such session"), "session.list": {"sessions": [{"sessionId": "monday"}]}}
+        s = Session(self, {}, **no)
+        said = s.stage.cli("chat", "--session", "mondya", stdin="x\n", code=7)[1]
+        self.assertIn("there is no session 'mondya'; did you mean 'monday'? baton sessions lists them; with --new it is begun", said)
+        self.assertEqual(s.said(), [])
+        self.assertIn("a new session: mondya", s.stage.cli("chat", "--session", "mondya", "--new", stdin="x\n")[1])
+        self.assertEqual(s.session, "mondya")
+        s.stage.cli("chat", "--new", stdin="x\n", code=2)
 
     def test_commands_are_short_for_messages(self):
         s = Session(self, {"add": SUM})
@@ -439,6 +483,24 @@ class Real(BatonTest):
         done = self.d.cli_any("chat", *self.POLICY, "--session", session, stdin="no\n")
         self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
         self.assertIn("> ship it", done.stderr)
+
+    def test_session_whose_id_was_lost_is_found_again(self):
+        self.assertEqual((self.d.cli("sessions"), self.d.cli("sessions", "--json")), ("", "[]\n"))
+        self.assertIn("no sessions yet", self.d.cli_any("sessions").stderr)
+        self.gate = True
+        said = self.d.cli_any("chat", *self.POLICY, stdin="ship it\n").stderr
+        session = said.split("--session ")[1].split()[0]
+        self.assertRegex(self.d.cli("sessions"), session + r" +2\d{3}-\S+ +\d+ +\? waiting +ship it")
+        found = json.loads(self.d.cli("sessions", "--json"))
+        self.assertEqual([(s["sessionId"], s["lastWords"], s["lastGoal"], s["openPlanStatus"]) for s in found], [(session, "ship it", "ship it", "waiting")])
+        self.d.cli_any("chat", *self.POLICY, "--session", session, stdin="no\n")
+        out = self.d.cli("sessions", session)
+        self.assertRegex(out, r"(?s)> ship it\n.*> no\n.*plans\n.*✗ %s failed +ship it\n" % found[0]["openPlanId"])
+        self.assertEqual([m["role"] for m in json.loads(self.d.cli("sessions", session, "--json"))["messages"]][:1], ["user"])
+        self.assertNotIn("openPlanStatus", json.loads(self.d.cli("sessions", "--json"))[0])
+        wrong = self.d.cli_any("sessions", session[:-1] + "-")
+        self.assertEqual(wrong.returncode, 7)
+        self.assertIn("did you mean '%s'?" % session, wrong.stderr)
 
     def test_talk_goes_on_over_a_restart_while_a_step_runs(self):
         t = Talk(self, self.d.state, *self.POLICY)

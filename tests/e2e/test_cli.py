@@ -14,7 +14,7 @@ from harness import BIN, BatonTest, main, until
 from probe import Probe, step, wait_up
 
 NONE = ""
-VERBS = ["up", "down", "run", "plan", "chat", "status", "events", "agents", "result", "cancel", "reviews", "approve", "reject",
+VERBS = ["up", "down", "run", "plan", "chat", "sessions", "status", "events", "agents", "result", "cancel", "reviews", "approve", "reject",
          "decide", "pause", "resume", "skip", "modify", "retry", "fork", "lint", "history", "stats", "cost", "recipes", "top", "info", "config", "doctor",
          "completion"]
 NO_PLAN = "00000000-0000-7000-8000-000000000000"
@@ -71,6 +71,23 @@ class Help(Cli):
         for verb in ("status", "result", "cancel"):
             done = subprocess.run([BIN / "baton", verb, "--state", self.d.state, "--", "-abc"], capture_output=True, text=True)
             self.assertEqual(done.returncode, 7, done.stderr)
+
+
+class NoAgents(Cli):
+    HINT = "there is no agent that could do anything"
+
+    def test_daemon_without_agents_says_what_to_do_when_it_is_up_and_when_a_goal_comes(self):
+        up = subprocess.run([BIN / "baton", "up", "--state", self.d.state], capture_output=True, text=True, timeout=60)
+        self.assertIn(self.HINT, up.stderr)
+        self.assertIn("tour.yaml", up.stderr)
+        for args in (("run", "compute 6 * 7"), ("plan", "compute 6 * 7")):
+            said = self.err(*args, code=2)
+            self.assertIn(self.HINT, said)
+            self.assertNotIn("agents can do:", said)
+        done = self.d.cli_any("chat", stdin="compute 6 * 7\ncompute 7 * 7\n")
+        self.assertEqual((done.returncode, done.stderr.count(self.HINT)), (2, 1), done.stderr)
+        self.probe()
+        self.assertNotIn(self.HINT, self.err("run", "compute 6 * 7", code=2))
 
 
 class Shapes(Cli):

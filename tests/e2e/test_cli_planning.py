@@ -296,6 +296,24 @@ class Recipes(OnStage):
         self.assertIn("no recipe", self.s.cli("recipes", os.path.join(self.s.work, "baton", "recipes", "plain.yaml"), code=2)[1])
         self.s.cli("recipes", "/nonexistent.yaml", code=2)
 
+    def test_recipe_that_check_refuses_is_marked_in_the_list(self):
+        self.assertNotIn("broken", self.s.cli("recipes", env=self.home)[0])
+        self.s.file("baton/recipes/wrong.json", {**RECIPE, "recipe": {"name": "a b", "description": "Counts."}, "goal": "{{inputs.b}}"})
+        out = self.s.cli("recipes", env=self.home)[0]
+        self.assertRegex(out, r"a b: .*\n    broken: .*; see: baton recipes check %s\n" % self.path.replace("words", "wrong"))
+        self.assertEqual(["broken" in r for r in json.loads(self.s.cli("recipes", "--json", env=self.home)[0])], [False, True])
+
+    def test_agents_that_a_recipe_needs_are_told_in_the_list_and_when_one_is_missing(self):
+        two = {**RECIPE, "steps": [*RECIPE["steps"], {"stepId": "b", "agentId": "exec", "task": "say it"}, {"stepId": "c", "agentId": "calc", "task": "add"}]}
+        path = self.s.file("two.json", two)
+        self.assertIn("    needs the agents calc, exec\n", self.s.cli("recipes", path)[0])
+        self.assertEqual(json.loads(self.s.cli("recipes", path, "--json")[0])[0]["agents"], ["calc", "exec"])
+        problem = {"severity": "error", "category": "missing_agent", "stepId": "b", "field": "agentId", "message": "Unknown agent: exec"}
+        self.s.answers["plan.submit"] = Refusal("INVALID", "b: agentId: Unknown agent: exec", details={"problems": [problem]})
+        said = self.s.cli("run", "--recipe", path, "--input", "file=f", code=2)[1]
+        self.assertIn("it needs the agents calc, exec; baton agents lists", said)
+        self.assertEqual(said.count("Unknown agent: exec"), 1, said)
+
     def test_check_lists_what_is_wrong(self):
         self.assertIn("valid", self.s.cli("recipes", "check", self.path)[1])
         wrong = self.s.file("wrong.json", {**RECIPE, "goal": "{{inputs.flie}}"})

@@ -84,8 +84,9 @@ class WithoutAModel(Sessions):
 
     def test_a_goal_that_nobody_can_do_is_answered_in_words(self):
         said = self.say("translate the bible into klingon")
-        self.assertEqual(said["action"], "conversation_only")
+        self.assertEqual(said["action"], "new_plan", "that is what was understood; without planId")
         self.assertIn("No plan could be made", said["reply"])
+        self.assertEqual(said["reply"].count("no agent can do"), 1, said["reply"])
         self.assertNotIn("planId", said)
         self.assertEqual(self.texts()[1], ("assistant", said["reply"]))
         self.assertEqual([e["type"] for e in self.turns()], ["turn_start", "turn_end"])
@@ -386,10 +387,10 @@ class WithoutAModel(Sessions):
         self.probe()
         for more, word in (({"planner": "nobody"}, "nobody"), ({"policy": {"maxRetries": -1}}, "maxRetries"), ({"policy": "x"}, "policy")):
             said = self.say("do a thing", session="odd", **more)
-            self.assertEqual(said["action"], "conversation_only")
+            self.assertEqual(said["action"], "new_plan")
             self.assertIn(word, said["reply"])
         said = self.say("x" * 8192)
-        self.assertEqual(said["action"], "conversation_only")
+        self.assertEqual(said["action"], "new_plan")
         self.assertEqual(len(self.get()["messages"][0]["text"]), 8192)
         self.say("naïve Σ 漢字 🙂 \"quoted\" \\ back\nline")
         self.assertEqual(self.texts()[2][1], "naïve Σ 漢字 🙂 \"quoted\" \\ back\nline")

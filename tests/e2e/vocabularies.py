@@ -95,6 +95,7 @@ def s001(said, whole):
         else:
             members(e["fromAgent"], ("agentId", "agentName"))
             members(e["toAgent"], ("agentId", "agentName"))
+            need(e["fromAgent"]["agentId"] != e["toAgent"]["agentId"], "only when the agent changes", e)
             need(started or not whole, "a handoff is after a start", e)
 
 
@@ -196,7 +197,7 @@ COUNTS = ("task_count", "duration_ms", "attempt", "validation_errors", "total_re
 
 def s003(said, whole):
     planning = running = replanning = False
-    executed = None
+    executed = last = None
     tasks, gates, replans = {}, set(), 0
     for e in said:
         t, p = e.get("type"), e.get("payload")
@@ -219,7 +220,7 @@ def s003(said, whole):
             planning = t == "planning_retry"
         elif t == "execution_started":
             need(not running and not planning, "one execution at a time", e)
-            need(executed in (None, "waiting"), "another one only after waiting", e)
+            need(executed in (None, "waiting") or last == "replan_finished", "another one only after waiting or a replan", e)
             running = True
         elif t == "execution_finished":
             need(running or not whole, "what finishes has started", e)
@@ -243,10 +244,13 @@ def s003(said, whole):
             gates.discard(p["task_id"])
         elif t == "replan_started":
             need(p["total_replans"] == replans + 1 or not whole, "replans are counted", e)
+            need(tasks.get(p["task_id"]) == "task_failed" or not whole, "it has failed before it is replanned", e)
             replans, replanning = replans + 1, True
         elif t == "replan_finished":
             need(replanning or not whole, "what finishes has started", e)
-            replanning = False
+            running = replanning = False
+        need(last != "replan_finished" or t == "execution_started", "a repair plan is executed anew", e)
+        last = t
     need(not running, "an execution finishes", said[-1:])
 
 
@@ -262,7 +266,7 @@ TELEMETRY = {
 
 
 def telemetry(said, whole):
-    open_tasks, running, stopped = set(), False, False
+    open_tasks, running, stopped, last, starts = set(), False, False, None, 0
     for e in said:
         members(e, ("event", "measurements", "metadata"), ("planId",))
         need(e["event"][:2] == ["ptc_runner", "plan_executor"], "the prefix", e)
@@ -275,8 +279,11 @@ def telemetry(said, whole):
         m = e["metadata"]
         need(running or not whole or what in (("plan", "generated"), ("execution", "start")), "in an execution", e)
         if what == ("execution", "start"):
-            need(not running and not stopped, "one execution", e)
-            running = True
+            need(not stopped and (not running or last == ("replan", "stop")), "another one only after a replan", e)
+            running, starts = True, starts + 1
+            need(m.get("attempt", starts) == starts, "attempts are counted", e)
+            ids = [t["id"] for t in m["plan"]["tasks"]] if "plan" in m else []
+            need(len(ids) == len(set(ids)), "a plan has each task once", e)
         elif what == ("execution", "stop"):
             need(m["status"] in ("ok", "error") and isinstance(m["results"], dict), "status and results", e)
             running, stopped = False, True
@@ -287,14 +294,23 @@ def telemetry(said, whole):
             need(m["task_id"] in open_tasks or not whole, "what stops has started", e)
             need(m["status"] in ("ok", "error", "skipped"), "a status", e)
             open_tasks.discard(m["task_id"])
+        elif what == ("replan", "start"):
+            need(m["task_id"] not in open_tasks, "it has stopped before it is replanned", e)
+        need(last != ("replan", "stop") or what == ("execution", "start"), "a repair plan is executed anew", e)
+        last = what
     need(not running, "an execution stops", said[-1:])
 
 
-# ---- S004: log events ----
+# ---- S004: log events, and the planner's interrupt ----
 
 def s004(said, whole):
     begun = set()
     for e in said:
+        if "event" not in e:
+            error = e.get("context", {}).get("error")
+            need(e == {"type": "ERROR_RECOVERY", "context": {"error": error, "node": "planner"}, "metadata": {"recoverable": True}}, "InterruptData", e)
+            need(error and isinstance(error, str), "what was wrong", e)
+            continue
         need(e["event"] in ("task_started", "task_completed", "task_failed"), "one of the three", e)
         members(e, ("event", "timestamp", "planId", "task_id"), ("description", "agent", "result", "error"))
         if e["event"] == "task_started":

@@ -96,7 +96,7 @@ static void say_event(struct sim *s, const struct core_event *ev)
         [CORE_RESTARTED] = "restart",   [CORE_TICK] = "tick",
         [CORE_PLANNED] = "planned",     [CORE_ERRAND_FAILED] = "errand failed",
         [CORE_ERRAND_TEXT] = "text",    [CORE_SYNTHESIZED] = "answered",
-        [CORE_RECTIFY] = "rectify"};
+        [CORE_RECTIFY] = "rectify",     [CORE_GAVE_UP] = "gave up"};
     _Static_assert(sizeof names / sizeof names[0] == CORE_EVENT_TYPE_COUNT, "all");
     if (ev->type == CORE_SEEN) {
         return; /* they are too many */

@@ -141,7 +141,7 @@ static void what_does_not_pass_is_not(void **state)
         {"openai", "429:Fri%2C%2031%20Dec%209999%2023:59:59%20GMT", "", false, BT_BUSY, 1, NULL},
         {"openai", "redirectgopher", "", false, BT_INVALID, 1, "redirects are not followed"},
         {"openai", "noise", "", false, BT_INVALID, 1, NULL},
-        {"openai", "503", ",\"attempts\":2", false, BT_UNAVAILABLE, 2, "model mock: status 503"},
+        {"openai", "503", ",\"attempts\":2", false, BT_UNAVAILABLE, 2, "model mock at 127.0.0.1:"},
         {"openai", "echo", "", false, BT_UNAUTHORIZED, 1, "Incorrect API key provided: [redacted]"},
         {"anthropic", "echo", "", false, BT_UNAUTHORIZED, 1, "[redacted]. You sent [redacted]"},
         {"openai", "redirect", "", false, BT_INVALID, 1, "redirects are not followed"},
@@ -279,9 +279,98 @@ static void the_next_provider_is_asked_and_the_breaker_remembers(void **state)
     assert_string_equal(a.reply.provider, "good");
     assert_int_equal(a.reply.calls, 3);
     llm_reply_done(&a.reply);
+    world_ask(c, false, 5000, &a); /* two attempts were one failure */
+    assert_int_equal(a.reply.calls, 3);
+    llm_reply_done(&a.reply);
     world_ask(c, false, 5000, &a);
     assert_int_equal(a.code, BT_OK);
     assert_int_equal(a.reply.calls, 1);
+    world_done(c, &a);
+}
+
+static void who_is_left_alone_is_so_with_the_cause_and_for_how_long(void **state)
+{
+    static const struct {
+        const char *script;
+        const char *members;
+        const char *words;
+    } rows[] = {
+        {"503", "",
+         "it failed too often and is left alone for 60 s more; the last failure: status "
+         "503: the server is unwell"},
+        {"429:90", ",\"attempts\":3",
+         "it asked for a longer wait and is left alone for 90 s more; "
+         "the last failure: status 429"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char members[160];
+        struct world_answer a;
+        struct llm_client *c;
+        unsigned asked = 0;
+
+        (void)snprintf(members, sizeof members,
+                       ",\"breaker\":{\"failures\":3,\"cooldownMs\":60000}%s", rows[i].members);
+        c = world_client("openai", rows[i].script, members);
+        for (world_ask(c, false, 5000, &a); a.reply.calls > 0; world_ask(c, false, 5000, &a)) {
+            assert_null(strstr(a.err.msg, "left alone"));
+            assert_in_range(++asked, 1, 3);
+            llm_reply_done(&a.reply);
+        }
+        assert_int_equal(asked, i == 0 ? 3 : 1);
+        assert_int_equal(a.code, BT_UNAVAILABLE);
+        assert_in_range(a.reply.retry_after_ms, i == 0 ? 50000 : 80000, i == 0 ? 60000 : 90000);
+        if (strstr(a.err.msg, rows[i].words) == NULL) {
+            fail_msg("%s", a.err.msg);
+        }
+        world_done(c, &a);
+    }
+}
+
+/* A cooldown is over when it is a millisecond long: the one call that may try does so once. */
+static void a_suspect_is_asked_once_and_heard_when_it_says_something_else(void **state)
+{
+    struct world_answer a;
+    struct llm_client *c =
+        world_client("openai", "503,503,503,503,echo",
+                     ",\"attempts\":3,\"breaker\":{\"failures\":1,\"cooldownMs\":1}");
+    msec until;
+
+    (void)state;
+    world_ask(c, false, 5000, &a);
+    assert_int_equal(a.reply.calls, 3);
+    for (unsigned i = 0; i < 2; i++) {
+        llm_reply_done(&a.reply);
+        for (until = clock_mono_ms() + 5; clock_mono_ms() < until;) {
+        }
+        world_ask(c, false, 5000, &a);
+        assert_int_equal(a.reply.calls, 1);
+    }
+    assert_int_equal(a.code, BT_UNAUTHORIZED);
+    world_done(c, &a);
+}
+
+static void each_provider_that_failed_says_why(void **state)
+{
+    char settings[1024];
+    struct world_answer a;
+    struct llm_client *c;
+
+    (void)state;
+    (void)snprintf(
+        settings, sizeof settings,
+        "{\"providers\":[{\"id\":\"one\",\"api\":\"openai\",\"model\":\"m\",\"attempts\":1,"
+        "\"baseUrl\":\"http://127.0.0.1:%d/503~why/v1\"},{\"id\":\"two\",\"api\":\"openai\","
+        "\"model\":\"m\",\"baseUrl\":\"http://127.0.0.1:%d/401~why/v1\"}]}",
+        world_port(), world_port());
+    c = world_client_of(settings);
+    world_ask(c, false, 5000, &a);
+    assert_int_equal(a.code, BT_UNAUTHORIZED);
+    assert_ptr_equal(strstr(a.err.msg, "model two at 127.0.0.1:"), a.err.msg);
+    assert_non_null(strstr(a.err.msg, ": status 401"));
+    assert_non_null(strstr(a.err.msg, "; before that, model one at 127.0.0.1:"));
+    assert_non_null(strstr(a.err.msg, ": status 503"));
     world_done(c, &a);
 }
 
@@ -317,8 +406,11 @@ int main(void)
         cmocka_unit_test(a_form_that_a_server_does_not_take_is_remembered),
         cmocka_unit_test(usage_that_is_missing_or_mad_is_estimated),
         cmocka_unit_test(a_key_in_an_answer_is_taken_out),
+        cmocka_unit_test(each_provider_that_failed_says_why),
         cmocka_unit_test(a_refusal_is_not_taken_to_the_next_model),
         cmocka_unit_test(the_next_provider_is_asked_and_the_breaker_remembers),
+        cmocka_unit_test(who_is_left_alone_is_so_with_the_cause_and_for_how_long),
+        cmocka_unit_test(a_suspect_is_asked_once_and_heard_when_it_says_something_else),
     };
 
     return cmocka_run_group_tests(tests, world_start, world_stop);

@@ -204,11 +204,15 @@ static void failed_steps_may_be_asked_for_once_more(void **state)
 
 static void retry_that_cannot_be_is_asked_about_once(void **state)
 {
+    const char *reply;
+
     (void)state;
     SAYS("{\"retry\":[{\"stepId\":\"a\"}]}", "It is 5.");
     expect_summary(run("synthesize", llm_synthesize, SYNTHESIS), TITLE "\n\nIt is 5." LAST);
     SAYS("{\"retry\":[{\"stepId\":\"a\"}]}", "{\"retry\":[{\"stepId\":\"b\"}]}");
-    steps_expect(run("synthesize", llm_synthesize, SYNTHESIS), "\"class\":\"VALIDATION_ERROR\"");
+    reply = run("synthesize", llm_synthesize, SYNTHESIS);
+    steps_expect(reply, "\"class\":\"VALIDATION_ERROR\"");
+    steps_expect(reply, "\"retryable\":false");
     SAYS("{\"retry\":[{\"stepId\":\"b\"}]}", "It is 5.");
     steps_expect(run("synthesize", llm_synthesize,
                      "{\"purpose\":\"synthesize\",\"parameters\":{\"status\":\"failed\"," STEPS
@@ -252,6 +256,10 @@ static void message_becomes_one_action_with_what_it_needs(void **state)
          "{\"reasoning\":\"r\",\"action\":\"new_plan\",\"targetStepNumber\":null,"
          "\"stepsToSkip\":null,\"goal\":\"count\"}",
          "\"action\":\"new_plan\",\"goal\":\"count\"}"},
+        {TALK, "{\"action\":\"conversation_only\"}",
+         "\"data\":{\"action\":\"conversation_only\",\"reply\":\"Five it is.\"}"},
+        {TALK, "{\"reasoning\":\"r\",\"action\":\"skip_to_step\",\"targetStepNumber\":2}",
+         "\"data\":{\"reasoning\":\"r\",\"action\":\"skip_to_step\",\"targetStepNumber\":2}"},
         {TALK, SAID("stop"), "\"data\":{\"reasoning\":\"r\",\"action\":\"stop\"}"},
         {TALK_WAITING, SAID("approve"), "\"action\":\"approve\"}"},
         {TALK_WAITING, SAID("reject"), "\"action\":\"reject\"}"},
@@ -297,11 +305,78 @@ static void action_that_the_plan_does_not_allow_is_refused(void **state)
         reply = run("converse", llm_converse, rows[i].step);
         steps_expect(reply, "\"class\":\"VALIDATION_ERROR\"");
         steps_expect(reply, rows[i].why);
+        steps_expect(reply, "\"retryable\":false"); /* it was asked twice, and paid twice */
         SAYS(rows[i].says, SAID("pause"));
         if (strstr(rows[i].step, "null") == NULL) {
             steps_expect(run("converse", llm_converse, rows[i].step), "\"action\":\"pause\"");
         }
     }
+}
+
+/* ---- verdicts ---- */
+
+#define VERIFY "{\"purpose\":\"verify\",\"parameters\":{\"task\":\"t\"},\"result\":\"5\"}"
+
+static void verdict_needs_no_more_than_its_word(void **state)
+{
+    static const char gate[] = "{\"purpose\":\"gate\",\"parameters\":{\"task\":\"t\"}}";
+
+    (void)state;
+    SAYS("{\"passed\":true}");
+    steps_expect(run("gate", llm_gate, gate), "\"data\":{\"passed\":true}");
+    SAYS("{\"passed\":false,\"missing\":[\"x\"]}");
+    steps_expect(run("gate", llm_gate, gate), "\"data\":{\"passed\":false,\"missing\":[\"x\"]}");
+    SAYS("{\"passed\":true,\"diagnosis\":null}");
+    steps_expect(run("verify", llm_verify, VERIFY), "\"data\":{\"passed\":true}");
+    SAYS("{\"diagnosis\":\"fine\"}");
+    steps_expect(run("verify", llm_verify, VERIFY), "\"retryable\":false");
+}
+
+/* ---- what is worth another try ---- */
+
+static void only_what_may_pass_is_tried_again_by_who_asked(void **state)
+{
+    static const struct {
+        const char *script;
+        const char *cls;
+        bool again;
+    } rows[] = {{"400,400,400", "VALIDATION_ERROR", false},
+                {"401", "PERMISSION_DENIED", false},
+                {"403", "PERMISSION_DENIED", false},
+                {"404", "SERVICE_UNAVAILABLE", false},
+                {"empty,empty,empty", "SERVICE_UNAVAILABLE", false},
+                {"malformed,malformed,malformed", "SERVICE_UNAVAILABLE", false},
+                {"429:0,429:0,429:0", "RATE_LIMITED", true},
+                {"500,500,500", "SERVICE_UNAVAILABLE", true},
+                {"drop,drop,drop", "SERVICE_UNAVAILABLE", true}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char expected[64];
+        const char *reply;
+
+        model_does(rows[i].script, (const char *const[]){"no", NULL});
+        reply = run("plan", llm_plan, PLAN_STEP);
+        (void)snprintf(expected, sizeof expected, "\"class\":\"%s\"", rows[i].cls);
+        steps_expect(reply, expected);
+        steps_expect(reply, rows[i].again ? "\"retryable\":true" : "\"retryable\":false");
+    }
+}
+
+/* A person waits: a pause longer than what is left, or a breaker, is an answer. A step can wait. */
+static void who_has_no_time_to_wait_is_told_why_at_once(void **state)
+{
+    static const char plan[] =
+        "{\"purpose\":\"plan\",\"deadlineMs\":30000,\"parameters\":{" AGENTS "}}";
+    static const char chat[] = "{\"task\":\"t\",\"deadlineMs\":30000}";
+
+    (void)state;
+    model_does("429:60", (const char *const[]){"no", NULL});
+    steps_expect(run("plan", llm_plan, plan), "\"retryable\":false");
+    steps_expect(run("plan", llm_plan, plan), "left alone for 60 s more; the last failure: status");
+    steps_expect(run("plan", llm_plan, plan), "\"retryable\":false");
+    steps_expect(run("chat", llm_chat, chat), "\"retryable\":true");
+    steps_expect(run("chat", llm_chat, chat), "\"retryAfterMs\":");
 }
 
 /* ---- summarize ---- */
@@ -329,6 +404,9 @@ int main(void)
         cmocka_unit_test(retry_that_cannot_be_is_asked_about_once),
         cmocka_unit_test(message_becomes_one_action_with_what_it_needs),
         cmocka_unit_test(action_that_the_plan_does_not_allow_is_refused),
+        cmocka_unit_test(verdict_needs_no_more_than_its_word),
+        cmocka_unit_test(only_what_may_pass_is_tried_again_by_who_asked),
+        cmocka_unit_test(who_has_no_time_to_wait_is_told_why_at_once),
         cmocka_unit_test(digest_of_messages_is_a_summary_of_the_text),
     };
 

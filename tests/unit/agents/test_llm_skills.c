@@ -39,6 +39,8 @@ static int close_agent(void **state)
     return rmdir(dir);
 }
 
+#define GOOD "{\"providers\":[{\"api\":\"openai\",\"model\":\"m\",\"baseUrl\":\"https://a\"}]"
+
 static void wrong_settings_are_refused_with_their_place(void **state)
 {
     static const struct {
@@ -47,8 +49,8 @@ static void wrong_settings_are_refused_with_their_place(void **state)
     } rows[] = {
         {"{}", "providers"},
         {"{\"providers\":[]}", "/providers"},
-        {"{\"providers\":[{}],\"temprature\":1}", "temprature"},
-        {"{\"providers\":[{}],\"maxTokens\":1}", "/maxTokens"},
+        {GOOD ",\"temprature\":1}", "temprature"},
+        {GOOD ",\"maxTokens\":1}", "/maxTokens"},
         {"{\"providers\":[{}]}", "/providers/0"},
         {"[]", "expected"},
         {"{\"replay\":\"/nonexistent\",\"providers\":[{\"api\":\"openai\",\"model\":\"m\","
@@ -106,7 +108,8 @@ static void question_that_goes_nowhere_fails_the_step_and_says_why(void **state)
     (void)state;
     expect("chat", llm_chat, "{\"task\":\"x\"}", "\"class\":\"SERVICE_UNAVAILABLE\"");
     expect("chat", llm_chat, "{\"task\":\"x\"}", "\"retryable\":false");
-    expect("gate", llm_gate, "{\"purpose\":\"gate\",\"parameters\":{\"task\":\"t\"}}", "model m: ");
+    expect("gate", llm_gate, "{\"purpose\":\"gate\",\"parameters\":{\"task\":\"t\"}}",
+           "model m at llm.example.com: ");
     expect("summarize", llm_summarize, "{\"parameters\":{\"text\":\"long\"}}", "never recorded");
     expect("plan", llm_plan,
            "{\"purpose\":\"replan\",\"parameters\":{\"agents\":[{\"agentId\":\"a\"}]}}",

@@ -65,8 +65,15 @@ static void a_lane_is_waited_for_in_words_that_say_what_is_wrong_with_the_agent(
         {{2, 8, 0, 0, true, false}, "waiting for agent calc: 0 of 2 instances can be reached"},
         {{2, 8, 8, 0, true, true}, "waiting for agent calc: it is draining"},
         {{2, 8, 8, 0, false, false}, "waiting for agent calc: it was taken out of service"}};
+    const struct wait_agent gave_up = {.enabled = true, .failure = STR_LIT("it gave up: exit 2")};
+    const struct wait_names names_of_it = {.agent_id = STR_LIT("calc"), .agent = &gave_up};
+    struct buf said;
 
     (void)state;
+    buf_init(&said, 1000);
+    wait_sentence(&(struct step_wait){.kind = WAIT_AGENT}, &names_of_it, &said);
+    assert_string_equal(buf_cstr(&said), "waiting for agent calc: 0 instances; it gave up: exit 2");
+    buf_done(&said);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct wait_names names = {.agent_id = STR_LIT("calc"), .agent = &cases[i].agent};
         struct buf out;

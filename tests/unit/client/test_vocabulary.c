@@ -218,15 +218,16 @@ static void document_of_the_plan_tells_tool_and_arguments(void **state)
         "{\"type\":\"tool_call\",\"planId\":\"P\",\"payload\":{\"toolCallId\":\"P/0\","
         "\"toolName\":\"calc.add\",\"args\":{\"x\":1}}}\n"
         "{\"type\":\"tool_result\",\"planId\":\"P\",\"payload\":{\"toolCallId\":\"P/0\","
-        "\"toolName\":\"calc.add\",\"result\":\"1\"}}\n"
+        "\"toolName\":\"calc.add\",\"result\":1}}\n"
         "{\"type\":\"plan_step_end\",\"planId\":\"P\",\"payload\":{\"index\":0,\"stepCount\":2,"
-        "\"tool\":\"calc.add\",\"result\":\"1\"}}\n");
+        "\"tool\":\"calc.add\",\"result\":1}}\n");
     assert_int_equal(bt_vocabulary_describe(v, "{\"planId\":\"P\"}", &err), BT_INVALID);
     assert_int_equal(bt_vocabulary_describe(v, "{", &err), BT_INVALID);
     buf_done(&out);
     bt_vocabulary_free(v);
     v = opened("s003");
     assert_false(bt_vocabulary_wants_plan(v, "plan_generated"));
+    assert_true(bt_vocabulary_wants_plan(v, "replan_finished"));
     bt_vocabulary_free(v);
 }
 
@@ -290,7 +291,7 @@ static void what_was_read_of_a_document_is_counted_and_goes_with_its_plan(void *
     describe_many(v, STEPS);
     assert_int_equal(v->bytes, once);
     describe_many(v, 3 * STEPS); /* no plan has so many; those behind are not known */
-    assert_int_equal(v->plans[0]->by_step.used, COMPAT_STEPS);
+    assert_int_equal(v->plans[0]->n_rows, COMPAT_STEPS);
     describe_many(v, 1);
     assert_true(v->bytes < 1000);
     take(v, "{\"type\":\"plan_completed\",\"planId\":\"P\",\"planSeq\":1}", &out);
@@ -332,6 +333,171 @@ static void who_comes_in_the_middle_hears_what_is_known(void **state)
     assert_becomes("s000", events, "{\"type\":\"error\",\"message\":\"Step 1 failed: no\"}\n");
 }
 
+static void turn_lasts_from_its_start_to_its_end_with_the_planning(void **state)
+{
+    static const char *const events[] = {
+        "{\"type\":\"planning_started\",\"seq\":1,\"planId\":\"P\",\"planSeq\":1,\"tsMs\":1000,"
+        "\"goal\":\"g\"}",
+        "{\"type\":\"plan_completed\",\"seq\":2,\"planId\":\"P\",\"planSeq\":2,\"tsMs\":2507,"
+        "\"status\":\"completed\",\"durationMs\":1}",
+        NULL};
+
+    (void)state;
+    assert_becomes("s002", events,
+                   "{\"type\":\"turn_start\",\"planId\":\"P\",\"payload\":{}}\n"
+                   "{\"type\":\"turn_end\",\"planId\":\"P\",\"payload\":{\"message\":\"\","
+                   "\"duration\":1507000000}}\n");
+    assert_becomes("s002", events + 1, /* its start was not seen */
+                   "{\"type\":\"turn_end\",\"planId\":\"P\",\"payload\":{\"message\":\"\","
+                   "\"duration\":1000000}}\n");
+}
+
+/* planner: who was asked; parentPlanId: it is a copy, and nobody was. */
+static void only_what_somebody_planned_is_told_as_planned(void **state)
+{
+    static const struct {
+        const char *more;
+        bool planned;
+    } rows[] = {{"", false},
+                {",\"planner\":\"keyword\"", true},
+                {",\"planner\":\"keyword\",\"parentPlanId\":\"O\"", false}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char event[200];
+        const char *const events[] = {event, NULL};
+        (void)snprintf(event, sizeof event,
+                       "{\"type\":\"plan_generated\",\"seq\":1,\"planId\":\"P\",\"planSeq\":1,"
+                       "\"query\":\"g\"%s}",
+                       rows[i].more);
+        assert_becomes("s003", events,
+                       !rows[i].planned
+                           ? ""
+                           : "{\"type\":\"planning_started\",\"planId\":\"P\",\"payload\":{"
+                             "\"mission\":\"g\"}}\n"
+                             "{\"type\":\"planning_finished\",\"planId\":\"P\",\"payload\":{"
+                             "\"task_count\":0,\"plan\":{\"tasks\":[]}}}\n");
+        assert_becomes("s003-telemetry", events,
+                       !rows[i].planned ? ""
+                                        : "{\"event\":[\"ptc_runner\",\"plan_executor\",\"plan\","
+                                          "\"generated\"],\"planId\":\"P\",\"measurements\":{},"
+                                          "\"metadata\":{\"plan\":{\"tasks\":[]},\"mission\":"
+                                          "\"g\"}}\n");
+    }
+}
+
+static void result_that_is_json_is_told_as_that(void **state)
+{
+    static const char *const rows[][2] = {
+        {"42", "42"},
+        {"{\\\"rows\\\":[1,2.5]}", "{\"rows\":[1,2.5]}"},
+        {"42 apples", "\"42 apples\""},
+        {"007", "\"007\""},
+        {"{\\\"rows\\\":[1,", "\"{\\\"rows\\\":[1,\""}, /* a preview ends where it ends */
+        {"", "\"\""}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char event[300];
+        char expected[300];
+        const char *const events[] = {event, NULL};
+        (void)snprintf(event, sizeof event,
+                       "{\"type\":\"plan_step_completed\",\"seq\":1,\"planId\":\"P\",\"planSeq\":2,"
+                       "\"stepId\":\"a\",\"stepIndex\":0,\"status\":\"completed\",\"attempts\":1,"
+                       "\"result\":\"%s\"}",
+                       rows[i][0]);
+        (void)snprintf(expected, sizeof expected,
+                       "{\"event\":[\"ptc_runner\",\"plan_executor\",\"task\",\"stop\"],"
+                       "\"planId\":\"P\",\"measurements\":{\"duration\":0},\"metadata\":{"
+                       "\"task_id\":\"a\",\"status\":\"ok\",\"result\":%s}}\n",
+                       rows[i][1]);
+        assert_becomes("s003-telemetry", events, expected);
+    }
+}
+
+/* New work under an old name: the row is found by its index. What the repair plan does without is
+ * not said to be kept. */
+static void revision_is_told_by_the_rows_of_its_document(void **state)
+{
+    static const char answer[] =
+        "{\"planId\":\"P\",\"document\":{\"steps\":[{\"stepId\":\"a\",\"superseded\":true},"
+        "{\"stepId\":\"b\",\"parameters\":{\"x\":1},\"superseded\":true},"
+        "{\"stepId\":\"b\",\"parameters\":{\"x\":2}}]}}";
+    static const char done[] =
+        "{\"type\":\"plan_step_completed\",\"planId\":\"P\",\"planSeq\":3,\"stepId\":\"a\","
+        "\"stepIndex\":0,\"status\":\"completed\"}";
+    static const char replanned[] = "{\"type\":\"replan_finished\",\"planId\":\"P\",\"planSeq\":5,"
+                                    "\"ok\":true,\"newSteps\":1}";
+    static const char started[] =
+        "{\"type\":\"plan_step_started\",\"planId\":\"P\",\"planSeq\":6,\"stepId\":\"b\","
+        "\"stepIndex\":2,\"agentId\":\"calc\"}";
+    struct bt_vocabulary *v = opened("s002");
+    struct bt_error err;
+    struct buf out;
+
+    (void)state;
+    buf_init(&out, 1 << 20);
+    assert_int_equal(bt_vocabulary_describe(v, answer, &err), BT_OK);
+    take(v, started, &out);
+    assert_non_null(strstr(buf_cstr(&out), "\"args\":{\"x\":2}"));
+    bt_vocabulary_free(v);
+    for (int with = 0; with < 2; with++) {
+        v = opened("s003");
+        take(v, done, &out);
+        if (with == 1) {
+            assert_int_equal(bt_vocabulary_describe(v, answer, &err), BT_OK);
+        }
+        buf_clear(&out);
+        take(v, replanned, &out);
+        assert_non_null(strstr(buf_cstr(&out), "execution_started"));
+        assert_int_equal(strstr(buf_cstr(&out), "already_completed") == NULL, with);
+        bt_vocabulary_free(v);
+    }
+    buf_done(&out);
+}
+
+static void plan_that_nobody_could_make_is_the_interrupt_of_s004(void **state)
+{
+    static const char *const events[] = {
+        "{\"type\":\"plan_paused\",\"seq\":1,\"planId\":\"P\",\"planSeq\":4,\"reason\":"
+        "\"planning\","
+        "\"comment\":\"no \\\"plan\\\"\",\"reviewId\":\"P\"}",
+        "{\"type\":\"plan_paused\",\"seq\":2,\"planId\":\"P\",\"planSeq\":5,\"reason\":\"review\"}",
+        NULL};
+
+    (void)state;
+    assert_becomes("s004", events,
+                   "{\"type\":\"ERROR_RECOVERY\",\"context\":{\"error\":\"no \\\"plan\\\"\","
+                   "\"node\":\"planner\"},\"metadata\":{\"recoverable\":true}}\n");
+}
+
+#define REPLAN_OF(tsms)                                                                            \
+    "{\"type\":\"replan_started\",\"seq\":7,\"planId\":\"P\",\"planSeq\":7,\"stepId\":\"b\","      \
+    "\"stepIndex\":1,\"attempt\":1,\"diagnosis\":\"broken\",\"totalReplans\":1,\"tsMs\":" tsms "}"
+
+/* Who came after the step had begun hears its end when the bus says it, without the time of the
+ * replan. */
+static void time_of_a_task_is_without_that_of_its_replan(void **state)
+{
+    static const char *const events[] = {
+        REPLAN_OF("2000"),
+        "{\"type\":\"plan_step_completed\",\"seq\":8,\"planId\":\"P\",\"planSeq\":8,\"stepId\":"
+        "\"b\","
+        "\"stepIndex\":1,\"status\":\"failed\",\"reason\":\"superseded\",\"error\":\"A revision of "
+        "the plan does without it\",\"attempts\":1,\"durationMs\":205,\"tsMs\":2203}",
+        NULL};
+
+    (void)state;
+    assert_becomes(
+        "s003-telemetry", events,
+        "{\"event\":[\"ptc_runner\",\"plan_executor\",\"replan\",\"start\"],\"planId\":"
+        "\"P\",\"measurements\":{},\"metadata\":{\"task_id\":\"b\",\"diagnosis\":"
+        "\"broken\"}}\n"
+        "{\"event\":[\"ptc_runner\",\"plan_executor\",\"task\",\"stop\"],\"planId\":\"P\","
+        "\"measurements\":{\"duration\":2000000},\"metadata\":{\"task_id\":\"b\","
+        "\"status\":\"error\",\"result\":\"broken\"}}\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,6 +510,12 @@ int main(void)
         cmocka_unit_test(steps_of_the_largest_plan_are_found),
         cmocka_unit_test(what_was_read_of_a_document_is_counted_and_goes_with_its_plan),
         cmocka_unit_test(who_comes_in_the_middle_hears_what_is_known),
+        cmocka_unit_test(turn_lasts_from_its_start_to_its_end_with_the_planning),
+        cmocka_unit_test(only_what_somebody_planned_is_told_as_planned),
+        cmocka_unit_test(result_that_is_json_is_told_as_that),
+        cmocka_unit_test(revision_is_told_by_the_rows_of_its_document),
+        cmocka_unit_test(plan_that_nobody_could_make_is_the_interrupt_of_s004),
+        cmocka_unit_test(time_of_a_task_is_without_that_of_its_replan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

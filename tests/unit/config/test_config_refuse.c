@@ -207,6 +207,54 @@ static void values_in_a_file_that_others_may_read_are_warned_of(void **state)
     expect_notes(h, "");
 }
 
+static void models_are_checked_by_the_rules_of_their_agent(void **state)
+{
+    struct home *h = *state;
+
+    write_text(h->user, "llm:\n"
+                        "  capcity: 2\n"
+                        "  providers:\n"
+                        "    - api: opnai\n"
+                        "      baseUrl: https://llm.example.com/v1\n");
+    expect_problems(
+        h, "DIR/baton/baton.yaml:2:3: llm.capcity: is not allowed here; did you mean \"capacity\"? "
+           "allowed: providers, record, replay, system, maxTokens, temperature, dataBytes, "
+           "capacity, env\n"
+           "DIR/baton/baton.yaml:4:7: llm.providers.0.model: is missing\n"
+           "DIR/baton/baton.yaml:4:7: llm.providers.0.api: expected one of \"openai\", "
+           "\"anthropic\", \"ollama\", got \"opnai\"; did you mean \"openai\"?\n");
+    write_text(h->user, "llm:\n"
+                        "  providers:\n"
+                        "    - {api: openai, model: m, baseUrl: \"https://a\"}\n"
+                        "    - {api: openai, model: m,\n"
+                        "       baseUrl: llm.example.com}\n");
+    expect_problems(h, "DIR/baton/baton.yaml:5:8: llm.providers.1.baseUrl: expected https:// or "
+                       "http://\n");
+}
+
+static void a_key_that_is_missing_holds_back_its_agent_only(void **state)
+{
+    struct home *h = *state;
+
+    write_text(h->user, "llm:\n"
+                        "  providers:\n"
+                        "    - {api: openai, model: m, baseUrl: \"https://a\",\n"
+                        "       keyEnv: NO_SUCH_KEY}\n"
+                        "agents: [{agentId: a, command: [x]}]\n");
+    expect_loads(h);
+    expect_notes(h, "DIR/baton/baton.yaml:4:8: warning: llm.providers.0.keyEnv: the environment "
+                    "variable NO_SUCH_KEY is not set; the agent \"orchestrator\" is not started "
+                    "without it\n");
+    assert_null(h->config->agents[0].held_back);
+    assert_string_equal(h->config->agents[1].held_back,
+                        "llm.providers.0.keyEnv: the environment variable NO_SUCH_KEY is not set");
+    assert_int_equal(setenv("NO_SUCH_KEY", "sk-0123456789", 1), 0);
+    expect_loads(h);
+    expect_notes(h, "");
+    assert_null(h->config->agents[1].held_back);
+    assert_int_equal(unsetenv("NO_SUCH_KEY"), 0);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, home_open, home_close)
@@ -219,6 +267,8 @@ int main(void)
         TEST(numbers_out_of_range_are_refused),
         TEST(wrong_shapes_everywhere_end_in_problems),
         TEST(a_file_that_others_may_write_is_refused),
+        TEST(models_are_checked_by_the_rules_of_their_agent),
+        TEST(a_key_that_is_missing_holds_back_its_agent_only),
         TEST(values_in_a_file_that_others_may_read_are_warned_of),
     };
 #undef TEST

@@ -88,6 +88,24 @@ static void a_question_that_is_not_answered_in_time_is_an_error(void **state)
     rig_ok(r, "B");
 }
 
+static void a_question_to_an_agent_that_gave_up_is_an_error_at_once(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_submit(r, "A; B(gate=judge check=700)");
+    rig_ok(r, "A");
+    rig_forget(r);
+    rig_event(r, (struct core_event){
+                     .type = CORE_GAVE_UP,
+                     .agent = registry_agent(core_registry(rig_core(r)), STR_LIT("judge")),
+                     .text = STR_LIT("it gave up")});
+    rig_until(r, 1);
+    RIG_TRACE(r, "[0] B#0 gate error: Agent 'judge' is not running: it gave up\n"
+                 "[0] B#1 assigned i1\n"
+                 "[0] dispatch B#1 i1/0\n");
+    rig_ok(r, "B");
+}
+
 static void a_lost_question_is_asked_again(void **state)
 {
     struct rig *r = *state;
@@ -383,6 +401,7 @@ int main(void)
         CORE_TEST(a_gate_that_says_no_fails_the_step_before_it_ran),
         CORE_TEST(a_gate_that_cannot_answer_lets_the_step_go_on),
         CORE_TEST(a_question_that_is_not_answered_in_time_is_an_error),
+        CORE_TEST(a_question_to_an_agent_that_gave_up_is_an_error_at_once),
         CORE_TEST(a_lost_question_is_asked_again),
         CORE_TEST(what_fails_its_verification_is_tried_again_with_the_diagnosis),
         CORE_TEST(on_verification_failure_can_skip_or_go_on),

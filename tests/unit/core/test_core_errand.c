@@ -492,6 +492,68 @@ static void a_journal_that_lost_its_end_goes_on_to_another(void **state)
     }
 }
 
+static void gave_up(struct rig *r, const char *why)
+{
+    rig_event(r, (struct core_event){.type = CORE_GAVE_UP, .agent = 0, .text = str_from(why)});
+}
+
+#define NO_AGENT "Agent 'x' is not running: it gave up: exit code 2"
+
+static void an_errand_for_an_agent_that_gave_up_fails_at_once(void **state)
+{
+    struct rig *r = *state;
+    rig_submit(r, "errand: E(retries=5)");
+    rig_until(r, 100);
+    rig_forget(r);
+    gave_up(r, "it gave up: exit code 2"); /* while it waits */
+    rig_until(r, 100);
+    RIG_TRACE(r, "[100] E#0 failed AGENT_UNAVAILABLE: " NO_AGENT "\n"
+                 "[100] plan failed/failed step: " NO_AGENT "\n"
+                 "[100] run done\n");
+    rig_submit(r, "errand: F"); /* and one that comes later */
+    rig_forget(r);
+    rig_until(r, 100);
+    RIG_TRACE(r, "[100] F#0 failed AGENT_UNAVAILABLE: " NO_AGENT "\n"
+                 "[100] plan failed/failed step: " NO_AGENT "\n"
+                 "[100] run done\n");
+    rig_up(r, "x", 1, 1); /* somebody started it by hand */
+    rig_submit(r, "errand: G");
+    rig_until(r, 100);
+    assert_int_equal(rig_status(r, "G"), STEP_IN_PROGRESS);
+}
+
+static void a_step_waits_for_an_agent_that_gave_up_as_for_any(void **state)
+{
+    struct rig *r = *state;
+    rig_submit(r, "A");
+    rig_forget(r);
+    gave_up(r, "it gave up: exit code 2");
+    rig_until(r, 9999);
+    RIG_TRACE(r, "");
+    rig_until(r, 10000);
+    RIG_TRACE(r, "[10000] A#0 failed AGENT_UNAVAILABLE: " NO_AGENT "\n"
+                 "[10000] plan failed/failed step: " NO_AGENT "\n"
+                 "[10000] run done\n");
+}
+
+static void a_process_that_was_started_again_is_waited_for_again(void **state)
+{
+    struct rig *r = *state;
+    rig_submit(r, "errand: E");
+    gave_up(r, "it gave up: exit code 2");
+    rig_event(r, (struct core_event){.type = CORE_RESTARTED, .agent = 0, .text = STR_LIT("")});
+    rig_forget(r);
+    rig_until(r, 9999);
+    RIG_TRACE(r, "");
+}
+
+static void an_agent_that_nobody_knows_cannot_give_up(void **state)
+{
+    struct rig *r = *state;
+    rig_event(r, (struct core_event){.type = CORE_GAVE_UP, .agent = 77, .text = STR_LIT("x")});
+    RIG_TRACE(r, "[0] reject: it belongs to another instance or agent\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -518,6 +580,10 @@ int main(void)
         CORE_TEST(a_restart_asks_again_for_what_was_asked),
         CORE_TEST(an_errand_has_all_its_time_again_after_a_restart),
         CORE_TEST(an_errand_asks_no_person),
+        CORE_TEST(an_errand_for_an_agent_that_gave_up_fails_at_once),
+        CORE_TEST(a_step_waits_for_an_agent_that_gave_up_as_for_any),
+        CORE_TEST(a_process_that_was_started_again_is_waited_for_again),
+        CORE_TEST(an_agent_that_nobody_knows_cannot_give_up),
         CORE_TEST(a_journal_that_lost_its_end_goes_on_to_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

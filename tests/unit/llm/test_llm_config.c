@@ -173,11 +173,94 @@ static void names_may_not_lead_to_where_secrets_are(void **state)
     assert_true(url_is_loopback(STR_LIT("HTTP://[::1]")));
 }
 
+static void add_told(void *of, const char *pointer, const char *said)
+{
+    buf_printf(of, "%s: %s\n", pointer, said);
+}
+
+static void told(const char *json, enum bt_code code, const char *expected)
+{
+    struct buf said;
+    const struct llm_teller to = {add_told, &said};
+    struct bt_error err;
+    cJSON *tree = NULL;
+
+    buf_init(&said, 10000);
+    assert_int_equal(json_parse(str_from(json), &tree, &err), BT_OK);
+    assert_int_equal(llm_config_check(tree, &to, &err), code);
+    assert_string_equal(buf_cstr(&said), expected);
+    cJSON_Delete(tree);
+    buf_done(&said);
+}
+
+static void all_that_is_wrong_is_told_where_it_is_and_no_key_is_looked_for(void **state)
+{
+    (void)state;
+    told("{\"providers\":[{" GOOD ",\"keyEnv\":\"NO_SUCH_VARIABLE\"}],\"capacity\":2,\"env\":[]}",
+         BT_OK, "");
+    told("{\"providers\":[{\"api\":\"opnai\",\"baseUrl\":\"https://a\"}],\"maxTokens\":1}",
+         BT_INVALID,
+         "/providers/0/model: is missing\n"
+         "/providers/0/api: expected one of \"openai\", \"anthropic\", \"ollama\", got \"opnai\"; "
+         "did you mean \"openai\"?\n"
+         "/maxTokens: must be at least 16, got 1\n");
+    told("{\"providers\":[{" BASE "\"ftp://a\"},{" GOOD "},{" GOOD
+         ",\"headers\":{\"A B\":\"1\"}},{" GOOD ",\"keyEnv\":\"A\",\"keyFile\":\"B\"}],"
+         "\"record\":\"/a\",\"replay\":\"/b\"}",
+         BT_INVALID,
+         "/providers/0/baseUrl: expected https:// or http://\n"
+         "/providers/2/headers: 'A B' is no header\n"
+         "/providers/3/keyFile: expected one of keyEnv, keyFile, keyCredential\n"
+         "/replay: expected record or replay, not both\n");
+}
+
+static void missing(const char *members, const char *const *env, const char *pointer,
+                    const char *why)
+{
+    const struct secret_view seen = {.env = env, .cwd = "/nonexistent"};
+    struct bt_error err = {0};
+    char where[64] = "";
+    cJSON *tree = NULL;
+    struct buf json;
+
+    buf_init(&json, 10000);
+    buf_printf(&json, "{\"providers\":[{" GOOD "},{" GOOD "%s}]}", members);
+    assert_int_equal(json_parse(buf_str(&json), &tree, &err), BT_OK);
+    const enum bt_code code = llm_keys_check(tree, &seen, where, sizeof where, &err);
+    assert_string_equal(where, pointer);
+    assert_true((code == BT_OK) == (pointer[0] == 0));
+    assert_non_null(strstr(err.msg, why));
+    cJSON_Delete(tree);
+    buf_done(&json);
+}
+
+static void keys_are_looked_for_as_the_agent_will_see_them(void **state)
+{
+    const char *const own[] = {"LLM_TEST_SEEN", "LLM_TEST_SET=sk-0123456789", "LLM_TEST_BAD=a b",
+                               NULL};
+
+    (void)state;
+    assert_int_equal(setenv("LLM_TEST_SEEN", "sk-0123456789", 1), 0);
+    assert_int_equal(setenv("LLM_TEST_HIDDEN", "sk-0123456789", 1), 0);
+    missing(",\"keyEnv\":\"LLM_TEST_SEEN\"", own, "", "");
+    assert_non_null(getenv("LLM_TEST_SEEN")); /* the agent is still to get it */
+    missing(",\"keyEnv\":\"LLM_TEST_SET\"", own, "", "");
+    missing(",\"keyEnv\":\"LLM_TEST_HIDDEN\"", own, "/providers/1/keyEnv",
+            "the environment variable LLM_TEST_HIDDEN is not set");
+    missing(",\"keyEnv\":\"LLM_TEST_BAD\"", own, "/providers/1/keyEnv", "expected a key of 8 to");
+    missing(",\"keyFile\":\"key\"", own, "/providers/1/keyFile", "/nonexistent/key");
+    missing(",\"keyFile\":\"/dev/null\"", own, "/providers/1/keyFile", "regular file");
+    missing(",\"keyCredential\":\"key\"", own, "/providers/1/keyCredential",
+            "CREDENTIALS_DIRECTORY is not set");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_settings_are_refused_with_their_place),
         cmocka_unit_test(provider_is_read_whole),
+        cmocka_unit_test(all_that_is_wrong_is_told_where_it_is_and_no_key_is_looked_for),
+        cmocka_unit_test(keys_are_looked_for_as_the_agent_will_see_them),
         cmocka_unit_test(cost_is_by_the_price_table_and_rounded_up),
         cmocka_unit_test(names_may_not_lead_to_where_secrets_are),
     };

@@ -129,17 +129,17 @@ static void what_does_not_fit_is_said_and_a_tools_call_is_unwrapped(void **state
 
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        assert_int_equal(form_fit(str_from(good[i]), schema, &value, &err), BT_OK);
+        assert_int_equal(form_fit(str_from(good[i]), schema, NULL, &value, &err), BT_OK);
         assert_int_equal(cJSON_GetObjectItem(value, "n")->valueint, 1);
         cJSON_Delete(value);
         value = NULL;
     }
-    assert_int_equal(form_fit(STR_LIT("{\"n\":\"x\"}"), schema, &value, &err), BT_INVALID);
+    assert_int_equal(form_fit(STR_LIT("{\"n\":\"x\"}"), schema, NULL, &value, &err), BT_INVALID);
     assert_non_null(strstr(err.msg, "/n"));
-    assert_int_equal(form_fit(STR_LIT("[1]"), schema, &value, &err), BT_INVALID);
-    assert_int_equal(
-        form_fit(STR_LIT("{\"name\":\"x\",\"arguments\":{\"n\":\"x\"}}"), schema, &value, &err),
-        BT_INVALID);
+    assert_int_equal(form_fit(STR_LIT("[1]"), schema, NULL, &value, &err), BT_INVALID);
+    assert_int_equal(form_fit(STR_LIT("{\"name\":\"x\",\"arguments\":{\"n\":\"x\"}}"), schema, NULL,
+                              &value, &err),
+                     BT_INVALID);
     assert_null(value);
     schema_free(schema);
 }

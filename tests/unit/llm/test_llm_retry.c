@@ -134,6 +134,25 @@ static void breaker_opens_waits_lets_one_through_and_closes(void **state)
     assert_true(breaker_ask(&b, 5400));
 }
 
+static void breaker_says_how_long_it_will_be_open(void **state)
+{
+    struct breaker b = {.failures = 1, .cooldown_ms = 100};
+
+    (void)state;
+    assert_false(breaker_is_open(&b));
+    assert_int_equal(breaker_left(&b, 5), 0);
+    breaker_failed(&b, 10, 0);
+    assert_true(breaker_is_open(&b));
+    assert_int_equal(breaker_left(&b, 11), 99);
+    assert_int_equal(breaker_left(&b, 110), 0);
+    assert_true(breaker_ask(&b, 120));
+    assert_int_equal(breaker_left(&b, 121), 99); /* somebody is trying */
+    assert_true(breaker_is_open(&b));            /* and may do so once */
+    breaker_succeeded(&b);
+    assert_false(breaker_is_open(&b));
+    assert_int_equal(breaker_left(&b, 122), 0);
+}
+
 static void breaker_without_a_number_never_opens(void **state)
 {
     struct breaker b = {.cooldown_ms = 100};
@@ -152,6 +171,7 @@ int main(void)
         cmocka_unit_test(the_status_decides_unless_the_server_says),
         cmocka_unit_test(waits_are_within_attempts_cap_and_deadline),
         cmocka_unit_test(breaker_opens_waits_lets_one_through_and_closes),
+        cmocka_unit_test(breaker_says_how_long_it_will_be_open),
         cmocka_unit_test(breaker_without_a_number_never_opens),
     };
 

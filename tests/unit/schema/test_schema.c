@@ -10,6 +10,9 @@ static void messages_say_what_was_expected_and_what_came(void **state)
     expect_valid("{'type':'integer'}", "1.0");
     expect_said("{'type':['string','null']}", "[1]", ": expected a string or null, got an array");
     expect_said("{'enum':['a','b']}", "'c'", ": expected one of \"a\", \"b\", got \"c\"");
+    expect_said(
+        "{'enum':['openai','ollama']}", "'opnai'",
+        ": expected one of \"openai\", \"ollama\", got \"opnai\"; did you mean \"openai\"?");
     expect_said("{'const':'a'}", "{}", ": expected \"a\", got an empty object");
     expect_said("{'minimum':3}", "2", ": must be at least 3, got 2");
     expect_said("{'exclusiveMaximum':0.1}", "0.1", ": must be less than 0.1, got 0.1");

@@ -53,10 +53,11 @@ BT_API BT_MUST_CHECK enum bt_code bt_vocabulary_take(struct bt_vocabulary *v, co
 BT_API bool bt_vocabulary_next(struct bt_vocabulary *v, struct bt_translated *ret);
 
 /*
- * Events do not carry the skill and the parameters of a step; s002 wants them (Tool, Args). Whether
- * an event of this type makes steps that the plan's document would tell more about: then ask
- * plan.get with `document`, and give the answer to bt_vocabulary_describe before the event is
- * taken. Without it Tool is the agent's id and Args has the task.
+ * Events do not carry the skill and the parameters of a step; s002 wants them (Tool, Args). Nor
+ * which completed steps a replan keeps; s003 wants that. Whether the plan's document would tell
+ * more about an event of this type: then ask plan.get with `document`, and give the answer to
+ * bt_vocabulary_describe before the event is taken. Without it Tool is the agent's id, Args has the
+ * task, and all that is completed counts as kept.
  */
 BT_API bool bt_vocabulary_wants_plan(const struct bt_vocabulary *v, const char *event_type);
 /* plan_json: the answer of plan.get {document: true}. Borrowed for the call only. */
