@@ -257,7 +257,9 @@ static enum bt_code route(struct drafter *d, uint32_t ix, const struct fill *fil
         called = called || (hits[i].supported && !hits[i].described);
     }
     for (uint32_t i = 0; i < n; i++) {
-        if (!hits[i].supported || (called && hits[i].described) ||
+        /* Where another was meant first, a verb alone means nobody else. */
+        const bool second = passed.len > 0 && rank_is_bare(d->rank, ix);
+        if (!hits[i].supported || second || (called && hits[i].described) ||
             !can_do(d, ix, &hits[i], fill, &passed, &params)) {
             continue;
         }

@@ -216,7 +216,7 @@ bool rank_unknown(const struct rank *r, uint32_t clause, const struct rank_hit *
     }
     const bool few = unknown * KNOWN_SHARE <= c->n_words;
     for (uint32_t i = 0; i < c->n_words; i++) {
-        const bool with_known = (i > 0 && c->joined[i] && known[i - 1]) ||
+        const bool with_known = (i > 1 && c->joined[i] && known[i - 1]) ||
                                 (i + 1 < c->n_words && c->joined[i + 1] && known[i + 1]);
         if (!known[i] && (c->aside[i] || !(few || with_known))) {
             *ret_word = r->terms[c->terms[i]].shown;
@@ -224,6 +224,11 @@ bool rank_unknown(const struct rank *r, uint32_t clause, const struct rank_hit *
         }
     }
     return false;
+}
+
+bool rank_is_bare(const struct rank *r, uint32_t clause)
+{
+    return r->clauses[clause].n == 1;
 }
 
 bool rank_headed(const struct rank *r, uint32_t clause, struct str *ret_word)

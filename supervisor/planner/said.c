@@ -164,6 +164,8 @@ struct listener {
     bool aside;  /* a preposition or a value was there */
     bool joined; /* "and" was there */
     bool number; /* stood directly before */
+    bool word;   /* stood directly before */
+    bool many;   /* "how many": it asks for a count */
 };
 
 static void hear_words(struct listener *l, struct str token)
@@ -179,26 +181,42 @@ static void hear_words(struct listener *l, struct str token)
     }
 }
 
+/* Who answers has to know of counting, whatever the first word is. */
+static void hear_many(struct listener *l)
+{
+    l->aside = true;
+    hear_words(l, STR_LIT("count"));
+}
+
 static void hear(struct listener *l, struct str token, bool quote)
 {
     static const char *const auxiliary[] = {"do"}; /* but "do a thing" */
+    static const char *const many[] = {"many"};
     struct said *s = l->said;
     const enum said_kind kind = kind_of(token, quote);
     s->path = s->path || kind == SAID_PATH;
     s->url = s->url || kind == SAID_URL;
     if (kind != SAID_WORD) {
+        if (l->word) {
+            s->at[s->n - 1].joined = false; /* "and compress a.log" is another thing to do */
+        }
+        l->word = false;
         l->aside = l->aside || s->n > 0;
         l->joined = false;
         l->number = kind == SAID_NUMBER;
         return;
     }
+    l->word = false;
     if (is_and(token)) {
         l->joined = s->n > 0;
     } else if (is_preposition(token)) {
         l->aside = l->aside || s->n > 0;
     } else if (!is_frame(token) && !(s->question && phrase_is(token, auxiliary, 1))) {
+        const uint32_t n = s->n;
         hear_words(l, token);
+        l->word = s->n > n;
     }
+    l->many = l->many || (s->question && phrase_is(token, many, 1));
     l->number = false;
 }
 
@@ -213,6 +231,9 @@ void said_read(struct str clause, struct said *ret)
     r.expression = ret->expression;
     while (next_token(&r, &quote)) {
         hear(&l, r.token, quote);
+    }
+    if (l.many) {
+        hear_many(&l);
     }
 }
 

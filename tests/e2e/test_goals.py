@@ -18,7 +18,7 @@ DONE = {
     "Could you please read /var/log/dpkg.log?": "files.read", "I want you to read /var/log/dpkg.log": "files.read",
     "read all lines of the text in /var/log/dpkg.log": None,  # it reads files, it picks no lines
     "list the files in /var/log": "files.list", "which files are in the folder /var/log?": "files.list", "list all files in /var/log": "files.list",
-    "how many files are in /var/log?": "files.list", "ls /var/log": "files.list", "list /var/log": "files.list",
+    "ls /var/log": "files.list", "list /var/log": "files.list",
     'search /var/log/dpkg.log for "error"': "files.grep", 'find the lines with "install" in /var/log/dpkg.log': "files.grep",
     'grep "install" in /var/log/dpkg.log': "files.grep", "parse the csv file /var/log/sales.csv": "files.csv",
     'query the database with "SELECT 1"': "sql.query", 'run the sql "SELECT count(*) FROM data"': "sql.query",
@@ -27,6 +27,8 @@ DONE = {
     "what time is it?": "calc.now", "tell me the current date": "calc.now", "which weekday is today?": "calc.now", "what is the date today": "calc.now",
     "compute the average of 3, 4 and 8": "calc.statistics", "what is the median of 1.5 and 2.5?": "calc.statistics",
     "compute the sum of 3, 4 and 8": "calc.statistics",
+    'filter /var/log/dpkg.log by "install"': "files.grep", "tell me the time in UTC": "calc.now", "today": "calc.now", 'write "hello" to /tmp/x.txt': "files.write",
+    "what is the average of 10 and 20?": "calc.statistics", "what is 2+2=?": "calc.evaluate", "which columns does the table have?": "sql.schema",
     # several steps
     "read /var/log/dpkg.log, then count the installs per day, then report the busiest day": "files.read > calc.count_per_day > calc.busiest",
     "read /var/log/dpkg.log and count the errors per hour": "files.read > calc.count_per_day",
@@ -59,6 +61,10 @@ NOT_DONE = [
     "compute the 2 largest of 3, 4 and 8", "compute 6 * 7 in binary", "load the dishwasher", "store the wine in the cellar", "save the world", "report the murder to the police",
     "query the oracle", "add 30 days", "sum 3 and 4", "compute 6 times 7", "format /dev/sda", "compute the average",
     "report \"x\" to bob", "count the words in /var/log/dpkg.log", "sort /var/log/dpkg.log", "create /tmp/x", "say hello", "checksum of /var/log/dpkg.log",
+    "how many files are in /var/log?", "how many lines are in /var/log/dpkg.log?", "list", "help", "text bob", "log out", "set the clock", "change my password",
+    'find and replace "a" in /var/log/dpkg.log', "read and mail /var/log/dpkg.log", "read the file and compress /var/log/dpkg.log", "open /var/log/dpkg.log in an editor",
+    "open https://example.org", 'delete the file "x"', "list the agents", "what is 2 + 2 in binary?", "what is the difference between 3 and 5?", "is 7 a prime number?",
+    "read /var/log/dpkg.log, then report the busiest person", "show differences between /var/log/a.log and /var/log/b.log", "compute pi",
     # the whole goal is refused for one part of it
     "compute 7 * 6 and add 1 to it", "read /var/log/dpkg.log, then mail it to bob", "read /var/log/dpkg.log and upload it", "compute 6 * 7, then send it to bob",
 ]
