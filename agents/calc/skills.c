@@ -3,10 +3,11 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-#define ROWS                                                                                       \
+#define ROWS_SAYS                                                                                  \
     "\"description\":\"rows: {columns, rows}, a list of objects, a map, or CSV text; when "        \
-    "missing, the result of "                                                                      \
-    "the step before\",\"x-baton-fill\":\"previous\""
+    "missing, the result of the step before\","
+#define ROWS ROWS_SAYS "\"x-baton-fill\":\"previous\""
+#define NUMBERS ROWS_SAYS "\"x-baton-fill\":\"numbers or previous\""
 
 const struct bt_skill calc_skills[] = {
     {.id = "evaluate",
@@ -16,11 +17,12 @@ const struct bt_skill calc_skills[] = {
          "functions such as "
          "min, max, sum, mean, median, stdev, percentile, round, abs, sqrt, ln, log, exp.",
      .tags = LIST("calculate", "compute", "arithmetic", "math", "expression", "formula", "number"),
-     .examples = LIST("calculate (17 + 4) * 2", "compute sqrt(2) rounded to 3 digits",
-                      "evaluate total / days"),
+     .examples =
+         LIST("calculate (17 + 4) * 2", "compute round(sqrt(2), 3)", "evaluate total / days"),
      .input_schema =
          "{\"type\":\"object\",\"properties\":{"
-         "\"expression\":{\"type\":\"string\",\"maxLength\":4096,\"x-baton-fill\":\"quoted\"},"
+         "\"expression\":{\"type\":\"string\",\"maxLength\":4096,\"x-baton-fill\":\"quoted or "
+         "expression\"},"
          "\"variables\":{\"type\":\"object\"}}}",
      .output_schema = "{\"type\":\"object\",\"required\":[\"value\"],\"properties\":{\"value\":{"
                       "\"type\":\"number\"}}}",
@@ -35,7 +37,7 @@ const struct bt_skill calc_skills[] = {
                   "distribution"),
      .examples = LIST("compute the average and the median of the durations",
                       "statistics of the column size"),
-     .input_schema = "{\"type\":\"object\",\"properties\":{\"values\":{" ROWS "},"
+     .input_schema = "{\"type\":\"object\",\"properties\":{\"values\":{" NUMBERS "},"
                      "\"field\":{\"type\":\"string\",\"description\":\"the column; missing = the "
                      "last column of "
                      "numbers\"}}}",

@@ -18,6 +18,7 @@
 #include "supervisor/bus/blob_cache.h"
 #include "supervisor/bus/figure.h"
 #include "supervisor/bus/notes.h"
+#include "supervisor/bus/process.h"
 #include "supervisor/bus/sessions.h"
 #include "supervisor/bus/verify.h"
 #include "supervisor/core/core.h"
@@ -55,20 +56,6 @@ struct bus_options {
     uint32_t in_flight, in_flight_agent, in_flight_session;
     uint32_t breaker_failures; /* as in struct registry_limits; 0 = no breakers */
     msec breaker_cooldown_ms, breaker_cooldown_max_ms;
-};
-
-/* Which instances run in processes of ours, and the end of one with all that it started. Given by
- * whoever supervises processes; NULL = there are none. Called within a turn. */
-struct bus_process {
-    char why[512];  /* why the last process ended, or none was started; "" = none did */
-    char log[4200]; /* the file with its output; "" = there is none */
-};
-struct bus_processes {
-    void *of;
-    /* What is to be told of an agent without a live instance; false: no process of it is ours. */
-    bool (*about)(void *of, struct str agent_id, struct bus_process *ret);
-    bool (*is_ours)(void *of, struct str instance_id);
-    void (*kill)(void *of, struct str instance_id);
 };
 
 /* An open plan: everything it owns, by the slot of its run. */

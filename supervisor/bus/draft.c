@@ -6,7 +6,7 @@
 #include "supervisor/bus/errand.h"
 #include "supervisor/planner/plan_pack.h"
 
-enum { PROBLEMS_MAX = 200 };
+enum { PROBLEMS_MAX = 200, PROBLEM_BYTES = 1024 /* as schema.def has it */ };
 
 enum bt_code draft_init(struct draft *d, struct bt_error *err)
 {
@@ -37,6 +37,38 @@ static enum bt_code plan_goal(struct bus *b, const struct wish *w, struct draft 
     return code == BT_OK ? planner_plan(&planner, &request, &d->arena, &d->planned, err) : code;
 }
 
+/* Wishes that are for a planner with a model, where there is none: nobody would keep to them. */
+static enum bt_code check_wishes(const struct wish *w, bool asks_agent, struct bt_error *err)
+{
+    struct str on_invalid = doc_string(doc_get(w->policy, STR_LIT("onInvalidPlan")));
+
+    if (on_invalid.ptr == NULL) {
+        on_invalid = doc_string(doc_get(w->policy, STR_LIT("on_invalid_plan")));
+    }
+    if (w->plan.ptr != NULL && w->n_constraints > 0 && !w->own) {
+        return err_set(err, BT_INVALID,
+                       "constraints are for a planner, and this plan is made already: leave them "
+                       "out, or give the goal in words to a model planner (planner llm or agent)");
+    }
+    if (w->plan.ptr != NULL || asks_agent) {
+        return BT_OK;
+    }
+    if (w->n_constraints > 0) {
+        return err_set(
+            err, BT_INVALID,
+            "the keyword planner keeps to no constraints (\"%.*s\"): use a model planner "
+            "(planner llm or agent), or give a plan",
+            (int)utf8_cut(w->constraints[0].ptr, w->constraints[0].len, 80), w->constraints[0].ptr);
+    }
+    if (on_invalid.len > 0 && !str_is(on_invalid, "fail")) {
+        return err_set(err, BT_INVALID,
+                       "onInvalidPlan \"%.*s\" is for a model planner (planner llm or agent): the "
+                       "keyword planner makes a plan at once, or refuses the goal",
+                       (int)utf8_cut(on_invalid.ptr, on_invalid.len, 40), on_invalid.ptr);
+    }
+    return BT_OK;
+}
+
 enum bt_code draft_make(struct bus *b, const struct wish *w, struct draft *d, struct bt_error *err)
 {
     struct plan_request request = {.plan = w->plan,
@@ -51,7 +83,7 @@ enum bt_code draft_make(struct bus *b, const struct wish *w, struct draft *d, st
                                    .own = w->own,
                                    .settled = w->settled,
                                    .n_settled = w->n_settled};
-    struct planner_choice planner;
+    struct planner_choice planner = {.asks_agent = false};
     enum bt_code code;
 
     if ((w->goal.len > 0) == (w->plan.ptr != NULL) && w->goal.len == 0) {
@@ -63,10 +95,14 @@ enum bt_code draft_make(struct bus *b, const struct wish *w, struct draft *d, st
         if (code != BT_OK) {
             return code;
         }
-        if (planner.asks_agent) {
-            return plan_read_pending(&request, &planner.agent, &d->arena, &d->made, &d->problems,
-                                     &d->normalised, err);
-        }
+    }
+    code = check_wishes(w, planner.asks_agent, err);
+    if (code != BT_OK) {
+        return code;
+    }
+    if (planner.asks_agent) {
+        return plan_read_pending(&request, &planner.agent, &d->arena, &d->made, &d->problems,
+                                 &d->normalised, err);
     }
     request.planner = (struct str){NULL, 0};
     if (w->plan.ptr == NULL) {
@@ -117,10 +153,11 @@ uint32_t draft_problems(struct draft *d)
             buf_printf(&text, "; agents can do: %.*s", STR_ARG(can));
             told = true; /* once is enough */
         }
-        d->problem_views[d->problems.n + i] =
-            (struct msg_plan_problem){.severity = STR_LIT("error"),
-                                      .category = STR_LIT("unroutable"),
-                                      .message = arena_str(&d->arena, buf_str(&text))};
+        const size_t shown = utf8_cut((const char *)text.at, text.len, PROBLEM_BYTES);
+        d->problem_views[d->problems.n + i] = (struct msg_plan_problem){
+            .severity = STR_LIT("error"),
+            .category = STR_LIT("unroutable"),
+            .message = arena_str(&d->arena, (struct str){(const char *)text.at, shown})};
         buf_done(&text);
     }
     return d->problems.n + d->planned.n_unrouted;

@@ -1,207 +1,37 @@
-#include "supervisor/planner/fill.h"
+#include "supervisor/planner/fill_parts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "protocol/limits.h"
-#include "supervisor/planner/words.h"
+#include "supervisor/planner/expression.h"
+#include "supervisor/planner/said.h"
 
 /* Schemas come from agents: what is looked at is bounded. */
-enum { PROPERTIES_MAX = 32, CHOICES_MAX = 32, WORDS_MAX = 16, CLAUSE_WORDS_MAX = 48 };
-
-/* ---- what is in the clause ---- */
-
-static bool is_number(struct str s)
-{
-    size_t digits = 0;
-    for (size_t i = 0; i < s.len; i++) {
-        if (s.ptr[i] < '0' || s.ptr[i] > '9') {
-            return false;
-        }
-        digits++;
-    }
-    return digits > 0 && digits <= 15;
-}
-
-static bool first_token(struct str clause, bool (*is)(struct str), size_t *at, struct str *ret)
-{
-    while (token_next(clause, at, ret)) {
-        if (is(*ret)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The next text in quotes at or behind *from, which moves behind it. */
-static bool quoted(struct str clause, size_t *from, struct str *ret)
-{
-    for (size_t i = *from; i < clause.len; i++) {
-        const char c = clause.ptr[i];
-        const bool opens =
-            c == '"' || c == '`' || (c == '\'' && (i == 0 || clause.ptr[i - 1] == ' '));
-        const char *end = opens ? memchr(clause.ptr + i + 1, c, clause.len - i - 1) : NULL;
-        if (end != NULL) {
-            *ret = (struct str){clause.ptr + i + 1, (size_t)(end - clause.ptr) - i - 1};
-            *from = (size_t)(end - clause.ptr) + 1;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The first number outside quotes: what is quoted is for somebody else. */
-static bool first_number(struct str clause, struct str *ret)
-{
-    size_t from = 0;
-    size_t at = 0;
-    struct str quote = {clause.ptr, 0};
-    bool more = quoted(clause, &from, &quote);
-    while (first_token(clause, is_number, &at, ret)) {
-        while (more && quote.ptr + quote.len < ret->ptr) {
-            more = quoted(clause, &from, &quote);
-        }
-        if (!more || ret->ptr < quote.ptr) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static uint64_t number_of(struct str digits)
-{
-    uint64_t n = 0;
-    for (size_t i = 0; i < digits.len; i++) {
-        n = n * 10 + (uint64_t)(digits.ptr[i] - '0');
-    }
-    return n;
-}
-
-struct clause_words {
-    struct word at[CLAUSE_WORDS_MAX];
-    uint32_t n;
-};
-
-static void read_words(struct str clause, struct clause_words *ret)
-{
-    struct words words;
-    ret->n = 0;
-    words_init(&words, clause);
-    while (ret->n < CLAUSE_WORDS_MAX && words_next(&words, &ret->at[ret->n])) {
-        ret->n++;
-    }
-}
-
-/* How many words of `of` stand in the clause. */
-static uint32_t words_in(struct str of, const struct clause_words *clause)
-{
-    struct words wanted;
-    struct word w;
-    uint32_t n = 0;
-    words_init(&wanted, of);
-    for (uint32_t i = 0; i < WORDS_MAX && words_next(&wanted, &w); i++) {
-        for (uint32_t c = 0; c < clause->n; c++) {
-            const struct word *there = &clause->at[c];
-            if (str_eq((struct str){w.text, w.len}, (struct str){there->text, there->len})) {
-                n++;
-                break;
-            }
-        }
-    }
-    return n;
-}
-
-static bool choice(struct doc property, struct str clause, struct doc *ret)
-{
-    const struct doc values = doc_get(property, STR_LIT("enum"));
-    const struct doc more = doc_get(property, STR_LIT("x-baton-words"));
-    struct clause_words words;
-    uint32_t best = 0;
-    read_words(clause, &words);
-    for (uint32_t i = 0; i < CHOICES_MAX; i++) {
-        const struct doc value = doc_at(values, i);
-        const struct str name = doc_string(value);
-        if (value.ptr == NULL) {
-            break;
-        }
-        if (name.ptr == NULL) {
-            continue;
-        }
-        const uint32_t n =
-            words_in(name, &words) + words_in(doc_string(doc_get(more, name)), &words);
-        if (n > best) {
-            best = n;
-            *ret = value;
-        }
-    }
-    return best > 0;
-}
-
-/* ---- what is left over ---- */
-
-static bool is_in(struct str what, struct str in)
-{
-    return what.len == 0 || (in.len > 0 && memmem(in.ptr, in.len, what.ptr, what.len) != NULL);
-}
-
-static bool is_known(const struct fill *f, struct str filled, struct str thing)
-{
-    bool known = is_in(thing, filled);
-
-    for (uint32_t i = 0; i < f->n_earlier && !known; i++) {
-        known = is_in(thing, f->earlier[i]);
-    }
-    return known;
-}
-
-static bool is_named(struct str token)
-{
-    return token_is_path(token) || token_is_url(token);
-}
-
-bool fill_leaves_out(const struct fill *f, const struct buf *params, struct str *ret_thing)
-{
-    const struct str filled = buf_str(params);
-    struct str rest = f->clause;
-    struct str thing;
-    struct str quote;
-    size_t next = 0;
-    bool more = params->bad == BT_OK; /* else the caller says so */
-
-    while (more) { /* what stands before a quote, then the quote */
-        size_t at = 0;
-        struct str plain = rest;
-        more = quoted(rest, &next, &quote);
-        plain.len = more ? (size_t)(quote.ptr - rest.ptr) - 1 : rest.len;
-        while (first_token(plain, is_named, &at, &thing)) {
-            if (!is_known(f, filled, thing)) {
-                *ret_thing = thing;
-                return true;
-            }
-        }
-        if (more && !is_known(f, filled, quote)) {
-            *ret_thing = quote;
-            return true;
-        }
-        rest = more ? (struct str){rest.ptr + next, rest.len - next} : rest;
-        next = 0;
-    }
-    return false;
-}
+enum { PROPERTIES_MAX = 32, CHOICES_MAX = 32 };
 
 /* ---- one property ---- */
+
+static void take(struct fill_taken *taken, struct str text)
+{
+    if (taken->n < FILL_TAKEN_MAX) {
+        taken->at[taken->n++] = text;
+    }
+}
 
 static void put_member(struct buf *out, struct str key)
 {
     doc_put_str(out, key);
 }
 
-static bool fill_paths(const struct fill *f, struct str key, struct doc property, struct buf *out)
+static bool fill_paths(const struct fill *f, struct str key, struct doc property,
+                       struct fill_taken *taken, struct buf *out)
 {
     const bool list = str_is(doc_string(doc_get(property, STR_LIT("type"))), "array");
     struct str path;
     size_t at = 0;
     uint32_t n = 0;
-    while (n < CHOICES_MAX && first_token(f->clause, token_is_path, &at, &path)) {
+    while (n < CHOICES_MAX && fill_token(f->clause, token_is_path, &at, &path)) {
         n++;
     }
     if (n == 0) {
@@ -213,7 +43,8 @@ static bool fill_paths(const struct fill *f, struct str key, struct doc property
     }
     at = 0;
     for (uint32_t i = 0; i < (list ? n : 1); i++) {
-        (void)first_token(f->clause, token_is_path, &at, &path);
+        (void)fill_token(f->clause, token_is_path, &at, &path);
+        take(taken, path);
         doc_put_str(out, path);
     }
     return true;
@@ -268,38 +99,108 @@ static bool fill_previous(const struct fill *f, struct str key, struct doc prope
     return true;
 }
 
+/* "3", "-4", "2.5" */
+static bool read_decimal(struct str s, double *ret)
+{
+    char text[20];
+    char *end;
+    if (s.len == 0 || s.len > 17) { /* digits that a double keeps, and fits an integer */
+        return false;
+    }
+    for (size_t i = 0; i < s.len; i++) {
+        const char c = s.ptr[i];
+        if (!(c >= '0' && c <= '9') && c != '.' && !(c == '-' && i == 0)) {
+            return false;
+        }
+    }
+    memcpy(text, s.ptr, s.len);
+    text[s.len] = '\0';
+    *ret = strtod(text, &end);
+    return *end == '\0';
+}
+
+/* All numbers of the clause, two at least, outside quotes. */
+static bool fill_numbers(const struct fill *f, struct str key, struct fill_taken *taken,
+                         struct buf *out)
+{
+    double values[FILL_TAKEN_MAX];
+    uint32_t n = 0;
+    struct said_reader r;
+    struct word w;
+    enum said_kind kind;
+    bool counts = false; /* "the 2 largest": it is none of them */
+
+    said_begin(&r, f->clause);
+    while (n < FILL_TAKEN_MAX && said_next(&r, &kind, &w)) {
+        const struct str last = n > 0 ? taken->at[taken->n - 1] : (struct str){f->clause.ptr, 0};
+        counts = counts || (n > 0 && kind == SAID_WORD && r.token.ptr == last.ptr + last.len + 1);
+        if (kind == SAID_NUMBER && taken->n < FILL_TAKEN_MAX && read_decimal(r.token, &values[n])) {
+            take(taken, r.token);
+            n++;
+        }
+    }
+    if (n < 2 || counts) {
+        taken->n -= n;
+        return false;
+    }
+    put_member(out, key);
+    doc_put_array(out, n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (values[i] == (double)(int64_t)values[i]) {
+            doc_put_i64(out, (int64_t)values[i]);
+        } else {
+            doc_put_f64(out, values[i]);
+        }
+    }
+    return true;
+}
+
+/* What stands in the clause as it is. */
+static bool find_text(const struct fill *f, struct str how, struct str *ret)
+{
+    size_t at = 0;
+    return (str_is(how, "url") && fill_token(f->clause, token_is_url, &at, ret)) ||
+           (str_is(how, "quoted") && fill_quoted(f->clause, &at, ret)) ||
+           (str_is(how, "expression") && expression_find(f->clause, ret));
+}
+
 static bool fill_one(const struct fill *f, struct str how, struct str key, struct doc property,
-                     struct buf *out)
+                     struct fill_taken *taken, struct buf *out)
 {
     static const char previous[] = "previous";
     struct str text;
     struct doc value;
-    size_t at = 0;
     if (str_is(how, "path")) {
-        return fill_paths(f, key, property, out);
+        return fill_paths(f, key, property, taken, out);
+    }
+    if (str_is(how, "numbers")) {
+        return fill_numbers(f, key, taken, out);
     }
     if (how.len >= sizeof previous - 1 && memcmp(how.ptr, previous, sizeof previous - 1) == 0) {
-        return fill_previous(
-            f, key, property,
-            (struct str){how.ptr + sizeof previous - 1, how.len - (sizeof previous - 1)}, out);
+        const struct str rest = {how.ptr + sizeof previous - 1, how.len - (sizeof previous - 1)};
+        const bool filled = fill_previous(f, key, property, rest, out);
+        taken->previous = taken->previous || filled;
+        return filled;
     }
-    if (str_is(how, "choice") && choice(property, f->clause, &value)) {
+    if (str_is(how, "choice") && fill_choice(property, f->clause, &value)) {
         put_member(out, key);
         doc_put_doc(out, value);
         return true;
     }
-    if (str_is(how, "number") && first_number(f->clause, &text)) {
+    if (str_is(how, "number") && fill_number(f->clause, &text)) {
+        take(taken, text);
         put_member(out, key);
-        doc_put_u64(out, number_of(text));
+        doc_put_u64(out, fill_number_of(text));
         return true;
     }
-    if ((str_is(how, "url") && first_token(f->clause, token_is_url, &at, &text)) ||
-        (str_is(how, "quoted") && quoted(f->clause, &at, &text))) {
+    if (find_text(f, how, &text)) {
+        take(taken, text);
         put_member(out, key);
         doc_put_str(out, text);
         return true;
     }
     if (str_is(how, "clause")) {
+        taken->whole = true;
         put_member(out, key);
         doc_put_str(out, f->clause);
         return true;
@@ -308,17 +209,16 @@ static bool fill_one(const struct fill *f, struct str how, struct str key, struc
 }
 
 /* "path or previous": the first that there is. */
-static bool fill_property(const struct fill *f, struct str key, struct doc property,
-                          struct buf *out)
+static bool fill_property(const struct fill *f, struct str rest, struct str key,
+                          struct doc property, struct fill_taken *taken, struct buf *out)
 {
-    struct str rest = doc_string(doc_get(property, STR_LIT("x-baton-fill")));
     while (rest.len > 0) {
         size_t n = 0;
         while (n < rest.len && rest.ptr[n] != ' ') {
             n++;
         }
         const struct str how = {rest.ptr, n};
-        if (n > 0 && !str_is(how, "or") && fill_one(f, how, key, property, out)) {
+        if (n > 0 && !str_is(how, "or") && fill_one(f, how, key, property, taken, out)) {
             return true;
         }
         n += n < rest.len;
@@ -329,14 +229,17 @@ static bool fill_property(const struct fill *f, struct str key, struct doc prope
 
 /* ---- all ---- */
 
-static bool is_required(struct doc schema, struct str key)
+/* *ret_n = how many are required. */
+static bool is_required(struct doc schema, struct str key, uint32_t *ret_n)
 {
     const struct doc names = doc_get(schema, STR_LIT("required"));
     struct doc_cursor c = doc_cursor(names);
     struct doc_head list;
+    *ret_n = 0;
     if (!doc_next(&c, &list) || list.kind != DOC_ARRAY) {
         return false;
     }
+    *ret_n = list.n;
     for (uint32_t i = 0; i < list.n; i++) {
         if (str_eq(doc_string(doc_skip(&c)), key)) {
             return true;
@@ -345,25 +248,53 @@ static bool is_required(struct doc schema, struct str key)
     return false;
 }
 
+/* What a property takes of the words. One that says nothing takes the text in quotes when the skill
+ * cannot do without it, and without no other. */
+static struct str hint_of(struct doc schema, struct str key, struct doc property, bool *ret_needed)
+{
+    uint32_t n;
+    const struct str hint = doc_string(doc_get(property, STR_LIT("x-baton-fill")));
+    *ret_needed = is_required(schema, key, &n);
+    return hint.ptr == NULL && *ret_needed && n == 1 && may_be(property, "string")
+               ? STR_LIT("quoted")
+               : hint;
+}
+
+/* A choice or a limit is said or not; the others are what a skill works on. */
+static bool is_work(struct str hint)
+{
+    return hint.len > 0 && !str_is(hint, "choice") && !str_is(hint, "number");
+}
+
 uint32_t fill_parameters(const struct fill *f, struct doc input_schema, struct buf *out,
-                         struct str *ret_missing)
+                         struct fill_taken *taken, struct str *ret_missing)
 {
     struct doc_cursor c = doc_cursor(doc_get(input_schema, STR_LIT("properties")));
     struct doc_head map;
     struct buf members;
+    struct str work = {NULL, 0}; /* the first property that takes some */
+    bool works = false;
     uint32_t n = 0;
     *ret_missing = (struct str){NULL, 0};
+    *taken = (struct fill_taken){.whole = doc_head(input_schema).kind != DOC_MAP};
     buf_init(&members, out->max);
     const uint32_t properties = doc_next(&c, &map) && map.kind == DOC_MAP ? map.n : 0;
     for (uint32_t i = 0; i < properties && i < PROPERTIES_MAX; i++) {
         struct doc_head key;
+        bool needed;
         (void)doc_next(&c, &key);
         const struct doc property = doc_skip(&c);
-        if (fill_property(f, key.str, property, &members)) {
-            n++;
-        } else if (ret_missing->ptr == NULL && is_required(input_schema, key.str)) {
+        const struct str hint = hint_of(input_schema, key.str, property, &needed);
+        const bool filled = fill_property(f, hint, key.str, property, taken, &members);
+        n += filled;
+        works = works || (filled && is_work(hint));
+        work = work.ptr == NULL && is_work(hint) ? key.str : work;
+        if (!filled && ret_missing->ptr == NULL && needed) {
             *ret_missing = key.str;
         }
+    }
+    if (ret_missing->ptr == NULL && work.ptr != NULL && !works) {
+        *ret_missing = work;
     }
     doc_put_map(out, n);
     buf_add_str(out, buf_str(&members));

@@ -1,52 +1,15 @@
-#include "supervisor/planner/rank.h"
+#include "supervisor/planner/rank_parts.h"
 
 #include <math.h>
 
-#include "protocol/base/map.h"
-#include "protocol/wire/msg.h"
-#include "supervisor/planner/verbs.h"
-#include "supervisor/planner/words.h"
+#include "supervisor/planner/said.h"
 
 #define K1 1.2
 #define B 0.75
 
-enum { WEIGHT_STRONG = 3, WEIGHT_EXAMPLES = 2, WEIGHT_PLAIN = 1, HEAD_FACTOR = 2 };
-
-struct term {
-    struct str shown; /* as it first stood in the goal */
-    uint32_t df;      /* skills that have it */
-};
-
-/* A term in a document. */
-struct posting {
-    uint32_t term;
-    uint32_t tf; /* weighted */
-    bool strong; /* in id, name, tags or examples */
-};
-
-struct document {
-    uint32_t agent;
-    uint32_t skill;
-    uint32_t len; /* weighted */
-    bool live;
-    struct posting *postings; /* terms of the clauses only */
-    uint32_t n;
-};
-
-struct clause {
-    uint32_t terms[RANK_CLAUSE_WORDS]; /* distinct, the first word first */
-    uint32_t n;
-};
-
-struct rank {
-    struct arena *arena;
-    struct map by_word; /* keys live in the arena */
-    struct term *terms;
-    uint32_t n_terms;
-    struct clause *clauses;
-    struct document *docs;
-    uint32_t n_docs;
-    double mean_len;
+enum {
+    HEAD_FACTOR = 2,
+    KNOWN_SHARE = 5 /* one word in so many may be unknown */
 };
 
 /* ---- the clauses ---- */
@@ -64,133 +27,56 @@ static enum bt_code intern(struct rank *r, const struct word *w, uint32_t *ret)
         return BT_NOMEM;
     }
     *ret = r->n_terms++;
-    r->terms[*ret] = (struct term){.shown = shown};
+    r->terms[*ret] = (struct term){.stem = copy, .shown = shown};
     return BT_OK;
+}
+
+static enum bt_code add_term(struct rank *r, struct clause *c, const struct said_word *said)
+{
+    uint32_t term;
+    uint32_t i = 0;
+    if (intern(r, &said->word, &term) != BT_OK) {
+        return BT_NOMEM;
+    }
+    while (i < c->n && c->terms[i] != term) {
+        i++;
+    }
+    if (i == c->n) {
+        c->aside[i] = said->aside;
+        c->joined[i] = said->joined;
+        c->counted[i] = said->counted;
+        c->terms[c->n++] = term;
+    }
+    return BT_OK;
+}
+
+/* What a value is counts like a word, but it neither is the verb nor has to be explained. */
+static enum bt_code add_kind(struct rank *r, struct clause *c, const char *kind)
+{
+    struct said_word said = {.word = {.len = 0}};
+    struct words words;
+    words_init(&words, str_from(kind));
+    return words_next(&words, &said.word) ? add_term(r, c, &said) : BT_OK;
 }
 
 static enum bt_code read_clause(struct rank *r, struct str text, struct clause *c)
 {
-    struct words words;
-    struct word w;
-    words_init(&words, text);
-    while (c->n < RANK_CLAUSE_WORDS && words_next(&words, &w)) {
-        uint32_t term;
-        if (intern(r, &w, &term) != BT_OK) {
-            return BT_NOMEM;
-        }
-        uint32_t i = 0;
-        while (i < c->n && c->terms[i] != term) {
-            i++;
-        }
-        if (i == c->n) {
-            c->terms[c->n++] = term;
-        }
+    struct said said;
+    enum bt_code code = BT_OK;
+    said_read(text, &said);
+    *c = (struct clause){.question = said.question};
+    for (uint32_t i = 0; i < said.n && code == BT_OK; i++) {
+        code = add_term(r, c, &said.at[i]);
     }
-    return BT_OK;
-}
-
-/* ---- the documents ---- */
-
-struct indexer {
-    struct rank *r;
-    struct document *doc;
-    struct posting at[RANK_WORDS_MAX];
-    uint32_t words; /* read so far */
-};
-
-static void add_word(struct indexer *x, const struct word *w, uint32_t weight, bool strong)
-{
-    const uint32_t term = map_get(&x->r->by_word, (struct str){w->text, w->len});
-    x->doc->len += weight;
-    if (term == MAP_NONE) {
-        return;
+    c->n_words = c->n;
+    c->headed = c->n > 0 || said.expression.len > 0; /* there is one thing to do with arithmetic */
+    if (code == BT_OK && said.expression.len > 0) {
+        code = add_kind(r, c, "expression");
     }
-    uint32_t i = 0;
-    while (i < x->doc->n && x->at[i].term != term) {
-        i++;
+    if (code == BT_OK && said.path) {
+        code = add_kind(r, c, "file");
     }
-    if (i == x->doc->n) {
-        x->at[x->doc->n++] = (struct posting){.term = term};
-        x->r->terms[term].df++;
-    }
-    x->at[i].tf += weight;
-    x->at[i].strong = x->at[i].strong || strong;
-}
-
-static void add_text(struct indexer *x, struct str text, uint32_t weight, bool strong)
-{
-    struct words words;
-    struct word w;
-    words_init(&words, text);
-    while (x->words < RANK_WORDS_MAX && words_next(&words, &w)) {
-        x->words++;
-        add_word(x, &w, weight, strong);
-    }
-}
-
-static enum bt_code index_skill(struct rank *r, struct str agent_id, const struct msg_card *card,
-                                struct document *doc)
-{
-    const struct msg_skill *skill = &card->skills[doc->skill];
-    struct indexer x = {.r = r, .doc = doc};
-    add_text(&x, skill->id, WEIGHT_STRONG, true);
-    add_text(&x, skill->name, WEIGHT_STRONG, true);
-    for (uint32_t i = 0; i < skill->tags_n; i++) {
-        add_text(&x, skill->tags[i], WEIGHT_STRONG, true);
-    }
-    add_text(&x, agent_id, WEIGHT_PLAIN, false);
-    add_text(&x, card->name, WEIGHT_PLAIN, false);
-    for (uint32_t i = 0; i < skill->examples_n; i++) {
-        add_text(&x, skill->examples[i], WEIGHT_EXAMPLES, true);
-    }
-    add_text(&x, skill->description, WEIGHT_PLAIN, false);
-    if (doc->n > 0) {
-        doc->postings = arena_alloc(r->arena, doc->n * sizeof doc->postings[0]);
-        if (doc->postings == NULL) {
-            return BT_NOMEM;
-        }
-        memcpy(doc->postings, x.at, doc->n * sizeof doc->postings[0]);
-    }
-    return BT_OK;
-}
-
-static uint32_t count_skills(const struct registry *registry)
-{
-    uint32_t n = 0;
-    for (uint32_t a = 0; a < registry_agents(registry); a++) {
-        const struct agent_view v = registry_agent_view(registry, a);
-        n += v.enabled && v.card != NULL ? v.card->skills_n : 0;
-    }
-    return n < RANK_SKILLS_MAX ? n : RANK_SKILLS_MAX;
-}
-
-static enum bt_code index_cards(struct rank *r, const struct registry *registry)
-{
-    const uint32_t most = count_skills(registry);
-    uint64_t total = 0;
-    r->docs = arena_alloc(r->arena, (most + 1) * sizeof r->docs[0]);
-    if (r->docs == NULL) {
-        return BT_NOMEM;
-    }
-    for (uint32_t a = 0; a < registry_agents(registry); a++) {
-        const struct agent_view v = registry_agent_view(registry, a);
-        for (uint32_t s = 0; v.enabled && v.card != NULL && s < v.card->skills_n; s++) {
-            if (r->n_docs == most) {
-                break;
-            }
-            if (verbs_is_question(v.card->skills[s].id)) {
-                continue; /* the supervisor asks these itself: nothing in a goal is about them */
-            }
-            struct document *doc = &r->docs[r->n_docs++];
-            *doc = (struct document){.agent = a, .skill = s, .live = v.instances > 0};
-            if (index_skill(r, v.id, v.card, doc) != BT_OK) {
-                return BT_NOMEM;
-            }
-            total += doc->len;
-        }
-    }
-    r->mean_len = r->n_docs > 0 ? (double)total / r->n_docs : 1;
-    return BT_OK;
+    return code == BT_OK && said.url ? add_kind(r, c, "url") : code;
 }
 
 enum bt_code rank_new(const struct registry *registry, const struct str *clauses, uint32_t n,
@@ -207,7 +93,7 @@ enum bt_code rank_new(const struct registry *registry, const struct str *clauses
     for (uint32_t i = 0; i < n && code == BT_OK; i++) {
         code = read_clause(r, clauses[i], &r->clauses[i]);
     }
-    code = code == BT_OK ? index_cards(r, registry) : code;
+    code = code == BT_OK ? rank_index(r, registry) : code;
     if (r != NULL) {
         map_done(&r->by_word);
     }
@@ -258,14 +144,17 @@ static double weight(const struct rank *r, const struct clause *c, uint32_t i,
 static struct rank_hit score(const struct rank *r, const struct clause *c, const struct document *d)
 {
     struct rank_hit hit = {.agent = d->agent, .skill = d->skill, .live = d->live};
-    uint32_t known = 0;
+    bool named = false;
     for (uint32_t i = 0; i < c->n; i++) {
         const struct posting *p = posting_of(d, c->terms[i]);
         hit.score += weight(r, c, i, d);
-        known += p != NULL;
-        hit.routable = hit.routable || (i == 0 && p != NULL && p->strong);
+        named = named || (i < c->n_words && p != NULL && (p->at & AT_NAME) != 0);
     }
-    hit.routable = hit.routable || (known >= 2 && 2 * known >= c->n);
+    const struct posting *head = c->headed ? posting_of(d, c->terms[0]) : NULL;
+    const unsigned asked = d->changes ? AT_QUESTION : AT_NAME; /* asking changes nothing */
+    const unsigned at = c->question ? asked : AT_NAME | AT_DESCRIPTION;
+    hit.supported = head != NULL && (head->at & at) != 0;
+    hit.described = hit.supported && !named && c->n_words > 0;
     return hit;
 }
 
@@ -294,29 +183,82 @@ uint32_t rank_clause(const struct rank *r, uint32_t clause, struct rank_hit *ret
     return n;
 }
 
+static const struct document *document_of(const struct rank *r, const struct rank_hit *hit)
+{
+    for (uint32_t d = 0; d < r->n_docs; d++) {
+        if (r->docs[d].agent == hit->agent && r->docs[d].skill == hit->skill) {
+            return &r->docs[d];
+        }
+    }
+    return NULL;
+}
+
+static bool is_known(const struct rank *r, const struct document *d, uint32_t term,
+                     const struct str *texts, uint32_t n)
+{
+    bool known = posting_of(d, term) != NULL;
+    for (uint32_t i = 0; i < n && !known; i++) {
+        known = said_has(texts[i], r->terms[term].stem);
+    }
+    return known;
+}
+
+bool rank_unknown(const struct rank *r, uint32_t clause, const struct rank_hit *hit,
+                  const struct str *texts, uint32_t n, struct str *ret_word)
+{
+    const struct clause *c = &r->clauses[clause];
+    const struct document *d = document_of(r, hit);
+    bool known[RANK_CLAUSE_WORDS];
+    uint32_t unknown = 0;
+    for (uint32_t i = 0; i < c->n_words; i++) {
+        known[i] = c->counted[i] || is_known(r, d, c->terms[i], texts, n);
+        unknown += !known[i];
+    }
+    const bool few = unknown * KNOWN_SHARE <= c->n_words;
+    for (uint32_t i = 0; i < c->n_words; i++) {
+        const bool with_known = (i > 1 && c->joined[i] && known[i - 1]) ||
+                                (i + 1 < c->n_words && c->joined[i + 1] && known[i + 1]);
+        if (!known[i] && (c->aside[i] || !(few || with_known))) {
+            *ret_word = r->terms[c->terms[i]].shown;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool rank_is_bare(const struct rank *r, uint32_t clause)
+{
+    return r->clauses[clause].n == 1;
+}
+
+bool rank_headed(const struct rank *r, uint32_t clause, struct str *ret_word)
+{
+    const struct clause *c = &r->clauses[clause];
+    if (c->headed) {
+        *ret_word = r->terms[c->terms[0]].shown;
+    }
+    return c->headed;
+}
+
 uint32_t rank_explain(const struct rank *r, uint32_t clause, const struct rank_hit *hit,
                       struct rank_match *ret, uint32_t cap)
 {
     const struct clause *c = &r->clauses[clause];
+    const struct document *d = document_of(r, hit);
     uint32_t n = 0;
-    for (uint32_t d = 0; d < r->n_docs; d++) {
-        if (r->docs[d].agent != hit->agent || r->docs[d].skill != hit->skill) {
+    for (uint32_t i = 0; i < c->n; i++) {
+        const struct rank_match m = {r->terms[c->terms[i]].shown, weight(r, c, i, d)};
+        uint32_t at = n;
+        while (at > 0 && ret[at - 1].weight < m.weight) {
+            at--;
+        }
+        if (m.weight <= 0 || at >= cap) {
             continue;
         }
-        for (uint32_t i = 0; i < c->n; i++) {
-            const struct rank_match m = {r->terms[c->terms[i]].shown, weight(r, c, i, &r->docs[d])};
-            uint32_t at = n;
-            while (at > 0 && ret[at - 1].weight < m.weight) {
-                at--;
-            }
-            if (m.weight <= 0 || at >= cap) {
-                continue;
-            }
-            const uint32_t kept = n < cap ? n : cap - 1;
-            memmove(&ret[at + 1], &ret[at], (kept - at) * sizeof ret[0]);
-            ret[at] = m;
-            n = kept + 1;
-        }
+        const uint32_t kept = n < cap ? n : cap - 1;
+        memmove(&ret[at + 1], &ret[at], (kept - at) * sizeof ret[0]);
+        ret[at] = m;
+        n = kept + 1;
     }
     return n;
 }

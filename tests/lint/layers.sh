@@ -20,7 +20,7 @@ BEGIN {
     may["supervisor/planner"] = base " protocol/wire protocol/schema registry supervisor/core"
     may["supervisor/journal"] = base " protocol/wire registry supervisor/core"
     may["supervisor/spawn"] = base
-    may["supervisor/config"] = base " protocol/wire protocol/schema protocol/client/state.h supervisor/core/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h"
+    may["supervisor/config"] = base " protocol/wire protocol/schema protocol/client/state.h supervisor/llm/config.h supervisor/core/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h"
     may["supervisor/bus"] = base " protocol/wire protocol/schema protocol/link registry supervisor/core supervisor/journal supervisor/planner"
     may["supervisor/cli"] = base " protocol/wire protocol/client baton/client.h baton/vocabulary.h supervisor/config supervisor/planner supervisor/journal/journal.h"
     # shared with agents: it must not know the daemon

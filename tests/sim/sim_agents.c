@@ -75,6 +75,14 @@ void sim_crash(struct sim *s, uint32_t ix, bool told)
     }
     sim_drop_lanes(s, b);
     b->epoch = 0;
+    if (b->spawned && s->tokens % 4 == 1) { /* until somebody starts it by hand */
+        sim_to_core(s, sim_range(s, 20, 40),
+                    (struct core_event){.type = CORE_GAVE_UP,
+                                        .agent = b->agent,
+                                        .lane = LANE_NONE,
+                                        .text = STR_LIT("it gave up: exit code 2")},
+                    b->id);
+    }
     sim_after(s, sim_range(s, 50, 1500), (struct sim_event){.kind = SIM_BIRTH, .body = ix});
 }
 
