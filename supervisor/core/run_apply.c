@@ -178,6 +178,24 @@ static bool keeps_rows(const struct plan *to, const struct run *run, const struc
 }
 
 /* What of its dependencies is open, and whether a row that has not begun may now start. */
+/* Who hands over to a row that has not begun (C20), when none that it needs now was the last to
+ * complete: what had ended before the revision has no order any more, so the last row of it. */
+static void reckon_last_dep(struct run *run, const struct plan *plan, uint32_t ix)
+{
+    uint32_t last = STEP_NONE;
+    for (uint32_t i = 0; i < run_deps(plan, ix); i++) {
+        const uint32_t dep = run_dep(plan, ix, i);
+        if (run->steps[dep].status != STEP_COMPLETED) {
+            continue;
+        }
+        if (dep == run->steps[ix].last_dep) {
+            return;
+        }
+        last = last == STEP_NONE || dep > last ? dep : last;
+    }
+    run->steps[ix].last_dep = last;
+}
+
 static bool recount(struct run *run, const struct plan *plan, uint32_t ix)
 {
     struct run_step *step = &run->steps[ix];
@@ -190,6 +208,7 @@ static bool recount(struct run *run, const struct plan *plan, uint32_t ix)
             step_is_final(dep->status) && run_end_is_failure(plan, dep, ix) ? 1 : 0;
     }
     if (step->status == STEP_PENDING || step->status == STEP_READY) {
+        reckon_last_dep(run, plan, ix);
         step->status = run_step_can_start(run, plan, ix) ? STEP_READY : STEP_PENDING;
         return true;
     }

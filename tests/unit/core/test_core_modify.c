@@ -167,6 +167,29 @@ static void a_replaced_step_is_superseded(void **state)
 
 /* ---- replanning ---- */
 
+/* C20: whose result came last before the revision is not known any more; one of them hands over. */
+static void a_step_of_a_revision_is_handed_over_by_who_did_what_it_needs(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_up(r, "y", 2, 1);
+    rig_up(r, "planner", 3, 1);
+    rig_submit(r, "replan=planner cooldown=1000: A; B<A(replan); C@y<B");
+    rig_ok(r, "A");
+    rig_fail(r, "B", CLASS_VALIDATION_ERROR, "no such table");
+    rig_until(r, 1000);
+    rig_forget(r);
+    rig_replan(r, "B", "replan=planner: A; B<A(gone); C@y<B(gone); D@y<A");
+    RIG_TRACE(
+        r, "[1000] B#1 failed superseded VALIDATION_ERROR: A revision of the plan does without it\n"
+           "[1000] C#0 skipped superseded: A revision of the plan does without it\n"
+           "[1000] B#1 replan done revision=2\n"
+           "[1000] revised\n"
+           "[1000] D#1 started i2\n"
+           "[1000] D#1 handoff from x\n"
+           "[1000] dispatch D#1 i2/0\n");
+}
+
 static void a_failed_step_can_ask_for_another_plan(void **state)
 {
     struct rig *r = *state;
@@ -186,7 +209,6 @@ static void a_failed_step_can_ask_for_another_plan(void **state)
            "[1000] B#1 replan done revision=2\n"
            "[1000] revised\n"
            "[1000] E#1 started i1\n"
-           "[1000] E#1 handoff from supervisor\n"
            "[1000] dispatch E#1 i1/0\n");
     rig_ok(r, "D");
     rig_ok(r, "E");
@@ -378,6 +400,7 @@ int main(void)
         CORE_TEST(an_inserted_step_comes_between),
         CORE_TEST(a_step_that_has_begun_gets_nothing_new_before_it),
         CORE_TEST(a_replaced_step_is_superseded),
+        CORE_TEST(a_step_of_a_revision_is_handed_over_by_who_did_what_it_needs),
         CORE_TEST(a_failed_step_can_ask_for_another_plan),
         CORE_TEST(replans_have_limits),
         CORE_TEST(new_work_under_an_old_name_counts_its_replans),

@@ -291,7 +291,6 @@ static void failed_steps_are_tried_again_for_a_better_answer(void **state)
     RIG_TRACE(r, "[0] synthesis_retry revision=2: once more\n"
                  "[0] revised\n"
                  "[0] B2#1 started i1\n"
-                 "[0] B2#1 handoff from supervisor\n"
                  "[0] dispatch B2#1 i1/0\n");
     assert_int_equal(rig_run(r, run)->synthesis_usage.input_tokens, 1);
     rig_ok(r, "B2");
