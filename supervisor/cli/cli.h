@@ -79,6 +79,8 @@ bool cli_flag(const struct cli *cli, const char *name);
 const char *cli_nth_value(const struct cli *cli, const char *name, int n);
 /* "90", "90s", "5m", "2h", "1d" or "250ms" as milliseconds; false after saying what is wrong. */
 bool cli_duration(const char *text, const char *what, uint32_t *ret_ms);
+/* Whether it is UTF-8; false after saying from where on it is not. */
+bool cli_is_text(const char *text, const char *what);
 /* A number >= 0; false after saying what is wrong. */
 bool cli_number(const char *text, const char *what, uint64_t *ret);
 

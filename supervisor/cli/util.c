@@ -8,6 +8,7 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/base/near.h"
+#include "protocol/base/utf8.h"
 #include "protocol/client/state.h"
 #include "supervisor/cli/cli.h"
 
@@ -103,6 +104,17 @@ const char *cli_nth_value(const struct cli *cli, const char *name, int n)
         }
     }
     return NULL;
+}
+
+bool cli_is_text(const char *text, const char *what)
+{
+    size_t n = strlen(text);
+
+    if (utf8_valid(text, n)) {
+        return true;
+    }
+    cli_say("%s is not UTF-8 text, from its byte %zu on", what, utf8_prefix(text, n) + 1);
+    return false;
 }
 
 bool cli_number(const char *text, const char *what, uint64_t *ret)

@@ -186,6 +186,9 @@ enum cli_exit verb_plan(struct cli *cli)
         cli_say("usage: baton plan GOAL, baton plan check FILE, or baton plan diff A B");
         return CLI_USAGE;
     }
+    if (!cli_is_text(goal, "the goal")) {
+        return CLI_USAGE;
+    }
     code = cli_connect(cli);
     if (code == CLI_OK && cli_value(cli, "constraint") == NULL) {
         code = plans_by_keyword(cli, goal, &keyword);
@@ -215,5 +218,5 @@ enum cli_exit verb_lint(struct cli *cli)
         cli_say("lint: --inputs goes with a plan file; a goal has none");
         return CLI_USAGE;
     }
-    return lint(cli, cli->argv[0], NULL, true);
+    return cli_is_text(cli->argv[0], "the goal") ? lint(cli, cli->argv[0], NULL, true) : CLI_USAGE;
 }

@@ -47,6 +47,9 @@ static enum cli_exit submit(struct cli *cli, char plan_id[BT_ID_LEN + 1], cJSON 
     char *plan = NULL;
     enum cli_exit code;
 
+    if (what.goal != NULL && !cli_is_text(what.goal, "the goal")) {
+        return CLI_USAGE;
+    }
     if (what.goal == NULL) {
         plan = recipe != NULL ? cli_read_recipe(cli, recipe)
                               : cli_read_plan(cli, cli_value(cli, "plan"));

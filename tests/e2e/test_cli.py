@@ -67,6 +67,12 @@ class Help(Cli):
                     ("events", "--after", "-1"), ("plan", "check"), ("agents", "kick", "x")):
             self.err(*bad, code=2)
 
+    def test_goal_that_is_no_text_is_told_by_its_place(self):
+        for verb in ("run", "plan", "lint"):
+            done = subprocess.run([BIN / "baton", verb, "--state", self.d.state, b"add\xff"], capture_output=True)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(b"the goal is not UTF-8 text, from its byte 4 on", done.stderr)
+
     def test_ids_that_begin_with_a_dash_are_given_behind_two(self):
         for verb in ("status", "result", "cancel"):
             done = subprocess.run([BIN / "baton", verb, "--state", self.d.state, "--", "-abc"], capture_output=True, text=True)
