@@ -1,7 +1,9 @@
 #include "fixture.h"
 
 #include "supervisor/planner/clauses.h"
+#include "supervisor/planner/expression.h"
 #include "supervisor/planner/planner.h"
+#include "supervisor/planner/said.h"
 #include "supervisor/planner/words.h"
 
 /* ---- clauses ---- */
@@ -97,6 +99,59 @@ static void paths_and_addresses_are_kinds_of_things(void **state)
     assert_string_equal(words(b, "read /var/log/dpkg.log now"), "read file log now");
     assert_string_equal(words(b, "open https://x.org/a.csv and and/or"), "open url");
     assert_string_equal(words(b, "sum report.csv, 3.5"), "sum file csv 3 5");
+}
+
+static void arithmetic_is_found_where_it_stands(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *found;
+    } texts[] = {
+        {"compute 6 * 7 and add 1", "6 * 7"},
+        {"what is 2+2?", "2+2"},
+        {"(17 + 4) * 2, please", "(17 + 4) * 2"},
+        {"compute max(3, -4.5) / 2.", "max(3, -4.5) / 2"},
+        {"3, 4 and 8", ""},
+        {"from 2026-01-01 to 2026-03-01", ""},
+        {"total / days", ""},
+        {"6 * x", ""},
+        {"say \"1 + 1\"", ""},
+        {"read 3/4.txt", ""},
+        {"((((1", ""},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct str found = {"", 0};
+        (void)expression_find(str_from(texts[i].text), &found);
+        if (!str_is(found, texts[i].found)) {
+            fail_msg("%s: %.*s", texts[i].text, STR_ARG(found));
+        }
+    }
+}
+
+static void values_and_question_words_are_no_words_of_a_clause(void **state)
+{
+    (void)state;
+    struct said said;
+    static const char *const clauses[][2] = {
+        {"could you please delete /var/read.log \"list it\" 17 2 * 3", "delet"},
+        {"what is in the log of 2026-01-01?", "log"},
+        {"do a thing", "do thing"},
+        {"which files does it list to bob", "file list bob*"},
+        {"read a.txt aloud", "read aloud*"},
+        {"how many lines", "line count*"},
+    };
+    for (size_t i = 0; i < sizeof clauses / sizeof clauses[0]; i++) {
+        char line[200] = "";
+        said_read(str_from(clauses[i][0]), &said);
+        for (uint32_t k = 0; k < said.n; k++) {
+            (void)snprintf(line + strlen(line), 50, "%s%.*s%s", k == 0 ? "" : " ",
+                           (int)said.at[k].word.len, said.at[k].word.text,
+                           said.at[k].aside ? "*" : "");
+        }
+        assert_string_equal(line, clauses[i][1]);
+    }
+    assert_true(said_has(STR_LIT("/srv/my-letters/a.txt"), STR_LIT("letter")));
+    assert_false(said_has(STR_LIT("/srv/a.txt"), STR_LIT("letter")));
 }
 
 /* ---- golden plans ---- */
@@ -357,6 +412,8 @@ int main(void)
         RULE(too_many_clauses_are_told),
         RULE(words_are_lower_case_and_stemmed_without_stop_words),
         RULE(paths_and_addresses_are_kinds_of_things),
+        RULE(arithmetic_is_found_where_it_stands),
+        RULE(values_and_question_words_are_no_words_of_a_clause),
         RULE(goals_become_the_plans_that_people_expect),
         RULE(a_route_says_why),
         RULE(an_unroutable_clause_says_what_came_nearest),
