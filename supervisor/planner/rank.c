@@ -141,6 +141,18 @@ static double weight(const struct rank *r, const struct clause *c, uint32_t i,
     return (i == 0 ? HEAD_FACTOR : 1) * idf(r, c->terms[i]) * (p->tf * (K1 + 1)) / (p->tf + norm);
 }
 
+/* Where the first word of the clause must stand. */
+static unsigned asked_of(const struct clause *c, const struct document *d)
+{
+    if (c->question && d->changes) {
+        return AT_QUESTION; /* asking changes nothing */
+    }
+    if (c->n == 1 && c->n_words == 1) {
+        return AT_NAME; /* "tell me what is in it": a verb alone says little */
+    }
+    return c->question ? AT_CALLED : AT_CALLED | AT_DESCRIPTION;
+}
+
 static struct rank_hit score(const struct rank *r, const struct clause *c, const struct document *d)
 {
     struct rank_hit hit = {.agent = d->agent, .skill = d->skill, .live = d->live};
@@ -148,12 +160,10 @@ static struct rank_hit score(const struct rank *r, const struct clause *c, const
     for (uint32_t i = 0; i < c->n; i++) {
         const struct posting *p = posting_of(d, c->terms[i]);
         hit.score += weight(r, c, i, d);
-        named = named || (i < c->n_words && p != NULL && (p->at & AT_NAME) != 0);
+        named = named || (i < c->n_words && p != NULL && (p->at & AT_CALLED) != 0);
     }
     const struct posting *head = c->headed ? posting_of(d, c->terms[0]) : NULL;
-    const unsigned asked = d->changes ? AT_QUESTION : AT_NAME; /* asking changes nothing */
-    const unsigned at = c->question ? asked : AT_NAME | AT_DESCRIPTION;
-    hit.supported = head != NULL && (head->at & at) != 0;
+    hit.supported = head != NULL && (head->at & asked_of(c, d)) != 0;
     hit.described = hit.supported && !named && c->n_words > 0;
     return hit;
 }

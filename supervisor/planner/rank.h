@@ -9,10 +9,10 @@
  * clause's first word (said.h: question words, articles and pronouns left out) is in its id, name
  * or tags, the first of an example, or in its description as what it does ("Runs ..."). A question
  * is not answered by whom only the description names, nor by who may change something, unless an
- * example is such a question. Where one is called by the verb, another that only its description
- * supports (rank_hit.described) is no second choice. And nothing in the clause may be unknown:
- * rank_unknown. Values (paths, quotes, numbers) are no words; a clause that is nothing but
- * arithmetic has the word "expression".
+ * example is such a question. A verb alone must be in id, name or tags. Where one is called by the
+ * verb, another that only its description supports (rank_hit.described) is no second choice. And
+ * nothing in the clause may be unknown: rank_unknown. Values (paths, quotes, numbers) are no words;
+ * a clause that is nothing but arithmetic has the word "expression".
  *
  * Cards come from agents: each document is cut after RANK_WORDS_MAX words, and what a word can add
  * to a score is bounded by BM25's saturation, so that a card stuffed with words gains nothing by

@@ -75,7 +75,7 @@ static void add_example(struct indexer *x, struct str text)
     struct said said;
     said_read(text, &said);
     if (said.n > 0 && x->words < RANK_WORDS_MAX) {
-        add_word(x, &said.at[0].word, WEIGHT_NONE, AT_NAME | (said.question ? AT_QUESTION : 0));
+        add_word(x, &said.at[0].word, WEIGHT_NONE, AT_EXAMPLE | (said.question ? AT_QUESTION : 0));
     }
     add_text(x, text, WEIGHT_EXAMPLES, 0);
 }

@@ -10,9 +10,11 @@
 
 /* Where a word may stand that says what a skill does. */
 enum {
-    AT_NAME = 1u << 0, /* id, name, tags, the first word of an example */
-    AT_DESCRIPTION = 1u << 1,
-    AT_QUESTION = 1u << 2 /* the same of an example that is a question */
+    AT_NAME = 1u << 0,        /* id, name, tags */
+    AT_EXAMPLE = 1u << 1,     /* the first word of an example */
+    AT_QUESTION = 1u << 2,    /* of an example that is a question */
+    AT_DESCRIPTION = 1u << 3, /* what it does: "Runs ..." */
+    AT_CALLED = AT_NAME | AT_EXAMPLE
 };
 
 struct term {

@@ -29,6 +29,7 @@ DONE = {
     "compute the sum of 3, 4 and 8": "calc.statistics",
     'filter /var/log/dpkg.log by "install"': "files.grep", "tell me the time in UTC": "calc.now", "today": "calc.now", 'write "hello" to /tmp/x.txt': "files.write",
     "what is the average of 10 and 20?": "calc.statistics", "what is 2+2=?": "calc.evaluate", "which columns does the table have?": "sql.schema",
+    "what is the current weekday?": "calc.now", "compute sin(1)": "calc.evaluate", "list the names of the files in /var/log": "files.list",
     # several steps
     "read /var/log/dpkg.log, then count the installs per day, then report the busiest day": "files.read > calc.count_per_day > calc.busiest",
     "read /var/log/dpkg.log and count the errors per hour": "files.read > calc.count_per_day",
@@ -65,6 +66,8 @@ NOT_DONE = [
     'find and replace "a" in /var/log/dpkg.log', "read and mail /var/log/dpkg.log", "read the file and compress /var/log/dpkg.log", "open /var/log/dpkg.log in an editor",
     "open https://example.org", 'delete the file "x"', "list the agents", "what is 2 + 2 in binary?", "what is the difference between 3 and 5?", "is 7 a prime number?",
     "read /var/log/dpkg.log, then report the busiest person", "show differences between /var/log/a.log and /var/log/b.log", "compute pi",
+    "read the log /var/log/dpkg.log and tell me what is in it", "tell me", "tell", "what is the current temperature?", "who is logged in?", "describe yourself",
+    "convert 3 miles to km", "list the largest files in /var/log", "insert coin", "compute 3 percent of 40", "what is the peak?",
     # the whole goal is refused for one part of it
     "compute 7 * 6 and add 1 to it", "read /var/log/dpkg.log, then mail it to bob", "read /var/log/dpkg.log and upload it", "compute 6 * 7, then send it to bob",
 ]
