@@ -78,7 +78,7 @@ const struct bt_skill files_skills[] = {
      .description = "Lists the files of a directory or folder with size, type and time of the last "
                     "change; by a name pattern such as *.log, and with its subdirectories when "
                     "recursive.",
-     .tags = LIST("list", "ls", "directory", "folder", "files", "find", "names", "sizes"),
+     .tags = LIST("list", "ls", "directory", "folder", "files", "find", "names", "contents"),
      .examples = LIST("list the files in /var/log", "which files are in the folder /srv/data",
                       "find the files below /var/log"),
      .input_schema = list_input,

@@ -18,7 +18,7 @@ DONE = {
     "Could you please read /var/log/dpkg.log?": "files.read", "I want you to read /var/log/dpkg.log": "files.read",
     "read all lines of the text in /var/log/dpkg.log": None,  # it reads files, it picks no lines
     "list the files in /var/log": "files.list", "which files are in the folder /var/log?": "files.list", "list all files in /var/log": "files.list",
-    "ls /var/log": "files.list", "list /var/log": "files.list",
+    "list the contents of /var/log": "files.list", "ls /var/log": "files.list", "list /var/log": "files.list",
     'search /var/log/dpkg.log for "error"': "files.grep", 'find the lines with "install" in /var/log/dpkg.log': "files.grep",
     'grep "install" in /var/log/dpkg.log': "files.grep", "parse the csv file /var/log/sales.csv": "files.csv",
     'query the database with "SELECT 1"': "sql.query", 'run the sql "SELECT count(*) FROM data"': "sql.query",
