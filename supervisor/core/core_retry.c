@@ -23,6 +23,15 @@ static msec pause_asked(const struct failure *f)
                                                        : CORE_RETRY_AFTER_MAX_MS;
 }
 
+/* A pause that lasts as long as the step or its plan may take helps nobody: the failure is told at
+ * once, instead of a timeout in its place. */
+static bool outlasts(const struct core *c, const struct core_run *row, uint32_t step, msec pause)
+{
+    const msec limit = row->run->steps[step].limit;
+    const msec deadline = core_row_deadline(c, row);
+    return pause > 0 && msec_add(c->now, pause) >= (limit < deadline ? limit : deadline);
+}
+
 static void retry(struct core *c, struct core_run *row, uint32_t step, const struct failure *f)
 {
     const struct run_step *state = &row->run->steps[step];
@@ -54,7 +63,7 @@ static bool may_retry(const struct core *c, const struct core_run *row, uint32_t
     const uint32_t counted = (uint32_t)state->attempt - state->granted;
     const bool any = policy->on_failure == ON_FAILURE_RETRY && policy->effects != EFFECTS_UNSAFE;
     return (f->retryable || any) && (policy->no_retry & 1u << f->error_class) == 0 &&
-           state->limit > c->now &&
+           state->limit > c->now && !outlasts(c, row, step, pause_asked(f)) &&
            counted <= policy->max_retries + (BUG(ONE_RETRY_MORE) ? 1 : 0) &&
            state->attempt < LIMIT_ATTEMPTS;
 }
@@ -99,18 +108,18 @@ static msec rate_limited_wait(const struct run *run)
 }
 
 /* What to do instead; false when there is nothing. */
-static bool choose_fallback(const struct core_run *row, uint32_t step, const struct failure *f,
-                            struct record *rec)
+static bool choose_fallback(const struct core *c, const struct core_run *row, uint32_t step,
+                            const struct failure *f, struct record *rec)
 {
     const struct run_step *state = &row->run->steps[step];
     const bool waited = (state->did & STEP_DID_WAIT) != 0;
     rec->agent = state->agent;
     if (f->error_class == CLASS_RATE_LIMITED || f->error_class == CLASS_SERVICE_UNAVAILABLE) {
-        if (!waited && state->attempt > 0) {
-            const msec wait =
-                f->error_class == CLASS_RATE_LIMITED ? rate_limited_wait(row->run) : 2000;
+        const msec ours = f->error_class == CLASS_RATE_LIMITED ? rate_limited_wait(row->run) : 2000;
+        const msec wait = pause_asked(f) > ours ? pause_asked(f) : ours;
+        if (!waited && state->attempt > 0 && !outlasts(c, row, step, wait)) {
             rec->fallback = FALLBACK_WAIT;
-            rec->delay_ms = pause_asked(f) > wait ? pause_asked(f) : wait;
+            rec->delay_ms = wait;
             return true;
         }
     }
@@ -142,7 +151,7 @@ static bool fall_back(struct core *c, struct core_run *row, uint32_t step, const
         (row->run->fallbacks >= row->plan->max_fallbacks && !BUG(FALLBACKS_UNLIMITED)) ||
         state->attempt >= LIMIT_ATTEMPTS || state->limit <= c->now ||
         (unsafe && state->attempt > 0 && !BUG(UNSAFE_FALLBACK)) || state->status == STEP_WAITING ||
-        !choose_fallback(row, step, f, &rec)) {
+        !choose_fallback(c, row, step, f, &rec)) {
         return false;
     }
     const struct holder who = core_holder(c, row, step);

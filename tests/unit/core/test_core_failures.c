@@ -77,6 +77,37 @@ static void retry_after_prolongs_the_backoff_but_not_for_ever(void **state)
     RIG_TRACE(r, "[800] A#3 retry +3600000 RATE_LIMITED: e\n");
 }
 
+static enum step_status after_pause(const char *plan, msec pause)
+{
+    struct rig *r = rig_new();
+    rig_up(r, "x", 1, 1);
+    const uint64_t run = rig_submit(r, plan);
+    fail_with_word(r, true, CLASS_RATE_LIMITED, pause);
+    const enum step_status status = rig_run(r, run) == NULL
+                                        ? STEP_FAILED /* and its plan with it */
+                                        : (enum step_status)rig_run(r, run)->steps[0].status;
+    rig_free(r);
+    return status;
+}
+
+/* Its cause is told, not that time ran out. */
+static void a_pause_that_the_plan_or_the_step_does_not_outlast_is_not_waited_for(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_submit(r, "timeout=500 fallbacks=5: A(retries=3)");
+    rig_forget(r);
+    fail_with_word(r, true, CLASS_RATE_LIMITED, 500);
+    RIG_TRACE(r, "[0] A#1 failed RATE_LIMITED: e\n"
+                 "[0] plan failed/failed step: e\n"
+                 "[0] run done\n");
+    assert_int_equal(after_pause("timeout=500: A(retries=3)", 499), STEP_BACKOFF);
+    assert_int_equal(after_pause("A(retries=3 limit=300)", 300), STEP_FAILED);
+    assert_int_equal(after_pause("A(retries=3 limit=300)", 299), STEP_BACKOFF);
+    assert_int_equal(after_pause("timeout=1000 fallbacks=5: A(retries=0)", 1), STEP_FAILED);
+    assert_int_equal(after_pause("timeout=1001 fallbacks=5: A(retries=0)", 1), STEP_BACKOFF);
+}
+
 static void jitter_is_drawn_from_the_seed(void **state)
 {
     (void)state;
@@ -307,6 +338,7 @@ int main(void)
         CORE_TEST(a_class_that_is_not_retryable_fails_at_once),
         CORE_TEST(the_agents_word_on_retrying_beats_the_class),
         CORE_TEST(retry_after_prolongs_the_backoff_but_not_for_ever),
+        CORE_TEST(a_pause_that_the_plan_or_the_step_does_not_outlast_is_not_waited_for),
         cmocka_unit_test(jitter_is_drawn_from_the_seed),
         CORE_TEST(an_empty_error_still_says_something),
         CORE_TEST(a_timeout_cancels_at_the_instance_and_retries),
