@@ -42,12 +42,11 @@ void cli_look_for_agents(struct bt_client *client)
 {
     char *json = NULL;
     struct bt_error err;
-    cJSON *answer;
+    cJSON *answer = NULL;
 
-    if (bt_client_call(client, "agents.list", NULL, &json, &err) != BT_OK) {
-        return; /* it is only about a hint */
+    if (bt_client_call(client, "agents.list", NULL, &json, &err) == BT_OK) {
+        answer = cJSON_Parse(json); /* else: it is only about a hint */
     }
-    answer = cJSON_Parse(json);
     if (answer != NULL &&
         cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(answer, "agents")) == 0) {
         cli_note_no_agents();

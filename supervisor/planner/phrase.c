@@ -17,7 +17,7 @@ static bool punctuation(char c)
 
 struct str phrase_cut(struct str s, size_t from, size_t to)
 {
-    return (struct str){s.ptr + from, to - from};
+    return (struct str){s.len == 0 ? s.ptr : s.ptr + from, to - from}; /* NULL has no offset */
 }
 
 struct str phrase_strip(struct str s)
