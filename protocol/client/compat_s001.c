@@ -7,8 +7,7 @@
  *
  * A step that a replan came of ended for that reason, not because a revision does without it. Its
  * executor records a handoff "only when the agent changes": before a step of a revision, from the
- * agent of the step that ended last. The bus does not know who that is when the dependencies of
- * the new step were over before it came to be, and says "supervisor".
+ * agent of the step that ended last. The bus says "supervisor" of a new step that needs no other.
  */
 #include "protocol/client/compat.h"
 

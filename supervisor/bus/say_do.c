@@ -41,21 +41,25 @@ void say_done(struct talk *t, const char *action)
 /* What the journal says of a change: the words, and what the model made of them (M064). */
 static struct str reasoning_of(struct talk *t)
 {
+    static const char between[] = " (the model: ";
     struct str text = t->text;
+    struct str why = t->reasoning;
     struct str whole;
     struct buf out;
 
-    if (t->reasoning.len == 0) {
+    if (why.len == 0) {
         return text;
     }
     text.len = utf8_cut(text.ptr, text.len, REASONING_MAX / 2);
-    buf_init(&out, REASONING_MAX * 2);
-    buf_printf(&out, "%.*s (the model: %.*s", STR_ARG(text), STR_ARG(t->reasoning));
-    buf_truncate(&out, utf8_cut(buf_cstr(&out), out.len, REASONING_MAX - 1));
+    why.len = utf8_cut(why.ptr, why.len, REASONING_MAX - text.len - sizeof between);
+    buf_init(&out, REASONING_MAX);
+    buf_add_str(&out, text);
+    buf_add_cstr(&out, between);
+    buf_add_str(&out, why);
     buf_add_byte(&out, ')');
     whole = arena_str(&t->arena, buf_str(&out));
     buf_done(&out);
-    return whole.ptr == NULL ? text : whole;
+    return whole.ptr == NULL || whole.len == 0 ? text : whole;
 }
 
 /* ---- steps ---- */

@@ -177,7 +177,6 @@ static bool keeps_rows(const struct plan *to, const struct run *run, const struc
     return true;
 }
 
-/* What of its dependencies is open, and whether a row that has not begun may now start. */
 /* Who hands over to a row that has not begun (C20), when none that it needs now was the last to
  * complete: what had ended before the revision has no order any more, so the last row of it. */
 static void reckon_last_dep(struct run *run, const struct plan *plan, uint32_t ix)
@@ -196,6 +195,7 @@ static void reckon_last_dep(struct run *run, const struct plan *plan, uint32_t i
     run->steps[ix].last_dep = last;
 }
 
+/* What of its dependencies is open, and whether a row that has not begun may now start. */
 static bool recount(struct run *run, const struct plan *plan, uint32_t ix)
 {
     struct run_step *step = &run->steps[ix];

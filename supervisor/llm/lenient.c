@@ -4,7 +4,7 @@
 
 #include <cjson/cJSON.h>
 
-enum { DEPTH_MAX = 32 };
+enum { DEPTH_MAX = 32, LOOKS_MAX = 50000 };
 
 static cJSON *get(const cJSON *map, const char *name)
 {
@@ -48,7 +48,7 @@ static bool mend_member(cJSON *value, const cJSON *schema, bool required)
     return true;
 }
 
-static bool mend(cJSON *value, const cJSON *schema, unsigned depth)
+static bool mend(cJSON *value, const cJSON *schema, unsigned depth, unsigned *looks)
 {
     const cJSON *required = get(schema, "required");
     const cJSON *items = get(schema, "items");
@@ -56,19 +56,22 @@ static bool mend(cJSON *value, const cJSON *schema, unsigned depth)
     cJSON *item = NULL;
     bool ok = true;
 
-    if (depth > DEPTH_MAX || value == NULL) {
+    if (depth > DEPTH_MAX || value == NULL || *looks >= LOOKS_MAX) {
         return true;
     }
     if (cJSON_IsObject(value)) {
         cJSON_ArrayForEach(member, get(schema, "properties"))
         {
-            ok = ok && mend_member(value, member, names(required, member->string)) &&
-                 mend(get(value, member->string), member, depth + 1);
+            if (!ok || ++*looks >= LOOKS_MAX) {
+                return ok;
+            }
+            ok = mend_member(value, member, names(required, member->string)) &&
+                 mend(get(value, member->string), member, depth + 1, looks);
         }
     } else if (cJSON_IsArray(value) && cJSON_IsObject(items)) {
         cJSON_ArrayForEach(item, value)
         {
-            ok = ok && mend(item, items, depth + 1);
+            ok = ok && mend(item, items, depth + 1, looks);
         }
     }
     return ok;
@@ -76,7 +79,9 @@ static bool mend(cJSON *value, const cJSON *schema, unsigned depth)
 
 bool lenient_mend(cJSON *value, const cJSON *schema)
 {
-    return mend(value, schema, 0);
+    unsigned looks = 0;
+
+    return mend(value, schema, 0, &looks);
 }
 
 cJSON *lenient_schema(const cJSON *schema, const char *const *optional)
