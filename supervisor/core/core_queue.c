@@ -117,14 +117,28 @@ void core_unlink(struct core *c, struct core_run *row, uint32_t step)
 
 /* ---- time ---- */
 
+/* The time of an errand is for one question: it begins anew with the daemon. That of a plan's own
+ * questions does not run while they wait for a lane: whether others ask, too, says nothing of the
+ * planner. Who talks with a session has a person waiting. */
 msec core_row_deadline(const struct core *c, const struct core_run *row)
 {
     const msec deadline = row->run->deadline;
-    const msec renewed = msec_add(c->recovered_at, row->plan->timeout_ms);
+    const enum errand_kind errand = row->plan->errand;
+    msec since = c->recovered_at;
 
-    return row->plan->errand != ERRAND_NONE && deadline != MSEC_NEVER && deadline < renewed
-               ? renewed
-               : deadline;
+    if (errand == ERRAND_NONE || deadline == MSEC_NEVER) {
+        return deadline;
+    }
+    if (errand == ERRAND_PLANNING || errand == ERRAND_SYNTHESIS) {
+        const struct run_step *question = &row->run->steps[0];
+        if ((question->did & STEP_DID_BEGIN) == 0) {
+            return MSEC_NEVER;
+        }
+        since = question->started > since ? question->started : since;
+        return msec_add(since, row->plan->timeout_ms);
+    }
+    since = msec_add(since, row->plan->timeout_ms);
+    return deadline < since ? since : deadline;
 }
 
 msec core_plan_deadline(const struct core *c, uint64_t handle)
