@@ -167,6 +167,29 @@ static bool recover_plan(const struct journal_plan *row, void *self)
     return all->code == BT_OK;
 }
 
+/* Nothing of it goes on by itself: a person or its planner has the next word. */
+static bool is_idle(const struct run *run)
+{
+    return run->errand == ERRAND_NONE && run->active == run->waiting &&
+           (run->ready == 0 || run->paused != 0 || run->status == PLAN_PENDING);
+}
+
+/* What does nothing cannot be what ends the daemon, once it has been rebuilt (G23): plans that wait
+ * for people must not be lost because something else ends it again and again. */
+static enum bt_code forgive_idle(struct bus *b, struct bt_error *err)
+{
+    enum bt_code code = BT_OK;
+
+    for (uint32_t i = 0; i < b->runs_max && code == BT_OK; i++) {
+        struct bus_plan *p = &b->plans[i];
+        if (p->plan != NULL && p->recovered && is_idle(core_block_run(p->block))) {
+            p->recovered = false;
+            code = journal_recovered(b->journal, p->ix, err);
+        }
+    }
+    return code;
+}
+
 enum bt_code bus_recover(struct bus *b, uint64_t *ret_n, struct bt_error *err)
 {
     struct recovery all = {.b = b, .err = err};
@@ -176,6 +199,9 @@ enum bt_code bus_recover(struct bus *b, uint64_t *ret_n, struct bt_error *err)
     if (code == BT_OK && all.code == BT_OK) {
         errands_find(b);
         code = session_recover(b, err);
+    }
+    if (code == BT_OK && all.code == BT_OK) {
+        code = forgive_idle(b, err);
     }
     return code == BT_OK ? all.code : code;
 }

@@ -55,6 +55,18 @@ class People(Waits):
             self.assertEqual([self.asked(x) for x in (before, edited, signed)], [1, 1, 1])
         self.both_ways(body)
 
+    def test_who_waits_for_people_is_not_blamed_for_the_daemons_deaths(self):
+        self.acts("a", "b")
+        signed = self.d.submit({"steps": [step("a")]}, policy={"signoff": True})
+        approved = self.d.submit({"steps": [step("b", requiresApproval=True)]})
+        until(lambda: len(self.d.ask("review.list")["reviews"]) == 2, 10, "both wait")
+        for _ in range(6):
+            self.restart("kill")
+        for review in self.d.ask("review.list")["reviews"]:
+            self.d.ask("review.decide", reviewId=review["reviewId"], decision="approve")
+        for plan in (signed, approved):
+            self.assertEqual(self.d.wait_plan(plan)["status"], "completed")
+
     def test_what_an_agent_asks_for_reaches_it_after_the_restart(self):
         def body(how, name):
             needs = {"outcome": "needs_input", "need": {"kind": "input", "prompt": "Which colour?"}}
