@@ -42,6 +42,13 @@ static void equal_plans_have_no_difference(void **state)
     assert_string_equal(diff_json(b, "{'goal':'g','steps':[{'stepId':'a','task':'t'}]}",
                                   "{'steps':[{'task':'t','stepId':'a'}],'goal':'g'}"),
                         "");
+    assert_string_equal(
+        diff_json(b, "{'policy':{'backoff':{'multiplier':2,'jitter':0.0}},'steps':[]}",
+                  "{'policy':{'backoff':{'multiplier':2.0,'jitter':0}},'steps':[]}"),
+        "");
+    assert_string_equal(diff_json(b, "{'policy':{'backoff':{'multiplier':2}},'steps':[]}",
+                                  "{'policy':{'backoff':{'multiplier':2.5}},'steps':[]}"),
+                        "~ policy.backoff.multiplier: 2 -> 2.5\n");
     /* Order says nothing where dependsOn does. */
     assert_string_equal(
         diff_json(b,
