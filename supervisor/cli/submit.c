@@ -205,6 +205,12 @@ static void say_steps(const cJSON *view)
     }
 }
 
+void cli_make_given(cJSON *document)
+{
+    cJSON_DeleteItemFromObjectCaseSensitive(document, "dryRun");
+    cJSON_DeleteItemFromObjectCaseSensitive(document, "planner");
+}
+
 /* --json: the shape of a lint, with what the plan says of itself. */
 static void print_shape(const cJSON *view, cJSON *document, const cJSON *issues, bool valid)
 {
@@ -244,7 +250,7 @@ enum cli_exit cli_show_document(struct cli *cli, const char *plan_id, const cJSO
     }
     code = cli_exit_of_plan(json_text(view, "status", ""));
     document = cJSON_DetachItemFromObjectCaseSensitive(view, "document");
-    cJSON_DeleteItemFromObjectCaseSensitive(document, "dryRun"); /* it is to be run, some day */
+    cli_make_given(document);
     valid = code == CLI_OK && document != NULL;
     if (cli->json) {
         print_shape(view, document, issues, valid);

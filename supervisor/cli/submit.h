@@ -23,6 +23,9 @@ enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
  * which step on stderr. With --json {valid, planId, status, plan, issues[]} (M017). issues: an
  * array, or NULL for none; the caller keeps it. The exit code is the plan's. */
 enum cli_exit cli_show_document(struct cli *cli, const char *plan_id, const struct cJSON *issues);
+/* Makes of a document that the daemon wrote one that people run: some day, and nobody plans then.
+ */
+void cli_make_given(struct cJSON *document);
 /* "  a → calc.add: why", each on a line of stderr. */
 void cli_say_routes(const struct cJSON *routes);
 #endif

@@ -94,9 +94,9 @@ class Run(OnStage):
 
     def test_dry_run_prints_the_document_and_nothing_ran(self):
         document = {"goal": "count", "steps": [{"stepId": "a", "agentId": "calc", "skill": "add", "task": "add it"}]}
-        s = self.story(STARTED, MADE, END, **{"plan.get": self.view(document=document)})
+        s = self.story(STARTED, MADE, END, **{"plan.get": self.view(document={**document, "dryRun": True, "planner": "llm"})})
         out, said = s.cli("run", "count", "--dry-run", "--planner", "llm")
-        self.assertEqual(json.loads(out), document)
+        self.assertEqual(json.loads(out), document, "who runs it gives a plan: nobody makes it, and it is meant")
         self.assertIn("a → calc.add: add? it", said)
         self.assertTrue(s.of("plan.submit")[0]["dryRun"])
         self.assertEqual(s.of("plan.result"), [])
