@@ -49,9 +49,10 @@ struct compat_plan {
     struct compat_id turn; /* the session's turn that it answers; "" = a turn of its own */
     uint64_t age;
     uint64_t plan_seq;
-    bool whole;   /* all events since its first were seen */
-    bool begun;   /* the vocabulary has told its beginning */
-    bool planned; /* somebody was asked for it; not a plan that was given */
+    bool whole;    /* all events since its first were seen */
+    bool begun;    /* the vocabulary has told its beginning */
+    bool planned;  /* somebody was asked for it; not a plan that was given */
+    bool planning; /* s003: planning_started was told, and not its end */
     bool started;
     bool running;     /* s003: between execution_started and execution_finished */
     bool knows_total; /* the number of its steps */

@@ -38,6 +38,7 @@ static void generated(struct bt_vocabulary *v, struct compat_plan *p, const stru
         tell_text(v, "planning_started", "mission", p->mission);
     }
     p->begun = true;
+    p->planning = false;
     compat_add_u64(&m, "task_count", p->total);
     compat_add_doc(&m, "plan", compat_shape(v, (struct doc){NULL, 0}, STR_LIT(""), ev));
     tell(v, "planning_finished", &m);
@@ -48,12 +49,13 @@ static void planning(struct bt_vocabulary *v, struct compat_plan *p, const struc
     struct compat_map m = {0};
 
     if (str_is(ev->type, "planning_started")) {
-        p->begun = true;
+        p->begun = p->planning = true;
         tell_text(v, "planning_started", "mission", p->mission);
     } else if (str_is(ev->type, "planning_retry")) {
         compat_add_u64(&m, "validation_errors", compat_number(ev, "validationErrors", 0));
         tell(v, "planning_retry", &m);
     } else if (str_is(ev->type, "planning_failed")) {
+        p->planning = false;
         tell_text(v, "planning_failed", "reason",
                   compat_or(compat_text(ev, "reason"), compat_text(ev, "failureKind")));
     } else {
@@ -124,6 +126,9 @@ static void execution(struct bt_vocabulary *v, struct compat_plan *p, const stru
     } else if (p->started || !p->whole) { /* else nothing was executed: no plan, or a dry run */
         go_on(v, p);
         finish(v, p, ev, str_is(compat_text(ev, "status"), "completed") ? "ok" : "error");
+    } else if (p->planning) { /* called off in the middle of it */
+        tell_text(v, "planning_failed", "reason",
+                  compat_or(compat_text(ev, "failureReason"), compat_text(ev, "status")));
     }
 }
 

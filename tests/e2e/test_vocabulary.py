@@ -307,6 +307,17 @@ class Live(Plans):
         self.assertEqual([e["type"] for e in self.told("s003")], ["planning_started", "planning_finished"])
         self.assertEqual(len(self.told("s003-telemetry", "plan.generated")), 1)
 
+    def test_planning_that_is_called_off_has_an_end(self):
+        self.act("plan", "exec sleep 60")
+        self.plan = self.d.ask("plan.submit", goal="asked for", planner="agent:planner")["planId"]
+        self.wait_asked("plan")
+        self.d.ask("plan.cancel", planId=self.plan)
+        self.d.wait_plan(self.plan)
+        said = self.told("s003")
+        vocabularies.check("s003", said)
+        self.assertEqual([e["type"] for e in said], ["planning_started", "planning_failed"])
+        self.assertIn("ancelled", said[1]["payload"]["reason"])
+
     def test_turn_and_summary_count_the_planning(self):
         self.acts("a", "b")
         self.act("plan", "sleep 0.3; " + say({"steps": [step("a"), step("b")]}))
