@@ -20,8 +20,10 @@ bool say_feed(struct talk *t, struct core_event *ev)
         return false;
     }
     if (reject == REJECT_NOT_WAITING && run_of(t)->status == PLAN_PENDING) {
-        say_only(t, "The plan has not begun: it waits for its sign-off. Say yes to let it run, or "
-                    "no to refuse it.");
+        say_only(t,
+                 "The plan has not begun: it waits for its sign-off. Say yes to let it run, then "
+                 "its steps can be skipped; or no to refuse it, then say what is to be "
+                 "different.");
         return false;
     }
     if (control_reject(reject, core_revision(t->b->core, t->plan->run), &err) != BT_OK) {

@@ -45,11 +45,15 @@ struct chat {
     msec say_at;                       /* when to try again */
     bool turn_open;                    /* turn_end is still to come */
     char turn[CHAT_ID_MAX + 1];        /* the newest */
-    bool replied;                      /* what came of it is told: it was known at once */
     uint64_t lines;                    /* that were read */
     bool looked;                       /* whether there are agents at all: once is enough */
     char ended[CHAT_TURNS_KEPT][CHAT_ID_MAX + 1]; /* turns whose end was seen: a ring */
     uint32_t ended_at;
+    struct {
+        char turn[CHAT_ID_MAX + 1];
+        bool replied;        /* what came of it is told: it was known at once */
+    } mine[CHAT_TURNS_KEPT]; /* turns of what was said here: a ring; events may come later */
+    uint32_t mine_at;
     char said[CHAT_SAID_MAX + 1]; /* what we were told last */
     struct chat_plan plan;
     enum cli_exit exit; /* of the last turn that came to nothing */

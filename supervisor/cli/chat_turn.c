@@ -21,6 +21,18 @@ static bool has_ended(const struct chat *c, const char *turn_id)
     return false;
 }
 
+static bool is_mine(const struct chat *c, const char *turn_id, bool *ret_replied)
+{
+    for (int i = 0; i < CHAT_TURNS_KEPT; i++) {
+        if (turn_id[0] != 0 && strcmp(c->mine[i].turn, turn_id) == 0) {
+            *ret_replied = c->mine[i].replied;
+            return true;
+        }
+    }
+    *ret_replied = false;
+    return false;
+}
+
 /* A plan was wanted and none was made: that is no success, as little as in `baton run`. */
 static void judge(struct chat *c, const char *action, const char *plan_id)
 {
@@ -37,7 +49,9 @@ static void taken(struct chat *c, const cJSON *answer)
 
     (void)snprintf(c->turn, sizeof c->turn, "%s", json_text(answer, "turnId", ""));
     c->turn_open = !has_ended(c, c->turn);
-    c->replied = reply[0] != 0;
+    (void)snprintf(c->mine[c->mine_at % CHAT_TURNS_KEPT].turn, sizeof c->mine[0].turn, "%s",
+                   c->turn);
+    c->mine[c->mine_at++ % CHAT_TURNS_KEPT].replied = reply[0] != 0;
     judge(c, json_text(answer, "action", ""), plan_id);
     chat_plan_set(c, plan_id);
     chat_tell(c, reply);
@@ -106,7 +120,6 @@ void chat_say(struct chat *c, const char *text)
     memcpy(c->answers, c->plan.review, sizeof c->answers);
     c->say_at = 0;
     c->said[0] = 0;
-    c->replied = false;
     c->exit = CLI_OK;
     c->plan.muted = false;
     chat_say_again(c);
@@ -115,9 +128,11 @@ void chat_say(struct chat *c, const char *text)
 /* Whether what came of the turn was shown already: as the reply, or as the end of its plan. */
 static bool is_told(const struct chat *c, const char *turn, const char *plan_id, const char *action)
 {
-    return (c->replied && strcmp(turn, c->turn) == 0) ||
-           (c->plan.told && strcmp(plan_id, c->plan.id) == 0 &&
-            (action[0] == 0 || strcmp(action, "new_plan") == 0));
+    bool replied;
+
+    (void)is_mine(c, turn, &replied);
+    return replied || (c->plan.told && strcmp(plan_id, c->plan.id) == 0 &&
+                       (action[0] == 0 || strcmp(action, "new_plan") == 0));
 }
 
 static void turn_end(struct chat *c, const struct bt_event *ev, const cJSON *event)
@@ -145,7 +160,8 @@ static void turn_end(struct chat *c, const struct bt_event *ev, const cJSON *eve
 static void turn_start(struct chat *c, const cJSON *event)
 {
     const char *message = json_text(event, "message", "");
-    bool ours = strcmp(json_text(event, "turnId", ""), c->turn) == 0 ||
+    bool replied;
+    bool ours = is_mine(c, json_text(event, "turnId", ""), &replied) ||
                 (c->saying != NULL && strncmp(c->saying, message, strlen(message)) == 0);
 
     if (!ours) {

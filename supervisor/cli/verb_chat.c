@@ -34,7 +34,6 @@ static void new_session(struct chat *c)
     uuid_format(uuid_new(), c->session);
     c->plan = (struct chat_plan){.over = false};
     c->turn[0] = 0;
-    c->replied = false;
     c->said[0] = 0;
     c->turn_open = false;
     say_session(c);

@@ -406,6 +406,19 @@ class Typed(unittest.TestCase):
         self.assertEqual(t.end(), 0)
 
 
+class RealPiped(BatonTest):
+    def test_what_was_said_here_is_nobody_elses_and_is_answered_once(self):
+        """Events of a turn may come when the next message is out already."""
+        d = self.daemon()
+        lines = "compute 1 + 1, then compute 2 + 2\nmaybe\nwhere are you?\nyes\n"
+        done = d.cli_any("chat", "--policy", '{"signoff": true}', stdin=lines)
+        self.assertEqual(done.returncode, 0, done)
+        whole = done.stdout + done.stderr
+        self.assertNotIn("«", whole)
+        answers = [line for line in done.stdout.splitlines() if "yes" in line]
+        self.assertEqual(len(answers), len(set(answers)), whole)
+
+
 class Real(BatonTest):
     """A real daemon; the agent probe plans, works and understands people as a test says."""
 
