@@ -403,29 +403,6 @@ static void an_errand_has_all_its_time_again_after_a_restart(void **state)
                  "[100000] run done\n");
 }
 
-/* Forty goals at once for a planner that takes four at a time: none of them is its failure. */
-static void a_plans_question_has_its_time_from_when_it_is_asked(void **state)
-{
-    struct rig *r = *state;
-    rig_up(r, "x", 1, 1);
-    rig_submit(r, "A");
-    const uint64_t run = rig_submit(r, "errand timeout=1000: E");
-    assert_int_equal(core_plan_deadline(rig_core(r), run), MSEC_NEVER);
-    rig_until(r, 5000);
-    assert_int_equal(rig_status(r, "E"), STEP_READY);
-    rig_ok(r, "A");
-    assert_int_equal(rig_status(r, "E"), STEP_IN_PROGRESS);
-    assert_int_equal(core_plan_deadline(rig_core(r), run), 6000);
-    rig_until(r, 5999);
-    rig_forget(r);
-    rig_until(r, 6000);
-    RIG_TRACE(r, "[6000] E#1 cancelled plan_timeout CANCELLED (fenced): Execution timeout after "
-                 "1000ms\n"
-                 "[6000] cancel E#1 i1\n"
-                 "[6000] plan failed/failed timeout: Execution timeout after 1000ms\n"
-                 "[6000] run done\n");
-}
-
 static void an_errand_asks_no_person(void **state)
 {
     struct rig *r = *state;
@@ -602,7 +579,6 @@ int main(void)
         CORE_TEST(what_is_left_is_known_while_it_is_planned),
         CORE_TEST(a_restart_asks_again_for_what_was_asked),
         CORE_TEST(an_errand_has_all_its_time_again_after_a_restart),
-        CORE_TEST(a_plans_question_has_its_time_from_when_it_is_asked),
         CORE_TEST(an_errand_asks_no_person),
         CORE_TEST(an_errand_for_an_agent_that_gave_up_fails_at_once),
         CORE_TEST(a_step_waits_for_an_agent_that_gave_up_as_for_any),
