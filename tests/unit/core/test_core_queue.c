@@ -561,33 +561,9 @@ static void whatever_happens_counts_and_rings_hold_and_all_plans_end(void **stat
     }
 }
 
-/* Forty goals at once for a planner that takes four at a time: none of them is its failure. */
-static void a_plans_question_has_its_time_from_when_it_is_asked(void **state)
-{
-    struct rig *r = *state;
-    rig_up(r, "x", 1, 1);
-    rig_submit(r, "A");
-    const uint64_t run = rig_submit(r, "errand timeout=1000: E");
-    assert_int_equal(core_plan_deadline(rig_core(r), run), MSEC_NEVER);
-    rig_until(r, 5000);
-    assert_int_equal(rig_status(r, "E"), STEP_READY);
-    rig_ok(r, "A");
-    assert_int_equal(rig_status(r, "E"), STEP_IN_PROGRESS);
-    assert_int_equal(core_plan_deadline(rig_core(r), run), 6000);
-    rig_until(r, 5999);
-    rig_forget(r);
-    rig_until(r, 6000);
-    RIG_TRACE(r, "[6000] E#1 cancelled plan_timeout CANCELLED (fenced): Execution timeout after "
-                 "1000ms\n"
-                 "[6000] cancel E#1 i1\n"
-                 "[6000] plan failed/failed timeout: Execution timeout after 1000ms\n"
-                 "[6000] run done\n");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CORE_TEST(a_plans_question_has_its_time_from_when_it_is_asked),
         CORE_TEST(small_plans_start_within_one_round_of_a_big_one),
         CORE_TEST(the_plans_of_an_agent_take_turns_and_each_keeps_its_order),
         CORE_TEST(a_request_that_never_left_comes_before_all_others),

@@ -443,9 +443,33 @@ static void an_answer_that_was_written_is_not_asked_for_again(void **state)
                  "[0] run done\n");
 }
 
+/* Forty goals at once for a planner that takes four at a time: none of them is its failure. */
+static void a_plans_question_has_its_time_from_when_it_is_asked(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_submit(r, "A");
+    const uint64_t run = rig_submit(r, "errand timeout=1000: E");
+    assert_int_equal(core_plan_deadline(rig_core(r), run), MSEC_NEVER);
+    rig_until(r, 5000);
+    assert_int_equal(rig_status(r, "E"), STEP_READY);
+    rig_ok(r, "A");
+    assert_int_equal(rig_status(r, "E"), STEP_IN_PROGRESS);
+    assert_int_equal(core_plan_deadline(rig_core(r), run), 6000);
+    rig_until(r, 5999);
+    rig_forget(r);
+    rig_until(r, 6000);
+    RIG_TRACE(r, "[6000] E#1 cancelled plan_timeout CANCELLED (fenced): Execution timeout after "
+                 "1000ms\n"
+                 "[6000] cancel E#1 i1\n"
+                 "[6000] plan failed/failed timeout: Execution timeout after 1000ms\n"
+                 "[6000] run done\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CORE_TEST(a_plans_question_has_its_time_from_when_it_is_asked),
         CORE_TEST(the_answer_is_written_out_of_all_results),
         CORE_TEST(a_new_attempt_begins_the_answer_anew),
         CORE_TEST(no_piece_of_an_errands_answer_is_lost),
