@@ -57,8 +57,9 @@ struct fill_taken {
 uint32_t fill_parameters(const struct fill *f, struct doc input_schema, struct buf *out,
                          struct fill_taken *taken, struct str *ret_missing);
 /*
- * Whether the clause has a value that is in none of these parameters: a path, an address or a text
- * in quotes that no earlier clause names either, a number, arithmetic. A step with them would do
+ * Whether the clause has a value that, where it stands, is in none of these parameters: a text in
+ * quotes, a number, arithmetic, a path or an address. An earlier clause may give the same text,
+ * path or address; the same clause may name a path or an address twice. A step with them would do
  * less than was said, or something else.
  */
 bool fill_leaves_out(const struct fill *f, const struct fill_taken *taken, struct str *ret_thing);

@@ -67,7 +67,8 @@ NOT_DONE = [
     "open https://example.org", 'delete the file "x"', "list the agents", "what is 2 + 2 in binary?", "what is the difference between 3 and 5?", "is 7 a prime number?",
     "read /var/log/dpkg.log, then report the busiest person", "show differences between /var/log/a.log and /var/log/b.log", "compute pi",
     "read the log /var/log/dpkg.log and tell me what is in it", "tell me", "tell", "what is the current temperature?", "who is logged in?", "describe yourself",
-    "convert 3 miles to km", "list the largest files in /var/log", "insert coin", "compute 3 percent of 40", "what is the peak?",
+    'write "a" and "b" to /tmp/baton-x/o.txt', 'search /var/log/x.log for "error" and "x"', 'execute "DELETE FROM data" and "data"',
+    'read /var/log/dpkg.log, then write "x" and "log" to /tmp/x.txt', "convert 3 miles to km", "list the largest files in /var/log", "insert coin", "compute 3 percent of 40", "what is the peak?",
     # the whole goal is refused for one part of it
     "compute 7 * 6 and add 1 to it", "read /var/log/dpkg.log, then mail it to bob", "read /var/log/dpkg.log and upload it", "compute 6 * 7, then send it to bob",
 ]
