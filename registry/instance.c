@@ -52,9 +52,6 @@ static void agent_link(struct registry *r, uint32_t slot, uint32_t agent)
     of->first = slot;
     of->instances++;
     of->absent_since = MSEC_NEVER;
-    if (of->failure_len > 0) {
-        registry_agent_failed(r, agent, (struct str){"", 0});
-    }
 }
 
 static void agent_unlink(struct registry *r, uint32_t slot)

@@ -1,10 +1,38 @@
 /* Between the bus, which knows instances, and the spawner, which knows processes. */
 #include "supervisor/processes.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "protocol/base/log.h"
+#include "protocol/base/utf8.h"
+
+/* Texts for the core and for people: cut between characters, and a byte that is no UTF-8, as a path
+ * may have, becomes '?'. */
+static void put_text(char *ret, size_t cap, const char *fmt, ...) BT_PRINTF(3, 4);
+static void put_text(char *ret, size_t cap, const char *fmt, ...)
+{
+    va_list args;
+    size_t len;
+    int n;
+
+    va_start(args, fmt);
+    n = vsnprintf(ret, cap, fmt, args);
+    va_end(args);
+    ret[n < 0 ? 0 : cap - 1] = 0;
+    len = strlen(ret);
+    if (n > 0 && (size_t)n >= cap) {
+        while (len > 0 && ((unsigned char)ret[len - 1] & 0xc0) == 0x80) {
+            len--;
+        }
+        len -= len > 0 && (unsigned char)ret[len - 1] >= 0xc0;
+        ret[len] = 0;
+    }
+    for (size_t at = utf8_prefix(ret, len); at < len; at += utf8_prefix(ret + at, len - at)) {
+        ret[at++] = '?';
+    }
+}
 
 /* An instance id as the spawner writes it; "" when it is none. */
 static struct str as_spawned(struct str instance_id, char text[UUID_TEXT_LEN + 1])
@@ -35,13 +63,6 @@ static void process_kill(void *of, struct str instance_id)
                               p->bus->now);
 }
 
-/* "exit code 2: settings: keyEnv: ..." */
-static void why_it_ended(const struct spawn_info *info, char *ret, size_t cap)
-{
-    (void)snprintf(ret, cap, "%s%s%s", info->reason, info->last_line[0] != 0 ? ": " : "",
-                   info->last_line);
-}
-
 static bool process_about(void *of, struct str agent_id, struct bus_process *ret)
 {
     const struct processes *p = of;
@@ -51,7 +72,7 @@ static bool process_about(void *of, struct str agent_id, struct bus_process *ret
     for (size_t i = 0; i < p->n_held_back && !found; i++) {
         found = str_is(agent_id, p->held_back[i].agent_id);
         if (found) {
-            (void)snprintf(ret->why, sizeof ret->why, "not started: %.480s", p->held_back[i].why);
+            put_text(ret->why, sizeof ret->why, "not started: %s", p->held_back[i].why);
         }
     }
     for (size_t i = 0; i < spawn_count(p->spawn); i++) {
@@ -59,7 +80,9 @@ static bool process_about(void *of, struct str agent_id, struct bus_process *ret
         spawn_describe(p->spawn, i, &info);
         if (str_is(agent_id, info.agent_id) && (!found || info.reason[0] != 0)) {
             found = true;
-            why_it_ended(&info, ret->why, sizeof ret->why);
+            /* The one place where a line of its output is told: to who asks, kept nowhere. */
+            put_text(ret->why, sizeof ret->why, "%s%s%s", info.reason,
+                     info.last_line[0] != 0 ? ": " : "", info.last_line);
             (void)snprintf(ret->log, sizeof ret->log, "%s", info.log);
         }
     }
@@ -89,53 +112,86 @@ static void tell_gave_up(struct processes *p, struct str agent_id, const char *w
 void processes_hold_back(struct processes *p)
 {
     char why[REGISTRY_FAILURE_BYTES];
+    char held[512];
 
     for (size_t i = 0; i < p->n_held_back; i++) {
-        (void)snprintf(why, sizeof why,
-                       "it was not started: %.400s; correct it, then start the daemon again "
-                       "(see also: baton doctor)",
-                       p->held_back[i].why);
+        put_text(held, sizeof held, "%s", p->held_back[i].why);
+        put_text(why, sizeof why,
+                 "it was not started: %.*s; correct it, then start the daemon again "
+                 "(see also: baton doctor)",
+                 (int)utf8_cut(held, strlen(held), 400), held);
         tell_gave_up(p, str_from(p->held_back[i].agent_id), why);
     }
 }
 
-/* True while a process of the agent is there or will be started. *ret_last: the child of this name.
- */
-static bool has_others(const struct processes *p, const struct spawn_event *ev,
-                       struct spawn_info *ret_last)
-{
-    bool others = false;
+/* The children of one agent. */
+struct siblings {
+    bool others;              /* one but the named is there, or will be started */
+    struct spawn_info named;  /* the child of the name; no name = none is */
+    struct spawn_info failed; /* one that gave up */
+};
 
+static void siblings_of(const struct processes *p, const char *name, const char *agent_id,
+                        struct siblings *ret)
+{
+    *ret = (struct siblings){.others = false};
     for (size_t i = 0; i < spawn_count(p->spawn); i++) {
         struct spawn_info info;
         spawn_describe(p->spawn, i, &info);
-        if (strcmp(info.name, ev->name) == 0) {
-            *ret_last = info;
-        } else if (strcmp(info.agent_id, ev->agent_id) == 0) {
-            others = others || (info.state != POLICY_FAILED && info.state != POLICY_STOPPED);
+        if (strcmp(info.agent_id, agent_id) != 0) {
+            continue;
+        }
+        if (info.state == POLICY_FAILED) {
+            ret->failed = info;
+        }
+        if (strcmp(info.name, name) == 0) {
+            ret->named = info;
+        } else {
+            ret->others =
+                ret->others || (info.state != POLICY_FAILED && info.state != POLICY_STOPPED);
         }
     }
-    return others;
+}
+
+/* The core keeps it, and plans and the journal do for good: never a line of the agent's output,
+ * which may have secrets in it. */
+static void tell_failed(struct processes *p, const struct spawn_info *last, const char *reason)
+{
+    char why[REGISTRY_FAILURE_BYTES];
+    const size_t log = strlen(last->log);
+    const size_t rest = strlen(reason) + strlen(last->agent_id) + 64;
+    const bool fits = log + rest < sizeof why && utf8_valid(last->log, log);
+
+    put_text(why, sizeof why, "it gave up after %s; see %s%sbaton agents %s", reason,
+             fits ? last->log : "", fits ? "; or: " : "", last->agent_id);
+    tell_gave_up(p, str_from(last->agent_id), why);
 }
 
 static void child_gave_up(struct processes *p, const struct spawn_event *ev)
 {
-    struct spawn_info last = {.reason = "", .last_line = ""};
-    char why[REGISTRY_FAILURE_BYTES];
-    int n;
+    struct siblings of;
 
-    if (has_others(p, ev, &last)) {
+    siblings_of(p, ev->name, ev->agent_id, &of);
+    if (!of.others && of.named.name != NULL) {
+        tell_failed(p, &of.named, ev->reason);
+    }
+}
+
+/* A child that may end and did was perhaps the last hope: the others gave up before. One that we
+ * stop comes again with the next daemon. */
+static void child_ended(struct processes *p, const struct spawn_event *ev)
+{
+    char reason[SPAWN_REASON_MAX + 64];
+    struct siblings of;
+
+    siblings_of(p, ev->name, ev->agent_id, &of);
+    if (p->bus->draining || of.others || of.failed.name == NULL || of.named.name == NULL ||
+        of.named.state != POLICY_STOPPED) {
         return;
     }
-    n = snprintf(why, sizeof why, "it gave up after %s%s%s", ev->reason,
-                 last.last_line[0] != 0 ? ": " : "", last.last_line);
-    if (n > 0 && (size_t)n < sizeof why) {
-        (void)snprintf(why + n, sizeof why - (size_t)n, "%s%s%s",
-                       (size_t)n + strlen(last.log) + 24 < sizeof why ? "; see " : "",
-                       (size_t)n + strlen(last.log) + 24 < sizeof why ? last.log : "",
-                       "; or: baton doctor");
-    }
-    tell_gave_up(p, str_from(ev->agent_id), why);
+    put_text(reason, sizeof reason, "crashes of %s; the last: %s", of.failed.name,
+             of.failed.reason);
+    tell_failed(p, &of.failed, reason);
 }
 
 static void instance_gone(struct processes *p, const struct spawn_event *ev)
@@ -189,6 +245,7 @@ void processes_turn(struct processes *p, bool readable)
                   spawn_event_name(ev.type), ev.name, (int)ev.pid, ev.instance_id, ev.reason);
         if (ev.type == SPAWN_EXITED) {
             instance_gone(p, &ev);
+            child_ended(p, &ev);
         } else if (ev.type == SPAWN_RESTARTED) {
             instance_restarted(p, &ev);
         } else if (ev.type == SPAWN_GAVE_UP) {

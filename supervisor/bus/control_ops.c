@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "protocol/base/clock.h"
+#include "protocol/base/utf8.h"
 #include "supervisor/bus/bus.h"
 
 static struct msg_breaker_view breaker_of(const struct bus *b, const struct breaker_view *v)
@@ -39,6 +40,25 @@ static struct msg_instance_view view_of(struct bus *b, uint32_t slot, const stru
     return m;
 }
 
+enum { REASON_SHOWN = 1000, PATH_SHOWN = 4000 };
+
+/* A hint must never cost the answer that it stands in: valid UTF-8, whatever a path or a process
+ * says, and not longer than the message allows. ptr is NULL when out of memory. */
+static struct str hint(struct arena *arena, const char *text, size_t max)
+{
+    struct buf clean;
+    struct str ret = {NULL, 0};
+
+    buf_init(&clean, 4 * strlen(text) + 1);
+    (void)buf_add_repaired(&clean, str_from(text));
+    if (clean.bad == BT_OK) {
+        const char *shown = buf_cstr(&clean);
+        ret = arena_str(arena, (struct str){shown, utf8_cut(shown, clean.len, max)});
+    }
+    buf_done(&clean);
+    return ret;
+}
+
 /* Why it is not there, and where its output is. */
 static bool tell_why(struct bus *b, const struct agent_view *a, struct arena *arena,
                      struct msg_agent_view *ret)
@@ -50,8 +70,8 @@ static bool tell_why(struct bus *b, const struct agent_view *a, struct arena *ar
         ret->reason = a->failure;
         return true;
     }
-    ret->reason = arena_str(arena, str_from(process.why));
-    ret->log = arena_str(arena, str_from(process.log));
+    ret->reason = hint(arena, process.why, REASON_SHOWN);
+    ret->log = hint(arena, process.log, PATH_SHOWN);
     return ret->reason.ptr != NULL && ret->log.ptr != NULL;
 }
 
@@ -257,6 +277,7 @@ void on_supervisor_info(struct bus *b, struct request *rq)
     static const uint8_t versions[] = {0x91, 0x01}; /* msgpack: [1] */
     bool power = b->opt.durability == DURABILITY_POWER;
     char started[CLOCK_ISO_LEN + 1];
+    struct arena arena = {0};
     struct msg_supervisor_info_ok ok = {
         .version = STR_LIT(BATON_VERSION),
         .protocol = {versions, sizeof versions},
@@ -270,7 +291,7 @@ void on_supervisor_info(struct bus *b, struct request *rq)
                 : STR_LIT("acknowledged work survives kill -9 of the daemon, not a power cut"),
         .control = str_from(link_server_url(b->server)),
         .events = str_from(link_pub_url(b->pub)),
-        .state_dir = str_from(b->opt.state_dir),
+        .state_dir = hint(&arena, b->opt.state_dir, PATH_SHOWN),
         .nng = str_from(link_library_version()),
         .sqlite = str_from(journal_sqlite_version()),
         .last_seq = journal_committed_seq(b->journal),
@@ -281,6 +302,7 @@ void on_supervisor_info(struct bus *b, struct request *rq)
     clock_iso(b->started_wall, started);
     ok.started_at = str_from(started);
     bus_answer(b, rq, MSG_supervisor_info_ok, &ok);
+    arena_done(&arena);
 }
 
 void on_supervisor_drain(struct bus *b, struct request *rq)

@@ -36,11 +36,13 @@ static bool due_fits(const struct core *c, const struct core_run *row, uint32_t 
 {
     const struct run_step *state = &row->run->steps[step];
     const msec due = row->due.keys[step];
+    const bool hopeless = row->soft[step].list == LIST_QUEUE && core_is_hopeless(c, row, step);
     switch ((enum list_kind)row->soft[step].list) {
     case LIST_QUEUE:
         CHECK(due != MSEC_NEVER, "a queued step that nothing wakes");
+        CHECK(!hopeless || due <= c->now, "it waits for an agent that gave up and is not there");
         CHECK(state->status != STEP_CHECKING || state->deadline == MSEC_NEVER ||
-                  due == state->deadline || due <= c->now, /* its agent gave up */
+                  due == state->deadline || hopeless,
               "a question is due at another time than its deadline");
         CHECK(state->status == STEP_CHECKING || due <= state->limit,
               "a queued step may wait longer than its limit");

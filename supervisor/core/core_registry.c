@@ -34,6 +34,46 @@ static void close_lanes(struct core *c, uint32_t slot, uint64_t epoch)
     cmd->epoch = epoch;
 }
 
+/* The steps in the queues of one agent: what nobody will come for is due now, and no sooner than
+ * its deadline when there is hope again. */
+static void look_again(struct core *c, struct core_run *row, uint32_t agent)
+{
+    for (uint32_t i = 0; i < row->plan->agents.n; i++) {
+        const struct core_queue *queue = &row->queues[i];
+        for (uint64_t ref = queue->agent == agent ? queue->steps.head : REF_NONE;
+             ref != REF_NONE;) {
+            const struct run_step *state;
+            uint32_t step;
+            (void)core_deref(c, ref, &step);
+            ref = row->soft[step].next;
+            state = &row->run->steps[step];
+            if (core_is_hopeless(c, row, step)) {
+                core_due(c, row, step, c->now);
+            } else if (state->status == STEP_CHECKING && state->deadline != MSEC_NEVER) {
+                core_due(c, row, step, state->deadline);
+            }
+        }
+    }
+}
+
+/* After whatever changed the hope for an agent that gave up, or did until now. */
+static void look_at_all(struct core *c, uint32_t agent)
+{
+    for (uint32_t i = 0; i < c->config.runs_max; i++) {
+        if (c->runs[i].run != NULL) {
+            look_again(c, &c->runs[i], agent);
+        }
+    }
+}
+
+static void came_or_went(struct core *c, uint32_t agent)
+{
+    core_mark_dirty(c, agent); /* one that is not there any more may have had a breaker's trial */
+    if (registry_agent_view(c->registry, agent).failure.len > 0) {
+        look_at_all(c, agent);
+    }
+}
+
 void core_alive(struct core *c, const struct core_event *ev)
 {
     struct instance_view view;
@@ -66,7 +106,7 @@ void core_on_register(struct core *c, const struct core_event *ev)
         c, slot); /* what the incarnation before had; it is asked when the control lane is up */
     c->instances[slot].told_up = false;
     c->instances[slot].spawned = ev->spawned;
-    core_mark_dirty(c, ev->agent); /* the incarnation before may have had a breaker's trial */
+    came_or_went(c, ev->agent);
     record_instance(c, REC_AGENT_REGISTERED, &view, ev->pid, ev->text);
     struct core_cmd *cmd = core_emit(c, CMD_REGISTERED);
     cmd->slot = slot;
@@ -133,7 +173,7 @@ void core_on_gone(struct core *c, const struct core_event *ev)
         core_breaker_result(c, ev->slot, ev->epoch, CLASS_AGENT_CRASHED);
     }
     registry_remove(c->registry, ev->slot, c->now);
-    core_mark_dirty(c, view.agent); /* it may have had the one attempt of a breaker's trial */
+    came_or_went(c, view.agent);
     core_instance_gone(c, ev->slot, view.id, ev->text);
 }
 
@@ -150,23 +190,6 @@ void core_on_drain(struct core *c, const struct core_event *ev)
     }
 }
 
-/* The steps in the queues of one agent. */
-static void look_again(struct core *c, struct core_run *row, uint32_t agent)
-{
-    for (uint32_t i = 0; i < row->plan->agents.n; i++) {
-        const struct core_queue *queue = &row->queues[i];
-        for (uint64_t ref = queue->agent == agent ? queue->steps.head : REF_NONE;
-             ref != REF_NONE;) {
-            uint32_t step;
-            (void)core_deref(c, ref, &step);
-            ref = row->soft[step].next;
-            if (core_is_hopeless(c, row, step)) {
-                core_due(c, row, step, c->now);
-            }
-        }
-    }
-}
-
 void core_on_gave_up(struct core *c, const struct core_event *ev)
 {
     if (ev->agent >= registry_agents(c->registry)) {
@@ -174,17 +197,15 @@ void core_on_gave_up(struct core *c, const struct core_event *ev)
         return;
     }
     registry_agent_failed(c->registry, ev->agent, ev->text);
-    for (uint32_t i = 0; i < c->config.runs_max; i++) {
-        if (c->runs[i].run != NULL) {
-            look_again(c, &c->runs[i], ev->agent);
-        }
-    }
+    look_at_all(c, ev->agent);
 }
 
 void core_on_restarted(struct core *c, const struct core_event *ev)
 {
-    if (ev->agent < registry_agents(c->registry)) {
+    if (ev->agent < registry_agents(c->registry) &&
+        registry_agent_view(c->registry, ev->agent).failure.len > 0) {
         registry_agent_failed(c->registry, ev->agent, (struct str){"", 0});
+        look_at_all(c, ev->agent);
     }
     core_record(c, NULL,
                 (struct record){.type = REC_AGENT_RESTARTED,
@@ -214,7 +235,7 @@ void core_expire_instances(struct core *c)
         record_instance(c, REC_AGENT_DOWN, &view, 0, STR_LIT("lease expired"));
         close_lanes(c, slot, view.epoch);
         registry_remove(c->registry, slot, c->now);
-        core_mark_dirty(c, view.agent); /* as in core_on_gone */
+        came_or_went(c, view.agent);
         core_instance_lost(c, slot);
     }
 }

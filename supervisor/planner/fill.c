@@ -8,7 +8,7 @@
 #include "supervisor/planner/said.h"
 
 /* Schemas come from agents: what is looked at is bounded. */
-enum { PROPERTIES_MAX = 32, CHOICES_MAX = 32 };
+enum { CHOICES_MAX = 32 };
 
 /* ---- one property ---- */
 
@@ -16,6 +16,16 @@ static void take(struct fill_taken *taken, struct str text)
 {
     if (taken->n < FILL_TAKEN_MAX) {
         taken->at[taken->n++] = text;
+    }
+}
+
+static void choose(struct fill_taken *taken, struct doc property, struct doc value)
+{
+    const struct str name = doc_string(value);
+    if (taken->n_chosen + 2 <= FILL_CHOSEN_MAX) {
+        taken->chosen[taken->n_chosen++] = name;
+        taken->chosen[taken->n_chosen++] =
+            doc_string(doc_get(doc_get(property, STR_LIT("x-baton-words")), name));
     }
 }
 
@@ -183,6 +193,7 @@ static bool fill_one(const struct fill *f, struct str how, struct str key, struc
         return filled;
     }
     if (str_is(how, "choice") && fill_choice(property, f->clause, &value)) {
+        choose(taken, property, value);
         put_member(out, key);
         doc_put_doc(out, value);
         return true;
@@ -279,7 +290,7 @@ uint32_t fill_parameters(const struct fill *f, struct doc input_schema, struct b
     *taken = (struct fill_taken){.whole = doc_head(input_schema).kind != DOC_MAP};
     buf_init(&members, out->max);
     const uint32_t properties = doc_next(&c, &map) && map.kind == DOC_MAP ? map.n : 0;
-    for (uint32_t i = 0; i < properties && i < PROPERTIES_MAX; i++) {
+    for (uint32_t i = 0; i < properties && i < FILL_PROPERTIES_MAX; i++) {
         struct doc_head key;
         bool needed;
         (void)doc_next(&c, &key);
@@ -287,6 +298,7 @@ uint32_t fill_parameters(const struct fill *f, struct doc input_schema, struct b
         const struct str hint = hint_of(input_schema, key.str, property, &needed);
         const bool filled = fill_property(f, hint, key.str, property, taken, &members);
         n += filled;
+        taken->filled |= (uint32_t)filled << i;
         works = works || (filled && is_work(hint));
         work = work.ptr == NULL && is_work(hint) ? key.str : work;
         if (!filled && ret_missing->ptr == NULL && needed) {

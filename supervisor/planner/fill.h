@@ -19,7 +19,8 @@
  *
  * A required property that says nothing, and is the only required one, is "quoted".
  *
- * What cannot be filled is left out, and the schema's default holds. A skill is not used for the
+ * What cannot be filled is left out, and the schema's default holds; the name and description of
+ * such a property explain no word of the clause (rank.h), nor do choices that were not made. A skill is not used for the
  * clause when its required parameters cannot be filled, when it has properties that take what work
  * is done to (all but choice and number) and none of them can be, or when the clause has a value
  * that no parameter takes. A skill without an inputSchema works from the words alone. Annotations
@@ -40,14 +41,21 @@ struct fill {
     uint32_t n_earlier;
 };
 
-enum { FILL_TAKEN_MAX = 40 };
+enum {
+    FILL_TAKEN_MAX = 40,
+    FILL_CHOSEN_MAX = 16,
+    FILL_PROPERTIES_MAX = 32 /* of a schema: they come from agents */
+};
 
 /* What of the clause went into the parameters. */
 struct fill_taken {
     struct str at[FILL_TAKEN_MAX]; /* parts of the clause */
     uint32_t n;
-    bool previous; /* results of steps before */
-    bool whole;    /* the whole clause, or the skill works from its words */
+    bool previous;                      /* results of steps before */
+    bool whole;                         /* the whole clause, or the skill works from its words */
+    uint32_t filled;                    /* properties, as bits in their order */
+    struct str chosen[FILL_CHOSEN_MAX]; /* values of choices, and the words added to them */
+    uint32_t n_chosen;
 };
 
 /*
@@ -57,8 +65,9 @@ struct fill_taken {
 uint32_t fill_parameters(const struct fill *f, struct doc input_schema, struct buf *out,
                          struct fill_taken *taken, struct str *ret_missing);
 /*
- * Whether the clause has a value that is in none of these parameters: a path, an address or a text
- * in quotes that no earlier clause names either, a number, arithmetic. A step with them would do
+ * Whether the clause has a value that, where it stands, is in none of these parameters: a text in
+ * quotes, a number, arithmetic, a path or an address. An earlier clause may give the same text,
+ * path or address; the same clause may name a path or an address twice. A step with them would do
  * less than was said, or something else.
  */
 bool fill_leaves_out(const struct fill *f, const struct fill_taken *taken, struct str *ret_thing);

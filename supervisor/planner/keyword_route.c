@@ -12,8 +12,8 @@ enum {
     MATCHES_MAX = 6,
     WHY_MAX = 700,
     ID_STEM = 48,
-    KNOWN_MAX = FILL_TAKEN_MAX + 18, /* texts that explain words of a clause */
-    KNOWN_BYTES = 512                /* of each: hostile goals are long */
+    KNOWN_MAX = FILL_TAKEN_MAX + FILL_CHOSEN_MAX + 18, /* texts that explain words of a clause */
+    KNOWN_BYTES = 512                                  /* of each: hostile goals are long */
 };
 
 static const struct msg_card *card_of(const struct drafter *d, const struct rank_hit *hit)
@@ -197,6 +197,9 @@ static uint32_t known_texts(const struct drafter *d, uint32_t ix, const struct f
     for (uint32_t i = 0; i < taken->n; i++) {
         ret[n++] = taken->at[i];
     }
+    for (uint32_t i = 0; i < taken->n_chosen; i++) {
+        ret[n++] = taken->chosen[i];
+    }
     if (taken->previous) {
         ret[n++] = str_from(results);
     }
@@ -228,8 +231,8 @@ static bool can_do(struct drafter *d, uint32_t ix, const struct rank_hit *hit,
         put_passed(&why, what, "needs", ", which the words do not give");
     } else if (fill_leaves_out(fill, &taken, &what)) {
         put_passed(&why, what, "leaves out", ": give it a part of its own");
-    } else if (!taken.whole &&
-               rank_unknown(d->rank, ix, hit, known, known_texts(d, ix, &taken, known), &what)) {
+    } else if (!taken.whole && rank_unknown(d->rank, ix, hit, taken.filled, known,
+                                            known_texts(d, ix, &taken, known), &what)) {
         put_passed(&why, what, "does not know", "");
     }
     const bool can = why.len == 0;

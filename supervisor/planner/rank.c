@@ -203,10 +203,11 @@ static const struct document *document_of(const struct rank *r, const struct ran
     return NULL;
 }
 
-static bool is_known(const struct rank *r, const struct document *d, uint32_t term,
+static bool is_known(const struct rank *r, const struct document *d, uint32_t term, uint32_t filled,
                      const struct str *texts, uint32_t n)
 {
-    bool known = posting_of(d, term) != NULL;
+    const struct posting *p = posting_of(d, term);
+    bool known = p != NULL && (p->card || (p->properties & filled) != 0);
     for (uint32_t i = 0; i < n && !known; i++) {
         known = said_has(texts[i], r->terms[term].stem);
     }
@@ -214,14 +215,14 @@ static bool is_known(const struct rank *r, const struct document *d, uint32_t te
 }
 
 bool rank_unknown(const struct rank *r, uint32_t clause, const struct rank_hit *hit,
-                  const struct str *texts, uint32_t n, struct str *ret_word)
+                  uint32_t filled, const struct str *texts, uint32_t n, struct str *ret_word)
 {
     const struct clause *c = &r->clauses[clause];
     const struct document *d = document_of(r, hit);
     bool known[RANK_CLAUSE_WORDS];
     uint32_t unknown = 0;
     for (uint32_t i = 0; i < c->n_words; i++) {
-        known[i] = c->counted[i] || is_known(r, d, c->terms[i], texts, n);
+        known[i] = c->counted[i] || is_known(r, d, c->terms[i], filled, texts, n);
         unknown += !known[i];
     }
     const bool few = unknown * KNOWN_SHARE <= c->n_words;

@@ -56,13 +56,14 @@ uint32_t rank_skills(const struct rank *r);
  * equal scores: agents with live instances first, then the order of the registry. */
 uint32_t rank_clause(const struct rank *r, uint32_t clause, struct rank_hit *ret, uint32_t cap);
 /*
- * A word of the clause that nothing explains: not the skill's card, nor its parameters' names,
- * descriptions and choices, nor these texts (the values of the parameters, what went before). One
- * word in five may be unknown, and one that "and" joins to a known one behind the verb, but not
- * behind a preposition or a value: "read a.txt to bob" is not reading.
+ * A word of the clause that nothing explains: not the skill's card, nor the name or description of
+ * a parameter that the words fill (filled, fill.h: what is not given is not done either), nor these
+ * texts (the values of the parameters, what went before). One word in five may be unknown, and one
+ * that "and" joins to a known one behind the verb, but not behind a preposition or a value: "read
+ * a.txt to bob" is not reading.
  */
 bool rank_unknown(const struct rank *r, uint32_t clause, const struct rank_hit *hit,
-                  const struct str *texts, uint32_t n, struct str *ret_word);
+                  uint32_t filled, const struct str *texts, uint32_t n, struct str *ret_word);
 /* Whether the clause is one word and no value. */
 bool rank_is_bare(const struct rank *r, uint32_t clause);
 /* The word that a skill must know; false for none. */

@@ -1,6 +1,7 @@
 #include "supervisor/planner/rank_parts.h"
 
 #include "protocol/wire/msg.h"
+#include "supervisor/planner/fill.h"
 #include "supervisor/planner/said.h"
 #include "supervisor/planner/verbs.h"
 
@@ -11,13 +12,12 @@ enum {
     WEIGHT_NONE = 0 /* explains a word, and draws none */
 };
 
-enum { PROPERTIES_MAX = 32, CHOICES_MAX = 32 }; /* of a schema; they come from agents */
-
 struct indexer {
     struct rank *r;
     struct document *doc;
     struct posting at[3 * RANK_WORDS_MAX]; /* heads of examples and the schema come on top */
     uint32_t words;                        /* read so far */
+    uint32_t property;                     /* being read, as a bit; 0 = none is */
 };
 
 static void add_word(struct indexer *x, const struct word *w, uint32_t weight, unsigned at)
@@ -37,6 +37,8 @@ static void add_word(struct indexer *x, const struct word *w, uint32_t weight, u
     x->r->terms[term].df += x->at[i].tf == 0 && weight > 0;
     x->at[i].tf += weight;
     x->at[i].at |= at;
+    x->at[i].card = x->at[i].card || x->property == 0;
+    x->at[i].properties |= x->property;
 }
 
 /* "Runs a read-only query" is about running. */
@@ -80,29 +82,20 @@ static void add_example(struct indexer *x, struct str text)
     add_text(x, text, WEIGHT_EXAMPLES, 0);
 }
 
-/* Words for the values of parameters: names, descriptions, choices. */
+/* What parameters are called. The words of their choices are those of the values (fill.h). */
 static void add_schema(struct indexer *x, struct doc schema)
 {
     struct doc_cursor c = doc_cursor(doc_get(schema, STR_LIT("properties")));
     struct doc_head map;
     const uint32_t n = doc_next(&c, &map) && map.kind == DOC_MAP ? map.n : 0;
     x->words = 0; /* counted apart: they come last */
-    for (uint32_t i = 0; i < n && i < PROPERTIES_MAX; i++) {
+    for (uint32_t i = 0; i < n && i < FILL_PROPERTIES_MAX && x->words < RANK_WORDS_MAX; i++) {
         struct doc_head key;
         (void)doc_next(&c, &key);
         const struct doc property = doc_skip(&c);
-        const struct doc choices = doc_get(property, STR_LIT("enum"));
-        const struct doc more = doc_get(property, STR_LIT("x-baton-words"));
+        x->property = UINT32_C(1) << i;
         add_text(x, key.str, WEIGHT_NONE, 0);
         add_text(x, doc_string(doc_get(property, STR_LIT("description"))), WEIGHT_NONE, 0);
-        for (uint32_t k = 0; k < CHOICES_MAX; k++) {
-            const struct str name = doc_string(doc_at(choices, k));
-            if (name.ptr == NULL) {
-                break;
-            }
-            add_text(x, name, WEIGHT_NONE, 0);
-            add_text(x, doc_string(doc_get(more, name)), WEIGHT_NONE, 0);
-        }
     }
 }
 

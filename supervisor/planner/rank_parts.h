@@ -26,8 +26,10 @@ struct term {
 /* A term in a document. */
 struct posting {
     uint32_t term;
-    uint32_t tf; /* weighted; 0 = only in the schema of the parameters */
+    uint32_t tf; /* weighted; 0 = only in the schema of the parameters, or behind the cut */
     unsigned at;
+    bool card;           /* outside the schema */
+    uint32_t properties; /* of the schema, as bits: in their names or descriptions */
 };
 
 struct document {

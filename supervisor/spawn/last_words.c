@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "protocol/base/utf8.h"
+#include "supervisor/spawn/key_like.h"
 
 enum { TAIL_MAX = 4096 };
 
@@ -50,6 +51,7 @@ void last_words(const char *path, uint64_t from, char *ret, size_t cap)
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     char tail[TAIL_MAX];
     struct stat st;
+    bool whole = true;
     size_t end = 0;
     size_t start;
 
@@ -63,6 +65,7 @@ void last_words(const char *path, uint64_t from, char *ret, size_t cap)
         const uint64_t at = size - first > TAIL_MAX ? size - TAIL_MAX : first;
         const ssize_t n = pread(fd, tail, sizeof tail, (off_t)at);
         end = n > 0 ? (size_t)n : 0;
+        whole = at == first;
     }
     (void)close(fd);
     while (end > 0 && is_blank(tail[end - 1])) {
@@ -70,11 +73,14 @@ void last_words(const char *path, uint64_t from, char *ret, size_t cap)
     }
     for (start = end; start > 0 && tail[start - 1] != '\n'; start--) {
     }
+    if (!whole && start == 0) {
+        while (start < end && !is_blank(tail[start])) {
+            start++; /* the rest of a word that nobody sees whole: perhaps of a key */
+        }
+    }
     while (start < end && is_blank(tail[start])) {
         start++;
     }
     clean(tail + start, end - start);
-    end = utf8_cut(tail + start, end - start, cap - 1);
-    memcpy(ret, tail + start, end);
-    ret[end] = 0;
+    key_like_hide((struct str){tail + start, end - start}, ret, cap);
 }

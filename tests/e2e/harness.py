@@ -231,7 +231,7 @@ class Daemon:
 
     def _left(self):
         """What our agents started: with daemon and spawner both killed nobody ends it before the next start."""
-        mine = b"BATON_STATE=%s\0" % str(self.state).encode()
+        mine = b"BATON_STATE=%s\0" % os.fsencode(self.state)
         found = []
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
             try:
@@ -244,7 +244,7 @@ class Daemon:
     def _is_ours(self, pid):
         try:
             with open("/proc/%d/cmdline" % pid, "rb") as f:
-                return str(self.state).encode() in f.read()
+                return os.fsencode(self.state) in f.read()
         except OSError:
             return False
 

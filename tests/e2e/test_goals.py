@@ -18,6 +18,8 @@ DONE = {
     "Could you please read /var/log/dpkg.log?": "files.read", "I want you to read /var/log/dpkg.log": "files.read",
     "read all lines of the text in /var/log/dpkg.log": None,  # it reads files, it picks no lines
     "list the files in /var/log": "files.list", "which files are in the folder /var/log?": "files.list", "list all files in /var/log": "files.list",
+    # the pattern is a regular expression, as the card says
+    'find "x" in /var/log/dpkg.log as regular expression': "files.grep",
     "list the contents of /var/log": "files.list", "ls /var/log": "files.list", "list /var/log": "files.list",
     'search /var/log/dpkg.log for "error"': "files.grep", 'find the lines with "install" in /var/log/dpkg.log': "files.grep",
     'grep "install" in /var/log/dpkg.log': "files.grep", "parse the csv file /var/log/sales.csv": "files.csv",
@@ -67,7 +69,10 @@ NOT_DONE = [
     "open https://example.org", 'delete the file "x"', "list the agents", "what is 2 + 2 in binary?", "what is the difference between 3 and 5?", "is 7 a prime number?",
     "read /var/log/dpkg.log, then report the busiest person", "show differences between /var/log/a.log and /var/log/b.log", "compute pi",
     "read the log /var/log/dpkg.log and tell me what is in it", "tell me", "tell", "what is the current temperature?", "who is logged in?", "describe yourself",
-    "convert 3 miles to km", "list the largest files in /var/log", "insert coin", "compute 3 percent of 40", "what is the peak?",
+    'find "x" in /var/log/dpkg.log ignoring case', 'search /var/log/dpkg.log for "x" with ignore case', 'find "x" in /var/log/dpkg.log with context',
+    "read /var/log/dpkg.log with an offset",
+    'write "a" and "b" to /tmp/baton-x/o.txt', 'search /var/log/x.log for "error" and "x"', 'execute "DELETE FROM data" and "data"',
+    'read /var/log/dpkg.log, then write "x" and "log" to /tmp/x.txt', "convert 3 miles to km", "list the largest files in /var/log", "insert coin", "compute 3 percent of 40", "what is the peak?",
     # the whole goal is refused for one part of it
     "compute 7 * 6 and add 1 to it", "read /var/log/dpkg.log, then mail it to bob", "read /var/log/dpkg.log and upload it", "compute 6 * 7, then send it to bob",
 ]

@@ -1,4 +1,5 @@
 """Models that cannot be asked because of the configuration: said where it is read, and by all that needs them, at once."""
+import json
 import subprocess
 import time
 
@@ -57,19 +58,21 @@ class NoKey(BatonTest):
         d.stop()
         self.assertIn("orchestrator would not be started: " + why, self.says_soon("doctor", "--config", d.config, code=1))
 
-    def test_an_agent_that_gave_up_is_told_with_its_last_words_and_its_log(self):
+    def test_of_an_agent_that_gave_up_plans_tell_the_log_and_agents_its_last_words(self):
         d = self.up('keyFile: "%(work)s/key"', written="a b")
         begun = time.monotonic()
         view = d.wait_plan(d.ask("plan.submit", goal="x", planner="llm")["planId"], 25)
         self.assertLess(time.monotonic() - begun, 20, "it waits no longer than there is hope")
         log = str(d.state / "log" / "orchestrator#1.log")
         words = "keyFile: %s: expected a key of 8 to 4096" % (d.work / "key")
-        for part in ("Agent 'orchestrator' is not running: it gave up after 5 crashes", "exit code 2", words, log, "baton doctor"):
+        ending = "exit code 2; see %s; or: baton agents orchestrator" % log
+        for part in ("Agent 'orchestrator' is not running: it gave up after 5 crashes", ending):
             self.assertIn(part, view["failureReason"])
-        self.assertIn(words, self.says_soon("run", "x", "--planner", "llm", code=3))
+        self.assertIn(ending, self.says_soon("run", "x", "--planner", "llm", code=3))
+        self.assertNotIn(words, json.dumps([view, d.events()]), "what a process wrote is kept nowhere")
         agent = self.agent("orchestrator")
         self.assertEqual((agent["state"], agent["gaveUp"], agent["log"]), ("down", True, log))
-        for verb, code in ((["up"], 1), (["agents"], 0), (["doctor", "--config", d.config], 1)):
+        for verb, code in ((["up"], 1), (["agents"], 0), (["agents", "orchestrator"], 0), (["doctor", "--config", d.config], 1)):
             said = self.says_soon(*verb, code=code)
             for part in ("exit code 2", words, log):
                 self.assertIn(part, said)

@@ -88,6 +88,14 @@ static void a_question_that_is_not_answered_in_time_is_an_error(void **state)
     rig_ok(r, "B");
 }
 
+static void judge_gave_up(struct rig *r)
+{
+    rig_event(r, (struct core_event){
+                     .type = CORE_GAVE_UP,
+                     .agent = registry_agent(core_registry(rig_core(r)), STR_LIT("judge")),
+                     .text = STR_LIT("it gave up")});
+}
+
 static void a_question_to_an_agent_that_gave_up_is_an_error_at_once(void **state)
 {
     struct rig *r = *state;
@@ -95,15 +103,33 @@ static void a_question_to_an_agent_that_gave_up_is_an_error_at_once(void **state
     rig_submit(r, "A; B(gate=judge check=700)");
     rig_ok(r, "A");
     rig_forget(r);
-    rig_event(r, (struct core_event){
-                     .type = CORE_GAVE_UP,
-                     .agent = registry_agent(core_registry(rig_core(r)), STR_LIT("judge")),
-                     .text = STR_LIT("it gave up")});
+    judge_gave_up(r);
     rig_until(r, 1);
     RIG_TRACE(r, "[0] B#0 gate error: Agent 'judge' is not running: it gave up\n"
                  "[0] B#1 assigned i1\n"
                  "[0] dispatch B#1 i1/0\n");
     rig_ok(r, "B");
+}
+
+static void a_guest_that_left_again_is_no_hope(void **state)
+{
+    struct rig *r = *state;
+    rig_up(r, "x", 1, 1);
+    rig_submit(r, "A; B<A(gate=judge check=700); C<A(gate=judge check=700)");
+    rig_ok(r, "A");
+    judge_gave_up(r);
+    rig_up(r, "judge", 2, 1); /* B is asked for, C waits for its turn */
+    rig_forget(r);
+    rig_until(r, 1);
+    RIG_TRACE(r, "");
+    rig_instance(r, CORE_GONE, 2, "killed");
+    rig_until(r, 2);
+    RIG_TRACE(r, "[1] agent_down judge i2: killed\n"
+                 "[1] close epoch=2\n"
+                 "[1] B#0 gate error: Agent 'judge' is not running: it gave up\n"
+                 "[1] C#0 gate error: Agent 'judge' is not running: it gave up\n"
+                 "[1] B#1 assigned i1\n"
+                 "[1] dispatch B#1 i1/0\n");
 }
 
 static void a_lost_question_is_asked_again(void **state)
@@ -402,6 +428,7 @@ int main(void)
         CORE_TEST(a_gate_that_cannot_answer_lets_the_step_go_on),
         CORE_TEST(a_question_that_is_not_answered_in_time_is_an_error),
         CORE_TEST(a_question_to_an_agent_that_gave_up_is_an_error_at_once),
+        CORE_TEST(a_guest_that_left_again_is_no_hope),
         CORE_TEST(a_lost_question_is_asked_again),
         CORE_TEST(what_fails_its_verification_is_tried_again_with_the_diagnosis),
         CORE_TEST(on_verification_failure_can_skip_or_go_on),

@@ -78,11 +78,33 @@ static void a_line_is_cut_between_characters_and_cannot_steer_a_terminal(void **
     for (size_t i = 0; i + 1 < sizeof long_line; i += 2) {
         memcpy(long_line + i, "\xc3\xa9", 2);
     }
+    memcpy(long_line + sizeof long_line - 1001, "x \xc3\xa9", 4); /* odd: between characters */
+    long_line[sizeof long_line - 1002] = 'x';
     append("x", 1);
     append(long_line, sizeof long_line);
     last_words(path, 0, line, sizeof line);
     assert_true(strlen(line) >= 60);
     assert_true(utf8_valid(line, strlen(line)));
+}
+
+static void the_rest_of_a_word_that_is_not_read_whole_is_not_told(void **state)
+{
+    char secret[5000];
+
+    (void)state;
+    memset(secret, 's', sizeof secret);
+    append("KEY=", 4);
+    append(secret, sizeof secret);
+    says(0, "");
+    append(" is wrong", 9);
+    says(0, "is wrong");
+}
+
+static void what_looks_like_a_secret_is_hidden(void **state)
+{
+    (void)state;
+    append("OPENAI_API_KEY=sk-live-0123456789abcdef\n", 40);
+    says(0, "OPENAI_API_KEY=[redacted]");
 }
 
 static void no_file_has_no_words(void **state)
@@ -104,6 +126,8 @@ int main(void)
         TEST(the_last_line_with_anything_in_it_is_told),
         TEST(what_an_earlier_process_wrote_is_not_told),
         TEST(a_line_is_cut_between_characters_and_cannot_steer_a_terminal),
+        TEST(the_rest_of_a_word_that_is_not_read_whole_is_not_told),
+        TEST(what_looks_like_a_secret_is_hidden),
         TEST(no_file_has_no_words),
     };
 #undef TEST
