@@ -92,7 +92,7 @@ class Kill(Base):
         self.assertEqual(sorted(starts), sorted(self.taken.values()))
         self.assertEqual(sorted(ends), sorted(starts))
         self.assertEqual([e for e in events if e["type"] == "turn_end" and "action" not in e], [])
-        plans = [e["turnPlanId"] for e in events if e["type"] == "turn_end" and e["action"] == "new_plan"]
+        plans = [e["turnPlanId"] for e in events if e["type"] == "turn_end" and e["action"] == "new_plan" and "turnPlanId" in e]
         self.assertEqual(sorted(plans), sorted(e["planId"] for e in events if e["type"] == "plan_generated"))
         for session in ("s0", "s1"):
             said = self.messages(session)
