@@ -75,8 +75,11 @@ static void add_text(struct indexer *x, struct str text, uint32_t weight, unsign
 static void add_example(struct indexer *x, struct str text)
 {
     struct said said;
-    said_read(text, &said);
-    if (said.n > 0 && x->words < RANK_WORDS_MAX) {
+    if (x->words >= RANK_WORDS_MAX) {
+        return;
+    }
+    said_read_first(text, &said);
+    if (said.n > 0) {
         add_word(x, &said.at[0].word, WEIGHT_NONE, AT_EXAMPLE | (said.question ? AT_QUESTION : 0));
     }
     add_text(x, text, WEIGHT_EXAMPLES, 0);
