@@ -85,8 +85,8 @@ void registry_agent_card(struct registry *r, uint32_t agent, const struct msg_ca
 /* Enabling also closes its breakers: a person's word is worth more than what was seen before. */
 void registry_agent_enable(struct registry *r, uint32_t agent, bool enabled);
 /* No process of it will be started any more, and why (copied, cut to REGISTRY_FAILURE_BYTES between
- * characters; valid UTF-8); empty = that is over. An instance that registers and leaves again, as one
- * that a person started, changes nothing about it. */
+ * characters; valid UTF-8); empty = that is over. An instance that registers and leaves again, as
+ * one that a person started, changes nothing about it. */
 void registry_agent_failed(struct registry *r, uint32_t agent, struct str why);
 /* First agent (lowest index, enabled, with a card) that has the skill, preferring one with live
  * instances. */

@@ -119,7 +119,8 @@ static void check_port(struct doctor *d, const char *what, const char *url, bool
 static struct config *check_config(struct doctor *d)
 {
     struct config_request request = {.state_dir = cli_value(d->cli, "state"),
-                                     .file = cli_value(d->cli, "config")};
+                                     .file = cli_value(d->cli, "config"),
+                                     .only_looks = true};
     struct config *config = NULL;
     struct buf notes;
     struct bt_error err;

@@ -226,6 +226,18 @@ void layer_origin(const struct loader *l, enum layer_kind kind, const char *key,
     (void)snprintf(ret, ORIGIN_MAX, "%.280s:%u:%u", l->layers[kind].file, place.line, place.column);
 }
 
+void layer_key_plain(char *key)
+{
+    char *to = key;
+
+    for (const char *at = key; *at != '\0'; at++) {
+        const bool escaped = at[0] == '~' && (at[1] == '0' || at[1] == '1');
+        at += escaped;
+        *to++ = !escaped ? *at : *at == '1' ? '/' : '~';
+    }
+    *to = '\0';
+}
+
 /* "/policy/maxRetries" as "policy.maxRetries". */
 static void dotted(const char *pointer, char ret[ORIGIN_MAX])
 {
@@ -256,6 +268,7 @@ static enum bt_code check_layer(struct loader *l, const struct schema *s, enum l
         char path[ORIGIN_MAX];
         dotted(found[i].path, path);
         layer_origin(l, kind, path, origin);
+        layer_key_plain(path);
         config_problem(l, origin, "%s%s%s", path, path[0] == '\0' ? "" : ": ", found[i].message);
     }
     if (code == BT_LIMIT) {

@@ -92,6 +92,7 @@ static void place_of(const struct loader *l, enum layer_kind layer, const char *
         *at = *at == '/' ? '.' : *at;
     }
     layer_origin(l, layer, key, origin);
+    layer_key_plain(key);
 }
 
 static void tell_problem(void *of, const char *pointer, const char *text)
@@ -195,7 +196,9 @@ enum bt_code config_llm_keys_check(struct loader *l)
     place_of(l, layer, pointer, key, origin);
     (void)snprintf(text, sizeof text, "%s: %s", key, why.msg);
     a->held_back = config_held_text(h, text);
-    config_warning(l, origin, "%s; the agent \"" ORCHESTRATOR "\" is not started without it", text);
+    config_warning(l, origin, "%s; the agent \"" ORCHESTRATOR "\" %s", text,
+                   l->request->only_looks ? "would not be started from this environment"
+                                          : "is not started without it");
     return a->held_back != NULL ? BT_OK : config_no_memory(l);
 }
 

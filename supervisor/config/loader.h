@@ -57,6 +57,9 @@ const cJSON *layers_find(const struct loader *l, const char *key, enum layer_kin
 /* Where a key of a layer stands. */
 void layer_origin(const struct loader *l, enum layer_kind layer, const char *key,
                   char ret[ORIGIN_MAX]);
+/* The key of a place, made of a JSON pointer, as people write it: ~1 is / and ~0 is ~. In place;
+ * only for showing: layer_origin wants the key as it was. */
+void layer_key_plain(char *key);
 /* The origin of a setting, by both. */
 void setting_origin(const struct loader *l, const char *key, char ret[ORIGIN_MAX]);
 

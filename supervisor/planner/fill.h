@@ -20,11 +20,11 @@
  * A required property that says nothing, and is the only required one, is "quoted".
  *
  * What cannot be filled is left out, and the schema's default holds; the name and description of
- * such a property explain no word of the clause (rank.h), nor do choices that were not made. A skill is not used for the
- * clause when its required parameters cannot be filled, when it has properties that take what work
- * is done to (all but choice and number) and none of them can be, or when the clause has a value
- * that no parameter takes. A skill without an inputSchema works from the words alone. Annotations
- * are hints of the skill's author about words; they grant nothing.
+ * such a property explain no word of the clause (rank.h), nor do choices that were not made. A
+ * skill is not used for the clause when its required parameters cannot be filled, when it has
+ * properties that take what work is done to (all but choice and number) and none of them can be, or
+ * when the clause has a value that no parameter takes. A skill without an inputSchema works from
+ * the words alone. Annotations are hints of the skill's author about words; they grant nothing.
  */
 #ifndef PLANNER_FILL_H
 #define PLANNER_FILL_H

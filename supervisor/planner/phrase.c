@@ -109,8 +109,8 @@ size_t phrase_comma(struct str text)
 
 bool phrase_is(struct str word, const char *const *words, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (phrase_begins(word, words[i]) == word.len && word.len > 0) {
+    for (size_t i = 0; i < n && word.len > 0; i++) {
+        if (words[i][0] == lower(word.ptr[0]) && phrase_begins(word, words[i]) == word.len) {
             return true;
         }
     }

@@ -207,7 +207,9 @@ static bool is_known(const struct rank *r, const struct document *d, uint32_t te
                      const struct str *texts, uint32_t n)
 {
     const struct posting *p = posting_of(d, term);
-    bool known = p != NULL && (p->card || (p->properties & filled) != 0);
+    /* "recursive": that a skill can be told so does not mean that it is. */
+    const bool off = p != NULL && p->described && p->switches != 0;
+    bool known = p != NULL && ((p->card && !off) || (p->properties & filled) != 0);
     for (uint32_t i = 0; i < n && !known; i++) {
         known = said_has(texts[i], r->terms[term].stem);
     }

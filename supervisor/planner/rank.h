@@ -56,11 +56,12 @@ uint32_t rank_skills(const struct rank *r);
  * equal scores: agents with live instances first, then the order of the registry. */
 uint32_t rank_clause(const struct rank *r, uint32_t clause, struct rank_hit *ret, uint32_t cap);
 /*
- * A word of the clause that nothing explains: not the skill's card, nor the name or description of
- * a parameter that the words fill (filled, fill.h: what is not given is not done either), nor these
- * texts (the values of the parameters, what went before). One word in five may be unknown, and one
- * that "and" joins to a known one behind the verb, but not behind a preposition or a value: "read
- * a.txt to bob" is not reading.
+ * A word of the clause that nothing explains: not the skill's card (its description says nothing of
+ * a word that names a switch, a boolean parameter, which is not filled), nor the name or
+ * description of a parameter that the words fill (filled, fill.h: what is not given is not done
+ * either), nor these texts (the values of the parameters, what went before). One word in five may
+ * be unknown, and one that "and" joins to a known one behind the verb, but not behind a preposition
+ * or a value: "read a.txt to bob" is not reading.
  */
 bool rank_unknown(const struct rank *r, uint32_t clause, const struct rank_hit *hit,
                   uint32_t filled, const struct str *texts, uint32_t n, struct str *ret_word);

@@ -18,6 +18,8 @@ struct indexer {
     struct posting at[3 * RANK_WORDS_MAX]; /* heads of examples and the schema come on top */
     uint32_t words;                        /* read so far */
     uint32_t property;                     /* being read, as a bit; 0 = none is */
+    bool is_switch;                        /* its name is, and it is boolean */
+    bool description;                      /* the skill's is being read */
 };
 
 static void add_word(struct indexer *x, const struct word *w, uint32_t weight, unsigned at)
@@ -37,8 +39,11 @@ static void add_word(struct indexer *x, const struct word *w, uint32_t weight, u
     x->r->terms[term].df += x->at[i].tf == 0 && weight > 0;
     x->at[i].tf += weight;
     x->at[i].at |= at;
-    x->at[i].card = x->at[i].card || x->property == 0;
-    x->at[i].properties |= x->property;
+    struct posting *p = &x->at[i];
+    p->described = x->property == 0 ? (!p->card || p->described) && x->description : p->described;
+    p->card = p->card || x->property == 0;
+    p->properties |= x->property;
+    p->switches |= x->is_switch ? x->property : 0;
 }
 
 /* "Runs a read-only query" is about running. */
@@ -75,8 +80,11 @@ static void add_text(struct indexer *x, struct str text, uint32_t weight, unsign
 static void add_example(struct indexer *x, struct str text)
 {
     struct said said;
-    said_read(text, &said);
-    if (said.n > 0 && x->words < RANK_WORDS_MAX) {
+    if (x->words >= RANK_WORDS_MAX) {
+        return;
+    }
+    said_read_first(text, &said);
+    if (said.n > 0) {
         add_word(x, &said.at[0].word, WEIGHT_NONE, AT_EXAMPLE | (said.question ? AT_QUESTION : 0));
     }
     add_text(x, text, WEIGHT_EXAMPLES, 0);
@@ -94,7 +102,9 @@ static void add_schema(struct indexer *x, struct doc schema)
         (void)doc_next(&c, &key);
         const struct doc property = doc_skip(&c);
         x->property = UINT32_C(1) << i;
+        x->is_switch = str_is(doc_string(doc_get(property, STR_LIT("type"))), "boolean");
         add_text(x, key.str, WEIGHT_NONE, 0);
+        x->is_switch = false;
         add_text(x, doc_string(doc_get(property, STR_LIT("description"))), WEIGHT_NONE, 0);
     }
 }
@@ -114,7 +124,9 @@ static enum bt_code index_skill(struct rank *r, struct str agent_id, const struc
     for (uint32_t i = 0; i < skill->examples_n; i++) {
         add_example(&x, skill->examples[i]);
     }
+    x.description = true;
     add_text(&x, skill->description, WEIGHT_PLAIN, AT_DESCRIPTION);
+    x.description = false;
     add_schema(&x, skill->input_schema);
     if (doc->n > 0) {
         doc->postings = arena_alloc(r->arena, doc->n * sizeof doc->postings[0]);

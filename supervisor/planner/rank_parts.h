@@ -29,7 +29,9 @@ struct posting {
     uint32_t tf; /* weighted; 0 = only in the schema of the parameters, or behind the cut */
     unsigned at;
     bool card;           /* outside the schema */
+    bool described;      /* there in the description alone */
     uint32_t properties; /* of the schema, as bits: in their names or descriptions */
+    uint32_t switches;   /* those of them that are boolean, and have it in their name */
 };
 
 struct document {

@@ -59,7 +59,8 @@ void said_unify(struct word *w)
         {"eras", "delet"},      {"remov", "delet"},       {"folder", "directory"},
         {"averag", "mean"},     {"percentag", "percent"}};
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        if (str_eq((struct str){w->text, w->len}, str_from(pairs[i][0]))) {
+        if (pairs[i][0][0] == w->text[0] &&
+            str_eq((struct str){w->text, w->len}, str_from(pairs[i][0]))) {
             w->len = strlen(pairs[i][1]);
             memcpy(w->text, pairs[i][1], w->len);
         }
@@ -220,7 +221,7 @@ static void hear(struct listener *l, struct str token, bool quote)
     l->number = false;
 }
 
-void said_read(struct str clause, struct said *ret)
+static void read_up_to(struct str clause, uint32_t words, struct said *ret)
 {
     struct listener l = {.said = ret};
     struct said_reader r;
@@ -229,12 +230,22 @@ void said_read(struct str clause, struct said *ret)
     (void)expression_find(clause, &ret->expression);
     said_begin(&r, clause);
     r.expression = ret->expression;
-    while (next_token(&r, &quote)) {
+    while (ret->n < words && next_token(&r, &quote)) {
         hear(&l, r.token, quote);
     }
     if (l.many) {
         hear_many(&l);
     }
+}
+
+void said_read(struct str clause, struct said *ret)
+{
+    read_up_to(clause, SAID_WORDS_MAX + 1, ret); /* values may come behind the last word */
+}
+
+void said_read_first(struct str clause, struct said *ret)
+{
+    read_up_to(clause, 1, ret);
 }
 
 /* ---- words in values ---- */

@@ -45,6 +45,8 @@ void said_begin(struct said_reader *r, struct str text);
 /* The next word (*ret is set) or value. Stop words of words.h are left out. */
 bool said_next(struct said_reader *r, enum said_kind *kind, struct word *ret);
 void said_read(struct str clause, struct said *ret);
+/* The same, no further than to the first word. */
+void said_read_first(struct str clause, struct said *ret);
 /* "41", "3.5", "1,000", "50%", "2026-01-01", "17:00" */
 bool said_is_number(struct str token);
 /* Whether the text begins like a question for a fact. */

@@ -9,10 +9,34 @@ static bool one_of(char c, const char *set)
     return c != '\0' && strchr(set, c) != NULL;
 }
 
+static bool between(char c)
+{
+    switch (c) {
+    case ' ':
+    case '\t':
+    case '\r':
+    case '\n':
+    case '"':
+    case '`':
+    case '\'':
+    case '(':
+    case ')':
+    case '[':
+    case ']':
+    case '{':
+    case '}':
+    case '<':
+    case '>':
+    case '|':
+        return true;
+    default:
+        return false;
+    }
+}
+
 bool token_next(struct str text, size_t *at, struct str *ret)
 {
-    static const char between[] = " \t\r\n\"`'()[]{}<>|";
-    while (*at < text.len && one_of(text.ptr[*at], between)) {
+    while (*at < text.len && between(text.ptr[*at])) {
         (*at)++;
     }
     const size_t start = *at;
@@ -20,7 +44,7 @@ bool token_next(struct str text, size_t *at, struct str *ret)
         *ret = STR_LIT("");
         return false;
     }
-    while (*at < text.len && !one_of(text.ptr[*at], between)) {
+    while (*at < text.len && !between(text.ptr[*at])) {
         (*at)++;
     }
     size_t end = *at;
@@ -165,8 +189,11 @@ static bool stop_word(const struct word *w)
         "into", "is",    "it",    "its",   "me",   "my",     "of",   "on", "or",   "our",  "out",
         "that", "the",   "them",  "this",  "to",   "us",     "was",  "we", "were", "with", "you",
         "your", "their", "these", "those", "then", "please", "some", "so"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (str_eq((struct str){w->text, w->len}, str_from(words[i]))) {
+    enum { LONGEST = 6 };
+    for (size_t i = 0; i < sizeof words / sizeof words[0] && w->len <= LONGEST; i++) {
+        /* Each word of each card comes here: most are told apart by their first letter. */
+        if (words[i][0] == w->text[0] &&
+            str_eq((struct str){w->text, w->len}, str_from(words[i]))) {
             return true;
         }
     }

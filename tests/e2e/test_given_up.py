@@ -2,8 +2,9 @@
 import json
 import os
 import pathlib
+import subprocess
 
-from harness import BatonTest, Daemon, main, until
+from harness import BIN, BatonTest, Daemon, main, until
 
 START = "policy: {heartbeatMs: 300, restart: {intensity: 2, backoffMinMs: 10, backoffMaxMs: 20}}\n"
 SECRET = "sk-live-0123456789abcdefghij"
@@ -66,6 +67,22 @@ class GivenUp(BatonTest):
         self.given_up("pair")
         view = d.wait_plan(d.ask("plan.submit", goal="x", planner="agent:pair")["planId"], 10)
         self.assertIn("it gave up after crashes of pair#1; the last: exit code 3; see ", view["failureReason"])
+
+    def test_a_guest_in_its_name_that_left_again_is_no_hope(self):
+        d = self.up('agents:\n  - {agentId: calc, command: ["/bin/false"]}\n')
+        self.given_up("calc")
+        guest = subprocess.Popen([BIN / "baton-agent-calc", "--state", d.state], env={**os.environ, "BATON_STATE": str(d.state)},
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(lambda: (guest.kill(), guest.wait()))
+        until(lambda: self.agent("calc")["state"] == "up", 20, "the guest is up")
+        self.assertNotIn("gaveUp", {k for k, v in self.agent("calc").items() if v})
+        guest.terminate()
+        guest.wait(20)
+        until(lambda: self.agent("calc")["state"] == "down", 20, "the guest has left")
+        self.assertTrue(self.agent("calc").get("gaveUp"))
+        plan = {"steps": [{"stepId": "a", "agentId": "calc", "task": "say"}]}
+        (step,) = d.ask("plan.get", planId=d.submit(plan))["steps"]
+        self.assertIn("waiting for agent calc: 0 instances; it gave up after 2 crashes", step["waiting"]["text"])
 
 
 main()

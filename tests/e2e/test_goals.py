@@ -70,7 +70,7 @@ NOT_DONE = [
     "read /var/log/dpkg.log, then report the busiest person", "show differences between /var/log/a.log and /var/log/b.log", "compute pi",
     "read the log /var/log/dpkg.log and tell me what is in it", "tell me", "tell", "what is the current temperature?", "who is logged in?", "describe yourself",
     'find "x" in /var/log/dpkg.log ignoring case', 'search /var/log/dpkg.log for "x" with ignore case', 'find "x" in /var/log/dpkg.log with context',
-    "read /var/log/dpkg.log with an offset",
+    "list the files in /var/log recursive", "read /var/log/dpkg.log with an offset",
     'write "a" and "b" to /tmp/baton-x/o.txt', 'search /var/log/x.log for "error" and "x"', 'execute "DELETE FROM data" and "data"',
     'read /var/log/dpkg.log, then write "x" and "log" to /tmp/x.txt', "convert 3 miles to km", "list the largest files in /var/log", "insert coin", "compute 3 percent of 40", "what is the peak?",
     # the whole goal is refused for one part of it

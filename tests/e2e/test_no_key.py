@@ -1,7 +1,10 @@
 """Models that cannot be asked because of the configuration: said where it is read, and by all that needs them, at once."""
 import json
+import os
+import socket
 import subprocess
 import time
+from unittest import mock
 
 from harness import BIN, BatonTest, Daemon, main, until
 
@@ -57,6 +60,19 @@ class NoKey(BatonTest):
         self.assertFalse((d.state / "log" / "orchestrator#1.log").exists(), "no process was started")
         d.stop()
         self.assertIn("orchestrator would not be started: " + why, self.says_soon("doctor", "--config", d.config, code=1))
+
+    def test_doctor_without_the_key_finds_no_fault_with_a_daemon_that_has_it(self):
+        d = self.make("keyEnv: BATON_TEST_KEY")
+        server = socket.create_server(("127.0.0.1", 0))  # somebody is where the model would be
+        self.addCleanup(server.close)
+        d.config.write_text(d.config.read_text().replace(":9/", ":%d/" % server.getsockname()[1]))
+        with mock.patch.dict(os.environ, BATON_TEST_KEY="k" * 20):
+            d.start()
+        said = self.says_soon("doctor", "--config", d.config, code=0)
+        self.assertIn("all is well", said)
+        self.assertIn("orchestrator is up", said)
+        self.assertIn('the agent "orchestrator" would not be started from this environment', said)
+        self.assertNotIn("is not started", said)
 
     def test_of_an_agent_that_gave_up_plans_tell_the_log_and_agents_its_last_words(self):
         d = self.up('keyFile: "%(work)s/key"', written="a b")

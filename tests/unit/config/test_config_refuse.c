@@ -232,6 +232,24 @@ static void models_are_checked_by_the_rules_of_their_agent(void **state)
                        "http://\n");
 }
 
+static void keys_are_told_as_they_were_written(void **state)
+{
+    struct home *h = *state;
+
+    write_text(h->user, "llm:\n"
+                        "  providers:\n"
+                        "    - {api: openai, model: m, baseUrl: \"https://a\",\n"
+                        "       headers: {\n"
+                        "         a/b~c: 5}}\n"
+                        "agents: [{agentId: a, command: [x],\n"
+                        "  \"x/~1\": 1}]\n");
+    expect_problems(h, "DIR/baton/baton.yaml:7:3: agents.0.x/~1: is not allowed here; allowed: "
+                       "agentId, command, instances, capacity, restart, env, settings, graceMs, "
+                       "cwd\n"
+                       "DIR/baton/baton.yaml:5:10: llm.providers.0.headers.a/b~c: expected a "
+                       "string, got 5\n");
+}
+
 static void a_key_that_is_missing_holds_back_its_agent_only(void **state)
 {
     struct home *h = *state;
@@ -246,6 +264,12 @@ static void a_key_that_is_missing_holds_back_its_agent_only(void **state)
                     "variable NO_SUCH_KEY is not set; the agent \"orchestrator\" is not started "
                     "without it\n");
     assert_null(h->config->agents[0].held_back);
+    h->request.only_looks = true;
+    expect_loads(h);
+    expect_notes(h, "DIR/baton/baton.yaml:4:8: warning: llm.providers.0.keyEnv: the environment "
+                    "variable NO_SUCH_KEY is not set; the agent \"orchestrator\" would not be "
+                    "started from this environment\n");
+    h->request.only_looks = false;
     assert_string_equal(h->config->agents[1].held_back,
                         "llm.providers.0.keyEnv: the environment variable NO_SUCH_KEY is not set");
     assert_int_equal(setenv("NO_SUCH_KEY", "sk-0123456789", 1), 0);
@@ -268,6 +292,7 @@ int main(void)
         TEST(wrong_shapes_everywhere_end_in_problems),
         TEST(a_file_that_others_may_write_is_refused),
         TEST(models_are_checked_by_the_rules_of_their_agent),
+        TEST(keys_are_told_as_they_were_written),
         TEST(a_key_that_is_missing_holds_back_its_agent_only),
         TEST(values_in_a_file_that_others_may_read_are_warned_of),
     };

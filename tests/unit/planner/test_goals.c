@@ -12,6 +12,9 @@ static int goals_setup(void **state)
               "{'agentId':'orchestrator','skills':[{'id':'summarize','name':'Summarise','tags':["
               "'summarise','summary','condense'],'examples':['summarise the report'],"
               "'inputSchema':{'type':'object','properties':{'text':{'x-baton-fill':'previous'}}}},"
+              "{'id':'sort','description':'Sorts the lines of a file, and reversed if wished',"
+              "'inputSchema':{'type':'object','properties':{'path':{'x-baton-fill':'path'},"
+              "'reversed':{'type':'boolean'}}}},"
               "{'id':'gate','tags':['judge','enough']},{'id':'verify','tags':['verify','check']},"
               "{'id':'plan','tags':['plan','steps']},{'id':'synthesize','tags':['answer']},"
               "{'id':'converse','tags':['talk']}]}");
