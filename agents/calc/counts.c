@@ -219,6 +219,54 @@ struct str task_subject(const char *task, bool as_said)
     return (struct str){NULL, 0};
 }
 
+/* The next word at or behind *p, which is moved behind it; its length is 0 at the end. */
+static struct str next_word(const char **p)
+{
+    struct str word;
+
+    while (**p != 0 && !is_word_char(**p)) {
+        (*p)++;
+    }
+    word = (struct str){*p, 0};
+    while (is_word_char(word.ptr[word.len])) {
+        word.len++;
+    }
+    *p += word.len;
+    return word;
+}
+
+bool task_has_subjects(const char *task)
+{
+    struct str first = task_subject(task, true);
+    const char *p = first.len > 0 ? first.ptr + first.len : task + strlen(task);
+    struct str word = next_word(&p);
+
+    if (!word_is(word, "and") && !word_is(word, "or")) {
+        return false;
+    }
+    word = next_word(&p);
+    return word.len > 1 && !says_how(word);
+}
+
+unsigned task_units(const char *task)
+{
+    static const char *const units[][3] = {
+        {"day", "days", "daily"}, {"hour", "hours", "hourly"}, {"month", "months", "monthly"}};
+    unsigned seen = 0;
+    const char *p = task;
+    struct str before = {task, 0};
+
+    for (struct str word = next_word(&p); word.len > 0; before = word, word = next_word(&p)) {
+        bool wanted = word_is(before, "per") || word_is(before, "each") ||
+                      word_is(before, "every") || word_is(before, "by") || word_is(before, "and");
+        for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+            bool unit = wanted && (word_is(word, units[i][0]) || word_is(word, units[i][1]));
+            seen |= unit || word_is(word, units[i][2]) ? 1u << i : 0;
+        }
+    }
+    return (seen & 1u) + (seen >> 1 & 1u) + (seen >> 2 & 1u);
+}
+
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';

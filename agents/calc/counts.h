@@ -44,6 +44,11 @@ bool next_line(struct str *text, struct str *ret_line);
  * nothing is left: everything is counted.
  */
 struct str task_subject(const char *task, bool as_said);
+/* Whether it names another one beside it: "the installs and upgrades". */
+bool task_has_subjects(const char *task);
+/* How many of day, hour and month the task wants counts for: "per day and per month". The "day" of
+ * "per hour of the day" is none. */
+unsigned task_units(const char *task);
 /* The date of a line: the first YYYY-MM-DD in it, and the two digits of the hour after it. False
  * when there is none. */
 bool line_date(struct str line, struct str *ret_day, struct str *ret_hour);

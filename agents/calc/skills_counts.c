@@ -76,6 +76,12 @@ static bool read_unit(struct bt_step *step, struct per_day *k)
     struct str task = str_from(bt_step_task(step));
     const char *per = bt_step_param_string(step, "per", NULL);
 
+    if (per == NULL && task_units(bt_step_task(step)) > 1) {
+        bt_step_fail(step, "VALIDATION_ERROR", false,
+                     "the task names more than one of day, hour and month: give each a step of its "
+                     "own, or say which with the parameter per");
+        return false;
+    }
     if (per == NULL &&
         (line_has_word(task, STR_LIT("hour")) || line_has_word(task, STR_LIT("hourly")))) {
         per = "hour";
@@ -103,8 +109,15 @@ static enum bt_code count_subject(struct bt_step *step, struct per_day *k, struc
 {
     const char *given = bt_step_param_string(step, "contains", NULL);
     struct str word = given != NULL ? str_from(given) : task_subject(bt_step_task(step), false);
-    enum bt_code code = count_lines(k, text, word, err);
+    enum bt_code code;
 
+    if (given == NULL && task_has_subjects(bt_step_task(step))) {
+        return err_set(err, BT_INVALID,
+                       "the task names more than one thing to count, beside '%.*s' too: give each "
+                       "a step of its own, or say which with the parameter contains",
+                       (int)word.len, word.ptr);
+    }
+    code = count_lines(k, text, word, err);
     if (code == BT_OK && given == NULL && word.len > 0 && k->counts.total == 0) {
         word = task_subject(bt_step_task(step), true);
         k->dated = 0;

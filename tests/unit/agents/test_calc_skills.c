@@ -237,9 +237,45 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* One of two would look like an answer. */
+static void a_task_that_wants_two_counts_is_refused(void **state)
+{
+    static const struct {
+        const char *task;
+        bool subjects;
+        unsigned units;
+    } cases[] = {{"count the installs and upgrades per day", true, 1},
+                 {"count upgrades or errors", true, 0},
+                 {"count the installs per day and per month", false, 2},
+                 {"count all lines per day and month", false, 2},
+                 {"count the installs per hour of the day", false, 1},
+                 {"read it and count the errors per hour", false, 1},
+                 {"count the installs and then the days", false, 0},
+                 {"count the installs daily", false, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(task_has_subjects(cases[i].task), cases[i].subjects);
+        assert_int_equal(task_units(cases[i].task), cases[i].units);
+    }
+    steps_expect(
+        run("count_per_day",
+            "{\"task\":\"count the installs and upgrades per day\"," AFTER("\"" LOG "\"") "}"),
+        "more than one thing to count, beside 'install' too");
+    steps_expect(
+        run("count_per_day",
+            "{\"task\":\"count the installs per day and per month\"," AFTER("\"" LOG "\"") "}"),
+        "more than one of day, hour and month");
+    steps_expect(run("count_per_day",
+                     "{\"task\":\"count the installs and upgrades\","
+                     "\"parameters\":{\"contains\":\"install\"}," AFTER("\"" LOG "\"") "}"),
+                 "\"total\":");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_task_that_wants_two_counts_is_refused),
         cmocka_unit_test(the_card_is_one_that_a_supervisor_takes),
         cmocka_unit_test(an_expression_comes_by_parameter_or_by_task),
         cmocka_unit_test(installs_are_counted_per_day_from_the_step_before),
