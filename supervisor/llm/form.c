@@ -280,19 +280,26 @@ enum bt_code form_fit(struct str text, const struct schema *schema, const cJSON 
 
 /* ---- strict ---- */
 
+bool form_lists(const cJSON *list, const char *name)
+{
+    const cJSON *item = NULL;
+
+    cJSON_ArrayForEach(item, list)
+    {
+        if (cJSON_IsString(item) && strcmp(item->valuestring, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool all_required(const cJSON *properties, const cJSON *required)
 {
     const cJSON *p = NULL;
 
     cJSON_ArrayForEach(p, properties)
     {
-        const cJSON *name = NULL;
-        bool found = false;
-        cJSON_ArrayForEach(name, required)
-        {
-            found = found || (cJSON_IsString(name) && strcmp(name->valuestring, p->string) == 0);
-        }
-        if (!found) {
+        if (!form_lists(required, p->string)) {
             return false;
         }
     }

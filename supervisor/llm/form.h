@@ -34,4 +34,6 @@ BT_MUST_CHECK enum bt_code form_fit(struct str text, const struct schema *schema
 
 /* Whether a schema obeys the subset of "strict": every object closed, every property required. */
 bool form_is_strict(const struct cJSON *schema);
+/* Whether the name stands in a schema's list of names, such as `required` or `type`. */
+bool form_lists(const struct cJSON *list, const char *name);
 #endif

@@ -4,6 +4,8 @@
 
 #include <cjson/cJSON.h>
 
+#include "supervisor/llm/form.h"
+
 enum { DEPTH_MAX = 32, LOOKS_MAX = 50000 };
 
 static cJSON *get(const cJSON *map, const char *name)
@@ -11,22 +13,10 @@ static cJSON *get(const cJSON *map, const char *name)
     return cJSON_GetObjectItemCaseSensitive(map, name);
 }
 
-static bool names(const cJSON *list, const char *name)
-{
-    const cJSON *item = NULL;
-
-    cJSON_ArrayForEach(item, list)
-    {
-        if (cJSON_IsString(item) && strcmp(item->valuestring, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool takes_null(const cJSON *type)
 {
-    return names(type, "null") || (cJSON_IsString(type) && strcmp(type->valuestring, "null") == 0);
+    return form_lists(type, "null") ||
+           (cJSON_IsString(type) && strcmp(type->valuestring, "null") == 0);
 }
 
 /* One member; only where its type is said one knows what null would mean. */
@@ -65,7 +55,7 @@ static bool mend(cJSON *value, const cJSON *schema, unsigned depth, unsigned *lo
             if (!ok || ++*looks >= LOOKS_MAX) {
                 return ok;
             }
-            ok = mend_member(value, member, names(required, member->string)) &&
+            ok = mend_member(value, member, form_lists(required, member->string)) &&
                  mend(get(value, member->string), member, depth + 1, looks);
         }
     } else if (cJSON_IsArray(value) && cJSON_IsObject(items)) {

@@ -4,6 +4,8 @@
 
 #include <cjson/cJSON.h>
 
+#include "supervisor/llm/form.h"
+
 enum { DEPTH_MAX = 16, OPTIONAL_MAX = 24, UNION_MAX = 16 };
 
 struct narrowing {
@@ -30,19 +32,6 @@ static void put(struct narrowing *n, cJSON *to, const char *name, cJSON *item)
     }
 }
 
-static bool is_named(const cJSON *list, const char *name)
-{
-    const cJSON *item = NULL;
-
-    cJSON_ArrayForEach(item, list)
-    {
-        if (cJSON_IsString(item) && strcmp(item->valuestring, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* A map of schemas (properties, $defs), or a list of them (anyOf). */
 static cJSON *each(struct narrowing *n, const cJSON *from, unsigned depth)
 {
@@ -63,7 +52,7 @@ static bool may_be_object(const cJSON *node)
     const cJSON *type = get(node, "type");
 
     return (cJSON_IsString(type) && strcmp(type->valuestring, "object") == 0) ||
-           is_named(type, "object") || get(node, "properties") != NULL;
+           form_lists(type, "object") || get(node, "properties") != NULL;
 }
 
 /* Without a word about others, an object that names its members is meant to have no others. */
@@ -84,7 +73,7 @@ static void close_object(struct narrowing *n, const cJSON *node, cJSON *to)
     put(n, to, "additionalProperties", cJSON_CreateFalse());
     cJSON_ArrayForEach(p, properties)
     {
-        n->optional += is_named(get(node, "required"), p->string) ? 0 : 1;
+        n->optional += form_lists(get(node, "required"), p->string) ? 0 : 1;
     }
 }
 
