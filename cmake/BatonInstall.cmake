@@ -48,9 +48,7 @@ bt_installed_library(baton-agent FROM baton_agent sdk_step sdk_session schema st
 
 install(TARGETS batond baton DESTINATION ${CMAKE_INSTALL_BINDIR})
 foreach(agent IN ITEMS exec files sql calc llm)
-    if(TARGET baton-agent-${agent})
-        install(TARGETS baton-agent-${agent} DESTINATION ${CMAKE_INSTALL_BINDIR})
-    endif()
+    install(TARGETS baton-agent-${agent} DESTINATION ${CMAKE_INSTALL_BINDIR})
 endforeach()
 
 install(FILES
