@@ -3,7 +3,7 @@
 #include <cjson/cJSON.h>
 
 #include "agents/llm/llm_agent.h"
-#include "protocol/schema/schema.h"
+#include "protocol/jsonschema/schema.h"
 #include "protocol/wire/doc.h"
 #include "supervisor/llm/rules.h"
 

@@ -4,7 +4,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "protocol/schema/schema.h"
+#include "protocol/jsonschema/schema.h"
 
 enum { TAGS_MAX = 32, EXAMPLES_MAX = 16, SCHEMA_BYTES = 65536 };
 

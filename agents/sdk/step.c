@@ -7,7 +7,7 @@
 #include "agents/sdk/card.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
-#include "protocol/schema/schema.h"
+#include "protocol/jsonschema/schema.h"
 
 enum { TEXTS_MAX = 64 * 1024 * 1024 };
 

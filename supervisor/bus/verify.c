@@ -5,7 +5,7 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/base/log.h"
-#include "protocol/schema/schema.h"
+#include "protocol/jsonschema/schema.h"
 
 enum { PROBLEMS_TOLD = 3 };
 

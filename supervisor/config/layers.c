@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "protocol/base/near.h"
+#include "protocol/jsonschema/schema.h"
 #include "protocol/limits.h"
-#include "protocol/schema/schema.h"
 #include "protocol/wire/doc.h"
 #include "supervisor/config/embedded.h"
 #include "supervisor/config/loader.h"

@@ -7,7 +7,7 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
-#include "protocol/schema/schema.h"
+#include "protocol/jsonschema/schema.h"
 #include "supervisor/llm/asking.h"
 #include "supervisor/llm/form.h"
 #include "supervisor/llm/lenient.h"

@@ -6,7 +6,7 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/base/arena.h"
-#include "protocol/schema/schema.h"
+#include "protocol/jsonschema/schema.h"
 #include "supervisor/llm/config_in.h"
 #include "supervisor/llm/dialect.h"
 #include "supervisor/llm/rules.h"

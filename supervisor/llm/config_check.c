@@ -4,7 +4,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "protocol/schema/schema.h"
+#include "protocol/jsonschema/schema.h"
 #include "supervisor/llm/config.h"
 #include "supervisor/llm/config_in.h"
 #include "supervisor/llm/rules.h"

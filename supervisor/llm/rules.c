@@ -2,7 +2,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "protocol/schema/schema.h"
+#include "protocol/jsonschema/schema.h"
 #include "protocol/wire/doc.h"
 
 #define TIME "{\"type\":\"integer\",\"minimum\":1,\"maximum\":3600000}"

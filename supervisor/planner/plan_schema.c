@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "protocol/base/map.h"
-#include "protocol/schema/schema.h"
+#include "protocol/jsonschema/schema.h"
 #include "protocol/wire/msg.h"
 #include "registry/card.h"
 #include "supervisor/core/template.h"

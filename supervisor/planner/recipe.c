@@ -2,8 +2,8 @@
 
 #include <cjson/cJSON.h>
 
+#include "protocol/jsonschema/schema.h"
 #include "protocol/limits.h"
-#include "protocol/schema/schema.h"
 #include "supervisor/planner/recipe_parts.h"
 #include "supervisor/planner/subst.h"
 

@@ -5,8 +5,8 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/base/utf8.h"
+#include "protocol/jsonschema/schema.h"
 #include "protocol/limits.h"
-#include "protocol/schema/schema.h"
 #include "registry/card.h"
 #include "supervisor/planner/fields.h"
 #include "supervisor/planner/plan_read.h"

@@ -2,8 +2,8 @@
 
 Members and order are held against vocabularies.py, which was written from the documents, not from the translator. The streams
 `turns`, `dry_run` and `synthesis_given_up` are made by hand.
-Making the streams of tests/unit/client/streams again:
-    BATON_BIN=build/dev/bin python3 test_vocabulary.py --record tests/unit/client/streams
+Making the streams of tests/unit/compat/streams again:
+    BATON_BIN=build/dev/bin python3 test_vocabulary.py --record tests/unit/compat/streams
 """
 import json
 import pathlib
@@ -19,7 +19,7 @@ from probe import Probe, wait_up
 from probe import step as probe_step
 from stage import Stage
 
-STREAMS = harness.ROOT / "tests" / "unit" / "client" / "streams"
+STREAMS = harness.ROOT / "tests" / "unit" / "compat" / "streams"
 ALL = sorted(vocabularies.CHECKS)
 BROKEN = "echo 'the disk is full' >&2; exit 1"
 

@@ -3,7 +3,7 @@
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 
-#include "protocol/schema/schema.h"
+#include "protocol/jsonschema/schema.h"
 #include "supervisor/llm/dialect.h"
 #include "supervisor/llm/form.h"
 #include "supervisor/llm/retry.h"

@@ -10,25 +10,26 @@ BEGIN {
     base = "protocol/limits.h protocol/errors.def protocol/base baton/error.h"
     may["protocol/base"] = base
     may["protocol/wire"] = base " protocol/schema.def"
-    may["protocol/schema"] = base
+    may["protocol/jsonschema"] = base
     may["protocol/link"] = base
-    may["protocol/client"] = base " protocol/wire protocol/link baton/client.h baton/vocabulary.h"
+    may["protocol/compat"] = base " protocol/wire baton/vocabulary.h"
+    may["protocol/client"] = base " protocol/wire protocol/link baton/client.h"
     # state.c is a library of its own, without a socket
     may["protocol/client/state"] = base " protocol/wire protocol/client/state"
     may["registry"] = base " protocol/wire/doc.h protocol/wire/msg.h"
     may["supervisor/core"] = base " protocol/wire/doc.h protocol/wire/msg.h registry"
-    may["supervisor/planner"] = base " protocol/wire protocol/schema registry supervisor/core"
+    may["supervisor/planner"] = base " protocol/wire protocol/jsonschema registry supervisor/core"
     may["supervisor/journal"] = base " protocol/wire registry supervisor/core"
     may["supervisor/spawn"] = base
-    may["supervisor/config"] = base " protocol/wire protocol/schema protocol/client/state.h supervisor/llm/config.h supervisor/core/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h"
-    may["supervisor/bus"] = base " protocol/wire protocol/schema protocol/link registry supervisor/core supervisor/journal supervisor/planner"
+    may["supervisor/config"] = base " protocol/wire protocol/jsonschema protocol/client/state.h supervisor/llm/config.h supervisor/core/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h"
+    may["supervisor/bus"] = base " protocol/wire protocol/jsonschema protocol/link registry supervisor/core supervisor/journal supervisor/planner"
     may["supervisor/cli"] = base " protocol/wire protocol/client baton/client.h baton/vocabulary.h supervisor/config supervisor/planner supervisor/journal/journal.h"
     # shared with agents: it must not know the daemon
-    may["supervisor/llm"] = base " protocol/wire protocol/schema"
-    may["agents/llm"] = base " protocol/wire protocol/schema agents/sdk baton/agent.h supervisor/llm"
+    may["supervisor/llm"] = base " protocol/wire protocol/jsonschema"
+    may["agents/llm"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h supervisor/llm"
     may["supervisor"] = base " protocol/client/state.h supervisor/bus supervisor/config supervisor/spawn"
-    may["agents/sdk"] = base " protocol/wire protocol/schema protocol/link protocol/client/state.h baton/agent.h"
-    may["agents/"] = base " protocol/wire protocol/schema agents/sdk baton/agent.h"
+    may["agents/sdk"] = base " protocol/wire protocol/jsonschema protocol/link protocol/client/state.h baton/agent.h"
+    may["agents/"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h"
     # a library: the only rooms that include it
     only["<nng/"] = "protocol/link"
     only["<sqlite3.h>"] = "supervisor/journal agents/sql"

@@ -6,7 +6,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "protocol/schema/schema.h"
+#include "protocol/jsonschema/schema.h"
 #include "protocol/wire/doc.h"
 #include "supervisor/llm/form.h"
 

@@ -1,0 +1,352 @@
+/*
+ * The translator: takes one event of the bus, keeps what every vocabulary needs to know of its
+ * plan, and lets the vocabulary say what it becomes. Only events and their own times: no clock, no
+ * requests.
+ */
+#include "protocol/compat/compat.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/wire/msg.h"
+
+enum { NAMES_MAX = 8 };
+
+static const struct compat_words *const VOCABULARIES[] = {
+    &compat_s000, &compat_s001, &compat_s002, &compat_s003, &compat_telemetry, &compat_s004};
+enum { VOCABULARIES_N = sizeof VOCABULARIES / sizeof VOCABULARIES[0] };
+
+const char *const *bt_vocabulary_names(void)
+{
+    static const char *const names[NAMES_MAX] = {"s000",           "s001", "s002", "s003",
+                                                 "s003-telemetry", "s004", NULL};
+    return names;
+}
+
+static enum bt_code unknown(const char *name, struct bt_error *err)
+{
+    char list[128] = "";
+
+    for (size_t i = 0; i < VOCABULARIES_N; i++) {
+        (void)strncat(list, i == 0 ? "" : ", ", sizeof list - strlen(list) - 1);
+        (void)strncat(list, VOCABULARIES[i]->name, sizeof list - strlen(list) - 1);
+    }
+    return err_set(err, BT_INVALID, "unknown vocabulary '%s'; there are: %s", name, list);
+}
+
+enum bt_code bt_vocabulary_new(const char *name, struct bt_vocabulary **ret, struct bt_error *err)
+{
+    const struct compat_words *words = NULL;
+    struct bt_vocabulary *v;
+
+    *ret = NULL;
+    for (size_t i = 0; i < VOCABULARIES_N; i++) {
+        words = strcmp(VOCABULARIES[i]->name, name) == 0 ? VOCABULARIES[i] : words;
+    }
+    if (words == NULL) {
+        return unknown(name, err);
+    }
+    v = calloc(1, sizeof *v);
+    if (v == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for a translator");
+    }
+    v->words = words;
+    buf_init(&v->body, COMPAT_OUT_BYTES);
+    buf_init(&v->list, COMPAT_OUT_BYTES);
+    buf_init(&v->parts, COMPAT_OUT_BYTES);
+    buf_init(&v->value, COMPAT_OUT_BYTES);
+    buf_init(&v->out, COMPAT_OUT_BYTES);
+    *ret = v;
+    return BT_OK;
+}
+
+void bt_vocabulary_free(struct bt_vocabulary *v)
+{
+    if (v == NULL) {
+        return;
+    }
+    compat_forget_all(v);
+    buf_done(&v->body);
+    buf_done(&v->list);
+    buf_done(&v->parts);
+    buf_done(&v->value);
+    buf_done(&v->out);
+    free(v->spans);
+    free(v);
+}
+
+/* ---- what is kept for all vocabularies ---- */
+
+static bool grows(const struct compat_event *ev)
+{
+    return str_is(ev->type, "plan_modified") || str_is(ev->type, "synthesis_retry") ||
+           (str_is(ev->type, "replan_finished") && compat_yes(ev, "ok"));
+}
+
+/* The bus tells plan_generated of every plan. One that was given names no planner; a retry or a
+ * fork names that of the plan that it was made of. */
+static bool is_planned(const struct compat_event *ev)
+{
+    return compat_text(ev, "planner").len > 0 && compat_text(ev, "parentPlanId").len == 0;
+}
+
+static void count(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+{
+    if (str_is(ev->type, "planning_started")) {
+        p->planned = true;
+        compat_plan_text(v, p, &p->mission, compat_or(compat_text(ev, "goal"), STR_LIT("")));
+    } else if (str_is(ev->type, "planning_failed")) {
+        p->planned = false; /* what comes now is a person's, or begins with planning_started */
+    } else if (str_is(ev->type, "plan_generated")) {
+        p->planned = p->planned || is_planned(ev);
+        compat_plan_text(v, p, &p->mission, compat_or(compat_text(ev, "query"), STR_LIT("")));
+        p->first = p->total = p->current = compat_number(ev, "estimatedSteps", 0);
+        p->knows_total = true;
+    } else if (str_is(ev->type, "plan_started")) {
+        p->started_ms = ev->ts_ms;
+        p->knows_start = ev->ts_ms != 0;
+        if (!p->knows_total) {
+            p->first = p->total = p->current = compat_number(ev, "stepCount", 0);
+            p->knows_total = true;
+        }
+    } else if (str_is(ev->type, "replan_started")) {
+        compat_plan_text(v, p, &p->reason, compat_text(ev, "diagnosis"));
+        p->replanning = compat_number(ev, "stepIndex", UINT64_MAX);
+        p->replan_ms = ev->ts_ms;
+        p->fallen = false;
+    } else if (grows(ev)) {
+        const uint64_t more = compat_number(ev, "newSteps", 0);
+        p->replans += str_is(ev->type, "replan_finished") ? 1 : 0;
+        const bool copies = str_is(ev->type, "synthesis_retry"); /* one for each that it replaces */
+        p->total += more < LIMIT_STEPS ? more : LIMIT_STEPS;
+        p->current += copies || more > LIMIT_STEPS ? 0 : more;
+    } else if (str_is(ev->type, "plan_step_completed") &&
+               str_is(compat_text(ev, "reason"), "superseded")) {
+        p->current -= p->current > 0 ? 1 : 0;
+    }
+}
+
+/* Whether the story of the plan has been told to us without a hole. */
+static void follow(struct compat_plan *p, const struct compat_event *ev)
+{
+    const uint64_t seq = compat_number(ev, "planSeq", 0);
+
+    if (seq == 0) { /* made by hand: its beginning is known by what it is */
+        p->whole =
+            p->whole || str_is(ev->type, "planning_started") || str_is(ev->type, "plan_generated");
+        return;
+    }
+    p->whole = seq == 1 || (p->whole && seq == p->plan_seq + 1);
+    p->plan_seq = seq;
+}
+
+/* ---- taking ---- */
+
+static void forget_told(struct bt_vocabulary *v)
+{
+    buf_clear(&v->out);
+    buf_clear(&v->list);
+    buf_clear(&v->parts);
+    v->n_spans = v->next = 0;
+    v->bad = BT_OK;
+}
+
+static enum bt_code take(struct bt_vocabulary *v, const struct compat_event *ev)
+{
+    const uint64_t seq = compat_number(ev, "seq", 0);
+    struct compat_plan *p = NULL;
+
+    if (seq != 0 && seq <= v->last_seq) {
+        return BT_OK;
+    }
+    v->last_seq = seq != 0 ? seq : v->last_seq;
+    compat_id_set(&v->about, ev->plan_id);
+    if (ev->plan_id.len > 0) {
+        p = compat_plan_of(v, ev->plan_id);
+        if (p == NULL) {
+            return BT_NOMEM;
+        }
+        follow(p, ev);
+        count(v, p, ev);
+    }
+    v->words->take(v, p, ev);
+    if (p != NULL && str_is(ev->type, "plan_completed")) {
+        compat_plan_forget(v, p);
+    }
+    return v->bad != BT_OK ? v->bad : v->out.bad;
+}
+
+enum bt_code bt_vocabulary_take(struct bt_vocabulary *v, const void *event, size_t len,
+                                struct bt_error *err)
+{
+    struct compat_event ev = {0};
+    struct msg_reader r;
+    enum bt_code code;
+
+    forget_told(v);
+    code = msg_reader_init(&r, event, len, COMPAT_EVENT_BYTES, err);
+    if (code != BT_OK) {
+        return err_wrap(err, "an event");
+    }
+    ev.body = (struct doc){r.body, r.len};
+    ev.type = compat_text(&ev, "type");
+    ev.plan_id = compat_text(&ev, "planId");
+    ev.session_id = compat_text(&ev, "sessionId");
+    ev.timestamp = compat_text(&ev, "timestamp");
+    ev.ts_ms = compat_number(&ev, "tsMs", 0);
+    if (ev.type.len == 0) {
+        code = err_set(err, BT_INVALID, "an event: expected a member 'type' with its name");
+    } else {
+        code = take(v, &ev);
+        if (code != BT_OK) {
+            err_set(err, code, "%s what the event '%.*s' becomes",
+                    code == BT_LIMIT ? "too large:" : "out of memory for", STR_ARG(ev.type));
+        }
+    }
+    msg_reader_done(&r);
+    return code;
+}
+
+bool bt_vocabulary_next(struct bt_vocabulary *v, struct bt_translated *ret)
+{
+    if (v->next == v->n_spans) {
+        return false;
+    }
+    const struct compat_span *s = &v->spans[v->next++];
+    *ret = (struct bt_translated){
+        .type = s->type, .plan_id = v->about.text, .json = (const char *)v->out.at + s->json};
+    return true;
+}
+
+/* ---- the plan's document ---- */
+
+bool bt_vocabulary_wants_plan(const struct bt_vocabulary *v, const char *event_type)
+{
+    static const char *const types[] = {"plan_generated", "plan_modified", "replan_finished",
+                                        "synthesis_retry"};
+    bool makes = false;
+
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        makes = makes || strcmp(types[i], event_type) == 0;
+    }
+    return (v->words->wants_plan && makes) ||
+           (v->words->wants_revision && strcmp(event_type, "replan_finished") == 0);
+}
+
+static size_t document_bytes(const struct compat_plan *p)
+{
+    return p->document.len + p->by_step.cap * sizeof *p->by_step.slots +
+           p->n_rows * sizeof *p->rows;
+}
+
+static void document_done(struct compat_plan *p)
+{
+    buf_done(&p->document);
+    map_done(&p->by_step);
+    free(p->rows);
+    p->rows = NULL;
+    p->n_rows = 0;
+}
+
+void compat_document_forget(struct bt_vocabulary *v, struct compat_plan *p)
+{
+    v->bytes -= document_bytes(p);
+    p->bytes -= document_bytes(p);
+    document_done(p);
+}
+
+/* Steps are found by their index. The id is for a document with other indexes; there the first of
+ * two with one id counts. */
+static enum bt_code index_steps(struct compat_plan *p)
+{
+    const struct compat_event plan = {.body = doc_from_buf(&p->document)};
+    struct compat_event step;
+    uint32_t left;
+    struct doc_cursor at = compat_steps(&plan, &left);
+    enum bt_code code = BT_OK;
+
+    p->rows = calloc(COMPAT_STEPS < left ? COMPAT_STEPS : left + 1u, sizeof *p->rows);
+    if (p->rows == NULL) {
+        return BT_NOMEM;
+    }
+    while (code == BT_OK && p->n_rows < COMPAT_STEPS && compat_next_step(&at, &left, &step)) {
+        const struct str id = compat_text(&step, "stepId");
+        p->rows[p->n_rows++] = (uint32_t)(step.body.ptr - p->document.at);
+        if (map_get(&p->by_step, id) == MAP_NONE) {
+            code = map_put(&p->by_step, id, (uint32_t)(step.body.ptr - p->document.at));
+        }
+    }
+    return code;
+}
+
+static struct compat_event described_at(const struct compat_plan *p, uint32_t begins)
+{
+    struct doc_cursor at =
+        doc_cursor((struct doc){p->document.at + begins, p->document.len - begins});
+    return (struct compat_event){.body = doc_skip(&at)};
+}
+
+struct compat_event compat_described(const struct compat_plan *p, uint64_t index,
+                                     struct str step_id)
+{
+    struct compat_event step = {0};
+    uint32_t begins;
+
+    if (index < p->n_rows) {
+        step = described_at(p, p->rows[index]);
+    }
+    if (step.body.ptr == NULL || !str_eq(compat_text(&step, "stepId"), step_id)) {
+        begins = map_get(&p->by_step, step_id);
+        step = begins == MAP_NONE ? (struct compat_event){0} : described_at(p, begins);
+    }
+    return step;
+}
+
+bool compat_has_step(const struct compat_plan *p, const struct compat_step *s)
+{
+    const struct compat_event step = compat_described(p, s->index, s->id);
+    return step.body.ptr == NULL || !compat_yes(&step, "superseded");
+}
+
+static enum bt_code describe(struct bt_vocabulary *v, struct doc answer, struct bt_error *err)
+{
+    const struct str plan_id = doc_string(doc_get(answer, STR_LIT("planId")));
+    const struct doc document = doc_get(answer, STR_LIT("document"));
+    struct compat_plan *p;
+
+    if (plan_id.len == 0 || document.ptr == NULL || doc_head(document).kind != DOC_MAP) {
+        return err_set(err, BT_INVALID, "expected the answer of plan.get with planId and document");
+    }
+    p = compat_plan_of(v, plan_id);
+    if (p == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for a plan's document");
+    }
+    compat_document_forget(v, p);
+    doc_put_doc(&p->document, document);
+    if (p->document.bad != BT_OK || index_steps(p) != BT_OK) {
+        document_done(p);
+        return err_set(err, BT_NOMEM, "out of memory for a plan's document");
+    }
+    compat_make_room(v, p, document_bytes(p));
+    v->bytes += document_bytes(p);
+    p->bytes += document_bytes(p);
+    return BT_OK;
+}
+
+enum bt_code bt_vocabulary_describe(struct bt_vocabulary *v, const char *plan_json,
+                                    struct bt_error *err)
+{
+    const struct json_limits limits = {.bytes = 8 * (size_t)LIMIT_CONTROL_BYTES,
+                                       .depth = LIMIT_DEPTH + 8,
+                                       .nodes = 2 * LIMIT_NODES};
+    struct buf doc;
+    enum bt_code code;
+
+    buf_init(&doc, json_doc_room(limits.bytes));
+    code = json_to_doc(str_from(plan_json), &limits, &doc, err);
+    if (code == BT_OK) {
+        code = describe(v, doc_from_buf(&doc), err);
+    }
+    buf_done(&doc);
+    return code;
+}

@@ -1,0 +1,300 @@
+/*
+ * S003, PtcRunner.PlanExecutor: the callback's events (type event/0) as {type, payload}: the atom
+ * and its map. Of the two ways in, run/2 is the one of a plan that somebody was asked for,
+ * execute/3 that of a plan that was given: nobody planned it, so nothing is told of planning.
+ *
+ * When all that is open waits for people the execution is finished as `waiting`; what comes then is
+ * told as the next execution, which begins with task_skipped{already_completed} for what is done.
+ * So does the one after a replan ("re-execute with repair plan"); for the one before there is no
+ * status to finish it with (ok, error, waiting), so the next execution_started takes its place. The
+ * task that a replan comes of fails before replan_started. Retries are silent. A step that is
+ * skipped is not task_skipped: with an error it has failed, without one nothing is said.
+ */
+#include "protocol/compat/compat.h"
+
+static void tell(struct bt_vocabulary *v, const char *type, const struct compat_map *m)
+{
+    compat_tell_payload(v, type, "", m);
+}
+
+static void tell_text(struct bt_vocabulary *v, const char *type, const char *key, struct str text)
+{
+    struct compat_map m = {0};
+
+    compat_add(&m, key, text);
+    tell(v, type, &m);
+}
+
+/* ---- planning ---- */
+
+static void generated(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+{
+    struct compat_map m = {0};
+
+    if (!p->planned) {
+        return;
+    }
+    if (!p->begun) {
+        tell_text(v, "planning_started", "mission", p->mission);
+    }
+    p->begun = true;
+    p->planning = false;
+    compat_add_u64(&m, "task_count", p->total);
+    compat_add_doc(&m, "plan", compat_shape(v, (struct doc){NULL, 0}, STR_LIT(""), ev));
+    tell(v, "planning_finished", &m);
+}
+
+static void planning(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+{
+    struct compat_map m = {0};
+
+    if (str_is(ev->type, "planning_started")) {
+        p->begun = p->planning = true;
+        tell_text(v, "planning_started", "mission", p->mission);
+    } else if (str_is(ev->type, "planning_retry")) {
+        compat_add_u64(&m, "validation_errors", compat_number(ev, "validationErrors", 0));
+        tell(v, "planning_retry", &m);
+    } else if (str_is(ev->type, "planning_failed")) {
+        p->planning = false;
+        tell_text(v, "planning_failed", "reason",
+                  compat_or(compat_text(ev, "reason"), compat_text(ev, "failureKind")));
+    } else {
+        generated(v, p, ev);
+    }
+}
+
+/* ---- the execution ---- */
+
+static void begin(struct bt_vocabulary *v, struct compat_plan *p)
+{
+    struct compat_map m = {0};
+
+    p->running = p->started = true;
+    compat_add(&m, "mission", p->mission);
+    if (p->knows_total) {
+        compat_add_u64(&m, "task_count", p->current);
+    }
+    tell(v, "execution_started", &m);
+}
+
+/* What happens in an execution that is told as over, because people were waited for or because
+ * there is a new plan, is the next one. */
+static void go_on(struct bt_vocabulary *v, struct compat_plan *p)
+{
+    if (p->running || !p->started) {
+        return;
+    }
+    begin(v, p);
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        struct compat_map m = {0};
+        if (p->steps[i]->completed && compat_has_step(p, p->steps[i])) {
+            compat_add(&m, "task_id", p->steps[i]->id);
+            compat_add(&m, "reason", STR_LIT("already_completed"));
+            tell(v, "task_skipped", &m);
+        }
+    }
+}
+
+static void finish(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev,
+                   const char *status)
+{
+    struct compat_map m = {0};
+
+    p->running = false;
+    compat_add(&m, "status", str_from(status));
+    if (str_is(ev->type, "plan_completed")) {
+        compat_add_u64(&m, "duration_ms", compat_number(ev, "durationMs", 0));
+    } else if (p->knows_start && ev->ts_ms >= p->started_ms) {
+        compat_add_u64(&m, "duration_ms", ev->ts_ms - p->started_ms);
+    }
+    tell(v, "execution_finished", &m);
+}
+
+static void execution(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+{
+    if (str_is(ev->type, "plan_started")) {
+        begin(v, p);
+    } else if (str_is(ev->type, "plan_paused")) {
+        if ((p->running || !p->whole) && str_is(compat_text(ev, "reason"), "review")) {
+            p->started = true;
+            finish(v, p, ev, "waiting");
+        }
+    } else if (str_is(ev->type, "plan_resumed")) {
+        if (str_is(compat_text(ev, "reason"), "review")) {
+            go_on(v, p);
+        }
+    } else if (p->started || !p->whole) { /* else nothing was executed: no plan, or a dry run */
+        go_on(v, p);
+        finish(v, p, ev, str_is(compat_text(ev, "status"), "completed") ? "ok" : "error");
+    } else if (p->planning) { /* called off in the middle of it */
+        tell_text(v, "planning_failed", "reason",
+                  compat_or(compat_text(ev, "failureReason"), compat_text(ev, "status")));
+    }
+}
+
+/* ---- tasks ---- */
+
+static void started(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+{
+    struct compat_map m = {0};
+    struct compat_step *s = compat_step_keep(v, p, compat_number(ev, "stepIndex", UINT64_MAX),
+                                             STR_LIT(""), STR_LIT(""), (struct str){NULL, 0});
+    if (s != NULL) {
+        s->open = true;
+    }
+    compat_copy(&m, "task_id", ev, "stepId");
+    compat_add_u64(&m, "attempt", compat_number(ev, "attempt", 1));
+    tell(v, "task_started", &m);
+}
+
+static void completed(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+{
+    const struct str status = compat_text(ev, "status");
+    const struct str error = compat_error(p, ev);
+    const bool began = compat_step_began(p, ev);
+    struct compat_map m = {0};
+
+    compat_copy(&m, "task_id", ev, "stepId");
+    compat_step_drop(v, p, compat_number(ev, "stepIndex", UINT64_MAX));
+    if (str_is(status, "completed")) {
+        go_on(v, p);
+        compat_step_complete(v, p, ev);
+        if (str_is(compat_text(ev, "reason"), "already_completed")) {
+            compat_copy(&m, "reason", ev, "reason");
+            tell(v, "task_skipped", &m);
+            return;
+        }
+        compat_add_u64(&m, "duration_ms", compat_number(ev, "durationMs", 0));
+        tell(v, "task_succeeded", &m);
+    } else if (began && (error.len > 0 || !str_is(status, "skipped"))) {
+        go_on(v, p);
+        compat_add(&m, "reason", compat_or(error, compat_or(compat_text(ev, "reason"), status)));
+        tell(v, "task_failed", &m);
+    }
+}
+
+/* What the agent said on its way, as far as there is something. */
+static void task_step(struct bt_vocabulary *v, const struct compat_event *ev)
+{
+    struct compat_map step = {0};
+    struct compat_map m = {0};
+
+    compat_copy(&step, "attempt", ev, "attempt");
+    compat_copy(&step, "n", ev, "n");
+    compat_copy(&step, "text", ev, "text");
+    compat_copy(&step, "data", ev, "data");
+    compat_copy(&step, "percent", ev, "percent");
+    compat_renew(v, &v->list);
+    compat_put(&v->list, &step);
+    compat_copy(&m, "task_id", ev, "stepId");
+    compat_add_doc(&m, "step", doc_from_buf(&v->list));
+    tell(v, "task_step", &m);
+}
+
+static void task(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+{
+    if (str_is(ev->type, "plan_step_started")) {
+        go_on(v, p);
+        started(v, p, ev);
+    } else if (str_is(ev->type, "plan_step_completed")) {
+        completed(v, p, ev);
+    } else {
+        go_on(v, p);
+        task_step(v, ev);
+    }
+}
+
+/* ---- checks and replans: the same members by other names ---- */
+
+static void check(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+{
+    static const struct {
+        const char *from, *type, *key, *member;
+    } rows[] = {
+        {"plan_step_verification_failed", "verification_failed", "diagnosis", "diagnosis"},
+        {"quality_gate_started", "quality_gate_started", NULL, NULL},
+        {"quality_gate_passed", "quality_gate_passed", NULL, NULL},
+        {"quality_gate_failed", "quality_gate_failed", "missing", "missing"},
+        {"quality_gate_error", "quality_gate_error", "reason", "error"},
+    };
+    struct compat_map m = {0};
+
+    go_on(v, p);
+    compat_copy(&m, "task_id", ev, "stepId");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (str_is(ev->type, rows[i].from)) {
+            if (rows[i].key != NULL) {
+                compat_copy(&m, rows[i].key, ev, rows[i].member);
+            }
+            if (i == 3 && compat_member(ev, "missing").ptr == NULL) {
+                compat_renew(v, &v->list);
+                doc_put_array(&v->list, 0);
+                compat_add_doc(&m, "missing", doc_from_buf(&v->list));
+            }
+            tell(v, rows[i].type, &m);
+        }
+    }
+}
+
+/* The bus tells the end of the step with the revision that does without it. */
+static void fall(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+{
+    const struct compat_step *s = compat_step_find(p, p->replanning);
+    struct compat_map m = {0};
+
+    if (s != NULL ? !s->open : p->whole || compat_number(ev, "attempt", 0) == 0) {
+        return;
+    }
+    compat_copy(&m, "task_id", ev, "stepId");
+    compat_add(&m, "reason", compat_or(compat_text(ev, "diagnosis"), STR_LIT("")));
+    tell(v, "task_failed", &m);
+    compat_step_drop(v, p, p->replanning);
+    p->fallen = true;
+}
+
+static void replan(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+{
+    struct compat_map m = {0};
+
+    go_on(v, p);
+    if (str_is(ev->type, "replan_started")) {
+        fall(v, p, ev);
+        compat_copy(&m, "task_id", ev, "stepId");
+        compat_add(&m, "diagnosis", compat_or(compat_text(ev, "diagnosis"), STR_LIT("")));
+        compat_copy(&m, "total_replans", ev, "totalReplans");
+        tell(v, "replan_started", &m);
+    } else if (compat_yes(ev, "ok")) { /* there, too, a replan that fails only ends the execution */
+        compat_add_u64(&m, "new_tasks", compat_number(ev, "newSteps", 0));
+        tell(v, "replan_finished", &m);
+        p->started = true;
+        p->running = false;
+        go_on(v, p);
+    }
+}
+
+static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+{
+    static const struct {
+        const char *type;
+        void (*take)(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev);
+    } rows[] = {
+        {"planning_started", planning},  {"planning_retry", planning},
+        {"planning_failed", planning},   {"plan_generated", planning},
+        {"plan_started", execution},     {"plan_paused", execution},
+        {"plan_resumed", execution},     {"plan_completed", execution},
+        {"plan_step_started", task},     {"plan_step_completed", task},
+        {"plan_step_progress", task},    {"plan_step_verification_failed", check},
+        {"quality_gate_started", check}, {"quality_gate_passed", check},
+        {"quality_gate_failed", check},  {"quality_gate_error", check},
+        {"replan_started", replan},      {"replan_finished", replan},
+    };
+
+    for (size_t i = 0; p != NULL && i < sizeof rows / sizeof rows[0]; i++) {
+        if (str_is(ev->type, rows[i].type)) {
+            rows[i].take(v, p, ev);
+            return;
+        }
+    }
+}
+
+const struct compat_words compat_s003 = {.name = "s003", .take = take, .wants_revision = true};

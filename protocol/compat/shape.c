@@ -1,0 +1,69 @@
+/* S003's plan as a map. */
+#include "protocol/compat/compat.h"
+
+static bool stays(const struct compat_event *task, struct str gone)
+{
+    return gone.len == 0 || !str_eq(compat_text(task, "id"), gone);
+}
+
+/* How many there are; with `put` they are put, too. */
+static uint32_t old_tasks(struct bt_vocabulary *v, struct doc before, struct str gone, bool put)
+{
+    const struct doc tasks =
+        before.ptr != NULL ? doc_get(before, STR_LIT("tasks")) : (struct doc){NULL, 0};
+    struct compat_event task;
+    struct doc_head head;
+    struct doc_cursor at;
+    uint32_t n = 0;
+    uint32_t left;
+
+    if (tasks.ptr == NULL) {
+        return 0;
+    }
+    at = doc_cursor(tasks);
+    left = doc_next(&at, &head) ? head.n : 0;
+    while (compat_next_step(&at, &left, &task)) {
+        if (stays(&task, gone)) {
+            n++;
+            if (put) {
+                doc_put_doc(&v->list, task.body);
+            }
+        }
+    }
+    return n;
+}
+
+static uint32_t new_tasks(struct bt_vocabulary *v, const struct compat_event *ev, bool put)
+{
+    struct compat_event step;
+    uint32_t left = 0;
+    uint32_t n = 0;
+    struct doc_cursor at = {NULL, NULL};
+
+    if (ev != NULL) {
+        at = compat_steps(ev, &left);
+    }
+    while (compat_next_step(&at, &left, &step)) {
+        struct compat_map task = {0};
+        n++;
+        if (put) {
+            compat_copy(&task, "id", &step, "stepId");
+            compat_copy(&task, "agent", &step, "agentId");
+            compat_copy(&task, "input", &step, "task");
+            compat_put(&v->list, &task);
+        }
+    }
+    return n;
+}
+
+struct doc compat_shape(struct bt_vocabulary *v, struct doc before, struct str gone,
+                        const struct compat_event *ev)
+{
+    compat_renew(v, &v->list);
+    doc_put_map(&v->list, 1);
+    doc_put_cstr(&v->list, "tasks");
+    doc_put_array(&v->list, old_tasks(v, before, gone, false) + new_tasks(v, ev, false));
+    (void)old_tasks(v, before, gone, true);
+    (void)new_tasks(v, ev, true);
+    return doc_from_buf(&v->list);
+}

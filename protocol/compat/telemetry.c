@@ -1,0 +1,262 @@
+/*
+ * S003's telemetry, as {event, planId, measurements, metadata}: the event's list of atoms and the
+ * two maps that a handler gets. Durations are native time, which is nanoseconds on the machines
+ * that BEAM runs on. The document knows the states ok and error of an execution only, so waiting
+ * for people neither stops nor starts one. A replan starts the next one, whose `attempt` counts
+ * them; the one before has no stop (see compat_s003.c). The time of a task is without that of its
+ * replan.
+ */
+#include "protocol/compat/compat.h"
+
+enum { NATIVE_PER_MS = 1000000 };
+#define UNTIMED UINT64_MAX
+
+static void tell(struct bt_vocabulary *v, const char *what, const char *verb,
+                 const struct compat_event *ev, uint64_t ms, const struct compat_map *metadata)
+{
+    static const struct {
+        const char *what, *verb, *type;
+    } types[] = {
+        {"plan", "generated", "plan.generated"}, {"execution", "start", "execution.start"},
+        {"execution", "stop", "execution.stop"}, {"task", "start", "task.start"},
+        {"task", "stop", "task.stop"},           {"replan", "start", "replan.start"},
+        {"replan", "stop", "replan.stop"},
+    };
+    struct compat_map measurements = {0};
+    struct compat_map m = {0};
+    const char *type = "";
+    size_t cuts[2];
+
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (str_is(str_from(what), types[i].what) && str_is(str_from(verb), types[i].verb)) {
+            type = types[i].type;
+        }
+    }
+    if (ms != UNTIMED) {
+        compat_add_u64(&measurements, "duration",
+                       ms > UINT64_MAX / NATIVE_PER_MS ? UINT64_MAX : ms * NATIVE_PER_MS);
+    }
+    compat_renew(v, &v->parts);
+    doc_put_array(&v->parts, 4);
+    doc_put_cstr(&v->parts, "ptc_runner");
+    doc_put_cstr(&v->parts, "plan_executor");
+    doc_put_cstr(&v->parts, what);
+    doc_put_cstr(&v->parts, verb);
+    cuts[0] = v->parts.len;
+    compat_put(&v->parts, &measurements);
+    cuts[1] = v->parts.len;
+    compat_put(&v->parts, metadata);
+    if (v->parts.bad != BT_OK) {
+        v->bad = v->parts.bad;
+        return;
+    }
+    compat_add_doc(&m, "event", (struct doc){v->parts.at, cuts[0]});
+    compat_add(&m, "planId", ev->plan_id);
+    compat_add_doc(&m, "measurements", (struct doc){v->parts.at + cuts[0], cuts[1] - cuts[0]});
+    compat_add_doc(&m, "metadata", (struct doc){v->parts.at + cuts[1], v->parts.len - cuts[1]});
+    compat_tell(v, type, &m);
+}
+
+/* The plan as it is now, for the next execution that starts. */
+static void reshape(struct bt_vocabulary *v, struct compat_plan *p, struct doc before,
+                    struct str gone, const struct compat_event *ev)
+{
+    const struct doc after = compat_shape(v, before, gone, ev);
+    const size_t was = p->shape.len;
+
+    buf_clear(&p->shape);
+    if (v->list.bad == BT_OK) {
+        doc_put_doc(&p->shape, after);
+    }
+    if (v->list.bad == BT_NOMEM || p->shape.bad == BT_NOMEM) {
+        v->bad = BT_NOMEM;
+    }
+    if (v->list.bad != BT_OK || p->shape.bad != BT_OK) {
+        buf_clear(&p->shape); /* too many of them: the plan is left out */
+    }
+    compat_make_room(v, p, p->shape.len);
+    v->bytes += p->shape.len - was;
+    p->bytes += p->shape.len - was;
+}
+
+static void change(struct bt_vocabulary *v, struct compat_plan *p, struct str gone,
+                   const struct compat_event *ev)
+{
+    if (p->shape.len > 0) {
+        reshape(v, p, doc_from_buf(&p->shape), gone, ev);
+    }
+}
+
+static void generated(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+{
+    struct compat_map m = {0};
+
+    reshape(v, p, (struct doc){NULL, 0}, STR_LIT(""), ev);
+    if (!p->planned) {
+        return;
+    }
+    if (p->shape.len > 0) {
+        compat_add_doc(&m, "plan", doc_from_buf(&p->shape));
+    }
+    compat_add(&m, "mission", p->mission);
+    tell(v, "plan", "generated", ev, UNTIMED, &m);
+}
+
+static void start(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+{
+    struct compat_map m = {0};
+
+    p->started = true;
+    if (p->shape.len > 0) {
+        compat_add_doc(&m, "plan", doc_from_buf(&p->shape));
+    }
+    compat_add(&m, "mission", p->mission);
+    if (p->whole) {
+        compat_add_u64(&m, "attempt", 1 + p->replans);
+    }
+    tell(v, "execution", "start", ev, UNTIMED, &m);
+}
+
+static void stop(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+{
+    const bool ok = str_is(compat_text(ev, "status"), "completed");
+    struct compat_map m = {0};
+
+    if (p->started || !p->whole) {
+        compat_add(&m, "status", ok ? STR_LIT("ok") : STR_LIT("error"));
+        compat_add_doc(&m, "results", compat_results(v, p));
+        tell(v, "execution", "stop", ev, compat_number(ev, "durationMs", 0), &m);
+    }
+}
+
+/* ---- tasks ---- */
+
+static void started(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+{
+    struct compat_step *s = compat_step_keep(v, p, compat_number(ev, "stepIndex", UINT64_MAX),
+                                             STR_LIT(""), STR_LIT(""), (struct str){NULL, 0});
+    struct compat_map task = {0};
+    struct compat_map m = {0};
+
+    if (s != NULL) {
+        s->open = true;
+        s->started_ms = ev->ts_ms;
+    }
+    compat_copy(&task, "id", ev, "stepId");
+    compat_copy(&task, "agent", ev, "agentId");
+    compat_copy(&task, "input", ev, "task");
+    compat_renew(v, &v->list);
+    compat_put(&v->list, &task);
+    compat_copy(&m, "task_id", ev, "stepId");
+    compat_add_doc(&m, "task", doc_from_buf(&v->list));
+    compat_add_u64(&m, "attempt", compat_number(ev, "attempt", 1));
+    tell(v, "task", "start", ev, UNTIMED, &m);
+}
+
+/* Without the time that its replan took. */
+static uint64_t worked_ms(const struct compat_plan *p, const struct compat_event *ev)
+{
+    const uint64_t ms = compat_number(ev, "durationMs", 0);
+    const bool replanned = p->reason.ptr != NULL && p->replan_ms != 0 &&
+                           p->replan_ms <= ev->ts_ms &&
+                           p->replanning == compat_number(ev, "stepIndex", UINT64_MAX);
+    const uint64_t waited = replanned ? ev->ts_ms - p->replan_ms : 0;
+
+    return ms > waited ? ms - waited : 0;
+}
+
+static void completed(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+{
+    const struct str status = compat_text(ev, "status");
+    const bool ok = str_is(status, "completed");
+    const bool skipped = str_is(status, "skipped");
+    const bool began = compat_step_began(p, ev);
+    struct compat_map m = {0};
+
+    compat_step_drop(v, p, compat_number(ev, "stepIndex", UINT64_MAX));
+    if (ok) {
+        compat_step_complete(v, p, ev);
+    }
+    if (str_is(compat_text(ev, "reason"), "superseded")) {
+        change(v, p, compat_text(ev, "stepId"), NULL);
+    }
+    if (!began) {
+        return; /* its result is in those of the execution */
+    }
+    compat_copy(&m, "task_id", ev, "stepId");
+    compat_add(&m, "status", ok ? STR_LIT("ok") : skipped ? STR_LIT("skipped") : STR_LIT("error"));
+    if (ok) {
+        compat_add_result(v, &m, "result", compat_text(ev, "result"));
+    } else {
+        compat_add(&m, "result", compat_or(compat_error(p, ev), compat_text(ev, "reason")));
+    }
+    tell(v, "task", "stop", ev, worked_ms(p, ev), &m);
+}
+
+/* The bus tells the end of the step with the revision that does without it. */
+static void fall(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+{
+    const struct compat_step *s = compat_step_find(p, p->replanning);
+    struct compat_map m = {0};
+
+    if (s == NULL || !s->open || s->started_ms == 0 || s->started_ms > ev->ts_ms) {
+        return; /* how long it took is only told with its end */
+    }
+    compat_copy(&m, "task_id", ev, "stepId");
+    compat_add(&m, "status", STR_LIT("error"));
+    compat_copy(&m, "result", ev, "diagnosis");
+    tell(v, "task", "stop", ev, ev->ts_ms - s->started_ms, &m);
+    compat_step_drop(v, p, p->replanning);
+    p->fallen = true;
+}
+
+static void replan(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+{
+    struct compat_map m = {0};
+
+    if (str_is(ev->type, "replan_started")) {
+        const uint32_t n = compat_replanned(v, p, compat_text(ev, "stepId"));
+        fall(v, p, ev);
+        compat_copy(&m, "task_id", ev, "stepId");
+        compat_add(&m, "diagnosis", compat_or(compat_text(ev, "diagnosis"), STR_LIT("")));
+        if (n > 0 && p->whole) {
+            compat_add_u64(&m, "attempt", n);
+        }
+        tell(v, "replan", "start", ev, UNTIMED, &m);
+    } else if (compat_yes(ev, "ok")) {
+        compat_add_u64(&m, "new_task_count", compat_number(ev, "newSteps", 0));
+        tell(v, "replan", "stop", ev, UNTIMED, &m);
+        for (uint32_t i = 0; i < p->n_steps; i++) {
+            if (p->steps[i]->completed && !compat_has_step(p, p->steps[i])) {
+                change(v, p, p->steps[i]->id, NULL);
+            }
+        }
+        change(v, p, STR_LIT(""), ev);
+        start(v, p, ev);
+    }
+}
+
+static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+{
+    if (p == NULL) {
+        return;
+    }
+    if (str_is(ev->type, "plan_generated")) {
+        generated(v, p, ev);
+    } else if (str_is(ev->type, "plan_started")) {
+        start(v, p, ev);
+    } else if (str_is(ev->type, "plan_completed")) {
+        stop(v, p, ev);
+    } else if (str_is(ev->type, "plan_step_started")) {
+        started(v, p, ev);
+    } else if (str_is(ev->type, "plan_step_completed")) {
+        completed(v, p, ev);
+    } else if (str_is(ev->type, "replan_started") || str_is(ev->type, "replan_finished")) {
+        replan(v, p, ev);
+    } else if (str_is(ev->type, "plan_modified") || str_is(ev->type, "synthesis_retry")) {
+        change(v, p, STR_LIT(""), ev);
+    }
+}
+
+const struct compat_words compat_telemetry = {
+    .name = "s003-telemetry", .take = take, .wants_revision = true};

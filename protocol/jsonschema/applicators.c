@@ -1,0 +1,228 @@
+/* The readers of keywords that hold subschemas. */
+#include "protocol/jsonschema/compile.h"
+
+enum bt_code keyword_schema(struct compiler *k, const struct keyword_at *at)
+{
+    struct rule *rule = compile_rule(k, at);
+
+    if (rule == NULL) {
+        return compile_fail(k, at, BT_INVALID, "stands here twice");
+    }
+    return compile_child(k, at, NULL, NODE_NONE, at->value, &rule->u.node);
+}
+
+static enum bt_code read_list(struct compiler *k, const struct keyword_at *at,
+                              struct node_list *ret)
+{
+    uint32_t n = (uint32_t)cJSON_GetArraySize(at->value);
+    cJSON *v = at->value->child;
+    void *list = NULL;
+    enum bt_code code = compile_alloc(k, n, sizeof *ret->at, &list);
+
+    ret->at = list;
+    ret->n = n;
+    for (uint32_t i = 0; code == BT_OK && i < n; i++, v = v->next) {
+        code = compile_child(k, at, NULL, i, v, &ret->at[i]);
+    }
+    return code;
+}
+
+enum bt_code keyword_schema_list(struct compiler *k, const struct keyword_at *at)
+{
+    struct rule *rule = compile_rule(k, at);
+
+    if (rule == NULL) {
+        return compile_fail(k, at, BT_INVALID, "stands here twice");
+    }
+    if (!cJSON_IsArray(at->value) || at->value->child == NULL) {
+        return compile_fail(k, at, BT_INVALID, "expected an array with at least one schema");
+    }
+    return read_list(k, at, &rule->u.list);
+}
+
+/* A keyword beside the one being read; "stands here twice" is checked by the caller's rule. */
+static struct keyword_at beside(struct compiler *k, const struct keyword_at *at, const char *name)
+{
+    const cJSON *source = k->s->nodes[at->node].source;
+
+    return (struct keyword_at){.node = at->node,
+                               .keyword = name,
+                               .value = cJSON_GetObjectItemCaseSensitive(source, name),
+                               .kind = at->kind};
+}
+
+static enum bt_code expect_object(struct compiler *k, const struct keyword_at *at)
+{
+    return cJSON_IsObject(at->value) ? BT_OK
+                                     : compile_fail(k, at, BT_INVALID, "expected an object");
+}
+
+static enum bt_code read_properties(struct compiler *k, const struct keyword_at *at,
+                                    struct members *m)
+{
+    enum bt_code code = expect_object(k, at);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    m->names = at->value;
+    for (cJSON *v = at->value->child; code == BT_OK && v != NULL; v = v->next) {
+        uint32_t node = 0;
+        code = compile_child(k, at, v->string, NODE_NONE, v, &node);
+        if (code == BT_OK && map_put(&m->by_name, str_from(v->string), node) != BT_OK) {
+            code = err_set(k->err, BT_NOMEM, "out of memory for a schema");
+        }
+    }
+    return code;
+}
+
+static enum bt_code read_pattern_properties(struct compiler *k, const struct keyword_at *at,
+                                            struct members *m)
+{
+    enum bt_code code = expect_object(k, at);
+    void *list = NULL;
+
+    if (code == BT_OK) {
+        code = compile_alloc(k, (size_t)cJSON_GetArraySize(at->value), sizeof *m->patterns, &list);
+    }
+    if (code != BT_OK) {
+        return code;
+    }
+    m->patterns = list;
+    for (cJSON *v = at->value->child; code == BT_OK && v != NULL; v = v->next) {
+        struct member_pattern *p = &m->patterns[m->n_patterns++];
+        code = compile_pattern(k, at, v->string, &p->code);
+        if (code == BT_OK) {
+            code = compile_child(k, at, v->string, NODE_NONE, v, &p->node);
+        }
+    }
+    return code;
+}
+
+enum bt_code keyword_members(struct compiler *k, const struct keyword_at *at)
+{
+    struct rule *rule = compile_rule(k, at);
+    struct keyword_at names = beside(k, at, "properties");
+    struct keyword_at patterns = beside(k, at, "patternProperties");
+    struct keyword_at rest = beside(k, at, "additionalProperties");
+    void *at_members = NULL;
+    struct members *m;
+    enum bt_code code;
+
+    if (rule == NULL) { /* a sibling keyword has brought all three in */
+        return BT_OK;
+    }
+    code = compile_alloc(k, 1, sizeof *m, &at_members);
+    if (code != BT_OK) {
+        return code;
+    }
+    m = at_members;
+    m->next = k->s->members;
+    m->additional = NODE_NONE;
+    k->s->members = m;
+    rule->u.members = m;
+    if (names.value != NULL) {
+        code = read_properties(k, &names, m);
+    }
+    if (code == BT_OK && patterns.value != NULL) {
+        code = read_pattern_properties(k, &patterns, m);
+    }
+    if (code == BT_OK && rest.value != NULL) {
+        code = compile_child(k, &rest, NULL, NODE_NONE, rest.value, &m->additional);
+    }
+    return code;
+}
+
+/* additionalItems counts only beside an array of items (draft 7, section 6.4.2). */
+enum bt_code keyword_items(struct compiler *k, const struct keyword_at *at)
+{
+    struct rule *rule = compile_rule(k, at);
+    struct keyword_at items = beside(k, at, "items");
+    struct keyword_at rest = beside(k, at, "additionalItems");
+    enum bt_code code;
+
+    if (rule == NULL) {
+        return BT_OK;
+    }
+    rule->u.items.rest = NODE_NONE;
+    if (items.value == NULL) {
+        return BT_OK;
+    }
+    if (!cJSON_IsArray(items.value)) {
+        return compile_child(k, &items, NULL, NODE_NONE, items.value, &rule->u.items.rest);
+    }
+    code = read_list(k, &items, &rule->u.items.tuple);
+    if (code == BT_OK && rest.value != NULL) {
+        code = compile_child(k, &rest, NULL, NODE_NONE, rest.value, &rule->u.items.rest);
+    }
+    return code;
+}
+
+enum bt_code keyword_dependencies(struct compiler *k, const struct keyword_at *at)
+{
+    struct rule *rule = compile_rule(k, at);
+    enum bt_code code = expect_object(k, at);
+    struct dependencies *d;
+    void *list = NULL;
+
+    if (rule == NULL) {
+        return compile_fail(k, at, BT_INVALID, "stands here twice");
+    }
+    if (code == BT_OK) {
+        code = compile_alloc(k, (size_t)cJSON_GetArraySize(at->value), sizeof *d->at, &list);
+    }
+    if (code != BT_OK) {
+        return code;
+    }
+    d = &rule->u.dependencies;
+    d->at = list;
+    for (cJSON *v = at->value->child; code == BT_OK && v != NULL; v = v->next) {
+        struct dependency *one = &d->at[d->n++];
+        one->name = v->string;
+        if (keyword_is_name_list(v)) {
+            one->needs = v;
+        } else if (cJSON_IsArray(v)) {
+            code = compile_fail(k, at, BT_INVALID, "\"%.60s\": expected an array of strings",
+                                v->string);
+        } else {
+            code = compile_child(k, at, v->string, NODE_NONE, v, &one->node);
+        }
+    }
+    return code;
+}
+
+enum bt_code keyword_if(struct compiler *k, const struct keyword_at *at)
+{
+    struct rule *rule = compile_rule(k, at);
+    struct keyword_at then_at = beside(k, at, "then");
+    struct keyword_at else_at = beside(k, at, "else");
+    struct branches *b;
+    enum bt_code code;
+
+    if (rule == NULL) {
+        return compile_fail(k, at, BT_INVALID, "stands here twice");
+    }
+    b = &rule->u.branches;
+    b->then_node = NODE_NONE;
+    b->else_node = NODE_NONE;
+    code = compile_child(k, at, NULL, NODE_NONE, at->value, &b->if_node);
+    if (code == BT_OK && then_at.value != NULL) {
+        code = compile_child(k, &then_at, NULL, NODE_NONE, then_at.value, &b->then_node);
+    }
+    if (code == BT_OK && else_at.value != NULL) {
+        code = compile_child(k, &else_at, NULL, NODE_NONE, else_at.value, &b->else_node);
+    }
+    return code;
+}
+
+/* Compiled although perhaps unused, so that a mistake is found when the schema is made. */
+enum bt_code keyword_definitions(struct compiler *k, const struct keyword_at *at)
+{
+    enum bt_code code = expect_object(k, at);
+
+    for (cJSON *v = at->value->child; code == BT_OK && v != NULL; v = v->next) {
+        uint32_t node;
+        code = compile_child(k, at, v->string, NODE_NONE, v, &node);
+    }
+    return code;
+}

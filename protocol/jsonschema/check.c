@@ -1,0 +1,224 @@
+#include "protocol/jsonschema/check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "protocol/base/assert.h"
+
+bool check_spend(struct checker *c, uint64_t n)
+{
+    if (c->bad != BT_OK) {
+        return false;
+    }
+    if (n > c->work) {
+        c->work = 0;
+        return check_give_up(c, BT_LIMIT,
+                             "checking this value against its schema needs too much work");
+    }
+    c->work -= n;
+    return true;
+}
+
+bool check_give_up(struct checker *c, enum bt_code code, const char *fmt, ...)
+{
+    char text[160];
+    va_list args;
+
+    if (c->bad == BT_OK) {
+        va_start(args, fmt);
+        (void)vsnprintf(text, sizeof text, fmt, args);
+        va_end(args);
+        c->bad = err_set(c->err, code, "%s", text);
+    }
+    return false;
+}
+
+bool check_is_done(const struct checker *c, const struct sink *sink)
+{
+    return c->bad != BT_OK || sink == NULL || sink->n == sink->max;
+}
+
+enum { PATH_BYTES = 64 * 1024, PATH_MAX_BYTES = sizeof((struct schema_problem *)0)->path };
+
+/* Depth is bounded by SCHEMA_CHECK_DEPTH; what does not fit is cut at the end, where "..." says so.
+ */
+static void write_place(const struct place *p, struct buf *out)
+{
+    if (p == NULL) {
+        return;
+    }
+    write_place(p->parent, out);
+    if (p->key == NULL) {
+        buf_printf(out, "/%u", p->ix);
+        return;
+    }
+    buf_add_byte(out, '/');
+    for (const char *at = p->key; *at != '\0'; at++) {
+        if (*at == '~' || *at == '/') {
+            buf_add_cstr(out, *at == '~' ? "~0" : "~1");
+        } else {
+            buf_add_byte(out, (uint8_t)*at);
+        }
+    }
+}
+
+static void format_place(const struct place *p, char ret[PATH_MAX_BYTES])
+{
+    struct buf path;
+
+    buf_init(&path, PATH_BYTES);
+    write_place(p, &path);
+    if (buf_check(&path, NULL) != BT_OK) {
+        (void)snprintf(ret, PATH_MAX_BYTES, "...");
+    } else if (path.len >= PATH_MAX_BYTES) {
+        (void)snprintf(ret, PATH_MAX_BYTES, "%.*s...", PATH_MAX_BYTES - 4, buf_cstr(&path));
+    } else {
+        (void)snprintf(ret, PATH_MAX_BYTES, "%s", buf_cstr(&path));
+    }
+    buf_done(&path);
+}
+
+bool check_report(const struct ask *a, const char *fmt, ...)
+{
+    struct sink *sink = a->sink;
+    struct schema_problem *p;
+    va_list args;
+
+    if (sink == NULL || sink->n == sink->max) {
+        return false;
+    }
+    p = &sink->at[sink->n];
+    va_start(args, fmt);
+    (void)vsnprintf(p->message, sizeof p->message, fmt, args);
+    va_end(args);
+    format_place(a->place, p->path);
+    for (uint32_t i = 0; i < sink->n; i++) { /* two branches of allOf may say the same */
+        if (strcmp(sink->at[i].path, p->path) == 0 &&
+            strcmp(sink->at[i].message, p->message) == 0) {
+            return false;
+        }
+    }
+    sink->n++;
+    return false;
+}
+
+static const struct {
+    bool (*check)(struct checker *c, const struct rule *r, const struct ask *a);
+    uint32_t applies; /* to instances of these types; others pass */
+} rules[] = {
+    [RULE_TYPE] = {rule_type, TYPE_ANY},
+    [RULE_CONST] = {rule_const, TYPE_ANY},
+    [RULE_ENUM] = {rule_enum, TYPE_ANY},
+    [RULE_MULTIPLE_OF] = {rule_number, TYPE_NUMBER},
+    [RULE_MINIMUM] = {rule_number, TYPE_NUMBER},
+    [RULE_MAXIMUM] = {rule_number, TYPE_NUMBER},
+    [RULE_EXCLUSIVE_MINIMUM] = {rule_number, TYPE_NUMBER},
+    [RULE_EXCLUSIVE_MAXIMUM] = {rule_number, TYPE_NUMBER},
+    [RULE_MIN_LENGTH] = {rule_length, TYPE_STRING},
+    [RULE_MAX_LENGTH] = {rule_length, TYPE_STRING},
+    [RULE_PATTERN] = {rule_pattern, TYPE_STRING},
+    [RULE_MIN_ITEMS] = {rule_item_count, TYPE_ARRAY},
+    [RULE_MAX_ITEMS] = {rule_item_count, TYPE_ARRAY},
+    [RULE_UNIQUE_ITEMS] = {rule_unique_items, TYPE_ARRAY},
+    [RULE_MIN_PROPERTIES] = {rule_property_count, TYPE_OBJECT},
+    [RULE_MAX_PROPERTIES] = {rule_property_count, TYPE_OBJECT},
+    [RULE_REQUIRED] = {rule_required, TYPE_OBJECT},
+    [RULE_DEPENDENCIES] = {rule_dependencies, TYPE_OBJECT},
+    [RULE_PROPERTY_NAMES] = {rule_property_names, TYPE_OBJECT},
+    [RULE_MEMBERS] = {rule_members, TYPE_OBJECT},
+    [RULE_ITEMS] = {rule_items, TYPE_ARRAY},
+    [RULE_CONTAINS] = {rule_contains, TYPE_ARRAY},
+    [RULE_ALL_OF] = {rule_all_of, TYPE_ANY},
+    [RULE_ANY_OF] = {rule_any_of, TYPE_ANY},
+    [RULE_ONE_OF] = {rule_one_of, TYPE_ANY},
+    [RULE_NOT] = {rule_not, TYPE_ANY},
+    [RULE_IF] = {rule_if, TYPE_ANY},
+};
+_Static_assert(sizeof rules / sizeof rules[0] == RULE_COUNT, "a row for each kind of rule");
+
+/* After a wrong type, const or enum, what else is wrong with the value is noise. */
+static bool check_rules(struct checker *c, const struct node *node, const struct ask *a)
+{
+    bool ok = true;
+
+    for (uint32_t i = 0; i < node->n_rules; i++) {
+        const struct rule *r = &node->rules[i];
+        if ((rules[r->kind].applies & node_type(a->item)) == 0 || rules[r->kind].check(c, r, a)) {
+            continue;
+        }
+        ok = false;
+        if (r->kind <= RULE_ENUM || check_is_done(c, a->sink)) {
+            break;
+        }
+    }
+    return ok && c->bad == BT_OK;
+}
+
+bool node_check(struct checker *c, uint32_t ix, const struct ask *a)
+{
+    const struct node *node = &c->s->nodes[c->s->nodes[ix].ref];
+    bool ok;
+
+    if (!check_spend(c, 1)) {
+        return false;
+    }
+    if (node->kind == NODE_TRUE) {
+        return true;
+    }
+    if (node->kind == NODE_FALSE) {
+        return check_report(a, "is not allowed here");
+    }
+    if (c->depth >= SCHEMA_CHECK_DEPTH) {
+        return check_give_up(c, BT_LIMIT, "the schema leads deeper than %d levels into this value",
+                             SCHEMA_CHECK_DEPTH);
+    }
+    c->depth++;
+    ok = check_rules(c, node, a);
+    c->depth--;
+    return ok;
+}
+
+/* Values of a tree, as far as max and a safe depth. */
+static uint64_t count_values(const cJSON *v, uint32_t depth, uint64_t max)
+{
+    uint64_t n = 1;
+
+    if (depth > SCHEMA_CHECK_DEPTH || (!cJSON_IsArray(v) && !cJSON_IsObject(v))) {
+        return n;
+    }
+    for (const cJSON *child = v->child; child != NULL && n < max; child = child->next) {
+        n += count_values(child, depth + 1, max - n);
+    }
+    return n;
+}
+
+enum { COUNTED_MAX = 1000000 };
+
+enum bt_code schema_check(const struct schema *s, const struct cJSON *instance,
+                          struct schema_problem *problems, uint32_t max, uint32_t *ret_n,
+                          struct bt_error *err)
+{
+    struct schema_problem only;
+    struct sink sink = {.at = max == 0 ? &only : problems, .max = max == 0 ? 1 : max};
+    struct checker c = {.s = s, .err = err};
+    struct ask a = {.item = instance, .sink = &sink};
+    bool ok;
+
+    *ret_n = 0;
+    if (instance == NULL || node_type(instance) == 0) {
+        return err_set(err, BT_INVALID, "there is no value to check");
+    }
+    c.work = SCHEMA_WORK + SCHEMA_WORK_PER_VALUE * count_values(instance, 1, COUNTED_MAX);
+    ok = node_check(&c, 0, &a);
+    pattern_memory_free(c.patterns);
+    if (c.bad != BT_OK) {
+        return c.bad;
+    }
+    if (ok) {
+        return BT_OK;
+    }
+    ASSERT(sink.n > 0); /* a no without a reason */
+    *ret_n = max == 0 ? 0 : sink.n;
+    return err_set(err, BT_INVALID, "%s%s%s", sink.at[0].path,
+                   sink.at[0].path[0] == '\0' ? "" : ": ", sink.at[0].message);
+}

@@ -1,0 +1,117 @@
+/* Rules about arrays. */
+#include <stdlib.h>
+
+#include "protocol/jsonschema/check.h"
+
+bool rule_item_count(struct checker *c, const struct rule *r, const struct ask *a)
+{
+    uint64_t n = (uint64_t)cJSON_GetArraySize(a->item);
+
+    if (!check_spend(c, n / 16)) {
+        return false;
+    }
+    if (r->kind == RULE_MIN_ITEMS) {
+        return n >= r->u.count ||
+               check_report(a, "must have at least %llu items, has %llu",
+                            (unsigned long long)r->u.count, (unsigned long long)n);
+    }
+    return n <= r->u.count || check_report(a, "must have at most %llu items, has %llu",
+                                           (unsigned long long)r->u.count, (unsigned long long)n);
+}
+
+struct hashed {
+    uint64_t hash;
+    const cJSON *item;
+    uint32_t ix;
+};
+
+static int by_hash(const void *a, const void *b)
+{
+    const struct hashed *x = a;
+    const struct hashed *y = b;
+
+    if (x->hash != y->hash) {
+        return x->hash < y->hash ? -1 : 1;
+    }
+    return x->ix < y->ix ? -1 : x->ix > y->ix;
+}
+
+/* Equal items have equal hashes, so only runs of equal hashes are compared in full. */
+static bool find_twins(struct checker *c, const struct hashed *items, uint32_t n,
+                       const struct ask *a)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t j = i + 1; j < n && items[j].hash == items[i].hash; j++) {
+            if (value_equal(c, items[i].item, items[j].item)) {
+                (void)check_report(a, "items must differ, but %u and %u are the same", items[i].ix,
+                                   items[j].ix);
+                return true;
+            }
+            if (c->bad != BT_OK) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool rule_unique_items(struct checker *c, const struct rule *r, const struct ask *a)
+{
+    uint32_t n = (uint32_t)cJSON_GetArraySize(a->item);
+    const cJSON *item = a->item->child;
+    struct hashed *items;
+    bool twins;
+
+    (void)r;
+    if (n < 2 || !check_spend(c, n)) {
+        return n < 2;
+    }
+    items = calloc(n, sizeof *items);
+    if (items == NULL) {
+        return check_give_up(c, BT_NOMEM, "out of memory for a check of %u items", n);
+    }
+    for (uint32_t i = 0; i < n && c->bad == BT_OK; i++, item = item->next) {
+        items[i] = (struct hashed){value_hash(c, item), item, i};
+    }
+    qsort(items, n, sizeof *items, by_hash);
+    twins = c->bad != BT_OK || find_twins(c, items, n, a);
+    free(items);
+    return !twins;
+}
+
+bool rule_items(struct checker *c, const struct rule *r, const struct ask *a)
+{
+    const struct items *items = &r->u.items;
+    bool ok = true;
+    uint32_t i = 0;
+
+    for (const cJSON *item = a->item->child; item != NULL; item = item->next, i++) {
+        uint32_t node = i < items->tuple.n ? items->tuple.at[i] : items->rest;
+        struct place place = {.parent = a->place, .ix = i};
+        struct ask one = {.item = item, .place = &place, .sink = a->sink};
+        if (node == NODE_NONE) {
+            break;
+        }
+        if (!node_check(c, node, &one)) {
+            ok = false;
+            if (check_is_done(c, a->sink)) {
+                break;
+            }
+        }
+    }
+    return ok;
+}
+
+bool rule_contains(struct checker *c, const struct rule *r, const struct ask *a)
+{
+    for (const cJSON *item = a->item->child; item != NULL; item = item->next) {
+        struct ask one = {.item = item};
+        if (node_check(c, r->u.node, &one)) {
+            return true;
+        }
+        if (c->bad != BT_OK) {
+            return false;
+        }
+    }
+    return check_report(a, "must have an item that matches \"contains\", none does");
+}

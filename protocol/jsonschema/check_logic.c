@@ -1,0 +1,116 @@
+/* Rules that combine schemas. Verdicts of a check that was given up mean nothing: c->bad is looked
+ * at before them. */
+#include "protocol/jsonschema/check.h"
+
+bool rule_all_of(struct checker *c, const struct rule *r, const struct ask *a)
+{
+    bool ok = true;
+
+    for (uint32_t i = 0; i < r->u.list.n && (ok || !check_is_done(c, a->sink)); i++) {
+        ok = node_check(c, r->u.list.at[i], a) && ok;
+    }
+    return ok;
+}
+
+static uint32_t depth_of(const char *path)
+{
+    uint32_t n = 0;
+
+    for (; *path != '\0'; path++) {
+        n += *path == '/';
+    }
+    return n;
+}
+
+/* The alternatives failed: the one that got deepest is the one that was meant. */
+struct nearest {
+    struct schema_problem problem;
+    bool any;
+};
+
+/* Each alternative is walked once, with room for its first problem, so that nesting does not double
+ * the work. */
+static bool try_one(struct checker *c, uint32_t node, const struct ask *a, struct nearest *best)
+{
+    struct schema_problem why = {{0}, {0}};
+    struct sink own = {.at = &why, .max = 1};
+    struct ask one = {.item = a->item, .place = a->place, .sink = a->sink == NULL ? NULL : &own};
+
+    if (node_check(c, node, &one)) {
+        return true;
+    }
+    if (own.n == 1 && (!best->any || depth_of(why.path) > depth_of(best->problem.path))) {
+        best->problem = why;
+        best->any = true;
+    }
+    return false;
+}
+
+/* The nearest problem is told with its own path when it lies deeper than the alternatives do. */
+static bool report_none(const struct ask *a, uint32_t n, const struct nearest *best)
+{
+    if (a->sink == NULL || !best->any) {
+        return check_report(a, "matches none of the %u forms allowed here", n);
+    }
+    return check_report(a, "matches none of the %u forms allowed here; the nearest: %.120s%s%.150s",
+                        n, best->problem.path, best->problem.path[0] == '\0' ? "" : " ",
+                        best->problem.message);
+}
+
+bool rule_any_of(struct checker *c, const struct rule *r, const struct ask *a)
+{
+    struct nearest best = {.any = false};
+
+    for (uint32_t i = 0; i < r->u.list.n; i++) {
+        if (try_one(c, r->u.list.at[i], a, &best)) {
+            return true;
+        }
+        if (c->bad != BT_OK) {
+            return false;
+        }
+    }
+    return report_none(a, r->u.list.n, &best);
+}
+
+bool rule_one_of(struct checker *c, const struct rule *r, const struct ask *a)
+{
+    struct nearest best = {.any = false};
+    uint32_t matched = 0;
+
+    for (uint32_t i = 0; i < r->u.list.n && matched < 2; i++) {
+        matched += try_one(c, r->u.list.at[i], a, &best);
+        if (c->bad != BT_OK) {
+            return false;
+        }
+    }
+    if (matched == 0) {
+        return report_none(a, r->u.list.n, &best);
+    }
+    return matched == 1 ||
+           check_report(a,
+                        "matches more than one of the %u forms allowed here, must match "
+                        "exactly one",
+                        r->u.list.n);
+}
+
+bool rule_not(struct checker *c, const struct rule *r, const struct ask *a)
+{
+    struct ask quiet = {.item = a->item, .place = a->place};
+
+    if (!node_check(c, r->u.node, &quiet)) {
+        return c->bad == BT_OK;
+    }
+    return check_report(a, "is what \"not\" forbids here");
+}
+
+bool rule_if(struct checker *c, const struct rule *r, const struct ask *a)
+{
+    struct ask quiet = {.item = a->item, .place = a->place};
+    bool yes = node_check(c, r->u.branches.if_node, &quiet);
+    uint32_t next = yes ? r->u.branches.then_node : r->u.branches.else_node;
+
+    if (c->bad != BT_OK) {
+        return false;
+    }
+    return next == NODE_NONE || node_check(c, next, a);
+}

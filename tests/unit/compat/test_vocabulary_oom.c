@@ -1,0 +1,104 @@
+/* The i-th allocation fails, for every i: BT_NOMEM and nothing half told; ASan sees what leaks. */
+#include <stdlib.h>
+
+#include "protocol/compat/compat.h"
+#include "tests/support/cmocka.h"
+#include "tests/unit/compat/streams.h"
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *at, size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *at, size_t n);
+
+static long successes_left = -1; /* -1 = no failure */
+
+static bool fails(void)
+{
+    return successes_left >= 0 && successes_left-- == 0;
+}
+
+void *__wrap_malloc(size_t n)
+{
+    return fails() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *at, size_t n)
+{
+    return fails() ? NULL : __real_realloc(at, n);
+}
+
+static const char answer[] =
+    "{\"planId\":\"P\",\"document\":{\"steps\":[{\"stepId\":\"a\",\"skill\":\"add\"}]}}";
+
+/* Whether all went well. One allocation fails; what comes behind it is translated all the same. */
+static bool story(const char *name, const struct stream *s)
+{
+    struct bt_vocabulary *v = NULL;
+    struct bt_translated said;
+    struct bt_error err;
+    bool well = true;
+    enum bt_code code = bt_vocabulary_new(name, &v, &err);
+
+    if (code != BT_OK) {
+        assert_int_equal(code, BT_NOMEM);
+        return false;
+    }
+    code = bt_vocabulary_describe(v, answer, &err);
+    well = well && code == BT_OK;
+    assert_true(code == BT_OK || code == BT_NOMEM);
+    for (size_t i = 0; i < s->n; i++) {
+        code = bt_vocabulary_take(v, s->lines[i], strlen(s->lines[i]), &err);
+        if (code != BT_OK) {
+            assert_int_equal(code, BT_NOMEM);
+            assert_true(strlen(err.msg) > 0);
+            well = false;
+        }
+        while (bt_vocabulary_next(v, &said)) {
+            assert_int_equal(said.json[0], '{');
+            assert_int_equal(said.json[strlen(said.json) - 1], '}');
+        }
+    }
+    bt_vocabulary_free(v);
+    return well;
+}
+
+static void each_allocation_may_fail(void **state)
+{
+    static struct stream streams[STREAMS_MAX];
+    const size_t n = streams_read(streams);
+
+    (void)state;
+    for (const char *const *name = bt_vocabulary_names(); *name != NULL; name++) {
+        for (size_t s = 0; s < n; s++) {
+            long i = 0;
+            for (;; i++) {
+                successes_left = i;
+                const bool well = story(*name, &streams[s]);
+                const bool hit = successes_left < 0;
+                successes_left = -1;
+                if (well != !hit) {
+                    fail_msg("%s as %s: allocation %ld fails, and nobody says so", streams[s].name,
+                             *name, i);
+                }
+                if (!hit) {
+                    break;
+                }
+            }
+            assert_true(i > 3);
+        }
+    }
+    streams_free(streams, n);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_allocation_may_fail)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

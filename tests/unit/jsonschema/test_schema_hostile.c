@@ -1,0 +1,173 @@
+/* Schemas and instances made to hurt: every one ends, within its budget, with a clear code. */
+#include "tests/unit/jsonschema/schema_test.h"
+
+/* before, then the middle n times, then after: a text of any depth or width. */
+static char *repeat(const char *before, const char *middle, size_t n, const char *after)
+{
+    size_t len = strlen(before) + n * strlen(middle) + strlen(after) + 1;
+    char *text = malloc(len);
+    size_t used = strlen(before);
+
+    assert_non_null(text);
+    memcpy(text, before, used);
+    for (size_t i = 0; i < n; i++, used += strlen(middle)) {
+        memcpy(text + used, middle, strlen(middle));
+    }
+    memcpy(text + used, after, strlen(after) + 1);
+    return text;
+}
+
+static void expect_code(const char *schema, const char *instance, enum bt_code code, bool compiled)
+{
+    struct outcome o = outcome_of(schema, instance);
+
+    assert_string_equal(bt_code_name(o.code), bt_code_name(code));
+    assert_int_equal(o.compiled, compiled);
+    assert_true(o.code == BT_OK || o.err.msg[0] != '\0');
+}
+
+static void deep_schema_is_refused(void **state)
+{
+    char *open = repeat("", "{\"not\":", 900, "{}");
+    char *all = repeat(open, "}", 900, "");
+
+    (void)state;
+    expect_code(all, "1", BT_LIMIT, false);
+    free(open);
+    free(all);
+}
+
+static void wide_schema_is_refused(void **state)
+{
+    char *values = repeat("{\"enum\":[0", ",1", 5000, "]}");
+    char *bytes = repeat("{\"description\":\"", "0123456789", 7000, "\"}");
+
+    (void)state;
+    expect_code(values, "1", BT_LIMIT, false);
+    expect_code(bytes, "1", BT_LIMIT, false);
+    free(values);
+    free(bytes);
+}
+
+static void reference_to_itself_is_refused(void **state)
+{
+    (void)state;
+    expect_code("{'$ref':'#'}", "1", BT_INVALID, false);
+    expect_code("{'items':{'$ref':'#/definitions/a'},'definitions':{'a':{'$ref':'#/definitions/b'},"
+                "'b':{'$ref':'#/definitions/a'}}}",
+                "[]", BT_INVALID, false);
+}
+
+static void endless_recursion_ends_at_the_depth_cap(void **state)
+{
+    (void)state;
+    expect_code("{'allOf':[{'$ref':'#'}]}", "1", BT_LIMIT, true);
+    expect_code("{'not':{'$ref':'#'}}", "1", BT_LIMIT, true);
+    expect_code("{'if':{'$ref':'#'}}", "1", BT_LIMIT, true);
+    expect_code("{'propertyNames':{'anyOf':[{'$ref':'#/propertyNames'}]}}", "{'a':1}", BT_LIMIT,
+                true);
+}
+
+static void exponential_references_end_at_the_work_cap(void **state)
+{
+    char schema[4096] = "{'$ref':'#/definitions/s20','definitions':{'s0':{'type':'null'}";
+    char row[160];
+
+    (void)state;
+    for (int i = 1; i <= 20; i++) {
+        (void)snprintf(
+            row, sizeof row,
+            ",'s%d':{'anyOf':[{'$ref':'#/definitions/s%d'},{'$ref':'#/definitions/s%d'}]}", i,
+            i - 1, i - 1);
+        strncat(schema, row, sizeof schema - strlen(schema) - 1);
+    }
+    strncat(schema, "}}", sizeof schema - strlen(schema) - 1);
+    expect_code(schema, "1", BT_LIMIT, true);
+}
+
+static void catastrophic_pattern_ends_at_the_work_cap(void **state)
+{
+    char *text = repeat("\"", "a", 5000, "!\"");
+    char *names = repeat("{\"", "a", 60, "!\":1}");
+
+    (void)state;
+    expect_code("{'pattern':'(a+)+$'}", text, BT_LIMIT, true);
+    expect_code("{'pattern':'^(([a-z])+.)+[A-Z]([a-z])+$'}", text, BT_LIMIT, true);
+    expect_code("{'not':{'pattern':'(a|a)*$'}}", text, BT_LIMIT, true);
+    expect_code("{'patternProperties':{'(a+)+$':{}}}", names, BT_LIMIT, true);
+    free(text);
+    free(names);
+}
+
+static void huge_pattern_is_refused(void **state)
+{
+    char *nest = repeat("{\"pattern\":\"", "(", 300, "\"}");
+    char *longer = repeat("{\"pattern\":\"", "abc", 1000, "\"}");
+
+    (void)state;
+    expect_code(nest, "''", BT_INVALID, false);
+    expect_code(longer, "''", BT_LIMIT, false);
+    expect_code("{'pattern':'((a{1,999}){1,999}){1,999}'}", "''", BT_INVALID, false);
+    free(nest);
+    free(longer);
+}
+
+static void deep_instance_ends_at_the_depth_cap(void **state)
+{
+    char *open = repeat("", "[", 900, "1");
+    char *deep = repeat(open, "]", 900, "");
+
+    (void)state;
+    expect_code("{'items':{'$ref':'#'}}", deep, BT_LIMIT, true);
+    expect_code("{'uniqueItems':true}", "[[[[1]]],[[[1.0]]]]", BT_INVALID, true);
+    free(open);
+    open = repeat("[1,", "[", 900, "1");
+    free(deep);
+    deep = repeat(open, "]", 901, "");
+    expect_code("{'uniqueItems':true}", deep, BT_LIMIT, true);
+    free(open);
+    free(deep);
+}
+
+static void a_big_table_of_rows_is_within_the_budget(void **state)
+{
+    char *rows = repeat("[{\"day\":\"d\",\"n\":1,\"share\":0.5}",
+                        ",{\"day\":\"d\",\"n\":1,\"share\":0.5}", 49999, "]");
+
+    (void)state;
+    expect_code(
+        "{'type':'array','items':{'type':'object','required':['day','n','share'],"
+        "'properties':{'day':{'type':'string','minLength':1},'n':{'type':'integer','minimum':0},"
+        "'share':{'type':'number'}},'additionalProperties':false}}",
+        rows, BT_OK, true);
+    free(rows);
+}
+
+static void text_that_is_not_utf8_matches_nothing(void **state)
+{
+    cJSON *schema = tree_of("{'pattern':'a'}");
+    cJSON *text = cJSON_CreateString("a\xff\xfe");
+    struct outcome o = outcome_of_trees(schema, text);
+
+    (void)state;
+    assert_int_equal(o.code, BT_INVALID);
+    cJSON_Delete(schema);
+    cJSON_Delete(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(deep_schema_is_refused),
+        cmocka_unit_test(wide_schema_is_refused),
+        cmocka_unit_test(reference_to_itself_is_refused),
+        cmocka_unit_test(endless_recursion_ends_at_the_depth_cap),
+        cmocka_unit_test(exponential_references_end_at_the_work_cap),
+        cmocka_unit_test(catastrophic_pattern_ends_at_the_work_cap),
+        cmocka_unit_test(huge_pattern_is_refused),
+        cmocka_unit_test(deep_instance_ends_at_the_depth_cap),
+        cmocka_unit_test(a_big_table_of_rows_is_within_the_budget),
+        cmocka_unit_test(text_that_is_not_utf8_matches_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
