@@ -53,8 +53,15 @@ function(bt_module name)
         target_compile_definitions(${name}_purity PRIVATE
             $<TARGET_PROPERTY:baton_options,INTERFACE_COMPILE_DEFINITIONS>)
         target_compile_options(${name}_purity PRIVATE -O2 -fno-sanitize=all -U_FORTIFY_SOURCE)
+        # What it calls may stand in the pure rooms that it links.
+        set(pure $<TARGET_OBJECTS:${name}_purity>)
+        foreach(other IN LISTS M_LINK)
+            if(TARGET ${other}_purity)
+                list(APPEND pure $<TARGET_OBJECTS:${other}_purity>)
+            endif()
+        endforeach()
         add_test(NAME purity.${name}
-            COMMAND ${PROJECT_SOURCE_DIR}/tests/lint/purity.sh "${BATON_PURE_ALLOWED}" $<TARGET_OBJECTS:${name}_purity>
+            COMMAND ${PROJECT_SOURCE_DIR}/tests/lint/purity.sh "${BATON_PURE_ALLOWED}" ${pure}
             COMMAND_EXPAND_LISTS)
         set_tests_properties(purity.${name} PROPERTIES LABELS lint)
     endif()

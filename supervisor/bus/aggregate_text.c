@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "supervisor/bus/bus.h"
-#include "supervisor/core/aggregate.h"
+#include "supervisor/core/run/aggregate.h"
 
 enum { CUT_MARK_ROOM = 64 };
 

@@ -21,7 +21,7 @@
 #include "supervisor/bus/process.h"
 #include "supervisor/bus/sessions.h"
 #include "supervisor/bus/verify.h"
-#include "supervisor/core/core.h"
+#include "supervisor/core/sched/core.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/planner/plan_read.h"
 

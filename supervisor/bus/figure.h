@@ -5,7 +5,7 @@
 #ifndef BUS_FIGURE_H
 #define BUS_FIGURE_H
 
-#include "supervisor/core/record.h"
+#include "supervisor/core/run/record.h"
 
 struct figure {
     uint64_t steps;  /* that it completed or failed */

@@ -8,7 +8,7 @@
 #define BUS_NOTES_H
 
 #include "protocol/base/str.h"
-#include "supervisor/core/record.h"
+#include "supervisor/core/run/record.h"
 
 enum { NOTE_PROMPT_MAX = 2048, NOTE_FEEDBACK_MAX = 8192, NOTE_EDITS_MAX = 16 };
 

@@ -4,7 +4,7 @@
 #include "protocol/base/log.h"
 #include "supervisor/bus/errand.h"
 #include "supervisor/bus/session.h"
-#include "supervisor/core/aggregate.h"
+#include "supervisor/core/run/aggregate.h"
 #include "supervisor/journal/record_codec.h"
 #include "supervisor/planner/plan_about.h"
 

@@ -7,7 +7,7 @@
 
 #include "protocol/base/arena.h"
 #include "protocol/base/buf.h"
-#include "supervisor/core/core.h"
+#include "supervisor/core/sched/core.h"
 
 /* Marks `from` and all that comes after it: in a chain every later step, else what depends on it,
  * directly or not. marks: plan->n_steps of them, false before. False: out of memory. */

@@ -4,7 +4,7 @@
 #define BUS_ROW_BODY_H
 
 #include "protocol/wire/msg.h"
-#include "supervisor/core/record.h"
+#include "supervisor/core/run/record.h"
 
 /* Members of a row's body; zero when it has none. */
 struct str row_text(struct doc body, const char *key);

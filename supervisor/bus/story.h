@@ -7,8 +7,8 @@
 
 #include "protocol/base/arena.h"
 #include "protocol/wire/msg.h"
-#include "supervisor/core/plan.h"
-#include "supervisor/core/record.h"
+#include "supervisor/core/plan/plan.h"
+#include "supervisor/core/run/record.h"
 
 struct bus;
 struct journal_row;

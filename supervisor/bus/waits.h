@@ -7,7 +7,7 @@
 
 #include "protocol/base/arena.h"
 #include "protocol/base/buf.h"
-#include "supervisor/core/core.h"
+#include "supervisor/core/sched/core.h"
 
 /* How an agent stands. */
 struct wait_agent {

@@ -14,7 +14,7 @@
 #include "protocol/base/err.h"
 #include "protocol/base/log.h"
 #include "protocol/base/msec.h"
-#include "supervisor/core/plan.h"
+#include "supervisor/core/plan/plan.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/spawn/policy.h"
 

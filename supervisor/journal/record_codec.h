@@ -9,8 +9,8 @@
 #include "protocol/base/arena.h"
 #include "protocol/base/buf.h"
 #include "registry/registry.h"
-#include "supervisor/core/plan.h"
-#include "supervisor/core/record.h"
+#include "supervisor/core/plan/plan.h"
+#include "supervisor/core/run/record.h"
 #include "supervisor/journal/journal.h"
 
 /* What the edge adds to a record. Texts are cut on UTF-8 boundaries so that a frame never passes

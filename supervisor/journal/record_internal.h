@@ -4,7 +4,7 @@
 
 #include "protocol/base/clock.h"
 #include "protocol/wire/msg.h"
-#include "supervisor/core/run.h"
+#include "supervisor/core/run/run.h"
 #include "supervisor/journal/record_codec.h"
 
 enum {

@@ -7,7 +7,7 @@
 
 #include "protocol/base/arena.h"
 #include "protocol/wire/doc.h"
-#include "supervisor/core/plan_check.h"
+#include "supervisor/core/plan/plan_check.h"
 
 /* Where problems are: in a step (NULL = the plan), below `prefix` ("policy.backoff"; "" = at the
  * top). */

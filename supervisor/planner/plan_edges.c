@@ -1,7 +1,7 @@
 /* What a step depends on, by name, and where its parameters hold templates. */
 #include <stdio.h>
 
-#include "supervisor/core/template.h"
+#include "supervisor/core/plan/template.h"
 #include "supervisor/planner/plan_reader.h"
 
 /* ---- dependencies ---- */

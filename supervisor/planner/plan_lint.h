@@ -17,8 +17,8 @@
 #define PLANNER_PLAN_LINT_H
 
 #include "protocol/base/arena.h"
-#include "supervisor/core/plan.h"
-#include "supervisor/core/plan_check.h"
+#include "supervisor/core/plan/plan.h"
+#include "supervisor/core/plan/plan_check.h"
 
 /* Of times: there is no bound. */
 #define LINT_NO_BOUND UINT64_MAX

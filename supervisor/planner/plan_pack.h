@@ -2,7 +2,7 @@
 #ifndef PLANNER_PLAN_PACK_H
 #define PLANNER_PLAN_PACK_H
 
-#include "supervisor/core/plan.h"
+#include "supervisor/core/plan/plan.h"
 
 /*
  * A copy of the plan and all its texts in one piece of memory of just that size: free() ends it.

@@ -16,8 +16,8 @@
 #include "protocol/base/buf.h"
 #include "protocol/wire/doc.h"
 #include "registry/registry.h"
-#include "supervisor/core/plan.h"
-#include "supervisor/core/plan_check.h"
+#include "supervisor/core/plan/plan.h"
+#include "supervisor/core/plan/plan_check.h"
 
 /* The agent that a configuration with a model starts: whom "llm" means. */
 #define PLAN_ORCHESTRATOR "orchestrator"

@@ -27,7 +27,7 @@
 #ifndef PLANNER_PLAN_REVISE_H
 #define PLANNER_PLAN_REVISE_H
 
-#include "supervisor/core/run.h"
+#include "supervisor/core/run/run.h"
 #include "supervisor/planner/plan_read.h"
 
 enum plan_revise_kind { REVISE_INSERT, REVISE_REPLACE, REVISE_REPLAN, REVISE_AGAIN };

@@ -12,7 +12,7 @@
 #include "protocol/jsonschema/schema.h"
 #include "protocol/wire/msg.h"
 #include "registry/card.h"
-#include "supervisor/core/template.h"
+#include "supervisor/core/plan/template.h"
 #include "supervisor/planner/plan_reader.h"
 
 enum { SCHEMA_PROBLEMS_MAX = 16 };

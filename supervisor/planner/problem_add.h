@@ -3,7 +3,7 @@
 #define PLANNER_PROBLEM_ADD_H
 
 #include "protocol/base/err.h"
-#include "supervisor/core/plan_check.h"
+#include "supervisor/core/plan/plan_check.h"
 
 /* step NULL = the plan. */
 void problem_add(struct problems *p, enum problem_category c, bool warning,

@@ -16,7 +16,7 @@
 #include "protocol/base/buf.h"
 #include "protocol/wire/doc.h"
 #include "registry/registry.h"
-#include "supervisor/core/plan_check.h"
+#include "supervisor/core/plan/plan_check.h"
 
 enum { RECIPE_INPUTS_MAX = 64 };
 

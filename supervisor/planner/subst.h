@@ -5,7 +5,7 @@
 
 #include "protocol/base/buf.h"
 #include "protocol/wire/doc.h"
-#include "supervisor/core/template.h"
+#include "supervisor/core/plan/template.h"
 
 struct subst {
     struct str word;

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "supervisor/core/core.h"
-#include "tests/unit/core/plan_text.h"
+#include "supervisor/core/sched/core.h"
+#include "tests/unit/core/plan/plan_text.h"
 
 enum { LANES = 64, OPEN_PLANS = 10000, STEPS_MAX = 10000, ROUNDS = 5, STEPS_PER_ROUND = 50000 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "protocol/base/assert.h"
-#include "tests/unit/core/plan_text.h"
+#include "tests/unit/core/plan/plan_text.h"
 
 static void grow(struct commands *c)
 {

@@ -7,8 +7,8 @@
 #ifndef TESTS_EXPLORE_WORLD_H
 #define TESTS_EXPLORE_WORLD_H
 
-#include "supervisor/core/core_internal.h"
-#include "tests/unit/core/plan_life.h"
+#include "supervisor/core/sched/core_internal.h"
+#include "tests/unit/core/run/plan_life.h"
 
 enum { WORLD_STEPS = 8, WORLD_BODIES = 3, WORLD_EVENTS_MAX = 256, WORLD_PLANS = 16384 };
 enum { WORLD_NOBODY = 255, WORLD_SUPERVISOR = 254 }; /* in place of an agent */

@@ -17,11 +17,14 @@ BEGIN {
     # state.c is a library of its own, without a socket
     may["protocol/client/state"] = base " protocol/wire protocol/client/state"
     may["registry"] = base " protocol/wire/doc.h protocol/wire/msg.h"
-    may["supervisor/core"] = base " protocol/wire/doc.h protocol/wire/msg.h registry"
+    may["supervisor/core/plan"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/bug.h"
+    may["supervisor/core/run"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/bug.h supervisor/core/plan"
+    may["supervisor/core/sched"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/bug.h supervisor/core/plan supervisor/core/run"
+    may["supervisor/core/bug.h"] = base
     may["supervisor/planner"] = base " protocol/wire protocol/jsonschema registry supervisor/core"
     may["supervisor/journal"] = base " protocol/wire registry supervisor/core"
     may["supervisor/spawn"] = base
-    may["supervisor/config"] = base " protocol/wire protocol/jsonschema protocol/client/state.h supervisor/llm/config.h supervisor/core/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h"
+    may["supervisor/config"] = base " protocol/wire protocol/jsonschema protocol/client/state.h supervisor/llm/config.h supervisor/core/plan/plan.h supervisor/journal/journal.h supervisor/spawn/policy.h"
     may["supervisor/bus"] = base " protocol/wire protocol/jsonschema protocol/link registry supervisor/core supervisor/journal supervisor/planner"
     may["supervisor/cli"] = base " protocol/wire protocol/client baton/client.h baton/vocabulary.h supervisor/config supervisor/planner supervisor/journal/journal.h"
     # shared with agents: it must not know the daemon

@@ -9,7 +9,7 @@
 
 #include "protocol/base/arena.h"
 #include "protocol/base/buf.h"
-#include "supervisor/core/core_internal.h"
+#include "supervisor/core/sched/core_internal.h"
 #include "tests/sim/sim_sometimes.h"
 
 enum {

@@ -2,7 +2,7 @@
  * and that what came of it is what the plan ends with. By the records alone. */
 #include <string.h>
 
-#include "supervisor/core/run_apply.h"
+#include "supervisor/core/run/run_apply.h"
 #include "tests/sim/sim.h"
 
 static uint64_t tokens_of(const struct usage *u)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "protocol/base/assert.h"
-#include "supervisor/core/run_apply.h"
+#include "supervisor/core/run/run_apply.h"
 #include "tests/sim/sim.h"
 
 enum { CHECK_ALL_TURNS = 300, CHECK_EVERY = 16, WAITS_EVERY = 8 };

@@ -4,7 +4,7 @@
 
 #include "protocol/base/assert.h"
 #include "tests/sim/sim.h"
-#include "tests/unit/core/plan_text.h"
+#include "tests/unit/core/plan/plan_text.h"
 
 enum { DEPS_MAX = 3 };
 

@@ -5,7 +5,7 @@
 
 #include "protocol/base/assert.h"
 #include "tests/sim/sim.h"
-#include "tests/unit/core/plan_text.h"
+#include "tests/unit/core/plan/plan_text.h"
 
 enum { NEW_ROWS_MAX = 3, NEW_DEPS_MAX = 2 };
 

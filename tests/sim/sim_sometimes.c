@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "protocol/base/assert.h"
-#include "supervisor/core/core_internal.h"
+#include "supervisor/core/sched/core_internal.h"
 
 struct sometimes *sometimes;
 

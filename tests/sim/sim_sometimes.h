@@ -5,8 +5,8 @@
 #ifndef TESTS_SIM_SOMETIMES_H
 #define TESTS_SIM_SOMETIMES_H
 
-#include "supervisor/core/core.h"
-#include "tests/unit/core/plan_life.h"
+#include "supervisor/core/sched/core.h"
+#include "tests/unit/core/run/plan_life.h"
 
 /* What can go wrong, or is a person's whim. Each seed draws a subset and a rate for each. */
 enum fault {

@@ -7,7 +7,7 @@
 #include "supervisor/cli/cli.h"
 #include "supervisor/cli/event_line.h"
 #include "supervisor/cli/table.h"
-#include "supervisor/core/record.h"
+#include "supervisor/core/run/record.h"
 #include "tests/support/cmocka.h"
 
 static void assert_line(const char *json, const char *expected)

@@ -2,7 +2,7 @@
 #ifndef TESTS_CODEC_PLAN_H
 #define TESTS_CODEC_PLAN_H
 
-#include "supervisor/core/run.h"
+#include "supervisor/core/run/run.h"
 #include "tests/support/random.h"
 
 enum { CODEC_STEPS_MAX = 200, CODEC_AGENTS = 3 };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/core/core.h"
+#include "supervisor/core/sched/core.h"
 #include "supervisor/journal/record_codec.h"
 #include "tests/unit/journal/codec_plan.h"
 

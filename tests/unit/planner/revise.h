@@ -3,7 +3,7 @@
 #define TEST_PLANNER_REVISE_H
 
 #include "fixture.h"
-#include "supervisor/core/run.h"
+#include "supervisor/core/run/run.h"
 #include "supervisor/planner/plan_revise.h"
 
 #define TASK "'task':'do something worth doing'"

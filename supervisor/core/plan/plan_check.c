@@ -1,0 +1,275 @@
+/* Ids, dependencies, agents, lengths. Cycles: plan_cycle.c; templates: plan_refs.c. */
+#include "supervisor/core/plan/plan_check.h"
+
+#include "protocol/wire/msg.h"
+#include "registry/card.h"
+#include "supervisor/core/plan/plan_check_state.h"
+#include "supervisor/core/plan/template.h"
+
+/* ---- step ids ---- */
+
+/* The row that the table's place holds is the one meant: of revision 0 the one in use. */
+static bool is_meant(const struct plan_checker *k, uint32_t place, struct str id, uint32_t revision)
+{
+    const struct plan_step *s = &k->plan->steps[k->table[place]];
+    return str_eq(s->step_id, id) &&
+           (revision == 0 ? !s->superseded : s->superseded && s->revision == revision);
+}
+
+/* The place where the row is, or would be put. */
+static uint32_t *id_place(const struct plan_checker *k, struct str id, uint32_t revision)
+{
+    uint32_t at = (uint32_t)(str_hash(id) % k->table_n);
+    while (k->table[at] != UINT32_MAX && !is_meant(k, at, id, revision)) {
+        at = at + 1 == k->table_n ? 0 : at + 1;
+    }
+    return &k->table[at];
+}
+
+uint32_t plan_check_find(const struct plan_checker *k, struct str id)
+{
+    return *id_place(k, id, 0);
+}
+
+/* "id@3": '@' stands in no id. */
+static uint32_t find_superseded(const struct plan_checker *k, struct str name)
+{
+    const char *at = name.len == 0 ? NULL : memchr(name.ptr, '@', name.len);
+    uint32_t revision = 0;
+    if (at == NULL || name.ptr + name.len - at > 6) {
+        return UINT32_MAX;
+    }
+    for (const char *c = at + 1; c < name.ptr + name.len; c++) {
+        if (*c < '0' || *c > '9') {
+            return UINT32_MAX;
+        }
+        revision = revision * 10 + (uint32_t)(*c - '0');
+    }
+    return revision == 0 ? UINT32_MAX
+                         : *id_place(k, (struct str){name.ptr, (size_t)(at - name.ptr)}, revision);
+}
+
+static void check_id(struct plan_checker *k, uint32_t s)
+{
+    const struct plan_step *step = &k->plan->steps[s];
+    char number[2][21];
+    if (!card_id_ok(step->step_id)) {
+        CHECK_PUT(k, PROBLEM_INVALID_FIELD, s, "stepId", STR_LIT("step "),
+                  plan_check_number(number[0], s + 1u), STR_LIT(": \""), step->step_id,
+                  STR_LIT("\" is no step id; it needs 1 to 64 of A-Z a-z 0-9 _ . -"));
+    }
+    uint32_t *place = id_place(k, step->step_id, step->superseded ? step->revision : 0);
+    if (*place == UINT32_MAX) {
+        *place = s;
+        return;
+    }
+    CHECK_PUT(k, PROBLEM_DUPLICATE_ID, s, "stepId", STR_LIT("steps "),
+              plan_check_number(number[0], *place + 1u), STR_LIT(" and "),
+              plan_check_number(number[1], s + 1u), STR_LIT(" are both called \""), step->step_id,
+              STR_LIT("\"; each step needs its own id"));
+}
+
+static void check_ids(struct plan_checker *k)
+{
+    for (uint32_t i = 0; i < k->table_n; i++) {
+        k->table[i] = UINT32_MAX;
+    }
+    for (uint32_t s = 0; s < k->plan->n_steps; s++) {
+        check_id(k, s);
+    }
+}
+
+/* ---- dependencies ---- */
+
+static void check_dep(struct plan_checker *k, uint32_t s, uint32_t e)
+{
+    struct str name = k->in->dep_names[e];
+    uint32_t dep = k->in->ret_deps[e];
+    if (name.ptr != NULL) {
+        dep = plan_check_find(k, name);
+        dep = dep == UINT32_MAX ? find_superseded(k, name) : dep;
+    } else {
+        name = k->plan->steps[dep].step_id;
+    }
+    k->in->ret_deps[e] = dep;
+    if (dep == UINT32_MAX) {
+        CHECK_PUT(k, PROBLEM_MISSING_DEPENDENCY, s, "dependsOn", STR_LIT("depends on \""), name,
+                  STR_LIT("\", which is no step of this plan"));
+    } else if (dep == s) {
+        CHECK_PUT(k, PROBLEM_CYCLE_DETECTED, s, "dependsOn", STR_LIT("depends on itself: "), name,
+                  STR_LIT(" -> "), name);
+        k->in->ret_deps[e] = UINT32_MAX;
+    } else if (k->mark[dep] == s + 1) {
+        CHECK_PUT(k, PROBLEM_INVALID_FIELD, s, "dependsOn", STR_LIT("depends on \""), name,
+                  STR_LIT("\" twice; name it once"));
+        k->in->ret_deps[e] = UINT32_MAX;
+    } else {
+        k->mark[dep] = s + 1;
+    }
+}
+
+static void check_deps(struct plan_checker *k)
+{
+    memset(k->mark, 0, k->plan->n_steps * sizeof k->mark[0]);
+    for (uint32_t s = 0; s < k->plan->n_steps; s++) {
+        const struct plan_step *step = &k->plan->steps[s];
+        for (uint32_t e = step->deps_at; e < step->deps_at + step->deps_n; e++) {
+            check_dep(k, s, e);
+        }
+    }
+    memset(k->mark, 0, k->plan->n_steps * sizeof k->mark[0]);
+}
+
+/* ---- agents and skills ---- */
+
+enum { NAMES_SHOWN = 8, PARTS_MAX = 2 * NAMES_SHOWN + 8 };
+
+static void put_unknown_agent(struct plan_checker *k, uint32_t s)
+{
+    const struct registry *r = k->in->registry;
+    struct str parts[PARTS_MAX];
+    uint32_t n = 0;
+    parts[n++] = STR_LIT("Unknown agent: ");
+    parts[n++] = k->plan->steps[s].agent_id;
+    parts[n++] = registry_agents(r) == 0 ? STR_LIT("; no agent is known") : STR_LIT("; known: ");
+    for (uint32_t a = 0; a < registry_agents(r) && a < NAMES_SHOWN; a++) {
+        if (a > 0) {
+            parts[n++] = STR_LIT(", ");
+        }
+        parts[n++] = registry_agent_view(r, a).id;
+    }
+    if (registry_agents(r) > NAMES_SHOWN) {
+        parts[n++] = STR_LIT(", ...");
+    }
+    problem_put(k->out, PROBLEM_MISSING_AGENT, false, &k->plan->steps[s], s, "agentId", parts, n);
+}
+
+static void put_missing_skill(struct plan_checker *k, uint32_t s, const struct msg_card *card)
+{
+    struct str parts[PARTS_MAX];
+    uint32_t n = 0;
+    parts[n++] = STR_LIT("agent \"");
+    parts[n++] = k->plan->steps[s].agent_id;
+    parts[n++] = STR_LIT("\" has no skill \"");
+    parts[n++] = k->plan->steps[s].skill;
+    parts[n++] = card->skills_n == 0 ? STR_LIT("\"; it has none") : STR_LIT("\"; it has: ");
+    for (uint32_t i = 0; i < card->skills_n && i < NAMES_SHOWN; i++) {
+        if (i > 0) {
+            parts[n++] = STR_LIT(", ");
+        }
+        parts[n++] = card->skills[i].id;
+    }
+    if (card->skills_n > NAMES_SHOWN) {
+        parts[n++] = STR_LIT(", ...");
+    }
+    problem_put(k->out, PROBLEM_MISSING_SKILL, false, &k->plan->steps[s], s, "skill", parts, n);
+}
+
+static void check_agent(struct plan_checker *k, uint32_t s)
+{
+    const struct plan_step *step = &k->plan->steps[s];
+    if (step->type == STEP_TYPE_REVIEW) {
+        return;
+    }
+    if (step->agent_id.len == 0) {
+        if (step->skill.len == 0) {
+            CHECK_PUT(k, PROBLEM_MISSING_AGENT, s, "agentId",
+                      STR_LIT("names no agent and no skill; give agentId, or a skill that a "
+                              "registered agent has"));
+        } else if (k->in->registry != NULL) {
+            CHECK_PUT(k, PROBLEM_MISSING_SKILL, s, "skill",
+                      STR_LIT("no registered agent has the skill \""), step->skill, STR_LIT("\""));
+        }
+        return;
+    }
+    if (k->in->registry == NULL) {
+        return;
+    }
+    const uint32_t agent = registry_agent(k->in->registry, step->agent_id);
+    if (agent == REGISTRY_NONE) {
+        put_unknown_agent(k, s);
+        return;
+    }
+    const struct msg_card *card = registry_agent_view(k->in->registry, agent).card;
+    if (step->skill.len != 0 && card != NULL && card_skill(card, step->skill) == UINT32_MAX) {
+        put_missing_skill(k, s, card);
+    }
+}
+
+/* ---- lengths ---- */
+
+static void check_task(struct plan_checker *k, uint32_t s)
+{
+    enum { SHORT_TASK = 15, LONG_TASK = 200 }; /* characters; S004 */
+    const struct plan_step *step = &k->plan->steps[s];
+    if (step->task.len > LIMIT_TASK_BYTES) {
+        CHECK_PUT(k, PROBLEM_LIMIT, s, "task", STR_LIT("the task is longer than 8192 bytes"));
+        return;
+    }
+    size_t characters = 0;
+    for (size_t i = 0; i < step->task.len; i++) {
+        characters += ((unsigned char)step->task.ptr[i] & 0xc0) != 0x80;
+    }
+    if (characters < SHORT_TASK || characters > LONG_TASK) {
+        char number[21];
+        const struct str parts[] = {
+            STR_LIT("the task has "), plan_check_number(number, characters),
+            STR_LIT(" characters; 15 to 200 tell an agent what to do without burying it")};
+        problem_put(k->out, PROBLEM_STYLE, true, step, s, "task", parts, 3);
+    }
+}
+
+/* ---- all ---- */
+
+size_t plan_check_scratch(const struct plan *p)
+{
+    return 7 * (size_t)p->n_steps + p->n_edges + 16;
+}
+
+static struct plan_checker checker_of(const struct plan_check_input *in, struct problems *out)
+{
+    const uint32_t n = in->plan->n_steps;
+    struct plan_checker k = {.in = in, .plan = in->plan, .out = out, .table_n = 3 * n + 8};
+    k.table = in->scratch;
+    k.mark = k.table + k.table_n;
+    k.list = k.mark + n;
+    k.open = k.list + n;
+    k.rev_at = k.open + n;
+    k.rev = k.rev_at + n + 1;
+    return k;
+}
+
+void plan_check(const struct plan_check_input *in, struct problems *out)
+{
+    if (in->plan->n_steps == 0) {
+        const struct str parts[] = {STR_LIT("the plan has no steps; give at least one")};
+        problem_put(out, PROBLEM_EMPTY_PLAN, false, NULL, 0, "steps", parts, 1);
+        return;
+    }
+    struct plan_checker k = checker_of(in, out);
+    check_ids(&k);
+    check_deps(&k);
+    plan_check_cycles(&k);
+    if (in->again) {
+        return;
+    }
+    for (uint32_t s = in->first; s < k.plan->n_steps; s++) {
+        if (in->settled == NULL || in->settled[s] == 0) {
+            check_agent(&k, s);
+            check_task(&k, s);
+        }
+    }
+    plan_check_templates(&k);
+}
+
+uint32_t plan_check_ref(const struct plan *p, struct str ref, struct str *ret_path)
+{
+    struct str id = {NULL, 0};
+    while (template_split(ref, &id, ret_path)) {
+        const uint32_t s = plan_step_find(p, id);
+        if (s != UINT32_MAX) {
+            return s;
+        }
+    }
+    return UINT32_MAX;
+}

@@ -1,0 +1,182 @@
+/* Templates in tasks and parameters: well formed, and naming a step that has a result by then. */
+#include "supervisor/core/plan/plan_check_state.h"
+#include "supervisor/core/plan/template.h"
+
+/* Edges that may be visited to find indirect dependencies, per plan: some 20 ms. A plan over it is
+ * refused with advice. */
+#define VISITS_MAX 10000000u
+
+struct refs {
+    struct plan_checker *k;
+    uint32_t step;
+    bool deps_known;      /* mark[d] == step + 1 for each direct dependency d, */
+    bool ancestors_known; /* and for each indirect one */
+};
+
+static void mark_deps(struct refs *r)
+{
+    const struct plan_checker *k = r->k;
+    const struct plan_step *step = &k->plan->steps[r->step];
+    for (uint32_t e = step->deps_at; e < step->deps_at + step->deps_n; e++) {
+        if (k->in->ret_deps[e] != UINT32_MAX) {
+            k->mark[k->in->ret_deps[e]] = r->step + 1;
+        }
+    }
+    r->deps_known = true;
+}
+
+/* Marks what the dependencies depend on, and so on. False when the budget is spent. */
+static bool mark_ancestors(struct refs *r)
+{
+    struct plan_checker *k = r->k;
+    const uint32_t stamp = r->step + 1;
+    const struct plan_step *of = &k->plan->steps[r->step];
+    uint32_t n = 0;
+    for (uint32_t e = of->deps_at; e < of->deps_at + of->deps_n; e++) {
+        if (k->in->ret_deps[e] != UINT32_MAX) {
+            k->list[n++] = k->in->ret_deps[e];
+        }
+    }
+    while (n > 0) {
+        const struct plan_step *step = &k->plan->steps[k->list[--n]];
+        k->visits += step->deps_n;
+        if (k->visits > VISITS_MAX) {
+            return false;
+        }
+        for (uint32_t e = step->deps_at; e < step->deps_at + step->deps_n; e++) {
+            const uint32_t d = k->in->ret_deps[e];
+            if (d != UINT32_MAX && k->mark[d] != stamp) {
+                k->mark[d] = stamp;
+                k->list[n++] = d;
+            }
+        }
+    }
+    r->ancestors_known = true;
+    return true;
+}
+
+enum before { BEFORE_YES, BEFORE_NO, BEFORE_TOO_FAR };
+
+static enum before comes_before(struct refs *r, uint32_t other)
+{
+    struct plan_checker *k = r->k;
+    if (k->plan->chain) {
+        return other < r->step ? BEFORE_YES : BEFORE_NO;
+    }
+    if (other == r->step) {
+        return BEFORE_NO;
+    }
+    if (!r->deps_known) {
+        mark_deps(r);
+    }
+    if (k->mark[other] != r->step + 1 && !r->ancestors_known && !mark_ancestors(r)) {
+        return BEFORE_TOO_FAR;
+    }
+    return k->mark[other] == r->step + 1 ? BEFORE_YES : BEFORE_NO;
+}
+
+/* The step that the ref names; the longest id that fits. *ret_shorter: another one that fits too,
+ * or UINT32_MAX. */
+static uint32_t find(const struct plan_checker *k, struct str ref, uint32_t *ret_shorter)
+{
+    struct str id = {NULL, 0};
+    struct str path;
+    uint32_t found = UINT32_MAX;
+    *ret_shorter = UINT32_MAX;
+    while (template_split(ref, &id, &path)) {
+        const uint32_t s = plan_check_find(k, id);
+        if (s != UINT32_MAX && found != UINT32_MAX) {
+            *ret_shorter = s;
+            break;
+        }
+        found = found == UINT32_MAX ? s : found;
+    }
+    return found;
+}
+
+static void check_ref(struct refs *r, const char *field, const struct template_ref *t)
+{
+    struct plan_checker *k = r->k;
+    uint32_t shorter;
+    const uint32_t other = find(k, t->ref, &shorter);
+    if (other == UINT32_MAX) {
+        CHECK_PUT(k, PROBLEM_BAD_TEMPLATE, r->step, field, t->text,
+                  STR_LIT(" names no step of this plan"));
+        return;
+    }
+    const struct str id = k->plan->steps[other].step_id;
+    if (shorter != UINT32_MAX) {
+        CHECK_PUT(k, PROBLEM_BAD_TEMPLATE, r->step, field, t->text, STR_LIT(" could name step \""),
+                  id, STR_LIT("\" or a member of step \""), k->plan->steps[shorter].step_id,
+                  STR_LIT("\"; rename one of the steps"));
+        return;
+    }
+    switch (comes_before(r, other)) {
+    case BEFORE_YES:
+        break;
+    case BEFORE_NO:
+        if (k->plan->chain) {
+            CHECK_PUT(k, PROBLEM_BAD_TEMPLATE, r->step, field, t->text, STR_LIT(": step \""), id,
+                      STR_LIT("\" does not come before this one"));
+        } else {
+            CHECK_PUT(k, PROBLEM_BAD_TEMPLATE, r->step, field, t->text,
+                      STR_LIT(": this step does not depend on \""), id,
+                      STR_LIT("\"; add it to dependsOn"));
+        }
+        break;
+    case BEFORE_TOO_FAR:
+        CHECK_PUT(k, PROBLEM_LIMIT, r->step, field, t->text,
+                  STR_LIT(": the plan has too many indirect references to follow; name \""), id,
+                  STR_LIT("\" in dependsOn"));
+        break;
+    }
+}
+
+/* "{{result.x}}" or "{{inputs.x}}": text as far as a plan is concerned, and perhaps not meant so.
+ */
+static void warn_foreign(struct refs *r, const char *field, const struct template_ref *t)
+{
+    const struct str parts[] = {
+        t->text, STR_LIT(" stays as it is; templates of a plan are {{results.<stepId>}}")};
+    problem_put(r->k->out, PROBLEM_STYLE, true, &r->k->plan->steps[r->step], r->step, field, parts,
+                2);
+}
+
+static void check_text(struct refs *r, const char *field, struct str text)
+{
+    struct template_ref t;
+    size_t from = 0;
+    while (template_next(text, &from, &t)) {
+        if (t.kind == TEMPLATE_OK) {
+            check_ref(r, field, &t);
+        } else if (t.kind == TEMPLATE_FOREIGN) {
+            warn_foreign(r, field, &t);
+        } else {
+            CHECK_PUT(r->k, PROBLEM_BAD_TEMPLATE, r->step, field, STR_LIT("template \""), t.text,
+                      STR_LIT("\" "), str_from(template_kind_text(t.kind)));
+        }
+    }
+}
+
+/* Its templates were filled long ago, or never will be. */
+static bool is_past(const struct plan_checker *k, uint32_t s)
+{
+    return k->plan->steps[s].superseded || (k->in->settled != NULL && k->in->settled[s] != 0);
+}
+
+void plan_check_templates(struct plan_checker *k)
+{
+    uint32_t text = 0;
+    for (uint32_t s = 0; s < k->plan->n_steps; s++) {
+        struct refs r = {.k = k, .step = s};
+        const bool past = is_past(k, s);
+        if (!past) {
+            check_text(&r, "task", k->plan->steps[s].task);
+        }
+        for (; text < k->in->n_texts && k->in->texts[text].step == s; text++) {
+            if (!past) {
+                check_text(&r, k->in->texts[text].field, k->in->texts[text].text);
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+#include "supervisor/core/run/aggregate.h"
+
+/* What a revision of the plan does without is no part of its answer. */
+static bool has_result(const struct plan *plan, const struct run *run, uint32_t step)
+{
+    const struct run_step *s = &run->steps[step];
+    return s->status == STEP_COMPLETED && s->result.id != 0 && s->result.len != 0 &&
+           !plan->steps[step].superseded;
+}
+
+struct aggregate_choice aggregate_choose(const struct plan *plan, const struct run *run,
+                                         struct aggregate_part *parts)
+{
+    uint32_t results = 0;
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        if (has_result(plan, run, i)) {
+            results++;
+            last = i;
+        }
+    }
+    if (results == 0) {
+        return (struct aggregate_choice){AGGREGATE_FORM_NOTHING, 0};
+    }
+    if (results == 1) {
+        parts[0] = (struct aggregate_part){last, AGGREGATE_PART_RESULT, run->steps[last].result};
+        return (struct aggregate_choice){AGGREGATE_FORM_RAW, 1};
+    }
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        const struct run_step *s = &run->steps[i];
+        if (has_result(plan, run, i)) {
+            parts[n++] = (struct aggregate_part){i, AGGREGATE_PART_RESULT, s->result};
+        } else if (s->status == STEP_SKIPPED && !plan->steps[i].superseded) {
+            parts[n++] = (struct aggregate_part){.step = i, .kind = AGGREGATE_PART_SKIPPED};
+        }
+    }
+    return (struct aggregate_choice){AGGREGATE_FORM_SECTIONS, n};
+}
+
+struct str aggregate_nothing(const struct plan *plan, enum plan_status end)
+{
+    if (plan->dry_run && end == PLAN_COMPLETED) {
+        return STR_LIT(AGGREGATE_DRY_RUN);
+    }
+    return end == PLAN_CANCELLED ? STR_LIT(AGGREGATE_CANCELLED) : STR_LIT(AGGREGATE_NOTHING);
+}

@@ -1,0 +1,259 @@
+/*
+ * Records: the facts that the core decides, the journal keeps, the bus publishes and run_apply()
+ * replays. Plain values; texts are borrowed from the event being handled and must be encoded before
+ * the next one. Pure.
+ */
+#ifndef CORE_RECORD_H
+#define CORE_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "protocol/base/err.h"
+#include "protocol/base/msec.h"
+#include "protocol/base/str.h"
+#include "protocol/base/uuid.h"
+#include "protocol/wire/doc.h"
+
+enum record_about { ABOUT_PLAN, ABOUT_AGENT, ABOUT_SESSION, ABOUT_SYSTEM };
+
+enum record_type {
+#define RECORD(name, wire, is_public, about) REC_##name,
+#include "supervisor/core/run/record.def"
+#undef RECORD
+    REC_COUNT
+};
+
+/* pending -> ready -> in_progress -> {completed | failed | skipped | cancelled}; see the table in
+ * run.c */
+enum step_status {
+    STEP_PENDING,     /* a dependency is open */
+    STEP_READY,       /* waits for a place in the plan's concurrency or for a free lane */
+    STEP_IN_PROGRESS, /* an attempt is with an instance */
+    STEP_BACKOFF,     /* between attempts; "in_progress" outside */
+    STEP_UNKNOWN,     /* the reply was lost: asking, or waiting for the instance to come back;
+                         "in_progress" outside */
+    STEP_WAITING,     /* for a person's decision */
+    STEP_CHECKING, /* an agent is asked about it (phase GATE, VERIFY or REPLAN), or will be as soon
+                      as it has a lane; "in_progress" outside */
+    STEP_COMPLETED,
+    STEP_FAILED,
+    STEP_SKIPPED,
+    STEP_CANCELLED,
+    STEP_STATUS_COUNT
+};
+
+enum plan_status {
+    PLAN_PENDING,
+    PLAN_RUNNING,
+    PLAN_WAITING,
+    PLAN_COMPLETED,
+    PLAN_FAILED,
+    PLAN_CANCELLED,
+    PLAN_STATUS_COUNT
+};
+enum plan_outcome {
+    OUTCOME_NONE,
+    OUTCOME_SUCCESS,
+    OUTCOME_PARTIAL,
+    OUTCOME_FAILED,
+    PLAN_OUTCOME_COUNT
+};
+
+/* Why a step ended as it did (the `reason` of plan_step_completed). */
+enum step_reason {
+    REASON_NONE,
+    REASON_DEPENDENCY_FAILED,
+    REASON_ON_FAILURE_SKIP,
+    REASON_CANCELLED,
+    REASON_PLAN_ABORTED,
+    REASON_PLAN_TIMEOUT,
+    REASON_REJECTED, /* by a person */
+    REASON_APPROVAL_TIMEOUT,
+    REASON_USER_SKIP,   /* a person skipped it: satisfies those that depend on it (M028) */
+    REASON_USER_CANCEL, /* a person cancelled this step alone */
+    REASON_SUPERSEDED,  /* a later revision of the plan does without it */
+    REASON_REUSED,      /* completed by an earlier run or revision; the result was taken over */
+    REASON_GATE_FAILED,
+    STEP_REASON_COUNT
+};
+
+/* Why a plan failed, for failureReason; the sentence is rendered at the edge. */
+enum plan_failure {
+    PLAN_FAILURE_NONE,
+    PLAN_FAILURE_STEP,
+    PLAN_FAILURE_TIMEOUT,
+    PLAN_FAILURE_NOTHING_COMPLETED,
+    PLAN_FAILURE_BUDGET,
+    PLAN_FAILURE_MAX_REPLANS,      /* of the plan */
+    PLAN_FAILURE_MAX_REPLANS_STEP, /* of the step */
+    PLAN_FAILURE_REPLAN,           /* the replanner gave no plan */
+    PLAN_FAILURE_REPAIR_INVALID,   /* it gave one that the plan check refuses */
+    PLAN_FAILURE_REJECTED,         /* a person refused the sign-off */
+    PLAN_FAILURE_DEADLOCK,
+    PLAN_FAILURE_PLANNING,     /* the planner gave no plan */
+    PLAN_FAILURE_INVALID_PLAN, /* it gave one that the plan check refuses, also when asked again */
+    PLAN_FAILURE_COUNT
+};
+
+enum review_kind {
+    REVIEW_UNKNOWN_OUTCOME, /* approve: run it again; skip; reject: it failed */
+    REVIEW_APPROVAL,        /* the agent asks; approve: next attempt */
+    REVIEW_INPUT,           /* the agent asks for words or data; they go into the next attempt */
+    REVIEW_BEFORE,          /* requires_approval: before the first attempt */
+    REVIEW_STEP,            /* a step of type human_review: approve completes it */
+    REVIEW_FAILURE,         /* on_failure ask; approve: one more attempt; skip; reject: it failed */
+    REVIEW_PLAN,            /* sign-off: before the plan starts; about no step */
+    REVIEW_PLANNING, /* planning failed; approve: once more, or the plan that comes with it; about
+                        no step */
+    REVIEW_KIND_COUNT
+};
+enum review_decision { DECISION_APPROVE, DECISION_REJECT, DECISION_SKIP, DECISION_COUNT };
+
+/* What an attempt, or an agent that is asked about a step, is to do. */
+enum step_phase {
+    PHASE_EXECUTE,
+    PHASE_SEARCH, /* a fallback: the search skill is asked for what was not found (M042) */
+    PHASE_GATE,   /* are the results before it enough to begin? (M061) */
+    PHASE_VERIFY, /* is the result right? (M060) */
+    PHASE_REPLAN, /* a new revision of the plan (M052) */
+    STEP_PHASE_COUNT
+};
+
+enum pause_reason {
+    PAUSE_REQUESTED,
+    PAUSE_REVIEW,
+    PAUSE_SIGNOFF,
+    PAUSE_PLANNING, /* it failed, and a person decides what becomes of the plan */
+    PAUSE_REASON_COUNT
+};
+
+enum modify_kind {
+    MODIFY_SKIP_TO_STEP,
+    MODIFY_SKIP_STEPS,
+    MODIFY_CONVERSATION_ONLY,
+    MODIFY_INSERT,
+    MODIFY_REPLACE,
+    MODIFY_CANCEL_STEP,
+    MODIFY_KIND_COUNT
+};
+
+enum handoff_kind {
+    HANDOFF_PLAN_STEP, /* M090: the plan goes to another agent with this step */
+    HANDOFF_AGENT,     /* the agent asked for it */
+    HANDOFF_BACK,      /* control returns to who handed over, when the plan says so (C20) */
+    HANDOFF_FALLBACK,  /* an alternative agent */
+    HANDOFF_KIND_COUNT
+};
+
+enum fallback_action {
+    FALLBACK_WAIT,  /* and try once more */
+    FALLBACK_AGENT, /* an alternative one */
+    FALLBACK_SEARCH,
+    FALLBACK_ACTION_COUNT
+};
+
+/* What became of an attempt that was under way when it was called off. */
+enum step_stop {
+    STOP_NONE,         /* nothing was under way */
+    STOP_ACKNOWLEDGED, /* the agent answered */
+    STOP_KILLED,       /* its process was ended */
+    STOP_GONE,         /* the instance is gone */
+    STOP_FENCED,       /* it may still run; what it says will not count */
+    STEP_STOP_COUNT
+};
+
+struct blob_ref {
+    uint64_t id; /* 0 = none */
+    uint64_t len;
+};
+
+struct usage {
+    uint64_t input_tokens, output_tokens, cached_tokens, cost_micros;
+};
+
+#define STEP_NONE UINT32_MAX
+#define AGENT_SUPERVISOR (UINT32_MAX - 1) /* `from` of the first handoff */
+
+struct record {
+    enum record_type type;
+    uint64_t run; /* handle; 0 for agent and system records */
+    msec now;     /* CLOCK_MONOTONIC; re-based on replay */
+    msec wall;
+    uint32_t step;       /* STEP_NONE for records about the plan */
+    uint32_t attempt;    /* 1-based */
+    uint32_t agent;      /* registry index */
+    uint32_t from_agent; /* HANDOFF: registry index or AGENT_SUPERVISOR */
+    struct uuid instance;
+    uint64_t epoch;
+    enum step_status status; /* STEP_COMPLETED: the final status */
+    enum step_reason reason;
+    enum err_class error_class;
+    enum plan_status plan_status; /* PLAN_COMPLETED; SYNTHESIS_STARTED: how the plan will end */
+    enum plan_outcome outcome;
+    enum plan_failure failure;
+    enum review_kind review;
+    enum review_decision decision;
+    enum step_phase phase; /* CHECKING, ASSIGNED, RESULT_REJECTED */
+    enum pause_reason pause;
+    enum modify_kind modify;
+    enum handoff_kind handoff;
+    enum fallback_action fallback;
+    enum step_stop stop;
+    bool ok;           /* REPLAN_FINISHED, SYNTHESIS_FINISHED */
+    uint32_t revision; /* MODIFIED, REPLAN_STARTED and _FINISHED, SYNTHESIS_RETRY: of the plan,
+                          after it */
+    uint32_t capacity;
+    uint32_t pid;
+    msec delay_ms; /* RETRY, UNKNOWN, FALLBACK_USED, REPLAN_STARTED (cooldown), CHECKING, WAITING (0
+                      = no end), CANCELLING (the grace), PLANNING_ and SYNTHESIS_STARTED: how long
+                      it lasts */
+    msec duration_ms; /* STEP_COMPLETED, PLAN_COMPLETED */
+    struct blob_ref result;
+    struct usage usage;
+    double percent;
+    uint64_t n;
+    struct str text; /* error, reason, prompt, comment, progress text; borrowed */
+    struct doc data; /* progress data; borrowed */
+};
+
+const char *record_wire_type(enum record_type t);
+enum record_type record_type_from_wire(struct str s); /* REC_COUNT when unknown */
+bool record_is_public(enum record_type t);
+enum record_about record_about(enum record_type t);
+const char *
+step_status_name(enum step_status s); /* as users see it: BACKOFF and UNKNOWN are "in_progress" */
+const char *step_status_state_name(enum step_status s); /* "backoff", "unknown": for debug dumps */
+const char *plan_status_name(enum plan_status s);
+const char *plan_outcome_name(enum plan_outcome o);
+const char *step_reason_name(enum step_reason r); /* "dependency_failed"; "" for NONE */
+const char *plan_failure_name(enum plan_failure f);
+const char *review_kind_name(enum review_kind k); /* "unknown_outcome", "approval", "input" */
+const char *review_decision_name(enum review_decision d); /* "approve", "reject", "skip" */
+const char *step_phase_name(enum step_phase p);           /* "execute", "gate", ... */
+const char *pause_reason_name(enum pause_reason r);       /* "requested", "review", "signoff" */
+const char *modify_kind_name(enum modify_kind k);         /* "skip_to_step", ... */
+const char *handoff_kind_name(enum handoff_kind k); /* "plan_step", "agent_request", "handback",
+                                                       "fallback" */
+const char *fallback_action_name(enum fallback_action a); /* "wait_and_retry", "alternative_agent",
+                                                             "search" */
+const char *step_stop_name(enum step_stop s); /* "", "acknowledged", "killed", "gone", "fenced" */
+/* Whether the record brings a new revision of the plan with it (`result` is its document): the run
+ * is then changed by run_revise(), not run_apply(). */
+bool record_revises(const struct record *rec);
+bool step_is_final(enum step_status s);
+bool plan_is_final(enum plan_status s);
+/* The inverse of the names above; the _COUNT when there is none. For replay. */
+enum step_status step_status_from_name(struct str s);
+enum plan_status plan_status_from_name(struct str s);
+enum plan_outcome plan_outcome_from_name(struct str s);
+enum step_reason step_reason_from_name(struct str s);
+enum review_kind review_kind_from_name(struct str s);
+enum review_decision review_decision_from_name(struct str s);
+enum step_phase step_phase_from_name(struct str s);
+enum pause_reason pause_reason_from_name(struct str s);
+enum modify_kind modify_kind_from_name(struct str s);
+enum handoff_kind handoff_kind_from_name(struct str s);
+enum fallback_action fallback_action_from_name(struct str s);
+enum step_stop step_stop_from_name(struct str s);
+#endif

@@ -1,0 +1,174 @@
+/*
+ * The table of a step's moves, and a fresh run.
+ *
+ *   PENDING --> READY --> IN_PROGRESS <--> BACKOFF <--> WAITING (a person), CHECKING (an agent)
+ *                          |  ^    \
+ *                          v  |     `--> WAITING, CHECKING
+ *                        UNKNOWN
+ *
+ * COMPLETED, FAILED, SKIPPED and CANCELLED from every state that is not final; COMPLETED of a step
+ * that has not begun only when its result is taken over from an earlier run.
+ */
+#include "supervisor/core/run/run.h"
+
+#include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
+#include "supervisor/core/run/run_internal.h"
+
+#define BIT(s) (1u << STEP_##s)
+#define ENDS (BIT(FAILED) | BIT(SKIPPED) | BIT(CANCELLED))
+
+static const uint32_t moves[] = {
+    [STEP_PENDING] = BIT(READY) | BIT(SKIPPED) | BIT(CANCELLED) | BIT(COMPLETED),
+    /* BACKOFF: begun, but a gate or a person comes before its first attempt. */
+    [STEP_READY] = BIT(IN_PROGRESS) | BIT(BACKOFF) | BIT(COMPLETED) | ENDS,
+    /* Again in progress: the request never left, and another instance gets the same attempt. */
+    [STEP_IN_PROGRESS] = BIT(IN_PROGRESS) | BIT(BACKOFF) | BIT(UNKNOWN) | BIT(WAITING) |
+                         BIT(CHECKING) | BIT(COMPLETED) | ENDS,
+    /* Completed, or verified: by a late result of the attempt before. Again backoff: a fallback. */
+    [STEP_BACKOFF] =
+        BIT(IN_PROGRESS) | BIT(BACKOFF) | BIT(WAITING) | BIT(CHECKING) | BIT(COMPLETED) | ENDS,
+    /* Again unknown: the supervisor was restarted and waits anew. */
+    [STEP_UNKNOWN] = BIT(IN_PROGRESS) | BIT(UNKNOWN) | BIT(BACKOFF) | BIT(WAITING) | BIT(CHECKING) |
+                     BIT(COMPLETED) | ENDS,
+    /* Checking: a late result, or a review whose end leads to a replan. */
+    [STEP_WAITING] = BIT(BACKOFF) | BIT(CHECKING) | BIT(COMPLETED) | ENDS,
+    /* Again checking: what failed its verification is replanned. */
+    [STEP_CHECKING] = BIT(BACKOFF) | BIT(WAITING) | BIT(CHECKING) | BIT(COMPLETED) | ENDS,
+    [STEP_COMPLETED] = 0,
+    [STEP_FAILED] = 0,
+    [STEP_SKIPPED] = 0,
+    [STEP_CANCELLED] = 0,
+};
+_Static_assert(sizeof moves / sizeof moves[0] == STEP_STATUS_COUNT, "a row per status");
+#undef ENDS
+#undef BIT
+
+bool run_move_allowed(enum step_status from, enum step_status to)
+{
+    ASSERT((unsigned)from < STEP_STATUS_COUNT);
+    return (unsigned)to < STEP_STATUS_COUNT &&
+           ((moves[from] & 1u << to) != 0 || BUG(TERMINAL_OVERWRITTEN));
+}
+
+bool run_step_is_active(enum step_status s)
+{
+    return s >= STEP_IN_PROGRESS && s <= STEP_CHECKING;
+}
+
+uint32_t run_concurrency(const struct plan *plan)
+{
+    return plan->max_concurrency > 0 ? plan->max_concurrency : 1;
+}
+
+uint32_t run_deps(const struct plan *plan, uint32_t step)
+{
+    if (plan->chain) {
+        return step > 0 ? 1 : 0;
+    }
+    return plan->steps[step].deps_n;
+}
+
+uint32_t run_dep(const struct plan *plan, uint32_t step, uint32_t n)
+{
+    return plan->chain ? step - 1 : plan->deps[plan->steps[step].deps_at + n];
+}
+
+uint32_t run_dependents(const struct plan *plan, uint32_t step)
+{
+    if (plan->chain) {
+        return step + 1 < plan->n_steps ? 1 : 0;
+    }
+    return plan->steps[step].dependents_n;
+}
+
+uint32_t run_dependent(const struct plan *plan, uint32_t step, uint32_t n)
+{
+    return plan->chain ? step + 1 : plan->dependents[plan->steps[step].dependents_at + n];
+}
+
+bool run_end_is_failure(const struct plan *plan, const struct run_step *step, uint32_t dependent)
+{
+    if (plan->chain || plan->steps[dependent].after_any_end) {
+        return false;
+    }
+    return step->status == STEP_FAILED || step->status == STEP_CANCELLED ||
+           (step->status == STEP_SKIPPED && BUG(SKIP_IS_FAILURE)) ||
+           (step->status == STEP_SKIPPED && step->reason == REASON_DEPENDENCY_FAILED);
+}
+
+uint32_t run_step_agent(const struct run *run, const struct plan *plan, uint32_t step)
+{
+    const struct run_step *s = &run->steps[step];
+    switch ((enum step_phase)s->phase) {
+    case PHASE_GATE:
+        return plan->steps[step].gate_agent;
+    case PHASE_VERIFY:
+        return plan->steps[step].verify_agent;
+    case PHASE_REPLAN:
+        return plan->replan.agent;
+    case PHASE_EXECUTE:
+    case PHASE_SEARCH:
+    case STEP_PHASE_COUNT:
+        break;
+    }
+    return s->agent;
+}
+
+uint32_t run_step_serial(const struct run *run, uint32_t step)
+{
+    const struct run_step *s = &run->steps[step];
+    return s->phase > PHASE_SEARCH ? s->ask : s->attempt;
+}
+
+bool run_step_can_start(const struct run *run, const struct plan *plan, uint32_t step)
+{
+    const struct run_step *s = &run->steps[step];
+    return s->deps_open == 0 && (s->deps_failed == 0 || plan->steps[step].policy.run_if_always);
+}
+
+bool run_step_is_doomed(const struct run *run, const struct plan *plan, uint32_t step)
+{
+    const struct run_step *s = &run->steps[step];
+    return s->status == STEP_PENDING && s->deps_failed > 0 &&
+           !plan->steps[step].policy.run_if_always;
+}
+
+size_t run_size(uint32_t n_steps)
+{
+    return sizeof(struct run) + n_steps * sizeof(struct run_step);
+}
+
+struct run *run_init(void *mem, const struct plan *plan)
+{
+    struct run *run = mem;
+    memset(run, 0, run_size(plan->n_steps));
+    run->n_steps = plan->n_steps;
+    run->status = PLAN_PENDING;
+    run->open = plan->n_steps;
+    run->current = STEP_NONE;
+    run->last_agent = AGENT_SUPERVISOR;
+    run->last_done = STEP_NONE;
+    run->end_step = STEP_NONE;
+    run->revision = plan->revision;
+    run->deadline = MSEC_NEVER;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        struct run_step *step = &run->steps[i];
+        step->deps_open = run_deps(plan, i);
+        step->last_dep = STEP_NONE;
+        step->agent = plan->steps[i].agent;
+        step->deadline = MSEC_NEVER;
+        step->limit = MSEC_NEVER;
+        step->status = step->deps_open == 0 ? STEP_READY : STEP_PENDING;
+        run->ready += step->status == STEP_READY ? 1 : 0;
+    }
+    return run;
+}
+
+uint64_t run_hash(const struct run *run)
+{
+    /* No padding anywhere in the block: equal states are equal bytes. */
+    _Static_assert(sizeof(struct run_step) == 104, "struct run_step has no padding");
+    _Static_assert(sizeof(struct run) == 360, "struct run has no padding");
+    return str_hash((struct str){(const char *)run, run_size(run->n_steps)});
+}

@@ -1,0 +1,267 @@
+/* The only place that changes a run: which record may do what, and the records about the whole
+ * plan. Each rule checks first and changes after. */
+#include "supervisor/core/run/run_apply.h"
+
+#include <string.h>
+
+#include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
+
+static bool apply_generated(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    if (run->status != PLAN_PENDING || run->plan_seq != 0 || plan->planning.pending) {
+        return false;
+    }
+    run_usage_add(&run->usage, &rec->usage);
+    run_usage_add(&run->planning_usage, &rec->usage);
+    return true;
+}
+
+static bool apply_started(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    if (run->status != PLAN_PENDING || run->paused != 0 || run->errand != ERRAND_NONE) {
+        return false;
+    }
+    run->status = PLAN_RUNNING;
+    run->started = rec->now;
+    run->deadline = plan->timeout_ms == 0 ? MSEC_NEVER : msec_add(rec->now, plan->timeout_ms);
+    return true;
+}
+
+static bool apply_modified(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    (void)plan;
+    if ((unsigned)rec->modify >= MODIFY_KIND_COUNT || rec->revision != run->revision + 1) {
+        return false;
+    }
+    run->revision++;
+    return true;
+}
+
+static bool apply_paused(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    (void)plan;
+    if ((unsigned)rec->pause >= PAUSE_REASON_COUNT || (run->paused & 1u << rec->pause) != 0) {
+        return false;
+    }
+    run->paused |= (uint8_t)(1u << rec->pause);
+    if (rec->pause == PAUSE_SIGNOFF ||
+        rec->pause == PAUSE_PLANNING) { /* a plan that has not started has no other deadline */
+        run->deadline = rec->delay_ms == 0 ? MSEC_NEVER : msec_add(rec->now, rec->delay_ms);
+    }
+    return true;
+}
+
+static bool apply_resumed(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    if ((unsigned)rec->pause >= PAUSE_REASON_COUNT || (run->paused & 1u << rec->pause) == 0) {
+        return false;
+    }
+    run->paused &= (uint8_t) ~(1u << rec->pause);
+    if (rec->pause == PAUSE_REQUESTED) {
+        run_renew_questions(run, plan, rec->now);
+    }
+    return true;
+}
+
+/* What is out has so long to stop; the plan's own time no longer matters. */
+static bool apply_cancelling(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    (void)plan;
+    run->cancelling = 1;
+    run->deadline = MSEC_NEVER; /* the grace is its end */
+    for (uint32_t i = 0; run->active > 0 && i < run->n_steps; i++) {
+        if (run->steps[i].status == STEP_IN_PROGRESS) {
+            run->steps[i].deadline = msec_add(rec->now, rec->delay_ms);
+        }
+    }
+    return true;
+}
+
+static bool apply_completed(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    (void)plan;
+    if (run->active != 0 || !plan_is_final(rec->plan_status) ||
+        (unsigned)rec->plan_status >= PLAN_STATUS_COUNT ||
+        (unsigned)rec->outcome >= PLAN_OUTCOME_COUNT) {
+        return false;
+    }
+    run_end_open_steps(run);
+    run->status = (uint8_t)rec->plan_status;
+    run->outcome = (uint8_t)rec->outcome;
+    run->errand = ERRAND_NONE;
+    run->paused = 0;
+    run->deadline = MSEC_NEVER;
+    return true;
+}
+
+enum about { PLAN_ONLY, STEP_ONLY, EITHER };
+
+static const struct {
+    run_rule *apply; /* NULL: not about a run */
+    enum about about;
+} rules[REC_COUNT] = {
+    [REC_PLANNING_STARTED] = {run_apply_planning_started, PLAN_ONLY},
+    [REC_PLANNING_RETRY] = {run_apply_planning_retry, PLAN_ONLY},
+    [REC_PLANNING_FAILED] = {run_apply_planning_failed, PLAN_ONLY},
+    [REC_SYNTHESIS_STARTED] = {run_apply_synthesis_started, EITHER},
+    [REC_TEXT_DELTA] = {run_apply_text_delta, PLAN_ONLY},
+    [REC_SYNTHESIS_FINISHED] = {run_apply_synthesis_finished, PLAN_ONLY},
+    [REC_PLAN_GENERATED] = {apply_generated, PLAN_ONLY},
+    [REC_PLAN_STARTED] = {apply_started, PLAN_ONLY},
+    [REC_STEP_STARTED] = {run_apply_step_started, STEP_ONLY},
+    [REC_HANDOFF] = {run_apply_handoff, STEP_ONLY},
+    [REC_STEP_PROGRESS] = {run_apply_progress, STEP_ONLY},
+    [REC_STEP_RETRY] = {run_apply_retry, STEP_ONLY},
+    [REC_STEP_WAITING] = {run_apply_waiting, STEP_ONLY},
+    [REC_REVIEW_DECIDED] = {run_apply_decided, EITHER},
+    [REC_VERIFICATION_FAILED] = {run_apply_verification, STEP_ONLY},
+    [REC_GATE_STARTED] = {run_apply_gate_started, STEP_ONLY},
+    [REC_GATE_PASSED] = {run_apply_gate_passed, STEP_ONLY},
+    [REC_GATE_FAILED] = {run_apply_gate_failed, STEP_ONLY},
+    [REC_GATE_ERROR] = {run_apply_gate_error, STEP_ONLY},
+    [REC_FALLBACK_USED] = {run_apply_fallback, STEP_ONLY},
+    [REC_REPLAN_STARTED] = {run_apply_replan_started, STEP_ONLY},
+    [REC_REPLAN_FINISHED] = {run_apply_replan_finished, STEP_ONLY},
+    [REC_STEP_COMPLETED] = {run_apply_step_completed, STEP_ONLY},
+    [REC_PLAN_MODIFIED] = {apply_modified, EITHER},
+    [REC_PLAN_PAUSED] = {apply_paused, PLAN_ONLY},
+    [REC_PLAN_RESUMED] = {apply_resumed, PLAN_ONLY},
+    [REC_PLAN_CANCELLING] = {apply_cancelling, PLAN_ONLY},
+    [REC_PLAN_COMPLETED] = {apply_completed, EITHER},
+    [REC_STEP_ASSIGNED] = {run_apply_assigned, STEP_ONLY},
+    [REC_STEP_CHECKING] = {run_apply_checking, STEP_ONLY},
+    [REC_RESULT_REJECTED] = {run_apply_rejected, EITHER},
+    [REC_STEP_UNKNOWN] = {run_apply_unknown, STEP_ONLY},
+};
+
+static bool speaks_of_it(const struct run *run, const struct record *rec)
+{
+    if ((unsigned)rec->type >= REC_COUNT || plan_is_final(run->status) ||
+        (rules[rec->type].apply == NULL && rec->type != REC_SYNTHESIS_RETRY)) {
+        return false;
+    }
+    const enum about about = rules[rec->type].about;
+    const bool step = about == STEP_ONLY || (about == EITHER && rec->step != STEP_NONE);
+    /* Before the plan has started its steps only end with it. */
+    const bool reused = rec->type == REC_STEP_COMPLETED && rec->reason == REASON_REUSED;
+    const bool early = run->status == PLAN_PENDING && about == STEP_ONLY && !reused;
+    return !(step && rec->step >= run->n_steps) && !early;
+}
+
+bool run_apply(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    if (!speaks_of_it(run, rec) || record_revises(rec) || rules[rec->type].apply == NULL ||
+        !rules[rec->type].apply(run, plan, rec)) {
+        return false;
+    }
+    run_derive_status(run, plan);
+    run->plan_seq += record_is_public(rec->type) ? 1 : 0;
+    return true;
+}
+
+/* ---- revisions ---- */
+
+static bool keeps_rows(const struct plan *to, const struct run *run, const struct plan *from)
+{
+    if (to->n_steps < from->n_steps) {
+        return false;
+    }
+    for (uint32_t i = 0; i < from->n_steps; i++) {
+        const bool over = step_is_final(run->steps[i].status);
+        if ((from->steps[i].superseded && !to->steps[i].superseded) ||
+            (to->steps[i].superseded && !over)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Who hands over to a row that has not begun (C20), when none that it needs now was the last to
+ * complete: what had ended before the revision has no order any more, so the last row of it. */
+static void reckon_last_dep(struct run *run, const struct plan *plan, uint32_t ix)
+{
+    uint32_t last = STEP_NONE;
+    for (uint32_t i = 0; i < run_deps(plan, ix); i++) {
+        const uint32_t dep = run_dep(plan, ix, i);
+        if (run->steps[dep].status != STEP_COMPLETED) {
+            continue;
+        }
+        if (dep == run->steps[ix].last_dep) {
+            return;
+        }
+        last = last == STEP_NONE || dep > last ? dep : last;
+    }
+    run->steps[ix].last_dep = last;
+}
+
+/* What of its dependencies is open, and whether a row that has not begun may now start. */
+static bool recount(struct run *run, const struct plan *plan, uint32_t ix)
+{
+    struct run_step *step = &run->steps[ix];
+    step->deps_open = 0;
+    step->deps_failed = 0;
+    for (uint32_t i = 0; i < run_deps(plan, ix); i++) {
+        const struct run_step *dep = &run->steps[run_dep(plan, ix, i)];
+        step->deps_open += step_is_final(dep->status) ? 0 : 1;
+        step->deps_failed +=
+            step_is_final(dep->status) && run_end_is_failure(plan, dep, ix) ? 1 : 0;
+    }
+    if (step->status == STEP_PENDING || step->status == STEP_READY) {
+        reckon_last_dep(run, plan, ix);
+        step->status = run_step_can_start(run, plan, ix) ? STEP_READY : STEP_PENDING;
+        return true;
+    }
+    return step_is_final(step->status) || run_step_can_start(run, plan, ix);
+}
+
+static void count_all(struct run *run, const struct plan *plan)
+{
+    run->open = run->ready = run->active = run->waiting = run->replanning = 0;
+    run->completed = run->failed = run->skipped = run->cancelled = run->superseded = 0;
+    for (uint32_t i = 0; i < run->n_steps; i++) {
+        if (plan->steps[i].superseded) {
+            run->superseded++;
+        } else {
+            run_step_count(run, &run->steps[i], true);
+        }
+    }
+}
+
+struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
+                       const struct plan *from, const struct record *rec)
+{
+    const uint32_t revision = run->revision + (rec->type == REC_PLAN_GENERATED ? 0 : 1);
+    if (!speaks_of_it(run, rec) || !record_revises(rec) || to->revision != revision ||
+        rec->revision != revision || !run_errand_revises(run, from, rec) ||
+        !keeps_rows(to, run, from)) {
+        return NULL;
+    }
+    struct run *next = run_init(mem, to);
+    struct run_step *rows = next->steps;
+    memcpy(next, run, sizeof *run);
+    memcpy(rows, run->steps, run->n_steps * sizeof *rows);
+    next->n_steps = to->n_steps;
+    next->revision = to->revision;
+    for (uint32_t i = 0; i < to->n_steps; i++) {
+        if (!recount(next, to, i)) {
+            return NULL;
+        }
+        for (uint32_t k = 0; i >= run->n_steps && k < run->n_steps; k++) {
+            /* New work under an old name (C32) goes on counting the name's replans. */
+            if (rows[k].replans > rows[i].replans && !BUG(REPLANS_FORGOTTEN) &&
+                str_eq(to->steps[k].step_id, to->steps[i].step_id)) {
+                rows[i].replans = rows[k].replans;
+            }
+        }
+    }
+    count_all(next, to);
+    run_usage_add(&next->usage, &rec->usage);
+    if (rec->type == REC_REPLAN_FINISHED) {
+        run_usage_add(&next->replan_usage, &rec->usage);
+    }
+    run_errand_revised(next, to, rec);
+    run_derive_status(next, to);
+    next->plan_seq += 1;
+    return next;
+}

@@ -1,0 +1,189 @@
+/* Records about what a step asks for: people, gates, verifications, replans. */
+#include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
+#include "supervisor/core/run/run_apply.h"
+
+static msec until(const struct record *rec)
+{
+    return rec->delay_ms == 0 ? MSEC_NEVER : msec_add(rec->now, rec->delay_ms);
+}
+
+/* Between attempts, and before the first when it is `fresh`. */
+static bool is_between(const struct run_step *step, const struct record *rec, bool fresh)
+{
+    return step->status == STEP_BACKOFF &&
+           (fresh ? step->attempt == 0 : step->attempt == rec->attempt);
+}
+
+bool run_apply_waiting(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    struct run_step *step = &run->steps[rec->step];
+    bool fits = false;
+    (void)plan;
+    switch (rec->review) {
+    case REVIEW_UNKNOWN_OUTCOME:
+    case REVIEW_APPROVAL:
+    case REVIEW_INPUT:
+        fits = run_is_current_attempt(run, rec);
+        break;
+    case REVIEW_BEFORE:
+    case REVIEW_STEP:
+        fits = is_between(step, rec, true);
+        break;
+    case REVIEW_FAILURE:
+        fits = run_may_recover(run, rec) && step->status != STEP_WAITING;
+        break;
+    case REVIEW_PLAN:
+    case REVIEW_PLANNING:
+    case REVIEW_KIND_COUNT:
+        break;
+    }
+    if (!fits) {
+        return false;
+    }
+    run_step_move(run, step, STEP_WAITING, PHASE_EXECUTE);
+    step->review = (uint8_t)rec->review;
+    step->error_class = (uint8_t)rec->error_class;
+    step->deadline = until(rec);
+    step->limit = MSEC_NEVER; /* the time of people does not count */
+    run_usage_add(&run->usage, &rec->usage);
+    return true;
+}
+
+bool run_apply_decided(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    if ((unsigned)rec->decision >= DECISION_COUNT) {
+        return false;
+    }
+    if (rec->step == STEP_NONE) {
+        const uint8_t bits = 1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING;
+        if ((run->paused & bits) == 0) {
+            return false;
+        }
+        run->paused &= (uint8_t)~bits;
+        run->deadline = MSEC_NEVER;
+        return true;
+    }
+    struct run_step *step = &run->steps[rec->step];
+    if (step->status != STEP_WAITING) {
+        return false;
+    }
+    /* A rejection and a skip only say why the step's end, the next record, is what it is; so does
+     * the approval of a human_review. */
+    if (rec->decision == DECISION_APPROVE && step->review != REVIEW_STEP) {
+        run_step_move(run, step, STEP_BACKOFF, run_next_phase(plan, step));
+        step->deadline = rec->now;
+        run_grant(step);
+        step->did |= step->review == REVIEW_BEFORE ? STEP_DID_APPROVE : 0;
+    }
+    return true;
+}
+
+static void ask(struct run *run, struct run_step *step, enum step_phase phase, msec deadline)
+{
+    run_step_move(run, step, STEP_CHECKING, phase);
+    step->ask++;
+    step->deadline = deadline;
+}
+
+bool run_apply_checking(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    struct run_step *step = &run->steps[rec->step];
+    const bool begun = run_may_recover(run, rec) && step->attempt > 0 &&
+                       step->status != STEP_CHECKING && step->ask < UINT16_MAX;
+    (void)plan;
+    if (!begun || rec->phase != PHASE_VERIFY) {
+        return false;
+    }
+    ask(run, step, PHASE_VERIFY, until(rec));
+    step->result = rec->result;
+    run_usage_add(&run->usage, &rec->usage);
+    return true;
+}
+
+bool run_apply_gate_started(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    struct run_step *step = &run->steps[rec->step];
+    (void)plan;
+    if (!is_between(step, rec, true) || step->ask == UINT16_MAX) {
+        return false;
+    }
+    ask(run, step, PHASE_GATE, until(rec));
+    return true;
+}
+
+static bool is_asked(const struct run_step *step, enum step_phase phase)
+{
+    return step->status == STEP_CHECKING && step->phase == phase;
+}
+
+bool run_apply_gate_passed(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    struct run_step *step = &run->steps[rec->step];
+    (void)plan;
+    if (!is_asked(step, PHASE_GATE)) {
+        return false;
+    }
+    run_step_move(run, step, STEP_BACKOFF, PHASE_EXECUTE);
+    step->deadline = rec->now;
+    step->did |= STEP_DID_GATE;
+    run_usage_add(&run->usage, &rec->usage);
+    return true;
+}
+
+bool run_apply_gate_error(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    return plan->steps[rec->step].policy.gate_closed && !BUG(GATE_NEVER_CLOSED)
+               ? run_apply_gate_failed(run, plan, rec)
+               : run_apply_gate_passed(run, plan, rec);
+}
+
+bool run_apply_gate_failed(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    (void)plan;
+    if (!is_asked(&run->steps[rec->step], PHASE_GATE)) {
+        return false;
+    }
+    run_usage_add(&run->usage, &rec->usage);
+    return true;
+}
+
+bool run_apply_verification(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    const struct run_step *step = &run->steps[rec->step];
+    (void)plan;
+    if (!run_may_recover(run, rec) || step->status == STEP_WAITING) {
+        return false;
+    }
+    run_usage_add(&run->usage, &rec->usage);
+    return true;
+}
+
+bool run_apply_replan_started(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    struct run_step *step = &run->steps[rec->step];
+    if (!run_may_recover(run, rec) || is_asked(step, PHASE_REPLAN) ||
+        plan->replan.agent_id.len == 0 || step->ask == UINT16_MAX || step->replans == UINT8_MAX) {
+        return false;
+    }
+    const msec asked = msec_add(rec->now, rec->delay_ms);
+    ask(run, step, PHASE_REPLAN,
+        plan->replan.timeout_ms == 0 ? MSEC_NEVER : msec_add(asked, plan->replan.timeout_ms));
+    step->error_class = (uint8_t)rec->error_class;
+    step->replans++;
+    run->replans++;
+    run_usage_add(&run->usage, &rec->usage);
+    return true;
+}
+
+/* It came to nothing; when it brought a plan, run_revise() is asked instead. */
+bool run_apply_replan_finished(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    (void)plan;
+    if (!is_asked(&run->steps[rec->step], PHASE_REPLAN) || rec->ok) {
+        return false;
+    }
+    run_usage_add(&run->usage, &rec->usage);
+    run_usage_add(&run->replan_usage, &rec->usage);
+    return true;
+}

@@ -1,0 +1,143 @@
+/* Records about what a plan as a whole asks of an agent: its steps, and the answer out of their
+ * results. */
+#include "supervisor/core/run/run_apply.h"
+
+#include <string.h>
+
+#include "protocol/base/utf8.h"
+#include "supervisor/core/bug.h"
+
+bool run_apply_planning_started(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    (void)rec;
+    if (run->status != PLAN_PENDING || run->errand != ERRAND_NONE || run->paused != 0 ||
+        !plan->planning.pending) {
+        return false;
+    }
+    run->errand = ERRAND_PLANNING;
+    run->asked = 1;
+    return true;
+}
+
+static void add_planning(struct run *run, const struct record *rec)
+{
+    if (!BUG(PLANNING_FREE)) {
+        run_usage_add(&run->usage, &rec->usage);
+        run_usage_add(&run->planning_usage, &rec->usage);
+    }
+}
+
+bool run_apply_planning_retry(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    (void)plan;
+    if (run->errand != ERRAND_PLANNING || run->asked == UINT8_MAX) {
+        return false;
+    }
+    run->asked++;
+    add_planning(run, rec);
+    return true;
+}
+
+bool run_apply_planning_failed(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    (void)plan;
+    if (run->errand != ERRAND_PLANNING) {
+        return false;
+    }
+    run->errand = ERRAND_NONE;
+    add_planning(run, rec);
+    return true;
+}
+
+/* ---- how the plan will end ---- */
+
+static void keep_end(struct run *run, const struct record *rec)
+{
+    const size_t n = utf8_cut(rec->text.ptr, rec->text.len, RUN_END_TEXT);
+    run->end_status = (uint8_t)rec->plan_status;
+    run->end_outcome = (uint8_t)rec->outcome;
+    run->end_failure = (uint8_t)rec->failure;
+    run->end_step = rec->step;
+    if (n > 0) {
+        memmove(run->end_text, rec->text.ptr, n); /* it may be the one that is there */
+    }
+    memset(run->end_text + n, 0, RUN_END_TEXT - n);
+    run->end_text_n = (uint8_t)n;
+}
+
+static void forget_end(struct run *run)
+{
+    keep_end(run, &(struct record){.plan_status = PLAN_PENDING, .step = STEP_NONE});
+}
+
+/* The plan has begun, nothing of it is under way, and how it ends is decided. */
+bool run_apply_synthesis_started(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    (void)plan;
+    if (run->status == PLAN_PENDING || run->errand != ERRAND_NONE || run->active != 0 ||
+        run->cancelling || run->answered || (unsigned)rec->plan_status >= PLAN_STATUS_COUNT ||
+        !plan_is_final(rec->plan_status) || (unsigned)rec->outcome >= PLAN_OUTCOME_COUNT ||
+        (unsigned)rec->failure >= PLAN_FAILURE_COUNT) {
+        return false;
+    }
+    run_end_open_steps(run);
+    run->errand = ERRAND_SYNTHESIS;
+    keep_end(run, rec);
+    return true;
+}
+
+bool run_apply_text_delta(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    (void)plan;
+    if (run->errand != ERRAND_SYNTHESIS || (rec->n != run->texts && rec->n != 0) ||
+        rec->n >= UINT32_MAX) {
+        return false;
+    }
+    run->texts = (uint32_t)rec->n + 1; /* 0: it begins anew */
+    return true;
+}
+
+/* Without a question before it: there was nothing left to ask with. */
+bool run_apply_synthesis_finished(struct run *run, const struct plan *plan,
+                                  const struct record *rec)
+{
+    (void)plan;
+    if (run->status == PLAN_PENDING || (run->errand != ERRAND_SYNTHESIS && rec->ok) ||
+        run->active != 0 || run->answered) {
+        return false;
+    }
+    run->errand = ERRAND_NONE;
+    run->answered = 1;
+    run->answer = rec->ok ? rec->result : (struct blob_ref){0};
+    run_usage_add(&run->usage, &rec->usage);
+    run_usage_add(&run->synthesis_usage, &rec->usage);
+    return true;
+}
+
+bool run_errand_revises(const struct run *run, const struct plan *from, const struct record *rec)
+{
+    if (rec->type == REC_PLAN_GENERATED) { /* from the planner, or from a person in its place */
+        return run->status == PLAN_PENDING && from->planning.pending && run->n_steps == 0 &&
+               run->paused == 0;
+    }
+    if (rec->type == REC_SYNTHESIS_RETRY) {
+        return run->errand == ERRAND_SYNTHESIS && run->rectified < UINT8_MAX;
+    }
+    return run->errand == ERRAND_NONE;
+}
+
+/* What failed the plan may stand although other steps are tried again: then it still fails. */
+void run_errand_revised(struct run *next, const struct plan *to, const struct record *rec)
+{
+    if (rec->type == REC_PLAN_GENERATED) {
+        run_usage_add(&next->planning_usage, &rec->usage);
+    } else if (rec->type == REC_SYNTHESIS_RETRY) {
+        run_usage_add(&next->synthesis_usage, &rec->usage);
+        next->rectified++;
+        next->texts = 0;
+        if (next->end_step == STEP_NONE || to->steps[next->end_step].superseded) {
+            forget_end(next);
+        }
+    }
+    next->errand = ERRAND_NONE;
+}

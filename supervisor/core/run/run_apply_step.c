@@ -1,0 +1,193 @@
+/* Records about attempts. */
+#include "supervisor/core/run/run_apply.h"
+
+static msec after(msec now, msec ms)
+{
+    return ms == 0 ? MSEC_NEVER : msec_add(now, ms);
+}
+
+static void give_attempt(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    struct run_step *step = &run->steps[rec->step];
+    const struct step_policy *policy = &plan->steps[rec->step].policy;
+    run_step_move(run, step, STEP_IN_PROGRESS, rec->phase);
+    step->attempt = (uint16_t)rec->attempt;
+    step->agent = rec->agent;
+    step->visited = run_visit(plan, step->visited, rec->agent);
+    step->instance = rec->instance;
+    step->epoch = rec->epoch;
+    if (step->limit == MSEC_NEVER) {
+        step->limit = after(rec->now, policy->limit_ms);
+    }
+    const msec attempt = after(rec->now, policy->timeout_ms);
+    step->deadline = attempt < step->limit ? attempt : step->limit;
+    run->last_agent = rec->agent;
+}
+
+bool run_apply_step_started(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    struct run_step *step = &run->steps[rec->step];
+    if (step->status != STEP_READY || rec->attempt != 1 || rec->phase != PHASE_EXECUTE) {
+        return false;
+    }
+    if (uuid_is_nil(rec->instance)) { /* a gate or a person comes before its first attempt */
+        run_step_move(run, step, STEP_BACKOFF, PHASE_EXECUTE);
+        step->deadline = rec->now;
+    } else {
+        give_attempt(run, plan, rec);
+    }
+    step->did |= STEP_DID_BEGIN;
+    step->started = rec->now;
+    run->current = rec->step;
+    return true;
+}
+
+bool run_apply_assigned(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    const struct run_step *step = &run->steps[rec->step];
+    const bool next = step->status == STEP_BACKOFF && rec->attempt == step->attempt + 1u &&
+                      rec->attempt <= UINT16_MAX;
+    if ((!next && !run_is_current_attempt(run, rec)) || rec->phase > PHASE_SEARCH) {
+        return false;
+    }
+    give_attempt(run, plan, rec);
+    return true;
+}
+
+bool run_apply_handoff(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    struct run_step *step = &run->steps[rec->step];
+    switch (rec->handoff) {
+    case HANDOFF_PLAN_STEP:
+        if (step->status != STEP_IN_PROGRESS) {
+            return false;
+        }
+        step->did |= STEP_DID_HANDOFF;
+        break;
+    case HANDOFF_AGENT:
+        if (!run_is_current_attempt(run, rec) || step->hops == UINT8_MAX) {
+            return false;
+        }
+        run_step_move(run, step, STEP_BACKOFF, PHASE_EXECUTE);
+        step->deadline = rec->now;
+        step->agent = rec->agent;
+        step->visited = run_visit(plan, step->visited, rec->agent);
+        step->hops++;
+        run_grant(step);
+        run_usage_add(&run->usage, &rec->usage);
+        break;
+    case HANDOFF_FALLBACK:
+        if (step->status != STEP_BACKOFF) {
+            return false;
+        }
+        break;
+    case HANDOFF_BACK:
+        if (step->status != STEP_COMPLETED) {
+            return false;
+        }
+        run->last_agent = rec->agent;
+        break;
+    case HANDOFF_KIND_COUNT:
+        return false;
+    }
+    run->handoffs++;
+    return true;
+}
+
+bool run_apply_progress(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    (void)plan;
+    return run_is_current_attempt(run, rec);
+}
+
+bool run_apply_retry(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    struct run_step *step = &run->steps[rec->step];
+    const bool verified = step->status == STEP_CHECKING && step->phase == PHASE_VERIFY &&
+                          step->attempt == rec->attempt;
+    if (!run_is_current_attempt(run, rec) && !verified) {
+        return false;
+    }
+    run_step_move(run, step, STEP_BACKOFF, run_next_phase(plan, step));
+    step->deadline = msec_add(rec->now, rec->delay_ms);
+    step->error_class = (uint8_t)rec->error_class;
+    step->result = (struct blob_ref){0, 0};
+    run_usage_add(&run->usage, &rec->usage);
+    return true;
+}
+
+bool run_apply_unknown(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    (void)plan;
+    if (!run_is_current_attempt(run, rec)) {
+        return false;
+    }
+    struct run_step *step = &run->steps[rec->step];
+    run_step_move(run, step, STEP_UNKNOWN, step->phase);
+    step->deadline = msec_add(rec->now, rec->delay_ms);
+    return true;
+}
+
+bool run_apply_fallback(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    struct run_step *step = &run->steps[rec->step];
+    if (!run_may_recover(run, rec) || step->status == STEP_WAITING ||
+        (unsigned)rec->fallback >= FALLBACK_ACTION_COUNT) {
+        return false;
+    }
+    const bool search = rec->fallback == FALLBACK_SEARCH;
+    const bool wait = rec->fallback == FALLBACK_WAIT;
+    run_step_move(run, step, STEP_BACKOFF,
+                  search ? PHASE_SEARCH
+                  : wait ? run_next_phase(plan, step)
+                         : PHASE_EXECUTE);
+    step->deadline = msec_add(rec->now, rec->delay_ms);
+    step->error_class = (uint8_t)rec->error_class;
+    step->result = (struct blob_ref){0, 0};
+    run_grant(step);
+    if (wait) {
+        step->did |= STEP_DID_WAIT;
+    } else {
+        step->agent = rec->agent;
+        step->did |= search ? STEP_DID_SEARCH : 0;
+        step->alternative = (uint16_t)(step->alternative + (search ? 0 : 1));
+        step->visited = run_visit(plan, step->visited, rec->agent);
+    }
+    run->fallbacks++;
+    run_usage_add(&run->usage, &rec->usage);
+    return true;
+}
+
+bool run_apply_rejected(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    (void)run;
+    (void)plan;
+    (void)rec;
+    return true; /* it changes nothing: that is what it says */
+}
+
+bool run_apply_step_completed(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    struct run_step *step = &run->steps[rec->step];
+    const bool begun = step->status != STEP_PENDING && step->status != STEP_READY;
+    if (!step_is_final(rec->status) || !run_move_allowed(step->status, rec->status) ||
+        (unsigned)rec->reason >= STEP_REASON_COUNT || (unsigned)rec->error_class >= CLASS_COUNT ||
+        (rec->status == STEP_COMPLETED && begun != (rec->reason != REASON_REUSED))) {
+        return false;
+    }
+    struct usage *replan =
+        step->status == STEP_CHECKING && step->phase == PHASE_REPLAN ? &run->replan_usage : NULL;
+    run_step_move(run, step, rec->status, PHASE_EXECUTE);
+    step->reason = (uint8_t)rec->reason;
+    step->error_class = (uint8_t)rec->error_class;
+    step->result = rec->result;
+    step->limit = MSEC_NEVER;
+    run_usage_add(&run->usage, &rec->usage);
+    if (replan != NULL) {
+        run_usage_add(replan, &rec->usage);
+        run_renew_questions(run, plan, rec->now);
+    }
+    run->last_done = rec->status == STEP_COMPLETED ? rec->step : run->last_done;
+    run_settle_dependents(run, plan, rec->step);
+    return true;
+}

@@ -1,0 +1,125 @@
+/* What must hold in a run between two events, worked out anew from the steps alone. */
+#include "protocol/base/assert.h"
+#include "supervisor/core/run/run_internal.h"
+
+#define CHECK(cond, why)                                                                           \
+    do {                                                                                           \
+        if (!(cond)) {                                                                             \
+            *ret_why = (why);                                                                      \
+            return false;                                                                          \
+        }                                                                                          \
+    } while (0)
+
+static bool deps_hold(const struct run *run, const struct plan *plan, uint32_t ix,
+                      const char **ret_why)
+{
+    const struct run_step *step = &run->steps[ix];
+    uint32_t open = 0;
+    uint32_t failed = 0;
+    for (uint32_t i = 0; i < run_deps(plan, ix); i++) {
+        const struct run_step *dep = &run->steps[run_dep(plan, ix, i)];
+        open += step_is_final(dep->status) ? 0 : 1;
+        failed += step_is_final(dep->status) && run_end_is_failure(plan, dep, ix) ? 1 : 0;
+    }
+    const bool ending = run->errand == ERRAND_SYNTHESIS || run->answered;
+    if (!plan_is_final(run->status) && !ending) { /* the end of the plan settles nobody */
+        CHECK(step->deps_open == open, "deps_open is not the number of open dependencies");
+        CHECK(step->deps_failed == failed, "deps_failed is not the number of failed dependencies");
+        CHECK(step->status != STEP_PENDING || !run_step_can_start(run, plan, ix),
+              "a pending step could start");
+    }
+    const bool begun = step->status == STEP_READY || run_step_is_active(step->status) ||
+                       step->status == STEP_COMPLETED || step->status == STEP_FAILED;
+    CHECK(!begun || plan->steps[ix].superseded || step->reason == REASON_REUSED ||
+              run_step_can_start(run, plan, ix),
+          "a step began before its dependencies");
+    return true;
+}
+
+static bool step_holds(const struct run *run, const struct plan *plan, uint32_t ix,
+                       const char **ret_why)
+{
+    const struct run_step *step = &run->steps[ix];
+    const bool timed = step->deadline != MSEC_NEVER;
+    CHECK(step->status < STEP_STATUS_COUNT, "no such step status");
+    const struct step_policy *policy = &plan->steps[ix].policy;
+    const bool begun = (step->did & STEP_DID_BEGIN) != 0;
+    CHECK(!timed || run_step_is_active(step->status), "a deadline without a reason");
+    CHECK(step->status != STEP_IN_PROGRESS || run->cancelling ||
+              timed == (policy->timeout_ms != 0 || policy->limit_ms != 0),
+          "an attempt's deadline does not fit its timeout");
+    CHECK(step->deadline <= step->limit || step->status != STEP_IN_PROGRESS || run->cancelling,
+          "an attempt may last longer than its step");
+    CHECK(!run_step_is_active(step->status) || begun, "under way without a beginning");
+    CHECK((step->status != STEP_IN_PROGRESS && step->status != STEP_UNKNOWN) || step->attempt > 0,
+          "out without an attempt");
+    CHECK(step->status != STEP_COMPLETED || begun || step->reason == REASON_REUSED,
+          "completed without a beginning");
+    CHECK(step->status == STEP_CHECKING || step->phase <= PHASE_SEARCH, "a question nobody asks");
+    CHECK(step->status != STEP_CHECKING || step->phase > PHASE_SEARCH,
+          "checking without a question");
+    CHECK((step->status != STEP_READY && step->status != STEP_PENDING) || step->attempt == 0,
+          "an attempt of a step that has not begun");
+    CHECK(step->granted <= step->attempt, "more approvals than attempts");
+    return true;
+}
+
+static bool counts_hold(const struct run *run, const struct plan *plan, const char **ret_why)
+{
+    uint32_t n[STEP_STATUS_COUNT] = {0};
+    uint32_t superseded = 0;
+    uint32_t replanning = 0;
+    for (uint32_t i = 0; i < run->n_steps; i++) {
+        const struct run_step *step = &run->steps[i];
+        if (plan->steps[i].superseded) {
+            CHECK(step_is_final(step->status), "a superseded step is not over");
+            superseded++;
+            continue;
+        }
+        n[step->status]++;
+        replanning += step->status == STEP_CHECKING && step->phase == PHASE_REPLAN ? 1 : 0;
+    }
+    CHECK(run->superseded == superseded, "count of superseded steps");
+    CHECK(run->replanning == replanning, "count of steps that are replanned");
+    CHECK(run->ready == n[STEP_READY], "count of ready steps");
+    CHECK(run->waiting == n[STEP_WAITING], "count of waiting steps");
+    CHECK(run->active == n[STEP_IN_PROGRESS] + n[STEP_BACKOFF] + n[STEP_UNKNOWN] + n[STEP_WAITING] +
+                             n[STEP_CHECKING],
+          "count of active steps");
+    CHECK(run->completed == n[STEP_COMPLETED], "count of completed steps");
+    CHECK(run->failed == n[STEP_FAILED], "count of failed steps");
+    CHECK(run->skipped == n[STEP_SKIPPED], "count of skipped steps");
+    CHECK(run->cancelled == n[STEP_CANCELLED], "count of cancelled steps");
+    CHECK(run->open == n[STEP_PENDING] + run->ready + run->active, "count of open steps");
+    return true;
+}
+
+bool run_invariant(const struct run *run, const struct plan *plan, const char **ret_why)
+{
+    CHECK(run->n_steps == plan->n_steps, "the run has another number of steps than its plan");
+    for (uint32_t i = 0; i < run->n_steps; i++) {
+        if (!step_holds(run, plan, i, ret_why) || !deps_hold(run, plan, i, ret_why)) {
+            return false;
+        }
+    }
+    if (!counts_hold(run, plan, ret_why)) {
+        return false;
+    }
+    CHECK(!plan_is_final(run->status) || run->open == 0, "an open step in a plan that ended");
+    CHECK(!plan_is_final(run->status) || run->deadline == MSEC_NEVER, "deadline of an ended plan");
+    CHECK(plan_is_final(run->status) == (run->outcome != OUTCOME_NONE), "outcome and status");
+    CHECK(run->status != PLAN_COMPLETED || run->completed > 0 || plan->dry_run || run->n_steps == 0,
+          "completed with nothing completed");
+    CHECK(run->outcome != OUTCOME_SUCCESS || plan->dry_run ||
+              (run->failed == 0 && run->cancelled == 0),
+          "success with something that failed");
+    CHECK(run->errand == ERRAND_NONE || (run->active == 0 && !plan_is_final(run->status)),
+          "an errand of a plan that has steps under way, or has ended");
+    CHECK(run->errand != ERRAND_PLANNING || run->status == PLAN_PENDING, "planned while it runs");
+    CHECK(run->errand != ERRAND_SYNTHESIS || (run->status != PLAN_PENDING && run->open == 0),
+          "an answer out of steps that are not over");
+    CHECK(run->status != PLAN_WAITING || run->waiting > 0 || run->paused != 0, "waits for nobody");
+    CHECK(run->active <= run_concurrency(plan), "more steps under way than max_concurrency");
+    return true;
+}
+#undef CHECK

@@ -1,0 +1,219 @@
+/* What a step asks of others: gates and verifications by agents, and what comes before its first
+ * attempt. People: core_review.c. */
+#include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
+#include "supervisor/core/sched/core_internal.h"
+
+/* ---- before the first attempt ---- */
+
+static bool has_gate(const struct core_run *row, uint32_t step)
+{
+    /* Without anything before it there is nothing to judge. */
+    return row->plan->steps[step].gate_with.len > 0 && run_deps(row->plan, step) > 0;
+}
+
+void core_begin_bare(struct core *c, struct core_run *row, uint32_t step)
+{
+    const struct run_step *state = &row->run->steps[step];
+    if (state->status != STEP_READY) {
+        return;
+    }
+    core_unlink(c, row, step);
+    core_record(c, row,
+                (struct record){
+                    .type = REC_STEP_STARTED, .step = step, .attempt = 1, .agent = state->agent});
+}
+
+void core_continue(struct core *c, struct core_run *row, uint32_t step)
+{
+    const struct plan_step *about = &row->plan->steps[step];
+    const struct run_step *state = &row->run->steps[step];
+    const struct failure nothing = {0};
+    if (state->attempt > 0) {
+        core_enqueue(c, row, step, false);
+    } else if (has_gate(row, step) && (state->did & STEP_DID_GATE) == 0) {
+        core_unlink(c, row, step);
+        core_record(c, row,
+                    (struct record){.type = REC_GATE_STARTED,
+                                    .step = step,
+                                    .agent = about->gate_agent,
+                                    .delay_ms = about->policy.check_timeout_ms});
+        core_enqueue(c, row, step, false);
+    } else if (about->type == STEP_TYPE_REVIEW) {
+        core_step_waits(c, row, step, REVIEW_STEP, &nothing, (struct doc){0});
+    } else if (about->policy.requires_approval && (state->did & STEP_DID_APPROVE) == 0) {
+        core_step_waits(c, row, step, REVIEW_BEFORE, &nothing, (struct doc){0});
+    } else {
+        core_enqueue(c, row, step, false);
+    }
+}
+
+bool core_prepare(struct core *c, struct core_run *row, uint32_t step)
+{
+    const struct plan_step *about = &row->plan->steps[step];
+    if (about->type != STEP_TYPE_REVIEW && !about->policy.requires_approval &&
+        !has_gate(row, step)) {
+        return false;
+    }
+    core_begin_bare(c, row, step);
+    core_continue(c, row, step);
+    return true;
+}
+
+/* ---- results ---- */
+
+void core_accept(struct core *c, struct core_run *row, uint32_t step, struct blob_ref result,
+                 const struct usage *usage, enum step_stop stop)
+{
+    const struct plan_step *about = &row->plan->steps[step];
+    const struct run_step *state = &row->run->steps[step];
+    if (about->verify_with.len == 0 || row->run->cancelling) {
+        core_step_over(c, row,
+                       (struct record){.step = step,
+                                       .status = STEP_COMPLETED,
+                                       .stop = stop,
+                                       .result = result,
+                                       .usage = *usage});
+        return;
+    }
+    core_unlink(c, row, step);
+    core_record(c, row,
+                (struct record){.type = REC_STEP_CHECKING,
+                                .step = step,
+                                .attempt = state->attempt,
+                                .agent = about->verify_agent,
+                                .phase = PHASE_VERIFY,
+                                .result = result,
+                                .delay_ms = about->policy.check_timeout_ms,
+                                .usage = *usage});
+    core_enqueue(c, row, step, false);
+}
+
+static void record_gate(struct core *c, struct core_run *row, enum record_type type,
+                        const struct core_event *ev, struct str text)
+{
+    core_unlink(c, row, ev->step);
+    core_record(c, row,
+                (struct record){.type = type,
+                                .step = ev->step,
+                                .agent = row->plan->steps[ev->step].gate_agent,
+                                .usage = ev->usage,
+                                .text = text,
+                                .data = ev->data});
+}
+
+static void gate_answered(struct core *c, struct core_run *row, const struct core_event *ev)
+{
+    if (ev->passed) {
+        record_gate(c, row, REC_GATE_PASSED, ev, ev->text);
+        core_continue(c, row, ev->step);
+        return;
+    }
+    record_gate(c, row, REC_GATE_FAILED, ev, ev->text);
+    const struct failure f = {.error_class = CLASS_VERIFICATION_FAILED,
+                              .text = ev->text.len > 0 ? ev->text : STR_LIT("Quality gate failed"),
+                              .reason = REASON_GATE_FAILED};
+    core_give_up(c, row, ev->step, &f);
+}
+
+/* The result that was held back is the step's. */
+static void verified(struct core *c, struct core_run *row, const struct core_event *ev)
+{
+    core_step_over(c, row,
+                   (struct record){.step = ev->step,
+                                   .status = STEP_COMPLETED,
+                                   .result = row->run->steps[ev->step].result,
+                                   .usage = ev->usage});
+}
+
+static void verify_answered(struct core *c, struct core_run *row, const struct core_event *ev)
+{
+    if (ev->passed || BUG(VERDICT_IGNORED)) {
+        verified(c, row, ev);
+        return;
+    }
+    const struct failure f = {.text = ev->text.len > 0 ? ev->text : STR_LIT("Verification failed"),
+                              .retryable = true,
+                              .usage = ev->usage};
+    core_verification_failed(c, row, ev->step, &f);
+}
+
+void core_check_error(struct core *c, struct core_run *row, const struct core_event *ev)
+{
+    const struct step_policy *policy = &row->plan->steps[ev->step].policy;
+    const struct run_step *state = &row->run->steps[ev->step];
+    const struct str text = ev->text.len > 0 ? ev->text : STR_LIT("the agent could not answer");
+    struct failure f = {.error_class = CLASS_VERIFICATION_FAILED, .usage = ev->usage};
+    switch ((enum step_phase)state->phase) {
+    case PHASE_GATE:
+        record_gate(c, row, REC_GATE_ERROR, ev, text);
+        if (!policy->gate_closed || BUG(GATE_NEVER_CLOSED)) {
+            core_continue(c, row, ev->step);
+            return;
+        }
+        f.text = core_text_pair(c, "Quality gate error: ", text);
+        f.reason = REASON_GATE_FAILED;
+        f.usage = (struct usage){0};
+        core_give_up(c, row, ev->step, &f);
+        return;
+    case PHASE_VERIFY:
+        if (policy->verify_open) {
+            verified(c, row, ev);
+            return;
+        }
+        f.text = core_text_pair(c, "Verifier error: ", text);
+        core_verification_failed(c, row, ev->step, &f);
+        return;
+    case PHASE_REPLAN:
+        core_replan_failed(c, row, ev->step, PLAN_FAILURE_REPLAN, text, &ev->usage);
+        return;
+    case PHASE_EXECUTE:
+    case PHASE_SEARCH:
+    case STEP_PHASE_COUNT:
+        break;
+    }
+    ASSERT(!"a question");
+}
+
+void core_check_answered(struct core *c, struct core_run *row, const struct core_event *ev)
+{
+    const enum step_phase phase = row->run->steps[ev->step].phase;
+    if (ev->outcome != STEP_OUTCOME_COMPLETED && !(phase == PHASE_REPLAN && ev->invalid)) {
+        core_check_error(c, row, ev);
+    } else if (phase == PHASE_GATE) {
+        gate_answered(c, row, ev);
+    } else if (phase == PHASE_VERIFY) {
+        verify_answered(c, row, ev);
+    } else {
+        core_replan_answered(c, row, ev);
+    }
+}
+
+static void check_failed(struct core *c, struct core_run *row, uint32_t step, struct str text)
+{
+    core_check_error(c, row, &(struct core_event){.step = step, .text = text});
+}
+
+void core_check_timeout(struct core *c, struct core_run *row, uint32_t step)
+{
+    const struct holder who = core_holder(c, row, step);
+    const bool held = row->soft[step].list == LIST_HELD;
+    if (held) {
+        core_tell_to_stop(c, row, step, &who, STR_LIT("Timeout"));
+    }
+    core_unlink(c, row, step);
+    check_failed(c, row, step, STR_LIT("no answer in time"));
+}
+
+void core_check_lost(struct core *c, struct core_run *row, uint32_t step)
+{
+    struct soft_step *soft = &row->soft[step];
+    if (row->run->cancelling) {
+        core_stopped(c, row, step, STOP_NONE, &(struct failure){0});
+    } else if (++soft->unsent < CORE_UNSENT_MAX) {
+        core_enqueue(c, row, step, true); /* asking again changes nothing: it only reads */
+    } else {
+        core_unlink(c, row, step);
+        check_failed(c, row, step, STR_LIT("the answer was lost again and again"));
+    }
+}

@@ -1,0 +1,88 @@
+/*
+ * Calling a plan off: what is not out ends at once; what is out is told to stop and has the grace
+ * to answer; then its process is ended when it was spawned and does nothing else, or it is fenced:
+ * it may run on, but nothing that it says counts.
+ */
+#include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
+#include "supervisor/core/sched/core_internal.h"
+
+void core_stopped(struct core *c, struct core_run *row, uint32_t step, enum step_stop stop,
+                  const struct failure *why)
+{
+    core_step_over(c, row,
+                   (struct record){.step = step,
+                                   .status = STEP_CANCELLED,
+                                   .reason = REASON_CANCELLED,
+                                   .error_class = CLASS_CANCELLED,
+                                   .stop = stop,
+                                   .usage = why->usage,
+                                   .text = STR_LIT("Cancelled")});
+}
+
+/* True when the step is out and has the grace to stop. */
+static bool call_off(struct core *c, struct core_run *row, uint32_t step, struct str why)
+{
+    const struct run_step *state = &row->run->steps[step];
+    const enum list_kind list = row->soft[step].list;
+    const struct holder who = core_holder(c, row, step);
+    const bool out = list == LIST_HELD && state->status == STEP_IN_PROGRESS;
+    if (out && BUG(GRACE_NOT_ARMED)) {
+        core_due(c, row, step, MSEC_NEVER);
+    } else if (out) {
+        core_due(c, row, step, state->deadline);
+    } else if (run_step_is_active(state->status)) {
+        core_end_step(c, row,
+                      (struct record){.step = step,
+                                      .status = STEP_CANCELLED,
+                                      .reason = REASON_CANCELLED,
+                                      .error_class = CLASS_CANCELLED,
+                                      .stop = list == LIST_UNKNOWN ? STOP_FENCED : STOP_NONE,
+                                      .text = why});
+    }
+    if (list == LIST_HELD || list == LIST_UNKNOWN) {
+        core_tell_to_stop(c, row, step, &who, why);
+    }
+    return out;
+}
+
+void core_on_cancel(struct core *c, const struct core_event *ev)
+{
+    struct core_run *row = core_find_run(c, ev->run);
+    if (row == NULL || row->run->cancelling) {
+        core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_CANCELLING);
+        return;
+    }
+    const struct str why = ev->text.len > 0 ? ev->text : STR_LIT("Cancelled");
+    core_record(c, row,
+                (struct record){.type = REC_PLAN_CANCELLING,
+                                .step = STEP_NONE,
+                                .delay_ms = c->config.cancel_grace_ms,
+                                .text = ev->text});
+    core_rearm(c, row);
+    core_errand_stop(c, row);
+    uint32_t out = 0;
+    for (uint32_t i = 0; row->run->open > 0 && i < row->run->n_steps; i++) {
+        out += call_off(c, row, i, why) ? 1 : 0;
+    }
+    if (out > 0) {
+        core_park(c, row); /* nothing begins any more */
+    } else {
+        core_plan_cancelled(c, row, ev->text);
+    }
+}
+
+void core_grace_over(struct core *c, struct core_run *row, uint32_t step)
+{
+    const uint32_t slot = row->soft[step].slot;
+    struct instance_view view;
+    const bool there = registry_instance_view(c->registry, slot, &view);
+    const bool kill = there && c->instances[slot].spawned &&
+                      (c->instances[slot].held.n == 1 || BUG(KILLS_BYSTANDERS));
+    if (kill) {
+        struct core_cmd *cmd = core_emit(c, CMD_KILL);
+        cmd->slot = slot;
+        cmd->epoch = view.epoch;
+    }
+    core_stopped(c, row, step, kill ? STOP_KILLED : STOP_FENCED, &(struct failure){0});
+}

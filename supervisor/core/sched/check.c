@@ -1,0 +1,173 @@
+/* What must hold in the core between two events. For tests and debug builds: looks at everything.
+ */
+#include "supervisor/core/sched/fair.h"
+
+#define CHECK(cond, why)                                                                           \
+    do {                                                                                           \
+        if (!(cond)) {                                                                             \
+            *ret_why = (why);                                                                      \
+            return false;                                                                          \
+        }                                                                                          \
+    } while (0)
+
+static bool list_fits(const struct core_run *row, uint32_t step, const char **ret_why)
+{
+    const enum step_status status = row->run->steps[step].status;
+    const enum list_kind list = row->soft[step].list;
+    const bool waits = list == LIST_QUEUE || list == LIST_BUDGET || list == LIST_PARKED;
+    CHECK(list != LIST_LOST, "a lost attempt was left unresolved");
+    CHECK(!step_is_final(status) || list == LIST_NONE, "a step that ended is still in a list");
+    CHECK(status != STEP_PENDING || list == LIST_NONE, "a pending step is in a list");
+    CHECK(status != STEP_READY || list == LIST_READY || list == LIST_QUEUE || list == LIST_BUDGET ||
+              row->run->status == PLAN_PENDING || row->run->cancelling /* they never begin */,
+          "a ready step waits for nothing");
+    CHECK(status != STEP_IN_PROGRESS || list == LIST_HELD || waits, "an attempt that nobody has");
+    CHECK(status != STEP_UNKNOWN || list == LIST_UNKNOWN || waits,
+          "an unknown outcome that nobody waits for");
+    CHECK(status != STEP_BACKOFF || list == LIST_NONE || waits, "between attempts, but in a list");
+    CHECK(status != STEP_CHECKING || list == LIST_NONE || list == LIST_HELD || waits,
+          "a question in a list of attempts");
+    CHECK(status != STEP_WAITING || list == LIST_NONE, "waits for a person and in a list");
+    return true;
+}
+
+static bool due_fits(const struct core *c, const struct core_run *row, uint32_t step,
+                     const char **ret_why)
+{
+    const struct run_step *state = &row->run->steps[step];
+    const msec due = row->due.keys[step];
+    const bool hopeless = row->soft[step].list == LIST_QUEUE && core_is_hopeless(c, row, step);
+    switch ((enum list_kind)row->soft[step].list) {
+    case LIST_QUEUE:
+        CHECK(due != MSEC_NEVER, "a queued step that nothing wakes");
+        CHECK(!hopeless || due <= c->now, "it waits for an agent that gave up and is not there");
+        CHECK(state->status != STEP_CHECKING || state->deadline == MSEC_NEVER ||
+                  due == state->deadline || hopeless,
+              "a question is due at another time than its deadline");
+        CHECK(state->status == STEP_CHECKING || due <= state->limit,
+              "a queued step may wait longer than its limit");
+        break;
+    case LIST_BUDGET:
+        CHECK(due == state->limit,
+              "a step that waits for the budget is due at another time than its limit");
+        break;
+    case LIST_PARKED:
+        CHECK(due == core_parked_due(row, step), "a parked step is due without a reason");
+        break;
+    case LIST_HELD: /* a question whose time was renewed is looked at when it was due before */
+        CHECK(state->status == STEP_CHECKING ? due <= state->deadline
+                                             : due == core_held_due(row, step),
+              "due at another time than deadline or silence");
+        break;
+    case LIST_UNKNOWN:
+        CHECK(due == state->deadline, "due at another time than the deadline");
+        break;
+    case LIST_NONE:
+        CHECK(state->status == STEP_CHECKING
+                  ? due <= state->deadline /* the pause before a replan */
+                  : due == (state->status == STEP_BACKOFF || state->status == STEP_WAITING
+                                ? state->deadline
+                                : MSEC_NEVER),
+              "due without a reason, or a retry that nothing wakes");
+        break;
+    case LIST_READY:
+    case LIST_LOST:
+    case LIST_KIND_COUNT:
+        CHECK(due == MSEC_NEVER, "a step that waits for its turn is due");
+        break;
+    }
+    return true;
+}
+
+static bool run_holds(const struct core *c, const struct core_run *row, const char **ret_why)
+{
+    const struct run *run = row->run;
+    const uint32_t queued = row->queued;
+    uint32_t doomed = 0;
+    if (!run_invariant(run, row->plan, ret_why) || !core_run_queues_hold(c, row, ret_why)) {
+        return false;
+    }
+    CHECK(!plan_is_final(run->status), "a plan that ended is still open");
+    CHECK(run->open > 0 || run->errand != ERRAND_NONE ||
+              run->status == PLAN_PENDING /* not signed off yet */,
+          "all steps are over and the plan is not");
+    for (uint32_t i = 0; i < run->n_steps; i++) {
+        if (!list_fits(row, i, ret_why) || !due_fits(c, row, i, ret_why)) {
+            return false;
+        }
+        doomed += run_step_is_doomed(run, row->plan, i) ? 1 : 0;
+    }
+    CHECK(run->status != PLAN_PENDING || run->errand != ERRAND_NONE || run->paused != 0,
+          "a plan that has not begun waits for nothing");
+    CHECK(doomed == 0 || run->cancelling, "a step can never start and was not skipped");
+    CHECK(run->active + queued <= run_concurrency(row->plan), "max_concurrency");
+    CHECK(row->ready.n == 0 || core_hold(row) || run->active + queued == run_concurrency(row->plan),
+          "a ready step is held back without a reason");
+    CHECK(core_hold(row) || run->active + queued > 0, "nothing is under way and nothing can begin");
+    CHECK(heap_ok(&row->due, run->n_steps), "the heap of the steps");
+    const msec steps = heap_min(&row->due);
+    const msec end = core_row_deadline(c, row);
+    CHECK(c->due.keys[row - c->runs] == (steps < end ? steps : end),
+          "the run is due at another time than its steps");
+    return true;
+}
+
+static bool lists_hold(const struct core *c, const char **ret_why)
+{
+    uint32_t listed = c->unknown.n;
+    uint32_t expected = 0;
+    if (!core_list_holds(c, &c->unknown, LIST_UNKNOWN, ret_why)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < registry_instances(c->registry); i++) {
+        struct instance_view view;
+        const struct list *held = &c->instances[i].held;
+        if (!core_list_holds(c, held, LIST_HELD, ret_why)) {
+            return false;
+        }
+        CHECK(held->n == 0 || registry_instance_view(c->registry, i, &view),
+              "attempts with an instance that is gone");
+        for (uint64_t ref = held->head; ref != REF_NONE;) {
+            uint32_t step;
+            const struct core_run *row = core_deref(c, ref, &step);
+            CHECK(row->run->steps[step].status == STEP_CHECKING ||
+                      uuid_eq(row->run->steps[step].instance, view.id),
+                  "held by another instance");
+            CHECK(row->soft[step].slot == i, "held by another slot");
+            ref = row->soft[step].next;
+        }
+        listed += held->n;
+    }
+    for (uint32_t i = 0; i < c->config.runs_max; i++) {
+        const struct core_run *row = &c->runs[i];
+        for (uint32_t s = 0; row->run != NULL && s < row->run->n_steps; s++) {
+            const enum list_kind kind = row->soft[s].list;
+            expected += kind == LIST_HELD || kind == LIST_UNKNOWN ? 1 : 0;
+            CHECK(kind != LIST_NONE || row->soft[s].prev == REF_NONE, "a link without a list");
+            CHECK(core_deref(c, core_ref(c, row, s), &(uint32_t){0}) == row,
+                  "a ref leads elsewhere");
+        }
+    }
+    CHECK(listed == expected, "a step is in a list that does not know it");
+    return true;
+}
+
+bool core_invariant(const struct core *c, const char **ret_why)
+{
+    uint32_t open = 0;
+    CHECK(c->lost.n == 0, "lost attempts were left unresolved");
+    for (uint32_t i = 0; i < c->config.runs_max; i++) {
+        if (c->runs[i].run == NULL) {
+            CHECK(c->due.keys[i] == MSEC_NEVER, "a free slot is due");
+            continue;
+        }
+        open++;
+        if (!run_holds(c, &c->runs[i], ret_why)) {
+            return false;
+        }
+    }
+    CHECK(open == c->open, "count of open runs");
+    CHECK(heap_ok(&c->due, c->config.runs_max), "the heap of the runs");
+    return lists_hold(c, ret_why) && core_queues_hold(c, ret_why);
+}
+#undef CHECK

@@ -1,0 +1,232 @@
+/* What must hold in queues, rings and counts between two events: all worked out anew. */
+#include "supervisor/core/sched/fair.h"
+
+#define CHECK(cond, why)                                                                           \
+    do {                                                                                           \
+        if (!(cond)) {                                                                             \
+            *ret_why = (why);                                                                      \
+            return false;                                                                          \
+        }                                                                                          \
+    } while (0)
+
+bool core_list_holds(const struct core *c, const struct list *list, enum list_kind kind,
+                     const char **ret_why)
+{
+    uint64_t prev = REF_NONE;
+    uint32_t n = 0;
+    for (uint64_t ref = list->head; ref != REF_NONE;) {
+        uint32_t step;
+        const struct core_run *row = core_deref(c, ref, &step);
+        const struct soft_step *soft = &row->soft[step];
+        CHECK(soft->list == kind, "a step in another list than it says");
+        CHECK(soft->prev == prev, "a list's links do not fit");
+        CHECK(n < list->n, "a list is longer than it says");
+        n++;
+        prev = ref;
+        ref = soft->next;
+    }
+    CHECK(list->tail == prev && n == list->n, "a list's end or length");
+    return true;
+}
+
+/* ---- one run ---- */
+
+static bool queue_holds(const struct core *c, const struct core_run *row, uint32_t at,
+                        const char **ret_why)
+{
+    const struct core_queue *queue = &row->queues[at];
+    CHECK(queue->agent == row->plan->agents.at[at], "a queue of another agent than the plan's");
+    CHECK((queue->steps.n > 0) == (queue->ring != RING_NONE),
+          "a queue with steps that has no turn, or one without that has");
+    CHECK(!queue->woken || queue->ring == RING_AGENT, "woken without a turn");
+    if (!core_list_holds(c, &queue->steps, LIST_QUEUE, ret_why)) {
+        return false;
+    }
+    for (uint64_t ref = queue->steps.head; ref != REF_NONE;) {
+        uint32_t step;
+        const struct core_run *of = core_deref(c, ref, &step);
+        CHECK(of == row && row->soft[step].queue == at, "a step in another queue than it says");
+        CHECK(run_step_agent(row->run, row->plan, step) == queue->agent,
+              "a step in the queue of an agent that it does not want");
+        ref = row->soft[step].next;
+    }
+    return true;
+}
+
+/* What a step has of the counts fits its list. */
+static bool holds_fit(const struct core *c, const struct core_run *row, uint32_t step,
+                      const char **ret_why)
+{
+    const struct soft_step *soft = &row->soft[step];
+    const struct run_step *state = &row->run->steps[step];
+    const bool waits = soft->list == LIST_QUEUE || soft->list == LIST_BUDGET;
+    const bool out = soft->list == LIST_HELD || soft->list == LIST_UNKNOWN;
+    const bool attempt = state->phase <= PHASE_SEARCH;
+    const unsigned holds = (waits && state->status == STEP_READY ? HOLDS_PLACE : 0u) |
+                           (soft->list == LIST_HELD ? HOLDS_LANE : 0u) |
+                           (out && attempt ? HOLDS_BUDGET : 0u);
+    CHECK(soft->holds == holds, "a step holds other counts than its list says");
+    CHECK(soft->list != LIST_HELD ||
+              row->queues[soft->queue].agent == run_step_agent(row->run, row->plan, step),
+          "held for another agent than the step's");
+    CHECK(!waits || !core_hold_step(row, step), "a step on hold waits for a lane");
+    CHECK(soft->list != LIST_PARKED || core_hold_step(row, step), "parked without a reason");
+    CHECK(soft->list != LIST_BUDGET || core_budget_asks(row, step) != BUDGET_FITS,
+          "a step waits for a budget that is there");
+    CHECK(soft->list != LIST_BUDGET || c->n_woken > 0 || row->reserved_tokens > 0 ||
+              row->reserved_micros > 0,
+          "a step waits for a reservation that nobody has");
+    return true;
+}
+
+bool core_run_queues_hold(const struct core *c, const struct core_run *row, const char **ret_why)
+{
+    uint32_t queued = 0;
+    uint32_t held = 0;
+    uint64_t tokens = 0;
+    uint64_t micros = 0;
+    if (!core_list_holds(c, &row->ready, LIST_READY, ret_why) ||
+        !core_list_holds(c, &row->broke, LIST_BUDGET, ret_why) ||
+        !core_list_holds(c, &row->parked, LIST_PARKED, ret_why)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < row->plan->agents.n; i++) {
+        if (!queue_holds(c, row, i, ret_why)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < row->run->n_steps; i++) {
+        const struct soft_step *soft = &row->soft[i];
+        const struct step_policy *policy = &row->plan->steps[i].policy;
+        if (!holds_fit(c, row, i, ret_why)) {
+            return false;
+        }
+        queued += (soft->holds & HOLDS_PLACE) != 0 ? 1 : 0;
+        held += (soft->holds & HOLDS_LANE) != 0 ? 1 : 0;
+        tokens += (soft->holds & HOLDS_BUDGET) != 0 ? policy->estimate_tokens : 0;
+        micros += (soft->holds & HOLDS_BUDGET) != 0 ? policy->estimate_micros : 0;
+    }
+    CHECK(queued == row->queued, "count of queued steps");
+    CHECK(held == row->held, "count of steps in flight");
+    CHECK(tokens == row->reserved_tokens && micros == row->reserved_micros, "what is reserved");
+    CHECK(!row->woken, "a run was left woken");
+    return true;
+}
+
+/* ---- rings ---- */
+
+static bool ring_holds(const struct core *c, const struct list *ring, enum ring_kind kind,
+                       uint32_t agent, uint32_t session, const char **ret_why)
+{
+    uint64_t prev = REF_NONE;
+    uint32_t n = 0;
+    for (uint64_t ref = ring->head; ref != REF_NONE;) {
+        CHECK(ref >> 32 < c->config.runs_max, "a ring leads nowhere");
+        const struct core_run *row = &c->runs[ref >> 32];
+        CHECK(row->run != NULL && (uint32_t)ref < row->plan->agents.n, "a ring leads to no queue");
+        const struct core_queue *queue = &row->queues[(uint32_t)ref];
+        CHECK(queue->ring == kind, "a queue in another ring than it says");
+        CHECK(queue->prev == prev, "a ring's links do not fit");
+        CHECK(kind != RING_AGENT || queue->agent == agent, "in the ring of another agent");
+        CHECK(kind != RING_SESSION || row->plan->session == session, "blocked by another session");
+        CHECK(n < ring->n, "a ring is longer than it says");
+        n++;
+        prev = ref;
+        ref = queue->next;
+    }
+    CHECK(ring->tail == prev && n == ring->n, "a ring's end or length");
+    return true;
+}
+
+static bool is_full(uint32_t n, uint32_t limit)
+{
+    return limit > 0 && n >= limit;
+}
+
+static bool agent_holds(const struct core *c, uint32_t agent, uint32_t *rings, const char **ret_why)
+{
+    const struct core_agent *row = &c->agents[agent];
+    const bool all = is_full(c->in_flight, c->config.in_flight);
+    uint32_t queued = 0;
+    uint32_t in_flight = 0;
+    if (!ring_holds(c, &row->ring, RING_AGENT, agent, 0, ret_why)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < c->config.runs_max; i++) {
+        const struct core_run *run = &c->runs[i];
+        const uint32_t at = run->run == NULL ? UINT32_MAX : plan_agent_find(run->plan, agent);
+        queued += at == UINT32_MAX ? 0 : run->queues[at].steps.n;
+    }
+    for (uint32_t i = 0; i < registry_instances(c->registry); i++) {
+        struct instance_view view;
+        const bool there = registry_instance_view(c->registry, i, &view);
+        in_flight += there && view.agent == agent ? c->instances[i].held.n : 0;
+    }
+    CHECK(queued == row->queued, "count of steps that wait for an agent");
+    CHECK(in_flight == row->in_flight, "count of what an agent has in flight");
+    CHECK(!row->dirty || all, "an agent was left dirty");
+    CHECK(row->ring.n == 0 || row->dirty || is_full(row->in_flight, c->config.in_flight_agent) ||
+              registry_select(c->registry, agent) == REGISTRY_NONE,
+          "a step waits although a lane is free");
+    *rings += row->ring.n;
+    return true;
+}
+
+/* Of the session of this run: counted by its first run. */
+static bool session_holds(const struct core *c, uint32_t at, uint32_t *rings, const char **ret_why)
+{
+    const uint32_t session = c->runs[at].plan->session;
+    const struct core_session *row = &c->sessions[session];
+    const bool full = is_full(row->in_flight, c->config.in_flight_session);
+    const bool all = is_full(c->in_flight, c->config.in_flight);
+    uint32_t in_flight = 0;
+    for (uint32_t i = 0; i < c->config.runs_max; i++) {
+        const struct core_run *run = &c->runs[i];
+        if (run->run != NULL && run->plan->session == session) {
+            if (i < at) {
+                return true;
+            }
+            in_flight += run->held;
+        }
+    }
+    CHECK(in_flight == row->in_flight, "count of what a session has in flight");
+    CHECK(row->blocked.n == 0 || full || (row->woken && all),
+          "a queue is blocked by a session that has room");
+    CHECK(!row->woken || all, "a session was left woken");
+    *rings += row->blocked.n;
+    return ring_holds(c, &row->blocked, RING_SESSION, 0, session, ret_why);
+}
+
+bool core_queues_hold(const struct core *c, const char **ret_why)
+{
+    uint32_t rings = 0;
+    uint32_t in_rings = 0;
+    uint32_t held = 0;
+    uint32_t of_sessions = 0;
+    for (uint32_t i = 0; i < registry_agents(c->registry); i++) {
+        if (!agent_holds(c, i, &rings, ret_why)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < c->config.runs_max; i++) {
+        const struct core_run *row = &c->runs[i];
+        if (row->run == NULL) {
+            continue;
+        }
+        if (!session_holds(c, i, &rings, ret_why)) {
+            return false;
+        }
+        held += row->held;
+        for (uint32_t k = 0; k < row->plan->agents.n; k++) {
+            in_rings += row->queues[k].ring != RING_NONE ? 1 : 0;
+        }
+    }
+    for (uint32_t i = 0; i < c->config.sessions; i++) {
+        of_sessions += c->sessions[i].in_flight;
+    }
+    CHECK(rings == in_rings, "a queue is in a ring that does not know it");
+    CHECK(held == c->in_flight && of_sessions == c->in_flight, "count of all that is in flight");
+    CHECK(c->n_woken == 0, "runs were left woken");
+    return true;
+}
+#undef CHECK

@@ -1,0 +1,326 @@
+/* The frame of the core: its memory, the way in, and what can be asked. */
+#include "supervisor/core/sched/core.h"
+
+#include <stdalign.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "protocol/base/assert.h"
+#include "supervisor/core/sched/core_internal.h"
+
+static size_t rounded(size_t bytes)
+{
+    const size_t to = alignof(max_align_t);
+    return (bytes + to - 1) / to * to;
+}
+
+/* The parts of the block, one behind the other; `mem` may be NULL to count only. */
+struct layout {
+    unsigned char *mem;
+    size_t used;
+};
+
+static void *part(struct layout *l, size_t rows, size_t row_bytes)
+{
+    const size_t at = l->used;
+    l->used = rounded(at + rows * row_bytes);
+    return l->mem == NULL ? NULL : l->mem + at;
+}
+
+static uint32_t sessions_of(const struct core_config *config)
+{
+    return config->sessions > 0 ? config->sessions : 1;
+}
+
+static void *lay_out(struct layout *l, const struct core_config *config, struct core *c,
+                     uint32_t **ret_items, uint32_t **ret_pos, msec **ret_keys)
+{
+    c->runs = part(l, config->runs_max, sizeof *c->runs);
+    c->agents = part(l, config->registry.agents, sizeof *c->agents);
+    c->instances = part(l, config->registry.instances, sizeof *c->instances);
+    c->sessions = part(l, sessions_of(config), sizeof *c->sessions);
+    c->woken = part(l, config->runs_max, sizeof *c->woken);
+    *ret_items = part(l, config->runs_max, sizeof **ret_items);
+    *ret_pos = part(l, config->runs_max, sizeof **ret_pos);
+    *ret_keys = part(l, config->runs_max, sizeof **ret_keys);
+    return part(l, registry_size(&config->registry), 1);
+}
+
+size_t core_size(const struct core_config *config)
+{
+    struct layout l = {.used = rounded(sizeof(struct core))};
+    struct core unused;
+    uint32_t *items;
+    uint32_t *pos;
+    msec *keys;
+    lay_out(&l, config, &unused, &items, &pos, &keys);
+    return l.used;
+}
+
+struct core *core_init(void *mem, const struct core_config *config)
+{
+    ASSERT(config->runs_max > 0 && config->registry.agents > 0 && config->registry.instances > 0);
+    memset(mem, 0, core_size(config));
+    struct core *c = mem;
+    struct layout l = {.mem = mem, .used = rounded(sizeof(struct core))};
+    uint32_t *items;
+    uint32_t *pos;
+    msec *keys;
+    void *registry = lay_out(&l, config, c, &items, &pos, &keys);
+    c->config = *config;
+    c->config.sessions = sessions_of(config);
+    c->random = config->seed;
+    c->registry = registry_init(registry, &config->registry);
+    heap_init(&c->due, items, pos, keys, config->runs_max);
+    core_list_init(&c->unknown);
+    core_list_init(&c->lost);
+    c->dirty = c->woken_sessions = (struct core_fifo){.head = UINT32_MAX, .tail = UINT32_MAX};
+    for (uint32_t i = 0; i < config->runs_max; i++) {
+        c->runs[i].next_free = i + 1 < config->runs_max ? i + 1 : UINT32_MAX;
+    }
+    for (uint32_t i = 0; i < config->registry.agents; i++) {
+        core_list_init(&c->agents[i].ring);
+    }
+    for (uint32_t i = 0; i < c->config.sessions; i++) {
+        core_list_init(&c->sessions[i].blocked);
+    }
+    for (uint32_t i = 0; i < config->registry.instances; i++) {
+        core_list_init(&c->instances[i].held);
+    }
+    return c;
+}
+
+struct registry *core_registry(struct core *c)
+{
+    return c->registry;
+}
+
+/* ---- handles ---- */
+
+uint64_t core_handle_of(const struct core *c, const struct core_run *row)
+{
+    return (uint64_t)row->generation << 32 | (uint64_t)(row - c->runs);
+}
+
+uint64_t core_ref(const struct core *c, const struct core_run *row, uint32_t step)
+{
+    return (uint64_t)(row - c->runs) << 32 | step;
+}
+
+struct core_run *core_find_run(const struct core *c, uint64_t handle)
+{
+    const uint32_t slot = (uint32_t)handle;
+    if (slot >= c->config.runs_max || c->runs[slot].run == NULL ||
+        c->runs[slot].generation != handle >> 32) {
+        return NULL;
+    }
+    return &c->runs[slot];
+}
+
+/* ---- what goes out ---- */
+
+struct core_cmd *core_emit(struct core *c, enum core_cmd_type type)
+{
+    struct commands *out = c->out;
+    ASSERT(out != NULL);
+    if (out->n == out->cap) {
+        out->grow(out);
+        ASSERT(out->n < out->cap);
+    }
+    struct core_cmd *cmd = &out->at[out->n++];
+    *cmd = (struct core_cmd){.type = type,
+                             .step = STEP_NONE,
+                             .slot = REGISTRY_NONE,
+                             .lane = LANE_NONE,
+                             .rec = {.step = STEP_NONE}};
+    return cmd;
+}
+
+static void emit_record(struct core *c, const struct record *rec)
+{
+    struct core_cmd *cmd = core_emit(c, CMD_RECORD);
+    cmd->run = rec->run;
+    cmd->step = rec->step;
+    cmd->attempt = rec->attempt;
+    cmd->rec = *rec;
+}
+
+/* C05: a plan of which everything open waits for people says so, and says when it moves again. */
+static void tell_whether_it_waits(struct core *c, struct core_run *row)
+{
+    if (c->quiet) {
+        return;
+    }
+    const struct run *run = row->run;
+    const bool said = (run->paused & 1u << PAUSE_REVIEW) != 0;
+    const bool other = (run->paused & ~(1u << PAUSE_REVIEW)) != 0;
+    const bool waits = run->status == PLAN_WAITING && !other;
+    if (plan_is_final(run->status) || run->cancelling || run->open == 0 || other || said == waits) {
+        return;
+    }
+    core_record(c, row,
+                (struct record){.type = waits ? REC_PLAN_PAUSED : REC_PLAN_RESUMED,
+                                .step = STEP_NONE,
+                                .pause = PAUSE_REVIEW});
+}
+
+void core_record(struct core *c, struct core_run *row, struct record rec)
+{
+    rec.now = c->now;
+    rec.wall = c->wall;
+    if (row != NULL) {
+        rec.run = core_handle_of(c, row);
+        const bool fits = run_apply(row->run, row->plan, &rec);
+        ASSERT(fits);
+    }
+    emit_record(c, &rec);
+    if (row != NULL) {
+        tell_whether_it_waits(c, row);
+    }
+}
+
+void core_tell_waiting(struct core *c, struct core_run *row)
+{
+    c->quiet = false;
+    tell_whether_it_waits(c, row);
+}
+
+void core_record_revision(struct core *c, struct core_run *row, struct record rec,
+                          const struct plan *plan, void *block)
+{
+    rec.now = c->now;
+    rec.wall = c->wall;
+    rec.run = core_handle_of(c, row);
+    struct run *run = run_revise(core_block_run(block), plan, row->run, row->plan, &rec);
+    ASSERT(run != NULL);
+    if (row->plan->planning.pending) {
+        core_rows_init(row, run, plan); /* there were no rows before */
+    } else {
+        core_rows_move(row, run, plan);
+    }
+    core_rearm(c, row);
+    emit_record(c, &rec);
+    tell_whether_it_waits(c, row);
+}
+
+void core_reject(struct core *c, const struct core_event *ev, enum core_reject why)
+{
+    struct core_cmd *cmd = core_emit(c, CMD_REJECT);
+    cmd->run = ev->run;
+    cmd->step = ev->step;
+    cmd->attempt = ev->attempt;
+    cmd->slot = ev->slot;
+    cmd->epoch = ev->epoch;
+    cmd->lane = ev->lane;
+    cmd->reject = why;
+}
+
+const char *core_reject_text(enum core_reject r)
+{
+    static const char *const texts[] = {
+        [REJECT_NONE] = "accepted",
+        [REJECT_TOO_MANY_RUNS] = "too many plans are open; try again when some have ended",
+        [REJECT_UNKNOWN_RUN] = "no open plan has this handle",
+        [REJECT_FINAL] = "it has ended",
+        [REJECT_STALE_ATTEMPT] = "this attempt is not the current one",
+        [REJECT_STALE_EPOCH] = "this incarnation of the instance was replaced or is gone",
+        [REJECT_FOREIGN] = "it belongs to another instance or agent",
+        [REJECT_NOT_WAITING] = "nothing waits for this",
+        [REJECT_TOO_MANY_INSTANCES] = "too many instances are registered",
+        [REJECT_TOO_MUCH] = "too often",
+        [REJECT_REVISION] = "the plan has been changed since; look at it again",
+        [REJECT_BEGUN] = "a step that has begun cannot be changed",
+        [REJECT_CANCELLING] = "the plan is being cancelled",
+        [REJECT_PAUSED] = "it is paused already",
+        [REJECT_NO_STEP] = "the plan has no such step",
+        [REJECT_ERRAND] = "the plan is still being made, or its answer is being written",
+    };
+    _Static_assert(sizeof texts / sizeof texts[0] == CORE_REJECT_COUNT, "a text per rejection");
+    ASSERT((unsigned)r < CORE_REJECT_COUNT);
+    return texts[r];
+}
+
+/* ---- the way in ---- */
+
+static core_handler *const handlers[] = {
+    [CORE_SUBMIT] = core_on_submit,
+    [CORE_RECOVER] = core_on_recover,
+    [CORE_CANCEL] = core_on_cancel,
+    [CORE_REGISTER] = core_on_register,
+    [CORE_SEEN] = core_on_seen,
+    [CORE_LANE_UP] = core_on_lane_up,
+    [CORE_LANE_DOWN] = core_on_lane_down,
+    [CORE_GONE] = core_on_gone,
+    [CORE_DRAIN] = core_on_drain,
+    [CORE_RESULT] = core_on_result,
+    [CORE_LOST] = core_on_lost,
+    [CORE_LANE_FREE] = core_on_lane_free,
+    [CORE_STATE] = core_on_state,
+    [CORE_PROGRESS] = core_on_progress,
+    [CORE_DECIDE] = core_on_decide,
+    [CORE_RESTARTED] = core_on_restarted,
+    [CORE_GAVE_UP] = core_on_gave_up,
+    [CORE_TICK] = core_on_tick,
+    [CORE_PAUSE] = core_on_pause,
+    [CORE_RESUME] = core_on_resume,
+    [CORE_MODIFY] = core_on_modify,
+    [CORE_REVISE] = core_on_revise,
+    [CORE_PROBED] = core_on_probed,
+    [CORE_PLANNED] = core_on_planned,
+    [CORE_ERRAND_FAILED] = core_on_errand_failed,
+    [CORE_RECTIFY] = core_on_rectify,
+    [CORE_ERRAND_TEXT] = core_on_errand_text,
+    [CORE_SYNTHESIZED] = core_on_synthesized,
+};
+_Static_assert(sizeof handlers / sizeof handlers[0] == CORE_EVENT_TYPE_COUNT, "one per event");
+
+void core_handle(struct core *c, const struct core_event *ev, struct commands *out)
+{
+    ASSERT((unsigned)ev->type < CORE_EVENT_TYPE_COUNT);
+    ASSERT(c->out == NULL);
+    c->out = out;
+    c->now = ev->now > c->now ? ev->now : c->now; /* time never runs back in here */
+    c->wall = ev->wall;
+    c->text_used = 0;
+    c->text_agent = REGISTRY_NONE;
+    handlers[ev->type](c, ev);
+    core_start_queued(c);
+    ASSERT(c->lost.n == 0 && !c->quiet);
+    c->out = NULL;
+}
+
+msec core_deadline(const struct core *c)
+{
+    const msec runs = heap_min(&c->due);
+    const msec registry = registry_deadline(c->registry);
+    return runs < registry ? runs : registry;
+}
+
+/* ---- asking ---- */
+
+uint64_t core_newest_run(const struct core *c)
+{
+    return c->newest;
+}
+
+uint32_t core_runs_open(const struct core *c)
+{
+    return c->open;
+}
+
+const struct run *core_run(const struct core *c, uint64_t handle, const struct plan **ret_plan)
+{
+    const struct core_run *row = core_find_run(c, handle);
+    if (row == NULL) {
+        return NULL;
+    }
+    if (ret_plan != NULL) {
+        *ret_plan = row->plan;
+    }
+    return row->run;
+}
+
+uint32_t core_agent_queued(const struct core *c, uint32_t agent)
+{
+    return agent < c->config.registry.agents ? c->agents[agent].queued : 0;
+}

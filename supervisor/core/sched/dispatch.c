@@ -1,0 +1,82 @@
+/* Giving a lane to a queued step: what is said about it, and the request. */
+#include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
+#include "supervisor/core/sched/fair.h"
+
+/* Who hands over to the step (C20): in a chain whoever had the last attempt; else whose result came
+ * last among those it needs. */
+static uint32_t handed_over_by(const struct core_run *row, uint32_t step)
+{
+    if (row->plan->chain) {
+        return row->run->last_agent;
+    }
+    const uint32_t dep = row->run->steps[step].last_dep;
+    const uint32_t agent = dep == STEP_NONE ? AGENT_NONE : row->run->steps[dep].agent;
+    return agent == AGENT_NONE ? AGENT_SUPERVISOR : agent;
+}
+
+/* The attempt goes to this instance. A question is not recorded: it may be asked again. */
+static void record_attempt(struct core *c, struct core_run *row, uint32_t step,
+                           const struct instance_view *to)
+{
+    const struct run_step *state = &row->run->steps[step];
+    const uint32_t from = handed_over_by(row, step);
+    struct record rec = {.type = REC_STEP_ASSIGNED,
+                         .step = step,
+                         .attempt = state->attempt,
+                         .phase = state->phase,
+                         .agent = state->agent,
+                         .instance = to->id,
+                         .epoch = to->epoch};
+    if (state->status == STEP_READY) {
+        rec.type = REC_STEP_STARTED;
+    }
+    if (state->status == STEP_READY || state->status == STEP_BACKOFF) {
+        rec.attempt++;
+    }
+    core_record(c, row, rec);
+    if (rec.attempt == 1 && (state->did & STEP_DID_HANDOFF) == 0 && from != state->agent) {
+        core_record(c, row,
+                    (struct record){.type = REC_HANDOFF,
+                                    .step = step,
+                                    .attempt = 1,
+                                    .handoff = HANDOFF_PLAN_STEP,
+                                    .agent = state->agent,
+                                    .from_agent = from});
+    }
+}
+
+void core_dispatch(struct core *c, struct core_run *row, uint32_t step, uint32_t slot)
+{
+    const struct run_step *state = &row->run->steps[step];
+    struct soft_step *soft = &row->soft[step];
+    struct instance_view to;
+    const bool live = registry_instance_view(c->registry, slot, &to);
+    ASSERT(live);
+    core_unlink(c, row, step);
+    const uint32_t lane = registry_take(c->registry, slot);
+    if (state->status != STEP_CHECKING) {
+        record_attempt(c, row, step, &to);
+    }
+    const uint32_t serial = run_step_serial(row->run, step);
+    const bool again = soft->serial == serial && soft->phase == state->phase;
+    soft->unsent = again ? soft->unsent : 0;
+    soft->serial = (uint16_t)serial;
+    soft->phase = state->phase;
+    soft->slot = slot;
+    soft->epoch = to.epoch;
+    soft->since = c->now;
+    soft->sign = c->now;
+    soft->progress = 0;
+    row->run->unused += BUG(RUN_BESIDE_APPLY) ? 1 : 0;
+    core_link(c, row, step, LIST_HELD, false);
+    core_due(c, row, step, core_held_due(row, step));
+    struct core_cmd *cmd = core_emit(c, CMD_DISPATCH);
+    cmd->run = core_handle_of(c, row);
+    cmd->step = step;
+    cmd->phase = state->phase;
+    cmd->attempt = serial;
+    cmd->slot = slot;
+    cmd->epoch = to.epoch;
+    cmd->lane = lane;
+}

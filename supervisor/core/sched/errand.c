@@ -1,0 +1,363 @@
+/*
+ * What a plan as a whole asks of an agent: its steps before it runs, and one answer out of all
+ * results when they are over. The question itself is another run, of one step; the shell starts it
+ * (CMD_ERRAND) and tells its end.
+ *
+ *   PENDING --PLANNING_STARTED--> planning --PLANNED--> the plan's own life
+ *                                  |  ^ `--no plan, first time: PLANNING_RETRY
+ *                                  |  `--a person: once more
+ *                                  `--PLANNING_FAILED--> failed, a person, or an answer alone
+ *   all steps over --SYNTHESIS_STARTED--> the answer --SYNTHESIS_FINISHED--> ended
+ *                                          `--SYNTHESIS_RETRY--> running again
+ */
+#include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
+#include "supervisor/core/sched/fair.h"
+
+static void order(struct core *c, const struct core_run *row, struct str text)
+{
+    struct core_cmd *cmd = core_emit(c, CMD_ERRAND);
+    cmd->run = core_handle_of(c, row);
+    cmd->errand = row->run->errand;
+    cmd->attempt = row->run->errand == ERRAND_PLANNING ? row->run->asked : row->run->rectified + 1u;
+    cmd->text = text;
+}
+
+/* ---- planning ---- */
+
+void core_plan_it(struct core *c, struct core_run *row)
+{
+    const struct planning_policy *policy = &row->plan->planning;
+    core_record(c, row,
+                (struct record){.type = REC_PLANNING_STARTED,
+                                .step = STEP_NONE,
+                                .attempt = 1,
+                                .agent = policy->agent,
+                                .delay_ms = policy->timeout_ms});
+    core_rearm(c, row);
+    order(c, row, STR_LIT(""));
+}
+
+static void take_plan(struct core *c, struct core_run *row, const struct core_event *ev)
+{
+    core_record_revision(c, row,
+                         (struct record){.type = REC_PLAN_GENERATED,
+                                         .step = STEP_NONE,
+                                         .revision = ev->plan->revision,
+                                         .result = ev->result,
+                                         .usage = ev->usage,
+                                         .text = ev->type == CORE_PLANNED ? ev->text : STR_LIT("")},
+                         ev->plan, ev->block);
+    core_emit(c, CMD_REVISED)->run = core_handle_of(c, row);
+    core_plan_made(c, row);
+}
+
+bool core_brings_plan(const struct core_run *row, const struct core_event *ev)
+{
+    return ev->plan != NULL && ev->block != NULL && ev->result.id != 0 && ev->plan->n_steps > 0 &&
+           !ev->plan->planning.pending && ev->plan->revision == row->run->revision &&
+           ev->plan->session == row->plan->session;
+}
+
+void core_on_planned(struct core *c, const struct core_event *ev)
+{
+    struct core_run *row = core_find_run(c, ev->run);
+    if (row == NULL || row->run->errand != ERRAND_PLANNING || !core_brings_plan(row, ev)) {
+        core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
+        return;
+    }
+    take_plan(c, row, ev);
+}
+
+static void wait_for_word(struct core *c, struct core_run *row, struct str text)
+{
+    core_record(c, row,
+                (struct record){.type = REC_PLAN_PAUSED,
+                                .step = STEP_NONE,
+                                .pause = PAUSE_PLANNING,
+                                .delay_ms = row->plan->signoff_timeout_ms,
+                                .text = text});
+    core_rearm(c, row);
+}
+
+/* M008: an answer to the goal without any steps. */
+static void answer_alone(struct core *c, struct core_run *row, const struct plan_end *end)
+{
+    core_record(c, row, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
+    core_rearm(c, row);
+    core_plan_over(c, row, end);
+}
+
+static void no_plan(struct core *c, struct core_run *row, enum plan_failure failure,
+                    struct str text, const struct usage *usage)
+{
+    const struct plan_end end = {.status = PLAN_FAILED,
+                                 .outcome = OUTCOME_FAILED,
+                                 .failure = failure,
+                                 .step = STEP_NONE,
+                                 .text = text};
+    core_record(c, row,
+                (struct record){.type = REC_PLANNING_FAILED,
+                                .step = STEP_NONE,
+                                .attempt = row->run->asked,
+                                .failure = failure,
+                                .usage = *usage,
+                                .text = text});
+    const enum on_invalid policy = row->plan->planning.on_invalid;
+    const bool answers = row->plan->synthesis.agent_id.len > 0 && !row->plan->dry_run;
+    if (policy == ON_INVALID_INTERRUPT) {
+        wait_for_word(c, row, text);
+    } else if (policy == ON_INVALID_SYNTHESIZE && answers) {
+        answer_alone(c, row, &end);
+    } else {
+        core_plan_finish(c, row, &end, (struct blob_ref){0});
+    }
+}
+
+void core_planning_decided(struct core *c, struct core_run *row, const struct core_event *ev)
+{
+    struct plan_end end = {.status = PLAN_CANCELLED,
+                           .outcome = OUTCOME_FAILED,
+                           .failure = PLAN_FAILURE_REJECTED,
+                           .step = STEP_NONE,
+                           .text = ev->text.len > 0 ? ev->text : STR_LIT("Rejected by a reviewer")};
+    if (ev->decision == DECISION_APPROVE && ev->plan != NULL) {
+        take_plan(c, row, ev);
+        return;
+    }
+    if (ev->decision == DECISION_APPROVE && !core_budget_is_spent(row, &(struct usage){0})) {
+        core_plan_it(c, row);
+        return;
+    }
+    if (ev->decision == DECISION_APPROVE) {
+        end.status = PLAN_FAILED;
+        end.failure = PLAN_FAILURE_BUDGET;
+        end.text = STR_LIT("Budget exceeded: nothing is left to ask for a plan");
+    }
+    core_plan_finish(c, row, &end, (struct blob_ref){0});
+}
+
+static void planning_failed(struct core *c, struct core_run *row, const struct core_event *ev)
+{
+    if (!ev->invalid) {
+        no_plan(c, row, PLAN_FAILURE_PLANNING, ev->text, &ev->usage);
+        return;
+    }
+    const bool enough =
+        row->run->asked > row->plan->planning.repairs || row->run->asked >= LIMIT_ATTEMPTS;
+    if ((enough && !BUG(REPAIRS_UNLIMITED)) || core_budget_is_spent(row, &ev->usage)) {
+        no_plan(c, row, PLAN_FAILURE_INVALID_PLAN, ev->text, &ev->usage);
+        return;
+    }
+    core_record(c, row,
+                (struct record){.type = REC_PLANNING_RETRY,
+                                .step = STEP_NONE,
+                                .attempt = row->run->asked,
+                                .n = ev->n,
+                                .result = ev->result,
+                                .usage = ev->usage,
+                                .text = ev->text});
+    order(c, row, ev->text);
+}
+
+/* ---- the answer ---- */
+
+/* C21, M082: one step's result is the answer as it is. */
+static bool wants_answer(const struct core_run *row, const struct plan_end *end)
+{
+    const struct run *run = row->run;
+    const bool single =
+        run->n_steps - run->superseded == 1 && run->completed == 1 && !BUG(SINGLE_ASKED);
+    const bool called_off =
+        end->status == PLAN_CANCELLED || run->cancelling || end->failure == PLAN_FAILURE_TIMEOUT;
+    return row->plan->synthesis.agent_id.len > 0 && (!called_off || BUG(ANSWER_AFTER_END)) &&
+           run->status != PLAN_PENDING && run->errand == ERRAND_NONE &&
+           (!run->answered || BUG(ANSWERED_TWICE)) && !single;
+}
+
+bool core_synthesize(struct core *c, struct core_run *row, const struct plan_end *end)
+{
+    const struct synthesis_policy *policy = &row->plan->synthesis;
+    if (!wants_answer(row, end)) {
+        return false;
+    }
+    if (core_budget_is_spent(row, &(struct usage){0})) {
+        core_record(c, row,
+                    (struct record){
+                        .type = REC_SYNTHESIS_FINISHED,
+                        .step = STEP_NONE,
+                        .agent = policy->agent,
+                        .text = STR_LIT("Budget exceeded: nothing is left to ask for an answer")});
+        return false;
+    }
+    if ((row->run->paused & 1u << PAUSE_REVIEW) != 0) { /* whom it waited for has no say any more */
+        core_record(
+            c, row,
+            (struct record){.type = REC_PLAN_RESUMED, .step = STEP_NONE, .pause = PAUSE_REVIEW});
+    }
+    core_record(c, row,
+                (struct record){.type = REC_SYNTHESIS_STARTED,
+                                .step = end->step,
+                                .agent = policy->agent,
+                                .plan_status = end->status,
+                                .outcome = end->outcome,
+                                .failure = end->failure,
+                                .delay_ms = policy->timeout_ms,
+                                .text = end->text});
+    core_rearm(c, row);
+    order(c, row, STR_LIT(""));
+    return true;
+}
+
+/* How the plan ends was decided when its answer was asked for. Without steps there is an answer, if
+ * no plan. */
+static struct plan_end decided_end(const struct run *run)
+{
+    if (run->n_steps == 0 && run->answer.id != 0) {
+        return (struct plan_end){
+            .status = PLAN_COMPLETED, .outcome = OUTCOME_PARTIAL, .step = STEP_NONE};
+    }
+    return (struct plan_end){.status = run->end_status,
+                             .outcome = run->end_outcome,
+                             .failure = run->end_failure,
+                             .step = run->end_step,
+                             .text = {run->end_text, run->end_text_n}};
+}
+
+bool core_end_stands(const struct core_run *row, struct plan_end *ret)
+{
+    const struct run *run = row->run;
+    if (run->end_status == PLAN_FAILED && !BUG(END_FORGOTTEN)) {
+        *ret = decided_end(run);
+        return true;
+    }
+    for (uint32_t i = 0; run->rectified > 0 && i < run->n_steps && !BUG(END_FORGOTTEN); i++) {
+        if (core_step_aborts(row, i)) {
+            *ret = (struct plan_end){.status = PLAN_FAILED,
+                                     .outcome = OUTCOME_FAILED,
+                                     .failure = PLAN_FAILURE_STEP,
+                                     .step = i,
+                                     .text = STR_LIT("A step failed and was not tried again")};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* SYNTHESIS_FINISHED, and the plan ends as it was to. */
+static void finish(struct core *c, struct core_run *row, struct record rec)
+{
+    rec.type = REC_SYNTHESIS_FINISHED;
+    rec.step = STEP_NONE;
+    rec.agent = row->plan->synthesis.agent;
+    core_record(c, row, rec);
+    const struct plan_end end = decided_end(row->run);
+    core_plan_finish(c, row, &end, rec.result);
+}
+
+void core_on_synthesized(struct core *c, const struct core_event *ev)
+{
+    struct core_run *row = core_find_run(c, ev->run);
+    if (row == NULL || row->run->errand != ERRAND_SYNTHESIS || ev->result.id == 0) {
+        core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
+        return;
+    }
+    finish(c, row, (struct record){.ok = true, .result = ev->result, .usage = ev->usage});
+}
+
+void core_on_rectify(struct core *c, const struct core_event *ev)
+{
+    struct core_run *row = core_find_run(c, ev->run);
+    if (row == NULL || row->run->errand != ERRAND_SYNTHESIS) {
+        core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
+        return;
+    }
+    const struct record rec = {.type = REC_SYNTHESIS_RETRY,
+                               .step = STEP_NONE,
+                               .agent = row->plan->synthesis.agent,
+                               .usage = ev->usage,
+                               .text = ev->text};
+    const bool adds = ev->plan != NULL && ev->plan->n_steps > row->plan->n_steps;
+    const bool enough = row->run->rectified >= row->plan->synthesis.max_retries ||
+                        row->run->rectified >= LIMIT_ATTEMPTS;
+    if ((enough && !BUG(RECTIFY_UNLIMITED)) || ev->result.id == 0 || !adds ||
+        row->run->revision >= LIMIT_REVISIONS || !core_revise(c, row, ev, rec)) {
+        core_reject(c, ev, REJECT_TOO_MUCH);
+    }
+}
+
+void core_on_errand_failed(struct core *c, const struct core_event *ev)
+{
+    struct core_run *row = core_find_run(c, ev->run);
+    const bool waits =
+        row != NULL && row->run->errand != ERRAND_NONE && row->run->errand == (uint8_t)ev->errand &&
+        (ev->errand != ERRAND_PLANNING || ev->attempt == row->run->asked || BUG(STALE_PLANNER));
+    if (!waits) {
+        core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
+    } else if (ev->errand == ERRAND_PLANNING) {
+        planning_failed(c, row, ev);
+    } else {
+        finish(c, row, (struct record){.usage = ev->usage, .text = ev->text});
+    }
+}
+
+void core_on_errand_text(struct core *c, const struct core_event *ev)
+{
+    struct core_run *row = core_find_run(c, ev->run);
+    if (row == NULL || row->run->errand != ERRAND_SYNTHESIS) {
+        core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
+        return;
+    }
+    const uint32_t n = ev->invalid ? 0 : row->run->texts;
+    if (n >= CORE_TEXTS_MAX) {
+        core_reject(c, ev, REJECT_TOO_MUCH);
+        return;
+    }
+    core_record(
+        c, row,
+        (struct record){.type = REC_TEXT_DELTA, .step = STEP_NONE, .n = n, .text = ev->text});
+}
+
+/* ---- time, cancelling, restarts ---- */
+
+void core_errand_stop(struct core *c, struct core_run *row)
+{
+    if (row->run->errand != ERRAND_NONE && !BUG(ERRAND_GOES_ON)) {
+        struct core_cmd *cmd = core_emit(c, CMD_ERRAND_STOP);
+        cmd->run = core_handle_of(c, row);
+        cmd->errand = row->run->errand;
+    }
+}
+
+void core_synthesis_timeout(struct core *c, struct core_run *row)
+{
+    core_errand_stop(c, row);
+    finish(c, row, (struct record){.text = core_text_timeout(c, row->plan->timeout_ms)});
+}
+
+bool core_errand_recover(struct core *c, struct core_run *row)
+{
+    const struct run *run = row->run;
+    if (run->errand != ERRAND_NONE) {
+        core_rearm(c, row);
+        if (!BUG(ERRAND_FORGOTTEN)) {
+            order(c, row, STR_LIT(""));
+        }
+        return true;
+    }
+    if (run->answered && run->end_status != PLAN_PENDING &&
+        !BUG(ANSWERED_TWICE)) { /* cut before the plan's own end */
+        const struct plan_end end = decided_end(run);
+        core_plan_finish(c, row, &end, run->answer);
+        return true;
+    }
+    if (!row->plan->planning.pending || run->status != PLAN_PENDING) {
+        return false;
+    }
+    if (run->paused != 0) {
+        core_rearm(c, row); /* the time spent down counts */
+    } else {
+        core_plan_it(c, row); /* a cut journal lost its beginning, or what followed from its end */
+    }
+    return true;
+}

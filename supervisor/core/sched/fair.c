@@ -1,0 +1,297 @@
+/*
+ * Whose turn it is. Three limits, each fair over those that share it:
+ *
+ *   an agent's lanes     a ring of queues, one per run that waits for it: one step, then the next
+ * run a session's places   queues that find it full wait among its blocked ones, first come first
+ *                        served: a place that comes free wakes the first; what comes later waits
+ *                        behind those that were there
+ *   all places           the agents take turns, one step each
+ *
+ * Nothing is tried again before what it waits for has changed, and every move is a few links: the
+ * cost of an event is that of what it starts and wakes.
+ */
+#include "supervisor/core/sched/fair.h"
+
+#include "protocol/base/assert.h"
+
+/* ---- rings of queues ---- */
+
+static struct core_queue *queue_at(const struct core *c, uint64_t ref)
+{
+    ASSERT(ref >> 32 < c->config.runs_max && c->runs[ref >> 32].run != NULL);
+    return &c->runs[ref >> 32].queues[(uint32_t)ref];
+}
+
+static struct core_session *session_of(struct core *c, const struct core_run *row)
+{
+    return &c->sessions[row->plan->session];
+}
+
+static struct list *ring_of(struct core *c, uint64_t ref)
+{
+    const struct core_queue *queue = queue_at(c, ref);
+    return queue->ring == RING_AGENT ? &c->agents[queue->agent].ring
+                                     : &session_of(c, &c->runs[ref >> 32])->blocked;
+}
+
+static void ring_put(struct core *c, uint64_t ref, enum ring_kind kind, bool front)
+{
+    struct core_queue *queue = queue_at(c, ref);
+    ASSERT(queue->ring == RING_NONE);
+    queue->ring = (uint8_t)kind;
+    struct list *ring = ring_of(c, ref);
+    queue->prev = front ? REF_NONE : ring->tail;
+    queue->next = front ? ring->head : REF_NONE;
+    if (queue->prev != REF_NONE) {
+        queue_at(c, queue->prev)->next = ref;
+    } else {
+        ring->head = ref;
+    }
+    if (queue->next != REF_NONE) {
+        queue_at(c, queue->next)->prev = ref;
+    } else {
+        ring->tail = ref;
+    }
+    ring->n++;
+}
+
+static void ring_take(struct core *c, uint64_t ref)
+{
+    struct core_queue *queue = queue_at(c, ref);
+    struct list *ring = ring_of(c, ref);
+    ASSERT(queue->ring != RING_NONE && ring->n > 0);
+    if (queue->prev != REF_NONE) {
+        queue_at(c, queue->prev)->next = queue->next;
+    } else {
+        ring->head = queue->next;
+    }
+    if (queue->next != REF_NONE) {
+        queue_at(c, queue->next)->prev = queue->prev;
+    } else {
+        ring->tail = queue->prev;
+    }
+    ring->n--;
+    queue->prev = queue->next = REF_NONE;
+    queue->ring = RING_NONE;
+}
+
+void core_ring_join(struct core *c, struct core_run *row, uint32_t queue, bool front)
+{
+    const uint64_t ref = core_ref(c, row, queue);
+    struct core_queue *of = &row->queues[queue];
+    if (front && of->ring == RING_AGENT) {
+        ring_take(c, ref);
+    }
+    if (of->ring == RING_NONE) {
+        ring_put(c, ref, RING_AGENT, front);
+        of->woken = front;
+    }
+    c->agents[of->agent].queued++;
+    core_mark_dirty(c, of->agent);
+}
+
+void core_ring_leave(struct core *c, struct core_run *row, uint32_t queue)
+{
+    struct core_queue *of = &row->queues[queue];
+    ASSERT(c->agents[of->agent].queued > 0);
+    c->agents[of->agent].queued--;
+    if (of->steps.n == 0) {
+        ring_take(c, core_ref(c, row, queue));
+        of->woken = false;
+    }
+}
+
+/* ---- turns ---- */
+
+void core_mark_dirty(struct core *c, uint32_t agent)
+{
+    struct core_agent *row = &c->agents[agent];
+    if (row->dirty || row->ring.n == 0) {
+        return;
+    }
+    row->dirty = true;
+    row->next_dirty = UINT32_MAX;
+    if (c->dirty.head == UINT32_MAX) {
+        c->dirty.head = agent;
+    } else {
+        c->agents[c->dirty.tail].next_dirty = agent;
+    }
+    c->dirty.tail = agent;
+}
+
+static uint32_t next_agent(struct core *c)
+{
+    const uint32_t agent = c->dirty.head;
+    if (agent != UINT32_MAX) {
+        c->dirty.head = c->agents[agent].next_dirty;
+        c->agents[agent].dirty = false;
+    }
+    return agent;
+}
+
+static void wake_session(struct core *c, struct core_session *session)
+{
+    const uint32_t at = (uint32_t)(session - c->sessions);
+    if (session->woken || session->blocked.n == 0) {
+        return;
+    }
+    session->woken = true;
+    session->next_woken = UINT32_MAX;
+    if (c->woken_sessions.head == UINT32_MAX) {
+        c->woken_sessions.head = at;
+    } else {
+        c->sessions[c->woken_sessions.tail].next_woken = at;
+    }
+    c->woken_sessions.tail = at;
+}
+
+static bool is_full(uint32_t n, uint32_t limit)
+{
+    return limit > 0 && n >= limit;
+}
+
+/* The first blocked queue of a session that has a place again goes back to its agent; false when
+ * there is none. */
+static bool unblock_one(struct core *c)
+{
+    while (c->woken_sessions.head != UINT32_MAX) {
+        struct core_session *session = &c->sessions[c->woken_sessions.head];
+        if (session->blocked.n > 0 && !is_full(session->in_flight, c->config.in_flight_session)) {
+            const uint64_t ref = session->blocked.head;
+            struct core_queue *queue = queue_at(c, ref);
+            ring_take(c, ref);
+            ring_put(c, ref, RING_AGENT, true);
+            queue->woken = true;
+            core_mark_dirty(c, queue->agent);
+            return true;
+        }
+        c->woken_sessions.head = session->next_woken;
+        session->woken = false;
+    }
+    return false;
+}
+
+/* ---- counts ---- */
+
+void core_charge(struct core *c, struct core_run *row, uint32_t step, enum list_kind kind)
+{
+    struct soft_step *soft = &row->soft[step];
+    const struct run_step *state = &row->run->steps[step];
+    if ((kind == LIST_QUEUE || kind == LIST_BUDGET) && state->status == STEP_READY) {
+        soft->holds |= HOLDS_PLACE;
+        row->queued++;
+    }
+    if (kind == LIST_HELD) {
+        soft->holds |= HOLDS_LANE;
+        c->in_flight++;
+        c->agents[row->queues[soft->queue].agent].in_flight++;
+        session_of(c, row)->in_flight++;
+        row->held++;
+    }
+    if ((kind == LIST_HELD || kind == LIST_UNKNOWN || kind == LIST_LOST) &&
+        state->phase <= PHASE_SEARCH) {
+        soft->holds |= HOLDS_BUDGET;
+        core_budget_reserve(row, step);
+    }
+}
+
+void core_give_back(struct core *c, struct core_run *row, uint32_t step)
+{
+    struct soft_step *soft = &row->soft[step];
+    if ((soft->holds & HOLDS_PLACE) != 0) {
+        ASSERT(row->queued > 0);
+        row->queued--;
+    }
+    if ((soft->holds & HOLDS_LANE) != 0) {
+        const uint32_t agent = row->queues[soft->queue].agent;
+        struct core_session *session = session_of(c, row);
+        ASSERT(c->in_flight > 0 && c->agents[agent].in_flight > 0 && session->in_flight > 0);
+        c->in_flight--;
+        c->agents[agent].in_flight--;
+        session->in_flight--;
+        row->held--;
+        core_mark_dirty(c, agent);
+        wake_session(c, session);
+    }
+    if ((soft->holds & HOLDS_BUDGET) != 0) {
+        core_budget_return(c, row, step);
+    }
+    soft->holds = 0;
+}
+
+/* ---- starting ---- */
+
+/* Whether the session lets the queue have the turn that came; else it waits among the blocked. */
+static bool session_allows(struct core *c, uint64_t ref)
+{
+    struct core_queue *queue = queue_at(c, ref);
+    const struct core_session *session = session_of(c, &c->runs[ref >> 32]);
+    const bool full = is_full(session->in_flight, c->config.in_flight_session);
+    if (!full && (queue->woken || session->blocked.n == 0)) {
+        return true;
+    }
+    ring_take(c, ref);
+    ring_put(c, ref, RING_SESSION, queue->woken);
+    queue->woken = false;
+    return false;
+}
+
+/* Starts the first step of a queue, unless the budget has another word. */
+static bool start_first(struct core *c, uint64_t ref, uint32_t slot)
+{
+    struct core_run *row = &c->runs[ref >> 32];
+    struct core_queue *queue = queue_at(c, ref);
+    const uint32_t step = (uint32_t)queue->steps.head;
+    switch (core_budget_asks(row, step)) {
+    case BUDGET_WAITS:
+        core_budget_wait(c, row, step);
+        return false;
+    case BUDGET_EXCEEDED:
+        core_budget_exceeded(c, row, step);
+        return false;
+    case BUDGET_FITS:
+        break;
+    }
+    core_dispatch(c, row, step, slot);
+    queue->woken = false;
+    if (queue->steps.n > 0) { /* the next run's turn */
+        ring_take(c, ref);
+        ring_put(c, ref, RING_AGENT, false);
+    }
+    return true;
+}
+
+/* One step of the agent's next queue; false when it has none, no lane or no place. */
+static bool start_one(struct core *c, uint32_t agent)
+{
+    const struct core_agent *row = &c->agents[agent];
+    while (row->ring.n > 0 && !is_full(row->in_flight, c->config.in_flight_agent)) {
+        const uint32_t slot = registry_select(c->registry, agent);
+        if (slot == REGISTRY_NONE) {
+            return false;
+        }
+        const uint64_t ref = row->ring.head;
+        if (session_allows(c, ref) && start_first(c, ref, slot)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void core_start_queued(struct core *c)
+{
+    for (;;) {
+        core_budget_wake(c);
+        if (is_full(c->in_flight, c->config.in_flight)) {
+            return; /* the turns stay as they are until something comes back */
+        }
+        const uint32_t agent = next_agent(c);
+        if (agent != UINT32_MAX) {
+            if (start_one(c, agent)) {
+                core_mark_dirty(c, agent);
+            }
+        } else if (!unblock_one(c)) {
+            return;
+        }
+    }
+}

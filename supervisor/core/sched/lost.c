@@ -1,0 +1,209 @@
+/*
+ * Attempts whose reply was lost. Lost is not failed: the instance is asked first (step.query), as
+ * soon as its control lane is up. Only when it has gone for good, or did not come back in time, the
+ * outcome is given up as unknown.
+ */
+#include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
+#include "supervisor/core/sched/core_internal.h"
+
+static void ask(struct core *c, const struct core_run *row, uint32_t step)
+{
+    const struct run_step *state = &row->run->steps[step];
+    struct instance_view to;
+    const uint32_t slot = registry_instance(c->registry, state->instance);
+    if (slot == REGISTRY_NONE || !registry_instance_view(c->registry, slot, &to) ||
+        !to.control_up) {
+        return;
+    }
+    struct core_cmd *cmd = core_emit(c, CMD_QUERY);
+    cmd->run = core_handle_of(c, row);
+    cmd->step = step;
+    cmd->phase = state->phase;
+    cmd->attempt = state->attempt;
+    cmd->slot = slot;
+    cmd->epoch = to.epoch;
+}
+
+void core_step_unknown(struct core *c, struct core_run *row, uint32_t step)
+{
+    const struct run_step *state = &row->run->steps[step];
+    if (state->status == STEP_CHECKING) {
+        core_check_lost(c, row, step);
+        return;
+    }
+    if (row->run->cancelling) {
+        core_stopped(c, row, step, STOP_FENCED, &(struct failure){0});
+        return;
+    }
+    core_unlink(c, row, step);
+    core_record(c, row,
+                (struct record){.type = REC_STEP_UNKNOWN,
+                                .step = step,
+                                .attempt = state->attempt,
+                                .agent = state->agent,
+                                .instance = state->instance,
+                                .epoch = state->epoch,
+                                .delay_ms = c->config.unknown_wait_ms});
+    core_link(c, row, step, LIST_UNKNOWN, false);
+    core_due(c, row, step, state->deadline);
+    ask(c, row, step);
+}
+
+void core_query_instance(struct core *c, uint32_t slot)
+{
+    struct instance_view view;
+    if (!registry_instance_view(c->registry, slot, &view) || BUG(UNKNOWN_NOT_ASKED)) {
+        return;
+    }
+    for (uint64_t ref = c->unknown.head; ref != REF_NONE;) {
+        uint32_t step;
+        const struct core_run *row = core_deref(c, ref, &step);
+        if (uuid_eq(row->run->steps[step].instance, view.id)) {
+            ask(c, row, step);
+        }
+        ref = row->soft[step].next;
+    }
+}
+
+void core_instance_lost(struct core *c, uint32_t slot)
+{
+    while (c->instances[slot].held.head != REF_NONE) {
+        uint32_t step;
+        struct core_run *row = core_deref(c, c->instances[slot].held.head, &step);
+        core_step_unknown(c, row, step);
+    }
+}
+
+void core_resolve_unknown(struct core *c, struct core_run *row, uint32_t step,
+                          enum err_class error_class, struct str text)
+{
+    const struct failure f = {
+        .error_class = error_class, .text = text, .retryable = err_class_retryable(error_class)};
+    if (row->run->steps[step].status == STEP_CHECKING) {
+        core_check_lost(c, row, step);
+        return;
+    }
+    if (row->run->cancelling) {
+        core_stopped(c, row, step, error_class == CLASS_AGENT_CRASHED ? STOP_GONE : STOP_FENCED,
+                     &f);
+        return;
+    }
+    if (row->plan->steps[step].policy.effects == EFFECTS_UNSAFE) {
+        core_step_waits(c, row, step, REVIEW_UNKNOWN_OUTCOME, &f, (struct doc){0});
+    } else {
+        core_attempt_failed(c, row, step, &f);
+    }
+}
+
+/* Moves a step to the list of those being resolved; that list survives plans that end meanwhile. */
+static void set_aside(struct core *c, struct core_run *row, uint32_t step)
+{
+    core_unlink(c, row, step);
+    core_link(c, row, step, LIST_LOST, false);
+}
+
+void core_instance_gone(struct core *c, uint32_t slot, struct uuid instance, struct str reason)
+{
+    const struct str text = core_text_crashed(c, reason);
+    uint32_t step;
+    while (c->instances[slot].held.head != REF_NONE) {
+        struct core_run *row = core_deref(c, c->instances[slot].held.head, &step);
+        set_aside(c, row, step);
+    }
+    for (uint64_t ref = c->unknown.head; ref != REF_NONE;) {
+        struct core_run *row = core_deref(c, ref, &step);
+        ref = row->soft[step].next;
+        if (uuid_eq(row->run->steps[step].instance, instance)) {
+            set_aside(c, row, step);
+        }
+    }
+    while (c->lost.head != REF_NONE) {
+        struct core_run *row = core_deref(c, c->lost.head, &step);
+        core_resolve_unknown(c, row, step, CLASS_AGENT_CRASHED, text);
+    }
+}
+
+/* The request never left: the same attempt goes to whoever is free, before all others. Not for
+ * ever, though. */
+static void not_sent(struct core *c, struct core_run *row, uint32_t step)
+{
+    struct soft_step *soft = &row->soft[step];
+    if (row->run->cancelling) {
+        core_stopped(c, row, step, STOP_NONE, &(struct failure){0});
+        return;
+    }
+    if (++soft->unsent < CORE_UNSENT_MAX) {
+        core_enqueue(c, row, step, true);
+        return;
+    }
+    const struct failure f = {.error_class = CLASS_SERVICE_UNAVAILABLE,
+                              .text = STR_LIT("The request could not be sent"),
+                              .retryable = true};
+    core_attempt_failed(c, row, step, &f);
+}
+
+void core_on_lost(struct core *c, const struct core_event *ev)
+{
+    core_lane_answered(c, ev);
+    struct core_run *row = core_attempt(c, ev);
+    if (row == NULL) {
+        return;
+    }
+    const struct run_step *state = &row->run->steps[ev->step];
+    core_breaker_result(c, ev->slot, ev->epoch,
+                        ev->sent ? CLASS_REPLY_LOST : CLASS_SERVICE_UNAVAILABLE);
+    if (state->status == STEP_CHECKING) {
+        core_check_lost(c, row, ev->step);
+    } else if (state->epoch != ev->epoch) {
+        core_reject(c, ev, REJECT_STALE_EPOCH);
+    } else if (!ev->sent) {
+        not_sent(c, row, ev->step);
+    } else if (state->status == STEP_IN_PROGRESS) {
+        core_step_unknown(c, row, ev->step);
+    } else {
+        core_reject(c, ev, REJECT_STALE_ATTEMPT); /* known to be unknown */
+    }
+}
+
+/* An instance's answer to step.query, other than the result. */
+void core_on_state(struct core *c, const struct core_event *ev)
+{
+    core_alive(c, ev);
+    struct core_run *row = core_attempt(c, ev);
+    if (row == NULL) {
+        return;
+    }
+    const uint32_t step = ev->step;
+    const struct run_step *state = &row->run->steps[step];
+    struct instance_view view;
+    if (state->status != STEP_UNKNOWN) {
+        core_reject(c, ev, REJECT_NOT_WAITING);
+        return;
+    }
+    if (!registry_is_current(c->registry, ev->slot, ev->epoch) ||
+        !registry_instance_view(c->registry, ev->slot, &view)) {
+        core_reject(c, ev, REJECT_STALE_EPOCH);
+        return;
+    }
+    if (!ev->running) {
+        /* It does not know the key, so it never ran there: even an unsafe step may run again. */
+        const struct failure f = {
+            .error_class = CLASS_REPLY_LOST, .text = STR_LIT("Reply lost"), .retryable = true};
+        core_attempt_failed(c, row, step, &f);
+        return;
+    }
+    core_unlink(c, row, step);
+    core_record(c, row,
+                (struct record){.type = REC_STEP_ASSIGNED,
+                                .step = step,
+                                .attempt = state->attempt,
+                                .phase = state->phase,
+                                .agent = state->agent,
+                                .instance = view.id,
+                                .epoch = view.epoch});
+    row->soft[step].slot = ev->slot;
+    row->soft[step].sign = c->now;
+    core_link(c, row, step, LIST_HELD, false);
+    core_due(c, row, step, core_held_due(row, step));
+}

@@ -1,0 +1,193 @@
+/* What people change while a plan runs (M064): pausing, skipping, revising. */
+#include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
+#include "supervisor/core/sched/core_internal.h"
+
+/* The run, when it can be changed at all; else the rejection is out. What was paused before its
+ * answer was asked for can be resumed meanwhile: its steps may be tried again. */
+static struct core_run *open_run(struct core *c, const struct core_event *ev)
+{
+    struct core_run *row = core_find_run(c, ev->run);
+    enum core_reject why = REJECT_NONE;
+    if (row == NULL) {
+        why = REJECT_UNKNOWN_RUN;
+    } else if (row->run->cancelling) {
+        why = REJECT_CANCELLING;
+    } else if (row->run->errand != ERRAND_NONE && !BUG(CHANGED_AT_ERRAND) &&
+               !(row->run->errand == ERRAND_SYNTHESIS && ev->type == CORE_RESUME)) {
+        why = REJECT_ERRAND;
+    } else if (row->run->status == PLAN_PENDING && !BUG(CHANGED_AT_ERRAND)) {
+        why = REJECT_NOT_WAITING; /* it waits for its sign-off */
+    }
+    if (why != REJECT_NONE) {
+        core_reject(c, ev, why);
+        return NULL;
+    }
+    return row;
+}
+
+void core_on_pause(struct core *c, const struct core_event *ev)
+{
+    struct core_run *row = open_run(c, ev);
+    if (row == NULL) {
+        return;
+    }
+    if ((row->run->paused & 1u << PAUSE_REQUESTED) != 0) {
+        core_reject(c, ev, REJECT_PAUSED);
+        return;
+    }
+    core_record(c, row,
+                (struct record){.type = REC_PLAN_PAUSED,
+                                .step = STEP_NONE,
+                                .pause = PAUSE_REQUESTED,
+                                .text = ev->text});
+    core_park(c, row);
+}
+
+void core_on_resume(struct core *c, const struct core_event *ev)
+{
+    struct core_run *row = open_run(c, ev);
+    if (row == NULL) {
+        return;
+    }
+    if ((row->run->paused & 1u << PAUSE_REQUESTED) == 0) {
+        core_reject(c, ev, REJECT_NOT_WAITING);
+        return;
+    }
+    core_record(c, row,
+                (struct record){.type = REC_PLAN_RESUMED,
+                                .step = STEP_NONE,
+                                .pause = PAUSE_REQUESTED,
+                                .text = ev->text});
+    core_unpark(c, row); /* also the question to a replanner, for which the others go on waiting */
+    core_carry_on(c, row);
+}
+
+/* ---- skipping ---- */
+
+static bool is_open(const struct core_run *row, uint32_t step)
+{
+    return !step_is_final(row->run->steps[step].status);
+}
+
+static enum core_reject check_modify(const struct core_event *ev, const struct core_run *row)
+{
+    if (ev->expect != 0 && ev->expect != row->run->revision && !BUG(EXPECT_IGNORED)) {
+        return REJECT_REVISION;
+    }
+    if (row->run->revision >= LIMIT_REVISIONS) {
+        return REJECT_TOO_MUCH;
+    }
+    switch (ev->modify) {
+    case MODIFY_CONVERSATION_ONLY:
+        return REJECT_NONE;
+    case MODIFY_SKIP_TO_STEP:
+        return ev->step >= row->run->n_steps ? REJECT_NO_STEP
+               : !is_open(row, ev->step)     ? REJECT_FINAL
+                                             : REJECT_NONE;
+    case MODIFY_SKIP_STEPS:
+    case MODIFY_CANCEL_STEP:
+        for (uint32_t i = 0; i < ev->n_steps; i++) {
+            if (ev->steps[i] >= row->run->n_steps) {
+                return REJECT_NO_STEP;
+            }
+            if (!is_open(row, ev->steps[i]) && !BUG(TERMINAL_OVERWRITTEN)) {
+                return REJECT_FINAL;
+            }
+        }
+        return ev->n_steps == 0 ? REJECT_NO_STEP : REJECT_NONE;
+    case MODIFY_INSERT:
+    case MODIFY_REPLACE:
+    case MODIFY_KIND_COUNT:
+        break;
+    }
+    return REJECT_NOT_WAITING;
+}
+
+/* Ends one step by a person's word. What is out is told to stop; what it says no longer counts. */
+static void take_out(struct core *c, struct core_run *row, uint32_t step, bool cancel,
+                     struct str why)
+{
+    const enum list_kind list = row->soft[step].list;
+    const bool out = list == LIST_HELD || list == LIST_UNKNOWN;
+    const struct holder who = core_holder(c, row, step);
+    if (!is_open(row, step) && !BUG(TERMINAL_OVERWRITTEN)) {
+        return;
+    }
+    core_end_step(c, row,
+                  (struct record){.step = step,
+                                  .status = cancel ? STEP_CANCELLED : STEP_SKIPPED,
+                                  .reason = cancel ? REASON_USER_CANCEL : REASON_USER_SKIP,
+                                  .error_class = cancel ? CLASS_CANCELLED : CLASS_NONE,
+                                  .stop = out ? STOP_FENCED : STOP_NONE,
+                                  .text = why});
+    if (out) {
+        core_tell_to_stop(c, row, step, &who, why);
+    }
+}
+
+void core_on_modify(struct core *c, const struct core_event *ev)
+{
+    struct core_run *row = open_run(c, ev);
+    if (row == NULL) {
+        return;
+    }
+    const enum core_reject why = check_modify(ev, row);
+    if (why != REJECT_NONE) {
+        core_reject(c, ev, why);
+        return;
+    }
+    core_record(c, row,
+                (struct record){.type = REC_PLAN_MODIFIED,
+                                .step = ev->modify == MODIFY_SKIP_TO_STEP ? ev->step : STEP_NONE,
+                                .modify = ev->modify,
+                                .revision = row->run->revision + 1,
+                                .text = ev->text});
+    if (ev->modify == MODIFY_CONVERSATION_ONLY) {
+        return;
+    }
+    const bool cancel = ev->modify == MODIFY_CANCEL_STEP;
+    const uint32_t n = ev->modify == MODIFY_SKIP_TO_STEP ? ev->step : ev->n_steps;
+    c->quiet = true;
+    for (uint32_t i = 0; i < n; i++) {
+        take_out(c, row, ev->modify == MODIFY_SKIP_TO_STEP ? i : ev->steps[i], cancel, ev->text);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        core_settle(c, row, ev->modify == MODIFY_SKIP_TO_STEP ? i : ev->steps[i]);
+    }
+    core_tell_waiting(c, row);
+    core_carry_on(c, row);
+}
+
+/* ---- a new plan ---- */
+
+void core_on_revise(struct core *c, const struct core_event *ev)
+{
+    struct core_run *row = open_run(c, ev);
+    if (row == NULL) {
+        return;
+    }
+    enum core_reject why = REJECT_NONE;
+    if (ev->expect != 0 && ev->expect != row->run->revision && !BUG(EXPECT_IGNORED)) {
+        why = REJECT_REVISION;
+    } else if (ev->modify != MODIFY_INSERT && ev->modify != MODIFY_REPLACE) {
+        why = REJECT_NOT_WAITING;
+    } else if (row->run->replanning > 0 || ev->result.id == 0) {
+        why = REJECT_NOT_WAITING; /* the replanner's revision comes first */
+    } else if (!core_revise(c, row, ev,
+                            (struct record){.type = REC_PLAN_MODIFIED,
+                                            .step = STEP_NONE,
+                                            .modify = ev->modify,
+                                            .text = ev->text})) {
+        why = REJECT_BEGUN;
+    }
+    if (why != REJECT_NONE) {
+        core_reject(c, ev, why);
+    }
+}
+
+uint32_t core_revision(const struct core *c, uint64_t handle)
+{
+    const struct core_run *row = core_find_run(c, handle);
+    return row == NULL ? 0 : row->run->revision;
+}

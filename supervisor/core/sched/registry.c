@@ -1,0 +1,241 @@
+/* Instances coming, going, falling silent. */
+#include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
+#include "supervisor/core/sched/core_internal.h"
+
+static bool is_current(struct core *c, const struct core_event *ev, struct instance_view *ret)
+{
+    if (!registry_is_current(c->registry, ev->slot, ev->epoch) ||
+        !registry_instance_view(c->registry, ev->slot, ret)) {
+        core_reject(c, ev, REJECT_STALE_EPOCH);
+        return false;
+    }
+    return true;
+}
+
+static void record_instance(struct core *c, enum record_type type, const struct instance_view *of,
+                            uint32_t pid, struct str text)
+{
+    core_record(c, NULL,
+                (struct record){.type = type,
+                                .step = STEP_NONE,
+                                .agent = of->agent,
+                                .instance = of->id,
+                                .epoch = of->epoch,
+                                .capacity = of->capacity,
+                                .pid = pid,
+                                .text = text});
+}
+
+static void close_lanes(struct core *c, uint32_t slot, uint64_t epoch)
+{
+    struct core_cmd *cmd = core_emit(c, CMD_CLOSE);
+    cmd->slot = slot;
+    cmd->epoch = epoch;
+}
+
+/* The steps in the queues of one agent: what nobody will come for is due now, and no sooner than
+ * its deadline when there is hope again. */
+static void look_again(struct core *c, struct core_run *row, uint32_t agent)
+{
+    for (uint32_t i = 0; i < row->plan->agents.n; i++) {
+        const struct core_queue *queue = &row->queues[i];
+        for (uint64_t ref = queue->agent == agent ? queue->steps.head : REF_NONE;
+             ref != REF_NONE;) {
+            const struct run_step *state;
+            uint32_t step;
+            (void)core_deref(c, ref, &step);
+            ref = row->soft[step].next;
+            state = &row->run->steps[step];
+            if (core_is_hopeless(c, row, step)) {
+                core_due(c, row, step, c->now);
+            } else if (state->status == STEP_CHECKING && state->deadline != MSEC_NEVER) {
+                core_due(c, row, step, state->deadline);
+            }
+        }
+    }
+}
+
+/* After whatever changed the hope for an agent that gave up, or did until now. */
+static void look_at_all(struct core *c, uint32_t agent)
+{
+    for (uint32_t i = 0; i < c->config.runs_max; i++) {
+        if (c->runs[i].run != NULL) {
+            look_again(c, &c->runs[i], agent);
+        }
+    }
+}
+
+static void came_or_went(struct core *c, uint32_t agent)
+{
+    core_mark_dirty(c, agent); /* one that is not there any more may have had a breaker's trial */
+    if (registry_agent_view(c->registry, agent).failure.len > 0) {
+        look_at_all(c, agent);
+    }
+}
+
+void core_alive(struct core *c, const struct core_event *ev)
+{
+    struct instance_view view;
+    if (registry_is_current(c->registry, ev->slot, ev->epoch) &&
+        registry_seen(c->registry, ev->slot, c->now) &&
+        registry_instance_view(c->registry, ev->slot, &view)) {
+        core_mark_dirty(c, view.agent); /* it was suspect and may have work again */
+    }
+}
+
+void core_on_register(struct core *c, const struct core_event *ev)
+{
+    struct instance_view view;
+    uint32_t slot = registry_instance(c->registry, ev->instance);
+    if (slot != REGISTRY_NONE && registry_instance_view(c->registry, slot, &view)) {
+        if (view.agent != ev->agent) {
+            core_reject(c, ev, REJECT_FOREIGN);
+            return;
+        }
+        close_lanes(c, slot, view.epoch);
+    }
+    slot = registry_register(c->registry, ev->agent, ev->instance, ev->capacity, c->now);
+    if (slot == REGISTRY_NONE) {
+        core_reject(c, ev, REJECT_TOO_MANY_INSTANCES);
+        return;
+    }
+    const bool live = registry_instance_view(c->registry, slot, &view);
+    ASSERT(live);
+    core_instance_lost(
+        c, slot); /* what the incarnation before had; it is asked when the control lane is up */
+    c->instances[slot].told_up = false;
+    c->instances[slot].spawned = ev->spawned;
+    came_or_went(c, ev->agent);
+    record_instance(c, REC_AGENT_REGISTERED, &view, ev->pid, ev->text);
+    struct core_cmd *cmd = core_emit(c, CMD_REGISTERED);
+    cmd->slot = slot;
+    cmd->epoch = view.epoch;
+}
+
+void core_on_seen(struct core *c, const struct core_event *ev)
+{
+    struct instance_view view;
+    if (is_current(c, ev, &view)) {
+        core_alive(c, ev);
+    }
+}
+
+void core_on_lane_up(struct core *c, const struct core_event *ev)
+{
+    struct instance_view view;
+    if (!is_current(c, ev, &view)) {
+        return;
+    }
+    core_alive(c, ev);
+    if (ev->lane == REGISTRY_CONTROL_LANE) {
+        registry_lane_set(c->registry, ev->slot, ev->lane, true);
+        core_query_instance(c, ev->slot);
+        return;
+    }
+    if (ev->lane >= view.capacity) {
+        core_reject(c, ev, REJECT_FOREIGN);
+        return;
+    }
+    registry_lane_set(c->registry, ev->slot, ev->lane, true);
+    if (!c->instances[ev->slot].told_up) {
+        c->instances[ev->slot].told_up = true;
+        record_instance(c, REC_AGENT_UP, &view, 0, (struct str){0});
+    }
+    if (!BUG(LOST_WAKE_UP)) {
+        core_mark_dirty(c, view.agent);
+    }
+}
+
+void core_on_lane_down(struct core *c, const struct core_event *ev)
+{
+    struct instance_view view;
+    if (!is_current(c, ev, &view)) {
+        return;
+    }
+    if (ev->lane != REGISTRY_CONTROL_LANE && ev->lane >= view.capacity) {
+        core_reject(c, ev, REJECT_FOREIGN);
+        return;
+    }
+    /* A request that was out on it is reported on its own, as LOST. */
+    registry_lane_set(c->registry, ev->slot, ev->lane, false);
+}
+
+void core_on_gone(struct core *c, const struct core_event *ev)
+{
+    struct instance_view view;
+    if (!is_current(c, ev, &view)) {
+        return;
+    }
+    record_instance(c, REC_AGENT_DOWN, &view, 0, ev->text);
+    close_lanes(c, ev->slot, ev->epoch);
+    if (c->instances[ev->slot].held.n > 0) {
+        core_breaker_result(c, ev->slot, ev->epoch, CLASS_AGENT_CRASHED);
+    }
+    registry_remove(c->registry, ev->slot, c->now);
+    came_or_went(c, view.agent);
+    core_instance_gone(c, ev->slot, view.id, ev->text);
+}
+
+void core_on_drain(struct core *c, const struct core_event *ev)
+{
+    struct instance_view view;
+    if (!is_current(c, ev, &view)) {
+        return;
+    }
+    core_alive(c, ev);
+    if (!view.draining) {
+        registry_drain(c->registry, ev->slot);
+        record_instance(c, REC_AGENT_DRAINING, &view, 0, ev->text);
+    }
+}
+
+void core_on_gave_up(struct core *c, const struct core_event *ev)
+{
+    if (ev->agent >= registry_agents(c->registry)) {
+        core_reject(c, ev, REJECT_FOREIGN);
+        return;
+    }
+    registry_agent_failed(c->registry, ev->agent, ev->text);
+    look_at_all(c, ev->agent);
+}
+
+void core_on_restarted(struct core *c, const struct core_event *ev)
+{
+    if (ev->agent < registry_agents(c->registry) &&
+        registry_agent_view(c->registry, ev->agent).failure.len > 0) {
+        registry_agent_failed(c->registry, ev->agent, (struct str){"", 0});
+        look_at_all(c, ev->agent);
+    }
+    core_record(c, NULL,
+                (struct record){.type = REC_AGENT_RESTARTED,
+                                .step = STEP_NONE,
+                                .agent = ev->agent,
+                                .instance = ev->instance,
+                                .pid = ev->pid,
+                                .text = ev->text});
+}
+
+/* Silence is not death: what an expired instance had becomes unknown, and it may still come back
+ * and say. */
+void core_expire_instances(struct core *c)
+{
+    enum health health = HEALTH_HEALTHY;
+    for (;;) {
+        const uint32_t slot = registry_expire(c->registry, c->now, &health);
+        struct instance_view view;
+        if (slot == REGISTRY_NONE) {
+            return;
+        }
+        if (health != HEALTH_DEAD) {
+            continue;
+        }
+        const bool live = registry_instance_view(c->registry, slot, &view);
+        ASSERT(live);
+        record_instance(c, REC_AGENT_DOWN, &view, 0, STR_LIT("lease expired"));
+        close_lanes(c, slot, view.epoch);
+        registry_remove(c->registry, slot, c->now);
+        came_or_went(c, view.agent);
+        core_instance_lost(c, slot);
+    }
+}

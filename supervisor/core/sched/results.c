@@ -1,0 +1,310 @@
+/* What instances say about an attempt. */
+#include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
+#include "supervisor/core/sched/core_internal.h"
+
+/*
+ * Whether the event comes from the instance that has the attempt. A current incarnation is known by
+ * its slot. Of one that was replaced or is gone only the word about the very epoch that got the
+ * attempt counts, and only when the shell vouches for it: by the lane that it came over, or by the
+ * instance's id.
+ */
+static enum core_reject check_sender(const struct core *c, const struct core_event *ev,
+                                     const struct core_run *row)
+{
+    const struct run_step *state = &row->run->steps[ev->step];
+    struct instance_view view;
+    if (!uuid_is_nil(ev->instance) && !uuid_eq(ev->instance, state->instance)) {
+        return REJECT_FOREIGN;
+    }
+    if (ev->epoch < state->epoch && !BUG(NO_FENCING)) {
+        return REJECT_STALE_EPOCH;
+    }
+    if (registry_is_current(c->registry, ev->slot, ev->epoch)) {
+        const bool live = registry_instance_view(c->registry, ev->slot, &view);
+        return live && uuid_eq(view.id, state->instance) ? REJECT_NONE : REJECT_FOREIGN;
+    }
+    const bool over_its_lane = ev->lane != LANE_NONE && ev->slot == row->soft[ev->step].slot;
+    const bool vouched = over_its_lane || !uuid_is_nil(ev->instance);
+    return BUG(NO_FENCING) || (vouched && ev->epoch == state->epoch) ? REJECT_NONE
+                                                                     : REJECT_STALE_EPOCH;
+}
+
+/* The answer to a question counts over the lane that it was asked on, and nowhere else. */
+static enum core_reject check_answer(const struct core *c, const struct core_event *ev,
+                                     const struct core_run *row)
+{
+    const struct run_step *state = &row->run->steps[ev->step];
+    const struct soft_step *soft = &row->soft[ev->step];
+    if (soft->list != LIST_HELD || ev->phase != state->phase || ev->attempt != state->ask) {
+        return REJECT_STALE_ATTEMPT;
+    }
+    const bool its = ev->lane != LANE_NONE && ev->slot == soft->slot &&
+                     registry_is_current(c->registry, ev->slot, ev->epoch);
+    return its ? REJECT_NONE : REJECT_FOREIGN;
+}
+
+static enum core_reject check_attempt(const struct core *c, const struct core_event *ev,
+                                      const struct core_run *row)
+{
+    if (row == NULL) {
+        return REJECT_UNKNOWN_RUN;
+    }
+    if (ev->step >= row->run->n_steps) {
+        return REJECT_STALE_ATTEMPT;
+    }
+    const struct run_step *state = &row->run->steps[ev->step];
+    const enum list_kind list = row->soft[ev->step].list;
+    if (step_is_final(state->status)) {
+        return REJECT_FINAL;
+    }
+    if (state->status == STEP_CHECKING) {
+        return check_answer(c, ev, row);
+    }
+    if ((list != LIST_HELD && list != LIST_UNKNOWN) || ev->attempt != state->attempt ||
+        ev->phase > PHASE_SEARCH) {
+        return REJECT_STALE_ATTEMPT;
+    }
+    return check_sender(c, ev, row);
+}
+
+struct core_run *core_attempt(struct core *c, const struct core_event *ev)
+{
+    struct core_run *row = core_find_run(c, ev->run);
+    const enum core_reject why = check_attempt(c, ev, row);
+    if (why != REJECT_NONE) {
+        core_reject(c, ev, why);
+        return NULL;
+    }
+    return row;
+}
+
+void core_lane_answered(struct core *c, const struct core_event *ev)
+{
+    struct instance_view view;
+    if (ev->lane == LANE_NONE || !registry_is_current(c->registry, ev->slot, ev->epoch) ||
+        !registry_instance_view(c->registry, ev->slot, &view) || ev->lane >= view.capacity) {
+        return;
+    }
+    registry_release(c->registry, ev->slot, ev->lane);
+    core_mark_dirty(c, view.agent);
+}
+
+void core_on_lane_free(struct core *c, const struct core_event *ev)
+{
+    if (!registry_is_current(c->registry, ev->slot, ev->epoch)) {
+        core_reject(c, ev, REJECT_STALE_EPOCH);
+        return;
+    }
+    core_alive(c, ev);
+    core_lane_answered(c, ev);
+}
+
+/* An unsafe step runs again after a failure only when the agent itself said that this is fine. */
+static bool worth_retrying(const struct core_event *ev, const struct step_policy *policy)
+{
+    if (ev->retryable_given) {
+        return ev->retryable;
+    }
+    return policy->effects != EFFECTS_UNSAFE && err_class_retryable(ev->error_class);
+}
+
+/* ---- late results ---- */
+
+/*
+ * An attempt that timed out may still bring its result, over the lane that it kept (the shell
+ * vouches for that: one lane, one request). It counts when nothing newer has finished: the step is
+ * between attempts, or the next attempt is still out, or a person is asked what became of it.
+ */
+static bool is_late(const struct core *c, const struct core_event *ev, const struct core_run *row)
+{
+    if (row == NULL || ev->step >= row->run->n_steps || ev->lane == LANE_NONE ||
+        ev->outcome != STEP_OUTCOME_COMPLETED || ev->phase > PHASE_SEARCH || ev->attempt == 0 ||
+        row->run->cancelling || !registry_is_current(c->registry, ev->slot, ev->epoch)) {
+        return false;
+    }
+    const struct run_step *state = &row->run->steps[ev->step];
+    switch ((enum step_status)state->status) {
+    case STEP_IN_PROGRESS:
+    case STEP_UNKNOWN:
+        return ev->attempt < state->attempt;
+    case STEP_BACKOFF:
+        return ev->attempt <= state->attempt;
+    case STEP_WAITING:
+        return ev->attempt <= state->attempt &&
+               (state->review == REVIEW_UNKNOWN_OUTCOME || state->review == REVIEW_FAILURE ||
+                BUG(LATE_AFTER_NEWER));
+    case STEP_PENDING:
+    case STEP_READY:
+    case STEP_CHECKING:
+    case STEP_COMPLETED:
+    case STEP_FAILED:
+    case STEP_SKIPPED:
+    case STEP_CANCELLED:
+    case STEP_STATUS_COUNT:
+        break;
+    }
+    return false;
+}
+
+static void take_late(struct core *c, struct core_run *row, const struct core_event *ev)
+{
+    const struct holder who = core_holder(c, row, ev->step);
+    const enum list_kind list = row->soft[ev->step].list;
+    const bool out = list == LIST_HELD || list == LIST_UNKNOWN;
+    core_unlink(c, row, ev->step);
+    if (out) {
+        core_tell_to_stop(c, row, ev->step, &who, STR_LIT("An earlier attempt has completed"));
+    }
+    core_accept(c, row, ev->step, ev->result, &ev->usage, out ? STOP_FENCED : STOP_NONE);
+}
+
+/* What came over a lane was really asked for, so there is no more of this than of requests. */
+static void record_rejected(struct core *c, struct core_run *row, const struct core_event *ev,
+                            enum core_reject why)
+{
+    if (row != NULL && ev->lane != LANE_NONE && ev->step < row->run->n_steps) {
+        core_record(c, row,
+                    (struct record){.type = REC_RESULT_REJECTED,
+                                    .step = ev->step,
+                                    .attempt = ev->attempt,
+                                    .phase = ev->phase,
+                                    .agent = row->run->steps[ev->step].agent,
+                                    .text = str_from(core_reject_text(why))});
+    }
+    core_reject(c, ev, why);
+}
+
+/* ---- results ---- */
+
+/* The agent gives the step to another one (F51, F52). */
+static void handed_off(struct core *c, struct core_run *row, const struct core_event *ev,
+                       const struct failure *f)
+{
+    const struct plan *plan = row->plan;
+    const struct run_step *state = &row->run->steps[ev->step];
+    const uint32_t at = ev->agent == AGENT_NONE ? UINT32_MAX : plan_agent_find(plan, ev->agent);
+    const char *why = NULL;
+    if (row->run->cancelling) {
+        core_stopped(c, row, ev->step, STOP_ACKNOWLEDGED, f);
+        return;
+    }
+    if (at == UINT32_MAX) {
+        why = "Handoff refused: the plan was not granted that agent";
+    } else if (((state->visited | run_visit(plan, 0, state->agent)) & UINT64_C(1) << at) != 0 &&
+               !BUG(HANDOFF_CYCLE)) {
+        why = "Handoff refused: that agent has had this step before";
+    } else if (state->hops >= plan->max_handoffs || state->attempt >= LIMIT_ATTEMPTS) {
+        why = "Handoff refused: the step was handed over too often";
+    }
+    if (why != NULL) {
+        const struct failure refused = {
+            .error_class = CLASS_VALIDATION_ERROR, .text = str_from(why), .usage = ev->usage};
+        core_attempt_failed(c, row, ev->step, &refused);
+        return;
+    }
+    core_unlink(c, row, ev->step);
+    core_record(c, row,
+                (struct record){.type = REC_HANDOFF,
+                                .step = ev->step,
+                                .attempt = state->attempt,
+                                .handoff = HANDOFF_AGENT,
+                                .agent = ev->agent,
+                                .from_agent = state->agent,
+                                .usage = ev->usage,
+                                .text = ev->text});
+    core_enqueue(c, row, ev->step, false);
+}
+
+static void attempt_answered(struct core *c, struct core_run *row, const struct core_event *ev)
+{
+    const struct failure f = {.error_class = ev->error_class,
+                              .text = ev->text,
+                              .retryable = worth_retrying(ev, &row->plan->steps[ev->step].policy),
+                              .retry_after_ms = ev->retry_after_ms,
+                              .usage = ev->usage};
+    switch (ev->outcome) {
+    case STEP_OUTCOME_COMPLETED:
+        core_accept(c, row, ev->step, ev->result, &ev->usage,
+                    row->run->cancelling ? STOP_ACKNOWLEDGED : STOP_NONE);
+        break;
+    case STEP_OUTCOME_FAILED:
+        if (ev->error_class == CLASS_VERIFICATION_FAILED) {
+            core_verification_failed(c, row, ev->step, &f);
+        } else {
+            core_attempt_failed(c, row, ev->step, &f);
+        }
+        break;
+    case STEP_OUTCOME_NEEDS_INPUT:
+        core_step_waits(c, row, ev->step, REVIEW_INPUT, &f, ev->data);
+        break;
+    case STEP_OUTCOME_NEEDS_APPROVAL:
+        core_step_waits(c, row, ev->step, REVIEW_APPROVAL, &f, ev->data);
+        break;
+    case STEP_OUTCOME_HANDOFF:
+        handed_off(c, row, ev, &f);
+        break;
+    case STEP_OUTCOME_COUNT:
+        ASSERT(!"a step outcome");
+        break;
+    }
+}
+
+void core_on_result(struct core *c, const struct core_event *ev)
+{
+    core_alive(c, ev);
+    core_lane_answered(c, ev);
+    struct core_run *row = core_find_run(c, ev->run);
+    const enum core_reject why = check_attempt(c, ev, row);
+    if (why == REJECT_NONE) {
+        const bool failed = ev->outcome == STEP_OUTCOME_FAILED;
+        core_breaker_result(c, ev->slot, ev->epoch, failed ? ev->error_class : CLASS_NONE);
+    }
+    if (why != REJECT_NONE && is_late(c, ev, row)) {
+        take_late(c, row, ev);
+    } else if (why != REJECT_NONE) {
+        record_rejected(c, row, ev, why);
+    } else if (row->run->steps[ev->step].status == STEP_CHECKING) {
+        core_check_answered(c, row, ev);
+    } else {
+        attempt_answered(c, row, ev);
+    }
+}
+
+void core_on_progress(struct core *c, const struct core_event *ev)
+{
+    core_alive(c, ev);
+    struct core_run *row = core_attempt(c, ev);
+    if (row == NULL) {
+        return;
+    }
+    struct soft_step *soft = &row->soft[ev->step];
+    if (soft->list == LIST_HELD) {
+        soft->sign = c->now;
+        core_due(c, row, ev->step, core_held_due(row, ev->step));
+    }
+    if (row->run->steps[ev->step].status == STEP_CHECKING) {
+        return; /* a question's progress is nobody's news */
+    }
+    if (c->now - soft->since >= 1000) {
+        soft->since = c->now;
+        soft->progress = 0;
+    }
+    if (soft->progress >=
+        (row->plan->errand == ERRAND_NONE ? CORE_PROGRESS_PER_SECOND : CORE_TEXTS_PER_SECOND)) {
+        core_reject(c, ev, REJECT_TOO_MUCH);
+        return;
+    }
+    soft->progress++;
+    core_record(c, row,
+                (struct record){.type = REC_STEP_PROGRESS,
+                                .step = ev->step,
+                                .attempt = ev->attempt,
+                                .agent = row->run->steps[ev->step].agent,
+                                .instance = row->run->steps[ev->step].instance,
+                                .epoch = row->run->steps[ev->step].epoch,
+                                .n = ev->n,
+                                .percent = ev->percent,
+                                .text = ev->text,
+                                .data = ev->data});
+}

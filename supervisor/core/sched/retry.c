@@ -1,0 +1,278 @@
+/*
+ * What follows when an attempt failed: another attempt, a fallback, or what the step's on_failure
+ * says. It is decided before anything is said about the step's end (C18).
+ */
+#include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
+#include "supervisor/core/sched/core_internal.h"
+
+/* Numbers for the jitter: splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
+ * generators, 2014). */
+static uint32_t next_random(struct core *c)
+{
+    c->random += UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t z = c->random;
+    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+    return (uint32_t)((z ^ z >> 31) >> 32);
+}
+
+static msec pause_asked(const struct failure *f)
+{
+    return f->retry_after_ms < CORE_RETRY_AFTER_MAX_MS ? f->retry_after_ms
+                                                       : CORE_RETRY_AFTER_MAX_MS;
+}
+
+/* A pause that lasts as long as the step or its plan may take helps nobody: the failure is told at
+ * once, instead of a timeout in its place. */
+static bool outlasts(const struct core *c, const struct core_run *row, uint32_t step, msec pause)
+{
+    const msec limit = row->run->steps[step].limit;
+    const msec deadline = core_row_deadline(c, row);
+    return pause > 0 && msec_add(c->now, pause) >= (limit < deadline ? limit : deadline);
+}
+
+static void retry(struct core *c, struct core_run *row, uint32_t step, const struct failure *f)
+{
+    const struct run_step *state = &row->run->steps[step];
+    const struct backoff *backoff = &row->plan->steps[step].policy.backoff;
+    const struct holder who = core_holder(c, row, step);
+    const msec asked = pause_asked(f);
+    const msec ours = backoff_delay(backoff, state->attempt, next_random(c));
+    core_unlink(c, row, step);
+    core_record(c, row,
+                (struct record){.type = REC_STEP_RETRY,
+                                .step = step,
+                                .attempt = state->attempt,
+                                .agent = state->agent,
+                                .error_class = f->error_class,
+                                .delay_ms = asked > ours ? asked : ours,
+                                .usage = f->usage,
+                                .text = f->text});
+    core_due(c, row, step, state->deadline);
+    if (f->tell) {
+        core_tell_to_stop(c, row, step, &who, f->text);
+    }
+}
+
+static bool may_retry(const struct core *c, const struct core_run *row, uint32_t step,
+                      const struct failure *f)
+{
+    const struct run_step *state = &row->run->steps[step];
+    const struct step_policy *policy = &row->plan->steps[step].policy;
+    const uint32_t counted = (uint32_t)state->attempt - state->granted;
+    const bool any = policy->on_failure == ON_FAILURE_RETRY && policy->effects != EFFECTS_UNSAFE;
+    return (f->retryable || any) && (policy->no_retry & 1u << f->error_class) == 0 &&
+           state->limit > c->now && !outlasts(c, row, step, pause_asked(f)) &&
+           counted <= policy->max_retries + (BUG(ONE_RETRY_MORE) ? 1 : 0) &&
+           state->attempt < LIMIT_ATTEMPTS;
+}
+
+void core_attempt_failed(struct core *c, struct core_run *row, uint32_t step,
+                         const struct failure *f)
+{
+    if (row->run->cancelling) {
+        core_stopped(c, row, step, STOP_ACKNOWLEDGED, f);
+    } else if (!may_retry(c, row, step, f)) {
+        core_give_up(c, row, step, f);
+    } else if (f->blind && row->plan->steps[step].policy.effects == EFFECTS_UNSAFE &&
+               !BUG(UNSAFE_AGAIN)) {
+        core_step_waits(c, row, step, REVIEW_UNKNOWN_OUTCOME, f, (struct doc){0});
+    } else {
+        retry(c, row, step, f);
+    }
+}
+
+/* ---- fallbacks (M042, M043, C17) ---- */
+
+/* The first alternative agent that has not had the step yet. */
+static uint32_t alternative(const struct core_run *row, uint32_t step)
+{
+    const struct plan *plan = row->plan;
+    const struct plan_step *about = &plan->steps[step];
+    const struct run_step *state = &row->run->steps[step];
+    const uint64_t had = run_visit(plan, state->visited, state->agent);
+    for (uint32_t i = 0; i < about->alternatives_n; i++) {
+        const uint32_t at = plan->alternatives[about->alternatives_at + i];
+        if ((had & UINT64_C(1) << at) == 0) {
+            return plan->agents.at[at];
+        }
+    }
+    return AGENT_NONE;
+}
+
+/* The n-th fallback of a run waits 2^n seconds, at most thirty. */
+static msec rate_limited_wait(const struct run *run)
+{
+    return run->fallbacks < 5 ? (msec)1000 << run->fallbacks : 30000;
+}
+
+/* What to do instead; false when there is nothing. */
+static bool choose_fallback(const struct core *c, const struct core_run *row, uint32_t step,
+                            const struct failure *f, struct record *rec)
+{
+    const struct run_step *state = &row->run->steps[step];
+    const bool waited = (state->did & STEP_DID_WAIT) != 0;
+    rec->agent = state->agent;
+    if (f->error_class == CLASS_RATE_LIMITED || f->error_class == CLASS_SERVICE_UNAVAILABLE) {
+        const msec ours = f->error_class == CLASS_RATE_LIMITED ? rate_limited_wait(row->run) : 2000;
+        const msec wait = pause_asked(f) > ours ? pause_asked(f) : ours;
+        if (!waited && state->attempt > 0 && !outlasts(c, row, step, wait)) {
+            rec->fallback = FALLBACK_WAIT;
+            rec->delay_ms = wait;
+            return true;
+        }
+    }
+    if (f->error_class == CLASS_RESOURCE_NOT_FOUND) {
+        rec->fallback = FALLBACK_SEARCH;
+        rec->agent = row->plan->search_agent;
+        return row->plan->search_with.len > 0 && state->attempt > 0 &&
+               (state->did & STEP_DID_SEARCH) == 0;
+    }
+    if (f->error_class != CLASS_SERVICE_UNAVAILABLE && f->error_class != CLASS_AGENT_UNAVAILABLE &&
+        f->error_class != CLASS_AGENT_CRASHED && f->error_class != CLASS_TOOL_NOT_FOUND) {
+        return false;
+    }
+    rec->fallback = FALLBACK_AGENT;
+    rec->agent = alternative(row, step);
+    return rec->agent != AGENT_NONE;
+}
+
+static bool fall_back(struct core *c, struct core_run *row, uint32_t step, const struct failure *f)
+{
+    const struct run_step *state = &row->run->steps[step];
+    const bool unsafe = row->plan->steps[step].policy.effects == EFFECTS_UNSAFE;
+    struct record rec = {.type = REC_FALLBACK_USED,
+                         .step = step,
+                         .error_class = f->error_class,
+                         .usage = f->usage,
+                         .text = f->text};
+    if (f->reason != REASON_NONE ||
+        (row->run->fallbacks >= row->plan->max_fallbacks && !BUG(FALLBACKS_UNLIMITED)) ||
+        state->attempt >= LIMIT_ATTEMPTS || state->limit <= c->now ||
+        (unsafe && state->attempt > 0 && !BUG(UNSAFE_FALLBACK)) || state->status == STEP_WAITING ||
+        !choose_fallback(c, row, step, f, &rec)) {
+        return false;
+    }
+    const struct holder who = core_holder(c, row, step);
+    const uint32_t from = state->agent;
+    core_begin_bare(c, row, step);
+    core_unlink(c, row, step);
+    rec.attempt = state->attempt;
+    core_record(c, row, rec);
+    if (rec.agent != from && state->attempt > 0) { /* else the plan hands over to it at once */
+        core_record(c, row,
+                    (struct record){.type = REC_HANDOFF,
+                                    .step = step,
+                                    .attempt = state->attempt,
+                                    .handoff = HANDOFF_FALLBACK,
+                                    .agent = rec.agent,
+                                    .from_agent = from});
+    }
+    if (f->tell) {
+        core_tell_to_stop(c, row, step, &who, f->text);
+    }
+    if (rec.delay_ms > 0) {
+        core_due(c, row, step, state->deadline);
+    } else {
+        core_continue(c, row, step);
+    }
+    return true;
+}
+
+/* ---- on_failure ---- */
+
+static void fail_step(struct core *c, struct core_run *row, uint32_t step, const struct failure *f,
+                      enum on_failure policy)
+{
+    const struct holder who = core_holder(c, row, step);
+    struct record rec = {.step = step,
+                         .status = STEP_FAILED,
+                         .reason = f->reason,
+                         .error_class = f->error_class,
+                         .usage = f->usage,
+                         .text = f->text};
+    if (policy == ON_FAILURE_SKIP) {
+        rec.status = STEP_SKIPPED;
+        rec.reason = f->reason == REASON_NONE ? REASON_ON_FAILURE_SKIP : f->reason;
+    }
+    if (f->tell) {
+        rec.stop = STOP_FENCED;
+    }
+    if (policy == ON_FAILURE_SKIP || policy == ON_FAILURE_CONTINUE) {
+        core_end_step(c, row, rec);
+        if (f->tell) {
+            core_tell_to_stop(c, row, step, &who, rec.text);
+        }
+        core_settle(c, row, step);
+        core_carry_on(c, row);
+        return;
+    }
+    c->quiet = true;
+    core_end_step(c, row, rec);
+    if (f->tell) {
+        core_tell_to_stop(c, row, step, &who, rec.text);
+    }
+    core_step_fails_plan(c, row, step, PLAN_FAILURE_STEP, rec.text);
+}
+
+void core_fail_by(struct core *c, struct core_run *row, uint32_t step, const struct failure *f,
+                  enum on_failure policy)
+{
+    struct failure known = *f;
+    if (known.text.len == 0) {
+        known.text = STR_LIT("Unknown error after retries");
+    }
+    switch (policy) {
+    case ON_FAILURE_REPLAN:
+        core_replan(c, row, step, &known);
+        return;
+    case ON_FAILURE_ASK:
+        /* A person who has said no is not asked again. */
+        if (known.reason == REASON_NONE || known.reason == REASON_GATE_FAILED) {
+            core_begin_bare(c, row, step);
+            core_step_waits(c, row, step, REVIEW_FAILURE, &known, (struct doc){0});
+            return;
+        }
+        break;
+    case ON_FAILURE_ABORT:
+    case ON_FAILURE_SKIP:
+    case ON_FAILURE_CONTINUE:
+    case ON_FAILURE_RETRY:
+    case ON_FAILURE_COUNT:
+        break;
+    }
+    fail_step(c, row, step, &known, policy);
+}
+
+void core_give_up(struct core *c, struct core_run *row, uint32_t step, const struct failure *f)
+{
+    if (row->run->cancelling) {
+        core_stopped(c, row, step, STOP_NONE, f);
+    } else if (!fall_back(c, row, step, f)) {
+        core_fail_by(c, row, step, f, row->plan->steps[step].policy.on_failure);
+    }
+}
+
+void core_verification_failed(struct core *c, struct core_run *row, uint32_t step,
+                              const struct failure *f)
+{
+    const struct step_policy *policy = &row->plan->steps[step].policy;
+    struct failure verified = *f;
+    verified.error_class = CLASS_VERIFICATION_FAILED;
+    /* It was carried out, whatever came of it: an unsafe step is not repeated for that. */
+    verified.retryable = f->retryable && policy->effects != EFFECTS_UNSAFE;
+    core_record(c, row,
+                (struct record){.type = REC_VERIFICATION_FAILED,
+                                .step = step,
+                                .attempt = row->run->steps[step].attempt,
+                                .agent = row->run->steps[step].agent,
+                                .usage = f->usage,
+                                .text = f->text});
+    verified.usage = (struct usage){0};
+    if (row->run->cancelling || policy->on_verify == ON_FAILURE_RETRY) {
+        core_attempt_failed(c, row, step, &verified);
+    } else {
+        core_fail_by(c, row, step, &verified, policy->on_verify);
+    }
+}

@@ -1,0 +1,264 @@
+/* Plans coming in: new, rebuilt from the journal, and called off. */
+#include <stdalign.h>
+#include <stddef.h>
+
+#include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
+#include "supervisor/core/sched/core_internal.h"
+
+/* Takes a free slot for the run that the block holds, with empty soft rows. */
+static struct core_run *attach(struct core *c, struct run *run, const struct plan *plan)
+{
+    struct core_run *row = &c->runs[c->free_run];
+    c->free_run = row->next_free;
+    c->open++;
+    row->generation = row->generation == UINT32_MAX ? 1 : row->generation + 1;
+    core_rows_init(row, run, plan);
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        ASSERT(plan->steps[i].type == STEP_TYPE_REVIEW ||
+               plan->steps[i].agent < registry_agents(c->registry));
+    }
+    ASSERT(plan->session < c->config.sessions);
+    c->newest = core_handle_of(c, row);
+    return row;
+}
+
+void core_release_run(struct core *c, struct core_run *row)
+{
+    const uint32_t slot = (uint32_t)(row - c->runs);
+    heap_set(&c->due, slot, MSEC_NEVER);
+    ASSERT(row->ready.n == 0 && row->queued == 0 && row->held == 0 && row->due.n == 0);
+    ASSERT(row->reserved_tokens == 0 && row->reserved_micros == 0);
+    *row = (struct core_run){.generation = row->generation,
+                             .next_free = c->free_run,
+                             .woken = row->woken /* its place in the list is still there */};
+    c->free_run = slot;
+    c->open--;
+}
+
+static bool has_room(struct core *c, const struct core_event *ev)
+{
+    ASSERT(ev->plan != NULL && ev->block != NULL);
+    ASSERT((uintptr_t)ev->block % alignof(max_align_t) == 0);
+    c->newest = 0;
+    if (c->free_run == UINT32_MAX) {
+        core_reject(c, ev, REJECT_TOO_MANY_RUNS);
+        return false;
+    }
+    return true;
+}
+
+/* Results that an earlier run gave are taken over; an entry that is not open is passed by. */
+static void take_over(struct core *c, struct core_run *row, const struct core_event *ev)
+{
+    for (uint32_t i = 0; i < ev->n_reuse; i++) {
+        const uint32_t step = ev->reuse[i].step;
+        const enum step_status status =
+            step < row->run->n_steps ? row->run->steps[step].status : STEP_COMPLETED;
+        if (status == STEP_PENDING || status == STEP_READY) {
+            core_end_step(c, row,
+                          (struct record){.step = step,
+                                          .status = STEP_COMPLETED,
+                                          .reason = REASON_REUSED,
+                                          .result = ev->reuse[i].result});
+        }
+    }
+}
+
+/* Lists what may begin, and ends a plan of which nothing is left. */
+static void let_begin(struct core *c, struct core_run *row)
+{
+    for (uint32_t i = 0; i < row->run->n_steps; i++) {
+        if (row->run->steps[i].status == STEP_READY && row->soft[i].list == LIST_NONE) {
+            core_link(c, row, i, LIST_READY, false);
+        }
+    }
+    core_rearm(c, row);
+    core_carry_on(c, row);
+}
+
+void core_start_run(struct core *c, struct core_run *row)
+{
+    core_record(c, row, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
+    let_begin(c, row);
+}
+
+static void wait_for_signoff(struct core *c, struct core_run *row)
+{
+    core_record(c, row,
+                (struct record){.type = REC_PLAN_PAUSED,
+                                .step = STEP_NONE,
+                                .pause = PAUSE_SIGNOFF,
+                                .delay_ms = row->plan->signoff_timeout_ms});
+    core_rearm(c, row);
+}
+
+void core_on_submit(struct core *c, const struct core_event *ev)
+{
+    if (!has_room(c, ev)) {
+        return;
+    }
+    struct core_run *row = attach(c, run_init(ev->block, ev->plan), ev->plan);
+    if (ev->plan->planning.pending) {
+        core_plan_it(c, row);
+        return;
+    }
+    core_record(
+        c, row,
+        (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE, .usage = ev->planning});
+    if ((!ev->plan->dry_run || BUG(DRY_RUN_RUNS)) &&
+        !(ev->plan->signoff && !BUG(SIGNOFF_SKIPPED))) {
+        core_record(c, row, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
+        take_over(c, row, ev);
+        let_begin(c, row);
+        return;
+    }
+    take_over(c, row, ev);
+    core_plan_made(c, row);
+}
+
+void core_plan_made(struct core *c, struct core_run *row)
+{
+    if (row->plan->dry_run && !BUG(DRY_RUN_RUNS)) {
+        core_plan_finish(c, row,
+                         &(struct plan_end){.status = PLAN_COMPLETED,
+                                            .outcome = OUTCOME_SUCCESS,
+                                            .step = STEP_NONE},
+                         (struct blob_ref){0});
+    } else if (row->plan->signoff && !BUG(SIGNOFF_SKIPPED)) {
+        wait_for_signoff(c, row);
+    } else {
+        core_start_run(c, row);
+    }
+}
+
+/* When the pause before a replan is over; without a deadline nobody knows when it began. */
+static msec asked_at(const struct core *c, const struct core_run *row, uint32_t step)
+{
+    const struct replan_policy *policy = &row->plan->replan;
+    const msec deadline = row->run->steps[step].deadline;
+    return deadline == MSEC_NEVER ? msec_add(c->now, policy->cooldown_ms)
+                                  : deadline - policy->timeout_ms;
+}
+
+/* Puts one step of a rebuilt run where it waits for what comes next. */
+static void resume_step(struct core *c, struct core_run *row, uint32_t step)
+{
+    const struct run_step *state = &row->run->steps[step];
+    switch ((enum step_status)state->status) {
+    case STEP_READY:
+        core_link(c, row, step, LIST_READY, false);
+        break;
+    case STEP_BACKOFF:
+        core_due(c, row, step, state->deadline);
+        break;
+    case STEP_IN_PROGRESS:
+    case STEP_UNKNOWN:
+        if (BUG(RECOVERY_RESENDS)) {
+            core_enqueue(c, row, step, true);
+            break;
+        }
+        core_step_unknown(c, row, step);
+        break;
+    case STEP_CHECKING:
+        if (state->phase == PHASE_REPLAN && asked_at(c, row, step) > c->now) {
+            core_due(c, row, step, asked_at(c, row, step));
+        } else {
+            core_enqueue(c, row, step, false);
+        }
+        break;
+    case STEP_WAITING:
+        core_due(c, row, step, state->deadline);
+        break;
+    case STEP_PENDING:
+    case STEP_COMPLETED:
+    case STEP_FAILED:
+    case STEP_SKIPPED:
+    case STEP_CANCELLED:
+    case STEP_STATUS_COUNT:
+        break;
+    }
+}
+
+bool core_step_aborts(const struct core_run *row, uint32_t step)
+{
+    const struct step_policy *say = &row->plan->steps[step].policy;
+    const struct run_step *state = &row->run->steps[step];
+    const bool verified = state->error_class == CLASS_VERIFICATION_FAILED &&
+                          state->reason == REASON_NONE && say->on_verify != ON_FAILURE_RETRY;
+    const enum on_failure policy = verified ? say->on_verify : say->on_failure;
+    return !row->plan->steps[step].superseded && state->status == STEP_FAILED &&
+           (policy == ON_FAILURE_ABORT || policy == ON_FAILURE_RETRY || policy == ON_FAILURE_ASK);
+}
+
+/*
+ * A turn is journaled as a whole, so its decisions are complete. A journal that was cut inside a
+ * turn (by hand, by an import) may still hold a cause without its effect: what follows from the
+ * steps is decided again here. Not where some are tried again: that is decided when they are over.
+ */
+static bool finish_decided(struct core *c, struct core_run *row)
+{
+    const struct run *run = row->run;
+    for (uint32_t i = 0; run->failed > 0 && run->rectified == 0 && i < run->n_steps; i++) {
+        if (core_step_aborts(row, i)) {
+            core_step_fails_plan(c, row, i, PLAN_FAILURE_STEP,
+                                 STR_LIT("A step failed before the restart"));
+            return true;
+        }
+    }
+    return false;
+}
+
+/* It is being made, waits for its sign-off, or a cut journal lost its beginning. */
+static void recover_unstarted(struct core *c, struct core_run *row)
+{
+    if (core_errand_recover(c, row)) {
+        return;
+    }
+    if (row->run->plan_seq == 0) {
+        core_record(c, row, (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE});
+    }
+    if ((row->run->paused & 1u << PAUSE_SIGNOFF) != 0) {
+        core_rearm(c, row); /* the time spent down counts */
+        return;
+    }
+    core_plan_made(c, row);
+}
+
+void core_on_recover(struct core *c, const struct core_event *ev)
+{
+    if (!has_room(c, ev)) {
+        return;
+    }
+    struct run *run = core_block_run(ev->block);
+    ASSERT(run->n_steps == ev->plan->n_steps);
+    if (plan_is_final(run->status)) {
+        core_reject(c, ev, REJECT_FINAL);
+        return;
+    }
+    c->recovered_at = c->now;
+    struct core_run *row = attach(c, run, ev->plan);
+    if (run->cancelling) { /* the grace is over: nobody knows what of it still runs */
+        core_plan_cancelled(c, row, STR_LIT(""));
+        return;
+    }
+    if (run->status == PLAN_PENDING) {
+        recover_unstarted(c, row);
+        return;
+    }
+    if (core_errand_recover(c, row)) {
+        return;
+    }
+    for (uint32_t i = 0; i < run->n_steps; i++) {
+        resume_step(c, row, i);
+    }
+    if (finish_decided(c, row)) {
+        return;
+    }
+    for (uint32_t i = 0; i < run->n_steps; i++) {
+        if (step_is_final(run->steps[i].status)) {
+            core_settle(c, row, i);
+        }
+    }
+    let_begin(c, row);
+}

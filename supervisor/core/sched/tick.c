@@ -1,0 +1,110 @@
+/* Time: what is due, in the order of deadlines, then of run slots and steps. */
+#include "protocol/base/assert.h"
+#include "supervisor/core/bug.h"
+#include "supervisor/core/sched/core_internal.h"
+
+msec core_held_due(const struct core_run *row, uint32_t step)
+{
+    const struct run_step *state = &row->run->steps[step];
+    const msec idle = row->plan->steps[step].policy.idle_ms;
+    if (idle == 0 || BUG(IDLE_IGNORED) || state->status != STEP_IN_PROGRESS ||
+        row->run->cancelling) {
+        return state->deadline;
+    }
+    const msec silent = msec_add(row->soft[step].sign, idle);
+    return silent < state->deadline ? silent : state->deadline;
+}
+
+/* An attempt that is out: its time, its step's time or the agent's silence is too long. */
+static void held_due(struct core *c, struct core_run *row, uint32_t step)
+{
+    const struct run_step *state = &row->run->steps[step];
+    const struct step_policy *policy = &row->plan->steps[step].policy;
+    struct failure timeout = {.error_class = CLASS_TIMEOUT,
+                              .text = STR_LIT("Step execution timeout"),
+                              .retryable = true,
+                              .blind = true,
+                              .tell = true};
+    if (row->run->cancelling) {
+        core_grace_over(c, row, step);
+        return;
+    }
+    if (state->status == STEP_CHECKING && state->deadline > c->now) {
+        core_due(c, row, step, state->deadline); /* its time was renewed: it was on hold */
+        return;
+    }
+    if (state->limit > c->now) { /* the plan's limit says nothing about the agent */
+        core_breaker_result(c, row->soft[step].slot, row->soft[step].epoch, CLASS_TIMEOUT);
+    }
+    if (state->status == STEP_CHECKING) {
+        core_check_timeout(c, row, step);
+        return;
+    }
+    if (state->limit <= c->now) {
+        timeout.text = core_text_ms(c, "Step limit of ", policy->limit_ms, "ms reached");
+        timeout.retryable = false;
+    } else if (state->deadline > c->now) {
+        timeout.text = core_text_ms(c, "No progress for ", policy->idle_ms, "ms");
+    }
+    if (BUG(LANE_FREED_EARLY)) {
+        registry_release(c->registry, row->soft[step].slot, 0);
+    }
+    core_attempt_failed(c, row, step, &timeout);
+}
+
+static void idle_step_due(struct core *c, struct core_run *row, uint32_t step)
+{
+    const struct run_step *state = &row->run->steps[step];
+    if (state->status == STEP_WAITING) {
+        core_review_timeout(c, row, step);
+    } else if (state->status == STEP_CHECKING) {
+        core_replan_due(c, row, step);
+    } else {
+        ASSERT(state->status == STEP_BACKOFF);
+        core_continue(c, row, step);
+    }
+}
+
+static void step_due(struct core *c, struct core_run *row, uint32_t step)
+{
+    switch ((enum list_kind)row->soft[step].list) {
+    case LIST_QUEUE:
+    case LIST_BUDGET:
+    case LIST_PARKED:
+        core_queue_due(c, row, step);
+        break;
+    case LIST_HELD:
+        held_due(c, row, step);
+        break;
+    case LIST_UNKNOWN:
+        core_resolve_unknown(c, row, step, CLASS_REPLY_LOST, STR_LIT("Reply lost"));
+        break;
+    case LIST_NONE:
+        idle_step_due(c, row, step);
+        break;
+    case LIST_READY:
+    case LIST_LOST:
+    case LIST_KIND_COUNT:
+        ASSERT(!"nothing else has a deadline");
+        break;
+    }
+}
+
+void core_on_tick(struct core *c, const struct core_event *ev)
+{
+    (void)ev;
+    core_expire_instances(c);
+    core_breaker_tick(c);
+    /* What there is no room for the sentences of stays due: the next tick comes at once. */
+    while (heap_min(&c->due) <= c->now && c->due.n > 0 && c->text_used <= CORE_TEXT_BYTES / 2) {
+        struct core_run *row = &c->runs[heap_top(&c->due)];
+        const bool over = core_row_deadline(c, row) <= c->now;
+        if (over && row->run->status == PLAN_PENDING) {
+            core_signoff_timeout(c, row);
+        } else if (over) {
+            core_plan_timeout(c, row);
+        } else {
+            step_due(c, row, heap_top(&row->due));
+        }
+    }
+}

@@ -1,0 +1,205 @@
+/* The run alone: what run_apply takes, what it refuses, and that a refusal changes nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "supervisor/core/run/run_internal.h"
+#include "tests/unit/core/plan/plan_text.h"
+
+struct bench {
+    struct registry *registry;
+    struct plan *plan;
+    struct run *run;
+};
+
+static int setup(void **state)
+{
+    const struct registry_limits lim = {
+        .agents = 4, .instances = 4, .lease_ms = 10, .suspect_ms = 5};
+    struct bench *b = calloc(1, sizeof *b);
+    b->registry = registry_init(calloc(1, registry_size(&lim)), &lim);
+    b->plan = plan_text_new("A(timeout=50); B<A; C<A,B(always)", b->registry);
+    b->run = run_init(calloc(1, run_size(3)), b->plan);
+    *state = b;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct bench *b = *state;
+    plan_text_free(b->plan);
+    free(b->registry);
+    free(b->run);
+    free(b);
+    return 0;
+}
+
+static bool apply(struct bench *b, struct record rec)
+{
+    return run_apply(b->run, b->plan, &rec);
+}
+
+static void begin(struct bench *b)
+{
+    assert_true(apply(b, (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE}));
+    assert_true(apply(b, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE, .now = 7}));
+}
+
+static void start(struct bench *b, uint32_t step)
+{
+    assert_true(apply(b, (struct record){.type = REC_STEP_STARTED,
+                                         .step = step,
+                                         .attempt = 1,
+                                         .instance = {.b = {1}},
+                                         .epoch = 9,
+                                         .now = 10}));
+}
+
+static void a_fresh_run_has_its_roots_ready(void **state)
+{
+    const struct bench *b = *state;
+    const char *why = "";
+    assert_int_equal(b->run->status, PLAN_PENDING);
+    assert_int_equal(b->run->steps[0].status, STEP_READY);
+    assert_int_equal(b->run->steps[1].status, STEP_PENDING);
+    assert_int_equal(b->run->ready, 1);
+    assert_true(run_invariant(b->run, b->plan, &why));
+}
+
+static void nothing_happens_to_a_step_before_the_plan_started(void **state)
+{
+    struct bench *b = *state;
+    const uint64_t before = run_hash(b->run);
+    assert_false(apply(b, (struct record){.type = REC_STEP_STARTED, .step = 0, .attempt = 1}));
+    assert_int_equal(run_hash(b->run), before);
+}
+
+static void the_deadline_of_an_attempt_follows_its_timeout(void **state)
+{
+    struct bench *b = *state;
+    begin(b);
+    start(b, 0);
+    assert_int_equal(b->run->steps[0].deadline, 60);
+    assert_int_equal(b->run->steps[0].started, 10);
+    assert_int_equal(b->run->started, 7);
+}
+
+/* Whatever a damaged journal says: false, and the same bytes. */
+static void records_that_do_not_fit_change_nothing(void **state)
+{
+    struct bench *b = *state;
+    begin(b);
+    start(b, 0);
+    const struct record bad[] = {
+        {.type = REC_COUNT},
+        {.type = REC_AGENT_UP},
+        {.type = REC_PLAN_STARTED, .step = STEP_NONE},
+        {.type = REC_PLAN_GENERATED, .step = STEP_NONE},
+        {.type = REC_STEP_STARTED, .step = 0, .attempt = 1},
+        {.type = REC_STEP_STARTED, .step = 1, .attempt = 1},
+        {.type = REC_STEP_STARTED, .step = 3, .attempt = 1},
+        {.type = REC_STEP_ASSIGNED, .step = 0, .attempt = 2},
+        {.type = REC_STEP_ASSIGNED, .step = 1, .attempt = 1},
+        {.type = REC_HANDOFF, .step = 1},
+        {.type = REC_STEP_RETRY, .step = 0, .attempt = 2},
+        {.type = REC_STEP_UNKNOWN, .step = 1, .attempt = 0},
+        {.type = REC_STEP_WAITING, .step = 0, .attempt = 1, .review = REVIEW_KIND_COUNT},
+        {.type = REC_REVIEW_DECIDED, .step = 0, .attempt = 1},
+        {.type = REC_STEP_PROGRESS, .step = 1, .attempt = 1},
+        {.type = REC_STEP_COMPLETED, .step = 0, .status = STEP_READY},
+        {.type = REC_STEP_COMPLETED, .step = 0, .status = STEP_STATUS_COUNT},
+        {.type = REC_STEP_COMPLETED, .step = 1, .status = STEP_COMPLETED},
+        {.type = REC_STEP_COMPLETED, .step = 0, .status = STEP_FAILED, .reason = STEP_REASON_COUNT},
+        {.type = REC_STEP_COMPLETED, .step = 0, .status = STEP_FAILED, .error_class = CLASS_COUNT},
+        {.type = REC_PLAN_COMPLETED, .plan_status = PLAN_FAILED, .outcome = OUTCOME_FAILED},
+        {.type = REC_PLAN_COMPLETED, .plan_status = PLAN_RUNNING},
+    };
+    const uint64_t before = run_hash(b->run);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_false(apply(b, bad[i]));
+        assert_int_equal(run_hash(b->run), before);
+    }
+}
+
+static void the_end_of_the_plan_is_the_end(void **state)
+{
+    struct bench *b = *state;
+    const char *why = "";
+    begin(b);
+    assert_true(apply(b, (struct record){.type = REC_PLAN_COMPLETED,
+                                         .step = STEP_NONE,
+                                         .plan_status = PLAN_CANCELLED,
+                                         .outcome = OUTCOME_FAILED}));
+    assert_int_equal(b->run->cancelled, 3);
+    assert_true(run_invariant(b->run, b->plan, &why));
+    const uint64_t before = run_hash(b->run);
+    for (int t = 0; t < REC_COUNT; t++) {
+        assert_false(apply(b, (struct record){.type = (enum record_type)t, .attempt = 1}));
+    }
+    assert_int_equal(run_hash(b->run), before);
+}
+
+static void a_failed_dependency_dooms_a_step_unless_it_runs_always(void **state)
+{
+    struct bench *b = *state;
+    begin(b);
+    start(b, 0);
+    assert_true(
+        apply(b, (struct record){
+                     .type = REC_STEP_COMPLETED, .step = 0, .attempt = 1, .status = STEP_FAILED}));
+    assert_true(run_step_is_doomed(b->run, b->plan, 1));
+    assert_false(run_step_is_doomed(b->run, b->plan, 2));
+    assert_int_equal(b->run->steps[2].status, STEP_PENDING);
+    assert_true(apply(b, (struct record){.type = REC_STEP_COMPLETED,
+                                         .step = 1,
+                                         .status = STEP_SKIPPED,
+                                         .reason = REASON_DEPENDENCY_FAILED}));
+    assert_int_equal(b->run->steps[2].status, STEP_READY);
+    assert_true(run_step_can_start(b->run, b->plan, 2));
+}
+
+static void only_public_records_count_in_the_plans_sequence(void **state)
+{
+    struct bench *b = *state;
+    begin(b);
+    start(b, 0);
+    assert_int_equal(b->run->plan_seq, 3);
+    assert_true(apply(b, (struct record){.type = REC_STEP_UNKNOWN, .step = 0, .attempt = 1}));
+    assert_int_equal(b->run->plan_seq, 3);
+}
+
+static void a_step_that_ended_moves_nowhere(void **state)
+{
+    (void)state;
+    for (int from = STEP_COMPLETED; from < STEP_STATUS_COUNT; from++) {
+        for (int to = 0; to <= STEP_STATUS_COUNT; to++) {
+            assert_false(run_move_allowed((enum step_status)from, (enum step_status)to));
+        }
+    }
+    assert_false(run_move_allowed(STEP_PENDING, STEP_IN_PROGRESS));
+    assert_false(run_move_allowed(STEP_READY, STEP_UNKNOWN));
+    assert_false(run_move_allowed(STEP_PENDING, STEP_FAILED));
+    assert_false(run_move_allowed(STEP_WAITING, STEP_IN_PROGRESS));
+}
+
+#define RUN_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RUN_TEST(a_fresh_run_has_its_roots_ready),
+        RUN_TEST(nothing_happens_to_a_step_before_the_plan_started),
+        RUN_TEST(the_deadline_of_an_attempt_follows_its_timeout),
+        RUN_TEST(records_that_do_not_fit_change_nothing),
+        RUN_TEST(the_end_of_the_plan_is_the_end),
+        RUN_TEST(a_failed_dependency_dooms_a_step_unless_it_runs_always),
+        RUN_TEST(only_public_records_count_in_the_plans_sequence),
+        cmocka_unit_test(a_step_that_ended_moves_nowhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
