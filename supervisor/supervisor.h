@@ -8,7 +8,7 @@
 #ifndef SUPERVISOR_SUPERVISOR_H
 #define SUPERVISOR_SUPERVISOR_H
 
-#include "supervisor/bus/bus.h"
+#include "supervisor/engine/bus.h"
 #include "supervisor/processes.h"
 #include "supervisor/spawn/spawn.h"
 

@@ -3,8 +3,8 @@
 #ifndef LLM_AGENT_LLM_AGENT_H
 #define LLM_AGENT_LLM_AGENT_H
 
+#include "agents/llm/model/client.h"
 #include "baton/agent.h"
-#include "supervisor/llm/client.h"
 
 struct llm_agent {
     struct llm_client *client;

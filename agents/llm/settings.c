@@ -3,9 +3,9 @@
 #include <cjson/cJSON.h>
 
 #include "agents/llm/llm_agent.h"
+#include "agents/llm/model/rules.h"
 #include "protocol/jsonschema/schema.h"
 #include "protocol/wire/doc.h"
-#include "supervisor/llm/rules.h"
 
 enum { MAX_TOKENS = 4096, DATA_BYTES = 128 * 1024 };
 

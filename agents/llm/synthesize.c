@@ -5,13 +5,13 @@
 #include <cjson/cJSON.h>
 
 #include "agents/llm/ask.h"
+#include "agents/llm/model/form.h"
 #include "agents/llm/question.h"
 #include "agents/llm/report.h"
 #include "agents/llm/tell.h"
 #include "agents/sdk/input.h"
 #include "protocol/base/utf8.h"
 #include "protocol/wire/doc.h"
-#include "supervisor/llm/form.h"
 
 enum { ROUNDS = 2, FLUSH_MS = 5000, REASON_MAX = 512, LAST_LINE_MAX = 2048 };
 

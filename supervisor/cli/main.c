@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "protocol/base/log.h"
-#include "supervisor/cli/cli.h"
+#include "supervisor/cli/common/cli.h"
 
 enum { OPTION_BASE = 256, GLOBAL_BASE = 512 };
 

@@ -4,8 +4,8 @@
  */
 #include <stdio.h>
 
+#include "agents/llm/model/config.h"
 #include "supervisor/config/loader.h"
-#include "supervisor/llm/config.h"
 
 enum { CAPACITY = 4, ENV_MAX = 160, PATH_MAX_BYTES = 8192 };
 

@@ -1,8 +1,8 @@
 /* A goal in words: refused in words, or a plan that passes every check, the same each time. */
 #include "house.h"
 
-#include "supervisor/planner/plan_read.h"
-#include "supervisor/planner/planner.h"
+#include "supervisor/keyword/planner.h"
+#include "supervisor/plan/plan_read.h"
 
 enum { PROBLEMS_MAX = 16 };
 

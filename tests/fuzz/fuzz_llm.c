@@ -3,11 +3,11 @@
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 
+#include "agents/llm/model/dialect.h"
+#include "agents/llm/model/form.h"
+#include "agents/llm/model/retry.h"
+#include "agents/llm/model/stream.h"
 #include "protocol/jsonschema/schema.h"
-#include "supervisor/llm/dialect.h"
-#include "supervisor/llm/form.h"
-#include "supervisor/llm/retry.h"
-#include "supervisor/llm/stream.h"
 
 enum { BYTES_MAX = 65536 };
 

@@ -2,8 +2,8 @@
  * compared; what was checked with all its defaults can be filled. */
 #include "house.h"
 
-#include "supervisor/planner/plan_diff.h"
-#include "supervisor/planner/recipe.h"
+#include "supervisor/plan/plan_diff.h"
+#include "supervisor/plan/recipe.h"
 
 enum { PROBLEMS_MAX = 16 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "protocol/base/assert.h"
-#include "supervisor/journal/record_codec.h"
+#include "supervisor/events/record_codec.h"
 #include "tests/sim/sim.h"
 
 bool sim_through_journal(struct sim *s, const struct sim_plan *p, const struct record *rec,

@@ -10,8 +10,8 @@
 
 #include "protocol/wire/doc.h"
 #include "protocol/wire/msg.h"
-#include "supervisor/planner/plan_read.h"
-#include "supervisor/planner/plan_reader.h"
+#include "supervisor/plan/plan_read.h"
+#include "supervisor/plan/plan_reader.h"
 
 enum { PROBLEMS_MAX = 64, AGENTS_MAX = 64 };
 

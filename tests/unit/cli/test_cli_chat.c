@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "supervisor/cli/answer.h"
-#include "supervisor/cli/chat_line.h"
+#include "supervisor/cli/chat/line.h"
+#include "supervisor/cli/view/answer.h"
 #include "tests/support/cmocka.h"
 
 static struct chat_line line;

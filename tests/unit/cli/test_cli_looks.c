@@ -4,9 +4,9 @@
 
 #include <cjson/cJSON.h>
 
-#include "supervisor/cli/cli.h"
-#include "supervisor/cli/event_line.h"
-#include "supervisor/cli/table.h"
+#include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/view/event_line.h"
+#include "supervisor/cli/view/table.h"
 #include "supervisor/core/run/record.h"
 #include "tests/support/cmocka.h"
 

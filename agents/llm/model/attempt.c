@@ -1,0 +1,359 @@
+#include "agents/llm/model/attempt.h"
+
+#include <stdio.h>
+
+#include "agents/llm/model/form.h"
+#include "agents/llm/model/retry.h"
+#include "protocol/base/clock.h"
+#include "protocol/base/utf8.h"
+
+enum { BODY_MAX = 16 * 1024 * 1024, BEHIND_MAX = 64 * 1024, SENTENCE_MAX = 300 };
+
+/* ---- what comes, on the net's thread ---- */
+
+/* What the model said in any channel, in the order in which it came. */
+static void join_texts(struct attempt *a, struct doc value)
+{
+    static const char *const channels[] = {"content",   "text",        "thinking",
+                                           "reasoning", "arguments",   "reasoning_content",
+                                           "refusal",   "partial_json"};
+    struct doc_cursor c = doc_cursor(value);
+    struct doc_head before = {0};
+    struct doc_head h;
+
+    while (doc_next(&c, &h)) {
+        for (size_t i = 0; h.kind == DOC_STR && i < sizeof channels / sizeof channels[0]; i++) {
+            if (before.kind == DOC_STR && str_is(before.str, channels[i])) {
+                buf_add_str(&a->said, h.str);
+            }
+        }
+        before = h;
+    }
+}
+
+/* How far the text has come, for who watches. */
+static void pour(struct attempt *a, bool last)
+{
+    if (a->watch != NULL) {
+        (void)pthread_mutex_lock(&a->lock);
+        spout_feed(&a->spout, buf_str(&a->answer.text), last);
+        (void)pthread_mutex_unlock(&a->lock);
+    }
+}
+
+static enum bt_code on_json(void *self, struct str json, bool chunk, struct bt_error *err)
+{
+    struct attempt *a = self;
+    struct buf doc;
+    enum bt_code code;
+
+    buf_init(&doc, json_doc_room(json.len * 3 + 16));
+    code = dialect_json(json, a->provider->max_bytes, &doc, err);
+    if (code == BT_OK && a->taping) {
+        join_texts(a, doc_from_buf(&doc));
+    }
+    if (code == BT_OK) {
+        code = dialect_read(&a->answer, doc_from_buf(&doc), chunk, err);
+    }
+    if (code == BT_OK && !a->answer.failed) {
+        pour(a, false);
+    }
+    buf_done(&doc);
+    return code;
+}
+
+static bool is_whole(const struct attempt *a)
+{
+    return a->answer.done || a->stream.ended;
+}
+
+static bool on_bytes(void *self, long status, struct str bytes)
+{
+    struct attempt *a = self;
+
+    if (a->taping) {
+        buf_add_str(&a->taped, bytes);
+    }
+    if (status < 200 || status > 299) {
+        size_t room = a->refused.max - a->refused.len;
+        buf_add_str(&a->refused, (struct str){bytes.ptr, bytes.len < room ? bytes.len : room});
+        return bytes.len < room;
+    }
+    if (is_whole(a)) { /* its end is waited for, so that the connection can be used again */
+        a->behind += bytes.len;
+        return a->behind <= BEHIND_MAX;
+    }
+    a->read_code = stream_feed(&a->stream, bytes, &a->read_err);
+    return a->read_code == BT_OK && !a->answer.failed;
+}
+
+/* ---- the watcher, on the asking thread ---- */
+
+static void tell(struct attempt *a)
+{
+    struct buf text;
+    bool anew;
+
+    if (a->watch == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&a->lock);
+    text = a->spout.out;
+    anew = a->spout.anew;
+    buf_init(&a->spout.out, text.max);
+    a->spout.anew = false;
+    (void)pthread_mutex_unlock(&a->lock);
+    if (anew && a->told) {
+        a->watch->on_text(a->watch->self, true, (struct str){"", 0});
+        a->told = false;
+    }
+    if (text.len > 0 && text.bad == BT_OK) {
+        a->watch->on_text(a->watch->self, false, buf_str(&text));
+        a->told = true;
+    }
+    buf_done(&text);
+}
+
+static bool tell_and_stop(void *self)
+{
+    struct attempt *a = self;
+
+    tell(a);
+    return a->watch->stop != NULL && a->watch->stop(a->watch->self);
+}
+
+/* ---- what it means ---- */
+
+/* The server's own words, without keys, cut where a character ends. */
+static enum bt_code say(struct attempt *a, const struct secrets *secrets, enum bt_code code,
+                        const char *what, struct bt_error *err)
+{
+    struct buf clean;
+    size_t n;
+
+    buf_init(&clean, ATTEMPT_ERROR_BODY * 4);
+    (void)buf_add_repaired(&clean, buf_str(&a->answer.error));
+    secrets_redact(secrets, &clean);
+    n = clean.bad != BT_OK ? 0 : utf8_cut(buf_cstr(&clean), clean.len, SENTENCE_MAX);
+    if (n == 0) {
+        (void)err_set(err, code, "%s", what);
+    } else {
+        (void)err_set(err, code, "%s: %.*s", what, (int)n, (const char *)clean.at);
+    }
+    buf_done(&clean);
+    return code;
+}
+
+static void read_refused(struct attempt *a)
+{
+    struct buf doc;
+
+    buf_init(&doc, json_doc_room(ATTEMPT_ERROR_BODY * 3));
+    if (dialect_json(buf_str(&a->refused), ATTEMPT_ERROR_BODY, &doc, NULL) == BT_OK &&
+        doc_head(doc_from_buf(&doc)).kind == DOC_MAP) {
+        dialect_read_error(&a->answer, doc_from_buf(&doc));
+    } else { /* a proxy's page, or text */
+        size_t n = a->refused.len < SENTENCE_MAX * 4 ? a->refused.len : SENTENCE_MAX * 4;
+        buf_add(&a->answer.error, a->refused.at, n);
+    }
+    buf_done(&doc);
+}
+
+static enum bt_code refused(struct attempt *a, const struct secrets *secrets, struct bt_error *err)
+{
+    long s = a->http.status;
+    enum bt_code code = s == 401 || s == 403   ? BT_UNAUTHORIZED
+                        : s == 404 || s == 410 ? BT_NOT_FOUND
+                        : s == 408             ? BT_TIMEOUT
+                        : s == 409 || s == 429 ? BT_BUSY
+                        : s >= 500             ? BT_UNAVAILABLE
+                                               : BT_INVALID;
+    char what[64];
+
+    a->retryable = true; /* the status decides */
+    if (s >= 300 && s <= 399) {
+        return err_set(err, BT_INVALID,
+                       "status %ld: redirects are not followed; give the URL "
+                       "itself",
+                       s);
+    }
+    read_refused(a);
+    (void)snprintf(what, sizeof what, "status %ld", s);
+    return say(a, secrets, code, what, err);
+}
+
+/* The text that the model meant, whatever it came in. */
+static enum bt_code take_text(struct attempt *a, const struct dialect_ask *ask,
+                              const struct secrets *secrets, struct bt_error *err)
+{
+    struct dialect_answer *m = &a->answer;
+    bool of_tool = m->tool_called && form_clean(buf_str(&m->text)).len == 0;
+    struct str clean;
+    struct buf kept;
+
+    if (m->finish == LLM_FINISH_REFUSAL || m->refusal.len > 0) {
+        m->finish = LLM_FINISH_REFUSAL;
+        buf_clear(&m->error);
+        buf_add(&m->error, m->refusal.at, m->refusal.len < 1024 ? m->refusal.len : 1024);
+        return say(a, secrets, BT_INVALID, "the model refused to answer", err);
+    }
+    if (m->finish == LLM_FINISH_LENGTH) {
+        return err_set(err, BT_LIMIT, "the answer was cut off at %llu tokens",
+                       (unsigned long long)ask->request->max_tokens);
+    }
+    if (of_tool && ask->request->schema == NULL) {
+        return err_set(err, BT_PROTOCOL, "the model called a tool; it was given none");
+    }
+    clean = form_clean(buf_str(of_tool ? &m->tool : &m->text));
+    if (clean.len == 0) {
+        a->retryable = true;
+        return err_set(err, BT_PROTOCOL, "the model's answer is empty");
+    }
+    buf_init(&kept, m->text.max * 3);
+    (void)buf_add_repaired(&kept, clean);
+    secrets_redact(secrets, &kept);
+    if (of_tool) {
+        buf_add_str(&a->spout.out, buf_str(&kept)); /* it is told in one piece */
+    } else {
+        pour(a, true);
+    }
+    buf_done(&m->text);
+    m->text = kept;
+    return buf_check(&m->text, err);
+}
+
+static enum bt_code judge(struct attempt *a, const struct dialect_ask *ask,
+                          const struct secrets *secrets, enum bt_code code, struct bt_error *err)
+{
+    if (a->http.status > 299) { /* below 200 is no answer yet */
+        return code == BT_CANCELLED || code == BT_NOMEM ? code : refused(a, secrets, err);
+    }
+    if (code != BT_OK && !is_whole(a)) {
+        a->retryable = code == BT_UNAVAILABLE || code == BT_TIMEOUT;
+        return code;
+    }
+    if (a->read_code != BT_OK) {
+        a->retryable = a->read_code == BT_PROTOCOL;
+        return err_set(err, a->read_code, "%s", a->read_err.msg);
+    }
+    if (a->answer.failed) {
+        a->retryable = true;
+        return say(a, secrets, BT_UNAVAILABLE, "the server gave up in mid-answer", err);
+    }
+    if (!is_whole(a) && a->answer.finish == LLM_FINISH_UNKNOWN) {
+        a->retryable = true;
+        return err_set(err, BT_UNAVAILABLE, "the answer ended before its end");
+    }
+    return take_text(a, ask, secrets, err);
+}
+
+/* ---- the call ---- */
+
+static struct net_spec spec_of(struct attempt *a, const struct llm_provider *p,
+                               const struct llm_request *r)
+{
+    struct net_spec s = {
+        .url = p->url,
+        .headers = p->headers,
+        .key = p->key,
+        .body = buf_str(&a->body),
+        .deadline = msec_add(clock_mono_ms(), p->timeout_ms),
+        .connect_ms = p->connect_ms,
+        .idle_ms = p->idle_ms,
+        .max_bytes = p->max_bytes,
+        .ca_file = p->ca_file,
+        .proxy = p->proxy,
+        .unix_socket = p->unix_socket,
+        .loopback_only = !p->allow_http && strncasecmp(p->url, "https:", 6) != 0,
+        .on_bytes = on_bytes,
+        .self = a,
+        .stop = a->watch != NULL ? tell_and_stop : r->stop,
+        .stop_self = a->watch != NULL ? a : r->self,
+    };
+
+    s.key_header = dialect_key_header(p->dialect, &s.key_prefix);
+    if (p->key_header != NULL) {
+        s.key_header = p->key_header;
+        s.key_prefix = "";
+    }
+    s.deadline = r->deadline < s.deadline ? r->deadline : s.deadline;
+    return s;
+}
+
+/* A key that comes in pieces cannot be taken out of the pieces: such an answer is not kept. */
+static enum bt_code record(struct attempt *a, const struct secrets *secrets, struct tape *tape,
+                           const struct net_spec *spec, enum bt_code ended, const char *why,
+                           struct bt_error *err)
+{
+    struct str bytes = buf_str(&a->taped);
+    struct bt_error local;
+
+    if (a->said.bad != BT_OK || secrets_found(secrets, buf_str(&a->said))) {
+        bytes = (struct str){"", 0};
+        ended = BT_UNAUTHORIZED;
+        why = "the answer held a key and was not recorded";
+    }
+    if (tape_record(tape, spec, &a->http, ended, why, bytes, &local) != BT_OK) {
+        return err_set(err, BT_IO, "recording: %s", local.msg);
+    }
+    return BT_OK;
+}
+
+enum bt_code attempt_run(struct attempt *a, const struct llm_config *config,
+                         const struct llm_provider *p, const struct dialect_ask *ask,
+                         struct net *net, struct tape *tape, struct bt_error *err)
+{
+    struct net_spec spec;
+    enum bt_code code;
+
+    *a = (struct attempt){.provider = p,
+                          .watch = ask->request->on_text != NULL ? ask->request : NULL,
+                          .taping = tape != NULL && !tape_replays(tape)};
+    (void)pthread_mutex_init(&a->lock, NULL);
+    spout_init(&a->spout, &config->secrets, p->max_bytes * 3);
+    dialect_answer_init(&a->answer, p->dialect, p->max_bytes);
+    stream_init(&a->stream, p->dialect == LLM_OLLAMA, p->max_bytes, on_json, a);
+    buf_init(&a->refused, ATTEMPT_ERROR_BODY);
+    buf_init(&a->taped, p->max_bytes + 1);
+    buf_init(&a->said, p->max_bytes * 3);
+    buf_init(&a->body, BODY_MAX);
+    code = dialect_body(p->dialect, ask, &a->body, err);
+    if (code != BT_OK) {
+        return code;
+    }
+    spec = spec_of(a, p, ask->request);
+    if (tape != NULL && tape_replays(tape)) {
+        code = tape_play(tape, &spec, &a->http, err);
+    } else {
+        code = net_post(net, &spec, &a->http, err);
+    }
+    if (code == BT_OK && a->read_code == BT_OK && !is_whole(a)) {
+        a->read_code = stream_end(&a->stream, &a->read_err);
+    }
+    if (a->taping && code != BT_CANCELLED) {
+        struct bt_error tape_err;
+        if (record(a, &config->secrets, tape, &spec, code, code == BT_OK ? "" : err->msg,
+                   &tape_err) != BT_OK) {
+            *err = tape_err;
+            return BT_IO;
+        }
+    }
+    code = judge(a, ask, &config->secrets, code, err);
+    if (code == BT_OK) {
+        tell(a);
+    }
+    secrets_redact_error(&config->secrets, code == BT_OK ? NULL : err);
+    return code;
+}
+
+void attempt_done(struct attempt *a)
+{
+    dialect_answer_done(&a->answer);
+    stream_done(&a->stream);
+    spout_done(&a->spout);
+    (void)pthread_mutex_destroy(&a->lock);
+    buf_done(&a->refused);
+    buf_done(&a->taped);
+    buf_done(&a->said);
+    buf_done(&a->body);
+}

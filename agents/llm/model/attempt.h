@@ -1,0 +1,45 @@
+/* One HTTP request to one model, and what its answer is worth. Private to the client. */
+#ifndef LLM_ATTEMPT_H
+#define LLM_ATTEMPT_H
+
+#include <pthread.h>
+
+#include "agents/llm/model/config.h"
+#include "agents/llm/model/dialect.h"
+#include "agents/llm/model/net.h"
+#include "agents/llm/model/spout.h"
+#include "agents/llm/model/stream.h"
+#include "agents/llm/model/tape.h"
+
+enum { ATTEMPT_ERROR_BODY = 64 * 1024 };
+
+struct attempt {
+    const struct llm_provider *provider;
+    struct dialect_answer answer;
+    struct stream stream;
+    struct net_answer http;
+    struct buf refused; /* the body of an answer that is no 2xx */
+    struct buf taped;   /* all bytes, while recording */
+    struct buf said;    /* all texts of the model in them, joined: a key may come in pieces */
+    struct buf body;    /* the request */
+    const struct llm_request *watch; /* who wants the text as it comes; or NULL */
+    pthread_mutex_t lock; /* guards spout: the net's thread fills it, the asker empties it */
+    struct spout spout;
+    bool told; /* pieces were */
+    bool taping;
+    bool retryable;         /* when it failed: another try may help, as far as one can see here */
+    size_t behind;          /* bytes that came after the answer was whole */
+    enum bt_code read_code; /* the first trouble with what came */
+    struct bt_error read_err;
+};
+
+/* Makes the request, and waits. BT_OK: answer.text is the model's, cleaned and redacted. Else why
+ * not, as a sentence without secrets; codes: BT_INVALID (the request, or a refusal: see
+ * answer.finish), BT_UNAUTHORIZED, BT_NOT_FOUND, BT_BUSY, BT_UNAVAILABLE, BT_TIMEOUT, BT_PROTOCOL
+ * (not understood, or empty), BT_LIMIT (cut off, too large), BT_CANCELLED, BT_NOMEM. tape may be
+ * NULL. */
+BT_MUST_CHECK enum bt_code attempt_run(struct attempt *a, const struct llm_config *config,
+                                       const struct llm_provider *p, const struct dialect_ask *ask,
+                                       struct net *net, struct tape *tape, struct bt_error *err);
+void attempt_done(struct attempt *a);
+#endif

@@ -1,0 +1,73 @@
+/*
+ * The three ways to talk to a model over HTTP: bodies out of a request, an answer out of bodies.
+ * Pure but for the heap: no clock, no socket, no file. Whatever the bytes are, reading them is
+ * bounded by what dialect_answer_init was told.
+ */
+#ifndef LLM_DIALECT_H
+#define LLM_DIALECT_H
+
+#include "agents/llm/model/llm.h"
+#include "protocol/wire/doc.h"
+
+/* What a server turned out not to take. */
+enum dialect_quirk {
+    DIALECT_NO_STREAM_OPTIONS = 1u << 0,
+    DIALECT_OTHER_MAX_TOKENS = 1u << 1, /* max_completion_tokens for max_tokens */
+    DIALECT_NO_TEMPERATURE = 1u << 2
+};
+
+struct dialect_ask {
+    const struct llm_request *request;
+    const char *model;
+    const struct cJSON *extra; /* members to lay over the body; or NULL */
+    enum llm_rung rung;
+    unsigned quirks;
+    bool stream;
+};
+
+/* "openai", "anthropic", "ollama"; LLM_DIALECT_COUNT when it is none of them. */
+enum llm_dialect dialect_from_name(struct str name);
+const char *dialect_name(enum llm_dialect d);
+/* What comes behind the base URL. */
+const char *dialect_path(enum llm_dialect d);
+/* The name of the header that carries the key, and what stands before the key in it. */
+const char *dialect_key_header(enum llm_dialect d, const char **ret_prefix);
+/* The first rung that the dialect has, at `rung` or below it. */
+enum llm_rung dialect_rung(enum llm_dialect d, enum llm_rung rung);
+
+/* The same for one schema: what the dialect can hold a model to may be less than all schemas. */
+enum llm_rung dialect_rung_for(enum llm_dialect d, enum llm_rung rung, const struct cJSON *schema);
+
+/* Appends the JSON body. */
+BT_MUST_CHECK enum bt_code dialect_body(enum llm_dialect d, const struct dialect_ask *ask,
+                                        struct buf *out, struct bt_error *err);
+
+/* An answer, as far as it has come. */
+struct dialect_answer {
+    enum llm_dialect dialect;
+    struct buf text;
+    struct buf tool;    /* arguments of the first call of a tool */
+    struct buf refusal; /* the model's words */
+    struct buf error;   /* the server's sentence, from an error object; not yet redacted */
+    char model[LLM_NAME_MAX];
+    struct llm_usage usage;
+    enum llm_finish finish;
+    bool tool_called;
+    bool done;   /* the server said that this was all */
+    bool failed; /* an error object came, perhaps in mid-stream */
+};
+
+void dialect_answer_init(struct dialect_answer *a, enum llm_dialect d, size_t max_bytes);
+void dialect_answer_done(struct dialect_answer *a);
+/* One JSON value of the server: a whole body, or a chunk of a stream. What is unknown in it is
+ * skipped. BT_LIMIT over the cap. */
+BT_MUST_CHECK enum bt_code dialect_read(struct dialect_answer *a, struct doc value, bool chunk,
+                                        struct bt_error *err);
+/* The sentence of an error body in any form that is seen in the field; appends it to a->error. */
+void dialect_read_error(struct dialect_answer *a, struct doc value);
+
+/* JSON as servers send it, made fit for the strict reader: no BOM, bad UTF-8, \u0000 and halves of
+ * surrogate pairs become U+FFFD. Appends msgpack. */
+BT_MUST_CHECK enum bt_code dialect_json(struct str json, size_t max_bytes, struct buf *out,
+                                        struct bt_error *err);
+#endif

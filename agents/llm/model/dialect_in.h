@@ -1,0 +1,35 @@
+/* What the dialects share among themselves. Private to dialect*.c. */
+#ifndef LLM_DIALECT_IN_H
+#define LLM_DIALECT_IN_H
+
+#include <cjson/cJSON.h>
+
+#include "agents/llm/model/dialect.h"
+
+enum { DIALECT_ERROR_MAX = 2048 };
+
+/* "" when it is not there or no text. Valid as long as the document. */
+struct str member_text(struct doc map, const char *name);
+/* False when it is not there, or no count of tokens that can be true. */
+bool member_tokens(struct doc map, const char *path, uint64_t *ret);
+/* A name for logs: printable, cut; an empty one changes nothing. */
+void keep_name(char ret[LLM_NAME_MAX], struct str name);
+void add_tool(struct dialect_answer *a, struct doc arguments);
+
+void openai_read(struct dialect_answer *a, struct doc value, bool chunk);
+void anthropic_read(struct dialect_answer *a, struct doc value, bool chunk);
+void ollama_read(struct dialect_answer *a, struct doc value);
+
+/* Each adds its members to the body; false when out of memory. */
+bool openai_body(const struct dialect_ask *ask, cJSON *body);
+bool anthropic_body(const struct dialect_ask *ask, cJSON *body);
+bool ollama_body(const struct dialect_ask *ask, cJSON *body);
+
+/* Adds an item that was just made (NULL: out of memory); frees it when it cannot. */
+bool put_item(cJSON *to, const char *name, cJSON *item);
+bool put_text(cJSON *to, const char *name, const char *text);
+/* The turns as {role, content}; with_system: the system text as the first of them. */
+bool put_turns(const struct dialect_ask *ask, cJSON *body, bool with_system);
+/* The system text with what the rung has to say about the form; NULL when out of memory. */
+char *make_system(const struct dialect_ask *ask);
+#endif

@@ -1,0 +1,21 @@
+/* What a server does not take, learnt from its refusals. Pure. */
+#ifndef LLM_LADDER_H
+#define LLM_LADDER_H
+
+#include "agents/llm/model/dialect.h"
+#include "protocol/base/str.h"
+
+/* One endpoint and model. */
+struct ladder {
+    enum llm_rung rung;
+    unsigned quirks; /* enum dialect_quirk */
+};
+
+/*
+ * A request with this ladder was refused with that sentence. True when the ladder has changed, so
+ * that asking again makes sense: by name, what the sentence complains about. Each call that returns
+ * true goes one way only, so a server cannot keep it going.
+ */
+bool ladder_learn(struct ladder *l, enum llm_dialect d, bool with_schema, long status,
+                  struct str sentence);
+#endif

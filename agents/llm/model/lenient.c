@@ -1,0 +1,94 @@
+#include "agents/llm/model/lenient.h"
+
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "agents/llm/model/form.h"
+
+enum { DEPTH_MAX = 32, LOOKS_MAX = 50000 };
+
+static cJSON *get(const cJSON *map, const char *name)
+{
+    return cJSON_GetObjectItemCaseSensitive(map, name);
+}
+
+static bool takes_null(const cJSON *type)
+{
+    return form_lists(type, "null") ||
+           (cJSON_IsString(type) && strcmp(type->valuestring, "null") == 0);
+}
+
+/* One member; only where its type is said one knows what null would mean. */
+static bool mend_member(cJSON *value, const cJSON *schema, bool required)
+{
+    const cJSON *type = get(schema, "type");
+    const char *name = schema->string;
+    const cJSON *item = get(value, name);
+
+    if (type == NULL) {
+        return true;
+    }
+    if (item == NULL && required && takes_null(type)) {
+        return cJSON_AddNullToObject(value, name) != NULL;
+    }
+    if (cJSON_IsNull(item) && !required && !takes_null(type)) {
+        cJSON_DeleteItemFromObjectCaseSensitive(value, name);
+    }
+    return true;
+}
+
+static bool mend(cJSON *value, const cJSON *schema, unsigned depth, unsigned *looks)
+{
+    const cJSON *required = get(schema, "required");
+    const cJSON *items = get(schema, "items");
+    const cJSON *member = NULL;
+    cJSON *item = NULL;
+    bool ok = true;
+
+    if (depth > DEPTH_MAX || value == NULL || *looks >= LOOKS_MAX) {
+        return true;
+    }
+    if (cJSON_IsObject(value)) {
+        cJSON_ArrayForEach(member, get(schema, "properties"))
+        {
+            if (!ok || ++*looks >= LOOKS_MAX) {
+                return ok;
+            }
+            ok = mend_member(value, member, form_lists(required, member->string)) &&
+                 mend(get(value, member->string), member, depth + 1, looks);
+        }
+    } else if (cJSON_IsArray(value) && cJSON_IsObject(items)) {
+        cJSON_ArrayForEach(item, value)
+        {
+            ok = ok && mend(item, items, depth + 1, looks);
+        }
+    }
+    return ok;
+}
+
+bool lenient_mend(cJSON *value, const cJSON *schema)
+{
+    unsigned looks = 0;
+
+    return mend(value, schema, 0, &looks);
+}
+
+cJSON *lenient_schema(const cJSON *schema, const char *const *optional)
+{
+    cJSON *copy = cJSON_Duplicate(schema, true);
+    cJSON *required = get(copy, "required");
+    cJSON *item = required == NULL ? NULL : required->child;
+
+    while (item != NULL) {
+        cJSON *next = item->next;
+        for (size_t i = 0; optional[i] != NULL; i++) {
+            if (cJSON_IsString(item) && strcmp(item->valuestring, optional[i]) == 0) {
+                cJSON_Delete(cJSON_DetachItemViaPointer(required, item));
+                break;
+            }
+        }
+        item = next;
+    }
+    return copy;
+}

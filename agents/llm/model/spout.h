@@ -1,0 +1,33 @@
+/*
+ * The model's text on its way to somebody who watches: piece by piece, without reasoning and
+ * without keys, also when a key or a tag comes in pieces. What is given out, joined, is what
+ * form_clean and secrets_redact make of the whole text. Pure but for the heap; linear in the bytes.
+ */
+#ifndef LLM_SPOUT_H
+#define LLM_SPOUT_H
+
+#include "agents/llm/model/secret.h"
+
+enum spout_state {
+    SPOUT_BEGIN, /* nothing but spaces and reasoning so far */
+    SPOUT_THINKS,
+    SPOUT_SPEAKS
+};
+
+struct spout {
+    const struct secrets *secrets;
+    enum spout_state state;
+    const char *close; /* the tag that ends the reasoning */
+    size_t done;       /* bytes of the raw text that are given out, or left out */
+    size_t looked;     /* as far as tags were looked for */
+    bool tags_over;    /* a tag from here on is part of the text */
+    bool gave;
+    bool anew;      /* what was taken before is void: it was reasoning after all */
+    struct buf out; /* to be taken; the taker clears it, and anew */
+};
+
+void spout_init(struct spout *s, const struct secrets *secrets, size_t max_bytes);
+void spout_done(struct spout *s);
+/* raw: all of the text so far, as it grows. last: there is no more. */
+void spout_feed(struct spout *s, struct str raw, bool last);
+#endif

@@ -1,0 +1,113 @@
+/* Requests of clients and agents: checked, routed, answered once each. */
+#include "supervisor/api/control.h"
+#include "supervisor/conversation/session.h"
+
+static const struct {
+    enum msg_type type;
+    request_fn handle;
+} routes[] = {
+    {MSG_agent_heartbeat, on_agent_heartbeat},
+    {MSG_step_progress, on_step_progress},
+    {MSG_step_result, on_step_result},
+    {MSG_agent_register, on_agent_register},
+    {MSG_agent_drain, on_agent_drain},
+    {MSG_agent_deregister, on_agent_deregister},
+    {MSG_plan_submit, on_plan_submit},
+    {MSG_plan_lint, on_plan_lint},
+    {MSG_plan_get, on_plan_get},
+    {MSG_plan_list, on_plan_list},
+    {MSG_plan_result, on_plan_result},
+    {MSG_plan_cancel, on_plan_cancel},
+    {MSG_plan_pause, on_plan_pause},
+    {MSG_plan_resume, on_plan_resume},
+    {MSG_plan_modify, on_plan_modify},
+    {MSG_plan_retry, on_plan_retry},
+    {MSG_plan_fork, on_plan_fork},
+    {MSG_plan_history, on_plan_history},
+    {MSG_plan_stats, on_plan_stats},
+    {MSG_plan_cost, on_plan_cost},
+    {MSG_review_list, on_review_list},
+    {MSG_review_decide, on_review_decide},
+    {MSG_events_read, on_events_read},
+    {MSG_blob_get, on_blob_get},
+    {MSG_agents_list, on_agents_list},
+    {MSG_agents_get, on_agents_get},
+    {MSG_agents_drain, on_agents_drain},
+    {MSG_agents_enable, on_agents_enable},
+    {MSG_session_say, on_session_say},
+    {MSG_session_get, on_session_get},
+    {MSG_session_list, on_session_list},
+    {MSG_supervisor_info, on_supervisor_info},
+    {MSG_supervisor_stats, on_supervisor_stats},
+    {MSG_supervisor_drain, on_supervisor_drain},
+};
+
+/* Takes the same time wherever the first difference is. */
+static bool token_ok(struct str have, struct str want)
+{
+    unsigned diff = (unsigned)(have.len ^ want.len);
+
+    for (size_t i = 0; i < want.len; i++) {
+        diff |= (unsigned)(uint8_t)want.ptr[i] ^ (i < have.len ? (uint8_t)have.ptr[i] : 0u);
+    }
+    return diff == 0 && want.len > 0;
+}
+
+static request_fn route(struct str wire_type)
+{
+    enum msg_type type = msg_type_from_wire(wire_type);
+
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        if (routes[i].type == type) {
+            return routes[i].handle;
+        }
+    }
+    return NULL;
+}
+
+static void check_and_route(struct bus *b, struct request *rq)
+{
+    struct bt_error err;
+    request_fn handle;
+
+    if (msg_read(&rq->reader, MSG_envelope, &rq->env, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_PROTOCOL_ERROR, 0, (struct doc){NULL, 0});
+        return;
+    }
+    if (rq->env.v != 1) {
+        bus_refuse_text(b, rq, BT_INVALID, "protocol version %llu is not supported; supported: 1",
+                        (unsigned long long)rq->env.v);
+        return;
+    }
+    if (!token_ok(rq->env.token, b->opt.token)) {
+        bus_refuse_text(b, rq, BT_UNAUTHORIZED,
+                        "%s; it is in the file `token` of the state directory",
+                        rq->env.token.len == 0 ? "token is missing" : "token is wrong");
+        return;
+    }
+    if (rq->bytes > LIMIT_CONTROL_BYTES && !str_is(rq->env.type, "step.result")) {
+        bus_refuse_text(b, rq, BT_LIMIT,
+                        "a request is at most %u bytes (a late step.result %u), got %zu",
+                        LIMIT_CONTROL_BYTES, LIMIT_STEP_BYTES, rq->bytes);
+        return;
+    }
+    handle = route(rq->env.type);
+    if (handle == NULL) {
+        bus_refuse_text(b, rq, BT_INVALID, "unknown request type '%.*s'", STR_ARG(rq->env.type));
+        return;
+    }
+    handle(b, rq);
+}
+
+void bus_on_request(struct bus *b, uint64_t handle, struct str bytes)
+{
+    struct request rq = {.handle = handle, .bytes = bytes.len};
+    struct bt_error err;
+
+    if (msg_reader_init(&rq.reader, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, &err) != BT_OK) {
+        bus_refuse(b, &rq, &err, CLASS_PROTOCOL_ERROR, 0, (struct doc){NULL, 0});
+    } else {
+        check_and_route(b, &rq);
+    }
+    msg_reader_done(&rq.reader);
+}

@@ -1,0 +1,368 @@
+/* What agents ask of the supervisor: register, heartbeat, drain, deregister, progress, late
+ * results. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/base/assert.h"
+#include "protocol/base/log.h"
+#include "registry/card.h"
+#include "supervisor/engine/bus.h"
+
+enum { SESSION_KEY_MIN = 16, UNREACHABLE_LEASES = 2 };
+
+static bool speaks_version_1(struct doc protocol)
+{
+    struct doc_head head = doc_head(protocol);
+
+    if (protocol.ptr == NULL || head.kind == DOC_UINT) {
+        return protocol.ptr == NULL || head.u == 1;
+    }
+    for (uint32_t i = 0; head.kind == DOC_ARRAY && i < head.n; i++) {
+        struct doc_head v = doc_head(doc_at(protocol, i));
+        if (v.kind == DOC_UINT && v.u == 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Everything that is wrong with a registration before the core sees it. */
+static enum bt_code check_registration(struct bus *b, const struct msg_agent_register *m,
+                                       struct uuid *ret_id, struct bt_error *err)
+{
+    uint32_t skill = 0;
+    enum card_problem problem = card_check(&m->card, &skill);
+
+    if (problem != CARD_OK) {
+        if (problem >= CARD_SKILL_ID_BAD && skill < m->card.skills_n) {
+            return err_set(err, BT_INVALID, "card.skills[%u]: %s", skill,
+                           card_problem_text(problem));
+        }
+        return err_set(err, BT_INVALID, "card: %s", card_problem_text(problem));
+    }
+    if (!uuid_parse(m->instance_id, ret_id) || uuid_is_nil(*ret_id)) {
+        return err_set(err, BT_INVALID,
+                       "instanceId: expected a UUID such as 0190F3C2-7A1B-7C3D-9E4F-0123456789AB");
+    }
+    if (m->capacity < 1 || m->capacity > LIMIT_CAPACITY) {
+        return err_set(err, BT_INVALID, "capacity: expected 1 to %d", LIMIT_CAPACITY);
+    }
+    if (m->session_key.len < SESSION_KEY_MIN) {
+        return err_set(err, BT_INVALID, "sessionKey: expected at least %d random characters",
+                       SESSION_KEY_MIN);
+    }
+    if (!speaks_version_1(m->protocol)) {
+        return err_set(err, BT_INVALID,
+                       "protocol: none of the versions is supported; supported: 1");
+    }
+    if (m->dial_in) {
+        return BT_OK;
+    }
+    if (str_is(m->endpoint, link_server_url(b->server)) ||
+        str_is(m->endpoint, link_pub_url(b->pub))) {
+        return err_set(err, BT_INVALID, "endpoint: is not an address that an agent may have");
+    }
+    if (link_url_check(m->endpoint, true, false, err) != BT_OK) {
+        return err_wrap(err, "endpoint");
+    }
+    return BT_OK;
+}
+
+/* The card outlives the request: copied once, again only when it has changed. */
+static enum bt_code keep_card(struct bus *b, uint32_t agent, const struct msg_card *card,
+                              struct bt_error *err)
+{
+    struct bus_card *kept = &b->cards[agent];
+    struct msg_part part = {MSG_card, card};
+    struct arena fresh = {0};
+    struct msg_card copy;
+    struct doc doc;
+    uint64_t hash;
+    enum bt_code code;
+
+    buf_clear(&b->row);
+    code = msg_write(&b->row, WIRE_MSGPACK, &part, 1, err);
+    if (code != BT_OK) {
+        return code;
+    }
+    hash = str_hash(buf_str(&b->row));
+    if (kept->hash == hash) {
+        return BT_OK;
+    }
+    doc = doc_copy(&fresh, doc_from_buf(&b->row));
+    code = doc.ptr == NULL ? err_set(err, BT_NOMEM, "out of memory for a card")
+                           : msg_read_doc(&fresh, doc, MSG_card, &copy, err);
+    if (code != BT_OK) {
+        arena_done(&fresh);
+        return code;
+    }
+    arena_done(&kept->arena);
+    kept->arena = fresh;
+    kept->card = copy;
+    kept->hash = hash;
+    registry_agent_card(b->registry, agent, &kept->card);
+    return BT_OK;
+}
+
+static void copy_text(char *to, size_t cap, struct str from)
+{
+    size_t n = from.len < cap - 1 ? from.len : cap - 1;
+    memcpy(to, from.ptr, n);
+    to[n] = 0;
+}
+
+static bool find_registered(const struct bus *b, uint32_t *ret_slot, uint64_t *ret_epoch)
+{
+    for (uint32_t i = 0; i < b->commands.n; i++) {
+        if (b->commands.at[i].type == CMD_REGISTERED) {
+            *ret_slot = b->commands.at[i].slot;
+            *ret_epoch = b->commands.at[i].epoch;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void remember_registered(struct bus *b, struct uuid id)
+{
+    if (b->registered_n < sizeof b->registered / sizeof b->registered[0]) {
+        b->registered[b->registered_n++] = id;
+    }
+}
+
+static enum bt_code open_instance(struct bus *b, const struct msg_agent_register *m,
+                                  enum wire_form form, uint32_t agent, uint32_t slot,
+                                  uint64_t epoch, struct bt_error *err)
+{
+    struct bus_instance *proto = calloc(1, sizeof *proto);
+    enum bt_code code;
+
+    if (proto == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for an instance");
+    }
+    proto->slot = slot;
+    proto->epoch = epoch;
+    proto->agent = agent;
+    proto->capacity = (uint32_t)m->capacity;
+    proto->pid = (uint32_t)m->pid;
+    proto->form = form;
+    proto->opened = b->now;
+    copy_text(proto->id, sizeof proto->id, m->instance_id);
+    copy_text(proto->endpoint, sizeof proto->endpoint,
+              m->dial_in ? (struct str){"", 0} : m->endpoint);
+    copy_text(proto->session_key, sizeof proto->session_key, m->session_key);
+    if (b->instances[slot] != NULL) {
+        lanes_close(b, slot, b->instances[slot]->epoch);
+    }
+    code = lanes_open(b, proto, err);
+    free(proto);
+    return code;
+}
+
+static void answer_registered(struct bus *b, struct request *rq, const struct msg_agent_register *m,
+                              uint32_t slot, uint64_t epoch)
+{
+    struct msg_agent_registered_ok ok = {
+        .epoch = epoch, .lease_ms = b->opt.lease_ms, .heartbeat_ms = b->opt.heartbeat_ms};
+    struct bus_instance *in = lanes_instance(b, slot, epoch);
+    struct str lanes[LIMIT_CAPACITY + 1];
+
+    if (m->dial_in && in != NULL) {
+        for (uint32_t i = 0; i <= in->capacity; i++) {
+            lanes[i] = str_from(in->lanes[i].link != NULL ? link_lane_url(in->lanes[i].link) : "");
+        }
+        ok.lanes = lanes;
+        ok.lanes_n = in->capacity + 1;
+    }
+    bus_answer(b, rq, MSG_agent_registered_ok, &ok);
+}
+
+/* Taking the place of an instance needs the same agent: a stranger must not end another's work
+ * (G16). */
+static bool speaks_for_another(const struct bus *b, struct uuid id, uint32_t agent)
+{
+    struct instance_view live;
+    uint32_t slot = registry_instance(b->registry, id);
+
+    return slot != REGISTRY_NONE && registry_instance_view(b->registry, slot, &live) &&
+           live.agent != agent;
+}
+
+void on_agent_register(struct bus *b, struct request *rq)
+{
+    struct core_event ev = {.type = CORE_REGISTER};
+    enum core_reject reject;
+    struct msg_agent_register m;
+    struct bt_error err;
+    uint64_t epoch = 0;
+    uint32_t slot = 0;
+
+    if (msg_read(&rq->reader, MSG_agent_register, &m, &err) != BT_OK ||
+        check_registration(b, &m, &ev.instance, &err) != BT_OK) {
+        log_warn("agent.refused", "%s", err.msg);
+        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        return;
+    }
+    ev.agent = registry_agent_add(b->registry, m.card.agent_id, b->now);
+    if (ev.agent == REGISTRY_NONE) {
+        bus_refuse_text(b, rq, BT_LIMIT, "there are %u agents already", b->opt.agents_max);
+        return;
+    }
+    if (speaks_for_another(b, ev.instance, ev.agent)) {
+        log_warn("agent.refused", "instance=%.*s is registered by another agent",
+                 STR_ARG(m.instance_id));
+        bus_refuse_text(
+            b, rq, BT_CONFLICT,
+            "instanceId: belongs to a live instance of another agent; make up a new one");
+        return;
+    }
+    if (keep_card(b, ev.agent, &m.card, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        return;
+    }
+    ev.capacity = (uint32_t)m.capacity;
+    ev.pid = (uint32_t)m.pid;
+    ev.spawned =
+        b->processes.is_ours != NULL && b->processes.is_ours(b->processes.of, m.instance_id);
+    if (bus_feed(b, &ev, &reject, NULL, &err) != BT_OK) {
+        bus_fail(b, &err);
+        return;
+    }
+    if (reject != REJECT_NONE || !find_registered(b, &slot, &epoch)) {
+        bus_refuse_text(b, rq, BT_LIMIT, "%s", core_reject_text(reject));
+        return;
+    }
+    if (open_instance(b, &m, rq->reader.form, ev.agent, slot, epoch, &err) != BT_OK) {
+        struct core_event gone = {
+            .type = CORE_GONE, .slot = slot, .epoch = epoch, .text = STR_LIT("no lanes")};
+        struct bt_error why;
+        log_err("agent.lanes", "%s", err.msg);
+        if (bus_feed(b, &gone, NULL, NULL, &why) != BT_OK) {
+            bus_fail(b, &why);
+        }
+        bus_refuse(b, rq, &err, CLASS_NONE, 1000, (struct doc){NULL, 0});
+        return;
+    }
+    remember_registered(b, ev.instance);
+    log_info("agent.registered", "agent=%.*s instance=%.*s capacity=%u epoch=%llu",
+             STR_ARG(m.card.agent_id), STR_ARG(m.instance_id), ev.capacity,
+             (unsigned long long)epoch);
+    answer_registered(b, rq, &m, slot, epoch);
+}
+
+struct bus_instance *bus_speaker(struct bus *b, struct request *rq, struct str instance_id,
+                                 uint64_t epoch)
+{
+    struct uuid id;
+    uint32_t slot =
+        uuid_parse(instance_id, &id) ? registry_instance(b->registry, id) : REGISTRY_NONE;
+
+    if (slot == REGISTRY_NONE) {
+        bus_refuse_text(b, rq, BT_NOT_FOUND, "instance '%.*s' is not registered; register again",
+                        STR_ARG(instance_id));
+        return NULL;
+    }
+    if (!registry_is_current(b->registry, slot, epoch) || lanes_instance(b, slot, epoch) == NULL) {
+        bus_refuse_text(b, rq, BT_CONFLICT,
+                        "epoch %llu is not the current one of this instance; register again",
+                        (unsigned long long)epoch);
+        return NULL;
+    }
+    return lanes_instance(b, slot, epoch);
+}
+
+static bool feed_about(struct bus *b, enum core_event_type type, const struct bus_instance *in,
+                       const char *why)
+{
+    struct core_event ev = {.type = type,
+                            .slot = in->slot,
+                            .epoch = in->epoch,
+                            .agent = in->agent,
+                            .text = str_from(why)};
+    struct bt_error err;
+
+    if (bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
+        bus_fail(b, &err);
+        return false;
+    }
+    return true;
+}
+
+/* It speaks to us, but nobody answers where it said that it listens: steps must not wait for it. */
+static bool is_unreachable(const struct bus *b, struct bus_instance *in)
+{
+    struct instance_view view;
+
+    in->reached =
+        in->reached || (registry_instance_view(b->registry, in->slot, &view) && view.lanes_up > 0);
+    return !in->reached && b->now - in->opened > UNREACHABLE_LEASES * b->opt.lease_ms;
+}
+
+void on_agent_heartbeat(struct bus *b, struct request *rq)
+{
+    struct msg_agent_heartbeat_ok ok = {.lease_ms = b->opt.lease_ms};
+    struct msg_cancel_order orders[LIMIT_CAPACITY];
+    struct msg_agent_heartbeat m;
+    struct bus_instance *in;
+    struct instance_view view;
+    struct bt_error err;
+
+    if (msg_read(&rq->reader, MSG_agent_heartbeat, &m, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        return;
+    }
+    in = bus_speaker(b, rq, m.instance_id, m.epoch);
+    if (in == NULL || !feed_about(b, CORE_SEEN, in, "")) {
+        return;
+    }
+    if (is_unreachable(b, in)) {
+        bus_refuse_text(b, rq, BT_GONE,
+                        "no lane could be opened to %s; listen there, then register again",
+                        in->endpoint[0] != 0 ? in->endpoint : "you");
+        (void)feed_about(b, CORE_GONE, in, "unreachable");
+        return;
+    }
+    for (uint32_t i = 0; i < in->capacity; i++) {
+        if (in->lanes[i].state == LANE_BUSY && in->lanes[i].cancelled) {
+            orders[ok.cancel_n++] =
+                (struct msg_cancel_order){.key = str_from(in->lanes[i].item.key),
+                                          .reason = STR_LIT("cancelled"),
+                                          .grace_ms = 5000};
+        }
+    }
+    ok.cancel = orders;
+    ok.drain = registry_instance_view(b->registry, in->slot, &view) && view.draining;
+    bus_answer(b, rq, MSG_agent_heartbeat_ok, &ok);
+}
+
+void on_agent_drain(struct bus *b, struct request *rq)
+{
+    struct msg_agent_drain m;
+    struct bus_instance *in;
+    struct bt_error err;
+
+    if (msg_read(&rq->reader, MSG_agent_drain, &m, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        return;
+    }
+    in = bus_speaker(b, rq, m.instance_id, m.epoch);
+    if (in != NULL && feed_about(b, CORE_DRAIN, in, "the agent asked for it")) {
+        bus_answer(b, rq, MSG_empty, NULL);
+    }
+}
+
+void on_agent_deregister(struct bus *b, struct request *rq)
+{
+    struct msg_agent_deregister m;
+    struct bus_instance *in;
+    struct bt_error err;
+
+    if (msg_read(&rq->reader, MSG_agent_deregister, &m, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        return;
+    }
+    in = bus_speaker(b, rq, m.instance_id, m.epoch);
+    if (in != NULL && feed_about(b, CORE_GONE, in, "deregistered")) {
+        bus_answer(b, rq, MSG_empty, NULL);
+    }
+}

@@ -1,0 +1,133 @@
+/* What the requests have in common. */
+#include "supervisor/api/control.h"
+#include "supervisor/dispatch/errand.h"
+
+bool control_read(struct bus *b, struct request *rq, enum msg_type type, void *body)
+{
+    struct bt_error err;
+
+    if (msg_read(&rq->reader, type, body, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        return false;
+    }
+    return true;
+}
+
+enum bt_code control_no_plan(struct str plan_id, struct bt_error *err)
+{
+    struct uuid id;
+
+    return err_set(err, BT_NOT_FOUND, "No state found for %.*s%s", STR_ARG(plan_id),
+                   uuid_parse(plan_id, &id) ? "" : "; a plan id is a UUID");
+}
+
+enum bt_code control_plan_row(struct bus *b, struct str plan_id, struct journal_plan *ret,
+                              struct bt_error *err)
+{
+    struct uuid id;
+    enum bt_code code = BT_NOT_FOUND;
+
+    if (uuid_parse(plan_id, &id)) {
+        code = journal_plan_by_id(b->journal, id, ret, err);
+    }
+    return code == BT_NOT_FOUND ? control_no_plan(plan_id, err) : code;
+}
+
+void control_refuse_errand(struct bus *b, struct request *rq, struct str of)
+{
+    bus_refuse_text(b, rq, BT_INVALID,
+                    "planId: this is a question of %.*s to an agent, not a plan of its own; it can "
+                    "only be looked at and cancelled",
+                    STR_ARG(of));
+}
+
+struct bus_plan *control_open_plan(struct bus *b, struct request *rq, struct str plan_id)
+{
+    struct bus_plan *p = bus_plan_by_id(b, plan_id);
+    struct journal_plan row;
+    struct bt_error err;
+
+    if (p != NULL && p->errand != NULL) {
+        control_refuse_errand(b, rq, str_from(p->errand->of));
+        return NULL;
+    }
+    if (p != NULL && !plan_is_final(core_block_run(p->block)->status)) {
+        return p;
+    }
+    if (control_plan_row(b, plan_id, &row, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    } else {
+        bus_refuse_text(b, rq, BT_CONFLICT, "the plan has ended (%.*s)", STR_ARG(row.status));
+    }
+    return NULL;
+}
+
+enum bt_code control_reject(enum core_reject reject, uint32_t revision, struct bt_error *err)
+{
+    switch (reject) {
+    case REJECT_NONE:
+        return BT_OK;
+    case REJECT_REVISION:
+        return err_set(err, BT_CONFLICT,
+                       "expectRevision: the plan has been changed since; it is at revision %u now",
+                       revision);
+    case REJECT_UNKNOWN_RUN:
+        return err_set(err, BT_CONFLICT, "the plan has ended");
+    case REJECT_NO_STEP:
+        return err_set(err, BT_NOT_FOUND, "%s", core_reject_text(reject));
+    case REJECT_TOO_MANY_RUNS:
+    case REJECT_TOO_MANY_INSTANCES:
+        return err_set(err, BT_BUSY, "%s", core_reject_text(reject));
+    case REJECT_TOO_MUCH:
+        return err_set(err, BT_LIMIT,
+                       "the plan has had as many changes or attempts as one plan may have");
+    case REJECT_ERRAND:
+    case REJECT_FINAL:
+    case REJECT_STALE_ATTEMPT:
+    case REJECT_STALE_EPOCH:
+    case REJECT_FOREIGN:
+    case REJECT_NOT_WAITING:
+    case REJECT_BEGUN:
+    case REJECT_CANCELLING:
+    case REJECT_PAUSED:
+    case CORE_REJECT_COUNT:
+    default:
+        return err_set(err, BT_CONFLICT, "%s", core_reject_text(reject));
+    }
+}
+
+void control_refuse_revision(struct bus *b, struct request *rq, const struct bus_plan *p)
+{
+    uint32_t revision = core_revision(b->core, p->run);
+    struct bt_error why;
+    struct buf details;
+
+    (void)control_reject(REJECT_REVISION, revision, &why);
+    buf_init(&details, 64);
+    doc_put_map(&details, 1);
+    doc_put_cstr(&details, "revision");
+    doc_put_u64(&details, revision);
+    bus_refuse(b, rq, &why, CLASS_NONE, 0, doc_from_buf(&details));
+    buf_done(&details);
+}
+
+bool control_feed(struct bus *b, struct request *rq, const struct bus_plan *p,
+                  struct core_event *ev, const char *not_waiting)
+{
+    enum core_reject reject = REJECT_NONE;
+    struct bt_error err;
+
+    ev->run = p->run;
+    if (bus_feed(b, ev, &reject, NULL, &err) != BT_OK) {
+        bus_fail(b, &err);
+        return false;
+    }
+    if (reject == REJECT_REVISION) {
+        control_refuse_revision(b, rq, p);
+    } else if (reject == REJECT_NOT_WAITING && not_waiting != NULL) {
+        bus_refuse_text(b, rq, BT_CONFLICT, "%s", not_waiting);
+    } else if (control_reject(reject, 0, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    }
+    return reject == REJECT_NONE;
+}

@@ -1,0 +1,182 @@
+/* What a person decides about a step, or about a plan as a whole. */
+#include "supervisor/api/control.h"
+#include "supervisor/dispatch/revise.h"
+#include "supervisor/engine/draft.h"
+#include "supervisor/events/record_codec.h"
+
+/* A person's words complete a human_review: they are its result. */
+static void put_result(const struct msg_review_decide *m, struct buf *out)
+{
+    struct str text = m->edit.ptr != NULL && m->comment.len == 0 ? doc_string(m->edit) : m->comment;
+    bool data = m->edit.ptr != NULL && (m->comment.len > 0 || text.ptr == NULL);
+
+    doc_put_map(out, (text.len > 0 ? 1u : 0u) + (data ? 1u : 0u));
+    if (text.len > 0) {
+        doc_put_cstr(out, "text");
+        doc_put_str(out, text);
+    }
+    if (data) {
+        doc_put_cstr(out, "data");
+        doc_put_doc(out, m->edit);
+    }
+}
+
+static enum bt_code check_edit(const struct msg_review_decide *m, const struct core_event *ev,
+                               enum review_kind kind, struct bt_error *err)
+{
+    if (m->edit.ptr == NULL) {
+        return BT_OK;
+    }
+    if (ev->decision != DECISION_APPROVE) {
+        return err_set(err, BT_INVALID, "edit: goes with decision approve only");
+    }
+    if (kind == REVIEW_PLANNING) {
+        return BT_OK;
+    }
+    if (ev->step == STEP_NONE) {
+        return err_set(err, BT_INVALID, "edit: a sign-off has nothing to edit");
+    }
+    if (kind != REVIEW_INPUT && kind != REVIEW_STEP && doc_head(m->edit).kind != DOC_MAP) {
+        return err_set(err, BT_INVALID,
+                       "edit: expected the new parameters of the step, an object with names");
+    }
+    return BT_OK;
+}
+
+/* What the person gave, stored in the commit of the decision. */
+static enum bt_code store_edit(struct bus *b, const struct msg_review_decide *m,
+                               enum review_kind kind, struct core_event *ev, struct bt_error *err)
+{
+    bool words = kind == REVIEW_STEP && ev->decision == DECISION_APPROVE && m->comment.len > 0;
+    struct buf bytes;
+    enum bt_code code;
+
+    if (m->edit.ptr == NULL && !words) {
+        return BT_OK;
+    }
+    buf_init(&bytes, LIMIT_STEP_BYTES);
+    if (kind == REVIEW_STEP) {
+        put_result(m, &bytes);
+    } else {
+        buf_add(&bytes, m->edit.ptr, m->edit.len);
+    }
+    code = buf_check(&bytes, err);
+    if (code == BT_OK) {
+        ev->result.len = bytes.len;
+        code = journal_blob_add(b->journal, bytes.at, bytes.len, &ev->result.id, err);
+    }
+    buf_done(&bytes);
+    return code;
+}
+
+/* The plan and step of a review; NULL after refusing. */
+static struct bus_plan *find_review(struct bus *b, struct request *rq, struct str review_id,
+                                    struct core_event *ev)
+{
+    char plan_text[UUID_TEXT_LEN + 1];
+    struct bus_plan *p = NULL;
+    struct uuid plan_id;
+    struct str step_id = {"", 0};
+
+    if (review_id_parse(review_id, &plan_id, &step_id, &ev->attempt)) {
+        uuid_format(plan_id, plan_text);
+        p = bus_plan_by_id(b, str_from(plan_text));
+    }
+    ev->step = p != NULL && step_id.len > 0 ? plan_step_find(p->plan, step_id) : STEP_NONE;
+    if (p == NULL || (step_id.len > 0 && ev->step == STEP_NONE)) {
+        bus_refuse_text(b, rq, BT_NOT_FOUND, "no open review has the id '%.*s'",
+                        STR_ARG(review_id));
+        return NULL;
+    }
+    return p;
+}
+
+/* Whether the core would take the decision: only then is an edit worth a row of the journal. */
+static bool is_awaited(const struct bus_plan *p, const struct core_event *ev)
+{
+    const struct run *run = core_block_run(p->block);
+
+    return ev->step != STEP_NONE && ev->step < run->n_steps &&
+           run->steps[ev->step].status == STEP_WAITING &&
+           run->steps[ev->step].attempt == ev->attempt && !run->cancelling;
+}
+
+/* A person gives the plan that no planner could make. */
+static void decide_planning(struct bus *b, struct request *rq, struct bus_plan *p,
+                            const struct msg_review_decide *m, struct core_event *ev)
+{
+    struct draft d;
+    struct bus_revision revision = {0};
+    struct bt_error err;
+    enum bt_code code = draft_init(&d, &err);
+
+    if (code == BT_OK && m->edit.ptr != NULL) {
+        code = revise_planned(b, p, m->edit, true, &d.problems, &revision, &ev->result, &err);
+        ev->plan = revision.plan;
+        ev->block = revision.block;
+    }
+    if (code != BT_OK && !b->failed) {
+        draft_refuse(b, rq, &d, &err);
+    } else if (code == BT_OK) {
+        b->revision = m->edit.ptr != NULL ? &revision : NULL;
+        if (control_feed(b, rq, p, ev, NULL)) {
+            bus_answer(b, rq, MSG_empty, NULL);
+        }
+        b->revision = NULL;
+    }
+    bus_revision_done(&revision);
+    draft_done(&d);
+}
+
+static void decide(struct bus *b, struct request *rq, struct bus_plan *p,
+                   const struct msg_review_decide *m, struct core_event *ev)
+{
+    bool awaited = is_awaited(p, ev);
+    enum review_kind kind = awaited
+                                ? (enum review_kind)core_block_run(p->block)->steps[ev->step].review
+                                : bus_plan_review(p);
+    struct bt_error err;
+
+    if (ev->step == STEP_NONE && ev->decision == DECISION_SKIP) {
+        bus_refuse_text(b, rq, BT_INVALID,
+                        "decision: a sign-off is approved or rejected, it cannot be skipped");
+        return;
+    }
+    if ((awaited || ev->step == STEP_NONE) && check_edit(m, ev, kind, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        return;
+    }
+    if (ev->step == STEP_NONE && kind == REVIEW_PLANNING) {
+        decide_planning(b, rq, p, m, ev);
+        return;
+    }
+    if (awaited && store_edit(b, m, kind, ev, &err) != BT_OK) {
+        bus_fail(b, &err);
+        return;
+    }
+    if (control_feed(b, rq, p, ev, NULL)) {
+        bus_answer(b, rq, MSG_empty, NULL);
+    }
+}
+
+void on_review_decide(struct bus *b, struct request *rq)
+{
+    struct core_event ev = {.type = CORE_DECIDE};
+    struct msg_review_decide m;
+    struct bus_plan *p;
+
+    if (!control_read(b, rq, MSG_review_decide, &m)) {
+        return;
+    }
+    ev.decision = review_decision_from_name(m.decision);
+    if (ev.decision == DECISION_COUNT) {
+        bus_refuse_text(b, rq, BT_INVALID, "decision: expected approve, reject or skip, got '%.*s'",
+                        STR_ARG(m.decision));
+        return;
+    }
+    p = find_review(b, rq, m.review_id, &ev);
+    if (p != NULL) {
+        ev.text = m.comment;
+        decide(b, rq, p, &m, &ev);
+    }
+}

@@ -1,0 +1,172 @@
+/* events.read: any range again, byte for byte as published; with waitMs the answer is parked until
+ * there is one. */
+#include <stdio.h>
+#include <string.h>
+
+#include "protocol/base/assert.h"
+#include "supervisor/api/control.h"
+
+/* Rows looked at by one read: a search for a rare type over a long story must not hold up the
+ * others. */
+enum { ROWS_PER_READ = 20000 };
+
+struct event_page {
+    struct buf docs;
+    uint32_t n, limit;
+    uint32_t seen;
+    uint64_t next_seq;
+    const char *types; /* space separated, with one at both ends; "" = all */
+    bool full;
+};
+
+static bool type_wanted(const char *types, struct str type)
+{
+    char padded[80];
+
+    if (types[0] == 0 || type.len > sizeof padded - 3) {
+        return types[0] == 0;
+    }
+    (void)snprintf(padded, sizeof padded, " %.*s ", STR_ARG(type));
+    return strstr(types, padded) != NULL;
+}
+
+static bool add_event(const struct journal_row *row, void *self)
+{
+    struct event_page *page = self;
+
+    if (page->n == page->limit || page->seen == ROWS_PER_READ ||
+        page->docs.len + row->body_len > LIMIT_CONTROL_BYTES / 2) {
+        page->full = true;
+        return false;
+    }
+    page->seen++;
+    page->next_seq = row->seq + 1;
+    if (type_wanted(page->types, row->type)) {
+        buf_add(&page->docs, row->body, row->body_len);
+        page->n++;
+    }
+    return true;
+}
+
+static enum bt_code read_page(struct bus *b, const struct bus_parked *q, struct event_page *page,
+                              struct bt_error *err)
+{
+    buf_init(&page->docs, LIMIT_CONTROL_BYTES);
+    page->limit = q->limit;
+    page->next_seq = q->from_seq;
+    page->types = q->types;
+    return journal_events(b->journal, q->from_seq, q->plan_ix, UINT32_MAX, add_event, page, err);
+}
+
+static void answer_page(struct bus *b, struct request *rq, struct event_page *page)
+{
+    struct msg_events_read_ok ok = {.last_seq = journal_committed_seq(b->journal)};
+    struct buf list;
+
+    buf_init(&list, LIMIT_CONTROL_BYTES);
+    doc_put_array(&list, page->n);
+    buf_add(&list, page->docs.at, page->docs.len);
+    ok.events = doc_from_buf(&list);
+    /* Read to the end: go on behind the newest, not behind the newest that matched. */
+    ok.next_seq = page->full || page->next_seq > ok.last_seq ? page->next_seq : ok.last_seq + 1;
+    bus_answer(b, rq, MSG_events_read_ok, &ok);
+    buf_done(&list);
+}
+
+/* False: nothing yet, and it may wait longer. */
+static bool try_read(struct bus *b, struct request *rq, struct bus_parked *q, bool may_wait)
+{
+    struct event_page page = {0};
+    struct bt_error err;
+    bool done = true;
+
+    if (read_page(b, q, &page, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    } else if (page.n == 0 && !page.full && may_wait) {
+        q->from_seq = page.next_seq; /* nothing up to here: not to be looked at again */
+        done = false;
+    } else {
+        answer_page(b, rq, &page);
+    }
+    buf_done(&page.docs);
+    return done;
+}
+
+static bool join_types(const struct msg_events_read *m, struct bus_parked *q)
+{
+    size_t at = 0;
+
+    for (uint32_t i = 0; i < m->types_n; i++) {
+        if (at + m->types[i].len + 3 > sizeof q->types) {
+            return false;
+        }
+        q->types[at++] = ' ';
+        memcpy(q->types + at, m->types[i].ptr, m->types[i].len);
+        at += m->types[i].len;
+    }
+    if (at > 0) {
+        q->types[at++] = ' ';
+    }
+    q->types[at] = 0;
+    return true;
+}
+
+static bool park(struct bus *b, struct request *rq, struct bus_parked *q)
+{
+    for (uint32_t i = 0; i < BUS_PARKED_MAX; i++) {
+        if (b->parked[i].request == 0) {
+            q->request = rq->handle;
+            q->form = rq->reader.form;
+            (void)snprintf(q->id, sizeof q->id, "%.*s", STR_ARG(rq->env.id));
+            b->parked[i] = *q;
+            b->parked_n++;
+            return true;
+        }
+    }
+    return false;
+}
+
+void on_events_read(struct bus *b, struct request *rq)
+{
+    struct bus_parked q = {.deadline = 0};
+    struct msg_events_read m;
+    struct journal_plan row;
+    struct bt_error err;
+
+    if (!control_read(b, rq, MSG_events_read, &m)) {
+        return;
+    }
+    if (m.plan_id.len > 0) {
+        if (control_plan_row(b, m.plan_id, &row, &err) != BT_OK) {
+            bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+            return;
+        }
+        q.plan_ix = row.ix;
+    }
+    q.from_seq = m.from_seq == 0 ? 1 : m.from_seq;
+    q.limit = m.limit == 0 ? 100 : (uint32_t)m.limit;
+    q.deadline = b->now + m.wait_ms;
+    if (!join_types(&m, &q)) {
+        bus_refuse_text(b, rq, BT_LIMIT, "types: at most 500 bytes of names");
+        return;
+    }
+    if (!try_read(b, rq, &q, m.wait_ms > 0) && !park(b, rq, &q)) {
+        (void)try_read(b, rq, &q,
+                       false); /* all places taken: an empty answer now, the client asks again */
+    }
+}
+
+void bus_parked_turn(struct bus *b, bool all)
+{
+    for (uint32_t i = 0; i < BUS_PARKED_MAX; i++) {
+        struct bus_parked *q = &b->parked[i];
+        bool due = q->request != 0 && q->deadline <= b->now;
+        struct request rq = {
+            .handle = q->request, .reader = {.form = q->form}, .env = {.id = str_from(q->id)}};
+
+        if (q->request != 0 && (all || due) && try_read(b, &rq, q, !due)) {
+            q->request = 0;
+            b->parked_n--;
+        }
+    }
+}

@@ -1,0 +1,241 @@
+/* plan.retry and plan.fork: a new plan that takes over what an old one has completed. */
+#include "supervisor/api/control.h"
+#include "supervisor/api/refork.h"
+#include "supervisor/engine/draft.h"
+#include "supervisor/plan/plan_about.h"
+#include "supervisor/query/story.h"
+
+/* What either request asks for. */
+struct again {
+    enum msg_type answer;
+    struct str plan_id, from_step, session_id, client_key;
+    struct doc policy;
+};
+
+static uint64_t hash_again(const struct again *a)
+{
+    uint64_t h = (uint64_t)a->answer;
+
+    h = h * 31 + str_hash(a->plan_id);
+    h = h * 31 + str_hash(a->from_step);
+    h = h * 31 + str_hash(a->session_id);
+    return (h * 31 + str_hash((struct str){(const char *)a->policy.ptr, a->policy.len})) >> 1;
+}
+
+static void answer_again(struct bus *b, struct request *rq, const struct again *a, const char *id,
+                         struct str parent, uint32_t reused, bool existing)
+{
+    if (a->answer == MSG_plan_retry_ok) {
+        struct msg_plan_retry_ok ok = {.plan_id = str_from(id),
+                                       .parent_plan_id = parent,
+                                       .reused = reused,
+                                       .existing = existing,
+                                       .seq = journal_last_seq(b->journal)};
+        msg_set(&ok, plan_retry_ok, reused);
+        bus_answer(b, rq, MSG_plan_retry_ok, &ok);
+    } else {
+        struct msg_plan_fork_ok ok = {.plan_id = str_from(id),
+                                      .parent_plan_id = parent,
+                                      .reused = reused,
+                                      .existing = existing,
+                                      .seq = journal_last_seq(b->journal)};
+        msg_set(&ok, plan_fork_ok, reused);
+        bus_answer(b, rq, MSG_plan_fork_ok, &ok);
+    }
+}
+
+/* A plan without steps was never planned: the goal is asked for once more. */
+static bool is_unplanned(const struct again *a, const struct story *s)
+{
+    return s->plan->planning.pending && s->plan->n_steps == 0 && a->from_step.len == 0;
+}
+
+/* The old plan's rows: what has a result and need not be done again. */
+static enum bt_code choose(const struct again *a, struct story *s, struct refork_row **ret,
+                           struct bt_error *err)
+{
+    const struct plan *plan = s->plan;
+    struct refork_row *rows = arena_alloc(&s->arena, (plan->n_steps + 1) * sizeof *rows);
+    bool *marks = arena_alloc(&s->arena, plan->n_steps + 1);
+    bool open = false;
+
+    if (rows == NULL || marks == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for a plan of %u steps", plan->n_steps);
+    }
+    if (a->from_step.len > 0) {
+        uint32_t from = plan_step_find(plan, a->from_step);
+        if (from == UINT32_MAX || plan->steps[from].superseded) {
+            return err_set(err, BT_NOT_FOUND, "fromStep: the plan has no step '%.*s'",
+                           STR_ARG(a->from_step));
+        }
+        if (!refork_mark(plan, from, &s->arena, marks)) {
+            return err_set(err, BT_NOMEM, "out of memory for a plan of %u steps", plan->n_steps);
+        }
+    }
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        bool done = str_is(s->view.steps[i].status, "completed");
+        rows[i].superseded = plan->steps[i].superseded;
+        rows[i].reuse = done && !marks[i] && !rows[i].superseded;
+        rows[i].result = s->steps[i].result;
+        open = open || (!rows[i].superseded && !rows[i].reuse);
+    }
+    *ret = rows;
+    return open || is_unplanned(a, s)
+               ? BT_OK
+               : err_set(err, BT_CONFLICT,
+                         "every step has completed; say with fromStep which are to run again");
+}
+
+static struct str *constraints_of(struct story *s, struct doc list, uint32_t *ret_n)
+{
+    struct doc_cursor c = doc_cursor(list);
+    struct doc_head head = {.n = 0};
+    struct str *at;
+
+    *ret_n = 0;
+    if (list.ptr != NULL) {
+        (void)doc_next(&c, &head);
+    }
+    at = arena_alloc(&s->arena, (head.n + 1) * sizeof *at);
+    for (uint32_t i = 0, n = head.n; at != NULL && i < n; i++) {
+        at[(*ret_n)++] = doc_string(doc_skip(&c));
+    }
+    return at;
+}
+
+static enum bt_code draft_unplanned(struct bus *b, const struct again *a, struct story *s,
+                                    struct draft *d, struct bt_error *err)
+{
+    struct plan_about about;
+    struct wish w = {.goal = s->plan->goal,
+                     .session_id = a->session_id.len > 0 ? a->session_id : s->plan->session_id,
+                     .planner = s->plan->planner,
+                     .policy = doc_get(s->document, STR_LIT("policy")),
+                     .dry_run = s->plan->dry_run};
+
+    plan_about_of(s->document, &about);
+    w.constraints = constraints_of(s, about.constraints, &w.n_constraints);
+    return w.constraints != NULL ? draft_make(b, &w, d, err)
+                                 : err_set(err, BT_NOMEM, "out of memory for a plan");
+}
+
+/* The new plan, read and checked against the agents of today. */
+static enum bt_code draft_again(struct bus *b, const struct again *a, struct story *s,
+                                const struct refork_row *rows, struct draft *d,
+                                struct bt_error *err)
+{
+    struct wish w = {.session_id = a->session_id, .policy = a->policy};
+    struct buf doc;
+    enum bt_code code;
+
+    if (is_unplanned(a, s)) {
+        return draft_unplanned(b, a, s, d, err);
+    }
+    w.settled = refork_settled(rows, s->plan->n_steps, &s->arena, &w.n_settled);
+    if (w.settled == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for what is reused");
+    }
+    buf_init(&doc, LIMIT_STEP_BYTES);
+    code = refork_document(s->document, &doc, err);
+    if (code == BT_OK) {
+        w.plan = doc_from_buf(&doc);
+        code = draft_make(b, &w, d, err);
+    }
+    buf_done(&doc);
+    return code;
+}
+
+static void start_again(struct bus *b, struct request *rq, const struct again *a, uint64_t hash,
+                        struct story *s)
+{
+    struct draft_start how = {
+        .client_key = a->client_key, .body_hash = hash, .parent = s->plan->plan_id};
+    char id[UUID_TEXT_LEN + 1];
+    struct refork_row *rows = NULL;
+    struct draft d;
+    struct bt_error err;
+
+    if (draft_init(&d, &err) != BT_OK || choose(a, s, &rows, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    } else if (draft_again(b, a, s, rows, &d, &err) != BT_OK) {
+        draft_refuse(b, rq, &d, &err);
+    } else {
+        how.reuse = refork_reuse(d.made, rows, s->plan->n_steps, &s->arena, &how.n_reuse);
+        if (how.reuse == NULL) {
+            bus_refuse_text(b, rq, BT_NOMEM, "out of memory for what is reused");
+        } else if (draft_start(b, &how, &d, id, &err) == BT_OK) {
+            answer_again(b, rq, a, id, s->view.plan_id, how.n_reuse, false);
+        } else if (!b->failed) {
+            bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        }
+    }
+    draft_done(&d);
+}
+
+static void do_again(struct bus *b, struct request *rq, const struct again *a)
+{
+    uint64_t hash = hash_again(a);
+    char id[UUID_TEXT_LEN + 1];
+    struct story s;
+    struct plan_errand errand;
+    struct bt_error err;
+
+    switch (draft_key_use(b, rq, a->client_key, hash, id)) {
+    case KEY_REPEATED:
+        answer_again(b, rq, a, id, a->plan_id, 0, true);
+        return;
+    case KEY_REFUSED:
+        return;
+    case KEY_NEW:
+    default:
+        break;
+    }
+    if (!draft_may_start(b, rq)) {
+        return;
+    }
+    if (story_read(b, a->plan_id, &s, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        story_done(&s);
+        return;
+    }
+    plan_errand_of(s.document, &errand);
+    if (errand.kind != ERRAND_NONE) {
+        control_refuse_errand(b, rq, errand.of);
+    } else if (a->answer == MSG_plan_retry_ok && !s.ended) {
+        bus_refuse_text(b, rq, BT_CONFLICT,
+                        "the plan has not ended (%.*s): only an ended one can be retried",
+                        STR_ARG(s.view.status));
+    } else {
+        start_again(b, rq, a, hash, &s);
+    }
+    story_done(&s);
+}
+
+void on_plan_retry(struct bus *b, struct request *rq)
+{
+    struct msg_plan_retry m;
+
+    if (control_read(b, rq, MSG_plan_retry, &m)) {
+        do_again(b, rq,
+                 &(struct again){.answer = MSG_plan_retry_ok,
+                                 .plan_id = m.plan_id,
+                                 .from_step = m.from_step,
+                                 .session_id = m.session_id,
+                                 .client_key = m.client_key});
+    }
+}
+
+void on_plan_fork(struct bus *b, struct request *rq)
+{
+    struct msg_plan_fork m;
+
+    if (control_read(b, rq, MSG_plan_fork, &m)) {
+        do_again(b, rq,
+                 &(struct again){.answer = MSG_plan_fork_ok,
+                                 .plan_id = m.plan_id,
+                                 .from_step = m.from_step,
+                                 .session_id = m.session_id,
+                                 .client_key = m.client_key,
+                                 .policy = m.policy});
+    }
+}

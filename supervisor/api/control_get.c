@@ -1,0 +1,356 @@
+/* plan.get: the story of a plan, and of an open one where it stands and what it waits for. */
+#include <stdio.h>
+
+#include "supervisor/api/control.h"
+#include "supervisor/engine/row_body.h"
+#include "supervisor/events/record_codec.h"
+#include "supervisor/plan/plan_about.h"
+#include "supervisor/query/story.h"
+#include "supervisor/query/waits.h"
+
+/* Of one answer. The rest of a longer critical path is where it began. */
+enum { PATH_MAX = 200 };
+
+/* A point of the core's time as text; "" for never. */
+static struct str until_text(struct bus *b, struct story *s, msec until)
+{
+    if (until == MSEC_NEVER || until == 0) {
+        return (struct str){"", 0};
+    }
+    return story_iso(s, until > b->now ? b->wall + (until - b->now) : b->wall);
+}
+
+static struct str agent_id(struct bus *b, uint32_t agent)
+{
+    return agent < registry_agents(b->registry) ? registry_agent_view(b->registry, agent).id
+                                                : (struct str){"", 0};
+}
+
+/* reviewId: of a step planId/stepId/attempt, of the sign-off planId. */
+static struct str review_id(const struct bus_plan *p, struct story *s, uint32_t step,
+                            const struct step_wait *w)
+{
+    struct str made;
+    struct buf id;
+
+    if (w->review == REVIEW_PLAN) {
+        return s->view.plan_id;
+    }
+    buf_init(&id, 256);
+    review_id_format(p->plan->plan_id, p->plan->steps[step].step_id,
+                     core_block_run(p->block)->steps[step].attempt, &id);
+    made = story_keep(s, buf_str(&id));
+    buf_done(&id);
+    return made;
+}
+
+/* How the agents stand, worked out once for all the steps of an answer. */
+struct standing {
+    struct wait_agent *at; /* by agent; NULL = not yet, or out of memory */
+};
+
+static void count_instances(struct bus *b, struct wait_agent *at, uint32_t n)
+{
+    for (uint32_t slot = 0; slot < registry_instances(b->registry); slot++) {
+        struct instance_view v;
+        if (registry_instance_view(b->registry, slot, &v) && v.agent < n) {
+            struct wait_agent *a = &at[v.agent];
+            a->draining = (a->instances == 0 || a->draining) && v.draining;
+            a->instances++;
+            a->lanes += v.capacity;
+            a->lanes_up += v.lanes_up;
+            a->busy += v.outstanding;
+        }
+    }
+}
+
+static const struct wait_agent *standing_of(struct bus *b, struct standing *all,
+                                            struct arena *arena, uint32_t agent)
+{
+    const uint32_t n = registry_agents(b->registry);
+
+    if (all->at == NULL) {
+        all->at = arena_alloc(arena, (n + 1) * sizeof *all->at);
+        if (all->at == NULL) {
+            return NULL;
+        }
+        count_instances(b, all->at, n);
+        for (uint32_t i = 0; i < n; i++) {
+            const struct agent_view v = registry_agent_view(b->registry, i);
+            all->at[i].enabled = v.enabled;
+            all->at[i].failure = v.failure;
+        }
+    }
+    return agent < n ? &all->at[agent] : NULL;
+}
+
+/* Nothing of a plan begins before its sign-off, whatever else its steps wait for. */
+static struct step_wait wait_of(struct bus *b, const struct bus_plan *p, uint32_t step)
+{
+    struct step_wait w = core_step_wait(b->core, p->run, step);
+    bool signoff = (core_block_run(p->block)->paused & 1u << PAUSE_SIGNOFF) != 0;
+
+    if (signoff && (w.kind == WAIT_NOTHING || w.kind == WAIT_PAUSED)) {
+        w = (struct step_wait){.kind = WAIT_PERSON, .review = REVIEW_PLAN, .until = MSEC_NEVER};
+    }
+    return w;
+}
+
+static void fill_wait(struct bus *b, const struct bus_plan *p, struct story *s, uint32_t step,
+                      struct standing *standing)
+{
+    const struct step_wait w = wait_of(b, p, step);
+    struct msg_step_waiting *to = &s->view.steps[step].waiting;
+    struct wait_names names = {.agent = NULL};
+    struct buf text;
+
+    if (w.kind == WAIT_NOTHING) {
+        return;
+    }
+    if (w.kind == WAIT_DEPENDENCY && w.step < p->plan->n_steps) {
+        names.step_id = p->plan->steps[w.step].step_id;
+    } else if (w.kind == WAIT_PERSON) {
+        names.review_id = review_id(p, s, step, &w);
+    } else {
+        names.agent_id = agent_id(b, w.agent);
+        names.agent = w.kind == WAIT_LANE || w.kind == WAIT_AGENT
+                          ? standing_of(b, standing, &s->arena, w.agent)
+                          : NULL;
+    }
+    buf_init(&text, 2048);
+    wait_sentence(&w, &names, &text);
+    *to = (struct msg_step_waiting){.kind = str_from(wait_kind_name(w.kind)),
+                                    .text = story_keep(s, buf_str(&text)),
+                                    .agent_id = names.agent_id,
+                                    .step_id = story_keep(s, names.step_id),
+                                    .review_id = names.review_id,
+                                    .until = until_text(b, s, w.until)};
+    msg_set(&s->view.steps[step], step_view, waiting);
+    buf_done(&text);
+}
+
+/* What only the run knows of an open step: the rows may be a turn behind it. */
+static void fill_live_step(struct bus *b, const struct bus_plan *p, struct story *s, uint32_t i,
+                           struct standing *standing)
+{
+    const struct run_step *row = &core_block_run(p->block)->steps[i];
+    struct msg_step_view *v = &s->view.steps[i];
+
+    if (step_is_final((enum step_status)row->status)) {
+        return;
+    }
+    if (row->status != STEP_PENDING && row->status != STEP_READY) {
+        v->phase = str_from(step_phase_name((enum step_phase)row->phase));
+    }
+    fill_wait(b, p, s, i, standing);
+}
+
+static void fill_paused(struct story *s, uint32_t paused)
+{
+    s->view.paused = arena_alloc(&s->arena, PAUSE_REASON_COUNT * sizeof *s->view.paused);
+    for (uint32_t r = 0; s->view.paused != NULL && r < PAUSE_REASON_COUNT; r++) {
+        if ((paused & 1u << r) != 0) {
+            s->view.paused[s->view.paused_n++] = str_from(pause_reason_name((enum pause_reason)r));
+        }
+    }
+}
+
+/* M111: what was spent on planning, on the work, and on planning again. */
+static void fill_usage(struct story *s, struct usage total, struct usage replanning)
+{
+    struct usage work = usage_less(usage_less(total, s->planning), replanning);
+
+    work = usage_less(work, s->synthesis);
+    s->view.usage_synthesis = usage_view(&s->synthesis);
+
+    s->view.usage = usage_view(&total);
+    s->view.usage_planning = usage_view(&s->planning);
+    s->view.usage_execution = usage_view(&work);
+    s->view.usage_replanning = usage_view(&replanning);
+}
+
+static void fill_path(struct bus *b, struct story *s)
+{
+    uint64_t *ms = arena_alloc(&s->arena, (s->view.steps_n + 1) * sizeof *ms);
+    uint32_t path[PATH_MAX];
+    uint32_t n;
+
+    s->view.critical_path = arena_alloc(&s->arena, PATH_MAX * sizeof *s->view.critical_path);
+    if (ms == NULL || s->view.critical_path == NULL) {
+        return; /* the answer is true without it */
+    }
+    for (uint32_t i = 0; i < s->view.steps_n; i++) {
+        const struct story_step *x = &s->steps[i];
+        ms[i] = s->view.steps[i].duration_ms;
+        if (x->began != 0 && x->ended == 0 && b->wall > x->began) {
+            ms[i] = b->wall - x->began;
+        }
+    }
+    n = critical_path(s->plan, ms, &s->arena, path, PATH_MAX);
+    for (uint32_t i = 0; n != UINT32_MAX && i < n; i++) {
+        s->view.critical_path[s->view.critical_path_n++] = s->plan->steps[path[i]].step_id;
+    }
+}
+
+static void fill_position(struct story *s)
+{
+    char text[48];
+
+    if (s->started == 0) {
+        return;
+    }
+    (void)snprintf(text, sizeof text, "Step %llu of %u",
+                   (unsigned long long)s->view.current_step_index + 1, s->view.steps_n);
+    s->view.position = story_keep(s, str_from(text));
+}
+
+/* from: the first step that is asked for; those before it need no words. */
+static void fill_live(struct bus *b, const struct bus_plan *p, struct story *s, uint32_t from,
+                      uint32_t to)
+{
+    const struct run *run = core_block_run(p->block);
+    struct standing standing = {.at = NULL};
+
+    s->view.revision = run->revision;
+    s->view.cancelling = run->cancelling != 0;
+    s->view.fallbacks = run->fallbacks;
+    s->view.replans = run->replans;
+    s->view.duration_ms = s->started != 0 && b->wall > s->started ? b->wall - s->started : 0;
+    fill_paused(s, run->paused);
+    fill_usage(s, run->usage, run->replan_usage);
+    for (uint32_t i = from; i < to && i < run->n_steps && i < p->plan->n_steps; i++) {
+        fill_live_step(b, p, s, i, &standing);
+    }
+}
+
+/* A list of texts out of a document. */
+static struct str *texts_of(struct story *s, struct doc list, uint32_t *ret_n)
+{
+    struct doc_cursor c = doc_cursor(list);
+    struct doc_head head = {.n = 0};
+    struct str *at;
+
+    *ret_n = 0;
+    if (list.ptr == NULL || !doc_next(&c, &head) || head.kind != DOC_ARRAY) {
+        return NULL;
+    }
+    at = arena_alloc(&s->arena, (head.n + 1) * sizeof *at);
+    for (uint32_t i = 0; at != NULL && i < head.n; i++) {
+        at[(*ret_n)++] = doc_string(doc_skip(&c));
+    }
+    return at;
+}
+
+/* What the plan says of itself; and of an errand, whose it is. */
+static void fill_about(struct story *s)
+{
+    struct msg_plan_about *a = &s->view.about;
+    struct plan_errand errand;
+    struct plan_about about;
+    struct buf criteria;
+
+    plan_about_of(s->document, &about);
+    plan_errand_of(s->document, &errand);
+    buf_init(&criteria, LIMIT_STEP_BYTES);
+    plan_about_join(about.success_criteria, 8000, &criteria);
+    *a = (struct msg_plan_about){.description = about.description,
+                                 .success_criteria = story_keep(s, buf_str(&criteria)),
+                                 .estimated_tokens = about.tokens,
+                                 .estimated_steps = about.steps,
+                                 .estimated_total_time = about.total_time,
+                                 .reasoning = about.reasoning,
+                                 .planner = s->plan->planner,
+                                 .errand = str_from(errand_kind_name(errand.kind)),
+                                 .errand_of = errand.of};
+    a->constraints = texts_of(s, about.constraints, &a->constraints_n);
+    msg_set(&s->view, plan_view, about);
+    buf_done(&criteria);
+}
+
+static void fill_phase(struct story *s)
+{
+    if (s->ended) {
+        return;
+    }
+    s->view.phase = s->phase != ERRAND_NONE ? str_from(errand_kind_name(s->phase))
+                    : s->started != 0       ? STR_LIT("execution")
+                                            : STR_LIT("planning");
+}
+
+static void fill_view(struct bus *b, struct story *s, uint32_t from, uint32_t to)
+{
+    const struct bus_plan *p = bus_plan_by_id(b, s->view.plan_id);
+
+    s->view.budget = (struct msg_budget){.tokens = s->plan->budget_tokens,
+                                         .cost_micros = s->plan->budget_micros};
+    if (s->plan->budget_tokens > 0 || s->plan->budget_micros > 0) {
+        msg_set(&s->view, plan_view, budget);
+    }
+    fill_about(s);
+    fill_phase(s);
+    fill_path(b, s);
+    fill_position(s);
+    if (p != NULL && !s->ended) {
+        fill_live(b, p, s, from, to);
+    } else {
+        fill_paused(s, s->paused);
+        fill_usage(s, s->total, s->replanning);
+    }
+}
+
+/* As many steps as fit, from the one that was asked for: a plan of 10,000 steps is read in a few
+ * requests. */
+static void answer_view(struct bus *b, struct request *rq, struct msg_plan_view *v, uint32_t from)
+{
+    struct bt_error err;
+
+    if (v->document.len > LIMIT_CONTROL_BYTES) {
+        bus_refuse_text(
+            b, rq, BT_LIMIT,
+            "the document has %zu bytes; read it with blob.get: plan.history has planRef",
+            v->document.len);
+        return;
+    }
+
+    v->steps += from;
+    v->steps_n -= from;
+    while (bus_try_answer(b, rq, MSG_plan_view, v, &err) != BT_OK) {
+        if (v->steps_n == 0) {
+            bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+            return;
+        }
+        v->steps_n /= 2;
+        v->steps_truncated = true;
+    }
+}
+
+void on_plan_get(struct bus *b, struct request *rq)
+{
+    struct msg_plan_get m;
+    struct story s;
+    struct bt_error err;
+    uint32_t from;
+    bool steps;
+
+    if (!control_read(b, rq, MSG_plan_get, &m)) {
+        return;
+    }
+    if (story_read(b, m.plan_id, &s, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    } else {
+        steps = !msg_has(&m, plan_get, steps) || m.steps;
+        from = m.from_step < s.view.steps_n ? (uint32_t)m.from_step : s.view.steps_n;
+        fill_view(b, &s, from, steps ? s.view.steps_n : from);
+        s.view.steps_n = steps ? s.view.steps_n : from;
+        if (m.document) {
+            s.view.document = s.document;
+        }
+        if (m.document && msg_has(&m, plan_get, revision) &&
+            control_document(b, m.plan_id, m.revision, &s.arena, &s.view.document, &err) != BT_OK) {
+            bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        } else {
+            answer_view(b, rq, &s.view, from);
+        }
+    }
+    story_done(&s);
+}

@@ -1,0 +1,313 @@
+/* Requests about the agents and about the supervisor itself. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/base/utf8.h"
+#include "supervisor/engine/bus.h"
+
+static struct msg_breaker_view breaker_of(const struct bus *b, const struct breaker_view *v)
+{
+    struct msg_breaker_view m = {.state = str_from(breaker_state_name(v->state)),
+                                 .failures = v->failures};
+
+    if (v->state == BREAKER_OPEN) {
+        m.retry_in_ms = v->retry_at > b->now ? v->retry_at - b->now : 0;
+        msg_set(&m, breaker_view, retry_in_ms);
+    }
+    return m;
+}
+
+static struct msg_instance_view view_of(struct bus *b, uint32_t slot, const struct instance_view *v)
+{
+    const struct bus_instance *in = lanes_instance(b, slot, v->epoch);
+    struct msg_instance_view m = {.epoch = v->epoch,
+                                  .health = str_from(health_name(v->health)),
+                                  .capacity = v->capacity,
+                                  .outstanding = v->outstanding,
+                                  .draining = v->draining,
+                                  .breaker = breaker_of(b, &v->breaker),
+                                  .last_seen_ms =
+                                      b->now > v->last_seen ? b->now - v->last_seen : 0};
+
+    msg_set(&m, instance_view, breaker);
+    if (in != NULL) {
+        m.instance_id = str_from(in->id);
+        m.endpoint = in->endpoint[0] != 0 ? str_from(in->endpoint) : STR_LIT("dialIn");
+        m.pid = in->pid;
+    }
+    return m;
+}
+
+enum { REASON_SHOWN = 1000, PATH_SHOWN = 4000 };
+
+/* A hint must never cost the answer that it stands in: valid UTF-8, whatever a path or a process
+ * says, and not longer than the message allows. ptr is NULL when out of memory. */
+static struct str hint(struct arena *arena, const char *text, size_t max)
+{
+    struct buf clean;
+    struct str ret = {NULL, 0};
+
+    buf_init(&clean, 4 * strlen(text) + 1);
+    (void)buf_add_repaired(&clean, str_from(text));
+    if (clean.bad == BT_OK) {
+        const char *shown = buf_cstr(&clean);
+        ret = arena_str(arena, (struct str){shown, utf8_cut(shown, clean.len, max)});
+    }
+    buf_done(&clean);
+    return ret;
+}
+
+/* Why it is not there, and where its output is. */
+static bool tell_why(struct bus *b, const struct agent_view *a, struct arena *arena,
+                     struct msg_agent_view *ret)
+{
+    struct bus_process process;
+
+    ret->gave_up = a->failure.len > 0;
+    if (b->processes.about == NULL || !b->processes.about(b->processes.of, a->id, &process)) {
+        ret->reason = a->failure;
+        return true;
+    }
+    ret->reason = hint(arena, process.why, REASON_SHOWN);
+    ret->log = hint(arena, process.log, PATH_SHOWN);
+    return ret->reason.ptr != NULL && ret->log.ptr != NULL;
+}
+
+static bool fill_agent(struct bus *b, uint32_t agent, struct arena *arena,
+                       struct msg_agent_view *ret)
+{
+    struct agent_view a = registry_agent_view(b->registry, agent);
+    uint32_t slots = registry_instances(b->registry);
+    bool all_draining = a.instances > 0;
+
+    ret->instances = arena_alloc(arena, (a.instances + 1) * sizeof *ret->instances);
+    if (ret->instances == NULL) {
+        return false;
+    }
+    if (a.card != NULL) {
+        ret->card = *a.card;
+    } else {
+        ret->card.agent_id = a.id;
+        ret->card.name = a.id;
+    }
+    for (uint32_t i = 0; i < slots && ret->instances_n < a.instances; i++) {
+        struct instance_view v;
+        if (registry_instance_view(b->registry, i, &v) && v.agent == agent) {
+            ret->instances[ret->instances_n++] = view_of(b, i, &v);
+            ret->in_flight += v.outstanding;
+            all_draining = all_draining && v.draining;
+        }
+    }
+    ret->state = !a.enabled         ? STR_LIT("disabled")
+                 : a.instances == 0 ? STR_LIT("down")
+                 : all_draining     ? STR_LIT("draining")
+                                    : STR_LIT("up");
+    if (a.instances == 0 && !tell_why(b, &a, arena, ret)) {
+        return false;
+    }
+    ret->queued = core_agent_queued(b->core, agent);
+    ret->breaker = breaker_of(b, &a.breaker);
+    msg_set(ret, agent_view, breaker);
+    ret->num_requests = b->cards[agent].requests;
+    ret->num_errors = b->cards[agent].errors;
+    return true;
+}
+
+/* A thousand agents with long schemas are more than one answer: then without their skills, which
+ * agents.get has. */
+static void answer_list(struct bus *b, struct request *rq, struct msg_agents_list_ok *ok)
+{
+    struct bt_error err;
+
+    if (bus_try_answer(b, rq, MSG_agents_list_ok, ok, &err) == BT_OK) {
+        return;
+    }
+    for (uint32_t i = 0; i < ok->agents_n; i++) {
+        ok->agents[i].card.skills_n = 0;
+    }
+    ok->skills_truncated = true;
+    bus_answer(b, rq, MSG_agents_list_ok, ok);
+}
+
+void on_agents_list(struct bus *b, struct request *rq)
+{
+    uint32_t n = registry_agents(b->registry);
+    struct msg_agents_list_ok ok = {.agents_n = 0};
+    struct arena arena = {0};
+    bool fits = true;
+
+    ok.agents = arena_alloc(&arena, (n + 1) * sizeof *ok.agents);
+    for (uint32_t i = 0; ok.agents != NULL && i < n && fits; i++) {
+        fits = fill_agent(b, i, &arena, &ok.agents[ok.agents_n++]);
+    }
+    if (ok.agents == NULL || !fits) {
+        bus_refuse_text(b, rq, BT_NOMEM, "out of memory for %u agents", n);
+    } else {
+        answer_list(b, rq, &ok);
+    }
+    arena_done(&arena);
+}
+
+/* The agent that a request names; REGISTRY_NONE after refusing. */
+static uint32_t named_agent(struct bus *b, struct request *rq, struct str id)
+{
+    uint32_t agent = registry_agent(b->registry, id);
+
+    if (agent == REGISTRY_NONE) {
+        bus_refuse_text(b, rq, BT_NOT_FOUND, "Unknown agent: %.*s", STR_ARG(id));
+    }
+    return agent;
+}
+
+void on_agents_get(struct bus *b, struct request *rq)
+{
+    struct msg_agent_view view = {.has = 0};
+    struct arena arena = {0};
+    struct msg_agents_get m;
+    struct bt_error err;
+    uint32_t agent;
+
+    if (msg_read(&rq->reader, MSG_agents_get, &m, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        return;
+    }
+    agent = named_agent(b, rq, m.agent_id);
+    if (agent == REGISTRY_NONE) {
+        return;
+    }
+    if (fill_agent(b, agent, &arena, &view)) {
+        bus_answer(b, rq, MSG_agent_view, &view);
+    } else {
+        bus_refuse_text(b, rq, BT_NOMEM, "out of memory for an agent");
+    }
+    arena_done(&arena);
+}
+
+void on_agents_drain(struct bus *b, struct request *rq)
+{
+    struct msg_agents_drain m;
+    struct bt_error err;
+    uint32_t agent;
+    uint32_t found = 0;
+
+    if (msg_read(&rq->reader, MSG_agents_drain, &m, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        return;
+    }
+    agent = named_agent(b, rq, m.agent_id);
+    if (agent == REGISTRY_NONE) {
+        return;
+    }
+    if (m.instance_id.len == 0) {
+        registry_agent_enable(b->registry, agent,
+                              false); /* also those that register later: until agents.enable */
+    }
+    for (uint32_t i = 0; i < registry_instances(b->registry); i++) {
+        struct instance_view v;
+        struct core_event ev = {.type = CORE_DRAIN,
+                                .slot = i,
+                                .agent = agent,
+                                .text = STR_LIT("an operator asked for it")};
+        struct uuid wanted = {{0}};
+        bool any = m.instance_id.len == 0;
+        if (!registry_instance_view(b->registry, i, &v) || v.agent != agent ||
+            (!any && (!uuid_parse(m.instance_id, &wanted) || !uuid_eq(wanted, v.id)))) {
+            continue;
+        }
+        ev.epoch = v.epoch;
+        found++;
+        if (bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
+            bus_fail(b, &err);
+            return;
+        }
+    }
+    if (found == 0 && m.instance_id.len > 0) {
+        bus_refuse_text(b, rq, BT_NOT_FOUND, "agent '%.*s' has no such instance",
+                        STR_ARG(m.agent_id));
+    } else {
+        bus_answer(b, rq, MSG_empty, NULL);
+    }
+}
+
+/* Steps that waited while the agent was out of service go to the instances that are there. False:
+ * the journal failed. */
+static bool wake(struct bus *b, uint32_t agent)
+{
+    for (uint32_t i = 0; i < registry_instances(b->registry); i++) {
+        struct instance_view v;
+        struct bus_instance *in = registry_instance_view(b->registry, i, &v) && v.agent == agent
+                                      ? lanes_instance(b, i, v.epoch)
+                                      : NULL;
+        for (uint32_t k = 0; in != NULL && k < in->capacity; k++) {
+            struct core_event up = {.type = CORE_LANE_UP, .slot = i, .epoch = v.epoch, .lane = k};
+            struct bt_error err;
+            if (in->lanes[k].state == LANE_READY && bus_feed(b, &up, NULL, NULL, &err) != BT_OK) {
+                bus_fail(b, &err);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+void on_agents_enable(struct bus *b, struct request *rq)
+{
+    struct msg_agents_enable m;
+    struct bt_error err;
+    uint32_t agent;
+
+    if (msg_read(&rq->reader, MSG_agents_enable, &m, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        return;
+    }
+    agent = named_agent(b, rq, m.agent_id);
+    if (agent == REGISTRY_NONE) {
+        return;
+    }
+    registry_agent_enable(b->registry, agent, true);
+    if (wake(b, agent)) {
+        bus_answer(b, rq, MSG_empty, NULL);
+    }
+}
+
+void on_supervisor_info(struct bus *b, struct request *rq)
+{
+    static const uint8_t versions[] = {0x91, 0x01}; /* msgpack: [1] */
+    bool power = b->opt.durability == DURABILITY_POWER;
+    char started[CLOCK_ISO_LEN + 1];
+    struct arena arena = {0};
+    struct msg_supervisor_info_ok ok = {
+        .version = STR_LIT(BATON_VERSION),
+        .protocol = {versions, sizeof versions},
+        .pid = (uint64_t)getpid(),
+        .uptime_ms = b->now - b->started_mono,
+        .durability = power ? STR_LIT("power") : STR_LIT("process"),
+        .durability_means =
+            power
+                ? STR_LIT(
+                      "acknowledged work survives a power cut: fsync before every acknowledgement")
+                : STR_LIT("acknowledged work survives kill -9 of the daemon, not a power cut"),
+        .control = str_from(link_server_url(b->server)),
+        .events = str_from(link_pub_url(b->pub)),
+        .state_dir = hint(&arena, b->opt.state_dir, PATH_SHOWN),
+        .nng = str_from(link_library_version()),
+        .sqlite = str_from(journal_sqlite_version()),
+        .last_seq = journal_committed_seq(b->journal),
+        .plans_open = core_runs_open(b->core) - b->errands,
+        .agents = registry_agents(b->registry),
+    };
+
+    clock_iso(b->started_wall, started);
+    ok.started_at = str_from(started);
+    bus_answer(b, rq, MSG_supervisor_info_ok, &ok);
+    arena_done(&arena);
+}
+
+void on_supervisor_drain(struct bus *b, struct request *rq)
+{
+    b->draining = true;
+    b->stop_asked = true;
+    bus_answer(b, rq, MSG_empty, NULL);
+}

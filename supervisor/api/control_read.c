@@ -1,0 +1,205 @@
+/* Requests that only read: plans, results, events, blobs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/base/clock.h"
+#include "supervisor/api/control.h"
+#include "supervisor/query/story.h"
+
+/* Of one answer: beside an aggregated result of 3 MiB there is room for no more. */
+enum { HANDOFFS_MAX = 1000 };
+
+/* A running plan's status is its run's: waiting shows at once. */
+static void live_status(struct bus *b, struct msg_plan_view *v)
+{
+    struct bus_plan *p = bus_plan_by_id(b, v->plan_id);
+    if (p != NULL) {
+        v->status = str_from(plan_status_name(core_block_run(p->block)->status));
+    }
+}
+
+/* ---- plan.list ---- */
+struct plan_page {
+    struct bus *b;
+    struct arena *arena;
+    struct msg_plan_view plans[100];
+    uint32_t n, limit;
+    uint64_t last_ix;
+    uint32_t looked_at;
+    struct str status; /* wanted of open plans: the journal knows of them only that they are open */
+    bool more;
+};
+
+enum { LIST_LOOKS = 20000 };
+
+static bool add_plan(const struct journal_plan *row, void *self)
+{
+    struct plan_page *page = self;
+    struct msg_plan_view *v;
+    char text[UUID_TEXT_LEN + 1];
+    char iso[CLOCK_ISO_LEN + 1];
+
+    if (page->n == page->limit || page->looked_at++ == LIST_LOOKS) {
+        page->more = true;
+        return false;
+    }
+    page->last_ix = row->ix;
+    v = &page->plans[page->n];
+    *v = (struct msg_plan_view){.has = 0};
+    uuid_format(row->plan_id, text);
+    v->plan_id = arena_str(page->arena, str_from(text));
+    v->session_id = arena_str(page->arena, row->session_id);
+    v->query = arena_str(page->arena, row->goal);
+    v->status = arena_str(page->arena, row->status);
+    clock_iso(row->created_wall, iso);
+    v->created_at = arena_str(page->arena, str_from(iso));
+    if (row->ended_wall != 0) {
+        clock_iso(row->ended_wall, iso);
+        v->completed_at = arena_str(page->arena, str_from(iso));
+    }
+    live_status(page->b, v);
+    page->n += page->status.len == 0 || str_eq(v->status, page->status);
+    return true;
+}
+
+void on_plan_list(struct bus *b, struct request *rq)
+{
+    struct plan_page *page = NULL;
+    struct msg_plan_list_ok ok = {0};
+    struct msg_plan_list m;
+    struct arena arena = {0};
+    char cursor[24];
+    struct bt_error err;
+
+    if (!control_read(b, rq, MSG_plan_list, &m)) {
+        return;
+    }
+    page = calloc(1, sizeof *page);
+    if (page == NULL) {
+        bus_refuse_text(b, rq, BT_NOMEM, "out of memory for a list");
+        return;
+    }
+    page->b = b;
+    page->arena = &arena;
+    page->limit = m.limit == 0 ? 100 : (uint32_t)m.limit;
+    if (str_is(m.status, "pending") || str_is(m.status, "running") || str_is(m.status, "waiting")) {
+        page->status = m.status;
+        m.status = STR_LIT("running");
+    }
+    (void)snprintf(cursor, sizeof cursor, "%.*s", m.cursor.len > 20 ? 0 : (int)m.cursor.len,
+                   m.cursor.ptr);
+    if (journal_plans(b->journal, m.status, m.session_id, strtoull(cursor, NULL, 10), UINT32_MAX,
+                      add_plan, page, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    } else {
+        ok.plans = page->plans;
+        ok.plans_n = page->n;
+        (void)snprintf(cursor, sizeof cursor, "%llu", (unsigned long long)page->last_ix);
+        ok.cursor = page->more ? str_from(cursor) : (struct str){"", 0};
+        bus_answer(b, rq, MSG_plan_list_ok, &ok);
+    }
+    arena_done(&arena);
+    free(page);
+}
+
+/* ---- plan.result ---- */
+static void answer_step_result(struct bus *b, struct request *rq, const struct msg_plan_result *m,
+                               struct story *story, struct msg_plan_result_ok *ok)
+{
+    uint32_t ix = plan_step_find(story->plan, m->step_id);
+    struct bt_error err;
+
+    if (ix == UINT32_MAX) {
+        bus_refuse_text(b, rq, BT_NOT_FOUND, "the plan has no step '%.*s'", STR_ARG(m->step_id));
+        return;
+    }
+    if (bus_result_doc(b, story->steps[ix].result, &ok->result, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        return;
+    }
+    ok->status = story->view.steps[ix].status;
+    ok->success = str_is(ok->status, "completed");
+    ok->error = story->view.steps[ix].error;
+    bus_answer(b, rq, MSG_plan_result_ok, ok);
+}
+
+static void answer_plan_result(struct bus *b, struct request *rq, struct story *story,
+                               struct msg_plan_result_ok *ok)
+{
+    struct buf text;
+    struct bt_error err;
+
+    buf_init(&text, LIMIT_STEP_BYTES);
+    if (story->ended && bus_result_text(b, story->summary, LIMIT_RESULT_BYTES, &text,
+                                        &ok->truncated, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    } else {
+        ok->aggregated_result = buf_str(&text);
+        ok->handoffs = story->handoffs;
+        /* The rest are events: agent_handoff. */
+        ok->handoffs_n = story->handoffs_n < HANDOFFS_MAX ? story->handoffs_n : HANDOFFS_MAX;
+        ok->truncated = ok->truncated || story->handoffs_cut || ok->handoffs_n < story->handoffs_n;
+        bus_answer(b, rq, MSG_plan_result_ok, ok);
+    }
+    buf_done(&text);
+}
+
+void on_plan_result(struct bus *b, struct request *rq)
+{
+    struct msg_plan_result_ok ok = {0};
+    struct msg_plan_result m;
+    struct story story;
+    struct bt_error err;
+
+    if (!control_read(b, rq, MSG_plan_result, &m)) {
+        return;
+    }
+    if (story_read(b, m.plan_id, &story, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    } else {
+        ok.plan_id = story.view.plan_id;
+        ok.status = story.view.status;
+        ok.outcome = story.view.outcome;
+        ok.success = str_is(ok.status, "completed");
+        ok.error = story.view.failure_reason;
+        msg_set(&ok, plan_result_ok, success);
+        if (m.step_id.len > 0) {
+            answer_step_result(b, rq, &m, &story, &ok);
+        } else {
+            answer_plan_result(b, rq, &story, &ok);
+        }
+    }
+    story_done(&story);
+}
+
+void on_blob_get(struct bus *b, struct request *rq)
+{
+    struct msg_blob_get_ok ok = {0};
+    struct msg_blob_get m;
+    struct buf bytes;
+    struct buf bin;
+    struct bt_error err;
+    size_t at;
+    size_t n;
+
+    if (!control_read(b, rq, MSG_blob_get, &m)) {
+        return;
+    }
+    buf_init(&bytes, LIMIT_STEP_BYTES);
+    buf_init(&bin, LIMIT_STEP_BYTES);
+    if (journal_blob_get(b->journal, m.blob_id, &bytes, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    } else {
+        at = m.offset < bytes.len ? (size_t)m.offset : bytes.len;
+        n = bytes.len - at;
+        n = n > LIMIT_CONTROL_BYTES / 2 ? LIMIT_CONTROL_BYTES / 2 : n;
+        n = m.limit != 0 && m.limit < n ? (size_t)m.limit : n;
+        doc_put_bin(&bin, bytes.at == NULL ? (const uint8_t *)"" : bytes.at + at, n);
+        ok.len = bytes.len;
+        ok.bytes = doc_from_buf(&bin);
+        bus_answer(b, rq, MSG_blob_get_ok, &ok);
+    }
+    buf_done(&bytes);
+    buf_done(&bin);
+}

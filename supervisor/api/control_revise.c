@@ -1,0 +1,77 @@
+/* plan.modify insert and replace: a new revision of the plan, composed, checked and handed over. */
+#include "supervisor/api/control.h"
+#include "supervisor/dispatch/revise.h"
+#include "supervisor/engine/draft.h"
+
+static uint32_t superseded(const struct plan *plan)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        n += plan->steps[i].superseded;
+    }
+    return n;
+}
+
+/* Only what names no step of the old plan can be said before it is looked at. */
+static const char *what_lacks(const struct msg_plan_modify *m, enum modify_kind kind)
+{
+    if (m->steps.ptr == NULL) {
+        return "steps: expected a list of the new steps, as in a plan";
+    }
+    return kind == MODIFY_REPLACE && m->step_id.len == 0 && doc_head(m->steps).kind != DOC_MAP
+               ? "stepId: expected the id of the step that the new ones replace"
+               : NULL;
+}
+
+static const char *not_now(const struct bus_plan *p)
+{
+    return core_block_run(p->block)->replanning > 0
+               ? "a replan is under way; the plan can be changed when it is over"
+               : control_why_not(p, NULL);
+}
+
+void control_revise(struct bus *b, struct request *rq, struct bus_plan *p,
+                    const struct msg_plan_modify *m, struct core_event *ev)
+{
+    const struct revise_wish wish = {.kind = ev->modify == MODIFY_INSERT ? REVISE_INSERT
+                                                                         : REVISE_REPLACE,
+                                     .change = m->steps,
+                                     .after = m->after_step_id,
+                                     .before = m->before_step_id,
+                                     .step = m->step_id};
+    const char *lacks = what_lacks(m, ev->modify);
+    uint32_t steps = p->plan->n_steps;
+    uint32_t without = superseded(p->plan);
+    struct bus_revision rev = {.plan = NULL};
+    struct draft d;
+    struct bt_error err;
+
+    if (lacks != NULL) {
+        bus_refuse_text(b, rq, BT_INVALID, "%s", lacks);
+        return;
+    }
+    ev->type = CORE_REVISE;
+    if (draft_init(&d, &err) != BT_OK ||
+        revise_make(b, p, &wish, &d.problems, &rev, &ev->result, &err) != BT_OK) {
+        if (!b->failed) {
+            draft_refuse(b, rq, &d, &err);
+        }
+    } else {
+        ev->plan = rev.plan;
+        ev->block = rev.block;
+        b->revision = &rev;
+        if (control_feed(b, rq, p, ev, not_now(p))) {
+            struct msg_plan_modify_ok ok = {.plan_id = str_from(p->id),
+                                            .revision = core_block_run(p->block)->revision,
+                                            .changed = p->plan->n_steps - steps +
+                                                       superseded(p->plan) - without};
+            ok.problems_n = draft_problems(&d);
+            ok.problems = d.problem_views;
+            bus_answer(b, rq, MSG_plan_modify_ok, &ok);
+        }
+        b->revision = NULL;
+    }
+    bus_revision_done(&rev);
+    draft_done(&d);
+}

@@ -1,0 +1,71 @@
+/* What agents say about their steps on the control socket: progress, and results that came late. */
+#include "supervisor/dispatch/result_form.h"
+#include "supervisor/engine/bus.h"
+
+void on_step_progress(struct bus *b, struct request *rq)
+{
+    struct core_event ev = {.type = CORE_PROGRESS, .lane = LANE_NONE};
+    enum core_reject reject;
+    struct msg_step_progress m;
+    struct bus_instance *in;
+    struct bt_error err;
+
+    if (msg_read(&rq->reader, MSG_step_progress, &m, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        return;
+    }
+    in = bus_speaker(b, rq, m.instance_id, m.epoch);
+    if (in == NULL) {
+        return;
+    }
+    if (!bus_find_key(b, in, m.key, &ev.run, &ev.step, &ev.phase)) {
+        bus_refuse_text(b, rq, BT_NOT_FOUND, "no open step has the key '%.*s'", STR_ARG(m.key));
+        return;
+    }
+    ev.attempt = (uint32_t)m.attempt;
+    ev.slot = in->slot;
+    ev.epoch = in->epoch;
+    (void)uuid_parse(m.instance_id, &ev.instance);
+    ev.n = m.n;
+    ev.percent = m.percent;
+    ev.text = m.text;
+    ev.data = m.data;
+    if (bus_feed(b, &ev, &reject, NULL, &err) != BT_OK) {
+        bus_fail(b, &err);
+    } else if (reject != REJECT_NONE && reject != REJECT_TOO_MUCH) {
+        bus_refuse_text(b, rq, BT_CONFLICT, "%s", core_reject_text(reject));
+    } else {
+        bus_answer(b, rq, MSG_empty, NULL);
+    }
+}
+
+void on_step_result(struct bus *b, struct request *rq)
+{
+    struct core_event ev = {.lane = LANE_NONE};
+    struct msg_step_result_ok ok = {0};
+    struct msg_step_result m;
+    struct bus_instance *in;
+    struct bt_error err;
+
+    if (result_form_normalise(&rq->reader, &err) != BT_OK ||
+        msg_read(&rq->reader, MSG_step_result, &m, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        return;
+    }
+    in = bus_speaker(b, rq, m.instance_id, m.epoch);
+    if (in == NULL) {
+        return;
+    }
+    ok.reason = STR_LIT("no open step has this key: the plan has ended or never was");
+    if (bus_find_key(b, in, m.key, &ev.run, &ev.step, &ev.phase)) {
+        enum core_reject reject;
+        ev.slot = in->slot;
+        ev.epoch = in->epoch;
+        (void)uuid_parse(m.instance_id, &ev.instance);
+        reject = bus_take_result(b, &m, ev.run, ev.step, &ev);
+        ok.accepted = reject == REJECT_NONE;
+        ok.reason = ok.accepted ? (struct str){"", 0} : str_from(core_reject_text(reject));
+    }
+    msg_set(&ok, step_result_ok, accepted);
+    bus_answer(b, rq, MSG_step_result_ok, &ok);
+}

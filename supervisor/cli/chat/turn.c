@@ -1,0 +1,227 @@
+/* chat: what is said, and what comes of it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "protocol/base/clock.h"
+#include "protocol/base/uuid.h"
+#include "supervisor/cli/chat/chat.h"
+
+enum { AGAIN_MS = 500, MESSAGES_SHOWN = 6, MESSAGE_SHOWN = 304 };
+
+static bool has_ended(const struct chat *c, const char *turn_id)
+{
+    for (int i = 0; i < CHAT_TURNS_KEPT; i++) {
+        if (strcmp(c->ended[i], turn_id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_mine(const struct chat *c, const char *turn_id, bool *ret_replied)
+{
+    for (int i = 0; i < CHAT_TURNS_KEPT; i++) {
+        if (turn_id[0] != 0 && strcmp(c->mine[i].turn, turn_id) == 0) {
+            *ret_replied = c->mine[i].replied;
+            return true;
+        }
+    }
+    *ret_replied = false;
+    return false;
+}
+
+/* A plan was wanted and none was made: that is no success, as little as in `baton run`. */
+static void judge(struct chat *c, const char *action, const char *plan_id)
+{
+    if (strcmp(action, "new_plan") == 0 && plan_id[0] == 0) {
+        c->exit = CLI_USAGE;
+    }
+}
+
+/* The daemon has taken the message. */
+static void taken(struct chat *c, const cJSON *answer)
+{
+    const char *reply = json_text(answer, "reply", "");
+    const char *plan_id = json_text(answer, "planId", "");
+
+    (void)snprintf(c->turn, sizeof c->turn, "%s", json_text(answer, "turnId", ""));
+    c->turn_open = !has_ended(c, c->turn);
+    (void)snprintf(c->mine[c->mine_at % CHAT_TURNS_KEPT].turn, sizeof c->mine[0].turn, "%s",
+                   c->turn);
+    c->mine[c->mine_at++ % CHAT_TURNS_KEPT].replied = reply[0] != 0;
+    judge(c, json_text(answer, "action", ""), plan_id);
+    chat_plan_set(c, plan_id);
+    chat_tell(c, reply);
+    if (c->exit == CLI_USAGE && !c->looked && c->cli->client != NULL) {
+        c->looked = true;
+        screen_clear(&c->screen);
+        cli_look_for_agents(c->cli->client);
+    }
+}
+
+static void drop_saying(struct chat *c)
+{
+    free(c->saying);
+    c->saying = NULL;
+}
+
+static cJSON *say_fields(struct chat *c)
+{
+    cJSON *fields = cli_fields("sessionId", c->session);
+    const char *policy = cli_value(c->cli, "policy");
+
+    (void)cJSON_AddStringToObject(fields, "text", c->saying);
+    (void)cJSON_AddStringToObject(fields, "clientKey", c->key);
+    if (c->answers[0] != 0) {
+        (void)cJSON_AddStringToObject(fields, "reviewId", c->answers);
+    }
+    cli_add_value(c->cli, "planner", fields, "planner");
+    if (policy != NULL) {
+        (void)cJSON_AddItemToObject(fields, "policy", cJSON_Parse(policy));
+    }
+    return fields;
+}
+
+void chat_say_again(struct chat *c)
+{
+    cJSON *answer = NULL;
+    struct bt_error err;
+    enum bt_code code;
+
+    if (c->saying == NULL || c->watch == NULL || clock_mono_ms() < c->say_at) {
+        return;
+    }
+    code = chat_call(c, "session.say", say_fields(c), &answer, &err);
+    if (chat_is_away(c, code)) {
+        c->say_at = clock_mono_ms() + AGAIN_MS;
+    } else if (code != BT_OK) {
+        screen_note(&c->screen, "%s", err.msg);
+        c->exit = cli_exit_of(code);
+        drop_saying(c);
+    } else {
+        drop_saying(c);
+        taken(c, answer);
+    }
+    cJSON_Delete(answer);
+}
+
+void chat_say(struct chat *c, const char *text)
+{
+    drop_saying(c);
+    c->saying = strdup(text);
+    if (c->saying == NULL) {
+        screen_note(&c->screen, "out of memory");
+        return;
+    }
+    uuid_format(uuid_new(), c->key);
+    memcpy(c->answers, c->plan.review, sizeof c->answers);
+    c->say_at = 0;
+    c->said[0] = 0;
+    c->exit = CLI_OK;
+    c->plan.muted = false;
+    chat_say_again(c);
+}
+
+/* Whether what came of the turn was shown already: as the reply, or as the end of its plan. */
+static bool is_told(const struct chat *c, const char *turn, const char *plan_id, const char *action)
+{
+    bool replied;
+
+    (void)is_mine(c, turn, &replied);
+    return replied || (c->plan.told && strcmp(plan_id, c->plan.id) == 0 &&
+                       (action[0] == 0 || strcmp(action, "new_plan") == 0));
+}
+
+static void turn_end(struct chat *c, const struct bt_event *ev, const cJSON *event)
+{
+    const char *turn = json_text(event, "turnId", "");
+    const char *plan_id = json_text(event, "turnPlanId", "");
+    const char *action = json_text(event, "action", "");
+
+    (void)snprintf(c->ended[c->ended_at++ % CHAT_TURNS_KEPT], sizeof c->ended[0], "%s", turn);
+    if (strcmp(turn, c->turn) == 0) {
+        c->turn_open = false;
+        judge(c, action, plan_id);
+    }
+    chat_plan_set(c, plan_id);
+    if (c->cli->json) {
+        (void)puts(ev->json);
+        (void)fflush(stdout);
+    }
+    if (!c->plan.muted && !is_told(c, turn, plan_id, action)) {
+        chat_tell(c, json_text(event, "message", ""));
+    }
+}
+
+/* Somebody else may talk in the session, too. */
+static void turn_start(struct chat *c, const cJSON *event)
+{
+    const char *message = json_text(event, "message", "");
+    bool replied;
+    bool ours = is_mine(c, json_text(event, "turnId", ""), &replied) ||
+                (c->saying != NULL && strncmp(c->saying, message, strlen(message)) == 0);
+
+    if (!ours) {
+        screen_note(&c->screen, "« %s", message);
+    }
+}
+
+void chat_event(struct chat *c, const struct bt_event *ev)
+{
+    cJSON *event = cJSON_Parse(ev->json);
+
+    if (strcmp(json_text(event, "sessionId", ""), c->session) == 0) {
+        if (strcmp(ev->type, "turn_start") == 0) {
+            turn_start(c, event);
+        } else if (strcmp(ev->type, "turn_end") == 0) {
+            turn_end(c, ev, event);
+        } else if (ev->plan_id[0] != 0) {
+            chat_plan_event(c, ev->type, event);
+        }
+    }
+    cJSON_Delete(event);
+}
+
+static void show_messages(struct chat *c, const cJSON *view)
+{
+    const cJSON *m;
+
+    cJSON_ArrayForEach(m, cJSON_GetObjectItemCaseSensitive(view, "messages"))
+    {
+        char text[MESSAGE_SHOWN];
+        cli_cut_line(text, sizeof text, json_text(m, "text", ""));
+        screen_note(&c->screen, "%s %s", strcmp(json_text(m, "role", ""), "user") == 0 ? ">" : " ",
+                    text);
+    }
+    chat_plan_set(c, json_text(view, "openPlanId", ""));
+    if (c->plan.id[0] != 0) {
+        chat_plan_show(c);
+    }
+}
+
+enum cli_exit chat_catch_up(struct chat *c)
+{
+    cJSON *fields = cli_fields("sessionId", c->session);
+    cJSON *view = NULL;
+    struct bt_error err;
+    enum bt_code code;
+    enum cli_exit exit = CLI_OK;
+
+    (void)cJSON_AddNumberToObject(fields, "limit", MESSAGES_SHOWN);
+    code = chat_call(c, "session.get", fields, &view, &err);
+    if (code == BT_OK) {
+        show_messages(c, view);
+    } else if (code == BT_NOT_FOUND && c->cli->client != NULL && cli_flag(c->cli, "new")) {
+        screen_note(&c->screen, "a new session: %s", c->session);
+    } else if (code == BT_NOT_FOUND && c->cli->client != NULL) {
+        cli_say_no_session(c->cli, c->session, "; with --new it is begun");
+        exit = CLI_NOT_FOUND;
+    } else {
+        exit = cli_fail(&err);
+    }
+    cJSON_Delete(view);
+    return exit;
+}

@@ -1,0 +1,56 @@
+/* What to do when there is no agent: a daemon without a configuration is up, and can do nothing. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cjson/cJSON.h>
+
+#include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/recipes.h"
+
+/* The example that is installed beside this program, else where it lies in the source. */
+static const char *example(char path[RECIPE_PATH_MAX])
+{
+    char dirs[RECIPE_DIRS_MAX][RECIPE_PATH_MAX];
+    int n = recipes_dirs(dirs);
+
+    for (int i = 0; i < n; i++) {
+        (void)snprintf(path, RECIPE_PATH_MAX, "%.4000s/tour.yaml", dirs[i]);
+        if (access(path, R_OK) == 0) {
+            return path;
+        }
+    }
+    return "deploy/examples/tour.yaml";
+}
+
+void cli_note_no_agents(void)
+{
+    const char *xdg = getenv("XDG_CONFIG_HOME");
+    bool own = xdg != NULL && xdg[0] == '/';
+    char path[RECIPE_PATH_MAX];
+
+    cli_note(
+        "there is no agent that could do anything. Ways to have some:\n"
+        "  baton down; baton up --config %s\n"
+        "  your own configuration, with a list of agents like that one's: %s/baton/baton.yaml\n"
+        "  a program that registers itself, such as baton-agent-calc\n",
+        example(path), own ? xdg : "~/.config");
+}
+
+void cli_look_for_agents(struct bt_client *client)
+{
+    char *json = NULL;
+    struct bt_error err;
+    cJSON *answer = NULL;
+
+    if (bt_client_call(client, "agents.list", NULL, &json, &err) == BT_OK) {
+        answer = cJSON_Parse(json); /* else: it is only about a hint */
+    }
+    if (answer != NULL &&
+        cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(answer, "agents")) == 0) {
+        cli_note_no_agents();
+    }
+    cJSON_Delete(answer);
+    bt_free(json);
+}

@@ -1,0 +1,202 @@
+/* Plan files: YAML or JSON, and recipes, whose inputs are filled in before the daemon sees the
+ * plan. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cjson/cJSON.h>
+
+#include "protocol/limits.h"
+#include "protocol/wire/doc.h"
+#include "supervisor/cli/common/cli.h"
+#include "supervisor/config/yaml.h"
+#include "supervisor/plan/recipe.h"
+
+enum { NAME_BYTES_MAX = 256 };
+
+cJSON *cli_read_tree(const char *path)
+{
+    size_t len = 0;
+    char *text = cli_read_file(path, LIMIT_CONTROL_BYTES, &len);
+    cJSON *tree = NULL;
+    struct bt_error err;
+
+    if (text != NULL && yaml_read((struct str){text, len}, path, &tree, NULL, &err) != BT_OK) {
+        cli_say("%s", err.msg);
+        cJSON_Delete(tree);
+        tree = NULL;
+    }
+    free(text);
+    return tree;
+}
+
+cJSON *cli_read_value(const char *text, const char *what)
+{
+    cJSON *tree;
+
+    if (strcmp(text, "-") == 0 || access(text, F_OK) == 0) {
+        return cli_read_tree(text);
+    }
+    tree = cJSON_ParseWithOpts(text, NULL, true);
+    if (tree == NULL) {
+        cli_say("%s: neither a file nor JSON: '%.200s'", what, text);
+    }
+    return tree;
+}
+
+/* Whether the list has that text. */
+static bool holds(const cJSON *list, const char *text)
+{
+    const cJSON *v;
+
+    cJSON_ArrayForEach(v, list)
+    {
+        if (cJSON_IsString(v) && strcmp(v->valuestring, text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the schema takes the text as it stands, be it JSON or not. */
+static bool takes_text(const cJSON *schema, const char *text)
+{
+    const cJSON *type = cJSON_GetObjectItemCaseSensitive(schema, "type");
+
+    return strcmp(json_text(schema, "type", ""), "string") == 0 ||
+           (cJSON_IsArray(type) && holds(type, "string") && strcmp(text, "null") != 0) ||
+           holds(cJSON_GetObjectItemCaseSensitive(schema, "enum"), text);
+}
+
+/* The value of NAME=VALUE in the type that the recipe's inputs give the name. NULL after saying
+ * what is wrong. */
+static cJSON *typed_value(const cJSON *recipe, const char *name, const char *text)
+{
+    const cJSON *inputs = cJSON_GetObjectItemCaseSensitive(recipe, "inputs");
+    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(
+        cJSON_GetObjectItemCaseSensitive(inputs, "properties"), name);
+    const char *type = json_text(schema, "type", "");
+    cJSON *value =
+        takes_text(schema, text) ? cJSON_CreateString(text) : cJSON_ParseWithOpts(text, NULL, true);
+
+    if (value == NULL && type[0] != 0) {
+        cli_say("--input %s: expected a value of type %s as JSON, got '%.200s'", name, type, text);
+        return NULL;
+    }
+    return value != NULL ? value : cJSON_CreateString(text);
+}
+
+/* All that was given as --inputs and --input, as JSON (cJSON_free it); "" when nothing was. NULL
+ * after saying what is wrong. */
+static char *read_inputs(const struct cli *cli, const cJSON *recipe)
+{
+    const char *given = cli_value(cli, "inputs");
+    cJSON *values;
+    char *json = NULL;
+    const char *pair;
+    bool ok = true;
+
+    if (cli_value(cli, "input") == NULL) {
+        return strdup(given != NULL ? given : "");
+    }
+    values = given != NULL ? cJSON_ParseWithOpts(given, NULL, true) : cJSON_CreateObject();
+    if (!cJSON_IsObject(values)) {
+        cli_say("--inputs: expected a JSON object, got '%.200s'", given != NULL ? given : "");
+        ok = false;
+    }
+    for (int i = 0; ok && (pair = cli_nth_value(cli, "input", i)) != NULL; i++) {
+        char name[NAME_BYTES_MAX];
+        size_t n = strcspn(pair, "=");
+        cJSON *value = NULL;
+        if (pair[n] == 0 || n == 0 || n >= sizeof name) {
+            cli_say("--input: expected NAME=VALUE, got '%.200s'", pair);
+            ok = false;
+            break;
+        }
+        (void)snprintf(name, sizeof name, "%.*s", (int)n, pair);
+        value = typed_value(recipe, name, pair + n + 1);
+        ok = value != NULL;
+        cJSON_DeleteItemFromObjectCaseSensitive(values, name);
+        (void)cJSON_AddItemToObject(values, name, value);
+    }
+    if (ok) {
+        json = cJSON_PrintUnformatted(values);
+    }
+    cJSON_Delete(values);
+    return json;
+}
+
+/* Fills the recipe in; appends JSON. A plan without inputs is left as it is, unless inputs were
+ * given. */
+static enum bt_code fill(const char *json, const char *inputs, struct buf *out,
+                         struct bt_error *err)
+{
+    struct buf doc;
+    struct buf values;
+    struct buf filled;
+    struct bt_error plain;
+    enum bt_code code;
+
+    buf_init(&doc, json_doc_room(strlen(json)));
+    buf_init(&values, json_doc_room(strlen(inputs)));
+    buf_init(&filled, LIMIT_CONTROL_BYTES);
+    if (json_to_doc(str_from(json), NULL, &doc, &plain) != BT_OK ||
+        !recipe_is(doc_from_buf(&doc))) {
+        code = BT_OK; /* what is wrong with a plan is for plan_read to say */
+        if (inputs[0] != 0) {
+            code = err_set(err, BT_INVALID, "the plan has no 'inputs' to fill in");
+        }
+        goto out;
+    }
+    code = json_to_doc(str_from(inputs[0] != 0 ? inputs : "{}"), NULL, &values, err);
+    if (code != BT_OK) {
+        (void)err_wrap(err, "--inputs");
+        goto out;
+    }
+    code = recipe_fill(doc_from_buf(&doc), doc_from_buf(&values), &filled, err);
+    if (code == BT_OK) {
+        code = doc_to_json(doc_from_buf(&filled), false, out, err);
+    }
+out:
+    buf_done(&filled);
+    buf_done(&values);
+    buf_done(&doc);
+    return code;
+}
+
+/* The bytes of out as a text that cJSON_free takes. */
+static char *take_text(struct buf *out)
+{
+    char *text = cJSON_malloc(out->len + 1);
+
+    if (text == NULL) {
+        cli_say("out of memory");
+    } else {
+        memcpy(text, buf_cstr(out), out->len + 1);
+    }
+    return text;
+}
+
+char *cli_read_plan(const struct cli *cli, const char *path)
+{
+    cJSON *tree = cli_read_tree(path);
+    char *inputs = tree != NULL ? read_inputs(cli, tree) : NULL;
+    char *json = inputs != NULL ? cJSON_PrintUnformatted(tree) : NULL;
+    struct bt_error err;
+    struct buf out;
+
+    buf_init(&out, LIMIT_CONTROL_BYTES);
+    if (json != NULL && fill(json, inputs, &out, &err) != BT_OK) {
+        cli_say("%s: %s", path, err.msg);
+        cJSON_free(json);
+        json = NULL;
+    } else if (json != NULL && out.len > 0) {
+        cJSON_free(json);
+        json = take_text(&out);
+    }
+    buf_done(&out);
+    cJSON_Delete(tree);
+    free(inputs);
+    return json;
+}

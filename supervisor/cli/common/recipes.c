@@ -1,0 +1,200 @@
+#include "supervisor/cli/common/recipes.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cjson/cJSON.h>
+
+#include "protocol/base/buf.h"
+
+enum { FILES_MAX = 1000, AGENTS_BYTES_MAX = 65536 };
+
+static const char *const endings[] = {".yaml", ".yml", ".json"};
+
+int recipes_dirs(char ret[RECIPE_DIRS_MAX][RECIPE_PATH_MAX])
+{
+    const char *xdg = getenv("XDG_CONFIG_HOME");
+    const char *home = getenv("HOME");
+    char self[RECIPE_PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+    int n = 0;
+
+    if (xdg != NULL && xdg[0] == '/') {
+        (void)snprintf(ret[n++], RECIPE_PATH_MAX, "%s/baton/recipes", xdg);
+    } else if (home != NULL && home[0] == '/') {
+        (void)snprintf(ret[n++], RECIPE_PATH_MAX, "%s/.config/baton/recipes", home);
+    }
+    if (len > 0) { /* <prefix>/bin/baton */
+        self[len] = 0;
+        for (int up = 0; up < 2; up++) {
+            char *slash = strrchr(self, '/');
+            if (slash != NULL) {
+                *slash = 0;
+            }
+        }
+        (void)snprintf(ret[n++], RECIPE_PATH_MAX, "%.3800s/%s/examples/recipes", self,
+                       BATON_DOC_DIR);
+        (void)snprintf(ret[n++], RECIPE_PATH_MAX, "%.3800s/%s/examples", self, BATON_DOC_DIR);
+    }
+    return n;
+}
+
+bool recipes_is_file(const char *name)
+{
+    size_t n = strlen(name);
+
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        size_t end = strlen(endings[i]);
+        if (n > end && strcmp(name + n - end, endings[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the recipe in the file calls itself so. */
+static bool is_called(const char *path, const char *name)
+{
+    cJSON *tree = cli_read_tree(path);
+    bool yes =
+        strcmp(json_text(cJSON_GetObjectItemCaseSensitive(tree, "recipe"), "name", ""), name) == 0;
+
+    cJSON_Delete(tree);
+    return yes;
+}
+
+static bool find_called(const char *dir, const char *name, char ret_path[RECIPE_PATH_MAX])
+{
+    int n = 0;
+    char **files = recipes_list(dir, &n);
+    bool found = false;
+
+    for (int i = 0; files != NULL && i < n && !found; i++) {
+        found = is_called(files[i], name);
+        if (found) {
+            (void)snprintf(ret_path, RECIPE_PATH_MAX, "%s", files[i]);
+        }
+    }
+    recipes_free_list(files, n);
+    return found;
+}
+
+bool recipes_find(const char *name, char ret_path[RECIPE_PATH_MAX])
+{
+    char dirs[RECIPE_DIRS_MAX][RECIPE_PATH_MAX];
+    int n = recipes_dirs(dirs);
+
+    (void)snprintf(ret_path, RECIPE_PATH_MAX, "%s", name);
+    if (strcmp(name, "-") == 0 || strchr(name, '/') != NULL || recipes_is_file(name) ||
+        access(name, F_OK) == 0) {
+        return true; /* whoever reads it says what is wrong with it */
+    }
+    for (int i = 0; i < n; i++) {
+        for (size_t e = 0; e < sizeof endings / sizeof endings[0]; e++) {
+            (void)snprintf(ret_path, RECIPE_PATH_MAX, "%.3000s/%.500s%s", dirs[i], name,
+                           endings[e]);
+            if (access(ret_path, R_OK) == 0) {
+                return true;
+            }
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        if (find_called(dirs[i], name, ret_path)) {
+            return true;
+        }
+    }
+    cli_say("there is no file and no recipe '%s'; see: baton recipes", name);
+    return false;
+}
+
+char *cli_read_recipe(const struct cli *cli, const char *name)
+{
+    char path[RECIPE_PATH_MAX];
+
+    return recipes_find(name, path) ? cli_read_plan(cli, path) : NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **recipes_list(const char *dir, int *ret_n)
+{
+    DIR *d = opendir(dir);
+    char **list = d != NULL ? calloc(FILES_MAX, sizeof *list) : NULL;
+    const struct dirent *e;
+    int n = 0;
+
+    while (list != NULL && n < FILES_MAX && (e = readdir(d)) != NULL) {
+        char path[RECIPE_PATH_MAX];
+        if (e->d_name[0] == '.' || !recipes_is_file(e->d_name)) {
+            continue;
+        }
+        (void)snprintf(path, sizeof path, "%.3800s/%s", dir, e->d_name);
+        list[n] = strdup(path);
+        if (list[n] == NULL) {
+            break;
+        }
+        n++;
+    }
+    if (d != NULL) {
+        (void)closedir(d);
+    }
+    if (list != NULL) {
+        qsort(list, (size_t)n, sizeof *list, by_name);
+    }
+    *ret_n = n;
+    return list;
+}
+
+void recipes_free_list(char **list, int n)
+{
+    for (int i = 0; list != NULL && i < n; i++) {
+        free(list[i]);
+    }
+    free(list);
+}
+
+cJSON *recipe_agents(const cJSON *plan)
+{
+    cJSON *list = cJSON_CreateArray();
+    const cJSON *s;
+    const cJSON *known;
+
+    cJSON_ArrayForEach(s, cJSON_GetObjectItemCaseSensitive(plan, "steps"))
+    {
+        const char *agent = json_text(s, "agentId", "");
+        bool is_new = agent[0] != 0 && strstr(agent, "{{") == NULL;
+        cJSON_ArrayForEach(known, list)
+        {
+            is_new = is_new && strcmp(known->valuestring, agent) != 0;
+        }
+        if (is_new) {
+            (void)cJSON_AddItemToArray(list, cJSON_CreateString(agent));
+        }
+    }
+    return list;
+}
+
+char *recipe_agents_text(const cJSON *agents)
+{
+    const cJSON *a;
+    struct buf text;
+    size_t len;
+
+    buf_init(&text, AGENTS_BYTES_MAX);
+    cJSON_ArrayForEach(a, agents)
+    {
+        buf_printf(&text, "%s%s", text.len > 0 ? ", " : "", a->valuestring);
+    }
+    if (text.len == 0 || text.bad != BT_OK) {
+        buf_done(&text);
+        return NULL;
+    }
+    (void)buf_cstr(&text);
+    return (char *)buf_take(&text, &len);
+}

@@ -1,0 +1,180 @@
+/* How things look: marks, colours, times, and text that cannot play tricks on a terminal. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cjson/cJSON.h>
+
+#include "protocol/base/buf.h"
+#include "protocol/base/utf8.h"
+#include "protocol/limits.h"
+#include "supervisor/cli/common/cli.h"
+#include "supervisor/config/yaml.h"
+
+static const struct {
+    const char *status;
+    const char *mark;
+    const char *color;
+} looks[] = {
+    {"completed", "✓", "\033[32m"}, {"failed", "✗", "\033[31m"},   {"skipped", "-", "\033[33m"},
+    {"cancelled", "-", "\033[33m"}, {"waiting", "?", "\033[35m"},  {"in_progress", "▸", "\033[36m"},
+    {"running", "▸", "\033[36m"},   {"pending", "·", ""},          {"up", "✓", "\033[32m"},
+    {"down", "✗", "\033[31m"},      {"draining", "-", "\033[33m"},
+};
+
+const char *cli_mark(const char *status)
+{
+    for (size_t i = 0; i < sizeof looks / sizeof looks[0]; i++) {
+        if (strcmp(looks[i].status, status) == 0) {
+            return looks[i].mark;
+        }
+    }
+    return "·";
+}
+
+const char *cli_color(const struct cli *cli, const char *status)
+{
+    for (size_t i = 0; cli->color && i < sizeof looks / sizeof looks[0]; i++) {
+        if (strcmp(looks[i].status, status) == 0) {
+            return looks[i].color;
+        }
+    }
+    return "";
+}
+
+const char *cli_color_off(const struct cli *cli)
+{
+    return cli->color ? "\033[0m" : "";
+}
+
+void cli_format_ms(double ms, char *ret, size_t cap)
+{
+    if (ms < 1000) {
+        (void)snprintf(ret, cap, "%.0f ms", ms);
+    } else if (ms < 120000) {
+        (void)snprintf(ret, cap, "%.1f s", ms / 1000);
+    } else {
+        (void)snprintf(ret, cap, "%.0f min", ms / 60000);
+    }
+}
+
+void cli_format_micros(double micros, char *ret, size_t cap)
+{
+    (void)snprintf(ret, cap, "%.6f", micros / 1e6);
+    for (size_t n = strlen(ret); n > 4 && ret[n - 1] == '0' && ret[n - 3] != '.'; n--) {
+        ret[n - 1] = 0;
+    }
+}
+
+/* Bytes of the character at p that must not reach a terminal; 0 = it may. */
+static size_t tricky(const unsigned char *p)
+{
+    if ((*p < 0x20 && *p != '\n' && *p != '\t') || *p == 0x7F) {
+        return 1;
+    }
+    if (*p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0) {
+        return 2; /* C1 */
+    }
+    if (*p == 0xE2 && p[1] == 0x80 &&
+        (p[2] == 0x8E || p[2] == 0x8F || (p[2] >= 0xAA && p[2] <= 0xAE))) {
+        return 3; /* U+200E, U+200F, U+202A to U+202E: direction */
+    }
+    return *p == 0xE2 && p[1] == 0x81 && p[2] >= 0xA6 && p[2] <= 0xA9 ? 3
+                                                                      : 0; /* U+2066 to U+2069 */
+}
+
+void cli_scrub(char *text)
+{
+    unsigned char *p = (unsigned char *)text;
+
+    while (*p != 0) {
+        size_t n = tricky(p);
+        memset(p, '?', n);
+        p += n == 0 ? 1 : n;
+    }
+}
+
+void cli_one_line(char *to, size_t cap, const char *from)
+{
+    size_t n = strlen(from) < cap ? strlen(from) : utf8_cut(from, strlen(from), cap - 1);
+
+    memmove(to, from, n); /* it may be the same place */
+    to[n] = 0;
+    cli_scrub(to);
+    for (char *p = to; *p != 0; p++) {
+        *p = *p == '\n' || *p == '\t' ? ' ' : *p;
+    }
+}
+
+void cli_cut_line(char *to, size_t cap, const char *from)
+{
+    static const char mark[] = "…";
+    size_t n = strlen(from);
+
+    cli_one_line(to, cap, from);
+    if (n >= cap) {
+        n = utf8_cut(to, strlen(to), cap - sizeof mark);
+        memcpy(to + n, mark, sizeof mark);
+    }
+}
+
+static void scrub_all(struct cJSON *tree)
+{
+    for (struct cJSON *v = tree; v != NULL; v = v->next) {
+        if (v->valuestring != NULL) {
+            cli_scrub(v->valuestring);
+        }
+        scrub_all(v->child);
+    }
+}
+
+void cli_scrub_tree(struct cJSON *tree)
+{
+    scrub_all(tree);
+}
+
+void cli_print_safe(const char *text)
+{
+    char *copy = isatty(STDOUT_FILENO) == 1 ? strdup(text) : NULL;
+
+    if (copy != NULL) {
+        cli_scrub(copy);
+    }
+    (void)fputs(copy != NULL ? copy : text, stdout);
+    free(copy);
+}
+
+char *cli_read_file(const char *path, size_t max, size_t *ret_len)
+{
+    int fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct buf bytes;
+    ssize_t n = 1;
+
+    if (fd < 0) {
+        cli_say("%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    buf_init(&bytes, max);
+    while (n > 0 && bytes.bad == BT_OK) {
+        char part[65536];
+        n = read(fd, part, sizeof part);
+        if (n > 0) {
+            buf_add(&bytes, part, (size_t)n);
+        }
+    }
+    if (n < 0 || bytes.bad != BT_OK) {
+        cli_say("%s: %s", path, n < 0 ? strerror(errno) : "the file is too large for a plan");
+    }
+    if (fd != STDIN_FILENO) {
+        (void)close(fd);
+    }
+    if (n < 0 || bytes.bad != BT_OK) {
+        buf_done(&bytes);
+        return NULL;
+    }
+    (void)buf_cstr(&bytes); /* so that there is a terminating zero, also behind nothing */
+    return (char *)buf_take(&bytes, ret_len);
+}

@@ -1,0 +1,266 @@
+/* doctor: looks at everything that a running Baton needs, one line each, and names what is wrong.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <arpa/inet.h>
+#include <cjson/cJSON.h>
+
+#include "protocol/client/state.h"
+#include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/why.h"
+#include "supervisor/cli/verbs/doctor.h"
+#include "supervisor/config/config.h"
+#include "supervisor/journal/journal.h"
+
+struct doctor {
+    struct cli *cli;
+    cJSON *findings;
+    int bad;
+};
+
+static void finding(struct doctor *d, bool ok, const char *what, const char *detail)
+{
+    cJSON *row = cJSON_CreateObject();
+
+    d->bad += !ok;
+    (void)cJSON_AddStringToObject(row, "check", what);
+    (void)cJSON_AddBoolToObject(row, "ok", ok);
+    (void)cJSON_AddStringToObject(row, "detail", detail);
+    (void)cJSON_AddItemToArray(d->findings, row);
+    if (!d->cli->json) {
+        (void)printf("%s %-18s %s\n", ok ? "✓" : "✗", what, detail);
+    }
+}
+
+static void check_agent_binary(struct doctor *d, const struct config_agent *a)
+{
+    char path[4096];
+    char detail[4300];
+    const char *program = a->command[0];
+    bool found = strchr(program, '/') != NULL && access(program, X_OK) == 0;
+    const char *dirs = getenv("PATH");
+
+    for (const char *p = dirs; strchr(program, '/') == NULL && p != NULL && *p != 0 && !found;
+         p += strcspn(p, ":"), p += *p == ':') {
+        (void)snprintf(path, sizeof path, "%.*s/%s", (int)strcspn(p, ":"), p, program);
+        found = access(path, X_OK) == 0;
+    }
+    (void)snprintf(
+        detail, sizeof detail, "%s: %s%s", a->agent_id, program,
+        found ? ""
+              : ": not found or not executable; correct agents[].command in the configuration");
+    finding(d, found, "agent binary", detail);
+}
+
+/* A daemon that runs was perhaps started with other variables, and says so itself. */
+static void check_held_back(struct doctor *d, const struct config_agent *a, bool daemon_runs)
+{
+    char detail[1024];
+
+    if (a->held_back != NULL && !daemon_runs) {
+        (void)snprintf(detail, sizeof detail, "%s would not be started: %s", a->agent_id,
+                       a->held_back);
+        finding(d, false, "agent", detail);
+    }
+}
+
+/* Settings with providers are those of agents with models; a replay asks nobody. */
+static void check_models(struct doctor *d, const struct config_agent *a)
+{
+    const cJSON *replay = cJSON_GetObjectItemCaseSensitive(a->settings, "replay");
+    const cJSON *p = NULL;
+    char detail[1024];
+
+    cJSON_ArrayForEach(p, cJSON_GetObjectItemCaseSensitive(a->settings, "providers"))
+    {
+        if (replay == NULL && json_text(p, "api", NULL) != NULL) {
+            bool there = doctor_model_there(p, detail, sizeof detail);
+            finding(d, there, "model", detail);
+        }
+    }
+}
+
+/* Whether somebody else has the port that the daemon would listen on. */
+static void check_port(struct doctor *d, const char *what, const char *url, bool daemon_runs)
+{
+    const char *colon = strrchr(url, ':');
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    char detail[400];
+    int one = 1;
+    int fd;
+    bool free_port;
+
+    at.sin_port = htons((uint16_t)(colon != NULL ? strtoul(colon + 1, NULL, 10) : 0));
+    if (daemon_runs || at.sin_port == 0) {
+        return;
+    }
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    free_port = fd >= 0 && bind(fd, (const struct sockaddr *)&at, sizeof at) == 0;
+    (void)snprintf(detail, sizeof detail, "%s %s%s", url, free_port ? "is free" : strerror(errno),
+                   free_port ? ""
+                             : ": another program listens there; set listen.control or "
+                               "listen.events to another port, or 0");
+    finding(d, free_port, what, detail);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+}
+
+static struct config *check_config(struct doctor *d)
+{
+    struct config_request request = {.state_dir = cli_value(d->cli, "state"),
+                                     .file = cli_value(d->cli, "config"),
+                                     .only_looks = true};
+    struct config *config = NULL;
+    struct buf notes;
+    struct bt_error err;
+    bool ok;
+
+    buf_init(&notes, 1024 * 1024);
+    ok = config_load(&request, &config, &notes, &err) == BT_OK;
+    finding(d, ok, "configuration", ok ? "valid" : err.msg);
+    if (notes.len > 0) {
+        (void)fputs(buf_cstr(&notes), stderr);
+    }
+    buf_done(&notes);
+    return config;
+}
+
+static bool check_state(struct doctor *d, const char *state)
+{
+    char token[STATE_TOKEN_LEN + 1];
+    char path[4200];
+    char detail[4400];
+    struct stat st;
+    struct bt_error err;
+    bool held = false;
+    int fd;
+
+    if (stat(state, &st) != 0) {
+        (void)snprintf(detail, sizeof detail, "%s: %s; `baton up` makes it", state,
+                       strerror(errno));
+        finding(d, false, "state directory", detail);
+        return false;
+    }
+    (void)snprintf(detail, sizeof detail, "%s%s", state,
+                   (st.st_mode & 077) != 0 ? ": others may enter it; chmod 700" : "");
+    finding(d, (st.st_mode & 077) == 0, "state directory", detail);
+    if (state_token_read(state, token, &err) != BT_OK) {
+        finding(d, false, "token", err.msg);
+    } else {
+        finding(d, true, "token", "there, readable only by you");
+    }
+    (void)snprintf(path, sizeof path, "%s/lock", state);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        held = flock(fd, LOCK_SH | LOCK_NB) != 0;
+        (void)close(fd);
+    }
+    return held;
+}
+
+static void check_journal(struct doctor *d, const char *state, bool daemon_runs)
+{
+    struct buf report;
+    struct bt_error err;
+    enum bt_code code;
+
+    if (daemon_runs) {
+        finding(d, true, "journal", "in use by the daemon, which checks every row that it reads");
+        return;
+    }
+    buf_init(&report, 1024 * 1024);
+    code = journal_inspect(state, 1000000, &report, &err);
+    finding(d, code == BT_OK || code == BT_NOT_FOUND, "journal",
+            code == BT_OK          ? "sound"
+            : code == BT_NOT_FOUND ? "none yet"
+                                   : err.msg);
+    if (!d->cli->json && report.len > 0) {
+        (void)fputs(buf_cstr(&report), stderr);
+    }
+    buf_done(&report);
+}
+
+static void check_daemon(struct doctor *d, const char *state, bool daemon_runs)
+{
+    char *json = NULL;
+    struct bt_error err;
+    cJSON *list;
+    const cJSON *a;
+
+    if (!daemon_runs) {
+        finding(d, false, "daemon", "does not run; start it with: baton up");
+        return;
+    }
+    if (bt_client_open(state, &d->cli->client, &err) != BT_OK) {
+        finding(d, false, "daemon", err.msg);
+        return;
+    }
+    bt_client_timeout(d->cli->client, 3000);
+    if (bt_client_call(d->cli->client, "agents.list", NULL, &json, &err) != BT_OK) {
+        finding(d, false, "daemon", err.msg);
+        bt_free(json);
+        return;
+    }
+    finding(d, true, "daemon", "answers");
+    list = cJSON_Parse(json);
+    cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(list, "agents"))
+    {
+        char detail[AGENT_WHY_MAX + 200];
+        const char *state_name = json_text(a, "state", "");
+        const char *id = json_text(cJSON_GetObjectItemCaseSensitive(a, "card"), "agentId", "");
+        bool up = strcmp(state_name, "up") == 0;
+        int n = snprintf(detail, sizeof detail, "%s is %s", id, state_name);
+        if (!up) {
+            agent_why(a, detail + n, sizeof detail - (size_t)n);
+        }
+        finding(d, up, "agent", detail);
+    }
+    cJSON_Delete(list);
+    bt_free(json);
+}
+
+enum cli_exit verb_doctor(struct cli *cli)
+{
+    struct doctor d = {.cli = cli, .findings = cJSON_CreateArray()};
+    const char *state = cli_state_dir(cli);
+    struct config *config;
+    bool daemon_runs;
+
+    if (state == NULL) {
+        cJSON_Delete(d.findings);
+        return CLI_USAGE;
+    }
+    config = check_config(&d);
+    daemon_runs = check_state(&d, state);
+    for (uint32_t i = 0; config != NULL && i < config->n_agents; i++) {
+        check_agent_binary(&d, &config->agents[i]);
+        check_held_back(&d, &config->agents[i], daemon_runs);
+        check_models(&d, &config->agents[i]);
+    }
+    if (config != NULL) {
+        check_port(&d, "control port", config->listen_control, daemon_runs);
+        check_port(&d, "events port", config->listen_events, daemon_runs);
+    }
+    check_journal(&d, state, daemon_runs);
+    check_daemon(&d, state, daemon_runs);
+    if (cli->json) {
+        cli_print_json(d.findings);
+    } else {
+        (void)printf("%s\n",
+                     d.bad == 0 ? "all is well" : "something is wrong, see the lines marked ✗");
+    }
+    cJSON_Delete(d.findings);
+    config_free(config);
+    return d.bad == 0 ? CLI_OK : CLI_INTERNAL;
+}

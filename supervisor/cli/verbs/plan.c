@@ -1,0 +1,223 @@
+/* plan, lint: make and check, run nothing. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cjson/cJSON.h>
+
+#include "protocol/base/arena.h"
+#include "protocol/limits.h"
+#include "protocol/wire/doc.h"
+#include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/verbs/follow.h"
+#include "supervisor/cli/verbs/lint.h"
+#include "supervisor/cli/verbs/submit.h"
+#include "supervisor/plan/plan_read.h"
+
+enum { OFFLINE_PROBLEMS_MAX = 200, CHECK_MS = 5000 };
+
+/* Without a daemon everything but agents and skills can be checked. */
+static enum cli_exit check_offline(struct cli *cli, const char *plan_json)
+{
+    struct plan_defaults defaults = plan_defaults_builtin();
+    struct problem *list = calloc(OFFLINE_PROBLEMS_MAX, sizeof *list);
+    struct problems problems = {.at = list, .cap = OFFLINE_PROBLEMS_MAX};
+    struct arena arena = {0};
+    struct plan *plan = NULL;
+    struct buf doc;
+    struct bt_error err;
+    enum bt_code code;
+
+    buf_init(&doc, LIMIT_CONTROL_BYTES);
+    code = list == NULL ? err_set(&err, BT_NOMEM, "out of memory")
+                        : json_to_doc(str_from(plan_json), NULL, &doc, &err);
+    if (code == BT_OK) {
+        code = plan_read(doc_from_buf(&doc), &defaults, NULL, &arena, &plan, &problems, NULL, &err);
+    }
+    cli_say_found(cli, &problems, code == BT_OK);
+    if (code == BT_OK) {
+        (void)fprintf(
+            stderr,
+            "valid as far as it can be told without a daemon: %u steps; agents were not checked\n",
+            plan->n_steps);
+    }
+    arena_done(&arena);
+    buf_done(&doc);
+    free(list);
+    return code == BT_OK ? CLI_OK : cli_fail(&err);
+}
+
+static cJSON *lint_fields(struct cli *cli, const char *goal, const char *plan_json)
+{
+    cJSON *fields = cJSON_CreateObject();
+    const char *planner = cli_value(cli, "planner");
+    const char *policy = cli_value(cli, "policy");
+
+    if (goal != NULL) {
+        (void)cJSON_AddStringToObject(fields, "goal", goal);
+    } else {
+        (void)cJSON_AddItemToObject(fields, "plan", cJSON_Parse(plan_json));
+    }
+    if (planner != NULL) {
+        (void)cJSON_AddStringToObject(fields, "planner", planner);
+    }
+    if (policy != NULL) {
+        cJSON *tree = cJSON_Parse(policy);
+        (void)cJSON_AddItemToObject(fields, "policy",
+                                    tree != NULL ? tree : cJSON_CreateString(policy));
+    }
+    return fields;
+}
+
+static enum cli_exit lint(struct cli *cli, const char *goal, const char *plan_json, bool table)
+{
+    cJSON *answer = NULL;
+    enum cli_exit code = cli_call(cli, "plan.lint", lint_fields(cli, goal, plan_json), &answer);
+    bool valid;
+
+    if (code != CLI_OK) {
+        return code;
+    }
+    valid = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "valid"));
+    cli_make_given(cJSON_GetObjectItemCaseSensitive(answer, "plan"));
+    cli_say_routes(cJSON_GetObjectItemCaseSensitive(answer, "routes"));
+    cli_say_problems(cJSON_GetObjectItemCaseSensitive(answer, "problems"));
+    if (cli->json) {
+        cli_print_json(answer);
+    } else if (table) {
+        lint_print(answer);
+    } else if (valid && goal != NULL) {
+        char *text = cJSON_Print(cJSON_GetObjectItemCaseSensitive(answer, "plan"));
+        (void)puts(text != NULL ? text : "");
+        cJSON_free(text);
+    } else if (valid) {
+        (void)fprintf(stderr, "valid\n");
+    }
+    cJSON_Delete(answer);
+    if (!valid) {
+        cli_say("%s", goal != NULL ? "no plan could be made" : "the plan is not valid");
+    }
+    if (!valid && goal != NULL) {
+        cli_look_for_agents(cli->client);
+    }
+    return valid ? CLI_OK : CLI_USAGE;
+}
+
+/* A plan file that is not to be run; without a daemon as much of it as can be told. */
+static enum cli_exit check_file(struct cli *cli, const char *path, bool table)
+{
+    char *plan = cli_read_plan(cli, path);
+    struct bt_error err;
+    enum cli_exit code;
+
+    if (plan == NULL) {
+        return CLI_USAGE;
+    }
+    if (bt_client_open(cli_value(cli, "state"), &cli->client, &err) != BT_OK) {
+        code = check_offline(cli, plan);
+    } else {
+        bt_client_timeout(cli->client, CHECK_MS);
+        code = lint(cli, NULL, plan, table);
+        code = code == CLI_UNREACHABLE ? check_offline(cli, plan) : code;
+    }
+    cJSON_free(plan);
+    return code;
+}
+
+/* Whether the daemon plans goals by itself, without asking an agent: unless a planner is named,
+ * only it knows. Says what went wrong when it cannot be asked. */
+static enum cli_exit plans_by_keyword(struct cli *cli, const char *goal, bool *ret)
+{
+    const char *planner = cli_value(cli, "planner");
+    cJSON *fields;
+    char *text;
+    char *json = NULL;
+    struct bt_error err;
+    enum bt_code code;
+
+    *ret = planner == NULL || strcmp(planner, "keyword") == 0;
+    if (planner != NULL) {
+        return CLI_OK;
+    }
+    fields = cli_fields("goal", goal);
+    text = cJSON_PrintUnformatted(fields);
+    code = bt_client_call(cli->client, "plan.lint", text, &json, &err);
+    if (code == BT_INVALID) {
+        *ret = strstr(json != NULL ? json : "", "dryRun") == NULL;
+    }
+    bt_free(json);
+    cJSON_free(text);
+    cJSON_Delete(fields);
+    return code == BT_OK || code == BT_INVALID ? CLI_OK : cli_fail(&err);
+}
+
+/* An agent makes the plan: it is submitted to be looked at only, and followed until it is there. */
+static enum cli_exit plan_by_agent(struct cli *cli, const char *goal)
+{
+    const char *timeout = cli_value(cli, "timeout");
+    char plan_id[BT_ID_LEN + 1] = "";
+    struct follow f = {.plan_id = plan_id, .dry = true, .quiet = cli_flag(cli, "quiet")};
+    struct submitting what = {.goal = goal, .dry = true, .quiet = f.quiet, .ret_issues = &f.issues};
+    enum cli_exit code;
+
+    if (timeout != NULL && !cli_duration(timeout, "--timeout", &f.timeout_ms)) {
+        return CLI_USAGE;
+    }
+    follow_catch_interrupts();
+    code = cli_submit(cli, &what, plan_id);
+    code = code == CLI_OK ? follow_plan(cli, &f) : code;
+    cJSON_Delete(f.issues);
+    return code;
+}
+
+enum cli_exit verb_plan(struct cli *cli)
+{
+    const char *goal = cli->argv[0];
+    bool keyword = false; /* constraints are for those who understand them */
+    enum cli_exit code;
+
+    if (cli->argc == 2 && strcmp(goal, "check") == 0) {
+        return check_file(cli, cli->argv[1], false);
+    }
+    if (cli->argc == 3 && strcmp(goal, "diff") == 0) {
+        return cli_plan_diff(cli, cli->argv[1], cli->argv[2]);
+    }
+    if (cli->argc != 1 || strcmp(goal, "check") == 0 || strcmp(goal, "diff") == 0) {
+        cli_say("usage: baton plan GOAL, baton plan check FILE, or baton plan diff A B");
+        return CLI_USAGE;
+    }
+    if (!cli_is_text(goal, "the goal")) {
+        return CLI_USAGE;
+    }
+    code = cli_connect(cli);
+    if (code == CLI_OK && cli_value(cli, "constraint") == NULL) {
+        code = plans_by_keyword(cli, goal, &keyword);
+    }
+    if (code != CLI_OK) {
+        return code;
+    }
+    return keyword ? lint(cli, goal, NULL, false) : plan_by_agent(cli, goal);
+}
+
+/* What has the looks of a file is one, also when it is not there: a slip in its name is no goal. */
+static bool is_file(const char *text)
+{
+    const char *dot = strrchr(text, '.');
+
+    return strcmp(text, "-") == 0 || access(text, F_OK) == 0 ||
+           (strchr(text, ' ') == NULL && dot != NULL &&
+            (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 || strcmp(dot, ".json") == 0));
+}
+
+enum cli_exit verb_lint(struct cli *cli)
+{
+    if (is_file(cli->argv[0])) {
+        return check_file(cli, cli->argv[0], true);
+    }
+    if (cli_value(cli, "inputs") != NULL) {
+        cli_say("lint: --inputs goes with a plan file; a goal has none");
+        return CLI_USAGE;
+    }
+    return cli_is_text(cli->argv[0], "the goal") ? lint(cli, cli->argv[0], NULL, true) : CLI_USAGE;
+}

@@ -1,0 +1,89 @@
+/* run: submit, follow, print the result, exit with what became of the plan. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/verbs/follow.h"
+#include "supervisor/cli/verbs/submit.h"
+
+/* The options that go together. False after saying which do not. */
+static bool check_options(const struct cli *cli)
+{
+    bool file = cli_value(cli, "plan") != NULL || cli_value(cli, "recipe") != NULL;
+
+    if (cli_value(cli, "plan") != NULL && cli_value(cli, "recipe") != NULL) {
+        cli_say("run: --plan and --recipe exclude each other");
+        return false;
+    }
+    if ((cli->argc > 0) == file) {
+        cli_say("run: expected either a goal, --plan FILE or --recipe NAME; see: baton run --help");
+        return false;
+    }
+    if (!file && (cli_value(cli, "inputs") != NULL || cli_value(cli, "input") != NULL)) {
+        cli_say("run: --input and --inputs go with --plan and --recipe; a goal has none");
+        return false;
+    }
+    if (file && cli_value(cli, "constraint") != NULL) {
+        cli_say("run: --constraint goes with a goal; a plan is as it stands");
+        return false;
+    }
+    if (cli_value(cli, "result") != NULL && (cli_flag(cli, "detach") || cli_flag(cli, "dry-run"))) {
+        cli_say("run: --result excludes --detach and --dry-run: there is no result yet");
+        return false;
+    }
+    return true;
+}
+
+static enum cli_exit submit(struct cli *cli, char plan_id[BT_ID_LEN + 1], cJSON **ret_issues)
+{
+    struct submitting what = {.goal = cli->argc > 0 ? cli->argv[0] : NULL,
+                              .dry = cli_flag(cli, "dry-run"),
+                              .quiet = cli_flag(cli, "quiet"),
+                              .ret_issues = ret_issues};
+    const char *recipe = cli_value(cli, "recipe");
+    char *plan = NULL;
+    enum cli_exit code;
+
+    if (what.goal != NULL && !cli_is_text(what.goal, "the goal")) {
+        return CLI_USAGE;
+    }
+    if (what.goal == NULL) {
+        plan = recipe != NULL ? cli_read_recipe(cli, recipe)
+                              : cli_read_plan(cli, cli_value(cli, "plan"));
+        if (plan == NULL) {
+            return CLI_USAGE;
+        }
+        what.plan = plan;
+    }
+    code = cli_submit(cli, &what, plan_id);
+    cJSON_free(plan);
+    return code;
+}
+
+enum cli_exit verb_run(struct cli *cli)
+{
+    const char *timeout = cli_value(cli, "timeout");
+    char plan_id[BT_ID_LEN + 1] = "";
+    struct follow f = {.plan_id = plan_id,
+                       .result_step = cli_value(cli, "result"),
+                       .dry = cli_flag(cli, "dry-run"),
+                       .quiet = cli_flag(cli, "quiet")};
+    enum cli_exit code;
+
+    if (!check_options(cli) ||
+        (timeout != NULL && !cli_duration(timeout, "--timeout", &f.timeout_ms))) {
+        return CLI_USAGE;
+    }
+    follow_catch_interrupts();
+    code = submit(cli, plan_id, &f.issues);
+    if (code == CLI_OK && cli_flag(cli, "detach")) {
+        (void)printf(cli->json ? "{\"planId\":\"%s\"}\n" : "%s\n", plan_id);
+    } else if (code == CLI_OK) {
+        code = follow_plan(cli, &f);
+    }
+    cJSON_Delete(f.issues);
+    return code;
+}

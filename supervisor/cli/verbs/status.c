@@ -1,0 +1,302 @@
+/* status, result, cancel: one plan, or the list of them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cjson/cJSON.h>
+
+#include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/verbs/follow.h"
+#include "supervisor/cli/view/tree.h"
+
+static const cJSON *get(const cJSON *object, const char *name)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, name);
+}
+
+/* ", paused (requested)" */
+static void print_state(const cJSON *view)
+{
+    const cJSON *why;
+
+    if (get(view, "outcome") != NULL) {
+        (void)printf(", outcome %s", json_text(view, "outcome", ""));
+    }
+    if (get(view, "phase") != NULL && strcmp(json_text(view, "phase", ""), "execution") != 0) {
+        (void)printf(", %s", json_text(view, "phase", ""));
+    }
+    if (get(view, "position") != NULL) {
+        (void)printf(", %s", json_text(view, "position", ""));
+    }
+    if (json_number(view, "revision") > 1) {
+        (void)printf(", revision %.0f", json_number(view, "revision"));
+    }
+    cJSON_ArrayForEach(why, get(view, "paused"))
+    {
+        (void)printf(", paused (%s)", cJSON_IsString(why) ? why->valuestring : "");
+    }
+    (void)printf("%s\n", cJSON_IsTrue(get(view, "cancelling")) ? ", cancelling" : "");
+}
+
+static void print_spent(const cJSON *view)
+{
+    const cJSON *usage = get(view, "usage");
+    const cJSON *budget = get(view, "budget");
+    double tokens = json_number(usage, "inputTokens") + json_number(usage, "outputTokens");
+    double cost = json_number(usage, "costMicros");
+    char text[32];
+
+    if (tokens == 0 && cost == 0 && budget == NULL) {
+        return;
+    }
+    (void)printf("  spent: %.0f", tokens);
+    if (json_number(budget, "tokens") > 0) {
+        (void)printf(" of %.0f", json_number(budget, "tokens"));
+    }
+    cli_format_micros(cost, text, sizeof text);
+    (void)printf(" tokens, cost %s", text);
+    if (json_number(budget, "costMicros") > 0) {
+        cli_format_micros(json_number(budget, "costMicros"), text, sizeof text);
+        (void)printf(" of %s", text);
+    }
+    (void)fputc('\n', stdout);
+}
+
+/* ", of it planning 120, synthesis 300": only when a phase besides the steps took something. */
+static void print_phases(const cJSON *view)
+{
+    static const struct {
+        const char *member, *name;
+    } phases[] = {{"usagePlanning", "planning"},
+                  {"usageExecution", "execution"},
+                  {"usageReplanning", "replanning"},
+                  {"usageSynthesis", "synthesis"}};
+    bool any = get(view, "usagePlanning") != NULL || get(view, "usageReplanning") != NULL ||
+               get(view, "usageSynthesis") != NULL;
+    const char *between = "    of it:";
+
+    for (size_t i = 0; any && i < sizeof phases / sizeof phases[0]; i++) {
+        const cJSON *u = get(view, phases[i].member);
+        double tokens = json_number(u, "inputTokens") + json_number(u, "outputTokens");
+        if (tokens > 0) {
+            (void)printf("%s %s %.0f", between, phases[i].name, tokens);
+            between = ",";
+        }
+    }
+    (void)fputs(between[0] == ',' ? "\n" : "", stdout);
+}
+
+static void print_about_line(const char *name, const char *text)
+{
+    char line[512];
+
+    cli_one_line(line, sizeof line, text);
+    if (line[0] != 0) {
+        (void)printf("  %s: %s\n", name, line);
+    }
+}
+
+/* What the plan says of itself. */
+static void print_about(const cJSON *about)
+{
+    const cJSON *c;
+    char estimate[192] = "";
+    size_t n = 0;
+
+    print_about_line("about", json_text(about, "description", ""));
+    print_about_line("done when", json_text(about, "successCriteria", ""));
+    cJSON_ArrayForEach(c, get(about, "constraints"))
+    {
+        print_about_line("must", cJSON_IsString(c) ? c->valuestring : "");
+    }
+    print_about_line("planner", json_text(about, "planner", ""));
+    print_about_line("because", json_text(about, "reasoning", ""));
+    if (json_number(about, "estimatedTokens") > 0) {
+        n += (size_t)snprintf(estimate, sizeof estimate, "%.0f tokens",
+                              json_number(about, "estimatedTokens"));
+    }
+    if (get(about, "estimatedTotalTime") != NULL) {
+        (void)snprintf(estimate + n, sizeof estimate - n, "%s%s", n > 0 ? ", " : "",
+                       json_text(about, "estimatedTotalTime", ""));
+    }
+    print_about_line("estimated", estimate);
+    if (get(about, "errand") != NULL) {
+        (void)printf("  %s for %s\n", json_text(about, "errand", ""),
+                     json_text(about, "errandOf", ""));
+    }
+}
+
+static void print_path(const cJSON *view)
+{
+    const cJSON *path = get(view, "criticalPath");
+    const cJSON *v;
+
+    if (cJSON_GetArraySize(path) > 1) {
+        (void)printf("  critical path:");
+        cJSON_ArrayForEach(v, path)
+        {
+            (void)printf("%s %s", v == path->child ? "" : " →",
+                         cJSON_IsString(v) ? v->valuestring : "");
+        }
+        (void)fputc('\n', stdout);
+    }
+}
+
+/* What a person can do about it. */
+static void print_hints(const cJSON *view)
+{
+    const char *id = json_text(view, "planId", "");
+    const cJSON *why;
+    const cJSON *s;
+
+    cJSON_ArrayForEach(s, get(view, "steps"))
+    {
+        const char *review = json_text(get(s, "waiting"), "reviewId", "");
+        if (review[0] != 0 && strcmp(review, id) != 0) {
+            (void)printf("  %s needs your approval: baton approve %s\n", json_text(s, "stepId", ""),
+                         review);
+        }
+    }
+    cJSON_ArrayForEach(why, get(view, "paused"))
+    {
+        if (cJSON_IsString(why) && strcmp(why->valuestring, "planning") == 0) {
+            (void)printf("  there is no plan: baton approve %s plans again, with --plan FILE takes "
+                         "yours\n",
+                         id);
+        } else if (cJSON_IsString(why) && strcmp(why->valuestring, "signoff") == 0) {
+            (void)printf("  the plan needs your approval: baton approve %s\n", id);
+        } else if (cJSON_IsString(why) && strcmp(why->valuestring, "requested") == 0) {
+            (void)printf("  paused by request: baton resume %s\n", id);
+        }
+    }
+}
+
+static void print_plan(struct cli *cli, const cJSON *view)
+{
+    const char *status = json_text(view, "status", "");
+    char query[256];
+
+    (void)printf("%s %s %s", cli_mark(status), json_text(view, "planId", ""), status);
+    print_state(view);
+    cli_one_line(query, sizeof query, json_text(view, "query", ""));
+    if (query[0] != 0) {
+        (void)printf("  %s\n", query);
+    }
+    if (get(view, "parentPlanId") != NULL) {
+        (void)printf("  from plan %s\n", json_text(view, "parentPlanId", ""));
+    }
+    print_about(get(view, "about"));
+    tree_print(cli, view);
+    print_path(view);
+    print_spent(view);
+    print_phases(view);
+    print_hints(view);
+    if (get(view, "failureReason") != NULL) {
+        (void)printf("  %s\n", json_text(view, "failureReason", ""));
+    }
+}
+
+static enum cli_exit show_plan(struct cli *cli, const char *id)
+{
+    cJSON *view = NULL;
+    enum cli_exit code = cli_plan_view(cli, id, &view);
+
+    if (code == CLI_OK && cli->json) {
+        cli_print_json(view);
+    } else if (code == CLI_OK) {
+        print_plan(cli, view);
+    }
+    cJSON_Delete(view);
+    return code;
+}
+
+enum cli_exit verb_status(struct cli *cli)
+{
+    const char *limit = cli_value(cli, "limit");
+    cJSON *fields;
+    cJSON *answer = NULL;
+    const cJSON *p;
+    uint64_t n = 20;
+    enum cli_exit code;
+
+    if (cli->argc == 1) {
+        return show_plan(cli, cli->argv[0]);
+    }
+    if (limit != NULL && !cli_number(limit, "--limit", &n)) {
+        return CLI_USAGE;
+    }
+    fields = cJSON_CreateObject();
+    (void)cJSON_AddNumberToObject(fields, "limit", (double)(n > 100 ? 100 : n));
+    cli_add_value(cli, "status", fields, "status");
+    cli_add_value(cli, "session", fields, "sessionId");
+    code = cli_call(cli, "plan.list", fields, &answer);
+    if (code == CLI_OK && cli->json) {
+        cli_print_json(cJSON_GetObjectItemCaseSensitive(answer, "plans"));
+    } else if (code == CLI_OK) {
+        cJSON_ArrayForEach(p, cJSON_GetObjectItemCaseSensitive(answer, "plans"))
+        {
+            const char *status = json_text(p, "status", "");
+            (void)printf("%s %s  %-10s %s  %.60s\n", cli_mark(status), json_text(p, "planId", ""),
+                         status, json_text(p, "createdAt", ""), json_text(p, "query", ""));
+        }
+    }
+    cJSON_Delete(answer);
+    return code;
+}
+
+static enum cli_exit exit_of_result(const char *status)
+{
+    return strcmp(status, "completed") == 0 || strcmp(status, "skipped") == 0    ? CLI_OK
+           : strcmp(status, "failed") == 0 || strcmp(status, "quarantined") == 0 ? CLI_FAILED
+           : strcmp(status, "cancelled") == 0                                    ? CLI_CANCELLED
+           : strcmp(status, "waiting") == 0                                      ? CLI_NEEDS_HUMAN
+                                                                                 : CLI_TIMEOUT;
+}
+
+enum cli_exit verb_result(struct cli *cli)
+{
+    cJSON *fields = cli_fields("planId", cli->argv[0]);
+    cJSON *answer = NULL;
+    enum cli_exit code;
+
+    if (cli->argc == 2) {
+        (void)cJSON_AddStringToObject(fields, "stepId", cli->argv[1]);
+    }
+    code = cli_call(cli, "plan.result", fields, &answer);
+    if (code == CLI_OK && cli->argc == 2) {
+        follow_print_step(cli, answer, cli->argv[1]);
+    } else if (code == CLI_OK && cli->json) {
+        cli_print_json(answer);
+    } else if (code == CLI_OK) {
+        cli_print_safe(json_text(answer, "aggregatedResult", ""));
+        (void)fputc('\n', stdout);
+    }
+    if (code == CLI_OK) {
+        code = exit_of_result(json_text(answer, "status", ""));
+    }
+    if (code != CLI_OK && answer != NULL && cli->argc == 1) {
+        cli_say("%s", json_text(answer, "failureReason",
+                                code == CLI_TIMEOUT ? "the plan has not ended yet"
+                                                    : json_text(answer, "status", "")));
+    }
+    cJSON_Delete(answer);
+    return code;
+}
+
+enum cli_exit verb_cancel(struct cli *cli)
+{
+    cJSON *fields = cli_fields("planId", cli->argv[0]);
+    cJSON *answer = NULL;
+    enum cli_exit code;
+
+    cli_add_value(cli, "reason", fields, "reason");
+    code = cli_call(cli, "plan.cancel", fields, &answer);
+    if (code == CLI_OK && cli->json) {
+        cli_print_json(answer);
+    } else if (code == CLI_OK) {
+        (void)printf("%s %s\n", json_text(answer, "planId", ""), json_text(answer, "status", ""));
+    }
+    cJSON_Delete(answer);
+    return code;
+}

@@ -1,0 +1,273 @@
+#include "supervisor/cli/verbs/submit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "supervisor/cli/common/recipes.h"
+
+static const char *const on_invalid[] = {"fail", "synthesize", "interrupt", NULL};
+
+/* A value for policy.synthesis: a word, agent:ID, or an object. NULL after saying what is wrong. */
+static cJSON *read_synthesis(const char *text)
+{
+    cJSON *tree;
+
+    if (strncmp(text, "agent:", 6) == 0 && text[6] != 0) {
+        return cli_fields("agentId", text + 6);
+    }
+    if (strcmp(text, "concat") == 0 || strcmp(text, "llm") == 0 || strcmp(text, "agent") == 0) {
+        return cJSON_CreateString(text);
+    }
+    tree = cJSON_ParseWithOpts(text, NULL, true);
+    if (!cJSON_IsObject(tree)) {
+        cli_say("--synthesis: expected concat, llm, agent, agent:AGENT_ID or a JSON object, got "
+                "'%.200s'",
+                text);
+        cJSON_Delete(tree);
+        return NULL;
+    }
+    return tree;
+}
+
+/* Puts what has options of its own into the policy. False after saying what is wrong. */
+static bool add_policy(const struct cli *cli, cJSON *policy)
+{
+    const char *synthesis = cli_value(cli, "synthesis");
+    const char *invalid = cli_value(cli, "on-invalid-plan");
+    cJSON *tree = NULL;
+    int i = 0;
+
+    if (synthesis != NULL) {
+        tree = read_synthesis(synthesis);
+        if (tree == NULL) {
+            return false;
+        }
+        cJSON_DeleteItemFromObjectCaseSensitive(policy, "synthesis");
+        (void)cJSON_AddItemToObject(policy, "synthesis", tree);
+    }
+    if (invalid != NULL) {
+        while (on_invalid[i] != NULL && strcmp(on_invalid[i], invalid) != 0) {
+            i++;
+        }
+        if (on_invalid[i] == NULL) {
+            cli_say("--on-invalid-plan: expected fail, synthesize or interrupt, got '%s'", invalid);
+            return false;
+        }
+        cJSON_DeleteItemFromObjectCaseSensitive(policy, "onInvalidPlan");
+        (void)cJSON_AddStringToObject(policy, "onInvalidPlan", invalid);
+    }
+    return true;
+}
+
+/* *ret = the policy as JSON (cJSON_free it), NULL when none was given. False after saying what is
+ * wrong. */
+static bool read_policy(const struct cli *cli, char **ret)
+{
+    const char *given = cli_value(cli, "policy");
+    cJSON *policy;
+    bool ok;
+
+    *ret = NULL;
+    if (given == NULL && cli_value(cli, "synthesis") == NULL &&
+        cli_value(cli, "on-invalid-plan") == NULL) {
+        return true;
+    }
+    policy = given != NULL ? cJSON_ParseWithOpts(given, NULL, true) : cJSON_CreateObject();
+    if (!cJSON_IsObject(policy)) {
+        cli_say("--policy: expected a JSON object, got '%.200s'", given != NULL ? given : "");
+        cJSON_Delete(policy);
+        return false;
+    }
+    ok = add_policy(cli, policy);
+    *ret = ok ? cJSON_PrintUnformatted(policy) : NULL;
+    cJSON_Delete(policy);
+    return ok;
+}
+
+/* The constraints as a JSON list (cJSON_free it); NULL when there are none. */
+static char *read_constraints(const struct cli *cli)
+{
+    cJSON *list = cJSON_CreateArray();
+    char *text = NULL;
+    const char *value;
+
+    for (int i = 0; (value = cli_nth_value(cli, "constraint", i)) != NULL; i++) {
+        (void)cJSON_AddItemToArray(list, cJSON_CreateString(value));
+    }
+    if (cJSON_GetArraySize(list) > 0) {
+        text = cJSON_PrintUnformatted(list);
+    }
+    cJSON_Delete(list);
+    return text;
+}
+
+void cli_say_routes(const cJSON *routes)
+{
+    const cJSON *r;
+
+    cJSON_ArrayForEach(r, routes)
+    {
+        cli_note("  %s → %s%s%s: %s\n", json_text(r, "stepId", ""), json_text(r, "agentId", ""),
+                 json_text(r, "skill", NULL) != NULL ? "." : "", json_text(r, "skill", ""),
+                 json_text(r, "why", ""));
+    }
+}
+
+static void say_warnings(const cJSON *answer)
+{
+    const cJSON *p;
+
+    cJSON_ArrayForEach(p, cJSON_GetObjectItemCaseSensitive(answer, "problems"))
+    {
+        const char *step = json_text(p, "stepId", "");
+        const char *field = json_text(p, "field", "");
+        cli_note("  warning: %s%s%s%s%s\n", step, step[0] != 0 ? ": " : "", field,
+                 field[0] != 0 ? ": " : "", json_text(p, "message", ""));
+    }
+}
+
+/* An agent is missing that the plan names: which ones it needs in all. */
+static void say_needs(const char *plan_json)
+{
+    cJSON *plan = cJSON_Parse(plan_json);
+    cJSON *agents = recipe_agents(plan);
+    char *names = recipe_agents_text(agents);
+
+    if (names != NULL) {
+        cli_note("  it needs the agents %s; baton agents lists those that are here\n", names);
+    }
+    free(names);
+    cJSON_Delete(agents);
+    cJSON_Delete(plan);
+}
+
+enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
+                         char ret_plan_id[BT_ID_LEN + 1])
+{
+    struct bt_submit s = {.goal = what->goal,
+                          .plan_json = what->plan,
+                          .dry_run = what->dry,
+                          .session_id = cli_value(cli, "session"),
+                          .planner = cli_value(cli, "planner"),
+                          .client_key = cli_value(cli, "key")};
+    char *policy = NULL;
+    char *constraints = NULL;
+    char *json = NULL;
+    struct bt_error err;
+    enum cli_exit code;
+
+    if (!read_policy(cli, &policy)) {
+        return CLI_USAGE;
+    }
+    constraints = read_constraints(cli);
+    s.policy_json = policy;
+    s.constraints_json = constraints;
+    code = cli_connect(cli);
+    if (code == CLI_OK && bt_submit(cli->client, &s, ret_plan_id, &json, &err) != BT_OK) {
+        code = cli_refused(cli, &err, json);
+        if (what->plan != NULL && cli_has_problem(json, "missing_agent")) {
+            say_needs(what->plan);
+        }
+        if (cli_has_problem(json, "unroutable")) {
+            cli_look_for_agents(cli->client);
+        }
+    } else if (code == CLI_OK) {
+        cJSON *answer = cJSON_Parse(json);
+        if (!what->quiet) {
+            (void)fprintf(stderr, "plan %s\n", ret_plan_id);
+            cli_say_routes(cJSON_GetObjectItemCaseSensitive(answer, "routes"));
+        }
+        say_warnings(answer); /* what is wrong is no chatter */
+        if (what->ret_issues != NULL) {
+            *what->ret_issues = cJSON_DetachItemFromObjectCaseSensitive(answer, "problems");
+        }
+        cJSON_Delete(answer);
+    }
+    bt_free(json);
+    cJSON_free(policy);
+    cJSON_free(constraints);
+    return code;
+}
+
+/* Who does which step: nobody said why, as a keyword planner would. */
+static void say_steps(const cJSON *view)
+{
+    const cJSON *s;
+
+    cJSON_ArrayForEach(s, cJSON_GetObjectItemCaseSensitive(view, "steps"))
+    {
+        cli_note("  %s → %s%s%s: %s\n", json_text(s, "stepId", ""), json_text(s, "agentId", ""),
+                 json_text(s, "skill", "")[0] != 0 ? "." : "", json_text(s, "skill", ""),
+                 json_text(s, "task", ""));
+    }
+}
+
+void cli_make_given(cJSON *document)
+{
+    cJSON_DeleteItemFromObjectCaseSensitive(document, "dryRun");
+    cJSON_DeleteItemFromObjectCaseSensitive(document, "planner");
+}
+
+/* --json: the shape of a lint, with what the plan says of itself. */
+static void print_shape(const cJSON *view, cJSON *document, const cJSON *issues, bool valid)
+{
+    cJSON *shape = cJSON_CreateObject();
+    cJSON *about = cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(view, "about"), true);
+
+    (void)cJSON_AddBoolToObject(shape, "valid", valid);
+    (void)cJSON_AddStringToObject(shape, "planId", json_text(view, "planId", ""));
+    (void)cJSON_AddStringToObject(shape, "status", json_text(view, "status", ""));
+    if (json_text(view, "failureReason", NULL) != NULL) {
+        (void)cJSON_AddStringToObject(shape, "failureReason", json_text(view, "failureReason", ""));
+    }
+    if (about != NULL) {
+        (void)cJSON_AddItemToObject(shape, "about", about);
+    }
+    if (document != NULL) {
+        (void)cJSON_AddItemToObject(shape, "plan", document);
+    }
+    (void)cJSON_AddItemToObject(
+        shape, "issues", issues != NULL ? cJSON_Duplicate(issues, true) : cJSON_CreateArray());
+    cli_print_json(shape);
+    cJSON_Delete(shape);
+}
+
+enum cli_exit cli_show_document(struct cli *cli, const char *plan_id, const cJSON *issues)
+{
+    cJSON *fields = cli_fields("planId", plan_id);
+    cJSON *view = NULL;
+    cJSON *document;
+    enum cli_exit code;
+    bool valid;
+
+    (void)cJSON_AddTrueToObject(fields, "document");
+    code = cli_call(cli, "plan.get", fields, &view);
+    if (code != CLI_OK) {
+        return code;
+    }
+    code = cli_exit_of_plan(json_text(view, "status", ""));
+    document = cJSON_DetachItemFromObjectCaseSensitive(view, "document");
+    cli_make_given(document);
+    valid = code == CLI_OK && document != NULL;
+    if (cli->json) {
+        print_shape(view, document, issues, valid);
+        document = NULL;
+    } else if (valid) {
+        char *text = cJSON_Print(document);
+        say_steps(view);
+        (void)puts(text != NULL ? text : "");
+        cJSON_free(text);
+    }
+    if (code == CLI_OK && !valid) {
+        cli_say("plan %s has no document", plan_id);
+        code = CLI_INTERNAL;
+    } else if (!valid) {
+        cli_say("%s", json_text(view, "failureReason", "no plan was made"));
+    }
+    cJSON_Delete(document);
+    cJSON_Delete(view);
+    return code;
+}

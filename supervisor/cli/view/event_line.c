@@ -1,0 +1,248 @@
+#include "supervisor/cli/view/event_line.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "supervisor/cli/common/cli.h"
+
+enum { TEXT_MAX = 400, NAME_MAX_LEN = 40 };
+
+/*
+ * Each line is written as a template: {name} is a member, {a.b} a member of a member, a list is its
+ * strings or step ids. [ ] is left out when a member in it is missing or empty. Forms behind a
+ * colon: ms = a time (missing when 0), again = only when it is 2 or more, yes and no = prints
+ * nothing, is there when the member is so.
+ */
+static const struct {
+    const char *type;
+    const char *title;
+    const char *line;
+} lines[] = {
+    {"planning_started", "planning",
+     "[{agentId} is asked][, attempt {attempt:again}][, within {timeoutMs:ms}][: {goal}]"},
+    {"planning_retry", "planning again", "[{validationErrors} problems][: {text}]"},
+    {"planning_failed", "no plan", "[{failureKind}][: {reason}]"},
+    {"plan_generated", NULL,
+     "{estimatedSteps} steps[ by {planner}][, from plan {parentPlanId}][, about {estimatedTokens} "
+     "tokens][: {query}][; read as: {normalised}]"},
+    {"plan_started", NULL, "{stepCount} steps"},
+    {"plan_step_started", NULL, "{stepId}[ → {agentId}][, attempt {attempt:again}][: {task}]"},
+    {"agent_handoff", "handoff",
+     "{fromAgent.agentId} → {toAgent.agentId}[ for {planStepId}] ({reason})[: {explanation}]"},
+    {"plan_step_progress", NULL, "{stepId}[ {percent} %][: {text}]"},
+    {"plan_step_retry", NULL,
+     "{stepId} attempt {attempt} failed[ ({errorClass})], again in {delayMs:ms}[: {error}]"},
+    {"plan_step_waiting", NULL,
+     "{stepId} needs a person ({kind}): baton approve {reviewId}[, within {timeoutMs:ms}][: "
+     "{prompt}]"},
+    {"review_decided", "decided",
+     "{decision}[ {stepId}][ ({kind})][, with an edit{editRef:yes}][: {comment}]"},
+    {"plan_step_verification_failed", "verification failed",
+     "{stepId}[ of {agentId}][, attempt {attempt:again}][: {diagnosis}]"},
+    {"quality_gate_started", NULL, "{stepId}[: {agentId} is asked][, within {timeoutMs:ms}]"},
+    {"quality_gate_passed", NULL, "{stepId}[: {reason}]"},
+    {"quality_gate_failed", "gate failed", "{stepId}[: {reason}][; missing: {missing}]"},
+    {"quality_gate_error", "gate without a verdict",
+     "{stepId}[, so it fails{failClosed:yes}][, it goes on all the same{failClosed:no}][: "
+     "{error}]"},
+    {"fallback_used", "fallback",
+     "{stepId} {action}[ → {agentId}][ in {delayMs:ms}][, after {class}][: {error}]"},
+    {"replan_started", "replanning",
+     "{stepId}[ by {agentId}][, replan {totalReplans} of the plan][, in {delayMs:ms}][: "
+     "{diagnosis}]"},
+    {"replan_finished", "replanned",
+     "{stepId}[, no new plan{ok:no}][, revision {revision}{ok:yes}][, new: {steps}][: {reason}]"},
+    {"plan_step_completed", NULL,
+     "{stepId} {status}[ ({reason})][ after {durationMs:ms}][, {attempts:again} attempts][, stop "
+     "{stop}][: {error}]"},
+    {"plan_modified", "modified",
+     "{kind}[ at {stepId}], revision {revision}[, new: {steps}][: {reasoning}]"},
+    {"synthesis_started", "answering", "[{agentId} is asked][, within {timeoutMs:ms}]"},
+    {"text_delta", NULL, "{text}"},
+    {"synthesis_retry", "trying again", "revision {revision}[, new: {steps}][: {reason}]"},
+    {"synthesis_finished", "answered",
+     "[by {agentId}{ok:yes}][the results as they are{ok:no}][: {reason}]"},
+    {"turn_start", "turn", "[{message}]"},
+    {"turn_end", "turn over",
+     "[{action}][, plan {turnPlanId}][ after {durationMs:ms}][: {message}]"},
+    {"plan_paused", "paused", "{reason}[, baton approve {reviewId}][: {comment}]"},
+    {"plan_resumed", "resumed", "{reason}[: {comment}]"},
+    {"plan_cancelling", "cancelling",
+     "what is under way is told to stop[, within {graceMs:ms}][: "
+     "{reason}]"},
+    {"plan_completed", NULL,
+     "{status}[, outcome {outcome}][ after {durationMs:ms}][, revision {revision:again}][: "
+     "{failureReason}]"},
+    {"agent_registered", NULL, "{agentId}[ {version}][, capacity {capacity}][, pid {pid}]"},
+    {"agent_up", NULL, "{agentId}[: {reason}]"},
+    {"agent_down", NULL, "{agentId}[: {reason}]"},
+    {"agent_draining", NULL, "{agentId}[: {reason}]"},
+    {"agent_restarted", NULL, "{agentId}[, pid {pid}][: {reason}]"},
+    {"supervisor_started", NULL,
+     "version {version}[, pid {pid}][, {plansRecovered} plans "
+     "recovered]"},
+    {"supervisor_stopping", NULL, "[{reason}]"},
+};
+
+static const cJSON *member(const cJSON *event, const char *path)
+{
+    const char *dot = strchr(path, '.');
+    char first[NAME_MAX_LEN + 1];
+
+    if (dot == NULL) {
+        return cJSON_GetObjectItemCaseSensitive(event, path);
+    }
+    (void)snprintf(first, sizeof first, "%.*s", (int)(dot - path), path);
+    return cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(event, first),
+                                            dot + 1);
+}
+
+static void put_text(struct buf *out, const char *text)
+{
+    char line[TEXT_MAX];
+
+    cli_one_line(line, sizeof line, text);
+    buf_add_cstr(out, line);
+    buf_add_cstr(out, strlen(text) >= sizeof line ? "…" : "");
+}
+
+static void put_list(struct buf *out, const cJSON *list)
+{
+    const cJSON *v;
+    bool first = true;
+
+    cJSON_ArrayForEach(v, list)
+    {
+        buf_add_cstr(out, first ? "" : ", ");
+        put_text(out, cJSON_IsString(v) ? v->valuestring : json_text(v, "stepId", "?"));
+        first = false;
+    }
+}
+
+static void put_value(struct buf *out, const cJSON *v, const char *form)
+{
+    char ms[24];
+
+    if (strcmp(form, "ms") == 0) {
+        cli_format_ms(cJSON_IsNumber(v) ? v->valuedouble : 0, ms, sizeof ms);
+        buf_add_cstr(out, ms);
+    } else if (strcmp(form, "yes") == 0 || strcmp(form, "no") == 0) {
+        return;
+    } else if (cJSON_IsString(v)) {
+        put_text(out, v->valuestring);
+    } else if (cJSON_IsNumber(v)) {
+        buf_printf(out, "%.0f", v->valuedouble);
+    } else {
+        put_list(out, v);
+    }
+}
+
+static bool has(const cJSON *v, const char *form)
+{
+    bool yes = cJSON_IsTrue(v) || (cJSON_IsNumber(v) && v->valuedouble != 0);
+
+    if (strcmp(form, "yes") == 0 || strcmp(form, "no") == 0) {
+        return yes == (form[0] == 'y');
+    }
+    if (strcmp(form, "ms") == 0) {
+        return yes;
+    }
+    if (strcmp(form, "again") == 0) {
+        return cJSON_IsNumber(v) && v->valuedouble >= 2;
+    }
+    return (cJSON_IsString(v) && v->valuestring[0] != 0) || cJSON_IsNumber(v) ||
+           (cJSON_IsArray(v) && cJSON_GetArraySize(v) > 0);
+}
+
+/* Writes the template up to `end`. With out NULL: only says whether all its members are there. */
+static bool expand(const cJSON *event, const char *from, const char *end, struct buf *out)
+{
+    bool whole = true;
+
+    for (const char *p = from; p < end; p++) {
+        char name[NAME_MAX_LEN + 1];
+        const char *close;
+        char *form;
+        if (*p == '[') {
+            close = strchr(p, ']');
+            if (out != NULL && expand(event, p + 1, close, NULL)) {
+                (void)expand(event, p + 1, close, out);
+            }
+            p = close;
+            continue;
+        }
+        if (*p != '{') {
+            if (out != NULL) {
+                buf_add_byte(out, (uint8_t)*p);
+            }
+            continue;
+        }
+        close = strchr(p, '}');
+        (void)snprintf(name, sizeof name, "%.*s", (int)(close - p - 1), p + 1);
+        form = strchr(name, ':');
+        if (form != NULL) {
+            *form++ = 0;
+        }
+        whole = whole && has(member(event, name), form != NULL ? form : "");
+        if (out != NULL) {
+            put_value(out, member(event, name), form != NULL ? form : "");
+        }
+        p = close;
+    }
+    return whole;
+}
+
+/* Of a newer daemon: its plain members, but those that every event has. */
+static void put_unknown(const cJSON *event, struct buf *out)
+{
+    static const char *const common[] = {"seq",    "planSeq",   "eventId", "type",
+                                         "planId", "sessionId", "tsMs",    "timestamp"};
+    size_t start = out->len;
+    const cJSON *v;
+
+    cJSON_ArrayForEach(v, event)
+    {
+        bool skip = !cJSON_IsString(v) && !cJSON_IsNumber(v);
+        for (size_t i = 0; i < sizeof common / sizeof common[0]; i++) {
+            skip = skip || strcmp(v->string, common[i]) == 0;
+        }
+        if (!skip) {
+            buf_add_cstr(out, out->len > start ? " " : "");
+            put_text(out, v->string);
+            buf_add_byte(out, '=');
+            put_value(out, v, "");
+        }
+    }
+}
+
+void event_line(const cJSON *event, struct buf *out)
+{
+    const char *type = json_text(event, "type", "");
+
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        if (strcmp(lines[i].type, type) == 0) {
+            (void)expand(event, lines[i].line, lines[i].line + strlen(lines[i].line), out);
+            return;
+        }
+    }
+    put_unknown(event, out);
+}
+
+const char *event_title(const cJSON *event)
+{
+    const char *type = json_text(event, "type", "");
+
+    /* With every step the plan itself hands over: that is its course, no news. */
+    if (strcmp(type, "agent_handoff") == 0 &&
+        strcmp(json_text(event, "reason", ""), "plan_step") == 0) {
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        if (strcmp(lines[i].type, type) == 0) {
+            return lines[i].title;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,249 @@
+/* Yes, no, or words to what waits for a person in the open plan. */
+#include "supervisor/conversation/session.h"
+#include "supervisor/events/record_codec.h"
+
+enum { REVIEWS_MAX = 64 };
+
+static const struct run *run_of(const struct talk *t)
+{
+    return core_block_run(t->plan->block);
+}
+
+struct reviews {
+    uint32_t step[REVIEWS_MAX]; /* STEP_NONE: the plan as a whole */
+    uint32_t n;
+};
+
+static enum review_kind kind_of(const struct bus_plan *p, uint32_t step)
+{
+    return step == STEP_NONE ? bus_plan_review(p)
+                             : (enum review_kind)core_block_run(p->block)->steps[step].review;
+}
+
+static bool wants_words(enum review_kind kind)
+{
+    return kind == REVIEW_INPUT || kind == REVIEW_STEP;
+}
+
+static void find_reviews(const struct bus_plan *p, struct reviews *ret)
+{
+    const struct run *run = core_block_run(p->block);
+
+    ret->n = 0;
+    if ((run->paused & (1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING)) != 0) {
+        ret->step[ret->n++] = STEP_NONE;
+    }
+    for (uint32_t i = 0; run->waiting > 0 && i < run->n_steps && ret->n < REVIEWS_MAX; i++) {
+        if (run->steps[i].status == STEP_WAITING) {
+            ret->step[ret->n++] = i;
+        }
+    }
+}
+
+bool say_is_awaited(const struct bus_plan *p)
+{
+    struct reviews all;
+
+    find_reviews(p, &all);
+    return all.n > 0;
+}
+
+/* A review is told by its step and attempt; a later one has others. */
+uint64_t say_awaited(const struct bus_plan *p)
+{
+    const struct run *run = core_block_run(p->block);
+    struct reviews all;
+    uint64_t h = 0;
+
+    find_reviews(p, &all);
+    for (uint32_t i = 0; i < all.n; i++) {
+        const uint32_t step = all.step[i];
+        const uint64_t attempt = step != STEP_NONE ? run->steps[step].attempt : 0;
+        h = ((h * 31 + step) * 31 + attempt) * 31 + (uint64_t)kind_of(p, step) + 1;
+    }
+    return h >> 1; /* as a number of JSON and of the journal */
+}
+
+/* Whether the review of the step is the one that was shown. */
+static bool is_shown(const struct talk *t, uint32_t step)
+{
+    const struct plan *plan = t->plan->plan;
+    struct uuid plan_id;
+    struct str step_id;
+    uint32_t attempt;
+
+    if (!review_id_parse(t->shown, &plan_id, &step_id, &attempt) ||
+        !uuid_eq(plan_id, plan->plan_id)) {
+        return false;
+    }
+    return step == STEP_NONE ? step_id.len == 0
+                             : str_eq(step_id, plan->steps[step].step_id) &&
+                                   attempt == run_of(t)->steps[step].attempt;
+}
+
+bool say_is_shown(const struct talk *t)
+{
+    struct reviews all;
+    bool shown = t->shown.len == 0;
+
+    find_reviews(t->plan, &all);
+    for (uint32_t i = 0; i < all.n && !shown; i++) {
+        shown = is_shown(t, all.step[i]);
+    }
+    return shown;
+}
+
+bool say_is_answer(const struct bus_plan *p)
+{
+    struct reviews all;
+
+    find_reviews(p, &all);
+    return all.n == 1 && wants_words(kind_of(p, all.step[0]));
+}
+
+/* The review that is meant; false after asking which. */
+static bool choose(struct talk *t, const struct say *s, uint32_t *ret)
+{
+    struct reviews all;
+
+    find_reviews(t->plan, &all);
+    if (all.n == 0) {
+        say_only(t, "Nothing waits for an answer.");
+        buf_add_byte(&t->reply, ' ');
+        say_where(t->plan, &t->reply);
+        return false;
+    }
+    *ret = all.step[0];
+    if (s->n_ranges > 0) {
+        const uint32_t number = say_number(t, s->ranges[0].from);
+        if (number != 0 && run_of(t)->steps[number - 1].status != STEP_WAITING) {
+            say_only(t, "Step %u does not wait for you.", number);
+        }
+        *ret = number - 1;
+        return number != 0 && run_of(t)->steps[number - 1].status == STEP_WAITING;
+    }
+    if (all.n > 1) {
+        say_only(t,
+                 "More than one step waits for you; say \"approve step %u\", \"reject step "
+                 "%u\" or \"step %u: ...\".",
+                 all.step[all.n - 1] + 1, all.step[all.n - 1] + 1, all.step[all.n - 1] + 1);
+        buf_add_byte(&t->reply, ' ');
+        say_where(t->plan, &t->reply);
+        return false;
+    }
+    if (!say_is_shown(t)) {
+        say_only(t, "By now something else waits for you; nothing was decided. ");
+        say_where(t->plan, &t->reply);
+        return false;
+    }
+    return true;
+}
+
+static const char *approved(enum review_kind kind)
+{
+    switch (kind) {
+    case REVIEW_INPUT:
+        return "goes on with your answer";
+    case REVIEW_STEP:
+        return "is done: your words are its result";
+    case REVIEW_FAILURE:
+        return "is tried once more";
+    case REVIEW_UNKNOWN_OUTCOME:
+        return "is run again";
+    case REVIEW_APPROVAL:
+    case REVIEW_BEFORE:
+    case REVIEW_PLAN:
+    case REVIEW_PLANNING:
+    case REVIEW_KIND_COUNT:
+    default:
+        return "is approved";
+    }
+}
+
+static void tell_decided(struct talk *t, uint32_t step, enum review_kind kind,
+                         enum review_decision decision)
+{
+    say_done(t, wants_words(kind) && decision == DECISION_APPROVE ? "answer"
+                                                                  : review_decision_name(decision));
+    if (step == STEP_NONE && decision == DECISION_APPROVE) {
+        buf_add_cstr(&t->reply, kind == REVIEW_PLANNING ? "The plan is made once more."
+                                                        : "The plan is approved and begins.");
+    } else if (step == STEP_NONE) {
+        buf_add_cstr(&t->reply, "The plan is refused.");
+    } else if (decision == DECISION_APPROVE) {
+        buf_printf(&t->reply, "Step %u %s.", step + 1, approved(kind));
+    } else {
+        buf_printf(&t->reply, "Step %u is refused.", step + 1);
+    }
+}
+
+/* The words complete a human_review: they are its result. */
+static bool store_words(struct talk *t, struct str words, struct blob_ref *ret)
+{
+    struct buf bytes;
+    struct bt_error err;
+    enum bt_code code;
+
+    buf_init(&bytes, LIMIT_CONTROL_BYTES);
+    doc_put_map(&bytes, 1);
+    doc_put_cstr(&bytes, "text");
+    doc_put_str(&bytes, words);
+    code = buf_check(&bytes, &err);
+    ret->len = bytes.len;
+    if (code == BT_OK) {
+        code = journal_blob_add(t->b->journal, bytes.at, bytes.len, &ret->id, &err);
+    }
+    buf_done(&bytes);
+    if (code != BT_OK) {
+        bus_fail(t->b, &err);
+    }
+    return code == BT_OK;
+}
+
+/* "answer: ..." is words where words are wanted, and elsewhere yes or no. */
+static bool read_answer(struct talk *t, const struct say *s, enum review_kind kind,
+                        enum review_decision *io)
+{
+    const enum say_intent said = s->intent == SAY_ANSWER ? say_read(s->rest).intent : s->intent;
+
+    if (kind == REVIEW_INPUT && said == SAY_NO) {
+        *io = DECISION_APPROVE; /* "no" is what the agent is told */
+    } else if (s->intent == SAY_ANSWER && !wants_words(kind)) {
+        *io = said == SAY_NO ? DECISION_REJECT : DECISION_APPROVE;
+        if (said != SAY_YES && said != SAY_NO) {
+            say_only(t, "What waits for you takes yes or no.");
+            return false;
+        }
+    }
+    return true;
+}
+
+void say_decide(struct talk *t, const struct say *s, enum review_decision decision)
+{
+    struct core_event ev = {.type = CORE_DECIDE};
+    enum review_kind kind;
+
+    if (!choose(t, s, &ev.step)) {
+        return;
+    }
+    kind = kind_of(t->plan, ev.step);
+    if (!read_answer(t, s, kind, &decision)) {
+        return;
+    }
+    ev.decision = decision;
+    ev.text = s->intent == SAY_ANSWER || (s->intent == SAY_NO && decision == DECISION_REJECT)
+                  ? s->rest
+              : wants_words(kind) ? t->text
+                                  : (struct str){"", 0};
+    if (ev.step != STEP_NONE) {
+        ev.attempt = run_of(t)->steps[ev.step].attempt;
+    }
+    if (run_of(t)->cancelling) {
+        say_only(t, "The plan is being stopped.");
+    } else if (kind == REVIEW_STEP && decision == DECISION_APPROVE &&
+               !store_words(t, ev.text, &ev.result)) {
+        return;
+    } else if (say_feed(t, &ev)) {
+        tell_decided(t, ev.step, kind, decision);
+    }
+}

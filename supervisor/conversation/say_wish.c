@@ -1,0 +1,93 @@
+/*
+ * What is kept of a message that an agent is asked about, until it has answered: what goes with a
+ * plan of these words, and which plan and which review were there when it was said. An answer that
+ * comes when they are not there any more changes nothing.
+ */
+#include "supervisor/conversation/session.h"
+
+enum { MEMBERS = 4 };
+
+static void note(struct talk *t)
+{
+    t->meant.plan = t->plan != NULL ? str_from(t->plan->id) : (struct str){"", 0};
+    t->meant.revision = t->plan != NULL ? core_revision(t->b->core, t->plan->run) : 0;
+    /* What was shown and has gone by now is nothing that a later review could be. */
+    t->meant.awaited = t->plan == NULL ? 0 : say_is_shown(t) ? say_awaited(t->plan) : INT64_MAX;
+}
+
+bool say_wish_keep(struct talk *t)
+{
+    struct buf bytes;
+    struct bt_error err;
+    enum bt_code code;
+
+    note(t);
+    buf_init(&bytes, LIMIT_CONTROL_BYTES);
+    doc_put_map(&bytes, t->policy.ptr != NULL ? MEMBERS + 1 : MEMBERS);
+    doc_put_cstr(&bytes, "planner");
+    doc_put_str(&bytes, t->planner.len > 0 ? t->planner : (struct str){"", 0});
+    doc_put_cstr(&bytes, "plan");
+    doc_put_str(&bytes, t->meant.plan);
+    doc_put_cstr(&bytes, "revision");
+    doc_put_u64(&bytes, t->meant.revision);
+    doc_put_cstr(&bytes, "awaited");
+    doc_put_u64(&bytes, t->meant.awaited);
+    if (t->policy.ptr != NULL) {
+        doc_put_cstr(&bytes, "policy");
+        doc_put_doc(&bytes, t->policy);
+    }
+    code = buf_check(&bytes, &err);
+    if (code == BT_OK) {
+        code = journal_blob_add(t->b->journal, bytes.at, bytes.len, &t->turn.wish, &err);
+    }
+    buf_done(&bytes);
+    if (code != BT_OK) {
+        bus_fail(t->b, &err);
+    }
+    return code == BT_OK;
+}
+
+static uint64_t number(struct doc map, struct str name)
+{
+    const struct doc value = doc_get(map, name);
+    const struct doc_head head = value.ptr != NULL ? doc_head(value) : (struct doc_head){0};
+
+    return value.ptr != NULL && head.kind == DOC_UINT ? head.u : 0;
+}
+
+void say_wish_read(struct talk *t)
+{
+    struct doc wish;
+    struct bt_error err;
+
+    t->meant = (struct say_meant){.plan = {"", 0}};
+    if (t->turn.wish != 0 &&
+        bus_result_doc(t->b, (struct blob_ref){.id = t->turn.wish}, &wish, &err) == BT_OK) {
+        wish = doc_copy(&t->arena, wish);
+        t->planner = doc_string(doc_get(wish, STR_LIT("planner")));
+        t->policy = doc_get(wish, STR_LIT("policy"));
+        t->meant.plan = doc_string(doc_get(wish, STR_LIT("plan")));
+        t->meant.revision = number(wish, STR_LIT("revision"));
+        t->meant.awaited = number(wish, STR_LIT("awaited"));
+    }
+}
+
+bool say_wish_holds(struct talk *t, enum say_intent intent)
+{
+    const char *why = NULL;
+
+    if (!str_eq(t->meant.plan, str_from(t->plan->id))) {
+        why = "By now another plan is open; nothing was changed.";
+    } else if ((intent == SAY_SKIP || intent == SAY_SKIP_TO) &&
+               t->meant.revision != core_revision(t->b->core, t->plan->run)) {
+        why = "By now the plan has other steps; nothing was changed.";
+    } else if ((intent == SAY_YES || intent == SAY_NO) &&
+               t->meant.awaited != say_awaited(t->plan)) {
+        why = "By now something else waits for you; nothing was decided.";
+    }
+    if (why != NULL) {
+        say_only(t, "%s ", why);
+        say_where(t->plan, &t->reply);
+    }
+    return why == NULL;
+}

@@ -1,0 +1,157 @@
+/*
+ * Sessions: what people say, what becomes of it, and what they are told. A message of a person is a
+ * turn; it ends when it is answered, which for a new plan is when the plan has ended. Messages and
+ * turns are rows of the journal and nothing else: after a restart the end of a plan finds its turn
+ * again. What a model made of a message is checked like what a person types. (sessions.h is
+ * something else: numbers for the core's limits.)
+ *
+ *     session.say ─► say_read (rules) ─► new plan │ change │ decision │ words
+ *                         │ no rule fits, and an agent can converse
+ *                         └─► errand converse ─► session_errand_over ─► the same
+ */
+#ifndef BUS_SESSION_H
+#define BUS_SESSION_H
+
+#include "supervisor/api/control.h"
+#include "supervisor/conversation/say_rules.h"
+#include "supervisor/dispatch/errand.h"
+
+enum {
+    SESSION_TEXT_MAX = 8192,     /* of a person's message */
+    SESSION_ANSWER_MAX = 65000,  /* of an answer as it is stored; the whole is in plan.result */
+    SESSION_NEWEST = 20,         /* M072: messages that agents see */
+    SESSION_KEPT = 10,           /* of them, those that a new summary leaves out */
+    SESSION_CONTEXT_MAX = 65536, /* bytes of texts that agents see */
+    SESSION_SUMMARY_MAX = 16384
+};
+
+/* What a message was about when it was said, for an answer that comes later. */
+struct say_meant {
+    struct str plan; /* "" = none was open */
+    uint64_t revision, awaited;
+};
+
+/* A turn in hand. */
+struct talk {
+    struct bus *b;
+    struct journal_turn turn; /* its strings are in the arena */
+    struct str text;          /* what was said */
+    struct str reasoning;     /* why the model takes it as it does; "" = no model was asked */
+    struct str planner;       /* of a plan that it leads to */
+    struct doc policy;
+    struct str shown;      /* the id of the review that the person saw last; "" = not known */
+    struct bus_plan *plan; /* the open plan of the session; NULL */
+    struct arena arena;
+    struct buf reply;
+    struct str action;
+    bool waits; /* the turn goes on until turn.plan has ended */
+    struct say_meant meant;
+};
+
+void talk_init(struct talk *t, struct bus *b, struct str session_id);
+void talk_done(struct talk *t);
+
+/* ---- turn.c ---- */
+/* Message, turn and turn_start. False: the journal has failed (b->failed). */
+bool talk_begin(struct talk *t);
+/* What became of it: waits, or answer and turn_end. */
+bool talk_end(struct talk *t);
+/* records.c: row and publication of a turn's record; fills in seq and event_id. */
+struct record_extra;
+BT_MUST_CHECK enum bt_code bus_session_record(struct bus *b, const struct record *rec,
+                                              struct record_extra *x, struct bt_error *err);
+/* The plan that is open in the session, the newest when there are several; NULL. */
+struct bus_plan *session_open_plan(struct bus *b, struct str session_id);
+/* The same for many sessions in one pass over the open plans: ret[i] is that of the session with
+ * the value i, and must be NULL before. */
+void session_open_plans(struct bus *b, const struct map *sessions, struct bus_plan **ret);
+/* Called by records.c for REC_PLAN_COMPLETED, behind its row. summary: the plan's answer. BT_IO
+ * only when the journal has failed. */
+BT_MUST_CHECK enum bt_code session_plan_ended(struct bus *b, const struct bus_plan *p,
+                                              const struct record *rec, struct str summary,
+                                              struct bt_error *err);
+/* After a recovery: turns whose plan or errand did not come back are ended. */
+BT_MUST_CHECK enum bt_code session_recover(struct bus *b, struct bt_error *err);
+
+/* ---- say_do.c: what was wanted, done or refused in words ---- */
+/* On t->plan, which must not be NULL. */
+void say_do(struct talk *t, const struct say *s);
+/* The steps of the ranges, or to one, on the open plan. */
+void say_skip(struct talk *t, const struct say_range *ranges, uint32_t n);
+void say_skip_to(struct talk *t, uint32_t number);
+/* Feeds an event about the open plan. False: the core refused it, and the reply says why. */
+bool say_feed(struct talk *t, struct core_event *ev);
+/* It was done: the reply is empty and to be written, the turn is about the open plan. */
+void say_done(struct talk *t, const char *action);
+/* The number of the step that was said, 1 to n_steps; 0 after saying that there is no such step. */
+uint32_t say_number(struct talk *t, uint32_t said);
+
+/* ---- say_decide.c: what waits for a person ---- */
+void say_decide(struct talk *t, const struct say *s, enum review_decision decision);
+bool say_is_awaited(const struct bus_plan *p);
+/* Tells what waits for a person from what waited before; 0 = nothing does. */
+uint64_t say_awaited(const struct bus_plan *p);
+/* Whether one of the reviews that wait is the one that was shown (t->shown), or none was. On
+ * t->plan, which must not be NULL. */
+bool say_is_shown(const struct talk *t);
+/* Whether the open plan waits for words, which any text then is. */
+bool say_is_answer(const struct bus_plan *p);
+
+/* ---- say_wish.c: until an agent has answered ---- */
+/* Keeps what the turn is about (turn.wish). False: the journal has failed. */
+bool say_wish_keep(struct talk *t);
+void say_wish_read(struct talk *t);
+/* Whether the open plan, which must be there, is what was meant; false after saying that not. */
+bool say_wish_holds(struct talk *t, enum say_intent intent);
+
+/* ---- say_plan.c: a new one ---- */
+struct draft;
+/* BT_OK: `d` can be started. Otherwise the reply says why not. draft_done in both cases. */
+BT_MUST_CHECK enum bt_code say_draft(struct talk *t, struct str goal, struct draft *d);
+void say_start(struct talk *t, struct draft *d);
+
+/* ---- say_reply.c: words ---- */
+/* The answer is these words, and nothing changes. */
+void say_only(struct talk *t, const char *fmt, ...) BT_PRINTF(2, 3);
+void say_where(const struct bus_plan *p, struct buf *out);
+/* When no plan is open: what became of the last one. */
+void say_last(struct bus *b, struct str session_id, struct buf *out);
+/* To what no rule fits, when there is no model to ask. */
+void say_without_model(struct talk *t);
+void say_quote(struct buf *out, struct str text, size_t max);
+
+/* ---- session_ask.c: what agents are asked about a session ---- */
+/* The agent that has the skill and is there, the orchestrator first; empty: none. */
+struct str session_agent(struct bus *b, const char *skill);
+/* The turn waits for what an agent makes of it. False: it could not be asked. */
+bool session_converse(struct talk *t);
+void session_errand_over(struct bus *b, const struct errand *e, const struct errand_end *end);
+
+/* ---- session_digest.c: the summary of the older messages ---- */
+/* Asks for a new one when one is due; after one that failed only some messages later. */
+void session_digest(struct bus *b, struct str session_id);
+void session_digest_over(struct bus *b, const struct errand *e, const struct errand_end *end);
+
+/* ---- session_view.c: what of a session is shown ---- */
+struct session_messages {
+    struct arena *arena;
+    struct journal_message *at; /* oldest first; strings in the arena */
+    uint32_t n;
+};
+/* The newest before `before` (0 = all), at most limit. BT_NOT_FOUND: there is no such session. */
+BT_MUST_CHECK enum bt_code session_messages(struct bus *b, struct str session_id, uint64_t before,
+                                            uint32_t limit, struct arena *arena,
+                                            struct session_messages *ret, struct bt_error *err);
+/* M072: for agents: {messages [{role, text, timestamp}], oldest first, and the summary of those
+ * before}; both empty when nothing was said. Texts together are at most SESSION_CONTEXT_MAX. */
+BT_MUST_CHECK enum bt_code session_context(struct bus *b, struct str session_id, uint64_t before,
+                                           struct arena *arena, struct doc *ret_messages,
+                                           struct str *ret_summary, struct bt_error *err);
+/* The text of the summary; empty when there is none, or it cannot be read. */
+struct str session_summary(struct bus *b, const struct journal_session *s, struct arena *arena);
+
+/* ---- requests ---- */
+void on_session_say(struct bus *b, struct request *rq);
+void on_session_get(struct bus *b, struct request *rq);
+void on_session_list(struct bus *b, struct request *rq);
+#endif

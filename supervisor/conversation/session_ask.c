@@ -1,0 +1,270 @@
+/* What agents are asked about a session, and what their answers lead to: an answer is a wish, to be
+ * checked like what a person types. */
+#include "protocol/base/log.h"
+#include "protocol/base/utf8.h"
+#include "registry/card.h"
+#include "supervisor/conversation/session.h"
+#include "supervisor/dispatch/verdict.h"
+#include "supervisor/engine/draft.h"
+
+enum { CONVERSE_MS = 60000, ANSWER_MAX = 256 * 1024, WHY_MAX = 300 };
+
+static bool is_there(struct bus *b, uint32_t agent, struct str skill)
+{
+    const struct agent_view v = registry_agent_view(b->registry, agent);
+
+    return v.enabled && v.instances > 0 && v.card != NULL &&
+           card_skill(v.card, skill) != UINT32_MAX;
+}
+
+struct str session_agent(struct bus *b, const char *skill)
+{
+    const struct str name = str_from(skill);
+    uint32_t agent = registry_agent(b->registry, STR_LIT(PLAN_ORCHESTRATOR));
+
+    if (agent == REGISTRY_NONE || !is_there(b, agent, name)) {
+        agent = registry_agent_with_skill(b->registry, name);
+    }
+    return agent != REGISTRY_NONE && is_there(b, agent, name)
+               ? registry_agent_view(b->registry, agent).id
+               : (struct str){"", 0};
+}
+
+/* ---- converse ---- */
+
+/* Who talks does not wait for a model that fails all the time. */
+static bool is_resting(struct bus *b, struct str agent_id)
+{
+    const uint32_t agent = registry_agent(b->registry, agent_id);
+
+    return registry_agent_view(b->registry, agent).breaker.state == BREAKER_OPEN;
+}
+
+bool session_converse(struct talk *t)
+{
+    char turn[UUID_TEXT_LEN + 1];
+    struct errand_ask ask = {.kind = ERRAND_CONVERSE,
+                             .of = t->turn.session_id,
+                             .session_id = t->turn.session_id,
+                             .agent_id = session_agent(t->b, "converse"),
+                             .skill = STR_LIT("converse"),
+                             .task = STR_LIT("Tell what the message asks for."),
+                             .timeout_ms = CONVERSE_MS,
+                             .tokens = UINT64_MAX,
+                             .micros = UINT64_MAX};
+    struct bt_error err;
+    uint64_t run = 0;
+
+    uuid_format(t->turn.turn_id, turn);
+    ask.turn = str_from(turn);
+    if (ask.agent_id.len == 0 || is_resting(t->b, ask.agent_id) || !say_wish_keep(t)) {
+        return t->b->failed;
+    }
+    if (errand_start(t->b, &ask, &run, &err) != BT_OK) {
+        log_warn("session.converse", "session=%.*s %s", STR_ARG(ask.of), err.msg);
+        return t->b->failed;
+    }
+    t->turn.plan = bus_plan_of(t->b, run)->plan->plan_id;
+    t->action = STR_LIT(""); /* turn_end will say */
+    t->waits = true;
+    return true;
+}
+
+/* A number of a model; 0 = it is none. Whole floats are numbers, too. */
+static uint64_t number_in(struct doc value)
+{
+    const struct doc_head head =
+        value.ptr != NULL ? doc_head(value) : (struct doc_head){.kind = DOC_NIL};
+
+    if (head.kind == DOC_UINT) {
+        return head.u;
+    }
+    return head.kind == DOC_FLOAT && head.f >= 1 && head.f <= LIMIT_STEPS &&
+                   (double)(uint64_t)head.f == head.f
+               ? (uint64_t)head.f
+               : 0;
+}
+
+static struct say_range one_step(uint64_t number)
+{
+    const uint32_t n = number < SAY_STEP_THIS ? (uint32_t)number : 0;
+
+    return (struct say_range){n, n};
+}
+
+static void skip_listed(struct talk *t, struct doc list)
+{
+    struct doc_cursor c = doc_cursor(list);
+    struct say_range *ranges;
+    struct doc_head head = {.kind = DOC_NIL};
+
+    if (list.ptr == NULL || !doc_next(&c, &head) || head.kind != DOC_ARRAY || head.n == 0 ||
+        head.n > LIMIT_STEPS) {
+        say_only(t, "The model named no steps to skip.");
+        return;
+    }
+    ranges = arena_alloc(&t->arena, head.n * sizeof *ranges);
+    if (ranges == NULL) {
+        say_only(t, "There is no memory left to do that; try again later.");
+        return;
+    }
+    for (uint32_t i = 0, n = head.n; i < n; i++) {
+        ranges[i] = one_step(number_in(doc_skip(&c)));
+    }
+    say_skip(t, ranges, head.n);
+}
+
+static void new_plan(struct talk *t, struct str goal)
+{
+    struct draft d;
+    struct bt_error err;
+
+    if (t->plan != NULL) {
+        say_do(t, &(struct say){.intent = SAY_NEW});
+        return;
+    }
+    if (draft_room(t->b, &err) != BT_OK) {
+        say_only(t, "No plan can be begun now: %s", err.msg);
+        return;
+    }
+    goal = goal.len > 0 && goal.len <= LIMIT_TASK_BYTES ? goal : t->text;
+    if (say_draft(t, goal, &d) == BT_OK) {
+        say_start(t, &d);
+    }
+    draft_done(&d);
+}
+
+static void put_reply(struct talk *t, struct str text)
+{
+    say_only(t, "%s", "");
+    buf_add_str(&t->reply, text);
+    if (text.len == 0) {
+        if (t->plan != NULL) {
+            say_where(t->plan, &t->reply);
+        } else {
+            say_last(t->b, t->turn.session_id, &t->reply);
+        }
+    }
+}
+
+static void take_action(struct talk *t, struct doc data)
+{
+    static const struct {
+        const char *action;
+        enum say_intent intent;
+    } simple[] = {{"approve", SAY_YES},    {"reject", SAY_NO},     {"stop", SAY_STOP},
+                  {"pause", SAY_PAUSE},    {"resume", SAY_RESUME}, {"skip_to_step", SAY_SKIP_TO},
+                  {"skip_steps", SAY_SKIP}};
+    const struct str action = doc_string(doc_get(data, STR_LIT("action")));
+
+    t->reasoning = doc_string(doc_get(data, STR_LIT("reasoning")));
+    if (str_is(action, "conversation_only") || action.len == 0) {
+        put_reply(t, doc_string(doc_get(data, STR_LIT("reply"))));
+    } else if (say_read(t->text).intent == SAY_ASK) {
+        say_only(t, "You were only asking, so nothing was changed (the model wanted: %.*s).",
+                 action.len > 40 ? 40 : (int)action.len, action.ptr);
+    } else if (str_is(action, "new_plan")) {
+        new_plan(t, doc_string(doc_get(data, STR_LIT("goal"))));
+    } else if (t->plan == NULL) {
+        say_last(t->b, t->turn.session_id, &t->reply);
+    } else {
+        struct say s = {.intent = SAY_UNKNOWN, .only_resumes = true};
+        for (size_t i = 0; i < sizeof simple / sizeof simple[0]; i++) {
+            s.intent = str_is(action, simple[i].action) ? simple[i].intent : s.intent;
+        }
+        s.ranges[0] = one_step(number_in(doc_get(data, STR_LIT("targetStepNumber"))));
+        if (!say_wish_holds(t, s.intent)) {
+            return;
+        }
+        if (s.intent == SAY_SKIP) {
+            skip_listed(t, doc_get(data, STR_LIT("stepsToSkip")));
+        } else {
+            say_do(t, &s); /* of an action that there is none: words */
+        }
+    }
+}
+
+static void take_answer(struct talk *t, const struct errand_end *end)
+{
+    struct msg_result result = {.has = 0};
+    struct doc stored = {NULL, 0};
+    struct doc data;
+    struct buf parsed;
+    struct bt_error err = {.code = BT_OK};
+    struct str why = end->text;
+
+    if (!end->ok || bus_result_doc(t->b, end->result, &stored, &err) != BT_OK) {
+        why = why.len > 0 ? why : str_from(err.msg);
+        why.len = why.len == 0 ? 0 : utf8_cut(why.ptr, why.len, WHY_MAX);
+        say_without_model(t);
+        buf_printf(&t->reply, "\nThe model did not tell what you meant: %.*s", STR_ARG(why));
+        return;
+    }
+    stored = doc_copy(&t->arena, stored);
+    result.data = doc_get(stored, STR_LIT("data"));
+    result.text = doc_string(doc_get(stored, STR_LIT("text")));
+    buf_init(&parsed, ANSWER_MAX * 3);
+    data = answer_map(&result, &parsed);
+    if (data.ptr == NULL) {
+        put_reply(t, result.text); /* an agent that answers in words answers the person */
+    } else {
+        take_action(t, data);
+    }
+    buf_done(&parsed);
+}
+
+static bool copy_message(const struct journal_message *m, void *self)
+{
+    struct talk *t = self;
+
+    t->text = arena_str(&t->arena, m->text);
+    return false;
+}
+
+/* The turn as it was begun; false: it is over, or cannot be read. */
+static bool find_turn(struct talk *t, const struct errand *e)
+{
+    struct journal *j = t->b->journal;
+    struct uuid id;
+    struct bt_error err = {.msg = "its id is none"};
+
+    if (!uuid_parse(str_from(e->turn), &id) || journal_turn(j, id, &t->turn, &err) != BT_OK) {
+        log_err("session.turn", "turn=%s %s", e->turn, err.msg);
+        return false;
+    }
+    t->turn.session_id = arena_str(&t->arena, t->turn.session_id);
+    t->turn.client_key = arena_str(&t->arena, t->turn.client_key);
+    if (t->turn.ended_wall != 0 || t->turn.session_id.ptr == NULL ||
+        t->turn.client_key.ptr == NULL ||
+        journal_messages(j, t->turn.session_id, t->turn.asked + 1, 1, copy_message, t, &err) !=
+            BT_OK) {
+        return false;
+    }
+    say_wish_read(t);
+    t->turn.plan = (struct uuid){{0}}; /* it was the errand's */
+    return true;
+}
+
+static void converse_over(struct bus *b, const struct errand *e, const struct errand_end *end)
+{
+    struct talk t;
+
+    talk_init(&t, b, str_from(e->of));
+    if (find_turn(&t, e)) {
+        take_answer(&t, end);
+        (void)talk_end(&t);
+        if (!b->failed) {
+            session_digest(b, str_from(e->of));
+        }
+    }
+    talk_done(&t);
+}
+
+void session_errand_over(struct bus *b, const struct errand *e, const struct errand_end *end)
+{
+    if (e->kind == ERRAND_CONVERSE) {
+        converse_over(b, e, end);
+    } else {
+        session_digest_over(b, e, end);
+    }
+}

@@ -1,0 +1,161 @@
+/*
+ * The summary of a session's older messages, for agents: an errand `digest`, begun with a message
+ * when more are not in it than agents see. In its `turn` stands the number of the last message that
+ * it is to cover, from which the next try is reckoned: nothing is kept but its row.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "protocol/base/log.h"
+#include "protocol/base/utf8.h"
+#include "supervisor/conversation/session.h"
+
+enum {
+    DIGEST_MS = 120000,
+    RETRY_MESSAGES = 6, /* after a try, before the next one */
+    LOOKS_MAX = 200     /* errands of the session since its last try; more: it is as if none was */
+};
+
+/* Also one that has ended in this turn: its summary is not in the session yet. */
+static bool is_digesting(const struct bus *b, struct str session_id)
+{
+    for (uint32_t i = 0; i < b->runs_max; i++) {
+        const struct bus_plan *p = &b->plans[i];
+        if (p->run != 0 && p->errand != NULL && p->errand->kind == ERRAND_DIGEST &&
+            str_eq(str_from(p->errand->of), session_id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_digest(const struct journal_plan *errand, void *self)
+{
+    struct uuid *id = self;
+    const bool is_one = str_is(errand->errand, errand_kind_name(ERRAND_DIGEST));
+
+    *id = is_one ? errand->plan_id : *id;
+    return !is_one;
+}
+
+/* The last message that the newest digest of the session was to cover, whatever became of it; 0 =
+ * there is none. */
+static enum bt_code tried_upto(struct bus *b, struct str session_id, uint64_t *ret,
+                               struct bt_error *err)
+{
+    struct uuid id = {{0}};
+    struct journal_plan row;
+    struct errand *e;
+    bool ok;
+    enum bt_code code =
+        journal_errands(b->journal, session_id, 0, LOOKS_MAX, find_digest, &id, err);
+
+    *ret = 0;
+    if (code != BT_OK || uuid_is_nil(id)) {
+        return code;
+    }
+    code = journal_plan_by_id(b->journal, id, &row, err);
+    if (code != BT_OK) {
+        return code;
+    }
+    e = errand_of_document((struct doc){row.doc, row.doc_len}, &ok);
+    if (!ok) {
+        return err_set(err, BT_NOMEM, "out of memory for an errand");
+    }
+    *ret = e != NULL ? strtoull(e->turn, NULL, 10) : 0;
+    free(e);
+    return BT_OK;
+}
+
+/* Whether the last try was only just: one that fails may have cost money. After one that went well
+ * a new one is due later anyway. */
+static bool waits(struct bus *b, const struct journal_session *s)
+{
+    struct bt_error err;
+    uint64_t upto;
+
+    _Static_assert(SESSION_NEWEST + 1 >= SESSION_KEPT + RETRY_MESSAGES, "a success does not wait");
+    if (tried_upto(b, s->session_id, &upto, &err) != BT_OK) {
+        log_warn("session.digest", "session=%.*s %s", STR_ARG(s->session_id), err.msg);
+        return false;
+    }
+    return upto <= s->messages && s->messages - upto < SESSION_KEPT + RETRY_MESSAGES;
+}
+
+void session_digest(struct bus *b, struct str session_id)
+{
+    char upto[24];
+    struct errand_ask ask = {.kind = ERRAND_DIGEST,
+                             .of = session_id,
+                             .session_id = session_id,
+                             .skill = STR_LIT("summarize"),
+                             .task = STR_LIT("Sum up the conversation."),
+                             .timeout_ms = DIGEST_MS,
+                             .tokens = UINT64_MAX,
+                             .micros = UINT64_MAX};
+    struct journal_session s;
+    struct bt_error err;
+    uint64_t run;
+
+    if (journal_session(b->journal, session_id, &s, &err) != BT_OK ||
+        s.messages < s.summarized + SESSION_NEWEST + 1 || is_digesting(b, session_id)) {
+        return;
+    }
+    ask.agent_id = session_agent(b, "summarize");
+    if (ask.agent_id.len == 0 || waits(b, &s)) {
+        return;
+    }
+    (void)snprintf(upto, sizeof upto, "%" PRIu64, s.messages - SESSION_KEPT);
+    ask.turn = str_from(upto);
+    if (errand_start(b, &ask, &run, &err) != BT_OK) {
+        log_warn("session.digest", "session=%.*s %s", STR_ARG(session_id), err.msg);
+    }
+}
+
+static enum bt_code put_summary(struct bus *b, struct journal_session *s, uint64_t upto,
+                                struct str text, struct bt_error *err)
+{
+    struct buf bytes;
+    enum bt_code code;
+
+    text.len = utf8_cut(text.ptr, text.len, SESSION_SUMMARY_MAX);
+    buf_init(&bytes, LIMIT_CONTROL_BYTES);
+    doc_put_map(&bytes, 1);
+    doc_put_cstr(&bytes, "text");
+    doc_put_str(&bytes, text);
+    code = buf_check(&bytes, err);
+    if (code == BT_OK) {
+        code = journal_blob_add(b->journal, bytes.at, bytes.len, &s->summary, err);
+    }
+    if (code == BT_OK) {
+        s->summarized = upto;
+        s->agent_calls = s->tool_calls = 0;
+        code = journal_session_put(b->journal, s, err);
+    }
+    buf_done(&bytes);
+    return code;
+}
+
+void session_digest_over(struct bus *b, const struct errand *e, const struct errand_end *end)
+{
+    const uint64_t upto = strtoull(e->turn, NULL, 10);
+    struct journal_session s;
+    struct buf text;
+    struct bt_error err = {.msg = "it is empty"};
+    bool cut;
+
+    buf_init(&text, LIMIT_RESULT_BYTES);
+    if (!end->ok ||
+        bus_result_text(b, end->result, SESSION_SUMMARY_MAX, &text, &cut, &err) != BT_OK ||
+        text.len == 0) {
+        log_warn("session.digest", "session=%s no summary: %.*s", e->of,
+                 end->ok ? (int)strlen(err.msg) : (int)end->text.len,
+                 end->ok ? err.msg : end->text.ptr);
+    } else if (journal_session(b->journal, str_from(e->of), &s, &err) == BT_OK &&
+               upto > s.summarized && upto <= s.messages &&
+               put_summary(b, &s, upto, buf_str(&text), &err) != BT_OK) {
+        bus_fail(b, &err);
+    }
+    buf_done(&text);
+}

@@ -1,0 +1,276 @@
+/* session.say: what a person says becomes a new plan, a change of the open one, a decision, or
+ * words (M009, C25, M064). */
+#include "protocol/base/log.h"
+#include "protocol/base/utf8.h"
+#include "supervisor/conversation/session.h"
+#include "supervisor/engine/draft.h"
+#include "supervisor/events/record_codec.h"
+
+enum { REPLY_MAX = 8192 };
+
+/* What the message leads to, known before anything is written. */
+enum course {
+    COURSE_NEW,   /* a plan of these words */
+    COURSE_PLAN,  /* something about the open plan */
+    COURSE_MODEL, /* an agent is asked what is meant */
+    COURSE_WORDS  /* nothing is open that it could be about */
+};
+
+static uint64_t hash_body(const struct msg_session_say *m)
+{
+    uint64_t h = str_hash(m->text);
+
+    h = h * 31 + str_hash(m->planner);
+    return (h * 31 + str_hash((struct str){(const char *)m->policy.ptr, m->policy.len})) >> 1;
+}
+
+static bool is_plain(struct str s, bool lines)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        const uint8_t c = (uint8_t)s.ptr[i];
+        if (c == 0x7f || (c < 0x20 && !(lines && (c == '\n' || c == '\t' || c == '\r')))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_blank(struct str s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        if ((uint8_t)s.ptr[i] > ' ') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check(struct bus *b, struct request *rq, const struct msg_session_say *m)
+{
+    struct uuid plan_id;
+    struct str step_id;
+    uint32_t n;
+
+    if (m->session_id.len == 0 || !is_plain(m->session_id, false)) {
+        bus_refuse_text(b, rq, BT_INVALID,
+                        "sessionId: expected 1 to 64 characters without control characters");
+    } else if (is_blank(m->text)) {
+        bus_refuse_text(b, rq, BT_INVALID, "text: expected what is to be said, got nothing");
+    } else if (!is_plain(m->text, true)) {
+        bus_refuse_text(b, rq, BT_INVALID,
+                        "text: expected text without control characters (but tabs and line ends)");
+    } else if (m->review_id.len > 0 && !review_id_parse(m->review_id, &plan_id, &step_id, &n)) {
+        bus_refuse_text(
+            b, rq, BT_INVALID,
+            "reviewId: expected planId/stepId/attempt or planId, as review.list has it");
+    } else {
+        return true;
+    }
+    return false;
+}
+
+/* ---- said before ---- */
+
+static void answer(struct request *rq, struct talk *t, bool existing)
+{
+    char turn_id[UUID_TEXT_LEN + 1];
+    char plan_id[UUID_TEXT_LEN + 1];
+    struct msg_session_say_ok ok = {.action = t->action,
+                                    .reply = buf_str(&t->reply),
+                                    .existing = existing,
+                                    .seq = journal_last_seq(t->b->journal)};
+
+    uuid_format(t->turn.turn_id, turn_id);
+    ok.turn_id = str_from(turn_id);
+    uuid_format(t->turn.plan, plan_id);
+    if (ok.reply.len > REPLY_MAX) {
+        ok.reply.len = utf8_cut(ok.reply.ptr, ok.reply.len, REPLY_MAX);
+    }
+    if (!uuid_is_nil(t->turn.plan) && !str_is(t->action, "")) {
+        ok.plan_id = str_from(plan_id);
+    }
+    bus_answer(t->b, rq, MSG_session_say_ok, &ok);
+}
+
+static bool copy_text(const struct journal_message *m, void *self)
+{
+    struct buf *to = self;
+
+    buf_add_str(to, m->text);
+    return false;
+}
+
+/* True: the request was answered, because its key was used before. */
+static bool said_before(struct request *rq, struct talk *t)
+{
+    struct bus *b = t->b;
+    const struct str session_id = t->turn.session_id;
+    const uint64_t hash = t->turn.body_hash;
+    struct bt_error err;
+    enum bt_code code;
+
+    if (t->turn.client_key.len == 0) {
+        return false;
+    }
+    code = journal_turn_by_key(b->journal, session_id, t->turn.client_key, &t->turn, &err);
+    if (code == BT_NOT_FOUND) {
+        return false;
+    }
+    if (code == BT_OK && t->turn.body_hash != hash) {
+        code = err_set(&err, BT_CONFLICT, "clientKey '%.*s' was used for another message",
+                       STR_ARG(t->turn.client_key));
+    }
+    if (code == BT_OK && t->turn.answered > 0) {
+        code = journal_messages(b->journal, session_id, t->turn.answered + 1, 1, copy_text,
+                                &t->reply, &err);
+    }
+    if (code != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        return true;
+    }
+    t->action = t->turn.action;
+    answer(rq, t, true);
+    return true;
+}
+
+/* ---- what it leads to ---- */
+
+static bool had_plans(const struct journal_plan *p, void *self)
+{
+    (void)p;
+    *(bool *)self = true;
+    return false;
+}
+
+static enum course course_without_plan(const struct talk *t, const struct say *s)
+{
+    bool before = false;
+    struct bt_error err;
+
+    switch (s->intent) {
+    case SAY_NEW:
+        return s->rest.len > 0 ? COURSE_NEW : COURSE_WORDS;
+    case SAY_ANSWER:
+        if (s->n_ranges == 0) {
+            return COURSE_WORDS;
+        }
+        break;
+    case SAY_ASK:
+        return session_agent(t->b, "converse").len > 0 ? COURSE_MODEL : COURSE_WORDS;
+    case SAY_UNKNOWN:
+        break;
+    case SAY_SKIP:
+    case SAY_SKIP_TO:
+    case SAY_STOP:
+    case SAY_PAUSE:
+    case SAY_RESUME:
+    case SAY_YES:
+    case SAY_NO:
+    case SAY_STATUS:
+    default:
+        return COURSE_WORDS;
+    }
+    if (session_agent(t->b, "converse").len > 0) {
+        /* Only what follows a plan can be about one. */
+        if (journal_plans(t->b->journal, (struct str){"", 0}, t->turn.session_id, 0, 1, had_plans,
+                          &before, &err) != BT_OK) {
+            log_err("session.say", "%s", err.msg);
+        }
+    }
+    return before ? COURSE_MODEL : COURSE_NEW;
+}
+
+static enum course choose(const struct talk *t, struct say *s)
+{
+    if (t->plan == NULL) {
+        return course_without_plan(t, s);
+    }
+    if (s->intent == SAY_UNKNOWN && say_is_answer(t->plan)) {
+        s->intent = SAY_ANSWER;
+        s->rest = t->text;
+    } else if ((s->intent == SAY_UNKNOWN || s->intent == SAY_ASK) &&
+               session_agent(t->b, "converse").len > 0) {
+        return COURSE_MODEL;
+    }
+    return COURSE_PLAN;
+}
+
+/* ---- the request ---- */
+
+static void make_plan(struct request *rq, struct talk *t, struct str goal)
+{
+    struct draft d;
+    enum bt_code made;
+
+    if (!draft_may_start(t->b, rq)) {
+        return;
+    }
+    made = say_draft(t, goal, &d);
+    if (talk_begin(t)) {
+        if (made == BT_OK) {
+            say_start(t, &d);
+        }
+        if (talk_end(t)) {
+            answer(rq, t, false);
+        }
+    }
+    draft_done(&d);
+}
+
+static void say(struct request *rq, struct talk *t)
+{
+    struct say s = say_read(t->text);
+    const enum course course = choose(t, &s);
+
+    if (course == COURSE_NEW) {
+        make_plan(rq, t, s.intent == SAY_NEW ? s.rest : t->text);
+        return;
+    }
+    if (!talk_begin(t)) {
+        return;
+    }
+    if (course == COURSE_WORDS) {
+        say_only(t, "%s",
+                 s.intent == SAY_NEW ? "Say what the new plan is for: \"new plan: ...\"." : "");
+        if (t->reply.len == 0) {
+            say_last(t->b, t->turn.session_id, &t->reply);
+        }
+    } else if (course == COURSE_PLAN) {
+        say_do(t, &s);
+    } else if (!session_converse(t)) {
+        say_without_model(t);
+    }
+    if (talk_end(t)) {
+        answer(rq, t, false);
+    }
+}
+
+void on_session_say(struct bus *b, struct request *rq)
+{
+    struct msg_session_say m;
+    struct journal_session s;
+    struct bt_error err;
+    struct talk t;
+    enum bt_code code;
+
+    if (!control_read(b, rq, MSG_session_say, &m) || !check(b, rq, &m)) {
+        return;
+    }
+    talk_init(&t, b, m.session_id);
+    t.text = m.text;
+    t.planner = m.planner;
+    t.policy = m.policy;
+    t.shown = m.review_id;
+    t.turn.client_key = m.client_key;
+    t.turn.body_hash = hash_body(&m);
+    code = journal_session(b->journal, m.session_id, &s, &err);
+    if (code != BT_OK && code != BT_NOT_FOUND) {
+        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    } else if (!said_before(rq, &t)) {
+        say(rq, &t);
+        if (!b->failed && rq->answered) {
+            session_digest(b, m.session_id);
+        }
+    }
+    talk_done(&t);
+}

@@ -1,0 +1,350 @@
+/* A turn: a person's message from turn_start to turn_end, in the journal. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "protocol/base/log.h"
+#include "protocol/base/utf8.h"
+#include "supervisor/conversation/session.h"
+#include "supervisor/events/record_codec.h"
+
+static const char ROLE_USER[] = "user";
+static const char ROLE_ASSISTANT[] = "assistant";
+
+void talk_init(struct talk *t, struct bus *b, struct str session_id)
+{
+    *t = (struct talk){.b = b, .action = STR_LIT("conversation_only")};
+    buf_init(&t->reply, LIMIT_STEP_BYTES);
+    t->turn.session_id = session_id;
+    t->plan = session_open_plan(b, session_id);
+}
+
+void talk_done(struct talk *t)
+{
+    buf_done(&t->reply);
+    arena_done(&t->arena);
+}
+
+static bool is_open(const struct bus_plan *p)
+{
+    return p->run != 0 && p->errand == NULL && !plan_is_final(core_block_run(p->block)->status);
+}
+
+struct bus_plan *session_open_plan(struct bus *b, struct str session_id)
+{
+    struct bus_plan *newest = NULL;
+
+    for (uint32_t i = 0; i < b->runs_max; i++) {
+        struct bus_plan *p = &b->plans[i];
+        if (is_open(p) && str_eq(p->plan->session_id, session_id) &&
+            (newest == NULL || p->ix > newest->ix)) {
+            newest = p;
+        }
+    }
+    return newest;
+}
+
+void session_open_plans(struct bus *b, const struct map *sessions, struct bus_plan **ret)
+{
+    for (uint32_t i = 0; i < b->runs_max; i++) {
+        struct bus_plan *p = &b->plans[i];
+        const uint32_t at = is_open(p) ? map_get(sessions, p->plan->session_id) : MAP_NONE;
+        if (at != MAP_NONE && (ret[at] == NULL || p->ix > ret[at]->ix)) {
+            ret[at] = p;
+        }
+    }
+}
+
+static enum bt_code record(struct bus *b, const struct journal_turn *t, enum record_type type,
+                           struct str text, struct bt_error *err)
+{
+    char turn_id[UUID_TEXT_LEN + 1];
+    char plan_id[UUID_TEXT_LEN + 1];
+    const struct record rec = {.type = type,
+                               .now = b->now,
+                               .wall = b->wall,
+                               .text = text,
+                               .duration_ms =
+                                   b->wall > t->started_wall ? b->wall - t->started_wall : 0};
+    struct record_extra x = {.session_id = t->session_id};
+
+    uuid_format(t->turn_id, turn_id);
+    x.turn_id = str_from(turn_id);
+    if (type == REC_TURN_END) {
+        x.action = t->action;
+        if (!uuid_is_nil(t->plan)) {
+            uuid_format(t->plan, plan_id);
+            x.turn_plan_id = str_from(plan_id);
+        }
+    }
+    return bus_session_record(b, &rec, &x, err);
+}
+
+/* Text from anywhere becomes what a message may hold. */
+static enum bt_code add_message(struct bus *b, struct str session_id, const char *role,
+                                struct str text, const struct journal_turn *t, struct uuid plan,
+                                uint64_t *ret_n, struct bt_error *err)
+{
+    struct journal_message m = {.role = str_from(role), .plan = plan, .wall = b->wall};
+    struct buf clean;
+    enum bt_code code;
+
+    m.cut = text.len > SESSION_ANSWER_MAX;
+    if (m.cut) {
+        text.len = SESSION_ANSWER_MAX;
+    }
+    buf_init(&clean, SESSION_ANSWER_MAX * 4);
+    (void)buf_add_repaired(&clean, text);
+    m.text = buf_str(&clean);
+    m.text.len = utf8_cut(m.text.ptr, m.text.len, SESSION_ANSWER_MAX);
+    if (t != NULL) {
+        m.turn = t->turn_id;
+    }
+    code = buf_check(&clean, err);
+    if (code == BT_OK) {
+        code = journal_message_add(b->journal, session_id, &m, ret_n, err);
+    }
+    buf_done(&clean);
+    return code;
+}
+
+static enum bt_code begin(struct talk *t, struct bt_error *err)
+{
+    enum bt_code code;
+
+    t->turn.turn_id = uuid_new();
+    t->turn.started_wall = t->b->wall;
+    code = add_message(t->b, t->turn.session_id, ROLE_USER, t->text, &t->turn, (struct uuid){{0}},
+                       &t->turn.asked, err);
+    if (code == BT_OK) {
+        code = journal_turn_put(t->b->journal, &t->turn, err);
+    }
+    if (code == BT_OK) {
+        code = record(t->b, &t->turn, REC_TURN_START, t->text, err);
+    }
+    return code;
+}
+
+bool talk_begin(struct talk *t)
+{
+    struct bt_error err;
+
+    if (begin(t, &err) != BT_OK) {
+        bus_fail(t->b, &err);
+        return false;
+    }
+    return true;
+}
+
+/* The answer, the end of the turn and its record. */
+static enum bt_code close_turn(struct bus *b, struct journal_turn *t, struct str text,
+                               struct bt_error *err)
+{
+    enum bt_code code =
+        add_message(b, t->session_id, ROLE_ASSISTANT, text, t, t->plan, &t->answered, err);
+
+    t->ended_wall = b->wall > 0 ? b->wall : 1; /* 0 = open */
+    if (code == BT_OK) {
+        code = journal_turn_put(b->journal, t, err);
+    }
+    return code == BT_OK ? record(b, t, REC_TURN_END, text, err) : code;
+}
+
+bool talk_end(struct talk *t)
+{
+    struct bt_error err;
+    enum bt_code code = t->b->failed ? BT_IO : buf_check(&t->reply, &err);
+
+    if (t->b->failed) {
+        return false;
+    }
+    t->turn.action = t->action;
+    if (code == BT_OK) {
+        code = t->waits ? journal_turn_put(t->b->journal, &t->turn, &err)
+                        : close_turn(t->b, &t->turn, buf_str(&t->reply), &err);
+    }
+    if (code != BT_OK) {
+        bus_fail(t->b, &err);
+    }
+    return code == BT_OK;
+}
+
+/* ---- the end of a plan ---- */
+
+/* What was done since the last summary: attempts of steps, and what was asked besides. */
+static void count_calls(const struct bus_plan *p, struct journal_session *s)
+{
+    const struct run *run = core_block_run(p->block);
+
+    for (uint32_t i = 0; i < run->n_steps; i++) {
+        if (p->errand != NULL) {
+            s->tool_calls += run->steps[i].attempt;
+        } else {
+            s->agent_calls += run->steps[i].attempt;
+            s->tool_calls += run->steps[i].ask;
+        }
+    }
+}
+
+static void end_text(const struct bus_plan *p, const struct record *rec, struct str summary,
+                     struct buf *out)
+{
+    const struct run *run = core_block_run(p->block);
+
+    if (rec->plan_status == PLAN_FAILED) {
+        buf_add_cstr(out, "The plan failed: ");
+    }
+    if (rec->plan_status != PLAN_COMPLETED) {
+        plan_failure_reason(rec, p->plan, out);
+        buf_add_cstr(out, run->completed > 0 && summary.len > 0 ? "\n\n" : "");
+    }
+    if (rec->plan_status == PLAN_COMPLETED || run->completed > 0) {
+        buf_add_str(out, summary);
+    }
+}
+
+/* M081: the answer of a plan becomes a message, and ends the turn that waits for it. */
+static enum bt_code tell_end(struct bus *b, const struct bus_plan *p, struct str text,
+                             struct bt_error *err)
+{
+    struct journal_turn t;
+    struct arena arena = {.chunks = NULL};
+    uint64_t n;
+    enum bt_code code = journal_turn_of_plan(b->journal, p->plan->plan_id, &t, err);
+
+    if (code == BT_OK) {
+        /* Its strings would go with the next look-up. */
+        t.session_id = p->plan->session_id;
+        t.client_key = arena_str(&arena, t.client_key);
+        t.action = arena_str(&arena, t.action);
+        code = t.client_key.ptr == NULL || t.action.ptr == NULL
+                   ? err_set(err, BT_NOMEM, "out of memory for a turn")
+                   : close_turn(b, &t, text, err);
+    } else if (code == BT_NOT_FOUND) { /* a plan of the session that nobody asked for in words */
+        code = add_message(b, p->plan->session_id, ROLE_ASSISTANT, text, NULL, p->plan->plan_id, &n,
+                           err);
+    } else if (code == BT_IO) { /* a damaged turn */
+        log_err("session.turn", "plan=%s %s", p->id, err->msg);
+        code = BT_OK;
+    }
+    arena_done(&arena);
+    return code;
+}
+
+enum bt_code session_plan_ended(struct bus *b, const struct bus_plan *p, const struct record *rec,
+                                struct str summary, struct bt_error *err)
+{
+    struct journal_session s;
+    struct buf text;
+    enum bt_code code;
+
+    if (p->plan->session_id.len == 0) {
+        return BT_OK;
+    }
+    code = journal_session(b->journal, p->plan->session_id, &s, err);
+    if (code != BT_OK) {
+        if (code != BT_NOT_FOUND) { /* a damaged session costs its answer, not the daemon */
+            log_err("session.end", "plan=%s %s", p->id, err->msg);
+        }
+        return BT_OK;
+    }
+    count_calls(p, &s);
+    code = journal_session_put(b->journal, &s, err);
+    if (code != BT_OK || p->errand != NULL) {
+        return code;
+    }
+    buf_init(&text, LIMIT_STEP_BYTES);
+    end_text(p, rec, summary, &text);
+    code = buf_check(&text, err);
+    if (code == BT_OK) {
+        code = tell_end(b, p, buf_str(&text), err);
+    }
+    buf_done(&text);
+    return code;
+}
+
+/* ---- after a restart ---- */
+
+struct lost_turns {
+    struct bus *b;
+    struct arena arena;
+    struct journal_turn *at;
+    uint32_t n, cap;
+    bool no_memory;
+};
+
+static bool keep_turn(struct lost_turns *l, const struct journal_turn *t)
+{
+    if (l->n == l->cap) {
+        uint32_t cap = l->cap == 0 ? 16 : l->cap * 2;
+        struct journal_turn *at = realloc(l->at, cap * sizeof *at);
+        if (at == NULL) {
+            return false;
+        }
+        l->at = at;
+        l->cap = cap;
+    }
+    l->at[l->n] = *t;
+    l->at[l->n].session_id = arena_str(&l->arena, t->session_id);
+    l->at[l->n].client_key = arena_str(&l->arena, t->client_key);
+    l->at[l->n].action = arena_str(&l->arena, t->action);
+    return l->at[l->n].session_id.ptr != NULL && l->at[l->n].client_key.ptr != NULL &&
+           l->at[l->n++].action.ptr != NULL;
+}
+
+static bool find_lost(const struct journal_turn *t, void *self)
+{
+    struct lost_turns *l = self;
+    char id[UUID_TEXT_LEN + 1];
+
+    uuid_format(t->plan, id);
+    if (bus_plan_by_id(l->b, str_from(id)) == NULL) {
+        l->no_memory = !keep_turn(l, t);
+    }
+    return !l->no_memory;
+}
+
+static enum bt_code end_lost(struct bus *b, struct journal_turn *t, struct bt_error *err)
+{
+    struct journal_plan row = {.ended_wall = 1};
+    struct bt_error why;
+    char text[200];
+    int n;
+
+    if (journal_plan_by_id(b->journal, t->plan, &row, &why) == BT_OK && row.ended_wall == 0) {
+        return BT_OK; /* there was no room for it: a later start brings it back */
+    }
+    if (row.status.len == 0 || row.status.len > 40) {
+        row.status = STR_LIT("it is damaged");
+    }
+    if (t->action.len == 0) { /* a question: it led to nothing, and is no plan to people */
+        t->action = STR_LIT("conversation_only");
+        t->plan = (struct uuid){{0}};
+    }
+    n = snprintf(text, sizeof text,
+                 "This could not be brought to its end: %s was put aside after a restart (%.*s).",
+                 row.errand.len > 0 ? "the question to the model" : "its plan",
+                 STR_ARG(row.status));
+    return close_turn(b, t, (struct str){text, (size_t)n}, err);
+}
+
+enum bt_code session_recover(struct bus *b, struct bt_error *err)
+{
+    struct lost_turns l = {.b = b};
+    enum bt_code code = journal_turns_open(b->journal, find_lost, &l, err);
+
+    if (code == BT_OK && l.no_memory) {
+        code = err_set(err, BT_NOMEM, "out of memory for the open turns");
+    }
+    for (uint32_t i = 0; i < l.n && code == BT_OK; i++) {
+        struct journal_session s;
+        struct bt_error why;
+        if (journal_session(b->journal, l.at[i].session_id, &s, &why) != BT_OK) {
+            log_err("session.turn_lost", "%s", why.msg);
+        } else {
+            code = end_lost(b, &l.at[i], err);
+        }
+    }
+    free(l.at);
+    arena_done(&l.arena);
+    return code;
+}

@@ -1,0 +1,104 @@
+/* A step, or a question about one, goes out: its parcel is made and sent on its lane. */
+#include <string.h>
+
+#include "protocol/base/log.h"
+#include "supervisor/dispatch/parcel.h"
+
+/* The step could not go out for a reason of its own (a template without a value, a context too
+ * large). */
+static void fail_step(struct bus *b, const struct core_cmd *cmd, enum err_class cls,
+                      const struct bt_error *why)
+{
+    const struct bus_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
+    struct core_event ev = {.type = CORE_RESULT,
+                            .run = cmd->run,
+                            .step = cmd->step,
+                            .phase = cmd->phase,
+                            .attempt = cmd->attempt,
+                            .slot = cmd->slot,
+                            .epoch = cmd->epoch,
+                            .lane = cmd->lane,
+                            .outcome = STEP_OUTCOME_FAILED,
+                            .error_class = cls,
+                            .retryable_given = true,
+                            .text = str_from(why->msg)};
+
+    if (in != NULL) {
+        (void)uuid_parse(str_from(in->id), &ev.instance);
+    }
+    bus_later(b, &ev);
+}
+
+static void not_sent(struct bus *b, const struct core_cmd *cmd)
+{
+    struct core_event ev = {.type = CORE_LOST,
+                            .run = cmd->run,
+                            .step = cmd->step,
+                            .phase = cmd->phase,
+                            .attempt = cmd->attempt,
+                            .slot = cmd->slot,
+                            .epoch = cmd->epoch,
+                            .lane = cmd->lane,
+                            .sent = false};
+    bus_later(b, &ev);
+}
+
+static bool send_step(struct bus *b, struct bus_lane *lane, struct parcel *q,
+                      const struct core_cmd *cmd, struct bt_error *err)
+{
+    enum bt_code code;
+
+    buf_clear(&b->row);
+    b->row.max = LIMIT_STEP_BYTES;
+    code = msg_request(&b->row, lane->instance->form, str_from(q->key), (struct str){NULL, 0},
+                       MSG_step_execute, &q->m, err);
+    if (code != BT_OK) {
+        fail_step(b, cmd, CLASS_VALIDATION_ERROR, err);
+        return true;
+    }
+    lane->item = (struct control_item){
+        .run = cmd->run, .step = cmd->step, .phase = cmd->phase, .attempt = cmd->attempt};
+    memcpy(lane->item.key, q->key, sizeof q->key);
+    if (link_lane_send(lane->link, b->row.at, b->row.len, err) != BT_OK) {
+        return false;
+    }
+    lane->state = LANE_BUSY;
+    lane->cancelled = false;
+    b->stats.steps_dispatched++;
+    b->cards[lane->instance->agent].requests++;
+    return true;
+}
+
+/* Whether what was decided still holds: the turn may have gone on since. */
+static bool is_still_due(const struct run *run, const struct core_cmd *cmd)
+{
+    const struct run_step *row = &run->steps[cmd->step];
+
+    if (cmd->phase > PHASE_SEARCH) {
+        return row->status == STEP_CHECKING && row->phase == cmd->phase && row->ask == cmd->attempt;
+    }
+    return row->status == STEP_IN_PROGRESS && row->attempt == cmd->attempt;
+}
+
+void bus_dispatch(struct bus *b, const struct core_cmd *cmd)
+{
+    struct bus_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
+    struct bus_plan *p = bus_plan_of(b, cmd->run);
+    struct bus_lane *lane = in != NULL && cmd->lane < in->capacity ? &in->lanes[cmd->lane] : NULL;
+    struct parcel q;
+    struct bt_error err;
+
+    if (p == NULL || !is_still_due(core_block_run(p->block), cmd) || lane == NULL ||
+        lane->state != LANE_READY) {
+        not_sent(b, cmd);
+        return;
+    }
+    parcel_init(&q, b, p, cmd);
+    if (parcel_make(&q, in, cmd->attempt, &err) != BT_OK) {
+        fail_step(b, cmd, q.error_class, &err);
+    } else if (!send_step(b, lane, &q, cmd, &err)) {
+        log_debug("step.not_sent", "key=%s %s", q.key, err.msg);
+        not_sent(b, cmd);
+    }
+    parcel_done(&q);
+}

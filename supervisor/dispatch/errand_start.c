@@ -1,0 +1,112 @@
+/* An errand as a plan: its document, and how it begins and is called off. */
+#include "supervisor/dispatch/errand.h"
+#include "supervisor/engine/draft.h"
+
+enum { DOCUMENT_MAX = 64 * 1024 };
+
+static void put_text(struct buf *out, const char *name, struct str value)
+{
+    doc_put_cstr(out, name);
+    doc_put_str(out, value.len > 0 ? value : (struct str){"", 0});
+}
+
+static void put_number(struct buf *out, const char *name, uint64_t value)
+{
+    doc_put_cstr(out, name);
+    doc_put_u64(out, value);
+}
+
+static void put_policy(const struct errand_ask *ask, struct buf *out)
+{
+    const bool tokens = ask->tokens != UINT64_MAX;
+    const bool micros = ask->micros != UINT64_MAX;
+
+    doc_put_map(out, tokens || micros ? 9 : 8);
+    put_number(out, "planTimeoutMs", ask->timeout_ms);
+    put_number(out, "stepTimeoutMs", ask->timeout_ms);
+    put_number(out, "maxFallbacks", 0);
+    /* What a configuration says of steps is not meant for errands: their time is their own, and
+     * nobody is asked when one fails. */
+    put_text(out, "onFailure", STR_LIT("abort"));
+    put_number(out, "idleTimeoutMs", 0);
+    put_number(out, "queueTimeoutMs", 0);
+    put_number(out, "stepLimitMs", 0);
+    put_text(out, "synthesis", STR_LIT("concat"));
+    if (tokens || micros) {
+        doc_put_cstr(out, "budget");
+        doc_put_map(out, (tokens ? 1u : 0) + (micros ? 1u : 0));
+        if (tokens) {
+            put_number(out, "tokens", ask->tokens > 0 ? ask->tokens : 1);
+        }
+        if (micros) {
+            put_number(out, "costMicros", ask->micros > 0 ? ask->micros : 1);
+        }
+    }
+}
+
+static void put_document(const struct errand_ask *ask, struct buf *out)
+{
+    doc_put_map(out, 3);
+    doc_put_cstr(out, "errand");
+    doc_put_map(out, ask->turn.len > 0 ? 3 : 2);
+    put_text(out, "kind", str_from(errand_kind_name(ask->kind)));
+    put_text(out, "of", ask->of);
+    if (ask->turn.len > 0) {
+        put_text(out, "turn", ask->turn);
+    }
+    doc_put_cstr(out, "policy");
+    put_policy(ask, out);
+    doc_put_cstr(out, "steps");
+    doc_put_array(out, 1);
+    doc_put_map(out, 4);
+    put_text(out, "stepId", str_from(errand_kind_name(ask->kind)));
+    put_text(out, "agentId", ask->agent_id);
+    put_text(out, "skill", ask->skill);
+    put_text(out, "task", ask->task);
+}
+
+enum bt_code errand_start(struct bus *b, const struct errand_ask *ask, uint64_t *ret_run,
+                          struct bt_error *err)
+{
+    struct wish w = {.goal = ask->task, .session_id = ask->session_id, .own = true};
+    struct draft_start how = {.errand = str_from(errand_kind_name(ask->kind))};
+    char id[UUID_TEXT_LEN + 1];
+    struct buf document;
+    struct draft d;
+    enum bt_code code = draft_errand_room(b, ask->kind <= ERRAND_SYNTHESIS, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    buf_init(&document, DOCUMENT_MAX);
+    put_document(ask, &document);
+    code = buf_check(&document, err);
+    w.plan = doc_from_buf(&document);
+    if (code == BT_OK) {
+        code = draft_init(&d, err);
+        if (code == BT_OK) {
+            code = draft_make(b, &w, &d, err);
+        }
+        if (code == BT_OK) {
+            code = draft_start(b, &how, &d, id, err);
+        }
+        if (code == BT_OK) {
+            *ret_run = core_newest_run(b->core);
+        }
+        draft_done(&d);
+    }
+    buf_done(&document);
+    return code;
+}
+
+void errand_stop(struct bus *b, uint64_t run)
+{
+    struct core_event ev = {
+        .type = CORE_CANCEL, .run = run, .text = STR_LIT("nobody waits for it any more")};
+    struct bt_error err;
+
+    if (run != 0 && core_run(b->core, run, NULL) != NULL &&
+        bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
+        bus_fail(b, &err);
+    }
+}

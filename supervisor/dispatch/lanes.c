@@ -1,0 +1,387 @@
+/*
+ * The lanes of an instance: opened when it registers, greeted with lane.hello, retired together
+ * when the incarnation ends. One outstanding request per lane; what waits for the control lane
+ * queues here.
+ *
+ *   CONNECTING --LINK_UP, hello sent--> GREETING --answer ok--> READY <--send / answer or loss-->
+ * BUSY
+ *        ^-------------------------------- LINK_DOWN -----------'
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/base/log.h"
+#include "supervisor/dispatch/result_form.h"
+#include "supervisor/engine/bus.h"
+
+static struct str key_of(const struct bus_instance *in)
+{
+    return str_from(in->session_key);
+}
+
+struct bus_instance *lanes_instance(struct bus *b, uint32_t slot, uint64_t epoch)
+{
+    struct bus_instance *in = slot < b->opt.instances_max ? b->instances[slot] : NULL;
+    return in != NULL && in->epoch == epoch ? in : NULL;
+}
+
+static void tell_core(struct bus *b, const struct bus_lane *lane, enum core_event_type type)
+{
+    struct core_event ev = {.type = type,
+                            .slot = lane->instance->slot,
+                            .epoch = lane->instance->epoch,
+                            .lane = lane->ix};
+    struct bt_error err;
+
+    if (bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
+        bus_fail(b, &err);
+    }
+}
+
+enum bt_code lanes_open(struct bus *b, const struct bus_instance *proto, struct bt_error *err)
+{
+    struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
+    struct bus_instance *in = calloc(1, sizeof *in);
+    enum bt_code code = BT_OK;
+
+    if (in == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for an instance");
+    }
+    *in = *proto;
+    b->instances[in->slot] = in;
+    for (uint32_t i = 0; i <= in->capacity && code == BT_OK; i++) {
+        struct bus_lane *lane = &in->lanes[i];
+        lane->instance = in;
+        lane->ix = i == in->capacity ? REGISTRY_CONTROL_LANE : i;
+        code =
+            in->endpoint[0] != 0
+                ? link_lane_dial(b->link, in->endpoint, &limits, lane, &lane->link, err)
+                : link_lane_listen(b->link, "tcp://127.0.0.1:0", &limits, lane, &lane->link, err);
+    }
+    return code;
+}
+
+void lanes_close(struct bus *b, uint32_t slot, uint64_t epoch)
+{
+    struct bus_instance *in = lanes_instance(b, slot, epoch);
+
+    if (in == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i <= in->capacity; i++) {
+        if (in->lanes[i].link != NULL) {
+            link_lane_retire(in->lanes[i].link);
+        }
+    }
+    b->instances[slot] = NULL;
+    free(in);
+}
+
+static void greet(struct bus *b, struct bus_lane *lane)
+{
+    struct msg_lane_hello m = {
+        .lane = lane->ix, .epoch = lane->instance->epoch, .session_key = key_of(lane->instance)};
+    struct bt_error err;
+
+    msg_set(&m, lane_hello, lane);
+    buf_clear(&b->row);
+    if (msg_request(&b->row, lane->instance->form, STR_LIT("hello"), (struct str){NULL, 0},
+                    MSG_lane_hello, &m, &err) != BT_OK ||
+        link_lane_send(lane->link, b->row.at, b->row.len, &err) != BT_OK) {
+        log_warn("lane.hello", "agent=%s %s", lane->instance->id, err.msg);
+        return;
+    }
+    lane->state = LANE_GREETING;
+}
+
+static void greeted(struct bus *b, struct bus_lane *lane, struct msg_reader *r)
+{
+    struct msg_empty m;
+    struct bt_error err;
+    enum bt_code code = msg_read_answer(r, MSG_empty, &m, NULL, &err);
+
+    if (code != BT_OK) {
+        /* A stranger on the port, or an older incarnation: nothing is ever sent to it. The lease
+         * ends it. */
+        log_warn("lane.refused", "instance=%s lane=%u %s", lane->instance->id, lane->ix, err.msg);
+        lane->state = LANE_CONNECTING;
+        return;
+    }
+    lane->state = LANE_READY;
+    tell_core(b, lane, CORE_LANE_UP);
+}
+
+static struct core_event probed(struct bus_instance *in, bool ok)
+{
+    in->pinged = false;
+    return (struct core_event){
+        .type = CORE_PROBED, .slot = in->slot, .epoch = in->epoch, .lane = LANE_NONE, .ok = ok};
+}
+
+static void ping_answered(struct bus *b, struct bus_lane *lane, struct msg_reader *r)
+{
+    struct msg_empty m;
+    struct bt_error err;
+    enum bt_code code = msg_read_answer(r, MSG_empty, &m, NULL, &err);
+    /* Who does not know the ping answers all the same; who says that it cannot work now, cannot. */
+    struct core_event ev =
+        probed(lane->instance, code == BT_OK || code == BT_INVALID || code == BT_NOT_FOUND);
+
+    lane->state = LANE_READY;
+    if (!ev.ok) {
+        log_info("agent.ping", "instance=%s %s", lane->instance->id, err.msg);
+    }
+    if (bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
+        bus_fail(b, &err);
+    }
+}
+
+/* The answer to what the control lane was asked. */
+static void control_answered(struct bus *b, struct bus_lane *lane, struct msg_reader *r)
+{
+    const struct control_item *item = &lane->item;
+    struct core_event ev = {.type = CORE_STATE,
+                            .run = item->run,
+                            .step = item->step,
+                            .phase = item->phase,
+                            .attempt = item->attempt,
+                            .slot = lane->instance->slot,
+                            .epoch = lane->instance->epoch,
+                            .instance = {{0}},
+                            .lane = LANE_NONE};
+    struct msg_step_state m;
+    struct bt_error err;
+
+    if (item->kind == CONTROL_PING) {
+        ping_answered(b, lane, r);
+        return;
+    }
+    lane->state = LANE_READY;
+    if (msg_read_answer(r, MSG_step_state, &m, NULL, &err) != BT_OK) {
+        log_warn("agent.control", "instance=%s key=%s %s", lane->instance->id, item->key, err.msg);
+        return;
+    }
+    if (item->kind != CONTROL_QUERY) {
+        return;
+    }
+    (void)uuid_parse(str_from(lane->instance->id), &ev.instance);
+    if (!str_is(m.state, "unknown") &&
+        (!str_is(m.key, item->key) ||
+         (msg_has(&m, step_state, result) && !str_is(m.result.key, item->key)))) {
+        log_warn("agent.control", "instance=%s answered for another key than %s",
+                 lane->instance->id, item->key);
+        return;
+    }
+    if (str_is(m.state, "done") && msg_has(&m, step_state, result)) {
+        (void)bus_take_result(b, &m.result, item->run, item->step, &ev);
+        return;
+    }
+    ev.running = str_is(m.state, "running");
+    if (bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
+        bus_fail(b, &err);
+    }
+}
+
+static void work_answered(struct bus *b, struct bus_lane *lane, struct msg_reader *r)
+{
+    struct core_event ev = {
+        .slot = lane->instance->slot, .epoch = lane->instance->epoch, .lane = lane->ix};
+    const struct control_item *item = &lane->item;
+    enum err_class cls = CLASS_NONE;
+    struct msg_step_result m;
+    struct bt_error err;
+    enum bt_code code = msg_read_answer(r, MSG_step_result, &m, &cls, &err);
+
+    lane->state = LANE_READY;
+    lane->cancelled = false;
+    ev.phase = item->phase;
+    (void)uuid_parse(str_from(lane->instance->id), &ev.instance);
+    if (code != BT_OK) {
+        /* The agent refused the request itself: the attempt failed with its words. */
+        m = (struct msg_step_result){
+            .key = str_from(item->key), .attempt = item->attempt, .outcome = STR_LIT("failed")};
+        msg_set(&m, step_result, failure);
+        m.failure.code = str_from(bt_code_name(err.code));
+        m.failure.class_ = str_from(err_class_name(cls != CLASS_NONE ? cls : CLASS_PROTOCOL_ERROR));
+        m.failure.message = str_from(err.msg);
+        m.failure.retryable =
+            err.code == BT_BUSY || err.code == BT_UNAVAILABLE || err.code == BT_CONFLICT;
+        msg_set(&m.failure, error, retryable);
+    } else if (!str_is(m.key, item->key) || m.attempt != item->attempt) {
+        log_warn("step.result.foreign", "instance=%s key=%.*s expected=%s", lane->instance->id,
+                 STR_ARG(m.key), item->key);
+        m = (struct msg_step_result){
+            .key = str_from(item->key), .attempt = item->attempt, .outcome = STR_LIT("failed")};
+        msg_set(&m, step_result, failure);
+        m.failure.class_ = STR_LIT("PROTOCOL_ERROR");
+        m.failure.message = STR_LIT("the agent answered for another step or attempt");
+    }
+    (void)bus_take_result(b, &m, item->run, item->step, &ev);
+}
+
+/* The request on this lane has no answer. The lane goes down first, so that the core does not
+ * choose it again. */
+static void lost(struct bus *b, struct bus_lane *lane, bool sent)
+{
+    const struct control_item *item = &lane->item;
+    bool step_is_out = lane->state == LANE_BUSY && lane->ix != REGISTRY_CONTROL_LANE;
+    bool ping_is_out =
+        lane->state == LANE_BUSY && lane->ix == REGISTRY_CONTROL_LANE && item->kind == CONTROL_PING;
+    struct core_event ev = {.type = CORE_LOST,
+                            .run = item->run,
+                            .step = item->step,
+                            .phase = item->phase,
+                            .attempt = item->attempt,
+                            .slot = lane->instance->slot,
+                            .epoch = lane->instance->epoch,
+                            .lane = lane->ix,
+                            .sent = sent};
+    struct bt_error err;
+
+    if (lane->state != LANE_CONNECTING && lane->state != LANE_GREETING) {
+        tell_core(b, lane, CORE_LANE_DOWN);
+    }
+    lane->state = LANE_CONNECTING;
+    lane->cancelled = false;
+    if (ping_is_out) {
+        ev = probed(lane->instance, false);
+    }
+    if ((step_is_out || ping_is_out) && bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
+        bus_fail(b, &err);
+    }
+    if (!lane->mute && link_lane_is_up(lane->link)) {
+        greet(b, lane);
+    }
+}
+
+static void send_next_control(struct bus *b, struct bus_instance *in)
+{
+    struct bus_lane *lane = &in->lanes[in->capacity];
+
+    while (lane->state == LANE_READY && in->queue_n > 0) {
+        struct control_item *item = &in->queue[in->queue_at];
+        struct msg_step_query query = {
+            .session_key = key_of(in), .key = str_from(item->key), .attempt = item->attempt};
+        struct msg_step_cancel cancel = {.session_key = key_of(in),
+                                         .key = str_from(item->key),
+                                         .reason = STR_LIT("cancelled"),
+                                         .grace_ms = 5000};
+        struct msg_agent_ping ping = {.session_key = key_of(in)};
+        const struct {
+            enum msg_type type;
+            const void *body;
+        } all[] = {[CONTROL_QUERY] = {MSG_step_query, &query},
+                   [CONTROL_CANCEL] = {MSG_step_cancel, &cancel},
+                   [CONTROL_PING] = {MSG_agent_ping, &ping}};
+        struct bt_error err;
+
+        lane->item = *item;
+        in->queue_at = (in->queue_at + 1) % BUS_CONTROL_QUEUE;
+        in->queue_n--;
+        buf_clear(&b->row);
+        if (msg_request(&b->row, in->form, STR_LIT("control"), (struct str){NULL, 0},
+                        all[item->kind].type, all[item->kind].body, &err) == BT_OK &&
+            link_lane_send(lane->link, b->row.at, b->row.len, &err) == BT_OK) {
+            lane->state = LANE_BUSY;
+        } else {
+            /* The pipe has gone: LANE_DOWN follows, and the core asks again when the lane is back.
+             */
+            log_debug("agent.control", "instance=%s key=%s %s", in->id, item->key, err.msg);
+            in->pinged = in->pinged && item->kind != CONTROL_PING; /* its probe runs out */
+        }
+    }
+}
+
+void lanes_probe(struct bus *b, const struct core_cmd *cmd)
+{
+    struct bus_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
+
+    if (in == NULL || in->pinged || in->queue_n == BUS_CONTROL_QUEUE) {
+        return;
+    }
+    in->pinged = true;
+    in->queue[(in->queue_at + in->queue_n++) % BUS_CONTROL_QUEUE] =
+        (struct control_item){.kind = CONTROL_PING};
+    send_next_control(b, in);
+}
+
+void lanes_control(struct bus *b, const struct core_cmd *cmd, enum control_kind kind)
+{
+    struct bus_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
+    struct bus_plan *p = bus_plan_of(b, cmd->run);
+    struct control_item item = {.kind = kind,
+                                .run = cmd->run,
+                                .step = cmd->step,
+                                .phase = cmd->phase,
+                                .attempt = cmd->attempt};
+
+    if (in == NULL || p == NULL) {
+        return;
+    }
+    step_key(p->plan, cmd->step, cmd->phase, item.key);
+    for (uint32_t i = 0; kind == CONTROL_CANCEL && i < in->capacity; i++) {
+        struct bus_lane *lane = &in->lanes[i];
+        lane->cancelled =
+            lane->cancelled || (lane->state == LANE_BUSY && strcmp(lane->item.key, item.key) == 0);
+    }
+    if (in->queue_n == BUS_CONTROL_QUEUE) {
+        log_warn("agent.control",
+                 "instance=%s control queue is full; the heartbeat repeats cancels", in->id);
+        return;
+    }
+    in->queue[(in->queue_at + in->queue_n++) % BUS_CONTROL_QUEUE] = item;
+    send_next_control(b, in);
+}
+
+/*
+ * What cannot be read is no answer, and a peer that says it is not greeted again on this pipe: the
+ * two of us would go on for ever at the speed of the line.
+ */
+static void garbage(struct bus *b, struct bus_lane *lane)
+{
+    lane->mute = true;
+    lost(b, lane, true);
+}
+
+static void answered(struct bus *b, struct bus_lane *lane, struct link_event *ev)
+{
+    struct str bytes = link_msg_bytes(ev->msg);
+    struct msg_reader r = {0};
+    struct bt_error err;
+
+    if (msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, &err) != BT_OK ||
+        result_form_normalise(&r, &err) != BT_OK) {
+        log_warn("lane.garbage", "instance=%s lane=%u %s", lane->instance->id, lane->ix, err.msg);
+        garbage(b, lane);
+    } else if (lane->state == LANE_GREETING) {
+        greeted(b, lane, &r);
+    } else if (lane->ix == REGISTRY_CONTROL_LANE) {
+        control_answered(b, lane, &r);
+    } else {
+        work_answered(b, lane, &r);
+    }
+    msg_reader_done(&r);
+}
+
+void lanes_on_link(struct bus *b, struct link_event *ev)
+{
+    struct bus_lane *lane = ev->owner;
+    struct bus_instance *in = lane->instance;
+
+    if (ev->type == LINK_UP) {
+        lane->mute = false;
+        if (lane->state == LANE_CONNECTING) {
+            greet(b, lane);
+        }
+    } else if (ev->type == LINK_DOWN) {
+        if (lane->state == LANE_READY) {
+            tell_core(b, lane, CORE_LANE_DOWN);
+            lane->state = LANE_CONNECTING;
+        }
+    } else if (ev->type == LINK_ANSWER) {
+        answered(b, lane, ev);
+    } else if (ev->type == LINK_LOST) {
+        lost(b, lane, ev->sent);
+    }
+    send_next_control(b, in);
+}

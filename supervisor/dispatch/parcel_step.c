@@ -1,0 +1,262 @@
+/* The step itself: its task and parameters with the results before it in them, and the skill. */
+#include <stdlib.h>
+
+#include "protocol/base/utf8.h"
+#include "registry/card.h"
+#include "supervisor/dispatch/parcel.h"
+#include "supervisor/keyword/rank.h"
+#include "supervisor/plan/expand.h"
+
+enum { HITS_MAX = 64, MEMBERS_MAX = 256 };
+
+/* {{results.x}}: the result of a completed step of this run. */
+static enum bt_code resolve(struct str step_id, struct doc *ret, void *self, struct bt_error *err)
+{
+    const struct parcel *q = self;
+    uint32_t ix = plan_step_find(q->plan->plan, step_id);
+
+    if (ix == UINT32_MAX || q->run->steps[ix].status != STEP_COMPLETED) {
+        return err_set(err, BT_INVALID, "step '%.*s' has no result", STR_ARG(step_id));
+    }
+    return bus_result_doc(q->b, q->run->steps[ix].result, ret, err);
+}
+
+/* ---- parameters that a person gave ---- */
+
+/* The last parameters that a person put in the place of the plan's; .ptr NULL when nobody did. */
+static enum bt_code edited(struct parcel *q, const struct note *note, struct doc *ret,
+                           struct bt_error *err)
+{
+    *ret = (struct doc){NULL, 0};
+    if (note == NULL || note->edits_n == 0 || note->edits[0].adds) {
+        return BT_OK;
+    }
+    enum bt_code code = bus_result_doc(q->b, note->edits[0].doc, ret, err);
+    if (code == BT_OK && ret->ptr != NULL) {
+        *ret = doc_copy(q->arena, *ret);
+        code = ret->ptr == NULL ? err_set(err, BT_NOMEM, "out of memory for parameters") : BT_OK;
+    }
+    return code;
+}
+
+struct members {
+    struct doc key[MEMBERS_MAX], value[MEMBERS_MAX];
+    uint32_t n;
+};
+
+static bool set_member(struct members *all, struct doc key, struct doc value)
+{
+    uint32_t i = 0;
+
+    while (i < all->n && !str_eq(doc_string(all->key[i]), doc_string(key))) {
+        i++;
+    }
+    if (i == MEMBERS_MAX) {
+        return false;
+    }
+    all->n = i == all->n ? i + 1 : all->n;
+    all->key[i] = key;
+    all->value[i] = value;
+    return true;
+}
+
+static bool set_members(struct members *all, struct doc map)
+{
+    struct doc_cursor c = doc_cursor(map);
+    struct doc_head head;
+    bool fits = true;
+
+    if (map.ptr == NULL || !doc_next(&c, &head) || head.kind != DOC_MAP) {
+        return true;
+    }
+    for (uint32_t i = 0; i < head.n && fits; i++) {
+        struct doc key = doc_skip(&c);
+        fits = set_member(all, key, doc_skip(&c));
+    }
+    return fits;
+}
+
+/* A map goes member by member beside the parameters; anything else becomes the parameter `input`.
+ */
+static enum bt_code set_given(struct parcel *q, struct members *all, struct blob_ref ref,
+                              struct bt_error *err)
+{
+    static const uint8_t input[] = {0xA5, 'i', 'n', 'p', 'u', 't'};
+    struct doc given;
+    enum bt_code code = bus_result_doc(q->b, ref, &given, err);
+    bool fits;
+
+    if (code != BT_OK || given.ptr == NULL) {
+        return code;
+    }
+    given = doc_copy(q->arena, given);
+    if (given.ptr == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for parameters");
+    }
+    fits = doc_head(given).kind == DOC_MAP
+               ? set_members(all, given)
+               : set_member(all, (struct doc){input, sizeof input}, given);
+    return fits ? BT_OK
+                : err_set(err, BT_LIMIT, "more than %d parameters with the data that was given",
+                          MEMBERS_MAX);
+}
+
+/* What an agent asked a person for is put beside what q->params holds, as it is: it is data, and no
+ * template of the plan. */
+static enum bt_code add_given(struct parcel *q, const struct note *note, struct bt_error *err)
+{
+    struct members *all;
+    struct buf merged;
+    enum bt_code code = BT_OK;
+
+    if (note == NULL || note->edits_n == 0 || !note->edits[note->edits_n - 1].adds) {
+        return BT_OK;
+    }
+    all = arena_alloc(q->arena, sizeof *all);
+    if (all == NULL) {
+        return err_set(err, BT_NOMEM, "out of memory for parameters");
+    }
+    if (!set_members(all, doc_from_buf(&q->params))) {
+        code = err_set(err, BT_LIMIT, "more than %d parameters", MEMBERS_MAX);
+    }
+    for (uint32_t i = 0; i < note->edits_n && code == BT_OK; i++) {
+        code = note->edits[i].adds ? set_given(q, all, note->edits[i].doc, err) : BT_OK;
+    }
+    buf_init(&merged, LIMIT_RESULT_BYTES);
+    if (code == BT_OK) {
+        doc_put_map(&merged, all->n);
+        for (uint32_t i = 0; i < all->n; i++) {
+            doc_put_doc(&merged, all->key[i]);
+            doc_put_doc(&merged, all->value[i]);
+        }
+        code = buf_check(&merged, err);
+    }
+    if (code == BT_OK) {
+        buf_clear(&q->params);
+        buf_add(&q->params, merged.at, merged.len);
+    }
+    buf_done(&merged);
+    return code;
+}
+
+static enum bt_code expand(struct parcel *q, struct bt_error *err)
+{
+    const struct plan_step *s = &q->plan->plan->steps[q->step];
+    const struct note *note = notes_of(&q->plan->notes, q->step);
+    struct doc params;
+    enum bt_code code = expand_text(s->task, resolve, q, &q->task, err);
+
+    q->m.task = buf_str(&q->task);
+    if (q->m.task.len > LIMIT_TASK_BYTES) {
+        q->m.task.len = utf8_cut(q->m.task.ptr, q->m.task.len, LIMIT_TASK_BYTES);
+    }
+    if (code == BT_OK) {
+        code = edited(q, note, &params, err);
+    }
+    if (code == BT_OK) {
+        params = params.ptr != NULL ? params : s->parameters;
+        code = params.ptr != NULL ? expand_params(params, resolve, q, &q->params, err) : BT_OK;
+    }
+    if (code == BT_OK) {
+        code = add_given(q, note, err);
+    }
+    if (code == BT_OK && q->params.len > 0) {
+        q->m.parameters = doc_from_buf(&q->params);
+    }
+    return code;
+}
+
+/* ---- the skill ---- */
+
+/* The skill of the agent that the task is about; none when it has but one, or no word points to
+ * one: the agent itself may know what to do. */
+static struct str skill_by_words(struct parcel *q, const struct msg_card *card)
+{
+    struct rank_hit hits[HITS_MAX];
+    struct rank *rank = NULL;
+    uint32_t n = 0;
+
+    if (card->skills_n == 1) {
+        return card->skills[0].id;
+    }
+    if (rank_new(q->b->registry, &q->m.task, 1, q->arena, &rank, NULL) == BT_OK) {
+        n = rank_clause(rank, 0, hits, HITS_MAX);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (hits[i].agent == q->agent && hits[i].skill < card->skills_n) {
+            return card->skills[hits[i].skill].id;
+        }
+    }
+    return (struct str){"", 0};
+}
+
+/* The plan's agent is asked for the plan's skill. Who got the step by a handoff or a fallback may
+ * not have it. */
+static struct str skill_of(struct parcel *q)
+{
+    const struct plan_step *s = &q->plan->plan->steps[q->step];
+    const struct msg_card *card = parcel_card(q);
+
+    if (q->agent == s->agent || card == NULL ||
+        (s->skill.len > 0 && card_skill(card, s->skill) != UINT32_MAX)) {
+        return s->skill;
+    }
+    return skill_by_words(q, card);
+}
+
+enum bt_code parcel_step(struct parcel *q, struct bt_error *err)
+{
+    enum bt_code code = expand(q, err);
+
+    if (code == BT_OK) {
+        q->m.skill = skill_of(q);
+        code = parcel_context(q, LIMIT_RESULT_BYTES / 2, err);
+    }
+    return code;
+}
+
+enum bt_code parcel_search(struct parcel *q, struct bt_error *err)
+{
+    const struct msg_card *card = parcel_card(q);
+    uint32_t ix = card != NULL ? card_skill(card, STR_LIT("search")) : UINT32_MAX;
+    struct doc kind;
+    struct buf query;
+    enum bt_code code = expand(q, err);
+
+    if (code == BT_OK && ix == UINT32_MAX) {
+        q->error_class = CLASS_TOOL_NOT_FOUND;
+        return err_set(err, BT_NOT_FOUND, "the agent has no skill 'search'");
+    }
+    if (code != BT_OK) {
+        return code;
+    }
+    /* {query: the parameters}; as text where the skill wants one, and the task where there are
+     * none. */
+    kind = doc_path(card->skills[ix].input_schema, STR_LIT("properties.query.type"));
+    buf_init(&query, LIMIT_RESULT_BYTES);
+    doc_put_map(&query, 1);
+    doc_put_cstr(&query, "query");
+    if (q->params.len == 0) {
+        doc_put_str(&query, q->m.task);
+    } else if (kind.ptr != NULL && str_is(doc_string(kind), "string")) {
+        struct buf text;
+        buf_init(&text, LIMIT_RESULT_BYTES);
+        code = doc_to_json(doc_from_buf(&q->params), false, &text, err);
+        doc_put_str(&query, buf_str(&text));
+        buf_done(&text);
+    } else {
+        doc_put_doc(&query, doc_from_buf(&q->params));
+    }
+    if (code == BT_OK) {
+        code = buf_check(&query, err);
+    }
+    if (code == BT_OK) {
+        buf_clear(&q->params);
+        buf_add(&q->params, query.at, query.len);
+        q->m.parameters = doc_from_buf(&q->params);
+        q->m.skill = STR_LIT("search");
+        code = parcel_context(q, LIMIT_RESULT_BYTES / 2, err);
+    }
+    buf_done(&query);
+    return code;
+}

@@ -1,0 +1,318 @@
+/*
+ * Results: over a lane, from a query, or late by step.result. What was asked decides how an answer
+ * is read: a result, a verdict, a plan. The core decides whether it still counts.
+ */
+#include "supervisor/dispatch/results.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/wire/guard.h"
+#include "registry/card.h"
+#include "supervisor/dispatch/classify.h"
+#include "supervisor/dispatch/verdict.h"
+
+enum { SCHEMA_MAX = 1024 }; /* of the input that an agent wants: it travels in an event */
+
+/*
+ * Whether the core could accept this: only then is it worth a row of the journal. A result of an
+ * earlier attempt counts over the lane that it was asked on, and so does the answer to a question.
+ */
+static bool is_awaited(struct bus *b, const struct core_event *ev)
+{
+    const struct run *r = core_run(b->core, ev->run, NULL);
+    const struct run_step *row;
+
+    if (r == NULL || ev->step >= r->n_steps) {
+        return false;
+    }
+    row = &r->steps[ev->step];
+    if (ev->phase > PHASE_SEARCH) {
+        return row->status == STEP_CHECKING && row->phase == ev->phase && row->ask == ev->attempt &&
+               ev->lane != LANE_NONE;
+    }
+    if (row->status == STEP_IN_PROGRESS || row->status == STEP_UNKNOWN) {
+        if (ev->attempt == row->attempt) {
+            return uuid_is_nil(ev->instance) || uuid_eq(ev->instance, row->instance);
+        }
+    } else if (row->status != STEP_BACKOFF && row->status != STEP_WAITING) {
+        return false;
+    }
+    return ev->lane != LANE_NONE && ev->attempt > 0 && ev->attempt <= row->attempt;
+}
+
+/* ---- failures ---- */
+
+static void classify_failure(const struct msg_step_result *m, struct core_event *ev)
+{
+    const struct msg_error *f = &m->failure;
+
+    ev->outcome = STEP_OUTCOME_FAILED;
+    ev->error_class = err_class_from_name(f->class_.ptr, f->class_.len);
+    if (f->class_.len == 0 || ev->error_class == CLASS_NONE) {
+        ev->error_class = classify_error(f->code, f->message);
+    }
+    ev->retryable_given = msg_has(f, error, retryable);
+    ev->retryable = f->retryable;
+    ev->retry_after_ms = f->retry_after_ms;
+    ev->text = f->message; /* for an empty one the core has a sentence (M021) */
+}
+
+void result_invalid(struct core_event *ev, struct str why)
+{
+    ev->outcome = STEP_OUTCOME_FAILED;
+    ev->error_class = CLASS_PROTOCOL_ERROR;
+    ev->retryable_given = true;
+    ev->retryable = false;
+    ev->text = why;
+}
+
+/* ---- a step's own result ---- */
+
+static bool is_empty_result(const struct msg_result *r)
+{
+    return r->text.len == 0 && r->data.ptr == NULL && r->artifacts_n == 0;
+}
+
+/* The result as it is kept: {text?, data?, artifacts?}. */
+static enum bt_code store(struct bus *b, const struct msg_step_result *m, struct core_event *ev,
+                          struct bt_error *err)
+{
+    /* In a context the result stands four levels down; that body, too, may not be deeper than
+     * LIMIT_DEPTH. */
+    static const struct guard_limits nesting = {.depth = LIMIT_DEPTH - 4, .nodes = LIMIT_NODES};
+    struct msg_part part = {MSG_result, &m->result};
+    struct buf doc;
+    enum bt_code code;
+
+    buf_init(&doc, LIMIT_STEP_BYTES);
+    code = msg_write(&doc, WIRE_MSGPACK, &part, 1, err);
+    if (code != BT_OK && code != BT_NOMEM) {
+        /* The same values may be longer in our form than in the peer's. That is the result's fault,
+         * not the journal's. */
+        result_invalid(ev, STR_LIT("result_unreadable: the result cannot be kept; write it to a "
+                                   "file and return its path"));
+        code = BT_OK;
+    } else if (code == BT_OK && guard_check(doc.at, doc.len, &nesting, NULL) != BT_OK) {
+        result_invalid(ev, STR_LIT("result_too_deep: a result may be nested 11 levels deep, so "
+                                   "that later steps can be given it"));
+    } else if (code == BT_OK && doc.len > b->opt.result_max) {
+        result_invalid(ev, STR_LIT("result_too_large: more than limits.maxResultBytes; write it to "
+                                   "a file and return its path"));
+    } else if (code == BT_OK && !is_empty_result(&m->result)) {
+        /* An empty one is neither injected nor part of the answer: no blob. */
+        code = journal_blob_add(b->journal, doc.at, doc.len, &ev->result.id, err);
+        if (code == BT_OK) {
+            ev->result.len = doc.len;
+            blob_cache_put(&b->cache, ev->result.id, doc.at, doc.len);
+        }
+    }
+    buf_done(&doc);
+    return code;
+}
+
+/* The output schema of the skill that was asked, as far as it is known which one that was. */
+static bool fits_output(struct bus *b, const struct msg_step_result *m, const struct core_event *ev,
+                        const struct plan_step *s, struct buf *diagnosis)
+{
+    const struct bus_instance *in = lanes_instance(b, ev->slot, ev->epoch);
+    struct bus_card *card = in != NULL ? &b->cards[in->agent] : NULL;
+    struct str name = ev->phase == PHASE_SEARCH ? STR_LIT("search") : s->skill;
+    uint32_t skill;
+
+    if (card == NULL) {
+        return true;
+    }
+    skill = card_skill(&card->card, name);
+    if (skill == UINT32_MAX && card->card.skills_n == 1) {
+        skill = 0;
+    }
+    return skill == UINT32_MAX ||
+           verify_output(&card->outputs, &card->card, card->hash, skill, &m->result, diagnosis);
+}
+
+/* A result that does not fit the skill's output schema or the step's `verify` is a failed attempt;
+ * the text of it lies in *diagnosis. */
+static bool passes_verification(struct bus *b, const struct msg_step_result *m,
+                                struct core_event *ev, struct buf *diagnosis)
+{
+    const struct bus_plan *p = bus_plan_of(b, ev->run);
+    const struct plan_step *s = p != NULL ? &p->plan->steps[ev->step] : NULL;
+
+    if (s == NULL || (fits_output(b, m, ev, s, diagnosis) &&
+                      (s->verify.ptr == NULL || verify_result(s->verify, &m->result, diagnosis)))) {
+        return true;
+    }
+    ev->outcome = STEP_OUTCOME_FAILED;
+    ev->error_class = CLASS_VERIFICATION_FAILED;
+    ev->text = buf_str(diagnosis);
+    return false;
+}
+
+static void take_handoff(struct bus *b, const struct msg_step_result *m, struct core_event *ev)
+{
+    if (!msg_has(m, step_result, handoff)) {
+        result_invalid(ev, STR_LIT("outcome handoff without `handoff`: {toAgentId, reason}"));
+        return;
+    }
+    ev->outcome = STEP_OUTCOME_HANDOFF;
+    ev->agent = registry_agent(b->registry, m->handoff.to_agent_id);
+    ev->text = m->handoff.reason;
+}
+
+static enum bt_code take_attempt(struct bus *b, const struct msg_step_result *m,
+                                 struct core_event *ev, struct buf *text, struct bt_error *err)
+{
+    if (str_is(m->outcome, "completed")) {
+        if (!msg_has(m, step_result, result)) {
+            result_invalid(ev, STR_LIT("outcome completed without a result"));
+            return BT_OK;
+        }
+        if (!passes_verification(b, m, ev, text)) {
+            return BT_OK;
+        }
+        ev->outcome = STEP_OUTCOME_COMPLETED;
+        return store(b, m, ev, err);
+    }
+    if (str_is(m->outcome, "failed")) {
+        classify_failure(m, ev);
+    } else if (str_is(m->outcome, "needs_input") || str_is(m->outcome, "needs_approval")) {
+        ev->outcome = str_is(m->outcome, "needs_input") ? STEP_OUTCOME_NEEDS_INPUT
+                                                        : STEP_OUTCOME_NEEDS_APPROVAL;
+        ev->text = m->need.prompt;
+        ev->data = m->need.schema.len <= SCHEMA_MAX ? m->need.schema : (struct doc){NULL, 0};
+    } else if (str_is(m->outcome, "handoff")) {
+        take_handoff(b, m, ev);
+    } else {
+        result_invalid(ev, STR_LIT("unknown outcome; expected completed, failed, needs_input, "
+                                   "needs_approval or handoff"));
+    }
+    return BT_OK;
+}
+
+/* ---- answers to questions ---- */
+
+static void take_verdict(const struct msg_step_result *m, struct core_event *ev, struct buf *text,
+                         struct buf *missing)
+{
+    enum verdict v = verdict_read(&m->result, text, missing);
+
+    if (v == VERDICT_UNREADABLE) {
+        result_invalid(ev, buf_str(text));
+        return;
+    }
+    ev->outcome = STEP_OUTCOME_COMPLETED;
+    ev->passed = v == VERDICT_YES;
+    ev->text = buf_str(text);
+    ev->data = missing->len > 0 ? doc_from_buf(missing) : (struct doc){NULL, 0};
+}
+
+/* What the answer needs until the core has heard it. */
+struct answer {
+    struct buf text;    /* diagnosis, verdict, problems of a plan */
+    struct buf missing; /* of a gate */
+    struct bus_revision revision;
+};
+
+static enum bt_code take_answer(struct bus *b, const struct msg_step_result *m,
+                                struct core_event *ev, struct answer *a, struct bt_error *err)
+{
+    enum bt_code code = BT_OK;
+
+    if (str_is(m->outcome, "failed")) {
+        classify_failure(m, ev);
+    } else if (!str_is(m->outcome, "completed")) {
+        result_invalid(ev, STR_LIT("a question is answered with outcome completed or failed"));
+    } else if (ev->phase == PHASE_REPLAN) {
+        code = replan_take(b, m, ev, &a->revision, &a->text, err);
+    } else {
+        take_verdict(m, ev, &a->text, &a->missing);
+    }
+    return code;
+}
+
+static void count_error(struct bus *b, const struct core_event *ev)
+{
+    const struct bus_instance *in = lanes_instance(b, ev->slot, ev->epoch);
+
+    if (in != NULL && ev->outcome == STEP_OUTCOME_FAILED) {
+        b->cards[in->agent].errors++;
+    }
+}
+
+static enum bt_code feed(struct bus *b, struct core_event *ev, struct answer *a,
+                         enum core_reject *ret, struct bt_error *err)
+{
+    enum bt_code code;
+
+    b->revision = a->revision.plan != NULL ? &a->revision : NULL;
+    code = bus_feed(b, ev, ret, NULL, err);
+    b->revision = NULL;
+    return code;
+}
+
+/* M111: what tokens cost of an agent that does not say it. */
+static uint64_t price_of(const struct bus *b, const struct bus_instance *in, const struct usage *u)
+{
+    const struct bus_price *price = NULL;
+    struct str id;
+    double micros;
+
+    if (in == NULL || b->opt.n_prices == 0) {
+        return 0;
+    }
+    id = registry_agent_view(b->registry, in->agent).id;
+    for (uint32_t i = 0; i < b->opt.n_prices; i++) {
+        const struct bus_price *p = &b->opt.prices[i];
+        if (str_is(id, p->agent_id)) {
+            price = p;
+            break;
+        }
+        price = strcmp(p->agent_id, "*") == 0 && price == NULL ? p : price;
+    }
+    if (price == NULL) {
+        return 0;
+    }
+    const uint64_t cached = u->cached_tokens < u->input_tokens ? u->cached_tokens : u->input_tokens;
+    micros = (double)(u->input_tokens - cached) * price->input + (double)cached * price->cached +
+             (double)u->output_tokens * price->output;
+    return micros >= (double)INT64_MAX ? INT64_MAX : (uint64_t)(micros + 0.999999);
+}
+
+enum core_reject bus_take_result(struct bus *b, const struct msg_step_result *m, uint64_t run,
+                                 uint32_t step, struct core_event *ev)
+{
+    enum core_reject reject = REJECT_NONE;
+    struct answer a = {0};
+    struct bt_error err;
+    enum bt_code code = BT_OK;
+
+    buf_init(&a.text, LIMIT_RESULT_BYTES);
+    buf_init(&a.missing, LIMIT_EVENT_BYTES * 4);
+    ev->type = CORE_RESULT;
+    ev->run = run;
+    ev->step = step;
+    ev->attempt = (uint32_t)m->attempt;
+    ev->usage = (struct usage){m->usage.input_tokens, m->usage.output_tokens,
+                               m->usage.cached_tokens, m->usage.cost_micros};
+    if (!msg_has(&m->usage, usage, cost_micros)) {
+        ev->usage.cost_micros = price_of(b, lanes_instance(b, ev->slot, ev->epoch), &ev->usage);
+    }
+    if (!is_awaited(b, ev)) {
+        ev->outcome = STEP_OUTCOME_FAILED; /* stale: the core says how, and frees the lane */
+    } else {
+        code = ev->phase <= PHASE_SEARCH ? take_attempt(b, m, ev, &a.text, &err)
+                                         : take_answer(b, m, ev, &a, &err);
+        count_error(b, ev);
+    }
+    if (code == BT_OK) {
+        code = feed(b, ev, &a, &reject, &err);
+    }
+    if (code != BT_OK) {
+        bus_fail(b, &err);
+    }
+    bus_revision_done(&a.revision);
+    buf_done(&a.text);
+    buf_done(&a.missing);
+    return reject;
+}

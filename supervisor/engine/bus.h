@@ -1,0 +1,392 @@
+/*
+ * The bus room: what the supervisor says to clients and agents and what they say to it. A thin
+ * shell around the core: requests and lane answers become core events, commands become journal
+ * rows, answers, dispatches and publications.
+ *
+ * One turn:   bus_begin -> bus_on_link / bus_feed ... -> bus_end
+ * bus_end commits every row of the turn at once and only then answers, dispatches and publishes
+ * (nothing is said before its cause is durable). All calls come from the loop thread.
+ */
+#ifndef BUS_BUS_H
+#define BUS_BUS_H
+
+#include "protocol/base/arena.h"
+#include "protocol/base/buf.h"
+#include "protocol/base/map.h"
+#include "protocol/link/link.h"
+#include "protocol/wire/msg.h"
+#include "supervisor/core/sched/core.h"
+#include "supervisor/dispatch/verify.h"
+#include "supervisor/engine/blob_cache.h"
+#include "supervisor/engine/notes.h"
+#include "supervisor/engine/process.h"
+#include "supervisor/engine/sessions.h"
+#include "supervisor/journal/journal.h"
+#include "supervisor/plan/plan_read.h"
+#include "supervisor/query/figure.h"
+
+enum { BUS_PARKED_MAX = 64, BUS_CONTROL_QUEUE = 130, BUS_TURN_EVENTS = 256, BUS_RUNS_SPARE = 64 };
+
+/* What tokens cost of an agent that tells no cost ("*": of every one without a price of its own):
+ * millionths of the currency per token. */
+struct bus_price {
+    const char *agent_id;
+    double input, output, cached;
+};
+
+struct bus_options {
+    struct str token;
+    const char *state_dir;
+    const char *control_url; /* where to listen; port 0 = any */
+    const char *events_url;
+    enum durability durability;
+    struct plan_defaults defaults;
+    const char *planner;
+    const struct bus_price *prices;
+    uint32_t n_prices;
+    msec heartbeat_ms;
+    msec lease_ms;
+    msec agent_wait_ms;
+    msec cancel_grace_ms;
+    uint32_t plans_max;
+    uint32_t agents_max;
+    uint32_t instances_max;
+    uint32_t result_max; /* bytes of one result; at most LIMIT_RESULT_BYTES */
+    /* Attempts and questions that are out at the same time; 0 = no limit. */
+    uint32_t in_flight, in_flight_agent, in_flight_session;
+    uint32_t breaker_failures; /* as in struct registry_limits; 0 = no breakers */
+    msec breaker_cooldown_ms, breaker_cooldown_max_ms;
+};
+
+/* An open plan: everything it owns, by the slot of its run. */
+struct bus_plan {
+    uint64_t run;      /* 0 = free */
+    uint64_t ix;       /* the journal's number */
+    uint64_t plan_seq; /* of the last public record */
+    bool recovered;    /* from the journal, and nothing has happened to it since */
+    char id[UUID_TEXT_LEN + 1];
+    struct uuid parent; /* of a retry or a fork; nil = none. Known until it is in the rows */
+    struct plan *plan;  /* plan_pack's */
+    void *block;
+    struct blob_ref document; /* of the newest revision; id 0: the one in the plan's row */
+    struct notes notes;
+    uint32_t session;      /* number in bus.sessions, or SESSIONS_NONE */
+    struct errand *errand; /* NULL: this plan is none */
+    uint64_t asked;        /* the run of the errand that it waits for; 0 = none */
+    struct str failure;    /* the whole error that it will have failed with; own memory */
+};
+
+/* A new revision of an open plan on its way into the core: with CORE_REVISE, or with the
+ * CORE_RESULT of a replan. */
+struct bus_revision {
+    struct plan *plan; /* plan_pack's */
+    void *block;
+    struct blob_ref document;
+};
+
+enum lane_state {
+    LANE_CONNECTING, /* no pipe */
+    LANE_GREETING,   /* lane.hello sent */
+    LANE_READY,
+    LANE_BUSY /* a step, or on the control lane a query or cancel, is outstanding */
+};
+
+enum control_kind { CONTROL_QUERY, CONTROL_CANCEL, CONTROL_PING };
+
+struct control_item {
+    enum control_kind kind;
+    uint64_t run;
+    uint32_t step;
+    enum step_phase phase;
+    uint32_t attempt;
+    char key[LIMIT_KEY_BYTES + 1];
+};
+
+struct bus_lane {
+    struct link_lane *link; /* NULL = not used */
+    struct bus_instance *instance;
+    uint32_t ix; /* 0 .. capacity-1, or REGISTRY_CONTROL_LANE */
+    enum lane_state state;
+    bool mute;                /* answered garbage: not greeted again before its next pipe */
+    bool cancelled;           /* its attempt was cancelled: heartbeats repeat the order */
+    struct control_item item; /* what is outstanding, on work lanes the attempt */
+};
+
+/* One incarnation of one instance. Its lanes are retired together. */
+struct bus_instance {
+    uint32_t slot;
+    uint64_t epoch;
+    uint32_t agent;
+    uint32_t capacity;
+    uint32_t pid;
+    enum wire_form form; /* what it registered in is what it is spoken to in */
+    char id[LIMIT_ID_BYTES + 1];
+    char endpoint[257];
+    char session_key[129];
+    struct bus_lane lanes[LIMIT_CAPACITY + 1]; /* [capacity] is the control lane */
+    struct control_item queue[BUS_CONTROL_QUEUE];
+    uint32_t queue_at, queue_n;
+    bool pinged;  /* a ping is queued or out: another one would say the same */
+    msec opened;  /* when it registered */
+    bool reached; /* a work lane of it was greeted once */
+};
+
+struct bus_card {
+    struct arena arena;
+    struct msg_card card;
+    uint64_t hash; /* of its bytes: the same card is not copied again */
+    struct verify_outputs outputs;
+    uint64_t requests, errors;
+    struct figure figure; /* since the daemon started */
+};
+
+struct bus_parked {
+    uint64_t request; /* 0 = free */
+    enum wire_form form;
+    char id[65];
+    msec deadline;
+    uint64_t from_seq;
+    uint32_t limit;
+    uint64_t plan_ix;
+    char types[512]; /* space separated, "" = all */
+};
+
+/* What to do once the turn's rows are durable. */
+enum effect_type { EFFECT_ANSWER, EFFECT_PUBLISH, EFFECT_COMMAND };
+struct effect {
+    enum effect_type type;
+    uint64_t request;
+    size_t at, len;             /* bytes in bus.out */
+    size_t topic_at, topic_len; /* PUBLISH */
+    struct core_cmd cmd;        /* COMMAND; text points into the turn's arena */
+};
+
+struct bus_stats {
+    uint64_t turns, commits, records, published, requests, refused_busy, plans_done,
+        steps_dispatched, steps_retried, results_rejected, fallbacks, replans;
+};
+
+struct errand;
+struct errand_end;
+struct errand_news;
+
+struct bus {
+    struct bus_options opt;
+    uint32_t runs_max; /* open plans, an errand of each, and a few that no plan waits for */
+    struct bus_processes processes; /* set after bus_init */
+    struct core *core;
+    struct registry *registry;
+    struct journal *journal;
+    struct link *link;
+    struct link_server *server;
+    struct link_pub *pub;
+    struct blob_cache cache;
+    msec now, wall; /* of this turn */
+    msec started_mono, started_wall;
+
+    struct bus_plan *plans; /* by run slot */
+    struct bus_plan *ended; /* ended in this turn, their slot given to another already */
+    uint32_t ended_n, ended_cap;
+    struct map plan_by_id;           /* upper-case id -> slot */
+    struct sessions sessions;        /* of the open plans */
+    struct bus_instance **instances; /* by registry slot */
+    struct bus_card *cards;          /* by agent index */
+
+    struct errand_news *news; /* of errands, of this turn: see errand.c */
+    uint32_t news_n, news_cap;
+    uint32_t errands, asking; /* open ones; plans that wait for one of them */
+    /* A session's errand has ended; NULL = nobody listens. */
+    void (*session_errand_over)(struct bus *b, const struct errand *e,
+                                const struct errand_end *end);
+
+    struct commands commands;
+    struct effect *effects;
+    uint32_t effects_n, effects_cap;
+    struct buf out;        /* bytes of this turn's answers and events */
+    struct buf row, topic; /* of the record being encoded */
+    struct arena turn;
+    struct arena parcel;      /* of the step being dispatched */
+    struct core_event *later; /* found after the commit; fed at the start of the next turn */
+    uint32_t later_n, later_cap;
+    struct arena later_arena; /* their texts */
+    bool failed;              /* the journal is dead; `fatal` says why */
+    struct bt_error fatal;
+
+    struct bus_plan *pending; /* handed to the next CORE_SUBMIT or CORE_RECOVER: bound to the run's
+                                 slot by bus_feed */
+    struct bus_revision *revision; /* handed to the next CORE_REVISE or CORE_RESULT: taken over by
+                                      bus_feed when the core accepts it */
+    struct bus_parked parked[BUS_PARKED_MAX];
+    uint32_t parked_n;
+    msec heartbeat_at;
+    struct uuid registered[64]; /* instances that registered in this turn: the spawner's children
+                                   are ready */
+    uint32_t registered_n;
+    bool draining; /* no new plans */
+    bool stop_asked;
+    struct bus_stats stats;
+};
+
+/* Opens the sockets. The journal and the link stay the caller's. */
+BT_MUST_CHECK enum bt_code bus_init(struct bus *b, const struct bus_options *opt,
+                                    struct journal *journal, struct link *link,
+                                    struct bt_error *err);
+
+void bus_begin(struct bus *b, msec now, msec wall);
+/* Takes one event of the link; frees its message. */
+void bus_on_link(struct bus *b, struct link_event *ev);
+/* One event through the core. Fills in now and wall. BT_IO: the journal is dead, stop. *ret_run
+ * (may be NULL): the run of the first record. REJECT_NONE when it was not refused. */
+BT_MUST_CHECK enum bt_code bus_feed(struct bus *b, struct core_event *ev,
+                                    enum core_reject *ret_reject, uint64_t *ret_run,
+                                    struct bt_error *err);
+/* Ticks what is due, commits, performs. BT_IO as above. */
+BT_MUST_CHECK enum bt_code bus_end(struct bus *b, struct bt_error *err);
+/* When the next turn is due without any event. */
+msec bus_deadline(const struct bus *b);
+/* Enough answers wait in memory: end the turn before more requests are taken. */
+bool bus_is_full(const struct bus *b);
+/* The first failure of this turn's journal writes; the turn ends with it. */
+void bus_fail(struct bus *b, const struct bt_error *why);
+
+/* ---- within the room ---- */
+
+/* recover.c: every open plan of the journal goes on. *ret_n = how many. */
+BT_MUST_CHECK enum bt_code bus_recover(struct bus *b, uint64_t *ret_n, struct bt_error *err);
+
+/* plans.c */
+struct bus_plan *bus_plan_of(struct bus *b, uint64_t run);
+struct bus_plan *bus_plan_by_id(struct bus *b, struct str id);
+/* Zeroed memory for the plan's run; NULL when out of memory. */
+void *bus_plan_block(const struct plan *plan);
+/* Moves b->pending into the slot of its run. */
+void bus_plan_bind(struct bus *b, uint64_t run);
+void bus_plan_done(struct bus_plan *p);
+/* Keeps what a record says that neither the run nor its notes hold; live and at a recovery. */
+void bus_plan_keep(struct bus_plan *p, const struct record *rec, const struct plan *revised);
+/* The sentence about its end that begins with the text, or the text when it is no longer. */
+struct str bus_plan_failure(const struct bus_plan *p, struct str text);
+/* What the agent asks of a person; empty when it says nothing. */
+struct str bus_plan_prompt(const struct bus_plan *p, uint32_t step);
+/* What a person decides about the plan as a whole. */
+enum review_kind bus_plan_review(const struct bus_plan *p);
+/* Puts the revision in the place of the plan's plan and block, and what was there before into
+ * *revision. */
+void bus_plan_revise(struct bus_plan *p, struct bus_revision *revision);
+void bus_revision_done(struct bus_revision *r);
+/* The session's number for the core, and its end. */
+void bus_plan_session(struct bus *b, struct bus_plan *p);
+void bus_plan_session_drop(struct bus *b, struct bus_plan *p);
+void bus_plan_remove(struct bus *b, uint64_t run);
+/* Text of a stored result ({text, data}) into out, at most max bytes of it (0 = all). */
+BT_MUST_CHECK enum bt_code bus_result_text(struct bus *b, struct blob_ref ref, size_t max,
+                                           struct buf *out, bool *ret_cut, struct bt_error *err);
+/* Bytes of a stored result; valid until the cache changes. */
+BT_MUST_CHECK enum bt_code bus_result_doc(struct bus *b, struct blob_ref ref, struct doc *ret,
+                                          struct bt_error *err);
+
+/* aggregate_text.c: the plan's answer as one text (M080), cut with a marker when it is too large */
+BT_MUST_CHECK enum bt_code bus_aggregate_text(struct bus *b, const struct plan *plan,
+                                              const struct run *run, enum plan_status end,
+                                              struct buf *out, struct bt_error *err);
+
+/* records.c: journal row and publication of one record */
+BT_MUST_CHECK enum bt_code bus_record(struct bus *b, const struct record *rec,
+                                      struct bt_error *err);
+BT_MUST_CHECK enum bt_code bus_system_record(struct bus *b, enum record_type type,
+                                             struct str reason, uint64_t recovered,
+                                             struct bt_error *err);
+
+/* effects.c */
+struct effect *bus_effect(struct bus *b, enum effect_type type);
+/* A copy of text that lives until the turn has been performed. */
+struct str bus_turn_text(struct bus *b, struct str text);
+void bus_perform(struct bus *b);
+/* Feeds ev in the next turn (which comes at once); its text is copied. */
+void bus_later(struct bus *b, const struct core_event *ev);
+
+/* A request being answered. */
+struct request {
+    uint64_t handle;
+    struct msg_reader reader;
+    struct msg_envelope env;
+    size_t bytes; /* as it came */
+    bool answered;
+};
+void bus_answer(struct bus *b, struct request *rq, enum msg_type type, const void *body);
+/* The same, but says when the answer is too large instead of refusing: the request is then still to
+ * be answered. */
+BT_MUST_CHECK enum bt_code bus_try_answer(struct bus *b, struct request *rq, enum msg_type type,
+                                          const void *body, struct bt_error *err);
+/* retry_after_ms 0: none, but for BUSY and UNAVAILABLE, which always say when to come again. */
+void bus_refuse(struct bus *b, struct request *rq, const struct bt_error *why, enum err_class cls,
+                uint64_t retry_after_ms, struct doc details);
+void bus_refuse_text(struct bus *b, struct request *rq, enum bt_code code, const char *fmt, ...)
+    BT_PRINTF(4, 5);
+
+/* control.c routes; one function per type in control_agent.c, control_plan.c, control_read.c,
+ * control_ops.c */
+void bus_on_request(struct bus *b, uint64_t handle, struct str bytes);
+typedef void (*request_fn)(struct bus *b, struct request *rq);
+/* The live instance that a request speaks for; NULL after refusing. */
+struct bus_instance *bus_speaker(struct bus *b, struct request *rq, struct str instance_id,
+                                 uint64_t epoch);
+void on_agent_register(struct bus *b, struct request *rq);
+void on_agent_heartbeat(struct bus *b, struct request *rq);
+void on_agent_drain(struct bus *b, struct request *rq);
+void on_agent_deregister(struct bus *b, struct request *rq);
+void on_step_progress(struct bus *b, struct request *rq);
+void on_step_result(struct bus *b, struct request *rq);
+void on_plan_submit(struct bus *b, struct request *rq);
+void on_plan_lint(struct bus *b, struct request *rq);
+void on_plan_cancel(struct bus *b, struct request *rq);
+void on_plan_pause(struct bus *b, struct request *rq);
+void on_plan_resume(struct bus *b, struct request *rq);
+void on_plan_modify(struct bus *b, struct request *rq);
+void on_plan_retry(struct bus *b, struct request *rq);
+void on_plan_fork(struct bus *b, struct request *rq);
+void on_plan_get(struct bus *b, struct request *rq);
+void on_plan_list(struct bus *b, struct request *rq);
+void on_plan_result(struct bus *b, struct request *rq);
+void on_review_list(struct bus *b, struct request *rq);
+void on_review_decide(struct bus *b, struct request *rq);
+void on_events_read(struct bus *b, struct request *rq);
+void on_blob_get(struct bus *b, struct request *rq);
+void on_agents_list(struct bus *b, struct request *rq);
+void on_agents_get(struct bus *b, struct request *rq);
+void on_agents_drain(struct bus *b, struct request *rq);
+void on_agents_enable(struct bus *b, struct request *rq);
+void on_supervisor_info(struct bus *b, struct request *rq);
+void on_supervisor_stats(struct bus *b, struct request *rq);
+void on_supervisor_drain(struct bus *b, struct request *rq);
+/* control_read.c: answers parked reads that have something now, or whose time is over */
+void bus_parked_turn(struct bus *b, bool all);
+
+/* lanes.c: the pipes of an instance */
+BT_MUST_CHECK enum bt_code lanes_open(struct bus *b, const struct bus_instance *proto,
+                                      struct bt_error *err);
+void lanes_close(struct bus *b, uint32_t slot, uint64_t epoch);
+void lanes_on_link(struct bus *b, struct link_event *ev);
+struct bus_instance *lanes_instance(struct bus *b, uint32_t slot, uint64_t epoch);
+void lanes_control(struct bus *b, const struct core_cmd *cmd, enum control_kind kind);
+/* agent.ping on the control lane; CORE_PROBED says whether it was answered. */
+void lanes_probe(struct bus *b, const struct core_cmd *cmd);
+
+/* keys.c */
+enum { TRACEPARENT_LEN = 55 };
+void step_key(const struct plan *plan, uint32_t step, enum step_phase phase,
+              char ret[LIMIT_KEY_BYTES + 1]);
+/* Finds what a key that the instance names stands for; false when no open plan has it. */
+bool bus_find_key(struct bus *b, const struct bus_instance *by, struct str key, uint64_t *ret_run,
+                  uint32_t *ret_step, enum step_phase *ret_phase);
+/* W3C trace context: the plan is the trace, what is asked of an agent a span. */
+void step_traceparent(const struct plan *plan, uint32_t step, enum step_phase phase,
+                      uint32_t attempt, char ret[TRACEPARENT_LEN + 1]);
+
+/* dispatch.c: steps out */
+void bus_dispatch(struct bus *b, const struct core_cmd *cmd);
+/* results.c: results in. ev->phase, slot, epoch, instance and lane (LANE_NONE: it came as a
+ * request) are the caller's. */
+enum core_reject bus_take_result(struct bus *b, const struct msg_step_result *m, uint64_t run,
+                                 uint32_t step, struct core_event *ev);
+#endif

@@ -1,0 +1,329 @@
+#include "supervisor/engine/draft.h"
+
+#include <stdlib.h>
+
+#include "protocol/base/utf8.h"
+#include "supervisor/dispatch/errand.h"
+#include "supervisor/plan/plan_pack.h"
+
+enum { PROBLEMS_MAX = 200, PROBLEM_BYTES = 1024 /* as schema.def has it */ };
+
+enum bt_code draft_init(struct draft *d, struct bt_error *err)
+{
+    *d = (struct draft){0};
+    buf_init(&d->normalised, LIMIT_STEP_BYTES);
+    /* 100 KiB that mostly stay untouched. */
+    d->problems.at = malloc(PROBLEMS_MAX * sizeof *d->problems.at);
+    d->problems.cap = PROBLEMS_MAX;
+    return d->problems.at == NULL ? err_set(err, BT_NOMEM, "out of memory for a plan") : BT_OK;
+}
+
+void draft_done(struct draft *d)
+{
+    free(d->problems.at);
+    buf_done(&d->normalised);
+    bus_plan_done(&d->plan);
+    arena_done(&d->arena);
+}
+
+static enum bt_code plan_goal(struct bus *b, const struct wish *w, struct draft *d,
+                              struct bt_error *err)
+{
+    struct planner_request request = {.goal = w->goal, .registry = b->registry};
+    struct str name = w->planner.len > 0 ? w->planner : str_from(b->opt.planner);
+    struct planner planner;
+    enum bt_code code = planner_find(name, &planner, err);
+
+    return code == BT_OK ? planner_plan(&planner, &request, &d->arena, &d->planned, err) : code;
+}
+
+/* Wishes that are for a planner with a model, where there is none: nobody would keep to them. */
+static enum bt_code check_wishes(const struct wish *w, bool asks_agent, struct bt_error *err)
+{
+    struct str on_invalid = doc_string(doc_get(w->policy, STR_LIT("onInvalidPlan")));
+
+    if (on_invalid.ptr == NULL) {
+        on_invalid = doc_string(doc_get(w->policy, STR_LIT("on_invalid_plan")));
+    }
+    if (w->plan.ptr != NULL && w->n_constraints > 0 && !w->own) {
+        return err_set(err, BT_INVALID,
+                       "constraints are for a planner, and this plan is made already: leave them "
+                       "out, or give the goal in words to a model planner (planner llm or agent)");
+    }
+    if (w->plan.ptr != NULL || asks_agent) {
+        return BT_OK;
+    }
+    if (w->n_constraints > 0) {
+        return err_set(
+            err, BT_INVALID,
+            "the keyword planner keeps to no constraints (\"%.*s\"): use a model planner "
+            "(planner llm or agent), or give a plan",
+            (int)utf8_cut(w->constraints[0].ptr, w->constraints[0].len, 80), w->constraints[0].ptr);
+    }
+    if (on_invalid.len > 0 && !str_is(on_invalid, "fail")) {
+        return err_set(err, BT_INVALID,
+                       "onInvalidPlan \"%.*s\" is for a model planner (planner llm or agent): the "
+                       "keyword planner makes a plan at once, or refuses the goal",
+                       (int)utf8_cut(on_invalid.ptr, on_invalid.len, 40), on_invalid.ptr);
+    }
+    return BT_OK;
+}
+
+enum bt_code draft_make(struct bus *b, const struct wish *w, struct draft *d, struct bt_error *err)
+{
+    struct plan_request request = {.plan = w->plan,
+                                   .policy = w->policy,
+                                   .defaults = &b->opt.defaults,
+                                   .registry = b->registry,
+                                   .goal = w->goal,
+                                   .session_id = w->session_id,
+                                   .constraints = w->constraints,
+                                   .n_constraints = w->n_constraints,
+                                   .dry_run = w->dry_run,
+                                   .own = w->own,
+                                   .settled = w->settled,
+                                   .n_settled = w->n_settled};
+    struct planner_choice planner = {.asks_agent = false};
+    enum bt_code code;
+
+    if ((w->goal.len > 0) == (w->plan.ptr != NULL) && w->goal.len == 0) {
+        return err_set(err, BT_INVALID, "No plan to execute: expected a goal or a plan");
+    }
+    request.planner = w->planner.len > 0 ? w->planner : str_from(b->opt.planner);
+    if (w->plan.ptr == NULL) {
+        code = planner_choose(request.planner, &planner, err);
+        if (code != BT_OK) {
+            return code;
+        }
+    }
+    code = check_wishes(w, planner.asks_agent, err);
+    if (code != BT_OK) {
+        return code;
+    }
+    if (planner.asks_agent) {
+        return plan_read_pending(&request, &planner.agent, &d->arena, &d->made, &d->problems,
+                                 &d->normalised, err);
+    }
+    request.planner = (struct str){NULL, 0};
+    if (w->plan.ptr == NULL) {
+        code = plan_goal(b, w, d, err);
+        if (code != BT_OK) {
+            return code;
+        }
+        request.plan = d->planned.plan;
+        request.planner = w->planner.len > 0 ? w->planner : str_from(b->opt.planner);
+    }
+    return plan_read_request(&request, &d->arena, &d->made, &d->problems, &d->normalised, err);
+}
+
+bool draft_is_asked(struct bus *b, struct str planner)
+{
+    struct planner_choice choice;
+    const struct str name = planner.len > 0 ? planner : str_from(b->opt.planner);
+
+    return planner_choose(name, &choice, NULL) == BT_OK && choice.asks_agent;
+}
+
+uint32_t draft_problems(struct draft *d)
+{
+    d->problem_views = arena_alloc(&d->arena, (d->problems.n + d->planned.n_unrouted + 1) *
+                                                  sizeof *d->problem_views);
+    if (d->problem_views == NULL) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < d->problems.n; i++) {
+        const struct problem *p = &d->problems.at[i];
+        d->problem_views[i] = (struct msg_plan_problem){
+            .severity = p->warning ? STR_LIT("warning") : STR_LIT("error"),
+            .category = str_from(problem_category_name(p->category)),
+            .step_id = str_from(p->step_id),
+            .field = str_from(p->field),
+            .message = str_from(p->message)};
+    }
+    bool told = false;
+    for (uint32_t i = 0; i < d->planned.n_unrouted; i++) {
+        const struct planner_unrouted *u = &d->planned.unrouted[i];
+        const struct str can = d->planned.abilities;
+        struct buf text;
+        buf_init(&text, LIMIT_TASK_BYTES);
+        buf_printf(&text, "%s \"%.*s\"; %.*s", u->unsaid ? "words cannot plan" : "no agent can do",
+                   (int)utf8_cut(u->clause.ptr, u->clause.len, 400), u->clause.ptr,
+                   (int)utf8_cut(u->why.ptr, u->why.len, 500), u->why.ptr);
+        if (!u->unsaid && !told && can.len > 0) {
+            buf_printf(&text, "; agents can do: %.*s", STR_ARG(can));
+            told = true; /* once is enough */
+        }
+        const size_t shown = utf8_cut((const char *)text.at, text.len, PROBLEM_BYTES);
+        d->problem_views[d->problems.n + i] = (struct msg_plan_problem){
+            .severity = STR_LIT("error"),
+            .category = STR_LIT("unroutable"),
+            .message = arena_str(&d->arena, (struct str){(const char *)text.at, shown})};
+        buf_done(&text);
+    }
+    return d->problems.n + d->planned.n_unrouted;
+}
+
+uint32_t draft_routes(struct draft *d)
+{
+    d->route_views = arena_alloc(&d->arena, (d->planned.n_routes + 1) * sizeof *d->route_views);
+    for (uint32_t i = 0; d->route_views != NULL && i < d->planned.n_routes; i++) {
+        const struct planner_route *r = &d->planned.routes[i];
+        d->route_views[i] = (struct msg_plan_route){.step_id = r->step_id,
+                                                    .agent_id = r->agent_id,
+                                                    .skill = r->skill,
+                                                    .score = r->score,
+                                                    .why = r->why};
+    }
+    return d->route_views != NULL ? d->planned.n_routes : 0;
+}
+
+void draft_refuse(struct bus *b, struct request *rq, struct draft *d, const struct bt_error *why)
+{
+    struct msg_plan_lint_ok view = {.valid = false};
+    struct msg_part part = {MSG_plan_lint_ok, &view};
+    struct buf details;
+
+    buf_init(&details, LIMIT_CONTROL_BYTES / 4);
+    view.problems_n = draft_problems(d);
+    view.problems = d->problem_views;
+    if (view.problems_n == 0 || msg_write(&details, WIRE_MSGPACK, &part, 1, NULL) != BT_OK) {
+        buf_clear(&details);
+    }
+    bus_refuse(b, rq, why, CLASS_VALIDATION_ERROR, 0,
+               details.len > 0 ? doc_from_buf(&details) : (struct doc){NULL, 0});
+    buf_done(&details);
+}
+
+enum key_use draft_key_use(struct bus *b, struct request *rq, struct str client_key,
+                           uint64_t body_hash, char ret_id[UUID_TEXT_LEN + 1])
+{
+    struct journal_plan row;
+    struct bt_error err;
+    enum bt_code code;
+
+    if (client_key.len == 0) {
+        return KEY_NEW;
+    }
+    code = journal_plan_by_key(b->journal, client_key, &row, &err);
+    if (code == BT_NOT_FOUND) {
+        return KEY_NEW;
+    }
+    if (code != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        return KEY_REFUSED;
+    }
+    uuid_format(row.plan_id, ret_id);
+    if (row.body_hash != body_hash) {
+        bus_refuse_text(b, rq, BT_CONFLICT, "clientKey '%.*s' was used for another plan (%s)",
+                        STR_ARG(client_key), ret_id);
+        return KEY_REFUSED;
+    }
+    return KEY_REPEATED;
+}
+
+enum bt_code draft_start(struct bus *b, const struct draft_start *how, struct draft *d,
+                         char ret_id[UUID_TEXT_LEN + 1], struct bt_error *err)
+{
+    struct plan *plan = d->made;
+    struct core_event ev = {.type = CORE_SUBMIT, .reuse = how->reuse, .n_reuse = how->n_reuse};
+    enum core_reject reject = REJECT_NONE;
+    struct journal_plan row = {.client_key = how->client_key,
+                               .body_hash = how->body_hash,
+                               .session_id = plan->session_id,
+                               .goal = plan->goal,
+                               .doc = d->normalised.at,
+                               .doc_len = d->normalised.len,
+                               .created_wall = b->wall,
+                               .status = STR_LIT("running"),
+                               .errand = how->errand};
+    bool ok = true;
+    enum bt_code code;
+
+    code = plan_resolve(plan, b->registry, b->now, err);
+    if (code != BT_OK) {
+        return code;
+    }
+    plan->plan_id = row.plan_id = uuid_new();
+    uuid_format(plan->plan_id, ret_id);
+    d->plan.parent = how->parent;
+    ev.plan = d->plan.plan = plan_pack(plan);
+    ev.block = d->plan.block = bus_plan_block(plan);
+    if (how->errand.len > 0) {
+        d->plan.errand = errand_of_document(doc_from_buf(&d->normalised), &ok);
+    }
+    if (ev.plan == NULL || ev.block == NULL || !ok) {
+        return err_set(err, BT_NOMEM, "out of memory for a plan of %u steps", plan->n_steps);
+    }
+    code = journal_plan_add(b->journal, &row, &d->plan.ix, err);
+    if (code != BT_OK) {
+        if (code != BT_CONFLICT) {
+            bus_fail(b, err);
+        }
+        return code;
+    }
+    b->pending = &d->plan;
+    code = bus_feed(b, &ev, &reject, NULL, err);
+    b->pending = NULL;
+    if (code == BT_OK && reject != REJECT_NONE) {
+        /* The row of the plan is in the batch but no run is: this must not be committed. */
+        code = err_set(err, BT_INTERNAL, "the core refused a plan that had a place: %s",
+                       core_reject_text(reject));
+    }
+    if (code != BT_OK) {
+        bus_fail(b, err);
+    }
+    return code;
+}
+
+/* Runs that are neither taken nor kept for the one errand that each open plan may still need. */
+static uint32_t free_runs(const struct bus *b)
+{
+    const uint32_t open = core_runs_open(b->core);
+    const uint32_t plans = open - b->errands;
+    const uint32_t used = open + (plans > b->asking ? plans - b->asking : 0);
+
+    return used < b->runs_max ? b->runs_max - used : 0;
+}
+
+enum bt_code draft_room(struct bus *b, struct bt_error *err)
+{
+    if (b->draining) {
+        return err_set(err, BT_UNAVAILABLE, "the supervisor is stopping and takes no new plans");
+    }
+    if (journal_storage_low(b->journal)) {
+        return err_set(err, BT_UNAVAILABLE,
+                       "storage_unavailable: the disk of %s is full; running plans go on",
+                       b->opt.state_dir);
+    }
+    if (core_runs_open(b->core) - b->errands >= b->opt.plans_max) {
+        return err_set(err, BT_BUSY, "%u plans are open, the limit; try again later",
+                       b->opt.plans_max);
+    }
+    if (free_runs(b) < 2) {
+        return err_set(err, BT_BUSY,
+                       "%u plans are open, and many questions of earlier ones are still being "
+                       "stopped; try again later",
+                       core_runs_open(b->core) - b->errands);
+    }
+    return BT_OK;
+}
+
+enum bt_code draft_errand_room(struct bus *b, bool of_plan, struct bt_error *err)
+{
+    if (of_plan ? core_runs_open(b->core) < b->runs_max : free_runs(b) > 0) {
+        return BT_OK;
+    }
+    return err_set(err, BT_BUSY,
+                   "too many plans and questions about plans are open; try again later");
+}
+
+bool draft_may_start(struct bus *b, struct request *rq)
+{
+    struct bt_error err;
+
+    if (draft_room(b, &err) != BT_OK) {
+        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        return false;
+    }
+    return true;
+}

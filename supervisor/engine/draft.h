@@ -1,0 +1,78 @@
+/*
+ * A goal or a document on its way to a plan: made, looked at, started or dropped. Used by the
+ * requests that make plans (plan.submit, plan.lint, plan.retry, plan.fork).
+ */
+#ifndef BUS_DRAFT_H
+#define BUS_DRAFT_H
+
+#include "supervisor/engine/bus.h"
+#include "supervisor/keyword/planner.h"
+
+/* All that is said of the plan, and the plan as it was read, live in the arena; what runs is a copy
+ * of its own. */
+struct draft {
+    struct arena arena;
+    struct plan *made;
+    struct bus_plan plan;
+    struct planner_result planned;
+    struct problems problems;
+    struct buf normalised;
+    struct msg_plan_problem *problem_views;
+    struct msg_plan_route *route_views;
+};
+
+/* What the client said. */
+struct wish {
+    struct str goal, session_id, planner;
+    struct doc plan, policy;
+    const struct str *constraints;
+    uint32_t n_constraints;
+    bool dry_run;
+    bool own;               /* the document is the supervisor's: an errand */
+    const uint8_t *settled; /* per step of `plan`: its result is known; NULL = none */
+    uint32_t n_settled;
+};
+
+/* What is known of the new plan beside its document. */
+struct draft_start {
+    struct str client_key;
+    uint64_t body_hash;
+    struct str errand;  /* its kind; empty = a plan */
+    struct uuid parent; /* of a retry or a fork: the plan that it came from; nil = none */
+    const struct core_reuse *reuse;
+    uint32_t n_reuse;
+};
+
+/* draft_done in every case. */
+BT_MUST_CHECK enum bt_code draft_init(struct draft *d, struct bt_error *err);
+void draft_done(struct draft *d);
+/* Plans the goal, or takes the document, and checks it. On failure d->problems says what is wrong.
+ */
+BT_MUST_CHECK enum bt_code draft_make(struct bus *b, const struct wish *w, struct draft *d,
+                                      struct bt_error *err);
+/* Whether an agent, not the supervisor, makes the plan of a goal for this planner. */
+bool draft_is_asked(struct bus *b, struct str planner);
+/* Fill d->problem_views and d->route_views; how many. */
+uint32_t draft_problems(struct draft *d);
+uint32_t draft_routes(struct draft *d);
+/* Refuses with every problem in error.details {problems: [...]}. */
+void draft_refuse(struct bus *b, struct request *rq, struct draft *d, const struct bt_error *why);
+/* Whether a plan may begin now: BT_UNAVAILABLE, BT_BUSY. */
+BT_MUST_CHECK enum bt_code draft_room(struct bus *b, struct bt_error *err);
+/* Whether an errand may begin: BT_BUSY. One that no plan waits for leaves the plans theirs. */
+BT_MUST_CHECK enum bt_code draft_errand_room(struct bus *b, bool of_plan, struct bt_error *err);
+/* draft_room; false after refusing. */
+bool draft_may_start(struct bus *b, struct request *rq);
+/*
+ * Row and run. The plan belongs to the bus afterwards; ret_id is its id. BT_CONFLICT: the clientKey
+ * is taken. BT_LIMIT: too many agents. A failure of the journal is the bus's, too (b->failed).
+ */
+BT_MUST_CHECK enum bt_code draft_start(struct bus *b, const struct draft_start *how,
+                                       struct draft *d, char ret_id[UUID_TEXT_LEN + 1],
+                                       struct bt_error *err);
+/* KEY_REPEATED: an earlier request with this key and body made the plan *ret_id. KEY_REFUSED: the
+ * key belongs to another body, or could not be looked up; the request was answered. */
+enum key_use { KEY_NEW, KEY_REPEATED, KEY_REFUSED };
+enum key_use draft_key_use(struct bus *b, struct request *rq, struct str client_key,
+                           uint64_t body_hash, char ret_id[UUID_TEXT_LEN + 1]);
+#endif

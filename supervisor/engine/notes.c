@@ -1,0 +1,160 @@
+#include "supervisor/engine/notes.h"
+
+#include <stdlib.h>
+
+#include "protocol/base/utf8.h"
+
+static void free_note(struct note *t)
+{
+    /* The note's own copies. */
+    free((void *)(uintptr_t)t->prompt.ptr);
+    free((void *)(uintptr_t)t->feedback.ptr);
+    free(t->edits);
+}
+
+void notes_done(struct notes *n)
+{
+    for (uint32_t i = 0; i < n->n; i++) {
+        free_note(&n->at[i]);
+    }
+    free(n->at);
+    *n = (struct notes){0};
+}
+
+/* Where the step's note is, or would be. */
+static uint32_t place_of(const struct notes *n, uint32_t step)
+{
+    uint32_t low = 0;
+    uint32_t high = n->n;
+
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (n->at[mid].step < step) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    return low;
+}
+
+const struct note *notes_of(const struct notes *n, uint32_t step)
+{
+    uint32_t at = place_of(n, step);
+
+    return at < n->n && n->at[at].step == step ? &n->at[at] : NULL;
+}
+
+/* Finds or adds; NULL when out of memory. */
+static struct note *open_note(struct notes *n, uint32_t step)
+{
+    uint32_t at = place_of(n, step);
+
+    if (at < n->n && n->at[at].step == step) {
+        return &n->at[at];
+    }
+    if (n->n == n->cap) {
+        uint32_t cap = n->cap == 0 ? 1 : n->cap * 2;
+        struct note *grown = realloc(n->at, cap * sizeof *grown);
+        if (grown == NULL) {
+            return NULL;
+        }
+        n->at = grown;
+        n->cap = cap;
+    }
+    memmove(&n->at[at + 1], &n->at[at], (n->n - at) * sizeof *n->at);
+    n->at[at] = (struct note){.step = step};
+    n->n++;
+    return &n->at[at];
+}
+
+static void drop(struct notes *n, uint32_t step)
+{
+    uint32_t at = place_of(n, step);
+
+    if (at < n->n && n->at[at].step == step) {
+        free_note(&n->at[at]);
+        n->n--;
+        memmove(&n->at[at], &n->at[at + 1], (n->n - at) * sizeof *n->at);
+    }
+}
+
+static void keep_text(struct str *to, struct str from, size_t max)
+{
+    size_t len = from.len == 0 ? 0 : utf8_cut(from.ptr, from.len, max);
+    char *copy = len == 0 ? NULL : malloc(len);
+
+    if (copy != NULL) {
+        memcpy(copy, from.ptr, len);
+    }
+    free((void *)(uintptr_t)to->ptr);
+    *to = (struct str){copy, copy != NULL ? len : 0};
+}
+
+/* New parameters make the older ones void; data that was asked for adds up. */
+static void keep_edit(struct note *t, struct blob_ref doc, bool adds)
+{
+    struct note_edit *grown;
+
+    if (!adds) {
+        t->edits_n = 0;
+    } else if (t->edits_n == NOTE_EDITS_MAX) {
+        uint32_t from = t->edits[0].adds ? 0 : 1; /* the parameters stay; the oldest data goes */
+        memmove(&t->edits[from], &t->edits[from + 1], (t->edits_n - from - 1) * sizeof *t->edits);
+        t->edits_n--;
+    }
+    grown = realloc(t->edits, (t->edits_n + 1) * sizeof *grown);
+    if (grown != NULL) {
+        t->edits = grown;
+        t->edits[t->edits_n++] = (struct note_edit){.doc = doc, .adds = adds};
+    }
+}
+
+static void on_decided(struct notes *n, const struct record *rec)
+{
+    bool told = rec->decision == DECISION_APPROVE && rec->text.len > 0;
+    bool edited = rec->decision == DECISION_APPROVE && rec->result.id != 0;
+    struct note *t =
+        notes_of(n, rec->step) != NULL || told || edited ? open_note(n, rec->step) : NULL;
+
+    if (t == NULL) {
+        return;
+    }
+    keep_text(&t->prompt, (struct str){NULL, 0}, 0);
+    if (told) {
+        keep_text(&t->feedback, rec->text, NOTE_FEEDBACK_MAX);
+    }
+    if (edited) {
+        keep_edit(t, rec->result, rec->review == REVIEW_INPUT);
+    }
+}
+
+void notes_feedback(struct notes *n, uint32_t step, struct str text)
+{
+    struct note *t = text.len > 0 ? open_note(n, step) : NULL;
+
+    if (t != NULL) {
+        keep_text(&t->feedback, text, NOTE_FEEDBACK_MAX);
+    }
+}
+
+void notes_record(struct notes *n, const struct record *rec)
+{
+    if (rec->step == STEP_NONE) {
+        return;
+    }
+    if (rec->type == REC_STEP_WAITING) {
+        struct note *t =
+            rec->text.len > 0 || notes_of(n, rec->step) != NULL ? open_note(n, rec->step) : NULL;
+        if (t != NULL) {
+            keep_text(&t->prompt, rec->text, NOTE_PROMPT_MAX);
+        }
+    } else if (rec->type == REC_REVIEW_DECIDED) {
+        on_decided(n, rec);
+    } else if (rec->type == REC_VERIFICATION_FAILED ||
+               (rec->type == REC_HANDOFF && rec->handoff != HANDOFF_PLAN_STEP)) {
+        notes_feedback(n, rec->step, rec->text);
+    } else if (rec->type == REC_STEP_COMPLETED) {
+        drop(n, rec->step);
+    }
+}

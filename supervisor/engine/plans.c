@@ -1,0 +1,253 @@
+/* The open plans: their memory, by the slot of their run, and their results. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/base/assert.h"
+#include "protocol/base/utf8.h"
+#include "supervisor/engine/bus.h"
+
+static uint32_t slot_of(uint64_t run)
+{
+    return (uint32_t)run;
+}
+
+struct bus_plan *bus_plan_of(struct bus *b, uint64_t run)
+{
+    uint32_t slot = slot_of(run);
+
+    if (run == 0 || slot >= b->runs_max || b->plans[slot].run == run) {
+        return run == 0 || slot >= b->runs_max ? NULL : &b->plans[slot];
+    }
+    for (uint32_t i = 0; i < b->ended_n; i++) {
+        if (b->ended[i].run == run) {
+            return &b->ended[i];
+        }
+    }
+    return NULL;
+}
+
+/* The core gives a slot away as soon as its run has ended; what the turn still has to do for that
+ * run needs its plan. */
+static void make_way(struct bus *b, struct bus_plan *p)
+{
+    if (b->ended_n == b->ended_cap) {
+        uint32_t cap = b->ended_cap == 0 ? 16 : b->ended_cap * 2;
+        struct bus_plan *at = realloc(b->ended, cap * sizeof *at);
+        ASSERT(at != NULL); /* half a turn cannot be taken back: crash, replay */
+        b->ended = at;
+        b->ended_cap = cap;
+    }
+    (void)map_remove(&b->plan_by_id, (struct str){p->id, UUID_TEXT_LEN});
+    b->ended[b->ended_n++] = *p;
+    *p = (struct bus_plan){0};
+}
+
+struct bus_plan *bus_plan_by_id(struct bus *b, struct str id)
+{
+    char text[UUID_TEXT_LEN + 1];
+    struct uuid uuid;
+    uint32_t slot;
+
+    if (!uuid_parse(id, &uuid)) {
+        return NULL;
+    }
+    uuid_format(uuid, text);
+    slot = map_get(&b->plan_by_id, str_from(text));
+    return slot == MAP_NONE ? NULL : &b->plans[slot];
+}
+
+void *bus_plan_block(const struct plan *plan)
+{
+    return calloc(1, core_run_size(plan));
+}
+
+void bus_plan_bind(struct bus *b, uint64_t run)
+{
+    struct bus_plan *p = &b->plans[slot_of(run)];
+    enum bt_code code;
+
+    ASSERT(slot_of(run) < b->runs_max);
+    if (p->run != 0) {
+        make_way(b, p);
+    }
+    *p = *b->pending;
+    *b->pending = (struct bus_plan){0};
+    b->pending = NULL;
+    p->run = run;
+    b->errands += p->errand != NULL ? 1 : 0;
+    uuid_format(p->plan->plan_id, p->id);
+    code = map_put(&b->plan_by_id, (struct str){p->id, UUID_TEXT_LEN}, slot_of(run));
+    ASSERT(code == BT_OK);
+}
+
+void bus_plan_done(struct bus_plan *p)
+{
+    free(p->block);
+    notes_done(&p->notes);
+    free(p->plan);
+    free(p->errand);
+    free((void *)(uintptr_t)p->failure.ptr);
+    *p = (struct bus_plan){.session = SESSIONS_NONE};
+}
+
+void bus_plan_keep(struct bus_plan *p, const struct record *rec, const struct plan *revised)
+{
+    notes_record(&p->notes, rec);
+    if (rec->type == REC_SYNTHESIS_STARTED) {
+        char *copy = rec->text.len > 0 ? malloc(rec->text.len) : NULL;
+        if (copy != NULL) { /* without it the run's own, shorter one is told */
+            memcpy(copy, rec->text.ptr, rec->text.len);
+        }
+        free((void *)(uintptr_t)p->failure.ptr);
+        p->failure = (struct str){copy, copy != NULL ? rec->text.len : 0};
+    } else if (rec->type == REC_SYNTHESIS_RETRY && revised != NULL) {
+        for (uint32_t i = 0; i < revised->n_steps; i++) {
+            if (revised->steps[i].revision == rec->revision) {
+                notes_feedback(&p->notes, i, rec->text);
+            }
+        }
+    }
+}
+
+struct str bus_plan_failure(const struct bus_plan *p, struct str text)
+{
+    const bool cut = text.len > 0 && text.len < p->failure.len &&
+                     memcmp(text.ptr, p->failure.ptr, text.len) == 0;
+
+    return cut ? p->failure : text;
+}
+
+enum review_kind bus_plan_review(const struct bus_plan *p)
+{
+    return (core_block_run(p->block)->paused & 1u << PAUSE_PLANNING) != 0 ? REVIEW_PLANNING
+                                                                          : REVIEW_PLAN;
+}
+
+struct str bus_plan_prompt(const struct bus_plan *p, uint32_t step)
+{
+    const struct note *t = notes_of(&p->notes, step);
+
+    return t != NULL ? t->prompt : (struct str){"", 0};
+}
+
+void bus_plan_revise(struct bus_plan *p, struct bus_revision *revision)
+{
+    struct bus_revision before = {.plan = p->plan, .block = p->block, .document = p->document};
+
+    p->plan = revision->plan;
+    p->block = revision->block;
+    p->document = revision->document;
+    *revision = before;
+}
+
+void bus_revision_done(struct bus_revision *r)
+{
+    free(r->block);
+    free(r->plan);
+    *r = (struct bus_revision){0};
+}
+
+void bus_plan_session(struct bus *b, struct bus_plan *p)
+{
+    p->session = sessions_take(&b->sessions, p->plan->session_id);
+    p->plan->session = p->session == SESSIONS_NONE ? 0 : p->session;
+}
+
+void bus_plan_session_drop(struct bus *b, struct bus_plan *p)
+{
+    sessions_drop(&b->sessions, p->session);
+    p->session = SESSIONS_NONE;
+}
+
+void bus_plan_remove(struct bus *b, uint64_t run)
+{
+    struct bus_plan *p = bus_plan_of(b, run);
+
+    if (p == NULL) {
+        return;
+    }
+    bus_plan_session_drop(b, p);
+    if (p == &b->plans[slot_of(run)]) {
+        (void)map_remove(&b->plan_by_id, (struct str){p->id, UUID_TEXT_LEN});
+        bus_plan_done(p);
+    } else {
+        bus_plan_done(p);
+        *p = b->ended[--b->ended_n];
+    }
+}
+
+enum bt_code bus_result_doc(struct bus *b, struct blob_ref ref, struct doc *ret,
+                            struct bt_error *err)
+{
+    struct buf bytes;
+    enum bt_code code;
+
+    *ret = blob_cache_get(&b->cache, ref.id);
+    if (ret->ptr != NULL || ref.id == 0) {
+        return BT_OK;
+    }
+    buf_init(&bytes, LIMIT_STEP_BYTES);
+    code = journal_blob_get(b->journal, ref.id, &bytes, err);
+    if (code == BT_OK) {
+        blob_cache_put(&b->cache, ref.id, bytes.at, bytes.len);
+        *ret = blob_cache_get(&b->cache, ref.id);
+        if (ret->ptr == NULL) {
+            code = err_set(err, BT_NOMEM, "out of memory for a result of %zu bytes", bytes.len);
+        }
+    }
+    buf_done(&bytes);
+    return code;
+}
+
+/*
+ * Data as JSON text, cut to what is wanted or to what the buffer holds: a byte of a document is at
+ * most six of text
+ * ("null," or an escape), so that 3 MiB of result may become 18. A cut is said, never a failure.
+ */
+static enum bt_code data_text(struct doc data, size_t max, struct buf *out, bool *ret_cut,
+                              struct bt_error *err)
+{
+    size_t room = out->max - out->len;
+    struct buf text;
+    size_t keep;
+    enum bt_code code;
+
+    max = max == 0 || max > room ? room : max;
+    buf_init(&text, data.len * 8 + 64);
+    code = doc_to_text(data, &text, err);
+    *ret_cut = text.len > max;
+    if (code == BT_OK) {
+        keep = *ret_cut ? utf8_cut((const char *)text.at, text.len, max) : text.len;
+        buf_add(out, text.at, keep);
+        code = buf_check(out, err);
+    }
+    buf_done(&text);
+    return code;
+}
+
+enum bt_code bus_result_text(struct bus *b, struct blob_ref ref, size_t max, struct buf *out,
+                             bool *ret_cut, struct bt_error *err)
+{
+    struct doc doc;
+    struct doc text;
+    size_t keep;
+    enum bt_code code = bus_result_doc(b, ref, &doc, err);
+
+    *ret_cut = false;
+    if (code != BT_OK || doc.ptr == NULL) {
+        return code;
+    }
+    text = doc_get(doc, STR_LIT("text"));
+    if (text.ptr != NULL) {
+        struct str s = doc_string(text);
+        keep = max == 0 ? s.len : utf8_cut(s.ptr, s.len, max);
+        *ret_cut = keep < s.len;
+        buf_add(out, s.ptr, keep);
+        return buf_check(out, err);
+    }
+    text = doc_get(doc, STR_LIT("data"));
+    if (text.ptr == NULL) {
+        text = doc_get(doc, STR_LIT("artifacts"));
+    }
+    return text.ptr == NULL ? BT_OK : data_text(text, max, out, ret_cut, err);
+}

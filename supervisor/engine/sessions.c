@@ -1,0 +1,74 @@
+#include "supervisor/engine/sessions.h"
+
+#include <stdlib.h>
+
+/* A key may not be NULL. */
+static struct str key_of(struct str id)
+{
+    return (struct str){id.len == 0 ? "" : id.ptr,
+                        id.len > LIMIT_ID_BYTES ? LIMIT_ID_BYTES : id.len};
+}
+
+enum bt_code sessions_init(struct sessions *s, uint32_t cap, struct bt_error *err)
+{
+    *s = (struct sessions){.cap = cap, .free = SESSIONS_NONE};
+    s->at = calloc(cap, sizeof *s->at);
+    return s->at != NULL ? BT_OK : err_set(err, BT_NOMEM, "out of memory for %u sessions", cap);
+}
+
+void sessions_done(struct sessions *s)
+{
+    free(s->at);
+    map_done(&s->by_id);
+    *s = (struct sessions){0};
+}
+
+static uint32_t next_slot(struct sessions *s)
+{
+    uint32_t ix = s->free;
+
+    if (ix != SESSIONS_NONE) {
+        s->free = s->at[ix].next_free;
+        return ix;
+    }
+    return s->used < s->cap ? s->used++ : SESSIONS_NONE;
+}
+
+static void give_back(struct sessions *s, uint32_t ix)
+{
+    s->at[ix].next_free = s->free;
+    s->free = ix;
+}
+
+uint32_t sessions_take(struct sessions *s, struct str id)
+{
+    struct str key = key_of(id);
+    uint32_t ix = map_get(&s->by_id, key);
+    struct session_slot *slot;
+
+    if (ix != MAP_NONE) {
+        s->at[ix].plans++;
+        return ix;
+    }
+    ix = next_slot(s);
+    if (ix == SESSIONS_NONE) {
+        return SESSIONS_NONE;
+    }
+    slot = &s->at[ix];
+    *slot = (struct session_slot){.len = (uint32_t)key.len};
+    memcpy(slot->id, key.ptr, key.len);
+    if (map_put(&s->by_id, (struct str){slot->id, slot->len}, ix) != BT_OK) {
+        give_back(s, ix);
+        return SESSIONS_NONE;
+    }
+    slot->plans = 1;
+    return ix;
+}
+
+void sessions_drop(struct sessions *s, uint32_t ix)
+{
+    if (ix < s->used && s->at[ix].plans > 0 && --s->at[ix].plans == 0) {
+        (void)map_remove(&s->by_id, (struct str){s->at[ix].id, s->at[ix].len});
+        give_back(s, ix);
+    }
+}

@@ -1,0 +1,148 @@
+/* What the files of the record codec share. */
+#ifndef JOURNAL_RECORD_INTERNAL_H
+#define JOURNAL_RECORD_INTERNAL_H
+
+#include "protocol/base/clock.h"
+#include "protocol/wire/msg.h"
+#include "supervisor/core/run/run.h"
+#include "supervisor/events/record_codec.h"
+
+enum {
+    STEPS_SHOWN = 64,   /* of a list of new steps; more do not fit a frame anyway */
+    MISSING_SHOWN = 32, /* of what a gate misses */
+    TEXT_ROOM = 2048    /* what a free text may have at first; halved until the frame fits */
+};
+
+/* The state of one record_encode. */
+struct encoding {
+    const struct record *rec;
+    const struct record_extra *x;
+    const struct registry *reg;
+    size_t room;         /* bytes that a free text may have */
+    uint32_t steps_room; /* steps that may be listed */
+    struct arena repaired;
+    struct buf made;   /* a sentence made here */
+    struct buf review; /* a review id */
+    char instance[UUID_TEXT_LEN + 1];
+    char id[UUID_TEXT_LEN + 1]; /* of a handoff, of the plan before */
+    struct msg_ev_step_summary steps[STEPS_SHOWN];
+    struct str missing[MISSING_SHOWN];
+};
+
+union payload {
+    struct msg_ev_planning_started planning_started;
+    struct msg_ev_planning_retry planning_retry;
+    struct msg_ev_planning_failed planning_failed;
+    struct msg_ev_synthesis_started synthesis_started;
+    struct msg_ev_text_delta text_delta;
+    struct msg_ev_synthesis_retry synthesis_retry;
+    struct msg_ev_synthesis_finished synthesis_finished;
+    struct msg_ev_turn_start turn_start;
+    struct msg_ev_turn_end turn_end;
+    struct msg_ev_plan_generated generated;
+    struct msg_ev_plan_started started;
+    struct msg_ev_plan_step_started step_started;
+    struct msg_ev_agent_handoff handoff;
+    struct msg_ev_plan_step_progress progress;
+    struct msg_ev_plan_step_retry retry;
+    struct msg_ev_plan_step_waiting waiting;
+    struct msg_ev_review_decided decided;
+    struct msg_ev_plan_step_verification_failed verification;
+    struct msg_ev_quality_gate_started gate_started;
+    struct msg_ev_quality_gate_passed gate_passed;
+    struct msg_ev_quality_gate_failed gate_failed;
+    struct msg_ev_quality_gate_error gate_error;
+    struct msg_ev_fallback_used fallback;
+    struct msg_ev_replan_started replan_started;
+    struct msg_ev_replan_finished replan_finished;
+    struct msg_ev_plan_step_completed step_completed;
+    struct msg_ev_plan_modified modified;
+    struct msg_ev_plan_paused paused;
+    struct msg_ev_plan_resumed resumed;
+    struct msg_ev_plan_cancelling cancelling;
+    struct msg_ev_plan_completed completed;
+    struct msg_ev_agent agent;
+    struct msg_ev_system system;
+    struct msg_rec_step step;
+    struct msg_rec_checking checking;
+    struct msg_rec_rejected rejected;
+};
+
+/* Fills the payload of one kind of record and says which message it is. */
+typedef enum msg_type record_put(struct encoding *e, union payload *p);
+
+/* s cut to cap and to the room, and made good UTF-8 when it is not: a bad text must not stop the
+ * journal. */
+struct str record_cut(struct encoding *e, struct str s, size_t cap);
+/* The id of an agent of the plan; empty for none. */
+struct str record_agent_id(const struct encoding *e, uint32_t agent);
+/* The card's name, or the id. */
+struct str record_agent_name(const struct encoding *e, uint32_t agent, struct str id);
+/* from_agent of a handoff as text. */
+struct str record_from_id(const struct encoding *e);
+const struct plan_step *record_step(const struct encoding *e);
+struct str record_instance(struct encoding *e);    /* empty for none */
+struct str record_class(const struct encoding *e); /* empty for none */
+struct str record_review(struct encoding *e);      /* the id of the review that it is about */
+struct msg_usage record_usage(const struct usage *u);
+/* Lists the steps of plan that came with revision `since` or later, as many as there is room for;
+ * *ret_all says how many there are, *ret_cut whether something is missing. */
+uint32_t record_list_steps(struct encoding *e, const struct plan *plan, uint32_t since,
+                           uint32_t *ret_all, bool *ret_cut);
+/* Fills the payload of a record; MSG_TYPE_COUNT when the record does not fit the plan. */
+enum msg_type record_payload(struct encoding *e, union payload *p);
+
+void record_topic(const struct record *rec, const struct record_extra *x, struct str from,
+                  struct str to, struct buf *topic);
+
+/* ---- record_put_step.c, record_put_ask.c ---- */
+record_put record_put_step_started, record_put_handoff, record_put_progress, record_put_retry,
+    record_put_fallback, record_put_step_completed, record_put_internal, record_put_checking,
+    record_put_rejected;
+record_put record_put_waiting, record_put_decided, record_put_verification, record_put_gate_started,
+    record_put_gate_passed, record_put_gate_failed, record_put_gate_error,
+    record_put_replan_started, record_put_replan_finished;
+
+/* ---- record_errand.c ---- */
+record_put record_put_planning_started, record_put_planning_retry, record_put_planning_failed,
+    record_put_synthesis_started, record_put_text_delta, record_put_synthesis_retry,
+    record_put_synthesis_finished, record_put_turn_start, record_put_turn_end;
+
+/* ---- back ---- */
+
+struct decoding {
+    const struct journal_row *row;
+    const struct plan *plan;
+    struct record *rec;
+    bool fits; /* false: a value is none of ours */
+};
+
+/* Reads the payload of one kind of record. */
+typedef void record_get(struct decoding *d, const union payload *p);
+
+void record_expect(struct decoding *d, bool ok);
+/* Sets the record's agent to the plan's, too. */
+void record_get_step(struct decoding *d, uint64_t ix, struct str step_id);
+/* The agent of that id, which must be one of the plan's; empty leaves the plan's own. After
+ * record_get_step. */
+void record_get_agent(struct decoding *d, struct str agent_id);
+/* Who handed over; the supervisor when it is none of the plan's. */
+void record_get_from(struct decoding *d, struct str from);
+void record_get_instance(struct decoding *d, struct str id, uint64_t epoch);
+void record_get_class(struct decoding *d, struct str name);
+void record_get_phase(struct decoding *d, struct str name); /* empty = execute */
+void record_get_usage(struct decoding *d, const struct msg_usage *u);
+
+/* ---- record_get_step.c, record_get_ask.c ---- */
+record_get record_get_step_started, record_get_handoff, record_get_progress, record_get_retry,
+    record_get_fallback, record_get_step_completed, record_get_internal, record_get_checking,
+    record_get_rejected;
+record_get record_get_waiting, record_get_decided, record_get_verification, record_get_gate_started,
+    record_get_gate_passed, record_get_gate_failed, record_get_gate_error,
+    record_get_replan_started, record_get_replan_finished;
+/* ---- record_errand.c ---- */
+record_get record_get_planning_started, record_get_planning_retry, record_get_planning_failed,
+    record_get_synthesis_started, record_get_text_delta, record_get_synthesis_retry,
+    record_get_synthesis_finished;
+enum plan_failure record_failure(struct decoding *d, struct str name);
+#endif

@@ -1,0 +1,184 @@
+#include "supervisor/plan/subst.h"
+
+#include <string.h>
+
+#include "protocol/limits.h"
+#include "protocol/wire/guard.h"
+
+enum { FRAMES_MAX = 2 * LIMIT_DEPTH };
+
+static enum bt_code refuse(const struct template_ref *t, struct bt_error *err)
+{
+    return err_set(err, BT_INVALID, "template \"%.*s\" %s",
+                   (int)(t->text.len < 100 ? t->text.len : 100), t->text.ptr,
+                   template_kind_text(t->kind));
+}
+
+static enum bt_code value_of(const struct subst *s, const struct template_ref *t, struct doc *ret,
+                             struct bt_error *err)
+{
+    return t->kind == TEMPLATE_OK ? s->lookup(t, ret, s->self, err) : refuse(t, err);
+}
+
+enum bt_code subst_text(const struct subst *s, struct str text, struct buf *out,
+                        struct bt_error *err)
+{
+    struct template_ref t;
+    size_t from = 0;
+    size_t done = 0;
+    while (template_next_of(s->word, text, &from, &t)) {
+        struct doc value;
+        if (t.kind == TEMPLATE_FOREIGN) {
+            continue;
+        }
+        buf_add(out, text.ptr + done, t.at - done);
+        enum bt_code code = value_of(s, &t, &value, err);
+        code = code == BT_OK ? doc_to_text(value, out, err) : code;
+        if (code != BT_OK) {
+            return code;
+        }
+        done = t.at + t.len;
+    }
+    buf_add(out, text.ptr + done, text.len - done);
+    return buf_check(out, err);
+}
+
+/* ---- what values must not bring ---- */
+
+static bool stands_in(struct str what, struct str text)
+{
+    return text.len >= what.len && memmem(text.ptr, text.len, what.ptr, what.len) != NULL;
+}
+
+/* Each template in the text has to stand in what the document's author wrote. */
+static enum bt_code check_text(const struct subst *s, struct str text, struct str written,
+                               struct bt_error *err)
+{
+    struct template_ref t;
+    size_t from = 0;
+    while (template_next_of(s->own, text, &from, &t)) {
+        if (t.kind != TEMPLATE_FOREIGN && !stands_in(t.text, written)) {
+            return err_set(err, BT_INVALID,
+                           "a value brings the template \"%.*s\"; only the plan itself can name "
+                           "%.*s",
+                           (int)(t.text.len < 100 ? t.text.len : 100), t.text.ptr, STR_ARG(s->own));
+        }
+    }
+    return BT_OK;
+}
+
+static enum bt_code check_value(const struct subst *s, struct doc value, struct bt_error *err)
+{
+    struct doc_cursor c = doc_cursor(value);
+    struct doc_head head;
+    enum bt_code code = BT_OK;
+    while (code == BT_OK && doc_next(&c, &head)) {
+        if (head.kind == DOC_STR) {
+            code = check_text(s, head.str, (struct str){"", 0}, err);
+        }
+    }
+    return code;
+}
+
+/* A string of a document: the value of its one template, or a string again. */
+static enum bt_code put_string(const struct subst *s, struct str text, struct buf *out,
+                               struct bt_error *err)
+{
+    struct template_ref t;
+    struct buf rendered;
+    enum bt_code code;
+    if (template_only_of(s->word, text, &t)) {
+        struct doc value;
+        code = value_of(s, &t, &value, err);
+        code = code == BT_OK && s->own.len > 0 ? check_value(s, value, err) : code;
+        if (code == BT_OK) {
+            doc_put_doc(out, value);
+        }
+        return code;
+    }
+    buf_init(&rendered, LIMIT_STEP_BYTES);
+    code = subst_text(s, text, &rendered, err);
+    code = code == BT_OK && s->own.len > 0 ? check_text(s, buf_str(&rendered), text, err) : code;
+    if (code == BT_OK) {
+        doc_put_str(out, buf_str(&rendered));
+    }
+    buf_done(&rendered);
+    return code;
+}
+
+/* An open array or map: what is left of it, keys counted too. */
+struct frame {
+    uint32_t left;
+    bool map;
+};
+
+static bool is_key(const struct frame *f)
+{
+    return f->map && f->left % 2 == 0;
+}
+
+static bool has_template(const struct subst *s, struct str text)
+{
+    struct template_ref t;
+    size_t from = 0;
+    while (template_next_of(s->word, text, &from, &t)) {
+        if (t.kind != TEMPLATE_FOREIGN) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum bt_code copy(const struct subst *s, struct doc doc, struct buf *out, bool *ret_changed,
+                         struct bt_error *err)
+{
+    struct frame frames[FRAMES_MAX];
+    uint32_t depth = 0;
+    struct doc_cursor c = doc_cursor(doc);
+    const uint8_t *start = c.at;
+    struct doc_head head;
+    while (doc_next(&c, &head)) {
+        const bool key = depth > 0 && is_key(&frames[depth - 1]);
+        if (depth > 0) {
+            frames[depth - 1].left--;
+        }
+        if (head.kind == DOC_STR && !key && has_template(s, head.str)) {
+            const enum bt_code code = put_string(s, head.str, out, err);
+            if (code != BT_OK) {
+                return code;
+            }
+            *ret_changed = true;
+        } else {
+            buf_add(out, start, (size_t)(c.at - start)); /* the head alone, of a list or map */
+        }
+        if (head.kind == DOC_ARRAY || head.kind == DOC_MAP) {
+            if (depth == FRAMES_MAX) {
+                return err_set(err, BT_LIMIT, "a value is nested more than %d deep", FRAMES_MAX);
+            }
+            frames[depth++] =
+                (struct frame){head.kind == DOC_MAP ? 2 * head.n : head.n, head.kind == DOC_MAP};
+        }
+        while (depth > 0 && frames[depth - 1].left == 0) {
+            depth--;
+        }
+        start = c.at;
+    }
+    return buf_check(out, err);
+}
+
+enum bt_code subst_doc(const struct subst *s, struct doc doc, struct buf *out, struct bt_error *err)
+{
+    const size_t at = out->len;
+    bool changed = false;
+    enum bt_code code = copy(s, doc, out, &changed, err);
+    if (code == BT_OK && changed) {
+        /* It still has to fit into a message, one level further in. */
+        const struct guard_limits limits = {.depth = LIMIT_DEPTH - 1, .nodes = LIMIT_NODES};
+        code = guard_check(out->at + at, out->len - at, &limits, err);
+        if (code != BT_OK) {
+            code = BT_INVALID;
+            (void)err_wrap(err, "with its templates put in, the value cannot be sent");
+        }
+    }
+    return code;
+}

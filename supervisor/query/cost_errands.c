@@ -1,0 +1,112 @@
+#include "supervisor/query/cost_errands.h"
+
+#include <stdlib.h>
+
+#include "supervisor/engine/row_body.h"
+
+enum { LOOKS_MAX = 20000 };
+
+struct found {
+    const struct cost_errands_of *ask;
+    struct uuid *ids;
+    uint32_t n, room, looks;
+    bool more, no_memory;
+};
+
+static bool find(const struct journal_plan *row, void *self)
+{
+    struct found *f = self;
+
+    if (row->ix <= f->ask->after_ix || row->created_wall < f->ask->since_wall) {
+        return false; /* all that follow are older */
+    }
+    if (f->looks++ == LOOKS_MAX) {
+        f->more = true;
+        return false;
+    }
+    if (row->created_wall > f->ask->until_wall) {
+        return true;
+    }
+    if (f->n == f->room) {
+        const uint32_t room = f->room == 0 ? 64 : 2 * f->room;
+        struct uuid *ids = realloc(f->ids, room * sizeof *ids);
+        if (ids == NULL) {
+            f->no_memory = true;
+            return false;
+        }
+        f->ids = ids;
+        f->room = room;
+    }
+    f->ids[f->n++] = row->plan_id;
+    return true;
+}
+
+static bool tell_usage(const struct journal_row *row, void *self)
+{
+    struct usage *usage = self;
+
+    if (record_type_from_wire(row->type) == REC_PLAN_COMPLETED) {
+        *usage = row_usage((struct doc){row->body, row->body_len}, "usage");
+    }
+    return true;
+}
+
+/* Of one that is out its run knows, of one that has ended its last row. */
+static enum bt_code usage_of(struct bus *b, struct uuid id, uint64_t ix, struct usage *ret,
+                             struct bt_error *err)
+{
+    char text[UUID_TEXT_LEN + 1];
+    const struct bus_plan *p;
+    const struct run *run;
+
+    uuid_format(id, text);
+    p = bus_plan_by_id(b, str_from(text));
+    run = p != NULL ? core_block_run(p->block) : NULL;
+    *ret = (struct usage){0};
+    if (run != NULL && !plan_is_final(run->status)) {
+        *ret = run->usage;
+        return BT_OK;
+    }
+    return journal_last_row(b->journal, ix, false, tell_usage, ret, err);
+}
+
+static enum bt_code tell(struct bus *b, struct uuid id, cost_errand_fn fn, void *self,
+                         struct bt_error *err)
+{
+    struct journal_plan row;
+    struct errand *e;
+    struct usage usage;
+    bool ok;
+    enum bt_code code = journal_plan_by_id(b->journal, id, &row, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    e = errand_of_document((struct doc){row.doc, row.doc_len}, &ok);
+    if (!ok) {
+        return err_set(err, BT_NOMEM, "out of memory for an errand");
+    }
+    code = usage_of(b, id, row.ix, &usage, err);
+    if (code == BT_OK && e != NULL) {
+        fn(e->kind, str_from(e->of), &usage, self);
+    }
+    free(e);
+    return code;
+}
+
+enum bt_code cost_errands(struct bus *b, const struct cost_errands_of *ask, cost_errand_fn fn,
+                          void *self, bool *ret_more, struct bt_error *err)
+{
+    struct found f = {.ask = ask};
+    enum bt_code code = journal_errands(b->journal, ask->session_id, 0, UINT32_MAX, find, &f, err);
+
+    if (code == BT_OK && f.no_memory) {
+        code = err_set(err, BT_NOMEM, "out of memory for a list of errands");
+    }
+    for (uint32_t i = 0; i < f.n && code == BT_OK; i++) {
+        code = tell(b, f.ids[i], fn, self, err);
+    }
+    *ret_more = f.more;
+    free(f.ids);
+    return code;
+}

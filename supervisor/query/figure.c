@@ -1,0 +1,51 @@
+#include "supervisor/query/figure.h"
+
+uint64_t usage_tokens(const struct usage *u)
+{
+    return u->input_tokens > (uint64_t)INT64_MAX - u->output_tokens
+               ? (uint64_t)INT64_MAX
+               : u->input_tokens + u->output_tokens;
+}
+
+static void add_tokens(struct figure *f, uint64_t tokens)
+{
+    f->tokens = tokens > (uint64_t)INT64_MAX - f->tokens ? (uint64_t)INT64_MAX : f->tokens + tokens;
+}
+
+void figure_step(struct figure *f, bool completed, uint64_t ms, uint64_t errors, uint64_t tokens)
+{
+    f->steps++;
+    f->failed += !completed;
+    f->errors += errors;
+    f->total_ms += ms;
+    f->max_ms = ms > f->max_ms ? ms : f->max_ms;
+    add_tokens(f, tokens);
+}
+
+void figure_record(struct figure *f, const struct record *rec)
+{
+    const uint64_t tokens = usage_tokens(&rec->usage);
+
+    if (rec->type == REC_STEP_RETRY || rec->type == REC_VERIFICATION_FAILED) {
+        f->errors++;
+        add_tokens(f, tokens);
+    } else if (rec->type == REC_STEP_COMPLETED && rec->reason != REASON_REUSED &&
+               (rec->status == STEP_COMPLETED || rec->status == STEP_FAILED)) {
+        figure_step(f, rec->status == STEP_COMPLETED, rec->duration_ms, rec->status == STEP_FAILED,
+                    tokens);
+    } else if (rec->type == REC_STEP_COMPLETED || rec->type == REC_STEP_WAITING) {
+        add_tokens(f, tokens);
+    }
+}
+
+double figure_error_rate(const struct figure *f)
+{
+    const uint64_t attempts = f->steps - f->failed + f->errors;
+
+    return attempts == 0 ? 0 : (double)f->errors / (double)attempts;
+}
+
+uint64_t figure_average_ms(const struct figure *f)
+{
+    return f->steps == 0 ? 0 : f->total_ms / f->steps;
+}

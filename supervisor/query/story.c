@@ -1,0 +1,212 @@
+#include "supervisor/query/story.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "registry/registry.h"
+#include "supervisor/api/control.h"
+
+void story_done(struct story *s)
+{
+    free(s->handoffs);
+    arena_done(&s->arena);
+    *s = (struct story){0};
+}
+
+struct teller {
+    struct story *story;
+    struct arena scratch;
+    story_row_fn also;
+    void *self;
+    enum bt_code code;
+    struct bt_error *err;
+};
+
+static bool tell_row(const struct journal_row *row, void *self)
+{
+    struct teller *t = self;
+
+    t->code = story_tell(t->story, &t->scratch, row, t->err);
+    arena_reset(&t->scratch);
+    if (t->code == BT_OK && t->also != NULL && !t->also(t->story, row, t->self)) {
+        t->code = err_set(t->err, BT_NOMEM, "out of memory for a story");
+    }
+    return t->code == BT_OK;
+}
+
+/* ---- the steps as planned ---- */
+
+/* Who has the step: the plan's agent, unless a row said another. */
+static void name_agent(struct bus *b, const struct plan_step *p, struct msg_step_view *v)
+{
+    const struct msg_card *card;
+    uint32_t agent;
+
+    v->agent_id = v->agent_id.len > 0 ? v->agent_id : p->agent_id;
+    agent = registry_agent(b->registry, v->agent_id);
+    card = agent == REGISTRY_NONE ? NULL : registry_agent_view(b->registry, agent).card;
+    v->agent_name = card != NULL && card->name.len > 0 ? card->name : v->agent_id;
+    if (card != NULL) {
+        v->agent_icon = card->icon;
+        v->agent_color = card->color;
+    }
+}
+
+static void lay_out_step(struct bus *b, struct story *s, uint32_t i)
+{
+    const struct plan_step *p = &s->plan->steps[i];
+    struct msg_step_view *v = &s->view.steps[i];
+
+    v->step_id = p->step_id;
+    v->step_index = i;
+    v->skill = p->skill;
+    v->task = p->task;
+    v->type = str_from(step_type_name(p->type));
+    v->revision = p->revision;
+    v->superseded = p->superseded;
+    v->status = v->status.len > 0 ? v->status : STR_LIT("pending");
+    v->depends_on = arena_alloc(&s->arena, (p->deps_n + 1) * sizeof *v->depends_on);
+    for (uint32_t d = 0; v->depends_on != NULL && d < p->deps_n; d++) {
+        v->depends_on[v->depends_on_n++] = s->plan->steps[s->plan->deps[p->deps_at + d]].step_id;
+    }
+    name_agent(b, p, v);
+}
+
+static void count_step(struct story *s, struct msg_step_view *v)
+{
+    struct msg_plan_counts *n = &s->view.counts;
+
+    if (v->superseded) {
+        n->superseded++;
+        return;
+    }
+    if (s->ended && str_is(v->status, "pending")) {
+        v->status = STR_LIT("cancelled"); /* never began: the end of the plan says it for all */
+    }
+    n->total++;
+    n->completed += str_is(v->status, "completed");
+    n->failed += str_is(v->status, "failed");
+    n->skipped += str_is(v->status, "skipped");
+    n->cancelled += str_is(v->status, "cancelled");
+}
+
+static enum bt_code lay_out(struct bus *b, struct story *s, struct bt_error *err)
+{
+    if (!story_make_room(s, s->plan->n_steps)) {
+        return err_set(err, BT_NOMEM, "out of memory for a story");
+    }
+    s->view.steps_n = s->plan->n_steps;
+    for (uint32_t i = 0; i < s->view.steps_n; i++) {
+        lay_out_step(b, s, i);
+        count_step(s, &s->view.steps[i]);
+    }
+    return BT_OK;
+}
+
+/* The newest revision's document: a blob, or that of the plan's row. */
+static enum bt_code load_plan(struct bus *b, struct story *s, struct bt_error *err)
+{
+    struct buf bytes;
+    enum bt_code code = BT_OK;
+
+    if (s->revised.id != 0) {
+        buf_init(&bytes, LIMIT_STEP_BYTES);
+        code = journal_blob_get(b->journal, s->revised.id, &bytes, err);
+        if (code == BT_OK) {
+            s->document = doc_copy(&s->arena, doc_from_buf(&bytes));
+        }
+        buf_done(&bytes);
+    }
+    if (code == BT_OK && s->document.ptr == NULL) {
+        code = err_set(err, BT_NOMEM, "out of memory for a story");
+    }
+    return code != BT_OK ? code
+                         : plan_read_again(s->document, &b->opt.defaults, b->registry, &s->arena,
+                                           &s->plan, err);
+}
+
+/* ---- the plan ---- */
+
+/*
+ * A plan whose end is not among the rows has not ended, whatever its run or the open batch say:
+ * they are ahead of the commit within a turn, and "completed" without a result would be half a
+ * truth.
+ */
+static struct str open_status(struct bus *b, struct str plan_id)
+{
+    const struct bus_plan *p = bus_plan_by_id(b, plan_id);
+    enum plan_status live = p != NULL ? core_block_run(p->block)->status : PLAN_RUNNING;
+
+    return str_from(plan_status_name(plan_is_final(live) ? PLAN_RUNNING : live));
+}
+
+/* The trace is the plan: its id as 32 hexadecimal digits, as in traceparent. */
+static struct str trace_id(struct story *s, struct uuid id)
+{
+    char text[2 * sizeof id.b + 1];
+
+    for (size_t i = 0; i < sizeof id.b; i++) {
+        (void)snprintf(text + 2 * i, 3, "%02x", id.b[i]);
+    }
+    return story_keep(s, str_from(text));
+}
+
+static void open_story(const struct journal_plan *row, struct story *s)
+{
+    char id[UUID_TEXT_LEN + 1];
+
+    uuid_format(row->plan_id, id);
+    s->document = doc_copy(&s->arena, (struct doc){row->doc, row->doc_len});
+    s->created = row->created_wall;
+    s->view.plan_id = story_keep(s, str_from(id));
+    s->view.session_id = story_keep(s, row->session_id);
+    s->view.query = story_keep(s, row->goal);
+    s->view.status = story_keep(s, row->status);
+    s->view.revision = 1;
+    s->view.created_at = story_iso(s, row->created_wall);
+    s->view.trace_id = trace_id(s, row->plan_id);
+}
+
+enum bt_code story_read_also(struct bus *b, struct str plan_id, struct story *ret,
+                             story_row_fn also, void *self, struct bt_error *err)
+{
+    struct teller t = {.story = ret, .also = also, .self = self, .err = err};
+    struct journal_plan row;
+    uint64_t ix;
+    struct uuid id;
+    bool quarantined;
+    enum bt_code code;
+
+    *ret = (struct story){0};
+    code = control_plan_row(b, plan_id, &row, err);
+    if (code != BT_OK) {
+        return code;
+    }
+    ix = row.ix;
+    id = row.plan_id;
+    quarantined = str_is(row.status, "quarantined");
+    open_story(&row, ret);
+    code = journal_replay(b->journal, ix, tell_row, &t, err);
+    code = code == BT_OK ? t.code : code;
+    if (code == BT_OK) {
+        code = load_plan(b, ret, err);
+    }
+    if (code == BT_OK) {
+        ret->plan->plan_id = id;
+        ret->plan->revision =
+            ret->view.revision > 0 ? (uint32_t)ret->view.revision : ret->plan->revision;
+        code = lay_out(b, ret, err);
+    }
+    if (code == BT_OK && !ret->ended && !quarantined) {
+        ret->view.status = open_status(b, plan_id);
+    }
+    ret->view.last_seq = ret->last_seq;
+    arena_done(&t.scratch);
+    return code;
+}
+
+enum bt_code story_read(struct bus *b, struct str plan_id, struct story *ret, struct bt_error *err)
+{
+    return story_read_also(b, plan_id, ret, NULL, NULL, err);
+}

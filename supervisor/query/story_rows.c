@@ -1,0 +1,396 @@
+/* One row after the other: what each says of the plan and its steps. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/base/clock.h"
+#include "supervisor/engine/row_body.h"
+#include "supervisor/journal/journal.h"
+#include "supervisor/query/story.h"
+
+struct str story_keep(struct story *s, struct str text)
+{
+    return text.len == 0 ? (struct str){"", 0} : arena_str(&s->arena, text);
+}
+
+struct str story_iso(struct story *s, msec wall)
+{
+    char text[CLOCK_ISO_LEN + 1];
+
+    if (wall == 0) {
+        return (struct str){"", 0};
+    }
+    clock_iso(wall, text);
+    return story_keep(s, str_from(text));
+}
+
+bool story_make_room(struct story *s, uint32_t n)
+{
+    struct msg_step_view *views;
+    struct story_step *steps;
+    uint32_t cap = s->steps_cap == 0 ? 16 : s->steps_cap;
+
+    if (n <= s->steps_cap) {
+        return true;
+    }
+    while (cap < n) {
+        cap *= 2;
+    }
+    views = arena_alloc(&s->arena, cap * sizeof *views);
+    steps = arena_alloc(&s->arena, cap * sizeof *steps);
+    if (views == NULL || steps == NULL) {
+        return false;
+    }
+    if (s->steps_cap > 0) {
+        memcpy(views, s->view.steps, s->steps_cap * sizeof *views);
+        memcpy(steps, s->steps, s->steps_cap * sizeof *steps);
+    }
+    s->view.steps = views;
+    s->steps = steps;
+    s->steps_cap = cap;
+    return true;
+}
+
+/* Kept of one plan: what one answer can hold. The others are events. */
+enum { HANDOFFS_MAX = 10000 };
+
+/* ---- rows about a step ---- */
+
+/* A row, taken apart as far as most kinds need it. */
+struct told {
+    struct story *s;
+    struct doc body;
+    msec wall;
+    struct msg_step_view *v;
+    struct story_step *x;
+};
+
+static void take_agent(struct told *t)
+{
+    struct str id = row_text(t->body, "agentId");
+
+    if (id.len > 0 && !str_eq(id, t->v->agent_id)) {
+        t->v->agent_id = story_keep(t->s, id);
+    }
+}
+
+static void take_attempt(struct told *t)
+{
+    struct str instance = row_text(t->body, "instanceId");
+
+    if (instance.len > 0) {
+        t->v->instance_id = story_keep(t->s, instance);
+        t->v->attempts = row_number(t->body, "attempt");
+        t->x->first_attempt = t->x->first_attempt == 0 ? t->wall : t->x->first_attempt;
+    }
+}
+
+static void take_error(struct told *t, const char *text, struct str cls)
+{
+    t->v->error = story_keep(t->s, row_text(t->body, text));
+    t->v->error_class = story_keep(t->s, cls);
+}
+
+/* What an attempt or a question about the step has cost. */
+static void take_usage(struct told *t)
+{
+    struct usage u = row_usage(t->body, "usage");
+
+    usage_add(&t->x->usage, &u);
+}
+
+static void on_started(struct told *t)
+{
+    t->v->status = STR_LIT("in_progress");
+    t->v->started_at = story_iso(t->s, t->wall);
+    t->x->began = t->wall;
+    t->s->view.current_step_index = t->v->step_index;
+    take_agent(t);
+    take_attempt(t);
+}
+
+static void on_assigned(struct told *t)
+{
+    struct str phase = row_text(t->body, "phase");
+
+    take_agent(t);
+    take_attempt(t);
+    t->v->phase = phase.len > 0 ? story_keep(t->s, phase) : STR_LIT("execute");
+}
+
+static void on_failed_attempt(struct told *t, const char *text, struct str cls)
+{
+    take_error(t, text, cls);
+    take_usage(t);
+    t->x->failed_attempts++;
+}
+
+static void on_waiting(struct told *t)
+{
+    t->v->status = STR_LIT("waiting");
+    t->v->reason = story_keep(t->s, row_text(t->body, "kind"));
+    take_usage(t);
+}
+
+static void on_decided(struct told *t)
+{
+    t->v->status = STR_LIT("in_progress");
+    t->v->reason = (struct str){"", 0};
+}
+
+static void on_checking(struct told *t, struct str phase)
+{
+    t->v->phase = story_keep(t->s, phase);
+    take_usage(t);
+}
+
+static void on_replan_started(struct told *t)
+{
+    t->v->replans++;
+    t->s->view.replans++;
+    on_failed_attempt(t, "diagnosis", row_text(t->body, "errorClass"));
+    t->v->phase = STR_LIT("replan");
+}
+
+static void on_completed(struct told *t)
+{
+    struct msg_step_view *v = t->v;
+    struct str result = row_text(t->body, "result");
+
+    v->status = story_keep(t->s, row_text(t->body, "status"));
+    v->reason = story_keep(t->s, row_text(t->body, "reason"));
+    v->completed_at = story_iso(t->s, t->wall);
+    v->attempts = row_number(t->body, "attempts");
+    v->duration_ms = row_number(t->body, "durationMs");
+    v->result = story_keep(t->s, result);
+    v->result_len = row_number(t->body, "resultLen");
+    v->stop = story_keep(t->s, row_text(t->body, "stop"));
+    v->phase = (struct str){"", 0};
+    /* Of a step that was replanned the end only says that; why it failed was said before. */
+    if (!str_is(v->reason, "superseded") || v->error.len == 0) {
+        take_error(t, "error", row_text(t->body, "errorClass"));
+    }
+    take_agent(t);
+    take_usage(t);
+    t->x->failed_attempts += str_is(v->status, "failed");
+    t->x->result = (struct blob_ref){row_number(t->body, "resultRef"), v->result_len};
+    t->x->ended = t->wall;
+}
+
+static enum bt_code on_handoff(struct told *t, struct arena *scratch, struct bt_error *err)
+{
+    struct story *s = t->s;
+    struct msg_ev_agent_handoff ev;
+    enum bt_code code = msg_read_doc(scratch, t->body, MSG_ev_agent_handoff, &ev, err);
+
+    if (code != BT_OK) {
+        return code;
+    }
+    t->v->handoffs += str_is(ev.reason, handoff_kind_name(HANDOFF_AGENT));
+    t->v->agent_id = story_keep(s, ev.to_agent.agent_id);
+    take_usage(t);
+    if (s->handoffs_n == HANDOFFS_MAX) {
+        s->handoffs_cut = true;
+        return BT_OK;
+    }
+    if (s->handoffs_n == s->handoffs_cap) {
+        uint32_t cap = s->handoffs_cap == 0 ? 16 : s->handoffs_cap * 2;
+        struct msg_handoff_record *at = realloc(s->handoffs, cap * sizeof *at);
+        if (at == NULL) {
+            return err_set(err, BT_NOMEM, "out of memory for a story");
+        }
+        s->handoffs = at;
+        s->handoffs_cap = cap;
+    }
+    s->handoffs[s->handoffs_n++] =
+        (struct msg_handoff_record){.handoff_id = story_keep(s, ev.handoff_id),
+                                    .from_agent_id = story_keep(s, ev.from_agent.agent_id),
+                                    .to_agent_id = story_keep(s, ev.to_agent.agent_id),
+                                    .reason = story_keep(s, ev.reason),
+                                    .explanation = story_keep(s, ev.explanation),
+                                    .plan_step_id = story_keep(s, ev.plan_step_id),
+                                    .timestamp = story_iso(s, t->wall)};
+    return BT_OK;
+}
+
+static void on_retry(struct told *t)
+{
+    on_failed_attempt(t, "error", row_text(t->body, "errorClass"));
+}
+
+static void on_fallback(struct told *t)
+{
+    t->s->view.fallbacks++;
+    on_failed_attempt(t, "error", row_text(t->body, "class"));
+    take_agent(t);
+}
+
+static void on_verification_failed(struct told *t)
+{
+    on_failed_attempt(t, "diagnosis", STR_LIT("VERIFICATION_FAILED"));
+    t->v->phase = STR_LIT("execute");
+}
+
+static void on_asked(struct told *t)
+{
+    on_checking(t, row_text(t->body, "phase"));
+}
+
+static void on_gate(struct told *t)
+{
+    on_checking(t, STR_LIT("gate"));
+}
+
+static void on_gate_over(struct told *t)
+{
+    on_checking(t, STR_LIT("execute"));
+}
+
+/* Kinds that are not here say nothing about a step that is kept. */
+static void (*const TELLS[REC_COUNT])(struct told *t) = {
+    [REC_STEP_STARTED] = on_started,
+    [REC_STEP_ASSIGNED] = on_assigned,
+    [REC_STEP_RETRY] = on_retry,
+    [REC_FALLBACK_USED] = on_fallback,
+    [REC_VERIFICATION_FAILED] = on_verification_failed,
+    [REC_STEP_WAITING] = on_waiting,
+    [REC_REVIEW_DECIDED] = on_decided,
+    [REC_STEP_CHECKING] = on_asked,
+    [REC_GATE_STARTED] = on_gate,
+    [REC_GATE_PASSED] = on_gate_over,
+    [REC_GATE_FAILED] = on_gate_over,
+    [REC_GATE_ERROR] = on_gate_over,
+    [REC_REPLAN_STARTED] = on_replan_started,
+    [REC_STEP_COMPLETED] = on_completed,
+};
+
+/* ---- rows about the plan ---- */
+
+static void on_revision(struct story *s, struct doc body)
+{
+    uint64_t ref = row_number(body, "planRef");
+
+    s->view.revision = row_number(body, "revision");
+    if (ref != 0) {
+        s->revised = (struct blob_ref){ref, row_number(body, "planLen")};
+    }
+}
+
+static void on_replanned(struct story *s, struct doc body)
+{
+    struct usage u = row_usage(body, "usage");
+
+    usage_add(&s->replanning, &u);
+    if (row_bool(body, "ok")) {
+        on_revision(s, body);
+    }
+}
+
+static void on_pause(struct story *s, struct doc body, bool on)
+{
+    enum pause_reason reason = pause_reason_from_name(row_text(body, "reason"));
+
+    if (reason != PAUSE_REASON_COUNT) {
+        s->paused = on ? s->paused | 1u << reason : s->paused & ~(1u << reason);
+    }
+}
+
+static void on_end(struct story *s, struct doc body, msec wall)
+{
+    s->ended = true;
+    s->ended_at = wall;
+    s->paused = 0;
+    s->view.cancelling = false;
+    s->view.status = story_keep(s, row_text(body, "status"));
+    s->view.outcome = story_keep(s, row_text(body, "outcome"));
+    s->view.completed_at = story_iso(s, wall);
+    s->view.failure_reason = story_keep(s, row_text(body, "failureReason"));
+    s->view.summary = story_keep(s, row_text(body, "summary"));
+    s->view.duration_ms = row_number(body, "durationMs");
+    s->total = row_usage(body, "usage");
+    s->summary = (struct blob_ref){row_number(body, "summaryRef"), row_number(body, "summaryLen")};
+}
+
+static void add_usage(struct usage *to, struct doc body)
+{
+    const struct usage u = row_usage(body, "usage");
+
+    usage_add(to, &u);
+}
+
+/* What the plan as a whole asks of an agent. False: the row is about something else. */
+static bool tell_errand(struct story *s, enum record_type type, struct doc body)
+{
+    if (type == REC_PLANNING_STARTED) {
+        s->phase = ERRAND_PLANNING;
+    } else if (type == REC_PLANNING_RETRY || type == REC_PLANNING_FAILED) {
+        s->phase = type == REC_PLANNING_FAILED ? ERRAND_NONE : ERRAND_PLANNING;
+        add_usage(&s->planning, body);
+    } else if (type == REC_SYNTHESIS_STARTED) {
+        s->phase = ERRAND_SYNTHESIS;
+    } else if (type == REC_SYNTHESIS_RETRY || type == REC_SYNTHESIS_FINISHED) {
+        s->phase = ERRAND_NONE;
+        add_usage(&s->synthesis, body);
+        if (type == REC_SYNTHESIS_RETRY) {
+            on_revision(s, body);
+        }
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void tell_plan(struct story *s, enum record_type type, struct doc body, msec wall)
+{
+    if (tell_errand(s, type, body)) {
+        return;
+    }
+    if (type == REC_PLAN_GENERATED) {
+        add_usage(&s->planning, body);
+        s->phase = ERRAND_NONE;
+        if (row_number(body, "planRef") != 0) {
+            on_revision(s, body);
+        }
+        s->view.parent_plan_id = story_keep(s, row_text(body, "parentPlanId"));
+    } else if (type == REC_PLAN_STARTED) {
+        s->started = wall;
+    } else if (type == REC_REPLAN_FINISHED) {
+        on_replanned(s, body);
+    } else if (type == REC_PLAN_MODIFIED) {
+        on_revision(s, body);
+    } else if (type == REC_PLAN_PAUSED || type == REC_PLAN_RESUMED) {
+        on_pause(s, body, type == REC_PLAN_PAUSED);
+    } else if (type == REC_PLAN_CANCELLING) {
+        s->view.cancelling = true;
+    } else if (type == REC_PLAN_COMPLETED) {
+        on_end(s, body, wall);
+    }
+}
+
+enum bt_code story_tell(struct story *s, struct arena *scratch, const struct journal_row *row,
+                        struct bt_error *err)
+{
+    struct told t = {.s = s, .body = {row->body, row->body_len}, .wall = row->wall};
+    enum record_type type = record_type_from_wire(row->type);
+    uint64_t ix = row_number(t.body, "stepIndex");
+
+    /* Internal rows bear the number before them, which may be of another plan. */
+    s->last_seq = row->is_public ? row->seq : s->last_seq;
+    s->view.plan_seq = row->is_public ? row->plan_seq : s->view.plan_seq;
+    tell_plan(s, type, t.body, row->wall);
+    if (doc_get(t.body, STR_LIT("stepIndex")).ptr == NULL || ix >= LIMIT_STEPS) {
+        return BT_OK;
+    }
+    if (!story_make_room(s, (uint32_t)ix + 1)) {
+        return err_set(err, BT_NOMEM, "out of memory for a story");
+    }
+    t.v = &s->view.steps[ix];
+    t.x = &s->steps[ix];
+    t.v->step_index = ix;
+    if (type == REC_HANDOFF) {
+        return on_handoff(&t, scratch, err);
+    }
+    if (type < REC_COUNT && TELLS[type] != NULL) {
+        TELLS[type](&t);
+    }
+    return BT_OK;
+}

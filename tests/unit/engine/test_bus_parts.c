@@ -1,0 +1,222 @@
+/* What of the bus needs no socket: the cache of results, keys of steps, the plans of a turn. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/conversation/session.h"
+#include "tests/support/cmocka.h"
+
+static void cached_bytes_come_back_and_a_newer_id_takes_the_slot(void **state)
+{
+    struct blob_cache c = {0};
+
+    (void)state;
+    assert_null(blob_cache_get(&c, 1).ptr);
+    blob_cache_put(&c, 0, "x", 1); /* no blob has this id */
+    assert_null(blob_cache_get(&c, 0).ptr);
+    blob_cache_put(&c, 1, "one", 3);
+    blob_cache_put(&c, 2, "", 0);
+    assert_memory_equal(blob_cache_get(&c, 1).ptr, "one", 3);
+    assert_int_equal(blob_cache_get(&c, 2).len, 0);
+    assert_non_null(blob_cache_get(&c, 2).ptr);
+    blob_cache_put(&c, 1 + BLOB_CACHE_SLOTS, "new", 3);
+    assert_null(blob_cache_get(&c, 1).ptr);
+    assert_memory_equal(blob_cache_get(&c, 1 + BLOB_CACHE_SLOTS).ptr, "new", 3);
+    /* A copy of an entry's own bytes, at once in its place. */
+    struct doc d = blob_cache_get(&c, 1 + BLOB_CACHE_SLOTS);
+    blob_cache_put(&c, 1 + BLOB_CACHE_SLOTS, d.ptr, d.len);
+    assert_memory_equal(blob_cache_get(&c, 1 + BLOB_CACHE_SLOTS).ptr, "new", 3);
+    assert_int_equal(c.bytes, 3);
+    blob_cache_done(&c);
+    blob_cache_done(&c);
+}
+
+static void cache_never_holds_more_than_its_bytes_whatever_the_order_of_ids(void **state)
+{
+    enum { LEN = 1024 * 1024, N = 400 };
+    struct blob_cache c = {0};
+    uint8_t *bytes = calloc(1, BLOB_CACHE_BYTES / 4 + 1);
+    uint64_t ids[N];
+
+    (void)state;
+    assert_non_null(bytes);
+    for (uint64_t i = 0; i < N;
+         i++) { /* new results, and between them very old ones that are read again */
+        ids[i] = i % 3 == 0 ? i + 1 : 1000000 + i;
+        blob_cache_put(&c, ids[i], bytes, LEN);
+        assert_true(c.bytes <= BLOB_CACHE_BYTES);
+        assert_non_null(blob_cache_get(&c, ids[i]).ptr);
+    }
+    blob_cache_put(&c, 77, bytes, BLOB_CACHE_BYTES / 4 + 1); /* too large to be worth it */
+    assert_null(blob_cache_get(&c, 77).ptr);
+    free(bytes);
+    blob_cache_done(&c);
+}
+
+/* A bus with one open plan, whose step came once more under the same id; nothing else is used. */
+static void with_plan(struct bus *b, struct bus_plan *slot, struct plan *plan,
+                      struct plan_step *step)
+{
+    step[0] = (struct plan_step){.step_id = STR_LIT("a.1"), .revision = 12, .superseded = true};
+    step[1] = (struct plan_step){.step_id = STR_LIT("a.1"), .revision = 13};
+    *plan = (struct plan){.steps = step, .n_steps = 2, .revision = 13};
+    assert_true(uuid_parse(STR_LIT("0190F3C2-7A1B-7C3D-9E4F-0123456789AB"), &plan->plan_id));
+    *slot = (struct bus_plan){.run = (uint64_t)1 << 32, .plan = plan};
+    uuid_format(plan->plan_id, slot->id);
+    *b = (struct bus){.plans = slot, .opt = {.plans_max = 1}};
+    assert_int_equal(map_put(&b->plan_by_id, str_from(slot->id), 0), BT_OK);
+}
+
+static void key_names_its_step_and_nothing_else_does(void **state)
+{
+    static const char *const wrong[] = {"",
+                                        "/",
+                                        "//",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB//a",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/14/a.1",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/4294967308/a.1",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/-12/a.1/x",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/execute",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/gate/",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12//gate",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AC/12/a.1",
+                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB 12/a.1"};
+    static const char *const keys[] = {"0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1",
+                                       "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/search",
+                                       "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/gate",
+                                       "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/verify",
+                                       "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/replan"};
+    static const struct bus_instance nobody; /* has nothing on its lanes */
+    struct bus b;
+    struct bus_plan slot;
+    struct plan plan;
+    struct plan_step steps[2];
+    uint64_t run = 0;
+    uint32_t step = 7;
+    enum step_phase phase = STEP_PHASE_COUNT;
+    char key[LIMIT_KEY_BYTES + 1];
+
+    (void)state;
+    with_plan(&b, &slot, &plan, steps);
+    for (uint32_t i = 0; i < STEP_PHASE_COUNT; i++) {
+        step_key(&plan, 0, (enum step_phase)i, key);
+        assert_string_equal(key, keys[i]);
+        assert_true(bus_find_key(&b, &nobody, str_from(key), &run, &step, &phase));
+        assert_int_equal(run, slot.run);
+        assert_int_equal(step, 0);
+        assert_int_equal(phase, i);
+    }
+    step_key(&plan, 1, PHASE_EXECUTE, key);
+    assert_true(bus_find_key(&b, &nobody, str_from(key), &run, &step, &phase));
+    assert_int_equal(step, 1);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        if (bus_find_key(&b, &nobody, str_from(wrong[i]), &run, &step, &phase)) {
+            fail_msg("'%s' was taken for a key", wrong[i]);
+        }
+    }
+    map_done(&b.plan_by_id);
+}
+
+static void traceparent_is_the_plan_and_one_span_per_request(void **state)
+{
+    char first[TRACEPARENT_LEN + 1];
+    char other[TRACEPARENT_LEN + 1];
+    struct bus b;
+    struct bus_plan slot;
+    struct plan plan;
+    struct plan_step steps[2];
+
+    (void)state;
+    with_plan(&b, &slot, &plan, steps);
+    step_traceparent(&plan, 0, PHASE_EXECUTE, 1, first);
+    assert_string_equal(first, "00-0190f3c27a1b7c3d9e4f0123456789ab-0000000100000001-01");
+    step_traceparent(&plan, 0, PHASE_EXECUTE, 2, other);
+    assert_string_not_equal(first, other);
+    step_traceparent(&plan, 1, PHASE_EXECUTE, 1, other);
+    assert_string_not_equal(first, other);
+    step_traceparent(&plan, 0, PHASE_VERIFY, 1, other);
+    assert_string_not_equal(first, other);
+    step_traceparent(&plan, UINT32_MAX - 1, PHASE_REPLAN, UINT32_MAX, other);
+    assert_int_equal(strlen(other), TRACEPARENT_LEN);
+    map_done(&b.plan_by_id);
+}
+
+enum { SESSIONS = 1000, PLANS = 8000 };
+
+struct many {
+    struct bus b;
+    char ids[SESSIONS + 1][16];
+    struct plan plans[PLANS];
+    struct run *open, *over;
+    struct bus_plan slots[PLANS];
+    struct errand errand;
+};
+
+/* Plans of one session more than are asked about, and of none; the newest does not stand last.
+ * Some have ended, some are errands, some slots are free. */
+static struct many *with_many(void)
+{
+    struct many *m = calloc(1, sizeof *m);
+
+    assert_non_null(m);
+    m->open = calloc(1, sizeof *m->open);
+    m->over = calloc(1, sizeof *m->over);
+    assert_true(m->open != NULL && m->over != NULL);
+    m->open->status = PLAN_RUNNING;
+    m->over->status = PLAN_COMPLETED;
+    for (uint32_t i = 0; i <= SESSIONS; i++) {
+        (void)snprintf(m->ids[i], sizeof m->ids[i], "session-%u", i);
+    }
+    for (uint32_t i = 0; i < PLANS; i++) {
+        m->plans[i].session_id =
+            i % 7 == 0 ? (struct str){NULL, 0} : str_from(m->ids[i * 31 % (SESSIONS + 1)]);
+        m->slots[i] = (struct bus_plan){.run = i % 11 == 0 ? 0 : i + 1,
+                                        .ix = PLANS + (i ^ 64),
+                                        .plan = &m->plans[i],
+                                        .block = i % 5 == 0 ? m->over : m->open,
+                                        .errand = i % 3 == 0 ? &m->errand : NULL};
+    }
+    m->b = (struct bus){.plans = m->slots, .runs_max = PLANS};
+    return m;
+}
+
+static void one_pass_finds_what_each_session_finds_by_itself(void **state)
+{
+    struct many *m = with_many();
+    struct bus_plan *found[SESSIONS] = {NULL};
+    struct map at = {0};
+    uint32_t open = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < SESSIONS; i++) {
+        assert_int_equal(map_put(&at, str_from(m->ids[i]), i), BT_OK);
+    }
+    session_open_plans(&m->b, &at, found);
+    for (uint32_t i = 0; i < SESSIONS; i++) {
+        assert_ptr_equal(found[i], session_open_plan(&m->b, str_from(m->ids[i])));
+        open += found[i] != NULL ? 1 : 0;
+    }
+    assert_in_range(open, SESSIONS / 2, SESSIONS);
+    map_done(&at);
+    free(m->open);
+    free(m->over);
+    free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cached_bytes_come_back_and_a_newer_id_takes_the_slot),
+        cmocka_unit_test(cache_never_holds_more_than_its_bytes_whatever_the_order_of_ids),
+        cmocka_unit_test(key_names_its_step_and_nothing_else_does),
+        cmocka_unit_test(traceparent_is_the_plan_and_one_span_per_request),
+        cmocka_unit_test(one_pass_finds_what_each_session_finds_by_itself),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,184 @@
+/* Topics, times and the small texts around records. */
+#include "tests/unit/events/codec_bench.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void topic_is(struct bench *b, struct record rec, const char *fmt)
+{
+    struct record_extra x = extra_of(b, &rec);
+    char id[UUID_TEXT_LEN + 1];
+    char want[256];
+
+    uuid_format(b->p.plan.plan_id, id);
+    (void)snprintf(want, sizeof want, "%.*s%s%s", (int)strcspn(fmt, "@"), fmt,
+                   strchr(fmt, '@') != NULL ? id : "",
+                   strchr(fmt, '@') != NULL ? strchr(fmt, '@') + 1 : "");
+    encode(b, &rec, &x);
+    assert_string_equal(buf_cstr(&b->topic), want);
+}
+
+static void topics_follow_the_protocol(void **state)
+{
+    struct bench *b = *state;
+
+    codec_plan_make(&b->p, 2, 2, STR_LIT("t"), 3);
+    topic_is(b, (struct record){.type = REC_PLAN_STARTED}, "plan/chat_1/@/plan_started");
+    topic_is(
+        b,
+        (struct record){.type = REC_HANDOFF, .step = 1, .agent = 1, .from_agent = AGENT_SUPERVISOR},
+        "handoff/chat_1/@/supervisor/sql-agent");
+    topic_is(b,
+             (struct record){.type = REC_HANDOFF,
+                             .handoff = HANDOFF_FALLBACK,
+                             .step = 1,
+                             .agent = 2,
+                             .from_agent = 1},
+             "handoff/chat_1/@/sql-agent/calc"); /* to whom it went, not whom the plan names */
+    topic_is(b, (struct record){.type = REC_GATE_ERROR}, "plan/chat_1/@/quality_gate_error");
+    topic_is(b, (struct record){.type = REC_PLAN_PAUSED, .step = STEP_NONE},
+             "plan/chat_1/@/plan_paused");
+    topic_is(b, (struct record){.type = REC_RESULT_REJECTED, .step = STEP_NONE}, "");
+    topic_is(b, (struct record){.type = REC_HANDOFF, .step = 0, .from_agent = 1},
+             "handoff/chat_1/@/sql-agent/files");
+    b->p.plan.session_id = STR_LIT("");
+    topic_is(b, (struct record){.type = REC_PLAN_STARTED}, "plan/-/@/plan_started");
+    topic_is(b, (struct record){.type = REC_AGENT_DOWN}, "agent/files/agent_down");
+    topic_is(b, (struct record){.type = REC_SUPERVISOR_STARTED}, "system/supervisor_started");
+    topic_is(b, (struct record){.type = REC_STEP_ASSIGNED}, "");
+}
+
+static void bad_utf8_in_a_text_is_repaired_not_refused(void **state)
+{
+    struct bench *b = *state;
+    struct record rec = {.type = REC_STEP_RETRY, .attempt = 1, .text = {"a\xff\0b", 4}};
+    struct record_extra x;
+    struct record got;
+
+    codec_plan_make(&b->p, 1, 2, STR_LIT("t"), 1);
+    x = extra_of(b, &rec);
+    encode(b, &rec, &x);
+    got = decode(b, &rec, 1, 0);
+    assert_true(str_is(got.text, "a??b"));
+}
+
+static void time_is_rebased_and_never_below_zero(void **state)
+{
+    struct bench *b = *state;
+    struct record rec = {.type = REC_PLAN_STARTED, .now = 5000, .wall = 100000};
+    struct record_extra x;
+
+    codec_plan_make(&b->p, 1, 2, STR_LIT("t"), 1);
+    x = extra_of(b, &rec);
+    encode(b, &rec, &x);
+    assert_int_equal(decode(b, &rec, 900, 100300).now, 600);
+    assert_int_equal(decode(b, &rec, 200, 100300).now, 0);  /* the machine was started later */
+    assert_int_equal(decode(b, &rec, 200, 99000).now, 200); /* the wall clock was set back */
+}
+
+static void review_ids_come_back(void **state)
+{
+    struct bench *b = *state;
+    struct uuid plan = uuid_new();
+    struct uuid got;
+    struct str step;
+    uint32_t attempt;
+    const char *const bad[] = {"", "x", "//1", "/a/1", "-/a/1"};
+
+    buf_clear(&b->body);
+    review_id_format(plan, STR_LIT("a/b"), 100, &b->body);
+    assert_true(review_id_parse(buf_str(&b->body), &got, &step, &attempt));
+    assert_true(uuid_eq(got, plan) && str_is(step, "a/b") && attempt == 100);
+    for (size_t cut = 1; cut < b->body.len; cut++) {
+        struct str s = {(char *)b->body.at, b->body.len - cut};
+        if (cut > 2) {
+            assert_false(review_id_parse(s, &got, &step, &attempt) && str_is(step, "a/b"));
+        }
+    }
+    buf_clear(&b->body);
+    review_id_format(plan, (struct str){NULL, 0}, 3, &b->body);
+    assert_int_equal(b->body.len, UUID_TEXT_LEN); /* the sign-off: the plan alone */
+    assert_true(review_id_parse(buf_str(&b->body), &got, &step, &attempt));
+    assert_true(uuid_eq(got, plan) && step.len == 0 && attempt == 0);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_false(review_id_parse(str_from(bad[i]), &got, &step, &attempt));
+    }
+}
+
+static void handoffs_say_why(void **state)
+{
+    struct bench *b = *state;
+    static const char *const WANT[HANDOFF_KIND_COUNT] = {
+        "Executing plan step: count", "it knows more", "Returning control after step: count",
+        "Falling back to another agent for step: count"};
+
+    codec_plan_make(&b->p, 1, 2, STR_LIT("count"), 1);
+    for (int k = 0; k < HANDOFF_KIND_COUNT; k++) {
+        struct record rec = {.type = REC_HANDOFF,
+                             .handoff = (enum handoff_kind)k,
+                             .agent = 1,
+                             .from_agent = AGENT_SUPERVISOR,
+                             .text = STR_LIT("it knows more")};
+        struct record_extra x = extra_of(b, &rec);
+        struct msg_ev_agent_handoff ev;
+        struct bt_error err;
+        encode(b, &rec, &x);
+        assert_ok(msg_read_doc(&b->arena, doc_from_buf(&b->body), MSG_ev_agent_handoff, &ev, &err),
+                  err);
+        assert_true(str_is(ev.explanation, WANT[k]));
+        assert_true(str_is(ev.reason, handoff_kind_name((enum handoff_kind)k)));
+        assert_true(str_is(ev.from_agent.agent_name, "supervisor"));
+        assert_true(str_is(ev.to_agent.agent_name, "The SQL agent"));
+    }
+}
+
+static void failure_reasons_read_as_documented(void **state)
+{
+    struct bench *b = *state;
+    const struct {
+        struct record rec;
+        const char *want;
+    } cases[] = {
+        {{.failure = PLAN_FAILURE_STEP, .step = 2, .text = STR_LIT("no such table")},
+         "Step 3 failed: no such table"},
+        {{.failure = PLAN_FAILURE_TIMEOUT,
+          .step = STEP_NONE,
+          .text = STR_LIT("Execution timeout after 9ms")},
+         "Execution timeout after 9ms"},
+        {{.failure = PLAN_FAILURE_TIMEOUT, .step = STEP_NONE}, "Execution timeout after 100000ms"},
+        {{.failure = PLAN_FAILURE_NOTHING_COMPLETED, .step = STEP_NONE}, "No step completed"},
+        {{.failure = PLAN_FAILURE_MAX_REPLANS,
+          .step = 0,
+          .text = STR_LIT("Max replans (5) exceeded. Last error: no such table")},
+         "Max replans (5) exceeded. Last error: no such table"},
+        {{.failure = PLAN_FAILURE_BUDGET, .step = 0}, "Budget exceeded"},
+        {{.failure = PLAN_FAILURE_REPLAN, .step = 0}, "No new plan could be made"},
+        {{.failure = PLAN_FAILURE_REPAIR_INVALID, .step = 0}, "The new plan is not valid"},
+        {{.failure = PLAN_FAILURE_REJECTED, .plan_status = PLAN_CANCELLED, .text = STR_LIT("no")},
+         "no"},
+        {{.failure = PLAN_FAILURE_REJECTED, .plan_status = PLAN_CANCELLED},
+         "Rejected by a reviewer"},
+        {{.plan_status = PLAN_CANCELLED, .text = STR_LIT("enough")}, "Cancelled: enough"},
+        {{.plan_status = PLAN_COMPLETED, .step = STEP_NONE}, ""},
+    };
+
+    codec_plan_make(&b->p, 3, 2, STR_LIT("t"), 1);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        buf_clear(&b->body);
+        plan_failure_reason(&cases[i].rec, &b->p.plan, &b->body);
+        assert_string_equal(buf_cstr(&b->body), cases[i].want);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(topics_follow_the_protocol),
+        TEST(bad_utf8_in_a_text_is_repaired_not_refused),
+        TEST(time_is_rebased_and_never_below_zero),
+        TEST(review_ids_come_back),
+        TEST(handoffs_say_why),
+        TEST(failure_reasons_read_as_documented),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

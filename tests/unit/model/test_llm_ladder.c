@@ -1,0 +1,68 @@
+/* What a refusal teaches. */
+#include "tests/support/cmocka.h"
+
+#include "agents/llm/model/ladder.h"
+
+static void forms_go_down_and_quirks_come_once(void **state)
+{
+    static const struct {
+        const char *sentence;
+        enum llm_dialect dialect;
+        long status;
+        bool schema;
+        bool learnt;
+        enum llm_rung rung;
+        unsigned quirks;
+    } rows[] = {
+        {"'response_format' is not supported", LLM_OPENAI, 400, true, true, LLM_RUNG_OBJECT, 0},
+        {"Invalid JSON_SCHEMA", LLM_OPENAI, 422, true, true, LLM_RUNG_OBJECT, 0},
+        {"output_config: unknown", LLM_ANTHROPIC, 400, true, true, LLM_RUNG_TEXT, 0},
+        {"failed to parse grammar", LLM_OPENAI, 400, true, true, LLM_RUNG_OBJECT, 0},
+        {"invalid format", LLM_OLLAMA, 400, true, true, LLM_RUNG_OBJECT, 0},
+        {"'response_format' is not supported", LLM_OPENAI, 400, false, false, LLM_RUNG_SCHEMA, 0},
+        {"'response_format' is not supported", LLM_OPENAI, 429, true, false, LLM_RUNG_SCHEMA, 0},
+        {"the prompt is too long", LLM_OPENAI, 400, true, false, LLM_RUNG_SCHEMA, 0},
+        {"", LLM_OPENAI, 400, true, false, LLM_RUNG_SCHEMA, 0},
+        {"unknown field stream_options", LLM_OPENAI, 400, false, true, LLM_RUNG_SCHEMA,
+         DIALECT_NO_STREAM_OPTIONS},
+        {"use max_completion_tokens", LLM_OPENAI, 400, false, true, LLM_RUNG_SCHEMA,
+         DIALECT_OTHER_MAX_TOKENS},
+        {"max_tokens: at most 8192", LLM_ANTHROPIC, 400, false, false, LLM_RUNG_SCHEMA, 0},
+        {"Unsupported value: 'temperature'", LLM_OPENAI, 400, false, true, LLM_RUNG_SCHEMA,
+         DIALECT_NO_TEMPERATURE},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct ladder l = {0};
+        bool learnt = ladder_learn(&l, rows[i].dialect, rows[i].schema, rows[i].status,
+                                   str_from(rows[i].sentence));
+        if (learnt != rows[i].learnt || l.rung != rows[i].rung || l.quirks != rows[i].quirks) {
+            fail_msg("%s: %d, rung %d, quirks %u", rows[i].sentence, learnt, (int)l.rung, l.quirks);
+        }
+    }
+}
+
+static void a_server_that_always_complains_is_asked_a_bounded_number_of_times(void **state)
+{
+    struct ladder l = {0};
+    unsigned n = 0;
+
+    (void)state;
+    while (ladder_learn(&l, LLM_OPENAI, true, 400, STR_LIT("no json_schema"))) {
+        assert_in_range(++n, 0, 2);
+    }
+    assert_int_equal(l.rung, LLM_RUNG_TEXT);
+    assert_true(ladder_learn(&l, LLM_OPENAI, true, 400, STR_LIT("no stream_options")));
+    assert_false(ladder_learn(&l, LLM_OPENAI, true, 400, STR_LIT("no stream_options")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forms_go_down_and_quirks_come_once),
+        cmocka_unit_test(a_server_that_always_complains_is_asked_a_bounded_number_of_times),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

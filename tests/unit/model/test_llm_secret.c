@@ -1,0 +1,178 @@
+/* Keys: where they may come from, and out of what they are taken. */
+#include "tests/support/cmocka.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agents/llm/model/secret.h"
+
+#define KEY "sk-live/0123456789"
+
+static char dir[] = "/tmp/baton-secret-XXXXXX";
+
+static int make_dir(void **state)
+{
+    (void)state;
+    return mkdtemp(dir) == NULL ? -1 : 0;
+}
+
+static int remove_dir(void **state)
+{
+    (void)state;
+    return rmdir(dir);
+}
+
+/* Reads a key out of a file with that content; removes the file. */
+static enum bt_code from_file(const char *content, mode_t mode, bool credential, struct secrets *s,
+                              const char **ret, struct bt_error *err)
+{
+    char path[64];
+    enum bt_code code;
+    FILE *f;
+
+    (void)snprintf(path, sizeof path, "%s/key", dir);
+    f = fopen(path, "we");
+    assert_non_null(f);
+    assert_true(fputs(content, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(chmod(path, mode), 0);
+    code = credential ? secrets_load(s, SECRET_CREDENTIAL, "key", ret, err)
+                      : secrets_load(s, SECRET_FILE, path, ret, err);
+    assert_int_equal(unlink(path), 0);
+    return code;
+}
+
+static void key_comes_from_a_file_that_only_its_owner_reads(void **state)
+{
+    struct secrets s = {0};
+    struct bt_error err;
+    const char *key = NULL;
+    char path[64];
+
+    (void)state;
+    assert_int_equal(from_file(KEY "\r\n", 0600, false, &s, &key, &err), BT_OK);
+    assert_string_equal(key, KEY);
+    assert_int_equal(from_file(KEY "\n", 0400, false, &s, &key, &err), BT_OK);
+    assert_int_equal(s.n, 1); /* the same one */
+    assert_int_equal(from_file(KEY, 0640, false, &s, &key, &err), BT_INVALID);
+    assert_non_null(strstr(err.msg, "chmod 600"));
+    assert_int_equal(from_file(KEY, 0604, false, &s, &key, &err), BT_INVALID);
+    assert_int_equal(secrets_load(&s, SECRET_FILE, dir, &key, &err), BT_INVALID);
+    (void)snprintf(path, sizeof path, "%s/none", dir);
+    assert_int_equal(secrets_load(&s, SECRET_FILE, path, &key, &err), BT_NOT_FOUND);
+    secrets_done(&s);
+}
+
+static void what_is_no_key_is_refused_without_being_shown(void **state)
+{
+    static const char *const bad[] = {"",
+                                      "\n",
+                                      "short",
+                                      "two words",
+                                      "sk-line\nX-Header: 1",
+                                      "sk-\x01\x02\x03\x04\x05\x06",
+                                      "schl\xc3\xbcssel-schluessel"};
+    struct secrets s = {0};
+    struct bt_error err;
+    const char *key = NULL;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(from_file(bad[i], 0600, false, &s, &key, &err), BT_INVALID);
+        assert_null(strstr(err.msg, "short"));
+        assert_null(strstr(err.msg, "words"));
+    }
+    assert_null(key);
+    secrets_done(&s);
+}
+
+static void key_comes_from_a_credential_of_systemd(void **state)
+{
+    struct secrets s = {0};
+    struct bt_error err;
+    const char *key = NULL;
+
+    (void)state;
+    assert_int_equal(unsetenv("CREDENTIALS_DIRECTORY"), 0);
+    assert_int_equal(from_file(KEY, 0400, true, &s, &key, &err), BT_NOT_FOUND);
+    assert_int_equal(setenv("CREDENTIALS_DIRECTORY", dir, 1), 0);
+    assert_int_equal(from_file(KEY, 0400, true, &s, &key, &err), BT_OK);
+    assert_string_equal(key, KEY);
+    assert_int_equal(from_file(KEY, 0440, true, &s, &key, &err), BT_OK); /* the mask of an ACL */
+    assert_int_equal(from_file(KEY, 0444, true, &s, &key, &err), BT_INVALID);
+    assert_int_equal(secrets_load(&s, SECRET_CREDENTIAL, "../key", &key, &err), BT_INVALID);
+    secrets_done(&s);
+}
+
+static void variable_is_wiped_after_it_was_read(void **state)
+{
+    struct secrets s = {0};
+    struct bt_error err;
+    const char *key = NULL;
+    char *place;
+
+    (void)state;
+    assert_int_equal(secrets_load(&s, SECRET_ENV, "NO_SUCH_KEY", &key, &err), BT_NOT_FOUND);
+    assert_int_equal(setenv("A_KEY", KEY, 1), 0);
+    place = getenv("A_KEY");
+    assert_int_equal(secrets_load(&s, SECRET_ENV, "A_KEY", &key, &err), BT_OK);
+    assert_string_equal(key, KEY);
+    secrets_forget_env("A_KEY");
+    assert_null(getenv("A_KEY"));
+    assert_int_equal(place[0], 0);
+    secrets_forget_env("A_KEY");
+    secrets_done(&s);
+}
+
+static void redacted(const struct secrets *s, const char *text, const char *expected)
+{
+    struct buf b;
+
+    buf_init(&b, 100); /* the text may grow: marks are longer than some keys */
+    buf_add_cstr(&b, text);
+    secrets_redact(s, &b);
+    assert_string_equal(buf_cstr(&b), expected);
+    buf_done(&b);
+}
+
+static void keys_are_taken_out_of_texts(void **state)
+{
+    struct secrets s = {.at = {strdup(KEY), strdup("12345678")}, .n = 2};
+    struct bt_error err = {.msg = "key " KEY " is wrong"};
+
+    (void)state;
+    redacted(&s, "", "");
+    redacted(&s, "nothing here, sk-live but no more", "nothing here, sk-live but no more");
+    redacted(&s, KEY, "[redacted]");
+    redacted(&s, "a " KEY " b " KEY, "a [redacted] b [redacted]");
+    redacted(&s, KEY KEY, "[redacted][redacted]");
+    redacted(&s, "sk-live\\/0123456789!", "[redacted]!"); /* as JSON writes it */
+    redacted(&s, "cut: sk-live/01234", "cut: [redacted]");
+    redacted(&s, "cut: sk-li", "cut: sk-li"); /* too little to be of use */
+    redacted(&s, "12345678", "[redacted]");
+    redacted(&s,
+             "1234567812345678123456781234567812345678123456781234567812345678123456781234567"
+             "812345678",
+             "[redacted][redacted][redacted][redacted][redacted][redacted][redacted][redacted]"
+             "[redacted][redacted][redacted]");
+    secrets_redact_error(&s, &err);
+    assert_string_equal(err.msg, "key [redacted] is wrong");
+    secrets_done(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(key_comes_from_a_file_that_only_its_owner_reads),
+        cmocka_unit_test(what_is_no_key_is_refused_without_being_shown),
+        cmocka_unit_test(key_comes_from_a_credential_of_systemd),
+        cmocka_unit_test(variable_is_wiped_after_it_was_read),
+        cmocka_unit_test(keys_are_taken_out_of_texts),
+    };
+
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

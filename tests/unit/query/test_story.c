@@ -1,0 +1,238 @@
+/* What rows say of a plan and its steps: told one after the other, as the journal would. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "supervisor/engine/row_body.h"
+#include "supervisor/journal/journal.h"
+#include "supervisor/query/history.h"
+#include "supervisor/query/story.h"
+#include "tests/support/cmocka.h"
+
+struct telling {
+    struct story story;
+    struct history history;
+    struct arena scratch;
+    msec wall;
+    uint64_t seq;
+};
+
+static void begin(struct telling *t)
+{
+    *t = (struct telling){.wall = 1000000, .history = {.executing = UINT32_MAX}};
+    t->story.created = t->wall;
+}
+
+static void end(struct telling *t)
+{
+    arena_done(&t->scratch);
+    story_done(&t->story);
+}
+
+/* One row, 1 s after the one before. */
+static void row(struct telling *t, const char *type, const char *json)
+{
+    struct buf body;
+    struct bt_error err;
+    struct journal_row r = {.type = str_from(type), .is_public = true, .wall = t->wall += 1000};
+
+    buf_init(&body, 100000);
+    assert_int_equal(json_to_doc(str_from(json), NULL, &body, &err), BT_OK);
+    r.seq = r.plan_seq = ++t->seq;
+    r.body = body.at;
+    r.body_len = body.len;
+    assert_int_equal(story_tell(&t->story, &t->scratch, &r, &err), BT_OK);
+    assert_true(history_row(&t->story, &r, &t->history));
+    arena_reset(&t->scratch);
+    buf_done(&body);
+}
+
+static void is(struct str got, const char *expected)
+{
+    char text[256] = {0};
+
+    assert_true(got.len < sizeof text);
+    memcpy(text, got.len > 0 ? got.ptr : "", got.len);
+    assert_string_equal(text, expected);
+}
+
+static void usage_of_every_attempt_and_question_counts_for_its_step(void **state)
+{
+    struct telling t;
+    const struct story_step *x;
+
+    (void)state;
+    begin(&t);
+    row(&t, "plan_step_started",
+        "{\"stepIndex\":1,\"agentId\":\"a\",\"attempt\":1,\"instanceId\":\"i\"}");
+    row(&t, "plan_step_retry",
+        "{\"stepIndex\":1,\"attempt\":1,\"error\":\"no\",\"errorClass\":\"TIMEOUT\","
+        "\"usage\":{\"inputTokens\":1,\"costMicros\":5}}");
+    row(&t, "step_assigned",
+        "{\"stepIndex\":1,\"attempt\":2,\"instanceId\":\"j\",\"agentId\":\"b\"}");
+    row(&t, "step_checking",
+        "{\"stepIndex\":1,\"attempt\":2,\"phase\":\"verify\",\"usage\":{\"inputTokens\":2}}");
+    row(&t, "plan_step_verification_failed",
+        "{\"stepIndex\":1,\"attempt\":2,\"diagnosis\":\"wrong\",\"usage\":{\"outputTokens\":4}}");
+    x = &t.story.steps[1];
+    is(t.story.view.steps[1].error, "wrong");
+    is(t.story.view.steps[1].error_class, "VERIFICATION_FAILED");
+    is(t.story.view.steps[1].agent_id, "b");
+    is(t.story.view.steps[1].instance_id, "j");
+    row(&t, "plan_step_completed",
+        "{\"stepIndex\":1,\"status\":\"completed\",\"attempts\":3,\"durationMs\":9,"
+        "\"resultRef\":7,\"resultLen\":3,\"usage\":{\"inputTokens\":8}}");
+    assert_int_equal(x->usage.input_tokens, 11);
+    assert_int_equal(x->usage.output_tokens, 4);
+    assert_int_equal(x->usage.cost_micros, 5);
+    assert_int_equal(x->failed_attempts, 2);
+    assert_int_equal(x->result.id, 7);
+    assert_int_equal(x->first_attempt, 1001000);
+    assert_int_equal(x->ended - x->began, 5000);
+    assert_int_equal(t.story.view.steps[1].attempts, 3);
+    end(&t);
+}
+
+static void a_row_about_the_plan_is_not_taken_for_one_about_its_first_step(void **state)
+{
+    struct telling t;
+
+    (void)state;
+    begin(&t);
+    row(&t, "plan_step_started", "{\"stepIndex\":0,\"attempt\":1}");
+    row(&t, "plan_step_waiting", "{\"stepIndex\":0,\"kind\":\"approval\",\"reviewId\":\"r\"}");
+    is(t.story.view.steps[0].status, "waiting");
+    row(&t, "review_decided", "{\"reviewId\":\"P\",\"decision\":\"approve\",\"kind\":\"plan\"}");
+    is(t.story.view.steps[0].status, "waiting");
+    row(&t, "review_decided", "{\"stepIndex\":0,\"reviewId\":\"r\",\"decision\":\"approve\"}");
+    is(t.story.view.steps[0].status, "in_progress");
+    row(&t, "plan_step_progress", "{\"stepIndex\":10000}"); /* a step that cannot be */
+    row(&t, "plan_step_progress", "{\"stepIndex\":\"x\"}");
+    end(&t);
+}
+
+static void each_reason_to_pause_goes_alone(void **state)
+{
+    struct telling t;
+
+    (void)state;
+    begin(&t);
+    row(&t, "plan_paused", "{\"reason\":\"signoff\",\"reviewId\":\"P\"}");
+    row(&t, "plan_paused", "{\"reason\":\"requested\"}");
+    row(&t, "plan_paused", "{\"reason\":\"whatever\"}");
+    assert_int_equal(t.story.paused, 1u << PAUSE_SIGNOFF | 1u << PAUSE_REQUESTED);
+    row(&t, "plan_resumed", "{\"reason\":\"signoff\"}");
+    assert_int_equal(t.story.paused, 1u << PAUSE_REQUESTED);
+    row(&t, "plan_completed", "{\"status\":\"cancelled\",\"outcome\":\"failed\"}");
+    assert_int_equal(t.story.paused, 0);
+    assert_int_equal(t.history.reviews_n, 1);
+    is(t.history.reviews[0].kind, "plan");
+    end(&t);
+}
+
+static void a_replan_is_a_revision_a_record_and_two_phases(void **state)
+{
+    struct telling t;
+    const struct history *h = &t.history;
+
+    (void)state;
+    begin(&t);
+    row(&t, "plan_generated",
+        "{\"estimatedSteps\":2,\"parentPlanId\":\"Q\",\"usage\":{\"inputTokens\":100}}");
+    row(&t, "plan_started", "{\"stepCount\":2}");
+    row(&t, "plan_step_started",
+        "{\"stepId\":\"a\",\"stepIndex\":0,\"attempt\":1,\"instanceId\":\"i\"}");
+    row(&t, "replan_started",
+        "{\"stepId\":\"a\",\"stepIndex\":0,\"attempt\":1,\"diagnosis\":\"no such file\","
+        "\"totalReplans\":1,\"usage\":{\"inputTokens\":10}}");
+    is(t.story.view.steps[0].phase, "replan");
+    row(&t, "replan_finished",
+        "{\"stepId\":\"a\",\"stepIndex\":0,\"ok\":true,\"revision\":2,\"newSteps\":3,\"planRef\":9,"
+        "\"planLen\":90,\"reason\":\"look elsewhere\",\"usage\":{\"outputTokens\":1000}}");
+    row(&t, "plan_modified",
+        "{\"kind\":\"conversation_only\",\"revision\":3,\"reasoning\":\"said so\"}");
+    row(&t, "plan_completed",
+        "{\"status\":\"failed\",\"outcome\":\"failed\",\"failureReason\":\"Step 1 failed: x\","
+        "\"usage\":{\"inputTokens\":110,\"outputTokens\":1000}}");
+    assert_int_equal(t.story.view.revision, 3);
+    assert_int_equal(t.story.revised.id, 9);
+    is(t.story.view.parent_plan_id, "Q");
+    assert_int_equal(t.story.planning.input_tokens, 100);
+    assert_int_equal(t.story.replanning.output_tokens, 1000);
+    assert_int_equal(h->revisions_n, 3);
+    is(h->revisions[1].kind, "replan");
+    assert_int_equal(h->revisions[1].plan_ref, 9);
+    is(h->revisions[2].reasoning, "said so");
+    assert_int_equal(h->replans_n, 1);
+    is(h->replans[0].diagnosis, "no such file");
+    assert_true(h->replans[0].ok);
+    assert_int_equal(h->replans[0].new_task_count, 3);
+    assert_int_equal(h->phases_n, 4);
+    is(h->phases[0].phase, "planning");
+    assert_int_equal(h->phases[0].tokens, 100);
+    is(h->phases[1].details, "no such file");
+    assert_int_equal(h->phases[1].tokens, 10);
+    assert_int_equal(h->phases[1].duration_ms, 2000);
+    is(h->phases[2].phase, "replanning");
+    assert_int_equal(h->phases[2].tokens, 1000);
+    is(h->phases[3].details, "Step 1 failed: x");
+    assert_false(h->phases[3].success);
+    end(&t);
+}
+
+static void a_refused_replan_changes_no_revision(void **state)
+{
+    struct telling t;
+
+    (void)state;
+    begin(&t);
+    row(&t, "plan_generated", "{\"estimatedSteps\":1}");
+    row(&t, "plan_started", "{}");
+    row(&t, "replan_started", "{\"stepId\":\"a\",\"stepIndex\":0,\"attempt\":1}");
+    row(&t, "replan_finished",
+        "{\"stepId\":\"a\",\"stepIndex\":0,\"ok\":false,\"revision\":1,\"reason\":\"not valid\"}");
+    assert_int_equal(t.history.revisions_n, 1);
+    assert_int_equal(t.story.revised.id, 0);
+    assert_false(t.history.replans[0].ok);
+    is(t.history.phases[2].details, "not valid");
+    end(&t);
+}
+
+static void lists_are_bounded_and_say_so(void **state)
+{
+    struct telling t;
+
+    (void)state;
+    begin(&t);
+    for (uint32_t i = 0; i <= HISTORY_REVIEWS; i++) {
+        row(&t, "plan_step_waiting", "{\"stepIndex\":0,\"kind\":\"input\",\"reviewId\":\"r\"}");
+    }
+    assert_int_equal(t.history.reviews_n, HISTORY_REVIEWS);
+    assert_true(t.history.truncated);
+    end(&t);
+}
+
+static void usage_adds_up_to_a_bound_and_never_below_zero(void **state)
+{
+    struct usage a = {.input_tokens = INT64_MAX - 1, .cost_micros = 3};
+    const struct usage b = {.input_tokens = 5, .cost_micros = 4};
+
+    (void)state;
+    usage_add(&a, &b);
+    assert_int_equal(a.input_tokens, INT64_MAX);
+    assert_int_equal(usage_less(b, a).input_tokens, 0);
+    assert_int_equal(usage_less(a, b).cost_micros, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(usage_of_every_attempt_and_question_counts_for_its_step),
+        cmocka_unit_test(a_row_about_the_plan_is_not_taken_for_one_about_its_first_step),
+        cmocka_unit_test(each_reason_to_pause_goes_alone),
+        cmocka_unit_test(a_replan_is_a_revision_a_record_and_two_phases),
+        cmocka_unit_test(a_refused_replan_changes_no_revision),
+        cmocka_unit_test(lists_are_bounded_and_say_so),
+        cmocka_unit_test(usage_adds_up_to_a_bound_and_never_below_zero),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
