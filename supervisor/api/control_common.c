@@ -1,6 +1,6 @@
 /* What the requests have in common. */
 #include "supervisor/api/control.h"
-#include "supervisor/dispatch/errand.h"
+#include "supervisor/dispatch/job.h"
 
 bool control_read(struct bus *b, struct request *rq, enum msg_type type, void *body)
 {

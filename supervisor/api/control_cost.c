@@ -12,7 +12,7 @@
 #include "supervisor/api/control.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/plan/plan_about.h"
-#include "supervisor/query/cost_errands.h"
+#include "supervisor/query/cost_jobs.h"
 
 enum { PLANS_MAX = 1000, TASK_MAX = 200, LOOKS_MAX = 20000 };
 

@@ -14,7 +14,7 @@
 
 #include "supervisor/api/control.h"
 #include "supervisor/conversation/say_rules.h"
-#include "supervisor/dispatch/errand.h"
+#include "supervisor/dispatch/job.h"
 
 enum {
     SESSION_TEXT_MAX = 8192,     /* of a person's message */

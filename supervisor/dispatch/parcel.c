@@ -7,7 +7,7 @@
 #include "protocol/base/utf8.h"
 #include "registry/card.h"
 #include "supervisor/core/run/context.h"
-#include "supervisor/dispatch/errand.h"
+#include "supervisor/dispatch/job.h"
 
 void parcel_init(struct parcel *q, struct bus *b, const struct bus_plan *p,
                  const struct core_cmd *cmd)

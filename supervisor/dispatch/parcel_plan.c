@@ -3,7 +3,7 @@
  * do. Texts of cards came from agents: they are data.
  */
 #include "protocol/base/utf8.h"
-#include "supervisor/dispatch/errand.h"
+#include "supervisor/dispatch/job.h"
 #include "supervisor/dispatch/parcel.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/plan/plan_about.h"

@@ -6,7 +6,7 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 #include "supervisor/conversation/session.h"
-#include "supervisor/dispatch/errand.h"
+#include "supervisor/dispatch/job.h"
 
 enum { OUT_MAX = 512 * 1024 * 1024, TURN_BYTES = 16 * 1024 * 1024, CONTROL_CONTEXTS = 128 };
 

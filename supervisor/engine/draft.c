@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "protocol/base/utf8.h"
-#include "supervisor/dispatch/errand.h"
+#include "supervisor/dispatch/job.h"
 #include "supervisor/plan/plan_pack.h"
 
 enum { PROBLEMS_MAX = 200, PROBLEM_BYTES = 1024 /* as schema.def has it */ };

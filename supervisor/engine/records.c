@@ -4,7 +4,7 @@
 #include "protocol/base/log.h"
 #include "supervisor/conversation/session.h"
 #include "supervisor/core/run/aggregate.h"
-#include "supervisor/dispatch/errand.h"
+#include "supervisor/dispatch/job.h"
 #include "supervisor/events/record_codec.h"
 #include "supervisor/plan/plan_about.h"
 

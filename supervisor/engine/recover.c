@@ -3,7 +3,7 @@
 
 #include "protocol/base/log.h"
 #include "supervisor/conversation/session.h"
-#include "supervisor/dispatch/errand.h"
+#include "supervisor/dispatch/job.h"
 #include "supervisor/dispatch/revise.h"
 #include "supervisor/events/record_codec.h"
 #include "supervisor/plan/plan_pack.h"

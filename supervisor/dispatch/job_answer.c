@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "protocol/base/utf8.h"
-#include "supervisor/dispatch/errand.h"
+#include "supervisor/dispatch/job.h"
 #include "supervisor/dispatch/revise.h"
 #include "supervisor/dispatch/verdict.h"
 

@@ -1,4 +1,4 @@
-#include "supervisor/query/cost_errands.h"
+#include "supervisor/query/cost_jobs.h"
 
 #include <stdlib.h>
 

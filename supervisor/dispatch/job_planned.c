@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "protocol/base/utf8.h"
-#include "supervisor/dispatch/errand.h"
+#include "supervisor/dispatch/job.h"
 #include "supervisor/dispatch/revise.h"
 #include "supervisor/dispatch/verdict.h"
 

@@ -1,5 +1,5 @@
 /* An errand as a plan: its document, and how it begins and is called off. */
-#include "supervisor/dispatch/errand.h"
+#include "supervisor/dispatch/job.h"
 #include "supervisor/engine/draft.h"
 
 enum { DOCUMENT_MAX = 64 * 1024 };

@@ -1,4 +1,4 @@
-#include "supervisor/dispatch/errand.h"
+#include "supervisor/dispatch/job.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #ifndef BUS_COST_ERRANDS_H
 #define BUS_COST_ERRANDS_H
 
-#include "supervisor/dispatch/errand.h"
+#include "supervisor/dispatch/job.h"
 #include "supervisor/engine/bus.h"
 
 /* Which ones: newest first, of a session (empty = any), made between since_wall and until_wall
