@@ -8,10 +8,10 @@
 bool control_read(struct bus *b, struct request *rq, enum msg_type type, void *body);
 
 /* The open plan that a request is about; NULL after refusing: NOT_FOUND when there is no such plan,
- * CONFLICT when it has ended, INVALID for an errand. */
+ * CONFLICT when it has ended, INVALID for a job. */
 struct bus_plan *control_open_plan(struct bus *b, struct request *rq, struct str plan_id);
-/* INVALID: the id is that of an errand, which nobody but its owner changes. */
-void control_refuse_errand(struct bus *b, struct request *rq, struct str of);
+/* INVALID: the id is that of a job, which nobody but its owner changes. */
+void control_refuse_job(struct bus *b, struct request *rq, struct str of);
 /* NOT_FOUND: "No state found for <id>" (M110). */
 enum bt_code control_no_plan(struct str plan_id, struct bt_error *err);
 /* The journal's row of any plan, open or ended. BT_NOT_FOUND as above. */

@@ -33,7 +33,7 @@ enum bt_code control_plan_row(struct bus *b, struct str plan_id, struct journal_
     return code == BT_NOT_FOUND ? control_no_plan(plan_id, err) : code;
 }
 
-void control_refuse_errand(struct bus *b, struct request *rq, struct str of)
+void control_refuse_job(struct bus *b, struct request *rq, struct str of)
 {
     bus_refuse_text(b, rq, BT_INVALID,
                     "planId: this is a question of %.*s to an agent, not a plan of its own; it can "
@@ -47,8 +47,8 @@ struct bus_plan *control_open_plan(struct bus *b, struct request *rq, struct str
     struct journal_plan row;
     struct bt_error err;
 
-    if (p != NULL && p->errand != NULL) {
-        control_refuse_errand(b, rq, str_from(p->errand->of));
+    if (p != NULL && p->job != NULL) {
+        control_refuse_job(b, rq, str_from(p->job->of));
         return NULL;
     }
     if (p != NULL && !plan_is_final(core_block_run(p->block)->status)) {
@@ -81,7 +81,7 @@ enum bt_code control_reject(enum core_reject reject, uint32_t revision, struct b
     case REJECT_TOO_MUCH:
         return err_set(err, BT_LIMIT,
                        "the plan has had as many changes or attempts as one plan may have");
-    case REJECT_ERRAND:
+    case REJECT_JOB:
     case REJECT_FINAL:
     case REJECT_STALE_ATTEMPT:
     case REJECT_STALE_EPOCH:

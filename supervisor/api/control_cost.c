@@ -1,7 +1,7 @@
 /*
  * plan.cost (M111): what plans cost, by phase. Of a plan that has ended its last event says so, of
- * an open one its run, and of what was asked for it the rows of its errands, which can say more:
- * nobody waits for an errand that is called off. What sessions ask is in no plan, only in the sum.
+ * an open one its run, and of what was asked for it the rows of its jobs, which can say more:
+ * nobody waits for a job that is called off. What sessions ask is in no plan, only in the sum.
  * Estimates are the plan's own and those of its steps.
  */
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct costs {
     struct arena arena;
     struct msg_cost_record *plans;
     uint32_t n, limit, looks, told; /* told: the one that is being told */
-    struct usage *asked;            /* of the errands of each plan: planning, synthesis */
+    struct usage *asked;            /* of the jobs of each plan: planning, synthesis */
     struct usage conversation;
     struct uuid *ids; /* of the plans: their documents are read afterwards */
     uint64_t *ixs;
@@ -178,13 +178,12 @@ static void add_usage(struct msg_usage *to, const struct msg_usage *more)
 
 enum { OF_PLANNING, OF_SYNTHESIS, OF_COUNT };
 
-static void count_errand(enum errand_kind kind, struct str of, const struct usage *usage,
-                         void *self)
+static void count_job(enum job_kind kind, struct str of, const struct usage *usage, void *self)
 {
     struct costs *all = self;
     uint32_t i = 0;
 
-    if (kind != ERRAND_PLANNING && kind != ERRAND_SYNTHESIS) {
+    if (kind != JOB_PLANNING && kind != JOB_SYNTHESIS) {
         usage_add(&all->conversation, usage);
         return;
     }
@@ -192,13 +191,12 @@ static void count_errand(enum errand_kind kind, struct str of, const struct usag
         i++;
     }
     if (i < all->n) {
-        usage_add(
-            &all->asked[OF_COUNT * i + (kind == ERRAND_PLANNING ? OF_PLANNING : OF_SYNTHESIS)],
-            usage);
+        usage_add(&all->asked[OF_COUNT * i + (kind == JOB_PLANNING ? OF_PLANNING : OF_SYNTHESIS)],
+                  usage);
     }
 }
 
-/* What the plan has not counted of its errands. */
+/* What the plan has not counted of its jobs. */
 static void put_asked(struct msg_cost_record *c, struct msg_usage *phase, const struct usage *asked)
 {
     const struct usage counted = {phase->input_tokens, phase->output_tokens, phase->cached_tokens,
@@ -210,10 +208,9 @@ static void put_asked(struct msg_cost_record *c, struct msg_usage *phase, const 
     add_usage(&c->total, &more);
 }
 
-static enum bt_code put_errands(struct costs *all, const struct msg_plan_cost *m,
-                                struct bt_error *err)
+static enum bt_code put_jobs(struct costs *all, const struct msg_plan_cost *m, struct bt_error *err)
 {
-    struct cost_errands_of ask = {
+    struct cost_jobs_of ask = {
         .session_id = m->session_id, .since_wall = all->since, .until_wall = INT64_MAX};
     bool more;
     enum bt_code code;
@@ -224,7 +221,7 @@ static enum bt_code put_errands(struct costs *all, const struct msg_plan_cost *m
     if (all->n > 0 && (all->more || m->plan_id.len > 0)) {
         ask.after_ix = all->ixs[all->n - 1];
     }
-    code = cost_errands(all->b, &ask, count_errand, all, &more, err);
+    code = cost_jobs(all->b, &ask, count_job, all, &more, err);
     all->more = all->more || more;
     for (uint32_t i = 0; i < all->n; i++) {
         struct msg_cost_record *c = &all->plans[i];
@@ -310,7 +307,7 @@ static enum bt_code collect(struct costs *all, const struct msg_plan_cost *m, st
         all->ended = 0;
         code = fill(all, i, err);
     }
-    return code == BT_OK ? put_errands(all, m, err) : code;
+    return code == BT_OK ? put_jobs(all, m, err) : code;
 }
 
 void on_plan_cost(struct bus *b, struct request *rq)

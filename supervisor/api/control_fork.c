@@ -177,7 +177,7 @@ static void do_again(struct bus *b, struct request *rq, const struct again *a)
     uint64_t hash = hash_again(a);
     char id[UUID_TEXT_LEN + 1];
     struct story s;
-    struct plan_errand errand;
+    struct plan_job job;
     struct bt_error err;
 
     switch (draft_key_use(b, rq, a->client_key, hash, id)) {
@@ -198,9 +198,9 @@ static void do_again(struct bus *b, struct request *rq, const struct again *a)
         story_done(&s);
         return;
     }
-    plan_errand_of(s.document, &errand);
-    if (errand.kind != ERRAND_NONE) {
-        control_refuse_errand(b, rq, errand.of);
+    plan_job_of(s.document, &job);
+    if (job.kind != JOB_NONE) {
+        control_refuse_job(b, rq, job.of);
     } else if (a->answer == MSG_plan_retry_ok && !s.ended) {
         bus_refuse_text(b, rq, BT_CONFLICT,
                         "the plan has not ended (%.*s): only an ended one can be retried",

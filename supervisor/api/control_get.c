@@ -241,16 +241,16 @@ static struct str *texts_of(struct story *s, struct doc list, uint32_t *ret_n)
     return at;
 }
 
-/* What the plan says of itself; and of an errand, whose it is. */
+/* What the plan says of itself; and of a job, whose it is. */
 static void fill_about(struct story *s)
 {
     struct msg_plan_about *a = &s->view.about;
-    struct plan_errand errand;
+    struct plan_job job;
     struct plan_about about;
     struct buf criteria;
 
     plan_about_of(s->document, &about);
-    plan_errand_of(s->document, &errand);
+    plan_job_of(s->document, &job);
     buf_init(&criteria, LIMIT_STEP_BYTES);
     plan_about_join(about.success_criteria, 8000, &criteria);
     *a = (struct msg_plan_about){.description = about.description,
@@ -260,8 +260,8 @@ static void fill_about(struct story *s)
                                  .estimated_total_time = about.total_time,
                                  .reasoning = about.reasoning,
                                  .planner = s->plan->planner,
-                                 .errand = str_from(errand_kind_name(errand.kind)),
-                                 .errand_of = errand.of};
+                                 .job = str_from(job_kind_name(job.kind)),
+                                 .job_of = job.of};
     a->constraints = texts_of(s, about.constraints, &a->constraints_n);
     msg_set(&s->view, plan_view, about);
     buf_done(&criteria);
@@ -272,9 +272,9 @@ static void fill_phase(struct story *s)
     if (s->ended) {
         return;
     }
-    s->view.phase = s->phase != ERRAND_NONE ? str_from(errand_kind_name(s->phase))
-                    : s->started != 0       ? STR_LIT("execution")
-                                            : STR_LIT("planning");
+    s->view.phase = s->phase != JOB_NONE ? str_from(job_kind_name(s->phase))
+                    : s->started != 0    ? STR_LIT("execution")
+                                         : STR_LIT("planning");
 }
 
 static void fill_view(struct bus *b, struct story *s, uint32_t from, uint32_t to)

@@ -295,7 +295,7 @@ void on_supervisor_info(struct bus *b, struct request *rq)
         .nng = str_from(link_library_version()),
         .sqlite = str_from(journal_sqlite_version()),
         .last_seq = journal_committed_seq(b->journal),
-        .plans_open = core_runs_open(b->core) - b->errands,
+        .plans_open = core_runs_open(b->core) - b->jobs,
         .agents = registry_agents(b->registry),
     };
 

@@ -264,7 +264,7 @@ static void add_loads(struct bus *b, struct msg_supervisor_stats_ok *ok, uint32_
 static void add_plans(struct bus *b, struct msg_supervisor_stats_ok *ok)
 {
     for (uint32_t i = 0; i < b->runs_max; i++) {
-        const bool plan = b->plans[i].run != 0 && b->plans[i].errand == NULL;
+        const bool plan = b->plans[i].run != 0 && b->plans[i].job == NULL;
         const struct run *run = plan ? core_block_run(b->plans[i].block) : NULL;
         if (run != NULL) {
             ok->plans_waiting += run->status == PLAN_WAITING;
@@ -283,7 +283,7 @@ void on_supervisor_stats(struct bus *b, struct request *rq)
                                          .published = b->stats.published,
                                          .requests = b->stats.requests,
                                          .refused_busy = b->stats.refused_busy,
-                                         .plans_open = core_runs_open(b->core) - b->errands,
+                                         .plans_open = core_runs_open(b->core) - b->jobs,
                                          .plans_done = b->stats.plans_done,
                                          .steps_dispatched = b->stats.steps_dispatched,
                                          .steps_retried = b->stats.steps_retried,

@@ -180,7 +180,7 @@ enum bt_code parcel_put_session(struct parcel *q, struct str session_id, uint64_
 
 enum bt_code parcel_converse(struct parcel *q, struct bt_error *err)
 {
-    const struct errand *e = q->plan->errand;
+    const struct job *e = q->plan->job;
     const struct str session_id = str_from(e->of);
     const struct bus_plan *p = session_open_plan(q->b, session_id);
     struct session_messages said;
@@ -254,7 +254,7 @@ static void conversation(const struct journal_session *s, const struct session_m
 
 enum bt_code parcel_digest(struct parcel *q, struct bt_error *err)
 {
-    const struct errand *e = q->plan->errand;
+    const struct job *e = q->plan->job;
     const struct str session_id = str_from(e->of);
     struct session_messages all;
     struct journal_session s;
@@ -283,10 +283,10 @@ enum bt_code parcel_digest(struct parcel *q, struct bt_error *err)
 
 enum bt_code parcel_session(struct parcel *q, struct bt_error *err)
 {
-    const struct errand *e = q->plan->errand;
+    const struct job *e = q->plan->job;
 
     if (q->phase > PHASE_SEARCH ||
-        (e != NULL && (e->kind == ERRAND_CONVERSE || e->kind == ERRAND_DIGEST))) {
+        (e != NULL && (e->kind == JOB_CONVERSE || e->kind == JOB_DIGEST))) {
         return BT_OK;
     }
     return find_context(q, q->plan->plan->session_id, 0, &q->m.context.messages,

@@ -116,9 +116,9 @@ void say_where(const struct bus_plan *p, struct buf *out)
         buf_printf(out, " has %u steps and waits for your approval: say yes or no.", all);
     } else if ((run->paused & 1u << PAUSE_PLANNING) != 0) {
         buf_add_cstr(out, " could not be made: say yes to have it planned once more, or no.");
-    } else if (run->errand == ERRAND_PLANNING) {
+    } else if (run->job == JOB_PLANNING) {
         buf_add_cstr(out, " is being made.");
-    } else if (run->errand == ERRAND_SYNTHESIS) {
+    } else if (run->job == JOB_SYNTHESIS) {
         buf_add_cstr(out, " is done; its answer is being written.");
     } else {
         const bool paused = (run->paused & 1u << PAUSE_REQUESTED) != 0;

@@ -7,7 +7,7 @@
  *
  *     session.say ─► say_read (rules) ─► new plan │ change │ decision │ words
  *                         │ no rule fits, and an agent can converse
- *                         └─► errand converse ─► session_errand_over ─► the same
+ *                         └─► job converse ─► session_job_over ─► the same
  */
 #ifndef BUS_SESSION_H
 #define BUS_SESSION_H
@@ -70,7 +70,7 @@ void session_open_plans(struct bus *b, const struct map *sessions, struct bus_pl
 BT_MUST_CHECK enum bt_code session_plan_ended(struct bus *b, const struct bus_plan *p,
                                               const struct record *rec, struct str summary,
                                               struct bt_error *err);
-/* After a recovery: turns whose plan or errand did not come back are ended. */
+/* After a recovery: turns whose plan or job did not come back are ended. */
 BT_MUST_CHECK enum bt_code session_recover(struct bus *b, struct bt_error *err);
 
 /* ---- say_do.c: what was wanted, done or refused in words ---- */
@@ -125,12 +125,12 @@ void say_quote(struct buf *out, struct str text, size_t max);
 struct str session_agent(struct bus *b, const char *skill);
 /* The turn waits for what an agent makes of it. False: it could not be asked. */
 bool session_converse(struct talk *t);
-void session_errand_over(struct bus *b, const struct errand *e, const struct errand_end *end);
+void session_job_over(struct bus *b, const struct job *e, const struct job_end *end);
 
 /* ---- session_digest.c: the summary of the older messages ---- */
 /* Asks for a new one when one is due; after one that failed only some messages later. */
 void session_digest(struct bus *b, struct str session_id);
-void session_digest_over(struct bus *b, const struct errand *e, const struct errand_end *end);
+void session_digest_over(struct bus *b, const struct job *e, const struct job_end *end);
 
 /* ---- session_view.c: what of a session is shown ---- */
 struct session_messages {

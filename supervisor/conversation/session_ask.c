@@ -43,15 +43,15 @@ static bool is_resting(struct bus *b, struct str agent_id)
 bool session_converse(struct talk *t)
 {
     char turn[UUID_TEXT_LEN + 1];
-    struct errand_ask ask = {.kind = ERRAND_CONVERSE,
-                             .of = t->turn.session_id,
-                             .session_id = t->turn.session_id,
-                             .agent_id = session_agent(t->b, "converse"),
-                             .skill = STR_LIT("converse"),
-                             .task = STR_LIT("Tell what the message asks for."),
-                             .timeout_ms = CONVERSE_MS,
-                             .tokens = UINT64_MAX,
-                             .micros = UINT64_MAX};
+    struct job_ask ask = {.kind = JOB_CONVERSE,
+                          .of = t->turn.session_id,
+                          .session_id = t->turn.session_id,
+                          .agent_id = session_agent(t->b, "converse"),
+                          .skill = STR_LIT("converse"),
+                          .task = STR_LIT("Tell what the message asks for."),
+                          .timeout_ms = CONVERSE_MS,
+                          .tokens = UINT64_MAX,
+                          .micros = UINT64_MAX};
     struct bt_error err;
     uint64_t run = 0;
 
@@ -60,7 +60,7 @@ bool session_converse(struct talk *t)
     if (ask.agent_id.len == 0 || is_resting(t->b, ask.agent_id) || !say_wish_keep(t)) {
         return t->b->failed;
     }
-    if (errand_start(t->b, &ask, &run, &err) != BT_OK) {
+    if (job_start(t->b, &ask, &run, &err) != BT_OK) {
         log_warn("session.converse", "session=%.*s %s", STR_ARG(ask.of), err.msg);
         return t->b->failed;
     }
@@ -184,7 +184,7 @@ static void take_action(struct talk *t, struct doc data)
     }
 }
 
-static void take_answer(struct talk *t, const struct errand_end *end)
+static void take_answer(struct talk *t, const struct job_end *end)
 {
     struct msg_result result = {.has = 0};
     struct doc stored = {NULL, 0};
@@ -222,7 +222,7 @@ static bool copy_message(const struct journal_message *m, void *self)
 }
 
 /* The turn as it was begun; false: it is over, or cannot be read. */
-static bool find_turn(struct talk *t, const struct errand *e)
+static bool find_turn(struct talk *t, const struct job *e)
 {
     struct journal *j = t->b->journal;
     struct uuid id;
@@ -241,11 +241,11 @@ static bool find_turn(struct talk *t, const struct errand *e)
         return false;
     }
     say_wish_read(t);
-    t->turn.plan = (struct uuid){{0}}; /* it was the errand's */
+    t->turn.plan = (struct uuid){{0}}; /* it was the job's */
     return true;
 }
 
-static void converse_over(struct bus *b, const struct errand *e, const struct errand_end *end)
+static void converse_over(struct bus *b, const struct job *e, const struct job_end *end)
 {
     struct talk t;
 
@@ -260,9 +260,9 @@ static void converse_over(struct bus *b, const struct errand *e, const struct er
     talk_done(&t);
 }
 
-void session_errand_over(struct bus *b, const struct errand *e, const struct errand_end *end)
+void session_job_over(struct bus *b, const struct job *e, const struct job_end *end)
 {
-    if (e->kind == ERRAND_CONVERSE) {
+    if (e->kind == JOB_CONVERSE) {
         converse_over(b, e, end);
     } else {
         session_digest_over(b, e, end);

@@ -1,5 +1,5 @@
 /*
- * The summary of a session's older messages, for agents: an errand `digest`, begun with a message
+ * The summary of a session's older messages, for agents: a job `digest`, begun with a message
  * when more are not in it than agents see. In its `turn` stands the number of the last message that
  * it is to cover, from which the next try is reckoned: nothing is kept but its row.
  */
@@ -14,7 +14,7 @@
 enum {
     DIGEST_MS = 120000,
     RETRY_MESSAGES = 6, /* after a try, before the next one */
-    LOOKS_MAX = 200     /* errands of the session since its last try; more: it is as if none was */
+    LOOKS_MAX = 200     /* jobs of the session since its last try; more: it is as if none was */
 };
 
 /* Also one that has ended in this turn: its summary is not in the session yet. */
@@ -22,20 +22,20 @@ static bool is_digesting(const struct bus *b, struct str session_id)
 {
     for (uint32_t i = 0; i < b->runs_max; i++) {
         const struct bus_plan *p = &b->plans[i];
-        if (p->run != 0 && p->errand != NULL && p->errand->kind == ERRAND_DIGEST &&
-            str_eq(str_from(p->errand->of), session_id)) {
+        if (p->run != 0 && p->job != NULL && p->job->kind == JOB_DIGEST &&
+            str_eq(str_from(p->job->of), session_id)) {
             return true;
         }
     }
     return false;
 }
 
-static bool find_digest(const struct journal_plan *errand, void *self)
+static bool find_digest(const struct journal_plan *job, void *self)
 {
     struct uuid *id = self;
-    const bool is_one = str_is(errand->errand, errand_kind_name(ERRAND_DIGEST));
+    const bool is_one = str_is(job->job, job_kind_name(JOB_DIGEST));
 
-    *id = is_one ? errand->plan_id : *id;
+    *id = is_one ? job->plan_id : *id;
     return !is_one;
 }
 
@@ -46,10 +46,9 @@ static enum bt_code tried_upto(struct bus *b, struct str session_id, uint64_t *r
 {
     struct uuid id = {{0}};
     struct journal_plan row;
-    struct errand *e;
+    struct job *e;
     bool ok;
-    enum bt_code code =
-        journal_errands(b->journal, session_id, 0, LOOKS_MAX, find_digest, &id, err);
+    enum bt_code code = journal_jobs(b->journal, session_id, 0, LOOKS_MAX, find_digest, &id, err);
 
     *ret = 0;
     if (code != BT_OK || uuid_is_nil(id)) {
@@ -59,7 +58,7 @@ static enum bt_code tried_upto(struct bus *b, struct str session_id, uint64_t *r
     if (code != BT_OK) {
         return code;
     }
-    e = errand_of_document((struct doc){row.doc, row.doc_len}, &ok);
+    e = job_of_document((struct doc){row.doc, row.doc_len}, &ok);
     if (!ok) {
         return err_set(err, BT_NOMEM, "out of memory for an errand");
     }
@@ -86,14 +85,14 @@ static bool waits(struct bus *b, const struct journal_session *s)
 void session_digest(struct bus *b, struct str session_id)
 {
     char upto[24];
-    struct errand_ask ask = {.kind = ERRAND_DIGEST,
-                             .of = session_id,
-                             .session_id = session_id,
-                             .skill = STR_LIT("summarize"),
-                             .task = STR_LIT("Sum up the conversation."),
-                             .timeout_ms = DIGEST_MS,
-                             .tokens = UINT64_MAX,
-                             .micros = UINT64_MAX};
+    struct job_ask ask = {.kind = JOB_DIGEST,
+                          .of = session_id,
+                          .session_id = session_id,
+                          .skill = STR_LIT("summarize"),
+                          .task = STR_LIT("Sum up the conversation."),
+                          .timeout_ms = DIGEST_MS,
+                          .tokens = UINT64_MAX,
+                          .micros = UINT64_MAX};
     struct journal_session s;
     struct bt_error err;
     uint64_t run;
@@ -108,7 +107,7 @@ void session_digest(struct bus *b, struct str session_id)
     }
     (void)snprintf(upto, sizeof upto, "%" PRIu64, s.messages - SESSION_KEPT);
     ask.turn = str_from(upto);
-    if (errand_start(b, &ask, &run, &err) != BT_OK) {
+    if (job_start(b, &ask, &run, &err) != BT_OK) {
         log_warn("session.digest", "session=%.*s %s", STR_ARG(session_id), err.msg);
     }
 }
@@ -137,7 +136,7 @@ static enum bt_code put_summary(struct bus *b, struct journal_session *s, uint64
     return code;
 }
 
-void session_digest_over(struct bus *b, const struct errand *e, const struct errand_end *end)
+void session_digest_over(struct bus *b, const struct job *e, const struct job_end *end)
 {
     const uint64_t upto = strtoull(e->turn, NULL, 10);
     struct journal_session s;

@@ -26,7 +26,7 @@ void talk_done(struct talk *t)
 
 static bool is_open(const struct bus_plan *p)
 {
-    return p->run != 0 && p->errand == NULL && !plan_is_final(core_block_run(p->block)->status);
+    return p->run != 0 && p->job == NULL && !plan_is_final(core_block_run(p->block)->status);
 }
 
 struct bus_plan *session_open_plan(struct bus *b, struct str session_id)
@@ -176,7 +176,7 @@ static void count_calls(const struct bus_plan *p, struct journal_session *s)
     const struct run *run = core_block_run(p->block);
 
     for (uint32_t i = 0; i < run->n_steps; i++) {
-        if (p->errand != NULL) {
+        if (p->job != NULL) {
             s->tool_calls += run->steps[i].attempt;
         } else {
             s->agent_calls += run->steps[i].attempt;
@@ -249,7 +249,7 @@ enum bt_code session_plan_ended(struct bus *b, const struct bus_plan *p, const s
     }
     count_calls(p, &s);
     code = journal_session_put(b->journal, &s, err);
-    if (code != BT_OK || p->errand != NULL) {
+    if (code != BT_OK || p->job != NULL) {
         return code;
     }
     buf_init(&text, LIMIT_STEP_BYTES);
@@ -322,8 +322,7 @@ static enum bt_code end_lost(struct bus *b, struct journal_turn *t, struct bt_er
     }
     n = snprintf(text, sizeof text,
                  "This could not be brought to its end: %s was put aside after a restart (%.*s).",
-                 row.errand.len > 0 ? "the question to the model" : "its plan",
-                 STR_ARG(row.status));
+                 row.job.len > 0 ? "the question to the model" : "its plan", STR_ARG(row.status));
     return close_turn(b, t, (struct str){text, (size_t)n}, err);
 }
 

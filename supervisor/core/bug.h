@@ -51,10 +51,10 @@ enum planted_bug {
     BUG_PLANNING_FREE,        /* 39: what a planner used in vain is not counted */
     BUG_ANSWER_AFTER_END,     /* 40: a plan that is called off, or out of time, is answered */
     BUG_ANSWERED_TWICE,       /* 41: an answer that was written is asked for again */
-    BUG_ERRAND_GOES_ON,       /* 42: nobody is told that the plan is called off */
+    BUG_JOB_GOES_ON,          /* 42: nobody is told that the plan is called off */
     BUG_END_FORGOTTEN,        /* 43: what failed a plan is forgotten when others are tried again */
-    BUG_ERRAND_FORGOTTEN,     /* 44: after a restart nobody asks again */
-    BUG_CHANGED_AT_ERRAND,    /* 45: a plan is paused while it is made or answered */
+    BUG_JOB_FORGOTTEN,        /* 44: after a restart nobody asks again */
+    BUG_CHANGED_AT_JOB,       /* 45: a plan is paused while it is made or answered */
     BUG_SINGLE_ASKED,         /* 46: one result is not the answer */
     BUG_COUNT
 };

@@ -9,7 +9,7 @@
 
 enum { ROUNDS_MAX = 100000 };
 
-/* ---- what an errand's document says of it ---- */
+/* ---- what a job's document says of it ---- */
 
 static void copy(char *to, size_t cap, struct str s)
 {
@@ -21,14 +21,14 @@ static void copy(char *to, size_t cap, struct str s)
     to[n] = 0;
 }
 
-struct errand *errand_of_document(struct doc document, bool *ret_ok)
+struct job *job_of_document(struct doc document, bool *ret_ok)
 {
-    struct plan_errand said;
-    struct errand *e;
+    struct plan_job said;
+    struct job *e;
 
     *ret_ok = true;
-    plan_errand_of(document, &said);
-    if (said.kind == ERRAND_NONE) {
+    plan_job_of(document, &said);
+    if (said.kind == JOB_NONE) {
         return NULL;
     }
     e = calloc(1, sizeof *e);
@@ -45,23 +45,23 @@ struct errand *errand_of_document(struct doc document, bool *ret_ok)
 
 enum news_type { NEWS_ORDER, NEWS_STOP, NEWS_TEXT, NEWS_END };
 
-struct errand_news {
+struct job_news {
     enum news_type type;
-    uint64_t run; /* ORDER: of the plan; STOP, TEXT, END: of the errand */
-    struct errand_ask ask;
-    struct errand_end end;
+    uint64_t run; /* ORDER: of the plan; STOP, TEXT, END: of the job */
+    struct job_ask ask;
+    struct job_end end;
 };
 
-static struct errand_news *add_news(struct bus *b, enum news_type type, uint64_t run)
+static struct job_news *add_news(struct bus *b, enum news_type type, uint64_t run)
 {
     if (b->news_n == b->news_cap) {
         const uint32_t cap = b->news_cap == 0 ? 16 : b->news_cap * 2;
-        struct errand_news *at = realloc(b->news, cap * sizeof *at);
+        struct job_news *at = realloc(b->news, cap * sizeof *at);
         ASSERT(at != NULL); /* a plan would wait for ever: crash, replay */
         b->news = at;
         b->news_cap = cap;
     }
-    b->news[b->news_n] = (struct errand_news){.type = type, .run = run};
+    b->news[b->news_n] = (struct job_news){.type = type, .run = run};
     return &b->news[b->news_n++];
 }
 
@@ -72,14 +72,14 @@ static void wait_for(struct bus *b, struct bus_plan *p, uint64_t run)
     p->asked = run;
 }
 
-void errand_on_command(struct bus *b, const struct core_cmd *cmd)
+void job_on_command(struct bus *b, const struct core_cmd *cmd)
 {
     struct bus_plan *p = bus_plan_of(b, cmd->run);
-    struct errand_news *n;
+    struct job_news *n;
 
-    if (cmd->type == CMD_ERRAND) {
+    if (cmd->type == CMD_JOB) {
         n = add_news(b, NEWS_ORDER, cmd->run);
-        n->ask.kind = cmd->errand;
+        n->ask.kind = cmd->job;
         n->ask.attempt = cmd->attempt;
         n->end.text = bus_turn_text(b, cmd->text);
     } else if (p != NULL && p->asked != 0) {
@@ -97,21 +97,19 @@ static bool is_anew(struct doc data)
     return anew.ptr != NULL && doc_head(anew).kind == DOC_BOOL && doc_head(anew).b;
 }
 
-void errand_on_record(struct bus *b, const struct bus_plan *p, const struct record *rec)
+void job_on_record(struct bus *b, const struct bus_plan *p, const struct record *rec)
 {
     const struct run *run = core_block_run(p->block);
     const struct run_step *step = &run->steps[0];
-    struct errand_news *n;
+    struct job_news *n;
 
-    if (rec->type == REC_STEP_PROGRESS && p->errand->kind == ERRAND_SYNTHESIS &&
-        rec->text.len > 0) {
+    if (rec->type == REC_STEP_PROGRESS && p->job->kind == JOB_SYNTHESIS && rec->text.len > 0) {
         n = add_news(b, NEWS_TEXT, rec->run);
         n->end.text = bus_turn_text(b, rec->text);
-        n->end.ok =
-            p->errand->told == 0 || (p->errand->told == rec->attempt && !is_anew(rec->data));
-        p->errand->told = rec->attempt;
+        n->end.ok = p->job->told == 0 || (p->job->told == rec->attempt && !is_anew(rec->data));
+        p->job->told = rec->attempt;
     } else if (rec->type == REC_PLAN_COMPLETED) {
-        b->errands--;
+        b->jobs--;
         n = add_news(b, NEWS_END, rec->run);
         n->end.ok = rec->plan_status == PLAN_COMPLETED && step->status == STEP_COMPLETED;
         n->end.result = step->result;
@@ -123,26 +121,26 @@ void errand_on_record(struct bus *b, const struct bus_plan *p, const struct reco
 
 /* ---- orders ---- */
 
-static struct str task_of(enum errand_kind kind)
+static struct str task_of(enum job_kind kind)
 {
-    return kind == ERRAND_PLANNING ? STR_LIT("Make a plan for the goal.")
-                                   : STR_LIT("Write the answer out of the results of all steps.");
+    return kind == JOB_PLANNING ? STR_LIT("Make a plan for the goal.")
+                                : STR_LIT("Write the answer out of the results of all steps.");
 }
 
-static enum bt_code start_for(struct bus *b, struct bus_plan *p, const struct errand_news *n,
+static enum bt_code start_for(struct bus *b, struct bus_plan *p, const struct job_news *n,
                               struct bt_error *err)
 {
     const struct plan *plan = p->plan;
-    const bool planning = n->ask.kind == ERRAND_PLANNING;
-    struct errand_ask ask = {
-        .kind = n->ask.kind,
-        .attempt = n->ask.attempt,
-        .of = str_from(p->id),
-        .session_id = plan->session_id,
-        .agent_id = planning ? plan->planning.agent_id : plan->synthesis.agent_id,
-        .skill = planning ? plan->planning.skill : plan->synthesis.skill,
-        .task = task_of(n->ask.kind),
-        .timeout_ms = planning ? plan->planning.timeout_ms : plan->synthesis.timeout_ms};
+    const bool planning = n->ask.kind == JOB_PLANNING;
+    struct job_ask ask = {.kind = n->ask.kind,
+                          .attempt = n->ask.attempt,
+                          .of = str_from(p->id),
+                          .session_id = plan->session_id,
+                          .agent_id = planning ? plan->planning.agent_id : plan->synthesis.agent_id,
+                          .skill = planning ? plan->planning.skill : plan->synthesis.skill,
+                          .task = task_of(n->ask.kind),
+                          .timeout_ms =
+                              planning ? plan->planning.timeout_ms : plan->synthesis.timeout_ms};
     uint64_t run = 0;
     enum bt_code code;
 
@@ -150,68 +148,68 @@ static enum bt_code start_for(struct bus *b, struct bus_plan *p, const struct er
         ask.skill = planning ? STR_LIT("plan") : STR_LIT("synthesize");
     }
     core_budget_left(b->core, p->run, STEP_NONE, &ask.tokens, &ask.micros);
-    code = errand_start(b, &ask, &run, err);
+    code = job_start(b, &ask, &run, err);
     wait_for(b, p, code == BT_OK ? run : 0);
     return code;
 }
 
-static void take_order(struct bus *b, const struct errand_news *n)
+static void take_order(struct bus *b, const struct job_news *n)
 {
     struct bus_plan *p = bus_plan_of(b, n->run);
-    const struct errand e = {.kind = n->ask.kind, .attempt = n->ask.attempt};
+    const struct job e = {.kind = n->ask.kind, .attempt = n->ask.attempt};
     struct bt_error err;
 
     if (p == NULL || core_run(b->core, p->run, NULL) == NULL || p->asked != 0) {
-        return; /* it has ended meanwhile; or the errand goes on after a restart */
+        return; /* it has ended meanwhile; or the job goes on after a restart */
     }
     if (start_for(b, p, n, &err) != BT_OK && !b->failed) {
-        const struct errand_end end = {.error_class = CLASS_SERVICE_UNAVAILABLE};
-        errand_failed(b, bus_plan_of(b, n->run), &e, &end, str_from(err.msg), false, 0);
+        const struct job_end end = {.error_class = CLASS_SERVICE_UNAVAILABLE};
+        job_failed(b, bus_plan_of(b, n->run), &e, &end, str_from(err.msg), false, 0);
     }
 }
 
 /* ---- ends ---- */
 
-static void take_end(struct bus *b, const struct errand_news *n)
+static void take_end(struct bus *b, const struct job_news *n)
 {
     const struct bus_plan *done = bus_plan_of(b, n->run);
-    struct errand e;
+    struct job e;
     struct bus_plan *p;
 
-    if (done == NULL || done->errand == NULL) {
+    if (done == NULL || done->job == NULL) {
         return;
     }
-    e = *done->errand; /* the plan that is one may go */
-    if (e.kind == ERRAND_CONVERSE || e.kind == ERRAND_DIGEST) {
-        if (b->session_errand_over != NULL) {
-            b->session_errand_over(b, &e, &n->end);
+    e = *done->job; /* the plan that is one may go */
+    if (e.kind == JOB_CONVERSE || e.kind == JOB_DIGEST) {
+        if (b->session_job_over != NULL) {
+            b->session_job_over(b, &e, &n->end);
         }
         return;
     }
     p = bus_plan_by_id(b, str_from(e.of));
     if (p == NULL || p->asked != n->run) {
-        log_debug("errand.late", "errand=%s of=%s", errand_kind_name(e.kind), e.of);
+        log_debug("errand.late", "errand=%s of=%s", job_kind_name(e.kind), e.of);
         return;
     }
     wait_for(b, p, 0);
     e.attempt = core_block_run(p->block)->asked;
-    if (e.kind == ERRAND_PLANNING) {
-        errand_planned(b, p, &e, &n->end);
+    if (e.kind == JOB_PLANNING) {
+        job_planned(b, p, &e, &n->end);
         p = bus_plan_by_id(b, str_from(e.of));
-        if (p == NULL || core_block_run(p->block)->errand != ERRAND_PLANNING) {
+        if (p == NULL || core_block_run(p->block)->job != JOB_PLANNING) {
             blob_cache_forget(&b->cache, n->end.result.id); /* the plan's document is what counts */
         }
     } else {
-        errand_answered(b, p, &e, &n->end);
+        job_answered(b, p, &e, &n->end);
     }
 }
 
-static void take_text(struct bus *b, const struct errand_news *n)
+static void take_text(struct bus *b, const struct job_news *n)
 {
     const struct bus_plan *writing = bus_plan_of(b, n->run);
     const struct bus_plan *p =
-        writing != NULL ? bus_plan_by_id(b, str_from(writing->errand->of)) : NULL;
-    struct core_event ev = {.type = CORE_ERRAND_TEXT, .text = n->end.text, .invalid = !n->end.ok};
+        writing != NULL ? bus_plan_by_id(b, str_from(writing->job->of)) : NULL;
+    struct core_event ev = {.type = CORE_JOB_TEXT, .text = n->end.text, .invalid = !n->end.ok};
     struct bt_error err;
 
     if (p != NULL && p->asked == n->run) {
@@ -222,14 +220,14 @@ static void take_text(struct bus *b, const struct errand_news *n)
     }
 }
 
-static void take_stop(struct bus *b, const struct errand_news *n)
+static void take_stop(struct bus *b, const struct job_news *n)
 {
-    errand_stop(b, n->run);
+    job_stop(b, n->run);
 }
 
-void errands_turn(struct bus *b)
+void jobs_turn(struct bus *b)
 {
-    static void (*const takes[])(struct bus *, const struct errand_news *) = {
+    static void (*const takes[])(struct bus *, const struct job_news *) = {
         [NEWS_ORDER] = take_order,
         [NEWS_STOP] = take_stop,
         [NEWS_TEXT] = take_text,
@@ -237,16 +235,16 @@ void errands_turn(struct bus *b)
     };
 
     for (uint32_t i = 0; i < b->news_n && !b->failed; i++) {
-        const struct errand_news n = b->news[i]; /* more may come, and the list may move */
+        const struct job_news n = b->news[i]; /* more may come, and the list may move */
         ASSERT(i < ROUNDS_MAX);
         takes[n.type](b, &n);
     }
     b->news_n = 0;
 }
 
-bool errand_bring(struct bus *b, const struct bus_plan *p, enum core_event_type type,
-                  struct bus_revision *revision, struct blob_ref document, struct str text,
-                  const struct usage *usage)
+bool job_bring(struct bus *b, const struct bus_plan *p, enum core_event_type type,
+               struct bus_revision *revision, struct blob_ref document, struct str text,
+               const struct usage *usage)
 {
     enum core_reject reject = REJECT_NONE;
     struct core_event ev = {.type = type,
@@ -266,11 +264,11 @@ bool errand_bring(struct bus *b, const struct bus_plan *p, enum core_event_type 
     return reject == REJECT_NONE;
 }
 
-void errand_failed(struct bus *b, const struct bus_plan *p, const struct errand *e,
-                   const struct errand_end *end, struct str why, bool invalid, uint64_t problems)
+void job_failed(struct bus *b, const struct bus_plan *p, const struct job *e,
+                const struct job_end *end, struct str why, bool invalid, uint64_t problems)
 {
-    struct core_event ev = {.type = CORE_ERRAND_FAILED,
-                            .errand = e->kind,
+    struct core_event ev = {.type = CORE_JOB_FAILED,
+                            .job = e->kind,
                             .attempt = e->attempt,
                             .text = why,
                             .invalid = invalid,
@@ -287,21 +285,21 @@ void errand_failed(struct bus *b, const struct bus_plan *p, const struct errand 
     }
 }
 
-void errands_find(struct bus *b)
+void jobs_find(struct bus *b)
 {
     for (uint32_t i = 0; i < b->runs_max; i++) {
         const struct bus_plan *e = &b->plans[i];
         struct bus_plan *p =
-            e->run != 0 && e->errand != NULL ? bus_plan_by_id(b, str_from(e->errand->of)) : NULL;
+            e->run != 0 && e->job != NULL ? bus_plan_by_id(b, str_from(e->job->of)) : NULL;
         const struct run *run = p != NULL ? core_block_run(p->block) : NULL;
-        if (e->run == 0 || e->errand == NULL || e->errand->kind > ERRAND_SYNTHESIS) {
+        if (e->run == 0 || e->job == NULL || e->job->kind > JOB_SYNTHESIS) {
             continue;
         }
-        if (run != NULL && run->errand == (uint8_t)e->errand->kind) {
+        if (run != NULL && run->job == (uint8_t)e->job->kind) {
             wait_for(b, p, e->run);
-            e->errand->told = run->texts > 0 ? core_block_run(e->block)->steps[0].attempt : 0;
+            e->job->told = run->texts > 0 ? core_block_run(e->block)->steps[0].attempt : 0;
         } else {
-            errand_stop(b, e->run); /* a cut journal lost who waited for it */
+            job_stop(b, e->run); /* a cut journal lost who waited for it */
         }
     }
 }

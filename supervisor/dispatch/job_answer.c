@@ -185,7 +185,7 @@ static bool rectify(struct bus *b, struct bus_plan *p, struct doc named, struct 
             (void)err_set(err, BT_INVALID, "it names no step that failed");
         } else if (revise_again(b, p, redo, n, put_change, &problems, &revision, &document, err) ==
                    BT_OK) {
-            done = errand_bring(b, p, CORE_RECTIFY, &revision, document, why, usage);
+            done = job_bring(b, p, CORE_RECTIFY, &revision, document, why, usage);
             if (!done) {
                 (void)err_set(err, BT_CONFLICT, "the steps were tried again often enough");
             }
@@ -197,7 +197,7 @@ static bool rectify(struct bus *b, struct bus_plan *p, struct doc named, struct 
     return done || b->failed;
 }
 
-static void tell_answer(struct bus *b, const struct bus_plan *p, const struct errand_end *end)
+static void tell_answer(struct bus *b, const struct bus_plan *p, const struct job_end *end)
 {
     struct core_event ev = {
         .type = CORE_SYNTHESIZED, .run = p->run, .result = end->result, .usage = end->usage};
@@ -247,8 +247,7 @@ static bool wants_retry(struct doc retry, struct str text)
     return retry.ptr != NULL && (!none || is_blank(text));
 }
 
-void errand_answered(struct bus *b, struct bus_plan *p, const struct errand *e,
-                     const struct errand_end *end)
+void job_answered(struct bus *b, struct bus_plan *p, const struct job *e, const struct job_end *end)
 {
     struct doc stored = {NULL, 0};
     struct bt_error err = {.code = BT_OK};
@@ -257,7 +256,7 @@ void errand_answered(struct bus *b, struct bus_plan *p, const struct errand *e,
 
     if (!end->ok || bus_result_doc(b, end->result, &stored, &err) != BT_OK) {
         struct str why = end->text.len > 0 ? end->text : STR_LIT("The synthesizer failed");
-        errand_failed(b, p, e, end, end->ok ? str_from(err.msg) : why, false, 0);
+        job_failed(b, p, e, end, end->ok ? str_from(err.msg) : why, false, 0);
         return;
     }
     stored = doc_copy(&b->turn, stored);
@@ -265,7 +264,7 @@ void errand_answered(struct bus *b, struct bus_plan *p, const struct errand *e,
     retry = doc_get(doc_get(stored, STR_LIT("data")), STR_LIT("retry"));
     if (!wants_retry(retry, text)) {
         if (end->result.id == 0 || says_nothing(stored)) {
-            errand_failed(b, p, e, end, STR_LIT("The answer is empty"), false, 0);
+            job_failed(b, p, e, end, STR_LIT("The answer is empty"), false, 0);
         } else {
             tell_answer(b, p, end);
         }
@@ -273,6 +272,6 @@ void errand_answered(struct bus *b, struct bus_plan *p, const struct errand *e,
     }
     text.len = utf8_cut(text.ptr, text.len, TEXT_MAX);
     if (!rectify(b, p, retry, text, &end->usage, &err)) {
-        errand_failed(b, p, e, end, str_from(err.msg), false, 0);
+        job_failed(b, p, e, end, str_from(err.msg), false, 0);
     }
 }

@@ -15,14 +15,14 @@ static struct str cut(struct str text)
     return text;
 }
 
-static void refuse(struct bus *b, const struct bus_plan *p, const struct errand *e,
-                   const struct errand_end *end, struct str why, uint64_t problems)
+static void refuse(struct bus *b, const struct bus_plan *p, const struct job *e,
+                   const struct job_end *end, struct str why, uint64_t problems)
 {
-    errand_failed(b, p, e, end, cut(why), true, problems);
+    job_failed(b, p, e, end, cut(why), true, problems);
 }
 
-static void make(struct bus *b, struct bus_plan *p, const struct errand *e,
-                 const struct errand_end *end, struct doc answer)
+static void make(struct bus *b, struct bus_plan *p, const struct job *e, const struct job_end *end,
+                 struct doc answer)
 {
     struct problems problems = {.at = calloc(PROBLEMS_MAX, sizeof *problems.at),
                                 .cap = PROBLEMS_MAX};
@@ -41,12 +41,11 @@ static void make(struct bus *b, struct bus_plan *p, const struct errand *e,
         refuse(b, p, e, end, buf_str(&text), 1);
     } else if (code == BT_OK) {
         revise_remarks(&problems, PROBLEMS_TOLD, &text);
-        if (!errand_bring(b, p, CORE_PLANNED, &revision, document, cut(buf_str(&text)),
-                          &end->usage)) {
+        if (!job_bring(b, p, CORE_PLANNED, &revision, document, cut(buf_str(&text)), &end->usage)) {
             refuse(b, p, e, end, STR_LIT("the plan does not fit what was asked for"), 1);
         }
     } else if (code == BT_NOMEM || code == BT_INTERNAL) {
-        errand_failed(b, p, e, end, str_from(err.msg), false, 0);
+        job_failed(b, p, e, end, str_from(err.msg), false, 0);
     } else if (code != BT_IO) {
         revise_problems(&problems, PROBLEMS_TOLD, &text);
         if (text.len == 0) {
@@ -59,8 +58,7 @@ static void make(struct bus *b, struct bus_plan *p, const struct errand *e,
     free(problems.at);
 }
 
-void errand_planned(struct bus *b, struct bus_plan *p, const struct errand *e,
-                    const struct errand_end *end)
+void job_planned(struct bus *b, struct bus_plan *p, const struct job *e, const struct job_end *end)
 {
     struct msg_result result = {.has = 0};
     struct doc stored = {NULL, 0};
@@ -70,12 +68,12 @@ void errand_planned(struct bus *b, struct bus_plan *p, const struct errand *e,
     struct bt_error err;
 
     if (!end->ok) {
-        errand_failed(b, p, e, end, end->text.len > 0 ? end->text : STR_LIT("The planner failed"),
-                      false, 0);
+        job_failed(b, p, e, end, end->text.len > 0 ? end->text : STR_LIT("The planner failed"),
+                   false, 0);
         return;
     }
     if (bus_result_doc(b, end->result, &stored, &err) != BT_OK) {
-        errand_failed(b, p, e, end, str_from(err.msg), false, 0);
+        job_failed(b, p, e, end, str_from(err.msg), false, 0);
         return;
     }
     stored = doc_copy(&b->turn, stored);
@@ -88,7 +86,7 @@ void errand_planned(struct bus *b, struct bus_plan *p, const struct errand *e,
         refuse(b, p, e, end,
                STR_LIT("the answer is no plan: expected one JSON object {\"steps\": [...]}"), 1);
     } else if (answer_impossible(answer, &why)) {
-        errand_failed(b, p, e, end, buf_str(&why), false, 0);
+        job_failed(b, p, e, end, buf_str(&why), false, 0);
     } else if (answer.len > ANSWER_MAX) {
         refuse(b, p, e, end, STR_LIT("the plan is larger than 1 MiB"), 1);
     } else {

@@ -1,4 +1,4 @@
-/* An errand as a plan: its document, and how it begins and is called off. */
+/* A job as a plan: its document, and how it begins and is called off. */
 #include "supervisor/dispatch/job.h"
 #include "supervisor/engine/draft.h"
 
@@ -16,7 +16,7 @@ static void put_number(struct buf *out, const char *name, uint64_t value)
     doc_put_u64(out, value);
 }
 
-static void put_policy(const struct errand_ask *ask, struct buf *out)
+static void put_policy(const struct job_ask *ask, struct buf *out)
 {
     const bool tokens = ask->tokens != UINT64_MAX;
     const bool micros = ask->micros != UINT64_MAX;
@@ -25,7 +25,7 @@ static void put_policy(const struct errand_ask *ask, struct buf *out)
     put_number(out, "planTimeoutMs", ask->timeout_ms);
     put_number(out, "stepTimeoutMs", ask->timeout_ms);
     put_number(out, "maxFallbacks", 0);
-    /* What a configuration says of steps is not meant for errands: their time is their own, and
+    /* What a configuration says of steps is not meant for jobs: their time is their own, and
      * nobody is asked when one fails. */
     put_text(out, "onFailure", STR_LIT("abort"));
     put_number(out, "idleTimeoutMs", 0);
@@ -44,12 +44,12 @@ static void put_policy(const struct errand_ask *ask, struct buf *out)
     }
 }
 
-static void put_document(const struct errand_ask *ask, struct buf *out)
+static void put_document(const struct job_ask *ask, struct buf *out)
 {
     doc_put_map(out, 3);
     doc_put_cstr(out, "errand");
     doc_put_map(out, ask->turn.len > 0 ? 3 : 2);
-    put_text(out, "kind", str_from(errand_kind_name(ask->kind)));
+    put_text(out, "kind", str_from(job_kind_name(ask->kind)));
     put_text(out, "of", ask->of);
     if (ask->turn.len > 0) {
         put_text(out, "turn", ask->turn);
@@ -59,21 +59,21 @@ static void put_document(const struct errand_ask *ask, struct buf *out)
     doc_put_cstr(out, "steps");
     doc_put_array(out, 1);
     doc_put_map(out, 4);
-    put_text(out, "stepId", str_from(errand_kind_name(ask->kind)));
+    put_text(out, "stepId", str_from(job_kind_name(ask->kind)));
     put_text(out, "agentId", ask->agent_id);
     put_text(out, "skill", ask->skill);
     put_text(out, "task", ask->task);
 }
 
-enum bt_code errand_start(struct bus *b, const struct errand_ask *ask, uint64_t *ret_run,
-                          struct bt_error *err)
+enum bt_code job_start(struct bus *b, const struct job_ask *ask, uint64_t *ret_run,
+                       struct bt_error *err)
 {
     struct wish w = {.goal = ask->task, .session_id = ask->session_id, .own = true};
-    struct draft_start how = {.errand = str_from(errand_kind_name(ask->kind))};
+    struct draft_start how = {.job = str_from(job_kind_name(ask->kind))};
     char id[UUID_TEXT_LEN + 1];
     struct buf document;
     struct draft d;
-    enum bt_code code = draft_errand_room(b, ask->kind <= ERRAND_SYNTHESIS, err);
+    enum bt_code code = draft_job_room(b, ask->kind <= JOB_SYNTHESIS, err);
 
     if (code != BT_OK) {
         return code;
@@ -99,7 +99,7 @@ enum bt_code errand_start(struct bus *b, const struct errand_ask *ask, uint64_t 
     return code;
 }
 
-void errand_stop(struct bus *b, uint64_t run)
+void job_stop(struct bus *b, uint64_t run)
 {
     struct core_event ev = {
         .type = CORE_CANCEL, .run = run, .text = STR_LIT("nobody waits for it any more")};

@@ -228,25 +228,25 @@ void parcel_put(struct buf *out, const char *name, struct str text, size_t max)
     doc_put_str(out, text.len > 0 ? text : (struct str){"", 0});
 }
 
-static enum bt_code make_errand(struct parcel *q, struct bt_error *err)
+static enum bt_code make_job(struct parcel *q, struct bt_error *err)
 {
     static const struct {
         const char *purpose;
         enum bt_code (*make)(struct parcel *, struct bt_error *);
     } kinds[] = {
-        [ERRAND_NONE] = {"execute", parcel_step},
-        [ERRAND_PLANNING] = {"plan", parcel_plan},
-        [ERRAND_SYNTHESIS] = {"synthesize", parcel_synthesis},
-        [ERRAND_CONVERSE] = {"converse", parcel_converse},
-        [ERRAND_DIGEST] = {"execute", parcel_digest},
+        [JOB_NONE] = {"execute", parcel_step},
+        [JOB_PLANNING] = {"plan", parcel_plan},
+        [JOB_SYNTHESIS] = {"synthesize", parcel_synthesis},
+        [JOB_CONVERSE] = {"converse", parcel_converse},
+        [JOB_DIGEST] = {"execute", parcel_digest},
     };
     const struct plan_step *s = &q->plan->plan->steps[q->step];
 
-    _Static_assert(sizeof kinds / sizeof kinds[0] == ERRAND_KIND_COUNT, "a maker per errand");
-    q->m.purpose = str_from(kinds[q->plan->errand->kind].purpose);
+    _Static_assert(sizeof kinds / sizeof kinds[0] == JOB_KIND_COUNT, "a maker per errand");
+    q->m.purpose = str_from(kinds[q->plan->job->kind].purpose);
     q->m.task = s->task;
     q->m.skill = s->skill;
-    return kinds[q->plan->errand->kind].make(q, err);
+    return kinds[q->plan->job->kind].make(q, err);
 }
 
 enum bt_code parcel_make(struct parcel *q, const struct bus_instance *in, uint32_t attempt,
@@ -261,7 +261,7 @@ enum bt_code parcel_make(struct parcel *q, const struct bus_instance *in, uint32
     _Static_assert(sizeof makers / sizeof makers[0] == STEP_PHASE_COUNT, "a maker per phase");
     q->agent = in->agent;
     put_head(q, in, attempt);
-    code = q->plan->errand != NULL ? make_errand(q, err) : makers[q->phase](q, err);
+    code = q->plan->job != NULL ? make_job(q, err) : makers[q->phase](q, err);
     if (code == BT_OK) {
         code = parcel_session(q, err);
     }

@@ -66,13 +66,13 @@ BT_MUST_CHECK enum bt_code parcel_session(struct parcel *q, struct bt_error *err
 BT_MUST_CHECK enum bt_code parcel_put_session(struct parcel *q, struct str session_id,
                                               uint64_t before, struct buf *out,
                                               struct bt_error *err);
-/* parcel_plan.c, parcel_synthesis.c: what an errand asks. Composed when it goes out, out of the
+/* parcel_plan.c, parcel_synthesis.c: what a job asks. Composed when it goes out, out of the
  * plan that waits for it; BT_CONFLICT when that has ended. */
 BT_MUST_CHECK enum bt_code parcel_plan(struct parcel *q, struct bt_error *err);
 BT_MUST_CHECK enum bt_code parcel_synthesis(struct parcel *q, struct bt_error *err);
 /* A member of a map: a text of at most so many bytes. */
 void parcel_put(struct buf *out, const char *name, struct str text, size_t max);
-/* The plan that waits for this errand; NULL and an error when it does not any more. */
+/* The plan that waits for this job; NULL and an error when it does not any more. */
 const struct bus_plan *parcel_asker(struct parcel *q, struct bt_error *err);
 /* The document of a plan's newest revision, in the parcel's arena. */
 BT_MUST_CHECK enum bt_code parcel_document(struct parcel *q, const struct bus_plan *p,

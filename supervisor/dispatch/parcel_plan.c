@@ -33,9 +33,9 @@ enum {
 
 const struct bus_plan *parcel_asker(struct parcel *q, struct bt_error *err)
 {
-    const struct bus_plan *p = bus_plan_by_id(q->b, str_from(q->plan->errand->of));
+    const struct bus_plan *p = bus_plan_by_id(q->b, str_from(q->plan->job->of));
 
-    if (p == NULL || core_block_run(p->block)->errand != (uint8_t)q->plan->errand->kind) {
+    if (p == NULL || core_block_run(p->block)->job != (uint8_t)q->plan->job->kind) {
         q->error_class = CLASS_CANCELLED;
         (void)err_set(err, BT_CONFLICT, "nobody waits for this any more");
         return NULL;

@@ -77,7 +77,7 @@ enum bt_code bus_init(struct bus *b, const struct bus_options *opt, struct journ
         free(mem);
         return BT_NOMEM;
     }
-    b->session_errand_over = session_errand_over;
+    b->session_job_over = session_job_over;
     b->core = core_init(mem, &config);
     b->registry = core_registry(b->core);
     b->started_mono = clock_mono_ms();
@@ -160,8 +160,8 @@ static enum bt_code take_commands(struct bus *b, enum core_reject *ret_reject, s
             *ret_reject = cmd->reject;
         } else if (cmd->type == CMD_REVISED) {
             take_revision(b, cmd->run);
-        } else if (cmd->type == CMD_ERRAND || cmd->type == CMD_ERRAND_STOP) {
-            errand_on_command(b, cmd);
+        } else if (cmd->type == CMD_JOB || cmd->type == CMD_JOB_STOP) {
+            job_on_command(b, cmd);
         } else if (cmd->type != CMD_REGISTERED) {
             struct effect *e = bus_effect(b, EFFECT_COMMAND);
             e->cmd = *cmd;
@@ -273,7 +273,7 @@ enum bt_code bus_end(struct bus *b, struct bt_error *err)
         news = news || journal_dirty(b->journal);
     }
     if (!b->failed && b->news_n > 0) {
-        errands_turn(b);
+        jobs_turn(b);
         news = true;
     }
     if (!b->failed && news) {

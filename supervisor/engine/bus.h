@@ -70,10 +70,10 @@ struct bus_plan {
     void *block;
     struct blob_ref document; /* of the newest revision; id 0: the one in the plan's row */
     struct notes notes;
-    uint32_t session;      /* number in bus.sessions, or SESSIONS_NONE */
-    struct errand *errand; /* NULL: this plan is none */
-    uint64_t asked;        /* the run of the errand that it waits for; 0 = none */
-    struct str failure;    /* the whole error that it will have failed with; own memory */
+    uint32_t session;   /* number in bus.sessions, or SESSIONS_NONE */
+    struct job *job;    /* NULL: this plan is none */
+    uint64_t asked;     /* the run of the job that it waits for; 0 = none */
+    struct str failure; /* the whole error that it will have failed with; own memory */
 };
 
 /* A new revision of an open plan on its way into the core: with CORE_REVISE, or with the
@@ -166,13 +166,13 @@ struct bus_stats {
         steps_dispatched, steps_retried, results_rejected, fallbacks, replans;
 };
 
-struct errand;
-struct errand_end;
-struct errand_news;
+struct job;
+struct job_end;
+struct job_news;
 
 struct bus {
     struct bus_options opt;
-    uint32_t runs_max; /* open plans, an errand of each, and a few that no plan waits for */
+    uint32_t runs_max; /* open plans, a job of each, and a few that no plan waits for */
     struct bus_processes processes; /* set after bus_init */
     struct core *core;
     struct registry *registry;
@@ -192,12 +192,11 @@ struct bus {
     struct bus_instance **instances; /* by registry slot */
     struct bus_card *cards;          /* by agent index */
 
-    struct errand_news *news; /* of errands, of this turn: see errand.c */
+    struct job_news *news; /* of jobs, of this turn: see job.c */
     uint32_t news_n, news_cap;
-    uint32_t errands, asking; /* open ones; plans that wait for one of them */
-    /* A session's errand has ended; NULL = nobody listens. */
-    void (*session_errand_over)(struct bus *b, const struct errand *e,
-                                const struct errand_end *end);
+    uint32_t jobs, asking; /* open ones; plans that wait for one of them */
+    /* A session's job has ended; NULL = nobody listens. */
+    void (*session_job_over)(struct bus *b, const struct job *e, const struct job_end *end);
 
     struct commands commands;
     struct effect *effects;

@@ -235,7 +235,7 @@ enum bt_code draft_start(struct bus *b, const struct draft_start *how, struct dr
                                .doc_len = d->normalised.len,
                                .created_wall = b->wall,
                                .status = STR_LIT("running"),
-                               .errand = how->errand};
+                               .job = how->job};
     bool ok = true;
     enum bt_code code;
 
@@ -248,8 +248,8 @@ enum bt_code draft_start(struct bus *b, const struct draft_start *how, struct dr
     d->plan.parent = how->parent;
     ev.plan = d->plan.plan = plan_pack(plan);
     ev.block = d->plan.block = bus_plan_block(plan);
-    if (how->errand.len > 0) {
-        d->plan.errand = errand_of_document(doc_from_buf(&d->normalised), &ok);
+    if (how->job.len > 0) {
+        d->plan.job = job_of_document(doc_from_buf(&d->normalised), &ok);
     }
     if (ev.plan == NULL || ev.block == NULL || !ok) {
         return err_set(err, BT_NOMEM, "out of memory for a plan of %u steps", plan->n_steps);
@@ -275,11 +275,11 @@ enum bt_code draft_start(struct bus *b, const struct draft_start *how, struct dr
     return code;
 }
 
-/* Runs that are neither taken nor kept for the one errand that each open plan may still need. */
+/* Runs that are neither taken nor kept for the one job that each open plan may still need. */
 static uint32_t free_runs(const struct bus *b)
 {
     const uint32_t open = core_runs_open(b->core);
-    const uint32_t plans = open - b->errands;
+    const uint32_t plans = open - b->jobs;
     const uint32_t used = open + (plans > b->asking ? plans - b->asking : 0);
 
     return used < b->runs_max ? b->runs_max - used : 0;
@@ -295,7 +295,7 @@ enum bt_code draft_room(struct bus *b, struct bt_error *err)
                        "storage_unavailable: the disk of %s is full; running plans go on",
                        b->opt.state_dir);
     }
-    if (core_runs_open(b->core) - b->errands >= b->opt.plans_max) {
+    if (core_runs_open(b->core) - b->jobs >= b->opt.plans_max) {
         return err_set(err, BT_BUSY, "%u plans are open, the limit; try again later",
                        b->opt.plans_max);
     }
@@ -303,12 +303,12 @@ enum bt_code draft_room(struct bus *b, struct bt_error *err)
         return err_set(err, BT_BUSY,
                        "%u plans are open, and many questions of earlier ones are still being "
                        "stopped; try again later",
-                       core_runs_open(b->core) - b->errands);
+                       core_runs_open(b->core) - b->jobs);
     }
     return BT_OK;
 }
 
-enum bt_code draft_errand_room(struct bus *b, bool of_plan, struct bt_error *err)
+enum bt_code draft_job_room(struct bus *b, bool of_plan, struct bt_error *err)
 {
     if (of_plan ? core_runs_open(b->core) < b->runs_max : free_runs(b) > 0) {
         return BT_OK;

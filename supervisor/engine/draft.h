@@ -28,7 +28,7 @@ struct wish {
     const struct str *constraints;
     uint32_t n_constraints;
     bool dry_run;
-    bool own;               /* the document is the supervisor's: an errand */
+    bool own;               /* the document is the supervisor's: a job */
     const uint8_t *settled; /* per step of `plan`: its result is known; NULL = none */
     uint32_t n_settled;
 };
@@ -37,7 +37,7 @@ struct wish {
 struct draft_start {
     struct str client_key;
     uint64_t body_hash;
-    struct str errand;  /* its kind; empty = a plan */
+    struct str job;     /* its kind; empty = a plan */
     struct uuid parent; /* of a retry or a fork: the plan that it came from; nil = none */
     const struct core_reuse *reuse;
     uint32_t n_reuse;
@@ -59,8 +59,8 @@ uint32_t draft_routes(struct draft *d);
 void draft_refuse(struct bus *b, struct request *rq, struct draft *d, const struct bt_error *why);
 /* Whether a plan may begin now: BT_UNAVAILABLE, BT_BUSY. */
 BT_MUST_CHECK enum bt_code draft_room(struct bus *b, struct bt_error *err);
-/* Whether an errand may begin: BT_BUSY. One that no plan waits for leaves the plans theirs. */
-BT_MUST_CHECK enum bt_code draft_errand_room(struct bus *b, bool of_plan, struct bt_error *err);
+/* Whether a job may begin: BT_BUSY. One that no plan waits for leaves the plans theirs. */
+BT_MUST_CHECK enum bt_code draft_job_room(struct bus *b, bool of_plan, struct bt_error *err);
 /* draft_room; false after refusing. */
 bool draft_may_start(struct bus *b, struct request *rq);
 /*

@@ -63,8 +63,8 @@ static void perform_command(struct bus *b, const struct core_cmd *cmd)
     case CMD_KILL:
         kill_process(b, cmd);
         break;
-    case CMD_ERRAND:
-    case CMD_ERRAND_STOP:
+    case CMD_JOB:
+    case CMD_JOB_STOP:
     case CMD_REVISED:
     case CMD_RECORD:
     case CMD_REGISTERED:

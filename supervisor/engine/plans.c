@@ -74,7 +74,7 @@ void bus_plan_bind(struct bus *b, uint64_t run)
     *b->pending = (struct bus_plan){0};
     b->pending = NULL;
     p->run = run;
-    b->errands += p->errand != NULL ? 1 : 0;
+    b->jobs += p->job != NULL ? 1 : 0;
     uuid_format(p->plan->plan_id, p->id);
     code = map_put(&b->plan_by_id, (struct str){p->id, UUID_TEXT_LEN}, slot_of(run));
     ASSERT(code == BT_OK);
@@ -85,7 +85,7 @@ void bus_plan_done(struct bus_plan *p)
     free(p->block);
     notes_done(&p->notes);
     free(p->plan);
-    free(p->errand);
+    free(p->job);
     free((void *)(uintptr_t)p->failure.ptr);
     *p = (struct bus_plan){.session = SESSIONS_NONE};
 }

@@ -99,7 +99,7 @@ static enum bt_code end_of_plan(struct bus *b, const struct bus_plan *p, const s
 {
     enum bt_code code = BT_OK;
 
-    if (p->errand == NULL) {
+    if (p->job == NULL) {
         code = rec->result.id != 0 ? synthesised(b, rec, x, text, err)
                                    : aggregate(b, p, rec->plan_status, x, text, err);
     }
@@ -169,7 +169,7 @@ static enum bt_code add_plan(struct bus *b, struct bus_plan *p, const struct rec
     } else if (rec->type == REC_STEP_COMPLETED && rec->result.id != 0) {
         preview(b, rec->result, text);
         x->preview = buf_str(text);
-    } else if (rec->type == REC_PLAN_GENERATED && p->errand == NULL) {
+    } else if (rec->type == REC_PLAN_GENERATED && p->job == NULL) {
         say_about(b, p, rec, x, about);
     } else if (rec->type == REC_PLAN_COMPLETED) {
         code = end_of_plan(b, p, rec, x, text, err);
@@ -192,8 +192,8 @@ static enum bt_code pass_on(struct bus *b, struct bus_plan *p, const struct reco
     if (rec->type == REC_PLAN_COMPLETED) {
         code = session_plan_ended(b, p, rec, x->preview, err);
     }
-    if (code == BT_OK && p->errand != NULL) {
-        errand_on_record(b, p, rec);
+    if (code == BT_OK && p->job != NULL) {
+        job_on_record(b, p, rec);
     }
     return code;
 }

@@ -96,7 +96,7 @@ static enum bt_code rebuild(struct survivor *v, const struct journal_plan *row)
     }
     bool ok;
 
-    v->plan.errand = errand_of_document((struct doc){row->doc, row->doc_len}, &ok);
+    v->plan.job = job_of_document((struct doc){row->doc, row->doc_len}, &ok);
     if (!ok) {
         return err_set(v->err, BT_NOMEM, "out of memory for an errand");
     }
@@ -136,7 +136,7 @@ static bool recover_plan(const struct journal_plan *row, void *self)
     struct bt_error why = {.code = BT_OK};
     struct survivor v = {.b = all->b, .err = &why};
     struct core_event ev = {.type = CORE_RECOVER};
-    bool errand;
+    bool job;
 
     if (row->recoveries > RECOVERIES_MAX) {
         all->code = quarantine(
@@ -149,7 +149,7 @@ static bool recover_plan(const struct journal_plan *row, void *self)
         all->code = quarantine(all->b, row, why.msg, all->err);
         return all->code == BT_OK;
     }
-    errand = v.plan.errand != NULL;
+    job = v.plan.job != NULL;
     ev.plan = v.plan.plan;
     ev.block = v.plan.block;
     all->b->pending = &v.plan;
@@ -160,7 +160,7 @@ static bool recover_plan(const struct journal_plan *row, void *self)
                 (unsigned long long)row->ix);
         all->b->pending = NULL;
         bus_plan_done(&v.plan);
-    } else if (!errand) {
+    } else if (!job) {
         all->n++;
     }
     survivor_done(&v);
@@ -170,7 +170,7 @@ static bool recover_plan(const struct journal_plan *row, void *self)
 /* Nothing of it goes on by itself: a person or its planner has the next word. */
 static bool is_idle(const struct run *run)
 {
-    return run->errand == ERRAND_NONE && run->active == run->waiting &&
+    return run->job == JOB_NONE && run->active == run->waiting &&
            (run->ready == 0 || run->paused != 0 || run->status == PLAN_PENDING);
 }
 
@@ -197,7 +197,7 @@ enum bt_code bus_recover(struct bus *b, uint64_t *ret_n, struct bt_error *err)
 
     *ret_n = all.n;
     if (code == BT_OK && all.code == BT_OK) {
-        errands_find(b);
+        jobs_find(b);
         code = session_recover(b, err);
     }
     if (code == BT_OK && all.code == BT_OK) {

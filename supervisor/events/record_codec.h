@@ -37,7 +37,7 @@ struct record_extra {
     struct str session_id, turn_id, turn_plan_id, action;
 };
 
-/* Public records of a plan that is an errand are internal ones (BT_PROTOCOL to read them
+/* Public records of a plan that is a job are internal ones (BT_PROTOCOL to read them
  * otherwise): no base, no topic. */
 bool record_row_is_public(const struct record *rec, const struct plan *plan);
 /* Appends the body (event base + payload) to out and the topic to topic (both cleared first). Names

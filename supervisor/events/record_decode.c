@@ -220,7 +220,7 @@ enum bt_code record_decode(const struct journal_row *row, const struct plan *pla
     struct bt_error why;
 
     if (type == REC_COUNT || GETS[type].get == NULL ||
-        (record_is_public(type) && plan->errand == ERRAND_NONE) != row->is_public) {
+        (record_is_public(type) && plan->job == JOB_NONE) != row->is_public) {
         return wrong(row, "no record about a plan", err);
     }
     if (guard_check(row->body, row->body_len, NULL, &why) != BT_OK ||

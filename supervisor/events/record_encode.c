@@ -62,7 +62,7 @@ static enum bt_code try_encode(struct encoding *e, size_t max, struct buf *out,
 
 bool record_row_is_public(const struct record *rec, const struct plan *plan)
 {
-    return record_is_public(rec->type) && (plan == NULL || plan->errand == ERRAND_NONE);
+    return record_is_public(rec->type) && (plan == NULL || plan->job == JOB_NONE);
 }
 
 static bool lists_steps(const struct record *rec)

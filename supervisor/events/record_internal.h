@@ -103,7 +103,7 @@ record_put record_put_waiting, record_put_decided, record_put_verification, reco
     record_put_gate_passed, record_put_gate_failed, record_put_gate_error,
     record_put_replan_started, record_put_replan_finished;
 
-/* ---- record_errand.c ---- */
+/* ---- record_job.c ---- */
 record_put record_put_planning_started, record_put_planning_retry, record_put_planning_failed,
     record_put_synthesis_started, record_put_text_delta, record_put_synthesis_retry,
     record_put_synthesis_finished, record_put_turn_start, record_put_turn_end;
@@ -140,7 +140,7 @@ record_get record_get_step_started, record_get_handoff, record_get_progress, rec
 record_get record_get_waiting, record_get_decided, record_get_verification, record_get_gate_started,
     record_get_gate_passed, record_get_gate_failed, record_get_gate_error,
     record_get_replan_started, record_get_replan_finished;
-/* ---- record_errand.c ---- */
+/* ---- record_job.c ---- */
 record_get record_get_planning_started, record_get_planning_retry, record_get_planning_failed,
     record_get_synthesis_started, record_get_text_delta, record_get_synthesis_retry,
     record_get_synthesis_finished;

@@ -121,11 +121,11 @@ enum bt_code journal_plans(struct journal *j, struct str status, struct str sess
     return j->ops->plans(j, status, session_id, before_ix, limit, fn, self, err);
 }
 
-enum bt_code journal_errands(struct journal *j, struct str session_id, uint64_t before_ix,
-                             uint32_t limit, journal_plan_fn fn, void *self, struct bt_error *err)
+enum bt_code journal_jobs(struct journal *j, struct str session_id, uint64_t before_ix,
+                          uint32_t limit, journal_plan_fn fn, void *self, struct bt_error *err)
 {
     enum bt_code code = alive(j, err);
-    return code != BT_OK ? code : j->ops->errands(j, session_id, before_ix, limit, fn, self, err);
+    return code != BT_OK ? code : j->ops->jobs(j, session_id, before_ix, limit, fn, self, err);
 }
 
 enum bt_code journal_plans_open(struct journal *j, journal_plan_fn fn, void *self,

@@ -78,7 +78,7 @@ struct journal_plan {
     struct str status; /* "pending" ... ; updated by journal_plan_status */
     msec ended_wall;   /* 0 = open */
     uint32_t recoveries;
-    struct str errand; /* what it is asked for ("planning", "synthesis", ...); empty = a plan */
+    struct str job; /* what it is asked for ("planning", "synthesis", ...); empty = a plan */
 };
 
 /* Adds a plan to the batch; *ret_ix its number. BT_CONFLICT when the client_key exists (also in
@@ -96,16 +96,16 @@ BT_MUST_CHECK enum bt_code journal_plan_by_key(struct journal *j, struct str cli
                                                struct journal_plan *ret, struct bt_error *err);
 
 typedef bool (*journal_plan_fn)(const struct journal_plan *p, void *self); /* false = stop */
-/* Newest first, ix < before_ix (0 = from the newest), filters empty = any; never errands. doc is
+/* Newest first, ix < before_ix (0 = from the newest), filters empty = any; never jobs. doc is
  * not loaded. Includes the open batch: ask between commits. */
 BT_MUST_CHECK enum bt_code journal_plans(struct journal *j, struct str status,
                                          struct str session_id, uint64_t before_ix, uint32_t limit,
                                          journal_plan_fn fn, void *self, struct bt_error *err);
-/* The errands of a session instead (empty = all), in the same way. */
-BT_MUST_CHECK enum bt_code journal_errands(struct journal *j, struct str session_id,
-                                           uint64_t before_ix, uint32_t limit, journal_plan_fn fn,
-                                           void *self, struct bt_error *err);
-/* Every plan and errand that has not ended, oldest first, with doc, counting its recovery
+/* The jobs of a session instead (empty = all), in the same way. */
+BT_MUST_CHECK enum bt_code journal_jobs(struct journal *j, struct str session_id,
+                                        uint64_t before_ix, uint32_t limit, journal_plan_fn fn,
+                                        void *self, struct bt_error *err);
+/* Every plan and job that has not ended, oldest first, with doc, counting its recovery
  * (committed at once; no batch may be open). A damaged plan is logged, quarantined and left out
  * (G22). fn may call any function of the journal but this one. */
 BT_MUST_CHECK enum bt_code journal_plans_open(struct journal *j, journal_plan_fn fn, void *self,
@@ -146,7 +146,7 @@ struct journal_turn {
     uint64_t body_hash;
     uint64_t asked, answered; /* numbers of the two messages; answered 0 = still open */
     msec started_wall, ended_wall;
-    struct uuid plan; /* open: the plan or errand that it waits for; later: what it was about */
+    struct uuid plan; /* open: the plan or job that it waits for; later: what it was about */
     struct str action;
     uint64_t wish; /* blob: what goes with a plan that the words lead to; 0 = nothing */
 };
@@ -186,7 +186,7 @@ BT_MUST_CHECK enum bt_code journal_turn(struct journal *j, struct uuid id, struc
 BT_MUST_CHECK enum bt_code journal_turn_by_key(struct journal *j, struct str session_id,
                                                struct str client_key, struct journal_turn *ret,
                                                struct bt_error *err);
-/* The open turn that waits for this plan or errand. */
+/* The open turn that waits for this plan or job. */
 BT_MUST_CHECK enum bt_code journal_turn_of_plan(struct journal *j, struct uuid plan_id,
                                                 struct journal_turn *ret, struct bt_error *err);
 /* Every open turn; damaged ones are logged and left out. */

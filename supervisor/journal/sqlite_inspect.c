@@ -13,7 +13,7 @@ struct inspection {
 };
 
 enum { PROBLEMS_SHOWN = 50 };
-/* Of the versions that had no errands. */
+/* Of the versions that had no jobs. */
 #define PLAN_HEAD_2                                                                                \
     "SELECT ix, id, session, client_key, body_hash, goal, created, crc, '' FROM plans"
 

@@ -21,7 +21,7 @@ enum {
 #define SQL_PLAN_HEAD                                                                              \
     "SELECT p.ix, p.id, p.session, p.client_key, p.body_hash, p.goal, p.created, p.crc, "          \
     "coalesce(e.kind, '') FROM plans p LEFT JOIN errands e ON e.ix = p.ix"
-#define SQL_NO_ERRAND(of) "NOT EXISTS (SELECT 1 FROM errands e WHERE e.ix = " of ".ix)"
+#define SQL_NO_JOB(of) "NOT EXISTS (SELECT 1 FROM errands e WHERE e.ix = " of ".ix)"
 #define SQL_SESSION                                                                                \
     "SELECT id, created, updated, messages, summarized, summary, agent_calls, tool_calls, crc "    \
     "FROM sessions"
@@ -54,24 +54,23 @@ enum {
     SQL(PLAN_IX_BY_ID, "SELECT ix FROM plans WHERE id = ?1")                                       \
     SQL(PLAN_IX_BY_KEY, "SELECT ix FROM plans WHERE client_key = ?1")                              \
     SQL(PLAN_GET, SQL_PLAN_HEAD " WHERE p.ix = ?1")                                                \
-    SQL(ERRAND_ADD, "INSERT INTO errands(ix, kind) VALUES(?1, ?2)")                                \
+    SQL(JOB_ADD, "INSERT INTO errands(ix, kind) VALUES(?1, ?2)")                                   \
     SQL(PLAN_DOC, "SELECT ix, doc_crc, doc FROM plans WHERE ix = ?1")                              \
     SQL(STATE_PUT, "INSERT OR REPLACE INTO plan_state(ix, status, ended, recoveries, note, crc) "  \
                    "VALUES(?1, ?2, ?3, ?4, ?5, ?6)")                                               \
     SQL(STATE_GET, "SELECT status, ended, recoveries, note, crc FROM plan_state WHERE ix = ?1")    \
     SQL(STATE_SCAN, "SELECT ix, status, ended, recoveries, note, crc FROM plan_state ORDER BY ix") \
-    SQL(IX_ALL, "SELECT s.ix FROM plan_state s WHERE s.ix < ?1 AND " SQL_NO_ERRAND(                \
+    SQL(IX_ALL, "SELECT s.ix FROM plan_state s WHERE s.ix < ?1 AND " SQL_NO_JOB(                   \
                     "s") " ORDER BY s.ix DESC")                                                    \
-    SQL(IX_STATUS,                                                                                 \
-        "SELECT s.ix FROM plan_state s INDEXED BY plan_state_status "                              \
-        "WHERE s.ix < ?1 AND s.status = ?2 AND " SQL_NO_ERRAND("s") " ORDER BY s.ix DESC")         \
+    SQL(IX_STATUS, "SELECT s.ix FROM plan_state s INDEXED BY plan_state_status "                   \
+                   "WHERE s.ix < ?1 AND s.status = ?2 AND " SQL_NO_JOB("s") " ORDER BY s.ix DESC") \
     SQL(IX_SESSION,                                                                                \
         "SELECT p.ix FROM plans p INDEXED BY plans_session WHERE p.ix < ?1 "                       \
-        "AND p.session = ?2 AND p.session <> '' AND " SQL_NO_ERRAND("p") " ORDER BY p.ix DESC")    \
-    SQL(IX_ERRANDS, "SELECT p.ix FROM plans p INDEXED BY plans_session WHERE p.ix < ?1 "           \
-                    "AND p.session = ?2 AND p.session <> '' AND NOT " SQL_NO_ERRAND(               \
-                        "p") " ORDER BY p.ix DESC")                                                \
-    SQL(IX_ERRANDS_ALL, "SELECT ix FROM errands WHERE ix < ?1 ORDER BY ix DESC")                   \
+        "AND p.session = ?2 AND p.session <> '' AND " SQL_NO_JOB("p") " ORDER BY p.ix DESC")       \
+    SQL(IX_JOBS,                                                                                   \
+        "SELECT p.ix FROM plans p INDEXED BY plans_session WHERE p.ix < ?1 "                       \
+        "AND p.session = ?2 AND p.session <> '' AND NOT " SQL_NO_JOB("p") " ORDER BY p.ix DESC")   \
+    SQL(IX_JOBS_ALL, "SELECT ix FROM errands WHERE ix < ?1 ORDER BY ix DESC")                      \
     SQL(SESSION_PUT, "INSERT OR REPLACE INTO sessions(id, created, updated, messages, "            \
                      "summarized, summary, agent_calls, tool_calls, crc) "                         \
                      "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                 \
@@ -199,8 +198,8 @@ enum bt_code sqlite_plan_by_key(struct journal *j, struct str key, struct journa
 enum bt_code sqlite_plans(struct journal *j, struct str status, struct str session,
                           uint64_t before_ix, uint32_t limit, journal_plan_fn fn, void *self,
                           struct bt_error *err);
-enum bt_code sqlite_errands(struct journal *j, struct str session, uint64_t before_ix,
-                            uint32_t limit, journal_plan_fn fn, void *self, struct bt_error *err);
+enum bt_code sqlite_jobs(struct journal *j, struct str session, uint64_t before_ix, uint32_t limit,
+                         journal_plan_fn fn, void *self, struct bt_error *err);
 /* Strings and doc go into text (cleared first). BT_NOT_FOUND; BT_IO when a checksum is wrong. */
 enum bt_code sqlite_plan_load(struct sqlite_journal *s, uint64_t ix, bool with_doc,
                               struct buf *text, struct journal_plan *ret, struct bt_error *err);

@@ -1,4 +1,4 @@
-/* Lists of plans and errands on SQLite, newest first. */
+/* Lists of plans and jobs on SQLite, newest first. */
 #include "protocol/base/log.h"
 #include "supervisor/journal/sqlite_internal.h"
 
@@ -52,11 +52,11 @@ enum bt_code sqlite_plans(struct journal *j, struct str status, struct str sessi
     return list(s, which, status, before_ix, limit, fn, self, err);
 }
 
-enum bt_code sqlite_errands(struct journal *j, struct str session, uint64_t before_ix,
-                            uint32_t limit, journal_plan_fn fn, void *self, struct bt_error *err)
+enum bt_code sqlite_jobs(struct journal *j, struct str session, uint64_t before_ix, uint32_t limit,
+                         journal_plan_fn fn, void *self, struct bt_error *err)
 {
     struct sqlite_journal *s = sqlite_of(j);
-    enum sql which = session.len > 0 ? SQL_IX_ERRANDS : SQL_IX_ERRANDS_ALL;
+    enum sql which = session.len > 0 ? SQL_IX_JOBS : SQL_IX_JOBS_ALL;
 
     if (session.len > 0) {
         sqlite_bind_str(s->stmt[which], 2, session);

@@ -16,8 +16,8 @@ static uint32_t plan_crc(uint64_t ix, const struct journal_plan *p)
     crc = crc32c_u64(crc, p->body_hash);
     crc = crc32c_bytes(crc, p->goal.ptr, p->goal.len);
     crc = crc32c_u64(crc, p->created_wall);
-    /* Nothing is added for a plan: its checksum is that of the versions without errands. */
-    return p->errand.len > 0 ? crc32c_bytes(crc, p->errand.ptr, p->errand.len) : crc;
+    /* Nothing is added for a plan: its checksum is that of the versions without jobs. */
+    return p->job.len > 0 ? crc32c_bytes(crc, p->job.ptr, p->job.len) : crc;
 }
 
 static uint32_t state_crc(uint64_t ix, const struct plan_state *st)
@@ -165,12 +165,12 @@ static enum bt_code put_head(struct sqlite_journal *s, uint64_t ix, const struct
     return sqlite_run(s, SQL_PLAN_ADD, "cannot store the plan", err);
 }
 
-static enum bt_code put_errand(struct sqlite_journal *s, uint64_t ix, struct str kind,
-                               struct bt_error *err)
+static enum bt_code put_job(struct sqlite_journal *s, uint64_t ix, struct str kind,
+                            struct bt_error *err)
 {
-    (void)sqlite3_bind_int64(s->stmt[SQL_ERRAND_ADD], 1, (int64_t)ix);
-    sqlite_bind_str(s->stmt[SQL_ERRAND_ADD], 2, kind);
-    return sqlite_run(s, SQL_ERRAND_ADD, "cannot store an errand", err);
+    (void)sqlite3_bind_int64(s->stmt[SQL_JOB_ADD], 1, (int64_t)ix);
+    sqlite_bind_str(s->stmt[SQL_JOB_ADD], 2, kind);
+    return sqlite_run(s, SQL_JOB_ADD, "cannot store an errand", err);
 }
 
 enum bt_code sqlite_plan_add(struct journal *j, const struct journal_plan *p, uint64_t *ret_ix,
@@ -190,8 +190,8 @@ enum bt_code sqlite_plan_add(struct journal *j, const struct journal_plan *p, ui
     }
     j->dirty = true; /* for sqlite_state_put below; the wrapper says the same */
     code = put_head(s, ix, p, err);
-    if (code == BT_OK && p->errand.len > 0) {
-        code = put_errand(s, ix, p->errand, err);
+    if (code == BT_OK && p->job.len > 0) {
+        code = put_job(s, ix, p->job, err);
     }
     if (code == BT_OK) {
         code = sqlite_state_put(s, ix, &state, err);
@@ -223,7 +223,7 @@ enum bt_code sqlite_plan_status(struct journal *j, uint64_t ix, struct str statu
 static void load_strings(struct buf *text, struct journal_plan *ret)
 {
     struct str *const all[] = {&ret->session_id, &ret->client_key, &ret->goal, &ret->status,
-                               &ret->errand};
+                               &ret->job};
     size_t at = text->len;
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
@@ -248,7 +248,7 @@ enum bt_code sqlite_plan_read(sqlite3_stmt *st, struct journal_plan *ret, struct
     ret->body_hash = sqlite_col_u64(st, 4);
     ret->goal = sqlite_col_str(st, 5);
     ret->created_wall = sqlite_col_u64(st, 6);
-    ret->errand = sqlite_col_str(st, 8);
+    ret->job = sqlite_col_str(st, 8);
     if (sqlite_col_u64(st, 7) != plan_crc(ix, ret)) {
         return damaged(ix, "the record", err);
     }

@@ -30,8 +30,8 @@ static const char *const MIGRATIONS[SCHEMA_VERSION] = {
     /* 2: the same tables; documents and rows may speak of gates, approvals and revisions. A program
      * that does not know them would run such plans without: it must refuse the journal. */
     "",
-    /* 3: errands (a plan's row with an entry in errands; its checksum covers the kind), sessions.
-     * A program without them would list errands as plans and never answer an open turn. */
+    /* 3: jobs (a plan's row with an entry in jobs; its checksum covers the kind), sessions.
+     * A program without them would list jobs as plans and never answer an open turn. */
     "CREATE TABLE errands(ix INTEGER PRIMARY KEY, kind TEXT NOT NULL);"
     "CREATE TABLE sessions(id TEXT PRIMARY KEY, created INTEGER NOT NULL,"
     " updated INTEGER NOT NULL, messages INTEGER NOT NULL, summarized INTEGER NOT NULL,"

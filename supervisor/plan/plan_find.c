@@ -25,7 +25,7 @@ enum {
     PLAN_TOKENS,
     PLAN_N_STEPS,
     PLAN_PLANNING,
-    PLAN_ERRAND,
+    PLAN_JOB,
     PLAN_DRY_RUN,
     PLAN_FIELD_COUNT
 };
@@ -71,7 +71,7 @@ static const struct field_name plan_names[] = {
     {"estimatedSteps", PLAN_N_STEPS},
     {"estimated_steps", PLAN_N_STEPS},
     {"planning", PLAN_PLANNING},
-    {"errand", PLAN_ERRAND},
+    {"errand", PLAN_JOB},
     {"dryRun", PLAN_DRY_RUN},
     {"dry_run", PLAN_DRY_RUN},
 };
@@ -304,7 +304,7 @@ static void read_about(struct plan_reader *r, const struct doc *values)
         const struct about_fields first = {.constraints = pending[PLAN_CONSTRAINTS]};
         plan_about_read(r, &first);
     }
-    plan_phases_read(r, base[PLAN_PLANNING], base[PLAN_ERRAND], base[PLAN_DRY_RUN]);
+    plan_phases_read(r, base[PLAN_PLANNING], base[PLAN_JOB], base[PLAN_DRY_RUN]);
 }
 
 static enum bt_code read_map(struct plan_reader *r, struct doc doc)

@@ -119,8 +119,8 @@ static enum bt_code find_searcher(struct plan_reader *r)
     static const struct who finder = {.skill = {"search", 6}};
     const struct place at = {.problems = r->problems, .prefix = "policy"};
     const struct who *who = &r->policy->searcher;
-    if (!who->given && !r->again && r->policy->max_fallbacks > 0 &&
-        r->plan->errand == ERRAND_NONE && plan_who_can(r, finder.skill) != REGISTRY_NONE) {
+    if (!who->given && !r->again && r->policy->max_fallbacks > 0 && r->plan->job == JOB_NONE &&
+        plan_who_can(r, finder.skill) != REGISTRY_NONE) {
         who = &finder;
     }
     return plan_who_resolve(r, &at, "searchAgent", who, &r->plan->search_with);

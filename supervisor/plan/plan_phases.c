@@ -108,22 +108,22 @@ void policy_phases(const struct place *at, struct doc timeout, struct doc on_inv
 
 /* ---- documents of the supervisor ---- */
 
-static void read_errand(struct doc v, struct plan_errand *ret)
+static void read_job(struct doc v, struct plan_job *ret)
 {
     const struct str kind = doc_string(doc_get(v, STR_LIT("kind")));
-    *ret = (struct plan_errand){.kind = ERRAND_NONE};
-    for (uint32_t i = ERRAND_NONE + 1; i < ERRAND_KIND_COUNT; i++) {
-        if (str_is(kind, errand_kind_name((enum errand_kind)i))) {
-            *ret = (struct plan_errand){.kind = (enum errand_kind)i,
-                                        .of = doc_string(doc_get(v, STR_LIT("of"))),
-                                        .turn = doc_string(doc_get(v, STR_LIT("turn")))};
+    *ret = (struct plan_job){.kind = JOB_NONE};
+    for (uint32_t i = JOB_NONE + 1; i < JOB_KIND_COUNT; i++) {
+        if (str_is(kind, job_kind_name((enum job_kind)i))) {
+            *ret = (struct plan_job){.kind = (enum job_kind)i,
+                                     .of = doc_string(doc_get(v, STR_LIT("of"))),
+                                     .turn = doc_string(doc_get(v, STR_LIT("turn")))};
         }
     }
 }
 
-void plan_errand_of(struct doc document, struct plan_errand *ret)
+void plan_job_of(struct doc document, struct plan_job *ret)
 {
-    read_errand(doc_get(document, STR_LIT("errand")), ret);
+    read_job(doc_get(document, STR_LIT("errand")), ret);
 }
 
 static void read_planning(struct plan_reader *r, struct doc planning)
@@ -139,7 +139,7 @@ static void read_planning(struct plan_reader *r, struct doc planning)
     p->repairs = (uint32_t)repairs;
 }
 
-void plan_phases_read(struct plan_reader *r, struct doc planning, struct doc errand,
+void plan_phases_read(struct plan_reader *r, struct doc planning, struct doc job,
                       struct doc dry_run)
 {
     const struct place at = {.problems = r->problems, .prefix = ""};
@@ -161,12 +161,12 @@ void plan_phases_read(struct plan_reader *r, struct doc planning, struct doc err
         p->planning = (struct planning_policy){
             .pending = true, .agent = AGENT_NONE, .repairs = r->planner->repairs};
     }
-    if (errand.ptr != NULL && !r->again && !r->request->own) {
+    if (job.ptr != NULL && !r->again && !r->request->own) {
         place_problem(&at, PROBLEM_STYLE, true, "errand",
                       "is ignored: only the supervisor makes errands");
-    } else if (errand.ptr != NULL) {
-        read_errand(errand, &r->policy->errand);
-        p->errand = r->policy->errand.kind;
+    } else if (job.ptr != NULL) {
+        read_job(job, &r->policy->job);
+        p->job = r->policy->job.kind;
     }
 }
 
@@ -225,7 +225,7 @@ static enum bt_code find_synthesizer(struct plan_reader *r)
     const struct who who = {.agent_id = wish->agent_id,
                             .skill = wish->skill.len > 0 ? wish->skill : synthesize};
     *s = (struct synthesis_policy){.agent = AGENT_NONE};
-    if ((wish->agent_id.len == 0 && wish->skill.len == 0) || r->plan->errand != ERRAND_NONE ||
+    if ((wish->agent_id.len == 0 && wish->skill.len == 0) || r->plan->job != JOB_NONE ||
         (!r->policy->synthesis_given && !r->again && !is_known(r, &who))) {
         return BT_OK;
     }
@@ -295,12 +295,12 @@ static void put_planning(struct writer *w, const struct planning_policy *p)
     put_u64(&in, "repairs", p->repairs);
 }
 
-static void put_errand(struct writer *w, const struct plan_errand *e)
+static void put_job(struct writer *w, const struct plan_job *e)
 {
     struct writer in = {.out = w->out};
     put_key(w, "errand");
     doc_put_map(w->out, e->turn.len > 0 ? 3 : 2);
-    put_name(&in, "kind", errand_kind_name(e->kind));
+    put_name(&in, "kind", job_kind_name(e->kind));
     put_str(&in, "of", e->of);
     if (e->turn.len > 0) {
         put_str(&in, "turn", e->turn);
@@ -312,8 +312,8 @@ void plan_write_phases(struct writer *w, const struct plan *plan)
     if (plan->planning.pending) {
         put_planning(w, &plan->planning);
     }
-    if (plan->errand != ERRAND_NONE) {
-        put_errand(w, &plan->policy->errand);
+    if (plan->job != JOB_NONE) {
+        put_job(w, &plan->policy->job);
     }
     if (plan->dry_run) {
         put_bool(w, "dryRun", true);

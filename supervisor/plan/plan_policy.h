@@ -68,7 +68,7 @@ struct plan_policy {
     struct synthesis_wish synthesis;
     bool synthesis_given; /* not by the configuration: who is meant has to be there */
     struct plan_about about;
-    struct plan_errand errand;
+    struct plan_job job;
     struct who gate, verifier, replanner, searcher;
     struct doc fallbacks, handoff_to; /* lists of ids, as given; absent mostly */
     /* Ids, once the plan has been read (plan_who.c): */

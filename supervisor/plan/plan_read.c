@@ -122,8 +122,8 @@ static enum bt_code check(struct plan_reader *r)
     if (!p->planning.pending) {
         plan_check(&in, r->problems);
     }
-    /* Parameters of an errand come with each attempt. */
-    return r->again || p->errand != ERRAND_NONE ? BT_OK : plan_schema_check(r);
+    /* Parameters of a job come with each attempt. */
+    return r->again || p->job != JOB_NONE ? BT_OK : plan_schema_check(r);
 }
 
 enum bt_code plan_reader_refuse(const struct plan_reader *r)

@@ -37,9 +37,9 @@ enum { SYNTHESIS_RETRIES_MAX = 10 };
  * for anything else. Configurations read theirs with it. */
 bool synthesis_wish_named(struct str name, struct synthesis_wish *io);
 
-/* Which errand a plan is, and of whom. All empty: a plan like any other. */
-struct plan_errand {
-    enum errand_kind kind;
+/* Which job a plan is, and of whom. All empty: a plan like any other. */
+struct plan_job {
+    enum job_kind kind;
     struct str of;   /* a planId or a sessionId */
     struct str turn; /* of the session; may be empty */
 };
@@ -80,9 +80,9 @@ struct plan_request {
     struct str planner;
     const struct str *constraints; /* win over the document's when there are any */
     uint32_t n_constraints;
-    bool dry_run; /* planned and checked, never run */
-    bool own;     /* the supervisor made the document: its `errand` counts, and neither are its
-                     parameters checked (they come with each attempt) nor others asked about it */
+    bool dry_run;       /* planned and checked, never run */
+    bool own;           /* the supervisor made the document: its `job` counts, and neither are its
+                           parameters checked (they come with each attempt) nor others asked about it */
     struct doc pending; /* the canonical document of the pending plan that `plan` answers: its goal,
                            session, planner, policy, constraints and grants hold. Absent mostly */
     bool trusted;       /* a person made the answer: its policy counts, too */
@@ -117,8 +117,8 @@ BT_MUST_CHECK enum bt_code plan_read_pending(const struct plan_request *request,
                                              struct problems *problems, struct buf *normalised,
                                              struct bt_error *err);
 
-/* Which errand a canonical document is; borrows of it. */
-void plan_errand_of(struct doc document, struct plan_errand *ret);
+/* Which job a canonical document is; borrows of it. */
+void plan_job_of(struct doc document, struct plan_job *ret);
 
 /* The same for a document that stands alone. */
 BT_MUST_CHECK enum bt_code plan_read(struct doc doc, const struct plan_defaults *defaults,

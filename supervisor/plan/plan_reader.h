@@ -84,10 +84,10 @@ void plan_about_read(struct plan_reader *r, const struct about_fields *f);
 BT_MUST_CHECK enum bt_code plan_about_constrain(struct plan_reader *r, const struct str *at,
                                                 uint32_t n);
 
-/* ---- plan_phases.c: planning, synthesis, errands ---- */
+/* ---- plan_phases.c: planning, synthesis, jobs ---- */
 
-/* `planning`, `errand` and `dryRun`, which only documents of the supervisor have. */
-void plan_phases_read(struct plan_reader *r, struct doc planning, struct doc errand,
+/* `planning`, `job` and `dryRun`, which only documents of the supervisor have. */
+void plan_phases_read(struct plan_reader *r, struct doc planning, struct doc job,
                       struct doc dry_run);
 /* Who plans, and who writes the answer. */
 BT_MUST_CHECK enum bt_code plan_phases_resolve(struct plan_reader *r);

@@ -45,7 +45,7 @@ void put_who(struct writer *w, const char *key, struct str agent_id, struct str 
              const char *flag_name, bool flag);
 /* `policy` of a plan: every number, so that later defaults change nothing. */
 void plan_write_policy(struct writer *w, const struct plan *plan);
-/* `planning`, `errand`, `dryRun`, and of the policy what is about planning and the answer. */
+/* `planning`, `job`, `dryRun`, and of the policy what is about planning and the answer. */
 void plan_write_phases(struct writer *w, const struct plan *plan);
 void plan_write_phases_policy(struct writer *w, const struct plan *plan);
 void plan_about_write(struct writer *w, const struct plan_about *about);

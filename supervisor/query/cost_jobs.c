@@ -7,7 +7,7 @@
 enum { LOOKS_MAX = 20000 };
 
 struct found {
-    const struct cost_errands_of *ask;
+    const struct cost_jobs_of *ask;
     struct uuid *ids;
     uint32_t n, room, looks;
     bool more, no_memory;
@@ -70,11 +70,11 @@ static enum bt_code usage_of(struct bus *b, struct uuid id, uint64_t ix, struct 
     return journal_last_row(b->journal, ix, false, tell_usage, ret, err);
 }
 
-static enum bt_code tell(struct bus *b, struct uuid id, cost_errand_fn fn, void *self,
+static enum bt_code tell(struct bus *b, struct uuid id, cost_job_fn fn, void *self,
                          struct bt_error *err)
 {
     struct journal_plan row;
-    struct errand *e;
+    struct job *e;
     struct usage usage;
     bool ok;
     enum bt_code code = journal_plan_by_id(b->journal, id, &row, err);
@@ -82,7 +82,7 @@ static enum bt_code tell(struct bus *b, struct uuid id, cost_errand_fn fn, void 
     if (code != BT_OK) {
         return code;
     }
-    e = errand_of_document((struct doc){row.doc, row.doc_len}, &ok);
+    e = job_of_document((struct doc){row.doc, row.doc_len}, &ok);
     if (!ok) {
         return err_set(err, BT_NOMEM, "out of memory for an errand");
     }
@@ -94,11 +94,11 @@ static enum bt_code tell(struct bus *b, struct uuid id, cost_errand_fn fn, void 
     return code;
 }
 
-enum bt_code cost_errands(struct bus *b, const struct cost_errands_of *ask, cost_errand_fn fn,
-                          void *self, bool *ret_more, struct bt_error *err)
+enum bt_code cost_jobs(struct bus *b, const struct cost_jobs_of *ask, cost_job_fn fn, void *self,
+                       bool *ret_more, struct bt_error *err)
 {
     struct found f = {.ask = ask};
-    enum bt_code code = journal_errands(b->journal, ask->session_id, 0, UINT32_MAX, find, &f, err);
+    enum bt_code code = journal_jobs(b->journal, ask->session_id, 0, UINT32_MAX, find, &f, err);
 
     if (code == BT_OK && f.no_memory) {
         code = err_set(err, BT_NOMEM, "out of memory for a list of errands");

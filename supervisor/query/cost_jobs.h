@@ -1,27 +1,26 @@
 /*
- * What the errands of plans and sessions used, read from their own rows: also those that nobody
+ * What the jobs of plans and sessions used, read from their own rows: also those that nobody
  * waited for any more when they ended, and those of sessions, which no plan counts.
  */
-#ifndef BUS_COST_ERRANDS_H
-#define BUS_COST_ERRANDS_H
+#ifndef BUS_COST_JOBS_H
+#define BUS_COST_JOBS_H
 
 #include "supervisor/dispatch/job.h"
 #include "supervisor/engine/bus.h"
 
 /* Which ones: newest first, of a session (empty = any), made between since_wall and until_wall
  * (ms), and after the row after_ix. */
-struct cost_errands_of {
+struct cost_jobs_of {
     struct str session_id;
     msec since_wall, until_wall;
     uint64_t after_ix;
 };
 
 /* of: the plan, or the session, that it was for; valid during the call. */
-typedef void (*cost_errand_fn)(enum errand_kind kind, struct str of, const struct usage *usage,
-                               void *self);
+typedef void (*cost_job_fn)(enum job_kind kind, struct str of, const struct usage *usage,
+                            void *self);
 
 /* *ret_more: there are more than are looked at, the older ones. BT_NOMEM, BT_IO. */
-BT_MUST_CHECK enum bt_code cost_errands(struct bus *b, const struct cost_errands_of *ask,
-                                        cost_errand_fn fn, void *self, bool *ret_more,
-                                        struct bt_error *err);
+BT_MUST_CHECK enum bt_code cost_jobs(struct bus *b, const struct cost_jobs_of *ask, cost_job_fn fn,
+                                     void *self, bool *ret_more, struct bt_error *err);
 #endif

@@ -37,7 +37,7 @@ struct story {
     uint32_t paused; /* bit per enum pause_reason */
     msec created, started, ended_at;
     uint64_t last_seq;
-    enum errand_kind phase; /* what an agent is asked for the whole plan; ERRAND_NONE = nothing */
+    enum job_kind phase; /* what an agent is asked for the whole plan; JOB_NONE = nothing */
     bool ended;
     bool handoffs_cut; /* there were more than are kept */
 };

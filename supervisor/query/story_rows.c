@@ -318,17 +318,17 @@ static void add_usage(struct usage *to, struct doc body)
 }
 
 /* What the plan as a whole asks of an agent. False: the row is about something else. */
-static bool tell_errand(struct story *s, enum record_type type, struct doc body)
+static bool tell_job(struct story *s, enum record_type type, struct doc body)
 {
     if (type == REC_PLANNING_STARTED) {
-        s->phase = ERRAND_PLANNING;
+        s->phase = JOB_PLANNING;
     } else if (type == REC_PLANNING_RETRY || type == REC_PLANNING_FAILED) {
-        s->phase = type == REC_PLANNING_FAILED ? ERRAND_NONE : ERRAND_PLANNING;
+        s->phase = type == REC_PLANNING_FAILED ? JOB_NONE : JOB_PLANNING;
         add_usage(&s->planning, body);
     } else if (type == REC_SYNTHESIS_STARTED) {
-        s->phase = ERRAND_SYNTHESIS;
+        s->phase = JOB_SYNTHESIS;
     } else if (type == REC_SYNTHESIS_RETRY || type == REC_SYNTHESIS_FINISHED) {
-        s->phase = ERRAND_NONE;
+        s->phase = JOB_NONE;
         add_usage(&s->synthesis, body);
         if (type == REC_SYNTHESIS_RETRY) {
             on_revision(s, body);
@@ -341,12 +341,12 @@ static bool tell_errand(struct story *s, enum record_type type, struct doc body)
 
 static void tell_plan(struct story *s, enum record_type type, struct doc body, msec wall)
 {
-    if (tell_errand(s, type, body)) {
+    if (tell_job(s, type, body)) {
         return;
     }
     if (type == REC_PLAN_GENERATED) {
         add_usage(&s->planning, body);
-        s->phase = ERRAND_NONE;
+        s->phase = JOB_NONE;
         if (row_number(body, "planRef") != 0) {
             on_revision(s, body);
         }

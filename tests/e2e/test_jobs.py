@@ -14,7 +14,7 @@ def says(data=None, text=None, **usage):
     return {"outcome": "completed", "result": result, **({"usage": usage} if usage else {})}
 
 
-class Errands(BatonTest):
+class Jobs(BatonTest):
     policy = more = ""
 
     def setUp(self):
@@ -68,7 +68,7 @@ NEEDS = [{"outcome": "needs_input", "need": {"kind": "input", "prompt": "which d
          {"outcome": "handoff", "handoff": {"toAgentId": "worker", "reason": "not mine"}}]
 
 
-class OutOfPlace(Errands):
+class OutOfPlace(Jobs):
     policy = ", plannerTimeoutMs: 20000"
 
     def test_nobody_waits_for_a_person_whom_no_one_asks(self):
@@ -88,41 +88,41 @@ class OutOfPlace(Errands):
                 self.assertEqual((view["status"], self.events("synthesis_finished")[0]["ok"]), ("completed", False), view)
                 self.assertIn(words, self.events("synthesis_finished")[0]["reason"].lower())
 
-    def test_an_errand_cannot_be_changed_like_a_plan(self):
+    def test_a_job_cannot_be_changed_like_a_plan(self):
         go = threading.Event()
         planner = self.planner(lambda r: (go.wait(10), says(PLAN))[1])
         self.addCleanup(go.set)
         self.submit()
         until(lambda: planner.asked, 5, "it is asked")
-        errand = planner.asked[0]["planId"]
+        job = planner.asked[0]["planId"]
         for type_, more in (("plan.pause", {}), ("plan.modify", {"kind": "skip_steps", "stepsToSkip": [1]}), ("plan.retry", {}), ("plan.fork", {"fromStep": "planning"})):
             with self.subTest(type_):
-                answer = self.d.ask_raw(type_, planId=errand, **more)
+                answer = self.d.ask_raw(type_, planId=job, **more)
                 self.assertEqual((answer["ok"], answer["error"]["code"]), (False, "INVALID"), answer)
                 self.assertIn(self.plan, answer["error"]["message"])
         go.set()
         self.assertEqual(self.d.wait_plan(self.plan)["status"], "completed")
 
 
-class StepsOnly(Errands):
+class StepsOnly(Jobs):
     """What a configuration says of steps is not said of errands."""
     policy = ", plannerTimeoutMs: 20000, onFailure: ask, maxRetries: 0"
 
-    def test_an_errand_that_fails_asks_nobody(self):
+    def test_a_job_that_fails_asks_nobody(self):
         self.planner(fails("out of ideas", False))
         view = self.ended(10)
         self.assertEqual((view["status"], view["failureReason"]), ("failed", "out of ideas"))
 
 
-class StepsTime(Errands):
+class StepsTime(Jobs):
     policy = ", plannerTimeoutMs: 20000, maxRetries: 0, idleTimeoutMs: 300, stepLimitMs: 600, queueTimeoutMs: 300"
 
-    def test_an_errand_has_its_own_time(self):
+    def test_a_job_has_its_own_time(self):
         self.planner(lambda r: (time.sleep(1.5), says(PLAN))[1])
         self.assertEqual(self.ended(10)["status"], "completed")
 
 
-class Room(Errands):
+class Room(Jobs):
     policy = ", cancelGraceMs: 60000"
     more = "limits: {maxOpenPlans: 2}\n"
 
@@ -155,7 +155,7 @@ class Room(Errands):
             self.assertEqual([self.d.wait_plan(p)["status"] for p in plans], ["completed"] * 2)
 
 
-class Again(Errands):
+class Again(Jobs):
     policy = ", maxRetries: 0"
 
     def test_a_plan_that_was_never_made_is_planned_again(self):
@@ -187,7 +187,7 @@ class Again(Errands):
                          ("completed", ["completed"] * 2, 1, 2))
 
 
-class Answers(Errands):
+class Answers(Jobs):
     def answered(self, answer):
         self.answerer(answer)
         return self.ended(plan=PLAN, policy={"synthesis": "agent"})
@@ -212,7 +212,7 @@ class Answers(Errands):
         self.assertEqual(answerer.asked[0]["parameters"]["failureReason"], view["failureReason"])
 
 
-class Repair(Errands):
+class Repair(Jobs):
     def test_what_was_wrong_is_told_whole_though_the_daemon_died_in_between(self):
         bad = {"steps": [step("a", "nobody " * 9)]}
         planner = self.planner(says(bad), lambda r: None, says(PLAN))
@@ -229,7 +229,7 @@ class Repair(Errands):
         self.assertEqual((again["previous"], again["problems"]), (told["previous"], told["problems"]))
 
 
-class Down(Errands):
+class Down(Jobs):
     policy = ", plannerTimeoutMs: 2500, backoff: {initialMs: 10, maxMs: 10}"
 
     def test_time_spent_down_is_not_the_planners(self):
@@ -258,14 +258,14 @@ class Down(Errands):
         self.assertLess(time.monotonic() - began, 8)
 
 
-class Documents(Errands):
+class Documents(Jobs):
     def test_a_document_that_says_dry_run_is_told_that_it_runs(self):
         answer = self.d.ask("plan.submit", plan={**PLAN, "dryRun": True})
         self.assertIn(("warning", "dryRun"), [(p["severity"], p.get("field")) for p in answer["problems"]])
         self.assertEqual(self.d.wait_plan(answer["planId"])["status"], "completed")
 
 
-class Money(Errands):
+class Money(Jobs):
     def test_sums_end_where_numbers_do(self):
         most = 2 ** 63 - 1
         self.planner(says(PLAN, inputTokens=most, outputTokens=most, costMicros=most))
@@ -274,7 +274,7 @@ class Money(Errands):
         total = self.d.ask("plan.cost")["total"]
         self.assertEqual((total["total"], total["planningTokens"]), ({"inputTokens": most, "outputTokens": most, "costMicros": most}, most))
 
-    def test_what_an_errand_used_is_told_though_nobody_waits_for_it(self):
+    def test_what_a_job_used_is_told_though_nobody_waits_for_it(self):
         answers = [fails("not yet", inputTokens=1000, outputTokens=10)]
         self.planner(lambda r: answers.pop() if answers else None)
         self.submit()

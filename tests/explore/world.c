@@ -149,8 +149,8 @@ struct world *world_new(const struct scenario *scenario, struct coverage *seen)
     w->at.left = scenario->left;
     w->at.revision = 1;
     w->at.last_agent = WORLD_SUPERVISOR;
-    w->at.errand.may_plan = true;
-    w->at.errand.step = STEP_NONE;
+    w->at.job.may_plan = true;
+    w->at.job.step = STEP_NONE;
     for (uint32_t i = 0; i < WORLD_STEPS; i++) {
         w->at.told[i].agent = WORLD_NOBODY;
     }
@@ -480,7 +480,7 @@ static struct core_event translate(struct world *w, const struct world_event *ev
         say_revision(w, &out, ev->variant);
         break;
     default:
-        world_errand_translate(w, ev, &out);
+        world_job_translate(w, ev, &out);
         break;
     }
     return out;
@@ -545,7 +545,7 @@ static void keep_books(struct world *w, const struct world_event *ev)
         b->probed = false;
         break;
     case WORLD_RESTART:
-        w->at.errand.out = false; /* it is asked for again */
+        w->at.job.out = false; /* it is asked for again */
         break;
     default:
         break;

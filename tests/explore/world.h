@@ -117,9 +117,9 @@ struct body {
         old; /* was out when it registered again or went: only LOST can still be said of it */
 };
 
-/* What the records told about the plan's errands: a second opinion, too. */
+/* What the records told about the plan's jobs: a second opinion, too. */
 struct asking {
-    uint8_t kind;  /* enum errand_kind: what is asked for */
+    uint8_t kind;  /* enum job_kind: what is asked for */
     bool out;      /* somebody has been asked and not told to stop */
     bool may_plan; /* it came in, or a person said so */
     bool answered; /* whether there is an answer is settled */
@@ -143,7 +143,7 @@ struct situation {
     uint8_t replanning, replanned; /* step + 1 */
     uint8_t fallbacks, replans, done;
     uint8_t last_agent;
-    struct asking errand;
+    struct asking job;
     struct budget left;
     struct body bodies[WORLD_BODIES];
     struct told told[WORLD_STEPS];
@@ -175,11 +175,11 @@ enum world_kind {
     WORLD_REVISE,  /* variant: enum world_change */
     WORLD_PLANNED, /* variant: whether it fits */
     WORLD_BRING,   /* a person's plan in place of one that could not be made; variant: decision */
-    WORLD_ERRAND_FAILED, /* variant: an answer came that is no plan */
-    WORLD_TEXT,          /* variant: the answer begins anew */
+    WORLD_JOB_FAILED, /* variant: an answer came that is no plan */
+    WORLD_TEXT,       /* variant: the answer begins anew */
     WORLD_ANSWERED,
-    WORLD_RECTIFY,     /* variant: enum world_change; step */
-    WORLD_ERRAND_LATE, /* variant: enum world_late; nobody waits for it */
+    WORLD_RECTIFY,  /* variant: enum world_change; step */
+    WORLD_JOB_LATE, /* variant: enum world_late; nobody waits for it */
     WORLD_RESTART,
     WORLD_KIND_COUNT
 };
@@ -291,26 +291,26 @@ bool world_take_record(struct world *w, const struct record *rec, const char **r
 /* Reads the commands of one event: the shell's side of them, and the rules. */
 bool world_take(struct world *w, const char **ret_why);
 
-/* ---- world_errand.c ---- */
+/* ---- world_job.c ---- */
 taker world_take_planning, world_take_synthesis_started, world_take_text,
     world_take_synthesis_ended;
-/* Of PLAN_GENERATED: what of an errand it ends. */
+/* Of PLAN_GENERATED: what of a job it ends. */
 taker world_take_planned;
 /* ---- world_rules.c ---- */
 /* The step failed for good, and by its policy so does the plan. */
 bool world_step_fails_plan(const struct world *w, uint32_t step);
 /* There is such a step. */
 bool world_is_failed(const struct world *w);
-/* ---- world_errand.c ---- */
+/* ---- world_job.c ---- */
 /* The plan ends as was decided, and with an answer when it wants one. */
 bool world_answered_rightly(const struct world *w, const struct record *rec, const char **ret_why);
-bool world_take_errand(struct world *w, const struct core_cmd *cmd, const char **ret_why);
-bool world_errand_holds(const struct world *w, const char **ret_why);
+bool world_take_job(struct world *w, const struct core_cmd *cmd, const char **ret_why);
+bool world_job_holds(const struct world *w, const char **ret_why);
 /* The event has an effect of its own (or none at all: it was rejected). */
-bool world_errand_said(const struct world *w);
-/* What may be said about the plan's errands; at most `room` of them. Returns the number. */
-uint32_t world_errand_events(const struct world *w, struct world_event *ret);
-void world_errand_translate(struct world *w, const struct world_event *ev, struct core_event *out);
+bool world_job_said(const struct world *w);
+/* What may be said about the plan's jobs; at most `room` of them. Returns the number. */
+uint32_t world_job_events(const struct world *w, struct world_event *ret);
+void world_job_translate(struct world *w, const struct world_event *ev, struct core_event *out);
 /* How the plan ends by the steps as they stand. */
 bool world_ended_rightly(const struct world *w, const struct record *rec, const char **ret_why);
 /* The revision is coming with the event. */

@@ -21,7 +21,7 @@ uint8_t *world_counter(struct budget *left, const struct world_event *ev)
     case WORLD_RESULT_OLD:
     case WORLD_STRAY:
     case WORLD_STATE:
-    case WORLD_ERRAND_LATE:
+    case WORLD_JOB_LATE:
         return &left->strays;
     case WORLD_REGISTER:
     case WORLD_UP:
@@ -295,10 +295,10 @@ static void plan_events(struct events *e)
     charge(e, ev);
 }
 
-static void errands(struct events *e)
+static void jobs(struct events *e)
 {
     struct world_event said[64];
-    const uint32_t n = world_errand_events(e->world, said);
+    const uint32_t n = world_job_events(e->world, said);
     for (uint32_t i = 0; i < n; i++) {
         struct budget none = {0};
         if (world_counter(&none, &said[i]) != NULL) {
@@ -338,7 +338,7 @@ static uint32_t rank(const struct world *w, const struct world_event *ev)
         return ev->variant == 1 ? 1 : 99;
     case WORLD_ANSWERED:
         return 1;
-    case WORLD_ERRAND_FAILED:
+    case WORLD_JOB_FAILED:
         return 9;
     case WORLD_PROBED:
         return ev->variant == 1 ? 5 : 99;
@@ -390,7 +390,7 @@ uint32_t world_events(const struct world *w, struct world_event *ret)
         }
     }
     plan_events(&e);
-    errands(&e);
+    jobs(&e);
     put_first(w, ret, e.n);
     return e.n;
 }
@@ -423,11 +423,11 @@ void world_event_text(const struct world *w, const struct world_event *ev, char 
         [WORLD_REVISE] = "revise",
         [WORLD_PLANNED] = "planned",
         [WORLD_BRING] = "bring a plan",
-        [WORLD_ERRAND_FAILED] = "errand failed",
+        [WORLD_JOB_FAILED] = "errand failed",
         [WORLD_TEXT] = "text",
         [WORLD_ANSWERED] = "answered",
         [WORLD_RECTIFY] = "rectify",
-        [WORLD_ERRAND_LATE] = "late errand",
+        [WORLD_JOB_LATE] = "late errand",
         [WORLD_RESTART] = "restart",
     };
     static const char *const said[ANSWER_COUNT] = {"ok",

@@ -230,7 +230,7 @@ uint64_t world_hash(const struct world *w)
     }
     mix(&d, (uint64_t)at->plan << 16 | (uint64_t)at->begun << 8 | at->last_agent);
     mix(&d, (uint64_t)at->replanning << 8 | at->cancelling);
-    mix(&d, at->errand.out);
+    mix(&d, at->job.out);
     mix(&d, at->replanning ? ahead(&d, at->replan_at) : 0);
     mix(&d, at->cancelling ? ago(&d, at->cancelled_at, 1000) : 0);
     if (at->left.faults > 0) {

@@ -1,9 +1,9 @@
-/* Planning and synthesis: what may be said about a plan's errands, and the rules of their records,
+/* Planning and synthesis: what may be said about a plan's jobs, and the rules of their records,
  * by a second opinion. */
 #include "protocol/base/assert.h"
 #include "tests/explore/world.h"
 
-static bool has_errands(const struct world *w)
+static bool has_jobs(const struct world *w)
 {
     return w->plans[0]->planning.pending || w->plans[0]->synthesis.agent_id.len > 0;
 }
@@ -26,7 +26,7 @@ static void about_answer(const struct world *w, struct sayings *s)
     const struct plan *plan = world_plan(w);
     uint32_t failed = 0;
     add(s, WORLD_ANSWERED, 0, 0);
-    add(s, WORLD_ERRAND_FAILED, 0, 0);
+    add(s, WORLD_JOB_FAILED, 0, 0);
     add(s, WORLD_TEXT, 0, 0);
     add(s, WORLD_TEXT, 0, 1);
     for (uint32_t i = 0; i < plan->n_steps && plan->n_steps < WORLD_STEPS; i++) {
@@ -43,25 +43,25 @@ static void about_answer(const struct world *w, struct sayings *s)
 
 static void late(const struct world *w, struct sayings *s)
 {
-    const enum errand_kind kind = w->at.errand.kind;
-    for (uint32_t i = 0; i < LATE_COUNT && has_errands(w); i++) {
-        const bool its = i == LATE_PLAN ? kind == ERRAND_PLANNING
-                                        : i != LATE_FAILURE && kind == ERRAND_SYNTHESIS;
+    const enum job_kind kind = w->at.job.kind;
+    for (uint32_t i = 0; i < LATE_COUNT && has_jobs(w); i++) {
+        const bool its =
+            i == LATE_PLAN ? kind == JOB_PLANNING : i != LATE_FAILURE && kind == JOB_SYNTHESIS;
         if (!its) {
-            add(s, WORLD_ERRAND_LATE, 0, i);
+            add(s, WORLD_JOB_LATE, 0, i);
         }
     }
 }
 
-uint32_t world_errand_events(const struct world *w, struct world_event *ret)
+uint32_t world_job_events(const struct world *w, struct world_event *ret)
 {
     struct sayings s = {.at = ret};
-    if (w->at.errand.kind == ERRAND_PLANNING) {
+    if (w->at.job.kind == JOB_PLANNING) {
         add(&s, WORLD_PLANNED, 0, 1);
         add(&s, WORLD_PLANNED, 0, 0);
-        add(&s, WORLD_ERRAND_FAILED, 0, 0);
-        add(&s, WORLD_ERRAND_FAILED, 0, 1);
-    } else if (w->at.errand.kind == ERRAND_SYNTHESIS) {
+        add(&s, WORLD_JOB_FAILED, 0, 0);
+        add(&s, WORLD_JOB_FAILED, 0, 1);
+    } else if (w->at.job.kind == JOB_SYNTHESIS) {
         about_answer(w, &s);
     }
     if ((w->at.paused & 1u << PAUSE_PLANNING) != 0) {
@@ -77,27 +77,27 @@ uint32_t world_errand_events(const struct world *w, struct world_event *ret)
 static void say_late(const struct world *w, struct core_event *out, enum world_late what)
 {
     static const enum core_event_type types[LATE_COUNT] = {
-        [LATE_PLAN] = CORE_PLANNED,     [LATE_FAILURE] = CORE_ERRAND_FAILED,
-        [LATE_TEXT] = CORE_ERRAND_TEXT, [LATE_ANSWER] = CORE_SYNTHESIZED,
+        [LATE_PLAN] = CORE_PLANNED,    [LATE_FAILURE] = CORE_JOB_FAILED,
+        [LATE_TEXT] = CORE_JOB_TEXT,   [LATE_ANSWER] = CORE_SYNTHESIZED,
         [LATE_RECTIFY] = CORE_RECTIFY,
     };
     out->type = types[what];
-    out->errand = ERRAND_PLANNING;
-    out->attempt = w->at.errand.asked + 1u; /* of another question */
+    out->job = JOB_PLANNING;
+    out->attempt = w->at.job.asked + 1u; /* of another question */
     out->plan = w->scenario->made != NULL ? w->plans[1] : w->plans[0];
     out->block = w->blocks[1 - w->at.block];
     out->result = (struct blob_ref){.id = 900, .len = 9};
 }
 
-void world_errand_translate(struct world *w, const struct world_event *ev, struct core_event *out)
+void world_job_translate(struct world *w, const struct world_event *ev, struct core_event *out)
 {
-    const struct asking *asking = &w->at.errand;
-    if (ev->kind < WORLD_PLANNED || ev->kind > WORLD_ERRAND_LATE) {
+    const struct asking *asking = &w->at.job;
+    if (ev->kind < WORLD_PLANNED || ev->kind > WORLD_JOB_LATE) {
         return;
     }
     out->step = STEP_NONE;
-    out->errand = asking->kind;
-    out->attempt = asking->kind == ERRAND_PLANNING ? asking->asked : asking->rectified + 1u;
+    out->job = asking->kind;
+    out->attempt = asking->kind == JOB_PLANNING ? asking->asked : asking->rectified + 1u;
     out->usage.input_tokens = ev->kind == WORLD_BRING ? 0 : w->scenario->spends;
     out->text = STR_LIT("it did not work");
     switch ((unsigned)ev->kind) {
@@ -111,13 +111,13 @@ void world_errand_translate(struct world *w, const struct world_event *ev, struc
         out->attempt = 0;
         world_bring(w, out, 1);
         break;
-    case WORLD_ERRAND_FAILED:
-        out->type = CORE_ERRAND_FAILED;
+    case WORLD_JOB_FAILED:
+        out->type = CORE_JOB_FAILED;
         out->invalid = ev->variant == 1;
         out->n = ev->variant;
         break;
     case WORLD_TEXT:
-        out->type = CORE_ERRAND_TEXT;
+        out->type = CORE_JOB_TEXT;
         out->invalid = ev->variant == 1;
         break;
     case WORLD_ANSWERED:
@@ -137,9 +137,9 @@ void world_errand_translate(struct world *w, const struct world_event *ev, struc
     }
 }
 
-bool world_errand_said(const struct world *w)
+bool world_job_said(const struct world *w)
 {
-    return w->doing.kind == WORLD_PLANNED || w->doing.kind == WORLD_ERRAND_FAILED ||
+    return w->doing.kind == WORLD_PLANNED || w->doing.kind == WORLD_JOB_FAILED ||
            w->doing.kind == WORLD_ANSWERED || w->doing.kind == WORLD_RECTIFY;
 }
 
@@ -147,8 +147,8 @@ bool world_errand_said(const struct world *w)
 
 static void end_asking(struct world *w)
 {
-    w->at.errand.kind = ERRAND_NONE;
-    w->at.errand.out = false;
+    w->at.job.kind = JOB_NONE;
+    w->at.job.out = false;
 }
 
 static bool has_budget(const struct world *w, uint64_t more)
@@ -159,31 +159,31 @@ static bool has_budget(const struct world *w, uint64_t more)
 
 bool world_take_planned(struct world *w, const struct record *rec, const char **ret_why)
 {
-    const bool planner = w->doing.kind == WORLD_PLANNED && w->doing.variant == 1 &&
-                         w->at.errand.kind == ERRAND_PLANNING;
-    const bool person = w->doing.kind == WORLD_BRING && w->at.errand.may_plan;
+    const bool planner =
+        w->doing.kind == WORLD_PLANNED && w->doing.variant == 1 && w->at.job.kind == JOB_PLANNING;
+    const bool person = w->doing.kind == WORLD_BRING && w->at.job.may_plan;
     RULE(world_plan(w)->planning.pending == record_revises(rec), "generated without its steps");
     RULE(!record_revises(rec) || planner || person, "a plan out of nothing");
     RULE(w->at.paused == 0 && !w->at.begun, "a plan for one that has begun");
-    w->at.errand.may_plan = false;
+    w->at.job.may_plan = false;
     end_asking(w);
     return true;
 }
 
 static bool takes_repair(struct world *w, const struct record *rec, const char **ret_why)
 {
-    struct asking *asking = &w->at.errand;
+    struct asking *asking = &w->at.job;
     const struct planning_policy *policy = &world_plan(w)->planning;
     const bool invalid = w->doing.variant == 1;
     const bool may =
         invalid && asking->asked <= policy->repairs && has_budget(w, rec->usage.input_tokens);
-    RULE(w->doing.kind == WORLD_ERRAND_FAILED && asking->kind == ERRAND_PLANNING,
+    RULE(w->doing.kind == WORLD_JOB_FAILED && asking->kind == JOB_PLANNING,
          "planning failed by itself");
     RULE(rec->attempt == asking->asked, "another answer came to nothing");
     RULE(may == (rec->type == REC_PLANNING_RETRY), "asked again too often, or not often enough");
     end_asking(w);
     if (rec->type == REC_PLANNING_RETRY) {
-        asking->kind = ERRAND_PLANNING;
+        asking->kind = JOB_PLANNING;
         asking->asked++;
         return true;
     }
@@ -194,15 +194,15 @@ static bool takes_repair(struct world *w, const struct record *rec, const char *
 
 bool world_take_planning(struct world *w, const struct record *rec, const char **ret_why)
 {
-    struct asking *asking = &w->at.errand;
+    struct asking *asking = &w->at.job;
     if (rec->type != REC_PLANNING_STARTED) {
         return takes_repair(w, rec, ret_why);
     }
-    RULE(asking->kind == ERRAND_NONE && asking->may_plan && !w->at.generated && !w->at.begun,
+    RULE(asking->kind == JOB_NONE && asking->may_plan && !w->at.generated && !w->at.begun,
          "planned out of turn");
     RULE(w->at.paused == 0 && !w->at.cancelling, "planned while it is on hold");
     RULE(has_budget(w, 0), "planned with nothing left");
-    asking->kind = ERRAND_PLANNING;
+    asking->kind = JOB_PLANNING;
     asking->asked = 1;
     asking->may_plan = false;
     return true;
@@ -231,8 +231,8 @@ static bool wants_answer(const struct world *w, const struct record *rec)
 
 bool world_take_synthesis_started(struct world *w, const struct record *rec, const char **ret_why)
 {
-    struct asking *asking = &w->at.errand;
-    RULE(asking->kind == ERRAND_NONE && !asking->answered, "two answers at once");
+    struct asking *asking = &w->at.job;
+    RULE(asking->kind == JOB_NONE && !asking->answered, "two answers at once");
     RULE(wants_answer(w, rec) && has_budget(w, 0), "an answer that nobody wants");
     RULE((w->at.paused & 1u << PAUSE_REVIEW) == 0, "asks although it says that it waits");
     for (uint32_t i = 0; i < world_plan(w)->n_steps; i++) {
@@ -247,7 +247,7 @@ bool world_take_synthesis_started(struct world *w, const struct record *rec, con
          "completed although a step fails it");
     RULE(asking->status != PLAN_FAILED || rec->plan_status == PLAN_FAILED,
          "what failed the plan is forgotten");
-    asking->kind = ERRAND_SYNTHESIS;
+    asking->kind = JOB_SYNTHESIS;
     asking->status = (uint8_t)rec->plan_status;
     asking->outcome = (uint8_t)rec->outcome;
     asking->failure = (uint8_t)rec->failure;
@@ -257,8 +257,8 @@ bool world_take_synthesis_started(struct world *w, const struct record *rec, con
 
 bool world_take_text(struct world *w, const struct record *rec, const char **ret_why)
 {
-    struct asking *asking = &w->at.errand;
-    RULE(w->doing.kind == WORLD_TEXT && asking->kind == ERRAND_SYNTHESIS, "a text by itself");
+    struct asking *asking = &w->at.job;
+    RULE(w->doing.kind == WORLD_TEXT && asking->kind == JOB_SYNTHESIS, "a text by itself");
     RULE(rec->n == (w->doing.variant == 1 ? 0 : asking->texts), "texts are not numbered");
     asking->texts = (uint8_t)(rec->n + 1);
     return true;
@@ -266,12 +266,12 @@ bool world_take_text(struct world *w, const struct record *rec, const char **ret
 
 bool world_take_synthesis_ended(struct world *w, const struct record *rec, const char **ret_why)
 {
-    struct asking *asking = &w->at.errand;
+    struct asking *asking = &w->at.job;
     const struct plan *plan = world_plan(w);
     const bool late =
         plan->timeout_ms > 0 && w->at.now >= w->at.started_at + plan->timeout_ms && !asking->out;
     if (rec->type == REC_SYNTHESIS_RETRY) {
-        RULE(w->doing.kind == WORLD_RECTIFY && asking->kind == ERRAND_SYNTHESIS,
+        RULE(w->doing.kind == WORLD_RECTIFY && asking->kind == JOB_SYNTHESIS,
              "tried again by itself");
         RULE(w->doing.variant != CHANGE_STRANGER, "tried again with a stranger");
         RULE(asking->rectified++ < plan->synthesis.max_retries, "tried again too often");
@@ -285,10 +285,9 @@ bool world_take_synthesis_ended(struct world *w, const struct record *rec, const
     }
     RULE(!asking->answered, "answered twice");
     RULE(rec->ok == (w->doing.kind == WORLD_ANSWERED), "an answer by nobody");
-    RULE(asking->kind != ERRAND_SYNTHESIS || rec->ok || late ||
-             w->doing.kind == WORLD_ERRAND_FAILED,
+    RULE(asking->kind != JOB_SYNTHESIS || rec->ok || late || w->doing.kind == WORLD_JOB_FAILED,
          "given up by itself");
-    RULE(asking->kind != ERRAND_NONE || (!rec->ok && !has_budget(w, 0)), "given up unasked");
+    RULE(asking->kind != JOB_NONE || (!rec->ok && !has_budget(w, 0)), "given up unasked");
     asking->answered = true;
     asking->ok = rec->ok;
     end_asking(w);
@@ -297,7 +296,7 @@ bool world_take_synthesis_ended(struct world *w, const struct record *rec, const
 
 bool world_answered_rightly(const struct world *w, const struct record *rec, const char **ret_why)
 {
-    const struct asking *asking = &w->at.errand;
+    const struct asking *asking = &w->at.job;
     const bool alone = world_plan(w)->n_steps == 0 && asking->ok;
     RULE(!asking->out, "an errand goes on after the end");
     RULE(asking->answered || !wants_answer(w, rec), "ends without an answer");
@@ -322,15 +321,15 @@ bool world_answered_rightly(const struct world *w, const struct record *rec, con
 
 /* ---- commands, and what must hold ---- */
 
-bool world_take_errand(struct world *w, const struct core_cmd *cmd, const char **ret_why)
+bool world_take_job(struct world *w, const struct core_cmd *cmd, const char **ret_why)
 {
-    struct asking *asking = &w->at.errand;
+    struct asking *asking = &w->at.job;
     const struct plan *plan = world_plan(w);
-    RULE(cmd->errand == asking->kind && asking->kind != ERRAND_NONE, "asked for nothing");
-    if (cmd->type == CMD_ERRAND) {
+    RULE(cmd->job == asking->kind && asking->kind != JOB_NONE, "asked for nothing");
+    if (cmd->type == CMD_JOB) {
         RULE(!asking->out, "asked twice");
         RULE(cmd->attempt ==
-                 (asking->kind == ERRAND_PLANNING ? asking->asked : asking->rectified + 1u),
+                 (asking->kind == JOB_PLANNING ? asking->asked : asking->rectified + 1u),
              "another question than was recorded");
         asking->out = true;
         return true;
@@ -343,21 +342,21 @@ bool world_take_errand(struct world *w, const struct core_cmd *cmd, const char *
     return true;
 }
 
-bool world_errand_holds(const struct world *w, const char **ret_why)
+bool world_job_holds(const struct world *w, const char **ret_why)
 {
-    const struct asking *asking = &w->at.errand;
+    const struct asking *asking = &w->at.job;
     const struct run *run = w->shadow;
     const struct usage *parts[] = {&run->planning_usage, &run->synthesis_usage, &run->replan_usage};
     uint64_t sum = 0;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         sum += parts[i]->input_tokens;
     }
-    RULE(asking->out == (asking->kind != ERRAND_NONE), "asked, and not under way");
-    RULE(run->errand == asking->kind && run->answered == asking->answered &&
+    RULE(asking->out == (asking->kind != JOB_NONE), "asked, and not under way");
+    RULE(run->job == asking->kind && run->answered == asking->answered &&
              run->rectified == asking->rectified && run->texts == asking->texts,
          "planning or synthesis");
-    RULE(run->errand != ERRAND_PLANNING || run->asked == asking->asked, "how often it was asked");
+    RULE(run->job != JOB_PLANNING || run->asked == asking->asked, "how often it was asked");
     RULE(sum <= run->usage.input_tokens, "phases used more than the plan");
-    RULE(asking->kind == ERRAND_NONE || !w->at.cancelling, "asks although it is called off");
+    RULE(asking->kind == JOB_NONE || !w->at.cancelling, "asks although it is called off");
     return true;
 }

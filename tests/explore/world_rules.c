@@ -15,7 +15,7 @@ static bool may_go_out(const struct world *w, const struct core_cmd *cmd, const 
     RULE(cmd->step < w->shadow->n_steps && at->told[cmd->step].completed == 0,
          "dispatched after the step ended");
     RULE((at->paused & told) == 0, "dispatched while the plan is paused");
-    RULE(at->errand.kind == ERRAND_NONE, "dispatched while it is made or answered");
+    RULE(at->job.kind == JOB_NONE, "dispatched while it is made or answered");
     RULE(!at->cancelling, "dispatched while the plan is cancelled");
     const uint64_t budget = world_plan(w)->budget_tokens;
     RULE(budget == 0 || at->spent < budget, "dispatched with nothing left");
@@ -167,9 +167,9 @@ static bool take_command(struct world *w, const struct core_cmd *cmd, uint32_t n
         RULE(there && b->epoch == cmd->epoch, "pinged nobody");
         b->probed = true;
         break;
-    case CMD_ERRAND:
-    case CMD_ERRAND_STOP:
-        return world_take_errand(w, cmd, ret_why);
+    case CMD_JOB:
+    case CMD_JOB_STOP:
+        return world_take_job(w, cmd, ret_why);
     case CMD_RUN_DONE:
         RULE(w->at.over, "given back before its end");
         break;
@@ -274,7 +274,7 @@ bool world_is_failed(const struct world *w)
 /* Failed for good, and the plan does not end for it. */
 static bool is_ignored(const struct world *w, uint32_t i)
 {
-    return world_step_fails_plan(w, i) && (w->at.errand.pardoned & 1u << i) == 0;
+    return world_step_fails_plan(w, i) && (w->at.job.pardoned & 1u << i) == 0;
 }
 
 /* C05: it says that it waits when all that is open waits for people. */
@@ -318,7 +318,7 @@ static bool plan_holds(const struct world *w, const char **ret_why)
     RULE(core_find_run(w->core, at->handle)->run == core_block_run(w->blocks[at->block]),
          "the core uses another block");
     RULE(heap_min(&w->core->due) != MSEC_NEVER || run->waiting > 0 || at->paused != 0 ||
-             asks_for_ever(w) || at->errand.out || core_find_run(w->core, at->handle)->held > 0,
+             asks_for_ever(w) || at->job.out || core_find_run(w->core, at->handle)->held > 0,
          "nothing will ever happen to this plan");
     RULE(!at->begun || at->cancelling || other ||
              ((at->paused & 1u << PAUSE_REVIEW) != 0) == waits(w),
@@ -328,7 +328,7 @@ static bool plan_holds(const struct world *w, const char **ret_why)
     RULE(plan->timeout_ms == 0 || !at->begun || at->cancelling ||
              at->now < at->started_at + plan->timeout_ms,
          "the plan outlives its timeout");
-    if (!world_errand_holds(w, ret_why)) {
+    if (!world_job_holds(w, ret_why)) {
         return false;
     }
     for (uint32_t i = 0; i < run->n_steps; i++) {
@@ -359,14 +359,14 @@ static bool take_commands(struct world *w, const char **ret_why)
     }
     RULE(!rejected || records || before == run_hash(w->shadow), "a rejection changed the run");
     const bool said = w->doing.kind == WORLD_RESULT || w->doing.kind == WORLD_STRAY ||
-                      w->doing.kind == WORLD_RESULT_OLD || world_errand_said(w);
+                      w->doing.kind == WORLD_RESULT_OLD || world_job_said(w);
     const bool brings = w->doing.kind == WORLD_REVISE || w->doing.kind == WORLD_PLANNED ||
                         w->doing.kind == WORLD_BRING || w->doing.kind == WORLD_RECTIFY;
     RULE(w->usage == (said && !rejected ? w->scenario->spends : 0), "usage lost, or counted twice");
     RULE(done == (w->at.over && !was_over), "the plan was not given back at its end");
     RULE(!brings || rejected != (w->coming == world_plan(w)),
          "a revision was neither refused nor taken over");
-    RULE(w->doing.kind != WORLD_ERRAND_LATE || (rejected && !records),
+    RULE(w->doing.kind != WORLD_JOB_LATE || (rejected && !records),
          "what nobody waits for was taken");
     return true;
 }

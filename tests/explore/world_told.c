@@ -26,7 +26,7 @@ static bool on_hold(const struct world *w)
 {
     const uint32_t told = 1u << PAUSE_REQUESTED | 1u << PAUSE_SIGNOFF;
     return (w->at.paused & told) != 0 || w->at.replanning != 0 || w->at.cancelling ||
-           w->at.errand.kind != ERRAND_NONE;
+           w->at.job.kind != JOB_NONE;
 }
 
 /* Whoever had the last attempt in a chain; else whose result came last among those that the step
@@ -239,7 +239,7 @@ static bool take_decided(struct world *w, const struct record *rec, const char *
         w->seen->reviews[rec->review]++;
         w->at.paused &= (uint8_t) ~(1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING);
         w->at.signed_off = !planning && rec->decision == DECISION_APPROVE;
-        w->at.errand.may_plan = planning && rec->decision == DECISION_APPROVE;
+        w->at.job.may_plan = planning && rec->decision == DECISION_APPROVE;
         return true;
     }
     struct told *told = &w->at.told[rec->step];
@@ -545,7 +545,7 @@ static bool in_its_time(const struct world *w, const struct record *rec, const c
     RULE(told->completed == 0 || after, "a record about a step that has ended");
     RULE(told->started == 1 || before, "a record about a step that has not started");
     RULE(w->at.begun || rec->reason == REASON_REUSED, "a step before the plan has started");
-    RULE(w->at.errand.kind == ERRAND_NONE || rec->type == REC_RESULT_REJECTED,
+    RULE(w->at.job.kind == JOB_NONE || rec->type == REC_RESULT_REJECTED,
          "a step while the answer is being written");
     return true;
 }

@@ -11,7 +11,7 @@ bool world_take_generated(struct world *w, const struct record *rec, const char 
 bool world_take_plan_started(struct world *w, const struct record *rec, const char **ret_why)
 {
     (void)rec;
-    const bool alone = w->doing.kind == WORLD_ERRAND_FAILED &&
+    const bool alone = w->doing.kind == WORLD_JOB_FAILED &&
                        world_plan(w)->planning.on_invalid == ON_INVALID_SYNTHESIZE;
     RULE((w->at.generated || alone) && !w->at.begun && w->at.paused == 0 && !w->at.cancelling,
          "started out of turn");
@@ -27,7 +27,7 @@ bool world_take_modified(struct world *w, const struct record *rec, const char *
     const bool revise = w->doing.kind == WORLD_REVISE;
     RULE(w->doing.kind == WORLD_MODIFY || revise, "changed by nobody");
     RULE(w->doing.charged, "changed although it was not to be");
-    RULE(w->at.errand.kind == ERRAND_NONE, "changed while it is made or answered");
+    RULE(w->at.job.kind == JOB_NONE, "changed while it is made or answered");
     RULE(!w->at.cancelling, "changed while it is cancelled");
     RULE(record_revises(rec) == revise, "a revision without a plan");
     w->seen->modifies[rec->modify]++;
@@ -39,9 +39,9 @@ bool world_take_paused(struct world *w, const struct record *rec, const char **r
     const uint8_t bit = (uint8_t)(1u << rec->pause);
     RULE((w->at.paused & bit) == 0, "paused twice");
     RULE(rec->pause != PAUSE_REQUESTED || w->doing.kind == WORLD_PAUSE, "paused by nobody");
-    RULE(w->at.errand.kind == ERRAND_NONE, "paused while it is made or answered");
+    RULE(w->at.job.kind == JOB_NONE, "paused while it is made or answered");
     RULE(rec->pause != PAUSE_PLANNING ||
-             (w->doing.kind == WORLD_ERRAND_FAILED &&
+             (w->doing.kind == WORLD_JOB_FAILED &&
               world_plan(w)->planning.on_invalid == ON_INVALID_INTERRUPT),
          "asks a person without need");
     w->at.paused |= bit;
@@ -80,7 +80,7 @@ bool world_ended_rightly(const struct world *w, const struct record *rec, const 
     const struct plan *plan = world_plan(w);
     bool well = true;
     if (!w->at.begun || plan->n_steps == 0) {
-        RULE(rec->plan_status != PLAN_COMPLETED || plan->dry_run || w->at.errand.ok,
+        RULE(rec->plan_status != PLAN_COMPLETED || plan->dry_run || w->at.job.ok,
              "completed without having run");
         return true;
     }
@@ -119,7 +119,7 @@ bool world_take_plan_completed(struct world *w, const struct record *rec, const 
         return false;
     }
     w->at.over = true;
-    w->at.errand.kind = ERRAND_NONE;
+    w->at.job.kind = JOB_NONE;
     w->at.paused = 0;
     w->seen->failures[rec->failure]++;
     w->seen->outcomes[rec->outcome]++;

@@ -76,7 +76,7 @@ enum sim_kind {
     SIM_PROBE,
     SIM_BIRTH,
     SIM_PEOPLE,
-    SIM_ERRAND,
+    SIM_JOB,
     SIM_BOOT
 };
 
@@ -122,14 +122,14 @@ struct told {
 };
 
 /* What the plan as a whole asked for, as the shell keeps it; outlives the daemon. */
-struct errand {
+struct job {
     uint64_t token; /* 0 = none is open */
-    enum errand_kind kind;
+    enum job_kind kind;
 };
 
 /* What the records told about that: a second opinion. */
 struct asking {
-    enum errand_kind kind;
+    enum job_kind kind;
     bool out; /* the shell of this life was told */
     bool answered;
     uint32_t asked, rectified, texts;
@@ -154,7 +154,7 @@ struct sim_plan {
     uint32_t fallbacks, replans;
     msec replan_from;   /* the pause before the last one ends */
     struct usage spent; /* of all records */
-    struct errand errand;
+    struct job job;
     struct asking asking;
     char sentences[SIM_SENTENCES_MAX][RUN_END_TEXT]; /* that a run keeps */
     uint32_t n_sentences;
@@ -274,13 +274,13 @@ void sim_make_step(struct sim *s, struct plan *plan, uint32_t step);
 /* The plan that was asked for, with its block, into the event. */
 bool sim_offer_plan(struct sim *s, struct sim_plan *p, struct core_event *ev, bool bad);
 
-/* ---- sim_errand.c ---- */
-void sim_errand_order(struct sim *s, const struct core_cmd *cmd);
-void sim_errand_says(struct sim *s, const struct sim_event *ev);
+/* ---- sim_job.c ---- */
+void sim_job_order(struct sim *s, const struct core_cmd *cmd);
+void sim_job_says(struct sim *s, const struct sim_event *ev);
 
 /* ---- sim_asking.c ---- */
 void sim_check_asking(struct sim *s, struct sim_plan *p, const struct record *rec);
-void sim_check_errand(struct sim *s, const struct core_cmd *cmd);
+void sim_check_job(struct sim *s, const struct core_cmd *cmd);
 void sim_check_answered(struct sim *s, struct sim_plan *p, const struct record *rec);
 /* Between turns. */
 void sim_check_asked(struct sim *s, const struct sim_plan *p);

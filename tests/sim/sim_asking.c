@@ -21,9 +21,9 @@ static bool has_budget(const struct sim_plan *p, const struct usage *more)
 
 static void end_asking(struct sim_plan *p)
 {
-    p->asking.kind = ERRAND_NONE;
+    p->asking.kind = JOB_NONE;
     p->asking.out = false;
-    p->errand.token = 0;
+    p->job.token = 0;
 }
 
 /* ---- planning ---- */
@@ -35,20 +35,20 @@ static void check_planning(struct sim *s, struct sim_plan *p, const struct recor
     const struct core_event *ev = &s->turn->ev;
     if (rec->type == REC_PLANNING_STARTED) {
         SIM_RULE(policy->pending && !p->generated && !p->started, "planned without need");
-        SIM_RULE(asking->kind == ERRAND_NONE && p->shadow->paused == 0, "planned out of turn");
+        SIM_RULE(asking->kind == JOB_NONE && p->shadow->paused == 0, "planned out of turn");
         SIM_RULE(has_budget(p, &(struct usage){0}), "planned with nothing left");
-        asking->kind = ERRAND_PLANNING;
+        asking->kind = JOB_PLANNING;
         asking->asked = 1;
         return;
     }
     const bool may = ev->invalid && asking->asked <= policy->repairs && has_budget(p, &rec->usage);
-    SIM_RULE(ev->type == CORE_ERRAND_FAILED && asking->kind == ERRAND_PLANNING &&
+    SIM_RULE(ev->type == CORE_JOB_FAILED && asking->kind == JOB_PLANNING &&
                  ev->attempt == asking->asked,
              "planning failed by itself");
     SIM_RULE(may == (rec->type == REC_PLANNING_RETRY), "asked again too often or too seldom");
     end_asking(p);
     if (may) {
-        asking->kind = ERRAND_PLANNING;
+        asking->kind = JOB_PLANNING;
         asking->asked++;
     } else {
         sometimes->on_invalid[policy->on_invalid]++;
@@ -60,8 +60,8 @@ static void check_planned(struct sim *s, struct sim_plan *p, const struct record
     const enum core_event_type by = s->turn->ev.type;
     const bool pending = sim_plan_now(p)->planning.pending;
     SIM_RULE(pending == record_revises(rec), "generated without its steps");
-    SIM_RULE(!pending || (by == CORE_PLANNED && p->asking.kind == ERRAND_PLANNING) ||
-                 (by == CORE_DECIDE && p->asking.kind == ERRAND_NONE),
+    SIM_RULE(!pending || (by == CORE_PLANNED && p->asking.kind == JOB_PLANNING) ||
+                 (by == CORE_DECIDE && p->asking.kind == JOB_NONE),
              "a plan out of nothing");
     end_asking(p);
 }
@@ -80,14 +80,14 @@ static bool wants_answer(const struct sim_plan *p, const struct record *rec)
 static void check_synthesis(struct sim *s, struct sim_plan *p, const struct record *rec)
 {
     struct asking *asking = &p->asking;
-    SIM_RULE(asking->kind == ERRAND_NONE && !asking->answered, "two answers at once");
+    SIM_RULE(asking->kind == JOB_NONE && !asking->answered, "two answers at once");
     SIM_RULE(wants_answer(p, rec) && has_budget(p, &(struct usage){0}),
              "an answer that nobody wants");
     for (uint32_t i = 0; i < sim_plan_now(p)->n_steps; i++) {
         SIM_RULE(!p->told[i].started || p->told[i].completed, "asked before its steps are over");
         p->told[i].completed = true; /* what has not begun never will */
     }
-    asking->kind = ERRAND_SYNTHESIS;
+    asking->kind = JOB_SYNTHESIS;
     asking->failed = rec->plan_status == PLAN_FAILED;
     asking->failed_by = rec->step;
 }
@@ -96,7 +96,7 @@ static void check_again(struct sim *s, struct sim_plan *p, const struct record *
 {
     struct asking *asking = &p->asking;
     const struct plan *to = p->revisions[p->n_revisions];
-    SIM_RULE(asking->kind == ERRAND_SYNTHESIS && s->turn->ev.type == CORE_RECTIFY,
+    SIM_RULE(asking->kind == JOB_SYNTHESIS && s->turn->ev.type == CORE_RECTIFY,
              "tried again by itself");
     SIM_RULE(++asking->rectified <= sim_plan_now(p)->synthesis.max_retries,
              "tried again too often");
@@ -113,8 +113,8 @@ static void check_finished(struct sim *s, struct sim_plan *p, const struct recor
     SIM_RULE(!asking->answered, "answered twice");
     SIM_RULE(rec->ok == (by == CORE_SYNTHESIZED), "an answer by nobody");
     SIM_RULE(!rec->ok || rec->result.id == s->turn->ev.result.id, "another answer");
-    SIM_RULE(asking->kind == ERRAND_NONE ? !rec->ok && !has_budget(p, &(struct usage){0})
-                                         : rec->ok || by == CORE_ERRAND_FAILED || by == CORE_TICK,
+    SIM_RULE(asking->kind == JOB_NONE ? !rec->ok && !has_budget(p, &(struct usage){0})
+                                      : rec->ok || by == CORE_JOB_FAILED || by == CORE_TICK,
              "given up by itself");
     asking->answered = true;
     asking->answer = rec->ok ? rec->result.id : 0;
@@ -123,7 +123,7 @@ static void check_finished(struct sim *s, struct sim_plan *p, const struct recor
 
 static void check_text(struct sim *s, struct sim_plan *p, const struct record *rec)
 {
-    SIM_RULE(p->asking.kind == ERRAND_SYNTHESIS && s->turn->ev.type == CORE_ERRAND_TEXT,
+    SIM_RULE(p->asking.kind == JOB_SYNTHESIS && s->turn->ev.type == CORE_JOB_TEXT,
              "a text by itself");
     SIM_RULE(rec->n == (s->turn->ev.invalid ? 0 : p->asking.texts), "texts are not numbered");
     p->asking.texts = (uint32_t)rec->n + 1;
@@ -176,7 +176,7 @@ void sim_check_asking(struct sim *s, struct sim_plan *p, const struct record *re
         check_finished(s, p, rec);
         break;
     case REC_PLAN_MODIFIED:
-        SIM_RULE(p->asking.kind == ERRAND_NONE, "changed while it is made or answered");
+        SIM_RULE(p->asking.kind == JOB_NONE, "changed while it is made or answered");
         break;
     default:
         break;
@@ -212,7 +212,7 @@ void sim_check_answered(struct sim *s, struct sim_plan *p, const struct record *
     end_asking(p);
 }
 
-void sim_check_errand(struct sim *s, const struct core_cmd *cmd)
+void sim_check_job(struct sim *s, const struct core_cmd *cmd)
 {
     struct sim_plan *p = sim_plan_of(s, cmd->run);
     const struct record *rec = &(struct record){.step = STEP_NONE};
@@ -220,13 +220,13 @@ void sim_check_errand(struct sim *s, const struct core_cmd *cmd)
         sim_fail(s, "an errand of a plan that is over", 0, STEP_NONE);
         return;
     }
-    SIM_RULE(p->asking.kind == cmd->errand && cmd->errand != ERRAND_NONE, "asked for nothing");
-    SIM_RULE(p->asking.out == (cmd->type == CMD_ERRAND_STOP), "asked, or told to stop, twice");
-    SIM_RULE(cmd->type == CMD_ERRAND_STOP ||
+    SIM_RULE(p->asking.kind == cmd->job && cmd->job != JOB_NONE, "asked for nothing");
+    SIM_RULE(p->asking.out == (cmd->type == CMD_JOB_STOP), "asked, or told to stop, twice");
+    SIM_RULE(cmd->type == CMD_JOB_STOP ||
                  cmd->attempt ==
-                     (cmd->errand == ERRAND_PLANNING ? p->asking.asked : p->asking.rectified + 1),
+                     (cmd->job == JOB_PLANNING ? p->asking.asked : p->asking.rectified + 1),
              "another question than was recorded");
-    p->asking.out = cmd->type == CMD_ERRAND;
+    p->asking.out = cmd->type == CMD_JOB;
 }
 
 static bool same(const struct usage *a, const struct usage *b)
@@ -239,8 +239,8 @@ void sim_check_asked(struct sim *s, const struct sim_plan *p)
     const struct asking *asking = &p->asking;
     const struct run *run = p->shadow;
     const struct record *rec = &(struct record){.step = STEP_NONE};
-    SIM_RULE(asking->out == (asking->kind != ERRAND_NONE), "asked, and nobody was told");
-    SIM_RULE(run->errand == asking->kind && run->answered == asking->answered &&
+    SIM_RULE(asking->out == (asking->kind != JOB_NONE), "asked, and nobody was told");
+    SIM_RULE(run->job == asking->kind && run->answered == asking->answered &&
                  run->rectified == asking->rectified && run->texts == asking->texts,
              "planning or synthesis");
     SIM_RULE(same(&run->planning_usage, &asking->planning) &&

@@ -105,7 +105,7 @@ static void check_about_plan(struct sim *s, struct sim_plan *p, const struct rec
     } else if (rec->type == REC_PLAN_STARTED) {
         const bool alone = plan->planning.pending &&
                            plan->planning.on_invalid == ON_INVALID_SYNTHESIZE &&
-                           s->turn->ev.type == CORE_ERRAND_FAILED;
+                           s->turn->ev.type == CORE_JOB_FAILED;
         SIM_RULE((p->generated || alone) && !p->started, "plan_started out of order");
         SIM_RULE(!plan->signoff || p->signed_off || alone, "started without its sign-off");
         p->started = true;

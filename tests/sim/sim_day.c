@@ -17,7 +17,7 @@ static void draw_faults(struct sim *s)
         [FAULT_PARTITION] = 60,    [FAULT_VERDICT_NO] = 500,   [FAULT_FAILURE] = 400,
         [FAULT_REVISE] = 300,      [FAULT_BAD_REVISION] = 400, [FAULT_UNPLANNED] = 400,
         [FAULT_BAD_PLAN] = 700,    [FAULT_NO_ANSWER] = 500,    [FAULT_RECTIFY] = 900,
-        [FAULT_ERRAND_LATE] = 900,
+        [FAULT_JOB_LATE] = 900,
     };
     const uint32_t many = sim_chance(s, 250) ? 650 : 300;
     for (int f = 0; f < FAULT_COUNT; f++) {
@@ -192,8 +192,8 @@ static void let_happen(struct sim *s, const struct sim_event *ev)
         sim_after(s, s->now < s->quiet ? sim_range(s, 10, 150) : 100,
                   (struct sim_event){.kind = SIM_PEOPLE});
         break;
-    case SIM_ERRAND:
-        sim_errand_says(s, ev);
+    case SIM_JOB:
+        sim_job_says(s, ev);
         break;
     case SIM_BOOT:
         sim_boot(s);

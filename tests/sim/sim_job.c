@@ -1,34 +1,34 @@
-/* Errands as the shell knows them: somebody plans or writes, takes its time, fails, talks nonsense,
+/* Jobs as the shell knows them: somebody plans or writes, takes its time, fails, talks nonsense,
  * wants steps again, and has its say when nobody waits for it any more. They outlive the daemon: an
- * errand is over when the journal says so. */
+ * job is over when the journal says so. */
 #include "tests/sim/sim.h"
 
 enum { PIECES_MAX = 3 };
 enum { SAYS_END, SAYS_TEXT, SAYS_NOTHING /* its time is over */ };
 
-void sim_errand_order(struct sim *s, const struct core_cmd *cmd)
+void sim_job_order(struct sim *s, const struct core_cmd *cmd)
 {
     struct sim_plan *p = sim_plan_of(s, cmd->run);
-    if (p == NULL || cmd->type == CMD_ERRAND_STOP) {
+    if (p == NULL || cmd->type == CMD_JOB_STOP) {
         if (p != NULL) {
-            p->errand.token = 0;
+            p->job.token = 0;
         }
         return;
     }
-    if (p->errand.token != 0 && p->errand.kind == cmd->errand) {
+    if (p->job.token != 0 && p->job.kind == cmd->job) {
         return; /* it goes on */
     }
     const struct plan *plan = sim_plan_now(p);
     const msec most =
-        cmd->errand == ERRAND_PLANNING ? plan->planning.timeout_ms : plan->synthesis.timeout_ms;
+        cmd->job == JOB_PLANNING ? plan->planning.timeout_ms : plan->synthesis.timeout_ms;
     msec duration = sim_fault(s, FAULT_SLOW) ? sim_range(s, 100, 800) : sim_range(s, 0, 60);
     if (sim_fault(s, FAULT_HANG)) {
         duration = s->quiet - s->now + sim_range(s, 1, 1000);
     }
-    struct sim_event ev = {.kind = SIM_ERRAND, .plan = (uint32_t)(p - s->plans)};
-    p->errand = (struct errand){.token = ++s->tokens, .kind = cmd->errand};
-    ev.token = p->errand.token;
-    for (uint32_t i = sim_range(s, 0, PIECES_MAX); i > 0 && cmd->errand == ERRAND_SYNTHESIS; i--) {
+    struct sim_event ev = {.kind = SIM_JOB, .plan = (uint32_t)(p - s->plans)};
+    p->job = (struct job){.token = ++s->tokens, .kind = cmd->job};
+    ev.token = p->job.token;
+    for (uint32_t i = sim_range(s, 0, PIECES_MAX); i > 0 && cmd->job == JOB_SYNTHESIS; i--) {
         ev.lane = SAYS_TEXT;
         sim_after(s, sim_range(s, 0, (uint32_t)duration), ev);
     }
@@ -42,7 +42,7 @@ void sim_errand_order(struct sim *s, const struct core_cmd *cmd)
 
 static void say_plan(struct sim *s, struct sim_plan *p, struct core_event *ev, bool nothing)
 {
-    ev->type = CORE_ERRAND_FAILED;
+    ev->type = CORE_JOB_FAILED;
     ev->text = STR_LIT("no plan");
     if (nothing || sim_fault(s, FAULT_UNPLANNED)) {
         return;
@@ -57,7 +57,7 @@ static void say_plan(struct sim *s, struct sim_plan *p, struct core_event *ev, b
 
 static void say_answer(struct sim *s, struct sim_plan *p, struct core_event *ev, bool nothing)
 {
-    ev->type = CORE_ERRAND_FAILED;
+    ev->type = CORE_JOB_FAILED;
     ev->text = STR_LIT("no answer");
     if (nothing || sim_fault(s, FAULT_NO_ANSWER)) {
         return;
@@ -74,11 +74,11 @@ static void say_answer(struct sim *s, struct sim_plan *p, struct core_event *ev,
 /* Whatever it was about, nobody waits for it. */
 static void say_late(struct sim *s, struct core_event *ev)
 {
-    static const enum core_event_type types[] = {CORE_PLANNED, CORE_ERRAND_FAILED, CORE_ERRAND_TEXT,
+    static const enum core_event_type types[] = {CORE_PLANNED, CORE_JOB_FAILED, CORE_JOB_TEXT,
                                                  CORE_SYNTHESIZED, CORE_RECTIFY};
     ev->type = types[sim_range(s, 0, 4)];
     ev->attempt += sim_range(s, 1, 3);
-    ev->errand = ev->type == CORE_ERRAND_FAILED ? ERRAND_PLANNING : ev->errand;
+    ev->job = ev->type == CORE_JOB_FAILED ? JOB_PLANNING : ev->job;
 }
 
 static struct core_event draw(struct sim *s, struct sim_plan *p, uint32_t what, bool its)
@@ -87,15 +87,14 @@ static struct core_event draw(struct sim *s, struct sim_plan *p, uint32_t what, 
     struct core_event ev = {.run = p->handle,
                             .step = STEP_NONE,
                             .lane = LANE_NONE,
-                            .errand = run->errand,
-                            .attempt =
-                                run->errand == ERRAND_PLANNING ? run->asked : run->rectified + 1u};
+                            .job = run->job,
+                            .attempt = run->job == JOB_PLANNING ? run->asked : run->rectified + 1u};
     if (!its) {
         say_late(s, &ev);
         return ev;
     }
     if (what == SAYS_TEXT) {
-        ev.type = CORE_ERRAND_TEXT;
+        ev.type = CORE_JOB_TEXT;
         ev.text = STR_LIT("well, ");
         ev.invalid = sim_chance(s, 200);
         return ev;
@@ -103,7 +102,7 @@ static struct core_event draw(struct sim *s, struct sim_plan *p, uint32_t what, 
     ev.usage = (struct usage){.input_tokens = sim_range(s, 0, 9),
                               .output_tokens = sim_range(s, 0, 2),
                               .cost_micros = sim_range(s, 0, 12)};
-    if (run->errand == ERRAND_PLANNING) {
+    if (run->job == JOB_PLANNING) {
         say_plan(s, p, &ev, what == SAYS_NOTHING);
     } else {
         say_answer(s, p, &ev, what == SAYS_NOTHING);
@@ -114,7 +113,7 @@ static struct core_event draw(struct sim *s, struct sim_plan *p, uint32_t what, 
 /* Between two turns: what the journal says about it is the truth. */
 static bool is_open(const struct sim_plan *p, uint64_t token)
 {
-    return p->errand.token == token && p->asking.kind == p->errand.kind && !p->over;
+    return p->job.token == token && p->asking.kind == p->job.kind && !p->over;
 }
 
 /* True when it waits for another daemon, or for the one that is there to hear it. */
@@ -127,12 +126,12 @@ static bool comes_again(struct sim *s, const struct sim_plan *p, const struct si
     return true;
 }
 
-void sim_errand_says(struct sim *s, const struct sim_event *event)
+void sim_job_says(struct sim *s, const struct sim_event *event)
 {
     struct sim_plan *p = &s->plans[event->plan];
     sim_flush(s);
     const bool its = is_open(p, event->token);
-    if (s->failed || (!its && !sim_fault(s, FAULT_ERRAND_LATE))) {
+    if (s->failed || (!its && !sim_fault(s, FAULT_JOB_LATE))) {
         return;
     }
     if (s->down || !p->submitted || p->handle == 0) {

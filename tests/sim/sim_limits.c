@@ -190,7 +190,7 @@ static void check_state(struct sim *s, const struct sim_plan *p, const struct co
     SIM_RULE(cmd->phase != PHASE_REPLAN || s->turn->ev.now >= p->replan_from,
              "asked for a replan before its pause was over");
     SIM_RULE((run->paused & told) == 0 && !run->cancelling, "dispatch while the plan is on hold");
-    SIM_RULE(p->asking.kind == ERRAND_NONE, "dispatch while the plan is made or answered");
+    SIM_RULE(p->asking.kind == JOB_NONE, "dispatch while the plan is made or answered");
     SIM_RULE(run->replanning == 0 || cmd->phase == PHASE_REPLAN,
              "dispatch while the plan is being replanned");
 }

@@ -181,7 +181,7 @@ static void random_reuse(struct sim *s, struct sim_plan *p)
 }
 
 /* What the plan as a whole asks for. */
-static void errand_policy(struct sim *s, struct plan *p)
+static void job_policy(struct sim *s, struct plan *p)
 {
     const uint32_t writer = sim_range(s, 0, s->n_agents - 1);
     if (sim_chance(s, 400)) {
@@ -192,7 +192,7 @@ static void errand_policy(struct sim *s, struct plan *p)
     }
     p->dry_run = sim_chance(s, 30);
     p->signoff_timeout_ms = maybe(s, 300, 100, 1500);
-    p->errand = sim_chance(s, 50) ? ERRAND_CONVERSE : ERRAND_NONE; /* its rows are internal */
+    p->job = sim_chance(s, 50) ? JOB_CONVERSE : JOB_NONE; /* its rows are internal */
 }
 
 static struct plan *make(struct sim *s, uint32_t n, uint32_t ix)
@@ -202,7 +202,7 @@ static struct plan *make(struct sim *s, uint32_t n, uint32_t ix)
     plan->chain = sim_chance(s, 300);
     plan->max_concurrency = plan->chain ? 1 : sim_range(s, 1, 8);
     plan_policy(s, plan);
-    errand_policy(s, plan);
+    job_policy(s, plan);
     for (uint32_t i = 0; i < n; i++) {
         sim_make_step(s, plan, i);
         if (!plan->chain) {
@@ -254,7 +254,7 @@ bool sim_offer_plan(struct sim *s, struct sim_plan *p, struct core_event *ev, bo
     plan->signoff = blank->signoff;
     plan->signoff_timeout_ms = blank->signoff_timeout_ms;
     plan->dry_run = blank->dry_run;
-    plan->errand = blank->errand;
+    plan->job = blank->job;
     plan->budget_tokens = blank->budget_tokens;
     plan->budget_micros = blank->budget_micros;
     plan->revision = p->shadow->revision + (bad && !bring ? 1 : 0);

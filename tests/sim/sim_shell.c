@@ -191,9 +191,9 @@ void sim_perform(struct sim *s, const struct core_cmd *cmd)
     case CMD_KILL:
         kill(s, b);
         break;
-    case CMD_ERRAND:
-    case CMD_ERRAND_STOP:
-        sim_errand_order(s, cmd);
+    case CMD_JOB:
+    case CMD_JOB_STOP:
+        sim_job_order(s, cmd);
         break;
     case CMD_RECORD:
     case CMD_REVISED:

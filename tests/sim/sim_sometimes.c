@@ -56,7 +56,7 @@ const char *sim_fault_name(enum fault f)
         [FAULT_BAD_PLAN] = "bad-plan",
         [FAULT_NO_ANSWER] = "no-answer",
         [FAULT_RECTIFY] = "rectify",
-        [FAULT_ERRAND_LATE] = "errand-late",
+        [FAULT_JOB_LATE] = "errand-late",
     };
     _Static_assert(sizeof names / sizeof names[0] == FAULT_COUNT, "a name per fault");
     ASSERT((unsigned)f < FAULT_COUNT);

@@ -54,7 +54,7 @@ enum fault {
     FAULT_BAD_PLAN,      /* the planner brings what is no plan */
     FAULT_NO_ANSWER,     /* the synthesizer fails */
     FAULT_RECTIFY,       /* it wants steps to be tried again first */
-    FAULT_ERRAND_LATE,   /* an errand that nobody waits for any more has its say */
+    FAULT_JOB_LATE,      /* a job that nobody waits for any more has its say */
     FAULT_COUNT
 };
 

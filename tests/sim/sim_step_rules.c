@@ -255,7 +255,7 @@ void sim_check_step(struct sim *s, struct sim_plan *p, const struct record *rec)
         return; /* the step is only where it leads to */
     }
     SIM_RULE(p->started || reused, "a step before plan_started");
-    SIM_RULE(p->asking.kind == ERRAND_NONE || rec->type == REC_RESULT_REJECTED,
+    SIM_RULE(p->asking.kind == JOB_NONE || rec->type == REC_RESULT_REJECTED,
              "a step while the answer is being written");
     SIM_RULE(may_speak(&p->told[rec->step], rec), "a record about a step that has not begun or "
                                                   "has ended");

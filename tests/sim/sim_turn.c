@@ -53,19 +53,13 @@ static void say_record(struct sim *s, const struct record *rec)
 static void say_command(struct sim *s, const struct core_cmd *cmd)
 {
     static const char *const names[] = {
-        [CMD_RECORD] = "record",
-        [CMD_DISPATCH] = "dispatch",
-        [CMD_CANCEL_STEP] = "cancel",
-        [CMD_KILL] = "kill",
-        [CMD_PROBE] = "probe",
-        [CMD_REVISED] = "revised",
-        [CMD_QUERY] = "query",
-        [CMD_REGISTERED] = "registered",
-        [CMD_CLOSE] = "close",
-        [CMD_REJECT] = "reject",
-        [CMD_RUN_DONE] = "run done",
-        [CMD_ERRAND] = "errand",
-        [CMD_ERRAND_STOP] = "stop errand",
+        [CMD_RECORD] = "record",        [CMD_DISPATCH] = "dispatch",
+        [CMD_CANCEL_STEP] = "cancel",   [CMD_KILL] = "kill",
+        [CMD_PROBE] = "probe",          [CMD_REVISED] = "revised",
+        [CMD_QUERY] = "query",          [CMD_REGISTERED] = "registered",
+        [CMD_CLOSE] = "close",          [CMD_REJECT] = "reject",
+        [CMD_RUN_DONE] = "run done",    [CMD_JOB] = "errand",
+        [CMD_JOB_STOP] = "stop errand",
     };
     _Static_assert(sizeof names / sizeof names[0] == CORE_CMD_TYPE_COUNT, "all");
     if (cmd->type == CMD_RECORD) {
@@ -94,8 +88,8 @@ static void say_event(struct sim *s, const struct core_event *ev)
         [CORE_STATE] = "state",         [CORE_PROGRESS] = "progress",
         [CORE_DECIDE] = "decide",       [CORE_PROBED] = "probed",
         [CORE_RESTARTED] = "restart",   [CORE_TICK] = "tick",
-        [CORE_PLANNED] = "planned",     [CORE_ERRAND_FAILED] = "errand failed",
-        [CORE_ERRAND_TEXT] = "text",    [CORE_SYNTHESIZED] = "answered",
+        [CORE_PLANNED] = "planned",     [CORE_JOB_FAILED] = "errand failed",
+        [CORE_JOB_TEXT] = "text",       [CORE_SYNTHESIZED] = "answered",
         [CORE_RECTIFY] = "rectify",     [CORE_GAVE_UP] = "gave up"};
     _Static_assert(sizeof names / sizeof names[0] == CORE_EVENT_TYPE_COUNT, "all");
     if (ev->type == CORE_SEEN) {
@@ -167,8 +161,8 @@ static void commit_command(struct sim *s, const struct core_cmd *cmd)
         commit_record(s, &cmd->rec);
     } else if (cmd->type == CMD_DISPATCH) {
         sim_check_dispatch(s, cmd);
-    } else if (cmd->type == CMD_ERRAND || cmd->type == CMD_ERRAND_STOP) {
-        sim_check_errand(s, cmd);
+    } else if (cmd->type == CMD_JOB || cmd->type == CMD_JOB_STOP) {
+        sim_check_job(s, cmd);
     } else if (cmd->type == CMD_CLOSE) {
         sim_limits_closed(s, cmd->slot, cmd->epoch);
     } else if (cmd->type == CMD_REVISED) {

@@ -63,17 +63,17 @@ const char *backoff_kind_name(enum backoff_kind v)
     return names[v];
 }
 
-const char *errand_kind_name(enum errand_kind v)
+const char *job_kind_name(enum job_kind v)
 {
     static const char *const names[] = {
-        [ERRAND_NONE] = "",
-        [ERRAND_PLANNING] = "planning",
-        [ERRAND_SYNTHESIS] = "synthesis",
-        [ERRAND_CONVERSE] = "converse",
-        [ERRAND_DIGEST] = "digest",
+        [JOB_NONE] = "",
+        [JOB_PLANNING] = "planning",
+        [JOB_SYNTHESIS] = "synthesis",
+        [JOB_CONVERSE] = "converse",
+        [JOB_DIGEST] = "digest",
     };
-    _Static_assert(sizeof names / sizeof names[0] == ERRAND_KIND_COUNT, "a name for each");
-    ASSERT((unsigned)v < ERRAND_KIND_COUNT);
+    _Static_assert(sizeof names / sizeof names[0] == JOB_KIND_COUNT, "a name for each");
+    ASSERT((unsigned)v < JOB_KIND_COUNT);
     return names[v];
 }
 

@@ -110,14 +110,14 @@ struct replan_policy {
         budget_micros; /* of all replanning (M111); 0 = no budget but the plan's */
 };
 
-/* What a plan as a whole asks of an agent: a plan of one step of its own (an errand). */
-enum errand_kind {
-    ERRAND_NONE,
-    ERRAND_PLANNING,  /* the steps are yet to be made */
-    ERRAND_SYNTHESIS, /* the steps are over: one answer out of all results */
-    ERRAND_CONVERSE,  /* of a session: what does a person want? */
-    ERRAND_DIGEST,    /* of a session: its older messages in few words */
-    ERRAND_KIND_COUNT
+/* What a plan as a whole asks of an agent: a plan of one step of its own (a job). */
+enum job_kind {
+    JOB_NONE,
+    JOB_PLANNING,  /* the steps are yet to be made */
+    JOB_SYNTHESIS, /* the steps are over: one answer out of all results */
+    JOB_CONVERSE,  /* of a session: what does a person want? */
+    JOB_DIGEST,    /* of a session: its older messages in few words */
+    JOB_KIND_COUNT
 };
 
 /* What becomes of a plan when planning brought none that can be run (M008, C24). */
@@ -160,8 +160,8 @@ struct plan {
     struct replan_policy replan;
     struct planning_policy planning;
     struct synthesis_policy synthesis;
-    enum errand_kind errand; /* this plan is one; ERRAND_NONE = a plan like any other */
-    bool dry_run;            /* it is planned and checked, and ends without having run (M017) */
+    enum job_kind job;      /* this plan is one; JOB_NONE = a plan like any other */
+    bool dry_run;           /* it is planned and checked, and ends without having run (M017) */
     struct str search_with; /* agent with the skill "search" for RESOURCE_NOT_FOUND; empty = none */
     uint32_t search_agent;
     uint32_t max_fallbacks; /* per run (C17); 0 = off */
@@ -194,8 +194,8 @@ const char *step_type_name(enum step_type v); /* "task", "human_review", "synthe
 const char *effects_name(enum effects v);
 const char *context_scope_name(enum context_scope v);
 const char *backoff_kind_name(enum backoff_kind v);
-const char *errand_kind_name(enum errand_kind v); /* "", "planning", "synthesis", ... */
-const char *on_invalid_name(enum on_invalid v);   /* "fail", "synthesize", "interrupt" */
+const char *job_kind_name(enum job_kind v);     /* "", "planning", "synthesis", ... */
+const char *on_invalid_name(enum on_invalid v); /* "fail", "synthesize", "interrupt" */
 
 /* Delay before attempt `failed_attempt + 1`: linear initial*n, exponential
  * initial*multiplier^(n-1), fixed initial; capped by max_ms; plus jitter drawn from `random`. */

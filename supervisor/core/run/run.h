@@ -84,7 +84,7 @@ struct run {
     struct blob_ref answer; /* of the synthesizer; id 0 = none */
     uint32_t end_step;      /* how the plan will end once it has its answer: as in PLAN_COMPLETED */
     uint32_t texts;         /* pieces of the answer that were told */
-    uint8_t errand;         /* enum errand_kind: what the plan as a whole waits for */
+    uint8_t job;            /* enum job_kind: what the plan as a whole waits for */
     uint8_t asked;          /* times that the planner was asked since PLANNING_STARTED */
     uint8_t rectified;      /* times that failed steps were tried again for the answer's sake */
     uint8_t answered; /* whether there is an answer is settled: only PLAN_COMPLETED may follow */

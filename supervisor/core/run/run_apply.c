@@ -19,7 +19,7 @@ static bool apply_generated(struct run *run, const struct plan *plan, const stru
 
 static bool apply_started(struct run *run, const struct plan *plan, const struct record *rec)
 {
-    if (run->status != PLAN_PENDING || run->paused != 0 || run->errand != ERRAND_NONE) {
+    if (run->status != PLAN_PENDING || run->paused != 0 || run->job != JOB_NONE) {
         return false;
     }
     run->status = PLAN_RUNNING;
@@ -89,7 +89,7 @@ static bool apply_completed(struct run *run, const struct plan *plan, const stru
     run_end_open_steps(run);
     run->status = (uint8_t)rec->plan_status;
     run->outcome = (uint8_t)rec->outcome;
-    run->errand = ERRAND_NONE;
+    run->job = JOB_NONE;
     run->paused = 0;
     run->deadline = MSEC_NEVER;
     return true;
@@ -233,7 +233,7 @@ struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
 {
     const uint32_t revision = run->revision + (rec->type == REC_PLAN_GENERATED ? 0 : 1);
     if (!speaks_of_it(run, rec) || !record_revises(rec) || to->revision != revision ||
-        rec->revision != revision || !run_errand_revises(run, from, rec) ||
+        rec->revision != revision || !run_job_revises(run, from, rec) ||
         !keeps_rows(to, run, from)) {
         return NULL;
     }
@@ -260,7 +260,7 @@ struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
     if (rec->type == REC_REPLAN_FINISHED) {
         run_usage_add(&next->replan_usage, &rec->usage);
     }
-    run_errand_revised(next, to, rec);
+    run_job_revised(next, to, rec);
     run_derive_status(next, to);
     next->plan_seq += 1;
     return next;

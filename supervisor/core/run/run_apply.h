@@ -39,10 +39,10 @@ run_rule run_apply_step_started, run_apply_assigned, run_apply_handoff, run_appl
 run_rule run_apply_waiting, run_apply_decided, run_apply_checking, run_apply_gate_started,
     run_apply_gate_passed, run_apply_gate_error, run_apply_gate_failed, run_apply_verification,
     run_apply_replan_started, run_apply_replan_finished;
-/* ---- run_apply_errand.c: planning and synthesis ---- */
+/* ---- run_apply_job.c: planning and synthesis ---- */
 run_rule run_apply_planning_started, run_apply_planning_retry, run_apply_planning_failed,
     run_apply_synthesis_started, run_apply_text_delta, run_apply_synthesis_finished;
-/* What the record that brings a plan says of the errand that it ends. */
-bool run_errand_revises(const struct run *run, const struct plan *from, const struct record *rec);
-void run_errand_revised(struct run *next, const struct plan *to, const struct record *rec);
+/* What the record that brings a plan says of the job that it ends. */
+bool run_job_revises(const struct run *run, const struct plan *from, const struct record *rec);
+void run_job_revised(struct run *next, const struct plan *to, const struct record *rec);
 #endif

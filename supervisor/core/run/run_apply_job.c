@@ -10,11 +10,11 @@
 bool run_apply_planning_started(struct run *run, const struct plan *plan, const struct record *rec)
 {
     (void)rec;
-    if (run->status != PLAN_PENDING || run->errand != ERRAND_NONE || run->paused != 0 ||
+    if (run->status != PLAN_PENDING || run->job != JOB_NONE || run->paused != 0 ||
         !plan->planning.pending) {
         return false;
     }
-    run->errand = ERRAND_PLANNING;
+    run->job = JOB_PLANNING;
     run->asked = 1;
     return true;
 }
@@ -30,7 +30,7 @@ static void add_planning(struct run *run, const struct record *rec)
 bool run_apply_planning_retry(struct run *run, const struct plan *plan, const struct record *rec)
 {
     (void)plan;
-    if (run->errand != ERRAND_PLANNING || run->asked == UINT8_MAX) {
+    if (run->job != JOB_PLANNING || run->asked == UINT8_MAX) {
         return false;
     }
     run->asked++;
@@ -41,10 +41,10 @@ bool run_apply_planning_retry(struct run *run, const struct plan *plan, const st
 bool run_apply_planning_failed(struct run *run, const struct plan *plan, const struct record *rec)
 {
     (void)plan;
-    if (run->errand != ERRAND_PLANNING) {
+    if (run->job != JOB_PLANNING) {
         return false;
     }
-    run->errand = ERRAND_NONE;
+    run->job = JOB_NONE;
     add_planning(run, rec);
     return true;
 }
@@ -74,14 +74,14 @@ static void forget_end(struct run *run)
 bool run_apply_synthesis_started(struct run *run, const struct plan *plan, const struct record *rec)
 {
     (void)plan;
-    if (run->status == PLAN_PENDING || run->errand != ERRAND_NONE || run->active != 0 ||
+    if (run->status == PLAN_PENDING || run->job != JOB_NONE || run->active != 0 ||
         run->cancelling || run->answered || (unsigned)rec->plan_status >= PLAN_STATUS_COUNT ||
         !plan_is_final(rec->plan_status) || (unsigned)rec->outcome >= PLAN_OUTCOME_COUNT ||
         (unsigned)rec->failure >= PLAN_FAILURE_COUNT) {
         return false;
     }
     run_end_open_steps(run);
-    run->errand = ERRAND_SYNTHESIS;
+    run->job = JOB_SYNTHESIS;
     keep_end(run, rec);
     return true;
 }
@@ -89,7 +89,7 @@ bool run_apply_synthesis_started(struct run *run, const struct plan *plan, const
 bool run_apply_text_delta(struct run *run, const struct plan *plan, const struct record *rec)
 {
     (void)plan;
-    if (run->errand != ERRAND_SYNTHESIS || (rec->n != run->texts && rec->n != 0) ||
+    if (run->job != JOB_SYNTHESIS || (rec->n != run->texts && rec->n != 0) ||
         rec->n >= UINT32_MAX) {
         return false;
     }
@@ -102,11 +102,11 @@ bool run_apply_synthesis_finished(struct run *run, const struct plan *plan,
                                   const struct record *rec)
 {
     (void)plan;
-    if (run->status == PLAN_PENDING || (run->errand != ERRAND_SYNTHESIS && rec->ok) ||
-        run->active != 0 || run->answered) {
+    if (run->status == PLAN_PENDING || (run->job != JOB_SYNTHESIS && rec->ok) || run->active != 0 ||
+        run->answered) {
         return false;
     }
-    run->errand = ERRAND_NONE;
+    run->job = JOB_NONE;
     run->answered = 1;
     run->answer = rec->ok ? rec->result : (struct blob_ref){0};
     run_usage_add(&run->usage, &rec->usage);
@@ -114,20 +114,20 @@ bool run_apply_synthesis_finished(struct run *run, const struct plan *plan,
     return true;
 }
 
-bool run_errand_revises(const struct run *run, const struct plan *from, const struct record *rec)
+bool run_job_revises(const struct run *run, const struct plan *from, const struct record *rec)
 {
     if (rec->type == REC_PLAN_GENERATED) { /* from the planner, or from a person in its place */
         return run->status == PLAN_PENDING && from->planning.pending && run->n_steps == 0 &&
                run->paused == 0;
     }
     if (rec->type == REC_SYNTHESIS_RETRY) {
-        return run->errand == ERRAND_SYNTHESIS && run->rectified < UINT8_MAX;
+        return run->job == JOB_SYNTHESIS && run->rectified < UINT8_MAX;
     }
-    return run->errand == ERRAND_NONE;
+    return run->job == JOB_NONE;
 }
 
 /* What failed the plan may stand although other steps are tried again: then it still fails. */
-void run_errand_revised(struct run *next, const struct plan *to, const struct record *rec)
+void run_job_revised(struct run *next, const struct plan *to, const struct record *rec)
 {
     if (rec->type == REC_PLAN_GENERATED) {
         run_usage_add(&next->planning_usage, &rec->usage);
@@ -139,5 +139,5 @@ void run_errand_revised(struct run *next, const struct plan *to, const struct re
             forget_end(next);
         }
     }
-    next->errand = ERRAND_NONE;
+    next->job = JOB_NONE;
 }

@@ -21,7 +21,7 @@ static bool deps_hold(const struct run *run, const struct plan *plan, uint32_t i
         open += step_is_final(dep->status) ? 0 : 1;
         failed += step_is_final(dep->status) && run_end_is_failure(plan, dep, ix) ? 1 : 0;
     }
-    const bool ending = run->errand == ERRAND_SYNTHESIS || run->answered;
+    const bool ending = run->job == JOB_SYNTHESIS || run->answered;
     if (!plan_is_final(run->status) && !ending) { /* the end of the plan settles nobody */
         CHECK(step->deps_open == open, "deps_open is not the number of open dependencies");
         CHECK(step->deps_failed == failed, "deps_failed is not the number of failed dependencies");
@@ -113,10 +113,10 @@ bool run_invariant(const struct run *run, const struct plan *plan, const char **
     CHECK(run->outcome != OUTCOME_SUCCESS || plan->dry_run ||
               (run->failed == 0 && run->cancelled == 0),
           "success with something that failed");
-    CHECK(run->errand == ERRAND_NONE || (run->active == 0 && !plan_is_final(run->status)),
+    CHECK(run->job == JOB_NONE || (run->active == 0 && !plan_is_final(run->status)),
           "an errand of a plan that has steps under way, or has ended");
-    CHECK(run->errand != ERRAND_PLANNING || run->status == PLAN_PENDING, "planned while it runs");
-    CHECK(run->errand != ERRAND_SYNTHESIS || (run->status != PLAN_PENDING && run->open == 0),
+    CHECK(run->job != JOB_PLANNING || run->status == PLAN_PENDING, "planned while it runs");
+    CHECK(run->job != JOB_SYNTHESIS || (run->status != PLAN_PENDING && run->open == 0),
           "an answer out of steps that are not over");
     CHECK(run->status != PLAN_WAITING || run->waiting > 0 || run->paused != 0, "waits for nobody");
     CHECK(run->active <= run_concurrency(plan), "more steps under way than max_concurrency");

@@ -60,7 +60,7 @@ void core_on_cancel(struct core *c, const struct core_event *ev)
                                 .delay_ms = c->config.cancel_grace_ms,
                                 .text = ev->text});
     core_rearm(c, row);
-    core_errand_stop(c, row);
+    core_job_stop(c, row);
     uint32_t out = 0;
     for (uint32_t i = 0; row->run->open > 0 && i < row->run->n_steps; i++) {
         out += call_off(c, row, i, why) ? 1 : 0;

@@ -88,7 +88,7 @@ static bool run_holds(const struct core *c, const struct core_run *row, const ch
         return false;
     }
     CHECK(!plan_is_final(run->status), "a plan that ended is still open");
-    CHECK(run->open > 0 || run->errand != ERRAND_NONE ||
+    CHECK(run->open > 0 || run->job != JOB_NONE ||
               run->status == PLAN_PENDING /* not signed off yet */,
           "all steps are over and the plan is not");
     for (uint32_t i = 0; i < run->n_steps; i++) {
@@ -97,7 +97,7 @@ static bool run_holds(const struct core *c, const struct core_run *row, const ch
         }
         doomed += run_step_is_doomed(run, row->plan, i) ? 1 : 0;
     }
-    CHECK(run->status != PLAN_PENDING || run->errand != ERRAND_NONE || run->paused != 0,
+    CHECK(run->status != PLAN_PENDING || run->job != JOB_NONE || run->paused != 0,
           "a plan that has not begun waits for nothing");
     CHECK(doomed == 0 || run->cancelling, "a step can never start and was not skipped");
     CHECK(run->active + queued <= run_concurrency(row->plan), "max_concurrency");

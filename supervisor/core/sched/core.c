@@ -233,7 +233,7 @@ const char *core_reject_text(enum core_reject r)
         [REJECT_CANCELLING] = "the plan is being cancelled",
         [REJECT_PAUSED] = "it is paused already",
         [REJECT_NO_STEP] = "the plan has no such step",
-        [REJECT_ERRAND] = "the plan is still being made, or its answer is being written",
+        [REJECT_JOB] = "the plan is still being made, or its answer is being written",
     };
     _Static_assert(sizeof texts / sizeof texts[0] == CORE_REJECT_COUNT, "a text per rejection");
     ASSERT((unsigned)r < CORE_REJECT_COUNT);
@@ -267,9 +267,9 @@ static core_handler *const handlers[] = {
     [CORE_REVISE] = core_on_revise,
     [CORE_PROBED] = core_on_probed,
     [CORE_PLANNED] = core_on_planned,
-    [CORE_ERRAND_FAILED] = core_on_errand_failed,
+    [CORE_JOB_FAILED] = core_on_job_failed,
     [CORE_RECTIFY] = core_on_rectify,
-    [CORE_ERRAND_TEXT] = core_on_errand_text,
+    [CORE_JOB_TEXT] = core_on_job_text,
     [CORE_SYNTHESIZED] = core_on_synthesized,
 };
 _Static_assert(sizeof handlers / sizeof handlers[0] == CORE_EVENT_TYPE_COUNT, "one per event");

@@ -69,11 +69,11 @@ enum core_event_type {
     CORE_PROBED,   /* slot, epoch, ok: an instance answered a probe, or did not */
     CORE_PLANNED, /* run, plan, block, result (its document), usage, text (what was normalised): the
                      plan that was asked for */
-    CORE_ERRAND_FAILED, /* run, errand, attempt, text, invalid (an answer came that is no plan), n
-                           (what is wrong with it), usage */
-    CORE_ERRAND_TEXT,   /* run, text: a piece of the answer that is being written; invalid: what was
-                           told before is void, the answer begins anew (another attempt) */
-    CORE_SYNTHESIZED,   /* run, result (the answer), usage */
+    CORE_JOB_FAILED,  /* run, job, attempt, text, invalid (an answer came that is no plan), n
+                            (what is wrong with it), usage */
+    CORE_JOB_TEXT,    /* run, text: a piece of the answer that is being written; invalid: what was
+                            told before is void, the answer begins anew (another attempt) */
+    CORE_SYNTHESIZED, /* run, result (the answer), usage */
     CORE_RECTIFY,   /* run, plan, block, result (its document), text, usage: failed steps are to be
                        tried again before there is an answer */
     CORE_RESTARTED, /* agent, text, pid: the spawner restarted a process (only a record) */
@@ -144,7 +144,7 @@ struct core_event {
     const struct core_reuse *reuse; /* SUBMIT; in an order in which dependencies come first */
     uint32_t n_reuse;
     struct usage planning; /* SUBMIT: what making the plan cost */
-    enum errand_kind errand;
+    enum job_kind job;
 };
 
 enum core_cmd_type {
@@ -155,11 +155,11 @@ enum core_cmd_type {
     CMD_KILL,        /* slot, epoch: end the process tree of a spawned instance */
     CMD_PROBE,       /* slot, epoch: ping it on its control lane; the answer is CORE_PROBED */
     CMD_REVISED,     /* run: the plan and the block of the revision before go back to the shell */
-    CMD_ERRAND, /* run, errand, attempt, text (of what is wrong with the answer before): the plan
-                   waits for CORE_PLANNED, CORE_SYNTHESIZED, CORE_RECTIFY or CORE_ERRAND_FAILED.
-                   Who rejects a CORE_PLANNED or CORE_RECTIFY goes on waiting.
-                   After a restart it comes again: an errand that is under way already goes on */
-    CMD_ERRAND_STOP, /* run: nobody waits for it any more */
+    CMD_JOB,         /* run, job, attempt, text (of what is wrong with the answer before): the plan
+                           waits for CORE_PLANNED, CORE_SYNTHESIZED, CORE_RECTIFY or CORE_JOB_FAILED.
+                           Who rejects a CORE_PLANNED or CORE_RECTIFY goes on waiting.
+                           After a restart it comes again: a job that is under way already goes on */
+    CMD_JOB_STOP,    /* run: nobody waits for it any more */
     CMD_QUERY, /* run, step, attempt, slot, epoch: ask the instance about the key on its control
                   lane */
     CMD_REGISTERED, /* slot, epoch */
@@ -185,7 +185,7 @@ enum core_reject {
     REJECT_CANCELLING,
     REJECT_PAUSED, /* it is, already */
     REJECT_NO_STEP,
-    REJECT_ERRAND, /* the plan is being made, or its answer is */
+    REJECT_JOB, /* the plan is being made, or its answer is */
     CORE_REJECT_COUNT
 };
 const char *core_reject_text(enum core_reject r);
@@ -200,7 +200,7 @@ struct core_cmd {
     uint64_t epoch;
     uint32_t lane;
     enum core_reject reject;
-    enum errand_kind errand;
+    enum job_kind job;
     struct str text;
     struct record rec; /* CMD_RECORD */
 };
@@ -232,7 +232,7 @@ uint32_t core_runs_open(const struct core *c);
 const struct run *core_run(const struct core *c, uint64_t run, const struct plan **ret_plan);
 /* Steps that wait for the agent. */
 uint32_t core_agent_queued(const struct core *c, uint32_t agent);
-/* When the plan is over, ms; MSEC_NEVER = at no time. Of an errand this is later than its run says
+/* When the plan is over, ms; MSEC_NEVER = at no time. Of a job this is later than its run says
  * after a recovery: for the plan that waits it is an attempt, and nobody worked on it while the
  * supervisor was down. */
 msec core_plan_deadline(const struct core *c, uint64_t run);

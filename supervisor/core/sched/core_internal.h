@@ -92,7 +92,7 @@ void core_unpark(struct core *c, struct core_run *row);
 msec core_parked_due(const struct core_run *row, uint32_t step);
 /* A step that waits for a lane, or did until it was parked, and whose time has come. */
 void core_queue_due(struct core *c, struct core_run *row, uint32_t step);
-/* Its agent will not come, and it is a question, or an errand: it fails instead of waiting. */
+/* Its agent will not come, and it is a question, or a job: it fails instead of waiting. */
 bool core_is_hopeless(const struct core *c, const struct core_run *row, uint32_t step);
 
 /* ---- core_fair.c; more in core_fair.h ---- */
@@ -144,8 +144,8 @@ void core_plan_timeout(struct core *c, struct core_run *row);
 void core_plan_finish(struct core *c, struct core_run *row, const struct plan_end *end,
                       struct blob_ref result);
 
-/* ---- core_errand.c ---- */
-core_handler core_on_planned, core_on_errand_failed, core_on_errand_text, core_on_synthesized,
+/* ---- core_job.c ---- */
+core_handler core_on_planned, core_on_job_failed, core_on_job_text, core_on_synthesized,
     core_on_rectify;
 /* An agent is asked for the plan's steps. */
 void core_plan_it(struct core *c, struct core_run *row);
@@ -153,14 +153,14 @@ void core_plan_it(struct core *c, struct core_run *row);
 bool core_brings_plan(const struct core_run *row, const struct core_event *ev);
 /* What a person decided about a plan that could not be made. A plan that comes with it fits. */
 void core_planning_decided(struct core *c, struct core_run *row, const struct core_event *ev);
-/* A rebuilt run waits for an errand, or a cut journal lost what followed from its end; false when
+/* A rebuilt run waits for a job, or a cut journal lost what followed from its end; false when
  * there is nothing of the kind. */
-bool core_errand_recover(struct core *c, struct core_run *row);
+bool core_job_recover(struct core *c, struct core_run *row);
 /* All steps are over (or end now with the plan): asks for one answer out of their results; false
  * when the plan wants none, or none is to be had. */
 bool core_synthesize(struct core *c, struct core_run *row, const struct plan_end *end);
 /* The plan's time is over, or it is called off, while an agent is asked. */
-void core_errand_stop(struct core *c, struct core_run *row);
+void core_job_stop(struct core *c, struct core_run *row);
 void core_synthesis_timeout(struct core *c, struct core_run *row);
 /* What had failed the plan before other steps were tried again, and still stands; false when there
  * is nothing of the kind. */

@@ -98,7 +98,7 @@ static bool nothing_can_happen(const struct core_run *row)
 
 void core_carry_on(struct core *c, struct core_run *row)
 {
-    if (row->run->errand != ERRAND_NONE) {
+    if (row->run->job != JOB_NONE) {
         return; /* the steps are over, or there are none yet */
     }
     if (row->run->cancelling) {
@@ -251,7 +251,7 @@ void core_plan_over_naturally(struct core *c, struct core_run *row)
 
 void core_plan_timeout(struct core *c, struct core_run *row)
 {
-    if (row->run->errand == ERRAND_SYNTHESIS) {
+    if (row->run->job == JOB_SYNTHESIS) {
         core_synthesis_timeout(c, row);
         return;
     }

@@ -1,7 +1,7 @@
 /*
  * What a plan as a whole asks of an agent: its steps before it runs, and one answer out of all
  * results when they are over. The question itself is another run, of one step; the shell starts it
- * (CMD_ERRAND) and tells its end.
+ * (CMD_JOB) and tells its end.
  *
  *   PENDING --PLANNING_STARTED--> planning --PLANNED--> the plan's own life
  *                                  |  ^ `--no plan, first time: PLANNING_RETRY
@@ -16,10 +16,10 @@
 
 static void order(struct core *c, const struct core_run *row, struct str text)
 {
-    struct core_cmd *cmd = core_emit(c, CMD_ERRAND);
+    struct core_cmd *cmd = core_emit(c, CMD_JOB);
     cmd->run = core_handle_of(c, row);
-    cmd->errand = row->run->errand;
-    cmd->attempt = row->run->errand == ERRAND_PLANNING ? row->run->asked : row->run->rectified + 1u;
+    cmd->job = row->run->job;
+    cmd->attempt = row->run->job == JOB_PLANNING ? row->run->asked : row->run->rectified + 1u;
     cmd->text = text;
 }
 
@@ -62,7 +62,7 @@ bool core_brings_plan(const struct core_run *row, const struct core_event *ev)
 void core_on_planned(struct core *c, const struct core_event *ev)
 {
     struct core_run *row = core_find_run(c, ev->run);
-    if (row == NULL || row->run->errand != ERRAND_PLANNING || !core_brings_plan(row, ev)) {
+    if (row == NULL || row->run->job != JOB_PLANNING || !core_brings_plan(row, ev)) {
         core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
         return;
     }
@@ -171,7 +171,7 @@ static bool wants_answer(const struct core_run *row, const struct plan_end *end)
     const bool called_off =
         end->status == PLAN_CANCELLED || run->cancelling || end->failure == PLAN_FAILURE_TIMEOUT;
     return row->plan->synthesis.agent_id.len > 0 && (!called_off || BUG(ANSWER_AFTER_END)) &&
-           run->status != PLAN_PENDING && run->errand == ERRAND_NONE &&
+           run->status != PLAN_PENDING && run->job == JOB_NONE &&
            (!run->answered || BUG(ANSWERED_TWICE)) && !single;
 }
 
@@ -258,7 +258,7 @@ static void finish(struct core *c, struct core_run *row, struct record rec)
 void core_on_synthesized(struct core *c, const struct core_event *ev)
 {
     struct core_run *row = core_find_run(c, ev->run);
-    if (row == NULL || row->run->errand != ERRAND_SYNTHESIS || ev->result.id == 0) {
+    if (row == NULL || row->run->job != JOB_SYNTHESIS || ev->result.id == 0) {
         core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
         return;
     }
@@ -268,7 +268,7 @@ void core_on_synthesized(struct core *c, const struct core_event *ev)
 void core_on_rectify(struct core *c, const struct core_event *ev)
 {
     struct core_run *row = core_find_run(c, ev->run);
-    if (row == NULL || row->run->errand != ERRAND_SYNTHESIS) {
+    if (row == NULL || row->run->job != JOB_SYNTHESIS) {
         core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
         return;
     }
@@ -286,25 +286,25 @@ void core_on_rectify(struct core *c, const struct core_event *ev)
     }
 }
 
-void core_on_errand_failed(struct core *c, const struct core_event *ev)
+void core_on_job_failed(struct core *c, const struct core_event *ev)
 {
     struct core_run *row = core_find_run(c, ev->run);
     const bool waits =
-        row != NULL && row->run->errand != ERRAND_NONE && row->run->errand == (uint8_t)ev->errand &&
-        (ev->errand != ERRAND_PLANNING || ev->attempt == row->run->asked || BUG(STALE_PLANNER));
+        row != NULL && row->run->job != JOB_NONE && row->run->job == (uint8_t)ev->job &&
+        (ev->job != JOB_PLANNING || ev->attempt == row->run->asked || BUG(STALE_PLANNER));
     if (!waits) {
         core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
-    } else if (ev->errand == ERRAND_PLANNING) {
+    } else if (ev->job == JOB_PLANNING) {
         planning_failed(c, row, ev);
     } else {
         finish(c, row, (struct record){.usage = ev->usage, .text = ev->text});
     }
 }
 
-void core_on_errand_text(struct core *c, const struct core_event *ev)
+void core_on_job_text(struct core *c, const struct core_event *ev)
 {
     struct core_run *row = core_find_run(c, ev->run);
-    if (row == NULL || row->run->errand != ERRAND_SYNTHESIS) {
+    if (row == NULL || row->run->job != JOB_SYNTHESIS) {
         core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
         return;
     }
@@ -320,27 +320,27 @@ void core_on_errand_text(struct core *c, const struct core_event *ev)
 
 /* ---- time, cancelling, restarts ---- */
 
-void core_errand_stop(struct core *c, struct core_run *row)
+void core_job_stop(struct core *c, struct core_run *row)
 {
-    if (row->run->errand != ERRAND_NONE && !BUG(ERRAND_GOES_ON)) {
-        struct core_cmd *cmd = core_emit(c, CMD_ERRAND_STOP);
+    if (row->run->job != JOB_NONE && !BUG(JOB_GOES_ON)) {
+        struct core_cmd *cmd = core_emit(c, CMD_JOB_STOP);
         cmd->run = core_handle_of(c, row);
-        cmd->errand = row->run->errand;
+        cmd->job = row->run->job;
     }
 }
 
 void core_synthesis_timeout(struct core *c, struct core_run *row)
 {
-    core_errand_stop(c, row);
+    core_job_stop(c, row);
     finish(c, row, (struct record){.text = core_text_timeout(c, row->plan->timeout_ms)});
 }
 
-bool core_errand_recover(struct core *c, struct core_run *row)
+bool core_job_recover(struct core *c, struct core_run *row)
 {
     const struct run *run = row->run;
-    if (run->errand != ERRAND_NONE) {
+    if (run->job != JOB_NONE) {
         core_rearm(c, row);
-        if (!BUG(ERRAND_FORGOTTEN)) {
+        if (!BUG(JOB_FORGOTTEN)) {
             order(c, row, STR_LIT(""));
         }
         return true;

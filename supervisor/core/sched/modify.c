@@ -13,10 +13,10 @@ static struct core_run *open_run(struct core *c, const struct core_event *ev)
         why = REJECT_UNKNOWN_RUN;
     } else if (row->run->cancelling) {
         why = REJECT_CANCELLING;
-    } else if (row->run->errand != ERRAND_NONE && !BUG(CHANGED_AT_ERRAND) &&
-               !(row->run->errand == ERRAND_SYNTHESIS && ev->type == CORE_RESUME)) {
-        why = REJECT_ERRAND;
-    } else if (row->run->status == PLAN_PENDING && !BUG(CHANGED_AT_ERRAND)) {
+    } else if (row->run->job != JOB_NONE && !BUG(CHANGED_AT_JOB) &&
+               !(row->run->job == JOB_SYNTHESIS && ev->type == CORE_RESUME)) {
+        why = REJECT_JOB;
+    } else if (row->run->status == PLAN_PENDING && !BUG(CHANGED_AT_JOB)) {
         why = REJECT_NOT_WAITING; /* it waits for its sign-off */
     }
     if (why != REJECT_NONE) {

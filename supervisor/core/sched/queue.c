@@ -117,19 +117,19 @@ void core_unlink(struct core *c, struct core_run *row, uint32_t step)
 
 /* ---- time ---- */
 
-/* The time of an errand is for one question: it begins anew with the daemon. That of a plan's own
+/* The time of a job is for one question: it begins anew with the daemon. That of a plan's own
  * questions does not run while they wait for a lane: whether others ask, too, says nothing of the
  * planner. Who talks with a session has a person waiting. */
 msec core_row_deadline(const struct core *c, const struct core_run *row)
 {
     const msec deadline = row->run->deadline;
-    const enum errand_kind errand = row->plan->errand;
+    const enum job_kind job = row->plan->job;
     msec since = c->recovered_at;
 
-    if (errand == ERRAND_NONE || deadline == MSEC_NEVER) {
+    if (job == JOB_NONE || deadline == MSEC_NEVER) {
         return deadline;
     }
-    if (errand == ERRAND_PLANNING || errand == ERRAND_SYNTHESIS) {
+    if (job == JOB_PLANNING || job == JOB_SYNTHESIS) {
         const struct run_step *question = &row->run->steps[0];
         if ((question->did & STEP_DID_BEGIN) == 0) {
             return MSEC_NEVER;
@@ -212,7 +212,7 @@ bool core_is_hopeless(const struct core *c, const struct core_run *row, uint32_t
     const struct agent_view agent =
         registry_agent_view(c->registry, run_step_agent(row->run, row->plan, step));
     return agent.instances == 0 && agent.failure.len > 0 &&
-           (row->plan->errand != ERRAND_NONE || row->run->steps[step].status == STEP_CHECKING);
+           (row->plan->job != JOB_NONE || row->run->steps[step].status == STEP_CHECKING);
 }
 
 static void absent(struct core *c, struct core_run *row, uint32_t step)
@@ -280,7 +280,7 @@ static bool is_told_to_wait(const struct core_run *row)
 
 bool core_hold(const struct core_run *row)
 {
-    return is_told_to_wait(row) || row->run->errand != ERRAND_NONE ||
+    return is_told_to_wait(row) || row->run->job != JOB_NONE ||
            (row->run->replanning > 0 && !BUG(BEGINS_REPLANNED)) ||
            (row->run->cancelling && !BUG(BEGINS_CANCELLED));
 }

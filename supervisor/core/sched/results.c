@@ -291,7 +291,7 @@ void core_on_progress(struct core *c, const struct core_event *ev)
         soft->progress = 0;
     }
     if (soft->progress >=
-        (row->plan->errand == ERRAND_NONE ? CORE_PROGRESS_PER_SECOND : CORE_TEXTS_PER_SECOND)) {
+        (row->plan->job == JOB_NONE ? CORE_PROGRESS_PER_SECOND : CORE_TEXTS_PER_SECOND)) {
         core_reject(c, ev, REJECT_TOO_MUCH);
         return;
     }

@@ -3,10 +3,10 @@
 #include "supervisor/core/bug.h"
 #include "supervisor/core/sched/core_internal.h"
 
-/* Of an errand nobody sees a review, and somebody else's plan waits for it. No errand is begun with
+/* Of a job nobody sees a review, and somebody else's plan waits for it. No job is begun with
  * one. */
-static void errand_fails(struct core *c, struct core_run *row, uint32_t step, enum review_kind kind,
-                         const struct failure *why)
+static void job_fails(struct core *c, struct core_run *row, uint32_t step, enum review_kind kind,
+                      const struct failure *why)
 {
     struct failure f = *why;
     if (kind == REVIEW_INPUT || kind == REVIEW_APPROVAL) {
@@ -25,8 +25,8 @@ void core_step_waits(struct core *c, struct core_run *row, uint32_t step, enum r
         core_stopped(c, row, step, STOP_ACKNOWLEDGED, why);
         return;
     }
-    if (row->plan->errand != ERRAND_NONE && kind != REVIEW_STEP && kind != REVIEW_BEFORE) {
-        errand_fails(c, row, step, kind, why);
+    if (row->plan->job != JOB_NONE && kind != REVIEW_STEP && kind != REVIEW_BEFORE) {
+        job_fails(c, row, step, kind, why);
         return;
     }
     const struct run_step *state = &row->run->steps[step];

@@ -24,7 +24,7 @@ enum {
     CORE_TEXT_BYTES = 16 * 1024, /* texts made while one event is handled; see core_text.c */
     CORE_REASON_BYTES = 256,     /* what of an instance's last words goes into an error */
     CORE_PROGRESS_PER_SECOND = 10,
-    CORE_TEXTS_PER_SECOND = 1000, /* of an errand: pieces of an answer, of which none may be lost */
+    CORE_TEXTS_PER_SECOND = 1000, /* of a job: pieces of an answer, of which none may be lost */
     CORE_UNSENT_MAX =
         8, /* times in a row that one attempt may fail to leave before it counts as failed */
     CORE_ASKS_MAX = 1000,   /* questions about one step; what comes before a question looks at it */

@@ -212,7 +212,7 @@ static bool finish_decided(struct core *c, struct core_run *row)
 /* It is being made, waits for its sign-off, or a cut journal lost its beginning. */
 static void recover_unstarted(struct core *c, struct core_run *row)
 {
-    if (core_errand_recover(c, row)) {
+    if (core_job_recover(c, row)) {
         return;
     }
     if (row->run->plan_seq == 0) {
@@ -246,7 +246,7 @@ void core_on_recover(struct core *c, const struct core_event *ev)
         recover_unstarted(c, row);
         return;
     }
-    if (core_errand_recover(c, row)) {
+    if (core_job_recover(c, row)) {
         return;
     }
     for (uint32_t i = 0; i < run->n_steps; i++) {

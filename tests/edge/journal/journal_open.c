@@ -237,9 +237,9 @@ static void inspection_tells_a_sound_journal_and_changes_nothing(void **state)
     buf_done(&report);
 }
 
-/* A plan's checksum covers whether it is an errand, and which: a kind that was lost or changed must
+/* A plan's checksum covers whether it is a job, and which: a kind that was lost or changed must
  * not make a plan of it. */
-static void the_kind_of_an_errand_is_under_its_checksum(void **state)
+static void the_kind_of_a_job_is_under_its_checksum(void **state)
 {
     static const char *const HARM[] = {"UPDATE errands SET kind = 'plannimg'",
                                        "DELETE FROM errands",
@@ -247,7 +247,7 @@ static void the_kind_of_an_errand_is_under_its_checksum(void **state)
     struct journal_plan p = {.plan_id = uuid_new(),
                              .goal = STR_LIT("ask"),
                              .status = STR_LIT("running"),
-                             .errand = STR_LIT("planning")};
+                             .job = STR_LIT("planning")};
     struct seen s = {{0}};
     struct journal_plan got;
     struct journal *j;
@@ -328,7 +328,7 @@ int main(int argc, char **argv)
         TEST(files_are_private_and_the_directory_is_made),
         TEST(a_second_daemon_is_refused_and_the_first_is_unharmed),
         TEST(inspection_tells_a_sound_journal_and_changes_nothing),
-        TEST(the_kind_of_an_errand_is_under_its_checksum),
+        TEST(the_kind_of_a_job_is_under_its_checksum),
         TEST(a_journal_of_version_1_opens_with_all_it_holds),
         TEST(a_journal_of_version_2_opens_with_all_it_holds),
     };

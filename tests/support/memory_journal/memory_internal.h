@@ -118,8 +118,8 @@ enum bt_code memory_plans(struct journal *j, struct str status, struct str sessi
                           struct bt_error *err);
 enum bt_code memory_plans_open(struct journal *j, journal_plan_fn fn, void *self,
                                struct bt_error *err);
-enum bt_code memory_errands(struct journal *j, struct str session, uint64_t before_ix,
-                            uint32_t limit, journal_plan_fn fn, void *self, struct bt_error *err);
+enum bt_code memory_jobs(struct journal *j, struct str session, uint64_t before_ix, uint32_t limit,
+                         journal_plan_fn fn, void *self, struct bt_error *err);
 enum bt_code memory_session(struct journal *j, struct str id, struct journal_session *ret,
                             struct bt_error *err);
 enum bt_code memory_session_put(struct journal *j, const struct journal_session *p,

@@ -72,10 +72,10 @@ enum bt_code memory_plan_add(struct journal *j, const struct journal_plan *p, ui
     to->session_id.ptr = memory_keep(m, p->session_id.ptr, p->session_id.len);
     to->client_key.ptr = memory_keep(m, p->client_key.ptr, p->client_key.len);
     to->goal.ptr = memory_keep(m, p->goal.ptr, p->goal.len);
-    to->errand.ptr = memory_keep(m, p->errand.ptr, p->errand.len);
+    to->job.ptr = memory_keep(m, p->job.ptr, p->job.len);
     to->doc = memory_keep(m, p->doc, p->doc_len);
     if (to->session_id.ptr == NULL || to->client_key.ptr == NULL || to->goal.ptr == NULL ||
-        to->errand.ptr == NULL || to->doc == NULL) {
+        to->job.ptr == NULL || to->doc == NULL) {
         return memory_full(err);
     }
     state_set(&mp->state, p->status, p->ended_wall);
@@ -152,7 +152,7 @@ enum bt_code memory_plan_by_key(struct journal *j, struct str key, struct journa
     return found(m, map_get(&m->by_key, key), ret, err);
 }
 
-static void list(struct memory *m, bool errands, struct str status, struct str session,
+static void list(struct memory *m, bool jobs, struct str status, struct str session,
                  uint64_t before_ix, uint32_t limit, journal_plan_fn fn, void *self)
 {
     uint64_t ix = before_ix == 0 || before_ix > m->plans_n ? m->plans_n : before_ix - 1;
@@ -160,7 +160,7 @@ static void list(struct memory *m, bool errands, struct str status, struct str s
     for (uint32_t given = 0; ix > 0 && given < limit; ix--) {
         struct journal_plan p;
         plan_show(m->plans[ix - 1], &p);
-        if (errands != (p.errand.len > 0) || (status.len > 0 && !str_eq(status, p.status)) ||
+        if (jobs != (p.job.len > 0) || (status.len > 0 && !str_eq(status, p.status)) ||
             (session.len > 0 && !str_eq(session, p.session_id))) {
             continue;
         }
@@ -182,8 +182,8 @@ enum bt_code memory_plans(struct journal *j, struct str status, struct str sessi
     return BT_OK;
 }
 
-enum bt_code memory_errands(struct journal *j, struct str session, uint64_t before_ix,
-                            uint32_t limit, journal_plan_fn fn, void *self, struct bt_error *err)
+enum bt_code memory_jobs(struct journal *j, struct str session, uint64_t before_ix, uint32_t limit,
+                         journal_plan_fn fn, void *self, struct bt_error *err)
 {
     (void)err;
     list(memory_of(j), true, (struct str){"", 0}, session, before_ix, limit, fn, self);

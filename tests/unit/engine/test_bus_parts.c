@@ -155,11 +155,11 @@ struct many {
     struct plan plans[PLANS];
     struct run *open, *over;
     struct bus_plan slots[PLANS];
-    struct errand errand;
+    struct job job;
 };
 
 /* Plans of one session more than are asked about, and of none; the newest does not stand last.
- * Some have ended, some are errands, some slots are free. */
+ * Some have ended, some are jobs, some slots are free. */
 static struct many *with_many(void)
 {
     struct many *m = calloc(1, sizeof *m);
@@ -180,7 +180,7 @@ static struct many *with_many(void)
                                         .ix = PLANS + (i ^ 64),
                                         .plan = &m->plans[i],
                                         .block = i % 5 == 0 ? m->over : m->open,
-                                        .errand = i % 3 == 0 ? &m->errand : NULL};
+                                        .job = i % 3 == 0 ? &m->job : NULL};
     }
     m->b = (struct bus){.plans = m->slots, .runs_max = PLANS};
     return m;

@@ -163,7 +163,7 @@ void codec_plan_fill(const struct codec_plan *blank, uint32_t n, struct rng *r,
     ret->plan.synthesis = blank->plan.synthesis;
     ret->plan.budget_tokens = blank->plan.budget_tokens;
     ret->plan.signoff = blank->plan.signoff;
-    ret->plan.errand = blank->plan.errand;
+    ret->plan.job = blank->plan.job;
     ret->plan.dry_run = chance(r, 12);
 }
 

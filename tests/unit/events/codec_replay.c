@@ -306,14 +306,14 @@ static void decide(struct drive *d)
     }
 }
 
-/* ---- errands ---- */
+/* ---- jobs ---- */
 
 static void planner_says(struct drive *d)
 {
     const bool current = rng_below(&d->r, 8) != 0;
     struct core_event ev = {.type = CORE_PLANNED,
                             .step = STEP_NONE,
-                            .errand = ERRAND_PLANNING,
+                            .job = JOB_PLANNING,
                             .attempt = run_of(d)->asked + (current ? 0 : 1),
                             .usage = {3, 2, 1, 1},
                             .text = STR_LIT("steps[0].agentId: no such agent"),
@@ -323,16 +323,16 @@ static void planner_says(struct drive *d)
         give_revision(d, ev);
         return;
     }
-    ev.type = CORE_ERRAND_FAILED;
+    ev.type = CORE_JOB_FAILED;
     ev.invalid = rng_below(&d->r, 3) != 0;
     give(d, ev);
 }
 
 static void synthesizer_says(struct drive *d)
 {
-    struct core_event ev = {.type = CORE_ERRAND_TEXT,
+    struct core_event ev = {.type = CORE_JOB_TEXT,
                             .step = STEP_NONE,
-                            .errand = ERRAND_SYNTHESIS,
+                            .job = JOB_SYNTHESIS,
                             .attempt = 1,
                             .usage = {4, 3, 2, 1},
                             .text = STR_LIT("All is well."),
@@ -343,7 +343,7 @@ static void synthesizer_says(struct drive *d)
         ev.type = CORE_SYNTHESIZED;
         ev.result = (struct blob_ref){1 + rng_next(&d->r) % 1000, 20};
     } else if (what == 1) {
-        ev.type = CORE_ERRAND_FAILED;
+        ev.type = CORE_JOB_FAILED;
     } else if (what == 2 && offer_revision(d, true, &ev)) {
         ev.type = CORE_RECTIFY;
         give_revision(d, ev);
@@ -411,9 +411,9 @@ static void something(struct drive *d)
         }
     } else if (what == 14 && rng_below(&d->r, 12) == 0) {
         give(d, (struct core_event){.type = CORE_CANCEL, .text = STR_LIT("enough")});
-    } else if (run_of(d)->errand == ERRAND_PLANNING) {
+    } else if (run_of(d)->job == JOB_PLANNING) {
         planner_says(d);
-    } else if (run_of(d)->errand == ERRAND_SYNTHESIS && rng_below(&d->r, 3) != 0) {
+    } else if (run_of(d)->job == JOB_SYNTHESIS && rng_below(&d->r, 3) != 0) {
         synthesizer_says(d);
     } else if (d->held_n > 0) {
         answer(d);
@@ -518,7 +518,7 @@ static void open_all(struct drive *d)
         p->plan.chain = rng_below(&d->r, 4) == 0;
         codec_plan_vary(p, &d->r);
     }
-    p->plan.errand = rng_below(&d->r, 8) == 0 ? ERRAND_SYNTHESIS : ERRAND_NONE;
+    p->plan.job = rng_below(&d->r, 8) == 0 ? JOB_SYNTHESIS : JOB_NONE;
     d->revisions[0] = (struct revision){p, calloc(1, core_run_size(&p->plan))};
     d->core_mem = calloc(1, core_size(&config));
     assert_true(d->core_mem != NULL && d->revisions[0].block != NULL);

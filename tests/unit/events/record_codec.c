@@ -205,9 +205,9 @@ static void every_record_comes_back_with_what_run_apply_reads(void **state)
                 &b->p, 1 + rng_below(&r, CODEC_STEPS_MAX), rng_below(&r, 65),
                 (struct str){long_text, utf8_cut(long_text, task.len, rng_below(&r, 8000))}, 3);
         }
-        b->p.plan.errand = (enum errand_kind)rng_below(&r, 2 * ERRAND_KIND_COUNT);
-        if (b->p.plan.errand >= ERRAND_KIND_COUNT) {
-            b->p.plan.errand = ERRAND_NONE;
+        b->p.plan.job = (enum job_kind)rng_below(&r, 2 * JOB_KIND_COUNT);
+        if (b->p.plan.job >= JOB_KIND_COUNT) {
+            b->p.plan.job = JOB_NONE;
         }
         rec = random_record(&r, &b->p.plan, t);
         rec.text.len = utf8_cut(long_text, sizeof long_text - 1, rec.text.len);
@@ -388,7 +388,7 @@ static void a_gate_tells_what_is_missing(void **state)
 /* What a plan is asked for is nobody's news: no topic, no sequence, and yet all that a replay
  * needs.
  */
-static void rows_of_an_errand_are_internal(void **state)
+static void rows_of_a_job_are_internal(void **state)
 {
     struct bench *b = *state;
     struct record rec = {.type = REC_STEP_COMPLETED,
@@ -407,7 +407,7 @@ static void rows_of_an_errand_are_internal(void **state)
     struct bt_error err;
 
     codec_plan_make(&b->p, 2, 3, STR_LIT("a task"), 3);
-    b->p.plan.errand = ERRAND_PLANNING;
+    b->p.plan.job = JOB_PLANNING;
     x = extra_of(b, &rec);
     encode(b, &rec, &x);
     assert_false(record_row_is_public(&rec, &b->p.plan));
@@ -418,7 +418,7 @@ static void rows_of_an_errand_are_internal(void **state)
     row.is_public = true;
     assert_int_equal(record_decode(&row, &b->p.plan, 1, 1, &b->arena, &got, &err), BT_PROTOCOL);
     row.is_public = false;
-    b->p.plan.errand = ERRAND_NONE; /* an ordinary plan's are public */
+    b->p.plan.job = JOB_NONE; /* an ordinary plan's are public */
     assert_int_equal(record_decode(&row, &b->p.plan, 1, 1, &b->arena, &got, &err), BT_PROTOCOL);
     rec.type = REC_AGENT_UP;
     assert_true(record_row_is_public(&rec, NULL));
@@ -569,7 +569,7 @@ int main(void)
         TEST(plan_generated_lists_what_fits_and_says_when_it_is_cut),
         TEST(a_revision_tells_its_new_steps_and_no_others),
         TEST(a_gate_tells_what_is_missing),
-        TEST(rows_of_an_errand_are_internal),
+        TEST(rows_of_a_job_are_internal),
         TEST(planning_says_who_is_asked_for_what),
         TEST(a_turn_stands_under_its_session),
         TEST(an_agent_that_the_plan_does_not_know_is_refused),

@@ -1,4 +1,4 @@
-/* What the port promises about errands, sessions, messages and turns, asked of both
+/* What the port promises about jobs, sessions, messages and turns, asked of both
  * implementations. */
 #include "tests/unit/journal/journal_fixture.h"
 
@@ -217,7 +217,7 @@ static void a_key_belongs_to_one_turn_of_a_session(void **state)
     assert_int_equal(s.n, 4);
 }
 
-static void errands_are_recovered_like_plans_but_never_listed_with_them(void **state)
+static void jobs_are_recovered_like_plans_but_never_listed_with_them(void **state)
 {
     struct fixture *f = *state;
     struct str any = {NULL, 0};
@@ -225,7 +225,7 @@ static void errands_are_recovered_like_plans_but_never_listed_with_them(void **s
                              .session_id = STR_LIT("s1"),
                              .goal = STR_LIT("ask"),
                              .status = STR_LIT("running"),
-                             .errand = STR_LIT("converse"),
+                             .job = STR_LIT("converse"),
                              .doc = "d",
                              .doc_len = 1};
     struct journal_plan got;
@@ -243,16 +243,16 @@ static void errands_are_recovered_like_plans_but_never_listed_with_them(void **s
     assert_string_equal(s.text, "3:other/running/0 1:plan/running/0 3:other/running/0 "
                                 "1:plan/running/0 ");
     s = (struct seen){{0}};
-    assert_ok(journal_errands(f->j, any, 0, 9, see_plan, &s, &err), err);
-    assert_ok(journal_errands(f->j, STR_LIT("s1"), 0, 9, see_plan, &s, &err), err);
-    assert_ok(journal_errands(f->j, STR_LIT("else"), 0, 9, see_plan, &s, &err), err);
+    assert_ok(journal_jobs(f->j, any, 0, 9, see_plan, &s, &err), err);
+    assert_ok(journal_jobs(f->j, STR_LIT("s1"), 0, 9, see_plan, &s, &err), err);
+    assert_ok(journal_jobs(f->j, STR_LIT("else"), 0, 9, see_plan, &s, &err), err);
     assert_string_equal(s.text, "2:ask/running/0 2:ask/running/0 ");
     fixture_reopen(f);
     s = (struct seen){{0}};
     assert_ok(journal_plans_open(f->j, see_plan, &s, &err), err);
     assert_string_equal(s.text, "1:plan/running/1 2:ask/running/1 3:other/running/1 ");
     assert_ok(journal_plan_by_id(f->j, p.plan_id, &got, &err), err);
-    assert_true(str_is(got.errand, "converse"));
+    assert_true(str_is(got.job, "converse"));
 }
 
 #define BOTH(test)                                                                                 \
@@ -270,7 +270,7 @@ int main(void)
         BOTH(sessions_are_listed_by_who_spoke_last),
         BOTH(an_open_turn_is_found_by_what_it_waits_for_and_an_ended_one_by_its_key),
         BOTH(a_key_belongs_to_one_turn_of_a_session),
-        BOTH(errands_are_recovered_like_plans_but_never_listed_with_them),
+        BOTH(jobs_are_recovered_like_plans_but_never_listed_with_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

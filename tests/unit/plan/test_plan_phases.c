@@ -393,7 +393,7 @@ static void an_answer_cannot_loosen_what_the_plan_demands(void **state)
     const struct plan *p = b->plan;
     assert_true(p->signoff && p->dry_run);
     assert_int_equal(p->budget_tokens, 9);
-    assert_int_equal(p->errand, ERRAND_NONE);
+    assert_int_equal(p->job, JOB_NONE);
     assert_false(p->planning.pending);
     assert_int_equal(p->synthesis.agent_id.len, 0);
     assert_true(p->steps[0].policy.requires_approval);
@@ -422,10 +422,10 @@ static void an_answer_without_steps_is_no_plan(void **state)
 
 /* ---- documents of the supervisor ---- */
 
-static void an_errand_is_kept_and_only_the_supervisor_makes_one(void **state)
+static void a_job_is_kept_and_only_the_supervisor_makes_one(void **state)
 {
     struct bench *b = *state;
-    struct plan_errand errand;
+    struct plan_job job;
     struct plan_defaults defaults = plan_defaults_builtin();
     struct plan_request request = {
         .plan = doc_of(b, "{'goal':'g','errand':{'kind':'synthesis','of':'p1','turn':'t1'},"
@@ -435,28 +435,28 @@ static void an_errand_is_kept_and_only_the_supervisor_makes_one(void **state)
         .own = true};
     assert_true(synthesis_wish_named(STR_LIT("agent"), &defaults.synthesis));
     add_agent(b, "{'agentId':'finder','skills':[{'id':'search'}]}");
-    /* Parameters come with each attempt; nobody else is asked about an errand. */
+    /* Parameters come with each attempt; nobody else is asked about a job. */
     if (read_wish(b, &request) != BT_OK) {
         fail_msg("%s", b->err.msg);
     }
-    assert_int_equal(b->plan->errand, ERRAND_SYNTHESIS);
+    assert_int_equal(b->plan->job, JOB_SYNTHESIS);
     assert_int_equal(b->plan->synthesis.agent_id.len, 0);
     assert_int_equal(b->plan->search_with.len, 0);
-    assert_int_equal(read_back(b)->errand, ERRAND_SYNTHESIS);
-    plan_errand_of(canonical(b), &errand);
-    assert_int_equal(errand.kind, ERRAND_SYNTHESIS);
-    assert_true(str_is(errand.of, "p1"));
-    assert_true(str_is(errand.turn, "t1"));
+    assert_int_equal(read_back(b)->job, JOB_SYNTHESIS);
+    plan_job_of(canonical(b), &job);
+    assert_int_equal(job.kind, JOB_SYNTHESIS);
+    assert_true(str_is(job.of, "p1"));
+    assert_true(str_is(job.turn, "t1"));
     request.own = false;
     assert_int_equal(read_wish(b, &request), BT_INVALID); /* now its parameters count */
     reads(b, "{'errand':{'kind':'planning','of':'p1'},'planning':{'agentId':'calc'},"
              "'dryRun':true," STEPS "}");
-    assert_int_equal(b->plan->errand, ERRAND_NONE);
+    assert_int_equal(b->plan->job, JOB_NONE);
     assert_false(b->plan->planning.pending || b->plan->dry_run);
     assert_non_null(strstr(problem_of(b, 0), "who submits the plan says whether it is to run"));
     assert_non_null(strstr(problem_of(b, 1), "only the supervisor makes errands"));
-    plan_errand_of(canonical(b), &errand);
-    assert_int_equal(errand.kind, ERRAND_NONE);
+    plan_job_of(canonical(b), &job);
+    assert_int_equal(job.kind, JOB_NONE);
 }
 
 int main(void)
@@ -478,7 +478,7 @@ int main(void)
         RULE(an_answer_keeps_what_the_plan_was_submitted_with),
         RULE(an_answer_cannot_loosen_what_the_plan_demands),
         RULE(an_answer_without_steps_is_no_plan),
-        RULE(an_errand_is_kept_and_only_the_supervisor_makes_one),
+        RULE(a_job_is_kept_and_only_the_supervisor_makes_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,7 +171,7 @@ static bool plan_number(struct plan *p, const char *w)
 }
 
 /* What the plan as a whole asks for. */
-static bool errand_word(const struct reading *r, const char *w)
+static bool job_word(const struct reading *r, const char *w)
 {
     struct plan *p = r->plan;
     if (text_of(w, "planner") != NULL) {
@@ -192,7 +192,7 @@ static bool errand_word(const struct reading *r, const char *w)
 static void plan_word(const struct reading *r, const char *w)
 {
     struct plan *p = r->plan;
-    if (*w == '\0' || plan_number(p, w) || errand_word(r, w)) {
+    if (*w == '\0' || plan_number(p, w) || job_word(r, w)) {
         return;
     }
     if (text_of(w, "replan") != NULL) {
@@ -210,7 +210,7 @@ static void plan_word(const struct reading *r, const char *w)
     } else if (strcmp(w, "dry") == 0) {
         p->dry_run = true;
     } else if (strcmp(w, "errand") == 0) {
-        p->errand = ERRAND_SYNTHESIS;
+        p->job = JOB_SYNTHESIS;
     } else {
         bad("unknown word of the plan", w);
     }

@@ -10,7 +10,7 @@
  * fallbacks=N, replan=AGENT replans=N perstep=N cooldown=MS replantime=MS, search=AGENT,
  * grant=AGENT, budget=N replanbudget=N cost=N, session=N, planner=AGENT (no steps yet) repairs=N
  * plantime=MS oninvalid=fail|synthesize|interrupt, answer=AGENT answertime=MS rectify=N, dry,
- * errand (of another plan). Step words: retries=N, timeout=MS, idle=MS, queue=MS, limit=MS,
+ * job (of another plan). Step words: retries=N, timeout=MS, idle=MS, queue=MS, limit=MS,
  * approval=MS, check=MS, backoff=MS (fixed), linear=MS, jitter=PERMILLE, skip, continue, retry,
  * replan, ask (else abort), onverify=<the same> (else retry), noretry=CLASS, approve, review
  * (human_review), gate=AGENT [closed], verify=AGENT [open], alt=AGENT, est=N, estcost=N, unsafe,

@@ -34,8 +34,8 @@ enum plan_life plan_life(const struct run *run)
     if (plan_is_final(run->status)) {
         return LIFE_OVER;
     }
-    if (run->errand != ERRAND_NONE) {
-        return run->errand == ERRAND_PLANNING ? LIFE_PLANNING : LIFE_ANSWERING;
+    if (run->job != JOB_NONE) {
+        return run->job == JOB_PLANNING ? LIFE_PLANNING : LIFE_ANSWERING;
     }
     if (run->status != PLAN_PENDING) {
         return run->answered ? LIFE_ANSWERED : LIFE_RUNNING;

@@ -56,12 +56,11 @@ void rig_revise(struct rig *r, uint64_t handle, struct core_event ev, const char
 void rig_insert(struct rig *r, uint64_t handle, const char *text);
 void rig_replan(struct rig *r, const char *step, const char *text);
 void rig_cancel(struct rig *r, uint64_t handle, const char *why);
-/* ---- rig_errand.c: what comes of a plan's errands ---- */
+/* ---- rig_job.c: what comes of a plan's jobs ---- */
 /* The planner's answer: the plan as in rig_submit, `tokens` used. */
 void rig_planned(struct rig *r, uint64_t handle, const char *text, uint64_t tokens);
-/* The errand that is under way ended without an answer; `invalid`: with one that is no plan. */
-void rig_errand_failed(struct rig *r, uint64_t handle, bool invalid, const char *why,
-                       uint64_t tokens);
+/* The job that is under way ended without an answer; `invalid`: with one that is no plan. */
+void rig_job_failed(struct rig *r, uint64_t handle, bool invalid, const char *why, uint64_t tokens);
 void rig_answer_text(struct rig *r, uint64_t handle, const char *text);
 void rig_answered(struct rig *r, uint64_t handle, uint64_t result, uint64_t tokens);
 /* The synthesizer wants failed steps to be tried again; the text is as in rig_revise. */

@@ -1,4 +1,4 @@
-/* What comes of a plan's errands, and journals that lost their end. */
+/* What comes of a plan's jobs, and journals that lost their end. */
 #include <stdlib.h>
 
 #include "tests/unit/core/plan/plan_text.h"
@@ -11,7 +11,7 @@ static struct core_event about_plan(const struct rig *r, enum core_event_type ty
                                .run = handle,
                                .step = STEP_NONE,
                                .lane = LANE_NONE,
-                               .errand = run == NULL ? ERRAND_PLANNING : run->errand,
+                               .job = run == NULL ? JOB_PLANNING : run->job,
                                .attempt = run == NULL ? 1 : run->asked};
 }
 
@@ -22,10 +22,9 @@ void rig_planned(struct rig *r, uint64_t handle, const char *text, uint64_t toke
     rig_offer(r, handle, ev, text, core_revision(r->core, handle));
 }
 
-void rig_errand_failed(struct rig *r, uint64_t handle, bool invalid, const char *why,
-                       uint64_t tokens)
+void rig_job_failed(struct rig *r, uint64_t handle, bool invalid, const char *why, uint64_t tokens)
 {
-    struct core_event ev = about_plan(r, CORE_ERRAND_FAILED, handle);
+    struct core_event ev = about_plan(r, CORE_JOB_FAILED, handle);
     ev.invalid = invalid;
     ev.n = invalid ? 2 : 0;
     ev.text = str_from(why);
@@ -35,7 +34,7 @@ void rig_errand_failed(struct rig *r, uint64_t handle, bool invalid, const char 
 
 void rig_answer_text(struct rig *r, uint64_t handle, const char *text)
 {
-    struct core_event ev = about_plan(r, CORE_ERRAND_TEXT, handle);
+    struct core_event ev = about_plan(r, CORE_JOB_TEXT, handle);
     ev.text = str_from(text);
     rig_event(r, ev);
 }

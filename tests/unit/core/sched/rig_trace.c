@@ -50,7 +50,7 @@ static void say_plan_end(struct rig *r, const struct record *rec)
 }
 
 /* Planning and synthesis; false = another record. */
-static bool say_errand(struct rig *r, const struct record *rec)
+static bool say_job(struct rig *r, const struct record *rec)
 {
     char name[65];
     const bool starts = rec->type == REC_PLANNING_STARTED || rec->type == REC_SYNTHESIS_STARTED;
@@ -179,7 +179,7 @@ static void say_step_record(struct rig *r, const struct record *rec)
 static void say_record(struct rig *r, const struct record *rec)
 {
     char name[65];
-    if (say_errand(r, rec)) {
+    if (say_job(r, rec)) {
         return;
     }
     if (record_about(rec->type) == ABOUT_AGENT) {
@@ -250,12 +250,12 @@ void rig_say_command(struct rig *r, const struct core_cmd *cmd)
     case CMD_PROBE:
         say(r, "probe i%u", v.id.b[15]);
         break;
-    case CMD_ERRAND:
-        say(r, "errand %s#%u", errand_kind_name(cmd->errand), (unsigned)cmd->attempt);
+    case CMD_JOB:
+        say(r, "errand %s#%u", job_kind_name(cmd->job), (unsigned)cmd->attempt);
         say_text(r, cmd->text);
         break;
-    case CMD_ERRAND_STOP:
-        say(r, "stop errand %s", errand_kind_name(cmd->errand));
+    case CMD_JOB_STOP:
+        say(r, "stop errand %s", job_kind_name(cmd->job));
         break;
     case CMD_REVISED:
         say(r, "revised");

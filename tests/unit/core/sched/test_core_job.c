@@ -40,7 +40,7 @@ static void what_is_no_plan_is_sent_back_once(void **state)
     struct rig *r = *state;
     const uint64_t run = ask(r, "planner=p repairs=1:");
     rig_forget(r);
-    rig_errand_failed(r, run, true, "steps[0]: no such agent", 5);
+    rig_job_failed(r, run, true, "steps[0]: no such agent", 5);
     RIG_TRACE(r, "[0] planning_retry after 1: 2 wrong: steps[0]: no such agent\n"
                  "[0] errand planning#2: steps[0]: no such agent\n");
     rig_planned(r, run, "A", 7);
@@ -52,9 +52,9 @@ static void what_is_no_plan_again_fails_it(void **state)
 {
     struct rig *r = *state;
     const uint64_t run = ask(r, "planner=p repairs=1:");
-    rig_errand_failed(r, run, true, "steps[0]: no such agent", 5);
+    rig_job_failed(r, run, true, "steps[0]: no such agent", 5);
     rig_forget(r);
-    rig_errand_failed(r, run, true, "still none", 6);
+    rig_job_failed(r, run, true, "still none", 6);
     RIG_TRACE(r, "[0] invalid_plan after 2: still none\n"
                  "[0] plan failed/failed invalid_plan: still none\n"
                  "[0] run done\n");
@@ -67,10 +67,10 @@ static void there_is_an_end_to_repairs(void **state)
     struct rig *r = *state;
     const uint64_t run = ask(r, "planner=p repairs=1000:");
     for (uint32_t i = 1; i < LIMIT_ATTEMPTS; i++) {
-        rig_errand_failed(r, run, true, "a poem", 0);
+        rig_job_failed(r, run, true, "a poem", 0);
     }
     rig_forget(r);
-    rig_errand_failed(r, run, true, "a poem", 0);
+    rig_job_failed(r, run, true, "a poem", 0);
     RIG_TRACE(r, "[0] invalid_plan after 100: a poem\n"
                  "[0] plan failed/failed invalid_plan: a poem\n"
                  "[0] run done\n");
@@ -81,7 +81,7 @@ static void without_repairs_the_first_answer_counts(void **state)
     struct rig *r = *state;
     const uint64_t run = ask(r, "planner=p:");
     rig_forget(r);
-    rig_errand_failed(r, run, true, "a poem", 0);
+    rig_job_failed(r, run, true, "a poem", 0);
     RIG_TRACE(r, "[0] invalid_plan after 1: a poem\n"
                  "[0] plan failed/failed invalid_plan: a poem\n"
                  "[0] run done\n");
@@ -92,7 +92,7 @@ static void a_planner_that_fails_is_not_asked_again(void **state)
     struct rig *r = *state;
     const uint64_t run = ask(r, "planner=p repairs=1 answer=w:");
     rig_forget(r);
-    rig_errand_failed(r, run, false, "Execution timeout after 30000ms", 3);
+    rig_job_failed(r, run, false, "Execution timeout after 30000ms", 3);
     RIG_TRACE(r, "[0] planning_failed after 1: Execution timeout after 30000ms\n"
                  "[0] plan failed/failed planning_failed: Execution timeout after 30000ms\n"
                  "[0] run done\n");
@@ -104,7 +104,7 @@ static void an_answer_without_a_plan_where_the_policy_says_so(void **state)
     struct rig *r = *state;
     const uint64_t run = ask(r, "planner=p oninvalid=synthesize answer=w answertime=60000:");
     rig_forget(r);
-    rig_errand_failed(r, run, true, "a poem", 1);
+    rig_job_failed(r, run, true, "a poem", 1);
     RIG_TRACE(r, "[0] invalid_plan after 1: a poem\n"
                  "[0] plan_started\n"
                  "[0] synthesis_started by w +60000, plan failed/failed invalid_plan: a poem\n"
@@ -114,9 +114,9 @@ static void an_answer_without_a_plan_where_the_policy_says_so(void **state)
                  "[0] plan completed/partial result=9\n"
                  "[0] run done\n");
     const uint64_t second = rig_submit(r, "planner=p oninvalid=synthesize answer=w:");
-    rig_errand_failed(r, second, false, "gone", 1);
+    rig_job_failed(r, second, false, "gone", 1);
     rig_forget(r);
-    rig_errand_failed(r, second, false, "gone, too", 1);
+    rig_job_failed(r, second, false, "gone, too", 1);
     RIG_TRACE(r, "[0] synthesis_finished without: gone, too\n"
                  "[0] plan failed/failed planning_failed: gone\n"
                  "[0] run done\n");
@@ -128,13 +128,13 @@ static void without_a_synthesizer_there_is_no_answer_alone(void **state)
     struct rig *r = *state;
     uint64_t run = ask(r, "planner=p oninvalid=synthesize:");
     rig_forget(r);
-    rig_errand_failed(r, run, true, "a poem", 1);
+    rig_job_failed(r, run, true, "a poem", 1);
     RIG_TRACE(r, "[0] invalid_plan after 1: a poem\n"
                  "[0] plan failed/failed invalid_plan: a poem\n"
                  "[0] run done\n");
     run = rig_submit(r, "dry planner=p oninvalid=synthesize answer=w:"); /* it was only to plan */
     rig_forget(r);
-    rig_errand_failed(r, run, true, "a poem", 1);
+    rig_job_failed(r, run, true, "a poem", 1);
     RIG_TRACE(r, "[0] invalid_plan after 1: a poem\n"
                  "[0] plan failed/failed invalid_plan: a poem\n"
                  "[0] run done\n");
@@ -143,7 +143,7 @@ static void without_a_synthesizer_there_is_no_answer_alone(void **state)
 static uint64_t unplanned(struct rig *r, const char *plan)
 {
     const uint64_t run = ask(r, plan);
-    rig_errand_failed(r, run, true, "a poem", 4);
+    rig_job_failed(r, run, true, "a poem", 4);
     RIG_TRACE(r, "[0] planning_started by p +0\n"
                  "[0] errand planning#1\n"
                  "[0] invalid_plan after 1: a poem\n"
@@ -225,10 +225,10 @@ static void calling_it_off_ends_the_question(void **state)
                  "[0] stop errand planning\n"
                  "[0] plan cancelled/failed: enough\n"
                  "[0] run done\n");
-    rig_errand_failed(r, run, true, "a poem", 4);
+    rig_job_failed(r, run, true, "a poem", 4);
     RIG_TRACE(r, "[0] reject: no open plan has this handle\n");
     const uint64_t waits = rig_submit(r, "planner=p oninvalid=interrupt answer=w:");
-    rig_errand_failed(r, waits, true, "a poem", 4);
+    rig_job_failed(r, waits, true, "a poem", 4);
     rig_forget(r);
     rig_cancel(r, waits, "");
     RIG_TRACE(r, "[0] plan_cancelling\n"
@@ -240,19 +240,19 @@ static void only_the_question_that_is_out_is_answered(void **state)
 {
     struct rig *r = *state;
     const uint64_t run = ask(r, "planner=p repairs=1:");
-    struct core_event stale = {.type = CORE_ERRAND_FAILED,
+    struct core_event stale = {.type = CORE_JOB_FAILED,
                                .run = run,
                                .step = STEP_NONE,
                                .lane = LANE_NONE,
-                               .errand = ERRAND_PLANNING,
+                               .job = JOB_PLANNING,
                                .attempt = 1,
                                .text = STR_LIT("too late")};
-    rig_errand_failed(r, run, true, "a poem", 4);
+    rig_job_failed(r, run, true, "a poem", 4);
     rig_forget(r);
     rig_event(r, stale);
     RIG_TRACE(r, "[0] reject: nothing waits for this\n");
     stale.attempt = 2;
-    stale.errand = ERRAND_SYNTHESIS;
+    stale.job = JOB_SYNTHESIS;
     rig_event(r, stale);
     RIG_TRACE(r, "[0] reject: nothing waits for this\n");
     rig_answered(r, run, 9, 1);
@@ -264,7 +264,7 @@ static void only_the_question_that_is_out_is_answered(void **state)
     rig_planned(r, run, "A", 1);
     rig_forget(r);
     rig_planned(r, run, "B", 1); /* a second plan for the same question */
-    stale.errand = ERRAND_PLANNING;
+    stale.job = JOB_PLANNING;
     rig_event(r, stale);
     RIG_TRACE(r, "[0] reject: nothing waits for this\n"
                  "[0] reject: nothing waits for this\n");
@@ -330,7 +330,7 @@ static void planning_may_spend_all_that_there_is(void **state)
     struct rig *r = *state;
     uint64_t run = ask(r, "budget=10 planner=p repairs=3:");
     rig_forget(r);
-    rig_errand_failed(r, run, true, "a poem", 10); /* nothing is left to ask again with */
+    rig_job_failed(r, run, true, "a poem", 10); /* nothing is left to ask again with */
     RIG_TRACE(r, "[0] invalid_plan after 1: a poem\n"
                  "[0] plan failed/failed invalid_plan: a poem\n"
                  "[0] run done\n");
@@ -343,7 +343,7 @@ static void planning_may_spend_all_that_there_is(void **state)
                       "spent\n"
                       "[0] run done\n");
     run = rig_submit(r, "budget=10 planner=p oninvalid=interrupt:");
-    rig_errand_failed(r, run, false, "no idea", 10);
+    rig_job_failed(r, run, false, "no idea", 10);
     rig_forget(r);
     rig_decide_plan(r, run, DECISION_APPROVE, NULL);
     RIG_TRACE(r, "[0] review_decided approve\n"
@@ -358,7 +358,7 @@ static void what_is_left_is_known_while_it_is_planned(void **state)
     uint64_t tokens;
     uint64_t micros;
     const uint64_t run = ask(r, "budget=100 cost=50 planner=p repairs=1:");
-    rig_errand_failed(r, run, true, "a poem", 30);
+    rig_job_failed(r, run, true, "a poem", 30);
     core_budget_left(rig_core(r), run, STEP_NONE, &tokens, &micros);
     assert_int_equal(tokens, 70);
     assert_int_equal(micros, 50);
@@ -372,18 +372,18 @@ static void a_restart_asks_again_for_what_was_asked(void **state)
     rig_restart(r, 100);
     RIG_TRACE(r, "[100] errand planning#1\n");
     run = core_newest_run(rig_core(r));
-    rig_errand_failed(r, run, true, "a poem", 4);
+    rig_job_failed(r, run, true, "a poem", 4);
     rig_forget(r);
     rig_restart(r, 100);
     RIG_TRACE(r, "[200] errand planning#2\n");
-    rig_errand_failed(r, core_newest_run(rig_core(r)), true, "a poem", 4);
+    rig_job_failed(r, core_newest_run(rig_core(r)), true, "a poem", 4);
     RIG_TRACE(r, "[200] invalid_plan after 2: a poem\n"
                  "[200] plan failed/failed invalid_plan: a poem\n"
                  "[200] run done\n");
     assert_int_equal(rig_nth(r, 0)->usage.input_tokens, 8);
 }
 
-static void an_errand_has_all_its_time_again_after_a_restart(void **state)
+static void a_job_has_all_its_time_again_after_a_restart(void **state)
 {
     struct rig *r = *state;
     (void)ask(r, "errand timeout=30000: E(idempotent retries=3 timeout=60000)");
@@ -403,7 +403,7 @@ static void an_errand_has_all_its_time_again_after_a_restart(void **state)
                  "[100000] run done\n");
 }
 
-static void an_errand_asks_no_person(void **state)
+static void a_job_asks_no_person(void **state)
 {
     struct rig *r = *state;
     (void)ask(r, "errand: E(retries=5)");
@@ -432,20 +432,20 @@ static void an_errand_asks_no_person(void **state)
 static void tell(struct rig *r)
 {
     uint64_t run = rig_submit(r, "planner=p repairs=1 oninvalid=interrupt signoff:");
-    rig_errand_failed(r, run, true, "a poem", 4);
-    rig_errand_failed(r, run, true, "a poem", 4);
+    rig_job_failed(r, run, true, "a poem", 4);
+    rig_job_failed(r, run, true, "a poem", 4);
     rig_decide_plan(r, run, DECISION_APPROVE, NULL);
     rig_planned(r, run, "signoff: A", 1);
     rig_decide_plan(r, run, DECISION_APPROVE, NULL);
     run = rig_submit(r, "planner=p oninvalid=interrupt:");
-    rig_errand_failed(r, run, true, "a poem", 4);
+    rig_job_failed(r, run, true, "a poem", 4);
     rig_decide_plan(r, run, DECISION_REJECT, NULL);
     run = rig_submit(r, "planner=p:");
     rig_cancel(r, run, "");
     run = rig_submit(r, "planner=p dry:");
     rig_planned(r, run, "dry: B", 1);
     run = rig_submit(r, "planner=p oninvalid=synthesize answer=w:");
-    rig_errand_failed(r, run, true, "a poem", 4);
+    rig_job_failed(r, run, true, "a poem", 4);
     rig_answered(r, run, 7, 1);
 }
 
@@ -455,9 +455,9 @@ static void end_it(struct rig *r, uint64_t run)
     const uint32_t asks = 1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING;
     for (int i = 0; i < 20 && rig_run(r, run) != NULL; i++) {
         const struct run *is = rig_run(r, run);
-        if (is->errand == ERRAND_PLANNING) {
+        if (is->job == JOB_PLANNING) {
             rig_planned(r, run, "Z", 1);
-        } else if (is->errand == ERRAND_SYNTHESIS) {
+        } else if (is->job == JOB_SYNTHESIS) {
             rig_answered(r, run, 8, 1);
         } else if ((is->paused & asks) != 0) {
             rig_decide_plan(r, run, DECISION_APPROVE, NULL);
@@ -499,7 +499,7 @@ static void gave_up(struct rig *r, const char *why)
 
 #define NO_AGENT "Agent 'x' is not running: it gave up: exit code 2"
 
-static void an_errand_for_an_agent_that_gave_up_fails_at_once(void **state)
+static void a_job_for_an_agent_that_gave_up_fails_at_once(void **state)
 {
     struct rig *r = *state;
     rig_submit(r, "errand: E(retries=5)");
@@ -578,9 +578,9 @@ int main(void)
         CORE_TEST(planning_may_spend_all_that_there_is),
         CORE_TEST(what_is_left_is_known_while_it_is_planned),
         CORE_TEST(a_restart_asks_again_for_what_was_asked),
-        CORE_TEST(an_errand_has_all_its_time_again_after_a_restart),
-        CORE_TEST(an_errand_asks_no_person),
-        CORE_TEST(an_errand_for_an_agent_that_gave_up_fails_at_once),
+        CORE_TEST(a_job_has_all_its_time_again_after_a_restart),
+        CORE_TEST(a_job_asks_no_person),
+        CORE_TEST(a_job_for_an_agent_that_gave_up_fails_at_once),
         CORE_TEST(a_step_waits_for_an_agent_that_gave_up_as_for_any),
         CORE_TEST(a_process_that_was_started_again_is_waited_for_again),
         CORE_TEST(an_agent_that_nobody_knows_cannot_give_up),

@@ -44,7 +44,7 @@ static void a_new_attempt_begins_the_answer_anew(void **state)
     rig_answer_text(r, run, "All ");
     rig_answer_text(r, run, "is ");
     rig_forget(r);
-    rig_event(r, (struct core_event){.type = CORE_ERRAND_TEXT,
+    rig_event(r, (struct core_event){.type = CORE_JOB_TEXT,
                                      .run = run,
                                      .invalid = true,
                                      .lane = LANE_NONE,
@@ -54,19 +54,19 @@ static void a_new_attempt_begins_the_answer_anew(void **state)
                  "[0] text 1: not quite.\n");
 }
 
-static void no_piece_of_an_errands_answer_is_lost(void **state)
+static void no_piece_of_an_jobs_answer_is_lost(void **state)
 {
     struct rig *r = *state;
     rig_up(r, "x", 1, 2);
-    const uint64_t errand = rig_submit(r, "errand: A");
+    const uint64_t job = rig_submit(r, "errand: A");
     const uint64_t plan = rig_submit(r, "B");
     const uint64_t before = rig_run(r, plan)->plan_seq;
-    const uint64_t first = rig_run(r, errand)->plan_seq;
+    const uint64_t first = rig_run(r, job)->plan_seq;
     for (int i = 0; i < 100; i++) {
         rig_event(r, rig_about(r, CORE_PROGRESS, "A"));
         rig_event(r, rig_about(r, CORE_PROGRESS, "B"));
     }
-    assert_int_equal(rig_run(r, errand)->plan_seq - first, 100);
+    assert_int_equal(rig_run(r, job)->plan_seq - first, 100);
     assert_int_equal(rig_run(r, plan)->plan_seq - before,
                      10); /* news, of which the newest counts */
 }
@@ -78,7 +78,7 @@ static void an_answer_comes_in_so_many_pieces_and_no_more(void **state)
     struct run *block = (struct run *)(uintptr_t)rig_run(r, run); /* as if they had been told */
     block->texts = 65536;
     struct commands out = {.at = calloc(4, sizeof *out.at), .cap = 4};
-    core_handle(rig_core(r), &(struct core_event){.type = CORE_ERRAND_TEXT, .run = run}, &out);
+    core_handle(rig_core(r), &(struct core_event){.type = CORE_JOB_TEXT, .run = run}, &out);
     assert_int_equal(out.n, 1);
     assert_int_equal(out.at[0].reject, REJECT_TOO_MUCH);
     free(out.at);
@@ -89,7 +89,7 @@ static void without_an_answer_the_results_stand_for_themselves(void **state)
     struct rig *r = *state;
     const uint64_t run = two(r, "");
     rig_forget(r);
-    rig_errand_failed(r, run, false, "no model", 4);
+    rig_job_failed(r, run, false, "no model", 4);
     RIG_TRACE(r, "[0] synthesis_finished without: no model\n"
                  "[0] plan completed/success\n"
                  "[0] run done\n");
@@ -225,7 +225,7 @@ static void what_is_under_way_is_stopped_before_anybody_is_asked(void **state)
                  "[0] reject: it has ended\n");
     rig_decide(r, "C", DECISION_APPROVE, "");
     RIG_TRACE(r, "[0] reject: it has ended\n");
-    assert_int_equal(rig_run(r, run)->errand, ERRAND_SYNTHESIS);
+    assert_int_equal(rig_run(r, run)->job, JOB_SYNTHESIS);
     rig_submit(r, "par: D; E");
     assert_int_equal(rig_status(r, "E"), STEP_IN_PROGRESS);
 }
@@ -257,7 +257,7 @@ static void a_pause_holds_the_steps_that_are_tried_again(void **state)
     rig_fail(r, "A", CLASS_UNKNOWN, "e");
     rig_plan_event(r, CORE_PAUSE, run, "");
     rig_ok(r, "B");
-    assert_int_equal(rig_run(r, run)->errand, ERRAND_SYNTHESIS);
+    assert_int_equal(rig_run(r, run)->job, JOB_SYNTHESIS);
     rig_forget(r);
     rig_rectify(r, run, "par answer=w rectify=2: A(gone); B; A2");
     RIG_TRACE(r, "[0] synthesis_retry revision=2: once more\n"
@@ -269,7 +269,7 @@ static void a_pause_holds_the_steps_that_are_tried_again(void **state)
                  "[0] dispatch A2#1 i1/0\n");
     rig_plan_event(r, CORE_PAUSE, run, "");
     rig_fail(r, "A2", CLASS_UNKNOWN, "e");
-    assert_int_equal(rig_run(r, run)->errand, ERRAND_SYNTHESIS);
+    assert_int_equal(rig_run(r, run)->job, JOB_SYNTHESIS);
     rig_forget(r);
     rig_plan_event(r, CORE_RESUME, run, ""); /* lifted while the answer is being written */
     RIG_TRACE(r, "[0] plan_resumed requested\n");
@@ -361,7 +361,7 @@ static void what_failed_the_plan_still_does_when_something_else_is_tried_again(v
                  "[0] synthesis_started by w +0, plan failed/failed step: the disk is full\n"
                  "[0] errand synthesis#2\n");
     run = core_newest_run(rig_core(r));
-    rig_errand_failed(r, run, false, "no model", 0);
+    rig_job_failed(r, run, false, "no model", 0);
     RIG_TRACE(r, "[0] synthesis_finished without: no model\n"
                  "[0] plan failed/failed step: the disk is full\n"
                  "[0] run done\n");
@@ -418,7 +418,7 @@ static void a_journal_that_lost_its_end_has_one_end_and_one_answer(void **state)
             uint64_t run = rig_cut(r, n, keep);
             rig_up(r, "x", 1, 1);
             rig_until(r, 30000);
-            if (run != 0 && rig_run(r, run) != NULL && rig_run(r, run)->errand != ERRAND_NONE) {
+            if (run != 0 && rig_run(r, run) != NULL && rig_run(r, run)->job != JOB_NONE) {
                 rig_answered(r, run, 9, 1);
             }
             if (run != 0 && rig_run(r, run) != NULL) {
@@ -472,7 +472,7 @@ int main(void)
         CORE_TEST(a_plans_question_has_its_time_from_when_it_is_asked),
         CORE_TEST(the_answer_is_written_out_of_all_results),
         CORE_TEST(a_new_attempt_begins_the_answer_anew),
-        CORE_TEST(no_piece_of_an_errands_answer_is_lost),
+        CORE_TEST(no_piece_of_an_jobs_answer_is_lost),
         CORE_TEST(an_answer_comes_in_so_many_pieces_and_no_more),
         CORE_TEST(without_an_answer_the_results_stand_for_themselves),
         CORE_TEST(the_time_of_the_plan_ends_the_question_and_not_the_plan),
