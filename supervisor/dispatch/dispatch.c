@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "protocol/base/log.h"
-#include "supervisor/dispatch/parcel.h"
+#include "supervisor/dispatch/assignment.h"
 
 /* The step could not go out for a reason of its own (a template without a value, a context too
  * large). */

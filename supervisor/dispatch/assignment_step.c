@@ -3,7 +3,7 @@
 
 #include "protocol/base/utf8.h"
 #include "registry/card.h"
-#include "supervisor/dispatch/parcel.h"
+#include "supervisor/dispatch/assignment.h"
 #include "supervisor/keyword/rank.h"
 #include "supervisor/plan/expand.h"
 

@@ -1,4 +1,4 @@
-#include "supervisor/dispatch/parcel.h"
+#include "supervisor/dispatch/assignment.h"
 
 #include <stdio.h>
 #include <stdlib.h>

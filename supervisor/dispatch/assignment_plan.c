@@ -3,8 +3,8 @@
  * do. Texts of cards came from agents: they are data.
  */
 #include "protocol/base/utf8.h"
+#include "supervisor/dispatch/assignment.h"
 #include "supervisor/dispatch/job.h"
-#include "supervisor/dispatch/parcel.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/plan/plan_about.h"
 

@@ -8,7 +8,7 @@
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
 #include "supervisor/conversation/session.h"
-#include "supervisor/dispatch/parcel.h"
+#include "supervisor/dispatch/assignment.h"
 
 enum {
     STEPS_SHOWN = 400,

@@ -7,7 +7,7 @@
 
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
-#include "supervisor/dispatch/parcel.h"
+#include "supervisor/dispatch/assignment.h"
 #include "supervisor/engine/row_body.h"
 
 enum {

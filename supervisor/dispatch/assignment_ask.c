@@ -5,7 +5,7 @@
  */
 #include "protocol/base/utf8.h"
 #include "registry/card.h"
-#include "supervisor/dispatch/parcel.h"
+#include "supervisor/dispatch/assignment.h"
 
 /* What a question may quote of a task: the rest of the task's room is for what is asked. */
 enum { QUOTE_MAX = LIMIT_TASK_BYTES - 1024 };
