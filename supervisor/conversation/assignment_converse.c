@@ -61,10 +61,10 @@ static void put_steps(const struct bus_plan *p, struct buf *out)
             doc_put_map(out, 4);
             doc_put_cstr(out, "number");
             doc_put_u64(out, i + 1);
-            parcel_put(out, "stepId", p->plan->steps[i].step_id, LIMIT_ID_BYTES);
-            parcel_put(out, "task", p->plan->steps[i].task, TASK_SHOWN);
-            parcel_put(out, "status",
-                       str_from(step_status_name((enum step_status)run->steps[i].status)), 32);
+            assignment_put(out, "stepId", p->plan->steps[i].step_id, LIMIT_ID_BYTES);
+            assignment_put(out, "task", p->plan->steps[i].task, TASK_SHOWN);
+            assignment_put(out, "status",
+                           str_from(step_status_name((enum step_status)run->steps[i].status)), 32);
         }
     }
 }
@@ -87,17 +87,17 @@ static void put_waiting(const struct bus_plan *p, struct buf *out)
     doc_put_array(out, n);
     if (whole) {
         doc_put_map(out, 1);
-        parcel_put(out, "kind", str_from(review_kind_name(bus_plan_review(p))), 32);
+        assignment_put(out, "kind", str_from(review_kind_name(bus_plan_review(p))), 32);
     }
     for (uint32_t i = 0; i < run->n_steps; i++) {
         if (waits(p, i)) {
             doc_put_map(out, 4);
             doc_put_cstr(out, "number");
             doc_put_u64(out, i + 1);
-            parcel_put(out, "stepId", p->plan->steps[i].step_id, LIMIT_ID_BYTES);
-            parcel_put(out, "kind",
-                       str_from(review_kind_name((enum review_kind)run->steps[i].review)), 32);
-            parcel_put(out, "prompt", bus_plan_prompt(p, i), PROMPT_SHOWN);
+            assignment_put(out, "stepId", p->plan->steps[i].step_id, LIMIT_ID_BYTES);
+            assignment_put(out, "kind",
+                           str_from(review_kind_name((enum review_kind)run->steps[i].review)), 32);
+            assignment_put(out, "prompt", bus_plan_prompt(p, i), PROMPT_SHOWN);
         }
     }
 }
@@ -112,16 +112,16 @@ static void put_plan(const struct bus_plan *p, struct buf *out)
         return;
     }
     doc_put_map(out, 6);
-    parcel_put(out, "planId", str_from(p->id), LIMIT_ID_BYTES);
-    parcel_put(out, "goal", p->plan->goal, LIMIT_TASK_BYTES);
-    parcel_put(out, "status", str_from(plan_status_name(run->status)), 32);
+    assignment_put(out, "planId", str_from(p->id), LIMIT_ID_BYTES);
+    assignment_put(out, "goal", p->plan->goal, LIMIT_TASK_BYTES);
+    assignment_put(out, "status", str_from(plan_status_name(run->status)), 32);
     doc_put_cstr(out, "paused");
     doc_put_bool(out, (run->paused & 1u << PAUSE_REQUESTED) != 0);
     put_steps(p, out);
     put_waiting(p, out);
 }
 
-static void put_last_result(struct parcel *q, const struct bus_plan *p, struct buf *out)
+static void put_last_result(struct assignment *q, const struct bus_plan *p, struct buf *out)
 {
     const struct run *run = p != NULL ? core_block_run(p->block) : NULL;
     struct buf text;
@@ -134,14 +134,14 @@ static void put_last_result(struct parcel *q, const struct bus_plan *p, struct b
             BT_OK) {
         buf_clear(&text);
     }
-    parcel_put(out, "lastResult", buf_str(&text), RESULT_SHOWN);
+    assignment_put(out, "lastResult", buf_str(&text), RESULT_SHOWN);
     buf_done(&text);
 }
 
 /* ---- converse ---- */
 
 /* A damaged session costs the agent what was said, not the work. */
-static enum bt_code find_context(struct parcel *q, struct str session_id, uint64_t before,
+static enum bt_code find_context(struct assignment *q, struct str session_id, uint64_t before,
                                  struct doc *ret_messages, struct str *ret_summary,
                                  struct bt_error *err)
 {
@@ -159,8 +159,8 @@ static enum bt_code find_context(struct parcel *q, struct str session_id, uint64
     return code;
 }
 
-enum bt_code parcel_put_session(struct parcel *q, struct str session_id, uint64_t before,
-                                struct buf *out, struct bt_error *err)
+enum bt_code assignment_put_session(struct assignment *q, struct str session_id, uint64_t before,
+                                    struct buf *out, struct bt_error *err)
 {
     struct doc messages;
     struct str summary;
@@ -168,7 +168,7 @@ enum bt_code parcel_put_session(struct parcel *q, struct str session_id, uint64_
 
     doc_put_cstr(out, "session");
     doc_put_map(out, 2);
-    parcel_put(out, "summary", summary, SESSION_SUMMARY_MAX);
+    assignment_put(out, "summary", summary, SESSION_SUMMARY_MAX);
     doc_put_cstr(out, "messages");
     if (messages.ptr != NULL) {
         doc_put_doc(out, messages);
@@ -178,7 +178,7 @@ enum bt_code parcel_put_session(struct parcel *q, struct str session_id, uint64_
     return code;
 }
 
-enum bt_code parcel_converse(struct parcel *q, struct bt_error *err)
+enum bt_code assignment_converse(struct assignment *q, struct bt_error *err)
 {
     const struct job *e = q->plan->job;
     const struct str session_id = str_from(e->of);
@@ -187,7 +187,7 @@ enum bt_code parcel_converse(struct parcel *q, struct bt_error *err)
     struct journal_turn turn;
     struct buf *out = &q->params;
     struct uuid id;
-    enum bt_code code = parcel_question_skill(q, q->m.skill, "converse", err);
+    enum bt_code code = assignment_question_skill(q, q->m.skill, "converse", err);
 
     if (code == BT_OK) {
         code = uuid_parse(str_from(e->turn), &id) ? journal_turn(q->b->journal, id, &turn, err)
@@ -201,10 +201,11 @@ enum bt_code parcel_converse(struct parcel *q, struct bt_error *err)
     }
     q->m.task = STR_LIT(CONVERSE_QUESTION);
     doc_put_map(out, 4);
-    parcel_put(out, "text", said.n > 0 ? said.at[0].text : (struct str){"", 0}, SESSION_TEXT_MAX);
+    assignment_put(out, "text", said.n > 0 ? said.at[0].text : (struct str){"", 0},
+                   SESSION_TEXT_MAX);
     put_plan(p, out);
     put_last_result(q, p, out);
-    code = parcel_put_session(q, session_id, turn.asked, out, err);
+    code = assignment_put_session(q, session_id, turn.asked, out, err);
     if (code == BT_OK) {
         code = buf_check(out, err);
     }
@@ -252,13 +253,13 @@ static void conversation(const struct journal_session *s, const struct session_m
     }
 }
 
-enum bt_code parcel_digest(struct parcel *q, struct bt_error *err)
+enum bt_code assignment_digest(struct assignment *q, struct bt_error *err)
 {
     const struct job *e = q->plan->job;
     const struct str session_id = str_from(e->of);
     struct session_messages all;
     struct journal_session s;
-    enum bt_code code = parcel_question_skill(q, q->m.skill, "summarize", err);
+    enum bt_code code = assignment_question_skill(q, q->m.skill, "summarize", err);
 
     if (code == BT_OK) {
         code = journal_session(q->b->journal, session_id, &s, err);
@@ -281,7 +282,7 @@ enum bt_code parcel_digest(struct parcel *q, struct bt_error *err)
 
 /* ---- what every step of a session is told ---- */
 
-enum bt_code parcel_session(struct parcel *q, struct bt_error *err)
+enum bt_code assignment_session(struct assignment *q, struct bt_error *err)
 {
     const struct job *e = q->plan->job;
 

@@ -9,22 +9,22 @@
 #include "supervisor/core/run/context.h"
 #include "supervisor/dispatch/job.h"
 
-void parcel_init(struct parcel *q, struct bus *b, const struct bus_plan *p,
-                 const struct core_cmd *cmd)
+void assignment_init(struct assignment *q, struct bus *b, const struct bus_plan *p,
+                     const struct core_cmd *cmd)
 {
-    *q = (struct parcel){.b = b,
-                         .plan = p,
-                         .run = core_block_run(p->block),
-                         .step = cmd->step,
-                         .phase = cmd->phase,
-                         .arena = &b->parcel,
-                         .error_class = CLASS_VALIDATION_ERROR};
+    *q = (struct assignment){.b = b,
+                             .plan = p,
+                             .run = core_block_run(p->block),
+                             .step = cmd->step,
+                             .phase = cmd->phase,
+                             .arena = &b->assignment,
+                             .error_class = CLASS_VALIDATION_ERROR};
     buf_init(&q->text, LIMIT_RESULT_BYTES);
     buf_init(&q->params, LIMIT_RESULT_BYTES);
     buf_init(&q->task, LIMIT_RESULT_BYTES);
 }
 
-void parcel_done(struct parcel *q)
+void assignment_done(struct assignment *q)
 {
     buf_done(&q->text);
     buf_done(&q->params);
@@ -32,12 +32,12 @@ void parcel_done(struct parcel *q)
     arena_reset(q->arena);
 }
 
-const struct msg_card *parcel_card(const struct parcel *q)
+const struct msg_card *assignment_card(const struct assignment *q)
 {
     return registry_agent_view(q->b->registry, q->agent).card;
 }
 
-struct str parcel_agent_id(const struct parcel *q, uint32_t step)
+struct str assignment_agent_id(const struct assignment *q, uint32_t step)
 {
     const struct plan_step *s = &q->plan->plan->steps[step];
     uint32_t agent = q->run->steps[step].agent;
@@ -52,7 +52,7 @@ struct str parcel_agent_id(const struct parcel *q, uint32_t step)
 
 /* M070: "Previous step results:\n- Step <i+1> (<agentId>): <result>\n\nCurrent task: <task>" or
  * "Task: <task>". */
-static enum bt_code render_text(struct parcel *q, const struct context_pick *picks,
+static enum bt_code render_text(struct assignment *q, const struct context_pick *picks,
                                 struct context_choice choice, struct bt_error *err)
 {
     enum bt_code code = BT_OK;
@@ -67,7 +67,7 @@ static enum bt_code render_text(struct parcel *q, const struct context_pick *pic
     for (uint32_t i = 0; i < choice.n && code == BT_OK; i++) {
         bool cut;
         buf_printf(&q->text, "- Step %u (%.*s): ", picks[i].step + 1,
-                   STR_ARG(parcel_agent_id(q, picks[i].step)));
+                   STR_ARG(assignment_agent_id(q, picks[i].step)));
         code = bus_result_text(q->b, picks[i].result, picks[i].bytes, &q->text, &cut, err);
         if (cut) {
             buf_printf(&q->text, " [cut to %u bytes of %llu]", picks[i].bytes,
@@ -82,7 +82,7 @@ static enum bt_code render_text(struct parcel *q, const struct context_pick *pic
 
 /* The declared dependencies, in a chain the step before, with their whole results (cut only by
  * leaving the document out, and saying so). */
-static enum bt_code dependencies(struct parcel *q, size_t room, struct bt_error *err)
+static enum bt_code dependencies(struct assignment *q, size_t room, struct bt_error *err)
 {
     const struct plan *plan = q->plan->plan;
     const struct plan_step *s = &plan->steps[q->step];
@@ -105,7 +105,7 @@ static enum bt_code dependencies(struct parcel *q, size_t room, struct bt_error 
             continue;
         }
         d->step_id = plan->steps[ix].step_id;
-        d->agent_id = parcel_agent_id(q, ix);
+        d->agent_id = assignment_agent_id(q, ix);
         t->dependencies_completed[t->dependencies_completed_n++] = d->step_id;
         code = bus_result_doc(q->b, q->run->steps[ix].result, &d->result, err);
         if (code != BT_OK) {
@@ -120,7 +120,7 @@ static enum bt_code dependencies(struct parcel *q, size_t room, struct bt_error 
     return BT_OK;
 }
 
-enum bt_code parcel_context(struct parcel *q, size_t room, struct bt_error *err)
+enum bt_code assignment_context(struct assignment *q, size_t room, struct bt_error *err)
 {
     const struct plan *plan = q->plan->plan;
     uint32_t cap = plan->n_steps < 4096 ? plan->n_steps : 4096;
@@ -148,7 +148,7 @@ static msec sooner(msec a, msec b)
 }
 
 /* What is left of the attempt or the question, of the whole step, and of the plan; 0 = no end. */
-static uint64_t time_left(const struct parcel *q)
+static uint64_t time_left(const struct assignment *q)
 {
     const struct run_step *row = &q->run->steps[q->step];
     msec end = sooner(sooner(sooner(MSEC_NEVER, row->deadline), row->limit),
@@ -157,7 +157,7 @@ static uint64_t time_left(const struct parcel *q)
     return end == MSEC_NEVER ? 0 : end > q->b->now ? end - q->b->now : 1;
 }
 
-static void put_budget(struct parcel *q)
+static void put_budget(struct assignment *q)
 {
     uint64_t tokens;
     uint64_t micros;
@@ -176,7 +176,7 @@ static void put_budget(struct parcel *q)
     }
 }
 
-static void put_head(struct parcel *q, const struct bus_instance *in, uint32_t attempt)
+static void put_head(struct assignment *q, const struct bus_instance *in, uint32_t attempt)
 {
     const struct plan *plan = q->plan->plan;
     const struct plan_step *s = &plan->steps[q->step];
@@ -209,7 +209,7 @@ static void put_head(struct parcel *q, const struct bus_instance *in, uint32_t a
 }
 
 /* What goes with the task, once it is known. */
-static void put_task_context(struct parcel *q)
+static void put_task_context(struct assignment *q)
 {
     struct msg_context *c = &q->m.context;
 
@@ -221,24 +221,24 @@ static void put_task_context(struct parcel *q)
     c->task_context.plan_position = str_from(q->position);
 }
 
-void parcel_put(struct buf *out, const char *name, struct str text, size_t max)
+void assignment_put(struct buf *out, const char *name, struct str text, size_t max)
 {
     text.len = text.len == 0 ? 0 : utf8_cut(text.ptr, text.len, max);
     doc_put_cstr(out, name);
     doc_put_str(out, text.len > 0 ? text : (struct str){"", 0});
 }
 
-static enum bt_code make_job(struct parcel *q, struct bt_error *err)
+static enum bt_code make_job(struct assignment *q, struct bt_error *err)
 {
     static const struct {
         const char *purpose;
-        enum bt_code (*make)(struct parcel *, struct bt_error *);
+        enum bt_code (*make)(struct assignment *, struct bt_error *);
     } kinds[] = {
-        [JOB_NONE] = {"execute", parcel_step},
-        [JOB_PLANNING] = {"plan", parcel_plan},
-        [JOB_SYNTHESIS] = {"synthesize", parcel_synthesis},
-        [JOB_CONVERSE] = {"converse", parcel_converse},
-        [JOB_DIGEST] = {"execute", parcel_digest},
+        [JOB_NONE] = {"execute", assignment_step},
+        [JOB_PLANNING] = {"plan", assignment_plan},
+        [JOB_SYNTHESIS] = {"synthesize", assignment_synthesis},
+        [JOB_CONVERSE] = {"converse", assignment_converse},
+        [JOB_DIGEST] = {"execute", assignment_digest},
     };
     const struct plan_step *s = &q->plan->plan->steps[q->step];
 
@@ -249,12 +249,13 @@ static enum bt_code make_job(struct parcel *q, struct bt_error *err)
     return kinds[q->plan->job->kind].make(q, err);
 }
 
-enum bt_code parcel_make(struct parcel *q, const struct bus_instance *in, uint32_t attempt,
-                         struct bt_error *err)
+enum bt_code assignment_make(struct assignment *q, const struct bus_instance *in, uint32_t attempt,
+                             struct bt_error *err)
 {
-    static enum bt_code (*const makers[])(struct parcel *, struct bt_error *) = {
-        [PHASE_EXECUTE] = parcel_step,  [PHASE_SEARCH] = parcel_search, [PHASE_GATE] = parcel_gate,
-        [PHASE_VERIFY] = parcel_verify, [PHASE_REPLAN] = parcel_replan,
+    static enum bt_code (*const makers[])(struct assignment *, struct bt_error *) = {
+        [PHASE_EXECUTE] = assignment_step,  [PHASE_SEARCH] = assignment_search,
+        [PHASE_GATE] = assignment_gate,     [PHASE_VERIFY] = assignment_verify,
+        [PHASE_REPLAN] = assignment_replan,
     };
     enum bt_code code;
 
@@ -263,7 +264,7 @@ enum bt_code parcel_make(struct parcel *q, const struct bus_instance *in, uint32
     put_head(q, in, attempt);
     code = q->plan->job != NULL ? make_job(q, err) : makers[q->phase](q, err);
     if (code == BT_OK) {
-        code = parcel_session(q, err);
+        code = assignment_session(q, err);
     }
     put_task_context(q);
     return code;

@@ -1,15 +1,15 @@
 /*
  * What is sent to an agent about a step, put together: the step itself (execute, search), or a
- * question about it (gate, verify, replan). One parcel is made at a time, in the turn's `parcel`
- * arena; its message borrows from the parcel, the plan and the cards.
+ * question about it (gate, verify, replan). One assignment is made at a time, in the turn's
+ * `assignment` arena; its message borrows from the assignment, the plan and the cards.
  */
-#ifndef BUS_PARCEL_H
-#define BUS_PARCEL_H
+#ifndef BUS_ASSIGNMENT_H
+#define BUS_ASSIGNMENT_H
 
 #include "supervisor/engine/bus.h"
 
 /* From several allocations, with one end. */
-struct parcel {
+struct assignment {
     struct bus *b;
     const struct bus_plan *plan;
     const struct run *run;
@@ -21,60 +21,61 @@ struct parcel {
     struct buf params; /* expanded or composed parameters */
     struct buf task;
     struct msg_step_execute m;
-    enum err_class error_class; /* of a parcel that cannot be made */
+    enum err_class error_class; /* of an assignment that cannot be made */
     char plan_id[UUID_TEXT_LEN + 1];
     char key[LIMIT_KEY_BYTES + 1];
     char position[48];
     char traceparent[TRACEPARENT_LEN + 1];
 };
 
-/* cmd: CMD_DISPATCH. parcel_done in every case. */
-void parcel_init(struct parcel *q, struct bus *b, const struct bus_plan *p,
-                 const struct core_cmd *cmd);
-void parcel_done(struct parcel *q);
+/* cmd: CMD_DISPATCH. assignment_done in every case. */
+void assignment_init(struct assignment *q, struct bus *b, const struct bus_plan *p,
+                     const struct core_cmd *cmd);
+void assignment_done(struct assignment *q);
 /* Makes q->m. On failure q->error_class says of which kind it is. */
-BT_MUST_CHECK enum bt_code parcel_make(struct parcel *q, const struct bus_instance *in,
-                                       uint32_t attempt, struct bt_error *err);
+BT_MUST_CHECK enum bt_code assignment_make(struct assignment *q, const struct bus_instance *in,
+                                           uint32_t attempt, struct bt_error *err);
 
-/* ---- between the files of the parcel ---- */
+/* ---- between the files of the assignment ---- */
 
 /* The card of the agent that gets it; NULL when it has none. */
-const struct msg_card *parcel_card(const struct parcel *q);
+const struct msg_card *assignment_card(const struct assignment *q);
 /* Who executed, or is to execute, a step: the plan's agent, or who got it by handoff or fallback.
  */
-struct str parcel_agent_id(const struct parcel *q, uint32_t step);
+struct str assignment_agent_id(const struct assignment *q, uint32_t step);
 /* Context: text (M070) and the results of the dependencies, of at most `room` bytes together. */
-BT_MUST_CHECK enum bt_code parcel_context(struct parcel *q, size_t room, struct bt_error *err);
+BT_MUST_CHECK enum bt_code assignment_context(struct assignment *q, size_t room,
+                                              struct bt_error *err);
 /* The skill that answers the question, when the agent's card has it; TOOL_NOT_FOUND otherwise. */
-BT_MUST_CHECK enum bt_code parcel_question_skill(struct parcel *q, struct str wished,
-                                                 const char *own, struct bt_error *err);
-/* parcel_step.c: task, parameters and skill of the step itself, and of a search in its place;
- * parcel_ask.c: of a gate and a verification; parcel_replan.c: of a replan. */
-BT_MUST_CHECK enum bt_code parcel_step(struct parcel *q, struct bt_error *err);
-BT_MUST_CHECK enum bt_code parcel_search(struct parcel *q, struct bt_error *err);
-BT_MUST_CHECK enum bt_code parcel_gate(struct parcel *q, struct bt_error *err);
-BT_MUST_CHECK enum bt_code parcel_verify(struct parcel *q, struct bt_error *err);
-BT_MUST_CHECK enum bt_code parcel_replan(struct parcel *q, struct bt_error *err);
-/* parcel_converse.c: of a session. */
-BT_MUST_CHECK enum bt_code parcel_converse(struct parcel *q, struct bt_error *err);
-BT_MUST_CHECK enum bt_code parcel_digest(struct parcel *q, struct bt_error *err);
+BT_MUST_CHECK enum bt_code assignment_question_skill(struct assignment *q, struct str wished,
+                                                     const char *own, struct bt_error *err);
+/* assignment_step.c: task, parameters and skill of the step itself, and of a search in its place;
+ * assignment_ask.c: of a gate and a verification; assignment_replan.c: of a replan. */
+BT_MUST_CHECK enum bt_code assignment_step(struct assignment *q, struct bt_error *err);
+BT_MUST_CHECK enum bt_code assignment_search(struct assignment *q, struct bt_error *err);
+BT_MUST_CHECK enum bt_code assignment_gate(struct assignment *q, struct bt_error *err);
+BT_MUST_CHECK enum bt_code assignment_verify(struct assignment *q, struct bt_error *err);
+BT_MUST_CHECK enum bt_code assignment_replan(struct assignment *q, struct bt_error *err);
+/* assignment_converse.c: of a session. */
+BT_MUST_CHECK enum bt_code assignment_converse(struct assignment *q, struct bt_error *err);
+BT_MUST_CHECK enum bt_code assignment_digest(struct assignment *q, struct bt_error *err);
 /* What was said goes with the context of every step of a session. */
-BT_MUST_CHECK enum bt_code parcel_session(struct parcel *q, struct bt_error *err);
+BT_MUST_CHECK enum bt_code assignment_session(struct assignment *q, struct bt_error *err);
 /* Adds the member `session` {summary, messages} to a map in out; messages before `before` (0 =
  * all).
  */
-BT_MUST_CHECK enum bt_code parcel_put_session(struct parcel *q, struct str session_id,
-                                              uint64_t before, struct buf *out,
-                                              struct bt_error *err);
-/* parcel_plan.c, parcel_synthesis.c: what a job asks. Composed when it goes out, out of the
+BT_MUST_CHECK enum bt_code assignment_put_session(struct assignment *q, struct str session_id,
+                                                  uint64_t before, struct buf *out,
+                                                  struct bt_error *err);
+/* assignment_plan.c, assignment_synthesis.c: what a job asks. Composed when it goes out, out of the
  * plan that waits for it; BT_CONFLICT when that has ended. */
-BT_MUST_CHECK enum bt_code parcel_plan(struct parcel *q, struct bt_error *err);
-BT_MUST_CHECK enum bt_code parcel_synthesis(struct parcel *q, struct bt_error *err);
+BT_MUST_CHECK enum bt_code assignment_plan(struct assignment *q, struct bt_error *err);
+BT_MUST_CHECK enum bt_code assignment_synthesis(struct assignment *q, struct bt_error *err);
 /* A member of a map: a text of at most so many bytes. */
-void parcel_put(struct buf *out, const char *name, struct str text, size_t max);
+void assignment_put(struct buf *out, const char *name, struct str text, size_t max);
 /* The plan that waits for this job; NULL and an error when it does not any more. */
-const struct bus_plan *parcel_asker(struct parcel *q, struct bt_error *err);
-/* The document of a plan's newest revision, in the parcel's arena. */
-BT_MUST_CHECK enum bt_code parcel_document(struct parcel *q, const struct bus_plan *p,
-                                           struct doc *ret, struct bt_error *err);
+const struct bus_plan *assignment_asker(struct assignment *q, struct bt_error *err);
+/* The document of a plan's newest revision, in the assignment's arena. */
+BT_MUST_CHECK enum bt_code assignment_document(struct assignment *q, const struct bus_plan *p,
+                                               struct doc *ret, struct bt_error *err);
 #endif

@@ -43,7 +43,7 @@ try {
 
 /* What the rows say that the run does not. */
 struct past {
-    struct parcel *q;
+    struct assignment *q;
     struct str *errors; /* by step: of its last failure */
     struct try tries[TRIES_MAX];
     uint32_t tries_n;
@@ -105,7 +105,7 @@ static bool tell(const struct journal_row *row, void *self)
     return !p->no_memory;
 }
 
-static enum bt_code read_past(struct parcel *q, struct past *p, struct bt_error *err)
+static enum bt_code read_past(struct assignment *q, struct past *p, struct bt_error *err)
 {
     enum bt_code code;
 
@@ -121,31 +121,31 @@ static enum bt_code read_past(struct parcel *q, struct past *p, struct bt_error 
 
 /* ---- lines: "✓ action: result" and "✗ action: error" ---- */
 
-static bool is_done(const struct parcel *q, uint32_t i)
+static bool is_done(const struct assignment *q, uint32_t i)
 {
     return q->run->steps[i].status == STEP_COMPLETED && !q->plan->plan->steps[i].superseded;
 }
 
 /* Superseded ones count, too: what has failed once is not to be tried again. */
-static bool has_failed(const struct parcel *q, const struct past *p, uint32_t i)
+static bool has_failed(const struct assignment *q, const struct past *p, uint32_t i)
 {
     const struct run_step *s = &q->run->steps[i];
 
     return s->status == STEP_FAILED || (i == q->step && p->errors[i].len > 0);
 }
 
-static void put_entry(struct parcel *q, struct buf *out, uint32_t step, struct str line)
+static void put_entry(struct assignment *q, struct buf *out, uint32_t step, struct str line)
 {
     doc_put_map(out, 3);
     doc_put_cstr(out, "stepId");
     doc_put_str(out, q->plan->plan->steps[step].step_id);
     doc_put_cstr(out, "agentId");
-    doc_put_str(out, parcel_agent_id(q, step));
+    doc_put_str(out, assignment_agent_id(q, step));
     doc_put_cstr(out, "text");
     doc_put_str(out, line);
 }
 
-static enum bt_code put_line(struct parcel *q, const struct past *p, bool done, uint32_t step,
+static enum bt_code put_line(struct assignment *q, const struct past *p, bool done, uint32_t step,
                              struct buf *out, struct bt_error *err)
 {
     struct str task = q->plan->plan->steps[step].task;
@@ -176,7 +176,7 @@ static enum bt_code put_line(struct parcel *q, const struct past *p, bool done, 
     return code;
 }
 
-static uint32_t count_lines(const struct parcel *q, const struct past *p, bool done)
+static uint32_t count_lines(const struct assignment *q, const struct past *p, bool done)
 {
     uint32_t n = 0;
 
@@ -186,8 +186,8 @@ static uint32_t count_lines(const struct parcel *q, const struct past *p, bool d
     return n;
 }
 
-static enum bt_code put_lines(struct parcel *q, const struct past *p, bool done, struct buf *out,
-                              struct bt_error *err)
+static enum bt_code put_lines(struct assignment *q, const struct past *p, bool done,
+                              struct buf *out, struct bt_error *err)
 {
     uint32_t n = count_lines(q, p, done);
     uint32_t skip = n > LINES_MAX ? n - LINES_MAX : 0;
@@ -236,7 +236,7 @@ static void put_skill(struct buf *out, const struct msg_skill *s, size_t *room)
     }
 }
 
-static void put_agents(struct parcel *q, struct buf *out)
+static void put_agents(struct assignment *q, struct buf *out)
 {
     const struct plan_agents *granted = &q->plan->plan->agents;
     size_t room = SCHEMAS_ROOM;
@@ -293,7 +293,7 @@ static void put_history(const struct past *p, struct buf *out)
     }
 }
 
-static enum bt_code compose(struct parcel *q, struct past *p, struct bt_error *err)
+static enum bt_code compose(struct assignment *q, struct past *p, struct bt_error *err)
 {
     const struct plan *plan = q->plan->plan;
     struct buf *out = &q->params;
@@ -322,11 +322,11 @@ static enum bt_code compose(struct parcel *q, struct past *p, struct bt_error *e
     return code == BT_OK ? buf_check(&q->text, err) : code;
 }
 
-enum bt_code parcel_replan(struct parcel *q, struct bt_error *err)
+enum bt_code assignment_replan(struct assignment *q, struct bt_error *err)
 {
     struct str goal = q->plan->plan->goal;
     struct past *past = arena_alloc(q->arena, sizeof *past);
-    enum bt_code code = parcel_question_skill(q, q->plan->plan->replan.skill, "plan", err);
+    enum bt_code code = assignment_question_skill(q, q->plan->plan->replan.skill, "plan", err);
 
     if (past == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a replan");

@@ -12,7 +12,7 @@ enum { HITS_MAX = 64, MEMBERS_MAX = 256 };
 /* {{results.x}}: the result of a completed step of this run. */
 static enum bt_code resolve(struct str step_id, struct doc *ret, void *self, struct bt_error *err)
 {
-    const struct parcel *q = self;
+    const struct assignment *q = self;
     uint32_t ix = plan_step_find(q->plan->plan, step_id);
 
     if (ix == UINT32_MAX || q->run->steps[ix].status != STEP_COMPLETED) {
@@ -24,7 +24,7 @@ static enum bt_code resolve(struct str step_id, struct doc *ret, void *self, str
 /* ---- parameters that a person gave ---- */
 
 /* The last parameters that a person put in the place of the plan's; .ptr NULL when nobody did. */
-static enum bt_code edited(struct parcel *q, const struct note *note, struct doc *ret,
+static enum bt_code edited(struct assignment *q, const struct note *note, struct doc *ret,
                            struct bt_error *err)
 {
     *ret = (struct doc){NULL, 0};
@@ -78,7 +78,7 @@ static bool set_members(struct members *all, struct doc map)
 
 /* A map goes member by member beside the parameters; anything else becomes the parameter `input`.
  */
-static enum bt_code set_given(struct parcel *q, struct members *all, struct blob_ref ref,
+static enum bt_code set_given(struct assignment *q, struct members *all, struct blob_ref ref,
                               struct bt_error *err)
 {
     static const uint8_t input[] = {0xA5, 'i', 'n', 'p', 'u', 't'};
@@ -103,7 +103,7 @@ static enum bt_code set_given(struct parcel *q, struct members *all, struct blob
 
 /* What an agent asked a person for is put beside what q->params holds, as it is: it is data, and no
  * template of the plan. */
-static enum bt_code add_given(struct parcel *q, const struct note *note, struct bt_error *err)
+static enum bt_code add_given(struct assignment *q, const struct note *note, struct bt_error *err)
 {
     struct members *all;
     struct buf merged;
@@ -139,7 +139,7 @@ static enum bt_code add_given(struct parcel *q, const struct note *note, struct 
     return code;
 }
 
-static enum bt_code expand(struct parcel *q, struct bt_error *err)
+static enum bt_code expand(struct assignment *q, struct bt_error *err)
 {
     const struct plan_step *s = &q->plan->plan->steps[q->step];
     const struct note *note = notes_of(&q->plan->notes, q->step);
@@ -170,7 +170,7 @@ static enum bt_code expand(struct parcel *q, struct bt_error *err)
 
 /* The skill of the agent that the task is about; none when it has but one, or no word points to
  * one: the agent itself may know what to do. */
-static struct str skill_by_words(struct parcel *q, const struct msg_card *card)
+static struct str skill_by_words(struct assignment *q, const struct msg_card *card)
 {
     struct rank_hit hits[HITS_MAX];
     struct rank *rank = NULL;
@@ -192,10 +192,10 @@ static struct str skill_by_words(struct parcel *q, const struct msg_card *card)
 
 /* The plan's agent is asked for the plan's skill. Who got the step by a handoff or a fallback may
  * not have it. */
-static struct str skill_of(struct parcel *q)
+static struct str skill_of(struct assignment *q)
 {
     const struct plan_step *s = &q->plan->plan->steps[q->step];
-    const struct msg_card *card = parcel_card(q);
+    const struct msg_card *card = assignment_card(q);
 
     if (q->agent == s->agent || card == NULL ||
         (s->skill.len > 0 && card_skill(card, s->skill) != UINT32_MAX)) {
@@ -204,20 +204,20 @@ static struct str skill_of(struct parcel *q)
     return skill_by_words(q, card);
 }
 
-enum bt_code parcel_step(struct parcel *q, struct bt_error *err)
+enum bt_code assignment_step(struct assignment *q, struct bt_error *err)
 {
     enum bt_code code = expand(q, err);
 
     if (code == BT_OK) {
         q->m.skill = skill_of(q);
-        code = parcel_context(q, LIMIT_RESULT_BYTES / 2, err);
+        code = assignment_context(q, LIMIT_RESULT_BYTES / 2, err);
     }
     return code;
 }
 
-enum bt_code parcel_search(struct parcel *q, struct bt_error *err)
+enum bt_code assignment_search(struct assignment *q, struct bt_error *err)
 {
-    const struct msg_card *card = parcel_card(q);
+    const struct msg_card *card = assignment_card(q);
     uint32_t ix = card != NULL ? card_skill(card, STR_LIT("search")) : UINT32_MAX;
     struct doc kind;
     struct buf query;
@@ -255,7 +255,7 @@ enum bt_code parcel_search(struct parcel *q, struct bt_error *err)
         buf_add(&q->params, query.at, query.len);
         q->m.parameters = doc_from_buf(&q->params);
         q->m.skill = STR_LIT("search");
-        code = parcel_context(q, LIMIT_RESULT_BYTES / 2, err);
+        code = assignment_context(q, LIMIT_RESULT_BYTES / 2, err);
     }
     buf_done(&query);
     return code;

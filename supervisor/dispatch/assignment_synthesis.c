@@ -26,7 +26,7 @@ enum {
 
 /* What the rows say that the run does not. */
 struct past {
-    struct parcel *q;
+    struct assignment *q;
     const struct run *run;
     struct str *errors; /* by step */
     msec since;         /* wall time: its first row, so that its planning counts */
@@ -61,7 +61,7 @@ static void put_number(struct buf *out, const char *name, uint64_t n)
     doc_put_u64(out, n);
 }
 
-static struct str agent_of(const struct parcel *q, const struct bus_plan *p, uint32_t i)
+static struct str agent_of(const struct assignment *q, const struct bus_plan *p, uint32_t i)
 {
     const uint32_t agent = core_block_run(p->block)->steps[i].agent;
 
@@ -72,7 +72,7 @@ static struct str agent_of(const struct parcel *q, const struct bus_plan *p, uin
 static enum bt_code put_step(struct past *past, const struct bus_plan *p, uint32_t i, size_t room,
                              struct bt_error *err)
 {
-    struct parcel *q = past->q;
+    struct assignment *q = past->q;
     const struct run_step *state = &past->run->steps[i];
     const bool done = state->status == STEP_COMPLETED;
     struct buf *out = &q->params;
@@ -85,15 +85,15 @@ static enum bt_code put_step(struct past *past, const struct bus_plan *p, uint32
         code = bus_result_text(q->b, state->result, room, &text, &cut, err);
     }
     doc_put_map(out, cut ? 7 : 6);
-    parcel_put(out, "stepId", p->plan->steps[i].step_id, LIMIT_ID_BYTES);
+    assignment_put(out, "stepId", p->plan->steps[i].step_id, LIMIT_ID_BYTES);
     put_number(out, "number", i + 1u);
-    parcel_put(out, "task", p->plan->steps[i].task, TASK_MAX);
-    parcel_put(out, "agentId", agent_of(q, p, i), LIMIT_ID_BYTES);
-    parcel_put(out, "status", str_from(step_status_name(state->status)), 16);
+    assignment_put(out, "task", p->plan->steps[i].task, TASK_MAX);
+    assignment_put(out, "agentId", agent_of(q, p, i), LIMIT_ID_BYTES);
+    assignment_put(out, "status", str_from(step_status_name(state->status)), 16);
     if (done) {
-        parcel_put(out, "result", buf_str(&text), LIMIT_RESULT_BYTES);
+        assignment_put(out, "result", buf_str(&text), LIMIT_RESULT_BYTES);
     } else {
-        parcel_put(out, "error", past->errors[i], ERROR_MAX);
+        assignment_put(out, "error", past->errors[i], ERROR_MAX);
     }
     if (cut) {
         doc_put_cstr(out, "truncated");
@@ -163,7 +163,7 @@ static void put_failure(const struct past *past, const struct bus_plan *p, struc
 
     buf_init(&text, ERROR_MAX);
     plan_failure_reason(&rec, p->plan, &text);
-    parcel_put(out, "failureReason", buf_str(&text), ERROR_MAX);
+    assignment_put(out, "failureReason", buf_str(&text), ERROR_MAX);
     buf_done(&text);
 }
 
@@ -175,16 +175,16 @@ static enum bt_code compose(struct past *past, const struct bus_plan *p, struct 
     struct buf *out = &past->q->params;
     struct plan_about about;
     struct doc document;
-    enum bt_code code = parcel_document(past->q, p, &document, err);
+    enum bt_code code = assignment_document(past->q, p, &document, err);
 
     if (code != BT_OK) {
         return code;
     }
     plan_about_of(document, &about);
     doc_put_map(out, 8);
-    parcel_put(out, "goal", p->plan->goal, LIMIT_TASK_BYTES);
-    parcel_put(out, "description", about.description, ABOUT_TEXT_MAX);
-    parcel_put(out, "status", str_from(plan_status_name(run->end_status)), 16);
+    assignment_put(out, "goal", p->plan->goal, LIMIT_TASK_BYTES);
+    assignment_put(out, "description", about.description, ABOUT_TEXT_MAX);
+    assignment_put(out, "status", str_from(plan_status_name(run->end_status)), 16);
     put_failure(past, p, out);
     put_number(out, "durationMs", past->since != 0 && wall > past->since ? wall - past->since : 0);
     put_number(out, "mayRetry",
@@ -193,12 +193,12 @@ static enum bt_code compose(struct past *past, const struct bus_plan *p, struct 
     return put_steps(past, p, err);
 }
 
-enum bt_code parcel_synthesis(struct parcel *q, struct bt_error *err)
+enum bt_code assignment_synthesis(struct assignment *q, struct bt_error *err)
 {
-    const struct bus_plan *p = parcel_asker(q, err);
+    const struct bus_plan *p = assignment_asker(q, err);
     struct past past = {.q = q};
     enum bt_code code =
-        p == NULL ? BT_CONFLICT : parcel_question_skill(q, q->m.skill, "synthesize", err);
+        p == NULL ? BT_CONFLICT : assignment_question_skill(q, q->m.skill, "synthesize", err);
 
     if (code != BT_OK) {
         return code;

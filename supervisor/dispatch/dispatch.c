@@ -1,4 +1,4 @@
-/* A step, or a question about one, goes out: its parcel is made and sent on its lane. */
+/* A step, or a question about one, goes out: its assignment is made and sent on its lane. */
 #include <string.h>
 
 #include "protocol/base/log.h"
@@ -43,7 +43,7 @@ static void not_sent(struct bus *b, const struct core_cmd *cmd)
     bus_later(b, &ev);
 }
 
-static bool send_step(struct bus *b, struct bus_lane *lane, struct parcel *q,
+static bool send_step(struct bus *b, struct bus_lane *lane, struct assignment *q,
                       const struct core_cmd *cmd, struct bt_error *err)
 {
     enum bt_code code;
@@ -85,7 +85,7 @@ void bus_dispatch(struct bus *b, const struct core_cmd *cmd)
     struct bus_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
     struct bus_plan *p = bus_plan_of(b, cmd->run);
     struct bus_lane *lane = in != NULL && cmd->lane < in->capacity ? &in->lanes[cmd->lane] : NULL;
-    struct parcel q;
+    struct assignment q;
     struct bt_error err;
 
     if (p == NULL || !is_still_due(core_block_run(p->block), cmd) || lane == NULL ||
@@ -93,12 +93,12 @@ void bus_dispatch(struct bus *b, const struct core_cmd *cmd)
         not_sent(b, cmd);
         return;
     }
-    parcel_init(&q, b, p, cmd);
-    if (parcel_make(&q, in, cmd->attempt, &err) != BT_OK) {
+    assignment_init(&q, b, p, cmd);
+    if (assignment_make(&q, in, cmd->attempt, &err) != BT_OK) {
         fail_step(b, cmd, q.error_class, &err);
     } else if (!send_step(b, lane, &q, cmd, &err)) {
         log_debug("step.not_sent", "key=%s %s", q.key, err.msg);
         not_sent(b, cmd);
     }
-    parcel_done(&q);
+    assignment_done(&q);
 }

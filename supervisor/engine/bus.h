@@ -204,7 +204,7 @@ struct bus {
     struct buf out;        /* bytes of this turn's answers and events */
     struct buf row, topic; /* of the record being encoded */
     struct arena turn;
-    struct arena parcel;      /* of the step being dispatched */
+    struct arena assignment;  /* of the step being dispatched */
     struct core_event *later; /* found after the commit; fed at the start of the next turn */
     uint32_t later_n, later_cap;
     struct arena later_arena; /* their texts */
