@@ -1,4 +1,4 @@
-#include "agents/llm/model/spout.h"
+#include "agents/llm/model/text_filter.h"
 
 static const char lone_close[] = "</think>";
 static const char lone_open[] = "<think>";

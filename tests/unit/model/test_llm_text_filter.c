@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agents/llm/model/form.h"
-#include "agents/llm/model/spout.h"
+#include "agents/llm/model/text_filter.h"
 #include "tests/support/random.h"
 
 #define KEY "sk-canary-12/34"
