@@ -36,7 +36,7 @@ static void pour(struct attempt *a, bool last)
 {
     if (a->watch != NULL) {
         (void)pthread_mutex_lock(&a->lock);
-        spout_feed(&a->spout, buf_str(&a->answer.text), last);
+        text_filter_feed(&a->text_filter, buf_str(&a->answer.text), last);
         (void)pthread_mutex_unlock(&a->lock);
     }
 }
@@ -98,10 +98,10 @@ static void tell(struct attempt *a)
         return;
     }
     (void)pthread_mutex_lock(&a->lock);
-    text = a->spout.out;
-    anew = a->spout.anew;
-    buf_init(&a->spout.out, text.max);
-    a->spout.anew = false;
+    text = a->text_filter.out;
+    anew = a->text_filter.anew;
+    buf_init(&a->text_filter.out, text.max);
+    a->text_filter.anew = false;
     (void)pthread_mutex_unlock(&a->lock);
     if (anew && a->told) {
         a->watch->on_text(a->watch->self, true, (struct str){"", 0});
@@ -213,7 +213,7 @@ static enum bt_code take_text(struct attempt *a, const struct dialect_ask *ask,
     (void)buf_add_repaired(&kept, clean);
     secrets_redact(secrets, &kept);
     if (of_tool) {
-        buf_add_str(&a->spout.out, buf_str(&kept)); /* it is told in one piece */
+        buf_add_str(&a->text_filter.out, buf_str(&kept)); /* it is told in one piece */
     } else {
         pour(a, true);
     }
@@ -310,7 +310,7 @@ enum bt_code attempt_run(struct attempt *a, const struct llm_config *config,
                           .watch = ask->request->on_text != NULL ? ask->request : NULL,
                           .taping = tape != NULL && !tape_replays(tape)};
     (void)pthread_mutex_init(&a->lock, NULL);
-    spout_init(&a->spout, &config->secrets, p->max_bytes * 3);
+    text_filter_init(&a->text_filter, &config->secrets, p->max_bytes * 3);
     dialect_answer_init(&a->answer, p->dialect, p->max_bytes);
     stream_init(&a->stream, p->dialect == LLM_OLLAMA, p->max_bytes, on_json, a);
     buf_init(&a->refused, ATTEMPT_ERROR_BODY);
@@ -350,7 +350,7 @@ void attempt_done(struct attempt *a)
 {
     dialect_answer_done(&a->answer);
     stream_done(&a->stream);
-    spout_done(&a->spout);
+    text_filter_done(&a->text_filter);
     (void)pthread_mutex_destroy(&a->lock);
     buf_done(&a->refused);
     buf_done(&a->taped);

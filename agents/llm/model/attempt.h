@@ -23,8 +23,8 @@ struct attempt {
     struct buf said;    /* all texts of the model in them, joined: a key may come in pieces */
     struct buf body;    /* the request */
     const struct llm_request *watch; /* who wants the text as it comes; or NULL */
-    pthread_mutex_t lock; /* guards spout: the net's thread fills it, the asker empties it */
-    struct spout spout;
+    pthread_mutex_t lock; /* guards text_filter: the net's thread fills it, the asker empties it */
+    struct text_filter text_filter;
     bool told; /* pieces were */
     bool taping;
     bool retryable;         /* when it failed: another try may help, as far as one can see here */

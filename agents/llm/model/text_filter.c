@@ -4,13 +4,13 @@ static const char lone_close[] = "</think>";
 static const char lone_open[] = "<think>";
 static const char mark[] = "\xef\xbb\xbf";
 
-void spout_init(struct spout *s, const struct secrets *secrets, size_t max_bytes)
+void text_filter_init(struct text_filter *s, const struct secrets *secrets, size_t max_bytes)
 {
-    *s = (struct spout){.secrets = secrets};
+    *s = (struct text_filter){.secrets = secrets};
     buf_init(&s->out, max_bytes);
 }
 
-void spout_done(struct spout *s)
+void text_filter_done(struct text_filter *s)
 {
     buf_done(&s->out);
 }
@@ -20,7 +20,7 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static void skip_spaces(struct spout *s, struct str raw)
+static void skip_spaces(struct text_filter *s, struct str raw)
 {
     while (s->done < raw.len && is_space(raw.ptr[s->done])) {
         s->done++;
@@ -28,7 +28,7 @@ static void skip_spaces(struct spout *s, struct str raw)
 }
 
 /* Whether the text goes on with the tag: -1 = not known before more comes. */
-static int begins(const struct spout *s, struct str raw, const char *tag, bool last)
+static int begins(const struct text_filter *s, struct str raw, const char *tag, bool last)
 {
     size_t left = raw.len - s->done;
     size_t n = strlen(tag);
@@ -40,7 +40,7 @@ static int begins(const struct spout *s, struct str raw, const char *tag, bool l
 }
 
 /* Reasoning at the beginning is left out. False: more has to come first. */
-static bool begin(struct spout *s, struct str raw, bool last)
+static bool begin(struct text_filter *s, struct str raw, bool last)
 {
     static const char *const tags[][2] = {{"<think>", "</think>"}, {"<thinking>", "</thinking>"}};
     bool wait = false;
@@ -56,20 +56,20 @@ static bool begin(struct spout *s, struct str raw, bool last)
             s->close = tags[i][1];
             s->done += strlen(tags[i][0]);
             s->looked = s->done;
-            s->state = SPOUT_THINKS;
+            s->state = TEXT_FILTER_THINKS;
             return true;
         }
         wait = wait || is < 0;
     }
     if (!wait) {
-        s->state = SPOUT_SPEAKS;
+        s->state = TEXT_FILTER_SPEAKS;
         s->looked = s->done;
     }
     return !wait;
 }
 
 /* The tag from where it was looked for before; NULL when it has not come. */
-static const char *find(const struct spout *s, struct str raw, const char *tag)
+static const char *find(const struct text_filter *s, struct str raw, const char *tag)
 {
     return raw.len == s->looked
                ? NULL
@@ -77,14 +77,14 @@ static const char *find(const struct spout *s, struct str raw, const char *tag)
 }
 
 /* The beginning of a tag may already be there. */
-static void look_on(struct spout *s, struct str raw, size_t longest)
+static void look_on(struct text_filter *s, struct str raw, size_t longest)
 {
     size_t from = raw.len > longest - 1 ? raw.len - (longest - 1) : 0;
 
     s->looked = from > s->looked ? from : s->looked;
 }
 
-static bool think(struct spout *s, struct str raw)
+static bool think(struct text_filter *s, struct str raw)
 {
     const char *end = find(s, raw, s->close);
 
@@ -93,13 +93,13 @@ static bool think(struct spout *s, struct str raw)
         return false;
     }
     s->done = (size_t)(end - raw.ptr) + strlen(s->close);
-    s->state = SPOUT_BEGIN;
+    s->state = TEXT_FILTER_BEGIN;
     return true;
 }
 
 /* Some templates put the opening tag into the prompt: only the closing one comes, behind reasoning
  * that looked like an answer. */
-static void look_for_lone_tag(struct spout *s, struct str raw)
+static void look_for_lone_tag(struct text_filter *s, struct str raw)
 {
     const char *close;
     const char *open;
@@ -122,7 +122,7 @@ static void look_for_lone_tag(struct spout *s, struct str raw)
     }
 }
 
-static void speak(struct spout *s, struct str raw, bool last)
+static void speak(struct text_filter *s, struct str raw, bool last)
 {
     size_t end = raw.len;
 
@@ -141,14 +141,14 @@ static void speak(struct spout *s, struct str raw, bool last)
     }
 }
 
-void spout_feed(struct spout *s, struct str raw, bool last)
+void text_filter_feed(struct text_filter *s, struct str raw, bool last)
 {
     bool goes_on = raw.len > 0;
 
-    while (goes_on && s->state != SPOUT_SPEAKS) {
-        goes_on = s->state == SPOUT_BEGIN ? begin(s, raw, last) : think(s, raw);
+    while (goes_on && s->state != TEXT_FILTER_SPEAKS) {
+        goes_on = s->state == TEXT_FILTER_BEGIN ? begin(s, raw, last) : think(s, raw);
     }
-    if (raw.len > 0 && s->state == SPOUT_SPEAKS) {
+    if (raw.len > 0 && s->state == TEXT_FILTER_SPEAKS) {
         speak(s, raw, last);
     }
 }

@@ -3,20 +3,20 @@
  * without keys, also when a key or a tag comes in pieces. What is given out, joined, is what
  * form_clean and secrets_redact make of the whole text. Pure but for the heap; linear in the bytes.
  */
-#ifndef LLM_SPOUT_H
-#define LLM_SPOUT_H
+#ifndef LLM_TEXT_FILTER_H
+#define LLM_TEXT_FILTER_H
 
 #include "agents/llm/model/secret.h"
 
-enum spout_state {
-    SPOUT_BEGIN, /* nothing but spaces and reasoning so far */
-    SPOUT_THINKS,
-    SPOUT_SPEAKS
+enum text_filter_state {
+    TEXT_FILTER_BEGIN, /* nothing but spaces and reasoning so far */
+    TEXT_FILTER_THINKS,
+    TEXT_FILTER_SPEAKS
 };
 
-struct spout {
+struct text_filter {
     const struct secrets *secrets;
-    enum spout_state state;
+    enum text_filter_state state;
     const char *close; /* the tag that ends the reasoning */
     size_t done;       /* bytes of the raw text that are given out, or left out */
     size_t looked;     /* as far as tags were looked for */
@@ -26,8 +26,8 @@ struct spout {
     struct buf out; /* to be taken; the taker clears it, and anew */
 };
 
-void spout_init(struct spout *s, const struct secrets *secrets, size_t max_bytes);
-void spout_done(struct spout *s);
+void text_filter_init(struct text_filter *s, const struct secrets *secrets, size_t max_bytes);
+void text_filter_done(struct text_filter *s);
 /* raw: all of the text so far, as it grows. last: there is no more. */
-void spout_feed(struct spout *s, struct str raw, bool last);
+void text_filter_feed(struct text_filter *s, struct str raw, bool last);
 #endif

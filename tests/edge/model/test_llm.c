@@ -3,11 +3,11 @@
  *
  *   prose, fence, two values, cut off, null, array, wrong type    answers_in_wrappings (and
  *                                     test_llm_form; as told to who wants them as is:
- * test_llm_text) <think>, also in pieces           answers_in_wrappings, test_llm_spout shaped like
- * the call of a tool    answers_in_wrappings, what_does_not_pass (without a schema) refusal,
- * length, empty            what_does_not_pass; empty: what_passes 408 409 429 5xx 529, Retry-After
- * as seconds, date, 1e9, garbage, x-should-retry what_passes, what_does_not_pass, test_llm_retry
- *   broken off, ends early, error in mid-stream, short, malformed, no HTTP
+ * test_llm_text) <think>, also in pieces           answers_in_wrappings, test_llm_text_filter
+ * shaped like the call of a tool    answers_in_wrappings, what_does_not_pass (without a schema)
+ * refusal, length, empty            what_does_not_pass; empty: what_passes 408 409 429 5xx 529,
+ * Retry-After as seconds, date, 1e9, garbage, x-should-retry what_passes, what_does_not_pass,
+ * test_llm_retry broken off, ends early, error in mid-stream, short, malformed, no HTTP
  *                                     what_passes, what_does_not_pass
  *   hangs, mute, 1 byte a second      every_answer_is_bounded, what_passes (idle)
  *   endless body, line, header, 1xx; gzip bomb; deep JSON         every_answer_is_bounded

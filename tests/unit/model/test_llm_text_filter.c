@@ -37,7 +37,7 @@ struct watcher {
     unsigned pieces;
 };
 
-static void take(struct spout *s, struct watcher *w)
+static void take(struct text_filter *s, struct watcher *w)
 {
     size_t n;
 
@@ -61,21 +61,21 @@ static void take(struct spout *s, struct watcher *w)
 static void pour(const char *raw, size_t step, struct rng *r, struct watcher *w)
 {
     size_t len = strlen(raw);
-    struct spout s;
+    struct text_filter s;
 
     *w = (struct watcher){.text = ""};
-    spout_init(&s, &secrets, 65536);
+    text_filter_init(&s, &secrets, 65536);
     for (size_t at = 0; at < len;) {
         at += step > 0 ? step : 1 + rng_below(r, 12);
         at = at < len ? at : len;
-        spout_feed(&s, (struct str){raw, at}, false);
+        text_filter_feed(&s, (struct str){raw, at}, false);
         if (r == NULL || rng_below(r, 2) == 0) {
             take(&s, w);
         }
     }
-    spout_feed(&s, (struct str){raw, len}, true);
+    text_filter_feed(&s, (struct str){raw, len}, true);
     take(&s, w);
-    spout_done(&s);
+    text_filter_done(&s);
 }
 
 static void whole(const char *raw, struct buf *ret)
@@ -179,18 +179,18 @@ static void long_reasoning_costs_time_linear_in_its_bytes(void **state)
 {
     enum { LONG = 4 * 1024 * 1024 };
     char *raw = malloc(LONG);
-    struct spout s;
+    struct text_filter s;
 
     (void)state;
     assert_non_null(raw);
     memset(raw, '<', LONG);
     memcpy(raw, "<think>", 7);
-    spout_init(&s, &secrets, LONG);
+    text_filter_init(&s, &secrets, LONG);
     for (size_t at = 1; at < LONG; at++) {
-        spout_feed(&s, (struct str){raw, at}, false);
+        text_filter_feed(&s, (struct str){raw, at}, false);
     }
     assert_int_equal(s.out.len, 0);
-    spout_done(&s);
+    text_filter_done(&s);
     free(raw);
 }
 
