@@ -1,7 +1,7 @@
 #include "agents/llm/model/dialect.h"
 
 #include "agents/llm/model/dialect_in.h"
-#include "agents/llm/model/narrow.h"
+#include "agents/llm/model/schema_subset.h"
 
 static const struct {
     const char *name;

@@ -3,7 +3,7 @@
 
 #include "agents/llm/model/dialect_in.h"
 #include "agents/llm/model/form.h"
-#include "agents/llm/model/narrow.h"
+#include "agents/llm/model/schema_subset.h"
 
 enum { SYSTEM_MAX = 4 * 1024 * 1024 };
 

@@ -1,4 +1,4 @@
-#include "agents/llm/model/narrow.h"
+#include "agents/llm/model/schema_subset.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "agents/llm/model/narrow.h"
+#include "agents/llm/model/schema_subset.h"
 
 static cJSON *parse(const char *json)
 {
