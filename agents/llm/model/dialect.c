@@ -9,7 +9,7 @@ static const struct {
     const char *key_header;
     const char *key_prefix;
     bool has_object;  /* knows "some JSON object" */
-    bool only_narrow; /* takes only some of JSON Schema (narrow.h) */
+    bool only_subset; /* takes only some of JSON Schema (narrow.h) */
 } dialects[] = {
     [LLM_OPENAI] = {"openai", "/chat/completions", "Authorization", "Bearer ", true, false},
     [LLM_ANTHROPIC] = {"anthropic", "/messages", "x-api-key", "", false, true},
@@ -50,7 +50,7 @@ enum llm_rung dialect_rung(enum llm_dialect d, enum llm_rung rung)
 
 enum llm_rung dialect_rung_for(enum llm_dialect d, enum llm_rung rung, const cJSON *schema)
 {
-    bool open = schema != NULL && dialects[d].only_narrow && !narrow_can(schema);
+    bool open = schema != NULL && dialects[d].only_subset && !schema_subset_can(schema);
 
     return open && rung == LLM_RUNG_SCHEMA ? dialect_rung(d, LLM_RUNG_OBJECT) : rung;
 }

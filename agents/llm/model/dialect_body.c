@@ -139,7 +139,7 @@ bool anthropic_body(const struct dialect_ask *ask, cJSON *body)
         cJSON *config = cJSON_AddObjectToObject(body, "output_config");
         cJSON *format = config == NULL ? NULL : cJSON_AddObjectToObject(config, "format");
         ok = format != NULL && put_text(format, "type", "json_schema") &&
-             put_item(format, "schema", narrow_schema(r->schema));
+             put_item(format, "schema", schema_subset(r->schema));
     }
     free(system);
     return ok;

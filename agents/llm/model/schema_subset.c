@@ -8,20 +8,20 @@
 
 enum { DEPTH_MAX = 16, OPTIONAL_MAX = 24, UNION_MAX = 16 };
 
-struct narrowing {
+struct subset_state {
     unsigned optional;
     unsigned unions;
     bool no; /* it cannot be, or out of memory */
 };
 
-static cJSON *narrow(struct narrowing *n, const cJSON *node, unsigned depth);
+static cJSON *narrow(struct subset_state *n, const cJSON *node, unsigned depth);
 
 static const cJSON *get(const cJSON *map, const char *name)
 {
     return cJSON_GetObjectItemCaseSensitive(map, name);
 }
 
-static void put(struct narrowing *n, cJSON *to, const char *name, cJSON *item)
+static void put(struct subset_state *n, cJSON *to, const char *name, cJSON *item)
 {
     bool ok = item != NULL && (name == NULL ? cJSON_AddItemToArray(to, item)
                                             : cJSON_AddItemToObject(to, name, item));
@@ -33,7 +33,7 @@ static void put(struct narrowing *n, cJSON *to, const char *name, cJSON *item)
 }
 
 /* A map of schemas (properties, $defs), or a list of them (anyOf). */
-static cJSON *each(struct narrowing *n, const cJSON *from, unsigned depth)
+static cJSON *each(struct subset_state *n, const cJSON *from, unsigned depth)
 {
     cJSON *to = cJSON_IsArray(from) ? cJSON_CreateArray() : cJSON_CreateObject();
     const cJSON *item = NULL;
@@ -56,7 +56,7 @@ static bool may_be_object(const cJSON *node)
 }
 
 /* Without a word about others, an object that names its members is meant to have no others. */
-static void close_object(struct narrowing *n, const cJSON *node, cJSON *to)
+static void close_object(struct subset_state *n, const cJSON *node, cJSON *to)
 {
     const cJSON *more = get(node, "additionalProperties");
     const cJSON *properties = get(node, "properties");
@@ -77,7 +77,7 @@ static void close_object(struct narrowing *n, const cJSON *node, cJSON *to)
     }
 }
 
-static void copy_words(struct narrowing *n, const cJSON *node, cJSON *to)
+static void copy_words(struct subset_state *n, const cJSON *node, cJSON *to)
 {
     static const char *const words[] = {"type", "required", "enum",       "const",
                                         "$ref", "title",    "description"};
@@ -93,7 +93,7 @@ static void copy_words(struct narrowing *n, const cJSON *node, cJSON *to)
     }
 }
 
-static cJSON *narrow(struct narrowing *n, const cJSON *node, unsigned depth)
+static cJSON *narrow(struct subset_state *n, const cJSON *node, unsigned depth)
 {
     static const char *const inner[][2] = {
         {"properties", "properties"}, {"$defs", "$defs"}, {"definitions", "definitions"},
@@ -120,9 +120,9 @@ static cJSON *narrow(struct narrowing *n, const cJSON *node, unsigned depth)
     return to;
 }
 
-cJSON *narrow_schema(const cJSON *schema)
+cJSON *schema_subset(const cJSON *schema)
 {
-    struct narrowing n = {0};
+    struct subset_state n = {0};
     cJSON *to = narrow(&n, schema, 0);
 
     if (n.no || n.optional > OPTIONAL_MAX || n.unions > UNION_MAX) {
@@ -132,9 +132,9 @@ cJSON *narrow_schema(const cJSON *schema)
     return to;
 }
 
-bool narrow_can(const cJSON *schema)
+bool schema_subset_can(const cJSON *schema)
 {
-    cJSON *copy = narrow_schema(schema);
+    cJSON *copy = schema_subset(schema);
 
     cJSON_Delete(copy);
     return copy != NULL;

@@ -12,6 +12,6 @@ struct cJSON;
 
 /* A copy with only what such a server takes; the caller frees. NULL when there is none: an object
  * in it is open, it is too deep, has too many optional members, or out of memory. */
-struct cJSON *narrow_schema(const struct cJSON *schema);
-bool narrow_can(const struct cJSON *schema);
+struct cJSON *schema_subset(const struct cJSON *schema);
+bool schema_subset_can(const struct cJSON *schema);
 #endif

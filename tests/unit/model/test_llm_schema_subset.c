@@ -23,10 +23,10 @@ static cJSON *parse(const char *json)
 static void expect(const char *json, const char *expected)
 {
     cJSON *tree = parse(json);
-    cJSON *narrow = narrow_schema(tree);
+    cJSON *narrow = schema_subset(tree);
     char *text = narrow == NULL ? NULL : cJSON_PrintUnformatted(narrow);
 
-    assert_int_equal(narrow_can(tree), expected != NULL);
+    assert_int_equal(schema_subset_can(tree), expected != NULL);
     if (text == NULL || expected == NULL ? text != expected : strcmp(text, expected) != 0) {
         fail_msg("%s: %s", json, text != NULL ? text : "none");
     }
