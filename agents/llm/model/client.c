@@ -6,7 +6,7 @@
 
 #include "agents/llm/model/asking.h"
 #include "agents/llm/model/form.h"
-#include "agents/llm/model/lenient.h"
+#include "agents/llm/model/null_rules.h"
 #include "agents/llm/model/url.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"

@@ -2,7 +2,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "agents/llm/model/lenient.h"
+#include "agents/llm/model/null_rules.h"
 #include "protocol/jsonschema/schema.h"
 #include "protocol/wire/doc.h"
 

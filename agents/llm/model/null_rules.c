@@ -1,4 +1,4 @@
-#include "agents/llm/model/lenient.h"
+#include "agents/llm/model/null_rules.h"
 
 #include <string.h>
 
