@@ -235,7 +235,7 @@ static enum bt_code ask_by_schema(struct asking *a, struct bt_error *err)
 {
     static const char *const none[] = {NULL};
     const struct llm_request *r = &a->request;
-    cJSON *tree = lenient_schema(r->schema, r->optional != NULL ? r->optional : none);
+    cJSON *tree = null_rules_schema(r->schema, r->optional != NULL ? r->optional : none);
     struct schema *schema = NULL;
     enum bt_code code = tree == NULL ? err_set(err, BT_NOMEM, "out of memory for a schema") : BT_OK;
 

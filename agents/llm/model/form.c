@@ -220,7 +220,7 @@ static enum bt_code fits_or_mends(const struct schema *schema, const cJSON *tree
     enum bt_code code = fits(schema, value, err);
 
     if (code == BT_INVALID && tree != NULL) {
-        if (!lenient_mend(value, tree)) {
+        if (!null_rules_apply(value, tree)) {
             return err_set(err, BT_NOMEM, "out of memory for an answer");
         }
         code = fits(schema, value, NULL) == BT_OK ? BT_OK : code;

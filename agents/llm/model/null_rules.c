@@ -67,14 +67,14 @@ static bool mend(cJSON *value, const cJSON *schema, unsigned depth, unsigned *lo
     return ok;
 }
 
-bool lenient_mend(cJSON *value, const cJSON *schema)
+bool null_rules_apply(cJSON *value, const cJSON *schema)
 {
     unsigned looks = 0;
 
     return mend(value, schema, 0, &looks);
 }
 
-cJSON *lenient_schema(const cJSON *schema, const char *const *optional)
+cJSON *null_rules_schema(const cJSON *schema, const char *const *optional)
 {
     cJSON *copy = cJSON_Duplicate(schema, true);
     cJSON *required = get(copy, "required");
