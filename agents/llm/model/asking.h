@@ -7,7 +7,7 @@
 #include "agents/llm/model/attempt.h"
 #include "agents/llm/model/breaker.h"
 #include "agents/llm/model/client.h"
-#include "agents/llm/model/ladder.h"
+#include "agents/llm/model/output_mode.h"
 
 struct schema;
 

@@ -1,7 +1,7 @@
 /* What a refusal teaches. */
 #include "tests/support/cmocka.h"
 
-#include "agents/llm/model/ladder.h"
+#include "agents/llm/model/output_mode.h"
 
 static void forms_go_down_and_quirks_come_once(void **state)
 {

@@ -1,4 +1,4 @@
-#include "agents/llm/model/ladder.h"
+#include "agents/llm/model/output_mode.h"
 
 static char lower(char c)
 {
