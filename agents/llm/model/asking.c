@@ -122,22 +122,22 @@ static bool learn(struct asking *a, uint32_t ix, const struct attempt *at,
     struct ladder *l = &a->c->at[ix].ladder;
     bool again;
     bool down;
-    enum llm_rung rung;
+    enum llm_output_mode output_mode;
 
     (void)pthread_mutex_lock(&a->c->lock);
-    if (l->rung != used->rung || l->quirks != used->quirks) {
+    if (l->output_mode != used->output_mode || l->quirks != used->quirks) {
         again = true;
         down = false;
     } else {
-        again = ladder_learn(l, at->provider->dialect, a->schema != NULL, at->http.status,
-                             buf_str(&at->answer.error));
-        down = l->rung != used->rung;
+        again = output_mode_learn(l, at->provider->dialect, a->schema != NULL, at->http.status,
+                                  buf_str(&at->answer.error));
+        down = l->output_mode != used->output_mode;
     }
-    rung = l->rung;
+    output_mode = l->output_mode;
     (void)pthread_mutex_unlock(&a->c->lock);
     if (down) {
         log_info("llm.rung", "provider=%s structured=%s", at->provider->id,
-                 rung == LLM_RUNG_OBJECT ? "object" : "text");
+                 output_mode == LLM_OUTPUT_MODE_OBJECT ? "object" : "text");
     }
     return again;
 }
@@ -187,9 +187,9 @@ static enum bt_code one_attempt(struct asking *a, uint32_t ix, struct attempt *a
     (void)pthread_mutex_lock(&a->c->lock);
     *used = a->c->at[ix].ladder;
     (void)pthread_mutex_unlock(&a->c->lock);
-    ask.rung = dialect_rung_for(p->dialect, used->rung, a->request.schema);
+    ask.output_mode = dialect_output_mode_for(p->dialect, used->output_mode, a->request.schema);
     ask.quirks = used->quirks;
-    a->reply->rung = ask.rung;
+    a->reply->output_mode = ask.output_mode;
     if (a->told) {
         a->request.on_text(a->request.self, true, (struct str){"", 0});
         a->told = false;

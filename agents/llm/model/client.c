@@ -37,7 +37,7 @@ enum bt_code llm_client_new(struct llm_config *config, struct llm_client **ret,
     (void)pthread_condattr_destroy(&attr);
     for (uint32_t i = 0; i < config->n; i++) {
         const struct llm_provider *p = &config->providers[i];
-        c->at[i].ladder.rung = dialect_rung(p->dialect, p->rung);
+        c->at[i].ladder.output_mode = dialect_output_mode(p->dialect, p->output_mode);
         c->at[i].breaker =
             (struct breaker){.failures = p->breaker_failures, .cooldown_ms = p->breaker_ms};
     }
@@ -72,14 +72,14 @@ void llm_client_redact(const struct llm_client *c, struct buf *text)
     secrets_redact(&c->config->secrets, text);
 }
 
-enum llm_rung llm_client_rung(struct llm_client *c, uint32_t provider)
+enum llm_output_mode llm_client_output_mode(struct llm_client *c, uint32_t provider)
 {
-    enum llm_rung rung;
+    enum llm_output_mode output_mode;
 
     (void)pthread_mutex_lock(&c->lock);
-    rung = c->at[provider].ladder.rung;
+    output_mode = c->at[provider].ladder.output_mode;
     (void)pthread_mutex_unlock(&c->lock);
-    return rung;
+    return output_mode;
 }
 
 void llm_reply_done(struct llm_reply *r)

@@ -3,7 +3,7 @@
  * the answer. Blocks the caller; any number of threads may ask at the same time.
  *
  *   provider 1 ── attempt ── retry (wait: Retry-After or full jitter) ── ... ── gives up
- *       │            └─ "response_format is not supported": a rung down, remembered
+ *       │            └─ "response_format is not supported": a output_mode down, remembered
  *   provider 2 ── ...                     breaker per provider: open = skipped
  *       └─ answer ── fits the schema? ── no: ONE turn with what does not fit ── no: BT_INVALID
  */
@@ -38,6 +38,6 @@ void llm_reply_done(struct llm_reply *r);
  * provider; UINT64_MAX when there is no such limit. */
 uint64_t llm_client_affordable(const struct llm_client *c, uint64_t input_tokens, uint64_t micros);
 
-/* The rung that the provider stands on: for tests and for people. */
-enum llm_rung llm_client_rung(struct llm_client *c, uint32_t provider);
+/* The output_mode that the provider stands on: for tests and for people. */
+enum llm_output_mode llm_client_output_mode(struct llm_client *c, uint32_t provider);
 #endif

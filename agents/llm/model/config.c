@@ -195,9 +195,9 @@ static enum bt_code read_url(struct llm_config *c, struct llm_provider *p, const
 
 enum bt_code llm_provider_read(struct llm_config *c, const cJSON *map, struct bt_error *err)
 {
-    static const char *const rungs[] = {"schema", "object", "text"};
+    static const char *const output_modes[] = {"schema", "object", "text"};
     struct llm_provider *p = &c->providers[c->n];
-    const char *rung = text(map, "structured");
+    const char *output_mode = text(map, "structured");
     enum bt_code code;
 
     p->dialect = dialect_from_name(str_from(text(map, "api")));
@@ -209,8 +209,9 @@ enum bt_code llm_provider_read(struct llm_config *c, const cJSON *map, struct bt
     p->ca_file = text(map, "caFile");
     p->proxy = text(map, "proxy");
     p->unix_socket = text(map, "unixSocket");
-    for (unsigned i = 0; rung != NULL && i < LLM_RUNG_COUNT; i++) {
-        p->rung = strcmp(rung, rungs[i]) == 0 ? (enum llm_rung)i : p->rung;
+    for (unsigned i = 0; output_mode != NULL && i < LLM_OUTPUT_MODE_COUNT; i++) {
+        p->output_mode =
+            strcmp(output_mode, output_modes[i]) == 0 ? (enum llm_output_mode)i : p->output_mode;
     }
     read_numbers(p, map);
     code = read_url(c, p, map, err);

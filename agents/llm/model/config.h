@@ -26,7 +26,7 @@ struct llm_provider {
     const char *key_header;                   /* NULL = the dialect's */
     const char *headers[LLM_HEADERS_MAX + 1]; /* "Name: value", NULL-terminated */
     const struct cJSON *extra;                /* laid over the body; or NULL */
-    enum llm_rung rung;                       /* where the ladder begins */
+    enum llm_output_mode output_mode;         /* where the ladder begins */
     bool stream;
     bool allow_http; /* beyond loopback */
     const char *ca_file;

@@ -43,16 +43,20 @@ const char *dialect_key_header(enum llm_dialect d, const char **ret_prefix)
     return dialects[d].key_header;
 }
 
-enum llm_rung dialect_rung(enum llm_dialect d, enum llm_rung rung)
+enum llm_output_mode dialect_output_mode(enum llm_dialect d, enum llm_output_mode output_mode)
 {
-    return rung == LLM_RUNG_OBJECT && !dialects[d].has_object ? LLM_RUNG_TEXT : rung;
+    return output_mode == LLM_OUTPUT_MODE_OBJECT && !dialects[d].has_object ? LLM_OUTPUT_MODE_TEXT
+                                                                            : output_mode;
 }
 
-enum llm_rung dialect_rung_for(enum llm_dialect d, enum llm_rung rung, const cJSON *schema)
+enum llm_output_mode dialect_output_mode_for(enum llm_dialect d, enum llm_output_mode output_mode,
+                                             const cJSON *schema)
 {
     bool open = schema != NULL && dialects[d].only_subset && !schema_subset_can(schema);
 
-    return open && rung == LLM_RUNG_SCHEMA ? dialect_rung(d, LLM_RUNG_OBJECT) : rung;
+    return open && output_mode == LLM_OUTPUT_MODE_SCHEMA
+               ? dialect_output_mode(d, LLM_OUTPUT_MODE_OBJECT)
+               : output_mode;
 }
 
 void dialect_answer_init(struct dialect_answer *a, enum llm_dialect d, size_t max_bytes)

@@ -20,7 +20,7 @@ struct dialect_ask {
     const struct llm_request *request;
     const char *model;
     const struct cJSON *extra; /* members to lay over the body; or NULL */
-    enum llm_rung rung;
+    enum llm_output_mode output_mode;
     unsigned quirks;
     bool stream;
 };
@@ -32,11 +32,12 @@ const char *dialect_name(enum llm_dialect d);
 const char *dialect_path(enum llm_dialect d);
 /* The name of the header that carries the key, and what stands before the key in it. */
 const char *dialect_key_header(enum llm_dialect d, const char **ret_prefix);
-/* The first rung that the dialect has, at `rung` or below it. */
-enum llm_rung dialect_rung(enum llm_dialect d, enum llm_rung rung);
+/* The first output_mode that the dialect has, at `output_mode` or below it. */
+enum llm_output_mode dialect_output_mode(enum llm_dialect d, enum llm_output_mode output_mode);
 
 /* The same for one schema: what the dialect can hold a model to may be less than all schemas. */
-enum llm_rung dialect_rung_for(enum llm_dialect d, enum llm_rung rung, const struct cJSON *schema);
+enum llm_output_mode dialect_output_mode_for(enum llm_dialect d, enum llm_output_mode output_mode,
+                                             const struct cJSON *schema);
 
 /* Appends the JSON body. */
 BT_MUST_CHECK enum bt_code dialect_body(enum llm_dialect d, const struct dialect_ask *ask,

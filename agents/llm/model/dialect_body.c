@@ -37,7 +37,7 @@ char *make_system(const struct dialect_ask *ask)
     if (r->schema != NULL) {
         buf_add_cstr(&out, "\n\nAnswer with one JSON object and nothing else.");
     }
-    if (r->schema != NULL && ask->rung != LLM_RUNG_SCHEMA) {
+    if (r->schema != NULL && ask->output_mode != LLM_OUTPUT_MODE_SCHEMA) {
         schema = cJSON_PrintUnformatted(r->schema);
         ok = schema != NULL;
         buf_add_cstr(&out, " It must fit this JSON Schema:\n");
@@ -89,11 +89,11 @@ static bool openai_format(const struct dialect_ask *ask, cJSON *body)
     cJSON *format;
     cJSON *inner;
 
-    if (r->schema == NULL || ask->rung == LLM_RUNG_TEXT) {
+    if (r->schema == NULL || ask->output_mode == LLM_OUTPUT_MODE_TEXT) {
         return true;
     }
     format = cJSON_AddObjectToObject(body, "response_format");
-    if (ask->rung == LLM_RUNG_OBJECT) {
+    if (ask->output_mode == LLM_OUTPUT_MODE_OBJECT) {
         return format != NULL && put_text(format, "type", "json_object");
     }
     inner = format != NULL && put_text(format, "type", "json_schema")
@@ -135,7 +135,7 @@ bool anthropic_body(const struct dialect_ask *ask, cJSON *body)
     if (ok && r->temperature >= 0 && (ask->quirks & DIALECT_NO_TEMPERATURE) == 0) {
         ok = put_item(body, "temperature", cJSON_CreateNumber(r->temperature));
     }
-    if (ok && r->schema != NULL && ask->rung == LLM_RUNG_SCHEMA) {
+    if (ok && r->schema != NULL && ask->output_mode == LLM_OUTPUT_MODE_SCHEMA) {
         cJSON *config = cJSON_AddObjectToObject(body, "output_config");
         cJSON *format = config == NULL ? NULL : cJSON_AddObjectToObject(config, "format");
         ok = format != NULL && put_text(format, "type", "json_schema") &&
@@ -157,9 +157,9 @@ bool ollama_body(const struct dialect_ask *ask, cJSON *body)
     if (ok && r->temperature >= 0 && (ask->quirks & DIALECT_NO_TEMPERATURE) == 0) {
         ok = put_item(options, "temperature", cJSON_CreateNumber(r->temperature));
     }
-    if (ok && r->schema != NULL && ask->rung == LLM_RUNG_SCHEMA) {
+    if (ok && r->schema != NULL && ask->output_mode == LLM_OUTPUT_MODE_SCHEMA) {
         ok = put_item(body, "format", cJSON_Duplicate(r->schema, true));
-    } else if (ok && r->schema != NULL && ask->rung == LLM_RUNG_OBJECT) {
+    } else if (ok && r->schema != NULL && ask->output_mode == LLM_OUTPUT_MODE_OBJECT) {
         ok = put_text(body, "format", "json");
     }
     return ok;
@@ -192,7 +192,7 @@ enum bt_code dialect_body(enum llm_dialect d, const struct dialect_ask *ask, str
     char *json = NULL;
     bool ok;
 
-    own.rung = dialect_rung_for(d, ask->rung, ask->request->schema);
+    own.output_mode = dialect_output_mode_for(d, ask->output_mode, ask->request->schema);
     ok = body != NULL && put_text(body, "model", ask->model) && makers[d](&own, body) &&
          put_item(body, "stream", cJSON_CreateBool(ask->stream)) &&
          (ask->extra == NULL || lay_over(body, ask->extra));

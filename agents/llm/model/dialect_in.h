@@ -30,6 +30,6 @@ bool put_item(cJSON *to, const char *name, cJSON *item);
 bool put_text(cJSON *to, const char *name, const char *text);
 /* The turns as {role, content}; with_system: the system text as the first of them. */
 bool put_turns(const struct dialect_ask *ask, cJSON *body, bool with_system);
-/* The system text with what the rung has to say about the form; NULL when out of memory. */
+/* The system text with what the output_mode has to say about the form; NULL when out of memory. */
 char *make_system(const struct dialect_ask *ask);
 #endif

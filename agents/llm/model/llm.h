@@ -15,11 +15,11 @@ struct cJSON;
 enum llm_dialect { LLM_OPENAI, LLM_ANTHROPIC, LLM_OLLAMA, LLM_DIALECT_COUNT };
 
 /* How the answer's form is asked for, the strongest first. */
-enum llm_rung {
-    LLM_RUNG_SCHEMA, /* the server holds the model to the schema */
-    LLM_RUNG_OBJECT, /* the server holds it to JSON, the prompt names the schema */
-    LLM_RUNG_TEXT,   /* only the prompt asks */
-    LLM_RUNG_COUNT
+enum llm_output_mode {
+    LLM_OUTPUT_MODE_SCHEMA, /* the server holds the model to the schema */
+    LLM_OUTPUT_MODE_OBJECT, /* the server holds it to JSON, the prompt names the schema */
+    LLM_OUTPUT_MODE_TEXT,   /* only the prompt asks */
+    LLM_OUTPUT_MODE_COUNT
 };
 
 enum llm_finish {
@@ -81,7 +81,7 @@ struct llm_reply {
     char model[LLM_NAME_MAX];      /* as the server named it */
     char request_id[LLM_NAME_MAX]; /* the server's; or "" */
     enum llm_finish finish;
-    enum llm_rung rung;
+    enum llm_output_mode output_mode;
     /* A failure: when a server wants to be asked again, or, when none was asked (calls 0), when a
      * breaker will let one be; MSEC_NEVER = not known. */
     msec retry_after_ms;

@@ -29,8 +29,8 @@ static bool add_quirk(struct ladder *l, enum dialect_quirk quirk)
     return fresh;
 }
 
-bool ladder_learn(struct ladder *l, enum llm_dialect d, bool with_schema, long status,
-                  struct str sentence)
+bool output_mode_learn(struct ladder *l, enum llm_dialect d, bool with_schema, long status,
+                       struct str sentence)
 {
     static const char *const forms[] = {"response_format", "json_schema",
                                         "json_object",     "output_config",
@@ -51,8 +51,8 @@ bool ladder_learn(struct ladder *l, enum llm_dialect d, bool with_schema, long s
         return add_quirk(l, DIALECT_NO_TEMPERATURE);
     }
     for (size_t i = 0; with_schema && i < sizeof forms / sizeof forms[0]; i++) {
-        if (names(sentence, forms[i]) && l->rung < LLM_RUNG_TEXT) {
-            l->rung = dialect_rung(d, (enum llm_rung)(l->rung + 1));
+        if (names(sentence, forms[i]) && l->output_mode < LLM_OUTPUT_MODE_TEXT) {
+            l->output_mode = dialect_output_mode(d, (enum llm_output_mode)(l->output_mode + 1));
             return true;
         }
     }

@@ -1,13 +1,13 @@
 /* What a server does not take, learnt from its refusals. Pure. */
-#ifndef LLM_LADDER_H
-#define LLM_LADDER_H
+#ifndef LLM_OUTPUT_MODE_H
+#define LLM_OUTPUT_MODE_H
 
 #include "agents/llm/model/dialect.h"
 #include "protocol/base/str.h"
 
 /* One endpoint and model. */
 struct ladder {
-    enum llm_rung rung;
+    enum llm_output_mode output_mode;
     unsigned quirks; /* enum dialect_quirk */
 };
 
@@ -16,6 +16,6 @@ struct ladder {
  * that asking again makes sense: by name, what the sentence complains about. Each call that returns
  * true goes one way only, so a server cannot keep it going.
  */
-bool ladder_learn(struct ladder *l, enum llm_dialect d, bool with_schema, long status,
-                  struct str sentence);
+bool output_mode_learn(struct ladder *l, enum llm_dialect d, bool with_schema, long status,
+                       struct str sentence);
 #endif

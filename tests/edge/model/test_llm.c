@@ -18,7 +18,7 @@
  *                                     test_llm_text, test_llm_net
  *   key files open to others, credentials of systemd              test_llm_secret
  *   usage missing, negative, mad      usage_that_is_missing
- *   forms that a server does not take a_form_that_a_server, free_object_costs_no_rung
+ *   forms that a server does not take a_form_that_a_server, free_object_costs_no_output_mode
  *   unknown agents, circles, 10,000 steps, ids twice              test_llm_agent,
  * test_llm_plan_check, tests/e2e/test_llm.py
  */
@@ -70,7 +70,7 @@ static void each_dialect_holds_the_model_to_a_schema(void **state)
         struct llm_client *c = world_client(apis[i], "ok", "");
         world_ask(c, true, 5000, &a);
         assert_int_equal((int)answer_of(&a), 42);
-        assert_int_equal(a.reply.rung, LLM_RUNG_SCHEMA);
+        assert_int_equal(a.reply.output_mode, LLM_OUTPUT_MODE_SCHEMA);
         world_done(c, &a);
     }
 }
@@ -205,12 +205,15 @@ static void a_form_that_a_server_does_not_take_is_remembered(void **state)
     static const struct {
         const char *api;
         const char *script;
-        enum llm_rung rung;
+        enum llm_output_mode output_mode;
         uint32_t calls;
     } rows[] = {
-        {"openai", "noschema", LLM_RUNG_OBJECT, 2},  {"openai", "noformat", LLM_RUNG_TEXT, 3},
-        {"anthropic", "noformat", LLM_RUNG_TEXT, 2}, {"ollama", "noformat", LLM_RUNG_TEXT, 3},
-        {"openai", "nooptions", LLM_RUNG_SCHEMA, 2}, {"openai", "newtokens", LLM_RUNG_SCHEMA, 2},
+        {"openai", "noschema", LLM_OUTPUT_MODE_OBJECT, 2},
+        {"openai", "noformat", LLM_OUTPUT_MODE_TEXT, 3},
+        {"anthropic", "noformat", LLM_OUTPUT_MODE_TEXT, 2},
+        {"ollama", "noformat", LLM_OUTPUT_MODE_TEXT, 3},
+        {"openai", "nooptions", LLM_OUTPUT_MODE_SCHEMA, 2},
+        {"openai", "newtokens", LLM_OUTPUT_MODE_SCHEMA, 2},
     };
 
     (void)state;
@@ -220,7 +223,7 @@ static void a_form_that_a_server_does_not_take_is_remembered(void **state)
         world_ask(c, true, 5000, &a);
         assert_int_equal((int)answer_of(&a), 42);
         assert_int_equal(a.reply.calls, rows[i].calls);
-        assert_int_equal(llm_client_rung(c, 0), rows[i].rung);
+        assert_int_equal(llm_client_output_mode(c, 0), rows[i].output_mode);
         llm_reply_done(&a.reply);
         world_ask(c, true, 5000, &a);
         assert_int_equal((int)answer_of(&a), 42);

@@ -201,16 +201,17 @@ static void answer_as_it_is_is_not_repaired(void **state)
 }
 
 /* A server that holds a model only to closed objects is not asked for free ones, and keeps its
- * rung. */
-static void free_object_costs_no_rung(void **state)
+ * output_mode. */
+static void free_object_costs_no_output_mode(void **state)
 {
     static const char open[] = "{\"type\":\"object\",\"required\":[\"answer\"],\"properties\":{"
                                "\"answer\":{\"type\":\"integer\"},\"more\":{\"type\":\"object\"}}}";
     static const struct {
         const char *api;
-        enum llm_rung rung;
-    } rows[] = {
-        {"openai", LLM_RUNG_SCHEMA}, {"anthropic", LLM_RUNG_TEXT}, {"ollama", LLM_RUNG_SCHEMA}};
+        enum llm_output_mode output_mode;
+    } rows[] = {{"openai", LLM_OUTPUT_MODE_SCHEMA},
+                {"anthropic", LLM_OUTPUT_MODE_TEXT},
+                {"ollama", LLM_OUTPUT_MODE_SCHEMA}};
 
     (void)state;
     for (size_t i = 0; i < 3; i++) {
@@ -219,8 +220,8 @@ static void free_object_costs_no_rung(void **state)
         struct watcher w;
         watch(c, open, false, &w, &a);
         assert_int_equal(a.code, BT_OK);
-        assert_int_equal(a.reply.rung, rows[i].rung);
-        assert_int_equal(llm_client_rung(c, 0), LLM_RUNG_SCHEMA);
+        assert_int_equal(a.reply.output_mode, rows[i].output_mode);
+        assert_int_equal(llm_client_output_mode(c, 0), LLM_OUTPUT_MODE_SCHEMA);
         world_done(c, &a);
     }
 }
@@ -232,7 +233,7 @@ int main(void)
         cmocka_unit_test(pieces_come_before_the_answer_is_whole),
         cmocka_unit_test(pieces_of_the_provider_before_are_void),
         cmocka_unit_test(answer_as_it_is_is_not_repaired),
-        cmocka_unit_test(free_object_costs_no_rung),
+        cmocka_unit_test(free_object_costs_no_output_mode),
     };
 
     return cmocka_run_group_tests(tests, world_start, world_stop);

@@ -90,7 +90,7 @@ static void provider_is_read_whole(void **state)
     assert_string_equal(p->headers[0], "X-Title: baton");
     assert_string_equal(p->headers[1], "anthropic-version: 2023-06-01");
     assert_null(p->headers[2]);
-    assert_int_equal(p->rung, LLM_RUNG_TEXT);
+    assert_int_equal(p->output_mode, LLM_OUTPUT_MODE_TEXT);
     assert_true(p->stream && !p->allow_http && p->priced);
     p = &c->providers[1];
     assert_string_equal(p->url, "http://[::1]:11434/api/chat");

@@ -13,8 +13,8 @@
 static const struct llm_turn turns[] = {
     {.text = "why \"this\"?\n"}, {.text = "because", true}, {.text = "really?"}};
 
-static void body(enum llm_dialect d, enum llm_rung rung, bool with_schema, unsigned quirks,
-                 struct buf *out)
+static void body(enum llm_dialect d, enum llm_output_mode output_mode, bool with_schema,
+                 unsigned quirks, struct buf *out)
 {
     cJSON *schema = cJSON_Parse(
         "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\",\"minimum\":1}}}");
@@ -28,7 +28,7 @@ static void body(enum llm_dialect d, enum llm_rung rung, bool with_schema, unsig
                             .temperature = 0.5};
     struct dialect_ask ask = {.request = &r,
                               .model = "m",
-                              .rung = rung,
+                              .output_mode = output_mode,
                               .quirks = quirks,
                               .stream = true,
                               .extra = extra};
@@ -42,12 +42,12 @@ static void body(enum llm_dialect d, enum llm_rung rung, bool with_schema, unsig
     cJSON_Delete(extra);
 }
 
-static void has(enum llm_dialect d, enum llm_rung rung, bool with_schema, unsigned quirks,
-                const char *part, bool expected)
+static void has(enum llm_dialect d, enum llm_output_mode output_mode, bool with_schema,
+                unsigned quirks, const char *part, bool expected)
 {
     struct buf out;
 
-    body(d, rung, with_schema, quirks, &out);
+    body(d, output_mode, with_schema, quirks, &out);
     if ((strstr(buf_cstr(&out), part) != NULL) != expected) {
         fail_msg("%s '%s' in %s", expected ? "expected" : "unexpected", part, buf_cstr(&out));
     }
@@ -58,37 +58,38 @@ static void each_body_has_what_its_server_wants(void **state)
 {
     (void)state;
     for (enum llm_dialect d = 0; d < LLM_DIALECT_COUNT; d++) {
-        has(d, LLM_RUNG_TEXT, false, 0, "\"model\":\"m\"", true);
-        has(d, LLM_RUNG_TEXT, false, 0, "{\"role\":\"user\",\"content\":\"why \\\"this\\\"?\\n\"}",
+        has(d, LLM_OUTPUT_MODE_TEXT, false, 0, "\"model\":\"m\"", true);
+        has(d, LLM_OUTPUT_MODE_TEXT, false, 0,
+            "{\"role\":\"user\",\"content\":\"why \\\"this\\\"?\\n\"}", true);
+        has(d, LLM_OUTPUT_MODE_TEXT, false, 0, "{\"role\":\"assistant\",\"content\":\"because\"}",
             true);
-        has(d, LLM_RUNG_TEXT, false, 0, "{\"role\":\"assistant\",\"content\":\"because\"}", true);
-        has(d, LLM_RUNG_TEXT, false, 0, "\"seed\":7", true);
-        has(d, LLM_RUNG_TEXT, false, 0, "JSON", false);
-        has(d, LLM_RUNG_TEXT, true, 0, "must fit this JSON Schema:", true);
-        has(d, LLM_RUNG_SCHEMA, true, 0, "must fit this JSON Schema:", false);
-        has(d, LLM_RUNG_SCHEMA, true, DIALECT_NO_TEMPERATURE, "temperature", false);
-        has(d, LLM_RUNG_SCHEMA, false, 0, "\"temperature\":0.5", true);
+        has(d, LLM_OUTPUT_MODE_TEXT, false, 0, "\"seed\":7", true);
+        has(d, LLM_OUTPUT_MODE_TEXT, false, 0, "JSON", false);
+        has(d, LLM_OUTPUT_MODE_TEXT, true, 0, "must fit this JSON Schema:", true);
+        has(d, LLM_OUTPUT_MODE_SCHEMA, true, 0, "must fit this JSON Schema:", false);
+        has(d, LLM_OUTPUT_MODE_SCHEMA, true, DIALECT_NO_TEMPERATURE, "temperature", false);
+        has(d, LLM_OUTPUT_MODE_SCHEMA, false, 0, "\"temperature\":0.5", true);
     }
-    has(LLM_OPENAI, LLM_RUNG_SCHEMA, true, 0, "\"type\":\"json_schema\",\"json_schema\":{\"name\"",
-        true);
-    has(LLM_OPENAI, LLM_RUNG_SCHEMA, true, 0, "\"strict\":false", true);
-    has(LLM_OPENAI, LLM_RUNG_SCHEMA, true, 0, "\"minimum\":1", true);
-    has(LLM_ANTHROPIC, LLM_RUNG_SCHEMA, true, 0, "minimum", false); /* it refuses bounds */
-    has(LLM_ANTHROPIC, LLM_RUNG_SCHEMA, true, 0, "\"additionalProperties\":false", true);
-    has(LLM_OPENAI, LLM_RUNG_OBJECT, true, 0, "\"type\":\"json_object\"", true);
-    has(LLM_OPENAI, LLM_RUNG_TEXT, true, 0, "response_format", false);
-    has(LLM_OPENAI, LLM_RUNG_TEXT, true, 0, "\"include_usage\":true", true);
-    has(LLM_OPENAI, LLM_RUNG_TEXT, true, DIALECT_NO_STREAM_OPTIONS, "include_usage", false);
-    has(LLM_OPENAI, LLM_RUNG_TEXT, true, 0, "\"max_tokens\":50", true);
-    has(LLM_OPENAI, LLM_RUNG_TEXT, true, DIALECT_OTHER_MAX_TOKENS, "\"max_completion_tokens\":50",
-        true);
-    has(LLM_ANTHROPIC, LLM_RUNG_SCHEMA, true, 0, "\"output_config\":{\"format\":{", true);
-    has(LLM_ANTHROPIC, LLM_RUNG_TEXT, false, 0, "\"system\":\"Be brief.\"", true);
-    has(LLM_ANTHROPIC, LLM_RUNG_TEXT, false, 0, "\"role\":\"system\"", false);
-    has(LLM_OLLAMA, LLM_RUNG_SCHEMA, true, 0, "\"format\":{\"type\":\"object\",\"properties\"",
-        true);
-    has(LLM_OLLAMA, LLM_RUNG_OBJECT, true, 0, "\"format\":\"json\"", true);
-    has(LLM_OLLAMA, LLM_RUNG_TEXT, false, 0, "\"num_predict\":50", true);
+    has(LLM_OPENAI, LLM_OUTPUT_MODE_SCHEMA, true, 0,
+        "\"type\":\"json_schema\",\"json_schema\":{\"name\"", true);
+    has(LLM_OPENAI, LLM_OUTPUT_MODE_SCHEMA, true, 0, "\"strict\":false", true);
+    has(LLM_OPENAI, LLM_OUTPUT_MODE_SCHEMA, true, 0, "\"minimum\":1", true);
+    has(LLM_ANTHROPIC, LLM_OUTPUT_MODE_SCHEMA, true, 0, "minimum", false); /* it refuses bounds */
+    has(LLM_ANTHROPIC, LLM_OUTPUT_MODE_SCHEMA, true, 0, "\"additionalProperties\":false", true);
+    has(LLM_OPENAI, LLM_OUTPUT_MODE_OBJECT, true, 0, "\"type\":\"json_object\"", true);
+    has(LLM_OPENAI, LLM_OUTPUT_MODE_TEXT, true, 0, "response_format", false);
+    has(LLM_OPENAI, LLM_OUTPUT_MODE_TEXT, true, 0, "\"include_usage\":true", true);
+    has(LLM_OPENAI, LLM_OUTPUT_MODE_TEXT, true, DIALECT_NO_STREAM_OPTIONS, "include_usage", false);
+    has(LLM_OPENAI, LLM_OUTPUT_MODE_TEXT, true, 0, "\"max_tokens\":50", true);
+    has(LLM_OPENAI, LLM_OUTPUT_MODE_TEXT, true, DIALECT_OTHER_MAX_TOKENS,
+        "\"max_completion_tokens\":50", true);
+    has(LLM_ANTHROPIC, LLM_OUTPUT_MODE_SCHEMA, true, 0, "\"output_config\":{\"format\":{", true);
+    has(LLM_ANTHROPIC, LLM_OUTPUT_MODE_TEXT, false, 0, "\"system\":\"Be brief.\"", true);
+    has(LLM_ANTHROPIC, LLM_OUTPUT_MODE_TEXT, false, 0, "\"role\":\"system\"", false);
+    has(LLM_OLLAMA, LLM_OUTPUT_MODE_SCHEMA, true, 0,
+        "\"format\":{\"type\":\"object\",\"properties\"", true);
+    has(LLM_OLLAMA, LLM_OUTPUT_MODE_OBJECT, true, 0, "\"format\":\"json\"", true);
+    has(LLM_OLLAMA, LLM_OUTPUT_MODE_TEXT, false, 0, "\"num_predict\":50", true);
 }
 
 /* ---- answers ---- */
