@@ -7,8 +7,8 @@
 #include "agents/llm/model/config.h"
 #include "agents/llm/model/dialect.h"
 #include "agents/llm/model/net.h"
+#include "agents/llm/model/recording.h"
 #include "agents/llm/model/stream.h"
-#include "agents/llm/model/tape.h"
 #include "agents/llm/model/text_filter.h"
 
 enum { ATTEMPT_ERROR_BODY = 64 * 1024 };

@@ -1,4 +1,4 @@
-#include "agents/llm/model/tape.h"
+#include "agents/llm/model/recording.h"
 
 #include <errno.h>
 #include <fcntl.h>
