@@ -194,7 +194,7 @@ static enum bt_code one_attempt(struct asking *a, uint32_t ix, struct attempt *a
         a->request.on_text(a->request.self, true, (struct str){"", 0});
         a->told = false;
     }
-    code = attempt_run(at, a->c->config, p, &ask, a->c->net, a->c->tape, err);
+    code = attempt_run(at, a->c->config, p, &ask, a->c->net, a->c->recording, err);
     a->told = at->told;
     account(a, at);
     return code;

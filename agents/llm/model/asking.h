@@ -16,7 +16,7 @@ enum { ASKING_WHY_MAX = 320 };
 struct llm_client {
     struct llm_config *config;
     struct net *net; /* NULL in a replay */
-    struct tape *tape;
+    struct recording *recording;
     pthread_mutex_t lock;
     pthread_cond_t never; /* to wait for a time */
     struct {

@@ -72,7 +72,7 @@ static bool on_bytes(void *self, long status, struct str bytes)
     struct attempt *a = self;
 
     if (a->taping) {
-        buf_add_str(&a->taped, bytes);
+        buf_add_str(&a->recorded, bytes);
     }
     if (status < 200 || status > 299) {
         size_t room = a->refused.max - a->refused.len;
@@ -281,11 +281,11 @@ static struct net_spec spec_of(struct attempt *a, const struct llm_provider *p,
 }
 
 /* A key that comes in pieces cannot be taken out of the pieces: such an answer is not kept. */
-static enum bt_code record(struct attempt *a, const struct secrets *secrets, struct tape *tape,
-                           const struct net_spec *spec, enum bt_code ended, const char *why,
-                           struct bt_error *err)
+static enum bt_code record(struct attempt *a, const struct secrets *secrets,
+                           struct recording *recording, const struct net_spec *spec,
+                           enum bt_code ended, const char *why, struct bt_error *err)
 {
-    struct str bytes = buf_str(&a->taped);
+    struct str bytes = buf_str(&a->recorded);
     struct bt_error local;
 
     if (a->said.bad != BT_OK || secrets_found(secrets, buf_str(&a->said))) {
@@ -293,7 +293,7 @@ static enum bt_code record(struct attempt *a, const struct secrets *secrets, str
         ended = BT_UNAUTHORIZED;
         why = "the answer held a key and was not recorded";
     }
-    if (tape_record(tape, spec, &a->http, ended, why, bytes, &local) != BT_OK) {
+    if (recording_record(recording, spec, &a->http, ended, why, bytes, &local) != BT_OK) {
         return err_set(err, BT_IO, "recording: %s", local.msg);
     }
     return BT_OK;
@@ -301,20 +301,20 @@ static enum bt_code record(struct attempt *a, const struct secrets *secrets, str
 
 enum bt_code attempt_run(struct attempt *a, const struct llm_config *config,
                          const struct llm_provider *p, const struct dialect_ask *ask,
-                         struct net *net, struct tape *tape, struct bt_error *err)
+                         struct net *net, struct recording *recording, struct bt_error *err)
 {
     struct net_spec spec;
     enum bt_code code;
 
     *a = (struct attempt){.provider = p,
                           .watch = ask->request->on_text != NULL ? ask->request : NULL,
-                          .taping = tape != NULL && !tape_replays(tape)};
+                          .taping = recording != NULL && !recording_replays(recording)};
     (void)pthread_mutex_init(&a->lock, NULL);
     text_filter_init(&a->text_filter, &config->secrets, p->max_bytes * 3);
     dialect_answer_init(&a->answer, p->dialect, p->max_bytes);
     stream_init(&a->stream, p->dialect == LLM_OLLAMA, p->max_bytes, on_json, a);
     buf_init(&a->refused, ATTEMPT_ERROR_BODY);
-    buf_init(&a->taped, p->max_bytes + 1);
+    buf_init(&a->recorded, p->max_bytes + 1);
     buf_init(&a->said, p->max_bytes * 3);
     buf_init(&a->body, BODY_MAX);
     code = dialect_body(p->dialect, ask, &a->body, err);
@@ -322,8 +322,8 @@ enum bt_code attempt_run(struct attempt *a, const struct llm_config *config,
         return code;
     }
     spec = spec_of(a, p, ask->request);
-    if (tape != NULL && tape_replays(tape)) {
-        code = tape_play(tape, &spec, &a->http, err);
+    if (recording != NULL && recording_replays(recording)) {
+        code = recording_play(recording, &spec, &a->http, err);
     } else {
         code = net_post(net, &spec, &a->http, err);
     }
@@ -331,10 +331,10 @@ enum bt_code attempt_run(struct attempt *a, const struct llm_config *config,
         a->read_code = stream_end(&a->stream, &a->read_err);
     }
     if (a->taping && code != BT_CANCELLED) {
-        struct bt_error tape_err;
-        if (record(a, &config->secrets, tape, &spec, code, code == BT_OK ? "" : err->msg,
-                   &tape_err) != BT_OK) {
-            *err = tape_err;
+        struct bt_error recording_err;
+        if (record(a, &config->secrets, recording, &spec, code, code == BT_OK ? "" : err->msg,
+                   &recording_err) != BT_OK) {
+            *err = recording_err;
             return BT_IO;
         }
     }
@@ -353,7 +353,7 @@ void attempt_done(struct attempt *a)
     text_filter_done(&a->text_filter);
     (void)pthread_mutex_destroy(&a->lock);
     buf_done(&a->refused);
-    buf_done(&a->taped);
+    buf_done(&a->recorded);
     buf_done(&a->said);
     buf_done(&a->body);
 }

@@ -18,10 +18,10 @@ struct attempt {
     struct dialect_answer answer;
     struct stream stream;
     struct net_answer http;
-    struct buf refused; /* the body of an answer that is no 2xx */
-    struct buf taped;   /* all bytes, while recording */
-    struct buf said;    /* all texts of the model in them, joined: a key may come in pieces */
-    struct buf body;    /* the request */
+    struct buf refused;  /* the body of an answer that is no 2xx */
+    struct buf recorded; /* all bytes, while recording */
+    struct buf said;     /* all texts of the model in them, joined: a key may come in pieces */
+    struct buf body;     /* the request */
     const struct llm_request *watch; /* who wants the text as it comes; or NULL */
     pthread_mutex_t lock; /* guards text_filter: the net's thread fills it, the asker empties it */
     struct text_filter text_filter;
@@ -36,10 +36,11 @@ struct attempt {
 /* Makes the request, and waits. BT_OK: answer.text is the model's, cleaned and redacted. Else why
  * not, as a sentence without secrets; codes: BT_INVALID (the request, or a refusal: see
  * answer.finish), BT_UNAUTHORIZED, BT_NOT_FOUND, BT_BUSY, BT_UNAVAILABLE, BT_TIMEOUT, BT_PROTOCOL
- * (not understood, or empty), BT_LIMIT (cut off, too large), BT_CANCELLED, BT_NOMEM. tape may be
- * NULL. */
+ * (not understood, or empty), BT_LIMIT (cut off, too large), BT_CANCELLED, BT_NOMEM. recording may
+ * be NULL. */
 BT_MUST_CHECK enum bt_code attempt_run(struct attempt *a, const struct llm_config *config,
                                        const struct llm_provider *p, const struct dialect_ask *ask,
-                                       struct net *net, struct tape *tape, struct bt_error *err);
+                                       struct net *net, struct recording *recording,
+                                       struct bt_error *err);
 void attempt_done(struct attempt *a);
 #endif

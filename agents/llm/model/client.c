@@ -42,7 +42,7 @@ enum bt_code llm_client_new(struct llm_config *config, struct llm_client **ret,
             (struct breaker){.failures = p->breaker_failures, .cooldown_ms = p->breaker_ms};
     }
     if (dir != NULL) {
-        code = tape_new(dir, config->replay != NULL, &config->secrets, &c->tape, err);
+        code = recording_new(dir, config->replay != NULL, &config->secrets, &c->recording, err);
     }
     if (code == BT_OK && config->replay == NULL) {
         code = net_new(&c->net, err);
@@ -59,7 +59,7 @@ void llm_client_free(struct llm_client *c)
 {
     if (c != NULL) {
         net_free(c->net);
-        tape_free(c->tape);
+        recording_free(c->recording);
         llm_config_free(c->config);
         (void)pthread_cond_destroy(&c->never);
         (void)pthread_mutex_destroy(&c->lock);

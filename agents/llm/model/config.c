@@ -249,7 +249,7 @@ enum bt_code llm_config_make(cJSON *tree, struct llm_config **ret, struct bt_err
     return BT_OK;
 }
 
-enum bt_code llm_one_tape(const struct llm_config *c, struct bt_error *err)
+enum bt_code llm_one_recording(const struct llm_config *c, struct bt_error *err)
 {
     return c->record == NULL || c->replay == NULL
                ? BT_OK
@@ -281,7 +281,7 @@ enum bt_code llm_config_read(cJSON *tree, struct llm_config **ret, struct bt_err
         forget_variables(list);
     }
     if (code == BT_OK) {
-        code = llm_one_tape(c, err);
+        code = llm_one_recording(c, err);
     }
     if (code != BT_OK) {
         secrets_redact_error(&c->secrets, err);

@@ -63,7 +63,7 @@ enum bt_code llm_config_check(cJSON *tree, const struct llm_teller *to, struct b
         }
         c->n++;
     }
-    if (code != BT_NOMEM && llm_one_tape(c, err) != BT_OK) {
+    if (code != BT_NOMEM && llm_one_recording(c, err) != BT_OK) {
         to->tell(to->of, "/replay", err->msg);
         wrong = true;
     }

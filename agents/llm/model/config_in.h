@@ -20,5 +20,5 @@ BT_MUST_CHECK enum bt_code llm_config_make(struct cJSON *tree, struct llm_config
  * which it stopped. */
 BT_MUST_CHECK enum bt_code llm_provider_read(struct llm_config *c, const struct cJSON *map,
                                              struct bt_error *err);
-BT_MUST_CHECK enum bt_code llm_one_tape(const struct llm_config *c, struct bt_error *err);
+BT_MUST_CHECK enum bt_code llm_one_recording(const struct llm_config *c, struct bt_error *err);
 #endif

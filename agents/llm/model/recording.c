@@ -12,7 +12,7 @@
 #include "protocol/base/map.h"
 #include "protocol/wire/doc.h"
 
-struct tape {
+struct recording {
     const char *dir;
     const struct secrets *secrets;
     bool replay;
@@ -22,10 +22,10 @@ struct tape {
     uint32_t calls;
 };
 
-enum bt_code tape_new(const char *dir, bool replay, const struct secrets *secrets,
-                      struct tape **ret, struct bt_error *err)
+enum bt_code recording_new(const char *dir, bool replay, const struct secrets *secrets,
+                           struct recording **ret, struct bt_error *err)
 {
-    struct tape *t;
+    struct recording *t;
 
     if (access(dir, replay ? R_OK | X_OK : W_OK | X_OK) != 0) {
         return err_errno(err, errno, "the directory of recordings %s", dir);
@@ -42,7 +42,7 @@ enum bt_code tape_new(const char *dir, bool replay, const struct secrets *secret
     return BT_OK;
 }
 
-void tape_free(struct tape *t)
+void recording_free(struct recording *t)
 {
     if (t != NULL) {
         map_done(&t->counts);
@@ -52,14 +52,14 @@ void tape_free(struct tape *t)
     }
 }
 
-bool tape_replays(const struct tape *t)
+bool recording_replays(const struct recording *t)
 {
     return t->replay;
 }
 
 /* The name of this call's file. */
-static enum bt_code next_path(struct tape *t, const struct net_spec *spec, char *path, size_t room,
-                              struct bt_error *err)
+static enum bt_code next_path(struct recording *t, const struct net_spec *spec, char *path,
+                              size_t room, struct bt_error *err)
 {
     uint64_t hash = str_hash(spec->body) * 31 + str_hash(str_from(spec->url));
     enum bt_code code = BT_OK;
@@ -71,10 +71,10 @@ static enum bt_code next_path(struct tape *t, const struct net_spec *spec, char 
     (void)pthread_mutex_lock(&t->lock);
     n = map_get(&t->counts, key) + 1; /* MAP_NONE + 1 is 0 */
     n = n == 0 ? 1 : n;
-    /* An equal key is replaced by the new copy: TAPE_CALLS_MAX bounds the copies, too. */
-    key = t->calls++ < TAPE_CALLS_MAX ? arena_str(&t->names, key) : (struct str){0};
+    /* An equal key is replaced by the new copy: RECORDING_CALLS_MAX bounds the copies, too. */
+    key = t->calls++ < RECORDING_CALLS_MAX ? arena_str(&t->names, key) : (struct str){0};
     if (key.ptr == NULL || map_put(&t->counts, key, n) != BT_OK) {
-        code = err_set(err, BT_LIMIT, "more than %d recordings", TAPE_CALLS_MAX);
+        code = err_set(err, BT_LIMIT, "more than %d recordings", RECORDING_CALLS_MAX);
     }
     (void)pthread_mutex_unlock(&t->lock);
     if (code == BT_OK && snprintf(path, room, "%s/%s-%u.json", t->dir, name, n) >= (int)room) {
@@ -129,9 +129,9 @@ static enum bt_code write_file(const char *path, const struct buf *json, struct 
     return close(fd) == 0 ? BT_OK : err_errno(err, errno, "%s", path);
 }
 
-enum bt_code tape_record(struct tape *t, const struct net_spec *spec,
-                         const struct net_answer *answer, enum bt_code ended, const char *why,
-                         struct str body, struct bt_error *err)
+enum bt_code recording_record(struct recording *t, const struct net_spec *spec,
+                              const struct net_answer *answer, enum bt_code ended, const char *why,
+                              struct str body, struct bt_error *err)
 {
     struct buf came;
     struct buf sent;
@@ -140,10 +140,10 @@ enum bt_code tape_record(struct tape *t, const struct net_spec *spec,
     char path[1200];
     enum bt_code code = next_path(t, spec, path, sizeof path, err);
 
-    buf_init(&came, TAPE_FILE_MAX);
-    buf_init(&sent, TAPE_FILE_MAX);
-    buf_init(&doc, TAPE_FILE_MAX * 2);
-    buf_init(&json, TAPE_FILE_MAX * 2);
+    buf_init(&came, RECORDING_FILE_MAX);
+    buf_init(&sent, RECORDING_FILE_MAX);
+    buf_init(&doc, RECORDING_FILE_MAX * 2);
+    buf_init(&json, RECORDING_FILE_MAX * 2);
     if (code == BT_OK) {
         (void)buf_add_repaired(&came, body);
         secrets_redact(t->secrets, &came);
@@ -231,10 +231,10 @@ static enum bt_code play(const struct net_spec *spec, const cJSON *call, struct 
     return err_set(err, err_code_from_name(code.ptr, code.len), "%s", text_of(call, "why"));
 }
 
-enum bt_code tape_play(struct tape *t, const struct net_spec *spec, struct net_answer *ret,
-                       struct bt_error *err)
+enum bt_code recording_play(struct recording *t, const struct net_spec *spec,
+                            struct net_answer *ret, struct bt_error *err)
 {
-    const struct json_limits limits = {.bytes = TAPE_FILE_MAX, .depth = 4, .nodes = 100};
+    const struct json_limits limits = {.bytes = RECORDING_FILE_MAX, .depth = 4, .nodes = 100};
     struct buf json;
     struct buf doc;
     cJSON *call = NULL;
@@ -242,8 +242,8 @@ enum bt_code tape_play(struct tape *t, const struct net_spec *spec, struct net_a
     enum bt_code code = next_path(t, spec, path, sizeof path, err);
 
     *ret = (struct net_answer){0};
-    buf_init(&json, TAPE_FILE_MAX);
-    buf_init(&doc, json_doc_room(TAPE_FILE_MAX));
+    buf_init(&json, RECORDING_FILE_MAX);
+    buf_init(&doc, json_doc_room(RECORDING_FILE_MAX));
     if (code == BT_OK) {
         code = read_file(path, &json, err);
     }

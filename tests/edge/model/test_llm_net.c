@@ -147,7 +147,7 @@ static void nobody_there_is_unavailable_and_deadlines_hold(void **state)
 
 /* ---- recordings ---- */
 
-static struct llm_client *taped(const char *mode, const char *script, const char *key)
+static struct llm_client *recorded(const char *mode, const char *script, const char *key)
 {
     char settings[1024];
 
@@ -167,7 +167,7 @@ static void recording_replays_without_a_network_and_without_a_key(void **state)
 
     (void)state;
     assert_int_equal(setenv("TAPE_KEY", CANARY, 1), 0);
-    c = taped("record", "503,ok~tape", "TAPE_KEY");
+    c = recorded("record", "503,ok~tape", "TAPE_KEY");
     world_ask(c, false, 5000, &a);
     assert_int_equal(a.code, BT_OK);
     assert_int_equal(a.reply.calls, 2);
@@ -175,7 +175,7 @@ static void recording_replays_without_a_network_and_without_a_key(void **state)
     assert_true(world_files(".json", &canary) > 500);
     assert_false(canary);
 
-    c = taped("replay", "503,ok~tape", "NO_SUCH_KEY");
+    c = recorded("replay", "503,ok~tape", "NO_SUCH_KEY");
     world_ask(c, false, 5000, &a);
     assert_int_equal(a.code, BT_OK);
     assert_int_equal(a.reply.calls, 2); /* the 503 comes again, too */
@@ -196,12 +196,12 @@ static void key_in_a_recorded_answer_is_not_kept_also_not_in_pieces(void **state
         struct world_answer a;
         bool canary = true;
         assert_int_equal(setenv("TAPE_KEY", CANARY, 1), 0);
-        c = taped("record", scripts[i], "TAPE_KEY");
+        c = recorded("record", scripts[i], "TAPE_KEY");
         world_ask(c, false, 5000, &a);
         world_done(c, &a);
         (void)world_files(".json", &canary);
         assert_false(canary);
-        c = taped("replay", scripts[i], "NO_SUCH_KEY");
+        c = recorded("replay", scripts[i], "NO_SUCH_KEY");
         world_ask(c, false, 5000, &a); /* looks for it */
         assert_int_equal(a.code, BT_UNAUTHORIZED);
         world_done(c, &a);
