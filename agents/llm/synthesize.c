@@ -5,7 +5,7 @@
 #include <cjson/cJSON.h>
 
 #include "agents/llm/ask.h"
-#include "agents/llm/model/form.h"
+#include "agents/llm/model/answer_parser.h"
 #include "agents/llm/question.h"
 #include "agents/llm/report.h"
 #include "agents/llm/tell.h"

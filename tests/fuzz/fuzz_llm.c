@@ -3,8 +3,8 @@
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 
+#include "agents/llm/model/answer_parser.h"
 #include "agents/llm/model/dialect.h"
-#include "agents/llm/model/form.h"
 #include "agents/llm/model/retry.h"
 #include "agents/llm/model/stream.h"
 #include "protocol/jsonschema/schema.h"

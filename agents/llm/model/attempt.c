@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "agents/llm/model/form.h"
+#include "agents/llm/model/answer_parser.h"
 #include "agents/llm/model/retry.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"

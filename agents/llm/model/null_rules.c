@@ -4,7 +4,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "agents/llm/model/form.h"
+#include "agents/llm/model/answer_parser.h"
 
 enum { DEPTH_MAX = 32, LOOKS_MAX = 50000 };
 

@@ -4,7 +4,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "agents/llm/model/form.h"
+#include "agents/llm/model/answer_parser.h"
 
 enum { DEPTH_MAX = 16, OPTIONAL_MAX = 24, UNION_MAX = 16 };
 

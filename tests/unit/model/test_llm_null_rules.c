@@ -6,7 +6,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "agents/llm/model/form.h"
+#include "agents/llm/model/answer_parser.h"
 #include "agents/llm/model/null_rules.h"
 #include "protocol/jsonschema/schema.h"
 #include "protocol/wire/doc.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agents/llm/model/form.h"
+#include "agents/llm/model/answer_parser.h"
 #include "agents/llm/model/text_filter.h"
 #include "tests/support/random.h"
 

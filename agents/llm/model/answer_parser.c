@@ -1,4 +1,4 @@
-#include "agents/llm/model/form.h"
+#include "agents/llm/model/answer_parser.h"
 
 #include <cjson/cJSON.h>
 
