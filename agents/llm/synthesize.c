@@ -180,7 +180,7 @@ static struct str unfence(struct str text)
     }
     text = (struct str){line + 1, text.len - (size_t)(line + 1 - text.ptr)};
     text.len -= text.len >= 3 ? 3 : text.len;
-    return form_clean(text);
+    return answer_parser_clean(text);
 }
 
 /* What was told is text; only what waited for its end may be something else. Fills *ret with the
@@ -200,7 +200,7 @@ static enum said read_answer(struct work *w, struct llm_reply *reply, cJSON **re
     if (ret->len > 0 && ret->ptr[0] != '{') {
         return SAID_TEXT;
     }
-    if (form_json(text, &json, NULL) != BT_OK) {
+    if (answer_parser_json(text, &json, NULL) != BT_OK) {
         return SAID_NOTHING;
     }
     *ret_json = json;
@@ -208,8 +208,8 @@ static enum said read_answer(struct work *w, struct llm_reply *reply, cJSON **re
         return SAID_RETRY;
     }
     inner = get(json, "text");
-    if (cJSON_IsString(inner) && form_clean(str_from(inner->valuestring)).len > 0) {
-        *ret = form_clean(str_from(inner->valuestring));
+    if (cJSON_IsString(inner) && answer_parser_clean(str_from(inner->valuestring)).len > 0) {
+        *ret = answer_parser_clean(str_from(inner->valuestring));
         return SAID_TEXT;
     }
     return SAID_NOTHING;

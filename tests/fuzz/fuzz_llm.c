@@ -57,15 +57,15 @@ static enum bt_code answer(enum llm_dialect d, struct str bytes, size_t piece,
 
 static void form(struct str text)
 {
-    struct str clean = form_clean(text);
+    struct str clean = answer_parser_clean(text);
     cJSON *value = NULL;
     struct bt_error err;
 
     require(clean.len == 0 ||
             (clean.ptr >= text.ptr && clean.ptr + clean.len <= text.ptr + text.len));
-    if (form_json(clean, &value, &err) == BT_OK) {
+    if (answer_parser_json(clean, &value, &err) == BT_OK) {
         require(value != NULL);
-        (void)form_is_strict(value);
+        (void)answer_parser_is_strict(value);
     } else {
         require(value == NULL);
     }

@@ -58,7 +58,7 @@ static struct str skip_thinking(struct str s, const char *open, const char *clos
     return s;
 }
 
-struct str form_clean(struct str text)
+struct str answer_parser_clean(struct str text)
 {
     const char *lone;
 
@@ -162,7 +162,7 @@ static void search_objects(struct search *s, struct str text)
     }
 }
 
-enum bt_code form_json(struct str text, cJSON **ret, struct bt_error *err)
+enum bt_code answer_parser_json(struct str text, cJSON **ret, struct bt_error *err)
 {
     struct search s = {0};
     enum bt_code code = BT_OK;
@@ -242,7 +242,7 @@ static cJSON *unwrap(cJSON *value, const struct schema *schema, const cJSON *tre
         if (cJSON_IsObject(at)) {
             inner = cJSON_Duplicate(at, true);
         } else if (cJSON_IsString(at)) {
-            (void)!form_json(str_from(at->valuestring), &inner, NULL);
+            (void)!answer_parser_json(str_from(at->valuestring), &inner, NULL);
         }
         if (inner != NULL && fits_or_mends(schema, tree, inner, NULL) != BT_OK) {
             cJSON_Delete(inner);
@@ -252,12 +252,12 @@ static cJSON *unwrap(cJSON *value, const struct schema *schema, const cJSON *tre
     return inner;
 }
 
-enum bt_code form_fit(struct str text, const struct schema *schema, const cJSON *tree, cJSON **ret,
-                      struct bt_error *err)
+enum bt_code answer_parser_fit(struct str text, const struct schema *schema, const cJSON *tree,
+                               cJSON **ret, struct bt_error *err)
 {
     cJSON *value = NULL;
     cJSON *inner;
-    enum bt_code code = form_json(text, &value, err);
+    enum bt_code code = answer_parser_json(text, &value, err);
 
     if (code == BT_OK) {
         code = fits_or_mends(schema, tree, value, err);
@@ -280,7 +280,7 @@ enum bt_code form_fit(struct str text, const struct schema *schema, const cJSON 
 
 /* ---- strict ---- */
 
-bool form_lists(const cJSON *list, const char *name)
+bool answer_parser_lists(const cJSON *list, const char *name)
 {
     const cJSON *item = NULL;
 
@@ -299,7 +299,7 @@ static bool all_required(const cJSON *properties, const cJSON *required)
 
     cJSON_ArrayForEach(p, properties)
     {
-        if (!form_lists(required, p->string)) {
+        if (!answer_parser_lists(required, p->string)) {
             return false;
         }
     }
@@ -336,7 +336,7 @@ static bool strict_node(const cJSON *node, unsigned depth)
     return items == NULL || strict_node(items, depth + 1);
 }
 
-bool form_is_strict(const cJSON *schema)
+bool answer_parser_is_strict(const cJSON *schema)
 {
     return strict_node(schema, 0);
 }

@@ -187,7 +187,7 @@ static enum bt_code take_text(struct attempt *a, const struct dialect_ask *ask,
                               const struct secrets *secrets, struct bt_error *err)
 {
     struct dialect_answer *m = &a->answer;
-    bool of_tool = m->tool_called && form_clean(buf_str(&m->text)).len == 0;
+    bool of_tool = m->tool_called && answer_parser_clean(buf_str(&m->text)).len == 0;
     struct str clean;
     struct buf kept;
 
@@ -204,7 +204,7 @@ static enum bt_code take_text(struct attempt *a, const struct dialect_ask *ask,
     if (of_tool && ask->request->schema == NULL) {
         return err_set(err, BT_PROTOCOL, "the model called a tool; it was given none");
     }
-    clean = form_clean(buf_str(of_tool ? &m->tool : &m->text));
+    clean = answer_parser_clean(buf_str(of_tool ? &m->tool : &m->text));
     if (clean.len == 0) {
         a->retryable = true;
         return err_set(err, BT_PROTOCOL, "the model's answer is empty");

@@ -171,9 +171,10 @@ static enum bt_code ask_as_is(struct asking *a, struct bt_error *err)
     struct bt_error why;
 
     if (code == BT_OK) {
-        code = form_fit(buf_str(&a->reply->text), a->schema, a->tree, &a->reply->json, &why);
+        code =
+            answer_parser_fit(buf_str(&a->reply->text), a->schema, a->tree, &a->reply->json, &why);
         if (code == BT_INVALID) {
-            code = form_json(buf_str(&a->reply->text), &a->reply->json, &why);
+            code = answer_parser_json(buf_str(&a->reply->text), &a->reply->json, &why);
         }
         code = code == BT_INVALID ? BT_OK : code;
         if (code != BT_OK && err != NULL) {
@@ -198,7 +199,8 @@ static enum bt_code ask_form(struct asking *a, struct bt_error *err)
         if (code != BT_OK) {
             break;
         }
-        code = form_fit(buf_str(&a->reply->text), a->schema, a->tree, &a->reply->json, err);
+        code =
+            answer_parser_fit(buf_str(&a->reply->text), a->schema, a->tree, &a->reply->json, err);
         if (code == BT_OK && a->request.check != NULL) {
             code = a->request.check(a->request.self, a->reply->json, err);
         }

@@ -101,7 +101,7 @@ static bool openai_format(const struct dialect_ask *ask, cJSON *body)
                 : NULL;
     return inner != NULL && put_text(inner, "name", r->schema_name) &&
            put_item(inner, "schema", cJSON_Duplicate(r->schema, true)) &&
-           put_item(inner, "strict", cJSON_CreateBool(form_is_strict(r->schema)));
+           put_item(inner, "strict", cJSON_CreateBool(answer_parser_is_strict(r->schema)));
 }
 
 bool openai_body(const struct dialect_ask *ask, cJSON *body)

@@ -15,7 +15,7 @@ static cJSON *get(const cJSON *map, const char *name)
 
 static bool takes_null(const cJSON *type)
 {
-    return form_lists(type, "null") ||
+    return answer_parser_lists(type, "null") ||
            (cJSON_IsString(type) && strcmp(type->valuestring, "null") == 0);
 }
 
@@ -55,7 +55,7 @@ static bool mend(cJSON *value, const cJSON *schema, unsigned depth, unsigned *lo
             if (!ok || ++*looks >= LOOKS_MAX) {
                 return ok;
             }
-            ok = mend_member(value, member, form_lists(required, member->string)) &&
+            ok = mend_member(value, member, answer_parser_lists(required, member->string)) &&
                  mend(get(value, member->string), member, depth + 1, looks);
         }
     } else if (cJSON_IsArray(value) && cJSON_IsObject(items)) {

@@ -52,7 +52,7 @@ static bool may_be_object(const cJSON *node)
     const cJSON *type = get(node, "type");
 
     return (cJSON_IsString(type) && strcmp(type->valuestring, "object") == 0) ||
-           form_lists(type, "object") || get(node, "properties") != NULL;
+           answer_parser_lists(type, "object") || get(node, "properties") != NULL;
 }
 
 /* Without a word about others, an object that names its members is meant to have no others. */
@@ -73,7 +73,7 @@ static void close_object(struct subset_state *n, const cJSON *node, cJSON *to)
     put(n, to, "additionalProperties", cJSON_CreateFalse());
     cJSON_ArrayForEach(p, properties)
     {
-        n->optional += form_lists(get(node, "required"), p->string) ? 0 : 1;
+        n->optional += answer_parser_lists(get(node, "required"), p->string) ? 0 : 1;
     }
 }
 

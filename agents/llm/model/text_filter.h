@@ -1,7 +1,8 @@
 /*
  * The model's text on its way to somebody who watches: piece by piece, without reasoning and
  * without keys, also when a key or a tag comes in pieces. What is given out, joined, is what
- * form_clean and secrets_redact make of the whole text. Pure but for the heap; linear in the bytes.
+ * answer_parser_clean and secrets_redact make of the whole text. Pure but for the heap; linear in
+ * the bytes.
  */
 #ifndef LLM_TEXT_FILTER_H
 #define LLM_TEXT_FILTER_H

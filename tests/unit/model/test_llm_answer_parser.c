@@ -12,7 +12,7 @@
 
 static void cleaned(const char *text, const char *expected)
 {
-    struct str s = form_clean(str_from(text));
+    struct str s = answer_parser_clean(str_from(text));
 
     if (!str_is(s, expected)) {
         fail_msg("'%s': expected '%s', got '%.*s'", text, expected, STR_ARG(s));
@@ -38,7 +38,7 @@ static void found(const char *text, const char *json, const char *why)
 {
     cJSON *value = NULL;
     struct bt_error err = {0};
-    enum bt_code code = form_json(str_from(text), &value, &err);
+    enum bt_code code = answer_parser_json(str_from(text), &value, &err);
     char *got = code == BT_OK ? cJSON_PrintUnformatted(value) : NULL;
 
     if (json != NULL && (got == NULL || strcmp(got, json) != 0)) {
@@ -129,16 +129,17 @@ static void what_does_not_fit_is_said_and_a_tools_call_is_unwrapped(void **state
 
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        assert_int_equal(form_fit(str_from(good[i]), schema, NULL, &value, &err), BT_OK);
+        assert_int_equal(answer_parser_fit(str_from(good[i]), schema, NULL, &value, &err), BT_OK);
         assert_int_equal(cJSON_GetObjectItem(value, "n")->valueint, 1);
         cJSON_Delete(value);
         value = NULL;
     }
-    assert_int_equal(form_fit(STR_LIT("{\"n\":\"x\"}"), schema, NULL, &value, &err), BT_INVALID);
+    assert_int_equal(answer_parser_fit(STR_LIT("{\"n\":\"x\"}"), schema, NULL, &value, &err),
+                     BT_INVALID);
     assert_non_null(strstr(err.msg, "/n"));
-    assert_int_equal(form_fit(STR_LIT("[1]"), schema, NULL, &value, &err), BT_INVALID);
-    assert_int_equal(form_fit(STR_LIT("{\"name\":\"x\",\"arguments\":{\"n\":\"x\"}}"), schema, NULL,
-                              &value, &err),
+    assert_int_equal(answer_parser_fit(STR_LIT("[1]"), schema, NULL, &value, &err), BT_INVALID);
+    assert_int_equal(answer_parser_fit(STR_LIT("{\"name\":\"x\",\"arguments\":{\"n\":\"x\"}}"),
+                                       schema, NULL, &value, &err),
                      BT_INVALID);
     assert_null(value);
     schema_free(schema);
@@ -170,7 +171,7 @@ static void strict_is_said_only_of_schemas_that_are(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         cJSON *tree = cJSON_Parse(rows[i].schema);
-        assert_int_equal(form_is_strict(tree), rows[i].strict);
+        assert_int_equal(answer_parser_is_strict(tree), rows[i].strict);
         cJSON_Delete(tree);
     }
 }

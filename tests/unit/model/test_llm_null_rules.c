@@ -37,7 +37,7 @@ static void expect(const char *said, const char *ours)
     enum bt_code code;
 
     assert_int_equal(schema_compile(tree, &schema, NULL), BT_OK);
-    code = form_fit(str_from(said), schema, tree, &value, &err);
+    code = answer_parser_fit(str_from(said), schema, tree, &value, &err);
     text = value == NULL ? NULL : cJSON_PrintUnformatted(value);
     if (code != (ours == NULL ? BT_INVALID : BT_OK) ||
         (text != NULL && ours != NULL && strcmp(text, ours) != 0)) {

@@ -80,7 +80,7 @@ static void pour(const char *raw, size_t step, struct rng *r, struct watcher *w)
 
 static void whole(const char *raw, struct buf *ret)
 {
-    struct str clean = form_clean(str_from(raw));
+    struct str clean = answer_parser_clean(str_from(raw));
 
     buf_init(ret, 65536);
     buf_add_str(ret, clean);

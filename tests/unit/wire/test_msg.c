@@ -15,7 +15,7 @@ union body {
     uint8_t bytes[BODY_MAX];
 };
 
-static enum wire_form form_of(int round)
+static enum wire_form answer_parser_of(int round)
 {
     return round % 2 == 0 ? WIRE_MSGPACK : WIRE_JSON;
 }
@@ -64,7 +64,7 @@ static void every_message_survives_both_forms(void **state)
                                           : round < 4 ? FIELDS_REQUIRED
                                                       : FIELDS_RANDOM;
             generate_msg(&rng, &arena, (enum msg_type)type, fields, &body);
-            assert_survives((enum msg_type)type, &body, form_of(round));
+            assert_survives((enum msg_type)type, &body, answer_parser_of(round));
             arena_done(&arena);
         }
     }
@@ -270,7 +270,7 @@ static void assert_not_written(enum msg_type type, const void *body, enum bt_cod
     buf_init(&out, 1000);
     buf_add_cstr(&out, "kept");
     for (int form = 0; form < 2; form++) {
-        assert_int_equal(msg_write(&out, form_of(form), &part, 1, &err), code);
+        assert_int_equal(msg_write(&out, answer_parser_of(form), &part, 1, &err), code);
         assert_string_equal(err.msg, says);
         assert_string_equal(buf_cstr(&out), "kept");
     }
@@ -319,7 +319,7 @@ static void a_full_buffer_is_a_limit_in_both_forms(void **state)
     (void)state;
     buf_init(&out, 20);
     for (int form = 0; form < 2; form++) {
-        assert_int_equal(msg_write(&out, form_of(form), &part, 1, NULL), BT_LIMIT);
+        assert_int_equal(msg_write(&out, answer_parser_of(form), &part, 1, NULL), BT_LIMIT);
         buf_clear(&out);
     }
     buf_done(&out);
