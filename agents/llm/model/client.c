@@ -5,8 +5,8 @@
 #include <cjson/cJSON.h>
 
 #include "agents/llm/model/answer_parser.h"
-#include "agents/llm/model/asking.h"
 #include "agents/llm/model/null_rules.h"
+#include "agents/llm/model/provider_call.h"
 #include "agents/llm/model/url.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"

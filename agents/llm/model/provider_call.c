@@ -1,5 +1,5 @@
 /* Attempts at one provider: what each of them teaches, and when to stop. */
-#include "agents/llm/model/asking.h"
+#include "agents/llm/model/provider_call.h"
 
 #include <stdio.h>
 #include <sys/random.h>
