@@ -110,7 +110,7 @@ uint64_t llm_client_affordable(const struct llm_client *c, uint64_t input_tokens
 
 /* ---- all providers ---- */
 
-static bool another_may_help(const struct asking *a, enum bt_code code)
+static bool another_may_help(const struct provider_call *a, enum bt_code code)
 {
     return code != BT_OK && code != BT_CANCELLED && code != BT_NOMEM &&
            a->reply->finish != LLM_FINISH_REFUSAL && clock_mono_ms() < a->request.deadline;
@@ -130,7 +130,7 @@ static void add_cause(struct bt_error *all, enum bt_code code, const struct bt_e
                   (int)utf8_cut(before.msg, strlen(before.msg), CAUSE_MAX), before.msg);
 }
 
-static enum bt_code ask_all(struct asking *a, struct bt_error *err)
+static enum bt_code ask_all(struct provider_call *a, struct bt_error *err)
 {
     const struct llm_config *config = a->c->config;
     struct bt_error why = {0};
@@ -139,7 +139,7 @@ static enum bt_code ask_all(struct asking *a, struct bt_error *err)
 
     for (uint32_t i = 0; i < config->n; i++) {
         a->reply->finish = LLM_FINISH_UNKNOWN;
-        code = asking_provider(a, i, &why);
+        code = provider_call_provider(a, i, &why);
         if (code != BT_OK) {
             struct str at = url_authority(str_from(config->providers[i].url));
             (void)err_wrap(&why, "model %s at %.*s", config->providers[i].id, (int)at.len, at.ptr);
@@ -165,7 +165,7 @@ static enum bt_code ask_all(struct asking *a, struct bt_error *err)
 /* ---- the form ---- */
 
 /* What does not fit is the caller's to judge; what cannot be had stays NULL. */
-static enum bt_code ask_as_is(struct asking *a, struct bt_error *err)
+static enum bt_code ask_as_is(struct provider_call *a, struct bt_error *err)
 {
     enum bt_code code = ask_all(a, err);
     struct bt_error why;
@@ -184,7 +184,7 @@ static enum bt_code ask_as_is(struct asking *a, struct bt_error *err)
     return code;
 }
 
-static enum bt_code ask_form(struct asking *a, struct bt_error *err)
+static enum bt_code ask_form(struct provider_call *a, struct bt_error *err)
 {
     struct llm_turn turns[LLM_TURNS_MAX + 2 * REPAIRS_MAX];
     char *said = NULL;
@@ -233,7 +233,7 @@ static enum bt_code ask_form(struct asking *a, struct bt_error *err)
 }
 
 /* Answers are read by the schema that is sent, without what may be missing. */
-static enum bt_code ask_by_schema(struct asking *a, struct bt_error *err)
+static enum bt_code ask_by_schema(struct provider_call *a, struct bt_error *err)
 {
     static const char *const none[] = {NULL};
     const struct llm_request *r = &a->request;
@@ -257,7 +257,7 @@ static enum bt_code ask_by_schema(struct asking *a, struct bt_error *err)
 enum bt_code llm_ask(struct llm_client *c, const struct llm_request *request, struct llm_reply *ret,
                      struct bt_error *err)
 {
-    struct asking a = {.c = c, .request = *request, .reply = ret, .refused_ms = MSEC_NEVER};
+    struct provider_call a = {.c = c, .request = *request, .reply = ret, .refused_ms = MSEC_NEVER};
     struct bt_error local = {0};
     msec began = clock_mono_ms();
     enum bt_code code = BT_OK;

@@ -13,12 +13,12 @@ enum { STOP_POLL_MS = 25, LESSONS_MAX = 6 };
 
 /* ---- waiting ---- */
 
-static bool stopped(const struct asking *a)
+static bool stopped(const struct provider_call *a)
 {
     return a->request.stop != NULL && a->request.stop(a->request.self);
 }
 
-static bool wait_ms(struct asking *a, msec ms)
+static bool wait_ms(struct provider_call *a, msec ms)
 {
     msec until = msec_add(clock_mono_ms(), ms);
 
@@ -49,7 +49,7 @@ static uint64_t chance(void)
 
 /* ---- what an attempt leaves behind ---- */
 
-static void copy_clean(struct asking *a, char ret[LLM_NAME_MAX], const char *text)
+static void copy_clean(struct provider_call *a, char ret[LLM_NAME_MAX], const char *text)
 {
     struct buf clean;
     size_t n;
@@ -66,7 +66,7 @@ static void copy_clean(struct asking *a, char ret[LLM_NAME_MAX], const char *tex
 }
 
 /* Counted for every answer that came, also for one that did not do: it was paid for. */
-static void account(struct asking *a, struct attempt *at)
+static void account(struct provider_call *a, struct attempt *at)
 {
     struct llm_usage u = at->answer.usage;
     struct llm_usage *sum = &a->reply->usage;
@@ -96,7 +96,7 @@ static void account(struct asking *a, struct attempt *at)
 
 /* Told once for each call, however many attempts it had: a question that is asked three times says
  * no more of the endpoint than one. */
-static void tell_breaker(struct asking *a, uint32_t ix, enum bt_code code, msec after,
+static void tell_breaker(struct provider_call *a, uint32_t ix, enum bt_code code, msec after,
                          const struct bt_error *err)
 {
     char *why = a->c->at[ix].why;
@@ -106,8 +106,9 @@ static void tell_breaker(struct asking *a, uint32_t ix, enum bt_code code, msec 
     (void)pthread_mutex_lock(&a->c->lock);
     if (sick) {
         breaker_failed(&a->c->at[ix].breaker, clock_mono_ms(), after == MSEC_NEVER ? 0 : after);
-        (void)snprintf(why, ASKING_WHY_MAX, "%.*s",
-                       (int)utf8_cut(err->msg, strlen(err->msg), ASKING_WHY_MAX - 1), err->msg);
+        (void)snprintf(why, PROVIDER_CALL_WHY_MAX, "%.*s",
+                       (int)utf8_cut(err->msg, strlen(err->msg), PROVIDER_CALL_WHY_MAX - 1),
+                       err->msg);
     } else if (code != BT_CANCELLED && code != BT_NOMEM) {
         breaker_succeeded(&a->c->at[ix].breaker);
     }
@@ -116,7 +117,7 @@ static void tell_breaker(struct asking *a, uint32_t ix, enum bt_code code, msec 
 
 /* A form that the server does not take is asked for no more; others may have learnt it meanwhile.
  */
-static bool learn(struct asking *a, uint32_t ix, const struct attempt *at,
+static bool learn(struct provider_call *a, uint32_t ix, const struct attempt *at,
                   const struct ladder *used)
 {
     struct ladder *l = &a->c->at[ix].ladder;
@@ -144,7 +145,7 @@ static bool learn(struct asking *a, uint32_t ix, const struct attempt *at,
 
 /* ---- one provider ---- */
 
-static struct retry_verdict decide(const struct asking *a, const struct attempt *at,
+static struct retry_verdict decide(const struct provider_call *a, const struct attempt *at,
                                    uint32_t attempt, msec after)
 {
     const struct llm_provider *p = at->provider;
@@ -176,7 +177,7 @@ static msec asked_to_wait(const struct attempt *at)
                                : retry_after_read(str_from(at->http.retry_after), clock_wall_ms());
 }
 
-static enum bt_code one_attempt(struct asking *a, uint32_t ix, struct attempt *at,
+static enum bt_code one_attempt(struct provider_call *a, uint32_t ix, struct attempt *at,
                                 struct ladder *used, struct bt_error *err)
 {
     const struct llm_provider *p = &a->c->config->providers[ix];
@@ -201,7 +202,7 @@ static enum bt_code one_attempt(struct asking *a, uint32_t ix, struct attempt *a
 }
 
 /* Asks the breaker. When it says no: for how long, and what it was that went wrong. */
-static enum bt_code may_ask(struct asking *a, uint32_t ix, struct bt_error *err)
+static enum bt_code may_ask(struct provider_call *a, uint32_t ix, struct bt_error *err)
 {
     struct breaker *b = &a->c->at[ix].breaker;
     msec now = clock_mono_ms();
@@ -221,7 +222,7 @@ static enum bt_code may_ask(struct asking *a, uint32_t ix, struct bt_error *err)
 }
 
 /* Another call may have found it sick meanwhile, or this one is the only one that may try. */
-static bool is_suspect(struct asking *a, uint32_t ix)
+static bool is_suspect(struct provider_call *a, uint32_t ix)
 {
     bool suspect;
 
@@ -231,7 +232,7 @@ static bool is_suspect(struct asking *a, uint32_t ix)
     return suspect;
 }
 
-static void take_text(struct asking *a, struct attempt *at)
+static void take_text(struct provider_call *a, struct attempt *at)
 {
     struct buf text = a->reply->text;
 
@@ -239,7 +240,7 @@ static void take_text(struct asking *a, struct attempt *at)
     at->answer.text = text;
 }
 
-enum bt_code asking_provider(struct asking *a, uint32_t ix, struct bt_error *err)
+enum bt_code provider_call_provider(struct provider_call *a, uint32_t ix, struct bt_error *err)
 {
     uint32_t lessons = 0;
     enum bt_code code = may_ask(a, ix, err);

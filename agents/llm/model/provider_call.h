@@ -11,7 +11,7 @@
 
 struct schema;
 
-enum { ASKING_WHY_MAX = 320 };
+enum { PROVIDER_CALL_WHY_MAX = 320 };
 
 struct llm_client {
     struct llm_config *config;
@@ -22,12 +22,13 @@ struct llm_client {
     struct {
         struct ladder ladder;
         struct breaker breaker;
-        char why[ASKING_WHY_MAX]; /* the last failure that the breaker counted, without secrets */
-    } at[LLM_PROVIDERS_MAX];      /* guarded by lock */
+        char why[PROVIDER_CALL_WHY_MAX]; /* the last failure that the breaker counted, without
+                                            secrets */
+    } at[LLM_PROVIDERS_MAX];             /* guarded by lock */
 };
 
 /* One question on its way. */
-struct asking {
+struct provider_call {
     struct llm_client *c;
     struct llm_request request;  /* with the turns of a repair */
     const struct schema *schema; /* what an answer is read by */
@@ -38,5 +39,6 @@ struct asking {
 };
 
 /* Attempts until one is good, or none helps any more. BT_OK: reply->text is the model's. */
-BT_MUST_CHECK enum bt_code asking_provider(struct asking *a, uint32_t ix, struct bt_error *err);
+BT_MUST_CHECK enum bt_code provider_call_provider(struct provider_call *a, uint32_t ix,
+                                                  struct bt_error *err);
 #endif
