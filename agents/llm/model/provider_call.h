@@ -4,9 +4,9 @@
 
 #include <pthread.h>
 
-#include "agents/llm/model/attempt.h"
 #include "agents/llm/model/breaker.h"
 #include "agents/llm/model/client.h"
+#include "agents/llm/model/http_attempt.h"
 #include "agents/llm/model/output_mode.h"
 
 struct schema;

@@ -1,4 +1,4 @@
-#include "agents/llm/model/attempt.h"
+#include "agents/llm/model/http_attempt.h"
 
 #include <stdio.h>
 
