@@ -299,9 +299,9 @@ static enum bt_code record(struct attempt *a, const struct secrets *secrets,
     return BT_OK;
 }
 
-enum bt_code attempt_run(struct attempt *a, const struct llm_config *config,
-                         const struct llm_provider *p, const struct dialect_ask *ask,
-                         struct net *net, struct recording *recording, struct bt_error *err)
+enum bt_code http_attempt_run(struct attempt *a, const struct llm_config *config,
+                              const struct llm_provider *p, const struct dialect_ask *ask,
+                              struct net *net, struct recording *recording, struct bt_error *err)
 {
     struct net_spec spec;
     enum bt_code code;
@@ -346,7 +346,7 @@ enum bt_code attempt_run(struct attempt *a, const struct llm_config *config,
     return code;
 }
 
-void attempt_done(struct attempt *a)
+void http_attempt_done(struct attempt *a)
 {
     dialect_answer_done(&a->answer);
     stream_done(&a->stream);

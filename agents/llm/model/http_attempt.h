@@ -38,9 +38,9 @@ struct attempt {
  * answer.finish), BT_UNAUTHORIZED, BT_NOT_FOUND, BT_BUSY, BT_UNAVAILABLE, BT_TIMEOUT, BT_PROTOCOL
  * (not understood, or empty), BT_LIMIT (cut off, too large), BT_CANCELLED, BT_NOMEM. recording may
  * be NULL. */
-BT_MUST_CHECK enum bt_code attempt_run(struct attempt *a, const struct llm_config *config,
-                                       const struct llm_provider *p, const struct dialect_ask *ask,
-                                       struct net *net, struct recording *recording,
-                                       struct bt_error *err);
-void attempt_done(struct attempt *a);
+BT_MUST_CHECK enum bt_code http_attempt_run(struct attempt *a, const struct llm_config *config,
+                                            const struct llm_provider *p,
+                                            const struct dialect_ask *ask, struct net *net,
+                                            struct recording *recording, struct bt_error *err);
+void http_attempt_done(struct attempt *a);
 #endif

@@ -195,7 +195,7 @@ static enum bt_code one_attempt(struct provider_call *a, uint32_t ix, struct att
         a->request.on_text(a->request.self, true, (struct str){"", 0});
         a->told = false;
     }
-    code = attempt_run(at, a->c->config, p, &ask, a->c->net, a->c->recording, err);
+    code = http_attempt_run(at, a->c->config, p, &ask, a->c->net, a->c->recording, err);
     a->told = at->told;
     account(a, at);
     return code;
@@ -268,7 +268,7 @@ enum bt_code provider_call_provider(struct provider_call *a, uint32_t ix, struct
         if (code != BT_OK && !again && !is_suspect(a, ix)) {
             verdict = decide(a, &at, attempt, after);
         }
-        attempt_done(&at);
+        http_attempt_done(&at);
         if (again) {
             lessons++;
             continue;
