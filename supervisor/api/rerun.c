@@ -1,4 +1,4 @@
-#include "supervisor/api/refork.h"
+#include "supervisor/api/rerun.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/api/refork.h"
+#include "supervisor/api/rerun.h"
 #include "tests/support/cmocka.h"
 
 /* Steps a, b, c, ... with edges "ab" = b depends on a. */
