@@ -51,11 +51,11 @@ static bool is_unplanned(const struct again *a, const struct story *s)
 }
 
 /* The old plan's rows: what has a result and need not be done again. */
-static enum bt_code choose(const struct again *a, struct story *s, struct refork_row **ret,
+static enum bt_code choose(const struct again *a, struct story *s, struct rerun_row **ret,
                            struct bt_error *err)
 {
     const struct plan *plan = s->plan;
-    struct refork_row *rows = arena_alloc(&s->arena, (plan->n_steps + 1) * sizeof *rows);
+    struct rerun_row *rows = arena_alloc(&s->arena, (plan->n_steps + 1) * sizeof *rows);
     bool *marks = arena_alloc(&s->arena, plan->n_steps + 1);
     bool open = false;
 
@@ -68,7 +68,7 @@ static enum bt_code choose(const struct again *a, struct story *s, struct refork
             return err_set(err, BT_NOT_FOUND, "fromStep: the plan has no step '%.*s'",
                            STR_ARG(a->from_step));
         }
-        if (!refork_mark(plan, from, &s->arena, marks)) {
+        if (!rerun_mark(plan, from, &s->arena, marks)) {
             return err_set(err, BT_NOMEM, "out of memory for a plan of %u steps", plan->n_steps);
         }
     }
@@ -121,8 +121,7 @@ static enum bt_code draft_unplanned(struct bus *b, const struct again *a, struct
 
 /* The new plan, read and checked against the agents of today. */
 static enum bt_code draft_again(struct bus *b, const struct again *a, struct story *s,
-                                const struct refork_row *rows, struct draft *d,
-                                struct bt_error *err)
+                                const struct rerun_row *rows, struct draft *d, struct bt_error *err)
 {
     struct wish w = {.session_id = a->session_id, .policy = a->policy};
     struct buf doc;
@@ -131,12 +130,12 @@ static enum bt_code draft_again(struct bus *b, const struct again *a, struct sto
     if (is_unplanned(a, s)) {
         return draft_unplanned(b, a, s, d, err);
     }
-    w.settled = refork_settled(rows, s->plan->n_steps, &s->arena, &w.n_settled);
+    w.settled = rerun_settled(rows, s->plan->n_steps, &s->arena, &w.n_settled);
     if (w.settled == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for what is reused");
     }
     buf_init(&doc, LIMIT_STEP_BYTES);
-    code = refork_document(s->document, &doc, err);
+    code = rerun_document(s->document, &doc, err);
     if (code == BT_OK) {
         w.plan = doc_from_buf(&doc);
         code = draft_make(b, &w, d, err);
@@ -151,7 +150,7 @@ static void start_again(struct bus *b, struct request *rq, const struct again *a
     struct draft_start how = {
         .client_key = a->client_key, .body_hash = hash, .parent = s->plan->plan_id};
     char id[UUID_TEXT_LEN + 1];
-    struct refork_row *rows = NULL;
+    struct rerun_row *rows = NULL;
     struct draft d;
     struct bt_error err;
 
@@ -160,7 +159,7 @@ static void start_again(struct bus *b, struct request *rq, const struct again *a
     } else if (draft_again(b, a, s, rows, &d, &err) != BT_OK) {
         draft_refuse(b, rq, &d, &err);
     } else {
-        how.reuse = refork_reuse(d.made, rows, s->plan->n_steps, &s->arena, &how.n_reuse);
+        how.reuse = rerun_reuse(d.made, rows, s->plan->n_steps, &s->arena, &how.n_reuse);
         if (how.reuse == NULL) {
             bus_refuse_text(b, rq, BT_NOMEM, "out of memory for what is reused");
         } else if (draft_start(b, &how, &d, id, &err) == BT_OK) {

@@ -12,7 +12,7 @@ static uint32_t dependent(const struct plan *plan, uint32_t step, uint32_t i)
     return plan->chain ? step + 1 : plan->dependents[plan->steps[step].dependents_at + i];
 }
 
-bool refork_mark(const struct plan *plan, uint32_t from, struct arena *arena, bool *marks)
+bool rerun_mark(const struct plan *plan, uint32_t from, struct arena *arena, bool *marks)
 {
     uint32_t *todo = arena_alloc(arena, plan->n_steps * sizeof *todo);
     uint32_t n = 0;
@@ -154,7 +154,7 @@ static bool put_plan_member(struct str key, struct doc value, struct buf *out, s
     return true;
 }
 
-enum bt_code refork_document(struct doc canonical, struct buf *out, struct bt_error *err)
+enum bt_code rerun_document(struct doc canonical, struct buf *out, struct bt_error *err)
 {
     static const char *const without[] = {"revision", "grants"};
 
@@ -164,7 +164,7 @@ enum bt_code refork_document(struct doc canonical, struct buf *out, struct bt_er
 /* ---- what is reused ---- */
 
 /* New index of each old row; the number of rows that go over. */
-static uint32_t number(const struct refork_row *rows, uint32_t n, uint32_t *ret)
+static uint32_t number(const struct rerun_row *rows, uint32_t n, uint32_t *ret)
 {
     uint32_t kept = 0;
 
@@ -196,8 +196,8 @@ static uint32_t order(const struct plan *plan, uint32_t *open, uint32_t *ret)
     return n;
 }
 
-const uint8_t *refork_settled(const struct refork_row *rows, uint32_t n, struct arena *arena,
-                              uint32_t *ret_n)
+const uint8_t *rerun_settled(const struct rerun_row *rows, uint32_t n, struct arena *arena,
+                             uint32_t *ret_n)
 {
     uint8_t *settled = arena_alloc(arena, n + 1);
     uint32_t kept = 0;
@@ -211,8 +211,8 @@ const uint8_t *refork_settled(const struct refork_row *rows, uint32_t n, struct 
     return settled;
 }
 
-struct core_reuse *refork_reuse(const struct plan *to, const struct refork_row *rows, uint32_t n,
-                                struct arena *arena, uint32_t *ret_n)
+struct core_reuse *rerun_reuse(const struct plan *to, const struct rerun_row *rows, uint32_t n,
+                               struct arena *arena, uint32_t *ret_n)
 {
     uint32_t *index = arena_alloc(arena, (n + 1) * sizeof *index);
     uint32_t *from = arena_alloc(arena, (to->n_steps + 1) * sizeof *from);
@@ -233,7 +233,7 @@ struct core_reuse *refork_reuse(const struct plan *to, const struct refork_row *
     }
     steps = order(to, open, sorted);
     for (uint32_t i = 0; i < steps; i++) {
-        const struct refork_row *row = &rows[from[sorted[i]]];
+        const struct rerun_row *row = &rows[from[sorted[i]]];
         if (row->reuse) {
             reuse[(*ret_n)++] = (struct core_reuse){.step = sorted[i], .result = row->result};
         }

@@ -2,8 +2,8 @@
  * A plan done again: which of its steps keep their results, and the document of the new plan. The
  * old plan stays as it is. Pure but for the memory that the caller gives.
  */
-#ifndef BUS_REFORK_H
-#define BUS_REFORK_H
+#ifndef BUS_RERUN_H
+#define BUS_RERUN_H
 
 #include "protocol/base/arena.h"
 #include "protocol/base/buf.h"
@@ -11,31 +11,31 @@
 
 /* Marks `from` and all that comes after it: in a chain every later step, else what depends on it,
  * directly or not. marks: plan->n_steps of them, false before. False: out of memory. */
-BT_MUST_CHECK bool refork_mark(const struct plan *plan, uint32_t from, struct arena *arena,
-                               bool *marks);
+BT_MUST_CHECK bool rerun_mark(const struct plan *plan, uint32_t from, struct arena *arena,
+                              bool *marks);
 
 /*
  * The document of a plan that does the same again, out of the canonical one: without the steps that
  * a revision did without, and without what only a revision has (numbers of revisions, grants).
  * BT_PROTOCOL when the document is none of ours.
  */
-BT_MUST_CHECK enum bt_code refork_document(struct doc canonical, struct buf *out,
-                                           struct bt_error *err);
+BT_MUST_CHECK enum bt_code rerun_document(struct doc canonical, struct buf *out,
+                                          struct bt_error *err);
 
 /* Whether the row goes over into the new plan, with which result. */
-struct refork_row {
+struct rerun_row {
     bool superseded;
     bool reuse;
     struct blob_ref result;
 };
 
-/* Which steps of refork_document's document need not run: 1 where the row is reused. NULL: out of
+/* Which steps of rerun_document's document need not run: 1 where the row is reused. NULL: out of
  * memory. */
-const uint8_t *refork_settled(const struct refork_row *rows, uint32_t n, struct arena *arena,
-                              uint32_t *ret_n);
+const uint8_t *rerun_settled(const struct rerun_row *rows, uint32_t n, struct arena *arena,
+                             uint32_t *ret_n);
 
 /* The reuse for CORE_SUBMIT: rows of the old plan, n of them, to steps of the new one, dependencies
  * first. *ret_n = how many. NULL: out of memory, or the plans do not fit. */
-struct core_reuse *refork_reuse(const struct plan *to, const struct refork_row *rows, uint32_t n,
-                                struct arena *arena, uint32_t *ret_n);
+struct core_reuse *rerun_reuse(const struct plan *to, const struct rerun_row *rows, uint32_t n,
+                               struct arena *arena, uint32_t *ret_n);
 #endif

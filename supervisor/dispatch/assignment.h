@@ -21,7 +21,7 @@ struct assignment {
     struct buf params; /* expanded or composed parameters */
     struct buf task;
     struct msg_step_execute m;
-    enum err_class error_class; /* of an assignment that cannot be made */
+    enum err_class error_class; /* of a assignment that cannot be made */
     char plan_id[UUID_TEXT_LEN + 1];
     char key[LIMIT_KEY_BYTES + 1];
     char position[48];

@@ -39,7 +39,7 @@ static void marked(const struct graph *g, uint32_t from, const char *expected)
     char text[9] = {0};
     size_t n = 0;
 
-    assert_true(refork_mark(&g->plan, from, &arena, marks));
+    assert_true(rerun_mark(&g->plan, from, &arena, marks));
     for (uint32_t i = 0; i < g->plan.n_steps; i++) {
         if (marks[i]) {
             text[n++] = (char)('a' + (int)i);
@@ -86,13 +86,13 @@ static void document_loses_what_only_a_revision_has(void **state)
     buf_init(&out, 10000);
     buf_init(&json, 10000);
     assert_int_equal(json_to_doc(str_from(canonical), NULL, &doc, &err), BT_OK);
-    assert_int_equal(refork_document(doc_from_buf(&doc), &out, &err), BT_OK);
+    assert_int_equal(rerun_document(doc_from_buf(&doc), &out, &err), BT_OK);
     assert_int_equal(doc_to_json(doc_from_buf(&out), false, &json, &err), BT_OK);
     assert_string_equal(buf_cstr(&json), expected);
     buf_clear(&doc);
     buf_clear(&out);
     doc_put_u64(&doc, 7);
-    assert_int_equal(refork_document(doc_from_buf(&doc), &out, &err), BT_PROTOCOL);
+    assert_int_equal(rerun_document(doc_from_buf(&doc), &out, &err), BT_PROTOCOL);
     buf_done(&doc);
     buf_done(&out);
     buf_done(&json);
@@ -101,10 +101,10 @@ static void document_loses_what_only_a_revision_has(void **state)
 static void reused_steps_come_behind_those_that_they_depend_on(void **state)
 {
     /* Old rows: x (superseded), a, b, c; the new plan's a, b, c with a behind b behind c. */
-    const struct refork_row rows[] = {{.superseded = true, .reuse = true},
-                                      {.reuse = true, .result = {11, 1}},
-                                      {.reuse = false},
-                                      {.reuse = true, .result = {13, 3}}};
+    const struct rerun_row rows[] = {{.superseded = true, .reuse = true},
+                                     {.reuse = true, .result = {11, 1}},
+                                     {.reuse = false},
+                                     {.reuse = true, .result = {13, 3}}};
     struct arena arena = {0};
     struct core_reuse *reuse;
     struct graph g;
@@ -112,14 +112,14 @@ static void reused_steps_come_behind_those_that_they_depend_on(void **state)
 
     (void)state;
     draw(&g, 3, "cb ba");
-    reuse = refork_reuse(&g.plan, rows, 4, &arena, &n);
+    reuse = rerun_reuse(&g.plan, rows, 4, &arena, &n);
     assert_non_null(reuse);
     assert_int_equal(n, 2);
     assert_int_equal(reuse[0].step, 2);
     assert_int_equal(reuse[0].result.id, 13);
     assert_int_equal(reuse[1].step, 0);
     assert_int_equal(reuse[1].result.id, 11);
-    assert_null(refork_reuse(&g.plan, rows, 3, &arena, &n)); /* another number of steps */
+    assert_null(rerun_reuse(&g.plan, rows, 3, &arena, &n)); /* another number of steps */
     arena_done(&arena);
 }
 
