@@ -1,7 +1,7 @@
 /* What a person decides about a step, or about a plan as a whole. */
 #include "supervisor/api/control.h"
 #include "supervisor/dispatch/revise.h"
-#include "supervisor/engine/draft.h"
+#include "supervisor/engine/submission.h"
 #include "supervisor/events/record_codec.h"
 
 /* A person's words complete a human_review: they are its result. */

@@ -1,6 +1,6 @@
 /* plan.lint: what a goal or a document would become, and the worst that may come of it. */
 #include "supervisor/api/control.h"
-#include "supervisor/engine/draft.h"
+#include "supervisor/engine/submission.h"
 #include "supervisor/plan/plan_lint.h"
 
 /* The document of a large plan needs the room that names would take. */

@@ -1,6 +1,6 @@
 /* Requests that make and cancel plans. */
 #include "supervisor/api/control.h"
-#include "supervisor/engine/draft.h"
+#include "supervisor/engine/submission.h"
 
 static uint64_t hash_body(const struct msg_plan_submit *m)
 {

@@ -1,7 +1,7 @@
 /* plan.modify insert and replace: a new revision of the plan, composed, checked and handed over. */
 #include "supervisor/api/control.h"
 #include "supervisor/dispatch/revise.h"
-#include "supervisor/engine/draft.h"
+#include "supervisor/engine/submission.h"
 
 static uint32_t superseded(const struct plan *plan)
 {

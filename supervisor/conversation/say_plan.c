@@ -1,6 +1,6 @@
 /* Words become a plan of the session. */
 #include "supervisor/conversation/session.h"
-#include "supervisor/engine/draft.h"
+#include "supervisor/engine/submission.h"
 
 enum { PROBLEMS_TOLD = 5 };
 

@@ -5,7 +5,7 @@
 #include "registry/card.h"
 #include "supervisor/conversation/session.h"
 #include "supervisor/dispatch/verdict.h"
-#include "supervisor/engine/draft.h"
+#include "supervisor/engine/submission.h"
 
 enum { CONVERSE_MS = 60000, ANSWER_MAX = 256 * 1024, WHY_MAX = 300 };
 

@@ -3,7 +3,7 @@
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
 #include "supervisor/conversation/session.h"
-#include "supervisor/engine/draft.h"
+#include "supervisor/engine/submission.h"
 #include "supervisor/events/record_codec.h"
 
 enum { REPLY_MAX = 8192 };

@@ -1,6 +1,6 @@
 /* A job as a plan: its document, and how it begins and is called off. */
 #include "supervisor/dispatch/job.h"
-#include "supervisor/engine/draft.h"
+#include "supervisor/engine/submission.h"
 
 enum { DOCUMENT_MAX = 64 * 1024 };
 

@@ -1,4 +1,4 @@
-#include "supervisor/engine/draft.h"
+#include "supervisor/engine/submission.h"
 
 #include <stdlib.h>
 
