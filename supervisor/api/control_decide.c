@@ -105,10 +105,10 @@ static bool is_awaited(const struct bus_plan *p, const struct core_event *ev)
 static void decide_planning(struct bus *b, struct request *rq, struct bus_plan *p,
                             const struct msg_review_decide *m, struct core_event *ev)
 {
-    struct draft d;
+    struct submission d;
     struct bus_revision revision = {0};
     struct bt_error err;
-    enum bt_code code = draft_init(&d, &err);
+    enum bt_code code = submission_init(&d, &err);
 
     if (code == BT_OK && m->edit.ptr != NULL) {
         code = revise_planned(b, p, m->edit, true, &d.problems, &revision, &ev->result, &err);
@@ -116,7 +116,7 @@ static void decide_planning(struct bus *b, struct request *rq, struct bus_plan *
         ev->block = revision.block;
     }
     if (code != BT_OK && !b->failed) {
-        draft_refuse(b, rq, &d, &err);
+        submission_refuse(b, rq, &d, &err);
     } else if (code == BT_OK) {
         b->revision = m->edit.ptr != NULL ? &revision : NULL;
         if (control_feed(b, rq, p, ev, NULL)) {
@@ -125,7 +125,7 @@ static void decide_planning(struct bus *b, struct request *rq, struct bus_plan *
         b->revision = NULL;
     }
     bus_revision_done(&revision);
-    draft_done(&d);
+    submission_done(&d);
 }
 
 static void decide(struct bus *b, struct request *rq, struct bus_plan *p,

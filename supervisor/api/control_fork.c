@@ -103,8 +103,8 @@ static struct str *constraints_of(struct story *s, struct doc list, uint32_t *re
     return at;
 }
 
-static enum bt_code draft_unplanned(struct bus *b, const struct again *a, struct story *s,
-                                    struct draft *d, struct bt_error *err)
+static enum bt_code submission_unplanned(struct bus *b, const struct again *a, struct story *s,
+                                         struct submission *d, struct bt_error *err)
 {
     struct plan_about about;
     struct wish w = {.goal = s->plan->goal,
@@ -115,20 +115,21 @@ static enum bt_code draft_unplanned(struct bus *b, const struct again *a, struct
 
     plan_about_of(s->document, &about);
     w.constraints = constraints_of(s, about.constraints, &w.n_constraints);
-    return w.constraints != NULL ? draft_make(b, &w, d, err)
+    return w.constraints != NULL ? submission_make(b, &w, d, err)
                                  : err_set(err, BT_NOMEM, "out of memory for a plan");
 }
 
 /* The new plan, read and checked against the agents of today. */
-static enum bt_code draft_again(struct bus *b, const struct again *a, struct story *s,
-                                const struct rerun_row *rows, struct draft *d, struct bt_error *err)
+static enum bt_code submission_again(struct bus *b, const struct again *a, struct story *s,
+                                     const struct rerun_row *rows, struct submission *d,
+                                     struct bt_error *err)
 {
     struct wish w = {.session_id = a->session_id, .policy = a->policy};
     struct buf doc;
     enum bt_code code;
 
     if (is_unplanned(a, s)) {
-        return draft_unplanned(b, a, s, d, err);
+        return submission_unplanned(b, a, s, d, err);
     }
     w.settled = rerun_settled(rows, s->plan->n_steps, &s->arena, &w.n_settled);
     if (w.settled == NULL) {
@@ -138,7 +139,7 @@ static enum bt_code draft_again(struct bus *b, const struct again *a, struct sto
     code = rerun_document(s->document, &doc, err);
     if (code == BT_OK) {
         w.plan = doc_from_buf(&doc);
-        code = draft_make(b, &w, d, err);
+        code = submission_make(b, &w, d, err);
     }
     buf_done(&doc);
     return code;
@@ -147,28 +148,28 @@ static enum bt_code draft_again(struct bus *b, const struct again *a, struct sto
 static void start_again(struct bus *b, struct request *rq, const struct again *a, uint64_t hash,
                         struct story *s)
 {
-    struct draft_start how = {
+    struct submission_start how = {
         .client_key = a->client_key, .body_hash = hash, .parent = s->plan->plan_id};
     char id[UUID_TEXT_LEN + 1];
     struct rerun_row *rows = NULL;
-    struct draft d;
+    struct submission d;
     struct bt_error err;
 
-    if (draft_init(&d, &err) != BT_OK || choose(a, s, &rows, &err) != BT_OK) {
+    if (submission_init(&d, &err) != BT_OK || choose(a, s, &rows, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-    } else if (draft_again(b, a, s, rows, &d, &err) != BT_OK) {
-        draft_refuse(b, rq, &d, &err);
+    } else if (submission_again(b, a, s, rows, &d, &err) != BT_OK) {
+        submission_refuse(b, rq, &d, &err);
     } else {
         how.reuse = rerun_reuse(d.made, rows, s->plan->n_steps, &s->arena, &how.n_reuse);
         if (how.reuse == NULL) {
             bus_refuse_text(b, rq, BT_NOMEM, "out of memory for what is reused");
-        } else if (draft_start(b, &how, &d, id, &err) == BT_OK) {
+        } else if (submission_start(b, &how, &d, id, &err) == BT_OK) {
             answer_again(b, rq, a, id, s->view.plan_id, how.n_reuse, false);
         } else if (!b->failed) {
             bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         }
     }
-    draft_done(&d);
+    submission_done(&d);
 }
 
 static void do_again(struct bus *b, struct request *rq, const struct again *a)
@@ -179,7 +180,7 @@ static void do_again(struct bus *b, struct request *rq, const struct again *a)
     struct plan_job job;
     struct bt_error err;
 
-    switch (draft_key_use(b, rq, a->client_key, hash, id)) {
+    switch (submission_key_use(b, rq, a->client_key, hash, id)) {
     case KEY_REPEATED:
         answer_again(b, rq, a, id, a->plan_id, 0, true);
         return;
@@ -189,7 +190,7 @@ static void do_again(struct bus *b, struct request *rq, const struct again *a)
     default:
         break;
     }
-    if (!draft_may_start(b, rq)) {
+    if (!submission_may_start(b, rq)) {
         return;
     }
     if (story_read(b, a->plan_id, &s, &err) != BT_OK) {

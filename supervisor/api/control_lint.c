@@ -4,7 +4,7 @@
 #include "supervisor/plan/plan_lint.h"
 
 /* The document of a large plan needs the room that names would take. */
-static bool has_room(const struct draft *d)
+static bool has_room(const struct submission *d)
 {
     size_t bytes = d->normalised.len + d->problems.n * sizeof(struct problem);
     for (uint32_t i = 0; i < d->made->n_steps; i++) {
@@ -14,7 +14,7 @@ static bool has_room(const struct draft *d)
 }
 
 /* Steps by their level: a counting sort of the rows. */
-static enum bt_code view_levels(struct draft *d, const struct plan_lint *lint,
+static enum bt_code view_levels(struct submission *d, const struct plan_lint *lint,
                                 struct msg_plan_lint_ok *ok)
 {
     const struct plan *p = d->made;
@@ -48,7 +48,7 @@ static enum bt_code view_levels(struct draft *d, const struct plan_lint *lint,
 }
 
 /* Times without a bound and sums without an estimate are left out. */
-static enum bt_code look_ahead(struct bus *b, struct draft *d, struct msg_plan_lint_ok *ok,
+static enum bt_code look_ahead(struct bus *b, struct submission *d, struct msg_plan_lint_ok *ok,
                                struct bt_error *err)
 {
     struct plan_lint lint;
@@ -74,13 +74,13 @@ void on_plan_lint(struct bus *b, struct request *rq)
 {
     struct msg_plan_lint_ok ok = {0};
     struct msg_plan_lint m;
-    struct draft d;
+    struct submission d;
     struct bt_error err;
 
     if (!control_read(b, rq, MSG_plan_lint, &m)) {
         return;
     }
-    if (m.plan.ptr == NULL && draft_is_asked(b, m.planner)) {
+    if (m.plan.ptr == NULL && submission_is_asked(b, m.planner)) {
         bus_refuse_text(b, rq, BT_INVALID,
                         "planner: this one is asked, which takes time; use plan.submit with dryRun "
                         "and plan.get with document");
@@ -88,19 +88,19 @@ void on_plan_lint(struct bus *b, struct request *rq)
     }
     const struct wish w = {
         .goal = m.goal, .planner = m.planner, .plan = m.plan, .policy = m.policy};
-    ok.valid = draft_init(&d, &err) == BT_OK && draft_make(b, &w, &d, &err) == BT_OK;
+    ok.valid = submission_init(&d, &err) == BT_OK && submission_make(b, &w, &d, &err) == BT_OK;
     if (!ok.valid && d.problems.errors == 0 && d.planned.n_unrouted == 0) {
         bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
     } else if (ok.valid && look_ahead(b, &d, &ok, &err) != BT_OK) {
         bus_refuse_text(b, rq, BT_NOMEM, "out of memory for the worst case of a plan");
     } else {
-        ok.problems_n = draft_problems(&d);
+        ok.problems_n = submission_problems(&d);
         ok.problems = d.problem_views;
-        ok.routes_n = draft_routes(&d);
+        ok.routes_n = submission_routes(&d);
         ok.routes = d.route_views;
         ok.plan = ok.valid ? doc_from_buf(&d.normalised) : (struct doc){NULL, 0};
         msg_set(&ok, plan_lint_ok, valid);
         bus_answer(b, rq, MSG_plan_lint_ok, &ok);
     }
-    draft_done(&d);
+    submission_done(&d);
 }

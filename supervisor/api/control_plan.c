@@ -34,22 +34,22 @@ static void submit(struct bus *b, struct request *rq, const struct msg_plan_subm
                            .constraints = m->constraints,
                            .n_constraints = m->constraints_n,
                            .dry_run = m->dry_run};
-    const struct draft_start how = {.client_key = m->client_key, .body_hash = body_hash};
+    const struct submission_start how = {.client_key = m->client_key, .body_hash = body_hash};
     struct msg_plan_submit_ok ok = {0};
     char id[UUID_TEXT_LEN + 1];
-    struct draft d;
+    struct submission d;
     struct bt_error err;
 
-    if (draft_init(&d, &err) != BT_OK || draft_make(b, &w, &d, &err) != BT_OK) {
-        draft_refuse(b, rq, &d, &err);
-        draft_done(&d);
+    if (submission_init(&d, &err) != BT_OK || submission_make(b, &w, &d, &err) != BT_OK) {
+        submission_refuse(b, rq, &d, &err);
+        submission_done(&d);
         return;
     }
-    ok.problems_n = draft_problems(&d);
+    ok.problems_n = submission_problems(&d);
     ok.problems = d.problem_views;
-    ok.routes_n = draft_routes(&d);
+    ok.routes_n = submission_routes(&d);
     ok.routes = d.route_views;
-    if (draft_start(b, &how, &d, id, &err) == BT_OK) {
+    if (submission_start(b, &how, &d, id, &err) == BT_OK) {
         ok.plan_id = str_from(id);
         ok.seq = journal_last_seq(b->journal);
         if (bus_try_answer(b, rq, MSG_plan_submit_ok, &ok, &err) != BT_OK) {
@@ -60,7 +60,7 @@ static void submit(struct bus *b, struct request *rq, const struct msg_plan_subm
     } else if (!b->failed) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     }
-    draft_done(&d);
+    submission_done(&d);
 }
 
 void on_plan_submit(struct bus *b, struct request *rq)
@@ -73,12 +73,12 @@ void on_plan_submit(struct bus *b, struct request *rq)
         return;
     }
     body_hash = hash_body(&m);
-    switch (draft_key_use(b, rq, m.client_key, body_hash, id)) {
+    switch (submission_key_use(b, rq, m.client_key, body_hash, id)) {
     case KEY_REPEATED:
         answer_repeated(b, rq, id);
         break;
     case KEY_NEW:
-        if (draft_may_start(b, rq)) {
+        if (submission_may_start(b, rq)) {
             submit(b, rq, &m, body_hash);
         }
         break;

@@ -44,7 +44,7 @@ void control_revise(struct bus *b, struct request *rq, struct bus_plan *p,
     uint32_t steps = p->plan->n_steps;
     uint32_t without = superseded(p->plan);
     struct bus_revision rev = {.plan = NULL};
-    struct draft d;
+    struct submission d;
     struct bt_error err;
 
     if (lacks != NULL) {
@@ -52,10 +52,10 @@ void control_revise(struct bus *b, struct request *rq, struct bus_plan *p,
         return;
     }
     ev->type = CORE_REVISE;
-    if (draft_init(&d, &err) != BT_OK ||
+    if (submission_init(&d, &err) != BT_OK ||
         revise_make(b, p, &wish, &d.problems, &rev, &ev->result, &err) != BT_OK) {
         if (!b->failed) {
-            draft_refuse(b, rq, &d, &err);
+            submission_refuse(b, rq, &d, &err);
         }
     } else {
         ev->plan = rev.plan;
@@ -66,12 +66,12 @@ void control_revise(struct bus *b, struct request *rq, struct bus_plan *p,
                                             .revision = core_block_run(p->block)->revision,
                                             .changed = p->plan->n_steps - steps +
                                                        superseded(p->plan) - without};
-            ok.problems_n = draft_problems(&d);
+            ok.problems_n = submission_problems(&d);
             ok.problems = d.problem_views;
             bus_answer(b, rq, MSG_plan_modify_ok, &ok);
         }
         b->revision = NULL;
     }
     bus_revision_done(&rev);
-    draft_done(&d);
+    submission_done(&d);
 }

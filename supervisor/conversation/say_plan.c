@@ -12,9 +12,9 @@ static void tell_no_plan(struct talk *t, const char *what, const char *why)
 }
 
 /* `why` names the first problem: when there is no other it says all. */
-static void tell_problems(struct talk *t, struct draft *d, const struct bt_error *why)
+static void tell_problems(struct talk *t, struct submission *d, const struct bt_error *why)
 {
-    const uint32_t n = draft_problems(d);
+    const uint32_t n = submission_problems(d);
     uint32_t errors = 0;
     uint32_t told = 0;
 
@@ -32,15 +32,15 @@ static void tell_problems(struct talk *t, struct draft *d, const struct bt_error
     }
 }
 
-enum bt_code say_draft(struct talk *t, struct str goal, struct draft *d)
+enum bt_code say_submission(struct talk *t, struct str goal, struct submission *d)
 {
     const struct wish w = {
         .goal = goal, .session_id = t->turn.session_id, .planner = t->planner, .policy = t->policy};
     struct bt_error err;
-    enum bt_code code = draft_init(d, &err);
+    enum bt_code code = submission_init(d, &err);
 
     if (code == BT_OK) {
-        code = draft_make(t->b, &w, d, &err);
+        code = submission_make(t->b, &w, d, &err);
     }
     if (code != BT_OK) {
         tell_problems(t, d, &err);
@@ -48,13 +48,13 @@ enum bt_code say_draft(struct talk *t, struct str goal, struct draft *d)
     return code;
 }
 
-void say_start(struct talk *t, struct draft *d)
+void say_start(struct talk *t, struct submission *d)
 {
-    const struct draft_start how = {.body_hash = t->turn.body_hash};
+    const struct submission_start how = {.body_hash = t->turn.body_hash};
     char id[UUID_TEXT_LEN + 1];
     struct bt_error err;
 
-    if (draft_start(t->b, &how, d, id, &err) != BT_OK) {
+    if (submission_start(t->b, &how, d, id, &err) != BT_OK) {
         tell_no_plan(t, "begun", err.msg);
         return;
     }

@@ -105,10 +105,10 @@ void say_wish_read(struct talk *t);
 bool say_wish_holds(struct talk *t, enum say_intent intent);
 
 /* ---- say_plan.c: a new one ---- */
-struct draft;
-/* BT_OK: `d` can be started. Otherwise the reply says why not. draft_done in both cases. */
-BT_MUST_CHECK enum bt_code say_draft(struct talk *t, struct str goal, struct draft *d);
-void say_start(struct talk *t, struct draft *d);
+struct submission;
+/* BT_OK: `d` can be started. Otherwise the reply says why not. submission_done in both cases. */
+BT_MUST_CHECK enum bt_code say_submission(struct talk *t, struct str goal, struct submission *d);
+void say_start(struct talk *t, struct submission *d);
 
 /* ---- say_reply.c: words ---- */
 /* The answer is these words, and nothing changes. */

@@ -116,22 +116,22 @@ static void skip_listed(struct talk *t, struct doc list)
 
 static void new_plan(struct talk *t, struct str goal)
 {
-    struct draft d;
+    struct submission d;
     struct bt_error err;
 
     if (t->plan != NULL) {
         say_do(t, &(struct say){.intent = SAY_NEW});
         return;
     }
-    if (draft_room(t->b, &err) != BT_OK) {
+    if (submission_room(t->b, &err) != BT_OK) {
         say_only(t, "No plan can be begun now: %s", err.msg);
         return;
     }
     goal = goal.len > 0 && goal.len <= LIMIT_TASK_BYTES ? goal : t->text;
-    if (say_draft(t, goal, &d) == BT_OK) {
+    if (say_submission(t, goal, &d) == BT_OK) {
         say_start(t, &d);
     }
-    draft_done(&d);
+    submission_done(&d);
 }
 
 static void put_reply(struct talk *t, struct str text)

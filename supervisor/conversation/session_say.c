@@ -199,13 +199,13 @@ static enum course choose(const struct talk *t, struct say *s)
 
 static void make_plan(struct request *rq, struct talk *t, struct str goal)
 {
-    struct draft d;
+    struct submission d;
     enum bt_code made;
 
-    if (!draft_may_start(t->b, rq)) {
+    if (!submission_may_start(t->b, rq)) {
         return;
     }
-    made = say_draft(t, goal, &d);
+    made = say_submission(t, goal, &d);
     if (talk_begin(t)) {
         if (made == BT_OK) {
             say_start(t, &d);
@@ -214,7 +214,7 @@ static void make_plan(struct request *rq, struct talk *t, struct str goal)
             answer(rq, t, false);
         }
     }
-    draft_done(&d);
+    submission_done(&d);
 }
 
 static void say(struct request *rq, struct talk *t)

@@ -69,11 +69,11 @@ enum bt_code job_start(struct bus *b, const struct job_ask *ask, uint64_t *ret_r
                        struct bt_error *err)
 {
     struct wish w = {.goal = ask->task, .session_id = ask->session_id, .own = true};
-    struct draft_start how = {.job = str_from(job_kind_name(ask->kind))};
+    struct submission_start how = {.job = str_from(job_kind_name(ask->kind))};
     char id[UUID_TEXT_LEN + 1];
     struct buf document;
-    struct draft d;
-    enum bt_code code = draft_job_room(b, ask->kind <= JOB_SYNTHESIS, err);
+    struct submission d;
+    enum bt_code code = submission_job_room(b, ask->kind <= JOB_SYNTHESIS, err);
 
     if (code != BT_OK) {
         return code;
@@ -83,17 +83,17 @@ enum bt_code job_start(struct bus *b, const struct job_ask *ask, uint64_t *ret_r
     code = buf_check(&document, err);
     w.plan = doc_from_buf(&document);
     if (code == BT_OK) {
-        code = draft_init(&d, err);
+        code = submission_init(&d, err);
         if (code == BT_OK) {
-            code = draft_make(b, &w, &d, err);
+            code = submission_make(b, &w, &d, err);
         }
         if (code == BT_OK) {
-            code = draft_start(b, &how, &d, id, err);
+            code = submission_start(b, &how, &d, id, err);
         }
         if (code == BT_OK) {
             *ret_run = core_newest_run(b->core);
         }
-        draft_done(&d);
+        submission_done(&d);
     }
     buf_done(&document);
     return code;

@@ -8,9 +8,9 @@
 
 enum { PROBLEMS_MAX = 200, PROBLEM_BYTES = 1024 /* as schema.def has it */ };
 
-enum bt_code draft_init(struct draft *d, struct bt_error *err)
+enum bt_code submission_init(struct submission *d, struct bt_error *err)
 {
-    *d = (struct draft){0};
+    *d = (struct submission){0};
     buf_init(&d->normalised, LIMIT_STEP_BYTES);
     /* 100 KiB that mostly stay untouched. */
     d->problems.at = malloc(PROBLEMS_MAX * sizeof *d->problems.at);
@@ -18,7 +18,7 @@ enum bt_code draft_init(struct draft *d, struct bt_error *err)
     return d->problems.at == NULL ? err_set(err, BT_NOMEM, "out of memory for a plan") : BT_OK;
 }
 
-void draft_done(struct draft *d)
+void submission_done(struct submission *d)
 {
     free(d->problems.at);
     buf_done(&d->normalised);
@@ -26,7 +26,7 @@ void draft_done(struct draft *d)
     arena_done(&d->arena);
 }
 
-static enum bt_code plan_goal(struct bus *b, const struct wish *w, struct draft *d,
+static enum bt_code plan_goal(struct bus *b, const struct wish *w, struct submission *d,
                               struct bt_error *err)
 {
     struct planner_request request = {.goal = w->goal, .registry = b->registry};
@@ -69,7 +69,8 @@ static enum bt_code check_wishes(const struct wish *w, bool asks_agent, struct b
     return BT_OK;
 }
 
-enum bt_code draft_make(struct bus *b, const struct wish *w, struct draft *d, struct bt_error *err)
+enum bt_code submission_make(struct bus *b, const struct wish *w, struct submission *d,
+                             struct bt_error *err)
 {
     struct plan_request request = {.plan = w->plan,
                                    .policy = w->policy,
@@ -116,7 +117,7 @@ enum bt_code draft_make(struct bus *b, const struct wish *w, struct draft *d, st
     return plan_read_request(&request, &d->arena, &d->made, &d->problems, &d->normalised, err);
 }
 
-bool draft_is_asked(struct bus *b, struct str planner)
+bool submission_is_asked(struct bus *b, struct str planner)
 {
     struct planner_choice choice;
     const struct str name = planner.len > 0 ? planner : str_from(b->opt.planner);
@@ -124,7 +125,7 @@ bool draft_is_asked(struct bus *b, struct str planner)
     return planner_choose(name, &choice, NULL) == BT_OK && choice.asks_agent;
 }
 
-uint32_t draft_problems(struct draft *d)
+uint32_t submission_problems(struct submission *d)
 {
     d->problem_views = arena_alloc(&d->arena, (d->problems.n + d->planned.n_unrouted + 1) *
                                                   sizeof *d->problem_views);
@@ -163,7 +164,7 @@ uint32_t draft_problems(struct draft *d)
     return d->problems.n + d->planned.n_unrouted;
 }
 
-uint32_t draft_routes(struct draft *d)
+uint32_t submission_routes(struct submission *d)
 {
     d->route_views = arena_alloc(&d->arena, (d->planned.n_routes + 1) * sizeof *d->route_views);
     for (uint32_t i = 0; d->route_views != NULL && i < d->planned.n_routes; i++) {
@@ -177,14 +178,15 @@ uint32_t draft_routes(struct draft *d)
     return d->route_views != NULL ? d->planned.n_routes : 0;
 }
 
-void draft_refuse(struct bus *b, struct request *rq, struct draft *d, const struct bt_error *why)
+void submission_refuse(struct bus *b, struct request *rq, struct submission *d,
+                       const struct bt_error *why)
 {
     struct msg_plan_lint_ok view = {.valid = false};
     struct msg_part part = {MSG_plan_lint_ok, &view};
     struct buf details;
 
     buf_init(&details, LIMIT_CONTROL_BYTES / 4);
-    view.problems_n = draft_problems(d);
+    view.problems_n = submission_problems(d);
     view.problems = d->problem_views;
     if (view.problems_n == 0 || msg_write(&details, WIRE_MSGPACK, &part, 1, NULL) != BT_OK) {
         buf_clear(&details);
@@ -194,8 +196,8 @@ void draft_refuse(struct bus *b, struct request *rq, struct draft *d, const stru
     buf_done(&details);
 }
 
-enum key_use draft_key_use(struct bus *b, struct request *rq, struct str client_key,
-                           uint64_t body_hash, char ret_id[UUID_TEXT_LEN + 1])
+enum key_use submission_key_use(struct bus *b, struct request *rq, struct str client_key,
+                                uint64_t body_hash, char ret_id[UUID_TEXT_LEN + 1])
 {
     struct journal_plan row;
     struct bt_error err;
@@ -221,8 +223,9 @@ enum key_use draft_key_use(struct bus *b, struct request *rq, struct str client_
     return KEY_REPEATED;
 }
 
-enum bt_code draft_start(struct bus *b, const struct draft_start *how, struct draft *d,
-                         char ret_id[UUID_TEXT_LEN + 1], struct bt_error *err)
+enum bt_code submission_start(struct bus *b, const struct submission_start *how,
+                              struct submission *d, char ret_id[UUID_TEXT_LEN + 1],
+                              struct bt_error *err)
 {
     struct plan *plan = d->made;
     struct core_event ev = {.type = CORE_SUBMIT, .reuse = how->reuse, .n_reuse = how->n_reuse};
@@ -285,7 +288,7 @@ static uint32_t free_runs(const struct bus *b)
     return used < b->runs_max ? b->runs_max - used : 0;
 }
 
-enum bt_code draft_room(struct bus *b, struct bt_error *err)
+enum bt_code submission_room(struct bus *b, struct bt_error *err)
 {
     if (b->draining) {
         return err_set(err, BT_UNAVAILABLE, "the supervisor is stopping and takes no new plans");
@@ -308,7 +311,7 @@ enum bt_code draft_room(struct bus *b, struct bt_error *err)
     return BT_OK;
 }
 
-enum bt_code draft_job_room(struct bus *b, bool of_plan, struct bt_error *err)
+enum bt_code submission_job_room(struct bus *b, bool of_plan, struct bt_error *err)
 {
     if (of_plan ? core_runs_open(b->core) < b->runs_max : free_runs(b) > 0) {
         return BT_OK;
@@ -317,11 +320,11 @@ enum bt_code draft_job_room(struct bus *b, bool of_plan, struct bt_error *err)
                    "too many plans and questions about plans are open; try again later");
 }
 
-bool draft_may_start(struct bus *b, struct request *rq)
+bool submission_may_start(struct bus *b, struct request *rq)
 {
     struct bt_error err;
 
-    if (draft_room(b, &err) != BT_OK) {
+    if (submission_room(b, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         return false;
     }

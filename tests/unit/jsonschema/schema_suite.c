@@ -1,8 +1,8 @@
 /*
- * The public JSON Schema test suite, draft 7 (Debian: json-schema-test-suite), against our subset.
- * Every case must behave as the suite says, or stand in the list below with the way in which it
- * does not; a case in the list that starts to behave fails too, so that the list (and the README)
- * stays true.
+ * The public JSON Schema test suite, submission 7 (Debian: json-schema-test-suite), against our
+ * subset. Every case must behave as the suite says, or stand in the list below with the way in
+ * which it does not; a case in the list that starts to behave fails too, so that the list (and the
+ * README) stays true.
  */
 #include <dirent.h>
 #include <setjmp.h>
