@@ -118,11 +118,11 @@ static int parse(int argc, char **argv, struct arguments *a)
 }
 
 /* The schema of the configuration has checked the name. */
-static struct synthesis_wish synthesis_of(const char *name)
+static struct synthesis_choice synthesis_of(const char *name)
 {
-    struct synthesis_wish wish = plan_defaults_builtin().synthesis;
+    struct synthesis_choice wish = plan_defaults_builtin().synthesis;
 
-    (void)synthesis_wish_named(str_from(name), &wish);
+    (void)synthesis_choice_named(str_from(name), &wish);
     return wish;
 }
 

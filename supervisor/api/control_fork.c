@@ -107,11 +107,12 @@ static enum bt_code submission_unplanned(struct bus *b, const struct again *a, s
                                          struct submission *d, struct bt_error *err)
 {
     struct plan_about about;
-    struct wish w = {.goal = s->plan->goal,
-                     .session_id = a->session_id.len > 0 ? a->session_id : s->plan->session_id,
-                     .planner = s->plan->planner,
-                     .policy = doc_get(s->document, STR_LIT("policy")),
-                     .dry_run = s->plan->dry_run};
+    struct submit_request w = {.goal = s->plan->goal,
+                               .session_id =
+                                   a->session_id.len > 0 ? a->session_id : s->plan->session_id,
+                               .planner = s->plan->planner,
+                               .policy = doc_get(s->document, STR_LIT("policy")),
+                               .dry_run = s->plan->dry_run};
 
     plan_about_of(s->document, &about);
     w.constraints = constraints_of(s, about.constraints, &w.n_constraints);
@@ -124,7 +125,7 @@ static enum bt_code submission_again(struct bus *b, const struct again *a, struc
                                      const struct rerun_row *rows, struct submission *d,
                                      struct bt_error *err)
 {
-    struct wish w = {.session_id = a->session_id, .policy = a->policy};
+    struct submit_request w = {.session_id = a->session_id, .policy = a->policy};
     struct buf doc;
     enum bt_code code;
 

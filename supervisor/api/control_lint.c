@@ -86,7 +86,7 @@ void on_plan_lint(struct bus *b, struct request *rq)
                         "and plan.get with document");
         return;
     }
-    const struct wish w = {
+    const struct submit_request w = {
         .goal = m.goal, .planner = m.planner, .plan = m.plan, .policy = m.policy};
     ok.valid = submission_init(&d, &err) == BT_OK && submission_make(b, &w, &d, &err) == BT_OK;
     if (!ok.valid && d.problems.errors == 0 && d.planned.n_unrouted == 0) {

@@ -26,14 +26,14 @@ static void answer_repeated(struct bus *b, struct request *rq, const char *id)
 static void submit(struct bus *b, struct request *rq, const struct msg_plan_submit *m,
                    uint64_t body_hash)
 {
-    const struct wish w = {.goal = m->goal,
-                           .session_id = m->session_id,
-                           .planner = m->planner,
-                           .plan = m->plan,
-                           .policy = m->policy,
-                           .constraints = m->constraints,
-                           .n_constraints = m->constraints_n,
-                           .dry_run = m->dry_run};
+    const struct submit_request w = {.goal = m->goal,
+                                     .session_id = m->session_id,
+                                     .planner = m->planner,
+                                     .plan = m->plan,
+                                     .policy = m->policy,
+                                     .constraints = m->constraints,
+                                     .n_constraints = m->constraints_n,
+                                     .dry_run = m->dry_run};
     const struct submission_start how = {.client_key = m->client_key, .body_hash = body_hash};
     struct msg_plan_submit_ok ok = {0};
     char id[UUID_TEXT_LEN + 1];

@@ -34,7 +34,7 @@ static void tell_problems(struct talk *t, struct submission *d, const struct bt_
 
 enum bt_code say_submission(struct talk *t, struct str goal, struct submission *d)
 {
-    const struct wish w = {
+    const struct submit_request w = {
         .goal = goal, .session_id = t->turn.session_id, .planner = t->planner, .policy = t->policy};
     struct bt_error err;
     enum bt_code code = submission_init(d, &err);

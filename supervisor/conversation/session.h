@@ -99,10 +99,10 @@ bool say_is_answer(const struct bus_plan *p);
 
 /* ---- say_wish.c: until an agent has answered ---- */
 /* Keeps what the turn is about (turn.wish). False: the journal has failed. */
-bool say_wish_keep(struct talk *t);
-void say_wish_read(struct talk *t);
+bool turn_context_keep(struct talk *t);
+void turn_context_read(struct talk *t);
 /* Whether the open plan, which must be there, is what was meant; false after saying that not. */
-bool say_wish_holds(struct talk *t, enum say_intent intent);
+bool turn_context_holds(struct talk *t, enum say_intent intent);
 
 /* ---- say_plan.c: a new one ---- */
 struct submission;

@@ -57,7 +57,7 @@ bool session_converse(struct talk *t)
 
     uuid_format(t->turn.turn_id, turn);
     ask.turn = str_from(turn);
-    if (ask.agent_id.len == 0 || is_resting(t->b, ask.agent_id) || !say_wish_keep(t)) {
+    if (ask.agent_id.len == 0 || is_resting(t->b, ask.agent_id) || !turn_context_keep(t)) {
         return t->b->failed;
     }
     if (job_start(t->b, &ask, &run, &err) != BT_OK) {
@@ -173,7 +173,7 @@ static void take_action(struct talk *t, struct doc data)
             s.intent = str_is(action, simple[i].action) ? simple[i].intent : s.intent;
         }
         s.ranges[0] = one_step(number_in(doc_get(data, STR_LIT("targetStepNumber"))));
-        if (!say_wish_holds(t, s.intent)) {
+        if (!turn_context_holds(t, s.intent)) {
             return;
         }
         if (s.intent == SAY_SKIP) {
@@ -240,7 +240,7 @@ static bool find_turn(struct talk *t, const struct job *e)
             BT_OK) {
         return false;
     }
-    say_wish_read(t);
+    turn_context_read(t);
     t->turn.plan = (struct uuid){{0}}; /* it was the job's */
     return true;
 }

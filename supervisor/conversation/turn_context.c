@@ -15,7 +15,7 @@ static void note(struct talk *t)
     t->meant.awaited = t->plan == NULL ? 0 : say_is_shown(t) ? say_awaited(t->plan) : INT64_MAX;
 }
 
-bool say_wish_keep(struct talk *t)
+bool turn_context_keep(struct talk *t)
 {
     struct buf bytes;
     struct bt_error err;
@@ -55,7 +55,7 @@ static uint64_t number(struct doc map, struct str name)
     return value.ptr != NULL && head.kind == DOC_UINT ? head.u : 0;
 }
 
-void say_wish_read(struct talk *t)
+void turn_context_read(struct talk *t)
 {
     struct doc wish;
     struct bt_error err;
@@ -72,7 +72,7 @@ void say_wish_read(struct talk *t)
     }
 }
 
-bool say_wish_holds(struct talk *t, enum say_intent intent)
+bool turn_context_holds(struct talk *t, enum say_intent intent)
 {
     const char *why = NULL;
 

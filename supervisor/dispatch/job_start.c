@@ -68,7 +68,7 @@ static void put_document(const struct job_ask *ask, struct buf *out)
 enum bt_code job_start(struct bus *b, const struct job_ask *ask, uint64_t *ret_run,
                        struct bt_error *err)
 {
-    struct wish w = {.goal = ask->task, .session_id = ask->session_id, .own = true};
+    struct submit_request w = {.goal = ask->task, .session_id = ask->session_id, .own = true};
     struct submission_start how = {.job = str_from(job_kind_name(ask->kind))};
     char id[UUID_TEXT_LEN + 1];
     struct buf document;

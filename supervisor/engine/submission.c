@@ -26,7 +26,7 @@ void submission_done(struct submission *d)
     arena_done(&d->arena);
 }
 
-static enum bt_code plan_goal(struct bus *b, const struct wish *w, struct submission *d,
+static enum bt_code plan_goal(struct bus *b, const struct submit_request *w, struct submission *d,
                               struct bt_error *err)
 {
     struct planner_request request = {.goal = w->goal, .registry = b->registry};
@@ -38,7 +38,8 @@ static enum bt_code plan_goal(struct bus *b, const struct wish *w, struct submis
 }
 
 /* Wishes that are for a planner with a model, where there is none: nobody would keep to them. */
-static enum bt_code check_wishes(const struct wish *w, bool asks_agent, struct bt_error *err)
+static enum bt_code check_wishes(const struct submit_request *w, bool asks_agent,
+                                 struct bt_error *err)
 {
     struct str on_invalid = doc_string(doc_get(w->policy, STR_LIT("onInvalidPlan")));
 
@@ -69,7 +70,7 @@ static enum bt_code check_wishes(const struct wish *w, bool asks_agent, struct b
     return BT_OK;
 }
 
-enum bt_code submission_make(struct bus *b, const struct wish *w, struct submission *d,
+enum bt_code submission_make(struct bus *b, const struct submit_request *w, struct submission *d,
                              struct bt_error *err)
 {
     struct plan_request request = {.plan = w->plan,

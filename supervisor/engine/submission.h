@@ -22,7 +22,7 @@ struct submission {
 };
 
 /* What the client said. */
-struct wish {
+struct submit_request {
     struct str goal, session_id, planner;
     struct doc plan, policy;
     const struct str *constraints;
@@ -48,7 +48,7 @@ BT_MUST_CHECK enum bt_code submission_init(struct submission *d, struct bt_error
 void submission_done(struct submission *d);
 /* Plans the goal, or takes the document, and checks it. On failure d->problems says what is wrong.
  */
-BT_MUST_CHECK enum bt_code submission_make(struct bus *b, const struct wish *w,
+BT_MUST_CHECK enum bt_code submission_make(struct bus *b, const struct submit_request *w,
                                            struct submission *d, struct bt_error *err);
 /* Whether an agent, not the supervisor, makes the plan of a goal for this planner. */
 bool submission_is_asked(struct bus *b, struct str planner);

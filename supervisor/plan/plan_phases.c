@@ -10,7 +10,7 @@ enum { REPAIRS_MAX = 10 };
 
 /* ---- the policy ---- */
 
-bool synthesis_wish_named(struct str name, struct synthesis_wish *io)
+bool synthesis_choice_named(struct str name, struct synthesis_choice *io)
 {
     static const char prefix[] = "agent:";
     const size_t n = sizeof prefix - 1;
@@ -41,7 +41,7 @@ static void read_strategy(const struct place *at, const char *field, struct doc 
                           struct plan_policy *io)
 {
     char got[64];
-    if (synthesis_wish_named(doc_string(v), &io->synthesis)) {
+    if (synthesis_choice_named(doc_string(v), &io->synthesis)) {
         io->synthesis_given = true;
         return;
     }
@@ -99,7 +99,7 @@ void policy_phases(const struct place *at, struct doc timeout, struct doc on_inv
     if (head.kind == DOC_MAP) {
         read_synthesis_map(at, synthesis, said, io);
     } else if (head.kind == DOC_BOOL && !head.b) {
-        (void)synthesis_wish_named(STR_LIT("concat"), &io->synthesis);
+        (void)synthesis_choice_named(STR_LIT("concat"), &io->synthesis);
         io->synthesis_given = true;
     } else {
         read_strategy(at, "synthesis", synthesis, io);
@@ -220,7 +220,7 @@ static enum bt_code keep_skill(struct plan_reader *r, struct str skill, struct s
 static enum bt_code find_synthesizer(struct plan_reader *r)
 {
     const struct place at = {.problems = r->problems, .prefix = "policy"};
-    const struct synthesis_wish *wish = &r->policy->synthesis;
+    const struct synthesis_choice *wish = &r->policy->synthesis;
     struct synthesis_policy *s = &r->plan->synthesis;
     const struct who who = {.agent_id = wish->agent_id,
                             .skill = wish->skill.len > 0 ? wish->skill : synthesize};

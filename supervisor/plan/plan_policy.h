@@ -65,7 +65,7 @@ struct plan_policy {
     struct replan_policy replan; /* agent_id: see replanner */
     msec planner_timeout_ms;
     enum on_invalid on_invalid;
-    struct synthesis_wish synthesis;
+    struct synthesis_choice synthesis;
     bool synthesis_given; /* not by the configuration: who is meant has to be there */
     struct plan_about about;
     struct plan_job job;

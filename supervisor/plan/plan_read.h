@@ -26,7 +26,7 @@
  * Who is wished for the answer of a plan as a whole: an agent by id, or (no id) the first that has
  * the skill, or (neither) nobody: the results are put one behind the other.
  */
-struct synthesis_wish {
+struct synthesis_choice {
     struct str agent_id;
     struct str skill; /* empty = "synthesize" */
     msec timeout_ms;
@@ -35,7 +35,7 @@ struct synthesis_wish {
 enum { SYNTHESIS_RETRIES_MAX = 10 };
 /* "concat", "llm", "agent", "agent:<id>": sets agent_id and skill (borrowed of the name); false
  * for anything else. Configurations read theirs with it. */
-bool synthesis_wish_named(struct str name, struct synthesis_wish *io);
+bool synthesis_choice_named(struct str name, struct synthesis_choice *io);
 
 /* Which job a plan is, and of whom. All empty: a plan like any other. */
 struct plan_job {
@@ -63,7 +63,7 @@ struct plan_defaults {
     struct replan_policy replan; /* its numbers */
     msec planner_timeout_ms;
     enum on_invalid on_invalid;
-    struct synthesis_wish synthesis; /* whoever is meant and is not there: nobody, in silence */
+    struct synthesis_choice synthesis; /* whoever is meant and is not there: nobody, in silence */
 };
 
 /* The numbers of REQUIREMENTS, "Default numbers". */

@@ -226,7 +226,7 @@ static void a_default_that_nobody_can_fulfil_is_forgotten(void **state)
     struct bench *b = *state;
     struct plan_defaults defaults = plan_defaults_builtin();
     struct plan_request request = {.plan = doc_of(b, "{" STEPS "}"), .defaults = &defaults};
-    assert_true(synthesis_wish_named(STR_LIT("llm"), &defaults.synthesis));
+    assert_true(synthesis_choice_named(STR_LIT("llm"), &defaults.synthesis));
     assert_int_equal(read_wish(b, &request), BT_OK);
     assert_int_equal(b->plan->synthesis.agent_id.len, 0);
     add_agent(b, "{'agentId':'orchestrator','skills':[{'id':'synthesize'},{'id':'plan'}]}");
@@ -239,7 +239,7 @@ static void a_default_that_nobody_can_fulfil_is_forgotten(void **state)
     assert_int_equal(b->plan->synthesis.agent_id.len, 0);
     /* Without an agent, what the default is worth shows in silence. */
     request.registry = NULL;
-    assert_false(synthesis_wish_named(STR_LIT("agent:"), &defaults.synthesis));
+    assert_false(synthesis_choice_named(STR_LIT("agent:"), &defaults.synthesis));
 }
 
 /* Whoever writes the answer does not do steps for that. */
@@ -433,7 +433,7 @@ static void a_job_is_kept_and_only_the_supervisor_makes_one(void **state)
                           "'task':'Write the answer'}]}"),
         .defaults = &defaults,
         .own = true};
-    assert_true(synthesis_wish_named(STR_LIT("agent"), &defaults.synthesis));
+    assert_true(synthesis_choice_named(STR_LIT("agent"), &defaults.synthesis));
     add_agent(b, "{'agentId':'finder','skills':[{'id':'search'}]}");
     /* Parameters come with each attempt; nobody else is asked about a job. */
     if (read_wish(b, &request) != BT_OK) {
