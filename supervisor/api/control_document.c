@@ -1,6 +1,6 @@
 /* plan.get with document: the plan itself, of the newest or of an earlier revision. */
 #include "supervisor/api/control.h"
-#include "supervisor/query/story.h"
+#include "supervisor/query/projection.h"
 
 struct at_revision {
     uint64_t wanted;

@@ -3,7 +3,7 @@
 #include "supervisor/api/rerun.h"
 #include "supervisor/engine/submission.h"
 #include "supervisor/plan/plan_about.h"
-#include "supervisor/query/story.h"
+#include "supervisor/query/projection.h"
 
 /* What either request asks for. */
 struct again {

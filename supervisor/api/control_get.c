@@ -5,7 +5,7 @@
 #include "supervisor/engine/row_body.h"
 #include "supervisor/events/record_codec.h"
 #include "supervisor/plan/plan_about.h"
-#include "supervisor/query/story.h"
+#include "supervisor/query/projection.h"
 #include "supervisor/query/waits.h"
 
 /* Of one answer. The rest of a longer critical path is where it began. */

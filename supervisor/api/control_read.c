@@ -5,7 +5,7 @@
 
 #include "protocol/base/clock.h"
 #include "supervisor/api/control.h"
-#include "supervisor/query/story.h"
+#include "supervisor/query/projection.h"
 
 /* Of one answer: beside an aggregated result of 3 MiB there is room for no more. */
 enum { HANDOFFS_MAX = 1000 };

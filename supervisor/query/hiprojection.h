@@ -6,7 +6,7 @@
 #ifndef BUS_HISTORY_H
 #define BUS_HISTORY_H
 
-#include "supervisor/query/story.h"
+#include "supervisor/query/projection.h"
 
 enum {
     HISTORY_REVISIONS = 1000,

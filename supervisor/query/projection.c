@@ -1,4 +1,4 @@
-#include "supervisor/query/story.h"
+#include "supervisor/query/projection.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "supervisor/query/history.h"
+#include "supervisor/query/hiprojection.h"
 
 #include <string.h>
 

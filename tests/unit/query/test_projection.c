@@ -4,8 +4,8 @@
 
 #include "supervisor/engine/row_body.h"
 #include "supervisor/journal/journal.h"
-#include "supervisor/query/history.h"
-#include "supervisor/query/story.h"
+#include "supervisor/query/hiprojection.h"
+#include "supervisor/query/projection.h"
 #include "tests/support/cmocka.h"
 
 struct telling {

@@ -5,7 +5,7 @@
 #include "protocol/base/clock.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/journal/journal.h"
-#include "supervisor/query/story.h"
+#include "supervisor/query/projection.h"
 
 struct str story_keep(struct story *s, struct str text)
 {
