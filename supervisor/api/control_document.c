@@ -8,7 +8,7 @@ struct at_revision {
         document; /* of the newest revision up to that one; none = as it was submitted */
 };
 
-static bool look(struct story *s, const struct journal_row *row, void *self)
+static bool look(struct projection *s, const struct journal_row *row, void *self)
 {
     struct at_revision *at = self;
 
@@ -43,8 +43,8 @@ enum bt_code control_document(struct bus *b, struct str plan_id, uint64_t revisi
                               struct arena *arena, struct doc *ret, struct bt_error *err)
 {
     struct at_revision at = {.wanted = revision};
-    struct story s;
-    enum bt_code code = story_read_also(b, plan_id, &s, look, &at, err);
+    struct projection s;
+    enum bt_code code = projection_read_also(b, plan_id, &s, look, &at, err);
 
     *ret = (struct doc){NULL, 0};
     if (code == BT_OK && (revision == 0 || revision > s.view.revision)) {
@@ -54,6 +54,6 @@ enum bt_code control_document(struct bus *b, struct str plan_id, uint64_t revisi
     if (code == BT_OK) {
         code = load(b, plan_id, at.document, arena, ret, err);
     }
-    story_done(&s);
+    projection_done(&s);
     return code;
 }

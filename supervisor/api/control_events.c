@@ -6,7 +6,7 @@
 #include "protocol/base/assert.h"
 #include "supervisor/api/control.h"
 
-/* Rows looked at by one read: a search for a rare type over a long story must not hold up the
+/* Rows looked at by one read: a search for a rare type over a long projection must not hold up the
  * others. */
 enum { ROWS_PER_READ = 20000 };
 

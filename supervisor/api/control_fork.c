@@ -45,13 +45,13 @@ static void answer_again(struct bus *b, struct request *rq, const struct again *
 }
 
 /* A plan without steps was never planned: the goal is asked for once more. */
-static bool is_unplanned(const struct again *a, const struct story *s)
+static bool is_unplanned(const struct again *a, const struct projection *s)
 {
     return s->plan->planning.pending && s->plan->n_steps == 0 && a->from_step.len == 0;
 }
 
 /* The old plan's rows: what has a result and need not be done again. */
-static enum bt_code choose(const struct again *a, struct story *s, struct rerun_row **ret,
+static enum bt_code choose(const struct again *a, struct projection *s, struct rerun_row **ret,
                            struct bt_error *err)
 {
     const struct plan *plan = s->plan;
@@ -86,7 +86,7 @@ static enum bt_code choose(const struct again *a, struct story *s, struct rerun_
                          "every step has completed; say with fromStep which are to run again");
 }
 
-static struct str *constraints_of(struct story *s, struct doc list, uint32_t *ret_n)
+static struct str *constraints_of(struct projection *s, struct doc list, uint32_t *ret_n)
 {
     struct doc_cursor c = doc_cursor(list);
     struct doc_head head = {.n = 0};
@@ -103,7 +103,7 @@ static struct str *constraints_of(struct story *s, struct doc list, uint32_t *re
     return at;
 }
 
-static enum bt_code submission_unplanned(struct bus *b, const struct again *a, struct story *s,
+static enum bt_code submission_unplanned(struct bus *b, const struct again *a, struct projection *s,
                                          struct submission *d, struct bt_error *err)
 {
     struct plan_about about;
@@ -121,7 +121,7 @@ static enum bt_code submission_unplanned(struct bus *b, const struct again *a, s
 }
 
 /* The new plan, read and checked against the agents of today. */
-static enum bt_code submission_again(struct bus *b, const struct again *a, struct story *s,
+static enum bt_code submission_again(struct bus *b, const struct again *a, struct projection *s,
                                      const struct rerun_row *rows, struct submission *d,
                                      struct bt_error *err)
 {
@@ -147,7 +147,7 @@ static enum bt_code submission_again(struct bus *b, const struct again *a, struc
 }
 
 static void start_again(struct bus *b, struct request *rq, const struct again *a, uint64_t hash,
-                        struct story *s)
+                        struct projection *s)
 {
     struct submission_start how = {
         .client_key = a->client_key, .body_hash = hash, .parent = s->plan->plan_id};
@@ -177,7 +177,7 @@ static void do_again(struct bus *b, struct request *rq, const struct again *a)
 {
     uint64_t hash = hash_again(a);
     char id[UUID_TEXT_LEN + 1];
-    struct story s;
+    struct projection s;
     struct plan_job job;
     struct bt_error err;
 
@@ -194,9 +194,9 @@ static void do_again(struct bus *b, struct request *rq, const struct again *a)
     if (!submission_may_start(b, rq)) {
         return;
     }
-    if (story_read(b, a->plan_id, &s, &err) != BT_OK) {
+    if (projection_read(b, a->plan_id, &s, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-        story_done(&s);
+        projection_done(&s);
         return;
     }
     plan_job_of(s.document, &job);
@@ -209,7 +209,7 @@ static void do_again(struct bus *b, struct request *rq, const struct again *a)
     } else {
         start_again(b, rq, a, hash, &s);
     }
-    story_done(&s);
+    projection_done(&s);
 }
 
 void on_plan_retry(struct bus *b, struct request *rq)

@@ -1,4 +1,4 @@
-/* plan.get: the story of a plan, and of an open one where it stands and what it waits for. */
+/* plan.get: the projection of a plan, and of an open one where it stands and what it waits for. */
 #include <stdio.h>
 
 #include "supervisor/api/control.h"
@@ -12,12 +12,12 @@
 enum { PATH_MAX = 200 };
 
 /* A point of the core's time as text; "" for never. */
-static struct str until_text(struct bus *b, struct story *s, msec until)
+static struct str until_text(struct bus *b, struct projection *s, msec until)
 {
     if (until == MSEC_NEVER || until == 0) {
         return (struct str){"", 0};
     }
-    return story_iso(s, until > b->now ? b->wall + (until - b->now) : b->wall);
+    return projection_iso(s, until > b->now ? b->wall + (until - b->now) : b->wall);
 }
 
 static struct str agent_id(struct bus *b, uint32_t agent)
@@ -27,7 +27,7 @@ static struct str agent_id(struct bus *b, uint32_t agent)
 }
 
 /* reviewId: of a step planId/stepId/attempt, of the sign-off planId. */
-static struct str review_id(const struct bus_plan *p, struct story *s, uint32_t step,
+static struct str review_id(const struct bus_plan *p, struct projection *s, uint32_t step,
                             const struct step_wait *w)
 {
     struct str made;
@@ -39,7 +39,7 @@ static struct str review_id(const struct bus_plan *p, struct story *s, uint32_t 
     buf_init(&id, 256);
     review_id_format(p->plan->plan_id, p->plan->steps[step].step_id,
                      core_block_run(p->block)->steps[step].attempt, &id);
-    made = story_keep(s, buf_str(&id));
+    made = projection_keep(s, buf_str(&id));
     buf_done(&id);
     return made;
 }
@@ -96,7 +96,7 @@ static struct step_wait wait_of(struct bus *b, const struct bus_plan *p, uint32_
     return w;
 }
 
-static void fill_wait(struct bus *b, const struct bus_plan *p, struct story *s, uint32_t step,
+static void fill_wait(struct bus *b, const struct bus_plan *p, struct projection *s, uint32_t step,
                       struct standing *standing)
 {
     const struct step_wait w = wait_of(b, p, step);
@@ -120,9 +120,9 @@ static void fill_wait(struct bus *b, const struct bus_plan *p, struct story *s, 
     buf_init(&text, 2048);
     wait_sentence(&w, &names, &text);
     *to = (struct msg_step_waiting){.kind = str_from(wait_kind_name(w.kind)),
-                                    .text = story_keep(s, buf_str(&text)),
+                                    .text = projection_keep(s, buf_str(&text)),
                                     .agent_id = names.agent_id,
-                                    .step_id = story_keep(s, names.step_id),
+                                    .step_id = projection_keep(s, names.step_id),
                                     .review_id = names.review_id,
                                     .until = until_text(b, s, w.until)};
     msg_set(&s->view.steps[step], step_view, waiting);
@@ -130,8 +130,8 @@ static void fill_wait(struct bus *b, const struct bus_plan *p, struct story *s, 
 }
 
 /* What only the run knows of an open step: the rows may be a turn behind it. */
-static void fill_live_step(struct bus *b, const struct bus_plan *p, struct story *s, uint32_t i,
-                           struct standing *standing)
+static void fill_live_step(struct bus *b, const struct bus_plan *p, struct projection *s,
+                           uint32_t i, struct standing *standing)
 {
     const struct run_step *row = &core_block_run(p->block)->steps[i];
     struct msg_step_view *v = &s->view.steps[i];
@@ -145,7 +145,7 @@ static void fill_live_step(struct bus *b, const struct bus_plan *p, struct story
     fill_wait(b, p, s, i, standing);
 }
 
-static void fill_paused(struct story *s, uint32_t paused)
+static void fill_paused(struct projection *s, uint32_t paused)
 {
     s->view.paused = arena_alloc(&s->arena, PAUSE_REASON_COUNT * sizeof *s->view.paused);
     for (uint32_t r = 0; s->view.paused != NULL && r < PAUSE_REASON_COUNT; r++) {
@@ -156,7 +156,7 @@ static void fill_paused(struct story *s, uint32_t paused)
 }
 
 /* M111: what was spent on planning, on the work, and on planning again. */
-static void fill_usage(struct story *s, struct usage total, struct usage replanning)
+static void fill_usage(struct projection *s, struct usage total, struct usage replanning)
 {
     struct usage work = usage_less(usage_less(total, s->planning), replanning);
 
@@ -169,7 +169,7 @@ static void fill_usage(struct story *s, struct usage total, struct usage replann
     s->view.usage_replanning = usage_view(&replanning);
 }
 
-static void fill_path(struct bus *b, struct story *s)
+static void fill_path(struct bus *b, struct projection *s)
 {
     uint64_t *ms = arena_alloc(&s->arena, (s->view.steps_n + 1) * sizeof *ms);
     uint32_t path[PATH_MAX];
@@ -180,7 +180,7 @@ static void fill_path(struct bus *b, struct story *s)
         return; /* the answer is true without it */
     }
     for (uint32_t i = 0; i < s->view.steps_n; i++) {
-        const struct story_step *x = &s->steps[i];
+        const struct projection_step *x = &s->steps[i];
         ms[i] = s->view.steps[i].duration_ms;
         if (x->began != 0 && x->ended == 0 && b->wall > x->began) {
             ms[i] = b->wall - x->began;
@@ -192,7 +192,7 @@ static void fill_path(struct bus *b, struct story *s)
     }
 }
 
-static void fill_position(struct story *s)
+static void fill_position(struct projection *s)
 {
     char text[48];
 
@@ -201,11 +201,11 @@ static void fill_position(struct story *s)
     }
     (void)snprintf(text, sizeof text, "Step %llu of %u",
                    (unsigned long long)s->view.current_step_index + 1, s->view.steps_n);
-    s->view.position = story_keep(s, str_from(text));
+    s->view.position = projection_keep(s, str_from(text));
 }
 
 /* from: the first step that is asked for; those before it need no words. */
-static void fill_live(struct bus *b, const struct bus_plan *p, struct story *s, uint32_t from,
+static void fill_live(struct bus *b, const struct bus_plan *p, struct projection *s, uint32_t from,
                       uint32_t to)
 {
     const struct run *run = core_block_run(p->block);
@@ -224,7 +224,7 @@ static void fill_live(struct bus *b, const struct bus_plan *p, struct story *s, 
 }
 
 /* A list of texts out of a document. */
-static struct str *texts_of(struct story *s, struct doc list, uint32_t *ret_n)
+static struct str *texts_of(struct projection *s, struct doc list, uint32_t *ret_n)
 {
     struct doc_cursor c = doc_cursor(list);
     struct doc_head head = {.n = 0};
@@ -242,7 +242,7 @@ static struct str *texts_of(struct story *s, struct doc list, uint32_t *ret_n)
 }
 
 /* What the plan says of itself; and of a job, whose it is. */
-static void fill_about(struct story *s)
+static void fill_about(struct projection *s)
 {
     struct msg_plan_about *a = &s->view.about;
     struct plan_job job;
@@ -254,7 +254,7 @@ static void fill_about(struct story *s)
     buf_init(&criteria, LIMIT_STEP_BYTES);
     plan_about_join(about.success_criteria, 8000, &criteria);
     *a = (struct msg_plan_about){.description = about.description,
-                                 .success_criteria = story_keep(s, buf_str(&criteria)),
+                                 .success_criteria = projection_keep(s, buf_str(&criteria)),
                                  .estimated_tokens = about.tokens,
                                  .estimated_steps = about.steps,
                                  .estimated_total_time = about.total_time,
@@ -267,7 +267,7 @@ static void fill_about(struct story *s)
     buf_done(&criteria);
 }
 
-static void fill_phase(struct story *s)
+static void fill_phase(struct projection *s)
 {
     if (s->ended) {
         return;
@@ -277,7 +277,7 @@ static void fill_phase(struct story *s)
                                          : STR_LIT("planning");
 }
 
-static void fill_view(struct bus *b, struct story *s, uint32_t from, uint32_t to)
+static void fill_view(struct bus *b, struct projection *s, uint32_t from, uint32_t to)
 {
     const struct bus_plan *p = bus_plan_by_id(b, s->view.plan_id);
 
@@ -327,7 +327,7 @@ static void answer_view(struct bus *b, struct request *rq, struct msg_plan_view 
 void on_plan_get(struct bus *b, struct request *rq)
 {
     struct msg_plan_get m;
-    struct story s;
+    struct projection s;
     struct bt_error err;
     uint32_t from;
     bool steps;
@@ -335,7 +335,7 @@ void on_plan_get(struct bus *b, struct request *rq)
     if (!control_read(b, rq, MSG_plan_get, &m)) {
         return;
     }
-    if (story_read(b, m.plan_id, &s, &err) != BT_OK) {
+    if (projection_read(b, m.plan_id, &s, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         steps = !msg_has(&m, plan_get, steps) || m.steps;
@@ -352,5 +352,5 @@ void on_plan_get(struct bus *b, struct request *rq)
             answer_view(b, rq, &s.view, from);
         }
     }
-    story_done(&s);
+    projection_done(&s);
 }

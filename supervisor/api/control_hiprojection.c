@@ -7,7 +7,7 @@
 enum { HANDOFFS_SHOWN = 1000, INPUT_MAX = 300, APPROACH_MAX = 400 };
 
 /* What the row of a replan cannot say: what the step was to do, and who was to do it. */
-static void fill_replans(struct story *s, struct history *h)
+static void fill_replans(struct projection *s, struct history *h)
 {
     struct buf text;
 
@@ -34,14 +34,14 @@ static void fill_replans(struct story *s, struct history *h)
     buf_done(&text);
 }
 
-static struct usage total_usage(struct bus *b, const struct story *s)
+static struct usage total_usage(struct bus *b, const struct projection *s)
 {
     const struct bus_plan *p = bus_plan_by_id(b, s->view.plan_id);
 
     return s->ended || p == NULL ? s->total : core_block_run(p->block)->usage;
 }
 
-static struct msg_plan_history_ok view_of(struct bus *b, struct story *s, struct history *h)
+static struct msg_plan_history_ok view_of(struct bus *b, struct projection *s, struct history *h)
 {
     struct usage total = total_usage(b, s);
     uint32_t executions = 0;
@@ -98,18 +98,18 @@ void on_plan_history(struct bus *b, struct request *rq)
     struct msg_plan_history_ok ok;
     struct msg_plan_history m;
     struct history h = {.executing = UINT32_MAX};
-    struct story s;
+    struct projection s;
     struct bt_error err;
 
     if (!control_read(b, rq, MSG_plan_history, &m)) {
         return;
     }
-    if (story_read_also(b, m.plan_id, &s, history_row, &h, &err) != BT_OK) {
+    if (projection_read_also(b, m.plan_id, &s, history_row, &h, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         fill_replans(&s, &h);
         ok = view_of(b, &s, &h);
         answer_history(b, rq, &ok);
     }
-    story_done(&s);
+    projection_done(&s);
 }

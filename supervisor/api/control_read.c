@@ -105,41 +105,43 @@ void on_plan_list(struct bus *b, struct request *rq)
 
 /* ---- plan.result ---- */
 static void answer_step_result(struct bus *b, struct request *rq, const struct msg_plan_result *m,
-                               struct story *story, struct msg_plan_result_ok *ok)
+                               struct projection *projection, struct msg_plan_result_ok *ok)
 {
-    uint32_t ix = plan_step_find(story->plan, m->step_id);
+    uint32_t ix = plan_step_find(projection->plan, m->step_id);
     struct bt_error err;
 
     if (ix == UINT32_MAX) {
         bus_refuse_text(b, rq, BT_NOT_FOUND, "the plan has no step '%.*s'", STR_ARG(m->step_id));
         return;
     }
-    if (bus_result_doc(b, story->steps[ix].result, &ok->result, &err) != BT_OK) {
+    if (bus_result_doc(b, projection->steps[ix].result, &ok->result, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         return;
     }
-    ok->status = story->view.steps[ix].status;
+    ok->status = projection->view.steps[ix].status;
     ok->success = str_is(ok->status, "completed");
-    ok->error = story->view.steps[ix].error;
+    ok->error = projection->view.steps[ix].error;
     bus_answer(b, rq, MSG_plan_result_ok, ok);
 }
 
-static void answer_plan_result(struct bus *b, struct request *rq, struct story *story,
+static void answer_plan_result(struct bus *b, struct request *rq, struct projection *projection,
                                struct msg_plan_result_ok *ok)
 {
     struct buf text;
     struct bt_error err;
 
     buf_init(&text, LIMIT_STEP_BYTES);
-    if (story->ended && bus_result_text(b, story->summary, LIMIT_RESULT_BYTES, &text,
-                                        &ok->truncated, &err) != BT_OK) {
+    if (projection->ended && bus_result_text(b, projection->summary, LIMIT_RESULT_BYTES, &text,
+                                             &ok->truncated, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         ok->aggregated_result = buf_str(&text);
-        ok->handoffs = story->handoffs;
+        ok->handoffs = projection->handoffs;
         /* The rest are events: agent_handoff. */
-        ok->handoffs_n = story->handoffs_n < HANDOFFS_MAX ? story->handoffs_n : HANDOFFS_MAX;
-        ok->truncated = ok->truncated || story->handoffs_cut || ok->handoffs_n < story->handoffs_n;
+        ok->handoffs_n =
+            projection->handoffs_n < HANDOFFS_MAX ? projection->handoffs_n : HANDOFFS_MAX;
+        ok->truncated =
+            ok->truncated || projection->handoffs_cut || ok->handoffs_n < projection->handoffs_n;
         bus_answer(b, rq, MSG_plan_result_ok, ok);
     }
     buf_done(&text);
@@ -149,28 +151,28 @@ void on_plan_result(struct bus *b, struct request *rq)
 {
     struct msg_plan_result_ok ok = {0};
     struct msg_plan_result m;
-    struct story story;
+    struct projection projection;
     struct bt_error err;
 
     if (!control_read(b, rq, MSG_plan_result, &m)) {
         return;
     }
-    if (story_read(b, m.plan_id, &story, &err) != BT_OK) {
+    if (projection_read(b, m.plan_id, &projection, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
-        ok.plan_id = story.view.plan_id;
-        ok.status = story.view.status;
-        ok.outcome = story.view.outcome;
+        ok.plan_id = projection.view.plan_id;
+        ok.status = projection.view.status;
+        ok.outcome = projection.view.outcome;
         ok.success = str_is(ok.status, "completed");
-        ok.error = story.view.failure_reason;
+        ok.error = projection.view.failure_reason;
         msg_set(&ok, plan_result_ok, success);
         if (m.step_id.len > 0) {
-            answer_step_result(b, rq, &m, &story, &ok);
+            answer_step_result(b, rq, &m, &projection, &ok);
         } else {
-            answer_plan_result(b, rq, &story, &ok);
+            answer_plan_result(b, rq, &projection, &ok);
         }
     }
-    story_done(&story);
+    projection_done(&projection);
 }
 
 void on_blob_get(struct bus *b, struct request *rq)

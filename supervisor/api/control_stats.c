@@ -11,7 +11,7 @@
 /* ---- plan.stats ---- */
 
 struct plan_figures {
-    struct story *s;
+    struct projection *s;
     msec now; /* wall */
     struct msg_plan_stats_ok ok;
     uint64_t *ms;           /* by step */
@@ -20,7 +20,7 @@ struct plan_figures {
 
 static uint64_t run_ms(const struct plan_figures *g, uint32_t i)
 {
-    const struct story_step *x = &g->s->steps[i];
+    const struct projection_step *x = &g->s->steps[i];
 
     if (x->began != 0 && x->ended == 0) {
         return g->now > x->began ? g->now - x->began : 0;
@@ -64,7 +64,7 @@ static void add_step(struct plan_figures *g, uint32_t i)
 {
     const struct msg_step_view *v = &g->s->view.steps[i];
     const struct plan_step *p = &g->s->plan->steps[i];
-    const struct story_step *x = &g->s->steps[i];
+    const struct projection_step *x = &g->s->steps[i];
     bool completed = str_is(v->status, "completed");
     bool own = !str_is(v->reason, step_reason_name(REASON_REUSED));
     struct figure *f = x->began != 0 && v->agent_id.len > 0 ? figure_of(g, v->agent_id) : NULL;
@@ -140,7 +140,7 @@ static bool add_shape(struct plan_figures *g)
 
 static bool fill_figures(struct bus *b, struct plan_figures *g)
 {
-    struct story *s = g->s;
+    struct projection *s = g->s;
     const struct bus_plan *p = bus_plan_by_id(b, s->view.plan_id);
     const struct usage *total =
         s->ended || p == NULL ? &s->total : &core_block_run(p->block)->usage;
@@ -184,13 +184,13 @@ void on_plan_stats(struct bus *b, struct request *rq)
 {
     struct plan_figures g = {.now = b->wall};
     struct msg_plan_stats m;
-    struct story s;
+    struct projection s;
     struct bt_error err;
 
     if (!control_read(b, rq, MSG_plan_stats, &m)) {
         return;
     }
-    if (story_read(b, m.plan_id, &s, &err) != BT_OK) {
+    if (projection_read(b, m.plan_id, &s, &err) != BT_OK) {
         bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         g.s = &s;
@@ -200,7 +200,7 @@ void on_plan_stats(struct bus *b, struct request *rq)
             bus_refuse_text(b, rq, BT_NOMEM, "out of memory for the figures of a plan");
         }
     }
-    story_done(&s);
+    projection_done(&s);
 }
 
 /* ---- supervisor.stats ---- */

@@ -11,7 +11,7 @@ enum { OUTPUT_MAX = 500, DIAGNOSIS_MAX = 300 };
 
 /* Room for one row more in a list of the arena: the old list stays behind, which at most doubles
  * what is used. NULL when out of memory. */
-static void *grown(struct story *s, void *at, uint32_t n, uint32_t *cap, size_t size)
+static void *grown(struct projection *s, void *at, uint32_t n, uint32_t *cap, size_t size)
 {
     uint32_t more = *cap == 0 ? 8 : *cap * 2;
     void *to;
@@ -27,10 +27,10 @@ static void *grown(struct story *s, void *at, uint32_t n, uint32_t *cap, size_t 
     return to;
 }
 
-struct str history_cut(struct story *s, struct str text, size_t max)
+struct str history_cut(struct projection *s, struct str text, size_t max)
 {
     text.len = text.len == 0 ? 0 : utf8_cut(text.ptr, text.len, max);
-    return story_keep(s, text);
+    return projection_keep(s, text);
 }
 
 static uint64_t tokens_of(struct usage u)
@@ -41,7 +41,7 @@ static uint64_t tokens_of(struct usage u)
 
 /* ---- phases ---- */
 
-static bool begin_phase(struct story *s, struct history *h, const char *name, msec wall)
+static bool begin_phase(struct projection *s, struct history *h, const char *name, msec wall)
 {
     struct msg_phase_record *at;
 
@@ -59,17 +59,17 @@ static bool begin_phase(struct story *s, struct history *h, const char *name, ms
         h->executing = h->phases_n;
     }
     at[h->phases_n++] =
-        (struct msg_phase_record){.phase = str_from(name), .start_time = story_iso(s, wall)};
+        (struct msg_phase_record){.phase = str_from(name), .start_time = projection_iso(s, wall)};
     return true;
 }
 
-static void end_phase(struct story *s, struct history *h, msec wall, bool success,
+static void end_phase(struct projection *s, struct history *h, msec wall, bool success,
                       struct str details)
 {
     struct msg_phase_record *p = h->phases_n > 0 ? &h->phases[h->phases_n - 1] : NULL;
 
     if (p != NULL && p->end_time.len == 0) {
-        p->end_time = story_iso(s, wall);
+        p->end_time = projection_iso(s, wall);
         p->duration_ms = wall > h->phase_since ? wall - h->phase_since : 0;
         p->success = success;
         p->details = history_cut(s, details, 2048);
@@ -88,7 +88,7 @@ static void spend(struct history *h, uint32_t phase, struct usage u)
 
 /* ---- the lists ---- */
 
-static bool add_revision(struct story *s, struct history *h, struct msg_revision_record r,
+static bool add_revision(struct projection *s, struct history *h, struct msg_revision_record r,
                          struct doc body)
 {
     struct msg_revision_record *at;
@@ -108,7 +108,7 @@ static bool add_revision(struct story *s, struct history *h, struct msg_revision
     return true;
 }
 
-static bool add_replan(struct story *s, struct history *h, struct doc body, msec wall)
+static bool add_replan(struct projection *s, struct history *h, struct doc body, msec wall)
 {
     struct msg_replan_record *at;
     uint64_t step = row_number(body, "stepIndex");
@@ -125,8 +125,8 @@ static bool add_replan(struct story *s, struct history *h, struct doc body, msec
     h->replans = at;
     at[h->replans_n] = (struct msg_replan_record){
         .attempt = number != 0 ? number : h->replans_n + 1u,
-        .step_id = story_keep(s, row_text(body, "stepId")),
-        .timestamp = story_iso(s, wall),
+        .step_id = projection_keep(s, row_text(body, "stepId")),
+        .timestamp = projection_iso(s, wall),
         .diagnosis = history_cut(s, row_text(body, "diagnosis"), DIAGNOSIS_MAX),
         .output = history_cut(s, s->view.steps[step].error, OUTPUT_MAX),
     };
@@ -134,7 +134,7 @@ static bool add_replan(struct story *s, struct history *h, struct doc body, msec
     return true;
 }
 
-static bool add_review(struct story *s, struct history *h, struct doc body, struct str kind,
+static bool add_review(struct projection *s, struct history *h, struct doc body, struct str kind,
                        msec wall)
 {
     struct msg_review_record *at;
@@ -149,24 +149,24 @@ static bool add_review(struct story *s, struct history *h, struct doc body, stru
     }
     h->reviews = at;
     at[h->reviews_n++] =
-        (struct msg_review_record){.review_id = story_keep(s, row_text(body, "reviewId")),
-                                   .step_id = story_keep(s, row_text(body, "stepId")),
-                                   .kind = story_keep(s, kind),
-                                   .prompt = story_keep(s, row_text(body, "prompt")),
-                                   .asked_at = story_iso(s, wall)};
+        (struct msg_review_record){.review_id = projection_keep(s, row_text(body, "reviewId")),
+                                   .step_id = projection_keep(s, row_text(body, "stepId")),
+                                   .kind = projection_keep(s, kind),
+                                   .prompt = projection_keep(s, row_text(body, "prompt")),
+                                   .asked_at = projection_iso(s, wall)};
     return true;
 }
 
-static void decided(struct story *s, struct history *h, struct doc body, msec wall)
+static void decided(struct projection *s, struct history *h, struct doc body, msec wall)
 {
     struct str id = row_text(body, "reviewId");
 
     for (uint32_t i = h->reviews_n; i > 0; i--) {
         struct msg_review_record *r = &h->reviews[i - 1];
         if (str_eq(r->review_id, id)) {
-            r->decision = story_keep(s, row_text(body, "decision"));
-            r->comment = story_keep(s, row_text(body, "comment"));
-            r->decided_at = story_iso(s, wall);
+            r->decision = projection_keep(s, row_text(body, "decision"));
+            r->comment = projection_keep(s, row_text(body, "comment"));
+            r->decided_at = projection_iso(s, wall);
             return;
         }
     }
@@ -174,7 +174,7 @@ static void decided(struct story *s, struct history *h, struct doc body, msec wa
 
 /* ---- rows ---- */
 
-static bool on_replanned(struct story *s, struct history *h, struct doc body, msec wall)
+static bool on_replanned(struct projection *s, struct history *h, struct doc body, msec wall)
 {
     bool ok = row_bool(body, "ok");
     struct str reason = row_text(body, "reason");
@@ -194,7 +194,7 @@ static bool on_replanned(struct story *s, struct history *h, struct doc body, ms
                             (struct msg_revision_record){.revision = row_number(body, "revision"),
                                                          .kind = STR_LIT("replan"),
                                                          .reasoning = history_cut(s, reason, 2048),
-                                                         .timestamp = story_iso(s, wall),
+                                                         .timestamp = projection_iso(s, wall),
                                                          .steps = row_number(body, "newSteps")},
                             body)) {
         return false;
@@ -202,25 +202,25 @@ static bool on_replanned(struct story *s, struct history *h, struct doc body, ms
     return begin_phase(s, h, "execution", wall);
 }
 
-static bool on_modified(struct story *s, struct history *h, struct doc body, msec wall)
+static bool on_modified(struct projection *s, struct history *h, struct doc body, msec wall)
 {
     return add_revision(
         s, h,
         (struct msg_revision_record){.revision = row_number(body, "revision"),
-                                     .kind = story_keep(s, row_text(body, "kind")),
-                                     .reasoning = story_keep(s, row_text(body, "reasoning")),
-                                     .timestamp = story_iso(s, wall),
+                                     .kind = projection_keep(s, row_text(body, "kind")),
+                                     .reasoning = projection_keep(s, row_text(body, "reasoning")),
+                                     .timestamp = projection_iso(s, wall),
                                      .steps = row_number(body, "newSteps")},
         body);
 }
 
-static bool on_planning(struct story *s, struct history *h, struct doc body, msec wall)
+static bool on_planning(struct projection *s, struct history *h, struct doc body, msec wall)
 {
     (void)body;
     return begin_phase(s, h, "planning", wall);
 }
 
-static bool on_planning_spent(struct story *s, struct history *h, struct doc body, msec wall)
+static bool on_planning_spent(struct projection *s, struct history *h, struct doc body, msec wall)
 {
     (void)s;
     (void)wall;
@@ -228,28 +228,28 @@ static bool on_planning_spent(struct story *s, struct history *h, struct doc bod
     return true;
 }
 
-static bool on_planning_failed(struct story *s, struct history *h, struct doc body, msec wall)
+static bool on_planning_failed(struct projection *s, struct history *h, struct doc body, msec wall)
 {
     (void)on_planning_spent(s, h, body, wall);
     end_phase(s, h, wall, false, row_text(body, "reason"));
     return true;
 }
 
-static bool on_synthesis(struct story *s, struct history *h, struct doc body, msec wall)
+static bool on_synthesis(struct projection *s, struct history *h, struct doc body, msec wall)
 {
     end_phase(s, h, wall, str_is(row_text(body, "status"), "completed"),
               row_text(body, "failureReason"));
     return begin_phase(s, h, "synthesis", wall);
 }
 
-static bool on_synthesised(struct story *s, struct history *h, struct doc body, msec wall)
+static bool on_synthesised(struct projection *s, struct history *h, struct doc body, msec wall)
 {
     (void)on_planning_spent(s, h, body, wall);
     end_phase(s, h, wall, row_bool(body, "ok"), row_text(body, "reason"));
     return true;
 }
 
-static bool on_rectified(struct story *s, struct history *h, struct doc body, msec wall)
+static bool on_rectified(struct projection *s, struct history *h, struct doc body, msec wall)
 {
     (void)on_synthesised(s, h, body, wall);
     return add_revision(s, h,
@@ -257,13 +257,13 @@ static bool on_rectified(struct story *s, struct history *h, struct doc body, ms
                             .revision = row_number(body, "revision"),
                             .kind = STR_LIT("synthesis_retry"),
                             .reasoning = history_cut(s, row_text(body, "reason"), 2048),
-                            .timestamp = story_iso(s, wall),
+                            .timestamp = projection_iso(s, wall),
                             .steps = row_number(body, "newSteps")},
                         body) &&
            begin_phase(s, h, "execution", wall);
 }
 
-static bool on_generated(struct story *s, struct history *h, struct doc body, msec wall)
+static bool on_generated(struct projection *s, struct history *h, struct doc body, msec wall)
 {
     struct str planner = row_text(body, "planner");
     const bool asked = h->phases_n > 0; /* PLANNING_STARTED was its beginning */
@@ -272,7 +272,7 @@ static bool on_generated(struct story *s, struct history *h, struct doc body, ms
         !add_revision(s, h,
                       (struct msg_revision_record){.revision = 1,
                                                    .kind = STR_LIT("submitted"),
-                                                   .timestamp = story_iso(s, s->created),
+                                                   .timestamp = projection_iso(s, s->created),
                                                    .steps = row_number(body, "estimatedSteps")},
                       body)) {
         return false;
@@ -282,26 +282,26 @@ static bool on_generated(struct story *s, struct history *h, struct doc body, ms
     return true;
 }
 
-static bool on_started(struct story *s, struct history *h, struct doc body, msec wall)
+static bool on_started(struct projection *s, struct history *h, struct doc body, msec wall)
 {
     (void)body;
     return begin_phase(s, h, "execution", wall);
 }
 
-static bool on_replan(struct story *s, struct history *h, struct doc body, msec wall)
+static bool on_replan(struct projection *s, struct history *h, struct doc body, msec wall)
 {
     spend(h, h->executing, row_usage(body, "usage"));
     end_phase(s, h, wall, false, row_text(body, "diagnosis"));
     return add_replan(s, h, body, wall) && begin_phase(s, h, "replanning", wall);
 }
 
-static bool on_waiting(struct story *s, struct history *h, struct doc body, msec wall)
+static bool on_waiting(struct projection *s, struct history *h, struct doc body, msec wall)
 {
     spend(h, h->executing, row_usage(body, "usage"));
     return add_review(s, h, body, row_text(body, "kind"), wall);
 }
 
-static bool on_paused(struct story *s, struct history *h, struct doc body, msec wall)
+static bool on_paused(struct projection *s, struct history *h, struct doc body, msec wall)
 {
     const enum pause_reason reason = pause_reason_from_name(row_text(body, "reason"));
     const enum review_kind kind = reason == PAUSE_PLANNING ? REVIEW_PLANNING : REVIEW_PLAN;
@@ -310,22 +310,23 @@ static bool on_paused(struct story *s, struct history *h, struct doc body, msec 
            add_review(s, h, body, str_from(review_kind_name(kind)), wall);
 }
 
-static bool on_decided(struct story *s, struct history *h, struct doc body, msec wall)
+static bool on_decided(struct projection *s, struct history *h, struct doc body, msec wall)
 {
     decided(s, h, body, wall);
     return true;
 }
 
-static bool on_completed(struct story *s, struct history *h, struct doc body, msec wall)
+static bool on_completed(struct projection *s, struct history *h, struct doc body, msec wall)
 {
     end_phase(s, h, wall, str_is(row_text(body, "status"), "completed"),
               row_text(body, "failureReason"));
     return true;
 }
 
-bool history_row(struct story *s, const struct journal_row *row, void *history)
+bool history_row(struct projection *s, const struct journal_row *row, void *history)
 {
-    static bool (*const rows[REC_COUNT])(struct story *, struct history *, struct doc, msec) = {
+    static bool (*const rows[REC_COUNT])(struct projection *, struct history *, struct doc,
+                                         msec) = {
         [REC_PLAN_GENERATED] = on_generated,
         [REC_PLAN_STARTED] = on_started,
         [REC_REPLAN_STARTED] = on_replan,

@@ -1,7 +1,7 @@
 /*
- * What plan.history tells beside the story: revisions, replans (M053), phases (M112) and reviews,
- * gathered from the rows one after the other. Lists are bounded; what is over is said. Everything
- * lives in the story's arena.
+ * What plan.history tells beside the projection: revisions, replans (M053), phases (M112) and
+ * reviews, gathered from the rows one after the other. Lists are bounded; what is over is said.
+ * Everything lives in the projection's arena.
  */
 #ifndef BUS_HISTORY_H
 #define BUS_HISTORY_H
@@ -29,7 +29,7 @@ struct history {
 };
 
 /* At most max bytes, whole characters, kept. */
-struct str history_cut(struct story *s, struct str text, size_t max);
-/* One row more; a story_row_fn. */
-bool history_row(struct story *s, const struct journal_row *row, void *history);
+struct str history_cut(struct projection *s, struct str text, size_t max);
+/* One row more; a projection_row_fn. */
+bool history_row(struct projection *s, const struct journal_row *row, void *history);
 #endif

@@ -7,17 +7,17 @@
 #include "registry/registry.h"
 #include "supervisor/api/control.h"
 
-void story_done(struct story *s)
+void projection_done(struct projection *s)
 {
     free(s->handoffs);
     arena_done(&s->arena);
-    *s = (struct story){0};
+    *s = (struct projection){0};
 }
 
 struct teller {
-    struct story *story;
+    struct projection *projection;
     struct arena scratch;
-    story_row_fn also;
+    projection_row_fn also;
     void *self;
     enum bt_code code;
     struct bt_error *err;
@@ -27,9 +27,9 @@ static bool tell_row(const struct journal_row *row, void *self)
 {
     struct teller *t = self;
 
-    t->code = story_tell(t->story, &t->scratch, row, t->err);
+    t->code = projection_tell(t->projection, &t->scratch, row, t->err);
     arena_reset(&t->scratch);
-    if (t->code == BT_OK && t->also != NULL && !t->also(t->story, row, t->self)) {
+    if (t->code == BT_OK && t->also != NULL && !t->also(t->projection, row, t->self)) {
         t->code = err_set(t->err, BT_NOMEM, "out of memory for a story");
     }
     return t->code == BT_OK;
@@ -53,7 +53,7 @@ static void name_agent(struct bus *b, const struct plan_step *p, struct msg_step
     }
 }
 
-static void lay_out_step(struct bus *b, struct story *s, uint32_t i)
+static void lay_out_step(struct bus *b, struct projection *s, uint32_t i)
 {
     const struct plan_step *p = &s->plan->steps[i];
     struct msg_step_view *v = &s->view.steps[i];
@@ -73,7 +73,7 @@ static void lay_out_step(struct bus *b, struct story *s, uint32_t i)
     name_agent(b, p, v);
 }
 
-static void count_step(struct story *s, struct msg_step_view *v)
+static void count_step(struct projection *s, struct msg_step_view *v)
 {
     struct msg_plan_counts *n = &s->view.counts;
 
@@ -91,9 +91,9 @@ static void count_step(struct story *s, struct msg_step_view *v)
     n->cancelled += str_is(v->status, "cancelled");
 }
 
-static enum bt_code lay_out(struct bus *b, struct story *s, struct bt_error *err)
+static enum bt_code lay_out(struct bus *b, struct projection *s, struct bt_error *err)
 {
-    if (!story_make_room(s, s->plan->n_steps)) {
+    if (!projection_make_room(s, s->plan->n_steps)) {
         return err_set(err, BT_NOMEM, "out of memory for a story");
     }
     s->view.steps_n = s->plan->n_steps;
@@ -105,7 +105,7 @@ static enum bt_code lay_out(struct bus *b, struct story *s, struct bt_error *err
 }
 
 /* The newest revision's document: a blob, or that of the plan's row. */
-static enum bt_code load_plan(struct bus *b, struct story *s, struct bt_error *err)
+static enum bt_code load_plan(struct bus *b, struct projection *s, struct bt_error *err)
 {
     struct buf bytes;
     enum bt_code code = BT_OK;
@@ -142,43 +142,43 @@ static struct str open_status(struct bus *b, struct str plan_id)
 }
 
 /* The trace is the plan: its id as 32 hexadecimal digits, as in traceparent. */
-static struct str trace_id(struct story *s, struct uuid id)
+static struct str trace_id(struct projection *s, struct uuid id)
 {
     char text[2 * sizeof id.b + 1];
 
     for (size_t i = 0; i < sizeof id.b; i++) {
         (void)snprintf(text + 2 * i, 3, "%02x", id.b[i]);
     }
-    return story_keep(s, str_from(text));
+    return projection_keep(s, str_from(text));
 }
 
-static void open_story(const struct journal_plan *row, struct story *s)
+static void open_projection(const struct journal_plan *row, struct projection *s)
 {
     char id[UUID_TEXT_LEN + 1];
 
     uuid_format(row->plan_id, id);
     s->document = doc_copy(&s->arena, (struct doc){row->doc, row->doc_len});
     s->created = row->created_wall;
-    s->view.plan_id = story_keep(s, str_from(id));
-    s->view.session_id = story_keep(s, row->session_id);
-    s->view.query = story_keep(s, row->goal);
-    s->view.status = story_keep(s, row->status);
+    s->view.plan_id = projection_keep(s, str_from(id));
+    s->view.session_id = projection_keep(s, row->session_id);
+    s->view.query = projection_keep(s, row->goal);
+    s->view.status = projection_keep(s, row->status);
     s->view.revision = 1;
-    s->view.created_at = story_iso(s, row->created_wall);
+    s->view.created_at = projection_iso(s, row->created_wall);
     s->view.trace_id = trace_id(s, row->plan_id);
 }
 
-enum bt_code story_read_also(struct bus *b, struct str plan_id, struct story *ret,
-                             story_row_fn also, void *self, struct bt_error *err)
+enum bt_code projection_read_also(struct bus *b, struct str plan_id, struct projection *ret,
+                                  projection_row_fn also, void *self, struct bt_error *err)
 {
-    struct teller t = {.story = ret, .also = also, .self = self, .err = err};
+    struct teller t = {.projection = ret, .also = also, .self = self, .err = err};
     struct journal_plan row;
     uint64_t ix;
     struct uuid id;
     bool quarantined;
     enum bt_code code;
 
-    *ret = (struct story){0};
+    *ret = (struct projection){0};
     code = control_plan_row(b, plan_id, &row, err);
     if (code != BT_OK) {
         return code;
@@ -186,7 +186,7 @@ enum bt_code story_read_also(struct bus *b, struct str plan_id, struct story *re
     ix = row.ix;
     id = row.plan_id;
     quarantined = str_is(row.status, "quarantined");
-    open_story(&row, ret);
+    open_projection(&row, ret);
     code = journal_replay(b->journal, ix, tell_row, &t, err);
     code = code == BT_OK ? t.code : code;
     if (code == BT_OK) {
@@ -206,7 +206,8 @@ enum bt_code story_read_also(struct bus *b, struct str plan_id, struct story *re
     return code;
 }
 
-enum bt_code story_read(struct bus *b, struct str plan_id, struct story *ret, struct bt_error *err)
+enum bt_code projection_read(struct bus *b, struct str plan_id, struct projection *ret,
+                             struct bt_error *err)
 {
-    return story_read_also(b, plan_id, ret, NULL, NULL, err);
+    return projection_read_also(b, plan_id, ret, NULL, NULL, err);
 }

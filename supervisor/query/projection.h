@@ -1,9 +1,9 @@
 /*
  * What became of a plan, read from its rows in the journal: the same for a running plan and for one
- * that ended last year. Everything lives in the story's arena.
+ * that ended last year. Everything lives in the projection's arena.
  */
-#ifndef BUS_STORY_H
-#define BUS_STORY_H
+#ifndef BUS_PROJECTION_H
+#define BUS_PROJECTION_H
 
 #include "protocol/base/arena.h"
 #include "protocol/wire/msg.h"
@@ -14,22 +14,22 @@ struct bus;
 struct journal_row;
 
 /* What the view of a step does not say. Wall times; 0 = it did not come to that. */
-struct story_step {
+struct projection_step {
     struct blob_ref result;
     struct usage usage; /* of all its attempts and of what was asked about it */
     msec began, first_attempt, ended;
     uint32_t failed_attempts;
 };
 
-struct story {
+struct projection {
     struct arena arena;
-    struct doc document;       /* of the newest revision, canonical */
-    struct plan *plan;         /* made of it; plan_id and revision are set */
-    struct msg_plan_view view; /* steps filled in */
-    struct story_step *steps;  /* view.steps_n of them */
-    uint32_t steps_cap;        /* of view.steps and steps */
-    struct blob_ref revised;   /* the document of the newest revision, when there was one */
-    struct blob_ref summary;   /* the aggregated result */
+    struct doc document;           /* of the newest revision, canonical */
+    struct plan *plan;             /* made of it; plan_id and revision are set */
+    struct msg_plan_view view;     /* steps filled in */
+    struct projection_step *steps; /* view.steps_n of them */
+    uint32_t steps_cap;            /* of view.steps and steps */
+    struct blob_ref revised;       /* the document of the newest revision, when there was one */
+    struct blob_ref summary;       /* the aggregated result */
     struct usage planning, replanning, synthesis,
         total; /* total: of the rows; 0 until the plan has ended */
     struct msg_handoff_record *handoffs;
@@ -42,23 +42,24 @@ struct story {
     bool handoffs_cut; /* there were more than are kept */
 };
 
-/* BT_NOT_FOUND "No state found for <id>"; BT_IO when the journal is damaged there. story_done in
- * every case. */
-BT_MUST_CHECK enum bt_code story_read(struct bus *b, struct str plan_id, struct story *ret,
-                                      struct bt_error *err);
+/* BT_NOT_FOUND "No state found for <id>"; BT_IO when the journal is damaged there. projection_done
+ * in every case. */
+BT_MUST_CHECK enum bt_code projection_read(struct bus *b, struct str plan_id,
+                                           struct projection *ret, struct bt_error *err);
 /* The same, with a look at each row after it was told. `also` returns false when it is out of
  * memory. */
-typedef bool (*story_row_fn)(struct story *s, const struct journal_row *row, void *self);
-BT_MUST_CHECK enum bt_code story_read_also(struct bus *b, struct str plan_id, struct story *ret,
-                                           story_row_fn also, void *self, struct bt_error *err);
-void story_done(struct story *s);
+typedef bool (*projection_row_fn)(struct projection *s, const struct journal_row *row, void *self);
+BT_MUST_CHECK enum bt_code projection_read_also(struct bus *b, struct str plan_id,
+                                                struct projection *ret, projection_row_fn also,
+                                                void *self, struct bt_error *err);
+void projection_done(struct projection *s);
 
-/* story_rows.c: one row more. */
-BT_MUST_CHECK enum bt_code story_tell(struct story *s, struct arena *scratch,
-                                      const struct journal_row *row, struct bt_error *err);
+/* projection_rows.c: one row more. */
+BT_MUST_CHECK enum bt_code projection_tell(struct projection *s, struct arena *scratch,
+                                           const struct journal_row *row, struct bt_error *err);
 /* Makes room for n steps; false when out of memory. */
-bool story_make_room(struct story *s, uint32_t n);
-struct str story_keep(struct story *s, struct str text);
+bool projection_make_room(struct projection *s, uint32_t n);
+struct str projection_keep(struct projection *s, struct str text);
 /* A time as text; "" for 0. */
-struct str story_iso(struct story *s, msec wall);
+struct str projection_iso(struct projection *s, msec wall);
 #endif

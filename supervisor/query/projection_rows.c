@@ -7,12 +7,12 @@
 #include "supervisor/journal/journal.h"
 #include "supervisor/query/projection.h"
 
-struct str story_keep(struct story *s, struct str text)
+struct str projection_keep(struct projection *s, struct str text)
 {
     return text.len == 0 ? (struct str){"", 0} : arena_str(&s->arena, text);
 }
 
-struct str story_iso(struct story *s, msec wall)
+struct str projection_iso(struct projection *s, msec wall)
 {
     char text[CLOCK_ISO_LEN + 1];
 
@@ -20,13 +20,13 @@ struct str story_iso(struct story *s, msec wall)
         return (struct str){"", 0};
     }
     clock_iso(wall, text);
-    return story_keep(s, str_from(text));
+    return projection_keep(s, str_from(text));
 }
 
-bool story_make_room(struct story *s, uint32_t n)
+bool projection_make_room(struct projection *s, uint32_t n)
 {
     struct msg_step_view *views;
-    struct story_step *steps;
+    struct projection_step *steps;
     uint32_t cap = s->steps_cap == 0 ? 16 : s->steps_cap;
 
     if (n <= s->steps_cap) {
@@ -57,11 +57,11 @@ enum { HANDOFFS_MAX = 10000 };
 
 /* A row, taken apart as far as most kinds need it. */
 struct told {
-    struct story *s;
+    struct projection *s;
     struct doc body;
     msec wall;
     struct msg_step_view *v;
-    struct story_step *x;
+    struct projection_step *x;
 };
 
 static void take_agent(struct told *t)
@@ -69,7 +69,7 @@ static void take_agent(struct told *t)
     struct str id = row_text(t->body, "agentId");
 
     if (id.len > 0 && !str_eq(id, t->v->agent_id)) {
-        t->v->agent_id = story_keep(t->s, id);
+        t->v->agent_id = projection_keep(t->s, id);
     }
 }
 
@@ -78,7 +78,7 @@ static void take_attempt(struct told *t)
     struct str instance = row_text(t->body, "instanceId");
 
     if (instance.len > 0) {
-        t->v->instance_id = story_keep(t->s, instance);
+        t->v->instance_id = projection_keep(t->s, instance);
         t->v->attempts = row_number(t->body, "attempt");
         t->x->first_attempt = t->x->first_attempt == 0 ? t->wall : t->x->first_attempt;
     }
@@ -86,8 +86,8 @@ static void take_attempt(struct told *t)
 
 static void take_error(struct told *t, const char *text, struct str cls)
 {
-    t->v->error = story_keep(t->s, row_text(t->body, text));
-    t->v->error_class = story_keep(t->s, cls);
+    t->v->error = projection_keep(t->s, row_text(t->body, text));
+    t->v->error_class = projection_keep(t->s, cls);
 }
 
 /* What an attempt or a question about the step has cost. */
@@ -101,7 +101,7 @@ static void take_usage(struct told *t)
 static void on_started(struct told *t)
 {
     t->v->status = STR_LIT("in_progress");
-    t->v->started_at = story_iso(t->s, t->wall);
+    t->v->started_at = projection_iso(t->s, t->wall);
     t->x->began = t->wall;
     t->s->view.current_step_index = t->v->step_index;
     take_agent(t);
@@ -114,7 +114,7 @@ static void on_assigned(struct told *t)
 
     take_agent(t);
     take_attempt(t);
-    t->v->phase = phase.len > 0 ? story_keep(t->s, phase) : STR_LIT("execute");
+    t->v->phase = phase.len > 0 ? projection_keep(t->s, phase) : STR_LIT("execute");
 }
 
 static void on_failed_attempt(struct told *t, const char *text, struct str cls)
@@ -127,7 +127,7 @@ static void on_failed_attempt(struct told *t, const char *text, struct str cls)
 static void on_waiting(struct told *t)
 {
     t->v->status = STR_LIT("waiting");
-    t->v->reason = story_keep(t->s, row_text(t->body, "kind"));
+    t->v->reason = projection_keep(t->s, row_text(t->body, "kind"));
     take_usage(t);
 }
 
@@ -139,7 +139,7 @@ static void on_decided(struct told *t)
 
 static void on_checking(struct told *t, struct str phase)
 {
-    t->v->phase = story_keep(t->s, phase);
+    t->v->phase = projection_keep(t->s, phase);
     take_usage(t);
 }
 
@@ -156,14 +156,14 @@ static void on_completed(struct told *t)
     struct msg_step_view *v = t->v;
     struct str result = row_text(t->body, "result");
 
-    v->status = story_keep(t->s, row_text(t->body, "status"));
-    v->reason = story_keep(t->s, row_text(t->body, "reason"));
-    v->completed_at = story_iso(t->s, t->wall);
+    v->status = projection_keep(t->s, row_text(t->body, "status"));
+    v->reason = projection_keep(t->s, row_text(t->body, "reason"));
+    v->completed_at = projection_iso(t->s, t->wall);
     v->attempts = row_number(t->body, "attempts");
     v->duration_ms = row_number(t->body, "durationMs");
-    v->result = story_keep(t->s, result);
+    v->result = projection_keep(t->s, result);
     v->result_len = row_number(t->body, "resultLen");
-    v->stop = story_keep(t->s, row_text(t->body, "stop"));
+    v->stop = projection_keep(t->s, row_text(t->body, "stop"));
     v->phase = (struct str){"", 0};
     /* Of a step that was replanned the end only says that; why it failed was said before. */
     if (!str_is(v->reason, "superseded") || v->error.len == 0) {
@@ -178,7 +178,7 @@ static void on_completed(struct told *t)
 
 static enum bt_code on_handoff(struct told *t, struct arena *scratch, struct bt_error *err)
 {
-    struct story *s = t->s;
+    struct projection *s = t->s;
     struct msg_ev_agent_handoff ev;
     enum bt_code code = msg_read_doc(scratch, t->body, MSG_ev_agent_handoff, &ev, err);
 
@@ -186,7 +186,7 @@ static enum bt_code on_handoff(struct told *t, struct arena *scratch, struct bt_
         return code;
     }
     t->v->handoffs += str_is(ev.reason, handoff_kind_name(HANDOFF_AGENT));
-    t->v->agent_id = story_keep(s, ev.to_agent.agent_id);
+    t->v->agent_id = projection_keep(s, ev.to_agent.agent_id);
     take_usage(t);
     if (s->handoffs_n == HANDOFFS_MAX) {
         s->handoffs_cut = true;
@@ -202,13 +202,13 @@ static enum bt_code on_handoff(struct told *t, struct arena *scratch, struct bt_
         s->handoffs_cap = cap;
     }
     s->handoffs[s->handoffs_n++] =
-        (struct msg_handoff_record){.handoff_id = story_keep(s, ev.handoff_id),
-                                    .from_agent_id = story_keep(s, ev.from_agent.agent_id),
-                                    .to_agent_id = story_keep(s, ev.to_agent.agent_id),
-                                    .reason = story_keep(s, ev.reason),
-                                    .explanation = story_keep(s, ev.explanation),
-                                    .plan_step_id = story_keep(s, ev.plan_step_id),
-                                    .timestamp = story_iso(s, t->wall)};
+        (struct msg_handoff_record){.handoff_id = projection_keep(s, ev.handoff_id),
+                                    .from_agent_id = projection_keep(s, ev.from_agent.agent_id),
+                                    .to_agent_id = projection_keep(s, ev.to_agent.agent_id),
+                                    .reason = projection_keep(s, ev.reason),
+                                    .explanation = projection_keep(s, ev.explanation),
+                                    .plan_step_id = projection_keep(s, ev.plan_step_id),
+                                    .timestamp = projection_iso(s, t->wall)};
     return BT_OK;
 }
 
@@ -265,7 +265,7 @@ static void (*const TELLS[REC_COUNT])(struct told *t) = {
 
 /* ---- rows about the plan ---- */
 
-static void on_revision(struct story *s, struct doc body)
+static void on_revision(struct projection *s, struct doc body)
 {
     uint64_t ref = row_number(body, "planRef");
 
@@ -275,7 +275,7 @@ static void on_revision(struct story *s, struct doc body)
     }
 }
 
-static void on_replanned(struct story *s, struct doc body)
+static void on_replanned(struct projection *s, struct doc body)
 {
     struct usage u = row_usage(body, "usage");
 
@@ -285,7 +285,7 @@ static void on_replanned(struct story *s, struct doc body)
     }
 }
 
-static void on_pause(struct story *s, struct doc body, bool on)
+static void on_pause(struct projection *s, struct doc body, bool on)
 {
     enum pause_reason reason = pause_reason_from_name(row_text(body, "reason"));
 
@@ -294,17 +294,17 @@ static void on_pause(struct story *s, struct doc body, bool on)
     }
 }
 
-static void on_end(struct story *s, struct doc body, msec wall)
+static void on_end(struct projection *s, struct doc body, msec wall)
 {
     s->ended = true;
     s->ended_at = wall;
     s->paused = 0;
     s->view.cancelling = false;
-    s->view.status = story_keep(s, row_text(body, "status"));
-    s->view.outcome = story_keep(s, row_text(body, "outcome"));
-    s->view.completed_at = story_iso(s, wall);
-    s->view.failure_reason = story_keep(s, row_text(body, "failureReason"));
-    s->view.summary = story_keep(s, row_text(body, "summary"));
+    s->view.status = projection_keep(s, row_text(body, "status"));
+    s->view.outcome = projection_keep(s, row_text(body, "outcome"));
+    s->view.completed_at = projection_iso(s, wall);
+    s->view.failure_reason = projection_keep(s, row_text(body, "failureReason"));
+    s->view.summary = projection_keep(s, row_text(body, "summary"));
     s->view.duration_ms = row_number(body, "durationMs");
     s->total = row_usage(body, "usage");
     s->summary = (struct blob_ref){row_number(body, "summaryRef"), row_number(body, "summaryLen")};
@@ -318,7 +318,7 @@ static void add_usage(struct usage *to, struct doc body)
 }
 
 /* What the plan as a whole asks of an agent. False: the row is about something else. */
-static bool tell_job(struct story *s, enum record_type type, struct doc body)
+static bool tell_job(struct projection *s, enum record_type type, struct doc body)
 {
     if (type == REC_PLANNING_STARTED) {
         s->phase = JOB_PLANNING;
@@ -339,7 +339,7 @@ static bool tell_job(struct story *s, enum record_type type, struct doc body)
     return true;
 }
 
-static void tell_plan(struct story *s, enum record_type type, struct doc body, msec wall)
+static void tell_plan(struct projection *s, enum record_type type, struct doc body, msec wall)
 {
     if (tell_job(s, type, body)) {
         return;
@@ -350,7 +350,7 @@ static void tell_plan(struct story *s, enum record_type type, struct doc body, m
         if (row_number(body, "planRef") != 0) {
             on_revision(s, body);
         }
-        s->view.parent_plan_id = story_keep(s, row_text(body, "parentPlanId"));
+        s->view.parent_plan_id = projection_keep(s, row_text(body, "parentPlanId"));
     } else if (type == REC_PLAN_STARTED) {
         s->started = wall;
     } else if (type == REC_REPLAN_FINISHED) {
@@ -366,8 +366,8 @@ static void tell_plan(struct story *s, enum record_type type, struct doc body, m
     }
 }
 
-enum bt_code story_tell(struct story *s, struct arena *scratch, const struct journal_row *row,
-                        struct bt_error *err)
+enum bt_code projection_tell(struct projection *s, struct arena *scratch,
+                             const struct journal_row *row, struct bt_error *err)
 {
     struct told t = {.s = s, .body = {row->body, row->body_len}, .wall = row->wall};
     enum record_type type = record_type_from_wire(row->type);
@@ -380,7 +380,7 @@ enum bt_code story_tell(struct story *s, struct arena *scratch, const struct jou
     if (doc_get(t.body, STR_LIT("stepIndex")).ptr == NULL || ix >= LIMIT_STEPS) {
         return BT_OK;
     }
-    if (!story_make_room(s, (uint32_t)ix + 1)) {
+    if (!projection_make_room(s, (uint32_t)ix + 1)) {
         return err_set(err, BT_NOMEM, "out of memory for a story");
     }
     t.v = &s->view.steps[ix];

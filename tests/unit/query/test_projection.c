@@ -9,7 +9,7 @@
 #include "tests/support/cmocka.h"
 
 struct telling {
-    struct story story;
+    struct projection projection;
     struct history history;
     struct arena scratch;
     msec wall;
@@ -19,13 +19,13 @@ struct telling {
 static void begin(struct telling *t)
 {
     *t = (struct telling){.wall = 1000000, .history = {.executing = UINT32_MAX}};
-    t->story.created = t->wall;
+    t->projection.created = t->wall;
 }
 
 static void end(struct telling *t)
 {
     arena_done(&t->scratch);
-    story_done(&t->story);
+    projection_done(&t->projection);
 }
 
 /* One row, 1 s after the one before. */
@@ -40,8 +40,8 @@ static void row(struct telling *t, const char *type, const char *json)
     r.seq = r.plan_seq = ++t->seq;
     r.body = body.at;
     r.body_len = body.len;
-    assert_int_equal(story_tell(&t->story, &t->scratch, &r, &err), BT_OK);
-    assert_true(history_row(&t->story, &r, &t->history));
+    assert_int_equal(projection_tell(&t->projection, &t->scratch, &r, &err), BT_OK);
+    assert_true(history_row(&t->projection, &r, &t->history));
     arena_reset(&t->scratch);
     buf_done(&body);
 }
@@ -58,7 +58,7 @@ static void is(struct str got, const char *expected)
 static void usage_of_every_attempt_and_question_counts_for_its_step(void **state)
 {
     struct telling t;
-    const struct story_step *x;
+    const struct projection_step *x;
 
     (void)state;
     begin(&t);
@@ -73,11 +73,11 @@ static void usage_of_every_attempt_and_question_counts_for_its_step(void **state
         "{\"stepIndex\":1,\"attempt\":2,\"phase\":\"verify\",\"usage\":{\"inputTokens\":2}}");
     row(&t, "plan_step_verification_failed",
         "{\"stepIndex\":1,\"attempt\":2,\"diagnosis\":\"wrong\",\"usage\":{\"outputTokens\":4}}");
-    x = &t.story.steps[1];
-    is(t.story.view.steps[1].error, "wrong");
-    is(t.story.view.steps[1].error_class, "VERIFICATION_FAILED");
-    is(t.story.view.steps[1].agent_id, "b");
-    is(t.story.view.steps[1].instance_id, "j");
+    x = &t.projection.steps[1];
+    is(t.projection.view.steps[1].error, "wrong");
+    is(t.projection.view.steps[1].error_class, "VERIFICATION_FAILED");
+    is(t.projection.view.steps[1].agent_id, "b");
+    is(t.projection.view.steps[1].instance_id, "j");
     row(&t, "plan_step_completed",
         "{\"stepIndex\":1,\"status\":\"completed\",\"attempts\":3,\"durationMs\":9,"
         "\"resultRef\":7,\"resultLen\":3,\"usage\":{\"inputTokens\":8}}");
@@ -88,7 +88,7 @@ static void usage_of_every_attempt_and_question_counts_for_its_step(void **state
     assert_int_equal(x->result.id, 7);
     assert_int_equal(x->first_attempt, 1001000);
     assert_int_equal(x->ended - x->began, 5000);
-    assert_int_equal(t.story.view.steps[1].attempts, 3);
+    assert_int_equal(t.projection.view.steps[1].attempts, 3);
     end(&t);
 }
 
@@ -100,11 +100,11 @@ static void a_row_about_the_plan_is_not_taken_for_one_about_its_first_step(void 
     begin(&t);
     row(&t, "plan_step_started", "{\"stepIndex\":0,\"attempt\":1}");
     row(&t, "plan_step_waiting", "{\"stepIndex\":0,\"kind\":\"approval\",\"reviewId\":\"r\"}");
-    is(t.story.view.steps[0].status, "waiting");
+    is(t.projection.view.steps[0].status, "waiting");
     row(&t, "review_decided", "{\"reviewId\":\"P\",\"decision\":\"approve\",\"kind\":\"plan\"}");
-    is(t.story.view.steps[0].status, "waiting");
+    is(t.projection.view.steps[0].status, "waiting");
     row(&t, "review_decided", "{\"stepIndex\":0,\"reviewId\":\"r\",\"decision\":\"approve\"}");
-    is(t.story.view.steps[0].status, "in_progress");
+    is(t.projection.view.steps[0].status, "in_progress");
     row(&t, "plan_step_progress", "{\"stepIndex\":10000}"); /* a step that cannot be */
     row(&t, "plan_step_progress", "{\"stepIndex\":\"x\"}");
     end(&t);
@@ -119,11 +119,11 @@ static void each_reason_to_pause_goes_alone(void **state)
     row(&t, "plan_paused", "{\"reason\":\"signoff\",\"reviewId\":\"P\"}");
     row(&t, "plan_paused", "{\"reason\":\"requested\"}");
     row(&t, "plan_paused", "{\"reason\":\"whatever\"}");
-    assert_int_equal(t.story.paused, 1u << PAUSE_SIGNOFF | 1u << PAUSE_REQUESTED);
+    assert_int_equal(t.projection.paused, 1u << PAUSE_SIGNOFF | 1u << PAUSE_REQUESTED);
     row(&t, "plan_resumed", "{\"reason\":\"signoff\"}");
-    assert_int_equal(t.story.paused, 1u << PAUSE_REQUESTED);
+    assert_int_equal(t.projection.paused, 1u << PAUSE_REQUESTED);
     row(&t, "plan_completed", "{\"status\":\"cancelled\",\"outcome\":\"failed\"}");
-    assert_int_equal(t.story.paused, 0);
+    assert_int_equal(t.projection.paused, 0);
     assert_int_equal(t.history.reviews_n, 1);
     is(t.history.reviews[0].kind, "plan");
     end(&t);
@@ -144,7 +144,7 @@ static void a_replan_is_a_revision_a_record_and_two_phases(void **state)
     row(&t, "replan_started",
         "{\"stepId\":\"a\",\"stepIndex\":0,\"attempt\":1,\"diagnosis\":\"no such file\","
         "\"totalReplans\":1,\"usage\":{\"inputTokens\":10}}");
-    is(t.story.view.steps[0].phase, "replan");
+    is(t.projection.view.steps[0].phase, "replan");
     row(&t, "replan_finished",
         "{\"stepId\":\"a\",\"stepIndex\":0,\"ok\":true,\"revision\":2,\"newSteps\":3,\"planRef\":9,"
         "\"planLen\":90,\"reason\":\"look elsewhere\",\"usage\":{\"outputTokens\":1000}}");
@@ -153,11 +153,11 @@ static void a_replan_is_a_revision_a_record_and_two_phases(void **state)
     row(&t, "plan_completed",
         "{\"status\":\"failed\",\"outcome\":\"failed\",\"failureReason\":\"Step 1 failed: x\","
         "\"usage\":{\"inputTokens\":110,\"outputTokens\":1000}}");
-    assert_int_equal(t.story.view.revision, 3);
-    assert_int_equal(t.story.revised.id, 9);
-    is(t.story.view.parent_plan_id, "Q");
-    assert_int_equal(t.story.planning.input_tokens, 100);
-    assert_int_equal(t.story.replanning.output_tokens, 1000);
+    assert_int_equal(t.projection.view.revision, 3);
+    assert_int_equal(t.projection.revised.id, 9);
+    is(t.projection.view.parent_plan_id, "Q");
+    assert_int_equal(t.projection.planning.input_tokens, 100);
+    assert_int_equal(t.projection.replanning.output_tokens, 1000);
     assert_int_equal(h->revisions_n, 3);
     is(h->revisions[1].kind, "replan");
     assert_int_equal(h->revisions[1].plan_ref, 9);
@@ -191,7 +191,7 @@ static void a_refused_replan_changes_no_revision(void **state)
     row(&t, "replan_finished",
         "{\"stepId\":\"a\",\"stepIndex\":0,\"ok\":false,\"revision\":1,\"reason\":\"not valid\"}");
     assert_int_equal(t.history.revisions_n, 1);
-    assert_int_equal(t.story.revised.id, 0);
+    assert_int_equal(t.projection.revised.id, 0);
     assert_false(t.history.replans[0].ok);
     is(t.history.phases[2].details, "not valid");
     end(&t);
