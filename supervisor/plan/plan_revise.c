@@ -1,7 +1,7 @@
 #include "supervisor/plan/plan_revise.h"
 
 #include "protocol/base/utf8.h"
-#include "supervisor/plan/plan_weave.h"
+#include "supervisor/plan/revision_edges.h"
 
 static struct place top(const struct weave *w)
 {
