@@ -3,7 +3,7 @@
 #include "protocol/base/utf8.h"
 #include "supervisor/plan/revision_edges.h"
 
-static struct place top(const struct weave *w)
+static struct place top(const struct revision_edges *w)
 {
     return (struct place){.problems = w->r->problems, .prefix = ""};
 }
@@ -17,7 +17,7 @@ static bool has_begun(const struct run *run, uint32_t row)
 }
 
 /* A copy whose rows, agents and numbers may change; texts stay where they are. */
-static enum bt_code start(struct weave *w, struct plan_reader *r)
+static enum bt_code start(struct revision_edges *w, struct plan_reader *r)
 {
     const struct plan *old = w->request->plan;
     r->plan = arena_alloc(r->arena, sizeof *r->plan);
@@ -43,7 +43,7 @@ static enum bt_code start(struct weave *w, struct plan_reader *r)
     return buf_check(&r->fallbacks, r->err);
 }
 
-static enum bt_code copy_rows(struct weave *w)
+static enum bt_code copy_rows(struct revision_edges *w)
 {
     struct plan *p = w->r->plan;
     const struct plan *old = w->request->plan;
@@ -65,7 +65,7 @@ static enum bt_code copy_rows(struct weave *w)
 /* ---- what the change is about ---- */
 
 /* The row of a step that the plan still has; UINT32_MAX and a problem when there is none. */
-static uint32_t named_row(struct weave *w, const char *field, struct str id)
+static uint32_t named_row(struct revision_edges *w, const char *field, struct str id)
 {
     const struct place at = top(w);
     const uint32_t row = plan_step_find(w->request->plan, id);
@@ -79,7 +79,8 @@ static uint32_t named_row(struct weave *w, const char *field, struct str id)
     return UINT32_MAX;
 }
 
-static void must_not_have_begun(struct weave *w, const char *field, uint32_t row, const char *but)
+static void must_not_have_begun(struct revision_edges *w, const char *field, uint32_t row,
+                                const char *but)
 {
     const struct place at = top(w);
     if (row != UINT32_MAX && w->settled[row] != 0) {
@@ -94,7 +95,7 @@ static struct str either(struct str given, struct str said)
     return given.len > 0 ? given : said;
 }
 
-static void find_insert(struct weave *w)
+static void find_insert(struct revision_edges *w)
 {
     const struct plan_change *c = w->r->change;
     const struct str after = either(w->request->after, c->after);
@@ -104,7 +105,7 @@ static void find_insert(struct weave *w)
     must_not_have_begun(w, "beforeStepId", w->before, "nothing can come before it any more");
 }
 
-static void find_replaced(struct weave *w)
+static void find_replaced(struct revision_edges *w)
 {
     const struct str id = either(w->request->step, w->r->change->step);
     const struct place at = top(w);
@@ -120,7 +121,7 @@ static void find_replaced(struct weave *w)
     }
 }
 
-static void reuse(struct weave *w, struct doc name)
+static void reuse(struct revision_edges *w, struct doc name)
 {
     const struct place at = top(w);
     struct str id;
@@ -137,7 +138,7 @@ static void reuse(struct weave *w, struct doc name)
     }
 }
 
-static void find_reused(struct weave *w)
+static void find_reused(struct revision_edges *w)
 {
     const struct place at = top(w);
     const struct doc list = w->r->change->reuse;
@@ -160,7 +161,7 @@ static void find_reused(struct weave *w)
 }
 
 /* A step of a chain goes on waiting for the end of those before it, whatever became of them. */
-static void find_again(struct weave *w)
+static void find_again(struct revision_edges *w)
 {
     for (uint32_t i = 0; i < w->r->first; i++) {
         struct plan_step *s = &w->r->plan->steps[i];
@@ -169,7 +170,7 @@ static void find_again(struct weave *w)
     }
 }
 
-static void find_place(struct weave *w)
+static void find_place(struct revision_edges *w)
 {
     const struct plan_step *steps = w->r->plan->steps;
     uint32_t anchor = UINT32_MAX;
@@ -190,15 +191,16 @@ static void find_place(struct weave *w)
         break;
     }
     /* New steps wait as those wait where they come in. */
-    w->r->after_any_end = anchor != UINT32_MAX
-                              ? steps[anchor].after_any_end
-                              : (w->request->kind == REVISE_INSERT && weave_is_ordered(w)) ||
-                                    (w->request->kind == REVISE_AGAIN && w->request->plan->chain);
+    w->r->after_any_end =
+        anchor != UINT32_MAX
+            ? steps[anchor].after_any_end
+            : (w->request->kind == REVISE_INSERT && revision_edges_is_ordered(w)) ||
+                  (w->request->kind == REVISE_AGAIN && w->request->plan->chain);
 }
 
 /* ---- the new steps ---- */
 
-static void check_size(struct weave *w)
+static void check_size(struct revision_edges *w)
 {
     const struct place at = top(w);
     if (w->r->plan->n_steps == w->r->first && w->r->problems->errors == 0) {
@@ -213,7 +215,7 @@ static void check_size(struct weave *w)
 }
 
 /* Templates of rows that were not begun: what they name may be gone. */
-static enum bt_code old_texts(struct weave *w)
+static enum bt_code old_texts(struct revision_edges *w)
 {
     enum bt_code code = BT_OK;
     for (uint32_t i = 0; i < w->r->first && code == BT_OK; i++) {
@@ -225,7 +227,7 @@ static enum bt_code old_texts(struct weave *w)
 }
 
 /* The agents of a replan's steps; plan_check says of those that nobody knows. */
-static void check_granted(struct weave *w)
+static void check_granted(struct revision_edges *w)
 {
     struct plan_reader *r = w->r;
     for (uint32_t i = r->first; i < r->plan->n_steps && r->granted_only; i++) {
@@ -237,7 +239,7 @@ static void check_granted(struct weave *w)
     }
 }
 
-static enum bt_code read_change(struct weave *w)
+static enum bt_code read_change(struct revision_edges *w)
 {
     enum bt_code code = plan_find(w->r, w->request->change);
     if (code != BT_OK) {
@@ -259,7 +261,7 @@ static enum bt_code read_change(struct weave *w)
 
 /* ---- checks and result ---- */
 
-static enum bt_code check(struct weave *w)
+static enum bt_code check(struct revision_edges *w)
 {
     struct plan_reader *r = w->r;
     struct plan *p = r->plan;
@@ -286,7 +288,7 @@ static enum bt_code check(struct weave *w)
     return plan_schema_check(r);
 }
 
-static enum bt_code compose(struct weave *w)
+static enum bt_code compose(struct revision_edges *w)
 {
     struct plan_reader *r = w->r;
     enum bt_code code = start(w, r);
@@ -295,7 +297,7 @@ static enum bt_code compose(struct weave *w)
         return code;
     }
     if (r->plan->n_steps > r->first) {
-        code = weave_edges(w);
+        code = revision_edges_edges(w);
         if (code == BT_OK && r->plan->n_edges <= LIMIT_EDGES) {
             plan_reader_settle(r);
             code = plan_grants(r);
@@ -306,7 +308,7 @@ static enum bt_code compose(struct weave *w)
 }
 
 /* The plan is read from its document, so that it is what it will be after a restart. */
-static enum bt_code finish(struct weave *w, struct arena *arena, struct plan **ret,
+static enum bt_code finish(struct revision_edges *w, struct arena *arena, struct plan **ret,
                            struct buf *document)
 {
     const struct plan *old = w->request->plan;
@@ -346,11 +348,11 @@ enum bt_code plan_revise(const struct plan_revise_request *request, struct arena
                             .arena = &composing,
                             .problems = problems,
                             .err = err};
-    struct weave w = {.request = request,
-                      .r = &r,
-                      .after = UINT32_MAX,
-                      .before = UINT32_MAX,
-                      .replaced = UINT32_MAX};
+    struct revision_edges w = {.request = request,
+                               .r = &r,
+                               .after = UINT32_MAX,
+                               .before = UINT32_MAX,
+                               .replaced = UINT32_MAX};
     plan_reader_init(&r);
     enum bt_code code = compose(&w);
     if (code == BT_OK) {
@@ -359,7 +361,7 @@ enum bt_code plan_revise(const struct plan_revise_request *request, struct arena
     if (code != BT_OK && document->len > from) {
         buf_truncate(document, from);
     }
-    weave_done(&w);
+    revision_edges_done(&w);
     plan_reader_done(&r);
     arena_done(&composing);
     return code;

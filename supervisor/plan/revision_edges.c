@@ -23,45 +23,45 @@ static uint32_t old_dependent(const struct plan *old, uint32_t row, uint32_t i)
     return old->chain ? row + 1 : old->dependents[old->steps[row].dependents_at + i];
 }
 
-static bool is_live(const struct weave *w, uint32_t row)
+static bool is_live(const struct revision_edges *w, uint32_t row)
 {
     return !w->r->plan->steps[row].superseded;
 }
 
-static bool is_over(const struct weave *w, uint32_t row)
+static bool is_over(const struct revision_edges *w, uint32_t row)
 {
     return step_is_final(w->request->run->steps[row].status);
 }
 
-/* ---- threads ---- */
+/* ---- edges ---- */
 
-static void tie(struct weave *w, uint32_t row, uint32_t dep)
+static void add_edge(struct revision_edges *w, uint32_t row, uint32_t dep)
 {
-    const struct thread t = {dep, w->threads[row]};
-    if (w->thread.len / sizeof t >= LIMIT_EDGES) {
+    const struct edge t = {dep, w->edges[row]};
+    if (w->edge.len / sizeof t >= LIMIT_EDGES) {
         return; /* put_edges says so */
     }
-    w->threads[row] = (uint32_t)(w->thread.len / sizeof t);
-    buf_add(&w->thread, &t, sizeof t);
+    w->edges[row] = (uint32_t)(w->edge.len / sizeof t);
+    buf_add(&w->edge, &t, sizeof t);
 }
 
-static void tie_sources(struct weave *w, uint32_t dep)
+static void add_edges_from_sources(struct revision_edges *w, uint32_t dep)
 {
     for (uint32_t i = 0; i < w->n_sources; i++) {
-        tie(w, w->sources[i], dep);
+        add_edge(w, w->sources[i], dep);
     }
 }
 
-static void tie_to_sinks(struct weave *w, uint32_t row)
+static void add_edges_to_sinks(struct revision_edges *w, uint32_t row)
 {
     for (uint32_t i = 0; i < w->n_sinks; i++) {
-        tie(w, row, w->sinks[i]);
+        add_edge(w, row, w->sinks[i]);
     }
 }
 
 /* ---- the new steps among each other ---- */
 
-static enum bt_code index_ids(struct weave *w)
+static enum bt_code index_ids(struct revision_edges *w)
 {
     const struct plan *p = w->r->plan;
     for (uint32_t i = 0; i < p->n_steps; i++) {
@@ -73,19 +73,19 @@ static enum bt_code index_ids(struct weave *w)
     return BT_OK;
 }
 
-static const struct str *names_of(const struct weave *w, uint32_t row)
+static const struct str *names_of(const struct revision_edges *w, uint32_t row)
 {
     const struct str *names = (const struct str *)(const void *)w->r->dep_names.at;
     return names == NULL ? NULL : names + w->r->plan->steps[row].deps_at;
 }
 
-static void find_ends(struct weave *w)
+static void find_ends(struct revision_edges *w)
 {
     const struct plan *p = w->r->plan;
     const uint32_t first = w->r->first;
     if (!w->r->any_deps) {
         for (uint32_t i = first + 1; i < p->n_steps; i++) {
-            tie(w, i, i - 1);
+            add_edge(w, i, i - 1);
         }
         w->sources[w->n_sources++] = first;
         w->sinks[w->n_sinks++] = p->n_steps - 1;
@@ -115,7 +115,7 @@ static void find_ends(struct weave *w)
 
 /* ---- what the kinds mean ---- */
 
-static void put_begun(struct weave *w, uint32_t row, const char *field)
+static void put_begun(struct revision_edges *w, uint32_t row, const char *field)
 {
     const struct place at = {.problems = w->r->problems, .prefix = ""};
     place_problem(&at, PROBLEM_INVALID_FIELD, false, field,
@@ -127,7 +127,7 @@ static void put_begun(struct weave *w, uint32_t row, const char *field)
  * Steps that only wait for the end of `row`, in a chain the next one, wait for the new ones, too.
  * Behind one that is over already (skipped, say) those are meant that wait for it.
  */
-static void push_back_followers(struct weave *w, uint32_t row)
+static void push_back_followers(struct revision_edges *w, uint32_t row)
 {
     const struct plan *old = w->request->plan;
     uint32_t n = 0;
@@ -145,14 +145,14 @@ static void push_back_followers(struct weave *w, uint32_t row)
             } else if (w->settled[next] != 0) {
                 put_begun(w, next, "afterStepId");
             } else {
-                tie_to_sinks(w, next);
+                add_edges_to_sinks(w, next);
             }
         }
     }
     memset(w->mark, 0, w->r->plan->n_steps * sizeof w->mark[0]);
 }
 
-bool weave_is_ordered(const struct weave *w)
+bool revision_edges_is_ordered(const struct revision_edges *w)
 {
     for (uint32_t i = 0; i < w->r->first; i++) {
         if (is_live(w, i) && !w->r->plan->steps[i].after_any_end) {
@@ -163,7 +163,8 @@ bool weave_is_ordered(const struct weave *w)
 }
 
 /* The first new ones come after every row that passes and that no other passing row depends on. */
-static void append_after(struct weave *w, bool (*passes)(const struct weave *w, uint32_t row))
+static void append_after(struct revision_edges *w,
+                         bool (*passes)(const struct revision_edges *w, uint32_t row))
 {
     const struct plan *old = w->request->plan;
     for (uint32_t i = 0; i < w->r->first; i++) {
@@ -172,48 +173,48 @@ static void append_after(struct weave *w, bool (*passes)(const struct weave *w, 
             last = !passes(w, old_dependent(old, i, d));
         }
         if (last) {
-            tie_sources(w, i);
+            add_edges_from_sources(w, i);
         }
     }
 }
 
-static void weave_insert(struct weave *w)
+static void revision_edges_insert(struct revision_edges *w)
 {
     const struct plan *old = w->request->plan;
     if (w->after != UINT32_MAX) {
-        tie_sources(w, w->after);
+        add_edges_from_sources(w, w->after);
     }
     if (w->before != UINT32_MAX) {
         for (uint32_t i = 0; w->after == UINT32_MAX && i < old_deps(old, w->before); i++) {
-            tie_sources(w, old_dep(old, w->before, i));
+            add_edges_from_sources(w, old_dep(old, w->before, i));
         }
-        tie_to_sinks(w, w->before);
+        add_edges_to_sinks(w, w->before);
     } else if (w->after != UINT32_MAX) {
         push_back_followers(w, w->after);
-    } else if (weave_is_ordered(w)) {
+    } else if (revision_edges_is_ordered(w)) {
         append_after(w, is_live);
     }
 }
 
-static void weave_replace(struct weave *w)
+static void revision_edges_replace(struct revision_edges *w)
 {
     const struct plan *old = w->request->plan;
     if (w->replaced == UINT32_MAX) {
         return;
     }
     for (uint32_t i = 0; i < old_deps(old, w->replaced); i++) {
-        tie_sources(w, old_dep(old, w->replaced, i));
+        add_edges_from_sources(w, old_dep(old, w->replaced, i));
     }
     for (uint32_t i = 0; i < old_dependents(old, w->replaced); i++) {
         const uint32_t row = old_dependent(old, w->replaced, i);
         if (is_live(w, row) && w->settled[row] == 0) {
-            tie_to_sinks(w, row);
+            add_edges_to_sinks(w, row);
         }
     }
 }
 
 /* The answer without any dependsOn is a chain, as any plan (C10), behind what it keeps. */
-static void weave_replan(struct weave *w)
+static void revision_edges_replan(struct revision_edges *w)
 {
     struct plan *p = w->r->plan;
     if (w->r->any_deps) {
@@ -227,14 +228,14 @@ static void weave_replan(struct weave *w)
 
 /* ---- the result ---- */
 
-static void put_edge(struct weave *w, struct str name, uint32_t dep)
+static void put_edge(struct revision_edges *w, struct str name, uint32_t dep)
 {
     buf_add(&w->names, &name, sizeof name);
     buf_add(&w->rows, &dep, sizeof dep);
     w->r->plan->n_edges++;
 }
 
-static void put_row(struct weave *w, uint32_t row)
+static void put_row(struct revision_edges *w, uint32_t row)
 {
     const struct plan *old = w->request->plan;
     const struct str none = {NULL, 0};
@@ -257,18 +258,18 @@ static void put_row(struct weave *w, uint32_t row)
         }
         put_edge(w, name, UINT32_MAX);
     }
-    const struct thread *threads = (const struct thread *)(const void *)w->thread.at;
-    for (uint32_t t = w->threads[row]; t != UINT32_MAX; t = threads[t].next) {
-        if (w->mark[threads[t].dep] != stamp) {
-            w->mark[threads[t].dep] = stamp;
-            put_edge(w, none, threads[t].dep);
+    const struct edge *edges = (const struct edge *)(const void *)w->edge.at;
+    for (uint32_t t = w->edges[row]; t != UINT32_MAX; t = edges[t].next) {
+        if (w->mark[edges[t].dep] != stamp) {
+            w->mark[edges[t].dep] = stamp;
+            put_edge(w, none, edges[t].dep);
         }
     }
     s->deps_at = at;
     s->deps_n = w->r->plan->n_edges - at;
 }
 
-static enum bt_code put_edges(struct weave *w)
+static enum bt_code put_edges(struct revision_edges *w)
 {
     struct plan *p = w->r->plan;
     p->n_edges = 0;
@@ -277,7 +278,7 @@ static enum bt_code put_edges(struct weave *w)
         put_row(w, i);
     }
     if (w->names.bad == BT_LIMIT || p->n_edges > LIMIT_EDGES ||
-        w->thread.len / sizeof(struct thread) >= LIMIT_EDGES) {
+        w->edge.len / sizeof(struct edge) >= LIMIT_EDGES) {
         const struct place at = {.problems = w->r->problems, .prefix = ""};
         place_problem(&at, PROBLEM_LIMIT, false, "steps",
                       "the plan would have more than %u dependencies", (unsigned)LIMIT_EDGES);
@@ -287,28 +288,28 @@ static enum bt_code put_edges(struct weave *w)
     return code == BT_OK ? buf_check(&w->rows, w->r->err) : code;
 }
 
-static enum bt_code make_room(struct weave *w)
+static enum bt_code make_room(struct revision_edges *w)
 {
     const size_t n = w->r->plan->n_steps + 1;
     const size_t fresh = n - w->r->first;
     struct arena *a = &w->r->scratch;
-    w->threads = arena_alloc(a, n * sizeof w->threads[0]);
+    w->edges = arena_alloc(a, n * sizeof w->edges[0]);
     w->mark = arena_alloc(a, n * sizeof w->mark[0]);
     w->list = arena_alloc(a, n * sizeof w->list[0]);
     w->sources = arena_alloc(a, fresh * sizeof w->sources[0]);
     w->sinks = arena_alloc(a, fresh * sizeof w->sinks[0]);
-    if (w->threads == NULL || w->mark == NULL || w->list == NULL || w->sources == NULL ||
+    if (w->edges == NULL || w->mark == NULL || w->list == NULL || w->sources == NULL ||
         w->sinks == NULL) {
         return reader_nomem(w->r);
     }
-    memset(w->threads, 0xff, n * sizeof w->threads[0]);
-    buf_init(&w->thread, (LIMIT_EDGES + 1) * sizeof(struct thread));
+    memset(w->edges, 0xff, n * sizeof w->edges[0]);
+    buf_init(&w->edge, (LIMIT_EDGES + 1) * sizeof(struct edge));
     buf_init(&w->names, 2 * (LIMIT_EDGES + 1) * sizeof(struct str));
     buf_init(&w->rows, 2 * (LIMIT_EDGES + 1) * sizeof(uint32_t));
     return BT_OK;
 }
 
-enum bt_code weave_edges(struct weave *w)
+enum bt_code revision_edges_edges(struct revision_edges *w)
 {
     enum bt_code code = make_room(w);
     code = code == BT_OK ? index_ids(w) : code;
@@ -318,27 +319,27 @@ enum bt_code weave_edges(struct weave *w)
     find_ends(w);
     switch (w->request->kind) {
     case REVISE_INSERT:
-        weave_insert(w);
+        revision_edges_insert(w);
         break;
     case REVISE_REPLACE:
-        weave_replace(w);
+        revision_edges_replace(w);
         break;
     case REVISE_REPLAN:
-        weave_replan(w);
+        revision_edges_replan(w);
         break;
     case REVISE_AGAIN: /* they say it themselves */
         break;
     }
-    if (w->thread.bad == BT_NOMEM) {
+    if (w->edge.bad == BT_NOMEM) {
         return reader_nomem(w->r);
     }
     return put_edges(w);
 }
 
-void weave_done(struct weave *w)
+void revision_edges_done(struct revision_edges *w)
 {
     map_done(&w->ids);
-    buf_done(&w->thread);
+    buf_done(&w->edge);
     buf_done(&w->names);
     buf_done(&w->rows);
 }
