@@ -4,7 +4,7 @@
 
 #include "supervisor/api/control.h"
 #include "supervisor/engine/row_body.h"
-#include "supervisor/query/figure.h"
+#include "supervisor/query/agent_stats.h"
 #include "supervisor/query/projection.h"
 #include "supervisor/query/waits.h"
 

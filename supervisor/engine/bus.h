@@ -23,7 +23,7 @@
 #include "supervisor/engine/sessions.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/plan/plan_read.h"
-#include "supervisor/query/figure.h"
+#include "supervisor/query/agent_stats.h"
 
 enum { BUS_PARKED_MAX = 64, BUS_CONTROL_QUEUE = 130, BUS_TURN_EVENTS = 256, BUS_RUNS_SPARE = 64 };
 

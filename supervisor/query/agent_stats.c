@@ -1,4 +1,4 @@
-#include "supervisor/query/figure.h"
+#include "supervisor/query/agent_stats.h"
 
 uint64_t usage_tokens(const struct usage *u)
 {
