@@ -14,8 +14,8 @@ struct plan_figures {
     struct projection *s;
     msec now; /* wall */
     struct msg_plan_stats_ok ok;
-    uint64_t *ms;           /* by step */
-    struct figure *figures; /* by ok.agents */
+    uint64_t *ms;                /* by step */
+    struct agent_stats *figures; /* by ok.agents */
 };
 
 static uint64_t run_ms(const struct plan_figures *g, uint32_t i)
@@ -45,7 +45,7 @@ static uint64_t queue_ms(const struct plan_figures *g, uint32_t i)
     return g->s->steps[i].first_attempt > ready ? g->s->steps[i].first_attempt - ready : 0;
 }
 
-static struct figure *figure_of(struct plan_figures *g, struct str agent_id)
+static struct agent_stats *agent_stats_of(struct plan_figures *g, struct str agent_id)
 {
     for (uint32_t i = 0; i < g->ok.agents_n; i++) {
         if (str_eq(g->ok.agents[i].agent_id, agent_id)) {
@@ -67,7 +67,8 @@ static void add_step(struct plan_figures *g, uint32_t i)
     const struct projection_step *x = &g->s->steps[i];
     bool completed = str_is(v->status, "completed");
     bool own = !str_is(v->reason, step_reason_name(REASON_REUSED));
-    struct figure *f = x->began != 0 && v->agent_id.len > 0 ? figure_of(g, v->agent_id) : NULL;
+    struct agent_stats *f =
+        x->began != 0 && v->agent_id.len > 0 ? agent_stats_of(g, v->agent_id) : NULL;
 
     g->ms[i] = run_ms(g, i);
     g->ok.steps[i] = (struct msg_step_figures){.step_id = v->step_id,
@@ -87,7 +88,7 @@ static void add_step(struct plan_figures *g, uint32_t i)
         g->ok.estimated_cost_micros += p->policy.estimate_micros;
     }
     if (f != NULL && own && (completed || str_is(v->status, "failed"))) {
-        figure_step(f, completed, g->ms[i], x->failed_attempts, usage_tokens(&x->usage));
+        agent_stats_step(f, completed, g->ms[i], x->failed_attempts, usage_tokens(&x->usage));
     } else if (f != NULL) {
         f->errors += x->failed_attempts;
         f->tokens += usage_tokens(&x->usage);
@@ -97,12 +98,12 @@ static void add_step(struct plan_figures *g, uint32_t i)
 static void add_agents(struct plan_figures *g)
 {
     for (uint32_t i = 0; i < g->ok.agents_n; i++) {
-        const struct figure *f = &g->figures[i];
+        const struct agent_stats *f = &g->figures[i];
         struct msg_agent_figures *to = &g->ok.agents[i];
         to->steps = f->steps;
         to->errors = f->errors;
-        to->error_rate = figure_error_rate(f);
-        to->average_ms = figure_average_ms(f);
+        to->error_rate = agent_stats_error_rate(f);
+        to->average_ms = agent_stats_average_ms(f);
         to->max_ms = f->max_ms;
         to->tokens = f->tokens;
     }
@@ -226,7 +227,7 @@ static void add_loads(struct bus *b, struct msg_supervisor_stats_ok *ok, uint32_
 
     for (uint32_t i = 0; i < n; i++) {
         const struct agent_view a = registry_agent_view(b->registry, i);
-        const struct figure *f = &b->cards[i].figure;
+        const struct agent_stats *f = &b->cards[i].agent_stats;
         ok->agents[i] =
             (struct msg_agent_load){.agent_id = a.id,
                                     .state = STR_LIT("up"),
@@ -235,8 +236,8 @@ static void add_loads(struct bus *b, struct msg_supervisor_stats_ok *ok, uint32_
                                     .queued = core_agent_queued(b->core, i),
                                     .steps = f->steps,
                                     .errors = f->errors,
-                                    .error_rate = figure_error_rate(f),
-                                    .average_ms = figure_average_ms(f),
+                                    .error_rate = agent_stats_error_rate(f),
+                                    .average_ms = agent_stats_average_ms(f),
                                     .max_ms = f->max_ms,
                                     .tokens = f->tokens};
         ok->queued += ok->agents[i].queued;

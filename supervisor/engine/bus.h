@@ -137,7 +137,7 @@ struct bus_card {
     uint64_t hash; /* of its bytes: the same card is not copied again */
     struct verify_outputs outputs;
     uint64_t requests, errors;
-    struct figure figure; /* since the daemon started */
+    struct agent_stats agent_stats; /* since the daemon started */
 };
 
 struct bus_parked {

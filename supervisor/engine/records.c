@@ -117,7 +117,7 @@ static void count(struct bus *b, const struct record *rec)
     b->stats.fallbacks += rec->type == REC_FALLBACK_USED;
     b->stats.replans += rec->type == REC_REPLAN_STARTED;
     if (rec->step != STEP_NONE && rec->agent < registry_agents(b->registry)) {
-        figure_record(&b->cards[rec->agent].figure, rec);
+        agent_stats_record(&b->cards[rec->agent].agent_stats, rec);
     }
 }
 

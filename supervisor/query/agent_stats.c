@@ -7,12 +7,13 @@ uint64_t usage_tokens(const struct usage *u)
                : u->input_tokens + u->output_tokens;
 }
 
-static void add_tokens(struct figure *f, uint64_t tokens)
+static void add_tokens(struct agent_stats *f, uint64_t tokens)
 {
     f->tokens = tokens > (uint64_t)INT64_MAX - f->tokens ? (uint64_t)INT64_MAX : f->tokens + tokens;
 }
 
-void figure_step(struct figure *f, bool completed, uint64_t ms, uint64_t errors, uint64_t tokens)
+void agent_stats_step(struct agent_stats *f, bool completed, uint64_t ms, uint64_t errors,
+                      uint64_t tokens)
 {
     f->steps++;
     f->failed += !completed;
@@ -22,7 +23,7 @@ void figure_step(struct figure *f, bool completed, uint64_t ms, uint64_t errors,
     add_tokens(f, tokens);
 }
 
-void figure_record(struct figure *f, const struct record *rec)
+void agent_stats_record(struct agent_stats *f, const struct record *rec)
 {
     const uint64_t tokens = usage_tokens(&rec->usage);
 
@@ -31,21 +32,21 @@ void figure_record(struct figure *f, const struct record *rec)
         add_tokens(f, tokens);
     } else if (rec->type == REC_STEP_COMPLETED && rec->reason != REASON_REUSED &&
                (rec->status == STEP_COMPLETED || rec->status == STEP_FAILED)) {
-        figure_step(f, rec->status == STEP_COMPLETED, rec->duration_ms, rec->status == STEP_FAILED,
-                    tokens);
+        agent_stats_step(f, rec->status == STEP_COMPLETED, rec->duration_ms,
+                         rec->status == STEP_FAILED, tokens);
     } else if (rec->type == REC_STEP_COMPLETED || rec->type == REC_STEP_WAITING) {
         add_tokens(f, tokens);
     }
 }
 
-double figure_error_rate(const struct figure *f)
+double agent_stats_error_rate(const struct agent_stats *f)
 {
     const uint64_t attempts = f->steps - f->failed + f->errors;
 
     return attempts == 0 ? 0 : (double)f->errors / (double)attempts;
 }
 
-uint64_t figure_average_ms(const struct figure *f)
+uint64_t agent_stats_average_ms(const struct agent_stats *f)
 {
     return f->steps == 0 ? 0 : f->total_ms / f->steps;
 }

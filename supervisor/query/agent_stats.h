@@ -7,7 +7,7 @@
 
 #include "supervisor/core/run/record.h"
 
-struct figure {
+struct agent_stats {
     uint64_t steps;  /* that it completed or failed */
     uint64_t failed; /* of them */
     uint64_t errors; /* attempts that failed */
@@ -16,11 +16,12 @@ struct figure {
 };
 
 /* A step ended with this agent. errors: attempts of it that failed and were not counted before. */
-void figure_step(struct figure *f, bool completed, uint64_t ms, uint64_t errors, uint64_t tokens);
+void agent_stats_step(struct agent_stats *f, bool completed, uint64_t ms, uint64_t errors,
+                      uint64_t tokens);
 /* The record is about this agent. */
-void figure_record(struct figure *f, const struct record *rec);
+void agent_stats_record(struct agent_stats *f, const struct record *rec);
 /* Failed attempts of all, 0 to 1. */
-double figure_error_rate(const struct figure *f);
-uint64_t figure_average_ms(const struct figure *f);
+double agent_stats_error_rate(const struct agent_stats *f);
+uint64_t agent_stats_average_ms(const struct agent_stats *f);
 uint64_t usage_tokens(const struct usage *u);
 #endif
