@@ -1,4 +1,4 @@
-#include "supervisor/engine/notes.h"
+#include "supervisor/engine/step_notes.h"
 
 #include <stdlib.h>
 

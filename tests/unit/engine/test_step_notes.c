@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/engine/notes.h"
 #include "supervisor/engine/sessions.h"
+#include "supervisor/engine/step_notes.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/random.h"
 
