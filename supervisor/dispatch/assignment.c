@@ -180,7 +180,7 @@ static void put_head(struct assignment *q, const struct bus_instance *in, uint32
 {
     const struct plan *plan = q->plan->plan;
     const struct plan_step *s = &plan->steps[q->step];
-    const struct note *note = notes_of(&q->plan->notes, q->step);
+    const struct note *note = step_notes_of(&q->plan->notes, q->step);
 
     uuid_format(plan->plan_id, q->plan_id);
     step_key(plan, q->step, q->phase, q->key);

@@ -142,7 +142,7 @@ static enum bt_code add_given(struct assignment *q, const struct note *note, str
 static enum bt_code expand(struct assignment *q, struct bt_error *err)
 {
     const struct plan_step *s = &q->plan->plan->steps[q->step];
-    const struct note *note = notes_of(&q->plan->notes, q->step);
+    const struct note *note = step_notes_of(&q->plan->notes, q->step);
     struct doc params;
     enum bt_code code = expand_text(s->task, resolve, q, &q->task, err);
 

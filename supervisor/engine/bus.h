@@ -69,7 +69,7 @@ struct bus_plan {
     struct plan *plan;  /* plan_pack's */
     void *block;
     struct blob_ref document; /* of the newest revision; id 0: the one in the plan's row */
-    struct notes notes;
+    struct step_notes notes;
     uint32_t session;   /* number in bus.sessions, or SESSIONS_NONE */
     struct job *job;    /* NULL: this plan is none */
     uint64_t asked;     /* the run of the job that it waits for; 0 = none */

@@ -83,7 +83,7 @@ void bus_plan_bind(struct bus *b, uint64_t run)
 void bus_plan_done(struct bus_plan *p)
 {
     free(p->block);
-    notes_done(&p->notes);
+    step_notes_done(&p->notes);
     free(p->plan);
     free(p->job);
     free((void *)(uintptr_t)p->failure.ptr);
@@ -92,7 +92,7 @@ void bus_plan_done(struct bus_plan *p)
 
 void bus_plan_keep(struct bus_plan *p, const struct record *rec, const struct plan *revised)
 {
-    notes_record(&p->notes, rec);
+    step_notes_record(&p->notes, rec);
     if (rec->type == REC_SYNTHESIS_STARTED) {
         char *copy = rec->text.len > 0 ? malloc(rec->text.len) : NULL;
         if (copy != NULL) { /* without it the run's own, shorter one is told */
@@ -103,7 +103,7 @@ void bus_plan_keep(struct bus_plan *p, const struct record *rec, const struct pl
     } else if (rec->type == REC_SYNTHESIS_RETRY && revised != NULL) {
         for (uint32_t i = 0; i < revised->n_steps; i++) {
             if (revised->steps[i].revision == rec->revision) {
-                notes_feedback(&p->notes, i, rec->text);
+                step_notes_feedback(&p->notes, i, rec->text);
             }
         }
     }
@@ -125,7 +125,7 @@ enum review_kind bus_plan_review(const struct bus_plan *p)
 
 struct str bus_plan_prompt(const struct bus_plan *p, uint32_t step)
 {
-    const struct note *t = notes_of(&p->notes, step);
+    const struct note *t = step_notes_of(&p->notes, step);
 
     return t != NULL ? t->prompt : (struct str){"", 0};
 }

@@ -12,17 +12,17 @@ static void free_note(struct note *t)
     free(t->edits);
 }
 
-void notes_done(struct notes *n)
+void step_notes_done(struct step_notes *n)
 {
     for (uint32_t i = 0; i < n->n; i++) {
         free_note(&n->at[i]);
     }
     free(n->at);
-    *n = (struct notes){0};
+    *n = (struct step_notes){0};
 }
 
 /* Where the step's note is, or would be. */
-static uint32_t place_of(const struct notes *n, uint32_t step)
+static uint32_t place_of(const struct step_notes *n, uint32_t step)
 {
     uint32_t low = 0;
     uint32_t high = n->n;
@@ -38,7 +38,7 @@ static uint32_t place_of(const struct notes *n, uint32_t step)
     return low;
 }
 
-const struct note *notes_of(const struct notes *n, uint32_t step)
+const struct note *step_notes_of(const struct step_notes *n, uint32_t step)
 {
     uint32_t at = place_of(n, step);
 
@@ -46,7 +46,7 @@ const struct note *notes_of(const struct notes *n, uint32_t step)
 }
 
 /* Finds or adds; NULL when out of memory. */
-static struct note *open_note(struct notes *n, uint32_t step)
+static struct note *open_note(struct step_notes *n, uint32_t step)
 {
     uint32_t at = place_of(n, step);
 
@@ -68,7 +68,7 @@ static struct note *open_note(struct notes *n, uint32_t step)
     return &n->at[at];
 }
 
-static void drop(struct notes *n, uint32_t step)
+static void drop(struct step_notes *n, uint32_t step)
 {
     uint32_t at = place_of(n, step);
 
@@ -110,12 +110,12 @@ static void keep_edit(struct note *t, struct blob_ref doc, bool adds)
     }
 }
 
-static void on_decided(struct notes *n, const struct record *rec)
+static void on_decided(struct step_notes *n, const struct record *rec)
 {
     bool told = rec->decision == DECISION_APPROVE && rec->text.len > 0;
     bool edited = rec->decision == DECISION_APPROVE && rec->result.id != 0;
     struct note *t =
-        notes_of(n, rec->step) != NULL || told || edited ? open_note(n, rec->step) : NULL;
+        step_notes_of(n, rec->step) != NULL || told || edited ? open_note(n, rec->step) : NULL;
 
     if (t == NULL) {
         return;
@@ -129,7 +129,7 @@ static void on_decided(struct notes *n, const struct record *rec)
     }
 }
 
-void notes_feedback(struct notes *n, uint32_t step, struct str text)
+void step_notes_feedback(struct step_notes *n, uint32_t step, struct str text)
 {
     struct note *t = text.len > 0 ? open_note(n, step) : NULL;
 
@@ -138,14 +138,15 @@ void notes_feedback(struct notes *n, uint32_t step, struct str text)
     }
 }
 
-void notes_record(struct notes *n, const struct record *rec)
+void step_notes_record(struct step_notes *n, const struct record *rec)
 {
     if (rec->step == STEP_NONE) {
         return;
     }
     if (rec->type == REC_STEP_WAITING) {
-        struct note *t =
-            rec->text.len > 0 || notes_of(n, rec->step) != NULL ? open_note(n, rec->step) : NULL;
+        struct note *t = rec->text.len > 0 || step_notes_of(n, rec->step) != NULL
+                             ? open_note(n, rec->step)
+                             : NULL;
         if (t != NULL) {
             keep_text(&t->prompt, rec->text, NOTE_PROMPT_MAX);
         }
@@ -153,7 +154,7 @@ void notes_record(struct notes *n, const struct record *rec)
         on_decided(n, rec);
     } else if (rec->type == REC_VERIFICATION_FAILED ||
                (rec->type == REC_HANDOFF && rec->handoff != HANDOFF_PLAN_STEP)) {
-        notes_feedback(n, rec->step, rec->text);
+        step_notes_feedback(n, rec->step, rec->text);
     } else if (rec->type == REC_STEP_COMPLETED) {
         drop(n, rec->step);
     }

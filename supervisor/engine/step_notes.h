@@ -24,16 +24,16 @@ struct note {
     struct note_edit *edits;
 };
 
-struct notes {
+struct step_notes {
     struct note *at; /* ascending steps */
     uint32_t n, cap;
 };
 
-void notes_done(struct notes *n);
+void step_notes_done(struct step_notes *n);
 /* Takes from the record what is to be kept. Want of memory costs a text, never the plan. */
-void notes_record(struct notes *n, const struct record *rec);
+void step_notes_record(struct step_notes *n, const struct record *rec);
 /* What the next attempt of the step is told. */
-void notes_feedback(struct notes *n, uint32_t step, struct str text);
+void step_notes_feedback(struct step_notes *n, uint32_t step, struct str text);
 /* NULL when nothing is kept for the step. Valid until the next record. */
-const struct note *notes_of(const struct notes *n, uint32_t step);
+const struct note *step_notes_of(const struct step_notes *n, uint32_t step);
 #endif

@@ -15,7 +15,7 @@ static struct record about(enum record_type type, uint32_t step, const char *tex
 
 static void prompt_is_kept_cut_at_a_character_and_gone_once_decided(void **state)
 {
-    struct notes n = {0};
+    struct step_notes n = {0};
     char text[4200];
     struct record rec = about(REC_STEP_WAITING, 3, "Which?");
 
@@ -23,105 +23,106 @@ static void prompt_is_kept_cut_at_a_character_and_gone_once_decided(void **state
     for (size_t i = 0; i < 2000; i++) {
         (void)snprintf(text + i * 2, 3, "ü");
     }
-    assert_null(notes_of(&n, 3));
-    notes_record(&n, &rec);
-    assert_true(str_is(notes_of(&n, 3)->prompt, "Which?"));
+    assert_null(step_notes_of(&n, 3));
+    step_notes_record(&n, &rec);
+    assert_true(str_is(step_notes_of(&n, 3)->prompt, "Which?"));
     rec.text = str_from(text);
     rec.text.len--; /* ends in the middle of nothing, then of a character */
-    notes_record(&n, &rec);
+    step_notes_record(&n, &rec);
     rec.text.len -= rec.text.len % 2;
-    assert_int_equal(notes_of(&n, 3)->prompt.len, NOTE_PROMPT_MAX);
+    assert_int_equal(step_notes_of(&n, 3)->prompt.len, NOTE_PROMPT_MAX);
     rec = about(REC_REVIEW_DECIDED, 3, "");
-    notes_record(&n, &rec);
-    assert_int_equal(notes_of(&n, 3)->prompt.len, 0);
+    step_notes_record(&n, &rec);
+    assert_int_equal(step_notes_of(&n, 3)->prompt.len, 0);
     rec = about(REC_STEP_WAITING, STEP_NONE, "the plan");
-    notes_record(&n, &rec);
+    step_notes_record(&n, &rec);
     assert_int_equal(n.n, 1);
-    notes_done(&n);
-    notes_done(&n);
+    step_notes_done(&n);
+    step_notes_done(&n);
 }
 
 static void step_that_waits_without_a_word_costs_nothing(void **state)
 {
-    struct notes n = {0};
+    struct step_notes n = {0};
     struct record rec = about(REC_STEP_WAITING, 1, "");
 
     (void)state;
-    notes_record(&n, &rec);
+    step_notes_record(&n, &rec);
     rec = about(REC_REVIEW_DECIDED, 1, "");
-    notes_record(&n, &rec);
+    step_notes_record(&n, &rec);
     rec = about(REC_HANDOFF, 1, "Executing plan step: a");
     rec.handoff = HANDOFF_PLAN_STEP;
-    notes_record(&n, &rec);
+    step_notes_record(&n, &rec);
     assert_null(n.at);
-    notes_done(&n);
+    step_notes_done(&n);
 }
 
 static void feedback_is_the_last_thing_that_was_said_to_the_step(void **state)
 {
-    struct notes n = {0};
+    struct step_notes n = {0};
     struct record rec = about(REC_VERIFICATION_FAILED, 0, "too short");
 
     (void)state;
-    notes_record(&n, &rec);
-    assert_true(str_is(notes_of(&n, 0)->feedback, "too short"));
+    step_notes_record(&n, &rec);
+    assert_true(str_is(step_notes_of(&n, 0)->feedback, "too short"));
     rec = about(REC_HANDOFF, 0, "not mine");
     rec.handoff = HANDOFF_AGENT;
-    notes_record(&n, &rec);
-    assert_true(str_is(notes_of(&n, 0)->feedback, "not mine"));
+    step_notes_record(&n, &rec);
+    assert_true(str_is(step_notes_of(&n, 0)->feedback, "not mine"));
     rec = about(REC_REVIEW_DECIDED, 0, "never");
     rec.decision = DECISION_REJECT;
-    notes_record(&n, &rec);
-    assert_true(str_is(notes_of(&n, 0)->feedback, "not mine"));
+    step_notes_record(&n, &rec);
+    assert_true(str_is(step_notes_of(&n, 0)->feedback, "not mine"));
     rec = about(REC_REVIEW_DECIDED, 0, "");
-    notes_record(&n, &rec);
-    assert_true(str_is(notes_of(&n, 0)->feedback, "not mine"));
+    step_notes_record(&n, &rec);
+    assert_true(str_is(step_notes_of(&n, 0)->feedback, "not mine"));
     rec = about(REC_REVIEW_DECIDED, 0, "use the blue one");
-    notes_record(&n, &rec);
-    assert_true(str_is(notes_of(&n, 0)->feedback, "use the blue one"));
+    step_notes_record(&n, &rec);
+    assert_true(str_is(step_notes_of(&n, 0)->feedback, "use the blue one"));
     rec = about(REC_STEP_COMPLETED, 0, "");
-    notes_record(&n, &rec);
-    assert_null(notes_of(&n, 0));
-    notes_done(&n);
+    step_notes_record(&n, &rec);
+    assert_null(step_notes_of(&n, 0));
+    step_notes_done(&n);
 }
 
 static void given_data_adds_up_and_new_parameters_replace_everything(void **state)
 {
-    struct notes n = {0};
+    struct step_notes n = {0};
     struct record rec = about(REC_REVIEW_DECIDED, 2, "");
 
     (void)state;
     rec.review = REVIEW_INPUT;
     rec.result = (struct blob_ref){1, 10};
-    notes_record(&n, &rec);
+    step_notes_record(&n, &rec);
     rec.result.id = 2;
-    notes_record(&n, &rec);
-    assert_int_equal(notes_of(&n, 2)->edits_n, 2);
+    step_notes_record(&n, &rec);
+    assert_int_equal(step_notes_of(&n, 2)->edits_n, 2);
     rec.review = REVIEW_APPROVAL;
     rec.result.id = 3;
-    notes_record(&n, &rec);
-    assert_int_equal(notes_of(&n, 2)->edits_n, 1);
-    assert_false(notes_of(&n, 2)->edits[0].adds);
+    step_notes_record(&n, &rec);
+    assert_int_equal(step_notes_of(&n, 2)->edits_n, 1);
+    assert_false(step_notes_of(&n, 2)->edits[0].adds);
     rec.review = REVIEW_INPUT;
     for (uint64_t i = 4; i < 100; i++) {
         rec.result.id = i;
-        notes_record(&n, &rec);
-        assert_true(notes_of(&n, 2)->edits_n <= NOTE_EDITS_MAX);
+        step_notes_record(&n, &rec);
+        assert_true(step_notes_of(&n, 2)->edits_n <= NOTE_EDITS_MAX);
     }
-    assert_int_equal(notes_of(&n, 2)->edits[0].doc.id, 3); /* the parameters are never dropped */
-    assert_int_equal(notes_of(&n, 2)->edits[NOTE_EDITS_MAX - 1].doc.id, 99);
+    assert_int_equal(step_notes_of(&n, 2)->edits[0].doc.id,
+                     3); /* the parameters are never dropped */
+    assert_int_equal(step_notes_of(&n, 2)->edits[NOTE_EDITS_MAX - 1].doc.id, 99);
     rec.decision = DECISION_SKIP;
     rec.result.id = 100;
-    notes_record(&n, &rec);
-    assert_int_equal(notes_of(&n, 2)->edits[NOTE_EDITS_MAX - 1].doc.id, 99);
-    notes_done(&n);
+    step_notes_record(&n, &rec);
+    assert_int_equal(step_notes_of(&n, 2)->edits[NOTE_EDITS_MAX - 1].doc.id, 99);
+    step_notes_done(&n);
 }
 
-static void notes_stay_in_order_whatever_the_order_of_steps(void **state)
+static void step_notes_stay_in_order_whatever_the_order_of_steps(void **state)
 {
     struct rng rng = rng_seeded("notes");
     bool has[50] = {false};
-    struct notes n = {0};
+    struct step_notes n = {0};
 
     (void)state;
     for (int i = 0; i < 2000; i++) {
@@ -130,9 +131,9 @@ static void notes_stay_in_order_whatever_the_order_of_steps(void **state)
         (void)snprintf(text, sizeof text, "%u", step);
         has[step] = rng_below(&rng, 3) > 0;
         struct record rec = about(has[step] ? REC_STEP_WAITING : REC_STEP_COMPLETED, step, text);
-        notes_record(&n, &rec);
+        step_notes_record(&n, &rec);
         for (uint32_t s = 0; s < 50; s++) {
-            const struct note *t = notes_of(&n, s);
+            const struct note *t = step_notes_of(&n, s);
             assert_int_equal(t != NULL, has[s]);
             if (t != NULL) {
                 (void)snprintf(text, sizeof text, "%u", s);
@@ -140,7 +141,7 @@ static void notes_stay_in_order_whatever_the_order_of_steps(void **state)
             }
         }
     }
-    notes_done(&n);
+    step_notes_done(&n);
 }
 
 /* ---- sessions ---- */
@@ -206,7 +207,7 @@ int main(void)
         cmocka_unit_test(step_that_waits_without_a_word_costs_nothing),
         cmocka_unit_test(feedback_is_the_last_thing_that_was_said_to_the_step),
         cmocka_unit_test(given_data_adds_up_and_new_parameters_replace_everything),
-        cmocka_unit_test(notes_stay_in_order_whatever_the_order_of_steps),
+        cmocka_unit_test(step_notes_stay_in_order_whatever_the_order_of_steps),
         cmocka_unit_test(plans_of_one_session_share_a_number_until_the_last_has_gone),
         cmocka_unit_test(numbers_are_never_shared_by_two_sessions),
     };
