@@ -30,9 +30,9 @@ void spawner_end(struct spawner *s, msec now)
     (void)unlinkat(s->state_dir, "spawner.sock", 0);
     (void)close(s->listener);
     s->listener = -1;
-    for (uint32_t i = 0; i < s->kids_n; i++) {
-        if (kid_is_alive(&s->kids[i])) {
-            kids_signal(s, s->kids[i].instance, SIGTERM);
+    for (uint32_t i = 0; i < s->children_n; i++) {
+        if (child_is_alive(&s->children[i])) {
+            children_signal(s, s->children[i].instance, SIGTERM);
         }
     }
 }
@@ -41,8 +41,8 @@ static bool any_alive(const struct spawner *s)
 {
     bool alive = false;
 
-    for (uint32_t i = 0; i < s->kids_n && !alive; i++) {
-        alive = kid_is_alive(&s->kids[i]);
+    for (uint32_t i = 0; i < s->children_n && !alive; i++) {
+        alive = child_is_alive(&s->children[i]);
     }
     return alive;
 }
@@ -73,7 +73,7 @@ static bool end_step(struct spawner *s, msec now)
 {
     if (!s->kill_sent && now >= s->end_kill_due) {
         s->kill_sent = true;
-        kids_kill_all(s, now);
+        children_kill_all(s, now);
     }
     if (now >= s->end_limit) {
         log_err("spawner.end", "reason=\"some processes resist\"");
@@ -89,9 +89,10 @@ static msec next_due(const struct spawner *s)
     if (s->ending) {
         due = s->kill_sent || !any_alive(s) ? 0 : s->end_kill_due;
     }
-    for (uint32_t i = 0; i < s->kids_n; i++) {
-        if (kid_is_alive(&s->kids[i]) && s->kids[i].sweeping && s->kids[i].sweep_due < due) {
-            due = s->kids[i].sweep_due;
+    for (uint32_t i = 0; i < s->children_n; i++) {
+        if (child_is_alive(&s->children[i]) && s->children[i].sweeping &&
+            s->children[i].sweep_due < due) {
+            due = s->children[i].sweep_due;
         }
     }
     return due;
@@ -122,9 +123,9 @@ static nfds_t fill_polls(struct spawner *s)
     if (conn_has_news(s)) {
         s->polls[POLL_CONN].events |= POLLOUT;
     }
-    for (uint32_t i = 0; i < s->kids_n; i++) {
-        if (s->kids[i].state == KID_STARTING && s->kids[i].exec_pipe >= 0) {
-            s->polls[n++] = (struct pollfd){.fd = s->kids[i].exec_pipe, .events = POLLIN};
+    for (uint32_t i = 0; i < s->children_n; i++) {
+        if (s->children[i].state == KID_STARTING && s->children[i].exec_pipe >= 0) {
+            s->polls[n++] = (struct pollfd){.fd = s->children[i].exec_pipe, .events = POLLIN};
         }
     }
     return n;
@@ -132,15 +133,15 @@ static nfds_t fill_polls(struct spawner *s)
 
 static void take_exec_news(struct spawner *s, nfds_t n)
 {
-    for (uint32_t i = 0; i < s->kids_n; i++) {
-        struct kid *kid = &s->kids[i];
+    for (uint32_t i = 0; i < s->children_n; i++) {
+        struct child *child = &s->children[i];
         bool ready = false;
 
-        for (nfds_t k = POLL_FIXED; k < n && kid->state == KID_STARTING && !ready; k++) {
-            ready = s->polls[k].fd == kid->exec_pipe && s->polls[k].revents != 0;
+        for (nfds_t k = POLL_FIXED; k < n && child->state == KID_STARTING && !ready; k++) {
+            ready = s->polls[k].fd == child->exec_pipe && s->polls[k].revents != 0;
         }
         if (ready) {
-            kids_exec_done(kid);
+            children_exec_done(child);
         }
     }
 }
@@ -158,14 +159,14 @@ static void turn(struct spawner *s)
     take_exec_news(s, n);
     while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
     }
-    kids_reap(s, now);
+    children_reap(s, now);
     if (s->polls[POLL_CONN].fd >= 0 && s->polls[POLL_CONN].revents != 0) {
         conn_read(s, now);
     }
     if (s->polls[POLL_LISTENER].fd >= 0 && s->polls[POLL_LISTENER].revents != 0) {
         conn_accept(s);
     }
-    kids_sweep(s, now);
+    children_sweep(s, now);
     conn_tell(s);
     if (s->conn < 0 && now >= s->orphan_due) {
         s->orphan_due = MSEC_NEVER;
@@ -217,7 +218,7 @@ static int run(struct spawner *s, int listener, bool use_cgroup)
     if (use_cgroup) {
         cgroup_probe(&s->cgroup);
     }
-    kids_sweep_leftovers(s);
+    children_sweep_leftovers(s);
     log_info("spawner.start", "pid=%d cgroup=%s", (int)getpid(), s->cgroup.dir >= 0 ? "yes" : "no");
     s->orphan_due = msec_add(clock_mono_ms(), s->orphan_grace_ms);
     do {

@@ -12,40 +12,40 @@
 
 enum { LEFTOVERS_LIMIT_MS = 2000, ENTRY_BYTES = 4096 + 32 };
 
-bool kid_is_alive(const struct kid *kid)
+bool child_is_alive(const struct child *child)
 {
-    return kid->state == KID_STARTING || kid->state == KID_RUNNING;
+    return child->state == KID_STARTING || child->state == KID_RUNNING;
 }
 
-static struct kid *find(struct spawner *s, const char *instance)
+static struct child *find(struct spawner *s, const char *instance)
 {
-    for (uint32_t i = 0; i < s->kids_n; i++) {
-        if (kid_is_alive(&s->kids[i]) && strcmp(s->kids[i].instance, instance) == 0) {
-            return &s->kids[i];
+    for (uint32_t i = 0; i < s->children_n; i++) {
+        if (child_is_alive(&s->children[i]) && strcmp(s->children[i].instance, instance) == 0) {
+            return &s->children[i];
         }
     }
     return NULL;
 }
 
-static struct kid *free_row(struct spawner *s)
+static struct child *free_row(struct spawner *s)
 {
-    for (uint32_t i = 0; i < s->kids_n; i++) {
-        if (s->kids[i].state == KID_FREE) {
-            return &s->kids[i];
+    for (uint32_t i = 0; i < s->children_n; i++) {
+        if (s->children[i].state == KID_FREE) {
+            return &s->children[i];
         }
     }
-    return s->kids_n < KIDS_MAX ? &s->kids[s->kids_n++] : NULL;
+    return s->children_n < KIDS_MAX ? &s->children[s->children_n++] : NULL;
 }
 
-static void gone(struct spawner *s, struct kid *kid)
+static void gone(struct spawner *s, struct child *child)
 {
-    if (kid->exec_pipe >= 0) {
-        (void)close(kid->exec_pipe);
-        kid->exec_pipe = -1;
+    if (child->exec_pipe >= 0) {
+        (void)close(child->exec_pipe);
+        child->exec_pipe = -1;
     }
-    cgroup_remove(&s->cgroup, kid->instance);
-    kid->state = KID_GONE;
-    kid->tell |= TELL_END;
+    cgroup_remove(&s->cgroup, child->instance);
+    child->state = KID_GONE;
+    child->tell |= TELL_END;
 }
 
 /* A name becomes a file name; the daemon checked it, but a slash here would write anywhere. */
@@ -56,99 +56,99 @@ static bool names_are_sane(const struct packet *order)
            strchr(order->instance, '/') == NULL && order->argv[0] != NULL;
 }
 
-void kids_start(struct spawner *s, struct packet *order)
+void children_start(struct spawner *s, struct packet *order)
 {
-    struct kid *kid = names_are_sane(order) ? free_row(s) : NULL;
+    struct child *child = names_are_sane(order) ? free_row(s) : NULL;
 
-    if (kid == NULL) {
+    if (child == NULL) {
         log_err("spawner.refused", "child=%s reason=\"no row free, or a bad name\"", order->name);
         return;
     }
-    *kid = (struct kid){.state = KID_STARTING, .hash = order->hash, .exec_pipe = -1};
-    kid->sweep_until = MSEC_NEVER;
-    kid->looks = 1;
-    (void)snprintf(kid->name, sizeof kid->name, "%s", order->name);
-    (void)snprintf(kid->instance, sizeof kid->instance, "%s", order->instance);
-    if (!spawner_fork(s, kid, order)) {
-        gone(s, kid);
+    *child = (struct child){.state = KID_STARTING, .hash = order->hash, .exec_pipe = -1};
+    child->sweep_until = MSEC_NEVER;
+    child->looks = 1;
+    (void)snprintf(child->name, sizeof child->name, "%s", order->name);
+    (void)snprintf(child->instance, sizeof child->instance, "%s", order->instance);
+    if (!spawner_fork(s, child, order)) {
+        gone(s, child);
     }
 }
 
-void kids_exec_done(struct kid *kid)
+void children_exec_done(struct child *child)
 {
     struct exec_failure failure = {0};
-    ssize_t n = read(kid->exec_pipe, &failure, sizeof failure);
+    ssize_t n = read(child->exec_pipe, &failure, sizeof failure);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
         return;
     }
-    (void)close(kid->exec_pipe);
-    kid->exec_pipe = -1;
+    (void)close(child->exec_pipe);
+    child->exec_pipe = -1;
     if (n == (ssize_t)sizeof failure) {
         failure.what[sizeof failure.what - 1] = 0;
-        (void)snprintf(kid->failure, sizeof kid->failure, "%s failed: %s", failure.what,
+        (void)snprintf(child->failure, sizeof child->failure, "%s failed: %s", failure.what,
                        strerror(failure.errnum));
     } else {
-        kid->tell |= TELL_STARTED;
+        child->tell |= TELL_STARTED;
     }
-    kid->state = KID_RUNNING; /* also a failed one, until it is reaped */
+    child->state = KID_RUNNING; /* also a failed one, until it is reaped */
 }
 
-void kids_signal(struct spawner *s, const char *instance, int signal)
+void children_signal(struct spawner *s, const char *instance, int signal)
 {
-    struct kid *kid = find(s, instance);
+    struct child *child = find(s, instance);
 
     /* Not reaped, so the pid cannot be anybody else's. */
-    if (kid != NULL && !kid->reaped && signal > 0 && signal < NSIG) {
-        (void)kill(kid->pid, signal);
+    if (child != NULL && !child->reaped && signal > 0 && signal < NSIG) {
+        (void)kill(child->pid, signal);
     }
 }
 
-static void sweep_from(struct kid *kid, msec now)
+static void sweep_from(struct child *child, msec now)
 {
-    if (!kid->sweeping) {
-        kid->sweeping = true;
-        kid->sweep_due = now;
+    if (!child->sweeping) {
+        child->sweeping = true;
+        child->sweep_due = now;
     }
 }
 
-void kids_kill(struct spawner *s, const char *instance, msec now)
+void children_kill(struct spawner *s, const char *instance, msec now)
 {
-    struct kid *kid = find(s, instance);
+    struct child *child = find(s, instance);
 
-    if (kid != NULL) {
-        sweep_from(kid, now);
+    if (child != NULL) {
+        sweep_from(child, now);
     }
 }
 
-void kids_kill_all(struct spawner *s, msec now)
+void children_kill_all(struct spawner *s, msec now)
 {
-    for (uint32_t i = 0; i < s->kids_n; i++) {
-        if (kid_is_alive(&s->kids[i])) {
-            sweep_from(&s->kids[i], now);
+    for (uint32_t i = 0; i < s->children_n; i++) {
+        if (child_is_alive(&s->children[i])) {
+            sweep_from(&s->children[i], now);
         }
     }
 }
 
-void kids_reap(struct spawner *s, msec now)
+void children_reap(struct spawner *s, msec now)
 {
     int status = 0;
     pid_t pid;
 
     /* Everything below us ends up here, as we are the subreaper: strays are simply reaped. */
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        for (uint32_t i = 0; i < s->kids_n; i++) {
-            struct kid *kid = &s->kids[i];
+        for (uint32_t i = 0; i < s->children_n; i++) {
+            struct child *child = &s->children[i];
 
-            if (kid_is_alive(kid) && !kid->reaped && kid->pid == pid) {
-                if (kid->exec_pipe >= 0) {
-                    kids_exec_done(kid);
+            if (child_is_alive(child) && !child->reaped && child->pid == pid) {
+                if (child->exec_pipe >= 0) {
+                    children_exec_done(child);
                 }
-                kid->reaped = true;
-                kid->status = status;
-                kid->sweep_until = msec_add(now, SWEEP_LIMIT_MS);
-                kid->sweeping = true;
-                kid->sweep_due = now;
+                child->reaped = true;
+                child->status = status;
+                child->sweep_until = msec_add(now, SWEEP_LIMIT_MS);
+                child->sweeping = true;
+                child->sweep_due = now;
             }
         }
     }
@@ -159,18 +159,18 @@ void kids_reap(struct spawner *s, msec now)
  * descendants, whoever carries its instance id in the environment (a double fork with setsid lands
  * there).
  */
-static void mark_tree(struct spawner *s, const struct kid *kid)
+static void mark_tree(struct spawner *s, const struct child *child)
 {
     char entry[ENTRY_BYTES];
     pid_t self = getpid();
 
-    (void)snprintf(entry, sizeof entry, "BATON_INSTANCE_ID=%s", kid->instance);
+    (void)snprintf(entry, sizeof entry, "BATON_INSTANCE_ID=%s", child->instance);
     proc_clear_marks(&s->procs);
     proc_mark_descendants(&s->procs, self);
     for (size_t i = 0; i < s->procs.n; i++) {
         struct proc_row *row = &s->procs.rows[i];
         /* An exiting one might be ours; it is gone in a moment, and waiting for it harms nobody. */
-        bool ours = row->pid == kid->pid || row->session == kid->pid || row->exiting;
+        bool ours = row->pid == child->pid || row->session == child->pid || row->exiting;
 
         row->marked = row->marked && !row->zombie && (ours || proc_has_env(row->pid, entry));
     }
@@ -193,49 +193,49 @@ static uint32_t kill_marked(struct spawner *s)
     return n;
 }
 
-static void sweep_one(struct spawner *s, struct kid *kid, msec now)
+static void sweep_one(struct spawner *s, struct child *child, msec now)
 {
     uint32_t left;
 
-    mark_tree(s, kid);
+    mark_tree(s, child);
     left = kill_marked(s);
-    (void)cgroup_kill(&s->cgroup, kid->instance);
-    if (left == 0 && cgroup_has_process(&s->cgroup, kid->instance)) {
+    (void)cgroup_kill(&s->cgroup, child->instance);
+    if (left == 0 && cgroup_has_process(&s->cgroup, child->instance)) {
         left = 1;
     }
-    kid->sweep_due = msec_add(now, SWEEP_EVERY_MS);
+    child->sweep_due = msec_add(now, SWEEP_EVERY_MS);
     if (left != 0) {
-        kid->looks = 2; /* one that forks and ends all the time can hide from a single look */
-    } else if (kid->looks > 0) {
-        kid->looks--;
+        child->looks = 2; /* one that forks and ends all the time can hide from a single look */
+    } else if (child->looks > 0) {
+        child->looks--;
     }
-    if (kid->reaped && (kid->looks == 0 || now >= kid->sweep_until)) {
+    if (child->reaped && (child->looks == 0 || now >= child->sweep_until)) {
         if (left != 0) {
-            log_err("spawner.unkillable", "child=%s processes=%u", kid->name, left);
+            log_err("spawner.unkillable", "child=%s processes=%u", child->name, left);
         }
-        gone(s, kid);
+        gone(s, child);
     }
 }
 
-void kids_sweep(struct spawner *s, msec now)
+void children_sweep(struct spawner *s, msec now)
 {
     bool fresh = false;
 
-    for (uint32_t i = 0; i < s->kids_n; i++) {
-        struct kid *kid = &s->kids[i];
+    for (uint32_t i = 0; i < s->children_n; i++) {
+        struct child *child = &s->children[i];
 
-        if (!kid_is_alive(kid) || !kid->sweeping || kid->sweep_due > now) {
+        if (!child_is_alive(child) || !child->sweeping || child->sweep_due > now) {
             continue;
         }
         if (!fresh && proc_read(&s->procs, NULL) != BT_OK) {
             return; /* out of memory or files: the next round tries again */
         }
         fresh = true;
-        sweep_one(s, kid, now);
+        sweep_one(s, child, now);
     }
 }
 
-void kids_sweep_leftovers(struct spawner *s)
+void children_sweep_leftovers(struct spawner *s)
 {
     msec until = msec_add(clock_mono_ms(), LEFTOVERS_LIMIT_MS);
     char entry[ENTRY_BYTES];

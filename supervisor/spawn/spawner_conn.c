@@ -11,12 +11,12 @@ enum { PACKETS_PER_TURN = 64 };
 
 static void forget_gone(struct spawner *s)
 {
-    for (uint32_t i = 0; i < s->kids_n; i++) {
-        struct kid *kid = &s->kids[i];
+    for (uint32_t i = 0; i < s->children_n; i++) {
+        struct child *child = &s->children[i];
 
-        kid->tell = 0;
-        if (kid->state == KID_GONE) {
-            kid->state = KID_FREE;
+        child->tell = 0;
+        if (child->state == KID_GONE) {
+            child->state = KID_FREE;
         }
     }
 }
@@ -53,9 +53,9 @@ void conn_accept(struct spawner *s)
     s->orphan_due = MSEC_NEVER;
     s->hello_owed = true;
     forget_gone(s);
-    for (uint32_t i = 0; i < s->kids_n; i++) {
-        if (kid_is_alive(&s->kids[i])) {
-            s->kids[i].tell = TELL_CHILD;
+    for (uint32_t i = 0; i < s->children_n; i++) {
+        if (child_is_alive(&s->children[i])) {
+            s->children[i].tell = TELL_CHILD;
         }
     }
 }
@@ -90,11 +90,11 @@ static void obey(struct spawner *s, size_t len, msec now)
     }
     if (p->type == PACKET_START && !s->ending) {
         add_own_mark(p);
-        kids_start(s, p);
+        children_start(s, p);
     } else if (p->type == PACKET_SIGNAL) {
-        kids_signal(s, p->instance, p->status);
+        children_signal(s, p->instance, p->status);
     } else if (p->type == PACKET_KILL_TREE) {
-        kids_kill(s, p->instance, now);
+        children_kill(s, p->instance, now);
     }
 }
 
@@ -127,20 +127,20 @@ static bool say_hello(struct spawner *s)
 {
     struct packet hello = {.type = PACKET_HELLO, .pid = getpid(), .text = PACKET_VERSION};
 
-    for (uint32_t i = 0; i < s->kids_n; i++) {
-        hello.count += (s->kids[i].tell & TELL_CHILD) != 0;
+    for (uint32_t i = 0; i < s->children_n; i++) {
+        hello.count += (s->children[i].tell & TELL_CHILD) != 0;
     }
     return say(s, &hello);
 }
 
-static bool say_about(struct spawner *s, struct kid *kid)
+static bool say_about(struct spawner *s, struct child *child)
 {
-    struct packet p = {.pid = kid->pid,
-                       .status = kid->status,
-                       .hash = kid->hash,
-                       .instance = kid->instance,
-                       .name = kid->name,
-                       .text = kid->failure};
+    struct packet p = {.pid = child->pid,
+                       .status = child->status,
+                       .hash = child->hash,
+                       .instance = child->instance,
+                       .name = child->name,
+                       .text = child->failure};
     static const struct {
         unsigned flag;
         enum packet_type type;
@@ -148,20 +148,20 @@ static bool say_about(struct spawner *s, struct kid *kid)
         {TELL_CHILD, PACKET_CHILD}, {TELL_STARTED, PACKET_STARTED}, {TELL_END, PACKET_EXITED}};
 
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
-        if ((kid->tell & facts[i].flag) == 0) {
+        if ((child->tell & facts[i].flag) == 0) {
             continue;
         }
         p.type = facts[i].type;
-        if (p.type == PACKET_EXITED && kid->failure[0] != 0) {
+        if (p.type == PACKET_EXITED && child->failure[0] != 0) {
             p.type = PACKET_START_FAILED;
         }
         if (!say(s, &p)) {
             return false;
         }
-        kid->tell &= ~facts[i].flag;
+        child->tell &= ~facts[i].flag;
     }
-    if (kid->state == KID_GONE) {
-        kid->state = KID_FREE;
+    if (child->state == KID_GONE) {
+        child->state = KID_FREE;
     }
     return true;
 }
@@ -177,13 +177,13 @@ void conn_tell(struct spawner *s)
     }
     s->hello_owed = false;
     /* The children of HELLO come first: the daemon counts them before it believes anything else. */
-    for (uint32_t i = 0; i < s->kids_n; i++) {
-        if ((s->kids[i].tell & TELL_CHILD) != 0 && !say_about(s, &s->kids[i])) {
+    for (uint32_t i = 0; i < s->children_n; i++) {
+        if ((s->children[i].tell & TELL_CHILD) != 0 && !say_about(s, &s->children[i])) {
             return;
         }
     }
-    for (uint32_t i = 0; i < s->kids_n; i++) {
-        if (s->kids[i].tell != 0 && !say_about(s, &s->kids[i])) {
+    for (uint32_t i = 0; i < s->children_n; i++) {
+        if (s->children[i].tell != 0 && !say_about(s, &s->children[i])) {
             return;
         }
     }
@@ -193,8 +193,8 @@ bool conn_has_news(const struct spawner *s)
 {
     bool news = s->hello_owed;
 
-    for (uint32_t i = 0; i < s->kids_n && !news; i++) {
-        news = s->kids[i].tell != 0;
+    for (uint32_t i = 0; i < s->children_n && !news; i++) {
+        news = s->children[i].tell != 0;
     }
     return news;
 }

@@ -127,13 +127,13 @@ static void close_all(const int *fds, size_t n)
     }
 }
 
-static bool failed(struct kid *kid, const char *what)
+static bool failed(struct child *child, const char *what)
 {
-    (void)snprintf(kid->failure, sizeof kid->failure, "%s failed: %s", what, strerror(errno));
+    (void)snprintf(child->failure, sizeof child->failure, "%s failed: %s", what, strerror(errno));
     return false;
 }
 
-bool spawner_fork(struct spawner *s, struct kid *kid, struct packet *order)
+bool spawner_fork(struct spawner *s, struct child *child, struct packet *order)
 {
     struct setup set = {.order = order, .spawner = getpid(), .state_dir = s->state_dir};
     int pipes[2] = {-1, -1};
@@ -142,30 +142,30 @@ bool spawner_fork(struct spawner *s, struct kid *kid, struct packet *order)
     sigset_t before;
 
     set.null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    set.log = open_log(s->state_dir, kid->name);
-    set.cgroup = cgroup_make(&s->cgroup, kid->instance);
+    set.log = open_log(s->state_dir, child->name);
+    set.cgroup = cgroup_make(&s->cgroup, child->instance);
     if (set.null < 0 || set.log < 0) {
-        (void)failed(kid, "opening the log");
+        (void)failed(child, "opening the log");
         goto out;
     }
     if (pipe2(pipes, O_CLOEXEC | O_NONBLOCK) != 0) {
-        (void)failed(kid, "pipe");
+        (void)failed(child, "pipe");
         goto out;
     }
     set.failure = pipes[1];
     (void)sigfillset(&all);
     (void)sigprocmask(SIG_SETMASK, &all, &before);
-    kid->pid = fork();
-    if (kid->pid == 0) {
+    child->pid = fork();
+    if (child->pid == 0) {
         become_agent(&set);
     }
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
-    if (kid->pid < 0) {
-        kid->pid = 0;
-        (void)failed(kid, "fork");
+    if (child->pid < 0) {
+        child->pid = 0;
+        (void)failed(child, "fork");
         goto out;
     }
-    kid->exec_pipe = pipes[0];
+    child->exec_pipe = pipes[0];
     pipes[0] = -1;
     forked = true;
 out:

@@ -30,7 +30,7 @@ enum {
     LISTEN_FD = 3
 };
 
-enum kid_state {
+enum child_state {
     KID_FREE,
     KID_STARTING, /* forked; the exec pipe is still open */
     KID_RUNNING,
@@ -41,8 +41,8 @@ enum kid_state {
 /* What the daemon has not heard yet. A flag per fact bounds what a slow daemon can make us keep. */
 enum { TELL_CHILD = 1u << 0, TELL_STARTED = 1u << 1, TELL_END = 1u << 2 };
 
-struct kid {
-    enum kid_state state;
+struct child {
+    enum child_state state;
     unsigned tell;
     char name[KID_NAME_BYTES];
     char instance[UUID_TEXT_LEN + 1];
@@ -65,9 +65,9 @@ struct exec_failure {
 };
 
 struct spawner {
-    struct kid kids[KIDS_MAX];
-    uint32_t kids_n; /* rows ever used */
-    int signals;     /* signalfd of SIGCHLD */
+    struct child children[KIDS_MAX];
+    uint32_t children_n; /* rows ever used */
+    int signals;         /* signalfd of SIGCHLD */
     int listener;
     int conn; /* -1 = no daemon */
     int state_dir;
@@ -99,21 +99,21 @@ bool conn_has_news(const struct spawner *s);
 void conn_close(struct spawner *s, msec now);
 
 /* spawner_kids.c */
-void kids_start(struct spawner *s, struct packet *order);
-void kids_signal(struct spawner *s, const char *instance, int signal);
-void kids_kill(struct spawner *s, const char *instance, msec now);
-void kids_kill_all(struct spawner *s, msec now);
+void children_start(struct spawner *s, struct packet *order);
+void children_signal(struct spawner *s, const char *instance, int signal);
+void children_kill(struct spawner *s, const char *instance, msec now);
+void children_kill_all(struct spawner *s, msec now);
 /* The exec pipe of this row has something to say: exec succeeded, or why not. */
-void kids_exec_done(struct kid *kid);
-void kids_reap(struct spawner *s, msec now);
-void kids_sweep(struct spawner *s, msec now);
+void children_exec_done(struct child *child);
+void children_reap(struct spawner *s, msec now);
+void children_sweep(struct spawner *s, msec now);
 /* Processes of an earlier spawner of this state directory that was killed; blocks at most 2 s. */
-void kids_sweep_leftovers(struct spawner *s);
-bool kid_is_alive(const struct kid *kid);
+void children_sweep_leftovers(struct spawner *s);
+bool child_is_alive(const struct child *child);
 
 /*
  * spawner_exec.c: forks; the child becomes the agent or writes a struct exec_failure to *ret_pipe
- * and exits. Failures before the fork go to kid->failure, and false is returned.
+ * and exits. Failures before the fork go to child->failure, and false is returned.
  */
-bool spawner_fork(struct spawner *s, struct kid *kid, struct packet *order);
+bool spawner_fork(struct spawner *s, struct child *child, struct packet *order);
 #endif
