@@ -10,7 +10,7 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 #include "protocol/limits.h"
-#include "supervisor/spawn/last_words.h"
+#include "supervisor/spawn/log_tail.h"
 #include "supervisor/spawn/spawn_internal.h"
 
 enum { PACKETS_PER_TURN = 256, EVENTS_ROOM = 4, RETRY_MS = 1000 };

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "protocol/base/utf8.h"
-#include "supervisor/spawn/last_words.h"
+#include "supervisor/spawn/log_tail.h"
 
 static char path[64];
 

@@ -1,4 +1,4 @@
-#include "supervisor/spawn/key_like.h"
+#include "supervisor/spawn/redact_patterns.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "protocol/base/utf8.h"
-#include "supervisor/spawn/key_like.h"
+#include "supervisor/spawn/redact_patterns.h"
 
 static void becomes(const char *line, const char *expected)
 {

@@ -1,4 +1,4 @@
-#include "supervisor/spawn/last_words.h"
+#include "supervisor/spawn/log_tail.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "protocol/base/utf8.h"
-#include "supervisor/spawn/key_like.h"
+#include "supervisor/spawn/redact_patterns.h"
 
 enum { TAIL_MAX = 4096 };
 
