@@ -11,7 +11,7 @@
 
 enum { TAIL_MAX = 4096 };
 
-uint64_t last_words_begin(const char *path)
+uint64_t log_tail_begin(const char *path)
 {
     struct stat st;
 
@@ -46,7 +46,7 @@ static bool is_blank(char c)
     return c == '\n' || c == '\r' || c == ' ' || c == '\t';
 }
 
-void last_words(const char *path, uint64_t from, char *ret, size_t cap)
+void log_tail(const char *path, uint64_t from, char *ret, size_t cap)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     char tail[TAIL_MAX];
@@ -82,5 +82,5 @@ void last_words(const char *path, uint64_t from, char *ret, size_t cap)
         start++;
     }
     clean(tail + start, end - start);
-    key_like_hide((struct str){tail + start, end - start}, ret, cap);
+    redact_patterns((struct str){tail + start, end - start}, ret, cap);
 }

@@ -182,7 +182,7 @@ static size_t hidden(struct str s, size_t at, size_t *ret_value)
     return is_known_key((struct str){s.ptr + at, end - at}) ? end : at;
 }
 
-void key_like_hide(struct str line, char *ret, size_t cap)
+void redact_patterns(struct str line, char *ret, size_t cap)
 {
     struct out o = {.to = ret, .cap = cap - 1};
     size_t at = 0;

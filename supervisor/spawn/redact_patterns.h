@@ -15,5 +15,5 @@
  *   - words that begin as keys of well-known services do: sk-..., ghp_..., AKIA..., eyJ...,
  *   - a user and password in a URL.
  * A help, no promise: a secret in another form stays. */
-void key_like_hide(struct str line, char *ret, size_t cap);
+void redact_patterns(struct str line, char *ret, size_t cap);
 #endif

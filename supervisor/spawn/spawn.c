@@ -154,7 +154,7 @@ static void describe_end(const struct spawn *s, struct child *c, const struct pa
     spawn_log_path(s, c->name, log, sizeof log);
     c->last_line[0] = 0;
     if (p->type == PACKET_EXITED) {
-        last_words(log, c->log_from, c->last_line, sizeof c->last_line);
+        log_tail(log, c->log_from, c->last_line, sizeof c->last_line);
     }
 
     if (p->type == PACKET_START_FAILED) {
@@ -223,7 +223,7 @@ static bool say_start(struct spawn *s, struct child *c)
     char log[SPAWN_LOG_MAX];
 
     spawn_log_path(s, c->name, log, sizeof log);
-    c->log_from = last_words_begin(log);
+    c->log_from = log_tail_begin(log);
     child_fill_start(c, &s->order);
     buf_clear(&s->out);
     packet_encode(&s->order, &s->out);

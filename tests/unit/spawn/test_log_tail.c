@@ -24,7 +24,7 @@ static void says(uint64_t from, const char *expected)
 {
     char line[64];
 
-    last_words(path, from, line, sizeof line);
+    log_tail(path, from, line, sizeof line);
     assert_string_equal(line, expected);
 }
 
@@ -57,7 +57,7 @@ static void what_an_earlier_process_wrote_is_not_told(void **state)
 {
     (void)state;
     append("of the one before\n", 18);
-    const uint64_t from = last_words_begin(path);
+    const uint64_t from = log_tail_begin(path);
     assert_int_equal(from, 18);
     says(from, "");
     append("mine\n", 5);
@@ -82,7 +82,7 @@ static void a_line_is_cut_between_characters_and_cannot_steer_a_terminal(void **
     long_line[sizeof long_line - 1002] = 'x';
     append("x", 1);
     append(long_line, sizeof long_line);
-    last_words(path, 0, line, sizeof line);
+    log_tail(path, 0, line, sizeof line);
     assert_true(strlen(line) >= 60);
     assert_true(utf8_valid(line, strlen(line)));
 }
@@ -112,10 +112,10 @@ static void no_file_has_no_words(void **state)
     char line[8] = "x";
 
     (void)state;
-    assert_int_equal(last_words_begin("/nonexistent/log"), 0);
-    last_words("/nonexistent/log", 0, line, sizeof line);
+    assert_int_equal(log_tail_begin("/nonexistent/log"), 0);
+    log_tail("/nonexistent/log", 0, line, sizeof line);
     assert_string_equal(line, "");
-    last_words("/proc/self", 0, line, sizeof line);
+    log_tail("/proc/self", 0, line, sizeof line);
     assert_string_equal(line, "");
 }
 

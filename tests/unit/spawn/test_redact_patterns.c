@@ -10,7 +10,7 @@ static void becomes(const char *line, const char *expected)
 {
     char shown[256];
 
-    key_like_hide(str_from(line), shown, sizeof shown);
+    redact_patterns(str_from(line), shown, sizeof shown);
     assert_string_equal(shown, expected);
 }
 
@@ -83,7 +83,7 @@ static void it_is_cut_between_characters_also_in_the_mark(void **state)
 
     (void)state;
     for (size_t cap = 1; cap < sizeof line; cap++) {
-        key_like_hide(STR_LIT("\xc3\xa9\xc3\xa9 KEY=abc \xe2\x82\xac\xe2\x82\xac"), line, cap);
+        redact_patterns(STR_LIT("\xc3\xa9\xc3\xa9 KEY=abc \xe2\x82\xac\xe2\x82\xac"), line, cap);
         assert_true(strlen(line) < cap);
         assert_true(utf8_valid(line, strlen(line)));
         assert_null(strstr(line, "abc"));
