@@ -90,9 +90,9 @@ static void mix_told(struct digest *d, struct told t, const struct step_policy *
     mix_bytes(d, &t, sizeof t);
 }
 
-static void mix_soft(struct digest *d, const struct core_run *row, uint32_t i)
+static void mix_sched(struct digest *d, const struct core_run *row, uint32_t i)
 {
-    struct soft_step s = row->soft[i];
+    struct sched_step s = row->sched[i];
     const bool queued = s.list == LIST_QUEUE;
     const bool held = s.list == LIST_HELD;
     const struct step_policy *policy = &row->plan->steps[i].policy;
@@ -127,7 +127,7 @@ static void mix_row(struct digest *d, const struct core_run *row)
         mix(d, (uint64_t)q->ring << 8 | q->woken);
     }
     for (uint32_t i = 0; i < row->plan->n_steps; i++) {
-        mix_soft(d, row, i);
+        mix_sched(d, row, i);
     }
 }
 

@@ -216,7 +216,7 @@ static bool unknown_is_pursued(const struct world *w, const char **ret_why)
     for (uint32_t i = 0; i < w->shadow->n_steps; i++) {
         const struct run_step *state = &w->shadow->steps[i];
         const struct core_run *row = core_find_run(w->core, w->at.handle);
-        unknown += row != NULL && row->soft[i].list == LIST_UNKNOWN &&
+        unknown += row != NULL && row->sched[i].list == LIST_UNKNOWN &&
                    world_body_of(&state->instance) == w->doing.body;
     }
     for (uint32_t i = 0; i < w->out.n; i++) {
@@ -234,7 +234,7 @@ static bool in_time(const struct world *w, uint32_t i, const char **ret_why)
     const struct told *told = &at->told[i];
     const struct run_step *state = &w->shadow->steps[i];
     const struct step_policy *policy = &world_plan(w)->steps[i].policy;
-    const struct soft_step *soft = &core_find_run(w->core, at->handle)->soft[i];
+    const struct sched_step *sched = &core_find_run(w->core, at->handle)->sched[i];
     const msec sign = told->sign > told->sent ? told->sign : told->sent;
     const bool held = state->status == STEP_IN_PROGRESS && told->out && !at->cancelling;
     RULE(!held || policy->timeout_ms == 0 || at->now < told->sent + policy->timeout_ms,
@@ -246,8 +246,8 @@ static bool in_time(const struct world *w, uint32_t i, const char **ret_why)
     RULE(state->status != STEP_WAITING || policy->approval_timeout_ms == 0 ||
              at->now < told->sent + policy->approval_timeout_ms,
          "a review outlives its timeout");
-    RULE(soft->list != LIST_QUEUE || state->status == STEP_CHECKING ||
-             policy->queue_timeout_ms == 0 || at->now < soft->since + policy->queue_timeout_ms,
+    RULE(sched->list != LIST_QUEUE || state->status == STEP_CHECKING ||
+             policy->queue_timeout_ms == 0 || at->now < sched->since + policy->queue_timeout_ms,
          "a step queues for too long");
     return true;
 }

@@ -105,10 +105,10 @@ bool world_ended_rightly(const struct world *w, const struct record *rec, const 
     if (rec->failure == PLAN_FAILURE_STEP) {
         const struct step_policy *policy = &plan->steps[rec->step].policy;
         const struct run_step *s = &w->shadow->steps[rec->step];
-        const bool soft =
+        const bool sched =
             policy->on_failure == ON_FAILURE_SKIP || policy->on_failure == ON_FAILURE_CONTINUE;
         RULE(s->status == STEP_FAILED, "failed by a step that did not");
-        RULE(!soft || s->error_class == CLASS_VERIFICATION_FAILED, "failed against its policy");
+        RULE(!sched || s->error_class == CLASS_VERIFICATION_FAILED, "failed against its policy");
     }
     return true;
 }

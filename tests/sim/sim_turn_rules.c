@@ -157,7 +157,7 @@ static void check_unknown(struct sim *s)
         const struct sim_plan *p = &s->plans[i];
         const struct core_run *row = p->over ? NULL : core_find_run(s->core, p->handle);
         for (uint32_t k = 0; row != NULL && k < row->run->n_steps; k++) {
-            unknown += row->soft[k].list == LIST_UNKNOWN &&
+            unknown += row->sched[k].list == LIST_UNKNOWN &&
                                uuid_eq(row->run->steps[k].instance, s->turn->sender)
                            ? 1
                            : 0;

@@ -197,7 +197,7 @@ static void check_failed(struct core *c, struct core_run *row, uint32_t step, st
 void core_check_timeout(struct core *c, struct core_run *row, uint32_t step)
 {
     const struct holder who = core_holder(c, row, step);
-    const bool held = row->soft[step].list == LIST_HELD;
+    const bool held = row->sched[step].list == LIST_HELD;
     if (held) {
         core_tell_to_stop(c, row, step, &who, STR_LIT("Timeout"));
     }
@@ -207,10 +207,10 @@ void core_check_timeout(struct core *c, struct core_run *row, uint32_t step)
 
 void core_check_lost(struct core *c, struct core_run *row, uint32_t step)
 {
-    struct soft_step *soft = &row->soft[step];
+    struct sched_step *sched = &row->sched[step];
     if (row->run->cancelling) {
         core_stopped(c, row, step, STOP_NONE, &(struct failure){0});
-    } else if (++soft->unsent < CORE_UNSENT_MAX) {
+    } else if (++sched->unsent < CORE_UNSENT_MAX) {
         core_enqueue(c, row, step, true); /* asking again changes nothing: it only reads */
     } else {
         core_unlink(c, row, step);

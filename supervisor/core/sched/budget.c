@@ -166,7 +166,7 @@ void core_budget_wake(struct core *c)
         uint64_t ref = row->run == NULL ? REF_NONE : row->broke.head;
         while (ref != REF_NONE) {
             const uint32_t step = (uint32_t)ref;
-            ref = row->soft[step].next;
+            ref = row->sched[step].next;
             if (!look_again(c, row, step)) {
                 break;
             }
@@ -196,7 +196,7 @@ void core_budget_left(const struct core *c, uint64_t run, uint32_t step, uint64_
     }
     uint64_t tokens = row->reserved_tokens;
     uint64_t micros = row->reserved_micros;
-    if (step != STEP_NONE && (row->soft[step].holds & HOLDS_BUDGET) != 0) {
+    if (step != STEP_NONE && (row->sched[step].holds & HOLDS_BUDGET) != 0) {
         tokens -= row->plan->steps[step].policy.estimate_tokens;
         micros -= row->plan->steps[step].policy.estimate_micros;
     }

@@ -24,7 +24,7 @@ void core_stopped(struct core *c, struct core_run *row, uint32_t step, enum step
 static bool call_off(struct core *c, struct core_run *row, uint32_t step, struct str why)
 {
     const struct run_step *state = &row->run->steps[step];
-    const enum list_kind list = row->soft[step].list;
+    const enum list_kind list = row->sched[step].list;
     const struct holder who = core_holder(c, row, step);
     const bool out = list == LIST_HELD && state->status == STEP_IN_PROGRESS;
     if (out && BUG(GRACE_NOT_ARMED)) {
@@ -74,7 +74,7 @@ void core_on_cancel(struct core *c, const struct core_event *ev)
 
 void core_grace_over(struct core *c, struct core_run *row, uint32_t step)
 {
-    const uint32_t slot = row->soft[step].slot;
+    const uint32_t slot = row->sched[step].slot;
     struct instance_view view;
     const bool there = registry_instance_view(c->registry, slot, &view);
     const bool kill = there && c->instances[slot].spawned &&

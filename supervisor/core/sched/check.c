@@ -13,7 +13,7 @@
 static bool list_fits(const struct core_run *row, uint32_t step, const char **ret_why)
 {
     const enum step_status status = row->run->steps[step].status;
-    const enum list_kind list = row->soft[step].list;
+    const enum list_kind list = row->sched[step].list;
     const bool waits = list == LIST_QUEUE || list == LIST_BUDGET || list == LIST_PARKED;
     CHECK(list != LIST_LOST, "a lost attempt was left unresolved");
     CHECK(!step_is_final(status) || list == LIST_NONE, "a step that ended is still in a list");
@@ -36,8 +36,8 @@ static bool due_fits(const struct core *c, const struct core_run *row, uint32_t 
 {
     const struct run_step *state = &row->run->steps[step];
     const msec due = row->due.keys[step];
-    const bool hopeless = row->soft[step].list == LIST_QUEUE && core_is_hopeless(c, row, step);
-    switch ((enum list_kind)row->soft[step].list) {
+    const bool hopeless = row->sched[step].list == LIST_QUEUE && core_is_hopeless(c, row, step);
+    switch ((enum list_kind)row->sched[step].list) {
     case LIST_QUEUE:
         CHECK(due != MSEC_NEVER, "a queued step that nothing wakes");
         CHECK(!hopeless || due <= c->now, "it waits for an agent that gave up and is not there");
@@ -133,17 +133,17 @@ static bool lists_hold(const struct core *c, const char **ret_why)
             CHECK(row->run->steps[step].status == STEP_CHECKING ||
                       uuid_eq(row->run->steps[step].instance, view.id),
                   "held by another instance");
-            CHECK(row->soft[step].slot == i, "held by another slot");
-            ref = row->soft[step].next;
+            CHECK(row->sched[step].slot == i, "held by another slot");
+            ref = row->sched[step].next;
         }
         listed += held->n;
     }
     for (uint32_t i = 0; i < c->config.runs_max; i++) {
         const struct core_run *row = &c->runs[i];
         for (uint32_t s = 0; row->run != NULL && s < row->run->n_steps; s++) {
-            const enum list_kind kind = row->soft[s].list;
+            const enum list_kind kind = row->sched[s].list;
             expected += kind == LIST_HELD || kind == LIST_UNKNOWN ? 1 : 0;
-            CHECK(kind != LIST_NONE || row->soft[s].prev == REF_NONE, "a link without a list");
+            CHECK(kind != LIST_NONE || row->sched[s].prev == REF_NONE, "a link without a list");
             CHECK(core_deref(c, core_ref(c, row, s), &(uint32_t){0}) == row,
                   "a ref leads elsewhere");
         }

@@ -17,13 +17,13 @@ bool core_list_holds(const struct core *c, const struct list *list, enum list_ki
     for (uint64_t ref = list->head; ref != REF_NONE;) {
         uint32_t step;
         const struct core_run *row = core_deref(c, ref, &step);
-        const struct soft_step *soft = &row->soft[step];
-        CHECK(soft->list == kind, "a step in another list than it says");
-        CHECK(soft->prev == prev, "a list's links do not fit");
+        const struct sched_step *sched = &row->sched[step];
+        CHECK(sched->list == kind, "a step in another list than it says");
+        CHECK(sched->prev == prev, "a list's links do not fit");
         CHECK(n < list->n, "a list is longer than it says");
         n++;
         prev = ref;
-        ref = soft->next;
+        ref = sched->next;
     }
     CHECK(list->tail == prev && n == list->n, "a list's end or length");
     return true;
@@ -45,10 +45,10 @@ static bool queue_holds(const struct core *c, const struct core_run *row, uint32
     for (uint64_t ref = queue->steps.head; ref != REF_NONE;) {
         uint32_t step;
         const struct core_run *of = core_deref(c, ref, &step);
-        CHECK(of == row && row->soft[step].queue == at, "a step in another queue than it says");
+        CHECK(of == row && row->sched[step].queue == at, "a step in another queue than it says");
         CHECK(run_step_agent(row->run, row->plan, step) == queue->agent,
               "a step in the queue of an agent that it does not want");
-        ref = row->soft[step].next;
+        ref = row->sched[step].next;
     }
     return true;
 }
@@ -57,23 +57,23 @@ static bool queue_holds(const struct core *c, const struct core_run *row, uint32
 static bool holds_fit(const struct core *c, const struct core_run *row, uint32_t step,
                       const char **ret_why)
 {
-    const struct soft_step *soft = &row->soft[step];
+    const struct sched_step *sched = &row->sched[step];
     const struct run_step *state = &row->run->steps[step];
-    const bool waits = soft->list == LIST_QUEUE || soft->list == LIST_BUDGET;
-    const bool out = soft->list == LIST_HELD || soft->list == LIST_UNKNOWN;
+    const bool waits = sched->list == LIST_QUEUE || sched->list == LIST_BUDGET;
+    const bool out = sched->list == LIST_HELD || sched->list == LIST_UNKNOWN;
     const bool attempt = state->phase <= PHASE_SEARCH;
     const unsigned holds = (waits && state->status == STEP_READY ? HOLDS_PLACE : 0u) |
-                           (soft->list == LIST_HELD ? HOLDS_LANE : 0u) |
+                           (sched->list == LIST_HELD ? HOLDS_LANE : 0u) |
                            (out && attempt ? HOLDS_BUDGET : 0u);
-    CHECK(soft->holds == holds, "a step holds other counts than its list says");
-    CHECK(soft->list != LIST_HELD ||
-              row->queues[soft->queue].agent == run_step_agent(row->run, row->plan, step),
+    CHECK(sched->holds == holds, "a step holds other counts than its list says");
+    CHECK(sched->list != LIST_HELD ||
+              row->queues[sched->queue].agent == run_step_agent(row->run, row->plan, step),
           "held for another agent than the step's");
     CHECK(!waits || !core_hold_step(row, step), "a step on hold waits for a lane");
-    CHECK(soft->list != LIST_PARKED || core_hold_step(row, step), "parked without a reason");
-    CHECK(soft->list != LIST_BUDGET || core_budget_asks(row, step) != BUDGET_FITS,
+    CHECK(sched->list != LIST_PARKED || core_hold_step(row, step), "parked without a reason");
+    CHECK(sched->list != LIST_BUDGET || core_budget_asks(row, step) != BUDGET_FITS,
           "a step waits for a budget that is there");
-    CHECK(soft->list != LIST_BUDGET || c->n_woken > 0 || row->reserved_tokens > 0 ||
+    CHECK(sched->list != LIST_BUDGET || c->n_woken > 0 || row->reserved_tokens > 0 ||
               row->reserved_micros > 0,
           "a step waits for a reservation that nobody has");
     return true;
@@ -96,15 +96,15 @@ bool core_run_queues_hold(const struct core *c, const struct core_run *row, cons
         }
     }
     for (uint32_t i = 0; i < row->run->n_steps; i++) {
-        const struct soft_step *soft = &row->soft[i];
+        const struct sched_step *sched = &row->sched[i];
         const struct step_policy *policy = &row->plan->steps[i].policy;
         if (!holds_fit(c, row, i, ret_why)) {
             return false;
         }
-        queued += (soft->holds & HOLDS_PLACE) != 0 ? 1 : 0;
-        held += (soft->holds & HOLDS_LANE) != 0 ? 1 : 0;
-        tokens += (soft->holds & HOLDS_BUDGET) != 0 ? policy->estimate_tokens : 0;
-        micros += (soft->holds & HOLDS_BUDGET) != 0 ? policy->estimate_micros : 0;
+        queued += (sched->holds & HOLDS_PLACE) != 0 ? 1 : 0;
+        held += (sched->holds & HOLDS_LANE) != 0 ? 1 : 0;
+        tokens += (sched->holds & HOLDS_BUDGET) != 0 ? policy->estimate_tokens : 0;
+        micros += (sched->holds & HOLDS_BUDGET) != 0 ? policy->estimate_micros : 0;
     }
     CHECK(queued == row->queued, "count of queued steps");
     CHECK(held == row->held, "count of steps in flight");

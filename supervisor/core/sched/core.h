@@ -213,7 +213,8 @@ struct commands {
     void (*grow)(struct commands *c);
 };
 
-/* Bytes of the block that a plan's run needs: the run itself and the core's soft rows behind it. */
+/* Bytes of the block that a plan's run needs: the run itself and the core's scheduler state behind
+ * it. */
 size_t core_run_size(const struct plan *plan);
 /* The struct run inside a block. */
 struct run *core_block_run(void *block);

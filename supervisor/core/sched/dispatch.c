@@ -49,7 +49,7 @@ static void record_attempt(struct core *c, struct core_run *row, uint32_t step,
 void core_dispatch(struct core *c, struct core_run *row, uint32_t step, uint32_t slot)
 {
     const struct run_step *state = &row->run->steps[step];
-    struct soft_step *soft = &row->soft[step];
+    struct sched_step *sched = &row->sched[step];
     struct instance_view to;
     const bool live = registry_instance_view(c->registry, slot, &to);
     ASSERT(live);
@@ -59,15 +59,15 @@ void core_dispatch(struct core *c, struct core_run *row, uint32_t step, uint32_t
         record_attempt(c, row, step, &to);
     }
     const uint32_t serial = run_step_serial(row->run, step);
-    const bool again = soft->serial == serial && soft->phase == state->phase;
-    soft->unsent = again ? soft->unsent : 0;
-    soft->serial = (uint16_t)serial;
-    soft->phase = state->phase;
-    soft->slot = slot;
-    soft->epoch = to.epoch;
-    soft->since = c->now;
-    soft->sign = c->now;
-    soft->progress = 0;
+    const bool again = sched->serial == serial && sched->phase == state->phase;
+    sched->unsent = again ? sched->unsent : 0;
+    sched->serial = (uint16_t)serial;
+    sched->phase = state->phase;
+    sched->slot = slot;
+    sched->epoch = to.epoch;
+    sched->since = c->now;
+    sched->sign = c->now;
+    sched->progress = 0;
     row->run->unused += BUG(RUN_BESIDE_APPLY) ? 1 : 0;
     core_link(c, row, step, LIST_HELD, false);
     core_due(c, row, step, core_held_due(row, step));

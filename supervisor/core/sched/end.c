@@ -11,7 +11,7 @@ struct holder core_holder(const struct core *c, const struct core_run *row, uint
     struct holder who = {
         .slot = REGISTRY_NONE, .phase = state->phase, .serial = run_step_serial(row->run, step)};
     if (state->status == STEP_CHECKING) {
-        who.slot = row->soft[step].list == LIST_HELD ? row->soft[step].slot : REGISTRY_NONE;
+        who.slot = row->sched[step].list == LIST_HELD ? row->sched[step].slot : REGISTRY_NONE;
     } else {
         who.slot = registry_instance(c->registry, state->instance);
     }
@@ -50,7 +50,7 @@ void core_settle(struct core *c, struct core_run *row, uint32_t step)
         for (uint32_t i = 0; i < run_dependents(row->plan, ended); i++) {
             const uint32_t next = run_dependent(row->plan, ended, i);
             if (row->run->steps[next].status == STEP_READY) {
-                if (row->soft[next].list == LIST_NONE) {
+                if (row->sched[next].list == LIST_NONE) {
                     core_link(c, row, next, LIST_READY, false);
                 }
             } else if (run_step_is_doomed(row->run, row->plan, next)) {
@@ -155,7 +155,7 @@ static void stop_step(struct core *c, struct core_run *row, uint32_t step,
                       const struct plan_end *end)
 {
     const enum step_status status = row->run->steps[step].status;
-    const enum list_kind list = row->soft[step].list;
+    const enum list_kind list = row->sched[step].list;
     const bool out = list == LIST_HELD || list == LIST_UNKNOWN ||
                      (list == LIST_NONE && status == STEP_IN_PROGRESS); /* before a restart */
     if (!run_step_is_active(status)) {

@@ -175,35 +175,35 @@ static bool unblock_one(struct core *c)
 
 void core_charge(struct core *c, struct core_run *row, uint32_t step, enum list_kind kind)
 {
-    struct soft_step *soft = &row->soft[step];
+    struct sched_step *sched = &row->sched[step];
     const struct run_step *state = &row->run->steps[step];
     if ((kind == LIST_QUEUE || kind == LIST_BUDGET) && state->status == STEP_READY) {
-        soft->holds |= HOLDS_PLACE;
+        sched->holds |= HOLDS_PLACE;
         row->queued++;
     }
     if (kind == LIST_HELD) {
-        soft->holds |= HOLDS_LANE;
+        sched->holds |= HOLDS_LANE;
         c->in_flight++;
-        c->agents[row->queues[soft->queue].agent].in_flight++;
+        c->agents[row->queues[sched->queue].agent].in_flight++;
         session_of(c, row)->in_flight++;
         row->held++;
     }
     if ((kind == LIST_HELD || kind == LIST_UNKNOWN || kind == LIST_LOST) &&
         state->phase <= PHASE_SEARCH) {
-        soft->holds |= HOLDS_BUDGET;
+        sched->holds |= HOLDS_BUDGET;
         core_budget_reserve(row, step);
     }
 }
 
 void core_give_back(struct core *c, struct core_run *row, uint32_t step)
 {
-    struct soft_step *soft = &row->soft[step];
-    if ((soft->holds & HOLDS_PLACE) != 0) {
+    struct sched_step *sched = &row->sched[step];
+    if ((sched->holds & HOLDS_PLACE) != 0) {
         ASSERT(row->queued > 0);
         row->queued--;
     }
-    if ((soft->holds & HOLDS_LANE) != 0) {
-        const uint32_t agent = row->queues[soft->queue].agent;
+    if ((sched->holds & HOLDS_LANE) != 0) {
+        const uint32_t agent = row->queues[sched->queue].agent;
         struct core_session *session = session_of(c, row);
         ASSERT(c->in_flight > 0 && c->agents[agent].in_flight > 0 && session->in_flight > 0);
         c->in_flight--;
@@ -213,10 +213,10 @@ void core_give_back(struct core *c, struct core_run *row, uint32_t step)
         core_mark_dirty(c, agent);
         wake_session(c, session);
     }
-    if ((soft->holds & HOLDS_BUDGET) != 0) {
+    if ((sched->holds & HOLDS_BUDGET) != 0) {
         core_budget_return(c, row, step);
     }
-    soft->holds = 0;
+    sched->holds = 0;
 }
 
 /* ---- starting ---- */

@@ -62,7 +62,7 @@ void core_query_instance(struct core *c, uint32_t slot)
         if (uuid_eq(row->run->steps[step].instance, view.id)) {
             ask(c, row, step);
         }
-        ref = row->soft[step].next;
+        ref = row->sched[step].next;
     }
 }
 
@@ -113,7 +113,7 @@ void core_instance_gone(struct core *c, uint32_t slot, struct uuid instance, str
     }
     for (uint64_t ref = c->unknown.head; ref != REF_NONE;) {
         struct core_run *row = core_deref(c, ref, &step);
-        ref = row->soft[step].next;
+        ref = row->sched[step].next;
         if (uuid_eq(row->run->steps[step].instance, instance)) {
             set_aside(c, row, step);
         }
@@ -128,12 +128,12 @@ void core_instance_gone(struct core *c, uint32_t slot, struct uuid instance, str
  * ever, though. */
 static void not_sent(struct core *c, struct core_run *row, uint32_t step)
 {
-    struct soft_step *soft = &row->soft[step];
+    struct sched_step *sched = &row->sched[step];
     if (row->run->cancelling) {
         core_stopped(c, row, step, STOP_NONE, &(struct failure){0});
         return;
     }
-    if (++soft->unsent < CORE_UNSENT_MAX) {
+    if (++sched->unsent < CORE_UNSENT_MAX) {
         core_enqueue(c, row, step, true);
         return;
     }
@@ -202,8 +202,8 @@ void core_on_state(struct core *c, const struct core_event *ev)
                                 .agent = state->agent,
                                 .instance = view.id,
                                 .epoch = view.epoch});
-    row->soft[step].slot = ev->slot;
-    row->soft[step].sign = c->now;
+    row->sched[step].slot = ev->slot;
+    row->sched[step].sign = c->now;
     core_link(c, row, step, LIST_HELD, false);
     core_due(c, row, step, core_held_due(row, step));
 }

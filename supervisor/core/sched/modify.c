@@ -108,7 +108,7 @@ static enum core_reject check_modify(const struct core_event *ev, const struct c
 static void take_out(struct core *c, struct core_run *row, uint32_t step, bool cancel,
                      struct str why)
 {
-    const enum list_kind list = row->soft[step].list;
+    const enum list_kind list = row->sched[step].list;
     const bool out = list == LIST_HELD || list == LIST_UNKNOWN;
     const struct holder who = core_holder(c, row, step);
     if (!is_open(row, step) && !BUG(TERMINAL_OVERWRITTEN)) {

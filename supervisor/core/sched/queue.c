@@ -19,11 +19,11 @@ struct core_run *core_deref(const struct core *c, uint64_t ref, uint32_t *ret_st
     return row;
 }
 
-static struct soft_step *soft_of(const struct core *c, uint64_t ref)
+static struct sched_step *sched_of(const struct core *c, uint64_t ref)
 {
     uint32_t step;
     struct core_run *row = core_deref(c, ref, &step);
-    return &row->soft[step];
+    return &row->sched[step];
 }
 
 struct list *core_list(struct core *c, struct core_run *row, uint32_t step, enum list_kind kind)
@@ -32,13 +32,13 @@ struct list *core_list(struct core *c, struct core_run *row, uint32_t step, enum
     case LIST_READY:
         return &row->ready;
     case LIST_QUEUE:
-        return &row->queues[row->soft[step].queue].steps;
+        return &row->queues[row->sched[step].queue].steps;
     case LIST_BUDGET:
         return &row->broke;
     case LIST_PARKED:
         return &row->parked;
     case LIST_HELD:
-        return &c->instances[row->soft[step].slot].held;
+        return &c->instances[row->sched[step].slot].held;
     case LIST_UNKNOWN:
         return &c->unknown;
     case LIST_LOST:
@@ -59,60 +59,60 @@ static uint8_t queue_of(const struct core_run *row, uint32_t step)
 
 void core_link(struct core *c, struct core_run *row, uint32_t step, enum list_kind kind, bool front)
 {
-    struct soft_step *soft = &row->soft[step];
+    struct sched_step *sched = &row->sched[step];
     if (kind == LIST_QUEUE || kind == LIST_HELD) {
-        soft->queue = queue_of(row, step);
+        sched->queue = queue_of(row, step);
     }
     struct list *list = core_list(c, row, step, kind);
     const uint64_t ref = core_ref(c, row, step);
-    ASSERT(soft->list == LIST_NONE && list != NULL);
-    soft->list = (uint8_t)kind;
-    soft->prev = front ? REF_NONE : list->tail;
-    soft->next = front ? list->head : REF_NONE;
-    if (soft->prev != REF_NONE) {
-        soft_of(c, soft->prev)->next = ref;
+    ASSERT(sched->list == LIST_NONE && list != NULL);
+    sched->list = (uint8_t)kind;
+    sched->prev = front ? REF_NONE : list->tail;
+    sched->next = front ? list->head : REF_NONE;
+    if (sched->prev != REF_NONE) {
+        sched_of(c, sched->prev)->next = ref;
     } else {
         list->head = ref;
     }
-    if (soft->next != REF_NONE) {
-        soft_of(c, soft->next)->prev = ref;
+    if (sched->next != REF_NONE) {
+        sched_of(c, sched->next)->prev = ref;
     } else {
         list->tail = ref;
     }
     list->n++;
     core_charge(c, row, step, kind);
     if (kind == LIST_QUEUE) {
-        core_ring_join(c, row, soft->queue, front);
+        core_ring_join(c, row, sched->queue, front);
     }
 }
 
 void core_unlink(struct core *c, struct core_run *row, uint32_t step)
 {
-    struct soft_step *soft = &row->soft[step];
+    struct sched_step *sched = &row->sched[step];
     core_due(c, row, step, MSEC_NEVER);
-    if (soft->list == LIST_NONE) {
+    if (sched->list == LIST_NONE) {
         return;
     }
-    struct list *list = core_list(c, row, step, soft->list);
-    if (soft->prev != REF_NONE) {
-        soft_of(c, soft->prev)->next = soft->next;
+    struct list *list = core_list(c, row, step, sched->list);
+    if (sched->prev != REF_NONE) {
+        sched_of(c, sched->prev)->next = sched->next;
     } else {
-        list->head = soft->next;
+        list->head = sched->next;
     }
-    if (soft->next != REF_NONE) {
-        soft_of(c, soft->next)->prev = soft->prev;
+    if (sched->next != REF_NONE) {
+        sched_of(c, sched->next)->prev = sched->prev;
     } else {
-        list->tail = soft->prev;
+        list->tail = sched->prev;
     }
     ASSERT(list->n > 0);
     list->n--;
     core_give_back(c, row, step);
-    if (soft->list == LIST_QUEUE) {
-        core_ring_leave(c, row, soft->queue);
+    if (sched->list == LIST_QUEUE) {
+        core_ring_leave(c, row, sched->queue);
     }
-    soft->list = LIST_NONE;
-    soft->prev = REF_NONE;
-    soft->next = REF_NONE;
+    sched->list = LIST_NONE;
+    sched->prev = REF_NONE;
+    sched->next = REF_NONE;
 }
 
 /* ---- time ---- */
@@ -191,7 +191,7 @@ static msec queue_end(const struct core_run *row, uint32_t step)
     const msec wait = row->plan->steps[step].policy.queue_timeout_ms;
     const bool question = row->run->steps[step].status == STEP_CHECKING;
     return wait == 0 || question || BUG(QUEUE_FOR_EVER) ? MSEC_NEVER
-                                                        : msec_add(row->soft[step].since, wait);
+                                                        : msec_add(row->sched[step].since, wait);
 }
 
 /* Whether the agent is there at all: looked at now and then instead of whenever instances come and
@@ -200,7 +200,7 @@ static msec absence_end(const struct core *c, const struct core_run *row, uint32
 {
     const struct agent_view agent =
         registry_agent_view(c->registry, run_step_agent(row->run, row->plan, step));
-    const msec since = row->soft[step].since;
+    const msec since = row->sched[step].since;
     const msec absent = agent.absent_since > since ? agent.absent_since : since;
     const msec wait = c->config.agent_wait_ms;
     return agent.instances > 0 ? msec_add(c->now, wait > 0 ? wait : 1000) : msec_add(absent, wait);
@@ -237,7 +237,7 @@ void core_queue_due(struct core *c, struct core_run *row, uint32_t step)
 {
     const struct step_policy *policy = &row->plan->steps[step].policy;
     const bool question = row->run->steps[step].status == STEP_CHECKING;
-    const bool queued = row->soft[step].list == LIST_QUEUE;
+    const bool queued = row->sched[step].list == LIST_QUEUE;
     msec next = end_of(row, step);
     if (next <= c->now && question) {
         core_check_timeout(c, row, step);
@@ -311,7 +311,7 @@ void core_enqueue(struct core *c, struct core_run *row, uint32_t step, bool fron
         return;
     }
     core_unlink(c, row, step);
-    row->soft[step].since = c->now;
+    row->sched[step].since = c->now;
     core_link(c, row, step, LIST_QUEUE, front);
     const bool looks = !has_deadline(row, step);
     const msec look = core_is_hopeless(c, row, step) ? c->now
@@ -337,7 +337,7 @@ static void park_list(struct core *c, struct core_run *row, const struct list *l
 {
     for (uint64_t ref = list->tail; ref != REF_NONE;) {
         const uint32_t step = (uint32_t)ref;
-        ref = row->soft[step].prev;
+        ref = row->sched[step].prev;
         if (core_hold_step(row, step)) {
             set_aside(c, row, step, true);
         }

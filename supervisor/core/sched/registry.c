@@ -45,7 +45,7 @@ static void look_again(struct core *c, struct core_run *row, uint32_t agent)
             const struct run_step *state;
             uint32_t step;
             (void)core_deref(c, ref, &step);
-            ref = row->soft[step].next;
+            ref = row->sched[step].next;
             state = &row->run->steps[step];
             if (core_is_hopeless(c, row, step)) {
                 core_due(c, row, step, c->now);

@@ -166,7 +166,7 @@ static void end_superseded(struct core *c, struct core_run *row, const struct pl
 {
     for (uint32_t i = 0; i < row->plan->n_steps; i++) {
         const struct run_step *state = &row->run->steps[i];
-        const bool out = row->soft[i].list == LIST_HELD || row->soft[i].list == LIST_UNKNOWN;
+        const bool out = row->sched[i].list == LIST_HELD || row->sched[i].list == LIST_UNKNOWN;
         const bool failed = state->status == STEP_CHECKING && state->phase == PHASE_REPLAN;
         if (!to->steps[i].superseded || step_is_final(state->status)) {
             continue;
@@ -200,7 +200,7 @@ static void settle_all(struct core *c, struct core_run *row)
         }
     }
     for (uint32_t i = 0; i < row->run->n_steps; i++) {
-        if (row->run->steps[i].status == STEP_READY && row->soft[i].list == LIST_NONE) {
+        if (row->run->steps[i].status == STEP_READY && row->sched[i].list == LIST_NONE) {
             core_link(c, row, i, LIST_READY, false);
         }
     }

@@ -24,7 +24,7 @@ static enum core_reject check_sender(const struct core *c, const struct core_eve
         const bool live = registry_instance_view(c->registry, ev->slot, &view);
         return live && uuid_eq(view.id, state->instance) ? REJECT_NONE : REJECT_FOREIGN;
     }
-    const bool over_its_lane = ev->lane != LANE_NONE && ev->slot == row->soft[ev->step].slot;
+    const bool over_its_lane = ev->lane != LANE_NONE && ev->slot == row->sched[ev->step].slot;
     const bool vouched = over_its_lane || !uuid_is_nil(ev->instance);
     return BUG(NO_FENCING) || (vouched && ev->epoch == state->epoch) ? REJECT_NONE
                                                                      : REJECT_STALE_EPOCH;
@@ -35,11 +35,11 @@ static enum core_reject check_answer(const struct core *c, const struct core_eve
                                      const struct core_run *row)
 {
     const struct run_step *state = &row->run->steps[ev->step];
-    const struct soft_step *soft = &row->soft[ev->step];
-    if (soft->list != LIST_HELD || ev->phase != state->phase || ev->attempt != state->ask) {
+    const struct sched_step *sched = &row->sched[ev->step];
+    if (sched->list != LIST_HELD || ev->phase != state->phase || ev->attempt != state->ask) {
         return REJECT_STALE_ATTEMPT;
     }
-    const bool its = ev->lane != LANE_NONE && ev->slot == soft->slot &&
+    const bool its = ev->lane != LANE_NONE && ev->slot == sched->slot &&
                      registry_is_current(c->registry, ev->slot, ev->epoch);
     return its ? REJECT_NONE : REJECT_FOREIGN;
 }
@@ -54,7 +54,7 @@ static enum core_reject check_attempt(const struct core *c, const struct core_ev
         return REJECT_STALE_ATTEMPT;
     }
     const struct run_step *state = &row->run->steps[ev->step];
-    const enum list_kind list = row->soft[ev->step].list;
+    const enum list_kind list = row->sched[ev->step].list;
     if (step_is_final(state->status)) {
         return REJECT_FINAL;
     }
@@ -150,7 +150,7 @@ static bool is_late(const struct core *c, const struct core_event *ev, const str
 static void take_late(struct core *c, struct core_run *row, const struct core_event *ev)
 {
     const struct holder who = core_holder(c, row, ev->step);
-    const enum list_kind list = row->soft[ev->step].list;
+    const enum list_kind list = row->sched[ev->step].list;
     const bool out = list == LIST_HELD || list == LIST_UNKNOWN;
     core_unlink(c, row, ev->step);
     if (out) {
@@ -278,24 +278,24 @@ void core_on_progress(struct core *c, const struct core_event *ev)
     if (row == NULL) {
         return;
     }
-    struct soft_step *soft = &row->soft[ev->step];
-    if (soft->list == LIST_HELD) {
-        soft->sign = c->now;
+    struct sched_step *sched = &row->sched[ev->step];
+    if (sched->list == LIST_HELD) {
+        sched->sign = c->now;
         core_due(c, row, ev->step, core_held_due(row, ev->step));
     }
     if (row->run->steps[ev->step].status == STEP_CHECKING) {
         return; /* a question's progress is nobody's news */
     }
-    if (c->now - soft->since >= 1000) {
-        soft->since = c->now;
-        soft->progress = 0;
+    if (c->now - sched->since >= 1000) {
+        sched->since = c->now;
+        sched->progress = 0;
     }
-    if (soft->progress >=
+    if (sched->progress >=
         (row->plan->job == JOB_NONE ? CORE_PROGRESS_PER_SECOND : CORE_TEXTS_PER_SECOND)) {
         core_reject(c, ev, REJECT_TOO_MUCH);
         return;
     }
-    soft->progress++;
+    sched->progress++;
     core_record(c, row,
                 (struct record){.type = REC_STEP_PROGRESS,
                                 .step = ev->step,

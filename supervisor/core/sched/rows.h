@@ -57,7 +57,7 @@ enum {
 };
 
 /* Of a step; rebuilt on RECOVER. */
-struct soft_step {
+struct sched_step {
     uint64_t prev, next;
     msec since;     /* in a queue: when it came; in progress: start of the second that progress is
                        counted in */
@@ -90,7 +90,7 @@ struct core_queue {
 struct core_run {
     struct run *run; /* NULL = the slot is free */
     const struct plan *plan;
-    struct soft_step *soft;
+    struct sched_step *sched;
     uint32_t *work;  /* n_steps: the steps whose dependents are still to be told */
     struct heap due; /* of the steps: what each waits for in time */
     struct list ready;

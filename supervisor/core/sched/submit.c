@@ -6,7 +6,7 @@
 #include "supervisor/core/bug.h"
 #include "supervisor/core/sched/core_internal.h"
 
-/* Takes a free slot for the run that the block holds, with empty soft rows. */
+/* Takes a free slot for the run that the block holds, with empty scheduler state. */
 static struct core_run *attach(struct core *c, struct run *run, const struct plan *plan)
 {
     struct core_run *row = &c->runs[c->free_run];
@@ -69,7 +69,7 @@ static void take_over(struct core *c, struct core_run *row, const struct core_ev
 static void let_begin(struct core *c, struct core_run *row)
 {
     for (uint32_t i = 0; i < row->run->n_steps; i++) {
-        if (row->run->steps[i].status == STEP_READY && row->soft[i].list == LIST_NONE) {
+        if (row->run->steps[i].status == STEP_READY && row->sched[i].list == LIST_NONE) {
             core_link(c, row, i, LIST_READY, false);
         }
     }

@@ -11,7 +11,7 @@ msec core_held_due(const struct core_run *row, uint32_t step)
         row->run->cancelling) {
         return state->deadline;
     }
-    const msec silent = msec_add(row->soft[step].sign, idle);
+    const msec silent = msec_add(row->sched[step].sign, idle);
     return silent < state->deadline ? silent : state->deadline;
 }
 
@@ -34,7 +34,7 @@ static void held_due(struct core *c, struct core_run *row, uint32_t step)
         return;
     }
     if (state->limit > c->now) { /* the plan's limit says nothing about the agent */
-        core_breaker_result(c, row->soft[step].slot, row->soft[step].epoch, CLASS_TIMEOUT);
+        core_breaker_result(c, row->sched[step].slot, row->sched[step].epoch, CLASS_TIMEOUT);
     }
     if (state->status == STEP_CHECKING) {
         core_check_timeout(c, row, step);
@@ -47,7 +47,7 @@ static void held_due(struct core *c, struct core_run *row, uint32_t step)
         timeout.text = core_text_ms(c, "No progress for ", policy->idle_ms, "ms");
     }
     if (BUG(LANE_FREED_EARLY)) {
-        registry_release(c->registry, row->soft[step].slot, 0);
+        registry_release(c->registry, row->sched[step].slot, 0);
     }
     core_attempt_failed(c, row, step, &timeout);
 }
@@ -67,7 +67,7 @@ static void idle_step_due(struct core *c, struct core_run *row, uint32_t step)
 
 static void step_due(struct core *c, struct core_run *row, uint32_t step)
 {
-    switch ((enum list_kind)row->soft[step].list) {
+    switch ((enum list_kind)row->sched[step].list) {
     case LIST_QUEUE:
     case LIST_BUDGET:
     case LIST_PARKED:

@@ -68,7 +68,7 @@ static bool reached(uint32_t n, uint32_t limit, struct step_wait *w)
 static void for_lane(const struct core *c, const struct core_run *row, uint32_t step,
                      struct step_wait *w)
 {
-    const struct core_queue *queue = &row->queues[row->soft[step].queue];
+    const struct core_queue *queue = &row->queues[row->sched[step].queue];
     const struct agent_view agent = registry_agent_view(c->registry, queue->agent);
     w->agent = queue->agent;
     if (agent.instances == 0 || !agent.enabled) {
@@ -128,7 +128,7 @@ struct step_wait core_step_wait(const struct core *c, uint64_t run, uint32_t ste
     if (row == NULL || step >= row->run->n_steps) {
         return w;
     }
-    switch ((enum list_kind)row->soft[step].list) {
+    switch ((enum list_kind)row->sched[step].list) {
     case LIST_NONE:
         for_nobody(row, step, &w);
         break;
