@@ -17,10 +17,10 @@ BEGIN {
     # state.c is a library of its own, without a socket
     may["protocol/client/state"] = base " protocol/wire protocol/client/state"
     may["registry"] = base " protocol/wire/doc.h protocol/wire/msg.h"
-    may["supervisor/core/plan"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/bug.h"
-    may["supervisor/core/run"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/bug.h supervisor/core/plan"
-    may["supervisor/core/sched"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/bug.h supervisor/core/plan supervisor/core/run"
-    may["supervisor/core/bug.h"] = base
+    may["supervisor/core/plan"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/mutant.h"
+    may["supervisor/core/run"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/mutant.h supervisor/core/plan"
+    may["supervisor/core/sched"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/mutant.h supervisor/core/plan supervisor/core/run"
+    may["supervisor/core/mutant.h"] = base
     may["supervisor/plan"] = base " protocol/wire protocol/jsonschema registry supervisor/core/plan supervisor/core/run supervisor/keyword"
     may["supervisor/keyword"] = base " protocol/wire registry supervisor/core/plan supervisor/plan"
     may["supervisor/journal"] = base " supervisor/core/plan"

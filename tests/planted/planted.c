@@ -1,7 +1,7 @@
 /* Which planted bug is in: the number in the environment. Only in builds with BATON_PLANTED. */
 #include <stdlib.h>
 
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 
 int baton_bug;
 

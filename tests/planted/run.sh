@@ -1,5 +1,5 @@
 #!/bin/sh
-# Each bug of supervisor/core/bug.h must turn a test red; without one all of them must be green.
+# Each bug of supervisor/core/mutant.h must turn a test red; without one all of them must be green.
 # usage: sh tests/planted/run.sh [--all] [NUMBER...]
 #   --all   goes on after the first red test, and prints the rows of the table in tests/README.md
 set -eu
@@ -59,12 +59,12 @@ hunt() { # BUG
 
 numbers=$*
 if [ -z "$numbers" ]; then
-    numbers=$(awk '/^    BUG_/ && !/BUG_COUNT/ { n++ } END { for (i = 0; i < n; i++) print i }' supervisor/core/bug.h)
+    numbers=$(awk '/^    BUG_/ && !/BUG_COUNT/ { n++ } END { for (i = 0; i < n; i++) print i }' supervisor/core/mutant.h)
 fi
 bad=0
 for number in $numbers; do
     name=$(awk -v at="$number" '/^    BUG_/ { if (n++ == at) { sub(/^ *BUG_/, ""); sub(/,.*/, ""); print tolower($0) } }' \
-        supervisor/core/bug.h)
+        supervisor/core/mutant.h)
     hunt "$number"
     if [ -n "$all" ]; then
         echo "| $number $name | $row |"

@@ -3,7 +3,7 @@
  * dependencies runs into a cycle. Each disjoint one is named once. On the way the dependencies of
  * each step are put in ascending order.
  */
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/plan/plan_check_state.h"
 
 /* rev and rev_at: the dependents of each step; then ret_deps again from them, which sorts it (a

@@ -1,6 +1,6 @@
 #include "supervisor/core/run/context.h"
 
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 
 struct chooser {
     const struct plan *plan;

@@ -12,7 +12,7 @@
 #include "supervisor/core/run/run.h"
 
 #include "protocol/base/assert.h"
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/run/run_internal.h"
 
 #define BIT(s) (1u << STEP_##s)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "protocol/base/assert.h"
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 
 static bool apply_generated(struct run *run, const struct plan *plan, const struct record *rec)
 {

@@ -1,6 +1,6 @@
 /* Records about what a step asks for: people, gates, verifications, replans. */
 #include "protocol/base/assert.h"
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/run/run_apply.h"
 
 static msec until(const struct record *rec)

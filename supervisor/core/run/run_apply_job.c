@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "protocol/base/utf8.h"
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 
 bool run_apply_planning_started(struct run *run, const struct plan *plan, const struct record *rec)
 {

@@ -1,7 +1,7 @@
 /* What a step asks of others: gates and verifications by agents, and what comes before its first
  * attempt. People: core_review.c. */
 #include "protocol/base/assert.h"
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
 /* ---- before the first attempt ---- */

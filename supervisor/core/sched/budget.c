@@ -7,7 +7,7 @@
  * those that wait are looked at again. They have a place in max_concurrency, so they are few.
  */
 #include "protocol/base/assert.h"
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/fair.h"
 
 static uint64_t sum(uint64_t a, uint64_t b)

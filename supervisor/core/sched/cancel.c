@@ -4,7 +4,7 @@
  * it may run on, but nothing that it says counts.
  */
 #include "protocol/base/assert.h"
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
 void core_stopped(struct core *c, struct core_run *row, uint32_t step, enum step_stop stop,

@@ -1,6 +1,6 @@
 /* Giving a lane to a queued step: what is said about it, and the request. */
 #include "protocol/base/assert.h"
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/fair.h"
 
 /* Who hands over to the step (C20): in a chain whoever had the last attempt; else whose result came

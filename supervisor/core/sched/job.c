@@ -11,7 +11,7 @@
  *                                          `--SYNTHESIS_RETRY--> running again
  */
 #include "protocol/base/assert.h"
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/fair.h"
 
 static void order(struct core *c, const struct core_run *row, struct str text)

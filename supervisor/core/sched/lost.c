@@ -4,7 +4,7 @@
  * outcome is given up as unknown.
  */
 #include "protocol/base/assert.h"
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
 static void ask(struct core *c, const struct core_run *row, uint32_t step)

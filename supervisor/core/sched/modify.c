@@ -1,6 +1,6 @@
 /* What people change while a plan runs (M064): pausing, skipping, revising. */
 #include "protocol/base/assert.h"
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
 /* The run, when it can be changed at all; else the rejection is out. What was paused before its

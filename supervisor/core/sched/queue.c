@@ -1,6 +1,6 @@
 /* Lists, the time of steps, and the way to an agent's queue: admission, hold, what comes due. */
 #include "protocol/base/assert.h"
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/fair.h"
 
 /* ---- lists ---- */

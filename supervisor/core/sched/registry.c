@@ -1,6 +1,6 @@
 /* Instances coming, going, falling silent. */
 #include "protocol/base/assert.h"
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
 static bool is_current(struct core *c, const struct core_event *ev, struct instance_view *ret)

@@ -3,7 +3,7 @@
  * person. Rows keep their indexes, so whatever is out goes on untouched; see run_revise().
  */
 #include "protocol/base/assert.h"
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
 /* ---- asking for one ---- */

@@ -1,6 +1,6 @@
 /* What instances say about an attempt. */
 #include "protocol/base/assert.h"
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
 /*

@@ -3,7 +3,7 @@
  * says. It is decided before anything is said about the step's end (C18).
  */
 #include "protocol/base/assert.h"
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
 /* Numbers for the jitter: splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number

@@ -1,6 +1,6 @@
 /* People: reviews of steps, the sign-off of plans, decisions that do not come. */
 #include "protocol/base/assert.h"
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
 /* Of a job nobody sees a review, and somebody else's plan waits for it. No job is begun with

@@ -3,7 +3,7 @@
 #include <stddef.h>
 
 #include "protocol/base/assert.h"
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
 /* Takes a free slot for the run that the block holds, with empty scheduler state. */

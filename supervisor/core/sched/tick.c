@@ -1,6 +1,6 @@
 /* Time: what is due, in the order of deadlines, then of run slots and steps. */
 #include "protocol/base/assert.h"
-#include "supervisor/core/bug.h"
+#include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
 msec core_held_due(const struct core_run *row, uint32_t step)
