@@ -94,8 +94,8 @@ if [ -z "$fast" ]; then
         headline "preset tsan: SKIPPED, ThreadSanitizer does not run on this kernel"
     fi
     extra fuzz -L fuzz
-    headline "planted bugs: each must turn a test red"
-    sh tests/planted/run.sh || failed="$failed planted"
+    headline "mutants: each must turn a test red"
+    sh tests/mutants/run.sh || failed="$failed mutants"
 fi
 
 headline "preset dev: build"

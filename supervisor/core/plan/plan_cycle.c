@@ -105,7 +105,7 @@ void plan_check_cycles(struct plan_checker *k)
             }
         }
     }
-    for (uint32_t start = 0; start < p->n_steps && tail < p->n_steps && !BUG(CYCLIC_PLAN);
+    for (uint32_t start = 0; start < p->n_steps && tail < p->n_steps && !MUTANT(CYCLIC_PLAN);
          start++) {
         uint32_t s = start;
         while (k->open[s] != 0 && k->mark[s] == 0) {

@@ -59,7 +59,7 @@ struct context_choice context_choose(const struct plan *plan, const struct run *
     const struct plan_step *of = &plan->steps[step];
     struct chooser c = {plan, run, picks, cap, .left = plan->context_budget};
     uint32_t in_scope = 0;
-    if (of->policy.scope == SCOPE_ALL || BUG(UNDECLARED_CONTEXT)) {
+    if (of->policy.scope == SCOPE_ALL || MUTANT(UNDECLARED_CONTEXT)) {
         for (uint32_t i = plan->n_steps; i > 0; i--) {
             if (!plan->steps[i - 1].superseded && !consider(&c, i - 1)) {
                 break;

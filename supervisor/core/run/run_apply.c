@@ -249,7 +249,7 @@ struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
         }
         for (uint32_t k = 0; i >= run->n_steps && k < run->n_steps; k++) {
             /* New work under an old name (C32) goes on counting the name's replans. */
-            if (rows[k].replans > rows[i].replans && !BUG(REPLANS_FORGOTTEN) &&
+            if (rows[k].replans > rows[i].replans && !MUTANT(REPLANS_FORGOTTEN) &&
                 str_eq(to->steps[k].step_id, to->steps[i].step_id)) {
                 rows[i].replans = rows[k].replans;
             }

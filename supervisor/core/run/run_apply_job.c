@@ -21,7 +21,7 @@ bool run_apply_planning_started(struct run *run, const struct plan *plan, const 
 
 static void add_planning(struct run *run, const struct record *rec)
 {
-    if (!BUG(PLANNING_FREE)) {
+    if (!MUTANT(PLANNING_FREE)) {
         run_usage_add(&run->usage, &rec->usage);
         run_usage_add(&run->planning_usage, &rec->usage);
     }

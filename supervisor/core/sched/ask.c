@@ -128,7 +128,7 @@ static void verified(struct core *c, struct core_run *row, const struct core_eve
 
 static void verify_answered(struct core *c, struct core_run *row, const struct core_event *ev)
 {
-    if (ev->passed || BUG(VERDICT_IGNORED)) {
+    if (ev->passed || MUTANT(VERDICT_IGNORED)) {
         verified(c, row, ev);
         return;
     }
@@ -147,7 +147,7 @@ void core_check_error(struct core *c, struct core_run *row, const struct core_ev
     switch ((enum step_phase)state->phase) {
     case PHASE_GATE:
         record_gate(c, row, REC_GATE_ERROR, ev, text);
-        if (!policy->gate_closed || BUG(GATE_NEVER_CLOSED)) {
+        if (!policy->gate_closed || MUTANT(GATE_NEVER_CLOSED)) {
             core_continue(c, row, ev->step);
             return;
         }

@@ -52,8 +52,9 @@ static enum budget_word ask(uint64_t budget, uint64_t spent, uint64_t reserved, 
     if (spent >= budget || sum(spent, needs) > budget) {
         return BUDGET_EXCEEDED;
     }
-    return sum(sum(spent, needs), BUG(BUDGET_NOT_RESERVED) ? 0 : reserved) > budget ? BUDGET_WAITS
-                                                                                    : BUDGET_FITS;
+    return sum(sum(spent, needs), MUTANT(BUDGET_NOT_RESERVED) ? 0 : reserved) > budget
+               ? BUDGET_WAITS
+               : BUDGET_FITS;
 }
 
 static enum budget_word ask_tokens(const struct core_run *row, uint32_t step)

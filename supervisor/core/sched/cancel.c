@@ -27,7 +27,7 @@ static bool call_off(struct core *c, struct core_run *row, uint32_t step, struct
     const enum list_kind list = row->sched[step].list;
     const struct holder who = core_holder(c, row, step);
     const bool out = list == LIST_HELD && state->status == STEP_IN_PROGRESS;
-    if (out && BUG(GRACE_NOT_ARMED)) {
+    if (out && MUTANT(GRACE_NOT_ARMED)) {
         core_due(c, row, step, MSEC_NEVER);
     } else if (out) {
         core_due(c, row, step, state->deadline);
@@ -78,7 +78,7 @@ void core_grace_over(struct core *c, struct core_run *row, uint32_t step)
     struct instance_view view;
     const bool there = registry_instance_view(c->registry, slot, &view);
     const bool kill = there && c->instances[slot].spawned &&
-                      (c->instances[slot].held.n == 1 || BUG(KILLS_BYSTANDERS));
+                      (c->instances[slot].held.n == 1 || MUTANT(KILLS_BYSTANDERS));
     if (kill) {
         struct core_cmd *cmd = core_emit(c, CMD_KILL);
         cmd->slot = slot;

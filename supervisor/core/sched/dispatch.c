@@ -68,7 +68,7 @@ void core_dispatch(struct core *c, struct core_run *row, uint32_t step, uint32_t
     sched->since = c->now;
     sched->sign = c->now;
     sched->progress = 0;
-    row->run->unused += BUG(RUN_BESIDE_APPLY) ? 1 : 0;
+    row->run->unused += MUTANT(RUN_BESIDE_APPLY) ? 1 : 0;
     core_link(c, row, step, LIST_HELD, false);
     core_due(c, row, step, core_held_due(row, step));
     struct core_cmd *cmd = core_emit(c, CMD_DISPATCH);

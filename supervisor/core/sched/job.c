@@ -145,7 +145,7 @@ static void planning_failed(struct core *c, struct core_run *row, const struct c
     }
     const bool enough =
         row->run->asked > row->plan->planning.repairs || row->run->asked >= LIMIT_ATTEMPTS;
-    if ((enough && !BUG(REPAIRS_UNLIMITED)) || core_budget_is_spent(row, &ev->usage)) {
+    if ((enough && !MUTANT(REPAIRS_UNLIMITED)) || core_budget_is_spent(row, &ev->usage)) {
         no_plan(c, row, PLAN_FAILURE_INVALID_PLAN, ev->text, &ev->usage);
         return;
     }
@@ -167,12 +167,12 @@ static bool wants_answer(const struct core_run *row, const struct plan_end *end)
 {
     const struct run *run = row->run;
     const bool single =
-        run->n_steps - run->superseded == 1 && run->completed == 1 && !BUG(SINGLE_ASKED);
+        run->n_steps - run->superseded == 1 && run->completed == 1 && !MUTANT(SINGLE_ASKED);
     const bool called_off =
         end->status == PLAN_CANCELLED || run->cancelling || end->failure == PLAN_FAILURE_TIMEOUT;
-    return row->plan->synthesis.agent_id.len > 0 && (!called_off || BUG(ANSWER_AFTER_END)) &&
+    return row->plan->synthesis.agent_id.len > 0 && (!called_off || MUTANT(ANSWER_AFTER_END)) &&
            run->status != PLAN_PENDING && run->job == JOB_NONE &&
-           (!run->answered || BUG(ANSWERED_TWICE)) && !single;
+           (!run->answered || MUTANT(ANSWERED_TWICE)) && !single;
 }
 
 bool core_synthesize(struct core *c, struct core_run *row, const struct plan_end *end)
@@ -227,11 +227,11 @@ static struct plan_end decided_end(const struct run *run)
 bool core_end_stands(const struct core_run *row, struct plan_end *ret)
 {
     const struct run *run = row->run;
-    if (run->end_status == PLAN_FAILED && !BUG(END_FORGOTTEN)) {
+    if (run->end_status == PLAN_FAILED && !MUTANT(END_FORGOTTEN)) {
         *ret = decided_end(run);
         return true;
     }
-    for (uint32_t i = 0; run->rectified > 0 && i < run->n_steps && !BUG(END_FORGOTTEN); i++) {
+    for (uint32_t i = 0; run->rectified > 0 && i < run->n_steps && !MUTANT(END_FORGOTTEN); i++) {
         if (core_step_aborts(row, i)) {
             *ret = (struct plan_end){.status = PLAN_FAILED,
                                      .outcome = OUTCOME_FAILED,
@@ -280,7 +280,7 @@ void core_on_rectify(struct core *c, const struct core_event *ev)
     const bool adds = ev->plan != NULL && ev->plan->n_steps > row->plan->n_steps;
     const bool enough = row->run->rectified >= row->plan->synthesis.max_retries ||
                         row->run->rectified >= LIMIT_ATTEMPTS;
-    if ((enough && !BUG(RECTIFY_UNLIMITED)) || ev->result.id == 0 || !adds ||
+    if ((enough && !MUTANT(RECTIFY_UNLIMITED)) || ev->result.id == 0 || !adds ||
         row->run->revision >= LIMIT_REVISIONS || !core_revise(c, row, ev, rec)) {
         core_reject(c, ev, REJECT_TOO_MUCH);
     }
@@ -291,7 +291,7 @@ void core_on_job_failed(struct core *c, const struct core_event *ev)
     struct core_run *row = core_find_run(c, ev->run);
     const bool waits =
         row != NULL && row->run->job != JOB_NONE && row->run->job == (uint8_t)ev->job &&
-        (ev->job != JOB_PLANNING || ev->attempt == row->run->asked || BUG(STALE_PLANNER));
+        (ev->job != JOB_PLANNING || ev->attempt == row->run->asked || MUTANT(STALE_PLANNER));
     if (!waits) {
         core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
     } else if (ev->job == JOB_PLANNING) {
@@ -322,7 +322,7 @@ void core_on_job_text(struct core *c, const struct core_event *ev)
 
 void core_job_stop(struct core *c, struct core_run *row)
 {
-    if (row->run->job != JOB_NONE && !BUG(JOB_GOES_ON)) {
+    if (row->run->job != JOB_NONE && !MUTANT(JOB_GOES_ON)) {
         struct core_cmd *cmd = core_emit(c, CMD_JOB_STOP);
         cmd->run = core_handle_of(c, row);
         cmd->job = row->run->job;
@@ -340,13 +340,13 @@ bool core_job_recover(struct core *c, struct core_run *row)
     const struct run *run = row->run;
     if (run->job != JOB_NONE) {
         core_rearm(c, row);
-        if (!BUG(JOB_FORGOTTEN)) {
+        if (!MUTANT(JOB_FORGOTTEN)) {
             order(c, row, STR_LIT(""));
         }
         return true;
     }
     if (run->answered && run->end_status != PLAN_PENDING &&
-        !BUG(ANSWERED_TWICE)) { /* cut before the plan's own end */
+        !MUTANT(ANSWERED_TWICE)) { /* cut before the plan's own end */
         const struct plan_end end = decided_end(run);
         core_plan_finish(c, row, &end, run->answer);
         return true;

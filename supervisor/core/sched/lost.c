@@ -53,7 +53,7 @@ void core_step_unknown(struct core *c, struct core_run *row, uint32_t step)
 void core_query_instance(struct core *c, uint32_t slot)
 {
     struct instance_view view;
-    if (!registry_instance_view(c->registry, slot, &view) || BUG(UNKNOWN_NOT_ASKED)) {
+    if (!registry_instance_view(c->registry, slot, &view) || MUTANT(UNKNOWN_NOT_ASKED)) {
         return;
     }
     for (uint64_t ref = c->unknown.head; ref != REF_NONE;) {

@@ -13,10 +13,10 @@ static struct core_run *open_run(struct core *c, const struct core_event *ev)
         why = REJECT_UNKNOWN_RUN;
     } else if (row->run->cancelling) {
         why = REJECT_CANCELLING;
-    } else if (row->run->job != JOB_NONE && !BUG(CHANGED_AT_JOB) &&
+    } else if (row->run->job != JOB_NONE && !MUTANT(CHANGED_AT_JOB) &&
                !(row->run->job == JOB_SYNTHESIS && ev->type == CORE_RESUME)) {
         why = REJECT_JOB;
-    } else if (row->run->status == PLAN_PENDING && !BUG(CHANGED_AT_JOB)) {
+    } else if (row->run->status == PLAN_PENDING && !MUTANT(CHANGED_AT_JOB)) {
         why = REJECT_NOT_WAITING; /* it waits for its sign-off */
     }
     if (why != REJECT_NONE) {
@@ -72,7 +72,7 @@ static bool is_open(const struct core_run *row, uint32_t step)
 
 static enum core_reject check_modify(const struct core_event *ev, const struct core_run *row)
 {
-    if (ev->expect != 0 && ev->expect != row->run->revision && !BUG(EXPECT_IGNORED)) {
+    if (ev->expect != 0 && ev->expect != row->run->revision && !MUTANT(EXPECT_IGNORED)) {
         return REJECT_REVISION;
     }
     if (row->run->revision >= LIMIT_REVISIONS) {
@@ -91,7 +91,7 @@ static enum core_reject check_modify(const struct core_event *ev, const struct c
             if (ev->steps[i] >= row->run->n_steps) {
                 return REJECT_NO_STEP;
             }
-            if (!is_open(row, ev->steps[i]) && !BUG(TERMINAL_OVERWRITTEN)) {
+            if (!is_open(row, ev->steps[i]) && !MUTANT(TERMINAL_OVERWRITTEN)) {
                 return REJECT_FINAL;
             }
         }
@@ -111,7 +111,7 @@ static void take_out(struct core *c, struct core_run *row, uint32_t step, bool c
     const enum list_kind list = row->sched[step].list;
     const bool out = list == LIST_HELD || list == LIST_UNKNOWN;
     const struct holder who = core_holder(c, row, step);
-    if (!is_open(row, step) && !BUG(TERMINAL_OVERWRITTEN)) {
+    if (!is_open(row, step) && !MUTANT(TERMINAL_OVERWRITTEN)) {
         return;
     }
     core_end_step(c, row,
@@ -168,7 +168,7 @@ void core_on_revise(struct core *c, const struct core_event *ev)
         return;
     }
     enum core_reject why = REJECT_NONE;
-    if (ev->expect != 0 && ev->expect != row->run->revision && !BUG(EXPECT_IGNORED)) {
+    if (ev->expect != 0 && ev->expect != row->run->revision && !MUTANT(EXPECT_IGNORED)) {
         why = REJECT_REVISION;
     } else if (ev->modify != MODIFY_INSERT && ev->modify != MODIFY_REPLACE) {
         why = REJECT_NOT_WAITING;

@@ -190,8 +190,8 @@ static msec queue_end(const struct core_run *row, uint32_t step)
 {
     const msec wait = row->plan->steps[step].policy.queue_timeout_ms;
     const bool question = row->run->steps[step].status == STEP_CHECKING;
-    return wait == 0 || question || BUG(QUEUE_FOR_EVER) ? MSEC_NEVER
-                                                        : msec_add(row->sched[step].since, wait);
+    return wait == 0 || question || MUTANT(QUEUE_FOR_EVER) ? MSEC_NEVER
+                                                           : msec_add(row->sched[step].since, wait);
 }
 
 /* Whether the agent is there at all: looked at now and then instead of whenever instances come and
@@ -273,16 +273,16 @@ void core_queue_due(struct core *c, struct core_run *row, uint32_t step)
 
 static bool is_told_to_wait(const struct core_run *row)
 {
-    const uint32_t told = (BUG(PAUSE_IGNORED) ? 0 : 1u << PAUSE_REQUESTED) | 1u << PAUSE_SIGNOFF |
-                          1u << PAUSE_PLANNING;
+    const uint32_t told = (MUTANT(PAUSE_IGNORED) ? 0 : 1u << PAUSE_REQUESTED) |
+                          1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING;
     return (row->run->paused & told) != 0;
 }
 
 bool core_hold(const struct core_run *row)
 {
     return is_told_to_wait(row) || row->run->job != JOB_NONE ||
-           (row->run->replanning > 0 && !BUG(BEGINS_REPLANNED)) ||
-           (row->run->cancelling && !BUG(BEGINS_CANCELLED));
+           (row->run->replanning > 0 && !MUTANT(BEGINS_REPLANNED)) ||
+           (row->run->cancelling && !MUTANT(BEGINS_CANCELLED));
 }
 
 bool core_hold_step(const struct core_run *row, uint32_t step)
@@ -323,7 +323,7 @@ void core_enqueue(struct core *c, struct core_run *row, uint32_t step, bool fron
 void core_admit(struct core *c, struct core_run *row)
 {
     while (row->ready.head != REF_NONE && !core_hold(row) &&
-           row->run->active + (BUG(QUEUED_NOT_COUNTED) ? 0 : row->queued) <
+           row->run->active + (MUTANT(QUEUED_NOT_COUNTED) ? 0 : row->queued) <
                run_concurrency(row->plan)) {
         const uint32_t step = (uint32_t)row->ready.head;
         if (!core_prepare(c, row, step)) {
@@ -354,7 +354,7 @@ void core_park(struct core *c, struct core_run *row)
 
 void core_unpark(struct core *c, struct core_run *row)
 {
-    for (uint32_t n = BUG(RESUME_FORGETS) ? 0 : row->parked.n; n > 0; n--) {
+    for (uint32_t n = MUTANT(RESUME_FORGETS) ? 0 : row->parked.n; n > 0; n--) {
         core_enqueue(c, row, (uint32_t)row->parked.head, false);
     }
     core_admit(c, row);

@@ -142,7 +142,7 @@ void core_on_lane_up(struct core *c, const struct core_event *ev)
         c->instances[ev->slot].told_up = true;
         record_instance(c, REC_AGENT_UP, &view, 0, (struct str){0});
     }
-    if (!BUG(LOST_WAKE_UP)) {
+    if (!MUTANT(LOST_WAKE_UP)) {
         core_mark_dirty(c, view.agent);
     }
 }

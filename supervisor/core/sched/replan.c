@@ -136,7 +136,7 @@ static bool row_fits(const struct plan *to, const struct core_run *row, uint32_t
 static bool grants_fit(const struct plan *to, const struct plan *from, bool grows)
 {
     const struct plan_agents *had = &from->agents;
-    if (to->agents.n < had->n || (to->agents.n > had->n && !grows && !BUG(REPLAN_ADDS_AGENT))) {
+    if (to->agents.n < had->n || (to->agents.n > had->n && !grows && !MUTANT(REPLAN_ADDS_AGENT))) {
         return false;
     }
     for (uint32_t i = 0; i < had->n; i++) {
@@ -185,7 +185,7 @@ static void end_superseded(struct core *c, struct core_run *row, const struct pl
             rec.error_class = CLASS_CANCELLED;
         }
         core_end_step(c, row, rec);
-        if (out && !failed && !BUG(SUPERSEDED_GOES_ON)) {
+        if (out && !failed && !MUTANT(SUPERSEDED_GOES_ON)) {
             core_tell_to_stop(c, row, i, &who, rec.text);
         }
     }

@@ -17,7 +17,7 @@ static enum core_reject check_sender(const struct core *c, const struct core_eve
     if (!uuid_is_nil(ev->instance) && !uuid_eq(ev->instance, state->instance)) {
         return REJECT_FOREIGN;
     }
-    if (ev->epoch < state->epoch && !BUG(NO_FENCING)) {
+    if (ev->epoch < state->epoch && !MUTANT(NO_FENCING)) {
         return REJECT_STALE_EPOCH;
     }
     if (registry_is_current(c->registry, ev->slot, ev->epoch)) {
@@ -26,8 +26,8 @@ static enum core_reject check_sender(const struct core *c, const struct core_eve
     }
     const bool over_its_lane = ev->lane != LANE_NONE && ev->slot == row->sched[ev->step].slot;
     const bool vouched = over_its_lane || !uuid_is_nil(ev->instance);
-    return BUG(NO_FENCING) || (vouched && ev->epoch == state->epoch) ? REJECT_NONE
-                                                                     : REJECT_STALE_EPOCH;
+    return MUTANT(NO_FENCING) || (vouched && ev->epoch == state->epoch) ? REJECT_NONE
+                                                                        : REJECT_STALE_EPOCH;
 }
 
 /* The answer to a question counts over the lane that it was asked on, and nowhere else. */
@@ -133,7 +133,7 @@ static bool is_late(const struct core *c, const struct core_event *ev, const str
     case STEP_WAITING:
         return ev->attempt <= state->attempt &&
                (state->review == REVIEW_UNKNOWN_OUTCOME || state->review == REVIEW_FAILURE ||
-                BUG(LATE_AFTER_NEWER));
+                MUTANT(LATE_AFTER_NEWER));
     case STEP_PENDING:
     case STEP_READY:
     case STEP_CHECKING:
@@ -192,7 +192,7 @@ static void handed_off(struct core *c, struct core_run *row, const struct core_e
     if (at == UINT32_MAX) {
         why = "Handoff refused: the plan was not granted that agent";
     } else if (((state->visited | run_visit(plan, 0, state->agent)) & UINT64_C(1) << at) != 0 &&
-               !BUG(HANDOFF_CYCLE)) {
+               !MUTANT(HANDOFF_CYCLE)) {
         why = "Handoff refused: that agent has had this step before";
     } else if (state->hops >= plan->max_handoffs || state->attempt >= LIMIT_ATTEMPTS) {
         why = "Handoff refused: the step was handed over too often";

@@ -64,7 +64,7 @@ static bool may_retry(const struct core *c, const struct core_run *row, uint32_t
     const bool any = policy->on_failure == ON_FAILURE_RETRY && policy->effects != EFFECTS_UNSAFE;
     return (f->retryable || any) && (policy->no_retry & 1u << f->error_class) == 0 &&
            state->limit > c->now && !outlasts(c, row, step, pause_asked(f)) &&
-           counted <= policy->max_retries + (BUG(ONE_RETRY_MORE) ? 1 : 0) &&
+           counted <= policy->max_retries + (MUTANT(ONE_RETRY_MORE) ? 1 : 0) &&
            state->attempt < LIMIT_ATTEMPTS;
 }
 
@@ -76,7 +76,7 @@ void core_attempt_failed(struct core *c, struct core_run *row, uint32_t step,
     } else if (!may_retry(c, row, step, f)) {
         core_give_up(c, row, step, f);
     } else if (f->blind && row->plan->steps[step].policy.effects == EFFECTS_UNSAFE &&
-               !BUG(UNSAFE_AGAIN)) {
+               !MUTANT(UNSAFE_AGAIN)) {
         core_step_waits(c, row, step, REVIEW_UNKNOWN_OUTCOME, f, (struct doc){0});
     } else {
         retry(c, row, step, f);
@@ -148,10 +148,10 @@ static bool fall_back(struct core *c, struct core_run *row, uint32_t step, const
                          .usage = f->usage,
                          .text = f->text};
     if (f->reason != REASON_NONE ||
-        (row->run->fallbacks >= row->plan->max_fallbacks && !BUG(FALLBACKS_UNLIMITED)) ||
+        (row->run->fallbacks >= row->plan->max_fallbacks && !MUTANT(FALLBACKS_UNLIMITED)) ||
         state->attempt >= LIMIT_ATTEMPTS || state->limit <= c->now ||
-        (unsafe && state->attempt > 0 && !BUG(UNSAFE_FALLBACK)) || state->status == STEP_WAITING ||
-        !choose_fallback(c, row, step, f, &rec)) {
+        (unsafe && state->attempt > 0 && !MUTANT(UNSAFE_FALLBACK)) ||
+        state->status == STEP_WAITING || !choose_fallback(c, row, step, f, &rec)) {
         return false;
     }
     const struct holder who = core_holder(c, row, step);

@@ -43,7 +43,7 @@ void core_step_waits(struct core *c, struct core_run *row, uint32_t step, enum r
                                 .usage = why->usage,
                                 .text = why->text,
                                 .data = data});
-    core_due(c, row, step, BUG(REVIEW_FOR_EVER) ? MSEC_NEVER : state->deadline);
+    core_due(c, row, step, MUTANT(REVIEW_FOR_EVER) ? MSEC_NEVER : state->deadline);
     if (why->tell) {
         core_tell_to_stop(c, row, step, &who, why->text);
     }

@@ -106,8 +106,8 @@ void core_on_submit(struct core *c, const struct core_event *ev)
     core_record(
         c, row,
         (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE, .usage = ev->planning});
-    if ((!ev->plan->dry_run || BUG(DRY_RUN_RUNS)) &&
-        !(ev->plan->signoff && !BUG(SIGNOFF_SKIPPED))) {
+    if ((!ev->plan->dry_run || MUTANT(DRY_RUN_RUNS)) &&
+        !(ev->plan->signoff && !MUTANT(SIGNOFF_SKIPPED))) {
         core_record(c, row, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
         take_over(c, row, ev);
         let_begin(c, row);
@@ -119,13 +119,13 @@ void core_on_submit(struct core *c, const struct core_event *ev)
 
 void core_plan_made(struct core *c, struct core_run *row)
 {
-    if (row->plan->dry_run && !BUG(DRY_RUN_RUNS)) {
+    if (row->plan->dry_run && !MUTANT(DRY_RUN_RUNS)) {
         core_plan_finish(c, row,
                          &(struct plan_end){.status = PLAN_COMPLETED,
                                             .outcome = OUTCOME_SUCCESS,
                                             .step = STEP_NONE},
                          (struct blob_ref){0});
-    } else if (row->plan->signoff && !BUG(SIGNOFF_SKIPPED)) {
+    } else if (row->plan->signoff && !MUTANT(SIGNOFF_SKIPPED)) {
         wait_for_signoff(c, row);
     } else {
         core_start_run(c, row);
@@ -154,7 +154,7 @@ static void resume_step(struct core *c, struct core_run *row, uint32_t step)
         break;
     case STEP_IN_PROGRESS:
     case STEP_UNKNOWN:
-        if (BUG(RECOVERY_RESENDS)) {
+        if (MUTANT(RECOVERY_RESENDS)) {
             core_enqueue(c, row, step, true);
             break;
         }

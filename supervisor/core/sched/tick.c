@@ -7,7 +7,7 @@ msec core_held_due(const struct core_run *row, uint32_t step)
 {
     const struct run_step *state = &row->run->steps[step];
     const msec idle = row->plan->steps[step].policy.idle_ms;
-    if (idle == 0 || BUG(IDLE_IGNORED) || state->status != STEP_IN_PROGRESS ||
+    if (idle == 0 || MUTANT(IDLE_IGNORED) || state->status != STEP_IN_PROGRESS ||
         row->run->cancelling) {
         return state->deadline;
     }
@@ -46,7 +46,7 @@ static void held_due(struct core *c, struct core_run *row, uint32_t step)
     } else if (state->deadline > c->now) {
         timeout.text = core_text_ms(c, "No progress for ", policy->idle_ms, "ms");
     }
-    if (BUG(LANE_FREED_EARLY)) {
+    if (MUTANT(LANE_FREED_EARLY)) {
         registry_release(c->registry, row->sched[step].slot, 0);
     }
     core_attempt_failed(c, row, step, &timeout);

@@ -1,12 +1,12 @@
 #!/bin/sh
 # Each bug of supervisor/core/mutant.h must turn a test red; without one all of them must be green.
-# usage: sh tests/planted/run.sh [--all] [NUMBER...]
+# usage: sh tests/mutants/run.sh [--all] [NUMBER...]
 #   --all   goes on after the first red test, and prints the rows of the table in tests/README.md
 set -eu
 cd "$(dirname "$0")/../.."
 exec </dev/null
 
-build=${BATON_PLANTED_BUILD:-build/planted}
+build=${BATON_MUTANTS_BUILD:-build/mutants}
 jobs=$(nproc 2>/dev/null || echo 2)
 all=
 if [ "${1:-}" = --all ]; then
@@ -16,7 +16,7 @@ fi
 units=$(find tests/unit/core -name 'test_*.c' | sed 's#.*/##; s/\.c$//' | sort)
 
 mkdir -p "$(dirname "$build")"
-cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O1 -DBATON_PLANTED=ON \
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O1 -DBATON_MUTANTS=ON \
     >"$build.log" 2>&1 || {
     cat "$build.log"
     exit 1
@@ -25,15 +25,15 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEA
 ninja -C "$build" --quiet -j "$jobs" test_explore test_sim $units
 
 # True when the program is red.
-red() { # BUG PROGRAM ARGS...
-    bug=$1
+red() { # MUTANT PROGRAM ARGS...
+    mutant=$1
     program=$2
     shift 2
-    ! BATON_BUG=$bug timeout 120 "$build/tests/$program" "$@" >"$build.out" 2>&1
+    ! BATON_MUTANT=$mutant timeout 120 "$build/tests/$program" "$@" >"$build.out" 2>&1
 }
 
-# Says which tests are red with this bug: "unit: ...", "explore: rule", "sim".
-hunt() { # BUG
+# Says which tests are red with this mutant: "unit: ...", "explore: rule", "sim".
+hunt() { # MUTANT
     found=
     for unit in $units; do
         if red "$1" "$unit"; then
@@ -59,11 +59,11 @@ hunt() { # BUG
 
 numbers=$*
 if [ -z "$numbers" ]; then
-    numbers=$(awk '/^    BUG_/ && !/BUG_COUNT/ { n++ } END { for (i = 0; i < n; i++) print i }' supervisor/core/mutant.h)
+    numbers=$(awk '/^    MUTANT_/ && !/MUTANT_COUNT/ { n++ } END { for (i = 0; i < n; i++) print i }' supervisor/core/mutant.h)
 fi
 bad=0
 for number in $numbers; do
-    name=$(awk -v at="$number" '/^    BUG_/ { if (n++ == at) { sub(/^ *BUG_/, ""); sub(/,.*/, ""); print tolower($0) } }' \
+    name=$(awk -v at="$number" '/^    MUTANT_/ { if (n++ == at) { sub(/^ *MUTANT_/, ""); sub(/,.*/, ""); print tolower($0) } }' \
         supervisor/core/mutant.h)
     hunt "$number"
     if [ -n "$all" ]; then
@@ -72,7 +72,7 @@ for number in $numbers; do
         echo "$number $name: ${found:-GREEN, no test noticed}"
     fi
     if [ "$number" -eq 0 ] && [ -n "$found" ]; then
-        echo "red without a bug: $found"
+        echo "red without a mutant: $found"
         bad=1
     elif [ "$number" -gt 0 ] && [ -z "$found" ]; then
         bad=1
