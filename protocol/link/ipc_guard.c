@@ -157,7 +157,7 @@ static bool listener_alive(const struct ipc_guard *g)
 
 /* The dead listener is kept: closing it would close its pipes, under traffic. Beyond a few, the
  * oldest goes. */
-static void bury_listener(struct ipc_guard *g)
+static void close_listener(struct ipc_guard *g)
 {
     if (g->zombie_count == LINK_ZOMBIES_MAX) {
         (void)nng_listener_close(g->zombies[0]);
@@ -176,7 +176,7 @@ static msec guard_run(struct helper_job *job)
         log_warn("link.ipc_relisten", "url=%s", g->endpoint->url);
         (void)unlink(ipc_path(g->endpoint));
         if (endpoint_listen(g->endpoint, &fresh, &err) == BT_OK) {
-            bury_listener(g);
+            close_listener(g);
             g->listener = fresh;
         } else {
             log_err("link.ipc_relisten_failed", "error=\"%s\"", err.msg);

@@ -20,9 +20,9 @@ enum lane_phase { LANE_IDLE, LANE_SENDING, LANE_RECEIVING };
 enum lane_done { LANE_PENDING, LANE_ANSWER, LANE_LOST, LANE_UNSENT };
 
 struct link_lane {
-    struct inbox_node node;  /* something changed: completion or pipe */
-    struct inbox_node grave; /* the socket is closed, the memory is the owner's again */
-    struct helper_job burial;
+    struct inbox_node node;        /* something changed: completion or pipe */
+    struct inbox_node closed_node; /* the socket is closed, the memory is the owner's again */
+    struct helper_job closing;
     msec burial_at; /* when to close although the peer has not hung up */
     struct redial redial;
     struct pipe_track track;
@@ -172,7 +172,7 @@ static enum bt_code lane_open(struct link *l, const char *url, const struct link
         return err_set(err, BT_NOMEM, "%s: no memory for a lane", url);
     }
     lane->node.kind = INBOX_LANE;
-    lane->grave.kind = INBOX_LANE_CLOSED;
+    lane->closed_node.kind = INBOX_LANE_CLOSED;
     lane->link = l;
     lane->owner = owner;
     lane->ctx_fresh = true;
@@ -293,9 +293,9 @@ static bool lane_completion(struct link_lane *lane, struct link_event *ret)
     return true;
 }
 
-static msec lane_bury(struct helper_job *job)
+static msec lane_closing(struct helper_job *job)
 {
-    struct link_lane *lane = LINK_OF(job, struct link_lane, burial);
+    struct link_lane *lane = LINK_OF(job, struct link_lane, closing);
     struct link *l = lane->link;
     const msec now = clock_mono_ms();
     if ((!pipe_track_empty(&lane->track) && now < lane->burial_at && !atomic_load(&l->hurry)) ||
@@ -306,7 +306,7 @@ static msec lane_bury(struct helper_job *job)
     (void)nng_close(lane->endpoint.socket);
     nng_aio_stop(lane->aio);
     nng_aio_free(lane->aio);
-    inbox_push(&l->inbox, &lane->grave);
+    inbox_push(&l->inbox, &lane->closed_node);
     helper_count(&l->closing, -1);
     return MSEC_NEVER;
 }
@@ -314,14 +314,14 @@ static msec lane_bury(struct helper_job *job)
 static void lane_submit_burial(struct link_lane *lane)
 {
     lane->buried = true;
-    lane->burial.run = lane_bury;
+    lane->closing.run = lane_closing;
     lane->burial_at = clock_mono_ms() + LINK_LINGER_MS;
     helper_count(&lane->link->closing, 1);
-    helper_submit(&lane->burial, 0);
+    helper_submit(&lane->closing, 0);
 }
 
 /* Safe to close: no pipe, or nothing outstanding on it (LIBRARIES part one, finding 1). */
-static void lane_try_bury(struct link_lane *lane)
+static void lane_close_when_idle(struct link_lane *lane)
 {
     if (lane->retired && !lane->buried && (!lane->outstanding || pipe_track_empty(&lane->track))) {
         lane_submit_burial(lane);
@@ -336,7 +336,7 @@ bool lane_event(struct inbox_node *n, struct link_event *ret)
         if (lane_completion(lane, &ignored)) {
             link_msg_free(ignored.msg);
         }
-        lane_try_bury(lane);
+        lane_close_when_idle(lane);
         return false;
     }
     ret->lane = lane;
@@ -364,12 +364,12 @@ void link_lane_retire(struct link_lane *lane)
     }
     lane->retired = true;
     pipe_track_shut(&lane->track);
-    lane_try_bury(lane);
+    lane_close_when_idle(lane);
 }
 
 void lane_closed(struct inbox_node *n)
 {
-    struct link_lane *lane = LINK_OF(n, struct link_lane, grave);
+    struct link_lane *lane = LINK_OF(n, struct link_lane, closed_node);
     struct link *l = lane->link;
     struct link_lane **at = &l->lanes;
     for (; *at != lane; at = &(*at)->next) {

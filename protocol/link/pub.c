@@ -12,7 +12,7 @@ enum { SUB_PROTOCOL = 0x21 };
 struct link_pub {
     struct endpoint endpoint;
     struct ipc_guard guard;
-    struct helper_job burial;
+    struct helper_job closing;
     struct link *link;
     struct link_pub *next;
     nng_aio *aio; /* one for all frames: nng_sendmsg would make one each time */
@@ -103,9 +103,9 @@ void link_publish(struct link_pub *p, struct str topic, const void *body, size_t
     nng_aio_set_msg(p->aio, NULL);
 }
 
-static msec pub_bury(struct helper_job *job)
+static msec pub_closing(struct helper_job *job)
 {
-    struct link_pub *p = LINK_OF(job, struct link_pub, burial);
+    struct link_pub *p = LINK_OF(job, struct link_pub, closing);
     struct link *l = p->link;
     ipc_guard_stop(&p->guard);
     (void)nng_close(p->endpoint.socket);
@@ -117,9 +117,9 @@ static msec pub_bury(struct helper_job *job)
 void pub_close_all(struct link *l)
 {
     for (struct link_pub *p = l->pubs; p != NULL; p = p->next) {
-        p->burial.run = pub_bury;
+        p->closing.run = pub_closing;
         helper_count(&l->closing, 1);
-        helper_submit(&p->burial, 0);
+        helper_submit(&p->closing, 0);
     }
 }
 

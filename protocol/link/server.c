@@ -37,12 +37,12 @@ struct server_context {
 };
 
 struct link_server {
-    struct inbox_node grave; /* the socket of a retired server is closed */
+    struct inbox_node closed_node; /* the socket of a retired server is closed */
     struct endpoint endpoint;
     struct ipc_guard guard;  /* listening on ipc */
     struct redial redial;    /* dialing */
     struct pipe_track track; /* dialing */
-    struct helper_job burial;
+    struct helper_job closing;
     struct link *link;
     struct link_server *next;
     void *owner;
@@ -276,7 +276,7 @@ static enum bt_code server_new(struct link *l, const char *url, uint32_t n,
     if (s == NULL) {
         return err_set(err, BT_NOMEM, "%s: no memory for %u contexts", url, n);
     }
-    s->grave.kind = INBOX_SERVER_CLOSED;
+    s->closed_node.kind = INBOX_SERVER_CLOSED;
     s->guard.lock_fd = -1;
     s->n = n;
     s->link = l;
@@ -308,9 +308,9 @@ enum bt_code link_server_dial(struct link *l, const char *url, uint32_t n,
     return server_new(l, url, n, lim, true, owner, ret, err);
 }
 
-static msec server_bury(struct helper_job *job)
+static msec server_closing(struct helper_job *job)
 {
-    struct link_server *s = LINK_OF(job, struct link_server, burial);
+    struct link_server *s = LINK_OF(job, struct link_server, closing);
     struct link *l = s->link;
     const msec now = clock_mono_ms();
     if ((s->retired && !pipe_track_empty(&s->track) && !atomic_load(&l->hurry)) ||
@@ -320,16 +320,16 @@ static msec server_bury(struct helper_job *job)
     ipc_guard_stop(&s->guard);
     redial_stop(&s->redial);
     server_shut(s);
-    inbox_push(&l->inbox, &s->grave);
+    inbox_push(&l->inbox, &s->closed_node);
     helper_count(&l->closing, -1);
     return MSEC_NEVER;
 }
 
 static void server_submit_burial(struct link_server *s)
 {
-    s->burial.run = server_bury;
+    s->closing.run = server_closing;
     helper_count(&s->link->closing, 1);
-    helper_submit(&s->burial, 0);
+    helper_submit(&s->closing, 0);
 }
 
 void link_server_retire(struct link_server *s)
@@ -344,7 +344,7 @@ void link_server_retire(struct link_server *s)
 
 void server_closed(struct inbox_node *n)
 {
-    struct link_server *s = LINK_OF(n, struct link_server, grave);
+    struct link_server *s = LINK_OF(n, struct link_server, closed_node);
     struct link_server **at = &s->link->servers;
     while (*at != s) {
         at = &(*at)->next;

@@ -13,7 +13,7 @@
 
 struct link_sub {
     struct inbox_node node;
-    struct helper_job burial;
+    struct helper_job closing;
     struct redial redial;
     struct pipe_track track;
     struct endpoint endpoint;
@@ -222,9 +222,9 @@ bool sub_event(struct inbox_node *n, struct link_event *ret)
     return found;
 }
 
-static msec sub_bury(struct helper_job *job)
+static msec sub_closing(struct helper_job *job)
 {
-    struct link_sub *s = LINK_OF(job, struct link_sub, burial);
+    struct link_sub *s = LINK_OF(job, struct link_sub, closing);
     struct link *l = s->link;
     const msec now = clock_mono_ms();
     if (redial_is_young(&s->redial, now)) {
@@ -241,9 +241,9 @@ static msec sub_bury(struct helper_job *job)
 void sub_close_all(struct link *l)
 {
     for (struct link_sub *s = l->subs; s != NULL; s = s->next) {
-        s->burial.run = sub_bury;
+        s->closing.run = sub_closing;
         helper_count(&l->closing, 1);
-        helper_submit(&s->burial, 0);
+        helper_submit(&s->closing, 0);
     }
 }
 
