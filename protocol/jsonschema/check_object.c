@@ -1,5 +1,5 @@
 /* Rules about objects. */
-#include "protocol/base/near.h"
+#include "protocol/base/suggest.h"
 #include "protocol/jsonschema/check.h"
 
 bool rule_property_count(struct checker *c, const struct rule *r, const struct ask *a)

@@ -1,7 +1,7 @@
 /* Rules about one value by itself. */
 #include <math.h>
 
-#include "protocol/base/near.h"
+#include "protocol/base/suggest.h"
 #include "protocol/jsonschema/check.h"
 
 bool rule_type(struct checker *c, const struct rule *r, const struct ask *a)

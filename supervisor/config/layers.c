@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "protocol/base/near.h"
+#include "protocol/base/suggest.h"
 #include "protocol/jsonschema/schema.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"

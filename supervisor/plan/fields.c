@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "protocol/base/assert.h"
-#include "protocol/base/near.h"
+#include "protocol/base/suggest.h"
 #include "protocol/base/utf8.h"
 
 void place_problem(const struct place *at, enum problem_category c, bool warning, const char *field,

@@ -1,7 +1,7 @@
 /* Values that a plan's policy and its steps share. */
 #include <stdio.h>
 
-#include "protocol/base/near.h"
+#include "protocol/base/suggest.h"
 #include "supervisor/plan/plan_policy.h"
 
 struct place place_below(const struct place *at, const char *field, char mem[96])

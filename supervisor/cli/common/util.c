@@ -7,7 +7,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "protocol/base/near.h"
+#include "protocol/base/suggest.h"
 #include "protocol/base/utf8.h"
 #include "protocol/client/state.h"
 #include "supervisor/cli/common/cli.h"

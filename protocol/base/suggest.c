@@ -1,4 +1,4 @@
-#include "protocol/base/near.h"
+#include "protocol/base/suggest.h"
 
 enum { NEAR_BYTES = 64 };
 
