@@ -49,12 +49,13 @@ static uint32_t distance(struct str a, struct str b)
     return last[b.len];
 }
 
-struct near near_start(struct str word)
+struct suggest suggest_start(struct str word)
 {
-    return (struct near){.word = word, .distance = 1 + (uint32_t)(word.len < 3 ? 1 : word.len / 3)};
+    return (struct suggest){.word = word,
+                            .distance = 1 + (uint32_t)(word.len < 3 ? 1 : word.len / 3)};
 }
 
-void near_offer(struct near *n, struct str name)
+void suggest_offer(struct suggest *n, struct str name)
 {
     uint32_t d;
 

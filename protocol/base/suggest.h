@@ -6,13 +6,13 @@
 
 #include "protocol/base/str.h"
 
-struct near {
+struct suggest {
     struct str word;
-    struct str best; /* borrowed from near_offer; .ptr NULL = nothing near enough */
+    struct str best; /* borrowed from suggest_offer; .ptr NULL = nothing near enough */
     uint32_t distance;
 };
 
 /* Words over 64 bytes have no neighbours. The word is borrowed. */
-struct near near_start(struct str word);
-void near_offer(struct near *n, struct str name);
+struct suggest suggest_start(struct str word);
+void suggest_offer(struct suggest *n, struct str name);
 #endif

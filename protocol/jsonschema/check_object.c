@@ -95,7 +95,7 @@ enum { NAMES_SHOWN_BYTES = 160, NAMES_BYTES = 1024 };
 
 static bool report_unknown(const struct members *m, const char *name, const struct ask *a)
 {
-    struct near near = near_start(str_from(name));
+    struct suggest near = suggest_start(str_from(name));
     struct buf allowed;
     const cJSON *known;
     const char *between = "";
@@ -107,7 +107,7 @@ static bool report_unknown(const struct members *m, const char *name, const stru
     buf_init(&allowed, NAMES_BYTES);
     cJSON_ArrayForEach(known, m->names)
     {
-        near_offer(&near, str_from(known->string));
+        suggest_offer(&near, str_from(known->string));
         cut = cut || allowed.len + strlen(known->string) > NAMES_SHOWN_BYTES;
         if (!cut) {
             buf_printf(&allowed, "%s%s", between, known->string);

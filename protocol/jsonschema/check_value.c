@@ -53,15 +53,16 @@ bool rule_const(struct checker *c, const struct rule *r, const struct ask *a)
 enum { ENUM_SHOWN = 8 };
 
 /* The value that was perhaps meant. */
-static struct str near_enum(const struct rule *r, const struct ask *a)
+static struct str suggest_enum(const struct rule *r, const struct ask *a)
 {
-    struct near near = near_start(str_from(cJSON_IsString(a->item) ? a->item->valuestring : ""));
+    struct suggest near =
+        suggest_start(str_from(cJSON_IsString(a->item) ? a->item->valuestring : ""));
     const cJSON *v;
 
     cJSON_ArrayForEach(v, r->u.json)
     {
         if (cJSON_IsString(v)) {
-            near_offer(&near, str_from(v->valuestring));
+            suggest_offer(&near, str_from(v->valuestring));
         }
     }
     return near.best.ptr != NULL ? near.best : STR_LIT("");
@@ -69,7 +70,7 @@ static struct str near_enum(const struct rule *r, const struct ask *a)
 
 static bool report_enum(const struct rule *r, const struct ask *a)
 {
-    const struct str near = near_enum(r, a);
+    const struct str near = suggest_enum(r, a);
     uint32_t n = 0;
     const cJSON *v;
     struct buf text;

@@ -179,10 +179,10 @@ static enum bt_code read_flags(struct loader *l)
 
     for (uint32_t f = 0; code == BT_OK && f < l->request->n_flags; f++) {
         const struct config_flag *flag = &l->request->flags[f];
-        struct near near = near_start(str_from(flag->key));
+        struct suggest near = suggest_start(str_from(flag->key));
         uint32_t i = 0;
         for (; i < n && strcmp(table[i].key, flag->key) != 0; i++) {
-            near_offer(&near, str_from(table[i].key));
+            suggest_offer(&near, str_from(table[i].key));
         }
         if (i < n) {
             code = put_text(l, LAYER_FLAGS, &table[i], "flag", flag->value);

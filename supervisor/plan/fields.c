@@ -31,10 +31,10 @@ static void unknown_name(const struct field_table *t, struct str key, const stru
     if (++*t->unknown > FIELD_UNKNOWN_MAX) {
         return;
     }
-    struct near near = near_start(key);
+    struct suggest near = suggest_start(key);
     for (uint32_t i = 0; i < t->n; i++) {
         if (i == 0 || t->names[i].field != t->names[i - 1].field) {
-            near_offer(&near, str_from(t->names[i].name));
+            suggest_offer(&near, str_from(t->names[i].name));
         }
     }
     char name[80];

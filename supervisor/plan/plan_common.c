@@ -129,14 +129,14 @@ static bool class_bit(const struct place *at, const char *field, struct doc v, u
     if (!value_string(at, field, v, &name)) {
         return false;
     }
-    struct near near = near_start(name);
+    struct suggest near = suggest_start(name);
     for (uint32_t c = CLASS_NONE + 1; c < CLASS_COUNT; c++) {
         const struct str known = str_from(err_class_name((enum err_class)c));
         if (str_eq(name, known)) {
             *io |= 1u << c;
             return true;
         }
-        near_offer(&near, known);
+        suggest_offer(&near, known);
     }
     place_problem(at, PROBLEM_INVALID_FIELD, false, field,
                   near.best.ptr != NULL ? "\"%.*s\" is no error class; did you mean \"%.*s\"?"

@@ -233,10 +233,10 @@ enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, 
 
 const char *cli_did_you_mean(const char *word, const char *const *candidates)
 {
-    struct near near = near_start(str_from(word));
+    struct suggest near = suggest_start(str_from(word));
 
     for (; *candidates != NULL; candidates++) {
-        near_offer(&near, str_from(*candidates));
+        suggest_offer(&near, str_from(*candidates));
     }
     return near.best.ptr; /* one of the candidates, so terminated */
 }
