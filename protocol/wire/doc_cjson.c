@@ -213,7 +213,7 @@ enum bt_code cjson_to_doc(const struct cJSON *tree, struct buf *out, struct bt_e
         code = buf_check(out, err);
     }
     if (code == BT_OK) { /* a tree made by hand may hold anything: bad UTF-8, a key twice */
-        code = guard_check(out->at + start, out->len - start, NULL, err);
+        code = mp_validate(out->at + start, out->len - start, NULL, err);
     }
     if (code != BT_OK) {
         buf_truncate(out, start);

@@ -13,7 +13,7 @@ struct doc_cursor doc_cursor(struct doc d)
 bool doc_next(struct doc_cursor *c, struct doc_head *ret)
 {
     size_t len;
-    if (head_read(c->at, c->end, ret, &len) != HEAD_OK) {
+    if (mp_head_read(c->at, c->end, ret, &len) != HEAD_OK) {
         return false;
     }
     c->at += len;
@@ -23,7 +23,7 @@ bool doc_next(struct doc_cursor *c, struct doc_head *ret)
 struct doc doc_skip(struct doc_cursor *c)
 {
     const uint8_t *start = c->at;
-    if (!head_skip(&c->at, c->end)) {
+    if (!mp_head_skip(&c->at, c->end)) {
         return (struct doc){NULL, 0};
     }
     return (struct doc){start, (size_t)(c->at - start)};

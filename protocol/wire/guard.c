@@ -15,26 +15,26 @@ struct frame {
     bool is_map;
 };
 
-struct guard {
+struct mp_validator {
     const uint8_t *start;
     const uint8_t *at;
     const uint8_t *end;
-    struct guard_limits limits;
+    struct mp_limits limits;
     uint32_t nodes;
     uint32_t depth;
     struct frame frames[WIRE_DEPTH_MAX];
     struct bt_error *err;
 };
 
-static enum bt_code fault_at(struct guard *g, enum bt_code code, const uint8_t *at,
+static enum bt_code fault_at(struct mp_validator *g, enum bt_code code, const uint8_t *at,
                              const char *what)
 {
     return err_set(g->err, code, "byte %zu: %s", (size_t)(at - g->start), what);
 }
 
-static enum bt_code check_head(struct guard *g, struct doc_head *ret, size_t *ret_len)
+static enum bt_code check_head(struct mp_validator *g, struct doc_head *ret, size_t *ret_len)
 {
-    switch (head_read(g->at, g->end, ret, ret_len)) {
+    switch (mp_head_read(g->at, g->end, ret, ret_len)) {
     case HEAD_OK:
         break;
     case HEAD_SHORT:
@@ -63,9 +63,9 @@ static enum bt_code check_head(struct guard *g, struct doc_head *ret, size_t *re
     return BT_OK;
 }
 
-static enum bt_code enter(struct guard *g, const struct doc_head *h)
+static enum bt_code enter(struct mp_validator *g, const struct doc_head *h)
 {
-    uint64_t children = head_children(h);
+    uint64_t children = mp_head_children(h);
 
     if (g->depth >= g->limits.depth) {
         return err_set(g->err, BT_LIMIT, "byte %zu: nested deeper than %" PRIu32,
@@ -78,16 +78,16 @@ static enum bt_code enter(struct guard *g, const struct doc_head *h)
 }
 
 /* Leaves every container whose last value has been read. */
-static enum bt_code leave(struct guard *g)
+static enum bt_code leave(struct mp_validator *g)
 {
     while (g->depth > 0 && g->frames[g->depth - 1].left == 0) {
         const struct frame *f = &g->frames[--g->depth];
-        struct keys_found found;
+        struct unique_keys_found found;
 
         if (!f->is_map) {
             continue;
         }
-        switch (keys_check(f->first, g->at, f->n, &found)) {
+        switch (unique_keys_check(f->first, g->at, f->n, &found)) {
         case KEYS_UNIQUE:
             break;
         case KEYS_DUPLICATE:
@@ -101,7 +101,7 @@ static enum bt_code leave(struct guard *g)
     return BT_OK;
 }
 
-static enum bt_code check_value(struct guard *g)
+static enum bt_code check_value(struct mp_validator *g)
 {
     struct frame *f = g->depth > 0 ? &g->frames[g->depth - 1] : NULL;
     struct doc_head h;
@@ -124,19 +124,20 @@ static enum bt_code check_value(struct guard *g)
     if (f != NULL) {
         f->left--;
     }
-    if (head_children(&h) > 0) {
-        g->frames[g->depth++] = (struct frame){head_children(&h), g->at, h.n, h.kind == DOC_MAP};
+    if (mp_head_children(&h) > 0) {
+        g->frames[g->depth++] = (struct frame){mp_head_children(&h), g->at, h.n, h.kind == DOC_MAP};
     }
     return leave(g);
 }
 
-enum bt_code guard_check(const void *bytes, size_t len, const struct guard_limits *limits,
+enum bt_code mp_validate(const void *bytes, size_t len, const struct mp_limits *limits,
                          struct bt_error *err)
 {
-    struct guard g = {.start = bytes, .at = bytes, .end = (const uint8_t *)bytes + len, .err = err};
+    struct mp_validator g = {
+        .start = bytes, .at = bytes, .end = (const uint8_t *)bytes + len, .err = err};
     enum bt_code code;
 
-    g.limits = limits != NULL ? *limits : (struct guard_limits){LIMIT_DEPTH, LIMIT_NODES};
+    g.limits = limits != NULL ? *limits : (struct mp_limits){LIMIT_DEPTH, LIMIT_NODES};
     if (g.limits.depth > WIRE_DEPTH_MAX) {
         g.limits.depth = WIRE_DEPTH_MAX;
     }

@@ -12,13 +12,13 @@
 
 #include "protocol/base/err.h"
 
-struct guard_limits {
+struct mp_limits {
     uint32_t depth;
     uint32_t nodes;
 };
 
 /* limits NULL = those of protocol/limits.h. BT_INVALID or BT_LIMIT with the byte offset of what is
  * wrong. */
-BT_MUST_CHECK enum bt_code guard_check(const void *bytes, size_t len,
-                                       const struct guard_limits *limits, struct bt_error *err);
+BT_MUST_CHECK enum bt_code mp_validate(const void *bytes, size_t len,
+                                       const struct mp_limits *limits, struct bt_error *err);
 #endif

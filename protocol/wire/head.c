@@ -67,8 +67,8 @@ static void set_int(struct doc_head *h, uint64_t bits, size_t n)
     h->i = (int64_t)(bits | ~(sign | (sign - 1))); /* the sign, carried to 64 bits */
 }
 
-static enum head_fault set_bytes(const uint8_t *at, const uint8_t *end, enum doc_kind kind,
-                                 uint64_t n, struct doc_head *h, size_t *ret_len)
+static enum mp_head_fault set_bytes(const uint8_t *at, const uint8_t *end, enum doc_kind kind,
+                                    uint64_t n, struct doc_head *h, size_t *ret_len)
 {
     if (n > (uint64_t)(end - at) - *ret_len) {
         return HEAD_SHORT;
@@ -79,8 +79,8 @@ static enum head_fault set_bytes(const uint8_t *at, const uint8_t *end, enum doc
     return HEAD_OK;
 }
 
-static enum head_fault read_sized(const uint8_t *at, const uint8_t *end, struct doc_head *h,
-                                  size_t *ret_len)
+static enum mp_head_fault read_sized(const uint8_t *at, const uint8_t *end, struct doc_head *h,
+                                     size_t *ret_len)
 {
     enum shape shape = (enum shape)shapes[at[0] - 0xC0].shape;
     size_t arg = shapes[at[0] - 0xC0].arg;
@@ -127,8 +127,8 @@ static enum head_fault read_sized(const uint8_t *at, const uint8_t *end, struct 
     return HEAD_OK;
 }
 
-enum head_fault head_read(const uint8_t *at, const uint8_t *end, struct doc_head *ret,
-                          size_t *ret_len)
+enum mp_head_fault mp_head_read(const uint8_t *at, const uint8_t *end, struct doc_head *ret,
+                                size_t *ret_len)
 {
     uint8_t b;
 
@@ -158,7 +158,7 @@ enum head_fault head_read(const uint8_t *at, const uint8_t *end, struct doc_head
     return HEAD_OK;
 }
 
-uint64_t head_children(const struct doc_head *h)
+uint64_t mp_head_children(const struct doc_head *h)
 {
     if (h->kind == DOC_ARRAY) {
         return h->n;
@@ -166,7 +166,7 @@ uint64_t head_children(const struct doc_head *h)
     return h->kind == DOC_MAP ? (uint64_t)h->n * 2 : 0;
 }
 
-bool head_skip(const uint8_t **at, const uint8_t *end)
+bool mp_head_skip(const uint8_t **at, const uint8_t *end)
 {
     const uint8_t *p = *at;
     uint64_t left = 1;
@@ -174,11 +174,11 @@ bool head_skip(const uint8_t **at, const uint8_t *end)
     while (left > 0) {
         struct doc_head h;
         size_t len;
-        if (head_read(p, end, &h, &len) != HEAD_OK) {
+        if (mp_head_read(p, end, &h, &len) != HEAD_OK) {
             return false;
         }
         p += len;
-        left += head_children(&h) - 1;
+        left += mp_head_children(&h) - 1;
     }
     *at = p;
     return true;

@@ -12,15 +12,15 @@ enum {
         128 /* no limit of a caller goes over this: it sizes the stacks of the iterative walks */
 };
 
-enum head_fault { HEAD_OK, HEAD_SHORT, HEAD_EXT, HEAD_RESERVED };
+enum mp_head_fault { HEAD_OK, HEAD_SHORT, HEAD_EXT, HEAD_RESERVED };
 
 /* Fills *ret; *ret_len = the bytes of the head, with the bytes of a string or bin. Nothing else is
  * checked. */
-enum head_fault head_read(const uint8_t *at, const uint8_t *end, struct doc_head *ret,
-                          size_t *ret_len);
+enum mp_head_fault mp_head_read(const uint8_t *at, const uint8_t *end, struct doc_head *ret,
+                                size_t *ret_len);
 /* The number of values directly inside: elements, or keys and values; 0 for a scalar. */
-uint64_t head_children(const struct doc_head *h);
+uint64_t mp_head_children(const struct doc_head *h);
 /* Moves *at over one whole value. False (and *at unchanged) when the bytes end before the value
  * does. */
-bool head_skip(const uint8_t **at, const uint8_t *end);
+bool mp_head_skip(const uint8_t **at, const uint8_t *end);
 #endif

@@ -122,7 +122,7 @@ static enum bt_code scan_key(struct json_scan *s)
 
 static enum bt_code open_container(struct json_scan *s)
 {
-    struct json_frame f = {.start = s->at, .head_at = s->out->len};
+    struct json_frame f = {.start = s->at, .mp_head_at = s->out->len};
 
     if (s->depth >= s->limits.depth) {
         return json_fault(s, s->at, BT_LIMIT, "nested deeper than %" PRIu32, s->limits.depth);
@@ -166,10 +166,10 @@ static size_t find_key(const struct json_scan *s, size_t start, uint32_t ordinal
 
 static enum bt_code check_keys(struct json_scan *s, const struct json_frame *f)
 {
-    const uint8_t *first = s->out->at + f->head_at + HEAD_ROOM;
-    struct keys_found found;
+    const uint8_t *first = s->out->at + f->mp_head_at + HEAD_ROOM;
+    struct unique_keys_found found;
 
-    switch (keys_check(first, s->out->at + s->out->len, f->n, &found)) {
+    switch (unique_keys_check(first, s->out->at + s->out->len, f->n, &found)) {
     case KEYS_UNIQUE:
         break;
     case KEYS_DUPLICATE:
@@ -186,7 +186,7 @@ static enum bt_code check_keys(struct json_scan *s, const struct json_frame *f)
 static void write_head(struct buf *out, const struct json_frame *f)
 {
     uint8_t room[2 * HEAD_ROOM];
-    uint8_t *base = out->at + f->head_at;
+    uint8_t *base = out->at + f->mp_head_at;
     uint32_t n = f->n;
     size_t len = n < 16 ? 1 : n < 65536 ? 3 : 5;
 
@@ -200,7 +200,7 @@ static void write_head(struct buf *out, const struct json_frame *f)
         room[i] = (uint8_t)(n >> (8 * (len - 1 - i)));
     }
     memcpy(base, room, len);
-    memmove(base + len, base + HEAD_ROOM, out->len - f->head_at - HEAD_ROOM);
+    memmove(base + len, base + HEAD_ROOM, out->len - f->mp_head_at - HEAD_ROOM);
     buf_truncate(out, out->len - HEAD_ROOM + len);
 }
 

@@ -7,9 +7,9 @@
 #include "protocol/wire/head.h"
 
 struct json_frame {
-    size_t start;   /* in the text: the bracket */
-    size_t head_at; /* in out: the five bytes kept for the head */
-    uint32_t n;     /* elements or pairs so far */
+    size_t start;      /* in the text: the bracket */
+    size_t mp_head_at; /* in out: the five bytes kept for the head */
+    uint32_t n;        /* elements or pairs so far */
     bool is_map;
 };
 

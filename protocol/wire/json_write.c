@@ -152,13 +152,13 @@ static enum bt_code put_value(struct json_writer *w, const struct doc_head *h, s
         return err_set(err, BT_INVALID, "a number that is not finite has no JSON form");
     }
     put_separator(w);
-    if (head_children(h) == 0) {
+    if (mp_head_children(h) == 0) {
         put_scalar(w->out, h);
     } else if (w->depth == WIRE_DEPTH_MAX) {
         return err_set(err, BT_LIMIT, "nested deeper than %d", WIRE_DEPTH_MAX);
     } else {
         buf_add_byte(w->out, h->kind == DOC_MAP ? '{' : '[');
-        w->levels[w->depth++] = (struct level){head_children(h), h->kind == DOC_MAP, false};
+        w->levels[w->depth++] = (struct level){mp_head_children(h), h->kind == DOC_MAP, false};
     }
     while (w->depth > 0 && w->levels[w->depth - 1].left == 0) {
         w->depth--;

@@ -33,13 +33,14 @@ static struct str key_at(const struct pass *p, uint32_t offset)
 {
     struct doc_head h;
     size_t len;
-    enum head_fault fault = head_read(p->first + offset, p->end, &h, &len);
+    enum mp_head_fault fault = mp_head_read(p->first + offset, p->end, &h, &len);
 
     ASSERT(fault == HEAD_OK && h.kind == DOC_STR);
     return h.str;
 }
 
-static enum keys_verdict insert(struct pass *p, uint64_t hash, struct str key, uint32_t offset)
+static enum unique_keys_verdict insert(struct pass *p, uint64_t hash, struct str key,
+                                       uint32_t offset)
 {
     uint32_t i = (uint32_t)hash & (p->cap - 1);
 
@@ -56,7 +57,7 @@ static enum keys_verdict insert(struct pass *p, uint64_t hash, struct str key, u
     return KEYS_UNIQUE;
 }
 
-static enum keys_verdict check_part(struct pass *p, struct keys_found *ret)
+static enum unique_keys_verdict check_part(struct pass *p, struct unique_keys_found *ret)
 {
     const uint8_t *at = p->first;
     uint32_t taken = 0;
@@ -70,21 +71,21 @@ static enum keys_verdict check_part(struct pass *p, struct keys_found *ret)
         bool skipped;
 
         if ((hash >> 32) * p->parts >> 32 == p->part) {
-            enum keys_verdict verdict =
+            enum unique_keys_verdict verdict =
                 ++taken < p->cap ? insert(p, hash, key, offset) : KEYS_CROWDED;
             if (verdict != KEYS_UNIQUE) {
-                *ret = (struct keys_found){at, i, key};
+                *ret = (struct unique_keys_found){at, i, key};
                 return verdict;
             }
         }
-        skipped = head_skip(&at, p->end) && head_skip(&at, p->end);
+        skipped = mp_head_skip(&at, p->end) && mp_head_skip(&at, p->end);
         ASSERT(skipped);
     }
     return KEYS_UNIQUE;
 }
 
-enum keys_verdict keys_check(const uint8_t *first, const uint8_t *end, uint32_t n,
-                             struct keys_found *ret)
+enum unique_keys_verdict unique_keys_check(const uint8_t *first, const uint8_t *end, uint32_t n,
+                                           struct unique_keys_found *ret)
 {
     uint32_t slots[SLOTS];
     struct pass p = {.first = first, .end = end, .n = n, .cap = 8, .slots = slots};
@@ -98,7 +99,7 @@ enum keys_verdict keys_check(const uint8_t *first, const uint8_t *end, uint32_t 
         p.cap *= 2;
     }
     for (p.part = 0; p.part < p.parts; p.part++) {
-        enum keys_verdict verdict = check_part(&p, ret);
+        enum unique_keys_verdict verdict = check_part(&p, ret);
         if (verdict != KEYS_UNIQUE) {
             return verdict;
         }

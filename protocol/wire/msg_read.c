@@ -366,7 +366,7 @@ enum bt_code msg_reader_init(struct msg_reader *ret, const void *bytes, size_t l
     if (ret->form == WIRE_JSON) {
         code = transcribe(ret, (struct str){bytes, len}, err);
     } else {
-        code = guard_check(bytes, len, NULL, err);
+        code = mp_validate(bytes, len, NULL, err);
         ret->body = at;
         ret->len = len;
     }

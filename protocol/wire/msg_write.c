@@ -131,7 +131,7 @@ static enum bt_code write_doc(struct writing *w, const struct msg_place *place, 
     if (v.len > max) {
         return too_large(w, place, v.len, max, "bytes");
     }
-    if (!head_skip(&end, v.ptr + v.len) || end != v.ptr + v.len) {
+    if (!mp_head_skip(&end, v.ptr + v.len) || end != v.ptr + v.len) {
         return refuse(w, place, BT_INVALID, "must be one whole msgpack value");
     }
     doc_put_doc(w->out, v);

@@ -80,7 +80,7 @@ static enum bt_code store(struct bus *b, const struct msg_step_result *m, struct
 {
     /* In a context the result stands four levels down; that body, too, may not be deeper than
      * LIMIT_DEPTH. */
-    static const struct guard_limits nesting = {.depth = LIMIT_DEPTH - 4, .nodes = LIMIT_NODES};
+    static const struct mp_limits nesting = {.depth = LIMIT_DEPTH - 4, .nodes = LIMIT_NODES};
     struct msg_part part = {MSG_result, &m->result};
     struct buf doc;
     enum bt_code code;
@@ -93,7 +93,7 @@ static enum bt_code store(struct bus *b, const struct msg_step_result *m, struct
         result_invalid(ev, STR_LIT("result_unreadable: the result cannot be kept; write it to a "
                                    "file and return its path"));
         code = BT_OK;
-    } else if (code == BT_OK && guard_check(doc.at, doc.len, &nesting, NULL) != BT_OK) {
+    } else if (code == BT_OK && mp_validate(doc.at, doc.len, &nesting, NULL) != BT_OK) {
         result_invalid(ev, STR_LIT("result_too_deep: a result may be nested 11 levels deep, so "
                                    "that later steps can be given it"));
     } else if (code == BT_OK && doc.len > b->opt.result_max) {

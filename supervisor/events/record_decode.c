@@ -223,7 +223,7 @@ enum bt_code record_decode(const struct journal_row *row, const struct plan *pla
         (record_is_public(type) && plan->job == JOB_NONE) != row->is_public) {
         return wrong(row, "no record about a plan", err);
     }
-    if (guard_check(row->body, row->body_len, NULL, &why) != BT_OK ||
+    if (mp_validate(row->body, row->body_len, NULL, &why) != BT_OK ||
         msg_read_doc(arena, body, GETS[type].type, &m, &why) != BT_OK) {
         return wrong(row, why.msg, err);
     }

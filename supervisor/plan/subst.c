@@ -173,8 +173,8 @@ enum bt_code subst_doc(const struct subst *s, struct doc doc, struct buf *out, s
     enum bt_code code = copy(s, doc, out, &changed, err);
     if (code == BT_OK && changed) {
         /* It still has to fit into a message, one level further in. */
-        const struct guard_limits limits = {.depth = LIMIT_DEPTH - 1, .nodes = LIMIT_NODES};
-        code = guard_check(out->at + at, out->len - at, &limits, err);
+        const struct mp_limits limits = {.depth = LIMIT_DEPTH - 1, .nodes = LIMIT_NODES};
+        code = mp_validate(out->at + at, out->len - at, &limits, err);
         if (code != BT_OK) {
             code = BT_INVALID;
             (void)err_wrap(err, "with its templates put in, the value cannot be sent");

@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (msg_reader_init(&reader, data, size, LIMIT_STEP_BYTES, &err) != BT_OK) {
         return 0;
     }
-    require(guard_check(reader.body, reader.len, NULL, &err) == BT_OK);
+    require(mp_validate(reader.body, reader.len, NULL, &err) == BT_OK);
     for (unsigned type = 0; type < MSG_TYPE_COUNT; type++) {
         require(msg_table[type].size <= sizeof body);
         if (msg_read(&reader, (enum msg_type)type, &body, &err) == BT_OK) {

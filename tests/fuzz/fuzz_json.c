@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     buf_init(&json, 1 << 24);
     buf_init(&again, 1 << 24);
     if (json_to_doc(text, NULL, &doc, &err) == BT_OK) {
-        require(guard_check(doc.at, doc.len, NULL, &err) == BT_OK);
+        require(mp_validate(doc.at, doc.len, NULL, &err) == BT_OK);
         require(doc_to_json(doc_from_buf(&doc), size % 2 == 0, &json, &err) == BT_OK);
         require(json_to_doc(buf_str(&json), NULL, &again, &err) == BT_OK);
         require(doc.len == again.len && memcmp(doc.at, again.at, doc.len) == 0);

@@ -80,7 +80,7 @@ void encode(struct bench *b, const struct record *rec, const struct record_extra
 
     assert_ok(record_encode(rec, x, b->reg, &b->body, &b->topic, &err), err);
     assert_true(b->topic.len + 1 + b->body.len <= LIMIT_EVENT_BYTES);
-    assert_ok(guard_check(b->body.at, b->body.len, NULL, &err), err);
+    assert_ok(mp_validate(b->body.at, b->body.len, NULL, &err), err);
     assert_true(utf8_valid((const char *)b->topic.at, b->topic.len));
 }
 

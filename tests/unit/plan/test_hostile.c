@@ -316,7 +316,7 @@ static void damaged_documents_are_read_or_refused(void **state)
             if (bit < 8) {
                 bytes[at] = (uint8_t)(bytes[at] ^ (1u << bit));
             }
-            if (guard_check(bytes, len, NULL, NULL) == BT_OK) {
+            if (mp_validate(bytes, len, NULL, NULL) == BT_OK) {
                 b->problems = (struct problems){.at = b->at, .cap = 100};
                 passed += plan_read((struct doc){bytes, len}, &defaults, b->registry, &arena, &plan,
                                     &b->problems, NULL, &b->err) == BT_OK;

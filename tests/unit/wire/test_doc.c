@@ -56,7 +56,7 @@ static void a_copy_is_independent_and_absent_stays_absent(void **state)
 
     (void)state;
     buf_done(&b);
-    assert_int_equal(guard_check(copy.ptr, copy.len, NULL, NULL), BT_OK);
+    assert_int_equal(mp_validate(copy.ptr, copy.len, NULL, NULL), BT_OK);
     assert_null(doc_copy(&a, (struct doc){NULL, 0}).ptr);
     arena_done(&a);
     a.max = 1;
@@ -106,7 +106,7 @@ static void raw_documents_go_into_an_array_byte_for_byte(void **state)
     doc_put_doc(&b, events[0]);
     doc_put_doc(&b, events[1]);
     doc_put_doc(&b, (struct doc){NULL, 0});
-    assert_int_equal(guard_check(b.at, b.len, NULL, NULL), BT_OK);
+    assert_int_equal(mp_validate(b.at, b.len, NULL, NULL), BT_OK);
     for (uint32_t i = 0; i < 2; i++) {
         struct doc d = doc_at(doc_from_buf(&b), i);
         assert_int_equal(d.len, events[i].len);

@@ -10,7 +10,7 @@
 static enum bt_code check(const char *bytes, size_t len)
 {
     struct bt_error err = {.code = BT_OK};
-    return guard_check(bytes, len, NULL, &err);
+    return mp_validate(bytes, len, NULL, &err);
 }
 
 #if defined(__has_feature)
@@ -34,7 +34,7 @@ static void assert_refused(const char *bytes, size_t len, enum bt_code code, con
 {
     struct bt_error err = {.code = BT_OK};
 
-    assert_int_equal(guard_check(bytes, len, NULL, &err), code);
+    assert_int_equal(mp_validate(bytes, len, NULL, &err), code);
     assert_int_equal(err.code, code);
     if (strstr(err.msg, says) == NULL) {
         fail_msg("'%s' does not say '%s'", err.msg, says);
@@ -114,7 +114,7 @@ static void equal_keys_of_different_maps_are_no_duplicates(void **state)
 static void depth_and_node_budget_end_exactly_at_their_limit(void **state)
 {
     char nested[LIMIT_DEPTH + 2];
-    const struct guard_limits nodes = {16, 4};
+    const struct mp_limits nodes = {16, 4};
 
     (void)state;
     memset(nested, '\x91', sizeof nested);
@@ -125,19 +125,19 @@ static void depth_and_node_budget_end_exactly_at_their_limit(void **state)
     assert_refused(nested, LIMIT_DEPTH + 1, BT_LIMIT, "nested deeper than 16");
     nested[LIMIT_DEPTH] = '\xC0';
     assert_int_equal(check(nested, LIMIT_DEPTH + 1), BT_OK);
-    assert_int_equal(guard_check("\x93\xC0\xC0\xC0", 4, &nodes, NULL), BT_OK);
-    assert_int_equal(guard_check("\x94\xC0\xC0\xC0\xC0", 5, &nodes, NULL), BT_LIMIT);
+    assert_int_equal(mp_validate("\x93\xC0\xC0\xC0", 4, &nodes, NULL), BT_OK);
+    assert_int_equal(mp_validate("\x94\xC0\xC0\xC0\xC0", 5, &nodes, NULL), BT_LIMIT);
 }
 
 static void a_limit_of_the_caller_never_overruns_the_stack_of_the_walk(void **state)
 {
-    const struct guard_limits wild = {UINT32_MAX, UINT32_MAX};
+    const struct mp_limits wild = {UINT32_MAX, UINT32_MAX};
     uint8_t nested[100000];
 
     (void)state;
     memset(nested, 0x91, sizeof nested);
     nested[sizeof nested - 1] = 0xC0;
-    assert_int_equal(guard_check(nested, sizeof nested, &wild, NULL), BT_LIMIT);
+    assert_int_equal(mp_validate(nested, sizeof nested, &wild, NULL), BT_LIMIT);
 }
 
 static void every_truncation_of_a_valid_frame_is_refused(void **state)
@@ -150,14 +150,14 @@ static void every_truncation_of_a_valid_frame_is_refused(void **state)
     for (int round = 0; round < 300; round++) {
         buf_clear(&doc);
         generate_doc(&rng, (struct generate_options){5, true, false}, &doc);
-        assert_int_equal(guard_check(doc.at, doc.len, NULL, NULL), BT_OK);
+        assert_int_equal(mp_validate(doc.at, doc.len, NULL, NULL), BT_OK);
         for (size_t len = 0; len < doc.len; len++) {
             uint8_t *exact = malloc(len + 1); /* on the heap: ASan sees one byte too far */
             assert_non_null(exact);
             memcpy(exact, doc.at, len);
             exact = realloc(exact, len > 0 ? len : 1);
             assert_non_null(exact);
-            assert_int_equal(guard_check(exact, len, NULL, NULL), BT_INVALID);
+            assert_int_equal(mp_validate(exact, len, NULL, NULL), BT_INVALID);
             free(exact);
         }
     }
@@ -193,7 +193,7 @@ static void no_flipped_byte_crashes_guard_or_cursor(void **state)
             uint8_t kept = doc.at[i];
             for (unsigned v = 0; v < 256; v += 1 + rng_below(&rng, 3)) {
                 doc.at[i] = (uint8_t)v;
-                if (guard_check(doc.at, doc.len, NULL, NULL) == BT_OK) {
+                if (mp_validate(doc.at, doc.len, NULL, NULL) == BT_OK) {
                     walk(doc.at, doc.len);
                     accepted++;
                 }
@@ -220,7 +220,7 @@ static void many_keys(struct buf *out, uint32_t n, const char *fmt)
 
 static void a_map_of_100000_keys_is_checked_in_linear_time(void **state)
 {
-    const struct guard_limits wide = {16, 1000000};
+    const struct mp_limits wide = {16, 1000000};
     struct buf doc;
     uint64_t best = UINT64_MAX;
 
@@ -230,7 +230,7 @@ static void a_map_of_100000_keys_is_checked_in_linear_time(void **state)
     for (int i = 0; i < 3; i++) { /* the best of three: the machine may be busy */
         uint64_t started = clock_mono_ns();
         uint64_t took;
-        assert_int_equal(guard_check(doc.at, doc.len, &wide, NULL), BT_OK);
+        assert_int_equal(mp_validate(doc.at, doc.len, &wide, NULL), BT_OK);
         took = clock_mono_ns() - started;
         best = took < best ? took : best;
     }
@@ -243,7 +243,7 @@ static void a_duplicate_is_found_wherever_it_stands(void **state)
 {
     static const uint32_t sizes[] = {2,  3,  15,  16,   17,   31,    32,
                                      33, 64, 100, 8192, 8193, 16384, 40000};
-    const struct guard_limits wide = {16, 1000000};
+    const struct mp_limits wide = {16, 1000000};
     struct rng rng = rng_seeded("duplicates");
     struct buf doc;
 
@@ -261,7 +261,7 @@ static void a_duplicate_is_found_wherever_it_stands(void **state)
                 doc_put_cstr(&doc, key);
                 doc_put_u64(&doc, i);
             }
-            assert_int_equal(guard_check(doc.at, doc.len, &wide, NULL),
+            assert_int_equal(mp_validate(doc.at, doc.len, &wide, NULL),
                              a == b ? BT_OK : BT_INVALID);
         }
     }
@@ -270,7 +270,7 @@ static void a_duplicate_is_found_wherever_it_stands(void **state)
 
 static void maps_in_maps_of_many_keys_stay_cheap(void **state)
 {
-    const struct guard_limits wide = {16, 1000000};
+    const struct mp_limits wide = {16, 1000000};
     struct buf doc;
     uint64_t started;
 
@@ -283,7 +283,7 @@ static void maps_in_maps_of_many_keys_stay_cheap(void **state)
     }
     doc_put_nil(&doc);
     started = clock_mono_ns();
-    assert_int_equal(guard_check(doc.at, doc.len, &wide, NULL), BT_OK);
+    assert_int_equal(mp_validate(doc.at, doc.len, &wide, NULL), BT_OK);
     assert_true(clock_mono_ns() - started < 3000u * 1000 * 1000);
     buf_done(&doc);
 }

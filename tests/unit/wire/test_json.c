@@ -20,7 +20,7 @@ static void assert_becomes(const char *json, const char *expected)
     if (json_to_doc(str_from(json), NULL, &doc, &err) != BT_OK) {
         fail_msg("%s: %s", json, err.msg);
     }
-    assert_int_equal(guard_check(doc.at, doc.len, NULL, &err), BT_OK);
+    assert_int_equal(mp_validate(doc.at, doc.len, NULL, &err), BT_OK);
     assert_int_equal(doc_to_json(doc_from_buf(&doc), false, &back, &err), BT_OK);
     assert_string_equal(buf_cstr(&back), expected);
     buf_done(&doc);
