@@ -10,7 +10,7 @@
 #include "protocol/base/utf8.h"
 #include "protocol/limits.h"
 #include "protocol/wire/json_scan.h"
-#include "protocol/wire/keys.h"
+#include "protocol/wire/unique_keys.h"
 
 enum { HEAD_ROOM = 5 };
 

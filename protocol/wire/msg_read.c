@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "protocol/base/utf8.h"
-#include "protocol/wire/guard.h"
+#include "protocol/wire/mp_validate.h"
 #include "protocol/wire/msg_table.h"
 
 enum {

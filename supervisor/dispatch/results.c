@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/wire/guard.h"
+#include "protocol/wire/mp_validate.h"
 #include "registry/card.h"
 #include "supervisor/dispatch/classify.h"
 #include "supervisor/dispatch/verdict.h"

@@ -2,7 +2,7 @@
  * share, and the records about plans; steps: record_get_step.c, record_get_ask.c. */
 #include <inttypes.h>
 
-#include "protocol/wire/guard.h"
+#include "protocol/wire/mp_validate.h"
 #include "supervisor/events/record_internal.h"
 
 void record_expect(struct decoding *d, bool ok)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "protocol/limits.h"
-#include "protocol/wire/guard.h"
+#include "protocol/wire/mp_validate.h"
 
 enum { FRAMES_MAX = 2 * LIMIT_DEPTH };
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "protocol/limits.h"
-#include "protocol/wire/guard.h"
+#include "protocol/wire/mp_validate.h"
 #include "protocol/wire/msg_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "protocol/wire/doc.h"
-#include "protocol/wire/guard.h"
+#include "protocol/wire/mp_validate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol/wire/guard.h"
+#include "protocol/wire/mp_validate.h"
 #include "supervisor/dispatch/classify.h"
 #include "supervisor/dispatch/result_form.h"
 #include "supervisor/dispatch/verdict.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "protocol/base/utf8.h"
-#include "protocol/wire/guard.h"
+#include "protocol/wire/mp_validate.h"
 
 char long_text[LONG_TEXT];
 

@@ -3,7 +3,7 @@
 #include "fixture.h"
 
 #include "protocol/base/clock.h"
-#include "protocol/wire/guard.h"
+#include "protocol/wire/mp_validate.h"
 
 #define TASK "'task':'do something worth doing'"
 #define STEP(id, more) "{'stepId':'" id "','agentId':'calc'," TASK more "}"

@@ -1,6 +1,6 @@
 #include "protocol/wire/doc.h"
 
-#include "protocol/wire/guard.h"
+#include "protocol/wire/mp_validate.h"
 #include "tests/support/cmocka.h"
 
 /* {"a":{"b":[10,{"c":"deep"}]},"":7,"0":true} */

@@ -3,7 +3,7 @@
 
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
-#include "protocol/wire/guard.h"
+#include "protocol/wire/mp_validate.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/random.h"
 #include "tests/unit/wire/generate.h"

@@ -1,7 +1,7 @@
 #include "protocol/wire/msg.h"
 
 #include "protocol/limits.h"
-#include "protocol/wire/guard.h"
+#include "protocol/wire/mp_validate.h"
 #include "tests/support/cmocka.h"
 #include "tests/unit/wire/generate.h"
 

@@ -1,7 +1,7 @@
 /* Our decoder against msgpack-c's, which was written by somebody else. */
 #include <msgpack.h>
 
-#include "protocol/wire/guard.h"
+#include "protocol/wire/mp_validate.h"
 #include "tests/support/cmocka.h"
 #include "tests/unit/wire/generate.h"
 

@@ -1,7 +1,7 @@
-#include "protocol/wire/keys.h"
+#include "protocol/wire/unique_keys.h"
 
 #include "protocol/base/assert.h"
-#include "protocol/wire/head.h"
+#include "protocol/wire/mp_head.h"
 
 enum {
     SLOTS = 16384,        /* 64 KiB of stack */

@@ -1,12 +1,12 @@
-#include "protocol/wire/guard.h"
+#include "protocol/wire/mp_validate.h"
 
 #include <inttypes.h>
 #include <math.h>
 
 #include "protocol/base/utf8.h"
 #include "protocol/limits.h"
-#include "protocol/wire/head.h"
-#include "protocol/wire/keys.h"
+#include "protocol/wire/mp_head.h"
+#include "protocol/wire/unique_keys.h"
 
 struct frame {
     uint64_t left;        /* values still to come; in a map a key is next when it is even */

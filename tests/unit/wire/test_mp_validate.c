@@ -1,4 +1,4 @@
-#include "protocol/wire/guard.h"
+#include "protocol/wire/mp_validate.h"
 
 #include "protocol/base/clock.h"
 #include "protocol/limits.h"
