@@ -36,7 +36,8 @@ static bool due_fits(const struct core *c, const struct core_run *row, uint32_t 
 {
     const struct run_step *state = &row->run->steps[step];
     const msec due = row->due.keys[step];
-    const bool hopeless = row->sched[step].list == LIST_QUEUE && core_is_hopeless(c, row, step);
+    const bool hopeless =
+        row->sched[step].list == LIST_QUEUE && core_agent_unavailable(c, row, step);
     switch ((enum list_kind)row->sched[step].list) {
     case LIST_QUEUE:
         CHECK(due != MSEC_NEVER, "a queued step that nothing wakes");

@@ -179,7 +179,7 @@ void core_record(struct core *c, struct core_run *row, struct record rec)
     }
 }
 
-void core_tell_waiting(struct core *c, struct core_run *row)
+void core_emit_waiting(struct core *c, struct core_run *row)
 {
     c->quiet = false;
     tell_whether_it_waits(c, row);

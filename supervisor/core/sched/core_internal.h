@@ -39,7 +39,7 @@ void core_record(struct core *c, struct core_run *row, struct record rec);
 void core_record_revision(struct core *c, struct core_run *row, struct record rec,
                           const struct plan *plan, void *block);
 /* The end of what was done while c->quiet: tells whether the plan waits for people. */
-void core_tell_waiting(struct core *c, struct core_run *row);
+void core_emit_waiting(struct core *c, struct core_run *row);
 void core_reject(struct core *c, const struct core_event *ev, enum core_reject why);
 struct core_run *core_find_run(const struct core *c, uint64_t handle);
 uint64_t core_handle_of(const struct core *c, const struct core_run *row);
@@ -93,7 +93,7 @@ msec core_parked_due(const struct core_run *row, uint32_t step);
 /* A step that waits for a lane, or did until it was parked, and whose time has come. */
 void core_queue_due(struct core *c, struct core_run *row, uint32_t step);
 /* Its agent will not come, and it is a question, or a job: it fails instead of waiting. */
-bool core_is_hopeless(const struct core *c, const struct core_run *row, uint32_t step);
+bool core_agent_unavailable(const struct core *c, const struct core_run *row, uint32_t step);
 
 /* ---- core_fair.c; more in core_fair.h ---- */
 void core_mark_dirty(struct core *c, uint32_t agent);
@@ -148,7 +148,7 @@ void core_plan_finish(struct core *c, struct core_run *row, const struct plan_en
 core_handler core_on_planned, core_on_job_failed, core_on_job_text, core_on_synthesized,
     core_on_rectify;
 /* An agent is asked for the plan's steps. */
-void core_plan_it(struct core *c, struct core_run *row);
+void core_start_planning(struct core *c, struct core_run *row);
 /* The event has a plan, a block and a document that can take the place of one without steps. */
 bool core_brings_plan(const struct core_run *row, const struct core_event *ev);
 /* What a person decided about a plan that could not be made. A plan that comes with it fits. */

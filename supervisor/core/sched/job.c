@@ -25,7 +25,7 @@ static void order(struct core *c, const struct core_run *row, struct str text)
 
 /* ---- planning ---- */
 
-void core_plan_it(struct core *c, struct core_run *row)
+void core_start_planning(struct core *c, struct core_run *row)
 {
     const struct planning_policy *policy = &row->plan->planning;
     core_record(c, row,
@@ -69,7 +69,7 @@ void core_on_planned(struct core *c, const struct core_event *ev)
     take_plan(c, row, ev);
 }
 
-static void wait_for_word(struct core *c, struct core_run *row, struct str text)
+static void await_decision(struct core *c, struct core_run *row, struct str text)
 {
     core_record(c, row,
                 (struct record){.type = REC_PLAN_PAUSED,
@@ -106,7 +106,7 @@ static void no_plan(struct core *c, struct core_run *row, enum plan_failure fail
     const enum on_invalid policy = row->plan->planning.on_invalid;
     const bool answers = row->plan->synthesis.agent_id.len > 0 && !row->plan->dry_run;
     if (policy == ON_INVALID_INTERRUPT) {
-        wait_for_word(c, row, text);
+        await_decision(c, row, text);
     } else if (policy == ON_INVALID_SYNTHESIZE && answers) {
         answer_alone(c, row, &end);
     } else {
@@ -126,7 +126,7 @@ void core_planning_decided(struct core *c, struct core_run *row, const struct co
         return;
     }
     if (ev->decision == DECISION_APPROVE && !core_budget_is_spent(row, &(struct usage){0})) {
-        core_plan_it(c, row);
+        core_start_planning(c, row);
         return;
     }
     if (ev->decision == DECISION_APPROVE) {
@@ -357,7 +357,8 @@ bool core_job_recover(struct core *c, struct core_run *row)
     if (run->paused != 0) {
         core_rearm(c, row); /* the time spent down counts */
     } else {
-        core_plan_it(c, row); /* a cut journal lost its beginning, or what followed from its end */
+        core_start_planning(
+            c, row); /* a cut journal lost its beginning, or what followed from its end */
     }
     return true;
 }

@@ -155,7 +155,7 @@ void core_on_modify(struct core *c, const struct core_event *ev)
     for (uint32_t i = 0; i < n; i++) {
         core_settle(c, row, ev->modify == MODIFY_SKIP_TO_STEP ? i : ev->steps[i]);
     }
-    core_tell_waiting(c, row);
+    core_emit_waiting(c, row);
     core_carry_on(c, row);
 }
 

@@ -207,7 +207,7 @@ static msec absence_end(const struct core *c, const struct core_run *row, uint32
 }
 
 /* Nobody will come, and who asks has a better use for the answer than for the time. */
-bool core_is_hopeless(const struct core *c, const struct core_run *row, uint32_t step)
+bool core_agent_unavailable(const struct core *c, const struct core_run *row, uint32_t step)
 {
     const struct agent_view agent =
         registry_agent_view(c->registry, run_step_agent(row->run, row->plan, step));
@@ -248,7 +248,7 @@ void core_queue_due(struct core *c, struct core_run *row, uint32_t step)
                         core_text_ms(c, "Step limit of ", policy->limit_ms, "ms reached"));
         return;
     }
-    if (queued && core_is_hopeless(c, row, step)) {
+    if (queued && core_agent_unavailable(c, row, step)) {
         absent(c, row, step);
         return;
     }
@@ -271,7 +271,7 @@ void core_queue_due(struct core *c, struct core_run *row, uint32_t step)
 
 /* ---- the way to a lane ---- */
 
-static bool is_told_to_wait(const struct core_run *row)
+static bool is_held(const struct core_run *row)
 {
     const uint32_t told = (MUTANT(PAUSE_IGNORED) ? 0 : 1u << PAUSE_REQUESTED) |
                           1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING;
@@ -280,7 +280,7 @@ static bool is_told_to_wait(const struct core_run *row)
 
 bool core_hold(const struct core_run *row)
 {
-    return is_told_to_wait(row) || row->run->job != JOB_NONE ||
+    return is_held(row) || row->run->job != JOB_NONE ||
            (row->run->replanning > 0 && !MUTANT(BEGINS_REPLANNED)) ||
            (row->run->cancelling && !MUTANT(BEGINS_CANCELLED));
 }
@@ -289,7 +289,7 @@ bool core_hold_step(const struct core_run *row, uint32_t step)
 {
     const struct run_step *state = &row->run->steps[step];
     const bool replan = state->status == STEP_CHECKING && state->phase == PHASE_REPLAN;
-    return replan ? is_told_to_wait(row) || row->run->cancelling : core_hold(row);
+    return replan ? is_held(row) || row->run->cancelling : core_hold(row);
 }
 
 /* A step on hold waits where its turn is kept. */
@@ -314,9 +314,9 @@ void core_enqueue(struct core *c, struct core_run *row, uint32_t step, bool fron
     row->sched[step].since = c->now;
     core_link(c, row, step, LIST_QUEUE, front);
     const bool looks = !has_deadline(row, step);
-    const msec look = core_is_hopeless(c, row, step) ? c->now
-                      : looks                        ? msec_add(c->now, c->config.agent_wait_ms)
-                                                     : MSEC_NEVER;
+    const msec look = core_agent_unavailable(c, row, step) ? c->now
+                      : looks ? msec_add(c->now, c->config.agent_wait_ms)
+                              : MSEC_NEVER;
     core_due(c, row, step, sooner(end_of(row, step), sooner(look, queue_end(row, step))));
 }
 

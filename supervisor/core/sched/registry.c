@@ -47,7 +47,7 @@ static void look_again(struct core *c, struct core_run *row, uint32_t agent)
             (void)core_deref(c, ref, &step);
             ref = row->sched[step].next;
             state = &row->run->steps[step];
-            if (core_is_hopeless(c, row, step)) {
+            if (core_agent_unavailable(c, row, step)) {
                 core_due(c, row, step, c->now);
             } else if (state->status == STEP_CHECKING && state->deadline != MSEC_NEVER) {
                 core_due(c, row, step, state->deadline);

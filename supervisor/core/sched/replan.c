@@ -233,7 +233,7 @@ bool core_revise(struct core *c, struct core_run *row, const struct core_event *
     core_record_revision(c, row, rec, ev->plan, ev->block);
     core_emit(c, CMD_REVISED)->run = core_handle_of(c, row);
     settle_all(c, row);
-    core_tell_waiting(c, row);
+    core_emit_waiting(c, row);
     core_carry_on(c, row);
     return true;
 }

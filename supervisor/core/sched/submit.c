@@ -49,7 +49,7 @@ static bool has_room(struct core *c, const struct core_event *ev)
 }
 
 /* Results that an earlier run gave are taken over; an entry that is not open is passed by. */
-static void take_over(struct core *c, struct core_run *row, const struct core_event *ev)
+static void reuse_results(struct core *c, struct core_run *row, const struct core_event *ev)
 {
     for (uint32_t i = 0; i < ev->n_reuse; i++) {
         const uint32_t step = ev->reuse[i].step;
@@ -66,7 +66,7 @@ static void take_over(struct core *c, struct core_run *row, const struct core_ev
 }
 
 /* Lists what may begin, and ends a plan of which nothing is left. */
-static void let_begin(struct core *c, struct core_run *row)
+static void start_ready_steps(struct core *c, struct core_run *row)
 {
     for (uint32_t i = 0; i < row->run->n_steps; i++) {
         if (row->run->steps[i].status == STEP_READY && row->sched[i].list == LIST_NONE) {
@@ -80,7 +80,7 @@ static void let_begin(struct core *c, struct core_run *row)
 void core_start_run(struct core *c, struct core_run *row)
 {
     core_record(c, row, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
-    let_begin(c, row);
+    start_ready_steps(c, row);
 }
 
 static void wait_for_signoff(struct core *c, struct core_run *row)
@@ -100,7 +100,7 @@ void core_on_submit(struct core *c, const struct core_event *ev)
     }
     struct core_run *row = attach(c, run_init(ev->block, ev->plan), ev->plan);
     if (ev->plan->planning.pending) {
-        core_plan_it(c, row);
+        core_start_planning(c, row);
         return;
     }
     core_record(
@@ -109,11 +109,11 @@ void core_on_submit(struct core *c, const struct core_event *ev)
     if ((!ev->plan->dry_run || MUTANT(DRY_RUN_RUNS)) &&
         !(ev->plan->signoff && !MUTANT(SIGNOFF_SKIPPED))) {
         core_record(c, row, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
-        take_over(c, row, ev);
-        let_begin(c, row);
+        reuse_results(c, row, ev);
+        start_ready_steps(c, row);
         return;
     }
-    take_over(c, row, ev);
+    reuse_results(c, row, ev);
     core_plan_made(c, row);
 }
 
@@ -260,5 +260,5 @@ void core_on_recover(struct core *c, const struct core_event *ev)
             core_settle(c, row, i);
         }
     }
-    let_begin(c, row);
+    start_ready_steps(c, row);
 }

@@ -118,7 +118,7 @@ static void check_rows(struct bench *b, const struct run *run, const struct plan
     }
 }
 
-struct run *take_over(struct bench *b, struct run *run, struct plan *next)
+struct run *reuse_results(struct bench *b, struct run *run, struct plan *next)
 {
     const char *why = "";
     check_rows(b, run, next);
@@ -161,7 +161,7 @@ struct run *revised(struct bench *b, struct run *run, enum plan_revise_kind kind
     assert_int_equal(out.len, b->normalised.len);
     assert_memory_equal(out.at, b->normalised.at, out.len);
     buf_done(&out);
-    return take_over(b, run, next);
+    return reuse_results(b, run, next);
 }
 
 const char *shape(struct bench *b, const struct plan *p)

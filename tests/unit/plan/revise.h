@@ -23,7 +23,7 @@ enum bt_code revise(struct bench *b, struct run *run, enum plan_revise_kind kind
 struct run *revised(struct bench *b, struct run *run, enum plan_revise_kind kind,
                     const char *change);
 /* The same with a plan that is there. */
-struct run *take_over(struct bench *b, struct run *run, struct plan *next);
+struct run *reuse_results(struct bench *b, struct run *run, struct plan *next);
 /* "a; b<a; c~b" of the rows: '<' what it depends on, '~' the same with afterAnyEnd, '-' in front of
  * superseded ones. */
 const char *shape(struct bench *b, const struct plan *p);

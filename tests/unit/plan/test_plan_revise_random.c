@@ -159,7 +159,7 @@ static void whatever_is_taken_fits_the_run(void **state)
                 continue;
             }
             (void)read_back(b);
-            run = take_over(b, run, next);
+            run = reuse_results(b, run, next);
             taken[kind]++;
         }
         arena_reset(&b->arena);
