@@ -4,7 +4,7 @@
 
 #include "protocol/base/map.h"
 #include "protocol/limits.h"
-#include "supervisor/plan/recipe_parts.h"
+#include "supervisor/plan/recipe_internal.h"
 
 /* Members of members are told apart down to here: policy.replan.budget.tokens. */
 enum { DEPTH_MAX = 4, PATH_MAX_BYTES = 200 };

@@ -4,7 +4,7 @@
 
 #include "protocol/jsonschema/schema.h"
 #include "protocol/limits.h"
-#include "supervisor/plan/recipe_parts.h"
+#include "supervisor/plan/recipe_internal.h"
 #include "supervisor/plan/subst.h"
 
 static bool has(struct doc doc, const char *key)

@@ -11,7 +11,7 @@
 #include "supervisor/plan/fields.h"
 #include "supervisor/plan/plan_read.h"
 #include "supervisor/plan/recipe.h"
-#include "supervisor/plan/recipe_parts.h"
+#include "supervisor/plan/recipe_internal.h"
 #include "supervisor/plan/subst.h"
 
 enum { TITLE_MAX = 200, DESCRIPTION_MAX = 4096, DEFAULT_PROBLEMS_MAX = 64 };

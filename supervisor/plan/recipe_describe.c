@@ -2,7 +2,7 @@
 #include "protocol/base/utf8.h"
 #include "protocol/limits.h"
 #include "supervisor/plan/recipe.h"
-#include "supervisor/plan/recipe_parts.h"
+#include "supervisor/plan/recipe_internal.h"
 
 enum { TYPE_MAX = 120 };
 

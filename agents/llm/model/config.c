@@ -5,7 +5,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "agents/llm/model/config_in.h"
+#include "agents/llm/model/config_internal.h"
 #include "agents/llm/model/dialect.h"
 #include "agents/llm/model/rules.h"
 #include "agents/llm/model/url.h"

@@ -5,7 +5,7 @@
 #include <cjson/cJSON.h>
 
 #include "agents/llm/model/config.h"
-#include "agents/llm/model/config_in.h"
+#include "agents/llm/model/config_internal.h"
 #include "agents/llm/model/rules.h"
 #include "protocol/jsonschema/schema.h"
 

@@ -1,6 +1,6 @@
 #include "agents/llm/model/dialect.h"
 
-#include "agents/llm/model/dialect_in.h"
+#include "agents/llm/model/dialect_internal.h"
 #include "agents/llm/model/schema_subset.h"
 
 static const struct {

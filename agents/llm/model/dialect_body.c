@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "agents/llm/model/answer_parser.h"
-#include "agents/llm/model/dialect_in.h"
+#include "agents/llm/model/dialect_internal.h"
 #include "agents/llm/model/schema_subset.h"
 
 enum { SYSTEM_MAX = 4 * 1024 * 1024 };

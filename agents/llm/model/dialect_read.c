@@ -1,5 +1,5 @@
 /* Answers out of bodies and chunks: one function per dialect. What is unknown is skipped. */
-#include "agents/llm/model/dialect_in.h"
+#include "agents/llm/model/dialect_internal.h"
 
 struct finish_name {
     const char *name;

@@ -3,7 +3,7 @@
 
 #include "protocol/wire/msg.h"
 #include "registry/card.h"
-#include "supervisor/core/plan/plan_check_state.h"
+#include "supervisor/core/plan/plan_check_internal.h"
 #include "supervisor/core/plan/template.h"
 
 /* ---- step ids ---- */

@@ -4,7 +4,7 @@
  * each step are put in ascending order.
  */
 #include "supervisor/core/mutant.h"
-#include "supervisor/core/plan/plan_check_state.h"
+#include "supervisor/core/plan/plan_check_internal.h"
 
 /* rev and rev_at: the dependents of each step; then ret_deps again from them, which sorts it (a
  * double transposition). */

@@ -1,5 +1,5 @@
 /* Templates in tasks and parameters: well formed, and naming a step that has a result by then. */
-#include "supervisor/core/plan/plan_check_state.h"
+#include "supervisor/core/plan/plan_check_internal.h"
 #include "supervisor/core/plan/template.h"
 
 /* Edges that may be visited to find indirect dependencies, per plan: some 20 ms. A plan over it is

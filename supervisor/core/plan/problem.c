@@ -1,7 +1,7 @@
 /* The list of problems. */
 #include "protocol/base/assert.h"
 #include "protocol/base/utf8.h"
-#include "supervisor/core/plan/plan_check_state.h"
+#include "supervisor/core/plan/plan_check_internal.h"
 
 const char *problem_category_name(enum problem_category c)
 {
