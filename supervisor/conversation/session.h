@@ -12,7 +12,7 @@
 #ifndef BUS_SESSION_H
 #define BUS_SESSION_H
 
-#include "supervisor/api/control.h"
+#include "supervisor/api/api.h"
 #include "supervisor/conversation/say_rules.h"
 #include "supervisor/dispatch/job.h"
 

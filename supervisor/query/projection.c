@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "registry/registry.h"
-#include "supervisor/api/control.h"
+#include "supervisor/api/api.h"
 
 void projection_done(struct projection *s)
 {

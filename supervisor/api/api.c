@@ -1,5 +1,5 @@
 /* Requests of clients and agents: checked, routed, answered once each. */
-#include "supervisor/api/control.h"
+#include "supervisor/api/api.h"
 #include "supervisor/conversation/session.h"
 
 static const struct {

@@ -1,5 +1,5 @@
 /* What a person decides about a step, or about a plan as a whole. */
-#include "supervisor/api/control.h"
+#include "supervisor/api/api.h"
 #include "supervisor/dispatch/revise.h"
 #include "supervisor/engine/submission.h"
 #include "supervisor/events/record_codec.h"

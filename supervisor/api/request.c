@@ -1,5 +1,5 @@
 /* What the requests have in common. */
-#include "supervisor/api/control.h"
+#include "supervisor/api/api.h"
 #include "supervisor/dispatch/job.h"
 
 bool control_read(struct bus *b, struct request *rq, enum msg_type type, void *body)

@@ -1,5 +1,5 @@
 /* plan.retry and plan.fork: a new plan that takes over what an old one has completed. */
-#include "supervisor/api/control.h"
+#include "supervisor/api/api.h"
 #include "supervisor/api/rerun.h"
 #include "supervisor/engine/submission.h"
 #include "supervisor/plan/plan_about.h"

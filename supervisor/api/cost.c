@@ -9,7 +9,7 @@
 
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
-#include "supervisor/api/control.h"
+#include "supervisor/api/api.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/plan/plan_about.h"
 #include "supervisor/query/cost_jobs.h"

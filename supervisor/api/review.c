@@ -4,7 +4,7 @@
 
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
-#include "supervisor/api/control.h"
+#include "supervisor/api/api.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/events/record_codec.h"
 

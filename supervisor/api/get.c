@@ -1,7 +1,7 @@
 /* plan.get: the projection of a plan, and of an open one where it stands and what it waits for. */
 #include <stdio.h>
 
-#include "supervisor/api/control.h"
+#include "supervisor/api/api.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/events/record_codec.h"
 #include "supervisor/plan/plan_about.h"

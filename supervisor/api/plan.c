@@ -1,5 +1,5 @@
 /* Requests that make and cancel plans. */
-#include "supervisor/api/control.h"
+#include "supervisor/api/api.h"
 #include "supervisor/engine/submission.h"
 
 static uint64_t hash_body(const struct msg_plan_submit *m)

@@ -1,6 +1,6 @@
 /* What people change while a plan runs: pausing, resuming, skipping, cancelling a step, revising.
  */
-#include "supervisor/api/control.h"
+#include "supervisor/api/api.h"
 
 const char *control_why_not(const struct bus_plan *p, const char *otherwise)
 {

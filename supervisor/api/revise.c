@@ -1,6 +1,6 @@
 /* plan.modify insert and replace: a new revision of the plan, composed, checked and handed over. */
-#include "supervisor/api/control.h"
 #include "supervisor/dispatch/revise.h"
+#include "supervisor/api/api.h"
 #include "supervisor/engine/submission.h"
 
 static uint32_t superseded(const struct plan *plan)

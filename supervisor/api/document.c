@@ -1,5 +1,5 @@
 /* plan.get with document: the plan itself, of the newest or of an earlier revision. */
-#include "supervisor/api/control.h"
+#include "supervisor/api/api.h"
 #include "supervisor/query/projection.h"
 
 struct at_revision {

@@ -1,5 +1,5 @@
 /* plan.lint: what a goal or a document would become, and the worst that may come of it. */
-#include "supervisor/api/control.h"
+#include "supervisor/api/api.h"
 #include "supervisor/engine/submission.h"
 #include "supervisor/plan/plan_lint.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "supervisor/api/control.h"
+#include "supervisor/api/api.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/query/agent_stats.h"
 #include "supervisor/query/projection.h"

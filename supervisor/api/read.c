@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "protocol/base/clock.h"
-#include "supervisor/api/control.h"
+#include "supervisor/api/api.h"
 #include "supervisor/query/projection.h"
 
 /* Of one answer: beside an aggregated result of 3 MiB there is room for no more. */

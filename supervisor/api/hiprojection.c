@@ -1,7 +1,7 @@
 /* plan.history: how the plan became what it is, and how its time and tokens were spent. */
-#include "supervisor/api/control.h"
-#include "supervisor/engine/row_body.h"
 #include "supervisor/query/hiprojection.h"
+#include "supervisor/api/api.h"
+#include "supervisor/engine/row_body.h"
 
 /* Of one answer, before it is looked whether they fit; lengths of M053. */
 enum { HANDOFFS_SHOWN = 1000, INPUT_MAX = 300, APPROACH_MAX = 400 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "protocol/base/assert.h"
-#include "supervisor/api/control.h"
+#include "supervisor/api/api.h"
 
 /* Rows looked at by one read: a search for a rare type over a long projection must not hold up the
  * others. */
