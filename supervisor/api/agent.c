@@ -174,7 +174,7 @@ static void answer_registered(struct bus *b, struct request *rq, const struct ms
         ok.lanes = lanes;
         ok.lanes_n = in->capacity + 1;
     }
-    bus_answer(b, rq, MSG_agent_registered_ok, &ok);
+    request_answer(b, rq, MSG_agent_registered_ok, &ok);
 }
 
 /* Taking the place of an instance needs the same agent: a stranger must not end another's work
@@ -200,24 +200,24 @@ void on_agent_register(struct bus *b, struct request *rq)
     if (msg_read(&rq->reader, MSG_agent_register, &m, &err) != BT_OK ||
         check_registration(b, &m, &ev.instance, &err) != BT_OK) {
         log_warn("agent.refused", "%s", err.msg);
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
     ev.agent = registry_agent_add(b->registry, m.card.agent_id, b->now);
     if (ev.agent == REGISTRY_NONE) {
-        bus_refuse_text(b, rq, BT_LIMIT, "there are %u agents already", b->opt.agents_max);
+        request_refuse_text(b, rq, BT_LIMIT, "there are %u agents already", b->opt.agents_max);
         return;
     }
     if (speaks_for_another(b, ev.instance, ev.agent)) {
         log_warn("agent.refused", "instance=%.*s is registered by another agent",
                  STR_ARG(m.instance_id));
-        bus_refuse_text(
+        request_refuse_text(
             b, rq, BT_CONFLICT,
             "instanceId: belongs to a live instance of another agent; make up a new one");
         return;
     }
     if (keep_card(b, ev.agent, &m.card, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         return;
     }
     ev.capacity = (uint32_t)m.capacity;
@@ -229,7 +229,7 @@ void on_agent_register(struct bus *b, struct request *rq)
         return;
     }
     if (reject != REJECT_NONE || !find_registered(b, &slot, &epoch)) {
-        bus_refuse_text(b, rq, BT_LIMIT, "%s", core_reject_text(reject));
+        request_refuse_text(b, rq, BT_LIMIT, "%s", core_reject_text(reject));
         return;
     }
     if (open_instance(b, &m, rq->reader.form, ev.agent, slot, epoch, &err) != BT_OK) {
@@ -240,7 +240,7 @@ void on_agent_register(struct bus *b, struct request *rq)
         if (bus_feed(b, &gone, NULL, NULL, &why) != BT_OK) {
             bus_fail(b, &why);
         }
-        bus_refuse(b, rq, &err, CLASS_NONE, 1000, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_NONE, 1000, (struct doc){NULL, 0});
         return;
     }
     remember_registered(b, ev.instance);
@@ -250,7 +250,7 @@ void on_agent_register(struct bus *b, struct request *rq)
     answer_registered(b, rq, &m, slot, epoch);
 }
 
-struct bus_instance *bus_speaker(struct bus *b, struct request *rq, struct str instance_id,
+struct bus_instance *api_speaker(struct bus *b, struct request *rq, struct str instance_id,
                                  uint64_t epoch)
 {
     struct uuid id;
@@ -258,14 +258,15 @@ struct bus_instance *bus_speaker(struct bus *b, struct request *rq, struct str i
         uuid_parse(instance_id, &id) ? registry_instance(b->registry, id) : REGISTRY_NONE;
 
     if (slot == REGISTRY_NONE) {
-        bus_refuse_text(b, rq, BT_NOT_FOUND, "instance '%.*s' is not registered; register again",
-                        STR_ARG(instance_id));
+        request_refuse_text(b, rq, BT_NOT_FOUND,
+                            "instance '%.*s' is not registered; register again",
+                            STR_ARG(instance_id));
         return NULL;
     }
     if (!registry_is_current(b->registry, slot, epoch) || lanes_instance(b, slot, epoch) == NULL) {
-        bus_refuse_text(b, rq, BT_CONFLICT,
-                        "epoch %llu is not the current one of this instance; register again",
-                        (unsigned long long)epoch);
+        request_refuse_text(b, rq, BT_CONFLICT,
+                            "epoch %llu is not the current one of this instance; register again",
+                            (unsigned long long)epoch);
         return NULL;
     }
     return lanes_instance(b, slot, epoch);
@@ -308,17 +309,17 @@ void on_agent_heartbeat(struct bus *b, struct request *rq)
     struct bt_error err;
 
     if (msg_read(&rq->reader, MSG_agent_heartbeat, &m, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = bus_speaker(b, rq, m.instance_id, m.epoch);
+    in = api_speaker(b, rq, m.instance_id, m.epoch);
     if (in == NULL || !feed_about(b, CORE_SEEN, in, "")) {
         return;
     }
     if (is_unreachable(b, in)) {
-        bus_refuse_text(b, rq, BT_GONE,
-                        "no lane could be opened to %s; listen there, then register again",
-                        in->endpoint[0] != 0 ? in->endpoint : "you");
+        request_refuse_text(b, rq, BT_GONE,
+                            "no lane could be opened to %s; listen there, then register again",
+                            in->endpoint[0] != 0 ? in->endpoint : "you");
         (void)feed_about(b, CORE_GONE, in, "unreachable");
         return;
     }
@@ -332,7 +333,7 @@ void on_agent_heartbeat(struct bus *b, struct request *rq)
     }
     ok.cancel = orders;
     ok.drain = registry_instance_view(b->registry, in->slot, &view) && view.draining;
-    bus_answer(b, rq, MSG_agent_heartbeat_ok, &ok);
+    request_answer(b, rq, MSG_agent_heartbeat_ok, &ok);
 }
 
 void on_agent_drain(struct bus *b, struct request *rq)
@@ -342,12 +343,12 @@ void on_agent_drain(struct bus *b, struct request *rq)
     struct bt_error err;
 
     if (msg_read(&rq->reader, MSG_agent_drain, &m, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = bus_speaker(b, rq, m.instance_id, m.epoch);
+    in = api_speaker(b, rq, m.instance_id, m.epoch);
     if (in != NULL && feed_about(b, CORE_DRAIN, in, "the agent asked for it")) {
-        bus_answer(b, rq, MSG_empty, NULL);
+        request_answer(b, rq, MSG_empty, NULL);
     }
 }
 
@@ -358,11 +359,11 @@ void on_agent_deregister(struct bus *b, struct request *rq)
     struct bt_error err;
 
     if (msg_read(&rq->reader, MSG_agent_deregister, &m, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = bus_speaker(b, rq, m.instance_id, m.epoch);
+    in = api_speaker(b, rq, m.instance_id, m.epoch);
     if (in != NULL && feed_about(b, CORE_GONE, in, "deregistered")) {
-        bus_answer(b, rq, MSG_empty, NULL);
+        request_answer(b, rq, MSG_empty, NULL);
     }
 }

@@ -290,7 +290,7 @@ static enum bt_code collect(struct costs *all, const struct msg_plan_cost *m, st
     enum bt_code code;
 
     if (m->plan_id.len > 0) {
-        code = control_plan_row(all->b, m->plan_id, &row, err);
+        code = request_plan_row(all->b, m->plan_id, &row, err);
         all->since = 0;
         if (code == BT_OK) {
             (void)add(&row, all);
@@ -317,7 +317,7 @@ void on_plan_cost(struct bus *b, struct request *rq)
     struct msg_plan_cost m;
     struct bt_error err;
 
-    if (!control_read(b, rq, MSG_plan_cost, &m)) {
+    if (!request_read(b, rq, MSG_plan_cost, &m)) {
         return;
     }
     all.limit = m.limit == 0 || m.limit > PLANS_MAX ? PLANS_MAX : (uint32_t)m.limit;
@@ -330,16 +330,16 @@ void on_plan_cost(struct bus *b, struct request *rq)
         memset(all.asked, 0, OF_COUNT * all.limit * sizeof *all.asked);
     }
     if (all.plans == NULL || all.asked == NULL || all.ids == NULL || all.ixs == NULL) {
-        bus_refuse_text(b, rq, BT_NOMEM, "out of memory for a list of costs");
+        request_refuse_text(b, rq, BT_NOMEM, "out of memory for a list of costs");
     } else if (collect(&all, &m, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         sum_up(&all, &ok.total);
         ok.plans = all.plans;
         ok.plans_n = all.n;
         ok.truncated = all.more;
         msg_set(&ok, plan_cost_ok, total);
-        bus_answer(b, rq, MSG_plan_cost_ok, &ok);
+        request_answer(b, rq, MSG_plan_cost_ok, &ok);
     }
     arena_done(&all.arena);
 }

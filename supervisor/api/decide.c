@@ -84,8 +84,8 @@ static struct bus_plan *find_review(struct bus *b, struct request *rq, struct st
     }
     ev->step = p != NULL && step_id.len > 0 ? plan_step_find(p->plan, step_id) : STEP_NONE;
     if (p == NULL || (step_id.len > 0 && ev->step == STEP_NONE)) {
-        bus_refuse_text(b, rq, BT_NOT_FOUND, "no open review has the id '%.*s'",
-                        STR_ARG(review_id));
+        request_refuse_text(b, rq, BT_NOT_FOUND, "no open review has the id '%.*s'",
+                            STR_ARG(review_id));
         return NULL;
     }
     return p;
@@ -119,8 +119,8 @@ static void decide_planning(struct bus *b, struct request *rq, struct bus_plan *
         submission_refuse(b, rq, &d, &err);
     } else if (code == BT_OK) {
         b->revision = m->edit.ptr != NULL ? &revision : NULL;
-        if (control_feed(b, rq, p, ev, NULL)) {
-            bus_answer(b, rq, MSG_empty, NULL);
+        if (request_feed(b, rq, p, ev, NULL)) {
+            request_answer(b, rq, MSG_empty, NULL);
         }
         b->revision = NULL;
     }
@@ -138,12 +138,12 @@ static void decide(struct bus *b, struct request *rq, struct bus_plan *p,
     struct bt_error err;
 
     if (ev->step == STEP_NONE && ev->decision == DECISION_SKIP) {
-        bus_refuse_text(b, rq, BT_INVALID,
-                        "decision: a sign-off is approved or rejected, it cannot be skipped");
+        request_refuse_text(b, rq, BT_INVALID,
+                            "decision: a sign-off is approved or rejected, it cannot be skipped");
         return;
     }
     if ((awaited || ev->step == STEP_NONE) && check_edit(m, ev, kind, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
     if (ev->step == STEP_NONE && kind == REVIEW_PLANNING) {
@@ -154,8 +154,8 @@ static void decide(struct bus *b, struct request *rq, struct bus_plan *p,
         bus_fail(b, &err);
         return;
     }
-    if (control_feed(b, rq, p, ev, NULL)) {
-        bus_answer(b, rq, MSG_empty, NULL);
+    if (request_feed(b, rq, p, ev, NULL)) {
+        request_answer(b, rq, MSG_empty, NULL);
     }
 }
 
@@ -165,13 +165,14 @@ void on_review_decide(struct bus *b, struct request *rq)
     struct msg_review_decide m;
     struct bus_plan *p;
 
-    if (!control_read(b, rq, MSG_review_decide, &m)) {
+    if (!request_read(b, rq, MSG_review_decide, &m)) {
         return;
     }
     ev.decision = review_decision_from_name(m.decision);
     if (ev.decision == DECISION_COUNT) {
-        bus_refuse_text(b, rq, BT_INVALID, "decision: expected approve, reject or skip, got '%.*s'",
-                        STR_ARG(m.decision));
+        request_refuse_text(b, rq, BT_INVALID,
+                            "decision: expected approve, reject or skip, got '%.*s'",
+                            STR_ARG(m.decision));
         return;
     }
     p = find_review(b, rq, m.review_id, &ev);

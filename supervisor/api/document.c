@@ -31,7 +31,7 @@ static enum bt_code load(struct bus *b, struct str plan_id, struct blob_ref ref,
         code = journal_blob_get(b->journal, ref.id, &bytes, err);
         *ret = code == BT_OK ? doc_copy(arena, doc_from_buf(&bytes)) : *ret;
     } else {
-        code = control_plan_row(b, plan_id, &row, err);
+        code = request_plan_row(b, plan_id, &row, err);
         *ret = code == BT_OK ? doc_copy(arena, (struct doc){row.doc, row.doc_len}) : *ret;
     }
     buf_done(&bytes);
@@ -39,7 +39,7 @@ static enum bt_code load(struct bus *b, struct str plan_id, struct blob_ref ref,
                                              : code;
 }
 
-enum bt_code control_document(struct bus *b, struct str plan_id, uint64_t revision,
+enum bt_code request_document(struct bus *b, struct str plan_id, uint64_t revision,
                               struct arena *arena, struct doc *ret, struct bt_error *err)
 {
     struct at_revision at = {.wanted = revision};

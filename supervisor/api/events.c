@@ -69,7 +69,7 @@ static void answer_page(struct bus *b, struct request *rq, struct event_page *pa
     ok.events = doc_from_buf(&list);
     /* Read to the end: go on behind the newest, not behind the newest that matched. */
     ok.next_seq = page->full || page->next_seq > ok.last_seq ? page->next_seq : ok.last_seq + 1;
-    bus_answer(b, rq, MSG_events_read_ok, &ok);
+    request_answer(b, rq, MSG_events_read_ok, &ok);
     buf_done(&list);
 }
 
@@ -81,7 +81,7 @@ static bool try_read(struct bus *b, struct request *rq, struct bus_parked *q, bo
     bool done = true;
 
     if (read_page(b, q, &page, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else if (page.n == 0 && !page.full && may_wait) {
         q->from_seq = page.next_seq; /* nothing up to here: not to be looked at again */
         done = false;
@@ -133,12 +133,12 @@ void on_events_read(struct bus *b, struct request *rq)
     struct journal_plan row;
     struct bt_error err;
 
-    if (!control_read(b, rq, MSG_events_read, &m)) {
+    if (!request_read(b, rq, MSG_events_read, &m)) {
         return;
     }
     if (m.plan_id.len > 0) {
-        if (control_plan_row(b, m.plan_id, &row, &err) != BT_OK) {
-            bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        if (request_plan_row(b, m.plan_id, &row, &err) != BT_OK) {
+            request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
             return;
         }
         q.plan_ix = row.ix;
@@ -147,7 +147,7 @@ void on_events_read(struct bus *b, struct request *rq)
     q.limit = m.limit == 0 ? 100 : (uint32_t)m.limit;
     q.deadline = b->now + m.wait_ms;
     if (!join_types(&m, &q)) {
-        bus_refuse_text(b, rq, BT_LIMIT, "types: at most 500 bytes of names");
+        request_refuse_text(b, rq, BT_LIMIT, "types: at most 500 bytes of names");
         return;
     }
     if (!try_read(b, rq, &q, m.wait_ms > 0) && !park(b, rq, &q)) {
@@ -156,7 +156,7 @@ void on_events_read(struct bus *b, struct request *rq)
     }
 }
 
-void bus_parked_turn(struct bus *b, bool all)
+void api_answer_parked_reads(struct bus *b, bool all)
 {
     for (uint32_t i = 0; i < BUS_PARKED_MAX; i++) {
         struct bus_parked *q = &b->parked[i];

@@ -32,7 +32,7 @@ static void answer_again(struct bus *b, struct request *rq, const struct again *
                                        .existing = existing,
                                        .seq = journal_last_seq(b->journal)};
         msg_set(&ok, plan_retry_ok, reused);
-        bus_answer(b, rq, MSG_plan_retry_ok, &ok);
+        request_answer(b, rq, MSG_plan_retry_ok, &ok);
     } else {
         struct msg_plan_fork_ok ok = {.plan_id = str_from(id),
                                       .parent_plan_id = parent,
@@ -40,7 +40,7 @@ static void answer_again(struct bus *b, struct request *rq, const struct again *
                                       .existing = existing,
                                       .seq = journal_last_seq(b->journal)};
         msg_set(&ok, plan_fork_ok, reused);
-        bus_answer(b, rq, MSG_plan_fork_ok, &ok);
+        request_answer(b, rq, MSG_plan_fork_ok, &ok);
     }
 }
 
@@ -157,17 +157,17 @@ static void start_again(struct bus *b, struct request *rq, const struct again *a
     struct bt_error err;
 
     if (submission_init(&d, &err) != BT_OK || choose(a, s, &rows, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else if (submission_again(b, a, s, rows, &d, &err) != BT_OK) {
         submission_refuse(b, rq, &d, &err);
     } else {
         how.reuse = rerun_reuse(d.made, rows, s->plan->n_steps, &s->arena, &how.n_reuse);
         if (how.reuse == NULL) {
-            bus_refuse_text(b, rq, BT_NOMEM, "out of memory for what is reused");
+            request_refuse_text(b, rq, BT_NOMEM, "out of memory for what is reused");
         } else if (submission_start(b, &how, &d, id, &err) == BT_OK) {
             answer_again(b, rq, a, id, s->view.plan_id, how.n_reuse, false);
         } else if (!b->failed) {
-            bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+            request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         }
     }
     submission_done(&d);
@@ -195,17 +195,17 @@ static void do_again(struct bus *b, struct request *rq, const struct again *a)
         return;
     }
     if (projection_read(b, a->plan_id, &s, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         projection_done(&s);
         return;
     }
     plan_job_of(s.document, &job);
     if (job.kind != JOB_NONE) {
-        control_refuse_job(b, rq, job.of);
+        request_refuse_job(b, rq, job.of);
     } else if (a->answer == MSG_plan_retry_ok && !s.ended) {
-        bus_refuse_text(b, rq, BT_CONFLICT,
-                        "the plan has not ended (%.*s): only an ended one can be retried",
-                        STR_ARG(s.view.status));
+        request_refuse_text(b, rq, BT_CONFLICT,
+                            "the plan has not ended (%.*s): only an ended one can be retried",
+                            STR_ARG(s.view.status));
     } else {
         start_again(b, rq, a, hash, &s);
     }
@@ -216,7 +216,7 @@ void on_plan_retry(struct bus *b, struct request *rq)
 {
     struct msg_plan_retry m;
 
-    if (control_read(b, rq, MSG_plan_retry, &m)) {
+    if (request_read(b, rq, MSG_plan_retry, &m)) {
         do_again(b, rq,
                  &(struct again){.answer = MSG_plan_retry_ok,
                                  .plan_id = m.plan_id,
@@ -230,7 +230,7 @@ void on_plan_fork(struct bus *b, struct request *rq)
 {
     struct msg_plan_fork m;
 
-    if (control_read(b, rq, MSG_plan_fork, &m)) {
+    if (request_read(b, rq, MSG_plan_fork, &m)) {
         do_again(b, rq,
                  &(struct again){.answer = MSG_plan_fork_ok,
                                  .plan_id = m.plan_id,

@@ -305,7 +305,7 @@ static void answer_view(struct bus *b, struct request *rq, struct msg_plan_view 
     struct bt_error err;
 
     if (v->document.len > LIMIT_CONTROL_BYTES) {
-        bus_refuse_text(
+        request_refuse_text(
             b, rq, BT_LIMIT,
             "the document has %zu bytes; read it with blob.get: plan.history has planRef",
             v->document.len);
@@ -314,9 +314,9 @@ static void answer_view(struct bus *b, struct request *rq, struct msg_plan_view 
 
     v->steps += from;
     v->steps_n -= from;
-    while (bus_try_answer(b, rq, MSG_plan_view, v, &err) != BT_OK) {
+    while (request_try_answer(b, rq, MSG_plan_view, v, &err) != BT_OK) {
         if (v->steps_n == 0) {
-            bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+            request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
             return;
         }
         v->steps_n /= 2;
@@ -332,11 +332,11 @@ void on_plan_get(struct bus *b, struct request *rq)
     uint32_t from;
     bool steps;
 
-    if (!control_read(b, rq, MSG_plan_get, &m)) {
+    if (!request_read(b, rq, MSG_plan_get, &m)) {
         return;
     }
     if (projection_read(b, m.plan_id, &s, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         steps = !msg_has(&m, plan_get, steps) || m.steps;
         from = m.from_step < s.view.steps_n ? (uint32_t)m.from_step : s.view.steps_n;
@@ -346,8 +346,8 @@ void on_plan_get(struct bus *b, struct request *rq)
             s.view.document = s.document;
         }
         if (m.document && msg_has(&m, plan_get, revision) &&
-            control_document(b, m.plan_id, m.revision, &s.arena, &s.view.document, &err) != BT_OK) {
-            bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+            request_document(b, m.plan_id, m.revision, &s.arena, &s.view.document, &err) != BT_OK) {
+            request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         } else {
             answer_view(b, rq, &s.view, from);
         }

@@ -79,9 +79,9 @@ static void answer_history(struct bus *b, struct request *rq, struct msg_plan_hi
 {
     struct bt_error err;
 
-    while (bus_try_answer(b, rq, MSG_plan_history_ok, ok, &err) != BT_OK) {
+    while (request_try_answer(b, rq, MSG_plan_history_ok, ok, &err) != BT_OK) {
         if (ok->handoffs_n + ok->reviews_n + ok->revisions_n + ok->phases_n == 0) {
-            bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+            request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
             return;
         }
         ok->handoffs_n /= 2;
@@ -101,11 +101,11 @@ void on_plan_history(struct bus *b, struct request *rq)
     struct projection s;
     struct bt_error err;
 
-    if (!control_read(b, rq, MSG_plan_history, &m)) {
+    if (!request_read(b, rq, MSG_plan_history, &m)) {
         return;
     }
     if (projection_read_also(b, m.plan_id, &s, history_row, &h, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         fill_replans(&s, &h);
         ok = view_of(b, &s, &h);

@@ -77,22 +77,23 @@ void on_plan_lint(struct bus *b, struct request *rq)
     struct submission d;
     struct bt_error err;
 
-    if (!control_read(b, rq, MSG_plan_lint, &m)) {
+    if (!request_read(b, rq, MSG_plan_lint, &m)) {
         return;
     }
     if (m.plan.ptr == NULL && submission_is_asked(b, m.planner)) {
-        bus_refuse_text(b, rq, BT_INVALID,
-                        "planner: this one is asked, which takes time; use plan.submit with dryRun "
-                        "and plan.get with document");
+        request_refuse_text(
+            b, rq, BT_INVALID,
+            "planner: this one is asked, which takes time; use plan.submit with dryRun "
+            "and plan.get with document");
         return;
     }
     const struct submit_request w = {
         .goal = m.goal, .planner = m.planner, .plan = m.plan, .policy = m.policy};
     ok.valid = submission_init(&d, &err) == BT_OK && submission_make(b, &w, &d, &err) == BT_OK;
     if (!ok.valid && d.problems.errors == 0 && d.planned.n_unrouted == 0) {
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
     } else if (ok.valid && look_ahead(b, &d, &ok, &err) != BT_OK) {
-        bus_refuse_text(b, rq, BT_NOMEM, "out of memory for the worst case of a plan");
+        request_refuse_text(b, rq, BT_NOMEM, "out of memory for the worst case of a plan");
     } else {
         ok.problems_n = submission_problems(&d);
         ok.problems = d.problem_views;
@@ -100,7 +101,7 @@ void on_plan_lint(struct bus *b, struct request *rq)
         ok.routes = d.route_views;
         ok.plan = ok.valid ? doc_from_buf(&d.normalised) : (struct doc){NULL, 0};
         msg_set(&ok, plan_lint_ok, valid);
-        bus_answer(b, rq, MSG_plan_lint_ok, &ok);
+        request_answer(b, rq, MSG_plan_lint_ok, &ok);
     }
     submission_done(&d);
 }

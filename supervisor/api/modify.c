@@ -2,7 +2,7 @@
  */
 #include "supervisor/api/api.h"
 
-const char *control_why_not(const struct bus_plan *p, const char *otherwise)
+const char *request_why_not(const struct bus_plan *p, const char *otherwise)
 {
     const struct run *run = core_block_run(p->block);
 
@@ -23,15 +23,15 @@ void on_plan_pause(struct bus *b, struct request *rq)
     struct msg_plan_pause m;
     struct bus_plan *p;
 
-    p = control_read(b, rq, MSG_plan_pause, &m) ? control_open_plan(b, rq, m.plan_id) : NULL;
+    p = request_read(b, rq, MSG_plan_pause, &m) ? request_open_plan(b, rq, m.plan_id) : NULL;
     if (p == NULL) {
         return;
     }
     ev.text = m.reason;
-    if (control_feed(b, rq, p, &ev, control_why_not(p, NULL))) {
+    if (request_feed(b, rq, p, &ev, request_why_not(p, NULL))) {
         ok.plan_id = str_from(p->id);
         ok.status = live_status(p);
-        bus_answer(b, rq, MSG_plan_pause_ok, &ok);
+        request_answer(b, rq, MSG_plan_pause_ok, &ok);
     }
 }
 
@@ -42,15 +42,15 @@ void on_plan_resume(struct bus *b, struct request *rq)
     struct msg_plan_resume m;
     struct bus_plan *p;
 
-    p = control_read(b, rq, MSG_plan_resume, &m) ? control_open_plan(b, rq, m.plan_id) : NULL;
+    p = request_read(b, rq, MSG_plan_resume, &m) ? request_open_plan(b, rq, m.plan_id) : NULL;
     if (p == NULL) {
         return;
     }
     ev.text = m.reason;
-    if (control_feed(b, rq, p, &ev, control_why_not(p, "the plan is not paused"))) {
+    if (request_feed(b, rq, p, &ev, request_why_not(p, "the plan is not paused"))) {
         ok.plan_id = str_from(p->id);
         ok.status = live_status(p);
-        bus_answer(b, rq, MSG_plan_resume_ok, &ok);
+        request_answer(b, rq, MSG_plan_resume_ok, &ok);
     }
 }
 
@@ -172,7 +172,7 @@ static void answer_modified(struct bus *b, struct request *rq, const struct bus_
                                     .changed = changed};
 
     msg_set(&ok, plan_modify_ok, changed);
-    bus_answer(b, rq, MSG_plan_modify_ok, &ok);
+    request_answer(b, rq, MSG_plan_modify_ok, &ok);
 }
 
 /* The kinds that need no new plan. */
@@ -185,8 +185,8 @@ static void modify(struct bus *b, struct request *rq, struct bus_plan *p,
     struct bt_error err;
 
     if (find_targets(p->plan, m, ev, &targets, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
-    } else if (control_feed(b, rq, p, ev, control_why_not(p, NULL))) {
+        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+    } else if (request_feed(b, rq, p, ev, request_why_not(p, NULL))) {
         answer_modified(b, rq, p, open - run->open);
     }
     arena_done(&targets.arena);
@@ -198,7 +198,7 @@ void on_plan_modify(struct bus *b, struct request *rq)
     struct msg_plan_modify m;
     struct bus_plan *p;
 
-    p = control_read(b, rq, MSG_plan_modify, &m) ? control_open_plan(b, rq, m.plan_id) : NULL;
+    p = request_read(b, rq, MSG_plan_modify, &m) ? request_open_plan(b, rq, m.plan_id) : NULL;
     if (p == NULL) {
         return;
     }
@@ -206,15 +206,15 @@ void on_plan_modify(struct bus *b, struct request *rq)
     ev.text = m.reasoning;
     ev.expect = (uint32_t)m.expect_revision;
     if (ev.modify == MODIFY_KIND_COUNT) {
-        bus_refuse_text(b, rq, BT_INVALID,
-                        "kind: expected skip_to_step, skip_steps, conversation_only, insert, "
-                        "replace or cancel_step, got '%.*s'",
-                        STR_ARG(m.kind));
+        request_refuse_text(b, rq, BT_INVALID,
+                            "kind: expected skip_to_step, skip_steps, conversation_only, insert, "
+                            "replace or cancel_step, got '%.*s'",
+                            STR_ARG(m.kind));
     } else if (ev.expect != 0 && ev.expect != core_revision(b->core, p->run)) {
         /* Before the steps are looked up: their numbers and ids are those of the other revision. */
-        control_refuse_revision(b, rq, p);
+        request_refuse_revision(b, rq, p);
     } else if (ev.modify == MODIFY_INSERT || ev.modify == MODIFY_REPLACE) {
-        control_revise(b, rq, p, &m, &ev);
+        api_revise(b, rq, p, &m, &ev);
     } else {
         modify(b, rq, p, &m, &ev);
     }

@@ -121,14 +121,14 @@ static void answer_list(struct bus *b, struct request *rq, struct msg_agents_lis
 {
     struct bt_error err;
 
-    if (bus_try_answer(b, rq, MSG_agents_list_ok, ok, &err) == BT_OK) {
+    if (request_try_answer(b, rq, MSG_agents_list_ok, ok, &err) == BT_OK) {
         return;
     }
     for (uint32_t i = 0; i < ok->agents_n; i++) {
         ok->agents[i].card.skills_n = 0;
     }
     ok->skills_truncated = true;
-    bus_answer(b, rq, MSG_agents_list_ok, ok);
+    request_answer(b, rq, MSG_agents_list_ok, ok);
 }
 
 void on_agents_list(struct bus *b, struct request *rq)
@@ -143,7 +143,7 @@ void on_agents_list(struct bus *b, struct request *rq)
         fits = fill_agent(b, i, &arena, &ok.agents[ok.agents_n++]);
     }
     if (ok.agents == NULL || !fits) {
-        bus_refuse_text(b, rq, BT_NOMEM, "out of memory for %u agents", n);
+        request_refuse_text(b, rq, BT_NOMEM, "out of memory for %u agents", n);
     } else {
         answer_list(b, rq, &ok);
     }
@@ -156,7 +156,7 @@ static uint32_t named_agent(struct bus *b, struct request *rq, struct str id)
     uint32_t agent = registry_agent(b->registry, id);
 
     if (agent == REGISTRY_NONE) {
-        bus_refuse_text(b, rq, BT_NOT_FOUND, "Unknown agent: %.*s", STR_ARG(id));
+        request_refuse_text(b, rq, BT_NOT_FOUND, "Unknown agent: %.*s", STR_ARG(id));
     }
     return agent;
 }
@@ -170,7 +170,7 @@ void on_agents_get(struct bus *b, struct request *rq)
     uint32_t agent;
 
     if (msg_read(&rq->reader, MSG_agents_get, &m, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
     agent = named_agent(b, rq, m.agent_id);
@@ -178,9 +178,9 @@ void on_agents_get(struct bus *b, struct request *rq)
         return;
     }
     if (fill_agent(b, agent, &arena, &view)) {
-        bus_answer(b, rq, MSG_agent_view, &view);
+        request_answer(b, rq, MSG_agent_view, &view);
     } else {
-        bus_refuse_text(b, rq, BT_NOMEM, "out of memory for an agent");
+        request_refuse_text(b, rq, BT_NOMEM, "out of memory for an agent");
     }
     arena_done(&arena);
 }
@@ -193,7 +193,7 @@ void on_agents_drain(struct bus *b, struct request *rq)
     uint32_t found = 0;
 
     if (msg_read(&rq->reader, MSG_agents_drain, &m, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
     agent = named_agent(b, rq, m.agent_id);
@@ -224,10 +224,10 @@ void on_agents_drain(struct bus *b, struct request *rq)
         }
     }
     if (found == 0 && m.instance_id.len > 0) {
-        bus_refuse_text(b, rq, BT_NOT_FOUND, "agent '%.*s' has no such instance",
-                        STR_ARG(m.agent_id));
+        request_refuse_text(b, rq, BT_NOT_FOUND, "agent '%.*s' has no such instance",
+                            STR_ARG(m.agent_id));
     } else {
-        bus_answer(b, rq, MSG_empty, NULL);
+        request_answer(b, rq, MSG_empty, NULL);
     }
 }
 
@@ -259,7 +259,7 @@ void on_agents_enable(struct bus *b, struct request *rq)
     uint32_t agent;
 
     if (msg_read(&rq->reader, MSG_agents_enable, &m, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
     agent = named_agent(b, rq, m.agent_id);
@@ -268,7 +268,7 @@ void on_agents_enable(struct bus *b, struct request *rq)
     }
     registry_agent_enable(b->registry, agent, true);
     if (wake(b, agent)) {
-        bus_answer(b, rq, MSG_empty, NULL);
+        request_answer(b, rq, MSG_empty, NULL);
     }
 }
 
@@ -301,7 +301,7 @@ void on_supervisor_info(struct bus *b, struct request *rq)
 
     clock_iso(b->started_wall, started);
     ok.started_at = str_from(started);
-    bus_answer(b, rq, MSG_supervisor_info_ok, &ok);
+    request_answer(b, rq, MSG_supervisor_info_ok, &ok);
     arena_done(&arena);
 }
 
@@ -309,5 +309,5 @@ void on_supervisor_drain(struct bus *b, struct request *rq)
 {
     b->draining = true;
     b->stop_asked = true;
-    bus_answer(b, rq, MSG_empty, NULL);
+    request_answer(b, rq, MSG_empty, NULL);
 }

@@ -20,7 +20,7 @@ static void answer_repeated(struct bus *b, struct request *rq, const char *id)
     struct msg_plan_submit_ok ok = {
         .plan_id = str_from(id), .existing = true, .seq = journal_last_seq(b->journal)};
 
-    bus_answer(b, rq, MSG_plan_submit_ok, &ok);
+    request_answer(b, rq, MSG_plan_submit_ok, &ok);
 }
 
 static void submit(struct bus *b, struct request *rq, const struct msg_plan_submit *m,
@@ -52,13 +52,13 @@ static void submit(struct bus *b, struct request *rq, const struct msg_plan_subm
     if (submission_start(b, &how, &d, id, &err) == BT_OK) {
         ok.plan_id = str_from(id);
         ok.seq = journal_last_seq(b->journal);
-        if (bus_try_answer(b, rq, MSG_plan_submit_ok, &ok, &err) != BT_OK) {
+        if (request_try_answer(b, rq, MSG_plan_submit_ok, &ok, &err) != BT_OK) {
             ok.problems_n = ok.routes_n =
                 0; /* it was accepted: no remark of ours may turn that into a refusal */
-            bus_answer(b, rq, MSG_plan_submit_ok, &ok);
+            request_answer(b, rq, MSG_plan_submit_ok, &ok);
         }
     } else if (!b->failed) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     }
     submission_done(&d);
 }
@@ -69,7 +69,7 @@ void on_plan_submit(struct bus *b, struct request *rq)
     char id[UUID_TEXT_LEN + 1];
     uint64_t body_hash;
 
-    if (!control_read(b, rq, MSG_plan_submit, &m)) {
+    if (!request_read(b, rq, MSG_plan_submit, &m)) {
         return;
     }
     body_hash = hash_body(&m);
@@ -95,12 +95,12 @@ static void answer_cancelled(struct bus *b, struct request *rq, const struct msg
     struct journal_plan row;
     struct bt_error err;
 
-    if (control_plan_row(b, m->plan_id, &row, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    if (request_plan_row(b, m->plan_id, &row, &err) != BT_OK) {
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else if (str_is(row.status, "cancelled")) {
-        bus_answer(b, rq, MSG_plan_cancel_ok, &ok);
+        request_answer(b, rq, MSG_plan_cancel_ok, &ok);
     } else {
-        bus_refuse_text(b, rq, BT_CONFLICT, "the plan has ended (%.*s)", STR_ARG(row.status));
+        request_refuse_text(b, rq, BT_CONFLICT, "the plan has ended (%.*s)", STR_ARG(row.status));
     }
 }
 
@@ -112,7 +112,7 @@ void on_plan_cancel(struct bus *b, struct request *rq)
     struct msg_plan_cancel m;
     struct bus_plan *p;
 
-    if (!control_read(b, rq, MSG_plan_cancel, &m)) {
+    if (!request_read(b, rq, MSG_plan_cancel, &m)) {
         return;
     }
     p = bus_plan_by_id(b, m.plan_id);
@@ -121,12 +121,12 @@ void on_plan_cancel(struct bus *b, struct request *rq)
         return;
     }
     ev.text = m.reason;
-    if (!core_block_run(p->block)->cancelling && !control_feed(b, rq, p, &ev, NULL)) {
+    if (!core_block_run(p->block)->cancelling && !request_feed(b, rq, p, &ev, NULL)) {
         return;
     }
     if (plan_is_final(core_block_run(p->block)->status)) {
         ok.status = STR_LIT("cancelled");
     }
     ok.plan_id = m.plan_id;
-    bus_answer(b, rq, MSG_plan_cancel_ok, &ok);
+    request_answer(b, rq, MSG_plan_cancel_ok, &ok);
 }

@@ -72,12 +72,12 @@ void on_plan_list(struct bus *b, struct request *rq)
     char cursor[24];
     struct bt_error err;
 
-    if (!control_read(b, rq, MSG_plan_list, &m)) {
+    if (!request_read(b, rq, MSG_plan_list, &m)) {
         return;
     }
     page = calloc(1, sizeof *page);
     if (page == NULL) {
-        bus_refuse_text(b, rq, BT_NOMEM, "out of memory for a list");
+        request_refuse_text(b, rq, BT_NOMEM, "out of memory for a list");
         return;
     }
     page->b = b;
@@ -91,13 +91,13 @@ void on_plan_list(struct bus *b, struct request *rq)
                    m.cursor.ptr);
     if (journal_plans(b->journal, m.status, m.session_id, strtoull(cursor, NULL, 10), UINT32_MAX,
                       add_plan, page, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         ok.plans = page->plans;
         ok.plans_n = page->n;
         (void)snprintf(cursor, sizeof cursor, "%llu", (unsigned long long)page->last_ix);
         ok.cursor = page->more ? str_from(cursor) : (struct str){"", 0};
-        bus_answer(b, rq, MSG_plan_list_ok, &ok);
+        request_answer(b, rq, MSG_plan_list_ok, &ok);
     }
     arena_done(&arena);
     free(page);
@@ -111,17 +111,18 @@ static void answer_step_result(struct bus *b, struct request *rq, const struct m
     struct bt_error err;
 
     if (ix == UINT32_MAX) {
-        bus_refuse_text(b, rq, BT_NOT_FOUND, "the plan has no step '%.*s'", STR_ARG(m->step_id));
+        request_refuse_text(b, rq, BT_NOT_FOUND, "the plan has no step '%.*s'",
+                            STR_ARG(m->step_id));
         return;
     }
     if (bus_result_doc(b, projection->steps[ix].result, &ok->result, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         return;
     }
     ok->status = projection->view.steps[ix].status;
     ok->success = str_is(ok->status, "completed");
     ok->error = projection->view.steps[ix].error;
-    bus_answer(b, rq, MSG_plan_result_ok, ok);
+    request_answer(b, rq, MSG_plan_result_ok, ok);
 }
 
 static void answer_plan_result(struct bus *b, struct request *rq, struct projection *projection,
@@ -133,7 +134,7 @@ static void answer_plan_result(struct bus *b, struct request *rq, struct project
     buf_init(&text, LIMIT_STEP_BYTES);
     if (projection->ended && bus_result_text(b, projection->summary, LIMIT_RESULT_BYTES, &text,
                                              &ok->truncated, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         ok->aggregated_result = buf_str(&text);
         ok->handoffs = projection->handoffs;
@@ -142,7 +143,7 @@ static void answer_plan_result(struct bus *b, struct request *rq, struct project
             projection->handoffs_n < HANDOFFS_MAX ? projection->handoffs_n : HANDOFFS_MAX;
         ok->truncated =
             ok->truncated || projection->handoffs_cut || ok->handoffs_n < projection->handoffs_n;
-        bus_answer(b, rq, MSG_plan_result_ok, ok);
+        request_answer(b, rq, MSG_plan_result_ok, ok);
     }
     buf_done(&text);
 }
@@ -154,11 +155,11 @@ void on_plan_result(struct bus *b, struct request *rq)
     struct projection projection;
     struct bt_error err;
 
-    if (!control_read(b, rq, MSG_plan_result, &m)) {
+    if (!request_read(b, rq, MSG_plan_result, &m)) {
         return;
     }
     if (projection_read(b, m.plan_id, &projection, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         ok.plan_id = projection.view.plan_id;
         ok.status = projection.view.status;
@@ -185,13 +186,13 @@ void on_blob_get(struct bus *b, struct request *rq)
     size_t at;
     size_t n;
 
-    if (!control_read(b, rq, MSG_blob_get, &m)) {
+    if (!request_read(b, rq, MSG_blob_get, &m)) {
         return;
     }
     buf_init(&bytes, LIMIT_STEP_BYTES);
     buf_init(&bin, LIMIT_STEP_BYTES);
     if (journal_blob_get(b->journal, m.blob_id, &bytes, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         at = m.offset < bytes.len ? (size_t)m.offset : bytes.len;
         n = bytes.len - at;
@@ -200,7 +201,7 @@ void on_blob_get(struct bus *b, struct request *rq)
         doc_put_bin(&bin, bytes.at == NULL ? (const uint8_t *)"" : bytes.at + at, n);
         ok.len = bytes.len;
         ok.bytes = doc_from_buf(&bin);
-        bus_answer(b, rq, MSG_blob_get_ok, &ok);
+        request_answer(b, rq, MSG_blob_get_ok, &ok);
     }
     buf_done(&bytes);
     buf_done(&bin);

@@ -2,18 +2,18 @@
 #include "supervisor/api/api.h"
 #include "supervisor/dispatch/job.h"
 
-bool control_read(struct bus *b, struct request *rq, enum msg_type type, void *body)
+bool request_read(struct bus *b, struct request *rq, enum msg_type type, void *body)
 {
     struct bt_error err;
 
     if (msg_read(&rq->reader, type, body, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return false;
     }
     return true;
 }
 
-enum bt_code control_no_plan(struct str plan_id, struct bt_error *err)
+enum bt_code request_no_plan(struct str plan_id, struct bt_error *err)
 {
     struct uuid id;
 
@@ -21,7 +21,7 @@ enum bt_code control_no_plan(struct str plan_id, struct bt_error *err)
                    uuid_parse(plan_id, &id) ? "" : "; a plan id is a UUID");
 }
 
-enum bt_code control_plan_row(struct bus *b, struct str plan_id, struct journal_plan *ret,
+enum bt_code request_plan_row(struct bus *b, struct str plan_id, struct journal_plan *ret,
                               struct bt_error *err)
 {
     struct uuid id;
@@ -30,39 +30,40 @@ enum bt_code control_plan_row(struct bus *b, struct str plan_id, struct journal_
     if (uuid_parse(plan_id, &id)) {
         code = journal_plan_by_id(b->journal, id, ret, err);
     }
-    return code == BT_NOT_FOUND ? control_no_plan(plan_id, err) : code;
+    return code == BT_NOT_FOUND ? request_no_plan(plan_id, err) : code;
 }
 
-void control_refuse_job(struct bus *b, struct request *rq, struct str of)
+void request_refuse_job(struct bus *b, struct request *rq, struct str of)
 {
-    bus_refuse_text(b, rq, BT_INVALID,
-                    "planId: this is a question of %.*s to an agent, not a plan of its own; it can "
-                    "only be looked at and cancelled",
-                    STR_ARG(of));
+    request_refuse_text(
+        b, rq, BT_INVALID,
+        "planId: this is a question of %.*s to an agent, not a plan of its own; it can "
+        "only be looked at and cancelled",
+        STR_ARG(of));
 }
 
-struct bus_plan *control_open_plan(struct bus *b, struct request *rq, struct str plan_id)
+struct bus_plan *request_open_plan(struct bus *b, struct request *rq, struct str plan_id)
 {
     struct bus_plan *p = bus_plan_by_id(b, plan_id);
     struct journal_plan row;
     struct bt_error err;
 
     if (p != NULL && p->job != NULL) {
-        control_refuse_job(b, rq, str_from(p->job->of));
+        request_refuse_job(b, rq, str_from(p->job->of));
         return NULL;
     }
     if (p != NULL && !plan_is_final(core_block_run(p->block)->status)) {
         return p;
     }
-    if (control_plan_row(b, plan_id, &row, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    if (request_plan_row(b, plan_id, &row, &err) != BT_OK) {
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
-        bus_refuse_text(b, rq, BT_CONFLICT, "the plan has ended (%.*s)", STR_ARG(row.status));
+        request_refuse_text(b, rq, BT_CONFLICT, "the plan has ended (%.*s)", STR_ARG(row.status));
     }
     return NULL;
 }
 
-enum bt_code control_reject(enum core_reject reject, uint32_t revision, struct bt_error *err)
+enum bt_code request_reject(enum core_reject reject, uint32_t revision, struct bt_error *err)
 {
     switch (reject) {
     case REJECT_NONE:
@@ -96,22 +97,22 @@ enum bt_code control_reject(enum core_reject reject, uint32_t revision, struct b
     }
 }
 
-void control_refuse_revision(struct bus *b, struct request *rq, const struct bus_plan *p)
+void request_refuse_revision(struct bus *b, struct request *rq, const struct bus_plan *p)
 {
     uint32_t revision = core_revision(b->core, p->run);
     struct bt_error why;
     struct buf details;
 
-    (void)control_reject(REJECT_REVISION, revision, &why);
+    (void)request_reject(REJECT_REVISION, revision, &why);
     buf_init(&details, 64);
     doc_put_map(&details, 1);
     doc_put_cstr(&details, "revision");
     doc_put_u64(&details, revision);
-    bus_refuse(b, rq, &why, CLASS_NONE, 0, doc_from_buf(&details));
+    request_refuse(b, rq, &why, CLASS_NONE, 0, doc_from_buf(&details));
     buf_done(&details);
 }
 
-bool control_feed(struct bus *b, struct request *rq, const struct bus_plan *p,
+bool request_feed(struct bus *b, struct request *rq, const struct bus_plan *p,
                   struct core_event *ev, const char *not_waiting)
 {
     enum core_reject reject = REJECT_NONE;
@@ -123,11 +124,11 @@ bool control_feed(struct bus *b, struct request *rq, const struct bus_plan *p,
         return false;
     }
     if (reject == REJECT_REVISION) {
-        control_refuse_revision(b, rq, p);
+        request_refuse_revision(b, rq, p);
     } else if (reject == REJECT_NOT_WAITING && not_waiting != NULL) {
-        bus_refuse_text(b, rq, BT_CONFLICT, "%s", not_waiting);
-    } else if (control_reject(reject, 0, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse_text(b, rq, BT_CONFLICT, "%s", not_waiting);
+    } else if (request_reject(reject, 0, &err) != BT_OK) {
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     }
     return reject == REJECT_NONE;
 }

@@ -185,9 +185,9 @@ static void answer_page(struct review_page *page, struct request *rq)
     struct bt_error err;
     bool bare = false;
 
-    while (bus_try_answer(page->b, rq, MSG_review_list_ok, ok, &err) != BT_OK) {
+    while (request_try_answer(page->b, rq, MSG_review_list_ok, ok, &err) != BT_OK) {
         if (ok->reviews_n <= 1 && bare) {
-            bus_refuse(page->b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+            request_refuse(page->b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
             return;
         }
         for (uint32_t i = 0; !bare && i < ok->reviews_n; i++) {
@@ -237,14 +237,14 @@ void on_review_list(struct bus *b, struct request *rq)
     struct msg_review_list m;
     const struct bus_plan *p;
 
-    if (!control_read(b, rq, MSG_review_list, &m)) {
+    if (!request_read(b, rq, MSG_review_list, &m)) {
         return;
     }
     page.limit = m.limit == 0 || m.limit > REVIEWS_MAX ? REVIEWS_MAX : (uint32_t)m.limit;
     page.upstream = m.plan_id.len > 0 ? UPSTREAM_ALL : 0;
     page.ok.reviews = arena_alloc(&page.arena, page.limit * sizeof *page.ok.reviews);
     if (page.ok.reviews == NULL) {
-        bus_refuse_text(b, rq, BT_NOMEM, "out of memory for a list");
+        request_refuse_text(b, rq, BT_NOMEM, "out of memory for a list");
         return;
     }
     if (m.plan_id.len == 0) {

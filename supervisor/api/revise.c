@@ -28,11 +28,11 @@ static const char *not_now(const struct bus_plan *p)
 {
     return core_block_run(p->block)->replanning > 0
                ? "a replan is under way; the plan can be changed when it is over"
-               : control_why_not(p, NULL);
+               : request_why_not(p, NULL);
 }
 
-void control_revise(struct bus *b, struct request *rq, struct bus_plan *p,
-                    const struct msg_plan_modify *m, struct core_event *ev)
+void api_revise(struct bus *b, struct request *rq, struct bus_plan *p,
+                const struct msg_plan_modify *m, struct core_event *ev)
 {
     const struct revise_wish wish = {.kind = ev->modify == MODIFY_INSERT ? REVISE_INSERT
                                                                          : REVISE_REPLACE,
@@ -48,7 +48,7 @@ void control_revise(struct bus *b, struct request *rq, struct bus_plan *p,
     struct bt_error err;
 
     if (lacks != NULL) {
-        bus_refuse_text(b, rq, BT_INVALID, "%s", lacks);
+        request_refuse_text(b, rq, BT_INVALID, "%s", lacks);
         return;
     }
     ev->type = CORE_REVISE;
@@ -61,14 +61,14 @@ void control_revise(struct bus *b, struct request *rq, struct bus_plan *p,
         ev->plan = rev.plan;
         ev->block = rev.block;
         b->revision = &rev;
-        if (control_feed(b, rq, p, ev, not_now(p))) {
+        if (request_feed(b, rq, p, ev, not_now(p))) {
             struct msg_plan_modify_ok ok = {.plan_id = str_from(p->id),
                                             .revision = core_block_run(p->block)->revision,
                                             .changed = p->plan->n_steps - steps +
                                                        superseded(p->plan) - without};
             ok.problems_n = submission_problems(&d);
             ok.problems = d.problem_views;
-            bus_answer(b, rq, MSG_plan_modify_ok, &ok);
+            request_answer(b, rq, MSG_plan_modify_ok, &ok);
         }
         b->revision = NULL;
     }

@@ -142,10 +142,10 @@ static void answer_view(struct session_page *page, struct request *rq)
     struct msg_session_view *v = &page->view;
     struct bt_error err;
 
-    while (bus_try_answer(page->b, rq, MSG_session_view, v, &err) != BT_OK) {
+    while (request_try_answer(page->b, rq, MSG_session_view, v, &err) != BT_OK) {
         const uint32_t drop = (v->messages_n + 1) / 2;
         if (v->messages_n == 0) {
-            bus_refuse(page->b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+            request_refuse(page->b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
             return;
         }
         v->messages += drop;
@@ -161,7 +161,7 @@ void on_session_get(struct bus *b, struct request *rq)
     struct bt_error err;
     enum bt_code code;
 
-    if (!control_read(b, rq, MSG_session_get, &m)) {
+    if (!request_read(b, rq, MSG_session_get, &m)) {
         return;
     }
     code = put_plans(&page, m.session_id, &err);
@@ -187,7 +187,7 @@ void on_session_get(struct bus *b, struct request *rq)
         put_open(&page.view, session_open_plan(b, m.session_id));
         answer_view(&page, rq);
     } else {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     }
     arena_done(&page.arena);
 }
@@ -237,7 +237,7 @@ void on_session_list(struct bus *b, struct request *rq)
     uint32_t limit;
     enum bt_code code = BT_OK;
 
-    if (!control_read(b, rq, MSG_session_list, &m)) {
+    if (!request_read(b, rq, MSG_session_list, &m)) {
         return;
     }
     limit = m.limit == 0 ? 100 : m.limit > SESSIONS_MAX ? SESSIONS_MAX : (uint32_t)m.limit;
@@ -253,9 +253,9 @@ void on_session_list(struct bus *b, struct request *rq)
         code = put_open_plans(&l, &err);
     }
     if (code == BT_OK) {
-        bus_answer(b, rq, MSG_session_list_ok, &l.ok);
+        request_answer(b, rq, MSG_session_list_ok, &l.ok);
     } else {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     }
     arena_done(&l.page.arena);
 }

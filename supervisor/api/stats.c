@@ -171,9 +171,9 @@ static void answer_figures(struct bus *b, struct request *rq, struct msg_plan_st
 {
     struct bt_error err;
 
-    while (bus_try_answer(b, rq, MSG_plan_stats_ok, ok, &err) != BT_OK) {
+    while (request_try_answer(b, rq, MSG_plan_stats_ok, ok, &err) != BT_OK) {
         if (ok->steps_n == 0) {
-            bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+            request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
             return;
         }
         ok->steps_n /= 2;
@@ -188,17 +188,17 @@ void on_plan_stats(struct bus *b, struct request *rq)
     struct projection s;
     struct bt_error err;
 
-    if (!control_read(b, rq, MSG_plan_stats, &m)) {
+    if (!request_read(b, rq, MSG_plan_stats, &m)) {
         return;
     }
     if (projection_read(b, m.plan_id, &s, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         g.s = &s;
         if (fill_figures(b, &g)) {
             answer_figures(b, rq, &g.ok);
         } else {
-            bus_refuse_text(b, rq, BT_NOMEM, "out of memory for the figures of a plan");
+            request_refuse_text(b, rq, BT_NOMEM, "out of memory for the figures of a plan");
         }
     }
     projection_done(&s);
@@ -303,6 +303,6 @@ void on_supervisor_stats(struct bus *b, struct request *rq)
         add_loads(b, &ok, draining);
     }
     add_plans(b, &ok);
-    bus_answer(b, rq, MSG_supervisor_stats_ok, &ok);
+    request_answer(b, rq, MSG_supervisor_stats_ok, &ok);
     arena_done(&arena);
 }

@@ -11,15 +11,15 @@ void on_step_progress(struct bus *b, struct request *rq)
     struct bt_error err;
 
     if (msg_read(&rq->reader, MSG_step_progress, &m, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = bus_speaker(b, rq, m.instance_id, m.epoch);
+    in = api_speaker(b, rq, m.instance_id, m.epoch);
     if (in == NULL) {
         return;
     }
     if (!bus_find_key(b, in, m.key, &ev.run, &ev.step, &ev.phase)) {
-        bus_refuse_text(b, rq, BT_NOT_FOUND, "no open step has the key '%.*s'", STR_ARG(m.key));
+        request_refuse_text(b, rq, BT_NOT_FOUND, "no open step has the key '%.*s'", STR_ARG(m.key));
         return;
     }
     ev.attempt = (uint32_t)m.attempt;
@@ -33,9 +33,9 @@ void on_step_progress(struct bus *b, struct request *rq)
     if (bus_feed(b, &ev, &reject, NULL, &err) != BT_OK) {
         bus_fail(b, &err);
     } else if (reject != REJECT_NONE && reject != REJECT_TOO_MUCH) {
-        bus_refuse_text(b, rq, BT_CONFLICT, "%s", core_reject_text(reject));
+        request_refuse_text(b, rq, BT_CONFLICT, "%s", core_reject_text(reject));
     } else {
-        bus_answer(b, rq, MSG_empty, NULL);
+        request_answer(b, rq, MSG_empty, NULL);
     }
 }
 
@@ -49,10 +49,10 @@ void on_step_result(struct bus *b, struct request *rq)
 
     if (result_form_normalise(&rq->reader, &err) != BT_OK ||
         msg_read(&rq->reader, MSG_step_result, &m, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = bus_speaker(b, rq, m.instance_id, m.epoch);
+    in = api_speaker(b, rq, m.instance_id, m.epoch);
     if (in == NULL) {
         return;
     }
@@ -67,5 +67,5 @@ void on_step_result(struct bus *b, struct request *rq)
         ok.reason = ok.accepted ? (struct str){"", 0} : str_from(core_reject_text(reject));
     }
     msg_set(&ok, step_result_ok, accepted);
-    bus_answer(b, rq, MSG_step_result_ok, &ok);
+    request_answer(b, rq, MSG_step_result_ok, &ok);
 }

@@ -26,7 +26,7 @@ bool say_feed(struct talk *t, struct core_event *ev)
                  "different.");
         return false;
     }
-    if (control_reject(reject, core_revision(t->b->core, t->plan->run), &err) != BT_OK) {
+    if (request_reject(reject, core_revision(t->b->core, t->plan->run), &err) != BT_OK) {
         say_only(t, "That cannot be done now: %s.", err.msg);
         return false;
     }

@@ -52,15 +52,16 @@ static bool check(struct bus *b, struct request *rq, const struct msg_session_sa
     uint32_t n;
 
     if (m->session_id.len == 0 || !is_plain(m->session_id, false)) {
-        bus_refuse_text(b, rq, BT_INVALID,
-                        "sessionId: expected 1 to 64 characters without control characters");
+        request_refuse_text(b, rq, BT_INVALID,
+                            "sessionId: expected 1 to 64 characters without control characters");
     } else if (is_blank(m->text)) {
-        bus_refuse_text(b, rq, BT_INVALID, "text: expected what is to be said, got nothing");
+        request_refuse_text(b, rq, BT_INVALID, "text: expected what is to be said, got nothing");
     } else if (!is_plain(m->text, true)) {
-        bus_refuse_text(b, rq, BT_INVALID,
-                        "text: expected text without control characters (but tabs and line ends)");
+        request_refuse_text(
+            b, rq, BT_INVALID,
+            "text: expected text without control characters (but tabs and line ends)");
     } else if (m->review_id.len > 0 && !review_id_parse(m->review_id, &plan_id, &step_id, &n)) {
-        bus_refuse_text(
+        request_refuse_text(
             b, rq, BT_INVALID,
             "reviewId: expected planId/stepId/attempt or planId, as review.list has it");
     } else {
@@ -89,7 +90,7 @@ static void answer(struct request *rq, struct talk *t, bool existing)
     if (!uuid_is_nil(t->turn.plan) && !str_is(t->action, "")) {
         ok.plan_id = str_from(plan_id);
     }
-    bus_answer(t->b, rq, MSG_session_say_ok, &ok);
+    request_answer(t->b, rq, MSG_session_say_ok, &ok);
 }
 
 static bool copy_text(const struct journal_message *m, void *self)
@@ -125,7 +126,7 @@ static bool said_before(struct request *rq, struct talk *t)
                                 &t->reply, &err);
     }
     if (code != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         return true;
     }
     t->action = t->turn.action;
@@ -253,7 +254,7 @@ void on_session_say(struct bus *b, struct request *rq)
     struct talk t;
     enum bt_code code;
 
-    if (!control_read(b, rq, MSG_session_say, &m) || !check(b, rq, &m)) {
+    if (!request_read(b, rq, MSG_session_say, &m) || !check(b, rq, &m)) {
         return;
     }
     talk_init(&t, b, m.session_id);
@@ -265,7 +266,7 @@ void on_session_say(struct bus *b, struct request *rq)
     t.turn.body_hash = hash_body(&m);
     code = journal_session(b->journal, m.session_id, &s, &err);
     if (code != BT_OK && code != BT_NOT_FOUND) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else if (!said_before(rq, &t)) {
         say(rq, &t);
         if (!b->failed && rq->answered) {

@@ -289,7 +289,7 @@ enum bt_code bus_end(struct bus *b, struct bt_error *err)
     }
     bus_perform(b);
     if (b->parked_n > 0) {
-        bus_parked_turn(b, news);
+        api_answer_parked_reads(b, news);
         bus_perform(b);
     }
     heartbeat(b);
@@ -300,7 +300,7 @@ void bus_on_link(struct bus *b, struct link_event *ev)
 {
     if (ev->type == LINK_REQUEST) {
         b->stats.requests++;
-        bus_on_request(b, ev->request, link_msg_bytes(ev->msg));
+        api_on_request(b, ev->request, link_msg_bytes(ev->msg));
     } else if (ev->lane != NULL) {
         lanes_on_link(b, ev);
     }

@@ -312,23 +312,23 @@ struct request {
     size_t bytes; /* as it came */
     bool answered;
 };
-void bus_answer(struct bus *b, struct request *rq, enum msg_type type, const void *body);
+void request_answer(struct bus *b, struct request *rq, enum msg_type type, const void *body);
 /* The same, but says when the answer is too large instead of refusing: the request is then still to
  * be answered. */
-BT_MUST_CHECK enum bt_code bus_try_answer(struct bus *b, struct request *rq, enum msg_type type,
-                                          const void *body, struct bt_error *err);
+BT_MUST_CHECK enum bt_code request_try_answer(struct bus *b, struct request *rq, enum msg_type type,
+                                              const void *body, struct bt_error *err);
 /* retry_after_ms 0: none, but for BUSY and UNAVAILABLE, which always say when to come again. */
-void bus_refuse(struct bus *b, struct request *rq, const struct bt_error *why, enum err_class cls,
-                uint64_t retry_after_ms, struct doc details);
-void bus_refuse_text(struct bus *b, struct request *rq, enum bt_code code, const char *fmt, ...)
+void request_refuse(struct bus *b, struct request *rq, const struct bt_error *why,
+                    enum err_class cls, uint64_t retry_after_ms, struct doc details);
+void request_refuse_text(struct bus *b, struct request *rq, enum bt_code code, const char *fmt, ...)
     BT_PRINTF(4, 5);
 
-/* control.c routes; one function per type in control_agent.c, control_plan.c, control_read.c,
+/* control.c routes; one function per type in control_agent.c, control_plan.c, request_read.c,
  * control_ops.c */
-void bus_on_request(struct bus *b, uint64_t handle, struct str bytes);
+void api_on_request(struct bus *b, uint64_t handle, struct str bytes);
 typedef void (*request_fn)(struct bus *b, struct request *rq);
 /* The live instance that a request speaks for; NULL after refusing. */
-struct bus_instance *bus_speaker(struct bus *b, struct request *rq, struct str instance_id,
+struct bus_instance *api_speaker(struct bus *b, struct request *rq, struct str instance_id,
                                  uint64_t epoch);
 void on_agent_register(struct bus *b, struct request *rq);
 void on_agent_heartbeat(struct bus *b, struct request *rq);
@@ -358,8 +358,8 @@ void on_agents_enable(struct bus *b, struct request *rq);
 void on_supervisor_info(struct bus *b, struct request *rq);
 void on_supervisor_stats(struct bus *b, struct request *rq);
 void on_supervisor_drain(struct bus *b, struct request *rq);
-/* control_read.c: answers parked reads that have something now, or whose time is over */
-void bus_parked_turn(struct bus *b, bool all);
+/* request_read.c: answers parked reads that have something now, or whose time is over */
+void api_answer_parked_reads(struct bus *b, bool all);
 
 /* lanes.c: the pipes of an instance */
 BT_MUST_CHECK enum bt_code lanes_open(struct bus *b, const struct bus_instance *proto,

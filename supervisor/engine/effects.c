@@ -112,8 +112,8 @@ void bus_perform(struct bus *b)
     arena_reset(&b->turn);
 }
 
-enum bt_code bus_try_answer(struct bus *b, struct request *rq, enum msg_type type, const void *body,
-                            struct bt_error *err)
+enum bt_code request_try_answer(struct bus *b, struct request *rq, enum msg_type type,
+                                const void *body, struct bt_error *err)
 {
     size_t at = b->out.len;
     struct effect *e;
@@ -138,17 +138,17 @@ enum bt_code bus_try_answer(struct bus *b, struct request *rq, enum msg_type typ
     return BT_OK;
 }
 
-void bus_answer(struct bus *b, struct request *rq, enum msg_type type, const void *body)
+void request_answer(struct bus *b, struct request *rq, enum msg_type type, const void *body)
 {
     struct bt_error err;
 
-    if (bus_try_answer(b, rq, type, body, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    if (request_try_answer(b, rq, type, body, &err) != BT_OK) {
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     }
 }
 
-void bus_refuse(struct bus *b, struct request *rq, const struct bt_error *why, enum err_class cls,
-                uint64_t retry_after_ms, struct doc details)
+void request_refuse(struct bus *b, struct request *rq, const struct bt_error *why,
+                    enum err_class cls, uint64_t retry_after_ms, struct doc details)
 {
     size_t at = b->out.len;
     struct effect *e;
@@ -171,7 +171,7 @@ void bus_refuse(struct bus *b, struct request *rq, const struct bt_error *why, e
     e->len = b->out.len - at;
 }
 
-void bus_refuse_text(struct bus *b, struct request *rq, enum bt_code code, const char *fmt, ...)
+void request_refuse_text(struct bus *b, struct request *rq, enum bt_code code, const char *fmt, ...)
 {
     struct bt_error why = {.code = code};
     va_list args;
@@ -179,5 +179,5 @@ void bus_refuse_text(struct bus *b, struct request *rq, enum bt_code code, const
     va_start(args, fmt);
     (void)vsnprintf(why.msg, sizeof why.msg, fmt, args);
     va_end(args);
-    bus_refuse(b, rq, &why, CLASS_NONE, 0, (struct doc){NULL, 0});
+    request_refuse(b, rq, &why, CLASS_NONE, 0, (struct doc){NULL, 0});
 }

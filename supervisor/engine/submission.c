@@ -192,8 +192,8 @@ void submission_refuse(struct bus *b, struct request *rq, struct submission *d,
     if (view.problems_n == 0 || msg_write(&details, WIRE_MSGPACK, &part, 1, NULL) != BT_OK) {
         buf_clear(&details);
     }
-    bus_refuse(b, rq, why, CLASS_VALIDATION_ERROR, 0,
-               details.len > 0 ? doc_from_buf(&details) : (struct doc){NULL, 0});
+    request_refuse(b, rq, why, CLASS_VALIDATION_ERROR, 0,
+                   details.len > 0 ? doc_from_buf(&details) : (struct doc){NULL, 0});
     buf_done(&details);
 }
 
@@ -212,13 +212,13 @@ enum key_use submission_key_use(struct bus *b, struct request *rq, struct str cl
         return KEY_NEW;
     }
     if (code != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         return KEY_REFUSED;
     }
     uuid_format(row.plan_id, ret_id);
     if (row.body_hash != body_hash) {
-        bus_refuse_text(b, rq, BT_CONFLICT, "clientKey '%.*s' was used for another plan (%s)",
-                        STR_ARG(client_key), ret_id);
+        request_refuse_text(b, rq, BT_CONFLICT, "clientKey '%.*s' was used for another plan (%s)",
+                            STR_ARG(client_key), ret_id);
         return KEY_REFUSED;
     }
     return KEY_REPEATED;
@@ -326,7 +326,7 @@ bool submission_may_start(struct bus *b, struct request *rq)
     struct bt_error err;
 
     if (submission_room(b, &err) != BT_OK) {
-        bus_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         return false;
     }
     return true;

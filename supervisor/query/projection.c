@@ -179,7 +179,7 @@ enum bt_code projection_read_also(struct bus *b, struct str plan_id, struct proj
     enum bt_code code;
 
     *ret = (struct projection){0};
-    code = control_plan_row(b, plan_id, &row, err);
+    code = request_plan_row(b, plan_id, &row, err);
     if (code != BT_OK) {
         return code;
     }
