@@ -38,7 +38,7 @@ enum bt_code children_of_config(const struct config *c, struct supervisor_option
                                 struct bt_error *err)
 {
     struct spawn_spec *specs;
-    struct bus_price *prices;
+    struct token_price *prices;
     const char **ids = calloc(c->n_agents + 1, sizeof *ids);
     struct held_back *held = calloc(c->n_agents + 1, sizeof *held);
     size_t total = 0;
@@ -67,8 +67,8 @@ enum bt_code children_of_config(const struct config *c, struct supervisor_option
         return err_set(err, BT_NOMEM, "out of memory for %u prices", c->n_prices);
     }
     for (uint32_t i = 0; i < c->n_prices; i++) {
-        prices[i] = (struct bus_price){c->prices[i].agent_id, c->prices[i].input,
-                                       c->prices[i].output, c->prices[i].cached};
+        prices[i] = (struct token_price){c->prices[i].agent_id, c->prices[i].input,
+                                         c->prices[i].output, c->prices[i].cached};
     }
     opt->bus.prices = prices;
     opt->bus.n_prices = c->n_prices;

@@ -63,12 +63,12 @@ static void process_kill(void *of, struct str instance_id)
                               p->bus->now);
 }
 
-static bool process_about(void *of, struct str agent_id, struct bus_process *ret)
+static bool process_about(void *of, struct str agent_id, struct agent_process *ret)
 {
     const struct processes *p = of;
     bool found = false;
 
-    *ret = (struct bus_process){.why = ""};
+    *ret = (struct agent_process){.why = ""};
     for (size_t i = 0; i < p->n_held_back && !found; i++) {
         found = str_is(agent_id, p->held_back[i].agent_id);
         if (found) {
@@ -89,9 +89,9 @@ static bool process_about(void *of, struct str agent_id, struct bus_process *ret
     return found;
 }
 
-struct bus_processes processes_for_bus(struct processes *p)
+struct process_hooks processes_for_engine(struct processes *p)
 {
-    return (struct bus_processes){
+    return (struct process_hooks){
         .of = p, .is_ours = process_is_ours, .kill = process_kill, .about = process_about};
 }
 

@@ -19,7 +19,7 @@ struct processes {
 };
 
 /* What the bus may ask; valid as long as *p. */
-struct bus_processes processes_for_bus(struct processes *p);
+struct process_hooks processes_for_engine(struct processes *p);
 /* In the first turn, before anything is recovered: nobody waits for agents that are held back. */
 void processes_hold_back(struct processes *p);
 /* Within a turn: takes what the spawner said (readable: it has said something), does what is due,

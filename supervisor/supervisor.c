@@ -83,7 +83,7 @@ static enum bt_code open_all(struct supervisor *s, struct bt_error *err)
                                           .spawn = s->spawn,
                                           .held_back = s->opt->held_back,
                                           .n_held_back = s->opt->n_held_back};
-        s->bus.processes = processes_for_bus(&s->processes);
+        s->bus.processes = processes_for_engine(&s->processes);
         code = link_canary_start(CANARY_PERIOD_MS, err);
     }
     if (code == BT_OK) {

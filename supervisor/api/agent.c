@@ -72,7 +72,7 @@ static enum bt_code check_registration(struct bus *b, const struct msg_agent_reg
 static enum bt_code keep_card(struct bus *b, uint32_t agent, const struct msg_card *card,
                               struct bt_error *err)
 {
-    struct bus_card *kept = &b->cards[agent];
+    struct agent_card *kept = &b->cards[agent];
     struct msg_part part = {MSG_card, card};
     struct arena fresh = {0};
     struct msg_card copy;
@@ -134,7 +134,7 @@ static enum bt_code open_instance(struct bus *b, const struct msg_agent_register
                                   enum wire_form form, uint32_t agent, uint32_t slot,
                                   uint64_t epoch, struct bt_error *err)
 {
-    struct bus_instance *proto = calloc(1, sizeof *proto);
+    struct lane_instance *proto = calloc(1, sizeof *proto);
     enum bt_code code;
 
     if (proto == NULL) {
@@ -164,7 +164,7 @@ static void answer_registered(struct bus *b, struct request *rq, const struct ms
 {
     struct msg_agent_registered_ok ok = {
         .epoch = epoch, .lease_ms = b->opt.lease_ms, .heartbeat_ms = b->opt.heartbeat_ms};
-    struct bus_instance *in = lanes_instance(b, slot, epoch);
+    struct lane_instance *in = lanes_instance(b, slot, epoch);
     struct str lanes[LIMIT_CAPACITY + 1];
 
     if (m->dial_in && in != NULL) {
@@ -250,8 +250,8 @@ void on_agent_register(struct bus *b, struct request *rq)
     answer_registered(b, rq, &m, slot, epoch);
 }
 
-struct bus_instance *api_speaker(struct bus *b, struct request *rq, struct str instance_id,
-                                 uint64_t epoch)
+struct lane_instance *api_speaker(struct bus *b, struct request *rq, struct str instance_id,
+                                  uint64_t epoch)
 {
     struct uuid id;
     uint32_t slot =
@@ -272,7 +272,7 @@ struct bus_instance *api_speaker(struct bus *b, struct request *rq, struct str i
     return lanes_instance(b, slot, epoch);
 }
 
-static bool feed_about(struct bus *b, enum core_event_type type, const struct bus_instance *in,
+static bool feed_about(struct bus *b, enum core_event_type type, const struct lane_instance *in,
                        const char *why)
 {
     struct core_event ev = {.type = type,
@@ -290,7 +290,7 @@ static bool feed_about(struct bus *b, enum core_event_type type, const struct bu
 }
 
 /* It speaks to us, but nobody answers where it said that it listens: steps must not wait for it. */
-static bool is_unreachable(const struct bus *b, struct bus_instance *in)
+static bool is_unreachable(const struct bus *b, struct lane_instance *in)
 {
     struct instance_view view;
 
@@ -304,7 +304,7 @@ void on_agent_heartbeat(struct bus *b, struct request *rq)
     struct msg_agent_heartbeat_ok ok = {.lease_ms = b->opt.lease_ms};
     struct msg_cancel_order orders[LIMIT_CAPACITY];
     struct msg_agent_heartbeat m;
-    struct bus_instance *in;
+    struct lane_instance *in;
     struct instance_view view;
     struct bt_error err;
 
@@ -339,7 +339,7 @@ void on_agent_heartbeat(struct bus *b, struct request *rq)
 void on_agent_drain(struct bus *b, struct request *rq)
 {
     struct msg_agent_drain m;
-    struct bus_instance *in;
+    struct lane_instance *in;
     struct bt_error err;
 
     if (msg_read(&rq->reader, MSG_agent_drain, &m, &err) != BT_OK) {
@@ -355,7 +355,7 @@ void on_agent_drain(struct bus *b, struct request *rq)
 void on_agent_deregister(struct bus *b, struct request *rq)
 {
     struct msg_agent_deregister m;
-    struct bus_instance *in;
+    struct lane_instance *in;
     struct bt_error err;
 
     if (msg_read(&rq->reader, MSG_agent_deregister, &m, &err) != BT_OK) {

@@ -9,7 +9,7 @@ bool request_read(struct bus *b, struct request *rq, enum msg_type type, void *b
 
 /* The open plan that a request is about; NULL after refusing: NOT_FOUND when there is no such plan,
  * CONFLICT when it has ended, INVALID for a job. */
-struct bus_plan *request_open_plan(struct bus *b, struct request *rq, struct str plan_id);
+struct open_plan *request_open_plan(struct bus *b, struct request *rq, struct str plan_id);
 /* INVALID: the id is that of a job, which nobody but its owner changes. */
 void request_refuse_job(struct bus *b, struct request *rq, struct str of);
 /* NOT_FOUND: "No state found for <id>" (M110). */
@@ -27,17 +27,17 @@ BT_MUST_CHECK enum bt_code request_document(struct bus *b, struct str plan_id, u
  * failure is the turn's, not the request's: false, too). p is the plan that the event is about.
  * not_waiting: what to say for REJECT_NOT_WAITING; NULL = the core's words.
  */
-bool request_feed(struct bus *b, struct request *rq, const struct bus_plan *p,
+bool request_feed(struct bus *b, struct request *rq, const struct open_plan *p,
                   struct core_event *ev, const char *not_waiting);
 /* CONFLICT with the current revision, in words and in error.details {revision}. */
-void request_refuse_revision(struct bus *b, struct request *rq, const struct bus_plan *p);
+void request_refuse_revision(struct bus *b, struct request *rq, const struct open_plan *p);
 /* The core's reason as an error: CONFLICT, NOT_FOUND, LIMIT or BUSY. revision: of the plan now. */
 enum bt_code request_reject(enum core_reject reject, uint32_t revision, struct bt_error *err);
 /* Why a plan cannot be paused, resumed or changed now, when the core says that nothing waits;
  * otherwise: when there is no better reason. */
-const char *request_why_not(const struct bus_plan *p, const char *otherwise);
+const char *request_why_not(const struct open_plan *p, const char *otherwise);
 /* api_revise.c: the kinds of plan.modify that bring new steps. Answers. */
-void api_revise(struct bus *b, struct request *rq, struct bus_plan *p,
+void api_revise(struct bus *b, struct request *rq, struct open_plan *p,
                 const struct msg_plan_modify *m, struct core_event *ev);
 
 /* Requests whose handlers are known to the table in control.c alone. */

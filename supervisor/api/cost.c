@@ -147,7 +147,7 @@ static enum bt_code put_estimates(struct bus *b, struct uuid id, struct msg_cost
 static enum bt_code fill(struct costs *all, uint32_t i, struct bt_error *err)
 {
     struct msg_cost_record *c = &all->plans[i];
-    const struct bus_plan *p = bus_plan_by_id(all->b, c->plan_id);
+    const struct open_plan *p = open_plan_by_id(all->b, c->plan_id);
     const struct run *run = p != NULL ? core_block_run(p->block) : NULL;
     enum bt_code code = BT_OK;
 

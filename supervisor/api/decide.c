@@ -70,17 +70,17 @@ static enum bt_code store_edit(struct bus *b, const struct msg_review_decide *m,
 }
 
 /* The plan and step of a review; NULL after refusing. */
-static struct bus_plan *find_review(struct bus *b, struct request *rq, struct str review_id,
-                                    struct core_event *ev)
+static struct open_plan *find_review(struct bus *b, struct request *rq, struct str review_id,
+                                     struct core_event *ev)
 {
     char plan_text[UUID_TEXT_LEN + 1];
-    struct bus_plan *p = NULL;
+    struct open_plan *p = NULL;
     struct uuid plan_id;
     struct str step_id = {"", 0};
 
     if (review_id_parse(review_id, &plan_id, &step_id, &ev->attempt)) {
         uuid_format(plan_id, plan_text);
-        p = bus_plan_by_id(b, str_from(plan_text));
+        p = open_plan_by_id(b, str_from(plan_text));
     }
     ev->step = p != NULL && step_id.len > 0 ? plan_step_find(p->plan, step_id) : STEP_NONE;
     if (p == NULL || (step_id.len > 0 && ev->step == STEP_NONE)) {
@@ -92,7 +92,7 @@ static struct bus_plan *find_review(struct bus *b, struct request *rq, struct st
 }
 
 /* Whether the core would take the decision: only then is an edit worth a row of the journal. */
-static bool is_awaited(const struct bus_plan *p, const struct core_event *ev)
+static bool is_awaited(const struct open_plan *p, const struct core_event *ev)
 {
     const struct run *run = core_block_run(p->block);
 
@@ -102,11 +102,11 @@ static bool is_awaited(const struct bus_plan *p, const struct core_event *ev)
 }
 
 /* A person gives the plan that no planner could make. */
-static void decide_planning(struct bus *b, struct request *rq, struct bus_plan *p,
+static void decide_planning(struct bus *b, struct request *rq, struct open_plan *p,
                             const struct msg_review_decide *m, struct core_event *ev)
 {
     struct submission d;
-    struct bus_revision revision = {0};
+    struct new_revision revision = {0};
     struct bt_error err;
     enum bt_code code = submission_init(&d, &err);
 
@@ -124,17 +124,17 @@ static void decide_planning(struct bus *b, struct request *rq, struct bus_plan *
         }
         b->revision = NULL;
     }
-    bus_revision_done(&revision);
+    new_revision_done(&revision);
     submission_done(&d);
 }
 
-static void decide(struct bus *b, struct request *rq, struct bus_plan *p,
+static void decide(struct bus *b, struct request *rq, struct open_plan *p,
                    const struct msg_review_decide *m, struct core_event *ev)
 {
     bool awaited = is_awaited(p, ev);
     enum review_kind kind = awaited
                                 ? (enum review_kind)core_block_run(p->block)->steps[ev->step].review
-                                : bus_plan_review(p);
+                                : open_plan_review(p);
     struct bt_error err;
 
     if (ev->step == STEP_NONE && ev->decision == DECISION_SKIP) {
@@ -163,7 +163,7 @@ void on_review_decide(struct bus *b, struct request *rq)
 {
     struct core_event ev = {.type = CORE_DECIDE};
     struct msg_review_decide m;
-    struct bus_plan *p;
+    struct open_plan *p;
 
     if (!request_read(b, rq, MSG_review_decide, &m)) {
         return;

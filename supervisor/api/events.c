@@ -48,7 +48,7 @@ static bool add_event(const struct journal_row *row, void *self)
     return true;
 }
 
-static enum bt_code read_page(struct bus *b, const struct bus_parked *q, struct event_page *page,
+static enum bt_code read_page(struct bus *b, const struct parked_read *q, struct event_page *page,
                               struct bt_error *err)
 {
     buf_init(&page->docs, LIMIT_CONTROL_BYTES);
@@ -74,7 +74,7 @@ static void answer_page(struct bus *b, struct request *rq, struct event_page *pa
 }
 
 /* False: nothing yet, and it may wait longer. */
-static bool try_read(struct bus *b, struct request *rq, struct bus_parked *q, bool may_wait)
+static bool try_read(struct bus *b, struct request *rq, struct parked_read *q, bool may_wait)
 {
     struct event_page page = {0};
     struct bt_error err;
@@ -92,7 +92,7 @@ static bool try_read(struct bus *b, struct request *rq, struct bus_parked *q, bo
     return done;
 }
 
-static bool join_types(const struct msg_events_read *m, struct bus_parked *q)
+static bool join_types(const struct msg_events_read *m, struct parked_read *q)
 {
     size_t at = 0;
 
@@ -111,7 +111,7 @@ static bool join_types(const struct msg_events_read *m, struct bus_parked *q)
     return true;
 }
 
-static bool park(struct bus *b, struct request *rq, struct bus_parked *q)
+static bool park(struct bus *b, struct request *rq, struct parked_read *q)
 {
     for (uint32_t i = 0; i < BUS_PARKED_MAX; i++) {
         if (b->parked[i].request == 0) {
@@ -128,7 +128,7 @@ static bool park(struct bus *b, struct request *rq, struct bus_parked *q)
 
 void on_events_read(struct bus *b, struct request *rq)
 {
-    struct bus_parked q = {.deadline = 0};
+    struct parked_read q = {.deadline = 0};
     struct msg_events_read m;
     struct journal_plan row;
     struct bt_error err;
@@ -159,7 +159,7 @@ void on_events_read(struct bus *b, struct request *rq)
 void api_answer_parked_reads(struct bus *b, bool all)
 {
     for (uint32_t i = 0; i < BUS_PARKED_MAX; i++) {
-        struct bus_parked *q = &b->parked[i];
+        struct parked_read *q = &b->parked[i];
         bool due = q->request != 0 && q->deadline <= b->now;
         struct request rq = {
             .handle = q->request, .reader = {.form = q->form}, .env = {.id = str_from(q->id)}};

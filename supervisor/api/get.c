@@ -27,7 +27,7 @@ static struct str agent_id(struct bus *b, uint32_t agent)
 }
 
 /* reviewId: of a step planId/stepId/attempt, of the sign-off planId. */
-static struct str review_id(const struct bus_plan *p, struct projection *s, uint32_t step,
+static struct str review_id(const struct open_plan *p, struct projection *s, uint32_t step,
                             const struct step_wait *w)
 {
     struct str made;
@@ -85,7 +85,7 @@ static const struct wait_agent *standing_of(struct bus *b, struct standing *all,
 }
 
 /* Nothing of a plan begins before its sign-off, whatever else its steps wait for. */
-static struct step_wait wait_of(struct bus *b, const struct bus_plan *p, uint32_t step)
+static struct step_wait wait_of(struct bus *b, const struct open_plan *p, uint32_t step)
 {
     struct step_wait w = core_step_wait(b->core, p->run, step);
     bool signoff = (core_block_run(p->block)->paused & 1u << PAUSE_SIGNOFF) != 0;
@@ -96,7 +96,7 @@ static struct step_wait wait_of(struct bus *b, const struct bus_plan *p, uint32_
     return w;
 }
 
-static void fill_wait(struct bus *b, const struct bus_plan *p, struct projection *s, uint32_t step,
+static void fill_wait(struct bus *b, const struct open_plan *p, struct projection *s, uint32_t step,
                       struct standing *standing)
 {
     const struct step_wait w = wait_of(b, p, step);
@@ -130,7 +130,7 @@ static void fill_wait(struct bus *b, const struct bus_plan *p, struct projection
 }
 
 /* What only the run knows of an open step: the rows may be a turn behind it. */
-static void fill_live_step(struct bus *b, const struct bus_plan *p, struct projection *s,
+static void fill_live_step(struct bus *b, const struct open_plan *p, struct projection *s,
                            uint32_t i, struct standing *standing)
 {
     const struct run_step *row = &core_block_run(p->block)->steps[i];
@@ -205,7 +205,7 @@ static void fill_position(struct projection *s)
 }
 
 /* from: the first step that is asked for; those before it need no words. */
-static void fill_live(struct bus *b, const struct bus_plan *p, struct projection *s, uint32_t from,
+static void fill_live(struct bus *b, const struct open_plan *p, struct projection *s, uint32_t from,
                       uint32_t to)
 {
     const struct run *run = core_block_run(p->block);
@@ -279,7 +279,7 @@ static void fill_phase(struct projection *s)
 
 static void fill_view(struct bus *b, struct projection *s, uint32_t from, uint32_t to)
 {
-    const struct bus_plan *p = bus_plan_by_id(b, s->view.plan_id);
+    const struct open_plan *p = open_plan_by_id(b, s->view.plan_id);
 
     s->view.budget = (struct msg_budget){.tokens = s->plan->budget_tokens,
                                          .cost_micros = s->plan->budget_micros};

@@ -36,7 +36,7 @@ static void fill_replans(struct projection *s, struct history *h)
 
 static struct usage total_usage(struct bus *b, const struct projection *s)
 {
-    const struct bus_plan *p = bus_plan_by_id(b, s->view.plan_id);
+    const struct open_plan *p = open_plan_by_id(b, s->view.plan_id);
 
     return s->ended || p == NULL ? s->total : core_block_run(p->block)->usage;
 }

@@ -2,7 +2,7 @@
  */
 #include "supervisor/api/api.h"
 
-const char *request_why_not(const struct bus_plan *p, const char *otherwise)
+const char *request_why_not(const struct open_plan *p, const char *otherwise)
 {
     const struct run *run = core_block_run(p->block);
 
@@ -11,7 +11,7 @@ const char *request_why_not(const struct bus_plan *p, const char *otherwise)
                : otherwise;
 }
 
-static struct str live_status(const struct bus_plan *p)
+static struct str live_status(const struct open_plan *p)
 {
     return str_from(plan_status_name(core_block_run(p->block)->status));
 }
@@ -21,7 +21,7 @@ void on_plan_pause(struct bus *b, struct request *rq)
     struct core_event ev = {.type = CORE_PAUSE};
     struct msg_plan_pause_ok ok = {0};
     struct msg_plan_pause m;
-    struct bus_plan *p;
+    struct open_plan *p;
 
     p = request_read(b, rq, MSG_plan_pause, &m) ? request_open_plan(b, rq, m.plan_id) : NULL;
     if (p == NULL) {
@@ -40,7 +40,7 @@ void on_plan_resume(struct bus *b, struct request *rq)
     struct core_event ev = {.type = CORE_RESUME};
     struct msg_plan_resume_ok ok = {0};
     struct msg_plan_resume m;
-    struct bus_plan *p;
+    struct open_plan *p;
 
     p = request_read(b, rq, MSG_plan_resume, &m) ? request_open_plan(b, rq, m.plan_id) : NULL;
     if (p == NULL) {
@@ -164,7 +164,7 @@ static enum bt_code find_targets(const struct plan *plan, const struct msg_plan_
     return code;
 }
 
-static void answer_modified(struct bus *b, struct request *rq, const struct bus_plan *p,
+static void answer_modified(struct bus *b, struct request *rq, const struct open_plan *p,
                             uint32_t changed)
 {
     struct msg_plan_modify_ok ok = {.plan_id = str_from(p->id),
@@ -176,7 +176,7 @@ static void answer_modified(struct bus *b, struct request *rq, const struct bus_
 }
 
 /* The kinds that need no new plan. */
-static void modify(struct bus *b, struct request *rq, struct bus_plan *p,
+static void modify(struct bus *b, struct request *rq, struct open_plan *p,
                    const struct msg_plan_modify *m, struct core_event *ev)
 {
     const struct run *run = core_block_run(p->block);
@@ -196,7 +196,7 @@ void on_plan_modify(struct bus *b, struct request *rq)
 {
     struct core_event ev = {.type = CORE_MODIFY, .step = STEP_NONE};
     struct msg_plan_modify m;
-    struct bus_plan *p;
+    struct open_plan *p;
 
     p = request_read(b, rq, MSG_plan_modify, &m) ? request_open_plan(b, rq, m.plan_id) : NULL;
     if (p == NULL) {

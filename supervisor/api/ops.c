@@ -21,7 +21,7 @@ static struct msg_breaker_view breaker_of(const struct bus *b, const struct brea
 
 static struct msg_instance_view view_of(struct bus *b, uint32_t slot, const struct instance_view *v)
 {
-    const struct bus_instance *in = lanes_instance(b, slot, v->epoch);
+    const struct lane_instance *in = lanes_instance(b, slot, v->epoch);
     struct msg_instance_view m = {.epoch = v->epoch,
                                   .health = str_from(health_name(v->health)),
                                   .capacity = v->capacity,
@@ -63,7 +63,7 @@ static struct str hint(struct arena *arena, const char *text, size_t max)
 static bool tell_why(struct bus *b, const struct agent_view *a, struct arena *arena,
                      struct msg_agent_view *ret)
 {
-    struct bus_process process;
+    struct agent_process process;
 
     ret->gave_up = a->failure.len > 0;
     if (b->processes.about == NULL || !b->processes.about(b->processes.of, a->id, &process)) {
@@ -237,9 +237,9 @@ static bool wake(struct bus *b, uint32_t agent)
 {
     for (uint32_t i = 0; i < registry_instances(b->registry); i++) {
         struct instance_view v;
-        struct bus_instance *in = registry_instance_view(b->registry, i, &v) && v.agent == agent
-                                      ? lanes_instance(b, i, v.epoch)
-                                      : NULL;
+        struct lane_instance *in = registry_instance_view(b->registry, i, &v) && v.agent == agent
+                                       ? lanes_instance(b, i, v.epoch)
+                                       : NULL;
         for (uint32_t k = 0; in != NULL && k < in->capacity; k++) {
             struct core_event up = {.type = CORE_LANE_UP, .slot = i, .epoch = v.epoch, .lane = k};
             struct bt_error err;

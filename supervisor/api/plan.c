@@ -110,12 +110,12 @@ void on_plan_cancel(struct bus *b, struct request *rq)
     struct msg_plan_cancel_ok ok = {.status = STR_LIT("cancelling")};
     struct core_event ev = {.type = CORE_CANCEL};
     struct msg_plan_cancel m;
-    struct bus_plan *p;
+    struct open_plan *p;
 
     if (!request_read(b, rq, MSG_plan_cancel, &m)) {
         return;
     }
-    p = bus_plan_by_id(b, m.plan_id);
+    p = open_plan_by_id(b, m.plan_id);
     if (p == NULL || plan_is_final(core_block_run(p->block)->status)) {
         answer_cancelled(b, rq, &m);
         return;

@@ -13,7 +13,7 @@ enum { HANDOFFS_MAX = 1000 };
 /* A running plan's status is its run's: waiting shows at once. */
 static void live_status(struct bus *b, struct msg_plan_view *v)
 {
-    struct bus_plan *p = bus_plan_by_id(b, v->plan_id);
+    struct open_plan *p = open_plan_by_id(b, v->plan_id);
     if (p != NULL) {
         v->status = str_from(plan_status_name(core_block_run(p->block)->status));
     }

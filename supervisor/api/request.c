@@ -42,9 +42,9 @@ void request_refuse_job(struct bus *b, struct request *rq, struct str of)
         STR_ARG(of));
 }
 
-struct bus_plan *request_open_plan(struct bus *b, struct request *rq, struct str plan_id)
+struct open_plan *request_open_plan(struct bus *b, struct request *rq, struct str plan_id)
 {
-    struct bus_plan *p = bus_plan_by_id(b, plan_id);
+    struct open_plan *p = open_plan_by_id(b, plan_id);
     struct journal_plan row;
     struct bt_error err;
 
@@ -97,7 +97,7 @@ enum bt_code request_reject(enum core_reject reject, uint32_t revision, struct b
     }
 }
 
-void request_refuse_revision(struct bus *b, struct request *rq, const struct bus_plan *p)
+void request_refuse_revision(struct bus *b, struct request *rq, const struct open_plan *p)
 {
     uint32_t revision = core_revision(b->core, p->run);
     struct bt_error why;
@@ -112,7 +112,7 @@ void request_refuse_revision(struct bus *b, struct request *rq, const struct bus
     buf_done(&details);
 }
 
-bool request_feed(struct bus *b, struct request *rq, const struct bus_plan *p,
+bool request_feed(struct bus *b, struct request *rq, const struct open_plan *p,
                   struct core_event *ev, const char *not_waiting)
 {
     enum core_reject reject = REJECT_NONE;

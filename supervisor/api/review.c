@@ -38,7 +38,7 @@ static struct str until_text(struct review_page *page, msec deadline)
 }
 
 /* M063: what the steps before it found. */
-static void add_upstream(struct review_page *page, const struct bus_plan *p,
+static void add_upstream(struct review_page *page, const struct open_plan *p,
                          const struct plan_step *s, struct msg_review_view *v)
 {
     const struct run *run = core_block_run(p->block);
@@ -67,7 +67,7 @@ static void add_upstream(struct review_page *page, const struct bus_plan *p,
     buf_done(&text);
 }
 
-static struct msg_review_view *next_view(struct review_page *page, const struct bus_plan *p,
+static struct msg_review_view *next_view(struct review_page *page, const struct open_plan *p,
                                          struct str step_id, uint32_t attempt)
 {
     struct msg_review_view *v;
@@ -86,7 +86,7 @@ static struct msg_review_view *next_view(struct review_page *page, const struct 
     return v;
 }
 
-static void add_step(struct review_page *page, const struct bus_plan *p, uint32_t i)
+static void add_step(struct review_page *page, const struct open_plan *p, uint32_t i)
 {
     const struct plan_step *s = &p->plan->steps[i];
     const struct run_step *row = &core_block_run(p->block)->steps[i];
@@ -99,7 +99,7 @@ static void add_step(struct review_page *page, const struct bus_plan *p, uint32_
     v->step_index = i;
     v->attempt = row->attempt;
     v->kind = str_from(review_kind_name((enum review_kind)row->review));
-    v->prompt = bus_plan_prompt(p, i);
+    v->prompt = open_plan_prompt(p, i);
     v->prompt = v->prompt.len > 0 ? v->prompt : s->task;
     v->agent_id = row->agent < registry_agents(page->b->registry)
                       ? registry_agent_view(page->b->registry, row->agent).id
@@ -116,14 +116,14 @@ static void add_step(struct review_page *page, const struct bus_plan *p, uint32_
     msg_set(v, review_view, attempt);
 }
 
-static void add_plan(struct review_page *page, const struct bus_plan *p)
+static void add_plan(struct review_page *page, const struct open_plan *p)
 {
     const struct run *run = core_block_run(p->block);
 
     if ((run->paused & (1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING)) != 0) {
         struct msg_review_view *v = next_view(page, p, (struct str){"", 0}, 0);
         if (v != NULL) {
-            v->kind = str_from(review_kind_name(bus_plan_review(p)));
+            v->kind = str_from(review_kind_name(open_plan_review(p)));
             v->prompt = p->plan->goal;
             v->until = until_text(page, run->deadline);
         }
@@ -202,7 +202,7 @@ static void answer_page(struct review_page *page, struct request *rq)
     }
 }
 
-static bool add_rows(struct review_page *page, const struct bus_plan *p)
+static bool add_rows(struct review_page *page, const struct open_plan *p)
 {
     struct bt_error err;
 
@@ -219,7 +219,7 @@ static void add_all(struct review_page *page)
     uint32_t rows = ERRORS_ALL;
 
     for (uint32_t i = 0; i < b->runs_max && !page->ok.truncated; i++) {
-        const struct bus_plan *p = &b->plans[i];
+        const struct open_plan *p = &b->plans[i];
         if (p->run == 0) {
             continue;
         }
@@ -235,7 +235,7 @@ void on_review_list(struct bus *b, struct request *rq)
 {
     struct review_page page = {.b = b};
     struct msg_review_list m;
-    const struct bus_plan *p;
+    const struct open_plan *p;
 
     if (!request_read(b, rq, MSG_review_list, &m)) {
         return;
@@ -250,7 +250,7 @@ void on_review_list(struct bus *b, struct request *rq)
     if (m.plan_id.len == 0) {
         add_all(&page);
     }
-    p = bus_plan_by_id(b, m.plan_id);
+    p = open_plan_by_id(b, m.plan_id);
     if (p != NULL) {
         add_plan(&page, p);
         if ((page.ok.reviews_n == 0 || add_rows(&page, p)) && journal_dirty(b->journal)) {

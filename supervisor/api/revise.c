@@ -24,14 +24,14 @@ static const char *what_lacks(const struct msg_plan_modify *m, enum modify_kind 
                : NULL;
 }
 
-static const char *not_now(const struct bus_plan *p)
+static const char *not_now(const struct open_plan *p)
 {
     return core_block_run(p->block)->replanning > 0
                ? "a replan is under way; the plan can be changed when it is over"
                : request_why_not(p, NULL);
 }
 
-void api_revise(struct bus *b, struct request *rq, struct bus_plan *p,
+void api_revise(struct bus *b, struct request *rq, struct open_plan *p,
                 const struct msg_plan_modify *m, struct core_event *ev)
 {
     const struct revise_wish wish = {.kind = ev->modify == MODIFY_INSERT ? REVISE_INSERT
@@ -43,7 +43,7 @@ void api_revise(struct bus *b, struct request *rq, struct bus_plan *p,
     const char *lacks = what_lacks(m, ev->modify);
     uint32_t steps = p->plan->n_steps;
     uint32_t without = superseded(p->plan);
-    struct bus_revision rev = {.plan = NULL};
+    struct new_revision rev = {.plan = NULL};
     struct submission d;
     struct bt_error err;
 
@@ -72,6 +72,6 @@ void api_revise(struct bus *b, struct request *rq, struct bus_plan *p,
         }
         b->revision = NULL;
     }
-    bus_revision_done(&rev);
+    new_revision_done(&rev);
     submission_done(&d);
 }

@@ -64,7 +64,7 @@ static void put_head(struct session_page *page, const struct journal_session *s,
     msg_set(v, session_view, summarized);
 }
 
-static void put_open(struct msg_session_view *v, const struct bus_plan *open)
+static void put_open(struct msg_session_view *v, const struct open_plan *open)
 {
     if (open != NULL) {
         v->open_plan_id = str_from(open->id);
@@ -76,13 +76,13 @@ static bool add_plan(const struct journal_plan *p, void *self)
     struct session_page *page = self;
     /* From the end on: the newest comes first, and stands last. */
     struct msg_session_plan *v = &page->view.plan_history[PLANS_MAX - ++page->view.plan_history_n];
-    const struct bus_plan *open;
+    const struct open_plan *open;
 
     v->plan_id = id_of(page, p->plan_id);
     v->task = text_of(page, p->goal);
     v->task.len = v->task.len == 0 ? 0 : utf8_cut(v->task.ptr, v->task.len, TASK_MAX);
     v->created_at = time_of(page, p->created_wall);
-    open = p->ended_wall == 0 ? bus_plan_by_id(page->b, v->plan_id) : NULL;
+    open = p->ended_wall == 0 ? open_plan_by_id(page->b, v->plan_id) : NULL;
     v->status = open != NULL ? str_from(plan_status_name(core_block_run(open->block)->status))
                              : text_of(page, p->status);
     return page->view.plan_history_n < PLANS_MAX && !page->no_memory;
@@ -211,7 +211,7 @@ static bool add_session(const struct journal_session *s, void *self)
 static enum bt_code put_open_plans(struct session_list *l, struct bt_error *err)
 {
     struct msg_session_view *views = l->ok.sessions;
-    struct bus_plan **open = arena_alloc(&l->page.arena, (l->ok.sessions_n + 1u) * sizeof *open);
+    struct open_plan **open = arena_alloc(&l->page.arena, (l->ok.sessions_n + 1u) * sizeof *open);
     struct map at = {0};
     enum bt_code code = open == NULL ? BT_NOMEM : BT_OK;
 

@@ -142,7 +142,7 @@ static bool add_shape(struct plan_figures *g)
 static bool fill_figures(struct bus *b, struct plan_figures *g)
 {
     struct projection *s = g->s;
-    const struct bus_plan *p = bus_plan_by_id(b, s->view.plan_id);
+    const struct open_plan *p = open_plan_by_id(b, s->view.plan_id);
     const struct usage *total =
         s->ended || p == NULL ? &s->total : &core_block_run(p->block)->usage;
 

@@ -7,7 +7,7 @@ void on_step_progress(struct bus *b, struct request *rq)
     struct core_event ev = {.type = CORE_PROGRESS, .lane = LANE_NONE};
     enum core_reject reject;
     struct msg_step_progress m;
-    struct bus_instance *in;
+    struct lane_instance *in;
     struct bt_error err;
 
     if (msg_read(&rq->reader, MSG_step_progress, &m, &err) != BT_OK) {
@@ -18,7 +18,7 @@ void on_step_progress(struct bus *b, struct request *rq)
     if (in == NULL) {
         return;
     }
-    if (!bus_find_key(b, in, m.key, &ev.run, &ev.step, &ev.phase)) {
+    if (!key_find(b, in, m.key, &ev.run, &ev.step, &ev.phase)) {
         request_refuse_text(b, rq, BT_NOT_FOUND, "no open step has the key '%.*s'", STR_ARG(m.key));
         return;
     }
@@ -44,7 +44,7 @@ void on_step_result(struct bus *b, struct request *rq)
     struct core_event ev = {.lane = LANE_NONE};
     struct msg_step_result_ok ok = {0};
     struct msg_step_result m;
-    struct bus_instance *in;
+    struct lane_instance *in;
     struct bt_error err;
 
     if (result_form_normalise(&rq->reader, &err) != BT_OK ||
@@ -57,12 +57,12 @@ void on_step_result(struct bus *b, struct request *rq)
         return;
     }
     ok.reason = STR_LIT("no open step has this key: the plan has ended or never was");
-    if (bus_find_key(b, in, m.key, &ev.run, &ev.step, &ev.phase)) {
+    if (key_find(b, in, m.key, &ev.run, &ev.step, &ev.phase)) {
         enum core_reject reject;
         ev.slot = in->slot;
         ev.epoch = in->epoch;
         (void)uuid_parse(m.instance_id, &ev.instance);
-        reject = bus_take_result(b, &m, ev.run, ev.step, &ev);
+        reject = results_take(b, &m, ev.run, ev.step, &ev);
         ok.accepted = reject == REJECT_NONE;
         ok.reason = ok.accepted ? (struct str){"", 0} : str_from(core_reject_text(reject));
     }

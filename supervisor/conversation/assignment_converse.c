@@ -36,7 +36,7 @@ enum {
 
 /* ---- the plan ---- */
 
-static bool is_shown(const struct bus_plan *p, uint32_t i)
+static bool is_shown(const struct open_plan *p, uint32_t i)
 {
     const struct run *run = core_block_run(p->block);
     const uint32_t from = run->n_steps <= STEPS_SHOWN || run->current < STEPS_BEFORE
@@ -46,7 +46,7 @@ static bool is_shown(const struct bus_plan *p, uint32_t i)
     return !p->plan->steps[i].superseded && i >= from && i < from + STEPS_SHOWN;
 }
 
-static void put_steps(const struct bus_plan *p, struct buf *out)
+static void put_steps(const struct open_plan *p, struct buf *out)
 {
     const struct run *run = core_block_run(p->block);
     uint32_t n = 0;
@@ -69,12 +69,12 @@ static void put_steps(const struct bus_plan *p, struct buf *out)
     }
 }
 
-static bool waits(const struct bus_plan *p, uint32_t i)
+static bool waits(const struct open_plan *p, uint32_t i)
 {
     return is_shown(p, i) && core_block_run(p->block)->steps[i].status == STEP_WAITING;
 }
 
-static void put_waiting(const struct bus_plan *p, struct buf *out)
+static void put_waiting(const struct open_plan *p, struct buf *out)
 {
     const struct run *run = core_block_run(p->block);
     const bool whole = (run->paused & (1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING)) != 0;
@@ -87,7 +87,7 @@ static void put_waiting(const struct bus_plan *p, struct buf *out)
     doc_put_array(out, n);
     if (whole) {
         doc_put_map(out, 1);
-        assignment_put(out, "kind", str_from(review_kind_name(bus_plan_review(p))), 32);
+        assignment_put(out, "kind", str_from(review_kind_name(open_plan_review(p))), 32);
     }
     for (uint32_t i = 0; i < run->n_steps; i++) {
         if (waits(p, i)) {
@@ -97,12 +97,12 @@ static void put_waiting(const struct bus_plan *p, struct buf *out)
             assignment_put(out, "stepId", p->plan->steps[i].step_id, LIMIT_ID_BYTES);
             assignment_put(out, "kind",
                            str_from(review_kind_name((enum review_kind)run->steps[i].review)), 32);
-            assignment_put(out, "prompt", bus_plan_prompt(p, i), PROMPT_SHOWN);
+            assignment_put(out, "prompt", open_plan_prompt(p, i), PROMPT_SHOWN);
         }
     }
 }
 
-static void put_plan(const struct bus_plan *p, struct buf *out)
+static void put_plan(const struct open_plan *p, struct buf *out)
 {
     const struct run *run = p != NULL ? core_block_run(p->block) : NULL;
 
@@ -121,7 +121,7 @@ static void put_plan(const struct bus_plan *p, struct buf *out)
     put_waiting(p, out);
 }
 
-static void put_last_result(struct assignment *q, const struct bus_plan *p, struct buf *out)
+static void put_last_result(struct assignment *q, const struct open_plan *p, struct buf *out)
 {
     const struct run *run = p != NULL ? core_block_run(p->block) : NULL;
     struct buf text;
@@ -182,7 +182,7 @@ enum bt_code assignment_converse(struct assignment *q, struct bt_error *err)
 {
     const struct job *e = q->plan->job;
     const struct str session_id = str_from(e->of);
-    const struct bus_plan *p = session_open_plan(q->b, session_id);
+    const struct open_plan *p = session_open_plan(q->b, session_id);
     struct session_messages said;
     struct journal_turn turn;
     struct buf *out = &q->params;

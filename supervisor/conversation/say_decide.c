@@ -14,9 +14,9 @@ struct reviews {
     uint32_t n;
 };
 
-static enum review_kind kind_of(const struct bus_plan *p, uint32_t step)
+static enum review_kind kind_of(const struct open_plan *p, uint32_t step)
 {
-    return step == STEP_NONE ? bus_plan_review(p)
+    return step == STEP_NONE ? open_plan_review(p)
                              : (enum review_kind)core_block_run(p->block)->steps[step].review;
 }
 
@@ -25,7 +25,7 @@ static bool wants_words(enum review_kind kind)
     return kind == REVIEW_INPUT || kind == REVIEW_STEP;
 }
 
-static void find_reviews(const struct bus_plan *p, struct reviews *ret)
+static void find_reviews(const struct open_plan *p, struct reviews *ret)
 {
     const struct run *run = core_block_run(p->block);
 
@@ -40,7 +40,7 @@ static void find_reviews(const struct bus_plan *p, struct reviews *ret)
     }
 }
 
-bool say_is_awaited(const struct bus_plan *p)
+bool say_is_awaited(const struct open_plan *p)
 {
     struct reviews all;
 
@@ -49,7 +49,7 @@ bool say_is_awaited(const struct bus_plan *p)
 }
 
 /* A review is told by its step and attempt; a later one has others. */
-uint64_t say_awaited(const struct bus_plan *p)
+uint64_t say_awaited(const struct open_plan *p)
 {
     const struct run *run = core_block_run(p->block);
     struct reviews all;
@@ -93,7 +93,7 @@ bool say_is_shown(const struct talk *t)
     return shown;
 }
 
-bool say_is_answer(const struct bus_plan *p)
+bool say_is_answer(const struct open_plan *p)
 {
     struct reviews all;
 

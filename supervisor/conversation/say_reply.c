@@ -56,13 +56,13 @@ static const char *wanted(enum review_kind kind)
     }
 }
 
-static void put_waiting(const struct bus_plan *p, struct buf *out)
+static void put_waiting(const struct open_plan *p, struct buf *out)
 {
     const struct run *run = core_block_run(p->block);
     uint32_t shown = 0;
 
     for (uint32_t i = 0; run->waiting > 0 && i < run->n_steps && shown < SHOWN_MAX; i++) {
-        struct str prompt = bus_plan_prompt(p, i);
+        struct str prompt = open_plan_prompt(p, i);
         if (run->steps[i].status != STEP_WAITING) {
             continue;
         }
@@ -82,7 +82,7 @@ static bool is_under_way(uint8_t status)
            status == STEP_CHECKING;
 }
 
-static void put_under_way(const struct bus_plan *p, struct buf *out)
+static void put_under_way(const struct open_plan *p, struct buf *out)
 {
     const struct run *run = core_block_run(p->block);
     uint32_t n = 0;
@@ -103,7 +103,7 @@ static void put_under_way(const struct bus_plan *p, struct buf *out)
     }
 }
 
-void say_where(const struct bus_plan *p, struct buf *out)
+void say_where(const struct open_plan *p, struct buf *out)
 {
     const struct run *run = core_block_run(p->block);
     const uint32_t all = run->n_steps - run->superseded;

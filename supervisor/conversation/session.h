@@ -39,8 +39,8 @@ struct talk {
     struct str reasoning;     /* why the model takes it as it does; "" = no model was asked */
     struct str planner;       /* of a plan that it leads to */
     struct doc policy;
-    struct str shown;      /* the id of the review that the person saw last; "" = not known */
-    struct bus_plan *plan; /* the open plan of the session; NULL */
+    struct str shown;       /* the id of the review that the person saw last; "" = not known */
+    struct open_plan *plan; /* the open plan of the session; NULL */
     struct arena arena;
     struct buf reply;
     struct str action;
@@ -58,16 +58,16 @@ bool talk_begin(struct talk *t);
 bool talk_end(struct talk *t);
 /* records.c: row and publication of a turn's record; fills in seq and event_id. */
 struct record_extra;
-BT_MUST_CHECK enum bt_code bus_session_record(struct bus *b, const struct record *rec,
-                                              struct record_extra *x, struct bt_error *err);
+BT_MUST_CHECK enum bt_code conversation_record(struct bus *b, const struct record *rec,
+                                               struct record_extra *x, struct bt_error *err);
 /* The plan that is open in the session, the newest when there are several; NULL. */
-struct bus_plan *session_open_plan(struct bus *b, struct str session_id);
+struct open_plan *session_open_plan(struct bus *b, struct str session_id);
 /* The same for many sessions in one pass over the open plans: ret[i] is that of the session with
  * the value i, and must be NULL before. */
-void session_open_plans(struct bus *b, const struct map *sessions, struct bus_plan **ret);
+void session_open_plans(struct bus *b, const struct map *sessions, struct open_plan **ret);
 /* Called by records.c for REC_PLAN_COMPLETED, behind its row. summary: the plan's answer. BT_IO
  * only when the journal has failed. */
-BT_MUST_CHECK enum bt_code session_plan_ended(struct bus *b, const struct bus_plan *p,
+BT_MUST_CHECK enum bt_code session_plan_ended(struct bus *b, const struct open_plan *p,
                                               const struct record *rec, struct str summary,
                                               struct bt_error *err);
 /* After a recovery: turns whose plan or job did not come back are ended. */
@@ -88,14 +88,14 @@ uint32_t say_number(struct talk *t, uint32_t said);
 
 /* ---- say_decide.c: what waits for a person ---- */
 void say_decide(struct talk *t, const struct say *s, enum review_decision decision);
-bool say_is_awaited(const struct bus_plan *p);
+bool say_is_awaited(const struct open_plan *p);
 /* Tells what waits for a person from what waited before; 0 = nothing does. */
-uint64_t say_awaited(const struct bus_plan *p);
+uint64_t say_awaited(const struct open_plan *p);
 /* Whether one of the reviews that wait is the one that was shown (t->shown), or none was. On
  * t->plan, which must not be NULL. */
 bool say_is_shown(const struct talk *t);
 /* Whether the open plan waits for words, which any text then is. */
-bool say_is_answer(const struct bus_plan *p);
+bool say_is_answer(const struct open_plan *p);
 
 /* ---- say_wish.c: until an agent has answered ---- */
 /* Keeps what the turn is about (turn.wish). False: the journal has failed. */
@@ -113,7 +113,7 @@ void say_start(struct talk *t, struct submission *d);
 /* ---- say_reply.c: words ---- */
 /* The answer is these words, and nothing changes. */
 void say_only(struct talk *t, const char *fmt, ...) BT_PRINTF(2, 3);
-void say_where(const struct bus_plan *p, struct buf *out);
+void say_where(const struct open_plan *p, struct buf *out);
 /* When no plan is open: what became of the last one. */
 void say_last(struct bus *b, struct str session_id, struct buf *out);
 /* To what no rule fits, when there is no model to ask. */

@@ -64,7 +64,7 @@ bool session_converse(struct talk *t)
         log_warn("session.converse", "session=%.*s %s", STR_ARG(ask.of), err.msg);
         return t->b->failed;
     }
-    t->turn.plan = bus_plan_of(t->b, run)->plan->plan_id;
+    t->turn.plan = open_plan_of_run(t->b, run)->plan->plan_id;
     t->action = STR_LIT(""); /* turn_end will say */
     t->waits = true;
     return true;

@@ -21,7 +21,7 @@ enum {
 static bool is_digesting(const struct bus *b, struct str session_id)
 {
     for (uint32_t i = 0; i < b->runs_max; i++) {
-        const struct bus_plan *p = &b->plans[i];
+        const struct open_plan *p = &b->plans[i];
         if (p->run != 0 && p->job != NULL && p->job->kind == JOB_DIGEST &&
             str_eq(str_from(p->job->of), session_id)) {
             return true;

@@ -24,17 +24,17 @@ void talk_done(struct talk *t)
     arena_done(&t->arena);
 }
 
-static bool is_open(const struct bus_plan *p)
+static bool is_open(const struct open_plan *p)
 {
     return p->run != 0 && p->job == NULL && !plan_is_final(core_block_run(p->block)->status);
 }
 
-struct bus_plan *session_open_plan(struct bus *b, struct str session_id)
+struct open_plan *session_open_plan(struct bus *b, struct str session_id)
 {
-    struct bus_plan *newest = NULL;
+    struct open_plan *newest = NULL;
 
     for (uint32_t i = 0; i < b->runs_max; i++) {
-        struct bus_plan *p = &b->plans[i];
+        struct open_plan *p = &b->plans[i];
         if (is_open(p) && str_eq(p->plan->session_id, session_id) &&
             (newest == NULL || p->ix > newest->ix)) {
             newest = p;
@@ -43,10 +43,10 @@ struct bus_plan *session_open_plan(struct bus *b, struct str session_id)
     return newest;
 }
 
-void session_open_plans(struct bus *b, const struct map *sessions, struct bus_plan **ret)
+void session_open_plans(struct bus *b, const struct map *sessions, struct open_plan **ret)
 {
     for (uint32_t i = 0; i < b->runs_max; i++) {
-        struct bus_plan *p = &b->plans[i];
+        struct open_plan *p = &b->plans[i];
         const uint32_t at = is_open(p) ? map_get(sessions, p->plan->session_id) : MAP_NONE;
         if (at != MAP_NONE && (ret[at] == NULL || p->ix > ret[at]->ix)) {
             ret[at] = p;
@@ -76,7 +76,7 @@ static enum bt_code record(struct bus *b, const struct journal_turn *t, enum rec
             x.turn_plan_id = str_from(plan_id);
         }
     }
-    return bus_session_record(b, &rec, &x, err);
+    return conversation_record(b, &rec, &x, err);
 }
 
 /* Text from anywhere becomes what a message may hold. */
@@ -171,7 +171,7 @@ bool talk_end(struct talk *t)
 /* ---- the end of a plan ---- */
 
 /* What was done since the last summary: attempts of steps, and what was asked besides. */
-static void count_calls(const struct bus_plan *p, struct journal_session *s)
+static void count_calls(const struct open_plan *p, struct journal_session *s)
 {
     const struct run *run = core_block_run(p->block);
 
@@ -185,7 +185,7 @@ static void count_calls(const struct bus_plan *p, struct journal_session *s)
     }
 }
 
-static void end_text(const struct bus_plan *p, const struct record *rec, struct str summary,
+static void end_text(const struct open_plan *p, const struct record *rec, struct str summary,
                      struct buf *out)
 {
     const struct run *run = core_block_run(p->block);
@@ -203,7 +203,7 @@ static void end_text(const struct bus_plan *p, const struct record *rec, struct 
 }
 
 /* M081: the answer of a plan becomes a message, and ends the turn that waits for it. */
-static enum bt_code tell_end(struct bus *b, const struct bus_plan *p, struct str text,
+static enum bt_code tell_end(struct bus *b, const struct open_plan *p, struct str text,
                              struct bt_error *err)
 {
     struct journal_turn t;
@@ -230,7 +230,7 @@ static enum bt_code tell_end(struct bus *b, const struct bus_plan *p, struct str
     return code;
 }
 
-enum bt_code session_plan_ended(struct bus *b, const struct bus_plan *p, const struct record *rec,
+enum bt_code session_plan_ended(struct bus *b, const struct open_plan *p, const struct record *rec,
                                 struct str summary, struct bt_error *err)
 {
     struct journal_session s;
@@ -297,7 +297,7 @@ static bool find_lost(const struct journal_turn *t, void *self)
     char id[UUID_TEXT_LEN + 1];
 
     uuid_format(t->plan, id);
-    if (bus_plan_by_id(l->b, str_from(id)) == NULL) {
+    if (open_plan_by_id(l->b, str_from(id)) == NULL) {
         l->no_memory = !keep_turn(l, t);
     }
     return !l->no_memory;

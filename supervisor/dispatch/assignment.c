@@ -9,7 +9,7 @@
 #include "supervisor/core/run/context.h"
 #include "supervisor/dispatch/job.h"
 
-void assignment_init(struct assignment *q, struct bus *b, const struct bus_plan *p,
+void assignment_init(struct assignment *q, struct bus *b, const struct open_plan *p,
                      const struct core_cmd *cmd)
 {
     *q = (struct assignment){.b = b,
@@ -176,7 +176,7 @@ static void put_budget(struct assignment *q)
     }
 }
 
-static void put_head(struct assignment *q, const struct bus_instance *in, uint32_t attempt)
+static void put_head(struct assignment *q, const struct lane_instance *in, uint32_t attempt)
 {
     const struct plan *plan = q->plan->plan;
     const struct plan_step *s = &plan->steps[q->step];
@@ -249,7 +249,7 @@ static enum bt_code make_job(struct assignment *q, struct bt_error *err)
     return kinds[q->plan->job->kind].make(q, err);
 }
 
-enum bt_code assignment_make(struct assignment *q, const struct bus_instance *in, uint32_t attempt,
+enum bt_code assignment_make(struct assignment *q, const struct lane_instance *in, uint32_t attempt,
                              struct bt_error *err)
 {
     static enum bt_code (*const makers[])(struct assignment *, struct bt_error *) = {

@@ -11,7 +11,7 @@
 /* From several allocations, with one end. */
 struct assignment {
     struct bus *b;
-    const struct bus_plan *plan;
+    const struct open_plan *plan;
     const struct run *run;
     uint32_t step;
     enum step_phase phase;
@@ -29,11 +29,11 @@ struct assignment {
 };
 
 /* cmd: CMD_DISPATCH. assignment_done in every case. */
-void assignment_init(struct assignment *q, struct bus *b, const struct bus_plan *p,
+void assignment_init(struct assignment *q, struct bus *b, const struct open_plan *p,
                      const struct core_cmd *cmd);
 void assignment_done(struct assignment *q);
 /* Makes q->m. On failure q->error_class says of which kind it is. */
-BT_MUST_CHECK enum bt_code assignment_make(struct assignment *q, const struct bus_instance *in,
+BT_MUST_CHECK enum bt_code assignment_make(struct assignment *q, const struct lane_instance *in,
                                            uint32_t attempt, struct bt_error *err);
 
 /* ---- between the files of the assignment ---- */
@@ -74,8 +74,8 @@ BT_MUST_CHECK enum bt_code assignment_synthesis(struct assignment *q, struct bt_
 /* A member of a map: a text of at most so many bytes. */
 void assignment_put(struct buf *out, const char *name, struct str text, size_t max);
 /* The plan that waits for this job; NULL and an error when it does not any more. */
-const struct bus_plan *assignment_asker(struct assignment *q, struct bt_error *err);
+const struct open_plan *assignment_asker(struct assignment *q, struct bt_error *err);
 /* The document of a plan's newest revision, in the assignment's arena. */
-BT_MUST_CHECK enum bt_code assignment_document(struct assignment *q, const struct bus_plan *p,
+BT_MUST_CHECK enum bt_code assignment_document(struct assignment *q, const struct open_plan *p,
                                                struct doc *ret, struct bt_error *err);
 #endif

@@ -61,7 +61,7 @@ static void put_number(struct buf *out, const char *name, uint64_t n)
     doc_put_u64(out, n);
 }
 
-static struct str agent_of(const struct assignment *q, const struct bus_plan *p, uint32_t i)
+static struct str agent_of(const struct assignment *q, const struct open_plan *p, uint32_t i)
 {
     const uint32_t agent = core_block_run(p->block)->steps[i].agent;
 
@@ -69,7 +69,7 @@ static struct str agent_of(const struct assignment *q, const struct bus_plan *p,
                                                    : p->plan->steps[i].agent_id;
 }
 
-static enum bt_code put_step(struct past *past, const struct bus_plan *p, uint32_t i, size_t room,
+static enum bt_code put_step(struct past *past, const struct open_plan *p, uint32_t i, size_t room,
                              struct bt_error *err)
 {
     struct assignment *q = past->q;
@@ -103,7 +103,7 @@ static enum bt_code put_step(struct past *past, const struct bus_plan *p, uint32
     return code;
 }
 
-static enum bt_code put_steps(struct past *past, const struct bus_plan *p, struct bt_error *err)
+static enum bt_code put_steps(struct past *past, const struct open_plan *p, struct bt_error *err)
 {
     const uint32_t live = past->run->n_steps - past->run->superseded;
     const uint32_t n = live < STEPS_MAX ? live : STEPS_MAX;
@@ -123,7 +123,7 @@ static enum bt_code put_steps(struct past *past, const struct bus_plan *p, struc
 }
 
 /* The names of those that completed something, each once, in the order of the plan. */
-static void put_agents(const struct past *past, const struct bus_plan *p, struct buf *out)
+static void put_agents(const struct past *past, const struct open_plan *p, struct buf *out)
 {
     struct str names[AGENTS_MAX];
     uint32_t n = 0;
@@ -152,13 +152,13 @@ static void put_agents(const struct past *past, const struct bus_plan *p, struct
 }
 
 /* The sentence that the plan will end with. */
-static void put_failure(const struct past *past, const struct bus_plan *p, struct buf *out)
+static void put_failure(const struct past *past, const struct open_plan *p, struct buf *out)
 {
     const struct run *run = past->run;
     const struct record rec = {
         .failure = run->end_failure,
         .step = run->end_step,
-        .text = bus_plan_failure(p, (struct str){run->end_text, run->end_text_n})};
+        .text = open_plan_failure(p, (struct str){run->end_text, run->end_text_n})};
     struct buf text;
 
     buf_init(&text, ERROR_MAX);
@@ -167,7 +167,7 @@ static void put_failure(const struct past *past, const struct bus_plan *p, struc
     buf_done(&text);
 }
 
-static enum bt_code compose(struct past *past, const struct bus_plan *p, struct bt_error *err)
+static enum bt_code compose(struct past *past, const struct open_plan *p, struct bt_error *err)
 {
     const struct run *run = past->run;
     const uint32_t most = p->plan->synthesis.max_retries;
@@ -195,7 +195,7 @@ static enum bt_code compose(struct past *past, const struct bus_plan *p, struct 
 
 enum bt_code assignment_synthesis(struct assignment *q, struct bt_error *err)
 {
-    const struct bus_plan *p = assignment_asker(q, err);
+    const struct open_plan *p = assignment_asker(q, err);
     struct past past = {.q = q};
     enum bt_code code =
         p == NULL ? BT_CONFLICT : assignment_question_skill(q, q->m.skill, "synthesize", err);

@@ -9,7 +9,7 @@
 static void fail_step(struct bus *b, const struct core_cmd *cmd, enum err_class cls,
                       const struct bt_error *why)
 {
-    const struct bus_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
+    const struct lane_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
     struct core_event ev = {.type = CORE_RESULT,
                             .run = cmd->run,
                             .step = cmd->step,
@@ -43,7 +43,7 @@ static void not_sent(struct bus *b, const struct core_cmd *cmd)
     bus_later(b, &ev);
 }
 
-static bool send_step(struct bus *b, struct bus_lane *lane, struct assignment *q,
+static bool send_step(struct bus *b, struct lane *lane, struct assignment *q,
                       const struct core_cmd *cmd, struct bt_error *err)
 {
     enum bt_code code;
@@ -80,11 +80,11 @@ static bool is_still_due(const struct run *run, const struct core_cmd *cmd)
     return row->status == STEP_IN_PROGRESS && row->attempt == cmd->attempt;
 }
 
-void bus_dispatch(struct bus *b, const struct core_cmd *cmd)
+void dispatch_step(struct bus *b, const struct core_cmd *cmd)
 {
-    struct bus_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
-    struct bus_plan *p = bus_plan_of(b, cmd->run);
-    struct bus_lane *lane = in != NULL && cmd->lane < in->capacity ? &in->lanes[cmd->lane] : NULL;
+    struct lane_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
+    struct open_plan *p = open_plan_of_run(b, cmd->run);
+    struct lane *lane = in != NULL && cmd->lane < in->capacity ? &in->lanes[cmd->lane] : NULL;
     struct assignment q;
     struct bt_error err;
 

@@ -66,7 +66,7 @@ static struct job_news *add_news(struct bus *b, enum news_type type, uint64_t ru
 }
 
 /* run 0: for none any more. */
-static void wait_for(struct bus *b, struct bus_plan *p, uint64_t run)
+static void wait_for(struct bus *b, struct open_plan *p, uint64_t run)
 {
     b->asking += (run != 0 ? 1u : 0u) - (p->asked != 0 ? 1u : 0u);
     p->asked = run;
@@ -74,7 +74,7 @@ static void wait_for(struct bus *b, struct bus_plan *p, uint64_t run)
 
 void job_on_command(struct bus *b, const struct core_cmd *cmd)
 {
-    struct bus_plan *p = bus_plan_of(b, cmd->run);
+    struct open_plan *p = open_plan_of_run(b, cmd->run);
     struct job_news *n;
 
     if (cmd->type == CMD_JOB) {
@@ -97,7 +97,7 @@ static bool is_anew(struct doc data)
     return anew.ptr != NULL && doc_head(anew).kind == DOC_BOOL && doc_head(anew).b;
 }
 
-void job_on_record(struct bus *b, const struct bus_plan *p, const struct record *rec)
+void job_on_record(struct bus *b, const struct open_plan *p, const struct record *rec)
 {
     const struct run *run = core_block_run(p->block);
     const struct run_step *step = &run->steps[0];
@@ -127,7 +127,7 @@ static struct str task_of(enum job_kind kind)
                                 : STR_LIT("Write the answer out of the results of all steps.");
 }
 
-static enum bt_code start_for(struct bus *b, struct bus_plan *p, const struct job_news *n,
+static enum bt_code start_for(struct bus *b, struct open_plan *p, const struct job_news *n,
                               struct bt_error *err)
 {
     const struct plan *plan = p->plan;
@@ -155,7 +155,7 @@ static enum bt_code start_for(struct bus *b, struct bus_plan *p, const struct jo
 
 static void take_order(struct bus *b, const struct job_news *n)
 {
-    struct bus_plan *p = bus_plan_of(b, n->run);
+    struct open_plan *p = open_plan_of_run(b, n->run);
     const struct job e = {.kind = n->ask.kind, .attempt = n->ask.attempt};
     struct bt_error err;
 
@@ -164,7 +164,7 @@ static void take_order(struct bus *b, const struct job_news *n)
     }
     if (start_for(b, p, n, &err) != BT_OK && !b->failed) {
         const struct job_end end = {.error_class = CLASS_SERVICE_UNAVAILABLE};
-        job_failed(b, bus_plan_of(b, n->run), &e, &end, str_from(err.msg), false, 0);
+        job_failed(b, open_plan_of_run(b, n->run), &e, &end, str_from(err.msg), false, 0);
     }
 }
 
@@ -172,9 +172,9 @@ static void take_order(struct bus *b, const struct job_news *n)
 
 static void take_end(struct bus *b, const struct job_news *n)
 {
-    const struct bus_plan *done = bus_plan_of(b, n->run);
+    const struct open_plan *done = open_plan_of_run(b, n->run);
     struct job e;
-    struct bus_plan *p;
+    struct open_plan *p;
 
     if (done == NULL || done->job == NULL) {
         return;
@@ -186,7 +186,7 @@ static void take_end(struct bus *b, const struct job_news *n)
         }
         return;
     }
-    p = bus_plan_by_id(b, str_from(e.of));
+    p = open_plan_by_id(b, str_from(e.of));
     if (p == NULL || p->asked != n->run) {
         log_debug("errand.late", "errand=%s of=%s", job_kind_name(e.kind), e.of);
         return;
@@ -195,7 +195,7 @@ static void take_end(struct bus *b, const struct job_news *n)
     e.attempt = core_block_run(p->block)->asked;
     if (e.kind == JOB_PLANNING) {
         job_planned(b, p, &e, &n->end);
-        p = bus_plan_by_id(b, str_from(e.of));
+        p = open_plan_by_id(b, str_from(e.of));
         if (p == NULL || core_block_run(p->block)->job != JOB_PLANNING) {
             blob_cache_forget(&b->cache, n->end.result.id); /* the plan's document is what counts */
         }
@@ -206,9 +206,9 @@ static void take_end(struct bus *b, const struct job_news *n)
 
 static void take_text(struct bus *b, const struct job_news *n)
 {
-    const struct bus_plan *writing = bus_plan_of(b, n->run);
-    const struct bus_plan *p =
-        writing != NULL ? bus_plan_by_id(b, str_from(writing->job->of)) : NULL;
+    const struct open_plan *writing = open_plan_of_run(b, n->run);
+    const struct open_plan *p =
+        writing != NULL ? open_plan_by_id(b, str_from(writing->job->of)) : NULL;
     struct core_event ev = {.type = CORE_JOB_TEXT, .text = n->end.text, .invalid = !n->end.ok};
     struct bt_error err;
 
@@ -242,8 +242,8 @@ void jobs_turn(struct bus *b)
     b->news_n = 0;
 }
 
-bool job_bring(struct bus *b, const struct bus_plan *p, enum core_event_type type,
-               struct bus_revision *revision, struct blob_ref document, struct str text,
+bool job_bring(struct bus *b, const struct open_plan *p, enum core_event_type type,
+               struct new_revision *revision, struct blob_ref document, struct str text,
                const struct usage *usage)
 {
     enum core_reject reject = REJECT_NONE;
@@ -264,7 +264,7 @@ bool job_bring(struct bus *b, const struct bus_plan *p, enum core_event_type typ
     return reject == REJECT_NONE;
 }
 
-void job_failed(struct bus *b, const struct bus_plan *p, const struct job *e,
+void job_failed(struct bus *b, const struct open_plan *p, const struct job *e,
                 const struct job_end *end, struct str why, bool invalid, uint64_t problems)
 {
     struct core_event ev = {.type = CORE_JOB_FAILED,
@@ -288,9 +288,9 @@ void job_failed(struct bus *b, const struct bus_plan *p, const struct job *e,
 void jobs_find(struct bus *b)
 {
     for (uint32_t i = 0; i < b->runs_max; i++) {
-        const struct bus_plan *e = &b->plans[i];
-        struct bus_plan *p =
-            e->run != 0 && e->job != NULL ? bus_plan_by_id(b, str_from(e->job->of)) : NULL;
+        const struct open_plan *e = &b->plans[i];
+        struct open_plan *p =
+            e->run != 0 && e->job != NULL ? open_plan_by_id(b, str_from(e->job->of)) : NULL;
         const struct run *run = p != NULL ? core_block_run(p->block) : NULL;
         if (e->run == 0 || e->job == NULL || e->job->kind > JOB_SYNTHESIS) {
             continue;

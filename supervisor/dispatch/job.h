@@ -54,7 +54,7 @@ void job_stop(struct bus *b, uint64_t run);
 
 /* ---- within the turn; called by bus.c and records.c ---- */
 void job_on_command(struct bus *b, const struct core_cmd *cmd);
-void job_on_record(struct bus *b, const struct bus_plan *p, const struct record *rec);
+void job_on_record(struct bus *b, const struct open_plan *p, const struct record *rec);
 /* Does what the turn's commands and records of jobs lead to, until nothing is left. Before the
  * commit. */
 void jobs_turn(struct bus *b);
@@ -64,15 +64,16 @@ void jobs_find(struct bus *b);
 struct job *job_of_document(struct doc document, bool *ret_ok);
 
 /* ---- job_planned.c, job_answer.c: what a job of a plan brought ---- */
-void job_planned(struct bus *b, struct bus_plan *p, const struct job *e, const struct job_end *end);
-void job_answered(struct bus *b, struct bus_plan *p, const struct job *e,
+void job_planned(struct bus *b, struct open_plan *p, const struct job *e,
+                 const struct job_end *end);
+void job_answered(struct bus *b, struct open_plan *p, const struct job *e,
                   const struct job_end *end);
 /* Gives the core what a job brought: CORE_PLANNED or CORE_RECTIFY. False when it does not take
  * it: the plan still waits. */
-bool job_bring(struct bus *b, const struct bus_plan *p, enum core_event_type type,
-               struct bus_revision *revision, struct blob_ref document, struct str text,
+bool job_bring(struct bus *b, const struct open_plan *p, enum core_event_type type,
+               struct new_revision *revision, struct blob_ref document, struct str text,
                const struct usage *usage);
 /* Tells the core that a job came to nothing. */
-void job_failed(struct bus *b, const struct bus_plan *p, const struct job *e,
+void job_failed(struct bus *b, const struct open_plan *p, const struct job *e,
                 const struct job_end *end, struct str why, bool invalid, uint64_t problems);
 #endif

@@ -15,7 +15,7 @@ enum { PROBLEMS_MAX = 64, PROBLEMS_TOLD = 5, CHANGE_MAX = 4 * 1024 * 1024, TEXT_
 
 /* ---- which steps ---- */
 
-static bool is_open_end(const struct bus_plan *p, uint32_t i)
+static bool is_open_end(const struct open_plan *p, uint32_t i)
 {
     const struct run_step *s = &core_block_run(p->block)->steps[i];
 
@@ -34,7 +34,7 @@ static uint32_t deps_of(const struct plan *plan, uint32_t i)
 }
 
 /* What was not done, although all that it depends on is done or will be. */
-static bool can_follow(const struct bus_plan *p, const uint8_t *redo, uint32_t i)
+static bool can_follow(const struct open_plan *p, const uint8_t *redo, uint32_t i)
 {
     const struct run *run = core_block_run(p->block);
 
@@ -51,7 +51,7 @@ static bool can_follow(const struct bus_plan *p, const uint8_t *redo, uint32_t i
 }
 
 /* The named steps that failed, and what follows from them; how many. */
-static uint32_t choose(const struct bus_plan *p, struct doc named, uint8_t *redo)
+static uint32_t choose(const struct open_plan *p, struct doc named, uint8_t *redo)
 {
     const struct run *run = core_block_run(p->block);
     struct doc_cursor c = doc_cursor(named);
@@ -92,7 +92,7 @@ static bool is_place(struct str name)
     return str_is(name, "dependsOn") || str_is(name, "revision") || str_is(name, "superseded");
 }
 
-static void put_deps(const struct bus_plan *p, const uint8_t *redo, uint32_t i, struct buf *out)
+static void put_deps(const struct open_plan *p, const uint8_t *redo, uint32_t i, struct buf *out)
 {
     const struct run *run = core_block_run(p->block);
     uint32_t n = 0;
@@ -117,7 +117,7 @@ static void put_deps(const struct bus_plan *p, const uint8_t *redo, uint32_t i, 
 }
 
 /* The step as it stands in the plan's document, but for its place in it. */
-static void put_step(const struct bus_plan *p, const uint8_t *redo, uint32_t i, struct doc step,
+static void put_step(const struct open_plan *p, const uint8_t *redo, uint32_t i, struct doc step,
                      struct buf *out)
 {
     struct doc_head head = doc_head(step);
@@ -145,7 +145,7 @@ static void put_step(const struct bus_plan *p, const uint8_t *redo, uint32_t i, 
     put_deps(p, redo, i, out);
 }
 
-static void put_change(const struct bus_plan *p, const uint8_t *redo, uint32_t n,
+static void put_change(const struct open_plan *p, const uint8_t *redo, uint32_t n,
                        struct doc document, struct buf *out)
 {
     struct doc_cursor c = doc_cursor(doc_get(document, STR_LIT("steps")));
@@ -167,13 +167,13 @@ static void put_change(const struct bus_plan *p, const uint8_t *redo, uint32_t n
 
 /* ---- telling the core ---- */
 
-static bool rectify(struct bus *b, struct bus_plan *p, struct doc named, struct str why,
+static bool rectify(struct bus *b, struct open_plan *p, struct doc named, struct str why,
                     const struct usage *usage, struct bt_error *err)
 {
     uint8_t *redo = calloc(p->plan->n_steps + 1, 1);
     struct problems problems = {.at = calloc(PROBLEMS_MAX, sizeof *problems.at),
                                 .cap = PROBLEMS_MAX};
-    struct bus_revision revision = {0};
+    struct new_revision revision = {0};
     struct blob_ref document = {0};
     bool done = false;
 
@@ -191,13 +191,13 @@ static bool rectify(struct bus *b, struct bus_plan *p, struct doc named, struct 
             }
         }
     }
-    bus_revision_done(&revision);
+    new_revision_done(&revision);
     free(problems.at);
     free(redo);
     return done || b->failed;
 }
 
-static void tell_answer(struct bus *b, const struct bus_plan *p, const struct job_end *end)
+static void tell_answer(struct bus *b, const struct open_plan *p, const struct job_end *end)
 {
     struct core_event ev = {
         .type = CORE_SYNTHESIZED, .run = p->run, .result = end->result, .usage = end->usage};
@@ -247,7 +247,8 @@ static bool wants_retry(struct doc retry, struct str text)
     return retry.ptr != NULL && (!none || is_blank(text));
 }
 
-void job_answered(struct bus *b, struct bus_plan *p, const struct job *e, const struct job_end *end)
+void job_answered(struct bus *b, struct open_plan *p, const struct job *e,
+                  const struct job_end *end)
 {
     struct doc stored = {NULL, 0};
     struct bt_error err = {.code = BT_OK};

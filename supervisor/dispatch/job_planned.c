@@ -15,18 +15,18 @@ static struct str cut(struct str text)
     return text;
 }
 
-static void refuse(struct bus *b, const struct bus_plan *p, const struct job *e,
+static void refuse(struct bus *b, const struct open_plan *p, const struct job *e,
                    const struct job_end *end, struct str why, uint64_t problems)
 {
     job_failed(b, p, e, end, cut(why), true, problems);
 }
 
-static void make(struct bus *b, struct bus_plan *p, const struct job *e, const struct job_end *end,
+static void make(struct bus *b, struct open_plan *p, const struct job *e, const struct job_end *end,
                  struct doc answer)
 {
     struct problems problems = {.at = calloc(PROBLEMS_MAX, sizeof *problems.at),
                                 .cap = PROBLEMS_MAX};
-    struct bus_revision revision = {0};
+    struct new_revision revision = {0};
     struct blob_ref document = {0};
     struct bt_error err;
     struct buf text;
@@ -53,12 +53,12 @@ static void make(struct bus *b, struct bus_plan *p, const struct job *e, const s
         }
         refuse(b, p, e, end, buf_str(&text), problems.errors > 0 ? problems.errors : 1);
     }
-    bus_revision_done(&revision);
+    new_revision_done(&revision);
     buf_done(&text);
     free(problems.at);
 }
 
-void job_planned(struct bus *b, struct bus_plan *p, const struct job *e, const struct job_end *end)
+void job_planned(struct bus *b, struct open_plan *p, const struct job *e, const struct job_end *end)
 {
     struct msg_result result = {.has = 0};
     struct doc stored = {NULL, 0};

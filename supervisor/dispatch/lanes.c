@@ -14,18 +14,18 @@
 #include "supervisor/dispatch/result_form.h"
 #include "supervisor/engine/bus.h"
 
-static struct str key_of(const struct bus_instance *in)
+static struct str key_of(const struct lane_instance *in)
 {
     return str_from(in->session_key);
 }
 
-struct bus_instance *lanes_instance(struct bus *b, uint32_t slot, uint64_t epoch)
+struct lane_instance *lanes_instance(struct bus *b, uint32_t slot, uint64_t epoch)
 {
-    struct bus_instance *in = slot < b->opt.instances_max ? b->instances[slot] : NULL;
+    struct lane_instance *in = slot < b->opt.instances_max ? b->instances[slot] : NULL;
     return in != NULL && in->epoch == epoch ? in : NULL;
 }
 
-static void tell_core(struct bus *b, const struct bus_lane *lane, enum core_event_type type)
+static void tell_core(struct bus *b, const struct lane *lane, enum core_event_type type)
 {
     struct core_event ev = {.type = type,
                             .slot = lane->instance->slot,
@@ -38,10 +38,10 @@ static void tell_core(struct bus *b, const struct bus_lane *lane, enum core_even
     }
 }
 
-enum bt_code lanes_open(struct bus *b, const struct bus_instance *proto, struct bt_error *err)
+enum bt_code lanes_open(struct bus *b, const struct lane_instance *proto, struct bt_error *err)
 {
     struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
-    struct bus_instance *in = calloc(1, sizeof *in);
+    struct lane_instance *in = calloc(1, sizeof *in);
     enum bt_code code = BT_OK;
 
     if (in == NULL) {
@@ -50,7 +50,7 @@ enum bt_code lanes_open(struct bus *b, const struct bus_instance *proto, struct 
     *in = *proto;
     b->instances[in->slot] = in;
     for (uint32_t i = 0; i <= in->capacity && code == BT_OK; i++) {
-        struct bus_lane *lane = &in->lanes[i];
+        struct lane *lane = &in->lanes[i];
         lane->instance = in;
         lane->ix = i == in->capacity ? REGISTRY_CONTROL_LANE : i;
         code =
@@ -63,7 +63,7 @@ enum bt_code lanes_open(struct bus *b, const struct bus_instance *proto, struct 
 
 void lanes_close(struct bus *b, uint32_t slot, uint64_t epoch)
 {
-    struct bus_instance *in = lanes_instance(b, slot, epoch);
+    struct lane_instance *in = lanes_instance(b, slot, epoch);
 
     if (in == NULL) {
         return;
@@ -77,7 +77,7 @@ void lanes_close(struct bus *b, uint32_t slot, uint64_t epoch)
     free(in);
 }
 
-static void greet(struct bus *b, struct bus_lane *lane)
+static void greet(struct bus *b, struct lane *lane)
 {
     struct msg_lane_hello m = {
         .lane = lane->ix, .epoch = lane->instance->epoch, .session_key = key_of(lane->instance)};
@@ -94,7 +94,7 @@ static void greet(struct bus *b, struct bus_lane *lane)
     lane->state = LANE_GREETING;
 }
 
-static void greeted(struct bus *b, struct bus_lane *lane, struct msg_reader *r)
+static void greeted(struct bus *b, struct lane *lane, struct msg_reader *r)
 {
     struct msg_empty m;
     struct bt_error err;
@@ -111,14 +111,14 @@ static void greeted(struct bus *b, struct bus_lane *lane, struct msg_reader *r)
     tell_core(b, lane, CORE_LANE_UP);
 }
 
-static struct core_event probed(struct bus_instance *in, bool ok)
+static struct core_event probed(struct lane_instance *in, bool ok)
 {
     in->pinged = false;
     return (struct core_event){
         .type = CORE_PROBED, .slot = in->slot, .epoch = in->epoch, .lane = LANE_NONE, .ok = ok};
 }
 
-static void ping_answered(struct bus *b, struct bus_lane *lane, struct msg_reader *r)
+static void ping_answered(struct bus *b, struct lane *lane, struct msg_reader *r)
 {
     struct msg_empty m;
     struct bt_error err;
@@ -137,7 +137,7 @@ static void ping_answered(struct bus *b, struct bus_lane *lane, struct msg_reade
 }
 
 /* The answer to what the control lane was asked. */
-static void control_answered(struct bus *b, struct bus_lane *lane, struct msg_reader *r)
+static void control_answered(struct bus *b, struct lane *lane, struct msg_reader *r)
 {
     const struct control_item *item = &lane->item;
     struct core_event ev = {.type = CORE_STATE,
@@ -173,7 +173,7 @@ static void control_answered(struct bus *b, struct bus_lane *lane, struct msg_re
         return;
     }
     if (str_is(m.state, "done") && msg_has(&m, step_state, result)) {
-        (void)bus_take_result(b, &m.result, item->run, item->step, &ev);
+        (void)results_take(b, &m.result, item->run, item->step, &ev);
         return;
     }
     ev.running = str_is(m.state, "running");
@@ -182,7 +182,7 @@ static void control_answered(struct bus *b, struct bus_lane *lane, struct msg_re
     }
 }
 
-static void work_answered(struct bus *b, struct bus_lane *lane, struct msg_reader *r)
+static void work_answered(struct bus *b, struct lane *lane, struct msg_reader *r)
 {
     struct core_event ev = {
         .slot = lane->instance->slot, .epoch = lane->instance->epoch, .lane = lane->ix};
@@ -216,12 +216,12 @@ static void work_answered(struct bus *b, struct bus_lane *lane, struct msg_reade
         m.failure.class_ = STR_LIT("PROTOCOL_ERROR");
         m.failure.message = STR_LIT("the agent answered for another step or attempt");
     }
-    (void)bus_take_result(b, &m, item->run, item->step, &ev);
+    (void)results_take(b, &m, item->run, item->step, &ev);
 }
 
 /* The request on this lane has no answer. The lane goes down first, so that the core does not
  * choose it again. */
-static void lost(struct bus *b, struct bus_lane *lane, bool sent)
+static void lost(struct bus *b, struct lane *lane, bool sent)
 {
     const struct control_item *item = &lane->item;
     bool step_is_out = lane->state == LANE_BUSY && lane->ix != REGISTRY_CONTROL_LANE;
@@ -254,9 +254,9 @@ static void lost(struct bus *b, struct bus_lane *lane, bool sent)
     }
 }
 
-static void send_next_control(struct bus *b, struct bus_instance *in)
+static void send_next_control(struct bus *b, struct lane_instance *in)
 {
-    struct bus_lane *lane = &in->lanes[in->capacity];
+    struct lane *lane = &in->lanes[in->capacity];
 
     while (lane->state == LANE_READY && in->queue_n > 0) {
         struct control_item *item = &in->queue[in->queue_at];
@@ -294,7 +294,7 @@ static void send_next_control(struct bus *b, struct bus_instance *in)
 
 void lanes_probe(struct bus *b, const struct core_cmd *cmd)
 {
-    struct bus_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
+    struct lane_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
 
     if (in == NULL || in->pinged || in->queue_n == BUS_CONTROL_QUEUE) {
         return;
@@ -307,8 +307,8 @@ void lanes_probe(struct bus *b, const struct core_cmd *cmd)
 
 void lanes_control(struct bus *b, const struct core_cmd *cmd, enum control_kind kind)
 {
-    struct bus_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
-    struct bus_plan *p = bus_plan_of(b, cmd->run);
+    struct lane_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
+    struct open_plan *p = open_plan_of_run(b, cmd->run);
     struct control_item item = {.kind = kind,
                                 .run = cmd->run,
                                 .step = cmd->step,
@@ -320,7 +320,7 @@ void lanes_control(struct bus *b, const struct core_cmd *cmd, enum control_kind 
     }
     step_key(p->plan, cmd->step, cmd->phase, item.key);
     for (uint32_t i = 0; kind == CONTROL_CANCEL && i < in->capacity; i++) {
-        struct bus_lane *lane = &in->lanes[i];
+        struct lane *lane = &in->lanes[i];
         lane->cancelled =
             lane->cancelled || (lane->state == LANE_BUSY && strcmp(lane->item.key, item.key) == 0);
     }
@@ -337,13 +337,13 @@ void lanes_control(struct bus *b, const struct core_cmd *cmd, enum control_kind 
  * What cannot be read is no answer, and a peer that says it is not greeted again on this pipe: the
  * two of us would go on for ever at the speed of the line.
  */
-static void garbage(struct bus *b, struct bus_lane *lane)
+static void garbage(struct bus *b, struct lane *lane)
 {
     lane->mute = true;
     lost(b, lane, true);
 }
 
-static void answered(struct bus *b, struct bus_lane *lane, struct link_event *ev)
+static void answered(struct bus *b, struct lane *lane, struct link_event *ev)
 {
     struct str bytes = link_msg_bytes(ev->msg);
     struct msg_reader r = {0};
@@ -365,8 +365,8 @@ static void answered(struct bus *b, struct bus_lane *lane, struct link_event *ev
 
 void lanes_on_link(struct bus *b, struct link_event *ev)
 {
-    struct bus_lane *lane = ev->owner;
-    struct bus_instance *in = lane->instance;
+    struct lane *lane = ev->owner;
+    struct lane_instance *in = lane->instance;
 
     if (ev->type == LINK_UP) {
         lane->mute = false;

@@ -32,8 +32,8 @@ static struct str reason_of(const struct msg_step_result *m, struct doc answer)
     return s;
 }
 
-static enum bt_code make(struct bus *b, const struct bus_plan *p, struct doc answer,
-                         struct core_event *ev, struct bus_revision *revision, struct buf *text,
+static enum bt_code make(struct bus *b, const struct open_plan *p, struct doc answer,
+                         struct core_event *ev, struct new_revision *revision, struct buf *text,
                          struct bt_error *err)
 {
     struct revise_wish wish = {.kind = REVISE_REPLAN, .change = answer};
@@ -56,7 +56,7 @@ static enum bt_code make(struct bus *b, const struct bus_plan *p, struct doc ans
         refuse(ev, text);
         ev->invalid = code != BT_NOMEM && code != BT_INTERNAL; /* then it is no fault of the plan */
         ev->error_class = ev->invalid ? ev->error_class : CLASS_SERVICE_UNAVAILABLE;
-        bus_revision_done(revision);
+        new_revision_done(revision);
         code = BT_OK;
     }
     free(problems.at);
@@ -64,9 +64,9 @@ static enum bt_code make(struct bus *b, const struct bus_plan *p, struct doc ans
 }
 
 enum bt_code replan_take(struct bus *b, const struct msg_step_result *m, struct core_event *ev,
-                         struct bus_revision *revision, struct buf *text, struct bt_error *err)
+                         struct new_revision *revision, struct buf *text, struct bt_error *err)
 {
-    const struct bus_plan *p = bus_plan_of(b, ev->run);
+    const struct open_plan *p = open_plan_of_run(b, ev->run);
     struct buf parsed;
     struct doc answer;
     enum bt_code code = BT_OK;

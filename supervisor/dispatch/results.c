@@ -115,8 +115,8 @@ static enum bt_code store(struct bus *b, const struct msg_step_result *m, struct
 static bool fits_output(struct bus *b, const struct msg_step_result *m, const struct core_event *ev,
                         const struct plan_step *s, struct buf *diagnosis)
 {
-    const struct bus_instance *in = lanes_instance(b, ev->slot, ev->epoch);
-    struct bus_card *card = in != NULL ? &b->cards[in->agent] : NULL;
+    const struct lane_instance *in = lanes_instance(b, ev->slot, ev->epoch);
+    struct agent_card *card = in != NULL ? &b->cards[in->agent] : NULL;
     struct str name = ev->phase == PHASE_SEARCH ? STR_LIT("search") : s->skill;
     uint32_t skill;
 
@@ -136,7 +136,7 @@ static bool fits_output(struct bus *b, const struct msg_step_result *m, const st
 static bool passes_verification(struct bus *b, const struct msg_step_result *m,
                                 struct core_event *ev, struct buf *diagnosis)
 {
-    const struct bus_plan *p = bus_plan_of(b, ev->run);
+    const struct open_plan *p = open_plan_of_run(b, ev->run);
     const struct plan_step *s = p != NULL ? &p->plan->steps[ev->step] : NULL;
 
     if (s == NULL || (fits_output(b, m, ev, s, diagnosis) &&
@@ -211,7 +211,7 @@ static void take_verdict(const struct msg_step_result *m, struct core_event *ev,
 struct answer {
     struct buf text;    /* diagnosis, verdict, problems of a plan */
     struct buf missing; /* of a gate */
-    struct bus_revision revision;
+    struct new_revision revision;
 };
 
 static enum bt_code take_answer(struct bus *b, const struct msg_step_result *m,
@@ -233,7 +233,7 @@ static enum bt_code take_answer(struct bus *b, const struct msg_step_result *m,
 
 static void count_error(struct bus *b, const struct core_event *ev)
 {
-    const struct bus_instance *in = lanes_instance(b, ev->slot, ev->epoch);
+    const struct lane_instance *in = lanes_instance(b, ev->slot, ev->epoch);
 
     if (in != NULL && ev->outcome == STEP_OUTCOME_FAILED) {
         b->cards[in->agent].errors++;
@@ -252,9 +252,9 @@ static enum bt_code feed(struct bus *b, struct core_event *ev, struct answer *a,
 }
 
 /* M111: what tokens cost of an agent that does not say it. */
-static uint64_t price_of(const struct bus *b, const struct bus_instance *in, const struct usage *u)
+static uint64_t price_of(const struct bus *b, const struct lane_instance *in, const struct usage *u)
 {
-    const struct bus_price *price = NULL;
+    const struct token_price *price = NULL;
     struct str id;
     double micros;
 
@@ -263,7 +263,7 @@ static uint64_t price_of(const struct bus *b, const struct bus_instance *in, con
     }
     id = registry_agent_view(b->registry, in->agent).id;
     for (uint32_t i = 0; i < b->opt.n_prices; i++) {
-        const struct bus_price *p = &b->opt.prices[i];
+        const struct token_price *p = &b->opt.prices[i];
         if (str_is(id, p->agent_id)) {
             price = p;
             break;
@@ -279,8 +279,8 @@ static uint64_t price_of(const struct bus *b, const struct bus_instance *in, con
     return micros >= (double)INT64_MAX ? INT64_MAX : (uint64_t)(micros + 0.999999);
 }
 
-enum core_reject bus_take_result(struct bus *b, const struct msg_step_result *m, uint64_t run,
-                                 uint32_t step, struct core_event *ev)
+enum core_reject results_take(struct bus *b, const struct msg_step_result *m, uint64_t run,
+                              uint32_t step, struct core_event *ev)
 {
     enum core_reject reject = REJECT_NONE;
     struct answer a = {0};
@@ -311,7 +311,7 @@ enum core_reject bus_take_result(struct bus *b, const struct msg_step_result *m,
     if (code != BT_OK) {
         bus_fail(b, &err);
     }
-    bus_revision_done(&a.revision);
+    new_revision_done(&a.revision);
     buf_done(&a.text);
     buf_done(&a.missing);
     return reject;

@@ -13,6 +13,6 @@ void result_invalid(struct core_event *ev, struct str why);
  * returned.
  */
 BT_MUST_CHECK enum bt_code replan_take(struct bus *b, const struct msg_step_result *m,
-                                       struct core_event *ev, struct bus_revision *revision,
+                                       struct core_event *ev, struct new_revision *revision,
                                        struct buf *text, struct bt_error *err);
 #endif

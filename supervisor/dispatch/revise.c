@@ -5,10 +5,10 @@
 #include "supervisor/plan/plan_pack.h"
 
 /* What the bus keeps of a revision that has been read. */
-static enum bt_code keep(const struct plan *plan, struct bus_revision *ret, struct bt_error *err)
+static enum bt_code keep(const struct plan *plan, struct new_revision *ret, struct bt_error *err)
 {
     ret->plan = plan_pack(plan);
-    ret->block = bus_plan_block(plan);
+    ret->block = open_plan_block(plan);
     return ret->plan != NULL && ret->block != NULL
                ? BT_OK
                : err_set(err, BT_NOMEM, "out of memory for a plan of %u steps", plan->n_steps);
@@ -58,7 +58,7 @@ static enum bt_code read_document(struct bus *b, const struct plan *plan, struct
 
 /* The plan, packed, in the revision, and its document in the journal. */
 static enum bt_code keep_and_store(struct bus *b, const struct plan *plan,
-                                   const struct buf *document, struct bus_revision *ret,
+                                   const struct buf *document, struct new_revision *ret,
                                    struct blob_ref *ret_document, struct bt_error *err)
 {
     enum bt_code code = keep(plan, ret, err);
@@ -76,8 +76,8 @@ static enum bt_code keep_and_store(struct bus *b, const struct plan *plan,
     return code;
 }
 
-enum bt_code revise_make(struct bus *b, const struct bus_plan *p, const struct revise_wish *wish,
-                         struct problems *problems, struct bus_revision *ret,
+enum bt_code revise_make(struct bus *b, const struct open_plan *p, const struct revise_wish *wish,
+                         struct problems *problems, struct new_revision *ret,
                          struct blob_ref *ret_document, struct bt_error *err)
 {
     const struct run *run = core_block_run(p->block);
@@ -95,7 +95,7 @@ enum bt_code revise_make(struct bus *b, const struct bus_plan *p, const struct r
     struct buf document;
     enum bt_code code;
 
-    *ret = (struct bus_revision){0};
+    *ret = (struct new_revision){0};
     if (run->revision >= LIMIT_REVISIONS) {
         return err_set(err, BT_LIMIT, "the plan was changed %u times, the limit", run->revision);
     }
@@ -150,7 +150,7 @@ void revise_remarks(const struct problems *p, uint32_t most, struct buf *text)
     tell(p, true, most, text);
 }
 
-static enum bt_code read_planned(struct bus *b, const struct bus_plan *p, struct doc answer,
+static enum bt_code read_planned(struct bus *b, const struct open_plan *p, struct doc answer,
                                  bool trusted, struct arena *arena, struct plan **ret,
                                  struct problems *problems, struct buf *document,
                                  struct bt_error *err)
@@ -171,8 +171,8 @@ static enum bt_code read_planned(struct bus *b, const struct bus_plan *p, struct
     return code;
 }
 
-enum bt_code revise_planned(struct bus *b, const struct bus_plan *p, struct doc answer,
-                            bool trusted, struct problems *problems, struct bus_revision *ret,
+enum bt_code revise_planned(struct bus *b, const struct open_plan *p, struct doc answer,
+                            bool trusted, struct problems *problems, struct new_revision *ret,
                             struct blob_ref *ret_document, struct bt_error *err)
 {
     struct arena reading = {.chunks = NULL};
@@ -180,7 +180,7 @@ enum bt_code revise_planned(struct bus *b, const struct bus_plan *p, struct doc 
     struct buf document;
     enum bt_code code;
 
-    *ret = (struct bus_revision){0};
+    *ret = (struct new_revision){0};
     buf_init(&document, LIMIT_STEP_BYTES);
     code = read_planned(b, p, answer, trusted, &reading, &plan, problems, &document, err);
     if (code == BT_OK) {
@@ -191,9 +191,9 @@ enum bt_code revise_planned(struct bus *b, const struct bus_plan *p, struct doc 
     return code;
 }
 
-enum bt_code revise_again(struct bus *b, const struct bus_plan *p, const uint8_t *again, uint32_t n,
-                          revise_compose_fn *compose, struct problems *problems,
-                          struct bus_revision *ret, struct blob_ref *ret_document,
+enum bt_code revise_again(struct bus *b, const struct open_plan *p, const uint8_t *again,
+                          uint32_t n, revise_compose_fn *compose, struct problems *problems,
+                          struct new_revision *ret, struct blob_ref *ret_document,
                           struct bt_error *err)
 {
     struct revise_wish wish = {.kind = REVISE_AGAIN, .again = again};
@@ -202,7 +202,7 @@ enum bt_code revise_again(struct bus *b, const struct bus_plan *p, const uint8_t
     struct buf change;
     enum bt_code code = load(b, p->plan, p->document, &reading, &document, err);
 
-    *ret = (struct bus_revision){0};
+    *ret = (struct new_revision){0};
     buf_init(&change, LIMIT_STEP_BYTES);
     code = code == BT_IO ? BT_INTERNAL : code;
     if (code == BT_OK) {
@@ -218,14 +218,14 @@ enum bt_code revise_again(struct bus *b, const struct bus_plan *p, const uint8_t
     return code;
 }
 
-enum bt_code revise_read(struct bus *b, const struct bus_plan *p, struct blob_ref document,
-                         struct bus_revision *ret, struct bt_error *err)
+enum bt_code revise_read(struct bus *b, const struct open_plan *p, struct blob_ref document,
+                         struct new_revision *ret, struct bt_error *err)
 {
     struct arena reading = {.chunks = NULL};
     struct plan *plan = NULL;
     enum bt_code code = read_document(b, p->plan, document, &reading, &plan, err);
 
-    *ret = (struct bus_revision){.document = document};
+    *ret = (struct new_revision){.document = document};
     if (code == BT_OK) {
         code = keep(plan, ret, err);
     }

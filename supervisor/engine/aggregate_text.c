@@ -23,8 +23,8 @@ static enum bt_code add_part(struct bus *b, const struct plan *plan,
     return bus_result_text(b, part->result, 0, out, &cut, err);
 }
 
-enum bt_code bus_aggregate_text(struct bus *b, const struct plan *plan, const struct run *run,
-                                enum plan_status end, struct buf *out, struct bt_error *err)
+enum bt_code aggregate_text(struct bus *b, const struct plan *plan, const struct run *run,
+                            enum plan_status end, struct buf *out, struct bt_error *err)
 {
     struct aggregate_part *parts = malloc((plan->n_steps + 1) * sizeof *parts);
     struct aggregate_choice choice;

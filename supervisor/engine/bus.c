@@ -67,7 +67,7 @@ enum bt_code bus_init(struct bus *b, const struct bus_options *opt, struct journ
     buf_init(&b->row, LIMIT_CONTROL_BYTES);
     buf_init(&b->topic, 1024);
     b->plans = calloc(b->runs_max, sizeof *b->plans);
-    b->instances = calloc(opt->instances_max, sizeof(struct bus_instance *));
+    b->instances = calloc(opt->instances_max, sizeof(struct lane_instance *));
     b->cards = calloc(opt->agents_max, sizeof *b->cards);
     if (mem == NULL || b->plans == NULL || b->instances == NULL || b->cards == NULL) {
         free(mem);
@@ -127,10 +127,10 @@ void bus_later(struct bus *b, const struct core_event *ev)
  * to free, because commands behind this one may still speak of it. */
 static void take_revision(struct bus *b, uint64_t run)
 {
-    struct bus_plan *p = bus_plan_of(b, run);
+    struct open_plan *p = open_plan_of_run(b, run);
 
     ASSERT(p != NULL && b->revision != NULL);
-    bus_plan_revise(p, b->revision);
+    open_plan_revise(p, b->revision);
     b->revision = NULL;
 }
 
@@ -175,10 +175,10 @@ static enum bt_code take_commands(struct bus *b, enum core_reject *ret_reject, s
 static void bind_pending(struct bus *b, uint64_t *ret_run)
 {
     if (b->commands.n > 0 && b->commands.at[0].type == CMD_REJECT) {
-        bus_plan_session_drop(b, b->pending);
+        open_plan_session_drop(b, b->pending);
         return;
     }
-    bus_plan_bind(b, core_newest_run(b->core));
+    open_plan_bind(b, core_newest_run(b->core));
     if (ret_run != NULL) {
         *ret_run = core_newest_run(b->core);
     }
@@ -194,7 +194,7 @@ enum bt_code bus_feed(struct bus *b, struct core_event *ev, enum core_reject *re
     ev->wall = b->wall;
     b->commands.n = 0;
     if (b->pending != NULL) {
-        bus_plan_session(b, b->pending);
+        open_plan_session(b, b->pending);
     }
     core_handle(b->core, ev, &b->commands);
     if (b->pending != NULL) {

@@ -29,7 +29,7 @@ enum { BUS_PARKED_MAX = 64, BUS_CONTROL_QUEUE = 130, BUS_TURN_EVENTS = 256, BUS_
 
 /* What tokens cost of an agent that tells no cost ("*": of every one without a price of its own):
  * millionths of the currency per token. */
-struct bus_price {
+struct token_price {
     const char *agent_id;
     double input, output, cached;
 };
@@ -42,7 +42,7 @@ struct bus_options {
     enum durability durability;
     struct plan_defaults defaults;
     const char *planner;
-    const struct bus_price *prices;
+    const struct token_price *prices;
     uint32_t n_prices;
     msec heartbeat_ms;
     msec lease_ms;
@@ -59,7 +59,7 @@ struct bus_options {
 };
 
 /* An open plan: everything it owns, by the slot of its run. */
-struct bus_plan {
+struct open_plan {
     uint64_t run;      /* 0 = free */
     uint64_t ix;       /* the journal's number */
     uint64_t plan_seq; /* of the last public record */
@@ -78,7 +78,7 @@ struct bus_plan {
 
 /* A new revision of an open plan on its way into the core: with CORE_REVISE, or with the
  * CORE_RESULT of a replan. */
-struct bus_revision {
+struct new_revision {
     struct plan *plan; /* plan_pack's */
     void *block;
     struct blob_ref document;
@@ -102,9 +102,9 @@ struct control_item {
     char key[LIMIT_KEY_BYTES + 1];
 };
 
-struct bus_lane {
+struct lane {
     struct link_lane *link; /* NULL = not used */
-    struct bus_instance *instance;
+    struct lane_instance *instance;
     uint32_t ix; /* 0 .. capacity-1, or REGISTRY_CONTROL_LANE */
     enum lane_state state;
     bool mute;                /* answered garbage: not greeted again before its next pipe */
@@ -113,7 +113,7 @@ struct bus_lane {
 };
 
 /* One incarnation of one instance. Its lanes are retired together. */
-struct bus_instance {
+struct lane_instance {
     uint32_t slot;
     uint64_t epoch;
     uint32_t agent;
@@ -123,7 +123,7 @@ struct bus_instance {
     char id[LIMIT_ID_BYTES + 1];
     char endpoint[257];
     char session_key[129];
-    struct bus_lane lanes[LIMIT_CAPACITY + 1]; /* [capacity] is the control lane */
+    struct lane lanes[LIMIT_CAPACITY + 1]; /* [capacity] is the control lane */
     struct control_item queue[BUS_CONTROL_QUEUE];
     uint32_t queue_at, queue_n;
     bool pinged;  /* a ping is queued or out: another one would say the same */
@@ -131,7 +131,7 @@ struct bus_instance {
     bool reached; /* a work lane of it was greeted once */
 };
 
-struct bus_card {
+struct agent_card {
     struct arena arena;
     struct msg_card card;
     uint64_t hash; /* of its bytes: the same card is not copied again */
@@ -140,7 +140,7 @@ struct bus_card {
     struct agent_stats agent_stats; /* since the daemon started */
 };
 
-struct bus_parked {
+struct parked_read {
     uint64_t request; /* 0 = free */
     enum wire_form form;
     char id[65];
@@ -173,7 +173,7 @@ struct job_news;
 struct bus {
     struct bus_options opt;
     uint32_t runs_max; /* open plans, a job of each, and a few that no plan waits for */
-    struct bus_processes processes; /* set after bus_init */
+    struct process_hooks processes; /* set after bus_init */
     struct core *core;
     struct registry *registry;
     struct journal *journal;
@@ -184,13 +184,13 @@ struct bus {
     msec now, wall; /* of this turn */
     msec started_mono, started_wall;
 
-    struct bus_plan *plans; /* by run slot */
-    struct bus_plan *ended; /* ended in this turn, their slot given to another already */
+    struct open_plan *plans; /* by run slot */
+    struct open_plan *ended; /* ended in this turn, their slot given to another already */
     uint32_t ended_n, ended_cap;
-    struct map plan_by_id;           /* upper-case id -> slot */
-    struct sessions sessions;        /* of the open plans */
-    struct bus_instance **instances; /* by registry slot */
-    struct bus_card *cards;          /* by agent index */
+    struct map plan_by_id;            /* upper-case id -> slot */
+    struct sessions sessions;         /* of the open plans */
+    struct lane_instance **instances; /* by registry slot */
+    struct agent_card *cards;         /* by agent index */
 
     struct job_news *news; /* of jobs, of this turn: see job.c */
     uint32_t news_n, news_cap;
@@ -211,11 +211,11 @@ struct bus {
     bool failed;              /* the journal is dead; `fatal` says why */
     struct bt_error fatal;
 
-    struct bus_plan *pending; /* handed to the next CORE_SUBMIT or CORE_RECOVER: bound to the run's
+    struct open_plan *pending; /* handed to the next CORE_SUBMIT or CORE_RECOVER: bound to the run's
                                  slot by bus_feed */
-    struct bus_revision *revision; /* handed to the next CORE_REVISE or CORE_RESULT: taken over by
+    struct new_revision *revision; /* handed to the next CORE_REVISE or CORE_RESULT: taken over by
                                       bus_feed when the core accepts it */
-    struct bus_parked parked[BUS_PARKED_MAX];
+    struct parked_read parked[BUS_PARKED_MAX];
     uint32_t parked_n;
     msec heartbeat_at;
     struct uuid registered[64]; /* instances that registered in this turn: the spawner's children
@@ -254,29 +254,29 @@ void bus_fail(struct bus *b, const struct bt_error *why);
 BT_MUST_CHECK enum bt_code bus_recover(struct bus *b, uint64_t *ret_n, struct bt_error *err);
 
 /* plans.c */
-struct bus_plan *bus_plan_of(struct bus *b, uint64_t run);
-struct bus_plan *bus_plan_by_id(struct bus *b, struct str id);
+struct open_plan *open_plan_of_run(struct bus *b, uint64_t run);
+struct open_plan *open_plan_by_id(struct bus *b, struct str id);
 /* Zeroed memory for the plan's run; NULL when out of memory. */
-void *bus_plan_block(const struct plan *plan);
+void *open_plan_block(const struct plan *plan);
 /* Moves b->pending into the slot of its run. */
-void bus_plan_bind(struct bus *b, uint64_t run);
-void bus_plan_done(struct bus_plan *p);
+void open_plan_bind(struct bus *b, uint64_t run);
+void open_plan_done(struct open_plan *p);
 /* Keeps what a record says that neither the run nor its notes hold; live and at a recovery. */
-void bus_plan_keep(struct bus_plan *p, const struct record *rec, const struct plan *revised);
+void open_plan_keep(struct open_plan *p, const struct record *rec, const struct plan *revised);
 /* The sentence about its end that begins with the text, or the text when it is no longer. */
-struct str bus_plan_failure(const struct bus_plan *p, struct str text);
+struct str open_plan_failure(const struct open_plan *p, struct str text);
 /* What the agent asks of a person; empty when it says nothing. */
-struct str bus_plan_prompt(const struct bus_plan *p, uint32_t step);
+struct str open_plan_prompt(const struct open_plan *p, uint32_t step);
 /* What a person decides about the plan as a whole. */
-enum review_kind bus_plan_review(const struct bus_plan *p);
+enum review_kind open_plan_review(const struct open_plan *p);
 /* Puts the revision in the place of the plan's plan and block, and what was there before into
  * *revision. */
-void bus_plan_revise(struct bus_plan *p, struct bus_revision *revision);
-void bus_revision_done(struct bus_revision *r);
+void open_plan_revise(struct open_plan *p, struct new_revision *revision);
+void new_revision_done(struct new_revision *r);
 /* The session's number for the core, and its end. */
-void bus_plan_session(struct bus *b, struct bus_plan *p);
-void bus_plan_session_drop(struct bus *b, struct bus_plan *p);
-void bus_plan_remove(struct bus *b, uint64_t run);
+void open_plan_session(struct bus *b, struct open_plan *p);
+void open_plan_session_drop(struct bus *b, struct open_plan *p);
+void open_plan_remove(struct bus *b, uint64_t run);
 /* Text of a stored result ({text, data}) into out, at most max bytes of it (0 = all). */
 BT_MUST_CHECK enum bt_code bus_result_text(struct bus *b, struct blob_ref ref, size_t max,
                                            struct buf *out, bool *ret_cut, struct bt_error *err);
@@ -285,9 +285,9 @@ BT_MUST_CHECK enum bt_code bus_result_doc(struct bus *b, struct blob_ref ref, st
                                           struct bt_error *err);
 
 /* aggregate_text.c: the plan's answer as one text (M080), cut with a marker when it is too large */
-BT_MUST_CHECK enum bt_code bus_aggregate_text(struct bus *b, const struct plan *plan,
-                                              const struct run *run, enum plan_status end,
-                                              struct buf *out, struct bt_error *err);
+BT_MUST_CHECK enum bt_code aggregate_text(struct bus *b, const struct plan *plan,
+                                          const struct run *run, enum plan_status end,
+                                          struct buf *out, struct bt_error *err);
 
 /* records.c: journal row and publication of one record */
 BT_MUST_CHECK enum bt_code bus_record(struct bus *b, const struct record *rec,
@@ -328,8 +328,8 @@ void request_refuse_text(struct bus *b, struct request *rq, enum bt_code code, c
 void api_on_request(struct bus *b, uint64_t handle, struct str bytes);
 typedef void (*request_fn)(struct bus *b, struct request *rq);
 /* The live instance that a request speaks for; NULL after refusing. */
-struct bus_instance *api_speaker(struct bus *b, struct request *rq, struct str instance_id,
-                                 uint64_t epoch);
+struct lane_instance *api_speaker(struct bus *b, struct request *rq, struct str instance_id,
+                                  uint64_t epoch);
 void on_agent_register(struct bus *b, struct request *rq);
 void on_agent_heartbeat(struct bus *b, struct request *rq);
 void on_agent_drain(struct bus *b, struct request *rq);
@@ -362,11 +362,11 @@ void on_supervisor_drain(struct bus *b, struct request *rq);
 void api_answer_parked_reads(struct bus *b, bool all);
 
 /* lanes.c: the pipes of an instance */
-BT_MUST_CHECK enum bt_code lanes_open(struct bus *b, const struct bus_instance *proto,
+BT_MUST_CHECK enum bt_code lanes_open(struct bus *b, const struct lane_instance *proto,
                                       struct bt_error *err);
 void lanes_close(struct bus *b, uint32_t slot, uint64_t epoch);
 void lanes_on_link(struct bus *b, struct link_event *ev);
-struct bus_instance *lanes_instance(struct bus *b, uint32_t slot, uint64_t epoch);
+struct lane_instance *lanes_instance(struct bus *b, uint32_t slot, uint64_t epoch);
 void lanes_control(struct bus *b, const struct core_cmd *cmd, enum control_kind kind);
 /* agent.ping on the control lane; CORE_PROBED says whether it was answered. */
 void lanes_probe(struct bus *b, const struct core_cmd *cmd);
@@ -376,16 +376,16 @@ enum { TRACEPARENT_LEN = 55 };
 void step_key(const struct plan *plan, uint32_t step, enum step_phase phase,
               char ret[LIMIT_KEY_BYTES + 1]);
 /* Finds what a key that the instance names stands for; false when no open plan has it. */
-bool bus_find_key(struct bus *b, const struct bus_instance *by, struct str key, uint64_t *ret_run,
-                  uint32_t *ret_step, enum step_phase *ret_phase);
+bool key_find(struct bus *b, const struct lane_instance *by, struct str key, uint64_t *ret_run,
+              uint32_t *ret_step, enum step_phase *ret_phase);
 /* W3C trace context: the plan is the trace, what is asked of an agent a span. */
 void step_traceparent(const struct plan *plan, uint32_t step, enum step_phase phase,
                       uint32_t attempt, char ret[TRACEPARENT_LEN + 1]);
 
 /* dispatch.c: steps out */
-void bus_dispatch(struct bus *b, const struct core_cmd *cmd);
+void dispatch_step(struct bus *b, const struct core_cmd *cmd);
 /* results.c: results in. ev->phase, slot, epoch, instance and lane (LANE_NONE: it came as a
  * request) are the caller's. */
-enum core_reject bus_take_result(struct bus *b, const struct msg_step_result *m, uint64_t run,
-                                 uint32_t step, struct core_event *ev);
+enum core_reject results_take(struct bus *b, const struct msg_step_result *m, uint64_t run,
+                              uint32_t step, struct core_event *ev);
 #endif

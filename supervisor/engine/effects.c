@@ -30,7 +30,7 @@ struct str bus_turn_text(struct bus *b, struct str text)
 
 static void kill_process(struct bus *b, const struct core_cmd *cmd)
 {
-    const struct bus_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
+    const struct lane_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
 
     if (in != NULL && b->processes.kill != NULL) {
         log_warn("agent.kill", "instance=%s its work did not stop when it was told to", in->id);
@@ -42,7 +42,7 @@ static void perform_command(struct bus *b, const struct core_cmd *cmd)
 {
     switch (cmd->type) {
     case CMD_DISPATCH:
-        bus_dispatch(b, cmd);
+        dispatch_step(b, cmd);
         break;
     case CMD_CANCEL_STEP:
         lanes_control(b, cmd, CONTROL_CANCEL);
@@ -55,7 +55,7 @@ static void perform_command(struct bus *b, const struct core_cmd *cmd)
         break;
     case CMD_RUN_DONE:
         b->stats.plans_done++;
-        bus_plan_remove(b, cmd->run);
+        open_plan_remove(b, cmd->run);
         break;
     case CMD_PROBE:
         lanes_probe(b, cmd);

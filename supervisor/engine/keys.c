@@ -26,7 +26,7 @@ static bool is_step(const struct plan *plan, uint32_t step, uint32_t revision, s
 }
 
 /* What an instance speaks of is mostly what one of its lanes has: a plan may have 10,000 steps. */
-static uint32_t find_step(const struct bus_plan *p, const struct bus_instance *by,
+static uint32_t find_step(const struct open_plan *p, const struct lane_instance *by,
                           uint32_t revision, struct str id)
 {
     for (uint32_t i = 0; i < by->capacity; i++) {
@@ -59,10 +59,10 @@ static bool split_phase(struct str *io_id, enum step_phase *ret)
     return *ret != STEP_PHASE_COUNT && *ret != PHASE_EXECUTE;
 }
 
-bool bus_find_key(struct bus *b, const struct bus_instance *by, struct str key, uint64_t *ret_run,
-                  uint32_t *ret_step, enum step_phase *ret_phase)
+bool key_find(struct bus *b, const struct lane_instance *by, struct str key, uint64_t *ret_run,
+              uint32_t *ret_step, enum step_phase *ret_phase)
 {
-    struct bus_plan *p;
+    struct open_plan *p;
     struct str id;
     size_t at = UUID_TEXT_LEN + 1;
     uint32_t revision = 0;
@@ -70,7 +70,7 @@ bool bus_find_key(struct bus *b, const struct bus_instance *by, struct str key, 
     if (key.len < UUID_TEXT_LEN + 4 || key.ptr[UUID_TEXT_LEN] != '/') {
         return false;
     }
-    p = bus_plan_by_id(b, (struct str){key.ptr, UUID_TEXT_LEN});
+    p = open_plan_by_id(b, (struct str){key.ptr, UUID_TEXT_LEN});
     while (at < key.len && key.ptr[at] >= '0' && key.ptr[at] <= '9' && revision < 1000000) {
         revision = revision * 10 + (uint32_t)(key.ptr[at++] - '0');
     }

@@ -11,7 +11,7 @@ static uint32_t slot_of(uint64_t run)
     return (uint32_t)run;
 }
 
-struct bus_plan *bus_plan_of(struct bus *b, uint64_t run)
+struct open_plan *open_plan_of_run(struct bus *b, uint64_t run)
 {
     uint32_t slot = slot_of(run);
 
@@ -28,21 +28,21 @@ struct bus_plan *bus_plan_of(struct bus *b, uint64_t run)
 
 /* The core gives a slot away as soon as its run has ended; what the turn still has to do for that
  * run needs its plan. */
-static void make_way(struct bus *b, struct bus_plan *p)
+static void make_way(struct bus *b, struct open_plan *p)
 {
     if (b->ended_n == b->ended_cap) {
         uint32_t cap = b->ended_cap == 0 ? 16 : b->ended_cap * 2;
-        struct bus_plan *at = realloc(b->ended, cap * sizeof *at);
+        struct open_plan *at = realloc(b->ended, cap * sizeof *at);
         ASSERT(at != NULL); /* half a turn cannot be taken back: crash, replay */
         b->ended = at;
         b->ended_cap = cap;
     }
     (void)map_remove(&b->plan_by_id, (struct str){p->id, UUID_TEXT_LEN});
     b->ended[b->ended_n++] = *p;
-    *p = (struct bus_plan){0};
+    *p = (struct open_plan){0};
 }
 
-struct bus_plan *bus_plan_by_id(struct bus *b, struct str id)
+struct open_plan *open_plan_by_id(struct bus *b, struct str id)
 {
     char text[UUID_TEXT_LEN + 1];
     struct uuid uuid;
@@ -56,14 +56,14 @@ struct bus_plan *bus_plan_by_id(struct bus *b, struct str id)
     return slot == MAP_NONE ? NULL : &b->plans[slot];
 }
 
-void *bus_plan_block(const struct plan *plan)
+void *open_plan_block(const struct plan *plan)
 {
     return calloc(1, core_run_size(plan));
 }
 
-void bus_plan_bind(struct bus *b, uint64_t run)
+void open_plan_bind(struct bus *b, uint64_t run)
 {
-    struct bus_plan *p = &b->plans[slot_of(run)];
+    struct open_plan *p = &b->plans[slot_of(run)];
     enum bt_code code;
 
     ASSERT(slot_of(run) < b->runs_max);
@@ -71,7 +71,7 @@ void bus_plan_bind(struct bus *b, uint64_t run)
         make_way(b, p);
     }
     *p = *b->pending;
-    *b->pending = (struct bus_plan){0};
+    *b->pending = (struct open_plan){0};
     b->pending = NULL;
     p->run = run;
     b->jobs += p->job != NULL ? 1 : 0;
@@ -80,17 +80,17 @@ void bus_plan_bind(struct bus *b, uint64_t run)
     ASSERT(code == BT_OK);
 }
 
-void bus_plan_done(struct bus_plan *p)
+void open_plan_done(struct open_plan *p)
 {
     free(p->block);
     step_notes_done(&p->notes);
     free(p->plan);
     free(p->job);
     free((void *)(uintptr_t)p->failure.ptr);
-    *p = (struct bus_plan){.session = SESSIONS_NONE};
+    *p = (struct open_plan){.session = SESSIONS_NONE};
 }
 
-void bus_plan_keep(struct bus_plan *p, const struct record *rec, const struct plan *revised)
+void open_plan_keep(struct open_plan *p, const struct record *rec, const struct plan *revised)
 {
     step_notes_record(&p->notes, rec);
     if (rec->type == REC_SYNTHESIS_STARTED) {
@@ -109,7 +109,7 @@ void bus_plan_keep(struct bus_plan *p, const struct record *rec, const struct pl
     }
 }
 
-struct str bus_plan_failure(const struct bus_plan *p, struct str text)
+struct str open_plan_failure(const struct open_plan *p, struct str text)
 {
     const bool cut = text.len > 0 && text.len < p->failure.len &&
                      memcmp(text.ptr, p->failure.ptr, text.len) == 0;
@@ -117,22 +117,22 @@ struct str bus_plan_failure(const struct bus_plan *p, struct str text)
     return cut ? p->failure : text;
 }
 
-enum review_kind bus_plan_review(const struct bus_plan *p)
+enum review_kind open_plan_review(const struct open_plan *p)
 {
     return (core_block_run(p->block)->paused & 1u << PAUSE_PLANNING) != 0 ? REVIEW_PLANNING
                                                                           : REVIEW_PLAN;
 }
 
-struct str bus_plan_prompt(const struct bus_plan *p, uint32_t step)
+struct str open_plan_prompt(const struct open_plan *p, uint32_t step)
 {
     const struct note *t = step_notes_of(&p->notes, step);
 
     return t != NULL ? t->prompt : (struct str){"", 0};
 }
 
-void bus_plan_revise(struct bus_plan *p, struct bus_revision *revision)
+void open_plan_revise(struct open_plan *p, struct new_revision *revision)
 {
-    struct bus_revision before = {.plan = p->plan, .block = p->block, .document = p->document};
+    struct new_revision before = {.plan = p->plan, .block = p->block, .document = p->document};
 
     p->plan = revision->plan;
     p->block = revision->block;
@@ -140,38 +140,38 @@ void bus_plan_revise(struct bus_plan *p, struct bus_revision *revision)
     *revision = before;
 }
 
-void bus_revision_done(struct bus_revision *r)
+void new_revision_done(struct new_revision *r)
 {
     free(r->block);
     free(r->plan);
-    *r = (struct bus_revision){0};
+    *r = (struct new_revision){0};
 }
 
-void bus_plan_session(struct bus *b, struct bus_plan *p)
+void open_plan_session(struct bus *b, struct open_plan *p)
 {
     p->session = sessions_take(&b->sessions, p->plan->session_id);
     p->plan->session = p->session == SESSIONS_NONE ? 0 : p->session;
 }
 
-void bus_plan_session_drop(struct bus *b, struct bus_plan *p)
+void open_plan_session_drop(struct bus *b, struct open_plan *p)
 {
     sessions_drop(&b->sessions, p->session);
     p->session = SESSIONS_NONE;
 }
 
-void bus_plan_remove(struct bus *b, uint64_t run)
+void open_plan_remove(struct bus *b, uint64_t run)
 {
-    struct bus_plan *p = bus_plan_of(b, run);
+    struct open_plan *p = open_plan_of_run(b, run);
 
     if (p == NULL) {
         return;
     }
-    bus_plan_session_drop(b, p);
+    open_plan_session_drop(b, p);
     if (p == &b->plans[slot_of(run)]) {
         (void)map_remove(&b->plan_by_id, (struct str){p->id, UUID_TEXT_LEN});
-        bus_plan_done(p);
+        open_plan_done(p);
     } else {
-        bus_plan_done(p);
+        open_plan_done(p);
         *p = b->ended[--b->ended_n];
     }
 }

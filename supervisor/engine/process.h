@@ -7,19 +7,19 @@
 #include "protocol/base/str.h"
 
 /* Of an agent without a live instance. */
-struct bus_process {
+struct agent_process {
     char why[512];  /* why its last process ended, or none was started; "" = none did */
     char log[4200]; /* the file with that process's output; "" = there is none */
 };
 
 /* Given by whoever supervises processes; NULL = there are none. Called within a turn. */
-struct bus_processes {
+struct process_hooks {
     void *of;
     /* Whether the instance runs in a process of ours. */
     bool (*is_ours)(void *of, struct str instance_id);
     /* Its end, with all that it started. */
     void (*kill)(void *of, struct str instance_id);
     /* What is to be told of the agent; false: no process of it is ours. */
-    bool (*about)(void *of, struct str agent_id, struct bus_process *ret);
+    bool (*about)(void *of, struct str agent_id, struct agent_process *ret);
 };
 #endif

@@ -10,7 +10,7 @@
 
 /* The text that answers for the whole plan (M080), stored as a blob in the same commit as
  * plan_completed. */
-static enum bt_code aggregate(struct bus *b, const struct bus_plan *p, enum plan_status end,
+static enum bt_code aggregate(struct bus *b, const struct open_plan *p, enum plan_status end,
                               struct record_extra *x, struct buf *text, struct bt_error *err)
 {
     const struct run *run = core_block_run(p->block);
@@ -18,7 +18,7 @@ static enum bt_code aggregate(struct bus *b, const struct bus_plan *p, enum plan
     enum bt_code code;
 
     buf_init(&doc, LIMIT_STEP_BYTES);
-    if (bus_aggregate_text(b, p->plan, run, end, text, err) != BT_OK) {
+    if (aggregate_text(b, p->plan, run, end, text, err) != BT_OK) {
         /* A damaged result costs this plan its summary, not the daemon its life. */
         log_err("plan.aggregate", "plan=%s %s", p->id, err->msg);
         buf_clear(text);
@@ -94,7 +94,7 @@ static void name_agent(struct bus *b, const struct record *rec, struct record_ex
     x->version = view.card != NULL ? view.card->version : (struct str){"", 0};
 }
 
-static enum bt_code end_of_plan(struct bus *b, const struct bus_plan *p, const struct record *rec,
+static enum bt_code end_of_plan(struct bus *b, const struct open_plan *p, const struct record *rec,
                                 struct record_extra *x, struct buf *text, struct bt_error *err)
 {
     enum bt_code code = BT_OK;
@@ -132,7 +132,7 @@ static void preview(struct bus *b, struct blob_ref result, struct buf *text)
 }
 
 /* What the plan's document says of itself; none is no reason to lose the record. */
-static void say_about(struct bus *b, const struct bus_plan *p, const struct record *rec,
+static void say_about(struct bus *b, const struct open_plan *p, const struct record *rec,
                       struct record_extra *x, struct arena *arena)
 {
     struct journal_plan row = {.doc = NULL};
@@ -158,7 +158,7 @@ static void say_about(struct bus *b, const struct bus_plan *p, const struct reco
 }
 
 /* What the edge adds to a record about a plan. */
-static enum bt_code add_plan(struct bus *b, struct bus_plan *p, const struct record *rec,
+static enum bt_code add_plan(struct bus *b, struct open_plan *p, const struct record *rec,
                              struct record_extra *x, struct buf *text, struct arena *about,
                              struct bt_error *err)
 {
@@ -184,7 +184,7 @@ static enum bt_code add_plan(struct bus *b, struct bus_plan *p, const struct rec
 }
 
 /* Who waits for the plan hears of it in the same commit. */
-static enum bt_code pass_on(struct bus *b, struct bus_plan *p, const struct record *rec,
+static enum bt_code pass_on(struct bus *b, struct open_plan *p, const struct record *rec,
                             const struct record_extra *x, struct bt_error *err)
 {
     enum bt_code code = BT_OK;
@@ -201,7 +201,7 @@ static enum bt_code pass_on(struct bus *b, struct bus_plan *p, const struct reco
 enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error *err)
 {
     struct record_extra x = {.event_id = uuid_new()};
-    struct bus_plan *p = bus_plan_of(b, rec->run);
+    struct open_plan *p = open_plan_of_run(b, rec->run);
     const bool is_public = record_row_is_public(rec, p != NULL ? p->plan : NULL);
     struct arena about = {.chunks = NULL};
     struct record whole = *rec;
@@ -221,9 +221,9 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
             x.run = core_block_run(b->revision->block);
         }
         x.plan_seq = is_public ? ++p->plan_seq : 0;
-        bus_plan_keep(p, rec, x.revised);
+        open_plan_keep(p, rec, x.revised);
         if (rec->type == REC_PLAN_COMPLETED) {
-            whole.text = bus_plan_failure(p, rec->text);
+            whole.text = open_plan_failure(p, rec->text);
         }
         code = add_plan(b, p, &whole, &x, &text, &about, err);
     }
@@ -238,8 +238,8 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
     return code;
 }
 
-enum bt_code bus_session_record(struct bus *b, const struct record *rec, struct record_extra *x,
-                                struct bt_error *err)
+enum bt_code conversation_record(struct bus *b, const struct record *rec, struct record_extra *x,
+                                 struct bt_error *err)
 {
     x->seq = journal_next_seq(b->journal);
     x->event_id = uuid_new();

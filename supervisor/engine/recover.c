@@ -12,7 +12,7 @@ enum { RECOVERIES_MAX = 3 };
 
 struct survivor {
     struct bus *b;
-    struct bus_plan plan;
+    struct open_plan plan;
     struct run *run;
     struct arena reading; /* the plan before it is packed */
     struct arena scratch;
@@ -38,7 +38,7 @@ static enum bt_code read_plan(struct survivor *v, const struct journal_plan *row
     }
     plan->plan_id = row->plan_id;
     v->plan.plan = plan_pack(plan);
-    v->plan.block = bus_plan_block(plan);
+    v->plan.block = open_plan_block(plan);
     return v->plan.plan != NULL && v->plan.block != NULL
                ? BT_OK
                : err_set(v->err, BT_NOMEM, "out of memory for a plan of %u steps", plan->n_steps);
@@ -47,7 +47,7 @@ static enum bt_code read_plan(struct survivor *v, const struct journal_plan *row
 /* The record brings the plan's next revision: the run goes on in a block of its size. */
 static enum bt_code revise(struct survivor *v, const struct record *rec)
 {
-    struct bus_revision next;
+    struct new_revision next;
     struct run *run = NULL;
     enum bt_code code = revise_read(v->b, &v->plan, rec->result, &next, v->err);
 
@@ -58,10 +58,10 @@ static enum bt_code revise(struct survivor *v, const struct record *rec)
                            : BT_OK;
     }
     if (code == BT_OK) {
-        bus_plan_revise(&v->plan, &next);
+        open_plan_revise(&v->plan, &next);
         v->run = run;
     }
-    bus_revision_done(&next);
+    new_revision_done(&next);
     return code;
 }
 
@@ -78,7 +78,7 @@ static bool replay_row(const struct journal_row *row, void *self)
                           (unsigned long long)row->seq, STR_ARG(row->type));
     }
     if (v->code == BT_OK) {
-        bus_plan_keep(&v->plan, &rec, v->plan.plan);
+        open_plan_keep(&v->plan, &rec, v->plan.plan);
     }
     if (row->is_public) {
         v->plan.plan_seq = row->plan_seq;
@@ -144,7 +144,7 @@ static bool recover_plan(const struct journal_plan *row, void *self)
         return all->code == BT_OK;
     }
     if (rebuild(&v, row) != BT_OK) {
-        bus_plan_done(&v.plan);
+        open_plan_done(&v.plan);
         survivor_done(&v);
         all->code = quarantine(all->b, row, why.msg, all->err);
         return all->code == BT_OK;
@@ -159,7 +159,7 @@ static bool recover_plan(const struct journal_plan *row, void *self)
         log_err("plan.not_recovered", "ix=%llu no room: raise limits.maxOpenPlans and start again",
                 (unsigned long long)row->ix);
         all->b->pending = NULL;
-        bus_plan_done(&v.plan);
+        open_plan_done(&v.plan);
     } else if (!job) {
         all->n++;
     }
@@ -181,7 +181,7 @@ static enum bt_code forgive_idle(struct bus *b, struct bt_error *err)
     enum bt_code code = BT_OK;
 
     for (uint32_t i = 0; i < b->runs_max && code == BT_OK; i++) {
-        struct bus_plan *p = &b->plans[i];
+        struct open_plan *p = &b->plans[i];
         if (p->plan != NULL && p->recovered && is_idle(core_block_run(p->block))) {
             p->recovered = false;
             code = journal_recovered(b->journal, p->ix, err);

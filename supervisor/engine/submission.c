@@ -22,7 +22,7 @@ void submission_done(struct submission *d)
 {
     free(d->problems.at);
     buf_done(&d->normalised);
-    bus_plan_done(&d->plan);
+    open_plan_done(&d->plan);
     arena_done(&d->arena);
 }
 
@@ -251,7 +251,7 @@ enum bt_code submission_start(struct bus *b, const struct submission_start *how,
     uuid_format(plan->plan_id, ret_id);
     d->plan.parent = how->parent;
     ev.plan = d->plan.plan = plan_pack(plan);
-    ev.block = d->plan.block = bus_plan_block(plan);
+    ev.block = d->plan.block = open_plan_block(plan);
     if (how->job.len > 0) {
         d->plan.job = job_of_document(doc_from_buf(&d->normalised), &ok);
     }

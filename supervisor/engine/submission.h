@@ -13,7 +13,7 @@
 struct submission {
     struct arena arena;
     struct plan *made;
-    struct bus_plan plan;
+    struct open_plan plan;
     struct planner_result planned;
     struct problems problems;
     struct buf normalised;

@@ -56,11 +56,11 @@ static enum bt_code usage_of(struct bus *b, struct uuid id, uint64_t ix, struct 
                              struct bt_error *err)
 {
     char text[UUID_TEXT_LEN + 1];
-    const struct bus_plan *p;
+    const struct open_plan *p;
     const struct run *run;
 
     uuid_format(id, text);
-    p = bus_plan_by_id(b, str_from(text));
+    p = open_plan_by_id(b, str_from(text));
     run = p != NULL ? core_block_run(p->block) : NULL;
     *ret = (struct usage){0};
     if (run != NULL && !plan_is_final(run->status)) {

@@ -135,7 +135,7 @@ static enum bt_code load_plan(struct bus *b, struct projection *s, struct bt_err
  */
 static struct str open_status(struct bus *b, struct str plan_id)
 {
-    const struct bus_plan *p = bus_plan_by_id(b, plan_id);
+    const struct open_plan *p = open_plan_by_id(b, plan_id);
     enum plan_status live = p != NULL ? core_block_run(p->block)->status : PLAN_RUNNING;
 
     return str_from(plan_status_name(plan_is_final(live) ? PLAN_RUNNING : live));

@@ -54,14 +54,14 @@ static void cache_never_holds_more_than_its_bytes_whatever_the_order_of_ids(void
 }
 
 /* A bus with one open plan, whose step came once more under the same id; nothing else is used. */
-static void with_plan(struct bus *b, struct bus_plan *slot, struct plan *plan,
+static void with_plan(struct bus *b, struct open_plan *slot, struct plan *plan,
                       struct plan_step *step)
 {
     step[0] = (struct plan_step){.step_id = STR_LIT("a.1"), .revision = 12, .superseded = true};
     step[1] = (struct plan_step){.step_id = STR_LIT("a.1"), .revision = 13};
     *plan = (struct plan){.steps = step, .n_steps = 2, .revision = 13};
     assert_true(uuid_parse(STR_LIT("0190F3C2-7A1B-7C3D-9E4F-0123456789AB"), &plan->plan_id));
-    *slot = (struct bus_plan){.run = (uint64_t)1 << 32, .plan = plan};
+    *slot = (struct open_plan){.run = (uint64_t)1 << 32, .plan = plan};
     uuid_format(plan->plan_id, slot->id);
     *b = (struct bus){.plans = slot, .opt = {.plans_max = 1}};
     assert_int_equal(map_put(&b->plan_by_id, str_from(slot->id), 0), BT_OK);
@@ -92,9 +92,9 @@ static void key_names_its_step_and_nothing_else_does(void **state)
                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/gate",
                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/verify",
                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/replan"};
-    static const struct bus_instance nobody; /* has nothing on its lanes */
+    static const struct lane_instance nobody; /* has nothing on its lanes */
     struct bus b;
-    struct bus_plan slot;
+    struct open_plan slot;
     struct plan plan;
     struct plan_step steps[2];
     uint64_t run = 0;
@@ -107,16 +107,16 @@ static void key_names_its_step_and_nothing_else_does(void **state)
     for (uint32_t i = 0; i < STEP_PHASE_COUNT; i++) {
         step_key(&plan, 0, (enum step_phase)i, key);
         assert_string_equal(key, keys[i]);
-        assert_true(bus_find_key(&b, &nobody, str_from(key), &run, &step, &phase));
+        assert_true(key_find(&b, &nobody, str_from(key), &run, &step, &phase));
         assert_int_equal(run, slot.run);
         assert_int_equal(step, 0);
         assert_int_equal(phase, i);
     }
     step_key(&plan, 1, PHASE_EXECUTE, key);
-    assert_true(bus_find_key(&b, &nobody, str_from(key), &run, &step, &phase));
+    assert_true(key_find(&b, &nobody, str_from(key), &run, &step, &phase));
     assert_int_equal(step, 1);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        if (bus_find_key(&b, &nobody, str_from(wrong[i]), &run, &step, &phase)) {
+        if (key_find(&b, &nobody, str_from(wrong[i]), &run, &step, &phase)) {
             fail_msg("'%s' was taken for a key", wrong[i]);
         }
     }
@@ -128,7 +128,7 @@ static void traceparent_is_the_plan_and_one_span_per_request(void **state)
     char first[TRACEPARENT_LEN + 1];
     char other[TRACEPARENT_LEN + 1];
     struct bus b;
-    struct bus_plan slot;
+    struct open_plan slot;
     struct plan plan;
     struct plan_step steps[2];
 
@@ -154,7 +154,7 @@ struct many {
     char ids[SESSIONS + 1][16];
     struct plan plans[PLANS];
     struct run *open, *over;
-    struct bus_plan slots[PLANS];
+    struct open_plan slots[PLANS];
     struct job job;
 };
 
@@ -176,11 +176,11 @@ static struct many *with_many(void)
     for (uint32_t i = 0; i < PLANS; i++) {
         m->plans[i].session_id =
             i % 7 == 0 ? (struct str){NULL, 0} : str_from(m->ids[i * 31 % (SESSIONS + 1)]);
-        m->slots[i] = (struct bus_plan){.run = i % 11 == 0 ? 0 : i + 1,
-                                        .ix = PLANS + (i ^ 64),
-                                        .plan = &m->plans[i],
-                                        .block = i % 5 == 0 ? m->over : m->open,
-                                        .job = i % 3 == 0 ? &m->job : NULL};
+        m->slots[i] = (struct open_plan){.run = i % 11 == 0 ? 0 : i + 1,
+                                         .ix = PLANS + (i ^ 64),
+                                         .plan = &m->plans[i],
+                                         .block = i % 5 == 0 ? m->over : m->open,
+                                         .job = i % 3 == 0 ? &m->job : NULL};
     }
     m->b = (struct bus){.plans = m->slots, .runs_max = PLANS};
     return m;
@@ -189,7 +189,7 @@ static struct many *with_many(void)
 static void one_pass_finds_what_each_session_finds_by_itself(void **state)
 {
     struct many *m = with_many();
-    struct bus_plan *found[SESSIONS] = {NULL};
+    struct open_plan *found[SESSIONS] = {NULL};
     struct map at = {0};
     uint32_t open = 0;
 
