@@ -3,7 +3,7 @@
 #ifndef SUPERVISOR_PROCESSES_H
 #define SUPERVISOR_PROCESSES_H
 
-#include "supervisor/engine/bus.h"
+#include "supervisor/engine/engine.h"
 #include "supervisor/spawn/spawn.h"
 
 /* An agent that is known but not started, and why. */

@@ -8,7 +8,7 @@
 #ifndef SUPERVISOR_SUPERVISOR_H
 #define SUPERVISOR_SUPERVISOR_H
 
-#include "supervisor/engine/bus.h"
+#include "supervisor/engine/engine.h"
 #include "supervisor/processes.h"
 #include "supervisor/spawn/spawn.h"
 

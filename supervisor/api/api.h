@@ -2,7 +2,7 @@
 #ifndef BUS_CONTROL_H
 #define BUS_CONTROL_H
 
-#include "supervisor/engine/bus.h"
+#include "supervisor/engine/engine.h"
 
 /* Reads the body of a request; false after refusing. */
 bool request_read(struct bus *b, struct request *rq, enum msg_type type, void *body);

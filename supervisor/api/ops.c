@@ -5,7 +5,7 @@
 
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
-#include "supervisor/engine/bus.h"
+#include "supervisor/engine/engine.h"
 
 static struct msg_breaker_view breaker_of(const struct bus *b, const struct breaker_view *v)
 {

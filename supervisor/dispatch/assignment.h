@@ -6,7 +6,7 @@
 #ifndef BUS_ASSIGNMENT_H
 #define BUS_ASSIGNMENT_H
 
-#include "supervisor/engine/bus.h"
+#include "supervisor/engine/engine.h"
 
 /* From several allocations, with one end. */
 struct assignment {

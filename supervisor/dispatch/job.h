@@ -11,7 +11,7 @@
 #ifndef BUS_JOB_H
 #define BUS_JOB_H
 
-#include "supervisor/engine/bus.h"
+#include "supervisor/engine/engine.h"
 
 /* A person may write a plan of LIMIT_STEPS; from a model it is rather an accident, and dear. */
 enum { PLANNED_STEPS_MAX = 1000 };

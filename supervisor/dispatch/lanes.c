@@ -12,7 +12,7 @@
 
 #include "protocol/base/log.h"
 #include "supervisor/dispatch/result_form.h"
-#include "supervisor/engine/bus.h"
+#include "supervisor/engine/engine.h"
 
 static struct str key_of(const struct lane_instance *in)
 {

@@ -2,7 +2,7 @@
 #ifndef BUS_RESULTS_H
 #define BUS_RESULTS_H
 
-#include "supervisor/engine/bus.h"
+#include "supervisor/engine/engine.h"
 
 /* The answer breaks the protocol: a failure that is not tried again. `why` is borrowed. */
 void result_invalid(struct core_event *ev, struct str why);

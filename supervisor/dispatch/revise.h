@@ -3,7 +3,7 @@
 #ifndef BUS_REVISE_H
 #define BUS_REVISE_H
 
-#include "supervisor/engine/bus.h"
+#include "supervisor/engine/engine.h"
 #include "supervisor/plan/plan_revise.h"
 
 /* What a change says besides its steps; ids that are empty are those of the document. */

@@ -5,7 +5,7 @@
 
 #include "protocol/base/assert.h"
 #include "protocol/base/log.h"
-#include "supervisor/engine/bus.h"
+#include "supervisor/engine/engine.h"
 
 /* For who comes again: long enough that a crowd of clients is no load. */
 enum { RETRY_AFTER_MS = 500 };

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "supervisor/engine/bus.h"
+#include "supervisor/engine/engine.h"
 
 void step_key(const struct plan *plan, uint32_t step, enum step_phase phase,
               char ret[LIMIT_KEY_BYTES + 1])

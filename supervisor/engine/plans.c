@@ -4,7 +4,7 @@
 
 #include "protocol/base/assert.h"
 #include "protocol/base/utf8.h"
-#include "supervisor/engine/bus.h"
+#include "supervisor/engine/engine.h"
 
 static uint32_t slot_of(uint64_t run)
 {

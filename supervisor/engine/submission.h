@@ -5,7 +5,7 @@
 #ifndef BUS_SUBMISSION_H
 #define BUS_SUBMISSION_H
 
-#include "supervisor/engine/bus.h"
+#include "supervisor/engine/engine.h"
 #include "supervisor/keyword/planner.h"
 
 /* All that is said of the plan, and the plan as it was read, live in the arena; what runs is a copy

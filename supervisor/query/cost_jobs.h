@@ -6,7 +6,7 @@
 #define BUS_COST_JOBS_H
 
 #include "supervisor/dispatch/job.h"
-#include "supervisor/engine/bus.h"
+#include "supervisor/engine/engine.h"
 
 /* Which ones: newest first, of a session (empty = any), made between since_wall and until_wall
  * (ms), and after the row after_ix. */

@@ -1,4 +1,4 @@
-#include "supervisor/engine/bus.h"
+#include "supervisor/engine/engine.h"
 
 #include <stdlib.h>
 
