@@ -70,8 +70,8 @@ enum bt_code children_of_config(const struct config *c, struct supervisor_option
         prices[i] = (struct token_price){c->prices[i].agent_id, c->prices[i].input,
                                          c->prices[i].output, c->prices[i].cached};
     }
-    opt->bus.prices = prices;
-    opt->bus.n_prices = c->n_prices;
+    opt->engine.prices = prices;
+    opt->engine.n_prices = c->n_prices;
     opt->specs = specs;
     opt->agent_ids = ids;
     opt->held_back = held;

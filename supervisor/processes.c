@@ -1,4 +1,4 @@
-/* Between the bus, which knows instances, and the spawner, which knows processes. */
+/* Between the engine, which knows instances, and the spawner, which knows processes. */
 #include "supervisor/processes.h"
 
 #include <stdarg.h>
@@ -60,7 +60,7 @@ static void process_kill(void *of, struct str instance_id)
     char text[UUID_TEXT_LEN + 1];
 
     (void)spawn_kill_instance(p->spawn, as_spawned(instance_id, text), "did not stop its work",
-                              p->bus->now);
+                              p->engine->now);
 }
 
 static bool process_about(void *of, struct str agent_id, struct agent_process *ret)
@@ -100,12 +100,13 @@ struct process_hooks processes_for_engine(struct processes *p)
 static void tell_gave_up(struct processes *p, struct str agent_id, const char *why)
 {
     struct core_event ev = {.type = CORE_GAVE_UP,
-                            .agent = registry_agent_add(p->bus->registry, agent_id, p->bus->now),
+                            .agent =
+                                registry_agent_add(p->engine->registry, agent_id, p->engine->now),
                             .text = str_from(why)};
     struct bt_error err;
 
-    if (ev.agent != REGISTRY_NONE && bus_feed(p->bus, &ev, NULL, NULL, &err) != BT_OK) {
-        bus_fail(p->bus, &err);
+    if (ev.agent != REGISTRY_NONE && engine_feed(p->engine, &ev, NULL, NULL, &err) != BT_OK) {
+        engine_fail(p->engine, &err);
     }
 }
 
@@ -185,7 +186,7 @@ static void child_ended(struct processes *p, const struct spawn_event *ev)
     struct siblings of;
 
     siblings_of(p, ev->name, ev->agent_id, &of);
-    if (p->bus->draining || of.others || of.failed.name == NULL || of.named.name == NULL ||
+    if (p->engine->draining || of.others || of.failed.name == NULL || of.named.name == NULL ||
         of.named.state != POLICY_STOPPED) {
         return;
     }
@@ -203,14 +204,15 @@ static void instance_gone(struct processes *p, const struct spawn_event *ev)
     if (!uuid_parse(str_from(ev->instance_id), &gone.instance)) {
         return;
     }
-    gone.slot = registry_instance(p->bus->registry, gone.instance);
-    if (gone.slot == REGISTRY_NONE || !registry_instance_view(p->bus->registry, gone.slot, &view)) {
+    gone.slot = registry_instance(p->engine->registry, gone.instance);
+    if (gone.slot == REGISTRY_NONE ||
+        !registry_instance_view(p->engine->registry, gone.slot, &view)) {
         return;
     }
     gone.epoch = view.epoch;
     gone.agent = view.agent;
-    if (bus_feed(p->bus, &gone, NULL, NULL, &err) != BT_OK) {
-        bus_fail(p->bus, &err);
+    if (engine_feed(p->engine, &gone, NULL, NULL, &err) != BT_OK) {
+        engine_fail(p->engine, &err);
     }
 }
 
@@ -220,10 +222,10 @@ static void instance_restarted(struct processes *p, const struct spawn_event *ev
         .type = CORE_RESTARTED, .pid = (uint32_t)ev->pid, .text = str_from(ev->reason)};
     struct bt_error err;
 
-    again.agent = registry_agent_add(p->bus->registry, str_from(ev->agent_id), p->bus->now);
+    again.agent = registry_agent_add(p->engine->registry, str_from(ev->agent_id), p->engine->now);
     (void)uuid_parse(str_from(ev->instance_id), &again.instance);
-    if (again.agent != REGISTRY_NONE && bus_feed(p->bus, &again, NULL, NULL, &err) != BT_OK) {
-        bus_fail(p->bus, &err);
+    if (again.agent != REGISTRY_NONE && engine_feed(p->engine, &again, NULL, NULL, &err) != BT_OK) {
+        engine_fail(p->engine, &err);
     }
 }
 
@@ -232,10 +234,10 @@ void processes_turn(struct processes *p, bool readable)
     struct spawn_event ev;
 
     if (readable) {
-        spawn_handle(p->spawn, p->bus->now);
+        spawn_handle(p->spawn, p->engine->now);
     }
-    if (spawn_deadline(p->spawn) <= p->bus->now) {
-        spawn_tick(p->spawn, p->bus->now);
+    if (spawn_deadline(p->spawn) <= p->engine->now) {
+        spawn_tick(p->spawn, p->engine->now);
     }
     while (spawn_next_event(p->spawn, &ev)) {
         enum log_level level = ev.type == SPAWN_GAVE_UP || (ev.type == SPAWN_EXITED && !ev.expected)

@@ -1,5 +1,6 @@
-/* Between the bus, which knows instances, and the spawner, which knows processes: ends of processes
- * become events of the core, its word that one must end becomes the end of a process tree. */
+/* Between the engine, which knows instances, and the spawner, which knows processes: ends of
+ * processes become events of the core, its word that one must end becomes the end of a process
+ * tree. */
 #ifndef SUPERVISOR_PROCESSES_H
 #define SUPERVISOR_PROCESSES_H
 
@@ -12,13 +13,13 @@ struct held_back {
 };
 
 struct processes {
-    struct bus *bus; /* both borrowed */
+    struct engine *engine; /* both borrowed */
     struct spawn *spawn;
     const struct held_back *held_back; /* borrowed */
     size_t n_held_back;
 };
 
-/* What the bus may ask; valid as long as *p. */
+/* What the engine may ask; valid as long as *p. */
 struct process_hooks processes_for_engine(struct processes *p);
 /* In the first turn, before anything is recovered: nobody waits for agents that are held back. */
 void processes_hold_back(struct processes *p);

@@ -27,7 +27,7 @@ enum { WATCH_LINK, WATCH_SPAWN, WATCH_SIGNAL, WATCH_COUNT };
 
 struct supervisor {
     const struct supervisor_options *opt;
-    struct bus bus;
+    struct engine engine;
     struct journal *journal;
     struct link *link;
     struct spawn *spawn;
@@ -59,15 +59,15 @@ static enum bt_code block_signals(int *ret_fd, struct bt_error *err)
 /* In this order: signals before any thread, the lock before the spawner, the spawner before nng. */
 static enum bt_code open_all(struct supervisor *s, struct bt_error *err)
 {
-    const struct bus_options *bus = &s->opt->bus;
-    struct journal_options journal = {.durability = bus->durability,
+    const struct engine_options *engine = &s->opt->engine;
+    struct journal_options journal = {.durability = engine->durability,
                                       .ballast_bytes = s->opt->ballast_bytes};
-    struct spawn_options spawn = {.state_dir = bus->state_dir};
+    struct spawn_options spawn = {.state_dir = engine->state_dir};
     int signals = -1;
     enum bt_code code = block_signals(&signals, err);
 
     if (code == BT_OK) {
-        code = journal_open_sqlite(bus->state_dir, &journal, &s->journal, err);
+        code = journal_open_sqlite(engine->state_dir, &journal, &s->journal, err);
     }
     if (code == BT_OK) {
         code = spawn_open(&spawn, &s->spawn, err);
@@ -76,14 +76,14 @@ static enum bt_code open_all(struct supervisor *s, struct bt_error *err)
         code = link_new(s->opt->inbox, &s->link, err);
     }
     if (code == BT_OK) {
-        code = bus_init(&s->bus, bus, s->journal, s->link, err);
+        code = engine_init(&s->engine, engine, s->journal, s->link, err);
     }
     if (code == BT_OK) {
-        s->processes = (struct processes){.bus = &s->bus,
+        s->processes = (struct processes){.engine = &s->engine,
                                           .spawn = s->spawn,
                                           .held_back = s->opt->held_back,
                                           .n_held_back = s->opt->n_held_back};
-        s->bus.processes = processes_for_engine(&s->processes);
+        s->engine.processes = processes_for_engine(&s->processes);
         code = link_canary_start(CANARY_PERIOD_MS, err);
     }
     if (code == BT_OK) {
@@ -100,23 +100,24 @@ static enum bt_code first_turn(struct supervisor *s, struct bt_error *err)
     uint64_t recovered = 0;
     enum bt_code code;
 
-    bus_begin(&s->bus, clock_mono_ms(), clock_wall_ms());
+    engine_begin(&s->engine, clock_mono_ms(), clock_wall_ms());
     for (size_t i = 0; i < s->opt->n_agent_ids; i++) {
-        (void)registry_agent_add(s->bus.registry, str_from(s->opt->agent_ids[i]), s->bus.now);
+        (void)registry_agent_add(s->engine.registry, str_from(s->opt->agent_ids[i]), s->engine.now);
     }
     processes_hold_back(&s->processes);
-    code = bus_recover(&s->bus, &recovered, err);
+    code = engine_recover(&s->engine, &recovered, err);
     if (code == BT_OK) {
-        code = bus_system_record(&s->bus, REC_SUPERVISOR_STARTED, STR_LIT(""), recovered, err);
+        code =
+            engine_system_record(&s->engine, REC_SUPERVISOR_STARTED, STR_LIT(""), recovered, err);
     }
     if (code == BT_OK) {
-        code = bus_end(&s->bus, err);
+        code = engine_end(&s->engine, err);
     }
     if (code == BT_OK) {
         log_info("supervisor.started", "state=%s control=%s events=%s plans=%llu durability=%s",
-                 s->opt->bus.state_dir, link_server_url(s->bus.server), link_pub_url(s->bus.pub),
-                 (unsigned long long)recovered,
-                 s->opt->bus.durability == DURABILITY_POWER ? "power" : "process");
+                 s->opt->engine.state_dir, link_server_url(s->engine.server),
+                 link_pub_url(s->engine.pub), (unsigned long long)recovered,
+                 s->opt->engine.durability == DURABILITY_POWER ? "power" : "process");
     }
     return code;
 }
@@ -126,10 +127,10 @@ static enum bt_code announce(struct supervisor *s, struct bt_error *err)
     struct state_endpoints e = {.instance = s->instance, .pid = (uint64_t)getpid()};
     enum bt_code code;
 
-    (void)snprintf(e.control, sizeof e.control, "%s", link_server_url(s->bus.server));
-    (void)snprintf(e.events, sizeof e.events, "%s", link_pub_url(s->bus.pub));
+    (void)snprintf(e.control, sizeof e.control, "%s", link_server_url(s->engine.server));
+    (void)snprintf(e.events, sizeof e.events, "%s", link_pub_url(s->engine.pub));
     (void)snprintf(e.version, sizeof e.version, "%s", BATON_VERSION);
-    code = state_endpoints_write(s->opt->bus.state_dir, &e, err);
+    code = state_endpoints_write(s->opt->engine.state_dir, &e, err);
     if (code == BT_OK) {
         code = spawn_set_children(s->spawn, s->opt->specs, s->opt->n_specs, clock_mono_ms(), err);
     }
@@ -150,26 +151,27 @@ static void begin_stop(struct supervisor *s, const char *why)
     log_info("supervisor.stopping", "reason=\"%s\" grace_ms=%llu", why,
              (unsigned long long)s->opt->shutdown_grace_ms);
     notify_service_manager("STOPPING=1\nSTATUS=draining");
-    s->bus.draining = true;
-    s->stop_begun = s->bus.now;
-    s->stop_deadline = s->bus.now + s->opt->shutdown_grace_ms;
-    for (uint32_t i = 0; i < registry_instances(s->bus.registry); i++) {
+    s->engine.draining = true;
+    s->stop_begun = s->engine.now;
+    s->stop_deadline = s->engine.now + s->opt->shutdown_grace_ms;
+    for (uint32_t i = 0; i < registry_instances(s->engine.registry); i++) {
         struct instance_view view;
         struct core_event drain = {
             .type = CORE_DRAIN, .slot = i, .text = STR_LIT("the supervisor is stopping")};
-        if (!registry_instance_view(s->bus.registry, i, &view)) {
+        if (!registry_instance_view(s->engine.registry, i, &view)) {
             continue;
         }
         drain.epoch = view.epoch;
         drain.agent = view.agent;
-        if (bus_feed(&s->bus, &drain, NULL, NULL, &err) != BT_OK) {
-            bus_fail(&s->bus, &err);
+        if (engine_feed(&s->engine, &drain, NULL, NULL, &err) != BT_OK) {
+            engine_fail(&s->engine, &err);
         }
     }
-    if (bus_system_record(&s->bus, REC_SUPERVISOR_STOPPING, str_from(why), 0, &err) != BT_OK) {
-        bus_fail(&s->bus, &err);
+    if (engine_system_record(&s->engine, REC_SUPERVISOR_STOPPING, str_from(why), 0, &err) !=
+        BT_OK) {
+        engine_fail(&s->engine, &err);
     }
-    spawn_stop_all(s->spawn, s->opt->shutdown_grace_ms, s->bus.now);
+    spawn_stop_all(s->spawn, s->opt->shutdown_grace_ms, s->engine.now);
 }
 
 static void signal_turn(struct supervisor *s)
@@ -185,7 +187,7 @@ static void signal_turn(struct supervisor *s)
             begin_stop(s, info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
         }
     }
-    if (s->bus.stop_asked && s->stop_deadline == MSEC_NEVER) {
+    if (s->engine.stop_asked && s->stop_deadline == MSEC_NEVER) {
         begin_stop(s, "supervisor.drain");
     }
 }
@@ -194,9 +196,9 @@ static uint32_t outstanding(const struct supervisor *s)
 {
     uint32_t n = 0;
 
-    for (uint32_t i = 0; i < registry_instances(s->bus.registry); i++) {
+    for (uint32_t i = 0; i < registry_instances(s->engine.registry); i++) {
         struct instance_view view;
-        n += registry_instance_view(s->bus.registry, i, &view) ? view.outstanding : 0;
+        n += registry_instance_view(s->engine.registry, i, &view) ? view.outstanding : 0;
     }
     return n;
 }
@@ -206,12 +208,12 @@ static bool is_over(const struct supervisor *s)
     if (s->stop_deadline == MSEC_NEVER) {
         return false;
     }
-    if (!s->stop_now && s->bus.now - s->stop_begun < FAREWELL_MS) {
+    if (!s->stop_now && s->engine.now - s->stop_begun < FAREWELL_MS) {
         return false; /* the answer to supervisor.drain and the last events are still on their way
                          out of the transport */
     }
     return s->stop_now ||
-           (spawn_is_idle(s->spawn) && (outstanding(s) == 0 || s->bus.now >= s->stop_deadline));
+           (spawn_is_idle(s->spawn) && (outstanding(s) == 0 || s->engine.now >= s->stop_deadline));
 }
 
 /* Restarts that were clean, or that we lived long after, do not count towards a plan's quarantine.
@@ -220,10 +222,10 @@ static void settle(struct supervisor *s)
 {
     struct bt_error err;
 
-    if (!s->settled && s->bus.now - s->bus.started_mono > SETTLED_MS) {
+    if (!s->settled && s->engine.now - s->engine.started_mono > SETTLED_MS) {
         s->settled = true;
         if (journal_recovered(s->journal, 0, &err) != BT_OK) {
-            bus_fail(&s->bus, &err);
+            engine_fail(&s->engine, &err);
         }
     }
 }
@@ -233,19 +235,20 @@ static enum bt_code turn(struct supervisor *s, struct bt_error *err)
     struct link_event ev;
     enum bt_code code;
 
-    bus_begin(&s->bus, clock_mono_ms(), clock_wall_ms());
-    for (int n = 0; n < BUS_TURN_EVENTS && !bus_is_full(&s->bus) && link_next(s->link, &ev); n++) {
-        bus_on_link(&s->bus, &ev);
+    engine_begin(&s->engine, clock_mono_ms(), clock_wall_ms());
+    for (int n = 0;
+         n < ENGINE_TURN_EVENTS && !engine_is_full(&s->engine) && link_next(s->link, &ev); n++) {
+        engine_on_link(&s->engine, &ev);
     }
     processes_turn(&s->processes,
                    (s->watch[WATCH_SPAWN].revents & (POLLIN | POLLHUP | POLLERR)) != 0);
     signal_turn(s);
     settle(s);
-    code = bus_end(&s->bus, err);
-    for (uint32_t i = 0; i < s->bus.registered_n; i++) {
+    code = engine_end(&s->engine, err);
+    for (uint32_t i = 0; i < s->engine.registered_n; i++) {
         char id[UUID_TEXT_LEN + 1];
-        uuid_format(s->bus.registered[i], id);
-        (void)spawn_registered(s->spawn, str_from(id), s->bus.now);
+        uuid_format(s->engine.registered[i], id);
+        (void)spawn_registered(s->spawn, str_from(id), s->engine.now);
     }
     return code;
 }
@@ -253,7 +256,7 @@ static enum bt_code turn(struct supervisor *s, struct bt_error *err)
 static void wait_for_work(struct supervisor *s)
 {
     msec now = clock_mono_ms();
-    msec due = bus_deadline(&s->bus);
+    msec due = engine_deadline(&s->engine);
     msec timeout;
 
     due = spawn_deadline(s->spawn) < due ? spawn_deadline(s->spawn) : due;
@@ -277,9 +280,9 @@ static void replace_when_wedged(struct supervisor *s, char **argv)
     if (link_canary_age() < CANARY_LATE_MS) {
         s->wedged_since = 0;
     } else if (s->wedged_since == 0) {
-        s->wedged_since = s->bus.now;
+        s->wedged_since = s->engine.now;
         log_warn("supervisor.wedged", "the transport does not answer");
-    } else if (s->bus.now - s->wedged_since > CANARY_DEAD_MS) {
+    } else if (s->engine.now - s->wedged_since > CANARY_DEAD_MS) {
         log_err("supervisor.wedged",
                 "the transport is stuck; replacing the daemon, the journal goes on");
         journal_close(s->journal);
@@ -293,7 +296,7 @@ static int finish(struct supervisor *s)
 {
     struct bt_error err;
 
-    if (state_endpoints_remove(s->opt->bus.state_dir, s->instance, &err) != BT_OK) {
+    if (state_endpoints_remove(s->opt->engine.state_dir, s->instance, &err) != BT_OK) {
         log_warn("supervisor.stop", "%s", err.msg);
     }
     if (journal_recovered(s->journal, 0, &err) != BT_OK ||
@@ -302,7 +305,7 @@ static int finish(struct supervisor *s)
     }
     spawn_close(s->spawn);
     journal_close(s->journal);
-    log_info("supervisor.stopped", "plans_open=%u", core_runs_open(s->bus.core));
+    log_info("supervisor.stopped", "plans_open=%u", core_runs_open(s->engine.core));
     return EXIT_STOPPED;
 }
 

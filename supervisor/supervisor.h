@@ -13,7 +13,7 @@
 #include "supervisor/spawn/spawn.h"
 
 struct supervisor_options {
-    struct bus_options bus;
+    struct engine_options engine;
     const struct spawn_spec *specs;
     size_t n_specs;
     const char *const *agent_ids; /* of the configuration: known before they register */

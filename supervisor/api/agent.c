@@ -27,7 +27,7 @@ static bool speaks_version_1(struct doc protocol)
 }
 
 /* Everything that is wrong with a registration before the core sees it. */
-static enum bt_code check_registration(struct bus *b, const struct msg_agent_register *m,
+static enum bt_code check_registration(struct engine *engine, const struct msg_agent_register *m,
                                        struct uuid *ret_id, struct bt_error *err)
 {
     uint32_t skill = 0;
@@ -58,8 +58,8 @@ static enum bt_code check_registration(struct bus *b, const struct msg_agent_reg
     if (m->dial_in) {
         return BT_OK;
     }
-    if (str_is(m->endpoint, link_server_url(b->server)) ||
-        str_is(m->endpoint, link_pub_url(b->pub))) {
+    if (str_is(m->endpoint, link_server_url(engine->server)) ||
+        str_is(m->endpoint, link_pub_url(engine->pub))) {
         return err_set(err, BT_INVALID, "endpoint: is not an address that an agent may have");
     }
     if (link_url_check(m->endpoint, true, false, err) != BT_OK) {
@@ -69,10 +69,10 @@ static enum bt_code check_registration(struct bus *b, const struct msg_agent_reg
 }
 
 /* The card outlives the request: copied once, again only when it has changed. */
-static enum bt_code keep_card(struct bus *b, uint32_t agent, const struct msg_card *card,
+static enum bt_code keep_card(struct engine *engine, uint32_t agent, const struct msg_card *card,
                               struct bt_error *err)
 {
-    struct agent_card *kept = &b->cards[agent];
+    struct agent_card *kept = &engine->cards[agent];
     struct msg_part part = {MSG_card, card};
     struct arena fresh = {0};
     struct msg_card copy;
@@ -80,16 +80,16 @@ static enum bt_code keep_card(struct bus *b, uint32_t agent, const struct msg_ca
     uint64_t hash;
     enum bt_code code;
 
-    buf_clear(&b->row);
-    code = msg_write(&b->row, WIRE_MSGPACK, &part, 1, err);
+    buf_clear(&engine->row);
+    code = msg_write(&engine->row, WIRE_MSGPACK, &part, 1, err);
     if (code != BT_OK) {
         return code;
     }
-    hash = str_hash(buf_str(&b->row));
+    hash = str_hash(buf_str(&engine->row));
     if (kept->hash == hash) {
         return BT_OK;
     }
-    doc = doc_copy(&fresh, doc_from_buf(&b->row));
+    doc = doc_copy(&fresh, doc_from_buf(&engine->row));
     code = doc.ptr == NULL ? err_set(err, BT_NOMEM, "out of memory for a card")
                            : msg_read_doc(&fresh, doc, MSG_card, &copy, err);
     if (code != BT_OK) {
@@ -100,7 +100,7 @@ static enum bt_code keep_card(struct bus *b, uint32_t agent, const struct msg_ca
     kept->arena = fresh;
     kept->card = copy;
     kept->hash = hash;
-    registry_agent_card(b->registry, agent, &kept->card);
+    registry_agent_card(engine->registry, agent, &kept->card);
     return BT_OK;
 }
 
@@ -111,26 +111,26 @@ static void copy_text(char *to, size_t cap, struct str from)
     to[n] = 0;
 }
 
-static bool find_registered(const struct bus *b, uint32_t *ret_slot, uint64_t *ret_epoch)
+static bool find_registered(const struct engine *engine, uint32_t *ret_slot, uint64_t *ret_epoch)
 {
-    for (uint32_t i = 0; i < b->commands.n; i++) {
-        if (b->commands.at[i].type == CMD_REGISTERED) {
-            *ret_slot = b->commands.at[i].slot;
-            *ret_epoch = b->commands.at[i].epoch;
+    for (uint32_t i = 0; i < engine->commands.n; i++) {
+        if (engine->commands.at[i].type == CMD_REGISTERED) {
+            *ret_slot = engine->commands.at[i].slot;
+            *ret_epoch = engine->commands.at[i].epoch;
             return true;
         }
     }
     return false;
 }
 
-static void remember_registered(struct bus *b, struct uuid id)
+static void remember_registered(struct engine *engine, struct uuid id)
 {
-    if (b->registered_n < sizeof b->registered / sizeof b->registered[0]) {
-        b->registered[b->registered_n++] = id;
+    if (engine->registered_n < sizeof engine->registered / sizeof engine->registered[0]) {
+        engine->registered[engine->registered_n++] = id;
     }
 }
 
-static enum bt_code open_instance(struct bus *b, const struct msg_agent_register *m,
+static enum bt_code open_instance(struct engine *engine, const struct msg_agent_register *m,
                                   enum wire_form form, uint32_t agent, uint32_t slot,
                                   uint64_t epoch, struct bt_error *err)
 {
@@ -146,25 +146,25 @@ static enum bt_code open_instance(struct bus *b, const struct msg_agent_register
     proto->capacity = (uint32_t)m->capacity;
     proto->pid = (uint32_t)m->pid;
     proto->form = form;
-    proto->opened = b->now;
+    proto->opened = engine->now;
     copy_text(proto->id, sizeof proto->id, m->instance_id);
     copy_text(proto->endpoint, sizeof proto->endpoint,
               m->dial_in ? (struct str){"", 0} : m->endpoint);
     copy_text(proto->session_key, sizeof proto->session_key, m->session_key);
-    if (b->instances[slot] != NULL) {
-        lanes_close(b, slot, b->instances[slot]->epoch);
+    if (engine->instances[slot] != NULL) {
+        lanes_close(engine, slot, engine->instances[slot]->epoch);
     }
-    code = lanes_open(b, proto, err);
+    code = lanes_open(engine, proto, err);
     free(proto);
     return code;
 }
 
-static void answer_registered(struct bus *b, struct request *rq, const struct msg_agent_register *m,
-                              uint32_t slot, uint64_t epoch)
+static void answer_registered(struct engine *engine, struct request *rq,
+                              const struct msg_agent_register *m, uint32_t slot, uint64_t epoch)
 {
     struct msg_agent_registered_ok ok = {
-        .epoch = epoch, .lease_ms = b->opt.lease_ms, .heartbeat_ms = b->opt.heartbeat_ms};
-    struct lane_instance *in = lanes_instance(b, slot, epoch);
+        .epoch = epoch, .lease_ms = engine->opt.lease_ms, .heartbeat_ms = engine->opt.heartbeat_ms};
+    struct lane_instance *in = lanes_instance(engine, slot, epoch);
     struct str lanes[LIMIT_CAPACITY + 1];
 
     if (m->dial_in && in != NULL) {
@@ -174,21 +174,21 @@ static void answer_registered(struct bus *b, struct request *rq, const struct ms
         ok.lanes = lanes;
         ok.lanes_n = in->capacity + 1;
     }
-    request_answer(b, rq, MSG_agent_registered_ok, &ok);
+    request_answer(engine, rq, MSG_agent_registered_ok, &ok);
 }
 
 /* Taking the place of an instance needs the same agent: a stranger must not end another's work
  * (G16). */
-static bool speaks_for_another(const struct bus *b, struct uuid id, uint32_t agent)
+static bool speaks_for_another(const struct engine *engine, struct uuid id, uint32_t agent)
 {
     struct instance_view live;
-    uint32_t slot = registry_instance(b->registry, id);
+    uint32_t slot = registry_instance(engine->registry, id);
 
-    return slot != REGISTRY_NONE && registry_instance_view(b->registry, slot, &live) &&
+    return slot != REGISTRY_NONE && registry_instance_view(engine->registry, slot, &live) &&
            live.agent != agent;
 }
 
-void on_agent_register(struct bus *b, struct request *rq)
+void on_agent_register(struct engine *engine, struct request *rq)
 {
     struct core_event ev = {.type = CORE_REGISTER};
     enum core_reject reject;
@@ -198,82 +198,84 @@ void on_agent_register(struct bus *b, struct request *rq)
     uint32_t slot = 0;
 
     if (msg_read(&rq->reader, MSG_agent_register, &m, &err) != BT_OK ||
-        check_registration(b, &m, &ev.instance, &err) != BT_OK) {
+        check_registration(engine, &m, &ev.instance, &err) != BT_OK) {
         log_warn("agent.refused", "%s", err.msg);
-        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    ev.agent = registry_agent_add(b->registry, m.card.agent_id, b->now);
+    ev.agent = registry_agent_add(engine->registry, m.card.agent_id, engine->now);
     if (ev.agent == REGISTRY_NONE) {
-        request_refuse_text(b, rq, BT_LIMIT, "there are %u agents already", b->opt.agents_max);
+        request_refuse_text(engine, rq, BT_LIMIT, "there are %u agents already",
+                            engine->opt.agents_max);
         return;
     }
-    if (speaks_for_another(b, ev.instance, ev.agent)) {
+    if (speaks_for_another(engine, ev.instance, ev.agent)) {
         log_warn("agent.refused", "instance=%.*s is registered by another agent",
                  STR_ARG(m.instance_id));
         request_refuse_text(
-            b, rq, BT_CONFLICT,
+            engine, rq, BT_CONFLICT,
             "instanceId: belongs to a live instance of another agent; make up a new one");
         return;
     }
-    if (keep_card(b, ev.agent, &m.card, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    if (keep_card(engine, ev.agent, &m.card, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         return;
     }
     ev.capacity = (uint32_t)m.capacity;
     ev.pid = (uint32_t)m.pid;
-    ev.spawned =
-        b->processes.is_ours != NULL && b->processes.is_ours(b->processes.of, m.instance_id);
-    if (bus_feed(b, &ev, &reject, NULL, &err) != BT_OK) {
-        bus_fail(b, &err);
+    ev.spawned = engine->processes.is_ours != NULL &&
+                 engine->processes.is_ours(engine->processes.of, m.instance_id);
+    if (engine_feed(engine, &ev, &reject, NULL, &err) != BT_OK) {
+        engine_fail(engine, &err);
         return;
     }
-    if (reject != REJECT_NONE || !find_registered(b, &slot, &epoch)) {
-        request_refuse_text(b, rq, BT_LIMIT, "%s", core_reject_text(reject));
+    if (reject != REJECT_NONE || !find_registered(engine, &slot, &epoch)) {
+        request_refuse_text(engine, rq, BT_LIMIT, "%s", core_reject_text(reject));
         return;
     }
-    if (open_instance(b, &m, rq->reader.form, ev.agent, slot, epoch, &err) != BT_OK) {
+    if (open_instance(engine, &m, rq->reader.form, ev.agent, slot, epoch, &err) != BT_OK) {
         struct core_event gone = {
             .type = CORE_GONE, .slot = slot, .epoch = epoch, .text = STR_LIT("no lanes")};
         struct bt_error why;
         log_err("agent.lanes", "%s", err.msg);
-        if (bus_feed(b, &gone, NULL, NULL, &why) != BT_OK) {
-            bus_fail(b, &why);
+        if (engine_feed(engine, &gone, NULL, NULL, &why) != BT_OK) {
+            engine_fail(engine, &why);
         }
-        request_refuse(b, rq, &err, CLASS_NONE, 1000, (struct doc){NULL, 0});
+        request_refuse(engine, rq, &err, CLASS_NONE, 1000, (struct doc){NULL, 0});
         return;
     }
-    remember_registered(b, ev.instance);
+    remember_registered(engine, ev.instance);
     log_info("agent.registered", "agent=%.*s instance=%.*s capacity=%u epoch=%llu",
              STR_ARG(m.card.agent_id), STR_ARG(m.instance_id), ev.capacity,
              (unsigned long long)epoch);
-    answer_registered(b, rq, &m, slot, epoch);
+    answer_registered(engine, rq, &m, slot, epoch);
 }
 
-struct lane_instance *api_speaker(struct bus *b, struct request *rq, struct str instance_id,
+struct lane_instance *api_speaker(struct engine *engine, struct request *rq, struct str instance_id,
                                   uint64_t epoch)
 {
     struct uuid id;
     uint32_t slot =
-        uuid_parse(instance_id, &id) ? registry_instance(b->registry, id) : REGISTRY_NONE;
+        uuid_parse(instance_id, &id) ? registry_instance(engine->registry, id) : REGISTRY_NONE;
 
     if (slot == REGISTRY_NONE) {
-        request_refuse_text(b, rq, BT_NOT_FOUND,
+        request_refuse_text(engine, rq, BT_NOT_FOUND,
                             "instance '%.*s' is not registered; register again",
                             STR_ARG(instance_id));
         return NULL;
     }
-    if (!registry_is_current(b->registry, slot, epoch) || lanes_instance(b, slot, epoch) == NULL) {
-        request_refuse_text(b, rq, BT_CONFLICT,
+    if (!registry_is_current(engine->registry, slot, epoch) ||
+        lanes_instance(engine, slot, epoch) == NULL) {
+        request_refuse_text(engine, rq, BT_CONFLICT,
                             "epoch %llu is not the current one of this instance; register again",
                             (unsigned long long)epoch);
         return NULL;
     }
-    return lanes_instance(b, slot, epoch);
+    return lanes_instance(engine, slot, epoch);
 }
 
-static bool feed_about(struct bus *b, enum core_event_type type, const struct lane_instance *in,
-                       const char *why)
+static bool feed_about(struct engine *engine, enum core_event_type type,
+                       const struct lane_instance *in, const char *why)
 {
     struct core_event ev = {.type = type,
                             .slot = in->slot,
@@ -282,26 +284,26 @@ static bool feed_about(struct bus *b, enum core_event_type type, const struct la
                             .text = str_from(why)};
     struct bt_error err;
 
-    if (bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
-        bus_fail(b, &err);
+    if (engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+        engine_fail(engine, &err);
         return false;
     }
     return true;
 }
 
 /* It speaks to us, but nobody answers where it said that it listens: steps must not wait for it. */
-static bool is_unreachable(const struct bus *b, struct lane_instance *in)
+static bool is_unreachable(const struct engine *engine, struct lane_instance *in)
 {
     struct instance_view view;
 
-    in->reached =
-        in->reached || (registry_instance_view(b->registry, in->slot, &view) && view.lanes_up > 0);
-    return !in->reached && b->now - in->opened > UNREACHABLE_LEASES * b->opt.lease_ms;
+    in->reached = in->reached ||
+                  (registry_instance_view(engine->registry, in->slot, &view) && view.lanes_up > 0);
+    return !in->reached && engine->now - in->opened > UNREACHABLE_LEASES * engine->opt.lease_ms;
 }
 
-void on_agent_heartbeat(struct bus *b, struct request *rq)
+void on_agent_heartbeat(struct engine *engine, struct request *rq)
 {
-    struct msg_agent_heartbeat_ok ok = {.lease_ms = b->opt.lease_ms};
+    struct msg_agent_heartbeat_ok ok = {.lease_ms = engine->opt.lease_ms};
     struct msg_cancel_order orders[LIMIT_CAPACITY];
     struct msg_agent_heartbeat m;
     struct lane_instance *in;
@@ -309,18 +311,18 @@ void on_agent_heartbeat(struct bus *b, struct request *rq)
     struct bt_error err;
 
     if (msg_read(&rq->reader, MSG_agent_heartbeat, &m, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = api_speaker(b, rq, m.instance_id, m.epoch);
-    if (in == NULL || !feed_about(b, CORE_SEEN, in, "")) {
+    in = api_speaker(engine, rq, m.instance_id, m.epoch);
+    if (in == NULL || !feed_about(engine, CORE_SEEN, in, "")) {
         return;
     }
-    if (is_unreachable(b, in)) {
-        request_refuse_text(b, rq, BT_GONE,
+    if (is_unreachable(engine, in)) {
+        request_refuse_text(engine, rq, BT_GONE,
                             "no lane could be opened to %s; listen there, then register again",
                             in->endpoint[0] != 0 ? in->endpoint : "you");
-        (void)feed_about(b, CORE_GONE, in, "unreachable");
+        (void)feed_about(engine, CORE_GONE, in, "unreachable");
         return;
     }
     for (uint32_t i = 0; i < in->capacity; i++) {
@@ -332,38 +334,38 @@ void on_agent_heartbeat(struct bus *b, struct request *rq)
         }
     }
     ok.cancel = orders;
-    ok.drain = registry_instance_view(b->registry, in->slot, &view) && view.draining;
-    request_answer(b, rq, MSG_agent_heartbeat_ok, &ok);
+    ok.drain = registry_instance_view(engine->registry, in->slot, &view) && view.draining;
+    request_answer(engine, rq, MSG_agent_heartbeat_ok, &ok);
 }
 
-void on_agent_drain(struct bus *b, struct request *rq)
+void on_agent_drain(struct engine *engine, struct request *rq)
 {
     struct msg_agent_drain m;
     struct lane_instance *in;
     struct bt_error err;
 
     if (msg_read(&rq->reader, MSG_agent_drain, &m, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = api_speaker(b, rq, m.instance_id, m.epoch);
-    if (in != NULL && feed_about(b, CORE_DRAIN, in, "the agent asked for it")) {
-        request_answer(b, rq, MSG_empty, NULL);
+    in = api_speaker(engine, rq, m.instance_id, m.epoch);
+    if (in != NULL && feed_about(engine, CORE_DRAIN, in, "the agent asked for it")) {
+        request_answer(engine, rq, MSG_empty, NULL);
     }
 }
 
-void on_agent_deregister(struct bus *b, struct request *rq)
+void on_agent_deregister(struct engine *engine, struct request *rq)
 {
     struct msg_agent_deregister m;
     struct lane_instance *in;
     struct bt_error err;
 
     if (msg_read(&rq->reader, MSG_agent_deregister, &m, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = api_speaker(b, rq, m.instance_id, m.epoch);
-    if (in != NULL && feed_about(b, CORE_GONE, in, "deregistered")) {
-        request_answer(b, rq, MSG_empty, NULL);
+    in = api_speaker(engine, rq, m.instance_id, m.epoch);
+    if (in != NULL && feed_about(engine, CORE_GONE, in, "deregistered")) {
+        request_answer(engine, rq, MSG_empty, NULL);
     }
 }

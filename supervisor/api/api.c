@@ -65,51 +65,51 @@ static request_fn route(struct str wire_type)
     return NULL;
 }
 
-static void check_and_route(struct bus *b, struct request *rq)
+static void check_and_route(struct engine *engine, struct request *rq)
 {
     struct bt_error err;
     request_fn handle;
 
     if (msg_read(&rq->reader, MSG_envelope, &rq->env, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_PROTOCOL_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(engine, rq, &err, CLASS_PROTOCOL_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
     if (rq->env.v != 1) {
-        request_refuse_text(b, rq, BT_INVALID,
+        request_refuse_text(engine, rq, BT_INVALID,
                             "protocol version %llu is not supported; supported: 1",
                             (unsigned long long)rq->env.v);
         return;
     }
-    if (!token_ok(rq->env.token, b->opt.token)) {
-        request_refuse_text(b, rq, BT_UNAUTHORIZED,
+    if (!token_ok(rq->env.token, engine->opt.token)) {
+        request_refuse_text(engine, rq, BT_UNAUTHORIZED,
                             "%s; it is in the file `token` of the state directory",
                             rq->env.token.len == 0 ? "token is missing" : "token is wrong");
         return;
     }
     if (rq->bytes > LIMIT_CONTROL_BYTES && !str_is(rq->env.type, "step.result")) {
-        request_refuse_text(b, rq, BT_LIMIT,
+        request_refuse_text(engine, rq, BT_LIMIT,
                             "a request is at most %u bytes (a late step.result %u), got %zu",
                             LIMIT_CONTROL_BYTES, LIMIT_STEP_BYTES, rq->bytes);
         return;
     }
     handle = route(rq->env.type);
     if (handle == NULL) {
-        request_refuse_text(b, rq, BT_INVALID, "unknown request type '%.*s'",
+        request_refuse_text(engine, rq, BT_INVALID, "unknown request type '%.*s'",
                             STR_ARG(rq->env.type));
         return;
     }
-    handle(b, rq);
+    handle(engine, rq);
 }
 
-void api_on_request(struct bus *b, uint64_t handle, struct str bytes)
+void api_on_request(struct engine *engine, uint64_t handle, struct str bytes)
 {
     struct request rq = {.handle = handle, .bytes = bytes.len};
     struct bt_error err;
 
     if (msg_reader_init(&rq.reader, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, &err) != BT_OK) {
-        request_refuse(b, &rq, &err, CLASS_PROTOCOL_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(engine, &rq, &err, CLASS_PROTOCOL_ERROR, 0, (struct doc){NULL, 0});
     } else {
-        check_and_route(b, &rq);
+        check_and_route(engine, &rq);
     }
     msg_reader_done(&rq.reader);
 }

@@ -17,7 +17,7 @@
 enum { PLANS_MAX = 1000, TASK_MAX = 200, LOOKS_MAX = 20000 };
 
 struct costs {
-    struct bus *b;
+    struct engine *engine;
     struct arena arena;
     struct msg_cost_record *plans;
     uint32_t n, limit, looks, told; /* told: the one that is being told */
@@ -111,7 +111,7 @@ static bool find_made(const struct journal_row *row, void *self)
     return false;
 }
 
-static enum bt_code put_estimates(struct bus *b, struct uuid id, struct msg_cost_record *c,
+static enum bt_code put_estimates(struct engine *engine, struct uuid id, struct msg_cost_record *c,
                                   struct bt_error *err)
 {
     struct journal_plan row;
@@ -120,7 +120,7 @@ static enum bt_code put_estimates(struct bus *b, struct uuid id, struct msg_cost
     struct doc document;
     struct buf bytes;
     uint64_t steps;
-    enum bt_code code = journal_plan_by_id(b->journal, id, &row, err);
+    enum bt_code code = journal_plan_by_id(engine->journal, id, &row, err);
 
     if (code != BT_OK) {
         return code;
@@ -128,9 +128,9 @@ static enum bt_code put_estimates(struct bus *b, struct uuid id, struct msg_cost
     buf_init(&bytes, LIMIT_STEP_BYTES);
     document = (struct doc){row.doc, row.doc_len};
     if (doc_get(document, STR_LIT("planning")).ptr != NULL) {
-        code = journal_events(b->journal, 0, row.ix, 64, find_made, &made, err);
+        code = journal_events(engine->journal, 0, row.ix, 64, find_made, &made, err);
         if (code == BT_OK && made.ref != 0) {
-            code = journal_blob_get(b->journal, made.ref, &bytes, err);
+            code = journal_blob_get(engine->journal, made.ref, &bytes, err);
             document = doc_from_buf(&bytes);
         }
     }
@@ -147,7 +147,7 @@ static enum bt_code put_estimates(struct bus *b, struct uuid id, struct msg_cost
 static enum bt_code fill(struct costs *all, uint32_t i, struct bt_error *err)
 {
     struct msg_cost_record *c = &all->plans[i];
-    const struct open_plan *p = open_plan_by_id(all->b, c->plan_id);
+    const struct open_plan *p = open_plan_by_id(all->engine, c->plan_id);
     const struct run *run = p != NULL ? core_block_run(p->block) : NULL;
     enum bt_code code = BT_OK;
 
@@ -155,9 +155,9 @@ static enum bt_code fill(struct costs *all, uint32_t i, struct bt_error *err)
         put_phases(c, run->usage, run->planning_usage, run->replan_usage, run->synthesis_usage);
         c->status = str_from(plan_status_name(run->status));
     } else {
-        code = journal_last_row(all->b->journal, all->ixs[i], true, tell_end, all, err);
+        code = journal_last_row(all->engine->journal, all->ixs[i], true, tell_end, all, err);
     }
-    return code == BT_OK ? put_estimates(all->b, all->ids[i], c, err) : code;
+    return code == BT_OK ? put_estimates(all->engine, all->ids[i], c, err) : code;
 }
 
 /* What agents say of themselves may be anything: it ends where integers do. */
@@ -221,7 +221,7 @@ static enum bt_code put_jobs(struct costs *all, const struct msg_plan_cost *m, s
     if (all->n > 0 && (all->more || m->plan_id.len > 0)) {
         ask.after_ix = all->ixs[all->n - 1];
     }
-    code = cost_jobs(all->b, &ask, count_job, all, &more, err);
+    code = cost_jobs(all->engine, &ask, count_job, all, &more, err);
     all->more = all->more || more;
     for (uint32_t i = 0; i < all->n; i++) {
         struct msg_cost_record *c = &all->plans[i];
@@ -290,14 +290,14 @@ static enum bt_code collect(struct costs *all, const struct msg_plan_cost *m, st
     enum bt_code code;
 
     if (m->plan_id.len > 0) {
-        code = request_plan_row(all->b, m->plan_id, &row, err);
+        code = request_plan_row(all->engine, m->plan_id, &row, err);
         all->since = 0;
         if (code == BT_OK) {
             (void)add(&row, all);
         }
     } else {
-        code = journal_plans(all->b->journal, (struct str){"", 0}, m->session_id, 0, UINT32_MAX,
-                             add, all, err);
+        code = journal_plans(all->engine->journal, (struct str){"", 0}, m->session_id, 0,
+                             UINT32_MAX, add, all, err);
     }
     if (code == BT_OK && all->no_memory) {
         code = err_set(err, BT_NOMEM, "out of memory for a list of costs");
@@ -310,14 +310,14 @@ static enum bt_code collect(struct costs *all, const struct msg_plan_cost *m, st
     return code == BT_OK ? put_jobs(all, m, err) : code;
 }
 
-void on_plan_cost(struct bus *b, struct request *rq)
+void on_plan_cost(struct engine *engine, struct request *rq)
 {
-    struct costs all = {.b = b};
+    struct costs all = {.engine = engine};
     struct msg_plan_cost_ok ok = {.has = 0};
     struct msg_plan_cost m;
     struct bt_error err;
 
-    if (!request_read(b, rq, MSG_plan_cost, &m)) {
+    if (!request_read(engine, rq, MSG_plan_cost, &m)) {
         return;
     }
     all.limit = m.limit == 0 || m.limit > PLANS_MAX ? PLANS_MAX : (uint32_t)m.limit;
@@ -330,16 +330,16 @@ void on_plan_cost(struct bus *b, struct request *rq)
         memset(all.asked, 0, OF_COUNT * all.limit * sizeof *all.asked);
     }
     if (all.plans == NULL || all.asked == NULL || all.ids == NULL || all.ixs == NULL) {
-        request_refuse_text(b, rq, BT_NOMEM, "out of memory for a list of costs");
+        request_refuse_text(engine, rq, BT_NOMEM, "out of memory for a list of costs");
     } else if (collect(&all, &m, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         sum_up(&all, &ok.total);
         ok.plans = all.plans;
         ok.plans_n = all.n;
         ok.truncated = all.more;
         msg_set(&ok, plan_cost_ok, total);
-        request_answer(b, rq, MSG_plan_cost_ok, &ok);
+        request_answer(engine, rq, MSG_plan_cost_ok, &ok);
     }
     arena_done(&all.arena);
 }

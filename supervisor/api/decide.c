@@ -44,7 +44,7 @@ static enum bt_code check_edit(const struct msg_review_decide *m, const struct c
 }
 
 /* What the person gave, stored in the commit of the decision. */
-static enum bt_code store_edit(struct bus *b, const struct msg_review_decide *m,
+static enum bt_code store_edit(struct engine *engine, const struct msg_review_decide *m,
                                enum review_kind kind, struct core_event *ev, struct bt_error *err)
 {
     bool words = kind == REVIEW_STEP && ev->decision == DECISION_APPROVE && m->comment.len > 0;
@@ -63,15 +63,15 @@ static enum bt_code store_edit(struct bus *b, const struct msg_review_decide *m,
     code = buf_check(&bytes, err);
     if (code == BT_OK) {
         ev->result.len = bytes.len;
-        code = journal_blob_add(b->journal, bytes.at, bytes.len, &ev->result.id, err);
+        code = journal_blob_add(engine->journal, bytes.at, bytes.len, &ev->result.id, err);
     }
     buf_done(&bytes);
     return code;
 }
 
 /* The plan and step of a review; NULL after refusing. */
-static struct open_plan *find_review(struct bus *b, struct request *rq, struct str review_id,
-                                     struct core_event *ev)
+static struct open_plan *find_review(struct engine *engine, struct request *rq,
+                                     struct str review_id, struct core_event *ev)
 {
     char plan_text[UUID_TEXT_LEN + 1];
     struct open_plan *p = NULL;
@@ -80,11 +80,11 @@ static struct open_plan *find_review(struct bus *b, struct request *rq, struct s
 
     if (review_id_parse(review_id, &plan_id, &step_id, &ev->attempt)) {
         uuid_format(plan_id, plan_text);
-        p = open_plan_by_id(b, str_from(plan_text));
+        p = open_plan_by_id(engine, str_from(plan_text));
     }
     ev->step = p != NULL && step_id.len > 0 ? plan_step_find(p->plan, step_id) : STEP_NONE;
     if (p == NULL || (step_id.len > 0 && ev->step == STEP_NONE)) {
-        request_refuse_text(b, rq, BT_NOT_FOUND, "no open review has the id '%.*s'",
+        request_refuse_text(engine, rq, BT_NOT_FOUND, "no open review has the id '%.*s'",
                             STR_ARG(review_id));
         return NULL;
     }
@@ -102,7 +102,7 @@ static bool is_awaited(const struct open_plan *p, const struct core_event *ev)
 }
 
 /* A person gives the plan that no planner could make. */
-static void decide_planning(struct bus *b, struct request *rq, struct open_plan *p,
+static void decide_planning(struct engine *engine, struct request *rq, struct open_plan *p,
                             const struct msg_review_decide *m, struct core_event *ev)
 {
     struct submission d;
@@ -111,24 +111,24 @@ static void decide_planning(struct bus *b, struct request *rq, struct open_plan 
     enum bt_code code = submission_init(&d, &err);
 
     if (code == BT_OK && m->edit.ptr != NULL) {
-        code = revise_planned(b, p, m->edit, true, &d.problems, &revision, &ev->result, &err);
+        code = revise_planned(engine, p, m->edit, true, &d.problems, &revision, &ev->result, &err);
         ev->plan = revision.plan;
         ev->block = revision.block;
     }
-    if (code != BT_OK && !b->failed) {
-        submission_refuse(b, rq, &d, &err);
+    if (code != BT_OK && !engine->failed) {
+        submission_refuse(engine, rq, &d, &err);
     } else if (code == BT_OK) {
-        b->revision = m->edit.ptr != NULL ? &revision : NULL;
-        if (request_feed(b, rq, p, ev, NULL)) {
-            request_answer(b, rq, MSG_empty, NULL);
+        engine->revision = m->edit.ptr != NULL ? &revision : NULL;
+        if (request_feed(engine, rq, p, ev, NULL)) {
+            request_answer(engine, rq, MSG_empty, NULL);
         }
-        b->revision = NULL;
+        engine->revision = NULL;
     }
     new_revision_done(&revision);
     submission_done(&d);
 }
 
-static void decide(struct bus *b, struct request *rq, struct open_plan *p,
+static void decide(struct engine *engine, struct request *rq, struct open_plan *p,
                    const struct msg_review_decide *m, struct core_event *ev)
 {
     bool awaited = is_awaited(p, ev);
@@ -138,46 +138,46 @@ static void decide(struct bus *b, struct request *rq, struct open_plan *p,
     struct bt_error err;
 
     if (ev->step == STEP_NONE && ev->decision == DECISION_SKIP) {
-        request_refuse_text(b, rq, BT_INVALID,
+        request_refuse_text(engine, rq, BT_INVALID,
                             "decision: a sign-off is approved or rejected, it cannot be skipped");
         return;
     }
     if ((awaited || ev->step == STEP_NONE) && check_edit(m, ev, kind, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
     if (ev->step == STEP_NONE && kind == REVIEW_PLANNING) {
-        decide_planning(b, rq, p, m, ev);
+        decide_planning(engine, rq, p, m, ev);
         return;
     }
-    if (awaited && store_edit(b, m, kind, ev, &err) != BT_OK) {
-        bus_fail(b, &err);
+    if (awaited && store_edit(engine, m, kind, ev, &err) != BT_OK) {
+        engine_fail(engine, &err);
         return;
     }
-    if (request_feed(b, rq, p, ev, NULL)) {
-        request_answer(b, rq, MSG_empty, NULL);
+    if (request_feed(engine, rq, p, ev, NULL)) {
+        request_answer(engine, rq, MSG_empty, NULL);
     }
 }
 
-void on_review_decide(struct bus *b, struct request *rq)
+void on_review_decide(struct engine *engine, struct request *rq)
 {
     struct core_event ev = {.type = CORE_DECIDE};
     struct msg_review_decide m;
     struct open_plan *p;
 
-    if (!request_read(b, rq, MSG_review_decide, &m)) {
+    if (!request_read(engine, rq, MSG_review_decide, &m)) {
         return;
     }
     ev.decision = review_decision_from_name(m.decision);
     if (ev.decision == DECISION_COUNT) {
-        request_refuse_text(b, rq, BT_INVALID,
+        request_refuse_text(engine, rq, BT_INVALID,
                             "decision: expected approve, reject or skip, got '%.*s'",
                             STR_ARG(m.decision));
         return;
     }
-    p = find_review(b, rq, m.review_id, &ev);
+    p = find_review(engine, rq, m.review_id, &ev);
     if (p != NULL) {
         ev.text = m.comment;
-        decide(b, rq, p, &m, &ev);
+        decide(engine, rq, p, &m, &ev);
     }
 }

@@ -19,7 +19,7 @@ static bool look(struct projection *s, const struct journal_row *row, void *self
     return true;
 }
 
-static enum bt_code load(struct bus *b, struct str plan_id, struct blob_ref ref,
+static enum bt_code load(struct engine *engine, struct str plan_id, struct blob_ref ref,
                          struct arena *arena, struct doc *ret, struct bt_error *err)
 {
     struct journal_plan row;
@@ -28,10 +28,10 @@ static enum bt_code load(struct bus *b, struct str plan_id, struct blob_ref ref,
 
     buf_init(&bytes, LIMIT_STEP_BYTES);
     if (ref.id != 0) {
-        code = journal_blob_get(b->journal, ref.id, &bytes, err);
+        code = journal_blob_get(engine->journal, ref.id, &bytes, err);
         *ret = code == BT_OK ? doc_copy(arena, doc_from_buf(&bytes)) : *ret;
     } else {
-        code = request_plan_row(b, plan_id, &row, err);
+        code = request_plan_row(engine, plan_id, &row, err);
         *ret = code == BT_OK ? doc_copy(arena, (struct doc){row.doc, row.doc_len}) : *ret;
     }
     buf_done(&bytes);
@@ -39,12 +39,12 @@ static enum bt_code load(struct bus *b, struct str plan_id, struct blob_ref ref,
                                              : code;
 }
 
-enum bt_code request_document(struct bus *b, struct str plan_id, uint64_t revision,
+enum bt_code request_document(struct engine *engine, struct str plan_id, uint64_t revision,
                               struct arena *arena, struct doc *ret, struct bt_error *err)
 {
     struct at_revision at = {.wanted = revision};
     struct projection s;
-    enum bt_code code = projection_read_also(b, plan_id, &s, look, &at, err);
+    enum bt_code code = projection_read_also(engine, plan_id, &s, look, &at, err);
 
     *ret = (struct doc){NULL, 0};
     if (code == BT_OK && (revision == 0 || revision > s.view.revision)) {
@@ -52,7 +52,7 @@ enum bt_code request_document(struct bus *b, struct str plan_id, uint64_t revisi
                        (unsigned long long)revision, (unsigned long long)s.view.revision);
     }
     if (code == BT_OK) {
-        code = load(b, plan_id, at.document, arena, ret, err);
+        code = load(engine, plan_id, at.document, arena, ret, err);
     }
     projection_done(&s);
     return code;

@@ -48,19 +48,20 @@ static bool add_event(const struct journal_row *row, void *self)
     return true;
 }
 
-static enum bt_code read_page(struct bus *b, const struct parked_read *q, struct event_page *page,
-                              struct bt_error *err)
+static enum bt_code read_page(struct engine *engine, const struct parked_read *q,
+                              struct event_page *page, struct bt_error *err)
 {
     buf_init(&page->docs, LIMIT_CONTROL_BYTES);
     page->limit = q->limit;
     page->next_seq = q->from_seq;
     page->types = q->types;
-    return journal_events(b->journal, q->from_seq, q->plan_ix, UINT32_MAX, add_event, page, err);
+    return journal_events(engine->journal, q->from_seq, q->plan_ix, UINT32_MAX, add_event, page,
+                          err);
 }
 
-static void answer_page(struct bus *b, struct request *rq, struct event_page *page)
+static void answer_page(struct engine *engine, struct request *rq, struct event_page *page)
 {
-    struct msg_events_read_ok ok = {.last_seq = journal_committed_seq(b->journal)};
+    struct msg_events_read_ok ok = {.last_seq = journal_committed_seq(engine->journal)};
     struct buf list;
 
     buf_init(&list, LIMIT_CONTROL_BYTES);
@@ -69,24 +70,25 @@ static void answer_page(struct bus *b, struct request *rq, struct event_page *pa
     ok.events = doc_from_buf(&list);
     /* Read to the end: go on behind the newest, not behind the newest that matched. */
     ok.next_seq = page->full || page->next_seq > ok.last_seq ? page->next_seq : ok.last_seq + 1;
-    request_answer(b, rq, MSG_events_read_ok, &ok);
+    request_answer(engine, rq, MSG_events_read_ok, &ok);
     buf_done(&list);
 }
 
 /* False: nothing yet, and it may wait longer. */
-static bool try_read(struct bus *b, struct request *rq, struct parked_read *q, bool may_wait)
+static bool try_read(struct engine *engine, struct request *rq, struct parked_read *q,
+                     bool may_wait)
 {
     struct event_page page = {0};
     struct bt_error err;
     bool done = true;
 
-    if (read_page(b, q, &page, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    if (read_page(engine, q, &page, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else if (page.n == 0 && !page.full && may_wait) {
         q->from_seq = page.next_seq; /* nothing up to here: not to be looked at again */
         done = false;
     } else {
-        answer_page(b, rq, &page);
+        answer_page(engine, rq, &page);
     }
     buf_done(&page.docs);
     return done;
@@ -111,62 +113,62 @@ static bool join_types(const struct msg_events_read *m, struct parked_read *q)
     return true;
 }
 
-static bool park(struct bus *b, struct request *rq, struct parked_read *q)
+static bool park(struct engine *engine, struct request *rq, struct parked_read *q)
 {
-    for (uint32_t i = 0; i < BUS_PARKED_MAX; i++) {
-        if (b->parked[i].request == 0) {
+    for (uint32_t i = 0; i < ENGINE_PARKED_MAX; i++) {
+        if (engine->parked[i].request == 0) {
             q->request = rq->handle;
             q->form = rq->reader.form;
             (void)snprintf(q->id, sizeof q->id, "%.*s", STR_ARG(rq->env.id));
-            b->parked[i] = *q;
-            b->parked_n++;
+            engine->parked[i] = *q;
+            engine->parked_n++;
             return true;
         }
     }
     return false;
 }
 
-void on_events_read(struct bus *b, struct request *rq)
+void on_events_read(struct engine *engine, struct request *rq)
 {
     struct parked_read q = {.deadline = 0};
     struct msg_events_read m;
     struct journal_plan row;
     struct bt_error err;
 
-    if (!request_read(b, rq, MSG_events_read, &m)) {
+    if (!request_read(engine, rq, MSG_events_read, &m)) {
         return;
     }
     if (m.plan_id.len > 0) {
-        if (request_plan_row(b, m.plan_id, &row, &err) != BT_OK) {
-            request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        if (request_plan_row(engine, m.plan_id, &row, &err) != BT_OK) {
+            request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
             return;
         }
         q.plan_ix = row.ix;
     }
     q.from_seq = m.from_seq == 0 ? 1 : m.from_seq;
     q.limit = m.limit == 0 ? 100 : (uint32_t)m.limit;
-    q.deadline = b->now + m.wait_ms;
+    q.deadline = engine->now + m.wait_ms;
     if (!join_types(&m, &q)) {
-        request_refuse_text(b, rq, BT_LIMIT, "types: at most 500 bytes of names");
+        request_refuse_text(engine, rq, BT_LIMIT, "types: at most 500 bytes of names");
         return;
     }
-    if (!try_read(b, rq, &q, m.wait_ms > 0) && !park(b, rq, &q)) {
-        (void)try_read(b, rq, &q,
+    if (!try_read(engine, rq, &q, m.wait_ms > 0) && !park(engine, rq, &q)) {
+        (void)try_read(engine, rq, &q,
                        false); /* all places taken: an empty answer now, the client asks again */
     }
 }
 
-void api_answer_parked_reads(struct bus *b, bool all)
+void api_answer_parked_reads(struct engine *engine, bool all)
 {
-    for (uint32_t i = 0; i < BUS_PARKED_MAX; i++) {
-        struct parked_read *q = &b->parked[i];
-        bool due = q->request != 0 && q->deadline <= b->now;
+    for (uint32_t i = 0; i < ENGINE_PARKED_MAX; i++) {
+        struct parked_read *q = &engine->parked[i];
+        bool due = q->request != 0 && q->deadline <= engine->now;
         struct request rq = {
             .handle = q->request, .reader = {.form = q->form}, .env = {.id = str_from(q->id)}};
 
-        if (q->request != 0 && (all || due) && try_read(b, &rq, q, !due)) {
+        if (q->request != 0 && (all || due) && try_read(engine, &rq, q, !due)) {
             q->request = 0;
-            b->parked_n--;
+            engine->parked_n--;
         }
     }
 }

@@ -22,25 +22,25 @@ static uint64_t hash_again(const struct again *a)
     return (h * 31 + str_hash((struct str){(const char *)a->policy.ptr, a->policy.len})) >> 1;
 }
 
-static void answer_again(struct bus *b, struct request *rq, const struct again *a, const char *id,
-                         struct str parent, uint32_t reused, bool existing)
+static void answer_again(struct engine *engine, struct request *rq, const struct again *a,
+                         const char *id, struct str parent, uint32_t reused, bool existing)
 {
     if (a->answer == MSG_plan_retry_ok) {
         struct msg_plan_retry_ok ok = {.plan_id = str_from(id),
                                        .parent_plan_id = parent,
                                        .reused = reused,
                                        .existing = existing,
-                                       .seq = journal_last_seq(b->journal)};
+                                       .seq = journal_last_seq(engine->journal)};
         msg_set(&ok, plan_retry_ok, reused);
-        request_answer(b, rq, MSG_plan_retry_ok, &ok);
+        request_answer(engine, rq, MSG_plan_retry_ok, &ok);
     } else {
         struct msg_plan_fork_ok ok = {.plan_id = str_from(id),
                                       .parent_plan_id = parent,
                                       .reused = reused,
                                       .existing = existing,
-                                      .seq = journal_last_seq(b->journal)};
+                                      .seq = journal_last_seq(engine->journal)};
         msg_set(&ok, plan_fork_ok, reused);
-        request_answer(b, rq, MSG_plan_fork_ok, &ok);
+        request_answer(engine, rq, MSG_plan_fork_ok, &ok);
     }
 }
 
@@ -103,8 +103,9 @@ static struct str *constraints_of(struct projection *s, struct doc list, uint32_
     return at;
 }
 
-static enum bt_code submission_unplanned(struct bus *b, const struct again *a, struct projection *s,
-                                         struct submission *d, struct bt_error *err)
+static enum bt_code submission_unplanned(struct engine *engine, const struct again *a,
+                                         struct projection *s, struct submission *d,
+                                         struct bt_error *err)
 {
     struct plan_about about;
     struct submit_request w = {.goal = s->plan->goal,
@@ -116,21 +117,21 @@ static enum bt_code submission_unplanned(struct bus *b, const struct again *a, s
 
     plan_about_of(s->document, &about);
     w.constraints = constraints_of(s, about.constraints, &w.n_constraints);
-    return w.constraints != NULL ? submission_make(b, &w, d, err)
+    return w.constraints != NULL ? submission_make(engine, &w, d, err)
                                  : err_set(err, BT_NOMEM, "out of memory for a plan");
 }
 
 /* The new plan, read and checked against the agents of today. */
-static enum bt_code submission_again(struct bus *b, const struct again *a, struct projection *s,
-                                     const struct rerun_row *rows, struct submission *d,
-                                     struct bt_error *err)
+static enum bt_code submission_again(struct engine *engine, const struct again *a,
+                                     struct projection *s, const struct rerun_row *rows,
+                                     struct submission *d, struct bt_error *err)
 {
     struct submit_request w = {.session_id = a->session_id, .policy = a->policy};
     struct buf doc;
     enum bt_code code;
 
     if (is_unplanned(a, s)) {
-        return submission_unplanned(b, a, s, d, err);
+        return submission_unplanned(engine, a, s, d, err);
     }
     w.settled = rerun_settled(rows, s->plan->n_steps, &s->arena, &w.n_settled);
     if (w.settled == NULL) {
@@ -140,14 +141,14 @@ static enum bt_code submission_again(struct bus *b, const struct again *a, struc
     code = rerun_document(s->document, &doc, err);
     if (code == BT_OK) {
         w.plan = doc_from_buf(&doc);
-        code = submission_make(b, &w, d, err);
+        code = submission_make(engine, &w, d, err);
     }
     buf_done(&doc);
     return code;
 }
 
-static void start_again(struct bus *b, struct request *rq, const struct again *a, uint64_t hash,
-                        struct projection *s)
+static void start_again(struct engine *engine, struct request *rq, const struct again *a,
+                        uint64_t hash, struct projection *s)
 {
     struct submission_start how = {
         .client_key = a->client_key, .body_hash = hash, .parent = s->plan->plan_id};
@@ -157,23 +158,23 @@ static void start_again(struct bus *b, struct request *rq, const struct again *a
     struct bt_error err;
 
     if (submission_init(&d, &err) != BT_OK || choose(a, s, &rows, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
-    } else if (submission_again(b, a, s, rows, &d, &err) != BT_OK) {
-        submission_refuse(b, rq, &d, &err);
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    } else if (submission_again(engine, a, s, rows, &d, &err) != BT_OK) {
+        submission_refuse(engine, rq, &d, &err);
     } else {
         how.reuse = rerun_reuse(d.made, rows, s->plan->n_steps, &s->arena, &how.n_reuse);
         if (how.reuse == NULL) {
-            request_refuse_text(b, rq, BT_NOMEM, "out of memory for what is reused");
-        } else if (submission_start(b, &how, &d, id, &err) == BT_OK) {
-            answer_again(b, rq, a, id, s->view.plan_id, how.n_reuse, false);
-        } else if (!b->failed) {
-            request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+            request_refuse_text(engine, rq, BT_NOMEM, "out of memory for what is reused");
+        } else if (submission_start(engine, &how, &d, id, &err) == BT_OK) {
+            answer_again(engine, rq, a, id, s->view.plan_id, how.n_reuse, false);
+        } else if (!engine->failed) {
+            request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         }
     }
     submission_done(&d);
 }
 
-static void do_again(struct bus *b, struct request *rq, const struct again *a)
+static void do_again(struct engine *engine, struct request *rq, const struct again *a)
 {
     uint64_t hash = hash_again(a);
     char id[UUID_TEXT_LEN + 1];
@@ -181,9 +182,9 @@ static void do_again(struct bus *b, struct request *rq, const struct again *a)
     struct plan_job job;
     struct bt_error err;
 
-    switch (submission_key_use(b, rq, a->client_key, hash, id)) {
+    switch (submission_key_use(engine, rq, a->client_key, hash, id)) {
     case KEY_REPEATED:
-        answer_again(b, rq, a, id, a->plan_id, 0, true);
+        answer_again(engine, rq, a, id, a->plan_id, 0, true);
         return;
     case KEY_REFUSED:
         return;
@@ -191,33 +192,33 @@ static void do_again(struct bus *b, struct request *rq, const struct again *a)
     default:
         break;
     }
-    if (!submission_may_start(b, rq)) {
+    if (!submission_may_start(engine, rq)) {
         return;
     }
-    if (projection_read(b, a->plan_id, &s, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    if (projection_read(engine, a->plan_id, &s, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         projection_done(&s);
         return;
     }
     plan_job_of(s.document, &job);
     if (job.kind != JOB_NONE) {
-        request_refuse_job(b, rq, job.of);
+        request_refuse_job(engine, rq, job.of);
     } else if (a->answer == MSG_plan_retry_ok && !s.ended) {
-        request_refuse_text(b, rq, BT_CONFLICT,
+        request_refuse_text(engine, rq, BT_CONFLICT,
                             "the plan has not ended (%.*s): only an ended one can be retried",
                             STR_ARG(s.view.status));
     } else {
-        start_again(b, rq, a, hash, &s);
+        start_again(engine, rq, a, hash, &s);
     }
     projection_done(&s);
 }
 
-void on_plan_retry(struct bus *b, struct request *rq)
+void on_plan_retry(struct engine *engine, struct request *rq)
 {
     struct msg_plan_retry m;
 
-    if (request_read(b, rq, MSG_plan_retry, &m)) {
-        do_again(b, rq,
+    if (request_read(engine, rq, MSG_plan_retry, &m)) {
+        do_again(engine, rq,
                  &(struct again){.answer = MSG_plan_retry_ok,
                                  .plan_id = m.plan_id,
                                  .from_step = m.from_step,
@@ -226,12 +227,12 @@ void on_plan_retry(struct bus *b, struct request *rq)
     }
 }
 
-void on_plan_fork(struct bus *b, struct request *rq)
+void on_plan_fork(struct engine *engine, struct request *rq)
 {
     struct msg_plan_fork m;
 
-    if (request_read(b, rq, MSG_plan_fork, &m)) {
-        do_again(b, rq,
+    if (request_read(engine, rq, MSG_plan_fork, &m)) {
+        do_again(engine, rq,
                  &(struct again){.answer = MSG_plan_fork_ok,
                                  .plan_id = m.plan_id,
                                  .from_step = m.from_step,

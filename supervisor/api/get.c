@@ -12,18 +12,20 @@
 enum { PATH_MAX = 200 };
 
 /* A point of the core's time as text; "" for never. */
-static struct str until_text(struct bus *b, struct projection *s, msec until)
+static struct str until_text(struct engine *engine, struct projection *s, msec until)
 {
     if (until == MSEC_NEVER || until == 0) {
         return (struct str){"", 0};
     }
-    return projection_iso(s, until > b->now ? b->wall + (until - b->now) : b->wall);
+    return projection_iso(s, until > engine->now ? engine->wall + (until - engine->now)
+                                                 : engine->wall);
 }
 
-static struct str agent_id(struct bus *b, uint32_t agent)
+static struct str agent_id(struct engine *engine, uint32_t agent)
 {
-    return agent < registry_agents(b->registry) ? registry_agent_view(b->registry, agent).id
-                                                : (struct str){"", 0};
+    return agent < registry_agents(engine->registry)
+               ? registry_agent_view(engine->registry, agent).id
+               : (struct str){"", 0};
 }
 
 /* reviewId: of a step planId/stepId/attempt, of the sign-off planId. */
@@ -49,11 +51,11 @@ struct standing {
     struct wait_agent *at; /* by agent; NULL = not yet, or out of memory */
 };
 
-static void count_instances(struct bus *b, struct wait_agent *at, uint32_t n)
+static void count_instances(struct engine *engine, struct wait_agent *at, uint32_t n)
 {
-    for (uint32_t slot = 0; slot < registry_instances(b->registry); slot++) {
+    for (uint32_t slot = 0; slot < registry_instances(engine->registry); slot++) {
         struct instance_view v;
-        if (registry_instance_view(b->registry, slot, &v) && v.agent < n) {
+        if (registry_instance_view(engine->registry, slot, &v) && v.agent < n) {
             struct wait_agent *a = &at[v.agent];
             a->draining = (a->instances == 0 || a->draining) && v.draining;
             a->instances++;
@@ -64,19 +66,19 @@ static void count_instances(struct bus *b, struct wait_agent *at, uint32_t n)
     }
 }
 
-static const struct wait_agent *standing_of(struct bus *b, struct standing *all,
+static const struct wait_agent *standing_of(struct engine *engine, struct standing *all,
                                             struct arena *arena, uint32_t agent)
 {
-    const uint32_t n = registry_agents(b->registry);
+    const uint32_t n = registry_agents(engine->registry);
 
     if (all->at == NULL) {
         all->at = arena_alloc(arena, (n + 1) * sizeof *all->at);
         if (all->at == NULL) {
             return NULL;
         }
-        count_instances(b, all->at, n);
+        count_instances(engine, all->at, n);
         for (uint32_t i = 0; i < n; i++) {
-            const struct agent_view v = registry_agent_view(b->registry, i);
+            const struct agent_view v = registry_agent_view(engine->registry, i);
             all->at[i].enabled = v.enabled;
             all->at[i].failure = v.failure;
         }
@@ -85,9 +87,9 @@ static const struct wait_agent *standing_of(struct bus *b, struct standing *all,
 }
 
 /* Nothing of a plan begins before its sign-off, whatever else its steps wait for. */
-static struct step_wait wait_of(struct bus *b, const struct open_plan *p, uint32_t step)
+static struct step_wait wait_of(struct engine *engine, const struct open_plan *p, uint32_t step)
 {
-    struct step_wait w = core_step_wait(b->core, p->run, step);
+    struct step_wait w = core_step_wait(engine->core, p->run, step);
     bool signoff = (core_block_run(p->block)->paused & 1u << PAUSE_SIGNOFF) != 0;
 
     if (signoff && (w.kind == WAIT_NOTHING || w.kind == WAIT_PAUSED)) {
@@ -96,10 +98,10 @@ static struct step_wait wait_of(struct bus *b, const struct open_plan *p, uint32
     return w;
 }
 
-static void fill_wait(struct bus *b, const struct open_plan *p, struct projection *s, uint32_t step,
-                      struct standing *standing)
+static void fill_wait(struct engine *engine, const struct open_plan *p, struct projection *s,
+                      uint32_t step, struct standing *standing)
 {
-    const struct step_wait w = wait_of(b, p, step);
+    const struct step_wait w = wait_of(engine, p, step);
     struct msg_step_waiting *to = &s->view.steps[step].waiting;
     struct wait_names names = {.agent = NULL};
     struct buf text;
@@ -112,9 +114,9 @@ static void fill_wait(struct bus *b, const struct open_plan *p, struct projectio
     } else if (w.kind == WAIT_PERSON) {
         names.review_id = review_id(p, s, step, &w);
     } else {
-        names.agent_id = agent_id(b, w.agent);
+        names.agent_id = agent_id(engine, w.agent);
         names.agent = w.kind == WAIT_LANE || w.kind == WAIT_AGENT
-                          ? standing_of(b, standing, &s->arena, w.agent)
+                          ? standing_of(engine, standing, &s->arena, w.agent)
                           : NULL;
     }
     buf_init(&text, 2048);
@@ -124,13 +126,13 @@ static void fill_wait(struct bus *b, const struct open_plan *p, struct projectio
                                     .agent_id = names.agent_id,
                                     .step_id = projection_keep(s, names.step_id),
                                     .review_id = names.review_id,
-                                    .until = until_text(b, s, w.until)};
+                                    .until = until_text(engine, s, w.until)};
     msg_set(&s->view.steps[step], step_view, waiting);
     buf_done(&text);
 }
 
 /* What only the run knows of an open step: the rows may be a turn behind it. */
-static void fill_live_step(struct bus *b, const struct open_plan *p, struct projection *s,
+static void fill_live_step(struct engine *engine, const struct open_plan *p, struct projection *s,
                            uint32_t i, struct standing *standing)
 {
     const struct run_step *row = &core_block_run(p->block)->steps[i];
@@ -142,7 +144,7 @@ static void fill_live_step(struct bus *b, const struct open_plan *p, struct proj
     if (row->status != STEP_PENDING && row->status != STEP_READY) {
         v->phase = str_from(step_phase_name((enum step_phase)row->phase));
     }
-    fill_wait(b, p, s, i, standing);
+    fill_wait(engine, p, s, i, standing);
 }
 
 static void fill_paused(struct projection *s, uint32_t paused)
@@ -169,7 +171,7 @@ static void fill_usage(struct projection *s, struct usage total, struct usage re
     s->view.usage_replanning = usage_view(&replanning);
 }
 
-static void fill_path(struct bus *b, struct projection *s)
+static void fill_path(struct engine *engine, struct projection *s)
 {
     uint64_t *ms = arena_alloc(&s->arena, (s->view.steps_n + 1) * sizeof *ms);
     uint32_t path[PATH_MAX];
@@ -182,8 +184,8 @@ static void fill_path(struct bus *b, struct projection *s)
     for (uint32_t i = 0; i < s->view.steps_n; i++) {
         const struct projection_step *x = &s->steps[i];
         ms[i] = s->view.steps[i].duration_ms;
-        if (x->began != 0 && x->ended == 0 && b->wall > x->began) {
-            ms[i] = b->wall - x->began;
+        if (x->began != 0 && x->ended == 0 && engine->wall > x->began) {
+            ms[i] = engine->wall - x->began;
         }
     }
     n = critical_path(s->plan, ms, &s->arena, path, PATH_MAX);
@@ -205,8 +207,8 @@ static void fill_position(struct projection *s)
 }
 
 /* from: the first step that is asked for; those before it need no words. */
-static void fill_live(struct bus *b, const struct open_plan *p, struct projection *s, uint32_t from,
-                      uint32_t to)
+static void fill_live(struct engine *engine, const struct open_plan *p, struct projection *s,
+                      uint32_t from, uint32_t to)
 {
     const struct run *run = core_block_run(p->block);
     struct standing standing = {.at = NULL};
@@ -215,11 +217,12 @@ static void fill_live(struct bus *b, const struct open_plan *p, struct projectio
     s->view.cancelling = run->cancelling != 0;
     s->view.fallbacks = run->fallbacks;
     s->view.replans = run->replans;
-    s->view.duration_ms = s->started != 0 && b->wall > s->started ? b->wall - s->started : 0;
+    s->view.duration_ms =
+        s->started != 0 && engine->wall > s->started ? engine->wall - s->started : 0;
     fill_paused(s, run->paused);
     fill_usage(s, run->usage, run->replan_usage);
     for (uint32_t i = from; i < to && i < run->n_steps && i < p->plan->n_steps; i++) {
-        fill_live_step(b, p, s, i, &standing);
+        fill_live_step(engine, p, s, i, &standing);
     }
 }
 
@@ -277,9 +280,9 @@ static void fill_phase(struct projection *s)
                                          : STR_LIT("planning");
 }
 
-static void fill_view(struct bus *b, struct projection *s, uint32_t from, uint32_t to)
+static void fill_view(struct engine *engine, struct projection *s, uint32_t from, uint32_t to)
 {
-    const struct open_plan *p = open_plan_by_id(b, s->view.plan_id);
+    const struct open_plan *p = open_plan_by_id(engine, s->view.plan_id);
 
     s->view.budget = (struct msg_budget){.tokens = s->plan->budget_tokens,
                                          .cost_micros = s->plan->budget_micros};
@@ -288,10 +291,10 @@ static void fill_view(struct bus *b, struct projection *s, uint32_t from, uint32
     }
     fill_about(s);
     fill_phase(s);
-    fill_path(b, s);
+    fill_path(engine, s);
     fill_position(s);
     if (p != NULL && !s->ended) {
-        fill_live(b, p, s, from, to);
+        fill_live(engine, p, s, from, to);
     } else {
         fill_paused(s, s->paused);
         fill_usage(s, s->total, s->replanning);
@@ -300,13 +303,14 @@ static void fill_view(struct bus *b, struct projection *s, uint32_t from, uint32
 
 /* As many steps as fit, from the one that was asked for: a plan of 10,000 steps is read in a few
  * requests. */
-static void answer_view(struct bus *b, struct request *rq, struct msg_plan_view *v, uint32_t from)
+static void answer_view(struct engine *engine, struct request *rq, struct msg_plan_view *v,
+                        uint32_t from)
 {
     struct bt_error err;
 
     if (v->document.len > LIMIT_CONTROL_BYTES) {
         request_refuse_text(
-            b, rq, BT_LIMIT,
+            engine, rq, BT_LIMIT,
             "the document has %zu bytes; read it with blob.get: plan.history has planRef",
             v->document.len);
         return;
@@ -314,9 +318,9 @@ static void answer_view(struct bus *b, struct request *rq, struct msg_plan_view 
 
     v->steps += from;
     v->steps_n -= from;
-    while (request_try_answer(b, rq, MSG_plan_view, v, &err) != BT_OK) {
+    while (request_try_answer(engine, rq, MSG_plan_view, v, &err) != BT_OK) {
         if (v->steps_n == 0) {
-            request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+            request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
             return;
         }
         v->steps_n /= 2;
@@ -324,7 +328,7 @@ static void answer_view(struct bus *b, struct request *rq, struct msg_plan_view 
     }
 }
 
-void on_plan_get(struct bus *b, struct request *rq)
+void on_plan_get(struct engine *engine, struct request *rq)
 {
     struct msg_plan_get m;
     struct projection s;
@@ -332,24 +336,25 @@ void on_plan_get(struct bus *b, struct request *rq)
     uint32_t from;
     bool steps;
 
-    if (!request_read(b, rq, MSG_plan_get, &m)) {
+    if (!request_read(engine, rq, MSG_plan_get, &m)) {
         return;
     }
-    if (projection_read(b, m.plan_id, &s, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    if (projection_read(engine, m.plan_id, &s, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         steps = !msg_has(&m, plan_get, steps) || m.steps;
         from = m.from_step < s.view.steps_n ? (uint32_t)m.from_step : s.view.steps_n;
-        fill_view(b, &s, from, steps ? s.view.steps_n : from);
+        fill_view(engine, &s, from, steps ? s.view.steps_n : from);
         s.view.steps_n = steps ? s.view.steps_n : from;
         if (m.document) {
             s.view.document = s.document;
         }
         if (m.document && msg_has(&m, plan_get, revision) &&
-            request_document(b, m.plan_id, m.revision, &s.arena, &s.view.document, &err) != BT_OK) {
-            request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+            request_document(engine, m.plan_id, m.revision, &s.arena, &s.view.document, &err) !=
+                BT_OK) {
+            request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         } else {
-            answer_view(b, rq, &s.view, from);
+            answer_view(engine, rq, &s.view, from);
         }
     }
     projection_done(&s);

@@ -34,16 +34,17 @@ static void fill_replans(struct projection *s, struct history *h)
     buf_done(&text);
 }
 
-static struct usage total_usage(struct bus *b, const struct projection *s)
+static struct usage total_usage(struct engine *engine, const struct projection *s)
 {
-    const struct open_plan *p = open_plan_by_id(b, s->view.plan_id);
+    const struct open_plan *p = open_plan_by_id(engine, s->view.plan_id);
 
     return s->ended || p == NULL ? s->total : core_block_run(p->block)->usage;
 }
 
-static struct msg_plan_history_ok view_of(struct bus *b, struct projection *s, struct history *h)
+static struct msg_plan_history_ok view_of(struct engine *engine, struct projection *s,
+                                          struct history *h)
 {
-    struct usage total = total_usage(b, s);
+    struct usage total = total_usage(engine, s);
     uint32_t executions = 0;
 
     for (uint32_t i = 0; i < h->phases_n; i++) {
@@ -56,7 +57,7 @@ static struct msg_plan_history_ok view_of(struct bus *b, struct projection *s, s
         .task = s->view.query,
         .status = s->view.status,
         .outcome = s->view.outcome,
-        .total_duration_ms = (s->ended ? s->ended_at : b->wall) - s->created,
+        .total_duration_ms = (s->ended ? s->ended_at : engine->wall) - s->created,
         .total_tokens = total.input_tokens + total.output_tokens,
         .execution_attempts = executions,
         .replan_count = h->replans_n,
@@ -75,13 +76,14 @@ static struct msg_plan_history_ok view_of(struct bus *b, struct projection *s, s
 }
 
 /* As much as fits: the newest are left out, and it is said. */
-static void answer_history(struct bus *b, struct request *rq, struct msg_plan_history_ok *ok)
+static void answer_history(struct engine *engine, struct request *rq,
+                           struct msg_plan_history_ok *ok)
 {
     struct bt_error err;
 
-    while (request_try_answer(b, rq, MSG_plan_history_ok, ok, &err) != BT_OK) {
+    while (request_try_answer(engine, rq, MSG_plan_history_ok, ok, &err) != BT_OK) {
         if (ok->handoffs_n + ok->reviews_n + ok->revisions_n + ok->phases_n == 0) {
-            request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+            request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
             return;
         }
         ok->handoffs_n /= 2;
@@ -93,7 +95,7 @@ static void answer_history(struct bus *b, struct request *rq, struct msg_plan_hi
     }
 }
 
-void on_plan_history(struct bus *b, struct request *rq)
+void on_plan_history(struct engine *engine, struct request *rq)
 {
     struct msg_plan_history_ok ok;
     struct msg_plan_history m;
@@ -101,15 +103,15 @@ void on_plan_history(struct bus *b, struct request *rq)
     struct projection s;
     struct bt_error err;
 
-    if (!request_read(b, rq, MSG_plan_history, &m)) {
+    if (!request_read(engine, rq, MSG_plan_history, &m)) {
         return;
     }
-    if (projection_read_also(b, m.plan_id, &s, history_row, &h, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    if (projection_read_also(engine, m.plan_id, &s, history_row, &h, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         fill_replans(&s, &h);
-        ok = view_of(b, &s, &h);
-        answer_history(b, rq, &ok);
+        ok = view_of(engine, &s, &h);
+        answer_history(engine, rq, &ok);
     }
     projection_done(&s);
 }

@@ -48,14 +48,14 @@ static enum bt_code view_levels(struct submission *d, const struct plan_lint *li
 }
 
 /* Times without a bound and sums without an estimate are left out. */
-static enum bt_code look_ahead(struct bus *b, struct submission *d, struct msg_plan_lint_ok *ok,
-                               struct bt_error *err)
+static enum bt_code look_ahead(struct engine *engine, struct submission *d,
+                               struct msg_plan_lint_ok *ok, struct bt_error *err)
 {
     struct plan_lint lint;
     enum bt_code code = plan_lint(d->made, &d->arena, &lint, err);
 
     if (code == BT_OK) {
-        code = plan_lint_style(d->made, &lint, b->registry, &d->arena, &d->problems, err);
+        code = plan_lint_style(d->made, &lint, engine->registry, &d->arena, &d->problems, err);
     }
     if (code != BT_OK) {
         return code;
@@ -70,30 +70,30 @@ static enum bt_code look_ahead(struct bus *b, struct submission *d, struct msg_p
     return has_room(d) ? view_levels(d, &lint, ok) : BT_OK;
 }
 
-void on_plan_lint(struct bus *b, struct request *rq)
+void on_plan_lint(struct engine *engine, struct request *rq)
 {
     struct msg_plan_lint_ok ok = {0};
     struct msg_plan_lint m;
     struct submission d;
     struct bt_error err;
 
-    if (!request_read(b, rq, MSG_plan_lint, &m)) {
+    if (!request_read(engine, rq, MSG_plan_lint, &m)) {
         return;
     }
-    if (m.plan.ptr == NULL && submission_is_asked(b, m.planner)) {
+    if (m.plan.ptr == NULL && submission_is_asked(engine, m.planner)) {
         request_refuse_text(
-            b, rq, BT_INVALID,
+            engine, rq, BT_INVALID,
             "planner: this one is asked, which takes time; use plan.submit with dryRun "
             "and plan.get with document");
         return;
     }
     const struct submit_request w = {
         .goal = m.goal, .planner = m.planner, .plan = m.plan, .policy = m.policy};
-    ok.valid = submission_init(&d, &err) == BT_OK && submission_make(b, &w, &d, &err) == BT_OK;
+    ok.valid = submission_init(&d, &err) == BT_OK && submission_make(engine, &w, &d, &err) == BT_OK;
     if (!ok.valid && d.problems.errors == 0 && d.planned.n_unrouted == 0) {
-        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
-    } else if (ok.valid && look_ahead(b, &d, &ok, &err) != BT_OK) {
-        request_refuse_text(b, rq, BT_NOMEM, "out of memory for the worst case of a plan");
+        request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+    } else if (ok.valid && look_ahead(engine, &d, &ok, &err) != BT_OK) {
+        request_refuse_text(engine, rq, BT_NOMEM, "out of memory for the worst case of a plan");
     } else {
         ok.problems_n = submission_problems(&d);
         ok.problems = d.problem_views;
@@ -101,7 +101,7 @@ void on_plan_lint(struct bus *b, struct request *rq)
         ok.routes = d.route_views;
         ok.plan = ok.valid ? doc_from_buf(&d.normalised) : (struct doc){NULL, 0};
         msg_set(&ok, plan_lint_ok, valid);
-        request_answer(b, rq, MSG_plan_lint_ok, &ok);
+        request_answer(engine, rq, MSG_plan_lint_ok, &ok);
     }
     submission_done(&d);
 }

@@ -16,41 +16,43 @@ static struct str live_status(const struct open_plan *p)
     return str_from(plan_status_name(core_block_run(p->block)->status));
 }
 
-void on_plan_pause(struct bus *b, struct request *rq)
+void on_plan_pause(struct engine *engine, struct request *rq)
 {
     struct core_event ev = {.type = CORE_PAUSE};
     struct msg_plan_pause_ok ok = {0};
     struct msg_plan_pause m;
     struct open_plan *p;
 
-    p = request_read(b, rq, MSG_plan_pause, &m) ? request_open_plan(b, rq, m.plan_id) : NULL;
+    p = request_read(engine, rq, MSG_plan_pause, &m) ? request_open_plan(engine, rq, m.plan_id)
+                                                     : NULL;
     if (p == NULL) {
         return;
     }
     ev.text = m.reason;
-    if (request_feed(b, rq, p, &ev, request_why_not(p, NULL))) {
+    if (request_feed(engine, rq, p, &ev, request_why_not(p, NULL))) {
         ok.plan_id = str_from(p->id);
         ok.status = live_status(p);
-        request_answer(b, rq, MSG_plan_pause_ok, &ok);
+        request_answer(engine, rq, MSG_plan_pause_ok, &ok);
     }
 }
 
-void on_plan_resume(struct bus *b, struct request *rq)
+void on_plan_resume(struct engine *engine, struct request *rq)
 {
     struct core_event ev = {.type = CORE_RESUME};
     struct msg_plan_resume_ok ok = {0};
     struct msg_plan_resume m;
     struct open_plan *p;
 
-    p = request_read(b, rq, MSG_plan_resume, &m) ? request_open_plan(b, rq, m.plan_id) : NULL;
+    p = request_read(engine, rq, MSG_plan_resume, &m) ? request_open_plan(engine, rq, m.plan_id)
+                                                      : NULL;
     if (p == NULL) {
         return;
     }
     ev.text = m.reason;
-    if (request_feed(b, rq, p, &ev, request_why_not(p, "the plan is not paused"))) {
+    if (request_feed(engine, rq, p, &ev, request_why_not(p, "the plan is not paused"))) {
         ok.plan_id = str_from(p->id);
         ok.status = live_status(p);
-        request_answer(b, rq, MSG_plan_resume_ok, &ok);
+        request_answer(engine, rq, MSG_plan_resume_ok, &ok);
     }
 }
 
@@ -164,7 +166,7 @@ static enum bt_code find_targets(const struct plan *plan, const struct msg_plan_
     return code;
 }
 
-static void answer_modified(struct bus *b, struct request *rq, const struct open_plan *p,
+static void answer_modified(struct engine *engine, struct request *rq, const struct open_plan *p,
                             uint32_t changed)
 {
     struct msg_plan_modify_ok ok = {.plan_id = str_from(p->id),
@@ -172,11 +174,11 @@ static void answer_modified(struct bus *b, struct request *rq, const struct open
                                     .changed = changed};
 
     msg_set(&ok, plan_modify_ok, changed);
-    request_answer(b, rq, MSG_plan_modify_ok, &ok);
+    request_answer(engine, rq, MSG_plan_modify_ok, &ok);
 }
 
 /* The kinds that need no new plan. */
-static void modify(struct bus *b, struct request *rq, struct open_plan *p,
+static void modify(struct engine *engine, struct request *rq, struct open_plan *p,
                    const struct msg_plan_modify *m, struct core_event *ev)
 {
     const struct run *run = core_block_run(p->block);
@@ -185,20 +187,21 @@ static void modify(struct bus *b, struct request *rq, struct open_plan *p,
     struct bt_error err;
 
     if (find_targets(p->plan, m, ev, &targets, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
-    } else if (request_feed(b, rq, p, ev, request_why_not(p, NULL))) {
-        answer_modified(b, rq, p, open - run->open);
+        request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+    } else if (request_feed(engine, rq, p, ev, request_why_not(p, NULL))) {
+        answer_modified(engine, rq, p, open - run->open);
     }
     arena_done(&targets.arena);
 }
 
-void on_plan_modify(struct bus *b, struct request *rq)
+void on_plan_modify(struct engine *engine, struct request *rq)
 {
     struct core_event ev = {.type = CORE_MODIFY, .step = STEP_NONE};
     struct msg_plan_modify m;
     struct open_plan *p;
 
-    p = request_read(b, rq, MSG_plan_modify, &m) ? request_open_plan(b, rq, m.plan_id) : NULL;
+    p = request_read(engine, rq, MSG_plan_modify, &m) ? request_open_plan(engine, rq, m.plan_id)
+                                                      : NULL;
     if (p == NULL) {
         return;
     }
@@ -206,16 +209,16 @@ void on_plan_modify(struct bus *b, struct request *rq)
     ev.text = m.reasoning;
     ev.expect = (uint32_t)m.expect_revision;
     if (ev.modify == MODIFY_KIND_COUNT) {
-        request_refuse_text(b, rq, BT_INVALID,
+        request_refuse_text(engine, rq, BT_INVALID,
                             "kind: expected skip_to_step, skip_steps, conversation_only, insert, "
                             "replace or cancel_step, got '%.*s'",
                             STR_ARG(m.kind));
-    } else if (ev.expect != 0 && ev.expect != core_revision(b->core, p->run)) {
+    } else if (ev.expect != 0 && ev.expect != core_revision(engine->core, p->run)) {
         /* Before the steps are looked up: their numbers and ids are those of the other revision. */
-        request_refuse_revision(b, rq, p);
+        request_refuse_revision(engine, rq, p);
     } else if (ev.modify == MODIFY_INSERT || ev.modify == MODIFY_REPLACE) {
-        api_revise(b, rq, p, &m, &ev);
+        api_revise(engine, rq, p, &m, &ev);
     } else {
-        modify(b, rq, p, &m, &ev);
+        modify(engine, rq, p, &m, &ev);
     }
 }

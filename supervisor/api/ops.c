@@ -7,29 +7,30 @@
 #include "protocol/base/utf8.h"
 #include "supervisor/engine/engine.h"
 
-static struct msg_breaker_view breaker_of(const struct bus *b, const struct breaker_view *v)
+static struct msg_breaker_view breaker_of(const struct engine *engine, const struct breaker_view *v)
 {
     struct msg_breaker_view m = {.state = str_from(breaker_state_name(v->state)),
                                  .failures = v->failures};
 
     if (v->state == BREAKER_OPEN) {
-        m.retry_in_ms = v->retry_at > b->now ? v->retry_at - b->now : 0;
+        m.retry_in_ms = v->retry_at > engine->now ? v->retry_at - engine->now : 0;
         msg_set(&m, breaker_view, retry_in_ms);
     }
     return m;
 }
 
-static struct msg_instance_view view_of(struct bus *b, uint32_t slot, const struct instance_view *v)
+static struct msg_instance_view view_of(struct engine *engine, uint32_t slot,
+                                        const struct instance_view *v)
 {
-    const struct lane_instance *in = lanes_instance(b, slot, v->epoch);
+    const struct lane_instance *in = lanes_instance(engine, slot, v->epoch);
     struct msg_instance_view m = {.epoch = v->epoch,
                                   .health = str_from(health_name(v->health)),
                                   .capacity = v->capacity,
                                   .outstanding = v->outstanding,
                                   .draining = v->draining,
-                                  .breaker = breaker_of(b, &v->breaker),
+                                  .breaker = breaker_of(engine, &v->breaker),
                                   .last_seen_ms =
-                                      b->now > v->last_seen ? b->now - v->last_seen : 0};
+                                      engine->now > v->last_seen ? engine->now - v->last_seen : 0};
 
     msg_set(&m, instance_view, breaker);
     if (in != NULL) {
@@ -60,13 +61,14 @@ static struct str hint(struct arena *arena, const char *text, size_t max)
 }
 
 /* Why it is not there, and where its output is. */
-static bool tell_why(struct bus *b, const struct agent_view *a, struct arena *arena,
+static bool tell_why(struct engine *engine, const struct agent_view *a, struct arena *arena,
                      struct msg_agent_view *ret)
 {
     struct agent_process process;
 
     ret->gave_up = a->failure.len > 0;
-    if (b->processes.about == NULL || !b->processes.about(b->processes.of, a->id, &process)) {
+    if (engine->processes.about == NULL ||
+        !engine->processes.about(engine->processes.of, a->id, &process)) {
         ret->reason = a->failure;
         return true;
     }
@@ -75,11 +77,11 @@ static bool tell_why(struct bus *b, const struct agent_view *a, struct arena *ar
     return ret->reason.ptr != NULL && ret->log.ptr != NULL;
 }
 
-static bool fill_agent(struct bus *b, uint32_t agent, struct arena *arena,
+static bool fill_agent(struct engine *engine, uint32_t agent, struct arena *arena,
                        struct msg_agent_view *ret)
 {
-    struct agent_view a = registry_agent_view(b->registry, agent);
-    uint32_t slots = registry_instances(b->registry);
+    struct agent_view a = registry_agent_view(engine->registry, agent);
+    uint32_t slots = registry_instances(engine->registry);
     bool all_draining = a.instances > 0;
 
     ret->instances = arena_alloc(arena, (a.instances + 1) * sizeof *ret->instances);
@@ -94,8 +96,8 @@ static bool fill_agent(struct bus *b, uint32_t agent, struct arena *arena,
     }
     for (uint32_t i = 0; i < slots && ret->instances_n < a.instances; i++) {
         struct instance_view v;
-        if (registry_instance_view(b->registry, i, &v) && v.agent == agent) {
-            ret->instances[ret->instances_n++] = view_of(b, i, &v);
+        if (registry_instance_view(engine->registry, i, &v) && v.agent == agent) {
+            ret->instances[ret->instances_n++] = view_of(engine, i, &v);
             ret->in_flight += v.outstanding;
             all_draining = all_draining && v.draining;
         }
@@ -104,64 +106,64 @@ static bool fill_agent(struct bus *b, uint32_t agent, struct arena *arena,
                  : a.instances == 0 ? STR_LIT("down")
                  : all_draining     ? STR_LIT("draining")
                                     : STR_LIT("up");
-    if (a.instances == 0 && !tell_why(b, &a, arena, ret)) {
+    if (a.instances == 0 && !tell_why(engine, &a, arena, ret)) {
         return false;
     }
-    ret->queued = core_agent_queued(b->core, agent);
-    ret->breaker = breaker_of(b, &a.breaker);
+    ret->queued = core_agent_queued(engine->core, agent);
+    ret->breaker = breaker_of(engine, &a.breaker);
     msg_set(ret, agent_view, breaker);
-    ret->num_requests = b->cards[agent].requests;
-    ret->num_errors = b->cards[agent].errors;
+    ret->num_requests = engine->cards[agent].requests;
+    ret->num_errors = engine->cards[agent].errors;
     return true;
 }
 
 /* A thousand agents with long schemas are more than one answer: then without their skills, which
  * agents.get has. */
-static void answer_list(struct bus *b, struct request *rq, struct msg_agents_list_ok *ok)
+static void answer_list(struct engine *engine, struct request *rq, struct msg_agents_list_ok *ok)
 {
     struct bt_error err;
 
-    if (request_try_answer(b, rq, MSG_agents_list_ok, ok, &err) == BT_OK) {
+    if (request_try_answer(engine, rq, MSG_agents_list_ok, ok, &err) == BT_OK) {
         return;
     }
     for (uint32_t i = 0; i < ok->agents_n; i++) {
         ok->agents[i].card.skills_n = 0;
     }
     ok->skills_truncated = true;
-    request_answer(b, rq, MSG_agents_list_ok, ok);
+    request_answer(engine, rq, MSG_agents_list_ok, ok);
 }
 
-void on_agents_list(struct bus *b, struct request *rq)
+void on_agents_list(struct engine *engine, struct request *rq)
 {
-    uint32_t n = registry_agents(b->registry);
+    uint32_t n = registry_agents(engine->registry);
     struct msg_agents_list_ok ok = {.agents_n = 0};
     struct arena arena = {0};
     bool fits = true;
 
     ok.agents = arena_alloc(&arena, (n + 1) * sizeof *ok.agents);
     for (uint32_t i = 0; ok.agents != NULL && i < n && fits; i++) {
-        fits = fill_agent(b, i, &arena, &ok.agents[ok.agents_n++]);
+        fits = fill_agent(engine, i, &arena, &ok.agents[ok.agents_n++]);
     }
     if (ok.agents == NULL || !fits) {
-        request_refuse_text(b, rq, BT_NOMEM, "out of memory for %u agents", n);
+        request_refuse_text(engine, rq, BT_NOMEM, "out of memory for %u agents", n);
     } else {
-        answer_list(b, rq, &ok);
+        answer_list(engine, rq, &ok);
     }
     arena_done(&arena);
 }
 
 /* The agent that a request names; REGISTRY_NONE after refusing. */
-static uint32_t named_agent(struct bus *b, struct request *rq, struct str id)
+static uint32_t named_agent(struct engine *engine, struct request *rq, struct str id)
 {
-    uint32_t agent = registry_agent(b->registry, id);
+    uint32_t agent = registry_agent(engine->registry, id);
 
     if (agent == REGISTRY_NONE) {
-        request_refuse_text(b, rq, BT_NOT_FOUND, "Unknown agent: %.*s", STR_ARG(id));
+        request_refuse_text(engine, rq, BT_NOT_FOUND, "Unknown agent: %.*s", STR_ARG(id));
     }
     return agent;
 }
 
-void on_agents_get(struct bus *b, struct request *rq)
+void on_agents_get(struct engine *engine, struct request *rq)
 {
     struct msg_agent_view view = {.has = 0};
     struct arena arena = {0};
@@ -170,22 +172,22 @@ void on_agents_get(struct bus *b, struct request *rq)
     uint32_t agent;
 
     if (msg_read(&rq->reader, MSG_agents_get, &m, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    agent = named_agent(b, rq, m.agent_id);
+    agent = named_agent(engine, rq, m.agent_id);
     if (agent == REGISTRY_NONE) {
         return;
     }
-    if (fill_agent(b, agent, &arena, &view)) {
-        request_answer(b, rq, MSG_agent_view, &view);
+    if (fill_agent(engine, agent, &arena, &view)) {
+        request_answer(engine, rq, MSG_agent_view, &view);
     } else {
-        request_refuse_text(b, rq, BT_NOMEM, "out of memory for an agent");
+        request_refuse_text(engine, rq, BT_NOMEM, "out of memory for an agent");
     }
     arena_done(&arena);
 }
 
-void on_agents_drain(struct bus *b, struct request *rq)
+void on_agents_drain(struct engine *engine, struct request *rq)
 {
     struct msg_agents_drain m;
     struct bt_error err;
@@ -193,18 +195,18 @@ void on_agents_drain(struct bus *b, struct request *rq)
     uint32_t found = 0;
 
     if (msg_read(&rq->reader, MSG_agents_drain, &m, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    agent = named_agent(b, rq, m.agent_id);
+    agent = named_agent(engine, rq, m.agent_id);
     if (agent == REGISTRY_NONE) {
         return;
     }
     if (m.instance_id.len == 0) {
-        registry_agent_enable(b->registry, agent,
+        registry_agent_enable(engine->registry, agent,
                               false); /* also those that register later: until agents.enable */
     }
-    for (uint32_t i = 0; i < registry_instances(b->registry); i++) {
+    for (uint32_t i = 0; i < registry_instances(engine->registry); i++) {
         struct instance_view v;
         struct core_event ev = {.type = CORE_DRAIN,
                                 .slot = i,
@@ -212,39 +214,41 @@ void on_agents_drain(struct bus *b, struct request *rq)
                                 .text = STR_LIT("an operator asked for it")};
         struct uuid wanted = {{0}};
         bool any = m.instance_id.len == 0;
-        if (!registry_instance_view(b->registry, i, &v) || v.agent != agent ||
+        if (!registry_instance_view(engine->registry, i, &v) || v.agent != agent ||
             (!any && (!uuid_parse(m.instance_id, &wanted) || !uuid_eq(wanted, v.id)))) {
             continue;
         }
         ev.epoch = v.epoch;
         found++;
-        if (bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
-            bus_fail(b, &err);
+        if (engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+            engine_fail(engine, &err);
             return;
         }
     }
     if (found == 0 && m.instance_id.len > 0) {
-        request_refuse_text(b, rq, BT_NOT_FOUND, "agent '%.*s' has no such instance",
+        request_refuse_text(engine, rq, BT_NOT_FOUND, "agent '%.*s' has no such instance",
                             STR_ARG(m.agent_id));
     } else {
-        request_answer(b, rq, MSG_empty, NULL);
+        request_answer(engine, rq, MSG_empty, NULL);
     }
 }
 
 /* Steps that waited while the agent was out of service go to the instances that are there. False:
  * the journal failed. */
-static bool wake(struct bus *b, uint32_t agent)
+static bool wake(struct engine *engine, uint32_t agent)
 {
-    for (uint32_t i = 0; i < registry_instances(b->registry); i++) {
+    for (uint32_t i = 0; i < registry_instances(engine->registry); i++) {
         struct instance_view v;
-        struct lane_instance *in = registry_instance_view(b->registry, i, &v) && v.agent == agent
-                                       ? lanes_instance(b, i, v.epoch)
-                                       : NULL;
+        struct lane_instance *in =
+            registry_instance_view(engine->registry, i, &v) && v.agent == agent
+                ? lanes_instance(engine, i, v.epoch)
+                : NULL;
         for (uint32_t k = 0; in != NULL && k < in->capacity; k++) {
             struct core_event up = {.type = CORE_LANE_UP, .slot = i, .epoch = v.epoch, .lane = k};
             struct bt_error err;
-            if (in->lanes[k].state == LANE_READY && bus_feed(b, &up, NULL, NULL, &err) != BT_OK) {
-                bus_fail(b, &err);
+            if (in->lanes[k].state == LANE_READY &&
+                engine_feed(engine, &up, NULL, NULL, &err) != BT_OK) {
+                engine_fail(engine, &err);
                 return false;
             }
         }
@@ -252,62 +256,62 @@ static bool wake(struct bus *b, uint32_t agent)
     return true;
 }
 
-void on_agents_enable(struct bus *b, struct request *rq)
+void on_agents_enable(struct engine *engine, struct request *rq)
 {
     struct msg_agents_enable m;
     struct bt_error err;
     uint32_t agent;
 
     if (msg_read(&rq->reader, MSG_agents_enable, &m, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    agent = named_agent(b, rq, m.agent_id);
+    agent = named_agent(engine, rq, m.agent_id);
     if (agent == REGISTRY_NONE) {
         return;
     }
-    registry_agent_enable(b->registry, agent, true);
-    if (wake(b, agent)) {
-        request_answer(b, rq, MSG_empty, NULL);
+    registry_agent_enable(engine->registry, agent, true);
+    if (wake(engine, agent)) {
+        request_answer(engine, rq, MSG_empty, NULL);
     }
 }
 
-void on_supervisor_info(struct bus *b, struct request *rq)
+void on_supervisor_info(struct engine *engine, struct request *rq)
 {
     static const uint8_t versions[] = {0x91, 0x01}; /* msgpack: [1] */
-    bool power = b->opt.durability == DURABILITY_POWER;
+    bool power = engine->opt.durability == DURABILITY_POWER;
     char started[CLOCK_ISO_LEN + 1];
     struct arena arena = {0};
     struct msg_supervisor_info_ok ok = {
         .version = STR_LIT(BATON_VERSION),
         .protocol = {versions, sizeof versions},
         .pid = (uint64_t)getpid(),
-        .uptime_ms = b->now - b->started_mono,
+        .uptime_ms = engine->now - engine->started_mono,
         .durability = power ? STR_LIT("power") : STR_LIT("process"),
         .durability_means =
             power
                 ? STR_LIT(
                       "acknowledged work survives a power cut: fsync before every acknowledgement")
                 : STR_LIT("acknowledged work survives kill -9 of the daemon, not a power cut"),
-        .control = str_from(link_server_url(b->server)),
-        .events = str_from(link_pub_url(b->pub)),
-        .state_dir = hint(&arena, b->opt.state_dir, PATH_SHOWN),
+        .control = str_from(link_server_url(engine->server)),
+        .events = str_from(link_pub_url(engine->pub)),
+        .state_dir = hint(&arena, engine->opt.state_dir, PATH_SHOWN),
         .nng = str_from(link_library_version()),
         .sqlite = str_from(journal_sqlite_version()),
-        .last_seq = journal_committed_seq(b->journal),
-        .plans_open = core_runs_open(b->core) - b->jobs,
-        .agents = registry_agents(b->registry),
+        .last_seq = journal_committed_seq(engine->journal),
+        .plans_open = core_runs_open(engine->core) - engine->jobs,
+        .agents = registry_agents(engine->registry),
     };
 
-    clock_iso(b->started_wall, started);
+    clock_iso(engine->started_wall, started);
     ok.started_at = str_from(started);
-    request_answer(b, rq, MSG_supervisor_info_ok, &ok);
+    request_answer(engine, rq, MSG_supervisor_info_ok, &ok);
     arena_done(&arena);
 }
 
-void on_supervisor_drain(struct bus *b, struct request *rq)
+void on_supervisor_drain(struct engine *engine, struct request *rq)
 {
-    b->draining = true;
-    b->stop_asked = true;
-    request_answer(b, rq, MSG_empty, NULL);
+    engine->draining = true;
+    engine->stop_asked = true;
+    request_answer(engine, rq, MSG_empty, NULL);
 }

@@ -15,15 +15,15 @@ static uint64_t hash_body(const struct msg_plan_submit *m)
     return (h * 31 + str_hash(m->session_id)) >> 1; /* SQLite's integers are signed */
 }
 
-static void answer_repeated(struct bus *b, struct request *rq, const char *id)
+static void answer_repeated(struct engine *engine, struct request *rq, const char *id)
 {
     struct msg_plan_submit_ok ok = {
-        .plan_id = str_from(id), .existing = true, .seq = journal_last_seq(b->journal)};
+        .plan_id = str_from(id), .existing = true, .seq = journal_last_seq(engine->journal)};
 
-    request_answer(b, rq, MSG_plan_submit_ok, &ok);
+    request_answer(engine, rq, MSG_plan_submit_ok, &ok);
 }
 
-static void submit(struct bus *b, struct request *rq, const struct msg_plan_submit *m,
+static void submit(struct engine *engine, struct request *rq, const struct msg_plan_submit *m,
                    uint64_t body_hash)
 {
     const struct submit_request w = {.goal = m->goal,
@@ -40,8 +40,8 @@ static void submit(struct bus *b, struct request *rq, const struct msg_plan_subm
     struct submission d;
     struct bt_error err;
 
-    if (submission_init(&d, &err) != BT_OK || submission_make(b, &w, &d, &err) != BT_OK) {
-        submission_refuse(b, rq, &d, &err);
+    if (submission_init(&d, &err) != BT_OK || submission_make(engine, &w, &d, &err) != BT_OK) {
+        submission_refuse(engine, rq, &d, &err);
         submission_done(&d);
         return;
     }
@@ -49,37 +49,37 @@ static void submit(struct bus *b, struct request *rq, const struct msg_plan_subm
     ok.problems = d.problem_views;
     ok.routes_n = submission_routes(&d);
     ok.routes = d.route_views;
-    if (submission_start(b, &how, &d, id, &err) == BT_OK) {
+    if (submission_start(engine, &how, &d, id, &err) == BT_OK) {
         ok.plan_id = str_from(id);
-        ok.seq = journal_last_seq(b->journal);
-        if (request_try_answer(b, rq, MSG_plan_submit_ok, &ok, &err) != BT_OK) {
+        ok.seq = journal_last_seq(engine->journal);
+        if (request_try_answer(engine, rq, MSG_plan_submit_ok, &ok, &err) != BT_OK) {
             ok.problems_n = ok.routes_n =
                 0; /* it was accepted: no remark of ours may turn that into a refusal */
-            request_answer(b, rq, MSG_plan_submit_ok, &ok);
+            request_answer(engine, rq, MSG_plan_submit_ok, &ok);
         }
-    } else if (!b->failed) {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    } else if (!engine->failed) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     }
     submission_done(&d);
 }
 
-void on_plan_submit(struct bus *b, struct request *rq)
+void on_plan_submit(struct engine *engine, struct request *rq)
 {
     struct msg_plan_submit m;
     char id[UUID_TEXT_LEN + 1];
     uint64_t body_hash;
 
-    if (!request_read(b, rq, MSG_plan_submit, &m)) {
+    if (!request_read(engine, rq, MSG_plan_submit, &m)) {
         return;
     }
     body_hash = hash_body(&m);
-    switch (submission_key_use(b, rq, m.client_key, body_hash, id)) {
+    switch (submission_key_use(engine, rq, m.client_key, body_hash, id)) {
     case KEY_REPEATED:
-        answer_repeated(b, rq, id);
+        answer_repeated(engine, rq, id);
         break;
     case KEY_NEW:
-        if (submission_may_start(b, rq)) {
-            submit(b, rq, &m, body_hash);
+        if (submission_may_start(engine, rq)) {
+            submit(engine, rq, &m, body_hash);
         }
         break;
     case KEY_REFUSED:
@@ -89,44 +89,46 @@ void on_plan_submit(struct bus *b, struct request *rq)
 }
 
 /* Cancelling twice is cancelling once. */
-static void answer_cancelled(struct bus *b, struct request *rq, const struct msg_plan_cancel *m)
+static void answer_cancelled(struct engine *engine, struct request *rq,
+                             const struct msg_plan_cancel *m)
 {
     struct msg_plan_cancel_ok ok = {.plan_id = m->plan_id, .status = STR_LIT("cancelled")};
     struct journal_plan row;
     struct bt_error err;
 
-    if (request_plan_row(b, m->plan_id, &row, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    if (request_plan_row(engine, m->plan_id, &row, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else if (str_is(row.status, "cancelled")) {
-        request_answer(b, rq, MSG_plan_cancel_ok, &ok);
+        request_answer(engine, rq, MSG_plan_cancel_ok, &ok);
     } else {
-        request_refuse_text(b, rq, BT_CONFLICT, "the plan has ended (%.*s)", STR_ARG(row.status));
+        request_refuse_text(engine, rq, BT_CONFLICT, "the plan has ended (%.*s)",
+                            STR_ARG(row.status));
     }
 }
 
 /* "cancelling" while attempts are out: they are told to stop and have the grace to answer. */
-void on_plan_cancel(struct bus *b, struct request *rq)
+void on_plan_cancel(struct engine *engine, struct request *rq)
 {
     struct msg_plan_cancel_ok ok = {.status = STR_LIT("cancelling")};
     struct core_event ev = {.type = CORE_CANCEL};
     struct msg_plan_cancel m;
     struct open_plan *p;
 
-    if (!request_read(b, rq, MSG_plan_cancel, &m)) {
+    if (!request_read(engine, rq, MSG_plan_cancel, &m)) {
         return;
     }
-    p = open_plan_by_id(b, m.plan_id);
+    p = open_plan_by_id(engine, m.plan_id);
     if (p == NULL || plan_is_final(core_block_run(p->block)->status)) {
-        answer_cancelled(b, rq, &m);
+        answer_cancelled(engine, rq, &m);
         return;
     }
     ev.text = m.reason;
-    if (!core_block_run(p->block)->cancelling && !request_feed(b, rq, p, &ev, NULL)) {
+    if (!core_block_run(p->block)->cancelling && !request_feed(engine, rq, p, &ev, NULL)) {
         return;
     }
     if (plan_is_final(core_block_run(p->block)->status)) {
         ok.status = STR_LIT("cancelled");
     }
     ok.plan_id = m.plan_id;
-    request_answer(b, rq, MSG_plan_cancel_ok, &ok);
+    request_answer(engine, rq, MSG_plan_cancel_ok, &ok);
 }

@@ -11,9 +11,9 @@
 enum { HANDOFFS_MAX = 1000 };
 
 /* A running plan's status is its run's: waiting shows at once. */
-static void live_status(struct bus *b, struct msg_plan_view *v)
+static void live_status(struct engine *engine, struct msg_plan_view *v)
 {
-    struct open_plan *p = open_plan_by_id(b, v->plan_id);
+    struct open_plan *p = open_plan_by_id(engine, v->plan_id);
     if (p != NULL) {
         v->status = str_from(plan_status_name(core_block_run(p->block)->status));
     }
@@ -21,7 +21,7 @@ static void live_status(struct bus *b, struct msg_plan_view *v)
 
 /* ---- plan.list ---- */
 struct plan_page {
-    struct bus *b;
+    struct engine *engine;
     struct arena *arena;
     struct msg_plan_view plans[100];
     uint32_t n, limit;
@@ -58,12 +58,12 @@ static bool add_plan(const struct journal_plan *row, void *self)
         clock_iso(row->ended_wall, iso);
         v->completed_at = arena_str(page->arena, str_from(iso));
     }
-    live_status(page->b, v);
+    live_status(page->engine, v);
     page->n += page->status.len == 0 || str_eq(v->status, page->status);
     return true;
 }
 
-void on_plan_list(struct bus *b, struct request *rq)
+void on_plan_list(struct engine *engine, struct request *rq)
 {
     struct plan_page *page = NULL;
     struct msg_plan_list_ok ok = {0};
@@ -72,15 +72,15 @@ void on_plan_list(struct bus *b, struct request *rq)
     char cursor[24];
     struct bt_error err;
 
-    if (!request_read(b, rq, MSG_plan_list, &m)) {
+    if (!request_read(engine, rq, MSG_plan_list, &m)) {
         return;
     }
     page = calloc(1, sizeof *page);
     if (page == NULL) {
-        request_refuse_text(b, rq, BT_NOMEM, "out of memory for a list");
+        request_refuse_text(engine, rq, BT_NOMEM, "out of memory for a list");
         return;
     }
-    page->b = b;
+    page->engine = engine;
     page->arena = &arena;
     page->limit = m.limit == 0 ? 100 : (uint32_t)m.limit;
     if (str_is(m.status, "pending") || str_is(m.status, "running") || str_is(m.status, "waiting")) {
@@ -89,52 +89,53 @@ void on_plan_list(struct bus *b, struct request *rq)
     }
     (void)snprintf(cursor, sizeof cursor, "%.*s", m.cursor.len > 20 ? 0 : (int)m.cursor.len,
                    m.cursor.ptr);
-    if (journal_plans(b->journal, m.status, m.session_id, strtoull(cursor, NULL, 10), UINT32_MAX,
-                      add_plan, page, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    if (journal_plans(engine->journal, m.status, m.session_id, strtoull(cursor, NULL, 10),
+                      UINT32_MAX, add_plan, page, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         ok.plans = page->plans;
         ok.plans_n = page->n;
         (void)snprintf(cursor, sizeof cursor, "%llu", (unsigned long long)page->last_ix);
         ok.cursor = page->more ? str_from(cursor) : (struct str){"", 0};
-        request_answer(b, rq, MSG_plan_list_ok, &ok);
+        request_answer(engine, rq, MSG_plan_list_ok, &ok);
     }
     arena_done(&arena);
     free(page);
 }
 
 /* ---- plan.result ---- */
-static void answer_step_result(struct bus *b, struct request *rq, const struct msg_plan_result *m,
-                               struct projection *projection, struct msg_plan_result_ok *ok)
+static void answer_step_result(struct engine *engine, struct request *rq,
+                               const struct msg_plan_result *m, struct projection *projection,
+                               struct msg_plan_result_ok *ok)
 {
     uint32_t ix = plan_step_find(projection->plan, m->step_id);
     struct bt_error err;
 
     if (ix == UINT32_MAX) {
-        request_refuse_text(b, rq, BT_NOT_FOUND, "the plan has no step '%.*s'",
+        request_refuse_text(engine, rq, BT_NOT_FOUND, "the plan has no step '%.*s'",
                             STR_ARG(m->step_id));
         return;
     }
-    if (bus_result_doc(b, projection->steps[ix].result, &ok->result, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    if (engine_result_doc(engine, projection->steps[ix].result, &ok->result, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         return;
     }
     ok->status = projection->view.steps[ix].status;
     ok->success = str_is(ok->status, "completed");
     ok->error = projection->view.steps[ix].error;
-    request_answer(b, rq, MSG_plan_result_ok, ok);
+    request_answer(engine, rq, MSG_plan_result_ok, ok);
 }
 
-static void answer_plan_result(struct bus *b, struct request *rq, struct projection *projection,
-                               struct msg_plan_result_ok *ok)
+static void answer_plan_result(struct engine *engine, struct request *rq,
+                               struct projection *projection, struct msg_plan_result_ok *ok)
 {
     struct buf text;
     struct bt_error err;
 
     buf_init(&text, LIMIT_STEP_BYTES);
-    if (projection->ended && bus_result_text(b, projection->summary, LIMIT_RESULT_BYTES, &text,
-                                             &ok->truncated, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    if (projection->ended && engine_result_text(engine, projection->summary, LIMIT_RESULT_BYTES,
+                                                &text, &ok->truncated, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         ok->aggregated_result = buf_str(&text);
         ok->handoffs = projection->handoffs;
@@ -143,23 +144,23 @@ static void answer_plan_result(struct bus *b, struct request *rq, struct project
             projection->handoffs_n < HANDOFFS_MAX ? projection->handoffs_n : HANDOFFS_MAX;
         ok->truncated =
             ok->truncated || projection->handoffs_cut || ok->handoffs_n < projection->handoffs_n;
-        request_answer(b, rq, MSG_plan_result_ok, ok);
+        request_answer(engine, rq, MSG_plan_result_ok, ok);
     }
     buf_done(&text);
 }
 
-void on_plan_result(struct bus *b, struct request *rq)
+void on_plan_result(struct engine *engine, struct request *rq)
 {
     struct msg_plan_result_ok ok = {0};
     struct msg_plan_result m;
     struct projection projection;
     struct bt_error err;
 
-    if (!request_read(b, rq, MSG_plan_result, &m)) {
+    if (!request_read(engine, rq, MSG_plan_result, &m)) {
         return;
     }
-    if (projection_read(b, m.plan_id, &projection, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    if (projection_read(engine, m.plan_id, &projection, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         ok.plan_id = projection.view.plan_id;
         ok.status = projection.view.status;
@@ -168,15 +169,15 @@ void on_plan_result(struct bus *b, struct request *rq)
         ok.error = projection.view.failure_reason;
         msg_set(&ok, plan_result_ok, success);
         if (m.step_id.len > 0) {
-            answer_step_result(b, rq, &m, &projection, &ok);
+            answer_step_result(engine, rq, &m, &projection, &ok);
         } else {
-            answer_plan_result(b, rq, &projection, &ok);
+            answer_plan_result(engine, rq, &projection, &ok);
         }
     }
     projection_done(&projection);
 }
 
-void on_blob_get(struct bus *b, struct request *rq)
+void on_blob_get(struct engine *engine, struct request *rq)
 {
     struct msg_blob_get_ok ok = {0};
     struct msg_blob_get m;
@@ -186,13 +187,13 @@ void on_blob_get(struct bus *b, struct request *rq)
     size_t at;
     size_t n;
 
-    if (!request_read(b, rq, MSG_blob_get, &m)) {
+    if (!request_read(engine, rq, MSG_blob_get, &m)) {
         return;
     }
     buf_init(&bytes, LIMIT_STEP_BYTES);
     buf_init(&bin, LIMIT_STEP_BYTES);
-    if (journal_blob_get(b->journal, m.blob_id, &bytes, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    if (journal_blob_get(engine->journal, m.blob_id, &bytes, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         at = m.offset < bytes.len ? (size_t)m.offset : bytes.len;
         n = bytes.len - at;
@@ -201,7 +202,7 @@ void on_blob_get(struct bus *b, struct request *rq)
         doc_put_bin(&bin, bytes.at == NULL ? (const uint8_t *)"" : bytes.at + at, n);
         ok.len = bytes.len;
         ok.bytes = doc_from_buf(&bin);
-        request_answer(b, rq, MSG_blob_get_ok, &ok);
+        request_answer(engine, rq, MSG_blob_get_ok, &ok);
     }
     buf_done(&bytes);
     buf_done(&bin);

@@ -2,12 +2,12 @@
 #include "supervisor/api/api.h"
 #include "supervisor/dispatch/job.h"
 
-bool request_read(struct bus *b, struct request *rq, enum msg_type type, void *body)
+bool request_read(struct engine *engine, struct request *rq, enum msg_type type, void *body)
 {
     struct bt_error err;
 
     if (msg_read(&rq->reader, type, body, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return false;
     }
     return true;
@@ -21,44 +21,45 @@ enum bt_code request_no_plan(struct str plan_id, struct bt_error *err)
                    uuid_parse(plan_id, &id) ? "" : "; a plan id is a UUID");
 }
 
-enum bt_code request_plan_row(struct bus *b, struct str plan_id, struct journal_plan *ret,
+enum bt_code request_plan_row(struct engine *engine, struct str plan_id, struct journal_plan *ret,
                               struct bt_error *err)
 {
     struct uuid id;
     enum bt_code code = BT_NOT_FOUND;
 
     if (uuid_parse(plan_id, &id)) {
-        code = journal_plan_by_id(b->journal, id, ret, err);
+        code = journal_plan_by_id(engine->journal, id, ret, err);
     }
     return code == BT_NOT_FOUND ? request_no_plan(plan_id, err) : code;
 }
 
-void request_refuse_job(struct bus *b, struct request *rq, struct str of)
+void request_refuse_job(struct engine *engine, struct request *rq, struct str of)
 {
     request_refuse_text(
-        b, rq, BT_INVALID,
+        engine, rq, BT_INVALID,
         "planId: this is a question of %.*s to an agent, not a plan of its own; it can "
         "only be looked at and cancelled",
         STR_ARG(of));
 }
 
-struct open_plan *request_open_plan(struct bus *b, struct request *rq, struct str plan_id)
+struct open_plan *request_open_plan(struct engine *engine, struct request *rq, struct str plan_id)
 {
-    struct open_plan *p = open_plan_by_id(b, plan_id);
+    struct open_plan *p = open_plan_by_id(engine, plan_id);
     struct journal_plan row;
     struct bt_error err;
 
     if (p != NULL && p->job != NULL) {
-        request_refuse_job(b, rq, str_from(p->job->of));
+        request_refuse_job(engine, rq, str_from(p->job->of));
         return NULL;
     }
     if (p != NULL && !plan_is_final(core_block_run(p->block)->status)) {
         return p;
     }
-    if (request_plan_row(b, plan_id, &row, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    if (request_plan_row(engine, plan_id, &row, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
-        request_refuse_text(b, rq, BT_CONFLICT, "the plan has ended (%.*s)", STR_ARG(row.status));
+        request_refuse_text(engine, rq, BT_CONFLICT, "the plan has ended (%.*s)",
+                            STR_ARG(row.status));
     }
     return NULL;
 }
@@ -97,9 +98,9 @@ enum bt_code request_reject(enum core_reject reject, uint32_t revision, struct b
     }
 }
 
-void request_refuse_revision(struct bus *b, struct request *rq, const struct open_plan *p)
+void request_refuse_revision(struct engine *engine, struct request *rq, const struct open_plan *p)
 {
-    uint32_t revision = core_revision(b->core, p->run);
+    uint32_t revision = core_revision(engine->core, p->run);
     struct bt_error why;
     struct buf details;
 
@@ -108,27 +109,27 @@ void request_refuse_revision(struct bus *b, struct request *rq, const struct ope
     doc_put_map(&details, 1);
     doc_put_cstr(&details, "revision");
     doc_put_u64(&details, revision);
-    request_refuse(b, rq, &why, CLASS_NONE, 0, doc_from_buf(&details));
+    request_refuse(engine, rq, &why, CLASS_NONE, 0, doc_from_buf(&details));
     buf_done(&details);
 }
 
-bool request_feed(struct bus *b, struct request *rq, const struct open_plan *p,
+bool request_feed(struct engine *engine, struct request *rq, const struct open_plan *p,
                   struct core_event *ev, const char *not_waiting)
 {
     enum core_reject reject = REJECT_NONE;
     struct bt_error err;
 
     ev->run = p->run;
-    if (bus_feed(b, ev, &reject, NULL, &err) != BT_OK) {
-        bus_fail(b, &err);
+    if (engine_feed(engine, ev, &reject, NULL, &err) != BT_OK) {
+        engine_fail(engine, &err);
         return false;
     }
     if (reject == REJECT_REVISION) {
-        request_refuse_revision(b, rq, p);
+        request_refuse_revision(engine, rq, p);
     } else if (reject == REJECT_NOT_WAITING && not_waiting != NULL) {
-        request_refuse_text(b, rq, BT_CONFLICT, "%s", not_waiting);
+        request_refuse_text(engine, rq, BT_CONFLICT, "%s", not_waiting);
     } else if (request_reject(reject, 0, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     }
     return reject == REJECT_NONE;
 }

@@ -18,7 +18,7 @@ enum {
 };
 
 struct review_page {
-    struct bus *b;
+    struct engine *engine;
     struct arena arena;
     struct msg_review_list_ok ok;
     uint32_t limit;
@@ -28,12 +28,13 @@ struct review_page {
 static struct str until_text(struct review_page *page, msec deadline)
 {
     char text[CLOCK_ISO_LEN + 1];
-    const struct bus *b = page->b;
+    const struct engine *engine = page->engine;
 
     if (deadline == MSEC_NEVER) {
         return (struct str){"", 0};
     }
-    clock_iso(deadline > b->now ? b->wall + (deadline - b->now) : b->wall, text);
+    clock_iso(deadline > engine->now ? engine->wall + (deadline - engine->now) : engine->wall,
+              text);
     return arena_str(&page->arena, str_from(text));
 }
 
@@ -57,8 +58,8 @@ static void add_upstream(struct review_page *page, const struct open_plan *p,
         }
         page->upstream--;
         buf_clear(&text);
-        if (bus_result_text(page->b, run->steps[dep].result, LIMIT_PREVIEW_BYTES, &text, &cut,
-                            NULL) == BT_OK) {
+        if (engine_result_text(page->engine, run->steps[dep].result, LIMIT_PREVIEW_BYTES, &text,
+                               &cut, NULL) == BT_OK) {
             v->upstream[v->upstream_n++] =
                 (struct msg_upstream_result){.step_id = p->plan->steps[dep].step_id,
                                              .result = arena_str(&page->arena, buf_str(&text))};
@@ -101,8 +102,8 @@ static void add_step(struct review_page *page, const struct open_plan *p, uint32
     v->kind = str_from(review_kind_name((enum review_kind)row->review));
     v->prompt = open_plan_prompt(p, i);
     v->prompt = v->prompt.len > 0 ? v->prompt : s->task;
-    v->agent_id = row->agent < registry_agents(page->b->registry)
-                      ? registry_agent_view(page->b->registry, row->agent).id
+    v->agent_id = row->agent < registry_agents(page->engine->registry)
+                      ? registry_agent_view(page->engine->registry, row->agent).id
                       : s->agent_id;
     v->task = s->task;
     v->until = until_text(page, row->deadline);
@@ -185,9 +186,9 @@ static void answer_page(struct review_page *page, struct request *rq)
     struct bt_error err;
     bool bare = false;
 
-    while (request_try_answer(page->b, rq, MSG_review_list_ok, ok, &err) != BT_OK) {
+    while (request_try_answer(page->engine, rq, MSG_review_list_ok, ok, &err) != BT_OK) {
         if (ok->reviews_n <= 1 && bare) {
-            request_refuse(page->b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+            request_refuse(page->engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
             return;
         }
         for (uint32_t i = 0; !bare && i < ok->reviews_n; i++) {
@@ -206,7 +207,8 @@ static bool add_rows(struct review_page *page, const struct open_plan *p)
 {
     struct bt_error err;
 
-    if (journal_events(page->b->journal, 0, p->ix, UINT32_MAX, add_asked, page, &err) != BT_OK) {
+    if (journal_events(page->engine->journal, 0, p->ix, UINT32_MAX, add_asked, page, &err) !=
+        BT_OK) {
         log_err("review.list", "plan=%s %s", p->id, err.msg); /* the list is true without */
         return false;
     }
@@ -215,11 +217,11 @@ static bool add_rows(struct review_page *page, const struct open_plan *p)
 
 static void add_all(struct review_page *page)
 {
-    const struct bus *b = page->b;
+    const struct engine *engine = page->engine;
     uint32_t rows = ERRORS_ALL;
 
-    for (uint32_t i = 0; i < b->runs_max && !page->ok.truncated; i++) {
-        const struct open_plan *p = &b->plans[i];
+    for (uint32_t i = 0; i < engine->runs_max && !page->ok.truncated; i++) {
+        const struct open_plan *p = &engine->plans[i];
         if (p->run == 0) {
             continue;
         }
@@ -231,29 +233,29 @@ static void add_all(struct review_page *page)
     }
 }
 
-void on_review_list(struct bus *b, struct request *rq)
+void on_review_list(struct engine *engine, struct request *rq)
 {
-    struct review_page page = {.b = b};
+    struct review_page page = {.engine = engine};
     struct msg_review_list m;
     const struct open_plan *p;
 
-    if (!request_read(b, rq, MSG_review_list, &m)) {
+    if (!request_read(engine, rq, MSG_review_list, &m)) {
         return;
     }
     page.limit = m.limit == 0 || m.limit > REVIEWS_MAX ? REVIEWS_MAX : (uint32_t)m.limit;
     page.upstream = m.plan_id.len > 0 ? UPSTREAM_ALL : 0;
     page.ok.reviews = arena_alloc(&page.arena, page.limit * sizeof *page.ok.reviews);
     if (page.ok.reviews == NULL) {
-        request_refuse_text(b, rq, BT_NOMEM, "out of memory for a list");
+        request_refuse_text(engine, rq, BT_NOMEM, "out of memory for a list");
         return;
     }
     if (m.plan_id.len == 0) {
         add_all(&page);
     }
-    p = open_plan_by_id(b, m.plan_id);
+    p = open_plan_by_id(engine, m.plan_id);
     if (p != NULL) {
         add_plan(&page, p);
-        if ((page.ok.reviews_n == 0 || add_rows(&page, p)) && journal_dirty(b->journal)) {
+        if ((page.ok.reviews_n == 0 || add_rows(&page, p)) && journal_dirty(engine->journal)) {
             leave_out_unwritten(&page);
         }
     }

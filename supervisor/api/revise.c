@@ -31,7 +31,7 @@ static const char *not_now(const struct open_plan *p)
                : request_why_not(p, NULL);
 }
 
-void api_revise(struct bus *b, struct request *rq, struct open_plan *p,
+void api_revise(struct engine *engine, struct request *rq, struct open_plan *p,
                 const struct msg_plan_modify *m, struct core_event *ev)
 {
     const struct revise_wish wish = {.kind = ev->modify == MODIFY_INSERT ? REVISE_INSERT
@@ -48,29 +48,29 @@ void api_revise(struct bus *b, struct request *rq, struct open_plan *p,
     struct bt_error err;
 
     if (lacks != NULL) {
-        request_refuse_text(b, rq, BT_INVALID, "%s", lacks);
+        request_refuse_text(engine, rq, BT_INVALID, "%s", lacks);
         return;
     }
     ev->type = CORE_REVISE;
     if (submission_init(&d, &err) != BT_OK ||
-        revise_make(b, p, &wish, &d.problems, &rev, &ev->result, &err) != BT_OK) {
-        if (!b->failed) {
-            submission_refuse(b, rq, &d, &err);
+        revise_make(engine, p, &wish, &d.problems, &rev, &ev->result, &err) != BT_OK) {
+        if (!engine->failed) {
+            submission_refuse(engine, rq, &d, &err);
         }
     } else {
         ev->plan = rev.plan;
         ev->block = rev.block;
-        b->revision = &rev;
-        if (request_feed(b, rq, p, ev, not_now(p))) {
+        engine->revision = &rev;
+        if (request_feed(engine, rq, p, ev, not_now(p))) {
             struct msg_plan_modify_ok ok = {.plan_id = str_from(p->id),
                                             .revision = core_block_run(p->block)->revision,
                                             .changed = p->plan->n_steps - steps +
                                                        superseded(p->plan) - without};
             ok.problems_n = submission_problems(&d);
             ok.problems = d.problem_views;
-            request_answer(b, rq, MSG_plan_modify_ok, &ok);
+            request_answer(engine, rq, MSG_plan_modify_ok, &ok);
         }
-        b->revision = NULL;
+        engine->revision = NULL;
     }
     new_revision_done(&rev);
     submission_done(&d);

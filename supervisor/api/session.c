@@ -14,7 +14,7 @@ enum {
 };
 
 struct session_page {
-    struct bus *b;
+    struct engine *engine;
     struct arena arena;
     struct msg_session_view view;
     bool no_memory;
@@ -82,7 +82,7 @@ static bool add_plan(const struct journal_plan *p, void *self)
     v->task = text_of(page, p->goal);
     v->task.len = v->task.len == 0 ? 0 : utf8_cut(v->task.ptr, v->task.len, TASK_MAX);
     v->created_at = time_of(page, p->created_wall);
-    open = p->ended_wall == 0 ? open_plan_by_id(page->b, v->plan_id) : NULL;
+    open = p->ended_wall == 0 ? open_plan_by_id(page->engine, v->plan_id) : NULL;
     v->status = open != NULL ? str_from(plan_status_name(core_block_run(open->block)->status))
                              : text_of(page, p->status);
     return page->view.plan_history_n < PLANS_MAX && !page->no_memory;
@@ -98,8 +98,8 @@ static enum bt_code put_plans(struct session_page *page, struct str session_id,
     if (v->plan_history == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for plans");
     }
-    code = journal_plans(page->b->journal, (struct str){"", 0}, session_id, 0, PLANS_MAX, add_plan,
-                         page, err);
+    code = journal_plans(page->engine->journal, (struct str){"", 0}, session_id, 0, PLANS_MAX,
+                         add_plan, page, err);
     v->plan_history += PLANS_MAX - v->plan_history_n;
     return code;
 }
@@ -113,7 +113,7 @@ static enum bt_code put_messages(struct session_page *page, const struct msg_ses
     struct msg_session_view *v = &page->view;
     struct session_messages all;
     enum bt_code code =
-        session_messages(page->b, m->session_id, m->before, limit, &page->arena, &all, err);
+        session_messages(page->engine, m->session_id, m->before, limit, &page->arena, &all, err);
 
     if (code != BT_OK) {
         return code;
@@ -142,10 +142,10 @@ static void answer_view(struct session_page *page, struct request *rq)
     struct msg_session_view *v = &page->view;
     struct bt_error err;
 
-    while (request_try_answer(page->b, rq, MSG_session_view, v, &err) != BT_OK) {
+    while (request_try_answer(page->engine, rq, MSG_session_view, v, &err) != BT_OK) {
         const uint32_t drop = (v->messages_n + 1) / 2;
         if (v->messages_n == 0) {
-            request_refuse(page->b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+            request_refuse(page->engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
             return;
         }
         v->messages += drop;
@@ -153,24 +153,24 @@ static void answer_view(struct session_page *page, struct request *rq)
     }
 }
 
-void on_session_get(struct bus *b, struct request *rq)
+void on_session_get(struct engine *engine, struct request *rq)
 {
-    struct session_page page = {.b = b};
+    struct session_page page = {.engine = engine};
     struct msg_session_get m;
     struct journal_session s;
     struct bt_error err;
     enum bt_code code;
 
-    if (!request_read(b, rq, MSG_session_get, &m)) {
+    if (!request_read(engine, rq, MSG_session_get, &m)) {
         return;
     }
     code = put_plans(&page, m.session_id, &err);
     if (code == BT_OK) {
-        code = journal_session(b->journal, m.session_id, &s, &err);
+        code = journal_session(engine->journal, m.session_id, &s, &err);
     }
     if (code == BT_OK) {
         put_head(&page, &s, &page.view);
-        page.view.summary = session_summary(b, &s, &page.arena);
+        page.view.summary = session_summary(engine, &s, &page.arena);
         code = put_messages(&page, &m, &err);
     } else if (code == BT_NOT_FOUND && page.view.plan_history_n > 0) {
         /* Plans were submitted in it, and nothing was said. */
@@ -184,10 +184,10 @@ void on_session_get(struct bus *b, struct request *rq)
         code = err_set(&err, BT_NOMEM, "out of memory for a session");
     }
     if (code == BT_OK) {
-        put_open(&page.view, session_open_plan(b, m.session_id));
+        put_open(&page.view, session_open_plan(engine, m.session_id));
         answer_view(&page, rq);
     } else {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     }
     arena_done(&page.arena);
 }
@@ -220,7 +220,7 @@ static enum bt_code put_open_plans(struct session_list *l, struct bt_error *err)
         code = map_put(&at, views[i].session_id, i);
     }
     if (code == BT_OK) {
-        session_open_plans(l->page.b, &at, open);
+        session_open_plans(l->page.engine, &at, open);
     }
     for (uint32_t i = 0; i < l->ok.sessions_n && code == BT_OK; i++) {
         put_open(&views[i], open[i]);
@@ -229,22 +229,22 @@ static enum bt_code put_open_plans(struct session_list *l, struct bt_error *err)
     return code == BT_OK ? BT_OK : err_set(err, code, "out of memory for a list");
 }
 
-void on_session_list(struct bus *b, struct request *rq)
+void on_session_list(struct engine *engine, struct request *rq)
 {
-    struct session_list l = {.page = {.b = b}};
+    struct session_list l = {.page = {.engine = engine}};
     struct msg_session_list m;
     struct bt_error err;
     uint32_t limit;
     enum bt_code code = BT_OK;
 
-    if (!request_read(b, rq, MSG_session_list, &m)) {
+    if (!request_read(engine, rq, MSG_session_list, &m)) {
         return;
     }
     limit = m.limit == 0 ? 100 : m.limit > SESSIONS_MAX ? SESSIONS_MAX : (uint32_t)m.limit;
     l.ok.sessions = arena_alloc(&l.page.arena, limit * sizeof *l.ok.sessions);
     l.page.no_memory = l.ok.sessions == NULL;
     if (!l.page.no_memory) {
-        code = journal_sessions(b->journal, limit, add_session, &l, &err);
+        code = journal_sessions(engine->journal, limit, add_session, &l, &err);
     }
     if (code == BT_OK && l.page.no_memory) {
         code = err_set(&err, BT_NOMEM, "out of memory for a list");
@@ -253,9 +253,9 @@ void on_session_list(struct bus *b, struct request *rq)
         code = put_open_plans(&l, &err);
     }
     if (code == BT_OK) {
-        request_answer(b, rq, MSG_session_list_ok, &l.ok);
+        request_answer(engine, rq, MSG_session_list_ok, &l.ok);
     } else {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     }
     arena_done(&l.page.arena);
 }

@@ -139,10 +139,10 @@ static bool add_shape(struct plan_figures *g)
     return true;
 }
 
-static bool fill_figures(struct bus *b, struct plan_figures *g)
+static bool fill_figures(struct engine *engine, struct plan_figures *g)
 {
     struct projection *s = g->s;
-    const struct open_plan *p = open_plan_by_id(b, s->view.plan_id);
+    const struct open_plan *p = open_plan_by_id(engine, s->view.plan_id);
     const struct usage *total =
         s->ended || p == NULL ? &s->total : &core_block_run(p->block)->usage;
 
@@ -167,13 +167,13 @@ static bool fill_figures(struct bus *b, struct plan_figures *g)
     return add_shape(g);
 }
 
-static void answer_figures(struct bus *b, struct request *rq, struct msg_plan_stats_ok *ok)
+static void answer_figures(struct engine *engine, struct request *rq, struct msg_plan_stats_ok *ok)
 {
     struct bt_error err;
 
-    while (request_try_answer(b, rq, MSG_plan_stats_ok, ok, &err) != BT_OK) {
+    while (request_try_answer(engine, rq, MSG_plan_stats_ok, ok, &err) != BT_OK) {
         if (ok->steps_n == 0) {
-            request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+            request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
             return;
         }
         ok->steps_n /= 2;
@@ -181,24 +181,24 @@ static void answer_figures(struct bus *b, struct request *rq, struct msg_plan_st
     }
 }
 
-void on_plan_stats(struct bus *b, struct request *rq)
+void on_plan_stats(struct engine *engine, struct request *rq)
 {
-    struct plan_figures g = {.now = b->wall};
+    struct plan_figures g = {.now = engine->wall};
     struct msg_plan_stats m;
     struct projection s;
     struct bt_error err;
 
-    if (!request_read(b, rq, MSG_plan_stats, &m)) {
+    if (!request_read(engine, rq, MSG_plan_stats, &m)) {
         return;
     }
-    if (projection_read(b, m.plan_id, &s, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    if (projection_read(engine, m.plan_id, &s, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         g.s = &s;
-        if (fill_figures(b, &g)) {
-            answer_figures(b, rq, &g.ok);
+        if (fill_figures(engine, &g)) {
+            answer_figures(engine, rq, &g.ok);
         } else {
-            request_refuse_text(b, rq, BT_NOMEM, "out of memory for the figures of a plan");
+            request_refuse_text(engine, rq, BT_NOMEM, "out of memory for the figures of a plan");
         }
     }
     projection_done(&s);
@@ -221,19 +221,19 @@ static uint64_t resident_bytes(void)
 }
 
 /* draining: by agent, zeroed; how many of its instances take no more. */
-static void add_loads(struct bus *b, struct msg_supervisor_stats_ok *ok, uint32_t *draining)
+static void add_loads(struct engine *engine, struct msg_supervisor_stats_ok *ok, uint32_t *draining)
 {
-    const uint32_t n = registry_agents(b->registry);
+    const uint32_t n = registry_agents(engine->registry);
 
     for (uint32_t i = 0; i < n; i++) {
-        const struct agent_view a = registry_agent_view(b->registry, i);
-        const struct agent_stats *f = &b->cards[i].agent_stats;
+        const struct agent_view a = registry_agent_view(engine->registry, i);
+        const struct agent_stats *f = &engine->cards[i].agent_stats;
         ok->agents[i] =
             (struct msg_agent_load){.agent_id = a.id,
                                     .state = STR_LIT("up"),
                                     .breaker = str_from(breaker_state_name(a.breaker.state)),
                                     .instances = a.instances,
-                                    .queued = core_agent_queued(b->core, i),
+                                    .queued = core_agent_queued(engine->core, i),
                                     .steps = f->steps,
                                     .errors = f->errors,
                                     .error_rate = agent_stats_error_rate(f),
@@ -243,9 +243,9 @@ static void add_loads(struct bus *b, struct msg_supervisor_stats_ok *ok, uint32_
         ok->queued += ok->agents[i].queued;
     }
     ok->agents_n = n;
-    for (uint32_t slot = 0; slot < registry_instances(b->registry); slot++) {
+    for (uint32_t slot = 0; slot < registry_instances(engine->registry); slot++) {
         struct instance_view v;
-        if (registry_instance_view(b->registry, slot, &v) && v.agent < n) {
+        if (registry_instance_view(engine->registry, slot, &v) && v.agent < n) {
             ok->agents[v.agent].capacity += v.capacity;
             ok->agents[v.agent].in_flight += v.outstanding;
             ok->in_flight += v.outstanding;
@@ -253,7 +253,7 @@ static void add_loads(struct bus *b, struct msg_supervisor_stats_ok *ok, uint32_
         }
     }
     for (uint32_t i = 0; i < n; i++) {
-        const struct agent_view a = registry_agent_view(b->registry, i);
+        const struct agent_view a = registry_agent_view(engine->registry, i);
         if (!a.enabled || a.instances == 0) {
             ok->agents[i].state = a.enabled ? STR_LIT("down") : STR_LIT("disabled");
         } else if (draining[i] == a.instances) {
@@ -262,11 +262,11 @@ static void add_loads(struct bus *b, struct msg_supervisor_stats_ok *ok, uint32_
     }
 }
 
-static void add_plans(struct bus *b, struct msg_supervisor_stats_ok *ok)
+static void add_plans(struct engine *engine, struct msg_supervisor_stats_ok *ok)
 {
-    for (uint32_t i = 0; i < b->runs_max; i++) {
-        const bool plan = b->plans[i].run != 0 && b->plans[i].job == NULL;
-        const struct run *run = plan ? core_block_run(b->plans[i].block) : NULL;
+    for (uint32_t i = 0; i < engine->runs_max; i++) {
+        const bool plan = engine->plans[i].run != 0 && engine->plans[i].job == NULL;
+        const struct run *run = plan ? core_block_run(engine->plans[i].block) : NULL;
         if (run != NULL) {
             ok->plans_waiting += run->status == PLAN_WAITING;
             ok->reviews_open += run->waiting;
@@ -276,33 +276,34 @@ static void add_plans(struct bus *b, struct msg_supervisor_stats_ok *ok)
     }
 }
 
-void on_supervisor_stats(struct bus *b, struct request *rq)
+void on_supervisor_stats(struct engine *engine, struct request *rq)
 {
-    struct msg_supervisor_stats_ok ok = {.turns = b->stats.turns,
-                                         .commits = b->stats.commits,
-                                         .records = b->stats.records,
-                                         .published = b->stats.published,
-                                         .requests = b->stats.requests,
-                                         .refused_busy = b->stats.refused_busy,
-                                         .plans_open = core_runs_open(b->core) - b->jobs,
-                                         .plans_done = b->stats.plans_done,
-                                         .steps_dispatched = b->stats.steps_dispatched,
-                                         .steps_retried = b->stats.steps_retried,
-                                         .results_rejected = b->stats.results_rejected,
+    struct msg_supervisor_stats_ok ok = {.turns = engine->stats.turns,
+                                         .commits = engine->stats.commits,
+                                         .records = engine->stats.records,
+                                         .published = engine->stats.published,
+                                         .requests = engine->stats.requests,
+                                         .refused_busy = engine->stats.refused_busy,
+                                         .plans_open = core_runs_open(engine->core) - engine->jobs,
+                                         .plans_done = engine->stats.plans_done,
+                                         .steps_dispatched = engine->stats.steps_dispatched,
+                                         .steps_retried = engine->stats.steps_retried,
+                                         .results_rejected = engine->stats.results_rejected,
                                          .rss_bytes = resident_bytes(),
-                                         .fallbacks = b->stats.fallbacks,
-                                         .replans = b->stats.replans,
-                                         .in_flight_max = b->opt.in_flight,
-                                         .breakers_opened = registry_breakers_opened(b->registry)};
+                                         .fallbacks = engine->stats.fallbacks,
+                                         .replans = engine->stats.replans,
+                                         .in_flight_max = engine->opt.in_flight,
+                                         .breakers_opened =
+                                             registry_breakers_opened(engine->registry)};
     struct arena arena = {0};
     uint32_t *draining;
 
-    ok.agents = arena_alloc(&arena, (registry_agents(b->registry) + 1) * sizeof *ok.agents);
-    draining = arena_alloc(&arena, (registry_agents(b->registry) + 1) * sizeof *draining);
+    ok.agents = arena_alloc(&arena, (registry_agents(engine->registry) + 1) * sizeof *ok.agents);
+    draining = arena_alloc(&arena, (registry_agents(engine->registry) + 1) * sizeof *draining);
     if (ok.agents != NULL && draining != NULL) {
-        add_loads(b, &ok, draining);
+        add_loads(engine, &ok, draining);
     }
-    add_plans(b, &ok);
-    request_answer(b, rq, MSG_supervisor_stats_ok, &ok);
+    add_plans(engine, &ok);
+    request_answer(engine, rq, MSG_supervisor_stats_ok, &ok);
     arena_done(&arena);
 }

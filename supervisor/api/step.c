@@ -2,7 +2,7 @@
 #include "supervisor/dispatch/result_form.h"
 #include "supervisor/engine/engine.h"
 
-void on_step_progress(struct bus *b, struct request *rq)
+void on_step_progress(struct engine *engine, struct request *rq)
 {
     struct core_event ev = {.type = CORE_PROGRESS, .lane = LANE_NONE};
     enum core_reject reject;
@@ -11,15 +11,16 @@ void on_step_progress(struct bus *b, struct request *rq)
     struct bt_error err;
 
     if (msg_read(&rq->reader, MSG_step_progress, &m, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = api_speaker(b, rq, m.instance_id, m.epoch);
+    in = api_speaker(engine, rq, m.instance_id, m.epoch);
     if (in == NULL) {
         return;
     }
-    if (!key_find(b, in, m.key, &ev.run, &ev.step, &ev.phase)) {
-        request_refuse_text(b, rq, BT_NOT_FOUND, "no open step has the key '%.*s'", STR_ARG(m.key));
+    if (!key_find(engine, in, m.key, &ev.run, &ev.step, &ev.phase)) {
+        request_refuse_text(engine, rq, BT_NOT_FOUND, "no open step has the key '%.*s'",
+                            STR_ARG(m.key));
         return;
     }
     ev.attempt = (uint32_t)m.attempt;
@@ -30,16 +31,16 @@ void on_step_progress(struct bus *b, struct request *rq)
     ev.percent = m.percent;
     ev.text = m.text;
     ev.data = m.data;
-    if (bus_feed(b, &ev, &reject, NULL, &err) != BT_OK) {
-        bus_fail(b, &err);
+    if (engine_feed(engine, &ev, &reject, NULL, &err) != BT_OK) {
+        engine_fail(engine, &err);
     } else if (reject != REJECT_NONE && reject != REJECT_TOO_MUCH) {
-        request_refuse_text(b, rq, BT_CONFLICT, "%s", core_reject_text(reject));
+        request_refuse_text(engine, rq, BT_CONFLICT, "%s", core_reject_text(reject));
     } else {
-        request_answer(b, rq, MSG_empty, NULL);
+        request_answer(engine, rq, MSG_empty, NULL);
     }
 }
 
-void on_step_result(struct bus *b, struct request *rq)
+void on_step_result(struct engine *engine, struct request *rq)
 {
     struct core_event ev = {.lane = LANE_NONE};
     struct msg_step_result_ok ok = {0};
@@ -49,23 +50,23 @@ void on_step_result(struct bus *b, struct request *rq)
 
     if (result_form_normalise(&rq->reader, &err) != BT_OK ||
         msg_read(&rq->reader, MSG_step_result, &m, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
+        request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = api_speaker(b, rq, m.instance_id, m.epoch);
+    in = api_speaker(engine, rq, m.instance_id, m.epoch);
     if (in == NULL) {
         return;
     }
     ok.reason = STR_LIT("no open step has this key: the plan has ended or never was");
-    if (key_find(b, in, m.key, &ev.run, &ev.step, &ev.phase)) {
+    if (key_find(engine, in, m.key, &ev.run, &ev.step, &ev.phase)) {
         enum core_reject reject;
         ev.slot = in->slot;
         ev.epoch = in->epoch;
         (void)uuid_parse(m.instance_id, &ev.instance);
-        reject = results_take(b, &m, ev.run, ev.step, &ev);
+        reject = results_take(engine, &m, ev.run, ev.step, &ev);
         ok.accepted = reject == REJECT_NONE;
         ok.reason = ok.accepted ? (struct str){"", 0} : str_from(core_reject_text(reject));
     }
     msg_set(&ok, step_result_ok, accepted);
-    request_answer(b, rq, MSG_step_result_ok, &ok);
+    request_answer(engine, rq, MSG_step_result_ok, &ok);
 }

@@ -130,8 +130,8 @@ static void put_last_result(struct assignment *q, const struct open_plan *p, str
 
     buf_init(&text, LIMIT_RESULT_BYTES);
     if (run != NULL && run->last_done < run->n_steps &&
-        bus_result_text(q->b, run->steps[run->last_done].result, RESULT_SHOWN, &text, &cut, &err) !=
-            BT_OK) {
+        engine_result_text(q->engine, run->steps[run->last_done].result, RESULT_SHOWN, &text, &cut,
+                           &err) != BT_OK) {
         buf_clear(&text);
     }
     assignment_put(out, "lastResult", buf_str(&text), RESULT_SHOWN);
@@ -150,7 +150,8 @@ static enum bt_code find_context(struct assignment *q, struct str session_id, ui
     *ret_messages = (struct doc){NULL, 0};
     *ret_summary = (struct str){"", 0};
     if (session_id.len > 0) {
-        code = session_context(q->b, session_id, before, q->arena, ret_messages, ret_summary, err);
+        code = session_context(q->engine, session_id, before, q->arena, ret_messages, ret_summary,
+                               err);
     }
     if (code != BT_OK && code != BT_NOMEM) {
         log_err("session.context", "plan=%s %s", q->plan->id, err->msg);
@@ -182,7 +183,7 @@ enum bt_code assignment_converse(struct assignment *q, struct bt_error *err)
 {
     const struct job *e = q->plan->job;
     const struct str session_id = str_from(e->of);
-    const struct open_plan *p = session_open_plan(q->b, session_id);
+    const struct open_plan *p = session_open_plan(q->engine, session_id);
     struct session_messages said;
     struct journal_turn turn;
     struct buf *out = &q->params;
@@ -190,11 +191,11 @@ enum bt_code assignment_converse(struct assignment *q, struct bt_error *err)
     enum bt_code code = assignment_question_skill(q, q->m.skill, "converse", err);
 
     if (code == BT_OK) {
-        code = uuid_parse(str_from(e->turn), &id) ? journal_turn(q->b->journal, id, &turn, err)
+        code = uuid_parse(str_from(e->turn), &id) ? journal_turn(q->engine->journal, id, &turn, err)
                                                   : err_set(err, BT_INVALID, "no such turn");
     }
     if (code == BT_OK) {
-        code = session_messages(q->b, session_id, turn.asked + 1, 1, q->arena, &said, err);
+        code = session_messages(q->engine, session_id, turn.asked + 1, 1, q->arena, &said, err);
     }
     if (code != BT_OK) {
         return code;
@@ -262,16 +263,16 @@ enum bt_code assignment_digest(struct assignment *q, struct bt_error *err)
     enum bt_code code = assignment_question_skill(q, q->m.skill, "summarize", err);
 
     if (code == BT_OK) {
-        code = journal_session(q->b->journal, session_id, &s, err);
+        code = journal_session(q->engine->journal, session_id, &s, err);
     }
     if (code == BT_OK) {
-        code = session_messages(q->b, session_id, strtoull(e->turn, NULL, 10) + 1, DIGEST_MESSAGES,
-                                q->arena, &all, err);
+        code = session_messages(q->engine, session_id, strtoull(e->turn, NULL, 10) + 1,
+                                DIGEST_MESSAGES, q->arena, &all, err);
     }
     if (code != BT_OK) {
         return code;
     }
-    conversation(&s, &all, session_summary(q->b, &s, q->arena), &q->text);
+    conversation(&s, &all, session_summary(q->engine, &s, q->arena), &q->text);
     q->m.task = STR_LIT(DIGEST_QUESTION);
     doc_put_map(&q->params, 1);
     doc_put_cstr(&q->params, "text");

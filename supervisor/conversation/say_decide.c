@@ -191,11 +191,11 @@ static bool store_words(struct talk *t, struct str words, struct blob_ref *ret)
     code = buf_check(&bytes, &err);
     ret->len = bytes.len;
     if (code == BT_OK) {
-        code = journal_blob_add(t->b->journal, bytes.at, bytes.len, &ret->id, &err);
+        code = journal_blob_add(t->engine->journal, bytes.at, bytes.len, &ret->id, &err);
     }
     buf_done(&bytes);
     if (code != BT_OK) {
-        bus_fail(t->b, &err);
+        engine_fail(t->engine, &err);
     }
     return code == BT_OK;
 }

@@ -15,8 +15,8 @@ bool say_feed(struct talk *t, struct core_event *ev)
     struct bt_error err;
 
     ev->run = t->plan->run;
-    if (bus_feed(t->b, ev, &reject, NULL, &err) != BT_OK) {
-        bus_fail(t->b, &err);
+    if (engine_feed(t->engine, ev, &reject, NULL, &err) != BT_OK) {
+        engine_fail(t->engine, &err);
         return false;
     }
     if (reject == REJECT_NOT_WAITING && run_of(t)->status == PLAN_PENDING) {
@@ -26,7 +26,7 @@ bool say_feed(struct talk *t, struct core_event *ev)
                  "different.");
         return false;
     }
-    if (request_reject(reject, core_revision(t->b->core, t->plan->run), &err) != BT_OK) {
+    if (request_reject(reject, core_revision(t->engine->core, t->plan->run), &err) != BT_OK) {
         say_only(t, "That cannot be done now: %s.", err.msg);
         return false;
     }

@@ -40,7 +40,7 @@ enum bt_code say_submission(struct talk *t, struct str goal, struct submission *
     enum bt_code code = submission_init(d, &err);
 
     if (code == BT_OK) {
-        code = submission_make(t->b, &w, d, &err);
+        code = submission_make(t->engine, &w, d, &err);
     }
     if (code != BT_OK) {
         tell_problems(t, d, &err);
@@ -54,7 +54,7 @@ void say_start(struct talk *t, struct submission *d)
     char id[UUID_TEXT_LEN + 1];
     struct bt_error err;
 
-    if (submission_start(t->b, &how, d, id, &err) != BT_OK) {
+    if (submission_start(t->engine, &how, d, id, &err) != BT_OK) {
         tell_no_plan(t, "begun", err.msg);
         return;
     }

@@ -147,13 +147,13 @@ static bool tell_last(const struct journal_plan *p, void *self)
     return false;
 }
 
-void say_last(struct bus *b, struct str session_id, struct buf *out)
+void say_last(struct engine *engine, struct str session_id, struct buf *out)
 {
     struct last l = {.out = out};
     struct bt_error err;
 
-    if (journal_plans(b->journal, (struct str){"", 0}, session_id, 0, 1, tell_last, &l, &err) !=
-            BT_OK ||
+    if (journal_plans(engine->journal, (struct str){"", 0}, session_id, 0, 1, tell_last, &l,
+                      &err) != BT_OK ||
         !l.found) {
         buf_add_cstr(out, "No plan is open in this session; say what is to be done.");
     }
@@ -165,7 +165,7 @@ void say_without_model(struct talk *t)
         say_do(t, &(struct say){.intent = SAY_UNKNOWN});
     } else {
         say_only(t, "%s", "");
-        say_last(t->b, t->turn.session_id, &t->reply);
+        say_last(t->engine, t->turn.session_id, &t->reply);
         buf_add_cstr(&t->reply, " For another one without a model say \"new plan: ...\".");
     }
 }

@@ -1,6 +1,6 @@
 /* The words of a short message, for rules that must fit all of it. Pure. */
-#ifndef BUS_SAY_WORDS_H
-#define BUS_SAY_WORDS_H
+#ifndef ENGINE_SAY_WORDS_H
+#define ENGINE_SAY_WORDS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,8 +9,8 @@
  *                         │ no rule fits, and an agent can converse
  *                         └─► job converse ─► session_job_over ─► the same
  */
-#ifndef BUS_SESSION_H
-#define BUS_SESSION_H
+#ifndef ENGINE_SESSION_H
+#define ENGINE_SESSION_H
 
 #include "supervisor/api/api.h"
 #include "supervisor/conversation/say_rules.h"
@@ -33,7 +33,7 @@ struct say_meant {
 
 /* A turn in hand. */
 struct talk {
-    struct bus *b;
+    struct engine *engine;
     struct journal_turn turn; /* its strings are in the arena */
     struct str text;          /* what was said */
     struct str reasoning;     /* why the model takes it as it does; "" = no model was asked */
@@ -48,30 +48,30 @@ struct talk {
     struct say_meant meant;
 };
 
-void talk_init(struct talk *t, struct bus *b, struct str session_id);
+void talk_init(struct talk *t, struct engine *engine, struct str session_id);
 void talk_done(struct talk *t);
 
 /* ---- turn.c ---- */
-/* Message, turn and turn_start. False: the journal has failed (b->failed). */
+/* Message, turn and turn_start. False: the journal has failed (engine->failed). */
 bool talk_begin(struct talk *t);
 /* What became of it: waits, or answer and turn_end. */
 bool talk_end(struct talk *t);
 /* records.c: row and publication of a turn's record; fills in seq and event_id. */
 struct record_extra;
-BT_MUST_CHECK enum bt_code conversation_record(struct bus *b, const struct record *rec,
+BT_MUST_CHECK enum bt_code conversation_record(struct engine *engine, const struct record *rec,
                                                struct record_extra *x, struct bt_error *err);
 /* The plan that is open in the session, the newest when there are several; NULL. */
-struct open_plan *session_open_plan(struct bus *b, struct str session_id);
+struct open_plan *session_open_plan(struct engine *engine, struct str session_id);
 /* The same for many sessions in one pass over the open plans: ret[i] is that of the session with
  * the value i, and must be NULL before. */
-void session_open_plans(struct bus *b, const struct map *sessions, struct open_plan **ret);
+void session_open_plans(struct engine *engine, const struct map *sessions, struct open_plan **ret);
 /* Called by records.c for REC_PLAN_COMPLETED, behind its row. summary: the plan's answer. BT_IO
  * only when the journal has failed. */
-BT_MUST_CHECK enum bt_code session_plan_ended(struct bus *b, const struct open_plan *p,
+BT_MUST_CHECK enum bt_code session_plan_ended(struct engine *engine, const struct open_plan *p,
                                               const struct record *rec, struct str summary,
                                               struct bt_error *err);
 /* After a recovery: turns whose plan or job did not come back are ended. */
-BT_MUST_CHECK enum bt_code session_recover(struct bus *b, struct bt_error *err);
+BT_MUST_CHECK enum bt_code session_recover(struct engine *engine, struct bt_error *err);
 
 /* ---- say_do.c: what was wanted, done or refused in words ---- */
 /* On t->plan, which must not be NULL. */
@@ -115,22 +115,22 @@ void say_start(struct talk *t, struct submission *d);
 void say_only(struct talk *t, const char *fmt, ...) BT_PRINTF(2, 3);
 void say_where(const struct open_plan *p, struct buf *out);
 /* When no plan is open: what became of the last one. */
-void say_last(struct bus *b, struct str session_id, struct buf *out);
+void say_last(struct engine *engine, struct str session_id, struct buf *out);
 /* To what no rule fits, when there is no model to ask. */
 void say_without_model(struct talk *t);
 void say_quote(struct buf *out, struct str text, size_t max);
 
 /* ---- session_ask.c: what agents are asked about a session ---- */
 /* The agent that has the skill and is there, the orchestrator first; empty: none. */
-struct str session_agent(struct bus *b, const char *skill);
+struct str session_agent(struct engine *engine, const char *skill);
 /* The turn waits for what an agent makes of it. False: it could not be asked. */
 bool session_converse(struct talk *t);
-void session_job_over(struct bus *b, const struct job *e, const struct job_end *end);
+void session_job_over(struct engine *engine, const struct job *e, const struct job_end *end);
 
 /* ---- session_digest.c: the summary of the older messages ---- */
 /* Asks for a new one when one is due; after one that failed only some messages later. */
-void session_digest(struct bus *b, struct str session_id);
-void session_digest_over(struct bus *b, const struct job *e, const struct job_end *end);
+void session_digest(struct engine *engine, struct str session_id);
+void session_digest_over(struct engine *engine, const struct job *e, const struct job_end *end);
 
 /* ---- session_view.c: what of a session is shown ---- */
 struct session_messages {
@@ -139,19 +139,21 @@ struct session_messages {
     uint32_t n;
 };
 /* The newest before `before` (0 = all), at most limit. BT_NOT_FOUND: there is no such session. */
-BT_MUST_CHECK enum bt_code session_messages(struct bus *b, struct str session_id, uint64_t before,
-                                            uint32_t limit, struct arena *arena,
+BT_MUST_CHECK enum bt_code session_messages(struct engine *engine, struct str session_id,
+                                            uint64_t before, uint32_t limit, struct arena *arena,
                                             struct session_messages *ret, struct bt_error *err);
 /* M072: for agents: {messages [{role, text, timestamp}], oldest first, and the summary of those
  * before}; both empty when nothing was said. Texts together are at most SESSION_CONTEXT_MAX. */
-BT_MUST_CHECK enum bt_code session_context(struct bus *b, struct str session_id, uint64_t before,
-                                           struct arena *arena, struct doc *ret_messages,
-                                           struct str *ret_summary, struct bt_error *err);
+BT_MUST_CHECK enum bt_code session_context(struct engine *engine, struct str session_id,
+                                           uint64_t before, struct arena *arena,
+                                           struct doc *ret_messages, struct str *ret_summary,
+                                           struct bt_error *err);
 /* The text of the summary; empty when there is none, or it cannot be read. */
-struct str session_summary(struct bus *b, const struct journal_session *s, struct arena *arena);
+struct str session_summary(struct engine *engine, const struct journal_session *s,
+                           struct arena *arena);
 
 /* ---- requests ---- */
-void on_session_say(struct bus *b, struct request *rq);
-void on_session_get(struct bus *b, struct request *rq);
-void on_session_list(struct bus *b, struct request *rq);
+void on_session_say(struct engine *engine, struct request *rq);
+void on_session_get(struct engine *engine, struct request *rq);
+void on_session_list(struct engine *engine, struct request *rq);
 #endif

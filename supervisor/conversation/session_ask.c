@@ -9,35 +9,35 @@
 
 enum { CONVERSE_MS = 60000, ANSWER_MAX = 256 * 1024, WHY_MAX = 300 };
 
-static bool is_there(struct bus *b, uint32_t agent, struct str skill)
+static bool is_there(struct engine *engine, uint32_t agent, struct str skill)
 {
-    const struct agent_view v = registry_agent_view(b->registry, agent);
+    const struct agent_view v = registry_agent_view(engine->registry, agent);
 
     return v.enabled && v.instances > 0 && v.card != NULL &&
            card_skill(v.card, skill) != UINT32_MAX;
 }
 
-struct str session_agent(struct bus *b, const char *skill)
+struct str session_agent(struct engine *engine, const char *skill)
 {
     const struct str name = str_from(skill);
-    uint32_t agent = registry_agent(b->registry, STR_LIT(PLAN_ORCHESTRATOR));
+    uint32_t agent = registry_agent(engine->registry, STR_LIT(PLAN_ORCHESTRATOR));
 
-    if (agent == REGISTRY_NONE || !is_there(b, agent, name)) {
-        agent = registry_agent_with_skill(b->registry, name);
+    if (agent == REGISTRY_NONE || !is_there(engine, agent, name)) {
+        agent = registry_agent_with_skill(engine->registry, name);
     }
-    return agent != REGISTRY_NONE && is_there(b, agent, name)
-               ? registry_agent_view(b->registry, agent).id
+    return agent != REGISTRY_NONE && is_there(engine, agent, name)
+               ? registry_agent_view(engine->registry, agent).id
                : (struct str){"", 0};
 }
 
 /* ---- converse ---- */
 
 /* Who talks does not wait for a model that fails all the time. */
-static bool is_resting(struct bus *b, struct str agent_id)
+static bool is_resting(struct engine *engine, struct str agent_id)
 {
-    const uint32_t agent = registry_agent(b->registry, agent_id);
+    const uint32_t agent = registry_agent(engine->registry, agent_id);
 
-    return registry_agent_view(b->registry, agent).breaker.state == BREAKER_OPEN;
+    return registry_agent_view(engine->registry, agent).breaker.state == BREAKER_OPEN;
 }
 
 bool session_converse(struct talk *t)
@@ -46,7 +46,7 @@ bool session_converse(struct talk *t)
     struct job_ask ask = {.kind = JOB_CONVERSE,
                           .of = t->turn.session_id,
                           .session_id = t->turn.session_id,
-                          .agent_id = session_agent(t->b, "converse"),
+                          .agent_id = session_agent(t->engine, "converse"),
                           .skill = STR_LIT("converse"),
                           .task = STR_LIT("Tell what the message asks for."),
                           .timeout_ms = CONVERSE_MS,
@@ -57,14 +57,14 @@ bool session_converse(struct talk *t)
 
     uuid_format(t->turn.turn_id, turn);
     ask.turn = str_from(turn);
-    if (ask.agent_id.len == 0 || is_resting(t->b, ask.agent_id) || !turn_context_keep(t)) {
-        return t->b->failed;
+    if (ask.agent_id.len == 0 || is_resting(t->engine, ask.agent_id) || !turn_context_keep(t)) {
+        return t->engine->failed;
     }
-    if (job_start(t->b, &ask, &run, &err) != BT_OK) {
+    if (job_start(t->engine, &ask, &run, &err) != BT_OK) {
         log_warn("session.converse", "session=%.*s %s", STR_ARG(ask.of), err.msg);
-        return t->b->failed;
+        return t->engine->failed;
     }
-    t->turn.plan = open_plan_of_run(t->b, run)->plan->plan_id;
+    t->turn.plan = open_plan_of_run(t->engine, run)->plan->plan_id;
     t->action = STR_LIT(""); /* turn_end will say */
     t->waits = true;
     return true;
@@ -123,7 +123,7 @@ static void new_plan(struct talk *t, struct str goal)
         say_do(t, &(struct say){.intent = SAY_NEW});
         return;
     }
-    if (submission_room(t->b, &err) != BT_OK) {
+    if (submission_room(t->engine, &err) != BT_OK) {
         say_only(t, "No plan can be begun now: %s", err.msg);
         return;
     }
@@ -142,7 +142,7 @@ static void put_reply(struct talk *t, struct str text)
         if (t->plan != NULL) {
             say_where(t->plan, &t->reply);
         } else {
-            say_last(t->b, t->turn.session_id, &t->reply);
+            say_last(t->engine, t->turn.session_id, &t->reply);
         }
     }
 }
@@ -166,7 +166,7 @@ static void take_action(struct talk *t, struct doc data)
     } else if (str_is(action, "new_plan")) {
         new_plan(t, doc_string(doc_get(data, STR_LIT("goal"))));
     } else if (t->plan == NULL) {
-        say_last(t->b, t->turn.session_id, &t->reply);
+        say_last(t->engine, t->turn.session_id, &t->reply);
     } else {
         struct say s = {.intent = SAY_UNKNOWN, .only_resumes = true};
         for (size_t i = 0; i < sizeof simple / sizeof simple[0]; i++) {
@@ -193,7 +193,7 @@ static void take_answer(struct talk *t, const struct job_end *end)
     struct bt_error err = {.code = BT_OK};
     struct str why = end->text;
 
-    if (!end->ok || bus_result_doc(t->b, end->result, &stored, &err) != BT_OK) {
+    if (!end->ok || engine_result_doc(t->engine, end->result, &stored, &err) != BT_OK) {
         why = why.len > 0 ? why : str_from(err.msg);
         why.len = why.len == 0 ? 0 : utf8_cut(why.ptr, why.len, WHY_MAX);
         say_without_model(t);
@@ -224,7 +224,7 @@ static bool copy_message(const struct journal_message *m, void *self)
 /* The turn as it was begun; false: it is over, or cannot be read. */
 static bool find_turn(struct talk *t, const struct job *e)
 {
-    struct journal *j = t->b->journal;
+    struct journal *j = t->engine->journal;
     struct uuid id;
     struct bt_error err = {.msg = "its id is none"};
 
@@ -245,26 +245,26 @@ static bool find_turn(struct talk *t, const struct job *e)
     return true;
 }
 
-static void converse_over(struct bus *b, const struct job *e, const struct job_end *end)
+static void converse_over(struct engine *engine, const struct job *e, const struct job_end *end)
 {
     struct talk t;
 
-    talk_init(&t, b, str_from(e->of));
+    talk_init(&t, engine, str_from(e->of));
     if (find_turn(&t, e)) {
         take_answer(&t, end);
         (void)talk_end(&t);
-        if (!b->failed) {
-            session_digest(b, str_from(e->of));
+        if (!engine->failed) {
+            session_digest(engine, str_from(e->of));
         }
     }
     talk_done(&t);
 }
 
-void session_job_over(struct bus *b, const struct job *e, const struct job_end *end)
+void session_job_over(struct engine *engine, const struct job *e, const struct job_end *end)
 {
     if (e->kind == JOB_CONVERSE) {
-        converse_over(b, e, end);
+        converse_over(engine, e, end);
     } else {
-        session_digest_over(b, e, end);
+        session_digest_over(engine, e, end);
     }
 }

@@ -18,10 +18,10 @@ enum {
 };
 
 /* Also one that has ended in this turn: its summary is not in the session yet. */
-static bool is_digesting(const struct bus *b, struct str session_id)
+static bool is_digesting(const struct engine *engine, struct str session_id)
 {
-    for (uint32_t i = 0; i < b->runs_max; i++) {
-        const struct open_plan *p = &b->plans[i];
+    for (uint32_t i = 0; i < engine->runs_max; i++) {
+        const struct open_plan *p = &engine->plans[i];
         if (p->run != 0 && p->job != NULL && p->job->kind == JOB_DIGEST &&
             str_eq(str_from(p->job->of), session_id)) {
             return true;
@@ -41,20 +41,21 @@ static bool find_digest(const struct journal_plan *job, void *self)
 
 /* The last message that the newest digest of the session was to cover, whatever became of it; 0 =
  * there is none. */
-static enum bt_code tried_upto(struct bus *b, struct str session_id, uint64_t *ret,
+static enum bt_code tried_upto(struct engine *engine, struct str session_id, uint64_t *ret,
                                struct bt_error *err)
 {
     struct uuid id = {{0}};
     struct journal_plan row;
     struct job *e;
     bool ok;
-    enum bt_code code = journal_jobs(b->journal, session_id, 0, LOOKS_MAX, find_digest, &id, err);
+    enum bt_code code =
+        journal_jobs(engine->journal, session_id, 0, LOOKS_MAX, find_digest, &id, err);
 
     *ret = 0;
     if (code != BT_OK || uuid_is_nil(id)) {
         return code;
     }
-    code = journal_plan_by_id(b->journal, id, &row, err);
+    code = journal_plan_by_id(engine->journal, id, &row, err);
     if (code != BT_OK) {
         return code;
     }
@@ -69,20 +70,20 @@ static enum bt_code tried_upto(struct bus *b, struct str session_id, uint64_t *r
 
 /* Whether the last try was only just: one that fails may have cost money. After one that went well
  * a new one is due later anyway. */
-static bool waits(struct bus *b, const struct journal_session *s)
+static bool waits(struct engine *engine, const struct journal_session *s)
 {
     struct bt_error err;
     uint64_t upto;
 
     _Static_assert(SESSION_NEWEST + 1 >= SESSION_KEPT + RETRY_MESSAGES, "a success does not wait");
-    if (tried_upto(b, s->session_id, &upto, &err) != BT_OK) {
+    if (tried_upto(engine, s->session_id, &upto, &err) != BT_OK) {
         log_warn("session.digest", "session=%.*s %s", STR_ARG(s->session_id), err.msg);
         return false;
     }
     return upto <= s->messages && s->messages - upto < SESSION_KEPT + RETRY_MESSAGES;
 }
 
-void session_digest(struct bus *b, struct str session_id)
+void session_digest(struct engine *engine, struct str session_id)
 {
     char upto[24];
     struct job_ask ask = {.kind = JOB_DIGEST,
@@ -97,22 +98,22 @@ void session_digest(struct bus *b, struct str session_id)
     struct bt_error err;
     uint64_t run;
 
-    if (journal_session(b->journal, session_id, &s, &err) != BT_OK ||
-        s.messages < s.summarized + SESSION_NEWEST + 1 || is_digesting(b, session_id)) {
+    if (journal_session(engine->journal, session_id, &s, &err) != BT_OK ||
+        s.messages < s.summarized + SESSION_NEWEST + 1 || is_digesting(engine, session_id)) {
         return;
     }
-    ask.agent_id = session_agent(b, "summarize");
-    if (ask.agent_id.len == 0 || waits(b, &s)) {
+    ask.agent_id = session_agent(engine, "summarize");
+    if (ask.agent_id.len == 0 || waits(engine, &s)) {
         return;
     }
     (void)snprintf(upto, sizeof upto, "%" PRIu64, s.messages - SESSION_KEPT);
     ask.turn = str_from(upto);
-    if (job_start(b, &ask, &run, &err) != BT_OK) {
+    if (job_start(engine, &ask, &run, &err) != BT_OK) {
         log_warn("session.digest", "session=%.*s %s", STR_ARG(session_id), err.msg);
     }
 }
 
-static enum bt_code put_summary(struct bus *b, struct journal_session *s, uint64_t upto,
+static enum bt_code put_summary(struct engine *engine, struct journal_session *s, uint64_t upto,
                                 struct str text, struct bt_error *err)
 {
     struct buf bytes;
@@ -125,18 +126,18 @@ static enum bt_code put_summary(struct bus *b, struct journal_session *s, uint64
     doc_put_str(&bytes, text);
     code = buf_check(&bytes, err);
     if (code == BT_OK) {
-        code = journal_blob_add(b->journal, bytes.at, bytes.len, &s->summary, err);
+        code = journal_blob_add(engine->journal, bytes.at, bytes.len, &s->summary, err);
     }
     if (code == BT_OK) {
         s->summarized = upto;
         s->agent_calls = s->tool_calls = 0;
-        code = journal_session_put(b->journal, s, err);
+        code = journal_session_put(engine->journal, s, err);
     }
     buf_done(&bytes);
     return code;
 }
 
-void session_digest_over(struct bus *b, const struct job *e, const struct job_end *end)
+void session_digest_over(struct engine *engine, const struct job *e, const struct job_end *end)
 {
     const uint64_t upto = strtoull(e->turn, NULL, 10);
     struct journal_session s;
@@ -146,15 +147,15 @@ void session_digest_over(struct bus *b, const struct job *e, const struct job_en
 
     buf_init(&text, LIMIT_RESULT_BYTES);
     if (!end->ok ||
-        bus_result_text(b, end->result, SESSION_SUMMARY_MAX, &text, &cut, &err) != BT_OK ||
+        engine_result_text(engine, end->result, SESSION_SUMMARY_MAX, &text, &cut, &err) != BT_OK ||
         text.len == 0) {
         log_warn("session.digest", "session=%s no summary: %.*s", e->of,
                  end->ok ? (int)strlen(err.msg) : (int)end->text.len,
                  end->ok ? err.msg : end->text.ptr);
-    } else if (journal_session(b->journal, str_from(e->of), &s, &err) == BT_OK &&
+    } else if (journal_session(engine->journal, str_from(e->of), &s, &err) == BT_OK &&
                upto > s.summarized && upto <= s.messages &&
-               put_summary(b, &s, upto, buf_str(&text), &err) != BT_OK) {
-        bus_fail(b, &err);
+               put_summary(engine, &s, upto, buf_str(&text), &err) != BT_OK) {
+        engine_fail(engine, &err);
     }
     buf_done(&text);
 }

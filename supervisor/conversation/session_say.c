@@ -45,24 +45,25 @@ static bool is_blank(struct str s)
     return true;
 }
 
-static bool check(struct bus *b, struct request *rq, const struct msg_session_say *m)
+static bool check(struct engine *engine, struct request *rq, const struct msg_session_say *m)
 {
     struct uuid plan_id;
     struct str step_id;
     uint32_t n;
 
     if (m->session_id.len == 0 || !is_plain(m->session_id, false)) {
-        request_refuse_text(b, rq, BT_INVALID,
+        request_refuse_text(engine, rq, BT_INVALID,
                             "sessionId: expected 1 to 64 characters without control characters");
     } else if (is_blank(m->text)) {
-        request_refuse_text(b, rq, BT_INVALID, "text: expected what is to be said, got nothing");
+        request_refuse_text(engine, rq, BT_INVALID,
+                            "text: expected what is to be said, got nothing");
     } else if (!is_plain(m->text, true)) {
         request_refuse_text(
-            b, rq, BT_INVALID,
+            engine, rq, BT_INVALID,
             "text: expected text without control characters (but tabs and line ends)");
     } else if (m->review_id.len > 0 && !review_id_parse(m->review_id, &plan_id, &step_id, &n)) {
         request_refuse_text(
-            b, rq, BT_INVALID,
+            engine, rq, BT_INVALID,
             "reviewId: expected planId/stepId/attempt or planId, as review.list has it");
     } else {
         return true;
@@ -79,7 +80,7 @@ static void answer(struct request *rq, struct talk *t, bool existing)
     struct msg_session_say_ok ok = {.action = t->action,
                                     .reply = buf_str(&t->reply),
                                     .existing = existing,
-                                    .seq = journal_last_seq(t->b->journal)};
+                                    .seq = journal_last_seq(t->engine->journal)};
 
     uuid_format(t->turn.turn_id, turn_id);
     ok.turn_id = str_from(turn_id);
@@ -90,7 +91,7 @@ static void answer(struct request *rq, struct talk *t, bool existing)
     if (!uuid_is_nil(t->turn.plan) && !str_is(t->action, "")) {
         ok.plan_id = str_from(plan_id);
     }
-    request_answer(t->b, rq, MSG_session_say_ok, &ok);
+    request_answer(t->engine, rq, MSG_session_say_ok, &ok);
 }
 
 static bool copy_text(const struct journal_message *m, void *self)
@@ -104,7 +105,7 @@ static bool copy_text(const struct journal_message *m, void *self)
 /* True: the request was answered, because its key was used before. */
 static bool said_before(struct request *rq, struct talk *t)
 {
-    struct bus *b = t->b;
+    struct engine *engine = t->engine;
     const struct str session_id = t->turn.session_id;
     const uint64_t hash = t->turn.body_hash;
     struct bt_error err;
@@ -113,7 +114,7 @@ static bool said_before(struct request *rq, struct talk *t)
     if (t->turn.client_key.len == 0) {
         return false;
     }
-    code = journal_turn_by_key(b->journal, session_id, t->turn.client_key, &t->turn, &err);
+    code = journal_turn_by_key(engine->journal, session_id, t->turn.client_key, &t->turn, &err);
     if (code == BT_NOT_FOUND) {
         return false;
     }
@@ -122,11 +123,11 @@ static bool said_before(struct request *rq, struct talk *t)
                        STR_ARG(t->turn.client_key));
     }
     if (code == BT_OK && t->turn.answered > 0) {
-        code = journal_messages(b->journal, session_id, t->turn.answered + 1, 1, copy_text,
+        code = journal_messages(engine->journal, session_id, t->turn.answered + 1, 1, copy_text,
                                 &t->reply, &err);
     }
     if (code != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         return true;
     }
     t->action = t->turn.action;
@@ -157,7 +158,7 @@ static enum course course_without_plan(const struct talk *t, const struct say *s
         }
         break;
     case SAY_ASK:
-        return session_agent(t->b, "converse").len > 0 ? COURSE_MODEL : COURSE_WORDS;
+        return session_agent(t->engine, "converse").len > 0 ? COURSE_MODEL : COURSE_WORDS;
     case SAY_UNKNOWN:
         break;
     case SAY_SKIP:
@@ -171,10 +172,10 @@ static enum course course_without_plan(const struct talk *t, const struct say *s
     default:
         return COURSE_WORDS;
     }
-    if (session_agent(t->b, "converse").len > 0) {
+    if (session_agent(t->engine, "converse").len > 0) {
         /* Only what follows a plan can be about one. */
-        if (journal_plans(t->b->journal, (struct str){"", 0}, t->turn.session_id, 0, 1, had_plans,
-                          &before, &err) != BT_OK) {
+        if (journal_plans(t->engine->journal, (struct str){"", 0}, t->turn.session_id, 0, 1,
+                          had_plans, &before, &err) != BT_OK) {
             log_err("session.say", "%s", err.msg);
         }
     }
@@ -190,7 +191,7 @@ static enum course choose(const struct talk *t, struct say *s)
         s->intent = SAY_ANSWER;
         s->rest = t->text;
     } else if ((s->intent == SAY_UNKNOWN || s->intent == SAY_ASK) &&
-               session_agent(t->b, "converse").len > 0) {
+               session_agent(t->engine, "converse").len > 0) {
         return COURSE_MODEL;
     }
     return COURSE_PLAN;
@@ -203,7 +204,7 @@ static void make_plan(struct request *rq, struct talk *t, struct str goal)
     struct submission d;
     enum bt_code made;
 
-    if (!submission_may_start(t->b, rq)) {
+    if (!submission_may_start(t->engine, rq)) {
         return;
     }
     made = say_submission(t, goal, &d);
@@ -234,7 +235,7 @@ static void say(struct request *rq, struct talk *t)
         say_only(t, "%s",
                  s.intent == SAY_NEW ? "Say what the new plan is for: \"new plan: ...\"." : "");
         if (t->reply.len == 0) {
-            say_last(t->b, t->turn.session_id, &t->reply);
+            say_last(t->engine, t->turn.session_id, &t->reply);
         }
     } else if (course == COURSE_PLAN) {
         say_do(t, &s);
@@ -246,7 +247,7 @@ static void say(struct request *rq, struct talk *t)
     }
 }
 
-void on_session_say(struct bus *b, struct request *rq)
+void on_session_say(struct engine *engine, struct request *rq)
 {
     struct msg_session_say m;
     struct journal_session s;
@@ -254,23 +255,23 @@ void on_session_say(struct bus *b, struct request *rq)
     struct talk t;
     enum bt_code code;
 
-    if (!request_read(b, rq, MSG_session_say, &m) || !check(b, rq, &m)) {
+    if (!request_read(engine, rq, MSG_session_say, &m) || !check(engine, rq, &m)) {
         return;
     }
-    talk_init(&t, b, m.session_id);
+    talk_init(&t, engine, m.session_id);
     t.text = m.text;
     t.planner = m.planner;
     t.policy = m.policy;
     t.shown = m.review_id;
     t.turn.client_key = m.client_key;
     t.turn.body_hash = hash_body(&m);
-    code = journal_session(b->journal, m.session_id, &s, &err);
+    code = journal_session(engine->journal, m.session_id, &s, &err);
     if (code != BT_OK && code != BT_NOT_FOUND) {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else if (!said_before(rq, &t)) {
         say(rq, &t);
-        if (!b->failed && rq->answered) {
-            session_digest(b, m.session_id);
+        if (!engine->failed && rq->answered) {
+            session_digest(engine, m.session_id);
         }
     }
     talk_done(&t);

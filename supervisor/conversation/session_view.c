@@ -25,8 +25,8 @@ static bool keep(const struct journal_message *m, void *self)
     return !r->no_memory && to->n < r->cap;
 }
 
-enum bt_code session_messages(struct bus *b, struct str session_id, uint64_t before, uint32_t limit,
-                              struct arena *arena, struct session_messages *ret,
+enum bt_code session_messages(struct engine *engine, struct str session_id, uint64_t before,
+                              uint32_t limit, struct arena *arena, struct session_messages *ret,
                               struct bt_error *err)
 {
     struct reading r = {.to = ret, .cap = limit};
@@ -37,7 +37,7 @@ enum bt_code session_messages(struct bus *b, struct str session_id, uint64_t bef
     if (ret->at == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for messages");
     }
-    code = journal_messages(b->journal, session_id, before, limit, keep, &r, err);
+    code = journal_messages(engine->journal, session_id, before, limit, keep, &r, err);
     if (code == BT_OK && r.no_memory) {
         code = err_set(err, BT_NOMEM, "out of memory for messages");
     }
@@ -45,14 +45,15 @@ enum bt_code session_messages(struct bus *b, struct str session_id, uint64_t bef
     return code;
 }
 
-struct str session_summary(struct bus *b, const struct journal_session *s, struct arena *arena)
+struct str session_summary(struct engine *engine, const struct journal_session *s,
+                           struct arena *arena)
 {
     struct doc doc = {NULL, 0};
     struct bt_error err;
     struct str text = {"", 0};
 
     if (s->summary != 0 &&
-        bus_result_doc(b, (struct blob_ref){.id = s->summary}, &doc, &err) == BT_OK) {
+        engine_result_doc(engine, (struct blob_ref){.id = s->summary}, &doc, &err) == BT_OK) {
         text = arena_str(arena, doc_string(doc_get(doc, STR_LIT("text"))));
     }
     return text.ptr == NULL ? (struct str){"", 0} : text;
@@ -93,7 +94,7 @@ static uint32_t share_room(const struct session_messages *all, size_t *rooms)
     return first;
 }
 
-enum bt_code session_context(struct bus *b, struct str session_id, uint64_t before,
+enum bt_code session_context(struct engine *engine, struct str session_id, uint64_t before,
                              struct arena *arena, struct doc *ret_messages, struct str *ret_summary,
                              struct bt_error *err)
 {
@@ -102,12 +103,12 @@ enum bt_code session_context(struct bus *b, struct str session_id, uint64_t befo
     struct journal_session s;
     struct buf out;
     uint32_t first;
-    enum bt_code code = journal_session(b->journal, session_id, &s, err);
+    enum bt_code code = journal_session(engine->journal, session_id, &s, err);
 
     *ret_messages = (struct doc){NULL, 0};
     *ret_summary = (struct str){"", 0};
     if (code == BT_OK) {
-        code = session_messages(b, session_id, before, SESSION_NEWEST, arena, &all, err);
+        code = session_messages(engine, session_id, before, SESSION_NEWEST, arena, &all, err);
     }
     if (code != BT_OK || all.n == 0) {
         return code == BT_NOT_FOUND ? BT_OK : code;
@@ -121,7 +122,7 @@ enum bt_code session_context(struct bus *b, struct str session_id, uint64_t befo
     code = buf_check(&out, err);
     if (code == BT_OK) {
         *ret_messages = doc_copy(arena, doc_from_buf(&out));
-        *ret_summary = session_summary(b, &s, arena);
+        *ret_summary = session_summary(engine, &s, arena);
         code = ret_messages->ptr == NULL ? err_set(err, BT_NOMEM, "out of memory for messages")
                                          : BT_OK;
     }

@@ -10,12 +10,12 @@
 static const char ROLE_USER[] = "user";
 static const char ROLE_ASSISTANT[] = "assistant";
 
-void talk_init(struct talk *t, struct bus *b, struct str session_id)
+void talk_init(struct talk *t, struct engine *engine, struct str session_id)
 {
-    *t = (struct talk){.b = b, .action = STR_LIT("conversation_only")};
+    *t = (struct talk){.engine = engine, .action = STR_LIT("conversation_only")};
     buf_init(&t->reply, LIMIT_STEP_BYTES);
     t->turn.session_id = session_id;
-    t->plan = session_open_plan(b, session_id);
+    t->plan = session_open_plan(engine, session_id);
 }
 
 void talk_done(struct talk *t)
@@ -29,12 +29,12 @@ static bool is_open(const struct open_plan *p)
     return p->run != 0 && p->job == NULL && !plan_is_final(core_block_run(p->block)->status);
 }
 
-struct open_plan *session_open_plan(struct bus *b, struct str session_id)
+struct open_plan *session_open_plan(struct engine *engine, struct str session_id)
 {
     struct open_plan *newest = NULL;
 
-    for (uint32_t i = 0; i < b->runs_max; i++) {
-        struct open_plan *p = &b->plans[i];
+    for (uint32_t i = 0; i < engine->runs_max; i++) {
+        struct open_plan *p = &engine->plans[i];
         if (is_open(p) && str_eq(p->plan->session_id, session_id) &&
             (newest == NULL || p->ix > newest->ix)) {
             newest = p;
@@ -43,10 +43,10 @@ struct open_plan *session_open_plan(struct bus *b, struct str session_id)
     return newest;
 }
 
-void session_open_plans(struct bus *b, const struct map *sessions, struct open_plan **ret)
+void session_open_plans(struct engine *engine, const struct map *sessions, struct open_plan **ret)
 {
-    for (uint32_t i = 0; i < b->runs_max; i++) {
-        struct open_plan *p = &b->plans[i];
+    for (uint32_t i = 0; i < engine->runs_max; i++) {
+        struct open_plan *p = &engine->plans[i];
         const uint32_t at = is_open(p) ? map_get(sessions, p->plan->session_id) : MAP_NONE;
         if (at != MAP_NONE && (ret[at] == NULL || p->ix > ret[at]->ix)) {
             ret[at] = p;
@@ -54,17 +54,17 @@ void session_open_plans(struct bus *b, const struct map *sessions, struct open_p
     }
 }
 
-static enum bt_code record(struct bus *b, const struct journal_turn *t, enum record_type type,
-                           struct str text, struct bt_error *err)
+static enum bt_code record(struct engine *engine, const struct journal_turn *t,
+                           enum record_type type, struct str text, struct bt_error *err)
 {
     char turn_id[UUID_TEXT_LEN + 1];
     char plan_id[UUID_TEXT_LEN + 1];
-    const struct record rec = {.type = type,
-                               .now = b->now,
-                               .wall = b->wall,
-                               .text = text,
-                               .duration_ms =
-                                   b->wall > t->started_wall ? b->wall - t->started_wall : 0};
+    const struct record rec = {
+        .type = type,
+        .now = engine->now,
+        .wall = engine->wall,
+        .text = text,
+        .duration_ms = engine->wall > t->started_wall ? engine->wall - t->started_wall : 0};
     struct record_extra x = {.session_id = t->session_id};
 
     uuid_format(t->turn_id, turn_id);
@@ -76,15 +76,15 @@ static enum bt_code record(struct bus *b, const struct journal_turn *t, enum rec
             x.turn_plan_id = str_from(plan_id);
         }
     }
-    return conversation_record(b, &rec, &x, err);
+    return conversation_record(engine, &rec, &x, err);
 }
 
 /* Text from anywhere becomes what a message may hold. */
-static enum bt_code add_message(struct bus *b, struct str session_id, const char *role,
+static enum bt_code add_message(struct engine *engine, struct str session_id, const char *role,
                                 struct str text, const struct journal_turn *t, struct uuid plan,
                                 uint64_t *ret_n, struct bt_error *err)
 {
-    struct journal_message m = {.role = str_from(role), .plan = plan, .wall = b->wall};
+    struct journal_message m = {.role = str_from(role), .plan = plan, .wall = engine->wall};
     struct buf clean;
     enum bt_code code;
 
@@ -101,7 +101,7 @@ static enum bt_code add_message(struct bus *b, struct str session_id, const char
     }
     code = buf_check(&clean, err);
     if (code == BT_OK) {
-        code = journal_message_add(b->journal, session_id, &m, ret_n, err);
+        code = journal_message_add(engine->journal, session_id, &m, ret_n, err);
     }
     buf_done(&clean);
     return code;
@@ -112,14 +112,14 @@ static enum bt_code begin(struct talk *t, struct bt_error *err)
     enum bt_code code;
 
     t->turn.turn_id = uuid_new();
-    t->turn.started_wall = t->b->wall;
-    code = add_message(t->b, t->turn.session_id, ROLE_USER, t->text, &t->turn, (struct uuid){{0}},
-                       &t->turn.asked, err);
+    t->turn.started_wall = t->engine->wall;
+    code = add_message(t->engine, t->turn.session_id, ROLE_USER, t->text, &t->turn,
+                       (struct uuid){{0}}, &t->turn.asked, err);
     if (code == BT_OK) {
-        code = journal_turn_put(t->b->journal, &t->turn, err);
+        code = journal_turn_put(t->engine->journal, &t->turn, err);
     }
     if (code == BT_OK) {
-        code = record(t->b, &t->turn, REC_TURN_START, t->text, err);
+        code = record(t->engine, &t->turn, REC_TURN_START, t->text, err);
     }
     return code;
 }
@@ -129,41 +129,41 @@ bool talk_begin(struct talk *t)
     struct bt_error err;
 
     if (begin(t, &err) != BT_OK) {
-        bus_fail(t->b, &err);
+        engine_fail(t->engine, &err);
         return false;
     }
     return true;
 }
 
 /* The answer, the end of the turn and its record. */
-static enum bt_code close_turn(struct bus *b, struct journal_turn *t, struct str text,
+static enum bt_code close_turn(struct engine *engine, struct journal_turn *t, struct str text,
                                struct bt_error *err)
 {
     enum bt_code code =
-        add_message(b, t->session_id, ROLE_ASSISTANT, text, t, t->plan, &t->answered, err);
+        add_message(engine, t->session_id, ROLE_ASSISTANT, text, t, t->plan, &t->answered, err);
 
-    t->ended_wall = b->wall > 0 ? b->wall : 1; /* 0 = open */
+    t->ended_wall = engine->wall > 0 ? engine->wall : 1; /* 0 = open */
     if (code == BT_OK) {
-        code = journal_turn_put(b->journal, t, err);
+        code = journal_turn_put(engine->journal, t, err);
     }
-    return code == BT_OK ? record(b, t, REC_TURN_END, text, err) : code;
+    return code == BT_OK ? record(engine, t, REC_TURN_END, text, err) : code;
 }
 
 bool talk_end(struct talk *t)
 {
     struct bt_error err;
-    enum bt_code code = t->b->failed ? BT_IO : buf_check(&t->reply, &err);
+    enum bt_code code = t->engine->failed ? BT_IO : buf_check(&t->reply, &err);
 
-    if (t->b->failed) {
+    if (t->engine->failed) {
         return false;
     }
     t->turn.action = t->action;
     if (code == BT_OK) {
-        code = t->waits ? journal_turn_put(t->b->journal, &t->turn, &err)
-                        : close_turn(t->b, &t->turn, buf_str(&t->reply), &err);
+        code = t->waits ? journal_turn_put(t->engine->journal, &t->turn, &err)
+                        : close_turn(t->engine, &t->turn, buf_str(&t->reply), &err);
     }
     if (code != BT_OK) {
-        bus_fail(t->b, &err);
+        engine_fail(t->engine, &err);
     }
     return code == BT_OK;
 }
@@ -203,13 +203,13 @@ static void end_text(const struct open_plan *p, const struct record *rec, struct
 }
 
 /* M081: the answer of a plan becomes a message, and ends the turn that waits for it. */
-static enum bt_code tell_end(struct bus *b, const struct open_plan *p, struct str text,
+static enum bt_code tell_end(struct engine *engine, const struct open_plan *p, struct str text,
                              struct bt_error *err)
 {
     struct journal_turn t;
     struct arena arena = {.chunks = NULL};
     uint64_t n;
-    enum bt_code code = journal_turn_of_plan(b->journal, p->plan->plan_id, &t, err);
+    enum bt_code code = journal_turn_of_plan(engine->journal, p->plan->plan_id, &t, err);
 
     if (code == BT_OK) {
         /* Its strings would go with the next look-up. */
@@ -218,10 +218,10 @@ static enum bt_code tell_end(struct bus *b, const struct open_plan *p, struct st
         t.action = arena_str(&arena, t.action);
         code = t.client_key.ptr == NULL || t.action.ptr == NULL
                    ? err_set(err, BT_NOMEM, "out of memory for a turn")
-                   : close_turn(b, &t, text, err);
+                   : close_turn(engine, &t, text, err);
     } else if (code == BT_NOT_FOUND) { /* a plan of the session that nobody asked for in words */
-        code = add_message(b, p->plan->session_id, ROLE_ASSISTANT, text, NULL, p->plan->plan_id, &n,
-                           err);
+        code = add_message(engine, p->plan->session_id, ROLE_ASSISTANT, text, NULL,
+                           p->plan->plan_id, &n, err);
     } else if (code == BT_IO) { /* a damaged turn */
         log_err("session.turn", "plan=%s %s", p->id, err->msg);
         code = BT_OK;
@@ -230,8 +230,8 @@ static enum bt_code tell_end(struct bus *b, const struct open_plan *p, struct st
     return code;
 }
 
-enum bt_code session_plan_ended(struct bus *b, const struct open_plan *p, const struct record *rec,
-                                struct str summary, struct bt_error *err)
+enum bt_code session_plan_ended(struct engine *engine, const struct open_plan *p,
+                                const struct record *rec, struct str summary, struct bt_error *err)
 {
     struct journal_session s;
     struct buf text;
@@ -240,7 +240,7 @@ enum bt_code session_plan_ended(struct bus *b, const struct open_plan *p, const 
     if (p->plan->session_id.len == 0) {
         return BT_OK;
     }
-    code = journal_session(b->journal, p->plan->session_id, &s, err);
+    code = journal_session(engine->journal, p->plan->session_id, &s, err);
     if (code != BT_OK) {
         if (code != BT_NOT_FOUND) { /* a damaged session costs its answer, not the daemon */
             log_err("session.end", "plan=%s %s", p->id, err->msg);
@@ -248,7 +248,7 @@ enum bt_code session_plan_ended(struct bus *b, const struct open_plan *p, const 
         return BT_OK;
     }
     count_calls(p, &s);
-    code = journal_session_put(b->journal, &s, err);
+    code = journal_session_put(engine->journal, &s, err);
     if (code != BT_OK || p->job != NULL) {
         return code;
     }
@@ -256,7 +256,7 @@ enum bt_code session_plan_ended(struct bus *b, const struct open_plan *p, const 
     end_text(p, rec, summary, &text);
     code = buf_check(&text, err);
     if (code == BT_OK) {
-        code = tell_end(b, p, buf_str(&text), err);
+        code = tell_end(engine, p, buf_str(&text), err);
     }
     buf_done(&text);
     return code;
@@ -265,7 +265,7 @@ enum bt_code session_plan_ended(struct bus *b, const struct open_plan *p, const 
 /* ---- after a restart ---- */
 
 struct lost_turns {
-    struct bus *b;
+    struct engine *engine;
     struct arena arena;
     struct journal_turn *at;
     uint32_t n, cap;
@@ -297,20 +297,20 @@ static bool find_lost(const struct journal_turn *t, void *self)
     char id[UUID_TEXT_LEN + 1];
 
     uuid_format(t->plan, id);
-    if (open_plan_by_id(l->b, str_from(id)) == NULL) {
+    if (open_plan_by_id(l->engine, str_from(id)) == NULL) {
         l->no_memory = !keep_turn(l, t);
     }
     return !l->no_memory;
 }
 
-static enum bt_code end_lost(struct bus *b, struct journal_turn *t, struct bt_error *err)
+static enum bt_code end_lost(struct engine *engine, struct journal_turn *t, struct bt_error *err)
 {
     struct journal_plan row = {.ended_wall = 1};
     struct bt_error why;
     char text[200];
     int n;
 
-    if (journal_plan_by_id(b->journal, t->plan, &row, &why) == BT_OK && row.ended_wall == 0) {
+    if (journal_plan_by_id(engine->journal, t->plan, &row, &why) == BT_OK && row.ended_wall == 0) {
         return BT_OK; /* there was no room for it: a later start brings it back */
     }
     if (row.status.len == 0 || row.status.len > 40) {
@@ -323,13 +323,13 @@ static enum bt_code end_lost(struct bus *b, struct journal_turn *t, struct bt_er
     n = snprintf(text, sizeof text,
                  "This could not be brought to its end: %s was put aside after a restart (%.*s).",
                  row.job.len > 0 ? "the question to the model" : "its plan", STR_ARG(row.status));
-    return close_turn(b, t, (struct str){text, (size_t)n}, err);
+    return close_turn(engine, t, (struct str){text, (size_t)n}, err);
 }
 
-enum bt_code session_recover(struct bus *b, struct bt_error *err)
+enum bt_code session_recover(struct engine *engine, struct bt_error *err)
 {
-    struct lost_turns l = {.b = b};
-    enum bt_code code = journal_turns_open(b->journal, find_lost, &l, err);
+    struct lost_turns l = {.engine = engine};
+    enum bt_code code = journal_turns_open(engine->journal, find_lost, &l, err);
 
     if (code == BT_OK && l.no_memory) {
         code = err_set(err, BT_NOMEM, "out of memory for the open turns");
@@ -337,10 +337,10 @@ enum bt_code session_recover(struct bus *b, struct bt_error *err)
     for (uint32_t i = 0; i < l.n && code == BT_OK; i++) {
         struct journal_session s;
         struct bt_error why;
-        if (journal_session(b->journal, l.at[i].session_id, &s, &why) != BT_OK) {
+        if (journal_session(engine->journal, l.at[i].session_id, &s, &why) != BT_OK) {
             log_err("session.turn_lost", "%s", why.msg);
         } else {
-            code = end_lost(b, &l.at[i], err);
+            code = end_lost(engine, &l.at[i], err);
         }
     }
     free(l.at);

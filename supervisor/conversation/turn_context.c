@@ -10,7 +10,7 @@ enum { MEMBERS = 4 };
 static void note(struct talk *t)
 {
     t->meant.plan = t->plan != NULL ? str_from(t->plan->id) : (struct str){"", 0};
-    t->meant.revision = t->plan != NULL ? core_revision(t->b->core, t->plan->run) : 0;
+    t->meant.revision = t->plan != NULL ? core_revision(t->engine->core, t->plan->run) : 0;
     /* What was shown and has gone by now is nothing that a later review could be. */
     t->meant.awaited = t->plan == NULL ? 0 : say_is_shown(t) ? say_awaited(t->plan) : INT64_MAX;
 }
@@ -38,11 +38,11 @@ bool turn_context_keep(struct talk *t)
     }
     code = buf_check(&bytes, &err);
     if (code == BT_OK) {
-        code = journal_blob_add(t->b->journal, bytes.at, bytes.len, &t->turn.wish, &err);
+        code = journal_blob_add(t->engine->journal, bytes.at, bytes.len, &t->turn.wish, &err);
     }
     buf_done(&bytes);
     if (code != BT_OK) {
-        bus_fail(t->b, &err);
+        engine_fail(t->engine, &err);
     }
     return code == BT_OK;
 }
@@ -62,7 +62,7 @@ void turn_context_read(struct talk *t)
 
     t->meant = (struct say_meant){.plan = {"", 0}};
     if (t->turn.wish != 0 &&
-        bus_result_doc(t->b, (struct blob_ref){.id = t->turn.wish}, &wish, &err) == BT_OK) {
+        engine_result_doc(t->engine, (struct blob_ref){.id = t->turn.wish}, &wish, &err) == BT_OK) {
         wish = doc_copy(&t->arena, wish);
         t->planner = doc_string(doc_get(wish, STR_LIT("planner")));
         t->policy = doc_get(wish, STR_LIT("policy"));
@@ -79,7 +79,7 @@ bool turn_context_holds(struct talk *t, enum say_intent intent)
     if (!str_eq(t->meant.plan, str_from(t->plan->id))) {
         why = "By now another plan is open; nothing was changed.";
     } else if ((intent == SAY_SKIP || intent == SAY_SKIP_TO) &&
-               t->meant.revision != core_revision(t->b->core, t->plan->run)) {
+               t->meant.revision != core_revision(t->engine->core, t->plan->run)) {
         why = "By now the plan has other steps; nothing was changed.";
     } else if ((intent == SAY_YES || intent == SAY_NO) &&
                t->meant.awaited != say_awaited(t->plan)) {

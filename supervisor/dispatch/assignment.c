@@ -9,15 +9,15 @@
 #include "supervisor/core/run/context.h"
 #include "supervisor/dispatch/job.h"
 
-void assignment_init(struct assignment *q, struct bus *b, const struct open_plan *p,
+void assignment_init(struct assignment *q, struct engine *engine, const struct open_plan *p,
                      const struct core_cmd *cmd)
 {
-    *q = (struct assignment){.b = b,
+    *q = (struct assignment){.engine = engine,
                              .plan = p,
                              .run = core_block_run(p->block),
                              .step = cmd->step,
                              .phase = cmd->phase,
-                             .arena = &b->assignment,
+                             .arena = &engine->assignment,
                              .error_class = CLASS_VALIDATION_ERROR};
     buf_init(&q->text, LIMIT_RESULT_BYTES);
     buf_init(&q->params, LIMIT_RESULT_BYTES);
@@ -34,7 +34,7 @@ void assignment_done(struct assignment *q)
 
 const struct msg_card *assignment_card(const struct assignment *q)
 {
-    return registry_agent_view(q->b->registry, q->agent).card;
+    return registry_agent_view(q->engine->registry, q->agent).card;
 }
 
 struct str assignment_agent_id(const struct assignment *q, uint32_t step)
@@ -42,10 +42,10 @@ struct str assignment_agent_id(const struct assignment *q, uint32_t step)
     const struct plan_step *s = &q->plan->plan->steps[step];
     uint32_t agent = q->run->steps[step].agent;
 
-    if (agent == s->agent || agent >= registry_agents(q->b->registry)) {
+    if (agent == s->agent || agent >= registry_agents(q->engine->registry)) {
         return s->agent_id.len > 0 ? s->agent_id : STR_LIT("person");
     }
-    return registry_agent_view(q->b->registry, agent).id;
+    return registry_agent_view(q->engine->registry, agent).id;
 }
 
 /* ---- context ---- */
@@ -68,7 +68,7 @@ static enum bt_code render_text(struct assignment *q, const struct context_pick 
         bool cut;
         buf_printf(&q->text, "- Step %u (%.*s): ", picks[i].step + 1,
                    STR_ARG(assignment_agent_id(q, picks[i].step)));
-        code = bus_result_text(q->b, picks[i].result, picks[i].bytes, &q->text, &cut, err);
+        code = engine_result_text(q->engine, picks[i].result, picks[i].bytes, &q->text, &cut, err);
         if (cut) {
             buf_printf(&q->text, " [cut to %u bytes of %llu]", picks[i].bytes,
                        (unsigned long long)picks[i].result.len);
@@ -107,7 +107,7 @@ static enum bt_code dependencies(struct assignment *q, size_t room, struct bt_er
         d->step_id = plan->steps[ix].step_id;
         d->agent_id = assignment_agent_id(q, ix);
         t->dependencies_completed[t->dependencies_completed_n++] = d->step_id;
-        code = bus_result_doc(q->b, q->run->steps[ix].result, &d->result, err);
+        code = engine_result_doc(q->engine, q->run->steps[ix].result, &d->result, err);
         if (code != BT_OK) {
             return code;
         }
@@ -152,9 +152,9 @@ static uint64_t time_left(const struct assignment *q)
 {
     const struct run_step *row = &q->run->steps[q->step];
     msec end = sooner(sooner(sooner(MSEC_NEVER, row->deadline), row->limit),
-                      core_plan_deadline(q->b->core, q->plan->run));
+                      core_plan_deadline(q->engine->core, q->plan->run));
 
-    return end == MSEC_NEVER ? 0 : end > q->b->now ? end - q->b->now : 1;
+    return end == MSEC_NEVER ? 0 : end > q->engine->now ? end - q->engine->now : 1;
 }
 
 static void put_budget(struct assignment *q)
@@ -162,7 +162,7 @@ static void put_budget(struct assignment *q)
     uint64_t tokens;
     uint64_t micros;
 
-    core_budget_left(q->b->core, q->plan->run, q->step, &tokens, &micros);
+    core_budget_left(q->engine->core, q->plan->run, q->step, &tokens, &micros);
     if (tokens != UINT64_MAX) {
         q->m.budget.tokens = tokens;
         msg_set(&q->m.budget, budget, tokens);

@@ -3,14 +3,14 @@
  * question about it (gate, verify, replan). One assignment is made at a time, in the turn's
  * `assignment` arena; its message borrows from the assignment, the plan and the cards.
  */
-#ifndef BUS_ASSIGNMENT_H
-#define BUS_ASSIGNMENT_H
+#ifndef ENGINE_ASSIGNMENT_H
+#define ENGINE_ASSIGNMENT_H
 
 #include "supervisor/engine/engine.h"
 
 /* From several allocations, with one end. */
 struct assignment {
-    struct bus *b;
+    struct engine *engine;
     const struct open_plan *plan;
     const struct run *run;
     uint32_t step;
@@ -29,7 +29,7 @@ struct assignment {
 };
 
 /* cmd: CMD_DISPATCH. assignment_done in every case. */
-void assignment_init(struct assignment *q, struct bus *b, const struct open_plan *p,
+void assignment_init(struct assignment *q, struct engine *engine, const struct open_plan *p,
                      const struct core_cmd *cmd);
 void assignment_done(struct assignment *q);
 /* Makes q->m. On failure q->error_class says of which kind it is. */

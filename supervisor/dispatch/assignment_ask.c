@@ -55,8 +55,8 @@ enum bt_code assignment_question_skill(struct assignment *q, struct str wished, 
         q->error_class = CLASS_TOOL_NOT_FOUND;
         return err_set(err, BT_NOT_FOUND,
                        "agent '%.*s' has no skill '%.*s', so it cannot be asked to %s",
-                       STR_ARG(registry_agent_view(q->b->registry, q->agent).id), STR_ARG(skill),
-                       step_phase_name(q->phase));
+                       STR_ARG(registry_agent_view(q->engine->registry, q->agent).id),
+                       STR_ARG(skill), step_phase_name(q->phase));
     }
     q->m.skill = skill;
     return BT_OK;
@@ -84,7 +84,7 @@ enum bt_code assignment_verify(struct assignment *q, struct bt_error *err)
     size_t room = LIMIT_RESULT_BYTES / 2;
 
     if (code == BT_OK) {
-        code = bus_result_doc(q->b, result, &q->m.result, err);
+        code = engine_result_doc(q->engine, result, &q->m.result, err);
     }
     if (code == BT_OK && q->m.result.ptr != NULL) {
         q->m.result = doc_copy(q->arena, q->m.result); /* the cache may move it */

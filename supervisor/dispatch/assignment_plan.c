@@ -33,7 +33,7 @@ enum {
 
 const struct open_plan *assignment_asker(struct assignment *q, struct bt_error *err)
 {
-    const struct open_plan *p = open_plan_by_id(q->b, str_from(q->plan->job->of));
+    const struct open_plan *p = open_plan_by_id(q->engine, str_from(q->plan->job->of));
 
     if (p == NULL || core_block_run(p->block)->job != (uint8_t)q->plan->job->kind) {
         q->error_class = CLASS_CANCELLED;
@@ -52,10 +52,10 @@ enum bt_code assignment_document(struct assignment *q, const struct open_plan *p
 
     buf_init(&bytes, LIMIT_STEP_BYTES);
     if (p->document.id != 0) {
-        code = journal_blob_get(q->b->journal, p->document.id, &bytes, err);
+        code = journal_blob_get(q->engine->journal, p->document.id, &bytes, err);
         *ret = doc_from_buf(&bytes);
     } else {
-        code = journal_plan_by_id(q->b->journal, p->plan->plan_id, &row, err);
+        code = journal_plan_by_id(q->engine->journal, p->plan->plan_id, &row, err);
         *ret = (struct doc){row.doc, row.doc_len};
     }
     if (code == BT_OK) {
@@ -161,7 +161,7 @@ static void put_agent(struct buf *out, const struct agent_view *v, bool brief)
 
 static void put_agents(struct assignment *q, struct buf *out)
 {
-    const struct registry *r = q->b->registry;
+    const struct registry *r = q->engine->registry;
     const size_t from = out->len;
     uint32_t n = 0;
 
@@ -208,10 +208,10 @@ static enum bt_code read_wrong(struct assignment *q, const struct open_plan *p, 
     enum bt_code code = BT_OK;
 
     if (core_block_run(p->block)->asked > 1) {
-        code = journal_events(q->b->journal, 0, p->ix, UINT32_MAX, find_wrong, &w, err);
+        code = journal_events(q->engine->journal, 0, p->ix, UINT32_MAX, find_wrong, &w, err);
     }
     if (code == BT_OK && w.answer.id != 0) {
-        code = bus_result_doc(q->b, w.answer, ret_answer, err);
+        code = engine_result_doc(q->engine, w.answer, ret_answer, err);
         *ret_answer = doc_copy(q->arena, *ret_answer);
     }
     *ret = w.text;

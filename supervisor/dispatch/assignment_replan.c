@@ -114,7 +114,7 @@ static enum bt_code read_past(struct assignment *q, struct past *p, struct bt_er
     if (p->errors == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a replan");
     }
-    code = journal_events(q->b->journal, 0, q->plan->ix, UINT32_MAX, tell, p, err);
+    code = journal_events(q->engine->journal, 0, q->plan->ix, UINT32_MAX, tell, p, err);
     return code == BT_OK && p->no_memory ? err_set(err, BT_NOMEM, "out of memory for a replan")
                                          : code;
 }
@@ -158,7 +158,8 @@ static enum bt_code put_line(struct assignment *q, const struct past *p, bool do
     buf_add(&line, task.ptr, task.len == 0 ? 0 : utf8_cut(task.ptr, task.len, LINE_ACTION));
     buf_add_cstr(&line, ": ");
     if (done) {
-        code = bus_result_text(q->b, q->run->steps[step].result, LINE_RESULT, &line, &cut, err);
+        code = engine_result_text(q->engine, q->run->steps[step].result, LINE_RESULT, &line, &cut,
+                                  err);
     } else if (p->errors[step].len > 0) {
         buf_add_str(&line, p->errors[step]);
     } else {
@@ -244,8 +245,8 @@ static void put_agents(struct assignment *q, struct buf *out)
     doc_put_cstr(out, "agents");
     doc_put_array(out, granted->n);
     for (uint32_t i = 0; i < granted->n; i++) {
-        bool known = granted->at[i] < registry_agents(q->b->registry);
-        struct agent_view view = known ? registry_agent_view(q->b->registry, granted->at[i])
+        bool known = granted->at[i] < registry_agents(q->engine->registry);
+        struct agent_view view = known ? registry_agent_view(q->engine->registry, granted->at[i])
                                        : (struct agent_view){.id = granted->ids[i]};
         uint32_t n = view.card != NULL ? view.card->skills_n : 0;
         doc_put_map(out, 4);

@@ -18,7 +18,7 @@ static enum bt_code resolve(struct str step_id, struct doc *ret, void *self, str
     if (ix == UINT32_MAX || q->run->steps[ix].status != STEP_COMPLETED) {
         return err_set(err, BT_INVALID, "step '%.*s' has no result", STR_ARG(step_id));
     }
-    return bus_result_doc(q->b, q->run->steps[ix].result, ret, err);
+    return engine_result_doc(q->engine, q->run->steps[ix].result, ret, err);
 }
 
 /* ---- parameters that a person gave ---- */
@@ -31,7 +31,7 @@ static enum bt_code edited(struct assignment *q, const struct note *note, struct
     if (note == NULL || note->edits_n == 0 || note->edits[0].adds) {
         return BT_OK;
     }
-    enum bt_code code = bus_result_doc(q->b, note->edits[0].doc, ret, err);
+    enum bt_code code = engine_result_doc(q->engine, note->edits[0].doc, ret, err);
     if (code == BT_OK && ret->ptr != NULL) {
         *ret = doc_copy(q->arena, *ret);
         code = ret->ptr == NULL ? err_set(err, BT_NOMEM, "out of memory for parameters") : BT_OK;
@@ -83,7 +83,7 @@ static enum bt_code set_given(struct assignment *q, struct members *all, struct 
 {
     static const uint8_t input[] = {0xA5, 'i', 'n', 'p', 'u', 't'};
     struct doc given;
-    enum bt_code code = bus_result_doc(q->b, ref, &given, err);
+    enum bt_code code = engine_result_doc(q->engine, ref, &given, err);
     bool fits;
 
     if (code != BT_OK || given.ptr == NULL) {
@@ -179,7 +179,7 @@ static struct str skill_by_words(struct assignment *q, const struct msg_card *ca
     if (card->skills_n == 1) {
         return card->skills[0].id;
     }
-    if (rank_new(q->b->registry, &q->m.task, 1, q->arena, &rank, NULL) == BT_OK) {
+    if (rank_new(q->engine->registry, &q->m.task, 1, q->arena, &rank, NULL) == BT_OK) {
         n = rank_clause(rank, 0, hits, HITS_MAX);
     }
     for (uint32_t i = 0; i < n; i++) {

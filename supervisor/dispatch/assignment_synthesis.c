@@ -65,8 +65,9 @@ static struct str agent_of(const struct assignment *q, const struct open_plan *p
 {
     const uint32_t agent = core_block_run(p->block)->steps[i].agent;
 
-    return agent < registry_agents(q->b->registry) ? registry_agent_view(q->b->registry, agent).id
-                                                   : p->plan->steps[i].agent_id;
+    return agent < registry_agents(q->engine->registry)
+               ? registry_agent_view(q->engine->registry, agent).id
+               : p->plan->steps[i].agent_id;
 }
 
 static enum bt_code put_step(struct past *past, const struct open_plan *p, uint32_t i, size_t room,
@@ -82,7 +83,7 @@ static enum bt_code put_step(struct past *past, const struct open_plan *p, uint3
 
     buf_init(&text, LIMIT_RESULT_BYTES);
     if (done) {
-        code = bus_result_text(q->b, state->result, room, &text, &cut, err);
+        code = engine_result_text(q->engine, state->result, room, &text, &cut, err);
     }
     doc_put_map(out, cut ? 7 : 6);
     assignment_put(out, "stepId", p->plan->steps[i].step_id, LIMIT_ID_BYTES);
@@ -131,9 +132,10 @@ static void put_agents(const struct past *past, const struct open_plan *p, struc
     for (uint32_t i = 0; i < past->run->n_steps && n < AGENTS_MAX; i++) {
         const bool done = past->run->steps[i].status == STEP_COMPLETED;
         const uint32_t agent = past->run->steps[i].agent;
-        const struct msg_card *card = agent < registry_agents(past->q->b->registry)
-                                          ? registry_agent_view(past->q->b->registry, agent).card
-                                          : NULL;
+        const struct msg_card *card =
+            agent < registry_agents(past->q->engine->registry)
+                ? registry_agent_view(past->q->engine->registry, agent).card
+                : NULL;
         const struct str name =
             card != NULL && card->name.len > 0 ? card->name : agent_of(past->q, p, i);
         uint32_t k = 0;
@@ -171,7 +173,7 @@ static enum bt_code compose(struct past *past, const struct open_plan *p, struct
 {
     const struct run *run = past->run;
     const uint32_t most = p->plan->synthesis.max_retries;
-    const msec wall = past->q->b->wall;
+    const msec wall = past->q->engine->wall;
     struct buf *out = &past->q->params;
     struct plan_about about;
     struct doc document;
@@ -208,7 +210,7 @@ enum bt_code assignment_synthesis(struct assignment *q, struct bt_error *err)
     if (past.errors == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for an answer");
     }
-    code = journal_events(q->b->journal, 0, p->ix, UINT32_MAX, tell, &past, err);
+    code = journal_events(q->engine->journal, 0, p->ix, UINT32_MAX, tell, &past, err);
     if (code == BT_OK && past.no_memory) {
         code = err_set(err, BT_NOMEM, "out of memory for an answer");
     }

@@ -6,10 +6,10 @@
 
 /* The step could not go out for a reason of its own (a template without a value, a context too
  * large). */
-static void fail_step(struct bus *b, const struct core_cmd *cmd, enum err_class cls,
+static void fail_step(struct engine *engine, const struct core_cmd *cmd, enum err_class cls,
                       const struct bt_error *why)
 {
-    const struct lane_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
+    const struct lane_instance *in = lanes_instance(engine, cmd->slot, cmd->epoch);
     struct core_event ev = {.type = CORE_RESULT,
                             .run = cmd->run,
                             .step = cmd->step,
@@ -26,10 +26,10 @@ static void fail_step(struct bus *b, const struct core_cmd *cmd, enum err_class 
     if (in != NULL) {
         (void)uuid_parse(str_from(in->id), &ev.instance);
     }
-    bus_later(b, &ev);
+    engine_later(engine, &ev);
 }
 
-static void not_sent(struct bus *b, const struct core_cmd *cmd)
+static void not_sent(struct engine *engine, const struct core_cmd *cmd)
 {
     struct core_event ev = {.type = CORE_LOST,
                             .run = cmd->run,
@@ -40,32 +40,32 @@ static void not_sent(struct bus *b, const struct core_cmd *cmd)
                             .epoch = cmd->epoch,
                             .lane = cmd->lane,
                             .sent = false};
-    bus_later(b, &ev);
+    engine_later(engine, &ev);
 }
 
-static bool send_step(struct bus *b, struct lane *lane, struct assignment *q,
+static bool send_step(struct engine *engine, struct lane *lane, struct assignment *q,
                       const struct core_cmd *cmd, struct bt_error *err)
 {
     enum bt_code code;
 
-    buf_clear(&b->row);
-    b->row.max = LIMIT_STEP_BYTES;
-    code = msg_request(&b->row, lane->instance->form, str_from(q->key), (struct str){NULL, 0},
+    buf_clear(&engine->row);
+    engine->row.max = LIMIT_STEP_BYTES;
+    code = msg_request(&engine->row, lane->instance->form, str_from(q->key), (struct str){NULL, 0},
                        MSG_step_execute, &q->m, err);
     if (code != BT_OK) {
-        fail_step(b, cmd, CLASS_VALIDATION_ERROR, err);
+        fail_step(engine, cmd, CLASS_VALIDATION_ERROR, err);
         return true;
     }
     lane->item = (struct control_item){
         .run = cmd->run, .step = cmd->step, .phase = cmd->phase, .attempt = cmd->attempt};
     memcpy(lane->item.key, q->key, sizeof q->key);
-    if (link_lane_send(lane->link, b->row.at, b->row.len, err) != BT_OK) {
+    if (link_lane_send(lane->link, engine->row.at, engine->row.len, err) != BT_OK) {
         return false;
     }
     lane->state = LANE_BUSY;
     lane->cancelled = false;
-    b->stats.steps_dispatched++;
-    b->cards[lane->instance->agent].requests++;
+    engine->stats.steps_dispatched++;
+    engine->cards[lane->instance->agent].requests++;
     return true;
 }
 
@@ -80,25 +80,25 @@ static bool is_still_due(const struct run *run, const struct core_cmd *cmd)
     return row->status == STEP_IN_PROGRESS && row->attempt == cmd->attempt;
 }
 
-void dispatch_step(struct bus *b, const struct core_cmd *cmd)
+void dispatch_step(struct engine *engine, const struct core_cmd *cmd)
 {
-    struct lane_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
-    struct open_plan *p = open_plan_of_run(b, cmd->run);
+    struct lane_instance *in = lanes_instance(engine, cmd->slot, cmd->epoch);
+    struct open_plan *p = open_plan_of_run(engine, cmd->run);
     struct lane *lane = in != NULL && cmd->lane < in->capacity ? &in->lanes[cmd->lane] : NULL;
     struct assignment q;
     struct bt_error err;
 
     if (p == NULL || !is_still_due(core_block_run(p->block), cmd) || lane == NULL ||
         lane->state != LANE_READY) {
-        not_sent(b, cmd);
+        not_sent(engine, cmd);
         return;
     }
-    assignment_init(&q, b, p, cmd);
+    assignment_init(&q, engine, p, cmd);
     if (assignment_make(&q, in, cmd->attempt, &err) != BT_OK) {
-        fail_step(b, cmd, q.error_class, &err);
-    } else if (!send_step(b, lane, &q, cmd, &err)) {
+        fail_step(engine, cmd, q.error_class, &err);
+    } else if (!send_step(engine, lane, &q, cmd, &err)) {
         log_debug("step.not_sent", "key=%s %s", q.key, err.msg);
-        not_sent(b, cmd);
+        not_sent(engine, cmd);
     }
     assignment_done(&q);
 }

@@ -52,39 +52,39 @@ struct job_news {
     struct job_end end;
 };
 
-static struct job_news *add_news(struct bus *b, enum news_type type, uint64_t run)
+static struct job_news *add_news(struct engine *engine, enum news_type type, uint64_t run)
 {
-    if (b->news_n == b->news_cap) {
-        const uint32_t cap = b->news_cap == 0 ? 16 : b->news_cap * 2;
-        struct job_news *at = realloc(b->news, cap * sizeof *at);
+    if (engine->news_n == engine->news_cap) {
+        const uint32_t cap = engine->news_cap == 0 ? 16 : engine->news_cap * 2;
+        struct job_news *at = realloc(engine->news, cap * sizeof *at);
         ASSERT(at != NULL); /* a plan would wait for ever: crash, replay */
-        b->news = at;
-        b->news_cap = cap;
+        engine->news = at;
+        engine->news_cap = cap;
     }
-    b->news[b->news_n] = (struct job_news){.type = type, .run = run};
-    return &b->news[b->news_n++];
+    engine->news[engine->news_n] = (struct job_news){.type = type, .run = run};
+    return &engine->news[engine->news_n++];
 }
 
 /* run 0: for none any more. */
-static void wait_for(struct bus *b, struct open_plan *p, uint64_t run)
+static void wait_for(struct engine *engine, struct open_plan *p, uint64_t run)
 {
-    b->asking += (run != 0 ? 1u : 0u) - (p->asked != 0 ? 1u : 0u);
+    engine->asking += (run != 0 ? 1u : 0u) - (p->asked != 0 ? 1u : 0u);
     p->asked = run;
 }
 
-void job_on_command(struct bus *b, const struct core_cmd *cmd)
+void job_on_command(struct engine *engine, const struct core_cmd *cmd)
 {
-    struct open_plan *p = open_plan_of_run(b, cmd->run);
+    struct open_plan *p = open_plan_of_run(engine, cmd->run);
     struct job_news *n;
 
     if (cmd->type == CMD_JOB) {
-        n = add_news(b, NEWS_ORDER, cmd->run);
+        n = add_news(engine, NEWS_ORDER, cmd->run);
         n->ask.kind = cmd->job;
         n->ask.attempt = cmd->attempt;
-        n->end.text = bus_turn_text(b, cmd->text);
+        n->end.text = engine_turn_text(engine, cmd->text);
     } else if (p != NULL && p->asked != 0) {
-        (void)add_news(b, NEWS_STOP, p->asked);
-        wait_for(b, p, 0);
+        (void)add_news(engine, NEWS_STOP, p->asked);
+        wait_for(engine, p, 0);
     }
 }
 
@@ -97,25 +97,25 @@ static bool is_anew(struct doc data)
     return anew.ptr != NULL && doc_head(anew).kind == DOC_BOOL && doc_head(anew).b;
 }
 
-void job_on_record(struct bus *b, const struct open_plan *p, const struct record *rec)
+void job_on_record(struct engine *engine, const struct open_plan *p, const struct record *rec)
 {
     const struct run *run = core_block_run(p->block);
     const struct run_step *step = &run->steps[0];
     struct job_news *n;
 
     if (rec->type == REC_STEP_PROGRESS && p->job->kind == JOB_SYNTHESIS && rec->text.len > 0) {
-        n = add_news(b, NEWS_TEXT, rec->run);
-        n->end.text = bus_turn_text(b, rec->text);
+        n = add_news(engine, NEWS_TEXT, rec->run);
+        n->end.text = engine_turn_text(engine, rec->text);
         n->end.ok = p->job->told == 0 || (p->job->told == rec->attempt && !is_anew(rec->data));
         p->job->told = rec->attempt;
     } else if (rec->type == REC_PLAN_COMPLETED) {
-        b->jobs--;
-        n = add_news(b, NEWS_END, rec->run);
+        engine->jobs--;
+        n = add_news(engine, NEWS_END, rec->run);
         n->end.ok = rec->plan_status == PLAN_COMPLETED && step->status == STEP_COMPLETED;
         n->end.result = step->result;
         n->end.usage = run->usage;
         n->end.error_class = step->error_class;
-        n->end.text = bus_turn_text(b, rec->text);
+        n->end.text = engine_turn_text(engine, rec->text);
     }
 }
 
@@ -127,7 +127,7 @@ static struct str task_of(enum job_kind kind)
                                 : STR_LIT("Write the answer out of the results of all steps.");
 }
 
-static enum bt_code start_for(struct bus *b, struct open_plan *p, const struct job_news *n,
+static enum bt_code start_for(struct engine *engine, struct open_plan *p, const struct job_news *n,
                               struct bt_error *err)
 {
     const struct plan *plan = p->plan;
@@ -147,32 +147,32 @@ static enum bt_code start_for(struct bus *b, struct open_plan *p, const struct j
     if (ask.skill.len == 0) {
         ask.skill = planning ? STR_LIT("plan") : STR_LIT("synthesize");
     }
-    core_budget_left(b->core, p->run, STEP_NONE, &ask.tokens, &ask.micros);
-    code = job_start(b, &ask, &run, err);
-    wait_for(b, p, code == BT_OK ? run : 0);
+    core_budget_left(engine->core, p->run, STEP_NONE, &ask.tokens, &ask.micros);
+    code = job_start(engine, &ask, &run, err);
+    wait_for(engine, p, code == BT_OK ? run : 0);
     return code;
 }
 
-static void take_order(struct bus *b, const struct job_news *n)
+static void take_order(struct engine *engine, const struct job_news *n)
 {
-    struct open_plan *p = open_plan_of_run(b, n->run);
+    struct open_plan *p = open_plan_of_run(engine, n->run);
     const struct job e = {.kind = n->ask.kind, .attempt = n->ask.attempt};
     struct bt_error err;
 
-    if (p == NULL || core_run(b->core, p->run, NULL) == NULL || p->asked != 0) {
+    if (p == NULL || core_run(engine->core, p->run, NULL) == NULL || p->asked != 0) {
         return; /* it has ended meanwhile; or the job goes on after a restart */
     }
-    if (start_for(b, p, n, &err) != BT_OK && !b->failed) {
+    if (start_for(engine, p, n, &err) != BT_OK && !engine->failed) {
         const struct job_end end = {.error_class = CLASS_SERVICE_UNAVAILABLE};
-        job_failed(b, open_plan_of_run(b, n->run), &e, &end, str_from(err.msg), false, 0);
+        job_failed(engine, open_plan_of_run(engine, n->run), &e, &end, str_from(err.msg), false, 0);
     }
 }
 
 /* ---- ends ---- */
 
-static void take_end(struct bus *b, const struct job_news *n)
+static void take_end(struct engine *engine, const struct job_news *n)
 {
-    const struct open_plan *done = open_plan_of_run(b, n->run);
+    const struct open_plan *done = open_plan_of_run(engine, n->run);
     struct job e;
     struct open_plan *p;
 
@@ -181,68 +181,69 @@ static void take_end(struct bus *b, const struct job_news *n)
     }
     e = *done->job; /* the plan that is one may go */
     if (e.kind == JOB_CONVERSE || e.kind == JOB_DIGEST) {
-        if (b->session_job_over != NULL) {
-            b->session_job_over(b, &e, &n->end);
+        if (engine->session_job_over != NULL) {
+            engine->session_job_over(engine, &e, &n->end);
         }
         return;
     }
-    p = open_plan_by_id(b, str_from(e.of));
+    p = open_plan_by_id(engine, str_from(e.of));
     if (p == NULL || p->asked != n->run) {
         log_debug("errand.late", "errand=%s of=%s", job_kind_name(e.kind), e.of);
         return;
     }
-    wait_for(b, p, 0);
+    wait_for(engine, p, 0);
     e.attempt = core_block_run(p->block)->asked;
     if (e.kind == JOB_PLANNING) {
-        job_planned(b, p, &e, &n->end);
-        p = open_plan_by_id(b, str_from(e.of));
+        job_planned(engine, p, &e, &n->end);
+        p = open_plan_by_id(engine, str_from(e.of));
         if (p == NULL || core_block_run(p->block)->job != JOB_PLANNING) {
-            blob_cache_forget(&b->cache, n->end.result.id); /* the plan's document is what counts */
+            blob_cache_forget(&engine->cache,
+                              n->end.result.id); /* the plan's document is what counts */
         }
     } else {
-        job_answered(b, p, &e, &n->end);
+        job_answered(engine, p, &e, &n->end);
     }
 }
 
-static void take_text(struct bus *b, const struct job_news *n)
+static void take_text(struct engine *engine, const struct job_news *n)
 {
-    const struct open_plan *writing = open_plan_of_run(b, n->run);
+    const struct open_plan *writing = open_plan_of_run(engine, n->run);
     const struct open_plan *p =
-        writing != NULL ? open_plan_by_id(b, str_from(writing->job->of)) : NULL;
+        writing != NULL ? open_plan_by_id(engine, str_from(writing->job->of)) : NULL;
     struct core_event ev = {.type = CORE_JOB_TEXT, .text = n->end.text, .invalid = !n->end.ok};
     struct bt_error err;
 
     if (p != NULL && p->asked == n->run) {
         ev.run = p->run;
-        if (bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
-            bus_fail(b, &err);
+        if (engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+            engine_fail(engine, &err);
         }
     }
 }
 
-static void take_stop(struct bus *b, const struct job_news *n)
+static void take_stop(struct engine *engine, const struct job_news *n)
 {
-    job_stop(b, n->run);
+    job_stop(engine, n->run);
 }
 
-void jobs_turn(struct bus *b)
+void jobs_turn(struct engine *engine)
 {
-    static void (*const takes[])(struct bus *, const struct job_news *) = {
+    static void (*const takes[])(struct engine *, const struct job_news *) = {
         [NEWS_ORDER] = take_order,
         [NEWS_STOP] = take_stop,
         [NEWS_TEXT] = take_text,
         [NEWS_END] = take_end,
     };
 
-    for (uint32_t i = 0; i < b->news_n && !b->failed; i++) {
-        const struct job_news n = b->news[i]; /* more may come, and the list may move */
+    for (uint32_t i = 0; i < engine->news_n && !engine->failed; i++) {
+        const struct job_news n = engine->news[i]; /* more may come, and the list may move */
         ASSERT(i < ROUNDS_MAX);
-        takes[n.type](b, &n);
+        takes[n.type](engine, &n);
     }
-    b->news_n = 0;
+    engine->news_n = 0;
 }
 
-bool job_bring(struct bus *b, const struct open_plan *p, enum core_event_type type,
+bool job_bring(struct engine *engine, const struct open_plan *p, enum core_event_type type,
                struct new_revision *revision, struct blob_ref document, struct str text,
                const struct usage *usage)
 {
@@ -256,15 +257,15 @@ bool job_bring(struct bus *b, const struct open_plan *p, enum core_event_type ty
                             .usage = *usage};
     struct bt_error err;
 
-    b->revision = revision;
-    if (bus_feed(b, &ev, &reject, NULL, &err) != BT_OK) {
-        bus_fail(b, &err);
+    engine->revision = revision;
+    if (engine_feed(engine, &ev, &reject, NULL, &err) != BT_OK) {
+        engine_fail(engine, &err);
     }
-    b->revision = NULL;
+    engine->revision = NULL;
     return reject == REJECT_NONE;
 }
 
-void job_failed(struct bus *b, const struct open_plan *p, const struct job *e,
+void job_failed(struct engine *engine, const struct open_plan *p, const struct job *e,
                 const struct job_end *end, struct str why, bool invalid, uint64_t problems)
 {
     struct core_event ev = {.type = CORE_JOB_FAILED,
@@ -279,27 +280,27 @@ void job_failed(struct bus *b, const struct open_plan *p, const struct job *e,
 
     if (p != NULL) {
         ev.run = p->run;
-        if (bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
-            bus_fail(b, &err);
+        if (engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+            engine_fail(engine, &err);
         }
     }
 }
 
-void jobs_find(struct bus *b)
+void jobs_find(struct engine *engine)
 {
-    for (uint32_t i = 0; i < b->runs_max; i++) {
-        const struct open_plan *e = &b->plans[i];
+    for (uint32_t i = 0; i < engine->runs_max; i++) {
+        const struct open_plan *e = &engine->plans[i];
         struct open_plan *p =
-            e->run != 0 && e->job != NULL ? open_plan_by_id(b, str_from(e->job->of)) : NULL;
+            e->run != 0 && e->job != NULL ? open_plan_by_id(engine, str_from(e->job->of)) : NULL;
         const struct run *run = p != NULL ? core_block_run(p->block) : NULL;
         if (e->run == 0 || e->job == NULL || e->job->kind > JOB_SYNTHESIS) {
             continue;
         }
         if (run != NULL && run->job == (uint8_t)e->job->kind) {
-            wait_for(b, p, e->run);
+            wait_for(engine, p, e->run);
             e->job->told = run->texts > 0 ? core_block_run(e->block)->steps[0].attempt : 0;
         } else {
-            job_stop(b, e->run); /* a cut journal lost who waited for it */
+            job_stop(engine, e->run); /* a cut journal lost who waited for it */
         }
     }
 }

@@ -8,8 +8,8 @@
  *        ^                                                                   │
  *        └── PLANNING_RETRY ── CORE_JOB_FAILED │ CORE_PLANNED │ ... ◄─────┘ jobs_turn
  */
-#ifndef BUS_JOB_H
-#define BUS_JOB_H
+#ifndef ENGINE_JOB_H
+#define ENGINE_JOB_H
 
 #include "supervisor/engine/engine.h"
 
@@ -46,34 +46,34 @@ struct job_end {
 };
 
 /* Starts one in this turn. *ret_run: its run. BT_BUSY: no room. A failure of the journal is the
- * bus's (b->failed). */
-BT_MUST_CHECK enum bt_code job_start(struct bus *b, const struct job_ask *ask, uint64_t *ret_run,
-                                     struct bt_error *err);
+ * engine's (engine->failed). */
+BT_MUST_CHECK enum bt_code job_start(struct engine *engine, const struct job_ask *ask,
+                                     uint64_t *ret_run, struct bt_error *err);
 /* Nobody waits for it any more: calls it off. Unknown runs are passed by. */
-void job_stop(struct bus *b, uint64_t run);
+void job_stop(struct engine *engine, uint64_t run);
 
-/* ---- within the turn; called by bus.c and records.c ---- */
-void job_on_command(struct bus *b, const struct core_cmd *cmd);
-void job_on_record(struct bus *b, const struct open_plan *p, const struct record *rec);
+/* ---- within the turn; called by engine.c and records.c ---- */
+void job_on_command(struct engine *engine, const struct core_cmd *cmd);
+void job_on_record(struct engine *engine, const struct open_plan *p, const struct record *rec);
 /* Does what the turn's commands and records of jobs lead to, until nothing is left. Before the
  * commit. */
-void jobs_turn(struct bus *b);
+void jobs_turn(struct engine *engine);
 /* After a recovery: plans find the jobs that go on for them. Before jobs_turn. */
-void jobs_find(struct bus *b);
+void jobs_find(struct engine *engine);
 /* Of a plan that was read: NULL when it is no job; free() it. *ret_ok false: out of memory. */
 struct job *job_of_document(struct doc document, bool *ret_ok);
 
 /* ---- job_planned.c, job_answer.c: what a job of a plan brought ---- */
-void job_planned(struct bus *b, struct open_plan *p, const struct job *e,
+void job_planned(struct engine *engine, struct open_plan *p, const struct job *e,
                  const struct job_end *end);
-void job_answered(struct bus *b, struct open_plan *p, const struct job *e,
+void job_answered(struct engine *engine, struct open_plan *p, const struct job *e,
                   const struct job_end *end);
 /* Gives the core what a job brought: CORE_PLANNED or CORE_RECTIFY. False when it does not take
  * it: the plan still waits. */
-bool job_bring(struct bus *b, const struct open_plan *p, enum core_event_type type,
+bool job_bring(struct engine *engine, const struct open_plan *p, enum core_event_type type,
                struct new_revision *revision, struct blob_ref document, struct str text,
                const struct usage *usage);
 /* Tells the core that a job came to nothing. */
-void job_failed(struct bus *b, const struct open_plan *p, const struct job *e,
+void job_failed(struct engine *engine, const struct open_plan *p, const struct job *e,
                 const struct job_end *end, struct str why, bool invalid, uint64_t problems);
 #endif

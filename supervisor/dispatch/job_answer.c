@@ -167,7 +167,7 @@ static void put_change(const struct open_plan *p, const uint8_t *redo, uint32_t 
 
 /* ---- telling the core ---- */
 
-static bool rectify(struct bus *b, struct open_plan *p, struct doc named, struct str why,
+static bool rectify(struct engine *engine, struct open_plan *p, struct doc named, struct str why,
                     const struct usage *usage, struct bt_error *err)
 {
     uint8_t *redo = calloc(p->plan->n_steps + 1, 1);
@@ -183,9 +183,9 @@ static bool rectify(struct bus *b, struct open_plan *p, struct doc named, struct
         const uint32_t n = choose(p, named, redo);
         if (n == 0) {
             (void)err_set(err, BT_INVALID, "it names no step that failed");
-        } else if (revise_again(b, p, redo, n, put_change, &problems, &revision, &document, err) ==
-                   BT_OK) {
-            done = job_bring(b, p, CORE_RECTIFY, &revision, document, why, usage);
+        } else if (revise_again(engine, p, redo, n, put_change, &problems, &revision, &document,
+                                err) == BT_OK) {
+            done = job_bring(engine, p, CORE_RECTIFY, &revision, document, why, usage);
             if (!done) {
                 (void)err_set(err, BT_CONFLICT, "the steps were tried again often enough");
             }
@@ -194,17 +194,17 @@ static bool rectify(struct bus *b, struct open_plan *p, struct doc named, struct
     new_revision_done(&revision);
     free(problems.at);
     free(redo);
-    return done || b->failed;
+    return done || engine->failed;
 }
 
-static void tell_answer(struct bus *b, const struct open_plan *p, const struct job_end *end)
+static void tell_answer(struct engine *engine, const struct open_plan *p, const struct job_end *end)
 {
     struct core_event ev = {
         .type = CORE_SYNTHESIZED, .run = p->run, .result = end->result, .usage = end->usage};
     struct bt_error err;
 
-    if (bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
-        bus_fail(b, &err);
+    if (engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+        engine_fail(engine, &err);
     }
 }
 
@@ -247,7 +247,7 @@ static bool wants_retry(struct doc retry, struct str text)
     return retry.ptr != NULL && (!none || is_blank(text));
 }
 
-void job_answered(struct bus *b, struct open_plan *p, const struct job *e,
+void job_answered(struct engine *engine, struct open_plan *p, const struct job *e,
                   const struct job_end *end)
 {
     struct doc stored = {NULL, 0};
@@ -255,24 +255,24 @@ void job_answered(struct bus *b, struct open_plan *p, const struct job *e,
     struct str text;
     struct doc retry;
 
-    if (!end->ok || bus_result_doc(b, end->result, &stored, &err) != BT_OK) {
+    if (!end->ok || engine_result_doc(engine, end->result, &stored, &err) != BT_OK) {
         struct str why = end->text.len > 0 ? end->text : STR_LIT("The synthesizer failed");
-        job_failed(b, p, e, end, end->ok ? str_from(err.msg) : why, false, 0);
+        job_failed(engine, p, e, end, end->ok ? str_from(err.msg) : why, false, 0);
         return;
     }
-    stored = doc_copy(&b->turn, stored);
+    stored = doc_copy(&engine->turn, stored);
     text = doc_string(doc_get(stored, STR_LIT("text")));
     retry = doc_get(doc_get(stored, STR_LIT("data")), STR_LIT("retry"));
     if (!wants_retry(retry, text)) {
         if (end->result.id == 0 || says_nothing(stored)) {
-            job_failed(b, p, e, end, STR_LIT("The answer is empty"), false, 0);
+            job_failed(engine, p, e, end, STR_LIT("The answer is empty"), false, 0);
         } else {
-            tell_answer(b, p, end);
+            tell_answer(engine, p, end);
         }
         return;
     }
     text.len = utf8_cut(text.ptr, text.len, TEXT_MAX);
-    if (!rectify(b, p, retry, text, &end->usage, &err)) {
-        job_failed(b, p, e, end, str_from(err.msg), false, 0);
+    if (!rectify(engine, p, retry, text, &end->usage, &err)) {
+        job_failed(engine, p, e, end, str_from(err.msg), false, 0);
     }
 }

@@ -15,14 +15,14 @@ static struct str cut(struct str text)
     return text;
 }
 
-static void refuse(struct bus *b, const struct open_plan *p, const struct job *e,
+static void refuse(struct engine *engine, const struct open_plan *p, const struct job *e,
                    const struct job_end *end, struct str why, uint64_t problems)
 {
-    job_failed(b, p, e, end, cut(why), true, problems);
+    job_failed(engine, p, e, end, cut(why), true, problems);
 }
 
-static void make(struct bus *b, struct open_plan *p, const struct job *e, const struct job_end *end,
-                 struct doc answer)
+static void make(struct engine *engine, struct open_plan *p, const struct job *e,
+                 const struct job_end *end, struct doc answer)
 {
     struct problems problems = {.at = calloc(PROBLEMS_MAX, sizeof *problems.at),
                                 .cap = PROBLEMS_MAX};
@@ -31,34 +31,36 @@ static void make(struct bus *b, struct open_plan *p, const struct job *e, const 
     struct bt_error err;
     struct buf text;
     enum bt_code code = problems.at == NULL ? err_set(&err, BT_NOMEM, "out of memory for a plan")
-                                            : revise_planned(b, p, answer, false, &problems,
+                                            : revise_planned(engine, p, answer, false, &problems,
                                                              &revision, &document, &err);
 
     buf_init(&text, 64 * 1024);
     if (code == BT_OK && revision.plan->n_steps > PLANNED_STEPS_MAX) {
         buf_printf(&text, "the plan has %u steps; a planner may make at most %d",
                    revision.plan->n_steps, PLANNED_STEPS_MAX);
-        refuse(b, p, e, end, buf_str(&text), 1);
+        refuse(engine, p, e, end, buf_str(&text), 1);
     } else if (code == BT_OK) {
         revise_remarks(&problems, PROBLEMS_TOLD, &text);
-        if (!job_bring(b, p, CORE_PLANNED, &revision, document, cut(buf_str(&text)), &end->usage)) {
-            refuse(b, p, e, end, STR_LIT("the plan does not fit what was asked for"), 1);
+        if (!job_bring(engine, p, CORE_PLANNED, &revision, document, cut(buf_str(&text)),
+                       &end->usage)) {
+            refuse(engine, p, e, end, STR_LIT("the plan does not fit what was asked for"), 1);
         }
     } else if (code == BT_NOMEM || code == BT_INTERNAL) {
-        job_failed(b, p, e, end, str_from(err.msg), false, 0);
+        job_failed(engine, p, e, end, str_from(err.msg), false, 0);
     } else if (code != BT_IO) {
         revise_problems(&problems, PROBLEMS_TOLD, &text);
         if (text.len == 0) {
             buf_add_cstr(&text, err.msg);
         }
-        refuse(b, p, e, end, buf_str(&text), problems.errors > 0 ? problems.errors : 1);
+        refuse(engine, p, e, end, buf_str(&text), problems.errors > 0 ? problems.errors : 1);
     }
     new_revision_done(&revision);
     buf_done(&text);
     free(problems.at);
 }
 
-void job_planned(struct bus *b, struct open_plan *p, const struct job *e, const struct job_end *end)
+void job_planned(struct engine *engine, struct open_plan *p, const struct job *e,
+                 const struct job_end *end)
 {
     struct msg_result result = {.has = 0};
     struct doc stored = {NULL, 0};
@@ -68,29 +70,29 @@ void job_planned(struct bus *b, struct open_plan *p, const struct job *e, const 
     struct bt_error err;
 
     if (!end->ok) {
-        job_failed(b, p, e, end, end->text.len > 0 ? end->text : STR_LIT("The planner failed"),
+        job_failed(engine, p, e, end, end->text.len > 0 ? end->text : STR_LIT("The planner failed"),
                    false, 0);
         return;
     }
-    if (bus_result_doc(b, end->result, &stored, &err) != BT_OK) {
-        job_failed(b, p, e, end, str_from(err.msg), false, 0);
+    if (engine_result_doc(engine, end->result, &stored, &err) != BT_OK) {
+        job_failed(engine, p, e, end, str_from(err.msg), false, 0);
         return;
     }
-    stored = doc_copy(&b->turn, stored);
+    stored = doc_copy(&engine->turn, stored);
     result.data = doc_get(stored, STR_LIT("data"));
     result.text = doc_string(doc_get(stored, STR_LIT("text")));
     buf_init(&parsed, ANSWER_MAX * 3);
     buf_init(&why, TEXT_MAX + 64);
     answer = answer_map(&result, &parsed);
     if (answer.ptr == NULL) {
-        refuse(b, p, e, end,
+        refuse(engine, p, e, end,
                STR_LIT("the answer is no plan: expected one JSON object {\"steps\": [...]}"), 1);
     } else if (answer_impossible(answer, &why)) {
-        job_failed(b, p, e, end, buf_str(&why), false, 0);
+        job_failed(engine, p, e, end, buf_str(&why), false, 0);
     } else if (answer.len > ANSWER_MAX) {
-        refuse(b, p, e, end, STR_LIT("the plan is larger than 1 MiB"), 1);
+        refuse(engine, p, e, end, STR_LIT("the plan is larger than 1 MiB"), 1);
     } else {
-        make(b, p, e, end, answer);
+        make(engine, p, e, end, answer);
     }
     buf_done(&why);
     buf_done(&parsed);

@@ -65,7 +65,7 @@ static void put_document(const struct job_ask *ask, struct buf *out)
     put_text(out, "task", ask->task);
 }
 
-enum bt_code job_start(struct bus *b, const struct job_ask *ask, uint64_t *ret_run,
+enum bt_code job_start(struct engine *engine, const struct job_ask *ask, uint64_t *ret_run,
                        struct bt_error *err)
 {
     struct submit_request w = {.goal = ask->task, .session_id = ask->session_id, .own = true};
@@ -73,7 +73,7 @@ enum bt_code job_start(struct bus *b, const struct job_ask *ask, uint64_t *ret_r
     char id[UUID_TEXT_LEN + 1];
     struct buf document;
     struct submission d;
-    enum bt_code code = submission_job_room(b, ask->kind <= JOB_SYNTHESIS, err);
+    enum bt_code code = submission_job_room(engine, ask->kind <= JOB_SYNTHESIS, err);
 
     if (code != BT_OK) {
         return code;
@@ -85,13 +85,13 @@ enum bt_code job_start(struct bus *b, const struct job_ask *ask, uint64_t *ret_r
     if (code == BT_OK) {
         code = submission_init(&d, err);
         if (code == BT_OK) {
-            code = submission_make(b, &w, &d, err);
+            code = submission_make(engine, &w, &d, err);
         }
         if (code == BT_OK) {
-            code = submission_start(b, &how, &d, id, err);
+            code = submission_start(engine, &how, &d, id, err);
         }
         if (code == BT_OK) {
-            *ret_run = core_newest_run(b->core);
+            *ret_run = core_newest_run(engine->core);
         }
         submission_done(&d);
     }
@@ -99,14 +99,14 @@ enum bt_code job_start(struct bus *b, const struct job_ask *ask, uint64_t *ret_r
     return code;
 }
 
-void job_stop(struct bus *b, uint64_t run)
+void job_stop(struct engine *engine, uint64_t run)
 {
     struct core_event ev = {
         .type = CORE_CANCEL, .run = run, .text = STR_LIT("nobody waits for it any more")};
     struct bt_error err;
 
-    if (run != 0 && core_run(b->core, run, NULL) != NULL &&
-        bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
-        bus_fail(b, &err);
+    if (run != 0 && core_run(engine->core, run, NULL) != NULL &&
+        engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+        engine_fail(engine, &err);
     }
 }

@@ -19,13 +19,13 @@ static struct str key_of(const struct lane_instance *in)
     return str_from(in->session_key);
 }
 
-struct lane_instance *lanes_instance(struct bus *b, uint32_t slot, uint64_t epoch)
+struct lane_instance *lanes_instance(struct engine *engine, uint32_t slot, uint64_t epoch)
 {
-    struct lane_instance *in = slot < b->opt.instances_max ? b->instances[slot] : NULL;
+    struct lane_instance *in = slot < engine->opt.instances_max ? engine->instances[slot] : NULL;
     return in != NULL && in->epoch == epoch ? in : NULL;
 }
 
-static void tell_core(struct bus *b, const struct lane *lane, enum core_event_type type)
+static void tell_core(struct engine *engine, const struct lane *lane, enum core_event_type type)
 {
     struct core_event ev = {.type = type,
                             .slot = lane->instance->slot,
@@ -33,12 +33,13 @@ static void tell_core(struct bus *b, const struct lane *lane, enum core_event_ty
                             .lane = lane->ix};
     struct bt_error err;
 
-    if (bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
-        bus_fail(b, &err);
+    if (engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+        engine_fail(engine, &err);
     }
 }
 
-enum bt_code lanes_open(struct bus *b, const struct lane_instance *proto, struct bt_error *err)
+enum bt_code lanes_open(struct engine *engine, const struct lane_instance *proto,
+                        struct bt_error *err)
 {
     struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
     struct lane_instance *in = calloc(1, sizeof *in);
@@ -48,22 +49,22 @@ enum bt_code lanes_open(struct bus *b, const struct lane_instance *proto, struct
         return err_set(err, BT_NOMEM, "out of memory for an instance");
     }
     *in = *proto;
-    b->instances[in->slot] = in;
+    engine->instances[in->slot] = in;
     for (uint32_t i = 0; i <= in->capacity && code == BT_OK; i++) {
         struct lane *lane = &in->lanes[i];
         lane->instance = in;
         lane->ix = i == in->capacity ? REGISTRY_CONTROL_LANE : i;
-        code =
-            in->endpoint[0] != 0
-                ? link_lane_dial(b->link, in->endpoint, &limits, lane, &lane->link, err)
-                : link_lane_listen(b->link, "tcp://127.0.0.1:0", &limits, lane, &lane->link, err);
+        code = in->endpoint[0] != 0
+                   ? link_lane_dial(engine->link, in->endpoint, &limits, lane, &lane->link, err)
+                   : link_lane_listen(engine->link, "tcp://127.0.0.1:0", &limits, lane, &lane->link,
+                                      err);
     }
     return code;
 }
 
-void lanes_close(struct bus *b, uint32_t slot, uint64_t epoch)
+void lanes_close(struct engine *engine, uint32_t slot, uint64_t epoch)
 {
-    struct lane_instance *in = lanes_instance(b, slot, epoch);
+    struct lane_instance *in = lanes_instance(engine, slot, epoch);
 
     if (in == NULL) {
         return;
@@ -73,28 +74,28 @@ void lanes_close(struct bus *b, uint32_t slot, uint64_t epoch)
             link_lane_retire(in->lanes[i].link);
         }
     }
-    b->instances[slot] = NULL;
+    engine->instances[slot] = NULL;
     free(in);
 }
 
-static void greet(struct bus *b, struct lane *lane)
+static void greet(struct engine *engine, struct lane *lane)
 {
     struct msg_lane_hello m = {
         .lane = lane->ix, .epoch = lane->instance->epoch, .session_key = key_of(lane->instance)};
     struct bt_error err;
 
     msg_set(&m, lane_hello, lane);
-    buf_clear(&b->row);
-    if (msg_request(&b->row, lane->instance->form, STR_LIT("hello"), (struct str){NULL, 0},
+    buf_clear(&engine->row);
+    if (msg_request(&engine->row, lane->instance->form, STR_LIT("hello"), (struct str){NULL, 0},
                     MSG_lane_hello, &m, &err) != BT_OK ||
-        link_lane_send(lane->link, b->row.at, b->row.len, &err) != BT_OK) {
+        link_lane_send(lane->link, engine->row.at, engine->row.len, &err) != BT_OK) {
         log_warn("lane.hello", "agent=%s %s", lane->instance->id, err.msg);
         return;
     }
     lane->state = LANE_GREETING;
 }
 
-static void greeted(struct bus *b, struct lane *lane, struct msg_reader *r)
+static void greeted(struct engine *engine, struct lane *lane, struct msg_reader *r)
 {
     struct msg_empty m;
     struct bt_error err;
@@ -108,7 +109,7 @@ static void greeted(struct bus *b, struct lane *lane, struct msg_reader *r)
         return;
     }
     lane->state = LANE_READY;
-    tell_core(b, lane, CORE_LANE_UP);
+    tell_core(engine, lane, CORE_LANE_UP);
 }
 
 static struct core_event probed(struct lane_instance *in, bool ok)
@@ -118,7 +119,7 @@ static struct core_event probed(struct lane_instance *in, bool ok)
         .type = CORE_PROBED, .slot = in->slot, .epoch = in->epoch, .lane = LANE_NONE, .ok = ok};
 }
 
-static void ping_answered(struct bus *b, struct lane *lane, struct msg_reader *r)
+static void ping_answered(struct engine *engine, struct lane *lane, struct msg_reader *r)
 {
     struct msg_empty m;
     struct bt_error err;
@@ -131,13 +132,13 @@ static void ping_answered(struct bus *b, struct lane *lane, struct msg_reader *r
     if (!ev.ok) {
         log_info("agent.ping", "instance=%s %s", lane->instance->id, err.msg);
     }
-    if (bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
-        bus_fail(b, &err);
+    if (engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+        engine_fail(engine, &err);
     }
 }
 
 /* The answer to what the control lane was asked. */
-static void control_answered(struct bus *b, struct lane *lane, struct msg_reader *r)
+static void control_answered(struct engine *engine, struct lane *lane, struct msg_reader *r)
 {
     const struct control_item *item = &lane->item;
     struct core_event ev = {.type = CORE_STATE,
@@ -153,7 +154,7 @@ static void control_answered(struct bus *b, struct lane *lane, struct msg_reader
     struct bt_error err;
 
     if (item->kind == CONTROL_PING) {
-        ping_answered(b, lane, r);
+        ping_answered(engine, lane, r);
         return;
     }
     lane->state = LANE_READY;
@@ -173,16 +174,16 @@ static void control_answered(struct bus *b, struct lane *lane, struct msg_reader
         return;
     }
     if (str_is(m.state, "done") && msg_has(&m, step_state, result)) {
-        (void)results_take(b, &m.result, item->run, item->step, &ev);
+        (void)results_take(engine, &m.result, item->run, item->step, &ev);
         return;
     }
     ev.running = str_is(m.state, "running");
-    if (bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
-        bus_fail(b, &err);
+    if (engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+        engine_fail(engine, &err);
     }
 }
 
-static void work_answered(struct bus *b, struct lane *lane, struct msg_reader *r)
+static void work_answered(struct engine *engine, struct lane *lane, struct msg_reader *r)
 {
     struct core_event ev = {
         .slot = lane->instance->slot, .epoch = lane->instance->epoch, .lane = lane->ix};
@@ -216,12 +217,12 @@ static void work_answered(struct bus *b, struct lane *lane, struct msg_reader *r
         m.failure.class_ = STR_LIT("PROTOCOL_ERROR");
         m.failure.message = STR_LIT("the agent answered for another step or attempt");
     }
-    (void)results_take(b, &m, item->run, item->step, &ev);
+    (void)results_take(engine, &m, item->run, item->step, &ev);
 }
 
 /* The request on this lane has no answer. The lane goes down first, so that the core does not
  * choose it again. */
-static void lost(struct bus *b, struct lane *lane, bool sent)
+static void lost(struct engine *engine, struct lane *lane, bool sent)
 {
     const struct control_item *item = &lane->item;
     bool step_is_out = lane->state == LANE_BUSY && lane->ix != REGISTRY_CONTROL_LANE;
@@ -239,22 +240,22 @@ static void lost(struct bus *b, struct lane *lane, bool sent)
     struct bt_error err;
 
     if (lane->state != LANE_CONNECTING && lane->state != LANE_GREETING) {
-        tell_core(b, lane, CORE_LANE_DOWN);
+        tell_core(engine, lane, CORE_LANE_DOWN);
     }
     lane->state = LANE_CONNECTING;
     lane->cancelled = false;
     if (ping_is_out) {
         ev = probed(lane->instance, false);
     }
-    if ((step_is_out || ping_is_out) && bus_feed(b, &ev, NULL, NULL, &err) != BT_OK) {
-        bus_fail(b, &err);
+    if ((step_is_out || ping_is_out) && engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+        engine_fail(engine, &err);
     }
     if (!lane->mute && link_lane_is_up(lane->link)) {
-        greet(b, lane);
+        greet(engine, lane);
     }
 }
 
-static void send_next_control(struct bus *b, struct lane_instance *in)
+static void send_next_control(struct engine *engine, struct lane_instance *in)
 {
     struct lane *lane = &in->lanes[in->capacity];
 
@@ -276,12 +277,12 @@ static void send_next_control(struct bus *b, struct lane_instance *in)
         struct bt_error err;
 
         lane->item = *item;
-        in->queue_at = (in->queue_at + 1) % BUS_CONTROL_QUEUE;
+        in->queue_at = (in->queue_at + 1) % ENGINE_CONTROL_QUEUE;
         in->queue_n--;
-        buf_clear(&b->row);
-        if (msg_request(&b->row, in->form, STR_LIT("control"), (struct str){NULL, 0},
+        buf_clear(&engine->row);
+        if (msg_request(&engine->row, in->form, STR_LIT("control"), (struct str){NULL, 0},
                         all[item->kind].type, all[item->kind].body, &err) == BT_OK &&
-            link_lane_send(lane->link, b->row.at, b->row.len, &err) == BT_OK) {
+            link_lane_send(lane->link, engine->row.at, engine->row.len, &err) == BT_OK) {
             lane->state = LANE_BUSY;
         } else {
             /* The pipe has gone: LANE_DOWN follows, and the core asks again when the lane is back.
@@ -292,23 +293,23 @@ static void send_next_control(struct bus *b, struct lane_instance *in)
     }
 }
 
-void lanes_probe(struct bus *b, const struct core_cmd *cmd)
+void lanes_probe(struct engine *engine, const struct core_cmd *cmd)
 {
-    struct lane_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
+    struct lane_instance *in = lanes_instance(engine, cmd->slot, cmd->epoch);
 
-    if (in == NULL || in->pinged || in->queue_n == BUS_CONTROL_QUEUE) {
+    if (in == NULL || in->pinged || in->queue_n == ENGINE_CONTROL_QUEUE) {
         return;
     }
     in->pinged = true;
-    in->queue[(in->queue_at + in->queue_n++) % BUS_CONTROL_QUEUE] =
+    in->queue[(in->queue_at + in->queue_n++) % ENGINE_CONTROL_QUEUE] =
         (struct control_item){.kind = CONTROL_PING};
-    send_next_control(b, in);
+    send_next_control(engine, in);
 }
 
-void lanes_control(struct bus *b, const struct core_cmd *cmd, enum control_kind kind)
+void lanes_control(struct engine *engine, const struct core_cmd *cmd, enum control_kind kind)
 {
-    struct lane_instance *in = lanes_instance(b, cmd->slot, cmd->epoch);
-    struct open_plan *p = open_plan_of_run(b, cmd->run);
+    struct lane_instance *in = lanes_instance(engine, cmd->slot, cmd->epoch);
+    struct open_plan *p = open_plan_of_run(engine, cmd->run);
     struct control_item item = {.kind = kind,
                                 .run = cmd->run,
                                 .step = cmd->step,
@@ -324,26 +325,26 @@ void lanes_control(struct bus *b, const struct core_cmd *cmd, enum control_kind 
         lane->cancelled =
             lane->cancelled || (lane->state == LANE_BUSY && strcmp(lane->item.key, item.key) == 0);
     }
-    if (in->queue_n == BUS_CONTROL_QUEUE) {
+    if (in->queue_n == ENGINE_CONTROL_QUEUE) {
         log_warn("agent.control",
                  "instance=%s control queue is full; the heartbeat repeats cancels", in->id);
         return;
     }
-    in->queue[(in->queue_at + in->queue_n++) % BUS_CONTROL_QUEUE] = item;
-    send_next_control(b, in);
+    in->queue[(in->queue_at + in->queue_n++) % ENGINE_CONTROL_QUEUE] = item;
+    send_next_control(engine, in);
 }
 
 /*
  * What cannot be read is no answer, and a peer that says it is not greeted again on this pipe: the
  * two of us would go on for ever at the speed of the line.
  */
-static void garbage(struct bus *b, struct lane *lane)
+static void garbage(struct engine *engine, struct lane *lane)
 {
     lane->mute = true;
-    lost(b, lane, true);
+    lost(engine, lane, true);
 }
 
-static void answered(struct bus *b, struct lane *lane, struct link_event *ev)
+static void answered(struct engine *engine, struct lane *lane, struct link_event *ev)
 {
     struct str bytes = link_msg_bytes(ev->msg);
     struct msg_reader r = {0};
@@ -352,18 +353,18 @@ static void answered(struct bus *b, struct lane *lane, struct link_event *ev)
     if (msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, &err) != BT_OK ||
         result_form_normalise(&r, &err) != BT_OK) {
         log_warn("lane.garbage", "instance=%s lane=%u %s", lane->instance->id, lane->ix, err.msg);
-        garbage(b, lane);
+        garbage(engine, lane);
     } else if (lane->state == LANE_GREETING) {
-        greeted(b, lane, &r);
+        greeted(engine, lane, &r);
     } else if (lane->ix == REGISTRY_CONTROL_LANE) {
-        control_answered(b, lane, &r);
+        control_answered(engine, lane, &r);
     } else {
-        work_answered(b, lane, &r);
+        work_answered(engine, lane, &r);
     }
     msg_reader_done(&r);
 }
 
-void lanes_on_link(struct bus *b, struct link_event *ev)
+void lanes_on_link(struct engine *engine, struct link_event *ev)
 {
     struct lane *lane = ev->owner;
     struct lane_instance *in = lane->instance;
@@ -371,17 +372,17 @@ void lanes_on_link(struct bus *b, struct link_event *ev)
     if (ev->type == LINK_UP) {
         lane->mute = false;
         if (lane->state == LANE_CONNECTING) {
-            greet(b, lane);
+            greet(engine, lane);
         }
     } else if (ev->type == LINK_DOWN) {
         if (lane->state == LANE_READY) {
-            tell_core(b, lane, CORE_LANE_DOWN);
+            tell_core(engine, lane, CORE_LANE_DOWN);
             lane->state = LANE_CONNECTING;
         }
     } else if (ev->type == LINK_ANSWER) {
-        answered(b, lane, ev);
+        answered(engine, lane, ev);
     } else if (ev->type == LINK_LOST) {
-        lost(b, lane, ev->sent);
+        lost(engine, lane, ev->sent);
     }
-    send_next_control(b, in);
+    send_next_control(engine, in);
 }

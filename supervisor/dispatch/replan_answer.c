@@ -32,7 +32,7 @@ static struct str reason_of(const struct msg_step_result *m, struct doc answer)
     return s;
 }
 
-static enum bt_code make(struct bus *b, const struct open_plan *p, struct doc answer,
+static enum bt_code make(struct engine *engine, const struct open_plan *p, struct doc answer,
                          struct core_event *ev, struct new_revision *revision, struct buf *text,
                          struct bt_error *err)
 {
@@ -41,7 +41,7 @@ static enum bt_code make(struct bus *b, const struct open_plan *p, struct doc an
                                 .cap = PROBLEMS_MAX};
     enum bt_code code = problems.at == NULL
                             ? err_set(err, BT_NOMEM, "out of memory for a plan")
-                            : revise_make(b, p, &wish, &problems, revision, &ev->result, err);
+                            : revise_make(engine, p, &wish, &problems, revision, &ev->result, err);
 
     if (code == BT_OK) {
         ev->outcome = STEP_OUTCOME_COMPLETED;
@@ -63,10 +63,11 @@ static enum bt_code make(struct bus *b, const struct open_plan *p, struct doc an
     return code;
 }
 
-enum bt_code replan_take(struct bus *b, const struct msg_step_result *m, struct core_event *ev,
-                         struct new_revision *revision, struct buf *text, struct bt_error *err)
+enum bt_code replan_take(struct engine *engine, const struct msg_step_result *m,
+                         struct core_event *ev, struct new_revision *revision, struct buf *text,
+                         struct bt_error *err)
 {
-    const struct open_plan *p = open_plan_of_run(b, ev->run);
+    const struct open_plan *p = open_plan_of_run(engine, ev->run);
     struct buf parsed;
     struct doc answer;
     enum bt_code code = BT_OK;
@@ -89,7 +90,7 @@ enum bt_code replan_take(struct bus *b, const struct msg_step_result *m, struct 
         }
         buf_add_str(text, reason_of(m, answer));
         ev->text = buf_str(text);
-        code = make(b, p, answer, ev, revision, text, err);
+        code = make(engine, p, answer, ev, revision, text, err);
     }
     buf_done(&parsed);
     return code;

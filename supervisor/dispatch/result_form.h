@@ -11,8 +11,8 @@
  *
  * Data that happens to have a member `command` is data when it is sent as `data`.
  */
-#ifndef BUS_RESULT_FORM_H
-#define BUS_RESULT_FORM_H
+#ifndef ENGINE_RESULT_FORM_H
+#define ENGINE_RESULT_FORM_H
 
 #include "protocol/wire/msg.h"
 

@@ -18,9 +18,9 @@ enum { SCHEMA_MAX = 1024 }; /* of the input that an agent wants: it travels in a
  * Whether the core could accept this: only then is it worth a row of the journal. A result of an
  * earlier attempt counts over the lane that it was asked on, and so does the answer to a question.
  */
-static bool is_awaited(struct bus *b, const struct core_event *ev)
+static bool is_awaited(struct engine *engine, const struct core_event *ev)
 {
-    const struct run *r = core_run(b->core, ev->run, NULL);
+    const struct run *r = core_run(engine->core, ev->run, NULL);
     const struct run_step *row;
 
     if (r == NULL || ev->step >= r->n_steps) {
@@ -75,8 +75,8 @@ static bool is_empty_result(const struct msg_result *r)
 }
 
 /* The result as it is kept: {text?, data?, artifacts?}. */
-static enum bt_code store(struct bus *b, const struct msg_step_result *m, struct core_event *ev,
-                          struct bt_error *err)
+static enum bt_code store(struct engine *engine, const struct msg_step_result *m,
+                          struct core_event *ev, struct bt_error *err)
 {
     /* In a context the result stands four levels down; that body, too, may not be deeper than
      * LIMIT_DEPTH. */
@@ -96,15 +96,15 @@ static enum bt_code store(struct bus *b, const struct msg_step_result *m, struct
     } else if (code == BT_OK && mp_validate(doc.at, doc.len, &nesting, NULL) != BT_OK) {
         result_invalid(ev, STR_LIT("result_too_deep: a result may be nested 11 levels deep, so "
                                    "that later steps can be given it"));
-    } else if (code == BT_OK && doc.len > b->opt.result_max) {
+    } else if (code == BT_OK && doc.len > engine->opt.result_max) {
         result_invalid(ev, STR_LIT("result_too_large: more than limits.maxResultBytes; write it to "
                                    "a file and return its path"));
     } else if (code == BT_OK && !is_empty_result(&m->result)) {
         /* An empty one is neither injected nor part of the answer: no blob. */
-        code = journal_blob_add(b->journal, doc.at, doc.len, &ev->result.id, err);
+        code = journal_blob_add(engine->journal, doc.at, doc.len, &ev->result.id, err);
         if (code == BT_OK) {
             ev->result.len = doc.len;
-            blob_cache_put(&b->cache, ev->result.id, doc.at, doc.len);
+            blob_cache_put(&engine->cache, ev->result.id, doc.at, doc.len);
         }
     }
     buf_done(&doc);
@@ -112,11 +112,12 @@ static enum bt_code store(struct bus *b, const struct msg_step_result *m, struct
 }
 
 /* The output schema of the skill that was asked, as far as it is known which one that was. */
-static bool fits_output(struct bus *b, const struct msg_step_result *m, const struct core_event *ev,
-                        const struct plan_step *s, struct buf *diagnosis)
+static bool fits_output(struct engine *engine, const struct msg_step_result *m,
+                        const struct core_event *ev, const struct plan_step *s,
+                        struct buf *diagnosis)
 {
-    const struct lane_instance *in = lanes_instance(b, ev->slot, ev->epoch);
-    struct agent_card *card = in != NULL ? &b->cards[in->agent] : NULL;
+    const struct lane_instance *in = lanes_instance(engine, ev->slot, ev->epoch);
+    struct agent_card *card = in != NULL ? &engine->cards[in->agent] : NULL;
     struct str name = ev->phase == PHASE_SEARCH ? STR_LIT("search") : s->skill;
     uint32_t skill;
 
@@ -133,13 +134,13 @@ static bool fits_output(struct bus *b, const struct msg_step_result *m, const st
 
 /* A result that does not fit the skill's output schema or the step's `verify` is a failed attempt;
  * the text of it lies in *diagnosis. */
-static bool passes_verification(struct bus *b, const struct msg_step_result *m,
+static bool passes_verification(struct engine *engine, const struct msg_step_result *m,
                                 struct core_event *ev, struct buf *diagnosis)
 {
-    const struct open_plan *p = open_plan_of_run(b, ev->run);
+    const struct open_plan *p = open_plan_of_run(engine, ev->run);
     const struct plan_step *s = p != NULL ? &p->plan->steps[ev->step] : NULL;
 
-    if (s == NULL || (fits_output(b, m, ev, s, diagnosis) &&
+    if (s == NULL || (fits_output(engine, m, ev, s, diagnosis) &&
                       (s->verify.ptr == NULL || verify_result(s->verify, &m->result, diagnosis)))) {
         return true;
     }
@@ -149,18 +150,19 @@ static bool passes_verification(struct bus *b, const struct msg_step_result *m,
     return false;
 }
 
-static void take_handoff(struct bus *b, const struct msg_step_result *m, struct core_event *ev)
+static void take_handoff(struct engine *engine, const struct msg_step_result *m,
+                         struct core_event *ev)
 {
     if (!msg_has(m, step_result, handoff)) {
         result_invalid(ev, STR_LIT("outcome handoff without `handoff`: {toAgentId, reason}"));
         return;
     }
     ev->outcome = STEP_OUTCOME_HANDOFF;
-    ev->agent = registry_agent(b->registry, m->handoff.to_agent_id);
+    ev->agent = registry_agent(engine->registry, m->handoff.to_agent_id);
     ev->text = m->handoff.reason;
 }
 
-static enum bt_code take_attempt(struct bus *b, const struct msg_step_result *m,
+static enum bt_code take_attempt(struct engine *engine, const struct msg_step_result *m,
                                  struct core_event *ev, struct buf *text, struct bt_error *err)
 {
     if (str_is(m->outcome, "completed")) {
@@ -168,11 +170,11 @@ static enum bt_code take_attempt(struct bus *b, const struct msg_step_result *m,
             result_invalid(ev, STR_LIT("outcome completed without a result"));
             return BT_OK;
         }
-        if (!passes_verification(b, m, ev, text)) {
+        if (!passes_verification(engine, m, ev, text)) {
             return BT_OK;
         }
         ev->outcome = STEP_OUTCOME_COMPLETED;
-        return store(b, m, ev, err);
+        return store(engine, m, ev, err);
     }
     if (str_is(m->outcome, "failed")) {
         classify_failure(m, ev);
@@ -182,7 +184,7 @@ static enum bt_code take_attempt(struct bus *b, const struct msg_step_result *m,
         ev->text = m->need.prompt;
         ev->data = m->need.schema.len <= SCHEMA_MAX ? m->need.schema : (struct doc){NULL, 0};
     } else if (str_is(m->outcome, "handoff")) {
-        take_handoff(b, m, ev);
+        take_handoff(engine, m, ev);
     } else {
         result_invalid(ev, STR_LIT("unknown outcome; expected completed, failed, needs_input, "
                                    "needs_approval or handoff"));
@@ -214,7 +216,7 @@ struct answer {
     struct new_revision revision;
 };
 
-static enum bt_code take_answer(struct bus *b, const struct msg_step_result *m,
+static enum bt_code take_answer(struct engine *engine, const struct msg_step_result *m,
                                 struct core_event *ev, struct answer *a, struct bt_error *err)
 {
     enum bt_code code = BT_OK;
@@ -224,46 +226,47 @@ static enum bt_code take_answer(struct bus *b, const struct msg_step_result *m,
     } else if (!str_is(m->outcome, "completed")) {
         result_invalid(ev, STR_LIT("a question is answered with outcome completed or failed"));
     } else if (ev->phase == PHASE_REPLAN) {
-        code = replan_take(b, m, ev, &a->revision, &a->text, err);
+        code = replan_take(engine, m, ev, &a->revision, &a->text, err);
     } else {
         take_verdict(m, ev, &a->text, &a->missing);
     }
     return code;
 }
 
-static void count_error(struct bus *b, const struct core_event *ev)
+static void count_error(struct engine *engine, const struct core_event *ev)
 {
-    const struct lane_instance *in = lanes_instance(b, ev->slot, ev->epoch);
+    const struct lane_instance *in = lanes_instance(engine, ev->slot, ev->epoch);
 
     if (in != NULL && ev->outcome == STEP_OUTCOME_FAILED) {
-        b->cards[in->agent].errors++;
+        engine->cards[in->agent].errors++;
     }
 }
 
-static enum bt_code feed(struct bus *b, struct core_event *ev, struct answer *a,
+static enum bt_code feed(struct engine *engine, struct core_event *ev, struct answer *a,
                          enum core_reject *ret, struct bt_error *err)
 {
     enum bt_code code;
 
-    b->revision = a->revision.plan != NULL ? &a->revision : NULL;
-    code = bus_feed(b, ev, ret, NULL, err);
-    b->revision = NULL;
+    engine->revision = a->revision.plan != NULL ? &a->revision : NULL;
+    code = engine_feed(engine, ev, ret, NULL, err);
+    engine->revision = NULL;
     return code;
 }
 
 /* M111: what tokens cost of an agent that does not say it. */
-static uint64_t price_of(const struct bus *b, const struct lane_instance *in, const struct usage *u)
+static uint64_t price_of(const struct engine *engine, const struct lane_instance *in,
+                         const struct usage *u)
 {
     const struct token_price *price = NULL;
     struct str id;
     double micros;
 
-    if (in == NULL || b->opt.n_prices == 0) {
+    if (in == NULL || engine->opt.n_prices == 0) {
         return 0;
     }
-    id = registry_agent_view(b->registry, in->agent).id;
-    for (uint32_t i = 0; i < b->opt.n_prices; i++) {
-        const struct token_price *p = &b->opt.prices[i];
+    id = registry_agent_view(engine->registry, in->agent).id;
+    for (uint32_t i = 0; i < engine->opt.n_prices; i++) {
+        const struct token_price *p = &engine->opt.prices[i];
         if (str_is(id, p->agent_id)) {
             price = p;
             break;
@@ -279,7 +282,7 @@ static uint64_t price_of(const struct bus *b, const struct lane_instance *in, co
     return micros >= (double)INT64_MAX ? INT64_MAX : (uint64_t)(micros + 0.999999);
 }
 
-enum core_reject results_take(struct bus *b, const struct msg_step_result *m, uint64_t run,
+enum core_reject results_take(struct engine *engine, const struct msg_step_result *m, uint64_t run,
                               uint32_t step, struct core_event *ev)
 {
     enum core_reject reject = REJECT_NONE;
@@ -296,20 +299,21 @@ enum core_reject results_take(struct bus *b, const struct msg_step_result *m, ui
     ev->usage = (struct usage){m->usage.input_tokens, m->usage.output_tokens,
                                m->usage.cached_tokens, m->usage.cost_micros};
     if (!msg_has(&m->usage, usage, cost_micros)) {
-        ev->usage.cost_micros = price_of(b, lanes_instance(b, ev->slot, ev->epoch), &ev->usage);
+        ev->usage.cost_micros =
+            price_of(engine, lanes_instance(engine, ev->slot, ev->epoch), &ev->usage);
     }
-    if (!is_awaited(b, ev)) {
+    if (!is_awaited(engine, ev)) {
         ev->outcome = STEP_OUTCOME_FAILED; /* stale: the core says how, and frees the lane */
     } else {
-        code = ev->phase <= PHASE_SEARCH ? take_attempt(b, m, ev, &a.text, &err)
-                                         : take_answer(b, m, ev, &a, &err);
-        count_error(b, ev);
+        code = ev->phase <= PHASE_SEARCH ? take_attempt(engine, m, ev, &a.text, &err)
+                                         : take_answer(engine, m, ev, &a, &err);
+        count_error(engine, ev);
     }
     if (code == BT_OK) {
-        code = feed(b, ev, &a, &reject, &err);
+        code = feed(engine, ev, &a, &reject, &err);
     }
     if (code != BT_OK) {
-        bus_fail(b, &err);
+        engine_fail(engine, &err);
     }
     new_revision_done(&a.revision);
     buf_done(&a.text);

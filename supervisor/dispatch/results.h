@@ -1,6 +1,6 @@
 /* Between the files that read what agents answer. */
-#ifndef BUS_RESULTS_H
-#define BUS_RESULTS_H
+#ifndef ENGINE_RESULTS_H
+#define ENGINE_RESULTS_H
 
 #include "supervisor/engine/engine.h"
 
@@ -12,7 +12,7 @@ void result_invalid(struct core_event *ev, struct str why);
  * check refuses, is a failure of *ev with its problems in *text. Only the journal's failure is
  * returned.
  */
-BT_MUST_CHECK enum bt_code replan_take(struct bus *b, const struct msg_step_result *m,
+BT_MUST_CHECK enum bt_code replan_take(struct engine *engine, const struct msg_step_result *m,
                                        struct core_event *ev, struct new_revision *revision,
                                        struct buf *text, struct bt_error *err);
 #endif

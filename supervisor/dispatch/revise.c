@@ -4,7 +4,7 @@
 
 #include "supervisor/plan/plan_pack.h"
 
-/* What the bus keeps of a revision that has been read. */
+/* What the engine keeps of a revision that has been read. */
 static enum bt_code keep(const struct plan *plan, struct new_revision *ret, struct bt_error *err)
 {
     ret->plan = plan_pack(plan);
@@ -15,7 +15,7 @@ static enum bt_code keep(const struct plan *plan, struct new_revision *ret, stru
 }
 
 /* The document of a revision, or (id 0) that of the plan's row, in the arena. */
-static enum bt_code load(struct bus *b, const struct plan *plan, struct blob_ref document,
+static enum bt_code load(struct engine *engine, const struct plan *plan, struct blob_ref document,
                          struct arena *arena, struct doc *ret, struct bt_error *err)
 {
     struct journal_plan row = {.doc = NULL};
@@ -24,10 +24,10 @@ static enum bt_code load(struct bus *b, const struct plan *plan, struct blob_ref
 
     buf_init(&bytes, LIMIT_STEP_BYTES);
     if (document.id != 0) {
-        code = journal_blob_get(b->journal, document.id, &bytes, err);
+        code = journal_blob_get(engine->journal, document.id, &bytes, err);
         *ret = doc_from_buf(&bytes);
     } else {
-        code = journal_plan_by_id(b->journal, plan->plan_id, &row, err);
+        code = journal_plan_by_id(engine->journal, plan->plan_id, &row, err);
         *ret = (struct doc){row.doc, row.doc_len};
     }
     if (code == BT_OK) {
@@ -39,25 +39,26 @@ static enum bt_code load(struct bus *b, const struct plan *plan, struct blob_ref
 }
 
 /* A revision of `plan` out of its document, with the policy, which a packed plan has not. */
-static enum bt_code read_document(struct bus *b, const struct plan *plan, struct blob_ref document,
-                                  struct arena *arena, struct plan **ret, struct bt_error *err)
+static enum bt_code read_document(struct engine *engine, const struct plan *plan,
+                                  struct blob_ref document, struct arena *arena, struct plan **ret,
+                                  struct bt_error *err)
 {
     struct doc doc;
-    enum bt_code code = load(b, plan, document, arena, &doc, err);
+    enum bt_code code = load(engine, plan, document, arena, &doc, err);
 
     if (code == BT_OK) {
-        code = plan_read_again(doc, &b->opt.defaults, b->registry, arena, ret, err);
+        code = plan_read_again(doc, &engine->opt.defaults, engine->registry, arena, ret, err);
     }
     if (code == BT_OK) {
         (*ret)->plan_id = plan->plan_id;
         (*ret)->session = plan->session;
-        code = plan_resolve(*ret, b->registry, b->now, err);
+        code = plan_resolve(*ret, engine->registry, engine->now, err);
     }
     return code;
 }
 
 /* The plan, packed, in the revision, and its document in the journal. */
-static enum bt_code keep_and_store(struct bus *b, const struct plan *plan,
+static enum bt_code keep_and_store(struct engine *engine, const struct plan *plan,
                                    const struct buf *document, struct new_revision *ret,
                                    struct blob_ref *ret_document, struct bt_error *err)
 {
@@ -66,19 +67,20 @@ static enum bt_code keep_and_store(struct bus *b, const struct plan *plan,
     if (code != BT_OK) {
         return code;
     }
-    code = journal_blob_add(b->journal, document->at, document->len, &ret->document.id, err);
+    code = journal_blob_add(engine->journal, document->at, document->len, &ret->document.id, err);
     ret->document.len = document->len;
     *ret_document = ret->document;
     if (code != BT_OK) {
-        bus_fail(b, err);
+        engine_fail(engine, err);
         code = BT_IO;
     }
     return code;
 }
 
-enum bt_code revise_make(struct bus *b, const struct open_plan *p, const struct revise_wish *wish,
-                         struct problems *problems, struct new_revision *ret,
-                         struct blob_ref *ret_document, struct bt_error *err)
+enum bt_code revise_make(struct engine *engine, const struct open_plan *p,
+                         const struct revise_wish *wish, struct problems *problems,
+                         struct new_revision *ret, struct blob_ref *ret_document,
+                         struct bt_error *err)
 {
     const struct run *run = core_block_run(p->block);
     struct plan_revise_request request = {.kind = wish->kind,
@@ -88,7 +90,7 @@ enum bt_code revise_make(struct bus *b, const struct open_plan *p, const struct 
                                           .step = wish->step,
                                           .again = wish->again,
                                           .run = run,
-                                          .registry = b->registry,
+                                          .registry = engine->registry,
                                           .revision = run->revision + 1};
     struct arena reading = {.chunks = NULL};
     struct plan *plan = NULL;
@@ -100,7 +102,7 @@ enum bt_code revise_make(struct bus *b, const struct open_plan *p, const struct 
         return err_set(err, BT_LIMIT, "the plan was changed %u times, the limit", run->revision);
     }
     buf_init(&document, LIMIT_STEP_BYTES);
-    code = read_document(b, p->plan, p->document, &reading, &plan, err);
+    code = read_document(engine, p->plan, p->document, &reading, &plan, err);
     code = code == BT_IO ? BT_INTERNAL
                          : code; /* of this plan; the journal's own end is keep_and_store's */
     if (code == BT_OK) {
@@ -108,10 +110,10 @@ enum bt_code revise_make(struct bus *b, const struct open_plan *p, const struct 
         code = plan_revise(&request, &reading, &plan, problems, &document, err);
     }
     if (code == BT_OK) {
-        code = plan_resolve(plan, b->registry, b->now, err);
+        code = plan_resolve(plan, engine->registry, engine->now, err);
     }
     if (code == BT_OK) {
-        code = keep_and_store(b, plan, &document, ret, ret_document, err);
+        code = keep_and_store(engine, plan, &document, ret, ret_document, err);
     }
     buf_done(&document);
     arena_done(&reading);
@@ -150,14 +152,16 @@ void revise_remarks(const struct problems *p, uint32_t most, struct buf *text)
     tell(p, true, most, text);
 }
 
-static enum bt_code read_planned(struct bus *b, const struct open_plan *p, struct doc answer,
-                                 bool trusted, struct arena *arena, struct plan **ret,
-                                 struct problems *problems, struct buf *document,
+static enum bt_code read_planned(struct engine *engine, const struct open_plan *p,
+                                 struct doc answer, bool trusted, struct arena *arena,
+                                 struct plan **ret, struct problems *problems, struct buf *document,
                                  struct bt_error *err)
 {
-    struct plan_request request = {
-        .plan = answer, .defaults = &b->opt.defaults, .registry = b->registry, .trusted = trusted};
-    enum bt_code code = load(b, p->plan, p->document, arena, &request.pending, err);
+    struct plan_request request = {.plan = answer,
+                                   .defaults = &engine->opt.defaults,
+                                   .registry = engine->registry,
+                                   .trusted = trusted};
+    enum bt_code code = load(engine, p->plan, p->document, arena, &request.pending, err);
 
     code = code == BT_IO ? BT_INTERNAL : code;
     if (code == BT_OK) {
@@ -166,12 +170,12 @@ static enum bt_code read_planned(struct bus *b, const struct open_plan *p, struc
     if (code == BT_OK) {
         (*ret)->plan_id = p->plan->plan_id;
         (*ret)->session = p->plan->session;
-        code = plan_resolve(*ret, b->registry, b->now, err);
+        code = plan_resolve(*ret, engine->registry, engine->now, err);
     }
     return code;
 }
 
-enum bt_code revise_planned(struct bus *b, const struct open_plan *p, struct doc answer,
+enum bt_code revise_planned(struct engine *engine, const struct open_plan *p, struct doc answer,
                             bool trusted, struct problems *problems, struct new_revision *ret,
                             struct blob_ref *ret_document, struct bt_error *err)
 {
@@ -182,16 +186,16 @@ enum bt_code revise_planned(struct bus *b, const struct open_plan *p, struct doc
 
     *ret = (struct new_revision){0};
     buf_init(&document, LIMIT_STEP_BYTES);
-    code = read_planned(b, p, answer, trusted, &reading, &plan, problems, &document, err);
+    code = read_planned(engine, p, answer, trusted, &reading, &plan, problems, &document, err);
     if (code == BT_OK) {
-        code = keep_and_store(b, plan, &document, ret, ret_document, err);
+        code = keep_and_store(engine, plan, &document, ret, ret_document, err);
     }
     buf_done(&document);
     arena_done(&reading);
     return code;
 }
 
-enum bt_code revise_again(struct bus *b, const struct open_plan *p, const uint8_t *again,
+enum bt_code revise_again(struct engine *engine, const struct open_plan *p, const uint8_t *again,
                           uint32_t n, revise_compose_fn *compose, struct problems *problems,
                           struct new_revision *ret, struct blob_ref *ret_document,
                           struct bt_error *err)
@@ -200,7 +204,7 @@ enum bt_code revise_again(struct bus *b, const struct open_plan *p, const uint8_
     struct arena reading = {.chunks = NULL};
     struct doc document;
     struct buf change;
-    enum bt_code code = load(b, p->plan, p->document, &reading, &document, err);
+    enum bt_code code = load(engine, p->plan, p->document, &reading, &document, err);
 
     *ret = (struct new_revision){0};
     buf_init(&change, LIMIT_STEP_BYTES);
@@ -211,19 +215,19 @@ enum bt_code revise_again(struct bus *b, const struct open_plan *p, const uint8_
     }
     if (code == BT_OK) {
         wish.change = doc_from_buf(&change);
-        code = revise_make(b, p, &wish, problems, ret, ret_document, err);
+        code = revise_make(engine, p, &wish, problems, ret, ret_document, err);
     }
     buf_done(&change);
     arena_done(&reading);
     return code;
 }
 
-enum bt_code revise_read(struct bus *b, const struct open_plan *p, struct blob_ref document,
+enum bt_code revise_read(struct engine *engine, const struct open_plan *p, struct blob_ref document,
                          struct new_revision *ret, struct bt_error *err)
 {
     struct arena reading = {.chunks = NULL};
     struct plan *plan = NULL;
-    enum bt_code code = read_document(b, p->plan, document, &reading, &plan, err);
+    enum bt_code code = read_document(engine, p->plan, document, &reading, &plan, err);
 
     *ret = (struct new_revision){.document = document};
     if (code == BT_OK) {

@@ -1,7 +1,7 @@
 /* New revisions of open plans: made of a replanner's answer or a person's change, and read back
  * from the journal. */
-#ifndef BUS_REVISE_H
-#define BUS_REVISE_H
+#ifndef ENGINE_REVISE_H
+#define ENGINE_REVISE_H
 
 #include "supervisor/engine/engine.h"
 #include "supervisor/plan/plan_revise.h"
@@ -17,10 +17,10 @@ struct revise_wish {
 /*
  * Makes the revision that follows p's, with its block, and stores its document in this turn.
  * *problems: the caller's list. BT_INVALID: problems say why, err names the first. BT_LIMIT,
- * BT_NOMEM. BT_IO is the journal's failure: bus_fail was called. The revision is the caller's, who
- * hands it to the core through bus.revision; new_revision_done in every case.
+ * BT_NOMEM. BT_IO is the journal's failure: engine_fail was called. The revision is the caller's,
+ * who hands it to the core through engine.revision; new_revision_done in every case.
  */
-BT_MUST_CHECK enum bt_code revise_make(struct bus *b, const struct open_plan *p,
+BT_MUST_CHECK enum bt_code revise_make(struct engine *engine, const struct open_plan *p,
                                        const struct revise_wish *wish, struct problems *problems,
                                        struct new_revision *ret, struct blob_ref *ret_document,
                                        struct bt_error *err);
@@ -28,7 +28,7 @@ BT_MUST_CHECK enum bt_code revise_make(struct bus *b, const struct open_plan *p,
  * Makes the plan that p, which has no steps yet, was waiting for, out of its planner's answer (or,
  * `trusted`, a person's document). Otherwise as above; *ret_document is its own document.
  */
-BT_MUST_CHECK enum bt_code revise_planned(struct bus *b, const struct open_plan *p,
+BT_MUST_CHECK enum bt_code revise_planned(struct engine *engine, const struct open_plan *p,
                                           struct doc answer, bool trusted,
                                           struct problems *problems, struct new_revision *ret,
                                           struct blob_ref *ret_document, struct bt_error *err);
@@ -37,7 +37,7 @@ typedef void revise_compose_fn(const struct open_plan *p, const uint8_t *again, 
                                struct doc document, struct buf *out);
 /* The revision in which the n rows marked in `again`, all of them over, are done once more by the
  * steps that `compose` writes. Otherwise as revise_make. */
-BT_MUST_CHECK enum bt_code revise_again(struct bus *b, const struct open_plan *p,
+BT_MUST_CHECK enum bt_code revise_again(struct engine *engine, const struct open_plan *p,
                                         const uint8_t *again, uint32_t n,
                                         revise_compose_fn *compose, struct problems *problems,
                                         struct new_revision *ret, struct blob_ref *ret_document,
@@ -47,7 +47,7 @@ void revise_problems(const struct problems *p, uint32_t most, struct buf *text);
 /* The warnings in the same way: what was normalised. */
 void revise_remarks(const struct problems *p, uint32_t most, struct buf *text);
 /* At a recovery: the revision whose document the record names, with an empty block. */
-BT_MUST_CHECK enum bt_code revise_read(struct bus *b, const struct open_plan *p,
+BT_MUST_CHECK enum bt_code revise_read(struct engine *engine, const struct open_plan *p,
                                        struct blob_ref document, struct new_revision *ret,
                                        struct bt_error *err);
 #endif

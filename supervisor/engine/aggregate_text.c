@@ -7,7 +7,7 @@
 
 enum { CUT_MARK_ROOM = 64 };
 
-static enum bt_code add_part(struct bus *b, const struct plan *plan,
+static enum bt_code add_part(struct engine *engine, const struct plan *plan,
                              const struct aggregate_part *part, struct buf *out,
                              struct bt_error *err)
 {
@@ -20,10 +20,10 @@ static enum bt_code add_part(struct bus *b, const struct plan *plan,
         buf_add_cstr(out, AGGREGATE_SKIPPED);
         return BT_OK;
     }
-    return bus_result_text(b, part->result, 0, out, &cut, err);
+    return engine_result_text(engine, part->result, 0, out, &cut, err);
 }
 
-enum bt_code aggregate_text(struct bus *b, const struct plan *plan, const struct run *run,
+enum bt_code aggregate_text(struct engine *engine, const struct plan *plan, const struct run *run,
                             enum plan_status end, struct buf *out, struct bt_error *err)
 {
     struct aggregate_part *parts = malloc((plan->n_steps + 1) * sizeof *parts);
@@ -39,14 +39,14 @@ enum bt_code aggregate_text(struct bus *b, const struct plan *plan, const struct
     if (choice.form == AGGREGATE_FORM_NOTHING) {
         buf_add_str(out, aggregate_nothing(plan, end));
     } else if (choice.form == AGGREGATE_FORM_RAW) {
-        code = bus_result_text(b, parts[0].result, 0, out, &cut, err);
+        code = engine_result_text(engine, parts[0].result, 0, out, &cut, err);
     }
     for (uint32_t i = 0; choice.form == AGGREGATE_FORM_SECTIONS && i < choice.n && code == BT_OK;
          i++) {
         if (i > 0) {
             buf_add_cstr(out, AGGREGATE_BETWEEN);
         }
-        code = add_part(b, plan, &parts[i], out, err);
+        code = add_part(engine, plan, &parts[i], out, err);
         if (out->bad == BT_LIMIT || out->len > LIMIT_RESULT_BYTES - CUT_MARK_ROOM) {
             /* Whole parts only: the rest is named, each result can be asked for by its step. */
             out->bad = BT_OK;

@@ -3,8 +3,8 @@
  * blob id (results are immutable, so nothing is ever stale). Bounded in entries and bytes. Not
  * thread-safe: the loop thread's.
  */
-#ifndef BUS_BLOB_CACHE_H
-#define BUS_BLOB_CACHE_H
+#ifndef ENGINE_BLOB_CACHE_H
+#define ENGINE_BLOB_CACHE_H
 
 #include <stdint.h>
 

@@ -1,14 +1,14 @@
 /*
- * The bus room: what the supervisor says to clients and agents and what they say to it. A thin
+ * The engine room: what the supervisor says to clients and agents and what they say to it. A thin
  * shell around the core: requests and lane answers become core events, commands become journal
  * rows, answers, dispatches and publications.
  *
- * One turn:   bus_begin -> bus_on_link / bus_feed ... -> bus_end
- * bus_end commits every row of the turn at once and only then answers, dispatches and publishes
+ * One turn:   engine_begin -> engine_on_link / engine_feed ... -> engine_end
+ * engine_end commits every row of the turn at once and only then answers, dispatches and publishes
  * (nothing is said before its cause is durable). All calls come from the loop thread.
  */
-#ifndef BUS_BUS_H
-#define BUS_BUS_H
+#ifndef ENGINE_BUS_H
+#define ENGINE_BUS_H
 
 #include "protocol/base/arena.h"
 #include "protocol/base/buf.h"
@@ -25,7 +25,12 @@
 #include "supervisor/plan/plan_read.h"
 #include "supervisor/query/agent_stats.h"
 
-enum { BUS_PARKED_MAX = 64, BUS_CONTROL_QUEUE = 130, BUS_TURN_EVENTS = 256, BUS_RUNS_SPARE = 64 };
+enum {
+    ENGINE_PARKED_MAX = 64,
+    ENGINE_CONTROL_QUEUE = 130,
+    ENGINE_TURN_EVENTS = 256,
+    ENGINE_RUNS_SPARE = 64
+};
 
 /* What tokens cost of an agent that tells no cost ("*": of every one without a price of its own):
  * millionths of the currency per token. */
@@ -34,7 +39,7 @@ struct token_price {
     double input, output, cached;
 };
 
-struct bus_options {
+struct engine_options {
     struct str token;
     const char *state_dir;
     const char *control_url; /* where to listen; port 0 = any */
@@ -70,7 +75,7 @@ struct open_plan {
     void *block;
     struct blob_ref document; /* of the newest revision; id 0: the one in the plan's row */
     struct step_notes notes;
-    uint32_t session;   /* number in bus.sessions, or SESSIONS_NONE */
+    uint32_t session;   /* number in engine.sessions, or SESSIONS_NONE */
     struct job *job;    /* NULL: this plan is none */
     uint64_t asked;     /* the run of the job that it waits for; 0 = none */
     struct str failure; /* the whole error that it will have failed with; own memory */
@@ -124,7 +129,7 @@ struct lane_instance {
     char endpoint[257];
     char session_key[129];
     struct lane lanes[LIMIT_CAPACITY + 1]; /* [capacity] is the control lane */
-    struct control_item queue[BUS_CONTROL_QUEUE];
+    struct control_item queue[ENGINE_CONTROL_QUEUE];
     uint32_t queue_at, queue_n;
     bool pinged;  /* a ping is queued or out: another one would say the same */
     msec opened;  /* when it registered */
@@ -156,12 +161,12 @@ enum effect_type { EFFECT_ANSWER, EFFECT_PUBLISH, EFFECT_COMMAND };
 struct effect {
     enum effect_type type;
     uint64_t request;
-    size_t at, len;             /* bytes in bus.out */
+    size_t at, len;             /* bytes in engine.out */
     size_t topic_at, topic_len; /* PUBLISH */
     struct core_cmd cmd;        /* COMMAND; text points into the turn's arena */
 };
 
-struct bus_stats {
+struct engine_stats {
     uint64_t turns, commits, records, published, requests, refused_busy, plans_done,
         steps_dispatched, steps_retried, results_rejected, fallbacks, replans;
 };
@@ -170,10 +175,10 @@ struct job;
 struct job_end;
 struct job_news;
 
-struct bus {
-    struct bus_options opt;
+struct engine {
+    struct engine_options opt;
     uint32_t runs_max; /* open plans, a job of each, and a few that no plan waits for */
-    struct process_hooks processes; /* set after bus_init */
+    struct process_hooks processes; /* set after engine_init */
     struct core *core;
     struct registry *registry;
     struct journal *journal;
@@ -196,7 +201,7 @@ struct bus {
     uint32_t news_n, news_cap;
     uint32_t jobs, asking; /* open ones; plans that wait for one of them */
     /* A session's job has ended; NULL = nobody listens. */
-    void (*session_job_over)(struct bus *b, const struct job *e, const struct job_end *end);
+    void (*session_job_over)(struct engine *engine, const struct job *e, const struct job_end *end);
 
     struct commands commands;
     struct effect *effects;
@@ -212,10 +217,10 @@ struct bus {
     struct bt_error fatal;
 
     struct open_plan *pending; /* handed to the next CORE_SUBMIT or CORE_RECOVER: bound to the run's
-                                 slot by bus_feed */
+                                 slot by engine_feed */
     struct new_revision *revision; /* handed to the next CORE_REVISE or CORE_RESULT: taken over by
-                                      bus_feed when the core accepts it */
-    struct parked_read parked[BUS_PARKED_MAX];
+                                      engine_feed when the core accepts it */
+    struct parked_read parked[ENGINE_PARKED_MAX];
     uint32_t parked_n;
     msec heartbeat_at;
     struct uuid registered[64]; /* instances that registered in this turn: the spawner's children
@@ -223,43 +228,44 @@ struct bus {
     uint32_t registered_n;
     bool draining; /* no new plans */
     bool stop_asked;
-    struct bus_stats stats;
+    struct engine_stats stats;
 };
 
 /* Opens the sockets. The journal and the link stay the caller's. */
-BT_MUST_CHECK enum bt_code bus_init(struct bus *b, const struct bus_options *opt,
-                                    struct journal *journal, struct link *link,
-                                    struct bt_error *err);
+BT_MUST_CHECK enum bt_code engine_init(struct engine *engine, const struct engine_options *opt,
+                                       struct journal *journal, struct link *link,
+                                       struct bt_error *err);
 
-void bus_begin(struct bus *b, msec now, msec wall);
+void engine_begin(struct engine *engine, msec now, msec wall);
 /* Takes one event of the link; frees its message. */
-void bus_on_link(struct bus *b, struct link_event *ev);
+void engine_on_link(struct engine *engine, struct link_event *ev);
 /* One event through the core. Fills in now and wall. BT_IO: the journal is dead, stop. *ret_run
  * (may be NULL): the run of the first record. REJECT_NONE when it was not refused. */
-BT_MUST_CHECK enum bt_code bus_feed(struct bus *b, struct core_event *ev,
-                                    enum core_reject *ret_reject, uint64_t *ret_run,
-                                    struct bt_error *err);
+BT_MUST_CHECK enum bt_code engine_feed(struct engine *engine, struct core_event *ev,
+                                       enum core_reject *ret_reject, uint64_t *ret_run,
+                                       struct bt_error *err);
 /* Ticks what is due, commits, performs. BT_IO as above. */
-BT_MUST_CHECK enum bt_code bus_end(struct bus *b, struct bt_error *err);
+BT_MUST_CHECK enum bt_code engine_end(struct engine *engine, struct bt_error *err);
 /* When the next turn is due without any event. */
-msec bus_deadline(const struct bus *b);
+msec engine_deadline(const struct engine *engine);
 /* Enough answers wait in memory: end the turn before more requests are taken. */
-bool bus_is_full(const struct bus *b);
+bool engine_is_full(const struct engine *engine);
 /* The first failure of this turn's journal writes; the turn ends with it. */
-void bus_fail(struct bus *b, const struct bt_error *why);
+void engine_fail(struct engine *engine, const struct bt_error *why);
 
 /* ---- within the room ---- */
 
 /* recover.c: every open plan of the journal goes on. *ret_n = how many. */
-BT_MUST_CHECK enum bt_code bus_recover(struct bus *b, uint64_t *ret_n, struct bt_error *err);
+BT_MUST_CHECK enum bt_code engine_recover(struct engine *engine, uint64_t *ret_n,
+                                          struct bt_error *err);
 
 /* plans.c */
-struct open_plan *open_plan_of_run(struct bus *b, uint64_t run);
-struct open_plan *open_plan_by_id(struct bus *b, struct str id);
+struct open_plan *open_plan_of_run(struct engine *engine, uint64_t run);
+struct open_plan *open_plan_by_id(struct engine *engine, struct str id);
 /* Zeroed memory for the plan's run; NULL when out of memory. */
 void *open_plan_block(const struct plan *plan);
-/* Moves b->pending into the slot of its run. */
-void open_plan_bind(struct bus *b, uint64_t run);
+/* Moves engine->pending into the slot of its run. */
+void open_plan_bind(struct engine *engine, uint64_t run);
 void open_plan_done(struct open_plan *p);
 /* Keeps what a record says that neither the run nor its notes hold; live and at a recovery. */
 void open_plan_keep(struct open_plan *p, const struct record *rec, const struct plan *revised);
@@ -274,35 +280,36 @@ enum review_kind open_plan_review(const struct open_plan *p);
 void open_plan_revise(struct open_plan *p, struct new_revision *revision);
 void new_revision_done(struct new_revision *r);
 /* The session's number for the core, and its end. */
-void open_plan_session(struct bus *b, struct open_plan *p);
-void open_plan_session_drop(struct bus *b, struct open_plan *p);
-void open_plan_remove(struct bus *b, uint64_t run);
+void open_plan_session(struct engine *engine, struct open_plan *p);
+void open_plan_session_drop(struct engine *engine, struct open_plan *p);
+void open_plan_remove(struct engine *engine, uint64_t run);
 /* Text of a stored result ({text, data}) into out, at most max bytes of it (0 = all). */
-BT_MUST_CHECK enum bt_code bus_result_text(struct bus *b, struct blob_ref ref, size_t max,
-                                           struct buf *out, bool *ret_cut, struct bt_error *err);
+BT_MUST_CHECK enum bt_code engine_result_text(struct engine *engine, struct blob_ref ref,
+                                              size_t max, struct buf *out, bool *ret_cut,
+                                              struct bt_error *err);
 /* Bytes of a stored result; valid until the cache changes. */
-BT_MUST_CHECK enum bt_code bus_result_doc(struct bus *b, struct blob_ref ref, struct doc *ret,
-                                          struct bt_error *err);
+BT_MUST_CHECK enum bt_code engine_result_doc(struct engine *engine, struct blob_ref ref,
+                                             struct doc *ret, struct bt_error *err);
 
 /* aggregate_text.c: the plan's answer as one text (M080), cut with a marker when it is too large */
-BT_MUST_CHECK enum bt_code aggregate_text(struct bus *b, const struct plan *plan,
+BT_MUST_CHECK enum bt_code aggregate_text(struct engine *engine, const struct plan *plan,
                                           const struct run *run, enum plan_status end,
                                           struct buf *out, struct bt_error *err);
 
 /* records.c: journal row and publication of one record */
-BT_MUST_CHECK enum bt_code bus_record(struct bus *b, const struct record *rec,
-                                      struct bt_error *err);
-BT_MUST_CHECK enum bt_code bus_system_record(struct bus *b, enum record_type type,
-                                             struct str reason, uint64_t recovered,
-                                             struct bt_error *err);
+BT_MUST_CHECK enum bt_code engine_record(struct engine *engine, const struct record *rec,
+                                         struct bt_error *err);
+BT_MUST_CHECK enum bt_code engine_system_record(struct engine *engine, enum record_type type,
+                                                struct str reason, uint64_t recovered,
+                                                struct bt_error *err);
 
 /* effects.c */
-struct effect *bus_effect(struct bus *b, enum effect_type type);
+struct effect *engine_effect(struct engine *engine, enum effect_type type);
 /* A copy of text that lives until the turn has been performed. */
-struct str bus_turn_text(struct bus *b, struct str text);
-void bus_perform(struct bus *b);
+struct str engine_turn_text(struct engine *engine, struct str text);
+void engine_perform(struct engine *engine);
 /* Feeds ev in the next turn (which comes at once); its text is copied. */
-void bus_later(struct bus *b, const struct core_event *ev);
+void engine_later(struct engine *engine, const struct core_event *ev);
 
 /* A request being answered. */
 struct request {
@@ -312,80 +319,82 @@ struct request {
     size_t bytes; /* as it came */
     bool answered;
 };
-void request_answer(struct bus *b, struct request *rq, enum msg_type type, const void *body);
+void request_answer(struct engine *engine, struct request *rq, enum msg_type type,
+                    const void *body);
 /* The same, but says when the answer is too large instead of refusing: the request is then still to
  * be answered. */
-BT_MUST_CHECK enum bt_code request_try_answer(struct bus *b, struct request *rq, enum msg_type type,
-                                              const void *body, struct bt_error *err);
+BT_MUST_CHECK enum bt_code request_try_answer(struct engine *engine, struct request *rq,
+                                              enum msg_type type, const void *body,
+                                              struct bt_error *err);
 /* retry_after_ms 0: none, but for BUSY and UNAVAILABLE, which always say when to come again. */
-void request_refuse(struct bus *b, struct request *rq, const struct bt_error *why,
+void request_refuse(struct engine *engine, struct request *rq, const struct bt_error *why,
                     enum err_class cls, uint64_t retry_after_ms, struct doc details);
-void request_refuse_text(struct bus *b, struct request *rq, enum bt_code code, const char *fmt, ...)
-    BT_PRINTF(4, 5);
+void request_refuse_text(struct engine *engine, struct request *rq, enum bt_code code,
+                         const char *fmt, ...) BT_PRINTF(4, 5);
 
 /* control.c routes; one function per type in control_agent.c, control_plan.c, request_read.c,
  * control_ops.c */
-void api_on_request(struct bus *b, uint64_t handle, struct str bytes);
-typedef void (*request_fn)(struct bus *b, struct request *rq);
+void api_on_request(struct engine *engine, uint64_t handle, struct str bytes);
+typedef void (*request_fn)(struct engine *engine, struct request *rq);
 /* The live instance that a request speaks for; NULL after refusing. */
-struct lane_instance *api_speaker(struct bus *b, struct request *rq, struct str instance_id,
+struct lane_instance *api_speaker(struct engine *engine, struct request *rq, struct str instance_id,
                                   uint64_t epoch);
-void on_agent_register(struct bus *b, struct request *rq);
-void on_agent_heartbeat(struct bus *b, struct request *rq);
-void on_agent_drain(struct bus *b, struct request *rq);
-void on_agent_deregister(struct bus *b, struct request *rq);
-void on_step_progress(struct bus *b, struct request *rq);
-void on_step_result(struct bus *b, struct request *rq);
-void on_plan_submit(struct bus *b, struct request *rq);
-void on_plan_lint(struct bus *b, struct request *rq);
-void on_plan_cancel(struct bus *b, struct request *rq);
-void on_plan_pause(struct bus *b, struct request *rq);
-void on_plan_resume(struct bus *b, struct request *rq);
-void on_plan_modify(struct bus *b, struct request *rq);
-void on_plan_retry(struct bus *b, struct request *rq);
-void on_plan_fork(struct bus *b, struct request *rq);
-void on_plan_get(struct bus *b, struct request *rq);
-void on_plan_list(struct bus *b, struct request *rq);
-void on_plan_result(struct bus *b, struct request *rq);
-void on_review_list(struct bus *b, struct request *rq);
-void on_review_decide(struct bus *b, struct request *rq);
-void on_events_read(struct bus *b, struct request *rq);
-void on_blob_get(struct bus *b, struct request *rq);
-void on_agents_list(struct bus *b, struct request *rq);
-void on_agents_get(struct bus *b, struct request *rq);
-void on_agents_drain(struct bus *b, struct request *rq);
-void on_agents_enable(struct bus *b, struct request *rq);
-void on_supervisor_info(struct bus *b, struct request *rq);
-void on_supervisor_stats(struct bus *b, struct request *rq);
-void on_supervisor_drain(struct bus *b, struct request *rq);
+void on_agent_register(struct engine *engine, struct request *rq);
+void on_agent_heartbeat(struct engine *engine, struct request *rq);
+void on_agent_drain(struct engine *engine, struct request *rq);
+void on_agent_deregister(struct engine *engine, struct request *rq);
+void on_step_progress(struct engine *engine, struct request *rq);
+void on_step_result(struct engine *engine, struct request *rq);
+void on_plan_submit(struct engine *engine, struct request *rq);
+void on_plan_lint(struct engine *engine, struct request *rq);
+void on_plan_cancel(struct engine *engine, struct request *rq);
+void on_plan_pause(struct engine *engine, struct request *rq);
+void on_plan_resume(struct engine *engine, struct request *rq);
+void on_plan_modify(struct engine *engine, struct request *rq);
+void on_plan_retry(struct engine *engine, struct request *rq);
+void on_plan_fork(struct engine *engine, struct request *rq);
+void on_plan_get(struct engine *engine, struct request *rq);
+void on_plan_list(struct engine *engine, struct request *rq);
+void on_plan_result(struct engine *engine, struct request *rq);
+void on_review_list(struct engine *engine, struct request *rq);
+void on_review_decide(struct engine *engine, struct request *rq);
+void on_events_read(struct engine *engine, struct request *rq);
+void on_blob_get(struct engine *engine, struct request *rq);
+void on_agents_list(struct engine *engine, struct request *rq);
+void on_agents_get(struct engine *engine, struct request *rq);
+void on_agents_drain(struct engine *engine, struct request *rq);
+void on_agents_enable(struct engine *engine, struct request *rq);
+void on_supervisor_info(struct engine *engine, struct request *rq);
+void on_supervisor_stats(struct engine *engine, struct request *rq);
+void on_supervisor_drain(struct engine *engine, struct request *rq);
 /* request_read.c: answers parked reads that have something now, or whose time is over */
-void api_answer_parked_reads(struct bus *b, bool all);
+void api_answer_parked_reads(struct engine *engine, bool all);
 
 /* lanes.c: the pipes of an instance */
-BT_MUST_CHECK enum bt_code lanes_open(struct bus *b, const struct lane_instance *proto,
+BT_MUST_CHECK enum bt_code lanes_open(struct engine *engine, const struct lane_instance *proto,
                                       struct bt_error *err);
-void lanes_close(struct bus *b, uint32_t slot, uint64_t epoch);
-void lanes_on_link(struct bus *b, struct link_event *ev);
-struct lane_instance *lanes_instance(struct bus *b, uint32_t slot, uint64_t epoch);
-void lanes_control(struct bus *b, const struct core_cmd *cmd, enum control_kind kind);
+void lanes_close(struct engine *engine, uint32_t slot, uint64_t epoch);
+void lanes_on_link(struct engine *engine, struct link_event *ev);
+struct lane_instance *lanes_instance(struct engine *engine, uint32_t slot, uint64_t epoch);
+void lanes_control(struct engine *engine, const struct core_cmd *cmd, enum control_kind kind);
 /* agent.ping on the control lane; CORE_PROBED says whether it was answered. */
-void lanes_probe(struct bus *b, const struct core_cmd *cmd);
+void lanes_probe(struct engine *engine, const struct core_cmd *cmd);
 
 /* keys.c */
 enum { TRACEPARENT_LEN = 55 };
 void step_key(const struct plan *plan, uint32_t step, enum step_phase phase,
               char ret[LIMIT_KEY_BYTES + 1]);
 /* Finds what a key that the instance names stands for; false when no open plan has it. */
-bool key_find(struct bus *b, const struct lane_instance *by, struct str key, uint64_t *ret_run,
-              uint32_t *ret_step, enum step_phase *ret_phase);
+bool key_find(struct engine *engine, const struct lane_instance *by, struct str key,
+              uint64_t *ret_run, uint32_t *ret_step, enum step_phase *ret_phase);
 /* W3C trace context: the plan is the trace, what is asked of an agent a span. */
 void step_traceparent(const struct plan *plan, uint32_t step, enum step_phase phase,
                       uint32_t attempt, char ret[TRACEPARENT_LEN + 1]);
 
 /* dispatch.c: steps out */
-void dispatch_step(struct bus *b, const struct core_cmd *cmd);
+void dispatch_step(struct engine *engine, const struct core_cmd *cmd);
 /* results.c: results in. ev->phase, slot, epoch, instance and lane (LANE_NONE: it came as a
  * request) are the caller's. */
-enum core_reject results_take(struct bus *b, const struct msg_step_result *m, uint64_t run,
+enum core_reject results_take(struct engine *engine, const struct msg_step_result *m, uint64_t run,
                               uint32_t step, struct core_event *ev);
 #endif

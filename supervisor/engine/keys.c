@@ -59,8 +59,8 @@ static bool split_phase(struct str *io_id, enum step_phase *ret)
     return *ret != STEP_PHASE_COUNT && *ret != PHASE_EXECUTE;
 }
 
-bool key_find(struct bus *b, const struct lane_instance *by, struct str key, uint64_t *ret_run,
-              uint32_t *ret_step, enum step_phase *ret_phase)
+bool key_find(struct engine *engine, const struct lane_instance *by, struct str key,
+              uint64_t *ret_run, uint32_t *ret_step, enum step_phase *ret_phase)
 {
     struct open_plan *p;
     struct str id;
@@ -70,7 +70,7 @@ bool key_find(struct bus *b, const struct lane_instance *by, struct str key, uin
     if (key.len < UUID_TEXT_LEN + 4 || key.ptr[UUID_TEXT_LEN] != '/') {
         return false;
     }
-    p = open_plan_by_id(b, (struct str){key.ptr, UUID_TEXT_LEN});
+    p = open_plan_by_id(engine, (struct str){key.ptr, UUID_TEXT_LEN});
     while (at < key.len && key.ptr[at] >= '0' && key.ptr[at] <= '9' && revision < 1000000) {
         revision = revision * 10 + (uint32_t)(key.ptr[at++] - '0');
     }

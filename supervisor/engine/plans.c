@@ -11,16 +11,16 @@ static uint32_t slot_of(uint64_t run)
     return (uint32_t)run;
 }
 
-struct open_plan *open_plan_of_run(struct bus *b, uint64_t run)
+struct open_plan *open_plan_of_run(struct engine *engine, uint64_t run)
 {
     uint32_t slot = slot_of(run);
 
-    if (run == 0 || slot >= b->runs_max || b->plans[slot].run == run) {
-        return run == 0 || slot >= b->runs_max ? NULL : &b->plans[slot];
+    if (run == 0 || slot >= engine->runs_max || engine->plans[slot].run == run) {
+        return run == 0 || slot >= engine->runs_max ? NULL : &engine->plans[slot];
     }
-    for (uint32_t i = 0; i < b->ended_n; i++) {
-        if (b->ended[i].run == run) {
-            return &b->ended[i];
+    for (uint32_t i = 0; i < engine->ended_n; i++) {
+        if (engine->ended[i].run == run) {
+            return &engine->ended[i];
         }
     }
     return NULL;
@@ -28,21 +28,21 @@ struct open_plan *open_plan_of_run(struct bus *b, uint64_t run)
 
 /* The core gives a slot away as soon as its run has ended; what the turn still has to do for that
  * run needs its plan. */
-static void make_way(struct bus *b, struct open_plan *p)
+static void make_way(struct engine *engine, struct open_plan *p)
 {
-    if (b->ended_n == b->ended_cap) {
-        uint32_t cap = b->ended_cap == 0 ? 16 : b->ended_cap * 2;
-        struct open_plan *at = realloc(b->ended, cap * sizeof *at);
+    if (engine->ended_n == engine->ended_cap) {
+        uint32_t cap = engine->ended_cap == 0 ? 16 : engine->ended_cap * 2;
+        struct open_plan *at = realloc(engine->ended, cap * sizeof *at);
         ASSERT(at != NULL); /* half a turn cannot be taken back: crash, replay */
-        b->ended = at;
-        b->ended_cap = cap;
+        engine->ended = at;
+        engine->ended_cap = cap;
     }
-    (void)map_remove(&b->plan_by_id, (struct str){p->id, UUID_TEXT_LEN});
-    b->ended[b->ended_n++] = *p;
+    (void)map_remove(&engine->plan_by_id, (struct str){p->id, UUID_TEXT_LEN});
+    engine->ended[engine->ended_n++] = *p;
     *p = (struct open_plan){0};
 }
 
-struct open_plan *open_plan_by_id(struct bus *b, struct str id)
+struct open_plan *open_plan_by_id(struct engine *engine, struct str id)
 {
     char text[UUID_TEXT_LEN + 1];
     struct uuid uuid;
@@ -52,8 +52,8 @@ struct open_plan *open_plan_by_id(struct bus *b, struct str id)
         return NULL;
     }
     uuid_format(uuid, text);
-    slot = map_get(&b->plan_by_id, str_from(text));
-    return slot == MAP_NONE ? NULL : &b->plans[slot];
+    slot = map_get(&engine->plan_by_id, str_from(text));
+    return slot == MAP_NONE ? NULL : &engine->plans[slot];
 }
 
 void *open_plan_block(const struct plan *plan)
@@ -61,22 +61,22 @@ void *open_plan_block(const struct plan *plan)
     return calloc(1, core_run_size(plan));
 }
 
-void open_plan_bind(struct bus *b, uint64_t run)
+void open_plan_bind(struct engine *engine, uint64_t run)
 {
-    struct open_plan *p = &b->plans[slot_of(run)];
+    struct open_plan *p = &engine->plans[slot_of(run)];
     enum bt_code code;
 
-    ASSERT(slot_of(run) < b->runs_max);
+    ASSERT(slot_of(run) < engine->runs_max);
     if (p->run != 0) {
-        make_way(b, p);
+        make_way(engine, p);
     }
-    *p = *b->pending;
-    *b->pending = (struct open_plan){0};
-    b->pending = NULL;
+    *p = *engine->pending;
+    *engine->pending = (struct open_plan){0};
+    engine->pending = NULL;
     p->run = run;
-    b->jobs += p->job != NULL ? 1 : 0;
+    engine->jobs += p->job != NULL ? 1 : 0;
     uuid_format(p->plan->plan_id, p->id);
-    code = map_put(&b->plan_by_id, (struct str){p->id, UUID_TEXT_LEN}, slot_of(run));
+    code = map_put(&engine->plan_by_id, (struct str){p->id, UUID_TEXT_LEN}, slot_of(run));
     ASSERT(code == BT_OK);
 }
 
@@ -147,50 +147,50 @@ void new_revision_done(struct new_revision *r)
     *r = (struct new_revision){0};
 }
 
-void open_plan_session(struct bus *b, struct open_plan *p)
+void open_plan_session(struct engine *engine, struct open_plan *p)
 {
-    p->session = sessions_take(&b->sessions, p->plan->session_id);
+    p->session = sessions_take(&engine->sessions, p->plan->session_id);
     p->plan->session = p->session == SESSIONS_NONE ? 0 : p->session;
 }
 
-void open_plan_session_drop(struct bus *b, struct open_plan *p)
+void open_plan_session_drop(struct engine *engine, struct open_plan *p)
 {
-    sessions_drop(&b->sessions, p->session);
+    sessions_drop(&engine->sessions, p->session);
     p->session = SESSIONS_NONE;
 }
 
-void open_plan_remove(struct bus *b, uint64_t run)
+void open_plan_remove(struct engine *engine, uint64_t run)
 {
-    struct open_plan *p = open_plan_of_run(b, run);
+    struct open_plan *p = open_plan_of_run(engine, run);
 
     if (p == NULL) {
         return;
     }
-    open_plan_session_drop(b, p);
-    if (p == &b->plans[slot_of(run)]) {
-        (void)map_remove(&b->plan_by_id, (struct str){p->id, UUID_TEXT_LEN});
+    open_plan_session_drop(engine, p);
+    if (p == &engine->plans[slot_of(run)]) {
+        (void)map_remove(&engine->plan_by_id, (struct str){p->id, UUID_TEXT_LEN});
         open_plan_done(p);
     } else {
         open_plan_done(p);
-        *p = b->ended[--b->ended_n];
+        *p = engine->ended[--engine->ended_n];
     }
 }
 
-enum bt_code bus_result_doc(struct bus *b, struct blob_ref ref, struct doc *ret,
-                            struct bt_error *err)
+enum bt_code engine_result_doc(struct engine *engine, struct blob_ref ref, struct doc *ret,
+                               struct bt_error *err)
 {
     struct buf bytes;
     enum bt_code code;
 
-    *ret = blob_cache_get(&b->cache, ref.id);
+    *ret = blob_cache_get(&engine->cache, ref.id);
     if (ret->ptr != NULL || ref.id == 0) {
         return BT_OK;
     }
     buf_init(&bytes, LIMIT_STEP_BYTES);
-    code = journal_blob_get(b->journal, ref.id, &bytes, err);
+    code = journal_blob_get(engine->journal, ref.id, &bytes, err);
     if (code == BT_OK) {
-        blob_cache_put(&b->cache, ref.id, bytes.at, bytes.len);
-        *ret = blob_cache_get(&b->cache, ref.id);
+        blob_cache_put(&engine->cache, ref.id, bytes.at, bytes.len);
+        *ret = blob_cache_get(&engine->cache, ref.id);
         if (ret->ptr == NULL) {
             code = err_set(err, BT_NOMEM, "out of memory for a result of %zu bytes", bytes.len);
         }
@@ -225,13 +225,13 @@ static enum bt_code data_text(struct doc data, size_t max, struct buf *out, bool
     return code;
 }
 
-enum bt_code bus_result_text(struct bus *b, struct blob_ref ref, size_t max, struct buf *out,
-                             bool *ret_cut, struct bt_error *err)
+enum bt_code engine_result_text(struct engine *engine, struct blob_ref ref, size_t max,
+                                struct buf *out, bool *ret_cut, struct bt_error *err)
 {
     struct doc doc;
     struct doc text;
     size_t keep;
-    enum bt_code code = bus_result_doc(b, ref, &doc, err);
+    enum bt_code code = engine_result_doc(engine, ref, &doc, err);
 
     *ret_cut = false;
     if (code != BT_OK || doc.ptr == NULL) {

@@ -1,6 +1,6 @@
-/* What the bus may ask of whoever supervises processes. */
-#ifndef BUS_PROCESS_H
-#define BUS_PROCESS_H
+/* What the engine may ask of whoever supervises processes. */
+#ifndef ENGINE_PROCESS_H
+#define ENGINE_PROCESS_H
 
 #include <stdbool.h>
 

@@ -1,4 +1,5 @@
-/* One record of the core becomes one row of the journal and, when public, one frame of the bus. */
+/* One record of the core becomes one row of the journal and, when public, one frame of the engine.
+ */
 #include <string.h>
 
 #include "protocol/base/log.h"
@@ -10,15 +11,16 @@
 
 /* The text that answers for the whole plan (M080), stored as a blob in the same commit as
  * plan_completed. */
-static enum bt_code aggregate(struct bus *b, const struct open_plan *p, enum plan_status end,
-                              struct record_extra *x, struct buf *text, struct bt_error *err)
+static enum bt_code aggregate(struct engine *engine, const struct open_plan *p,
+                              enum plan_status end, struct record_extra *x, struct buf *text,
+                              struct bt_error *err)
 {
     const struct run *run = core_block_run(p->block);
     struct buf doc;
     enum bt_code code;
 
     buf_init(&doc, LIMIT_STEP_BYTES);
-    if (aggregate_text(b, p->plan, run, end, text, err) != BT_OK) {
+    if (aggregate_text(engine, p->plan, run, end, text, err) != BT_OK) {
         /* A damaged result costs this plan its summary, not the daemon its life. */
         log_err("plan.aggregate", "plan=%s %s", p->id, err->msg);
         buf_clear(text);
@@ -30,7 +32,7 @@ static enum bt_code aggregate(struct bus *b, const struct open_plan *p, enum pla
     code = buf_check(&doc, err);
     if (code == BT_OK) {
         x->summary.len = doc.len;
-        code = journal_blob_add(b->journal, doc.at, doc.len, &x->summary.id, err);
+        code = journal_blob_add(engine->journal, doc.at, doc.len, &x->summary.id, err);
     }
     buf_done(&doc);
     x->preview = buf_str(text);
@@ -38,12 +40,12 @@ static enum bt_code aggregate(struct bus *b, const struct open_plan *p, enum pla
 }
 
 /* The answer is an agent's: it is stored already. */
-static enum bt_code synthesised(struct bus *b, const struct record *rec, struct record_extra *x,
-                                struct buf *text, struct bt_error *err)
+static enum bt_code synthesised(struct engine *engine, const struct record *rec,
+                                struct record_extra *x, struct buf *text, struct bt_error *err)
 {
     bool cut;
 
-    if (bus_result_text(b, rec->result, LIMIT_PREVIEW_BYTES, text, &cut, err) != BT_OK) {
+    if (engine_result_text(engine, rec->result, LIMIT_PREVIEW_BYTES, text, &cut, err) != BT_OK) {
         buf_clear(text);
     }
     x->summary = rec->result;
@@ -51,8 +53,8 @@ static enum bt_code synthesised(struct bus *b, const struct record *rec, struct 
     return BT_OK;
 }
 
-static enum bt_code append(struct bus *b, const struct record *rec, const struct record_extra *x,
-                           uint64_t plan_ix, struct bt_error *err)
+static enum bt_code append(struct engine *engine, const struct record *rec,
+                           const struct record_extra *x, uint64_t plan_ix, struct bt_error *err)
 {
     struct journal_row row = {.seq = x->seq,
                               .is_public = record_row_is_public(rec, x->plan),
@@ -60,79 +62,80 @@ static enum bt_code append(struct bus *b, const struct record *rec, const struct
                               .plan_seq = x->plan_seq,
                               .type = str_from(record_wire_type(rec->type)),
                               .wall = rec->wall};
-    enum bt_code code = record_encode(rec, x, b->registry, &b->row, &b->topic, err);
+    enum bt_code code = record_encode(rec, x, engine->registry, &engine->row, &engine->topic, err);
     struct effect *e;
 
     if (code != BT_OK) {
         return code;
     }
-    row.topic = buf_str(&b->topic);
-    row.body = b->row.at;
-    row.body_len = b->row.len;
-    code = journal_append(b->journal, &row, err);
-    b->stats.records++;
+    row.topic = buf_str(&engine->topic);
+    row.body = engine->row.at;
+    row.body_len = engine->row.len;
+    code = journal_append(engine->journal, &row, err);
+    engine->stats.records++;
     if (code != BT_OK || !row.is_public) {
         return code;
     }
-    e = bus_effect(b, EFFECT_PUBLISH);
-    e->at = b->out.len;
-    e->len = b->row.len;
-    buf_add(&b->out, b->row.at, b->row.len);
-    e->topic_at = b->out.len;
-    e->topic_len = b->topic.len;
-    buf_add(&b->out, b->topic.at, b->topic.len);
-    return buf_check(&b->out, err);
+    e = engine_effect(engine, EFFECT_PUBLISH);
+    e->at = engine->out.len;
+    e->len = engine->row.len;
+    buf_add(&engine->out, engine->row.at, engine->row.len);
+    e->topic_at = engine->out.len;
+    e->topic_len = engine->topic.len;
+    buf_add(&engine->out, engine->topic.at, engine->topic.len);
+    return buf_check(&engine->out, err);
 }
 
 /* Agents are named by the registry; records about one carry its index. */
-static void name_agent(struct bus *b, const struct record *rec, struct record_extra *x)
+static void name_agent(struct engine *engine, const struct record *rec, struct record_extra *x)
 {
-    struct agent_view view = registry_agent_view(b->registry, rec->agent);
+    struct agent_view view = registry_agent_view(engine->registry, rec->agent);
 
     x->agent_id = view.id;
     x->agent_name = view.card != NULL && view.card->name.len > 0 ? view.card->name : view.id;
     x->version = view.card != NULL ? view.card->version : (struct str){"", 0};
 }
 
-static enum bt_code end_of_plan(struct bus *b, const struct open_plan *p, const struct record *rec,
-                                struct record_extra *x, struct buf *text, struct bt_error *err)
+static enum bt_code end_of_plan(struct engine *engine, const struct open_plan *p,
+                                const struct record *rec, struct record_extra *x, struct buf *text,
+                                struct bt_error *err)
 {
     enum bt_code code = BT_OK;
 
     if (p->job == NULL) {
-        code = rec->result.id != 0 ? synthesised(b, rec, x, text, err)
-                                   : aggregate(b, p, rec->plan_status, x, text, err);
+        code = rec->result.id != 0 ? synthesised(engine, rec, x, text, err)
+                                   : aggregate(engine, p, rec->plan_status, x, text, err);
     }
     if (code == BT_OK) {
-        code = journal_plan_status(b->journal, p->ix, str_from(plan_status_name(rec->plan_status)),
-                                   rec->wall, err);
+        code = journal_plan_status(engine->journal, p->ix,
+                                   str_from(plan_status_name(rec->plan_status)), rec->wall, err);
     }
     return code;
 }
 
 /* For supervisor.stats. */
-static void count(struct bus *b, const struct record *rec)
+static void count(struct engine *engine, const struct record *rec)
 {
-    b->stats.steps_retried += rec->type == REC_STEP_RETRY;
-    b->stats.fallbacks += rec->type == REC_FALLBACK_USED;
-    b->stats.replans += rec->type == REC_REPLAN_STARTED;
-    if (rec->step != STEP_NONE && rec->agent < registry_agents(b->registry)) {
-        agent_stats_record(&b->cards[rec->agent].agent_stats, rec);
+    engine->stats.steps_retried += rec->type == REC_STEP_RETRY;
+    engine->stats.fallbacks += rec->type == REC_FALLBACK_USED;
+    engine->stats.replans += rec->type == REC_REPLAN_STARTED;
+    if (rec->step != STEP_NONE && rec->agent < registry_agents(engine->registry)) {
+        agent_stats_record(&engine->cards[rec->agent].agent_stats, rec);
     }
 }
 
 /* How a result begins, for its event. None is no reason to lose the result, let alone to stop. */
-static void preview(struct bus *b, struct blob_ref result, struct buf *text)
+static void preview(struct engine *engine, struct blob_ref result, struct buf *text)
 {
     bool cut;
 
-    if (bus_result_text(b, result, LIMIT_PREVIEW_BYTES, text, &cut, NULL) != BT_OK) {
+    if (engine_result_text(engine, result, LIMIT_PREVIEW_BYTES, text, &cut, NULL) != BT_OK) {
         buf_clear(text);
     }
 }
 
 /* What the plan's document says of itself; none is no reason to lose the record. */
-static void say_about(struct bus *b, const struct open_plan *p, const struct record *rec,
+static void say_about(struct engine *engine, const struct open_plan *p, const struct record *rec,
                       struct record_extra *x, struct arena *arena)
 {
     struct journal_plan row = {.doc = NULL};
@@ -142,10 +145,10 @@ static void say_about(struct bus *b, const struct open_plan *p, const struct rec
 
     buf_init(&text, LIMIT_STEP_BYTES);
     if (rec->result.id != 0) {
-        if (journal_blob_get(b->journal, rec->result.id, &text, NULL) == BT_OK) {
+        if (journal_blob_get(engine->journal, rec->result.id, &text, NULL) == BT_OK) {
             document = doc_copy(arena, doc_from_buf(&text));
         }
-    } else if (journal_plan_by_id(b->journal, p->plan->plan_id, &row, NULL) == BT_OK) {
+    } else if (journal_plan_by_id(engine->journal, p->plan->plan_id, &row, NULL) == BT_OK) {
         document = (struct doc){row.doc, row.doc_len};
     }
     plan_about_of(document, &about);
@@ -158,7 +161,7 @@ static void say_about(struct bus *b, const struct open_plan *p, const struct rec
 }
 
 /* What the edge adds to a record about a plan. */
-static enum bt_code add_plan(struct bus *b, struct open_plan *p, const struct record *rec,
+static enum bt_code add_plan(struct engine *engine, struct open_plan *p, const struct record *rec,
                              struct record_extra *x, struct buf *text, struct arena *about,
                              struct bt_error *err)
 {
@@ -167,41 +170,41 @@ static enum bt_code add_plan(struct bus *b, struct open_plan *p, const struct re
     if (rec->type == REC_HANDOFF) {
         x->handoff_id = uuid_new();
     } else if (rec->type == REC_STEP_COMPLETED && rec->result.id != 0) {
-        preview(b, rec->result, text);
+        preview(engine, rec->result, text);
         x->preview = buf_str(text);
     } else if (rec->type == REC_PLAN_GENERATED && p->job == NULL) {
-        say_about(b, p, rec, x, about);
+        say_about(engine, p, rec, x, about);
     } else if (rec->type == REC_PLAN_COMPLETED) {
-        code = end_of_plan(b, p, rec, x, text, err);
+        code = end_of_plan(engine, p, rec, x, text, err);
     }
-    count(b, rec);
+    count(engine, rec);
     if (p->recovered && record_is_public(rec->type) && code == BT_OK) {
         /* It went on after a restart, so it is not what stopped the daemon (G23). */
         p->recovered = false;
-        code = journal_recovered(b->journal, p->ix, err);
+        code = journal_recovered(engine->journal, p->ix, err);
     }
     return code;
 }
 
 /* Who waits for the plan hears of it in the same commit. */
-static enum bt_code pass_on(struct bus *b, struct open_plan *p, const struct record *rec,
+static enum bt_code pass_on(struct engine *engine, struct open_plan *p, const struct record *rec,
                             const struct record_extra *x, struct bt_error *err)
 {
     enum bt_code code = BT_OK;
 
     if (rec->type == REC_PLAN_COMPLETED) {
-        code = session_plan_ended(b, p, rec, x->preview, err);
+        code = session_plan_ended(engine, p, rec, x->preview, err);
     }
     if (code == BT_OK && p->job != NULL) {
-        job_on_record(b, p, rec);
+        job_on_record(engine, p, rec);
     }
     return code;
 }
 
-enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error *err)
+enum bt_code engine_record(struct engine *engine, const struct record *rec, struct bt_error *err)
 {
     struct record_extra x = {.event_id = uuid_new()};
-    struct open_plan *p = open_plan_of_run(b, rec->run);
+    struct open_plan *p = open_plan_of_run(engine, rec->run);
     const bool is_public = record_row_is_public(rec, p != NULL ? p->plan : NULL);
     struct arena about = {.chunks = NULL};
     struct record whole = *rec;
@@ -209,51 +212,51 @@ enum bt_code bus_record(struct bus *b, const struct record *rec, struct bt_error
     enum bt_code code = BT_OK;
 
     buf_init(&text, LIMIT_RESULT_BYTES);
-    x.seq = is_public ? journal_next_seq(b->journal) : journal_last_seq(b->journal);
+    x.seq = is_public ? journal_next_seq(engine->journal) : journal_last_seq(engine->journal);
     if (record_about(rec->type) == ABOUT_AGENT) {
-        name_agent(b, rec, &x);
+        name_agent(engine, rec, &x);
     } else if (p != NULL) {
         x.plan = p->plan;
         x.run = core_block_run(p->block);
         x.parent = p->parent;
-        if (record_revises(rec) && b->revision != NULL) {
-            x.revised = b->revision->plan;
-            x.run = core_block_run(b->revision->block);
+        if (record_revises(rec) && engine->revision != NULL) {
+            x.revised = engine->revision->plan;
+            x.run = core_block_run(engine->revision->block);
         }
         x.plan_seq = is_public ? ++p->plan_seq : 0;
         open_plan_keep(p, rec, x.revised);
         if (rec->type == REC_PLAN_COMPLETED) {
             whole.text = open_plan_failure(p, rec->text);
         }
-        code = add_plan(b, p, &whole, &x, &text, &about, err);
+        code = add_plan(engine, p, &whole, &x, &text, &about, err);
     }
     if (code == BT_OK) {
-        code = append(b, &whole, &x, p != NULL ? p->ix : 0, err);
+        code = append(engine, &whole, &x, p != NULL ? p->ix : 0, err);
     }
     if (code == BT_OK && p != NULL) {
-        code = pass_on(b, p, &whole, &x, err);
+        code = pass_on(engine, p, &whole, &x, err);
     }
     arena_done(&about);
     buf_done(&text);
     return code;
 }
 
-enum bt_code conversation_record(struct bus *b, const struct record *rec, struct record_extra *x,
-                                 struct bt_error *err)
+enum bt_code conversation_record(struct engine *engine, const struct record *rec,
+                                 struct record_extra *x, struct bt_error *err)
 {
-    x->seq = journal_next_seq(b->journal);
+    x->seq = journal_next_seq(engine->journal);
     x->event_id = uuid_new();
-    return append(b, rec, x, 0, err);
+    return append(engine, rec, x, 0, err);
 }
 
-enum bt_code bus_system_record(struct bus *b, enum record_type type, struct str reason,
-                               uint64_t recovered, struct bt_error *err)
+enum bt_code engine_system_record(struct engine *engine, enum record_type type, struct str reason,
+                                  uint64_t recovered, struct bt_error *err)
 {
-    struct record rec = {.type = type, .now = b->now, .wall = b->wall, .text = reason};
-    struct record_extra x = {.seq = journal_next_seq(b->journal),
+    struct record rec = {.type = type, .now = engine->now, .wall = engine->wall, .text = reason};
+    struct record_extra x = {.seq = journal_next_seq(engine->journal),
                              .event_id = uuid_new(),
                              .version = STR_LIT(BATON_VERSION),
                              .plans_recovered = recovered};
 
-    return append(b, &rec, &x, 0, err);
+    return append(engine, &rec, &x, 0, err);
 }

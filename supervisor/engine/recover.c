@@ -11,7 +11,7 @@
 enum { RECOVERIES_MAX = 3 };
 
 struct survivor {
-    struct bus *b;
+    struct engine *engine;
     struct open_plan plan;
     struct run *run;
     struct arena reading; /* the plan before it is packed */
@@ -23,15 +23,16 @@ struct survivor {
 /* The plan of the row, packed, with an empty block. */
 static enum bt_code read_plan(struct survivor *v, const struct journal_plan *row)
 {
-    struct bus *b = v->b;
+    struct engine *engine = v->engine;
     struct doc doc = doc_copy(&v->reading, (struct doc){row->doc, row->doc_len});
     struct plan *plan = NULL;
-    enum bt_code code = doc.ptr == NULL ? err_set(v->err, BT_NOMEM, "out of memory for a plan")
-                                        : plan_read_again(doc, &b->opt.defaults, b->registry,
-                                                          &v->reading, &plan, v->err);
+    enum bt_code code = doc.ptr == NULL
+                            ? err_set(v->err, BT_NOMEM, "out of memory for a plan")
+                            : plan_read_again(doc, &engine->opt.defaults, engine->registry,
+                                              &v->reading, &plan, v->err);
 
     if (code == BT_OK) {
-        code = plan_resolve(plan, b->registry, b->now, v->err);
+        code = plan_resolve(plan, engine->registry, engine->now, v->err);
     }
     if (code != BT_OK) {
         return code;
@@ -49,7 +50,7 @@ static enum bt_code revise(struct survivor *v, const struct record *rec)
 {
     struct new_revision next;
     struct run *run = NULL;
-    enum bt_code code = revise_read(v->b, &v->plan, rec->result, &next, v->err);
+    enum bt_code code = revise_read(v->engine, &v->plan, rec->result, &next, v->err);
 
     if (code == BT_OK) {
         run = run_revise(core_block_run(next.block), next.plan, v->run, v->plan.plan, rec);
@@ -70,7 +71,8 @@ static bool replay_row(const struct journal_row *row, void *self)
     struct survivor *v = self;
     struct record rec;
 
-    v->code = record_decode(row, v->plan.plan, v->b->now, v->b->wall, &v->scratch, &rec, v->err);
+    v->code = record_decode(row, v->plan.plan, v->engine->now, v->engine->wall, &v->scratch, &rec,
+                            v->err);
     if (v->code == BT_OK && record_revises(&rec)) {
         v->code = revise(v, &rec);
     } else if (v->code == BT_OK && !run_apply(v->run, v->plan.plan, &rec)) {
@@ -103,22 +105,22 @@ static enum bt_code rebuild(struct survivor *v, const struct journal_plan *row)
     v->plan.ix = row->ix;
     v->plan.recovered = true;
     v->run = run_init(core_block_run(v->plan.block), v->plan.plan);
-    code = journal_replay(v->b->journal, row->ix, replay_row, v, v->err);
+    code = journal_replay(v->engine->journal, row->ix, replay_row, v, v->err);
     return code == BT_OK ? v->code : code;
 }
 
-static enum bt_code quarantine(struct bus *b, const struct journal_plan *row, const char *why,
-                               struct bt_error *err)
+static enum bt_code quarantine(struct engine *engine, const struct journal_plan *row,
+                               const char *why, struct bt_error *err)
 {
     char id[UUID_TEXT_LEN + 1];
 
     uuid_format(row->plan_id, id);
     log_err("plan.quarantined", "plan=%s why=\"%s\"", id, why);
-    return journal_quarantine(b->journal, row->ix, str_from(why), err);
+    return journal_quarantine(engine->journal, row->ix, str_from(why), err);
 }
 
 struct recovery {
-    struct bus *b;
+    struct engine *engine;
     uint64_t n;
     enum bt_code code;
     struct bt_error *err;
@@ -134,31 +136,32 @@ static bool recover_plan(const struct journal_plan *row, void *self)
 {
     struct recovery *all = self;
     struct bt_error why = {.code = BT_OK};
-    struct survivor v = {.b = all->b, .err = &why};
+    struct survivor v = {.engine = all->engine, .err = &why};
     struct core_event ev = {.type = CORE_RECOVER};
     bool job;
 
     if (row->recoveries > RECOVERIES_MAX) {
-        all->code = quarantine(
-            all->b, row, "the daemon has crashed three times while this plan was open", all->err);
+        all->code =
+            quarantine(all->engine, row,
+                       "the daemon has crashed three times while this plan was open", all->err);
         return all->code == BT_OK;
     }
     if (rebuild(&v, row) != BT_OK) {
         open_plan_done(&v.plan);
         survivor_done(&v);
-        all->code = quarantine(all->b, row, why.msg, all->err);
+        all->code = quarantine(all->engine, row, why.msg, all->err);
         return all->code == BT_OK;
     }
     job = v.plan.job != NULL;
     ev.plan = v.plan.plan;
     ev.block = v.plan.block;
-    all->b->pending = &v.plan;
-    all->code = bus_feed(all->b, &ev, NULL, NULL, all->err);
-    if (all->b->pending != NULL) {
+    all->engine->pending = &v.plan;
+    all->code = engine_feed(all->engine, &ev, NULL, NULL, all->err);
+    if (all->engine->pending != NULL) {
         /* More plans are open than limits.maxOpenPlans allows now. It stays in the journal. */
         log_err("plan.not_recovered", "ix=%llu no room: raise limits.maxOpenPlans and start again",
                 (unsigned long long)row->ix);
-        all->b->pending = NULL;
+        all->engine->pending = NULL;
         open_plan_done(&v.plan);
     } else if (!job) {
         all->n++;
@@ -176,32 +179,32 @@ static bool is_idle(const struct run *run)
 
 /* What does nothing cannot be what ends the daemon, once it has been rebuilt (G23): plans that wait
  * for people must not be lost because something else ends it again and again. */
-static enum bt_code forgive_idle(struct bus *b, struct bt_error *err)
+static enum bt_code forgive_idle(struct engine *engine, struct bt_error *err)
 {
     enum bt_code code = BT_OK;
 
-    for (uint32_t i = 0; i < b->runs_max && code == BT_OK; i++) {
-        struct open_plan *p = &b->plans[i];
+    for (uint32_t i = 0; i < engine->runs_max && code == BT_OK; i++) {
+        struct open_plan *p = &engine->plans[i];
         if (p->plan != NULL && p->recovered && is_idle(core_block_run(p->block))) {
             p->recovered = false;
-            code = journal_recovered(b->journal, p->ix, err);
+            code = journal_recovered(engine->journal, p->ix, err);
         }
     }
     return code;
 }
 
-enum bt_code bus_recover(struct bus *b, uint64_t *ret_n, struct bt_error *err)
+enum bt_code engine_recover(struct engine *engine, uint64_t *ret_n, struct bt_error *err)
 {
-    struct recovery all = {.b = b, .err = err};
-    enum bt_code code = journal_plans_open(b->journal, recover_plan, &all, err);
+    struct recovery all = {.engine = engine, .err = err};
+    enum bt_code code = journal_plans_open(engine->journal, recover_plan, &all, err);
 
     *ret_n = all.n;
     if (code == BT_OK && all.code == BT_OK) {
-        jobs_find(b);
-        code = session_recover(b, err);
+        jobs_find(engine);
+        code = session_recover(engine, err);
     }
     if (code == BT_OK && all.code == BT_OK) {
-        code = forgive_idle(b, err);
+        code = forgive_idle(engine, err);
     }
     return code == BT_OK ? all.code : code;
 }

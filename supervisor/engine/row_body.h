@@ -1,7 +1,7 @@
 /* What is read from the bodies of rows without a message's struct: single members and usage. Pure.
  */
-#ifndef BUS_ROW_BODY_H
-#define BUS_ROW_BODY_H
+#ifndef ENGINE_ROW_BODY_H
+#define ENGINE_ROW_BODY_H
 
 #include "protocol/wire/msg.h"
 #include "supervisor/core/run/record.h"

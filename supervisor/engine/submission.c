@@ -26,11 +26,11 @@ void submission_done(struct submission *d)
     arena_done(&d->arena);
 }
 
-static enum bt_code plan_goal(struct bus *b, const struct submit_request *w, struct submission *d,
-                              struct bt_error *err)
+static enum bt_code plan_goal(struct engine *engine, const struct submit_request *w,
+                              struct submission *d, struct bt_error *err)
 {
-    struct planner_request request = {.goal = w->goal, .registry = b->registry};
-    struct str name = w->planner.len > 0 ? w->planner : str_from(b->opt.planner);
+    struct planner_request request = {.goal = w->goal, .registry = engine->registry};
+    struct str name = w->planner.len > 0 ? w->planner : str_from(engine->opt.planner);
     struct planner planner;
     enum bt_code code = planner_find(name, &planner, err);
 
@@ -70,13 +70,13 @@ static enum bt_code check_wishes(const struct submit_request *w, bool asks_agent
     return BT_OK;
 }
 
-enum bt_code submission_make(struct bus *b, const struct submit_request *w, struct submission *d,
-                             struct bt_error *err)
+enum bt_code submission_make(struct engine *engine, const struct submit_request *w,
+                             struct submission *d, struct bt_error *err)
 {
     struct plan_request request = {.plan = w->plan,
                                    .policy = w->policy,
-                                   .defaults = &b->opt.defaults,
-                                   .registry = b->registry,
+                                   .defaults = &engine->opt.defaults,
+                                   .registry = engine->registry,
                                    .goal = w->goal,
                                    .session_id = w->session_id,
                                    .constraints = w->constraints,
@@ -91,7 +91,7 @@ enum bt_code submission_make(struct bus *b, const struct submit_request *w, stru
     if ((w->goal.len > 0) == (w->plan.ptr != NULL) && w->goal.len == 0) {
         return err_set(err, BT_INVALID, "No plan to execute: expected a goal or a plan");
     }
-    request.planner = w->planner.len > 0 ? w->planner : str_from(b->opt.planner);
+    request.planner = w->planner.len > 0 ? w->planner : str_from(engine->opt.planner);
     if (w->plan.ptr == NULL) {
         code = planner_choose(request.planner, &planner, err);
         if (code != BT_OK) {
@@ -108,20 +108,20 @@ enum bt_code submission_make(struct bus *b, const struct submit_request *w, stru
     }
     request.planner = (struct str){NULL, 0};
     if (w->plan.ptr == NULL) {
-        code = plan_goal(b, w, d, err);
+        code = plan_goal(engine, w, d, err);
         if (code != BT_OK) {
             return code;
         }
         request.plan = d->planned.plan;
-        request.planner = w->planner.len > 0 ? w->planner : str_from(b->opt.planner);
+        request.planner = w->planner.len > 0 ? w->planner : str_from(engine->opt.planner);
     }
     return plan_read_request(&request, &d->arena, &d->made, &d->problems, &d->normalised, err);
 }
 
-bool submission_is_asked(struct bus *b, struct str planner)
+bool submission_is_asked(struct engine *engine, struct str planner)
 {
     struct planner_choice choice;
-    const struct str name = planner.len > 0 ? planner : str_from(b->opt.planner);
+    const struct str name = planner.len > 0 ? planner : str_from(engine->opt.planner);
 
     return planner_choose(name, &choice, NULL) == BT_OK && choice.asks_agent;
 }
@@ -179,7 +179,7 @@ uint32_t submission_routes(struct submission *d)
     return d->route_views != NULL ? d->planned.n_routes : 0;
 }
 
-void submission_refuse(struct bus *b, struct request *rq, struct submission *d,
+void submission_refuse(struct engine *engine, struct request *rq, struct submission *d,
                        const struct bt_error *why)
 {
     struct msg_plan_lint_ok view = {.valid = false};
@@ -192,12 +192,12 @@ void submission_refuse(struct bus *b, struct request *rq, struct submission *d,
     if (view.problems_n == 0 || msg_write(&details, WIRE_MSGPACK, &part, 1, NULL) != BT_OK) {
         buf_clear(&details);
     }
-    request_refuse(b, rq, why, CLASS_VALIDATION_ERROR, 0,
+    request_refuse(engine, rq, why, CLASS_VALIDATION_ERROR, 0,
                    details.len > 0 ? doc_from_buf(&details) : (struct doc){NULL, 0});
     buf_done(&details);
 }
 
-enum key_use submission_key_use(struct bus *b, struct request *rq, struct str client_key,
+enum key_use submission_key_use(struct engine *engine, struct request *rq, struct str client_key,
                                 uint64_t body_hash, char ret_id[UUID_TEXT_LEN + 1])
 {
     struct journal_plan row;
@@ -207,24 +207,25 @@ enum key_use submission_key_use(struct bus *b, struct request *rq, struct str cl
     if (client_key.len == 0) {
         return KEY_NEW;
     }
-    code = journal_plan_by_key(b->journal, client_key, &row, &err);
+    code = journal_plan_by_key(engine->journal, client_key, &row, &err);
     if (code == BT_NOT_FOUND) {
         return KEY_NEW;
     }
     if (code != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         return KEY_REFUSED;
     }
     uuid_format(row.plan_id, ret_id);
     if (row.body_hash != body_hash) {
-        request_refuse_text(b, rq, BT_CONFLICT, "clientKey '%.*s' was used for another plan (%s)",
-                            STR_ARG(client_key), ret_id);
+        request_refuse_text(engine, rq, BT_CONFLICT,
+                            "clientKey '%.*s' was used for another plan (%s)", STR_ARG(client_key),
+                            ret_id);
         return KEY_REFUSED;
     }
     return KEY_REPEATED;
 }
 
-enum bt_code submission_start(struct bus *b, const struct submission_start *how,
+enum bt_code submission_start(struct engine *engine, const struct submission_start *how,
                               struct submission *d, char ret_id[UUID_TEXT_LEN + 1],
                               struct bt_error *err)
 {
@@ -237,13 +238,13 @@ enum bt_code submission_start(struct bus *b, const struct submission_start *how,
                                .goal = plan->goal,
                                .doc = d->normalised.at,
                                .doc_len = d->normalised.len,
-                               .created_wall = b->wall,
+                               .created_wall = engine->wall,
                                .status = STR_LIT("running"),
                                .job = how->job};
     bool ok = true;
     enum bt_code code;
 
-    code = plan_resolve(plan, b->registry, b->now, err);
+    code = plan_resolve(plan, engine->registry, engine->now, err);
     if (code != BT_OK) {
         return code;
     }
@@ -258,75 +259,75 @@ enum bt_code submission_start(struct bus *b, const struct submission_start *how,
     if (ev.plan == NULL || ev.block == NULL || !ok) {
         return err_set(err, BT_NOMEM, "out of memory for a plan of %u steps", plan->n_steps);
     }
-    code = journal_plan_add(b->journal, &row, &d->plan.ix, err);
+    code = journal_plan_add(engine->journal, &row, &d->plan.ix, err);
     if (code != BT_OK) {
         if (code != BT_CONFLICT) {
-            bus_fail(b, err);
+            engine_fail(engine, err);
         }
         return code;
     }
-    b->pending = &d->plan;
-    code = bus_feed(b, &ev, &reject, NULL, err);
-    b->pending = NULL;
+    engine->pending = &d->plan;
+    code = engine_feed(engine, &ev, &reject, NULL, err);
+    engine->pending = NULL;
     if (code == BT_OK && reject != REJECT_NONE) {
         /* The row of the plan is in the batch but no run is: this must not be committed. */
         code = err_set(err, BT_INTERNAL, "the core refused a plan that had a place: %s",
                        core_reject_text(reject));
     }
     if (code != BT_OK) {
-        bus_fail(b, err);
+        engine_fail(engine, err);
     }
     return code;
 }
 
 /* Runs that are neither taken nor kept for the one job that each open plan may still need. */
-static uint32_t free_runs(const struct bus *b)
+static uint32_t free_runs(const struct engine *engine)
 {
-    const uint32_t open = core_runs_open(b->core);
-    const uint32_t plans = open - b->jobs;
-    const uint32_t used = open + (plans > b->asking ? plans - b->asking : 0);
+    const uint32_t open = core_runs_open(engine->core);
+    const uint32_t plans = open - engine->jobs;
+    const uint32_t used = open + (plans > engine->asking ? plans - engine->asking : 0);
 
-    return used < b->runs_max ? b->runs_max - used : 0;
+    return used < engine->runs_max ? engine->runs_max - used : 0;
 }
 
-enum bt_code submission_room(struct bus *b, struct bt_error *err)
+enum bt_code submission_room(struct engine *engine, struct bt_error *err)
 {
-    if (b->draining) {
+    if (engine->draining) {
         return err_set(err, BT_UNAVAILABLE, "the supervisor is stopping and takes no new plans");
     }
-    if (journal_storage_low(b->journal)) {
+    if (journal_storage_low(engine->journal)) {
         return err_set(err, BT_UNAVAILABLE,
                        "storage_unavailable: the disk of %s is full; running plans go on",
-                       b->opt.state_dir);
+                       engine->opt.state_dir);
     }
-    if (core_runs_open(b->core) - b->jobs >= b->opt.plans_max) {
+    if (core_runs_open(engine->core) - engine->jobs >= engine->opt.plans_max) {
         return err_set(err, BT_BUSY, "%u plans are open, the limit; try again later",
-                       b->opt.plans_max);
+                       engine->opt.plans_max);
     }
-    if (free_runs(b) < 2) {
+    if (free_runs(engine) < 2) {
         return err_set(err, BT_BUSY,
                        "%u plans are open, and many questions of earlier ones are still being "
                        "stopped; try again later",
-                       core_runs_open(b->core) - b->jobs);
+                       core_runs_open(engine->core) - engine->jobs);
     }
     return BT_OK;
 }
 
-enum bt_code submission_job_room(struct bus *b, bool of_plan, struct bt_error *err)
+enum bt_code submission_job_room(struct engine *engine, bool of_plan, struct bt_error *err)
 {
-    if (of_plan ? core_runs_open(b->core) < b->runs_max : free_runs(b) > 0) {
+    if (of_plan ? core_runs_open(engine->core) < engine->runs_max : free_runs(engine) > 0) {
         return BT_OK;
     }
     return err_set(err, BT_BUSY,
                    "too many plans and questions about plans are open; try again later");
 }
 
-bool submission_may_start(struct bus *b, struct request *rq)
+bool submission_may_start(struct engine *engine, struct request *rq)
 {
     struct bt_error err;
 
-    if (submission_room(b, &err) != BT_OK) {
-        request_refuse(b, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    if (submission_room(engine, &err) != BT_OK) {
+        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         return false;
     }
     return true;

@@ -2,8 +2,8 @@
  * A goal or a document on its way to a plan: made, looked at, started or dropped. Used by the
  * requests that make plans (plan.submit, plan.lint, plan.retry, plan.fork).
  */
-#ifndef BUS_SUBMISSION_H
-#define BUS_SUBMISSION_H
+#ifndef ENGINE_SUBMISSION_H
+#define ENGINE_SUBMISSION_H
 
 #include "supervisor/engine/engine.h"
 #include "supervisor/keyword/planner.h"
@@ -48,32 +48,35 @@ BT_MUST_CHECK enum bt_code submission_init(struct submission *d, struct bt_error
 void submission_done(struct submission *d);
 /* Plans the goal, or takes the document, and checks it. On failure d->problems says what is wrong.
  */
-BT_MUST_CHECK enum bt_code submission_make(struct bus *b, const struct submit_request *w,
+BT_MUST_CHECK enum bt_code submission_make(struct engine *engine, const struct submit_request *w,
                                            struct submission *d, struct bt_error *err);
 /* Whether an agent, not the supervisor, makes the plan of a goal for this planner. */
-bool submission_is_asked(struct bus *b, struct str planner);
+bool submission_is_asked(struct engine *engine, struct str planner);
 /* Fill d->problem_views and d->route_views; how many. */
 uint32_t submission_problems(struct submission *d);
 uint32_t submission_routes(struct submission *d);
 /* Refuses with every problem in error.details {problems: [...]}. */
-void submission_refuse(struct bus *b, struct request *rq, struct submission *d,
+void submission_refuse(struct engine *engine, struct request *rq, struct submission *d,
                        const struct bt_error *why);
 /* Whether a plan may begin now: BT_UNAVAILABLE, BT_BUSY. */
-BT_MUST_CHECK enum bt_code submission_room(struct bus *b, struct bt_error *err);
+BT_MUST_CHECK enum bt_code submission_room(struct engine *engine, struct bt_error *err);
 /* Whether a job may begin: BT_BUSY. One that no plan waits for leaves the plans theirs. */
-BT_MUST_CHECK enum bt_code submission_job_room(struct bus *b, bool of_plan, struct bt_error *err);
+BT_MUST_CHECK enum bt_code submission_job_room(struct engine *engine, bool of_plan,
+                                               struct bt_error *err);
 /* submission_room; false after refusing. */
-bool submission_may_start(struct bus *b, struct request *rq);
+bool submission_may_start(struct engine *engine, struct request *rq);
 /*
- * Row and run. The plan belongs to the bus afterwards; ret_id is its id. BT_CONFLICT: the clientKey
- * is taken. BT_LIMIT: too many agents. A failure of the journal is the bus's, too (b->failed).
+ * Row and run. The plan belongs to the engine afterwards; ret_id is its id. BT_CONFLICT: the
+ * clientKey is taken. BT_LIMIT: too many agents. A failure of the journal is the engine's, too
+ * (engine->failed).
  */
-BT_MUST_CHECK enum bt_code submission_start(struct bus *b, const struct submission_start *how,
+BT_MUST_CHECK enum bt_code submission_start(struct engine *engine,
+                                            const struct submission_start *how,
                                             struct submission *d, char ret_id[UUID_TEXT_LEN + 1],
                                             struct bt_error *err);
 /* KEY_REPEATED: an earlier request with this key and body made the plan *ret_id. KEY_REFUSED: the
  * key belongs to another body, or could not be looked up; the request was answered. */
 enum key_use { KEY_NEW, KEY_REPEATED, KEY_REFUSED };
-enum key_use submission_key_use(struct bus *b, struct request *rq, struct str client_key,
+enum key_use submission_key_use(struct engine *engine, struct request *rq, struct str client_key,
                                 uint64_t body_hash, char ret_id[UUID_TEXT_LEN + 1]);
 #endif

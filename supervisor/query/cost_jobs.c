@@ -52,7 +52,7 @@ static bool tell_usage(const struct journal_row *row, void *self)
 }
 
 /* Of one that is out its run knows, of one that has ended its last row. */
-static enum bt_code usage_of(struct bus *b, struct uuid id, uint64_t ix, struct usage *ret,
+static enum bt_code usage_of(struct engine *engine, struct uuid id, uint64_t ix, struct usage *ret,
                              struct bt_error *err)
 {
     char text[UUID_TEXT_LEN + 1];
@@ -60,24 +60,24 @@ static enum bt_code usage_of(struct bus *b, struct uuid id, uint64_t ix, struct 
     const struct run *run;
 
     uuid_format(id, text);
-    p = open_plan_by_id(b, str_from(text));
+    p = open_plan_by_id(engine, str_from(text));
     run = p != NULL ? core_block_run(p->block) : NULL;
     *ret = (struct usage){0};
     if (run != NULL && !plan_is_final(run->status)) {
         *ret = run->usage;
         return BT_OK;
     }
-    return journal_last_row(b->journal, ix, false, tell_usage, ret, err);
+    return journal_last_row(engine->journal, ix, false, tell_usage, ret, err);
 }
 
-static enum bt_code tell(struct bus *b, struct uuid id, cost_job_fn fn, void *self,
+static enum bt_code tell(struct engine *engine, struct uuid id, cost_job_fn fn, void *self,
                          struct bt_error *err)
 {
     struct journal_plan row;
     struct job *e;
     struct usage usage;
     bool ok;
-    enum bt_code code = journal_plan_by_id(b->journal, id, &row, err);
+    enum bt_code code = journal_plan_by_id(engine->journal, id, &row, err);
 
     if (code != BT_OK) {
         return code;
@@ -86,7 +86,7 @@ static enum bt_code tell(struct bus *b, struct uuid id, cost_job_fn fn, void *se
     if (!ok) {
         return err_set(err, BT_NOMEM, "out of memory for an errand");
     }
-    code = usage_of(b, id, row.ix, &usage, err);
+    code = usage_of(engine, id, row.ix, &usage, err);
     if (code == BT_OK && e != NULL) {
         fn(e->kind, str_from(e->of), &usage, self);
     }
@@ -94,17 +94,18 @@ static enum bt_code tell(struct bus *b, struct uuid id, cost_job_fn fn, void *se
     return code;
 }
 
-enum bt_code cost_jobs(struct bus *b, const struct cost_jobs_of *ask, cost_job_fn fn, void *self,
-                       bool *ret_more, struct bt_error *err)
+enum bt_code cost_jobs(struct engine *engine, const struct cost_jobs_of *ask, cost_job_fn fn,
+                       void *self, bool *ret_more, struct bt_error *err)
 {
     struct found f = {.ask = ask};
-    enum bt_code code = journal_jobs(b->journal, ask->session_id, 0, UINT32_MAX, find, &f, err);
+    enum bt_code code =
+        journal_jobs(engine->journal, ask->session_id, 0, UINT32_MAX, find, &f, err);
 
     if (code == BT_OK && f.no_memory) {
         code = err_set(err, BT_NOMEM, "out of memory for a list of errands");
     }
     for (uint32_t i = 0; i < f.n && code == BT_OK; i++) {
-        code = tell(b, f.ids[i], fn, self, err);
+        code = tell(engine, f.ids[i], fn, self, err);
     }
     *ret_more = f.more;
     free(f.ids);

@@ -2,8 +2,8 @@
  * What the jobs of plans and sessions used, read from their own rows: also those that nobody
  * waited for any more when they ended, and those of sessions, which no plan counts.
  */
-#ifndef BUS_COST_JOBS_H
-#define BUS_COST_JOBS_H
+#ifndef ENGINE_COST_JOBS_H
+#define ENGINE_COST_JOBS_H
 
 #include "supervisor/dispatch/job.h"
 #include "supervisor/engine/engine.h"
@@ -21,6 +21,7 @@ typedef void (*cost_job_fn)(enum job_kind kind, struct str of, const struct usag
                             void *self);
 
 /* *ret_more: there are more than are looked at, the older ones. BT_NOMEM, BT_IO. */
-BT_MUST_CHECK enum bt_code cost_jobs(struct bus *b, const struct cost_jobs_of *ask, cost_job_fn fn,
-                                     void *self, bool *ret_more, struct bt_error *err);
+BT_MUST_CHECK enum bt_code cost_jobs(struct engine *engine, const struct cost_jobs_of *ask,
+                                     cost_job_fn fn, void *self, bool *ret_more,
+                                     struct bt_error *err);
 #endif

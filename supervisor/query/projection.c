@@ -38,14 +38,14 @@ static bool tell_row(const struct journal_row *row, void *self)
 /* ---- the steps as planned ---- */
 
 /* Who has the step: the plan's agent, unless a row said another. */
-static void name_agent(struct bus *b, const struct plan_step *p, struct msg_step_view *v)
+static void name_agent(struct engine *engine, const struct plan_step *p, struct msg_step_view *v)
 {
     const struct msg_card *card;
     uint32_t agent;
 
     v->agent_id = v->agent_id.len > 0 ? v->agent_id : p->agent_id;
-    agent = registry_agent(b->registry, v->agent_id);
-    card = agent == REGISTRY_NONE ? NULL : registry_agent_view(b->registry, agent).card;
+    agent = registry_agent(engine->registry, v->agent_id);
+    card = agent == REGISTRY_NONE ? NULL : registry_agent_view(engine->registry, agent).card;
     v->agent_name = card != NULL && card->name.len > 0 ? card->name : v->agent_id;
     if (card != NULL) {
         v->agent_icon = card->icon;
@@ -53,7 +53,7 @@ static void name_agent(struct bus *b, const struct plan_step *p, struct msg_step
     }
 }
 
-static void lay_out_step(struct bus *b, struct projection *s, uint32_t i)
+static void lay_out_step(struct engine *engine, struct projection *s, uint32_t i)
 {
     const struct plan_step *p = &s->plan->steps[i];
     struct msg_step_view *v = &s->view.steps[i];
@@ -70,7 +70,7 @@ static void lay_out_step(struct bus *b, struct projection *s, uint32_t i)
     for (uint32_t d = 0; v->depends_on != NULL && d < p->deps_n; d++) {
         v->depends_on[v->depends_on_n++] = s->plan->steps[s->plan->deps[p->deps_at + d]].step_id;
     }
-    name_agent(b, p, v);
+    name_agent(engine, p, v);
 }
 
 static void count_step(struct projection *s, struct msg_step_view *v)
@@ -91,28 +91,28 @@ static void count_step(struct projection *s, struct msg_step_view *v)
     n->cancelled += str_is(v->status, "cancelled");
 }
 
-static enum bt_code lay_out(struct bus *b, struct projection *s, struct bt_error *err)
+static enum bt_code lay_out(struct engine *engine, struct projection *s, struct bt_error *err)
 {
     if (!projection_make_room(s, s->plan->n_steps)) {
         return err_set(err, BT_NOMEM, "out of memory for a story");
     }
     s->view.steps_n = s->plan->n_steps;
     for (uint32_t i = 0; i < s->view.steps_n; i++) {
-        lay_out_step(b, s, i);
+        lay_out_step(engine, s, i);
         count_step(s, &s->view.steps[i]);
     }
     return BT_OK;
 }
 
 /* The newest revision's document: a blob, or that of the plan's row. */
-static enum bt_code load_plan(struct bus *b, struct projection *s, struct bt_error *err)
+static enum bt_code load_plan(struct engine *engine, struct projection *s, struct bt_error *err)
 {
     struct buf bytes;
     enum bt_code code = BT_OK;
 
     if (s->revised.id != 0) {
         buf_init(&bytes, LIMIT_STEP_BYTES);
-        code = journal_blob_get(b->journal, s->revised.id, &bytes, err);
+        code = journal_blob_get(engine->journal, s->revised.id, &bytes, err);
         if (code == BT_OK) {
             s->document = doc_copy(&s->arena, doc_from_buf(&bytes));
         }
@@ -122,8 +122,8 @@ static enum bt_code load_plan(struct bus *b, struct projection *s, struct bt_err
         code = err_set(err, BT_NOMEM, "out of memory for a story");
     }
     return code != BT_OK ? code
-                         : plan_read_again(s->document, &b->opt.defaults, b->registry, &s->arena,
-                                           &s->plan, err);
+                         : plan_read_again(s->document, &engine->opt.defaults, engine->registry,
+                                           &s->arena, &s->plan, err);
 }
 
 /* ---- the plan ---- */
@@ -133,9 +133,9 @@ static enum bt_code load_plan(struct bus *b, struct projection *s, struct bt_err
  * they are ahead of the commit within a turn, and "completed" without a result would be half a
  * truth.
  */
-static struct str open_status(struct bus *b, struct str plan_id)
+static struct str open_status(struct engine *engine, struct str plan_id)
 {
-    const struct open_plan *p = open_plan_by_id(b, plan_id);
+    const struct open_plan *p = open_plan_by_id(engine, plan_id);
     enum plan_status live = p != NULL ? core_block_run(p->block)->status : PLAN_RUNNING;
 
     return str_from(plan_status_name(plan_is_final(live) ? PLAN_RUNNING : live));
@@ -168,7 +168,7 @@ static void open_projection(const struct journal_plan *row, struct projection *s
     s->view.trace_id = trace_id(s, row->plan_id);
 }
 
-enum bt_code projection_read_also(struct bus *b, struct str plan_id, struct projection *ret,
+enum bt_code projection_read_also(struct engine *engine, struct str plan_id, struct projection *ret,
                                   projection_row_fn also, void *self, struct bt_error *err)
 {
     struct teller t = {.projection = ret, .also = also, .self = self, .err = err};
@@ -179,7 +179,7 @@ enum bt_code projection_read_also(struct bus *b, struct str plan_id, struct proj
     enum bt_code code;
 
     *ret = (struct projection){0};
-    code = request_plan_row(b, plan_id, &row, err);
+    code = request_plan_row(engine, plan_id, &row, err);
     if (code != BT_OK) {
         return code;
     }
@@ -187,27 +187,27 @@ enum bt_code projection_read_also(struct bus *b, struct str plan_id, struct proj
     id = row.plan_id;
     quarantined = str_is(row.status, "quarantined");
     open_projection(&row, ret);
-    code = journal_replay(b->journal, ix, tell_row, &t, err);
+    code = journal_replay(engine->journal, ix, tell_row, &t, err);
     code = code == BT_OK ? t.code : code;
     if (code == BT_OK) {
-        code = load_plan(b, ret, err);
+        code = load_plan(engine, ret, err);
     }
     if (code == BT_OK) {
         ret->plan->plan_id = id;
         ret->plan->revision =
             ret->view.revision > 0 ? (uint32_t)ret->view.revision : ret->plan->revision;
-        code = lay_out(b, ret, err);
+        code = lay_out(engine, ret, err);
     }
     if (code == BT_OK && !ret->ended && !quarantined) {
-        ret->view.status = open_status(b, plan_id);
+        ret->view.status = open_status(engine, plan_id);
     }
     ret->view.last_seq = ret->last_seq;
     arena_done(&t.scratch);
     return code;
 }
 
-enum bt_code projection_read(struct bus *b, struct str plan_id, struct projection *ret,
+enum bt_code projection_read(struct engine *engine, struct str plan_id, struct projection *ret,
                              struct bt_error *err)
 {
-    return projection_read_also(b, plan_id, ret, NULL, NULL, err);
+    return projection_read_also(engine, plan_id, ret, NULL, NULL, err);
 }

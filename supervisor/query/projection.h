@@ -2,15 +2,15 @@
  * What became of a plan, read from its rows in the journal: the same for a running plan and for one
  * that ended last year. Everything lives in the projection's arena.
  */
-#ifndef BUS_PROJECTION_H
-#define BUS_PROJECTION_H
+#ifndef ENGINE_PROJECTION_H
+#define ENGINE_PROJECTION_H
 
 #include "protocol/base/arena.h"
 #include "protocol/wire/msg.h"
 #include "supervisor/core/plan/plan.h"
 #include "supervisor/core/run/record.h"
 
-struct bus;
+struct engine;
 struct journal_row;
 
 /* What the view of a step does not say. Wall times; 0 = it did not come to that. */
@@ -44,12 +44,12 @@ struct projection {
 
 /* BT_NOT_FOUND "No state found for <id>"; BT_IO when the journal is damaged there. projection_done
  * in every case. */
-BT_MUST_CHECK enum bt_code projection_read(struct bus *b, struct str plan_id,
+BT_MUST_CHECK enum bt_code projection_read(struct engine *engine, struct str plan_id,
                                            struct projection *ret, struct bt_error *err);
 /* The same, with a look at each row after it was told. `also` returns false when it is out of
  * memory. */
 typedef bool (*projection_row_fn)(struct projection *s, const struct journal_row *row, void *self);
-BT_MUST_CHECK enum bt_code projection_read_also(struct bus *b, struct str plan_id,
+BT_MUST_CHECK enum bt_code projection_read_also(struct engine *engine, struct str plan_id,
                                                 struct projection *ret, projection_row_fn also,
                                                 void *self, struct bt_error *err);
 void projection_done(struct projection *s);

@@ -1,4 +1,4 @@
-/* What of the bus needs no socket: the cache of results, keys of steps, the plans of a turn. */
+/* What of the engine needs no socket: the cache of results, keys of steps, the plans of a turn. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,8 +53,9 @@ static void cache_never_holds_more_than_its_bytes_whatever_the_order_of_ids(void
     blob_cache_done(&c);
 }
 
-/* A bus with one open plan, whose step came once more under the same id; nothing else is used. */
-static void with_plan(struct bus *b, struct open_plan *slot, struct plan *plan,
+/* A engine with one open plan, whose step came once more under the same id; nothing else is used.
+ */
+static void with_plan(struct engine *engine, struct open_plan *slot, struct plan *plan,
                       struct plan_step *step)
 {
     step[0] = (struct plan_step){.step_id = STR_LIT("a.1"), .revision = 12, .superseded = true};
@@ -63,8 +64,8 @@ static void with_plan(struct bus *b, struct open_plan *slot, struct plan *plan,
     assert_true(uuid_parse(STR_LIT("0190F3C2-7A1B-7C3D-9E4F-0123456789AB"), &plan->plan_id));
     *slot = (struct open_plan){.run = (uint64_t)1 << 32, .plan = plan};
     uuid_format(plan->plan_id, slot->id);
-    *b = (struct bus){.plans = slot, .opt = {.plans_max = 1}};
-    assert_int_equal(map_put(&b->plan_by_id, str_from(slot->id), 0), BT_OK);
+    *engine = (struct engine){.plans = slot, .opt = {.plans_max = 1}};
+    assert_int_equal(map_put(&engine->plan_by_id, str_from(slot->id), 0), BT_OK);
 }
 
 static void key_names_its_step_and_nothing_else_does(void **state)
@@ -93,7 +94,7 @@ static void key_names_its_step_and_nothing_else_does(void **state)
                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/verify",
                                        "0190F3C2-7A1B-7C3D-9E4F-0123456789AB/12/a.1/replan"};
     static const struct lane_instance nobody; /* has nothing on its lanes */
-    struct bus b;
+    struct engine engine;
     struct open_plan slot;
     struct plan plan;
     struct plan_step steps[2];
@@ -103,37 +104,37 @@ static void key_names_its_step_and_nothing_else_does(void **state)
     char key[LIMIT_KEY_BYTES + 1];
 
     (void)state;
-    with_plan(&b, &slot, &plan, steps);
+    with_plan(&engine, &slot, &plan, steps);
     for (uint32_t i = 0; i < STEP_PHASE_COUNT; i++) {
         step_key(&plan, 0, (enum step_phase)i, key);
         assert_string_equal(key, keys[i]);
-        assert_true(key_find(&b, &nobody, str_from(key), &run, &step, &phase));
+        assert_true(key_find(&engine, &nobody, str_from(key), &run, &step, &phase));
         assert_int_equal(run, slot.run);
         assert_int_equal(step, 0);
         assert_int_equal(phase, i);
     }
     step_key(&plan, 1, PHASE_EXECUTE, key);
-    assert_true(key_find(&b, &nobody, str_from(key), &run, &step, &phase));
+    assert_true(key_find(&engine, &nobody, str_from(key), &run, &step, &phase));
     assert_int_equal(step, 1);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        if (key_find(&b, &nobody, str_from(wrong[i]), &run, &step, &phase)) {
+        if (key_find(&engine, &nobody, str_from(wrong[i]), &run, &step, &phase)) {
             fail_msg("'%s' was taken for a key", wrong[i]);
         }
     }
-    map_done(&b.plan_by_id);
+    map_done(&engine.plan_by_id);
 }
 
 static void traceparent_is_the_plan_and_one_span_per_request(void **state)
 {
     char first[TRACEPARENT_LEN + 1];
     char other[TRACEPARENT_LEN + 1];
-    struct bus b;
+    struct engine engine;
     struct open_plan slot;
     struct plan plan;
     struct plan_step steps[2];
 
     (void)state;
-    with_plan(&b, &slot, &plan, steps);
+    with_plan(&engine, &slot, &plan, steps);
     step_traceparent(&plan, 0, PHASE_EXECUTE, 1, first);
     assert_string_equal(first, "00-0190f3c27a1b7c3d9e4f0123456789ab-0000000100000001-01");
     step_traceparent(&plan, 0, PHASE_EXECUTE, 2, other);
@@ -144,13 +145,13 @@ static void traceparent_is_the_plan_and_one_span_per_request(void **state)
     assert_string_not_equal(first, other);
     step_traceparent(&plan, UINT32_MAX - 1, PHASE_REPLAN, UINT32_MAX, other);
     assert_int_equal(strlen(other), TRACEPARENT_LEN);
-    map_done(&b.plan_by_id);
+    map_done(&engine.plan_by_id);
 }
 
 enum { SESSIONS = 1000, PLANS = 8000 };
 
 struct many {
-    struct bus b;
+    struct engine engine;
     char ids[SESSIONS + 1][16];
     struct plan plans[PLANS];
     struct run *open, *over;
@@ -182,7 +183,7 @@ static struct many *with_many(void)
                                          .block = i % 5 == 0 ? m->over : m->open,
                                          .job = i % 3 == 0 ? &m->job : NULL};
     }
-    m->b = (struct bus){.plans = m->slots, .runs_max = PLANS};
+    m->engine = (struct engine){.plans = m->slots, .runs_max = PLANS};
     return m;
 }
 
@@ -197,9 +198,9 @@ static void one_pass_finds_what_each_session_finds_by_itself(void **state)
     for (uint32_t i = 0; i < SESSIONS; i++) {
         assert_int_equal(map_put(&at, str_from(m->ids[i]), i), BT_OK);
     }
-    session_open_plans(&m->b, &at, found);
+    session_open_plans(&m->engine, &at, found);
     for (uint32_t i = 0; i < SESSIONS; i++) {
-        assert_ptr_equal(found[i], session_open_plan(&m->b, str_from(m->ids[i])));
+        assert_ptr_equal(found[i], session_open_plan(&m->engine, str_from(m->ids[i])));
         open += found[i] != NULL ? 1 : 0;
     }
     assert_in_range(open, SESSIONS / 2, SESSIONS);
