@@ -229,7 +229,7 @@ static void instance_restarted(struct processes *p, const struct spawn_event *ev
     }
 }
 
-void processes_turn(struct processes *p, bool readable)
+void processes_cycle(struct processes *p, bool readable)
 {
     struct spawn_event ev;
 

@@ -25,5 +25,5 @@ struct process_hooks processes_for_engine(struct processes *p);
 void processes_hold_back(struct processes *p);
 /* Within a turn: takes what the spawner said (readable: it has said something), does what is due,
  * and tells the core. */
-void processes_turn(struct processes *p, bool readable);
+void processes_cycle(struct processes *p, bool readable);
 #endif

@@ -95,7 +95,7 @@ static enum bt_code open_all(struct supervisor *s, struct bt_error *err)
 }
 
 /* The first turn: what the journal holds goes on, and the world is told that we are here. */
-static enum bt_code first_turn(struct supervisor *s, struct bt_error *err)
+static enum bt_code first_cycle(struct supervisor *s, struct bt_error *err)
 {
     uint64_t recovered = 0;
     enum bt_code code;
@@ -174,7 +174,7 @@ static void begin_stop(struct supervisor *s, const char *why)
     spawn_stop_all(s->spawn, s->opt->shutdown_grace_ms, s->engine.now);
 }
 
-static void signal_turn(struct supervisor *s)
+static void signal_cycle(struct supervisor *s)
 {
     struct signalfd_siginfo info;
 
@@ -237,12 +237,12 @@ static enum bt_code turn(struct supervisor *s, struct bt_error *err)
 
     engine_begin(&s->engine, clock_mono_ms(), clock_wall_ms());
     for (int n = 0;
-         n < ENGINE_TURN_EVENTS && !engine_is_full(&s->engine) && link_next(s->link, &ev); n++) {
+         n < ENGINE_CYCLE_EVENTS && !engine_is_full(&s->engine) && link_next(s->link, &ev); n++) {
         engine_on_link(&s->engine, &ev);
     }
-    processes_turn(&s->processes,
-                   (s->watch[WATCH_SPAWN].revents & (POLLIN | POLLHUP | POLLERR)) != 0);
-    signal_turn(s);
+    processes_cycle(&s->processes,
+                    (s->watch[WATCH_SPAWN].revents & (POLLIN | POLLHUP | POLLERR)) != 0);
+    signal_cycle(s);
     settle(s);
     code = engine_end(&s->engine, err);
     for (uint32_t i = 0; i < s->engine.registered_n; i++) {
@@ -322,7 +322,7 @@ int supervisor_run(const struct supervisor_options *opt, char **argv)
         code = open_all(s, &err);
     }
     if (code == BT_OK) {
-        code = first_turn(s, &err);
+        code = first_cycle(s, &err);
     }
     if (code == BT_OK) {
         code = announce(s, &err);

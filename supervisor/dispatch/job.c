@@ -81,7 +81,7 @@ void job_on_command(struct engine *engine, const struct core_cmd *cmd)
         n = add_news(engine, NEWS_ORDER, cmd->run);
         n->ask.kind = cmd->job;
         n->ask.attempt = cmd->attempt;
-        n->end.text = engine_turn_text(engine, cmd->text);
+        n->end.text = engine_cycle_text(engine, cmd->text);
     } else if (p != NULL && p->asked != 0) {
         (void)add_news(engine, NEWS_STOP, p->asked);
         wait_for(engine, p, 0);
@@ -105,7 +105,7 @@ void job_on_record(struct engine *engine, const struct open_plan *p, const struc
 
     if (rec->type == REC_STEP_PROGRESS && p->job->kind == JOB_SYNTHESIS && rec->text.len > 0) {
         n = add_news(engine, NEWS_TEXT, rec->run);
-        n->end.text = engine_turn_text(engine, rec->text);
+        n->end.text = engine_cycle_text(engine, rec->text);
         n->end.ok = p->job->told == 0 || (p->job->told == rec->attempt && !is_anew(rec->data));
         p->job->told = rec->attempt;
     } else if (rec->type == REC_PLAN_COMPLETED) {
@@ -115,7 +115,7 @@ void job_on_record(struct engine *engine, const struct open_plan *p, const struc
         n->end.result = step->result;
         n->end.usage = run->usage;
         n->end.error_class = step->error_class;
-        n->end.text = engine_turn_text(engine, rec->text);
+        n->end.text = engine_cycle_text(engine, rec->text);
     }
 }
 
@@ -226,7 +226,7 @@ static void take_stop(struct engine *engine, const struct job_news *n)
     job_stop(engine, n->run);
 }
 
-void jobs_turn(struct engine *engine)
+void jobs_cycle(struct engine *engine)
 {
     static void (*const takes[])(struct engine *, const struct job_news *) = {
         [NEWS_ORDER] = take_order,

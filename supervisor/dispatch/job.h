@@ -6,7 +6,7 @@
  *
  *   CMD_JOB of a plan ──► job_start ──► the job's own run ──► PLAN_COMPLETED of it
  *        ^                                                                   │
- *        └── PLANNING_RETRY ── CORE_JOB_FAILED │ CORE_PLANNED │ ... ◄─────┘ jobs_turn
+ *        └── PLANNING_RETRY ── CORE_JOB_FAILED │ CORE_PLANNED │ ... ◄─────┘ jobs_cycle
  */
 #ifndef ENGINE_JOB_H
 #define ENGINE_JOB_H
@@ -57,8 +57,8 @@ void job_on_command(struct engine *engine, const struct core_cmd *cmd);
 void job_on_record(struct engine *engine, const struct open_plan *p, const struct record *rec);
 /* Does what the turn's commands and records of jobs lead to, until nothing is left. Before the
  * commit. */
-void jobs_turn(struct engine *engine);
-/* After a recovery: plans find the jobs that go on for them. Before jobs_turn. */
+void jobs_cycle(struct engine *engine);
+/* After a recovery: plans find the jobs that go on for them. Before jobs_cycle. */
 void jobs_find(struct engine *engine);
 /* Of a plan that was read: NULL when it is no job; free() it. *ret_ok false: out of memory. */
 struct job *job_of_document(struct doc document, bool *ret_ok);

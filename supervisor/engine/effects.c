@@ -23,7 +23,7 @@ struct effect *engine_effect(struct engine *engine, enum effect_type type)
     return &engine->effects[engine->effects_n++];
 }
 
-struct str engine_turn_text(struct engine *engine, struct str text)
+struct str engine_cycle_text(struct engine *engine, struct str text)
 {
     return text.len == 0 ? (struct str){"", 0} : arena_str(&engine->turn, text);
 }

@@ -8,7 +8,7 @@
 #include "supervisor/conversation/session.h"
 #include "supervisor/dispatch/job.h"
 
-enum { OUT_MAX = 512 * 1024 * 1024, TURN_BYTES = 16 * 1024 * 1024, CONTROL_CONTEXTS = 128 };
+enum { OUT_MAX = 512 * 1024 * 1024, CYCLE_BYTES = 16 * 1024 * 1024, CONTROL_CONTEXTS = 128 };
 
 static void grow_commands(struct commands *c)
 {
@@ -167,7 +167,7 @@ static enum bt_code take_commands(struct engine *engine, enum core_reject *ret_r
         } else if (cmd->type != CMD_REGISTERED) {
             struct effect *e = engine_effect(engine, EFFECT_COMMAND);
             e->cmd = *cmd;
-            e->cmd.text = engine_turn_text(engine, cmd->text);
+            e->cmd.text = engine_cycle_text(engine, cmd->text);
         }
     }
     return BT_OK;
@@ -242,7 +242,7 @@ msec engine_deadline(const struct engine *engine)
 
 bool engine_is_full(const struct engine *engine)
 {
-    return engine->out.len > TURN_BYTES;
+    return engine->out.len > CYCLE_BYTES;
 }
 
 static void heartbeat(struct engine *engine)
@@ -275,7 +275,7 @@ enum bt_code engine_end(struct engine *engine, struct bt_error *err)
         news = news || journal_dirty(engine->journal);
     }
     if (!engine->failed && engine->news_n > 0) {
-        jobs_turn(engine);
+        jobs_cycle(engine);
         news = true;
     }
     if (!engine->failed && news) {

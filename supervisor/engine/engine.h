@@ -28,7 +28,7 @@
 enum {
     ENGINE_PARKED_MAX = 64,
     ENGINE_CONTROL_QUEUE = 130,
-    ENGINE_TURN_EVENTS = 256,
+    ENGINE_CYCLE_EVENTS = 256,
     ENGINE_RUNS_SPARE = 64
 };
 
@@ -306,7 +306,7 @@ BT_MUST_CHECK enum bt_code engine_system_record(struct engine *engine, enum reco
 /* effects.c */
 struct effect *engine_effect(struct engine *engine, enum effect_type type);
 /* A copy of text that lives until the turn has been performed. */
-struct str engine_turn_text(struct engine *engine, struct str text);
+struct str engine_cycle_text(struct engine *engine, struct str text);
 void engine_perform(struct engine *engine);
 /* Feeds ev in the next turn (which comes at once); its text is copied. */
 void engine_later(struct engine *engine, const struct core_event *ev);
