@@ -23,7 +23,7 @@ struct processes {
 struct process_hooks processes_for_engine(struct processes *p);
 /* In the first turn, before anything is recovered: nobody waits for agents that are held back. */
 void processes_hold_back(struct processes *p);
-/* Within a turn: takes what the spawner said (readable: it has said something), does what is due,
+/* Within a cycle: takes what the spawner said (readable: it has said something), does what is due,
  * and tells the core. */
 void processes_cycle(struct processes *p, bool readable);
 #endif

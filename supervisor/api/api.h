@@ -24,7 +24,7 @@ BT_MUST_CHECK enum bt_code request_document(struct engine *engine, struct str pl
 
 /*
  * Feeds a request's event. False when the request was refused with the core's reason (the journal's
- * failure is the turn's, not the request's: false, too). p is the plan that the event is about.
+ * failure is the cycle's, not the request's: false, too). p is the plan that the event is about.
  * not_waiting: what to say for REJECT_NOT_WAITING; NULL = the core's words.
  */
 bool request_feed(struct engine *engine, struct request *rq, const struct open_plan *p,

@@ -131,7 +131,7 @@ static void fill_wait(struct engine *engine, const struct open_plan *p, struct p
     buf_done(&text);
 }
 
-/* What only the run knows of an open step: the rows may be a turn behind it. */
+/* What only the run knows of an open step: the rows may be a cycle behind it. */
 static void fill_live_step(struct engine *engine, const struct open_plan *p, struct projection *s,
                            uint32_t i, struct standing *standing)
 {

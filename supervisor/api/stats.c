@@ -278,7 +278,7 @@ static void add_plans(struct engine *engine, struct msg_supervisor_stats_ok *ok)
 
 void on_supervisor_stats(struct engine *engine, struct request *rq)
 {
-    struct msg_supervisor_stats_ok ok = {.turns = engine->stats.turns,
+    struct msg_supervisor_stats_ok ok = {.turns = engine->stats.cycles,
                                          .commits = engine->stats.commits,
                                          .records = engine->stats.records,
                                          .published = engine->stats.published,

@@ -1,6 +1,6 @@
 /*
  * What is sent to an agent about a step, put together: the step itself (execute, search), or a
- * question about it (gate, verify, replan). One assignment is made at a time, in the turn's
+ * question about it (gate, verify, replan). One assignment is made at a time, in the cycle's
  * `assignment` arena; its message borrows from the assignment, the plan and the cards.
  */
 #ifndef ENGINE_ASSIGNMENT_H

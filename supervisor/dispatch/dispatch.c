@@ -69,7 +69,7 @@ static bool send_step(struct engine *engine, struct lane *lane, struct assignmen
     return true;
 }
 
-/* Whether what was decided still holds: the turn may have gone on since. */
+/* Whether what was decided still holds: the cycle may have gone on since. */
 static bool is_still_due(const struct run *run, const struct core_cmd *cmd)
 {
     const struct run_step *row = &run->steps[cmd->step];

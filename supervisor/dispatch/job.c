@@ -41,7 +41,7 @@ struct job *job_of_document(struct doc document, bool *ret_ok)
     return e;
 }
 
-/* ---- what the turn brings ---- */
+/* ---- what the cycle brings ---- */
 
 enum news_type { NEWS_ORDER, NEWS_STOP, NEWS_TEXT, NEWS_END };
 

@@ -2,7 +2,7 @@
  * Jobs: what a plan as a whole, or a session, asks of an agent. A job is a plan of one step
  * of its own, run by the same core as all others: lanes, retries, deadlines, budget and recovery
  * are the core's. Its records are internal rows. Here it is started, and its end is taken to who
- * waits for it, in the same turn and so in the same commit as the records on both sides.
+ * waits for it, in the same cycle and so in the same commit as the records on both sides.
  *
  *   CMD_JOB of a plan ──► job_start ──► the job's own run ──► PLAN_COMPLETED of it
  *        ^                                                                   │
@@ -22,7 +22,7 @@ struct job {
     uint32_t attempt;             /* of asking the planner; filled in at its end */
     uint32_t told;                /* attempt whose text was told last; 0 = none yet */
     char of[LIMIT_ID_BYTES + 1];  /* the plan, or the session, that it is for */
-    char turn[UUID_TEXT_LEN + 1]; /* CONVERSE: the turn; DIGEST: the last message in it */
+    char turn[UUID_TEXT_LEN + 1]; /* CONVERSE: the cycle; DIGEST: the last message in it */
 };
 
 struct job_ask {
@@ -36,7 +36,7 @@ struct job_ask {
     uint64_t tokens, micros; /* that it may spend; UINT64_MAX = no budget */
 };
 
-/* How a job ended; lives until the turn has been performed. */
+/* How a job ended; lives until the cycle has been performed. */
 struct job_end {
     bool ok;
     struct blob_ref result; /* ok: {text?, data?} */
@@ -45,17 +45,17 @@ struct job_end {
     struct usage usage;
 };
 
-/* Starts one in this turn. *ret_run: its run. BT_BUSY: no room. A failure of the journal is the
+/* Starts one in this cycle. *ret_run: its run. BT_BUSY: no room. A failure of the journal is the
  * engine's (engine->failed). */
 BT_MUST_CHECK enum bt_code job_start(struct engine *engine, const struct job_ask *ask,
                                      uint64_t *ret_run, struct bt_error *err);
 /* Nobody waits for it any more: calls it off. Unknown runs are passed by. */
 void job_stop(struct engine *engine, uint64_t run);
 
-/* ---- within the turn; called by engine.c and records.c ---- */
+/* ---- within the cycle; called by engine.c and records.c ---- */
 void job_on_command(struct engine *engine, const struct core_cmd *cmd);
 void job_on_record(struct engine *engine, const struct open_plan *p, const struct record *rec);
-/* Does what the turn's commands and records of jobs lead to, until nothing is left. Before the
+/* Does what the cycle's commands and records of jobs lead to, until nothing is left. Before the
  * commit. */
 void jobs_cycle(struct engine *engine);
 /* After a recovery: plans find the jobs that go on for them. Before jobs_cycle. */

@@ -260,7 +260,7 @@ void job_answered(struct engine *engine, struct open_plan *p, const struct job *
         job_failed(engine, p, e, end, end->ok ? str_from(err.msg) : why, false, 0);
         return;
     }
-    stored = doc_copy(&engine->turn, stored);
+    stored = doc_copy(&engine->cycle, stored);
     text = doc_string(doc_get(stored, STR_LIT("text")));
     retry = doc_get(doc_get(stored, STR_LIT("data")), STR_LIT("retry"));
     if (!wants_retry(retry, text)) {

@@ -8,7 +8,7 @@
 void result_invalid(struct core_event *ev, struct str why);
 /*
  * replan_answer.c: a replanner's answer as a revision of the plan: plan, block and document in
- * *revision and *ev (the document is stored in this turn). One that is no plan, or that the plan
+ * *revision and *ev (the document is stored in this cycle). One that is no plan, or that the plan
  * check refuses, is a failure of *ev with its problems in *text. Only the journal's failure is
  * returned.
  */

@@ -15,7 +15,7 @@ struct revise_wish {
 };
 
 /*
- * Makes the revision that follows p's, with its block, and stores its document in this turn.
+ * Makes the revision that follows p's, with its block, and stores its document in this cycle.
  * *problems: the caller's list. BT_INVALID: problems say why, err names the first. BT_LIMIT,
  * BT_NOMEM. BT_IO is the journal's failure: engine_fail was called. The revision is the caller's,
  * who hands it to the core through engine.revision; new_revision_done in every case.

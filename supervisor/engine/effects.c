@@ -1,4 +1,4 @@
-/* What a turn wants done is kept until its rows are durable, then done in order. */
+/* What a cycle wants done is kept until its rows are durable, then done in order. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct effect *engine_effect(struct engine *engine, enum effect_type type)
 
 struct str engine_cycle_text(struct engine *engine, struct str text)
 {
-    return text.len == 0 ? (struct str){"", 0} : arena_str(&engine->turn, text);
+    return text.len == 0 ? (struct str){"", 0} : arena_str(&engine->cycle, text);
 }
 
 static void kill_process(struct engine *engine, const struct core_cmd *cmd)
@@ -110,7 +110,7 @@ void engine_perform(struct engine *engine)
     if (engine->out.cap > 8u * 1024 * 1024) {
         buf_done(&engine->out);
     }
-    arena_reset(&engine->turn);
+    arena_reset(&engine->cycle);
 }
 
 enum bt_code request_try_answer(struct engine *engine, struct request *rq, enum msg_type type,

@@ -100,7 +100,7 @@ void engine_begin(struct engine *engine, msec now, msec wall)
 
     engine->now = now;
     engine->wall = wall;
-    engine->stats.turns++;
+    engine->stats.cycles++;
     engine->registered_n = 0;
     for (uint32_t i = 0; i < engine->later_n; i++) {
         if (engine_feed(engine, &engine->later[i], NULL, NULL, &err) != BT_OK) {

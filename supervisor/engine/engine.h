@@ -3,8 +3,8 @@
  * shell around the core: requests and lane answers become core events, commands become journal
  * rows, answers, dispatches and publications.
  *
- * One turn:   engine_begin -> engine_on_link / engine_feed ... -> engine_end
- * engine_end commits every row of the turn at once and only then answers, dispatches and publishes
+ * One cycle:   engine_begin -> engine_on_link / engine_feed ... -> engine_end
+ * engine_end commits every row of the cycle at once and only then answers, dispatches and publishes
  * (nothing is said before its cause is durable). All calls come from the loop thread.
  */
 #ifndef ENGINE_BUS_H
@@ -156,18 +156,18 @@ struct parked_read {
     char types[512]; /* space separated, "" = all */
 };
 
-/* What to do once the turn's rows are durable. */
+/* What to do once the cycle's rows are durable. */
 enum effect_type { EFFECT_ANSWER, EFFECT_PUBLISH, EFFECT_COMMAND };
 struct effect {
     enum effect_type type;
     uint64_t request;
     size_t at, len;             /* bytes in engine.out */
     size_t topic_at, topic_len; /* PUBLISH */
-    struct core_cmd cmd;        /* COMMAND; text points into the turn's arena */
+    struct core_cmd cmd;        /* COMMAND; text points into the cycle's arena */
 };
 
 struct engine_stats {
-    uint64_t turns, commits, records, published, requests, refused_busy, plans_done,
+    uint64_t cycles, commits, records, published, requests, refused_busy, plans_done,
         steps_dispatched, steps_retried, results_rejected, fallbacks, replans;
 };
 
@@ -186,18 +186,18 @@ struct engine {
     struct link_server *server;
     struct link_pub *pub;
     struct blob_cache cache;
-    msec now, wall; /* of this turn */
+    msec now, wall; /* of this cycle */
     msec started_mono, started_wall;
 
     struct open_plan *plans; /* by run slot */
-    struct open_plan *ended; /* ended in this turn, their slot given to another already */
+    struct open_plan *ended; /* ended in this cycle, their slot given to another already */
     uint32_t ended_n, ended_cap;
     struct map plan_by_id;            /* upper-case id -> slot */
     struct sessions sessions;         /* of the open plans */
     struct lane_instance **instances; /* by registry slot */
     struct agent_card *cards;         /* by agent index */
 
-    struct job_news *news; /* of jobs, of this turn: see job.c */
+    struct job_news *news; /* of jobs, of this cycle: see job.c */
     uint32_t news_n, news_cap;
     uint32_t jobs, asking; /* open ones; plans that wait for one of them */
     /* A session's job has ended; NULL = nobody listens. */
@@ -206,11 +206,11 @@ struct engine {
     struct commands commands;
     struct effect *effects;
     uint32_t effects_n, effects_cap;
-    struct buf out;        /* bytes of this turn's answers and events */
+    struct buf out;        /* bytes of this cycle's answers and events */
     struct buf row, topic; /* of the record being encoded */
-    struct arena turn;
+    struct arena cycle;
     struct arena assignment;  /* of the step being dispatched */
-    struct core_event *later; /* found after the commit; fed at the start of the next turn */
+    struct core_event *later; /* found after the commit; fed at the start of the next cycle */
     uint32_t later_n, later_cap;
     struct arena later_arena; /* their texts */
     bool failed;              /* the journal is dead; `fatal` says why */
@@ -223,7 +223,7 @@ struct engine {
     struct parked_read parked[ENGINE_PARKED_MAX];
     uint32_t parked_n;
     msec heartbeat_at;
-    struct uuid registered[64]; /* instances that registered in this turn: the spawner's children
+    struct uuid registered[64]; /* instances that registered in this cycle: the spawner's children
                                    are ready */
     uint32_t registered_n;
     bool draining; /* no new plans */
@@ -246,11 +246,11 @@ BT_MUST_CHECK enum bt_code engine_feed(struct engine *engine, struct core_event 
                                        struct bt_error *err);
 /* Ticks what is due, commits, performs. BT_IO as above. */
 BT_MUST_CHECK enum bt_code engine_end(struct engine *engine, struct bt_error *err);
-/* When the next turn is due without any event. */
+/* When the next cycle is due without any event. */
 msec engine_deadline(const struct engine *engine);
-/* Enough answers wait in memory: end the turn before more requests are taken. */
+/* Enough answers wait in memory: end the cycle before more requests are taken. */
 bool engine_is_full(const struct engine *engine);
-/* The first failure of this turn's journal writes; the turn ends with it. */
+/* The first failure of this cycle's journal writes; the cycle ends with it. */
 void engine_fail(struct engine *engine, const struct bt_error *why);
 
 /* ---- within the room ---- */
@@ -305,10 +305,10 @@ BT_MUST_CHECK enum bt_code engine_system_record(struct engine *engine, enum reco
 
 /* effects.c */
 struct effect *engine_effect(struct engine *engine, enum effect_type type);
-/* A copy of text that lives until the turn has been performed. */
+/* A copy of text that lives until the cycle has been performed. */
 struct str engine_cycle_text(struct engine *engine, struct str text);
 void engine_perform(struct engine *engine);
-/* Feeds ev in the next turn (which comes at once); its text is copied. */
+/* Feeds ev in the next cycle (which comes at once); its text is copied. */
 void engine_later(struct engine *engine, const struct core_event *ev);
 
 /* A request being answered. */

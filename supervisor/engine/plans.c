@@ -26,14 +26,14 @@ struct open_plan *open_plan_of_run(struct engine *engine, uint64_t run)
     return NULL;
 }
 
-/* The core gives a slot away as soon as its run has ended; what the turn still has to do for that
+/* The core gives a slot away as soon as its run has ended; what the cycle still has to do for that
  * run needs its plan. */
 static void make_way(struct engine *engine, struct open_plan *p)
 {
     if (engine->ended_n == engine->ended_cap) {
         uint32_t cap = engine->ended_cap == 0 ? 16 : engine->ended_cap * 2;
         struct open_plan *at = realloc(engine->ended, cap * sizeof *at);
-        ASSERT(at != NULL); /* half a turn cannot be taken back: crash, replay */
+        ASSERT(at != NULL); /* half a cycle cannot be taken back: crash, replay */
         engine->ended = at;
         engine->ended_cap = cap;
     }

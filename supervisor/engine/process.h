@@ -12,7 +12,7 @@ struct agent_process {
     char log[4200]; /* the file with that process's output; "" = there is none */
 };
 
-/* Given by whoever supervises processes; NULL = there are none. Called within a turn. */
+/* Given by whoever supervises processes; NULL = there are none. Called within a cycle. */
 struct process_hooks {
     void *of;
     /* Whether the instance runs in a process of ours. */

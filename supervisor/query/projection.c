@@ -130,7 +130,7 @@ static enum bt_code load_plan(struct engine *engine, struct projection *s, struc
 
 /*
  * A plan whose end is not among the rows has not ended, whatever its run or the open batch say:
- * they are ahead of the commit within a turn, and "completed" without a result would be half a
+ * they are ahead of the commit within a cycle, and "completed" without a result would be half a
  * truth.
  */
 static struct str open_status(struct engine *engine, struct str plan_id)
