@@ -19,7 +19,7 @@
 #include "supervisor/dispatch/verify.h"
 #include "supervisor/engine/blob_cache.h"
 #include "supervisor/engine/process.h"
-#include "supervisor/engine/sessions.h"
+#include "supervisor/engine/session_slots.h"
 #include "supervisor/engine/step_notes.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/plan/plan_read.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/engine/sessions.h"
+#include "supervisor/engine/session_slots.h"
 #include "supervisor/engine/step_notes.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/random.h"

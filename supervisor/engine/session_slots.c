@@ -1,4 +1,4 @@
-#include "supervisor/engine/sessions.h"
+#include "supervisor/engine/session_slots.h"
 
 #include <stdlib.h>
 
