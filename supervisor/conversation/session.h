@@ -2,8 +2,8 @@
  * Sessions: what people say, what becomes of it, and what they are told. A message of a person is a
  * turn; it ends when it is answered, which for a new plan is when the plan has ended. Messages and
  * turns are rows of the journal and nothing else: after a restart the end of a plan finds its turn
- * again. What a model made of a message is checked like what a person types. (sessions.h is
- * something else: numbers for the core's limits.)
+ * again. What a model made of a message is checked like what a person types. (session_slots.h is
+ * something else: numbers for the limits of the core.)
  *
  *     session.say ─► say_read (rules) ─► new plan │ change │ decision │ words
  *                         │ no rule fits, and an agent can converse

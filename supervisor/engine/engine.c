@@ -74,7 +74,7 @@ enum bt_code engine_init(struct engine *engine, const struct engine_options *opt
         free(mem);
         return err_set(err, BT_NOMEM, "out of memory for %u plans", opt->plans_max);
     }
-    if (sessions_init(&engine->sessions, config.sessions, err) != BT_OK) {
+    if (session_slots_init(&engine->sessions, config.sessions, err) != BT_OK) {
         free(mem);
         return BT_NOMEM;
     }

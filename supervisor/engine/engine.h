@@ -75,7 +75,7 @@ struct open_plan {
     void *block;
     struct blob_ref document; /* of the newest revision; id 0: the one in the plan's row */
     struct step_notes notes;
-    uint32_t session;   /* number in engine.sessions, or SESSIONS_NONE */
+    uint32_t session;   /* number in engine.sessions, or SESSION_SLOT_NONE */
     struct job *job;    /* NULL: this plan is none */
     uint64_t asked;     /* the run of the job that it waits for; 0 = none */
     struct str failure; /* the whole error that it will have failed with; own memory */
@@ -193,7 +193,7 @@ struct engine {
     struct open_plan *ended; /* ended in this cycle, their slot given to another already */
     uint32_t ended_n, ended_cap;
     struct map plan_by_id;            /* upper-case id -> slot */
-    struct sessions sessions;         /* of the open plans */
+    struct session_slots sessions;    /* of the open plans */
     struct lane_instance **instances; /* by registry slot */
     struct agent_card *cards;         /* by agent index */
 

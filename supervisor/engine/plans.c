@@ -87,7 +87,7 @@ void open_plan_done(struct open_plan *p)
     free(p->plan);
     free(p->job);
     free((void *)(uintptr_t)p->failure.ptr);
-    *p = (struct open_plan){.session = SESSIONS_NONE};
+    *p = (struct open_plan){.session = SESSION_SLOT_NONE};
 }
 
 void open_plan_keep(struct open_plan *p, const struct record *rec, const struct plan *revised)
@@ -149,14 +149,14 @@ void new_revision_done(struct new_revision *r)
 
 void open_plan_session(struct engine *engine, struct open_plan *p)
 {
-    p->session = sessions_take(&engine->sessions, p->plan->session_id);
-    p->plan->session = p->session == SESSIONS_NONE ? 0 : p->session;
+    p->session = session_slots_take(&engine->sessions, p->plan->session_id);
+    p->plan->session = p->session == SESSION_SLOT_NONE ? 0 : p->session;
 }
 
 void open_plan_session_drop(struct engine *engine, struct open_plan *p)
 {
-    sessions_drop(&engine->sessions, p->session);
-    p->session = SESSIONS_NONE;
+    session_slots_drop(&engine->sessions, p->session);
+    p->session = SESSION_SLOT_NONE;
 }
 
 void open_plan_remove(struct engine *engine, uint64_t run)

@@ -9,38 +9,38 @@ static struct str key_of(struct str id)
                         id.len > LIMIT_ID_BYTES ? LIMIT_ID_BYTES : id.len};
 }
 
-enum bt_code sessions_init(struct sessions *s, uint32_t cap, struct bt_error *err)
+enum bt_code session_slots_init(struct session_slots *s, uint32_t cap, struct bt_error *err)
 {
-    *s = (struct sessions){.cap = cap, .free = SESSIONS_NONE};
+    *s = (struct session_slots){.cap = cap, .free = SESSION_SLOT_NONE};
     s->at = calloc(cap, sizeof *s->at);
     return s->at != NULL ? BT_OK : err_set(err, BT_NOMEM, "out of memory for %u sessions", cap);
 }
 
-void sessions_done(struct sessions *s)
+void session_slots_done(struct session_slots *s)
 {
     free(s->at);
     map_done(&s->by_id);
-    *s = (struct sessions){0};
+    *s = (struct session_slots){0};
 }
 
-static uint32_t next_slot(struct sessions *s)
+static uint32_t next_slot(struct session_slots *s)
 {
     uint32_t ix = s->free;
 
-    if (ix != SESSIONS_NONE) {
+    if (ix != SESSION_SLOT_NONE) {
         s->free = s->at[ix].next_free;
         return ix;
     }
-    return s->used < s->cap ? s->used++ : SESSIONS_NONE;
+    return s->used < s->cap ? s->used++ : SESSION_SLOT_NONE;
 }
 
-static void give_back(struct sessions *s, uint32_t ix)
+static void give_back(struct session_slots *s, uint32_t ix)
 {
     s->at[ix].next_free = s->free;
     s->free = ix;
 }
 
-uint32_t sessions_take(struct sessions *s, struct str id)
+uint32_t session_slots_take(struct session_slots *s, struct str id)
 {
     struct str key = key_of(id);
     uint32_t ix = map_get(&s->by_id, key);
@@ -51,21 +51,21 @@ uint32_t sessions_take(struct sessions *s, struct str id)
         return ix;
     }
     ix = next_slot(s);
-    if (ix == SESSIONS_NONE) {
-        return SESSIONS_NONE;
+    if (ix == SESSION_SLOT_NONE) {
+        return SESSION_SLOT_NONE;
     }
     slot = &s->at[ix];
     *slot = (struct session_slot){.len = (uint32_t)key.len};
     memcpy(slot->id, key.ptr, key.len);
     if (map_put(&s->by_id, (struct str){slot->id, slot->len}, ix) != BT_OK) {
         give_back(s, ix);
-        return SESSIONS_NONE;
+        return SESSION_SLOT_NONE;
     }
     slot->plans = 1;
     return ix;
 }
 
-void sessions_drop(struct sessions *s, uint32_t ix)
+void session_slots_drop(struct session_slots *s, uint32_t ix)
 {
     if (ix < s->used && s->at[ix].plans > 0 && --s->at[ix].plans == 0) {
         (void)map_remove(&s->by_id, (struct str){s->at[ix].id, s->at[ix].len});

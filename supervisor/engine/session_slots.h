@@ -15,7 +15,7 @@ struct session_slot {
     uint32_t next_free;
 };
 
-struct sessions {
+struct session_slots {
     struct session_slot *at;
     uint32_t cap, used; /* used: slots that were ever given */
     uint32_t free;      /* a list through next_free; UINT32_MAX = empty */
@@ -23,13 +23,14 @@ struct sessions {
 };
 
 /* cap >= 1. */
-BT_MUST_CHECK enum bt_code sessions_init(struct sessions *s, uint32_t cap, struct bt_error *err);
-void sessions_done(struct sessions *s);
-/* The session's number, with one plan more; plans without a session share one. SESSIONS_NONE when
- * there are more sessions than numbers: the plan is then counted with number 0, a limit that is too
- * strict, never a plan refused. */
-#define SESSIONS_NONE UINT32_MAX
-uint32_t sessions_take(struct sessions *s, struct str id);
-/* One plan less of this number; SESSIONS_NONE is fine. */
-void sessions_drop(struct sessions *s, uint32_t ix);
+BT_MUST_CHECK enum bt_code session_slots_init(struct session_slots *s, uint32_t cap,
+                                              struct bt_error *err);
+void session_slots_done(struct session_slots *s);
+/* The session's number, with one plan more; plans without a session share one. SESSION_SLOT_NONE
+ * when there are more sessions than numbers: the plan is then counted with number 0, a limit that
+ * is too strict, never a plan refused. */
+#define SESSION_SLOT_NONE UINT32_MAX
+uint32_t session_slots_take(struct session_slots *s, struct str id);
+/* One plan less of this number; SESSION_SLOT_NONE is fine. */
+void session_slots_drop(struct session_slots *s, uint32_t ix);
 #endif

@@ -148,25 +148,25 @@ static void step_notes_stay_in_order_whatever_the_order_of_steps(void **state)
 
 static void plans_of_one_session_share_a_number_until_the_last_has_gone(void **state)
 {
-    struct sessions s;
+    struct session_slots s;
     uint32_t a;
     uint32_t b;
 
     (void)state;
-    assert_int_equal(sessions_init(&s, 2, NULL), BT_OK);
-    a = sessions_take(&s, STR_LIT("a"));
-    assert_int_equal(sessions_take(&s, STR_LIT("a")), a);
-    b = sessions_take(&s, (struct str){NULL, 0});
+    assert_int_equal(session_slots_init(&s, 2, NULL), BT_OK);
+    a = session_slots_take(&s, STR_LIT("a"));
+    assert_int_equal(session_slots_take(&s, STR_LIT("a")), a);
+    b = session_slots_take(&s, (struct str){NULL, 0});
     assert_int_not_equal(a, b);
-    assert_int_equal(sessions_take(&s, STR_LIT("")), b);
-    assert_int_equal(sessions_take(&s, STR_LIT("third")), SESSIONS_NONE);
-    sessions_drop(&s, SESSIONS_NONE);
-    sessions_drop(&s, a);
-    assert_int_equal(sessions_take(&s, STR_LIT("third")), SESSIONS_NONE);
-    sessions_drop(&s, a);
-    assert_int_equal(sessions_take(&s, STR_LIT("third")), a);
-    assert_int_not_equal(sessions_take(&s, STR_LIT("third")), b);
-    sessions_done(&s);
+    assert_int_equal(session_slots_take(&s, STR_LIT("")), b);
+    assert_int_equal(session_slots_take(&s, STR_LIT("third")), SESSION_SLOT_NONE);
+    session_slots_drop(&s, SESSION_SLOT_NONE);
+    session_slots_drop(&s, a);
+    assert_int_equal(session_slots_take(&s, STR_LIT("third")), SESSION_SLOT_NONE);
+    session_slots_drop(&s, a);
+    assert_int_equal(session_slots_take(&s, STR_LIT("third")), a);
+    assert_int_not_equal(session_slots_take(&s, STR_LIT("third")), b);
+    session_slots_done(&s);
 }
 
 static void numbers_are_never_shared_by_two_sessions(void **state)
@@ -175,29 +175,29 @@ static void numbers_are_never_shared_by_two_sessions(void **state)
     struct rng rng = rng_seeded("sessions");
     uint32_t held[PLANS];
     uint32_t name_of[PLANS];
-    struct sessions s;
+    struct session_slots s;
 
     (void)state;
-    assert_int_equal(sessions_init(&s, CAP, NULL), BT_OK);
+    assert_int_equal(session_slots_init(&s, CAP, NULL), BT_OK);
     memset(held, 0xFF, sizeof held);
     for (int i = 0; i < 5000; i++) {
         uint32_t p = rng_below(&rng, PLANS);
         char name[LIMIT_ID_BYTES + 8];
-        if (held[p] != SESSIONS_NONE) {
-            sessions_drop(&s, held[p]);
-            held[p] = SESSIONS_NONE;
+        if (held[p] != SESSION_SLOT_NONE) {
+            session_slots_drop(&s, held[p]);
+            held[p] = SESSION_SLOT_NONE;
             continue;
         }
         name_of[p] = rng_below(&rng, NAMES);
         (void)snprintf(name, sizeof name, "%064u", name_of[p]);
-        held[p] = sessions_take(&s, str_from(name));
+        held[p] = session_slots_take(&s, str_from(name));
         for (uint32_t q = 0; q < PLANS; q++) {
-            if (q != p && held[q] != SESSIONS_NONE && held[p] != SESSIONS_NONE) {
+            if (q != p && held[q] != SESSION_SLOT_NONE && held[p] != SESSION_SLOT_NONE) {
                 assert_int_equal(held[q] == held[p], name_of[q] == name_of[p]);
             }
         }
     }
-    sessions_done(&s);
+    session_slots_done(&s);
 }
 
 int main(void)
