@@ -6,7 +6,7 @@
 #ifndef SDK_POOL_H
 #define SDK_POOL_H
 
-#include "agents/sdk/session.h"
+#include "agents/sdk/agent_state.h"
 #include "protocol/base/err.h"
 
 struct bt_step;

@@ -6,10 +6,10 @@
 #ifndef SDK_SHELL_H
 #define SDK_SHELL_H
 
+#include "agents/sdk/agent_state.h"
 #include "agents/sdk/card.h"
 #include "agents/sdk/options.h"
 #include "agents/sdk/pool.h"
-#include "agents/sdk/session.h"
 #include "agents/sdk/step.h"
 #include "protocol/base/clock.h"
 #include "protocol/client/state.h"

@@ -1,5 +1,5 @@
 /* The control side: dial, register, renew, report, drain. */
-#include "agents/sdk/session_internal.h"
+#include "agents/sdk/agent_state_internal.h"
 #include "protocol/base/assert.h"
 
 enum { BACKOFF_MIN_MS = 100, ASK_MIN_MS = 1000, ASK_MAX_MS = 30000 };

@@ -1,5 +1,5 @@
 /* Executions: what runs, what is kept, and who is answered. */
-#include "agents/sdk/session_internal.h"
+#include "agents/sdk/agent_state_internal.h"
 #include "protocol/base/assert.h"
 
 static bool row_is(const struct session_row *row, struct str key)

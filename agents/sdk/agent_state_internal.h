@@ -2,7 +2,7 @@
 #ifndef SDK_SESSION_INTERNAL_H
 #define SDK_SESSION_INTERNAL_H
 
-#include "agents/sdk/session.h"
+#include "agents/sdk/agent_state.h"
 
 void session_emit(struct session_actions *out, struct session_action action);
 void session_say(struct session_actions *out, uint32_t row, const char *text);

@@ -1,4 +1,4 @@
-/* The rules of agents/sdk/session.h, one test each; time is virtual. */
+/* The rules of agents/sdk/agent_state.h, one test each; time is virtual. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "agents/sdk/session.h"
+#include "agents/sdk/agent_state.h"
 
 struct world {
     struct session s;

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agents/sdk/session.h"
+#include "agents/sdk/agent_state.h"
 #include "protocol/base/clock.h"
 
 enum { KEYS = 24, ATTEMPTS = 4, REQUESTS = 4096, EVENTS = 3000, SEEDS = 60 };
