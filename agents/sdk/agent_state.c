@@ -4,46 +4,46 @@
 
 enum { BACKOFF_MIN_MS = 100, ASK_MIN_MS = 1000, ASK_MAX_MS = 30000 };
 
-void session_emit(struct session_actions *out, struct session_action action)
+void agent_state_emit(struct agent_state_actions *out, struct agent_state_action action)
 {
-    ASSERT(out->n < SESSION_ACTIONS);
+    ASSERT(out->n < AGENT_STATE_ACTIONS);
     out->at[out->n++] = action;
 }
 
-void session_say(struct session_actions *out, uint32_t row, const char *text)
+void agent_state_say(struct agent_state_actions *out, uint32_t row, const char *text)
 {
-    session_emit(out, (struct session_action){.type = DO_SAY, .row = row, .text = text});
+    agent_state_emit(out, (struct agent_state_action){.type = DO_SAY, .row = row, .text = text});
 }
 
-void session_init(struct session *s, uint32_t capacity)
+void agent_state_init(struct agent_state *s, uint32_t capacity)
 {
     ASSERT(capacity >= 1 && capacity <= LIMIT_CAPACITY);
-    *s = (struct session){.capacity = capacity,
-                          .lease_ms = SESSION_REGISTER_MS,
-                          .ask_deadline = MSEC_NEVER,
-                          .dial_deadline = MSEC_NEVER,
-                          .dial_at = MSEC_NEVER,
-                          .register_at = 0,
-                          .heartbeat_at = MSEC_NEVER,
-                          .backoff_ms = BACKOFF_MIN_MS};
-    for (uint32_t i = 0; i < SESSION_ROWS; i++) {
-        s->rows[i].request = SESSION_NO_REQUEST;
+    *s = (struct agent_state){.capacity = capacity,
+                              .lease_ms = AGENT_STATE_REGISTER_MS,
+                              .ask_deadline = MSEC_NEVER,
+                              .dial_deadline = MSEC_NEVER,
+                              .dial_at = MSEC_NEVER,
+                              .register_at = 0,
+                              .heartbeat_at = MSEC_NEVER,
+                              .backoff_ms = BACKOFF_MIN_MS};
+    for (uint32_t i = 0; i < AGENT_STATE_ROWS; i++) {
+        s->rows[i].request = AGENT_STATE_NO_REQUEST;
     }
 }
 
-static uint32_t next_backoff(struct session *s)
+static uint32_t next_backoff(struct agent_state *s)
 {
     uint32_t now = s->backoff_ms;
 
-    s->backoff_ms = now * 2 > SESSION_BACKOFF_MAX_MS ? SESSION_BACKOFF_MAX_MS : now * 2;
+    s->backoff_ms = now * 2 > AGENT_STATE_BACKOFF_MAX_MS ? AGENT_STATE_BACKOFF_MAX_MS : now * 2;
     return now;
 }
 
 /* The way to the supervisor is gone, or its state is not known: begin anew. */
-static void begin_anew(struct session *s, msec now, struct session_actions *out)
+static void begin_anew(struct agent_state *s, msec now, struct agent_state_actions *out)
 {
     if (s->registered) {
-        session_doubt_since(s, s->heard_at);
+        agent_state_doubt_since(s, s->heard_at);
     }
     s->up = false;
     s->registered = false;
@@ -53,22 +53,22 @@ static void begin_anew(struct session *s, msec now, struct session_actions *out)
     s->heartbeat_at = MSEC_NEVER;
     s->dial_at = msec_add(now, next_backoff(s));
     if (now >= s->say_at) {
-        session_say(out, SESSION_NO_ROW, "cannot reach the supervisor; trying again");
-        s->say_at = msec_add(now, SESSION_SAY_MS);
+        agent_state_say(out, AGENT_STATE_NO_ROW, "cannot reach the supervisor; trying again");
+        s->say_at = msec_add(now, AGENT_STATE_SAY_MS);
     }
 }
 
-static void dial(struct session *s, msec now, struct session_actions *out)
+static void dial(struct agent_state *s, msec now, struct agent_state_actions *out)
 {
     s->dial_at = MSEC_NEVER;
-    s->dial_deadline = msec_add(now, SESSION_DIAL_MS);
-    session_emit(out, (struct session_action){.type = DO_DIAL});
+    s->dial_deadline = msec_add(now, AGENT_STATE_DIAL_MS);
+    agent_state_emit(out, (struct agent_state_action){.type = DO_DIAL});
 }
 
-static void ask(struct session *s, enum session_ask what, uint32_t row, msec now,
-                struct session_actions *out)
+static void ask(struct agent_state *s, enum agent_state_ask what, uint32_t row, msec now,
+                struct agent_state_actions *out)
 {
-    static const enum session_action_type actions[] = {
+    static const enum agent_state_action_type actions[] = {
         [ASK_REGISTER] = DO_REGISTER, [ASK_HEARTBEAT] = DO_HEARTBEAT,
         [ASK_RESULT] = DO_RESULT,     [ASK_PROGRESS] = DO_PROGRESS,
         [ASK_DRAIN] = DO_DRAIN,       [ASK_DEREGISTER] = DO_DEREGISTER,
@@ -77,24 +77,24 @@ static void ask(struct session *s, enum session_ask what, uint32_t row, msec now
 
     limit = limit < ASK_MIN_MS ? ASK_MIN_MS : limit;
     limit = limit > ASK_MAX_MS ? ASK_MAX_MS : limit;
-    limit = what == ASK_REGISTER ? SESSION_REGISTER_MS : limit;
+    limit = what == ASK_REGISTER ? AGENT_STATE_REGISTER_MS : limit;
     s->ask = what;
     s->ask_row = row;
     s->asked_at = now;
     s->ask_deadline = msec_add(now, limit);
-    session_emit(out, (struct session_action){.type = actions[what], .row = row});
+    agent_state_emit(out, (struct agent_state_action){.type = actions[what], .row = row});
 }
 
-static void end(struct session *s, int status, struct session_actions *out)
+static void end(struct agent_state *s, int status, struct agent_state_actions *out)
 {
     s->ended = true;
-    session_emit(out, (struct session_action){.type = DO_EXIT, .status = status});
+    agent_state_emit(out, (struct agent_state_action){.type = DO_EXIT, .status = status});
 }
 
 /* A draining session with nothing left to do says goodbye. True when it did, or waits to. */
-static bool finish_drain(struct session *s, msec now, struct session_actions *out)
+static bool finish_drain(struct agent_state *s, msec now, struct agent_state_actions *out)
 {
-    bool results_wait = session_undelivered(s) != SESSION_NO_ROW;
+    bool results_wait = agent_state_undelivered(s) != AGENT_STATE_NO_ROW;
 
     if (!s->draining || s->running > 0) {
         return false;
@@ -103,10 +103,10 @@ static bool finish_drain(struct session *s, msec now, struct session_actions *ou
         if (results_wait || now < s->quiet_at) {
             return false;
         }
-        ask(s, ASK_DEREGISTER, SESSION_NO_ROW, now, out);
+        ask(s, ASK_DEREGISTER, AGENT_STATE_NO_ROW, now, out);
         return true;
     }
-    if (!results_wait || now >= msec_add(s->drain_since, SESSION_OFFLINE_MS)) {
+    if (!results_wait || now >= msec_add(s->drain_since, AGENT_STATE_OFFLINE_MS)) {
         end(s, 0, out);
         return true;
     }
@@ -114,7 +114,7 @@ static bool finish_drain(struct session *s, msec now, struct session_actions *ou
 }
 
 /* The next control request, the most urgent first: the lease, then results, then the rest. */
-static void pump(struct session *s, msec now, struct session_actions *out)
+static void pump(struct agent_state *s, msec now, struct agent_state_actions *out)
 {
     uint32_t row;
 
@@ -123,28 +123,28 @@ static void pump(struct session *s, msec now, struct session_actions *out)
     }
     if (!s->registered) {
         if (!finish_drain(s, now, out) && s->up && now >= s->register_at) {
-            ask(s, ASK_REGISTER, SESSION_NO_ROW, now, out);
+            ask(s, ASK_REGISTER, AGENT_STATE_NO_ROW, now, out);
         }
         return;
     }
     if (now >= s->heartbeat_at) {
         s->heartbeat_at = msec_add(now, s->heartbeat_ms);
-        ask(s, ASK_HEARTBEAT, SESSION_NO_ROW, now, out);
+        ask(s, ASK_HEARTBEAT, AGENT_STATE_NO_ROW, now, out);
         return;
     }
     if (s->draining && !s->drain_told) {
         s->drain_told = true;
-        ask(s, ASK_DRAIN, SESSION_NO_ROW, now, out);
+        ask(s, ASK_DRAIN, AGENT_STATE_NO_ROW, now, out);
         return;
     }
-    row = session_undelivered(s);
-    if (row != SESSION_NO_ROW) {
+    row = agent_state_undelivered(s);
+    if (row != AGENT_STATE_NO_ROW) {
         ask(s, ASK_RESULT, row, now, out);
         return;
     }
-    row = session_with_progress(s);
-    if (row != SESSION_NO_ROW && now >= s->progress_at) {
-        s->progress_at = msec_add(now, SESSION_PROGRESS_MS);
+    row = agent_state_with_progress(s);
+    if (row != AGENT_STATE_NO_ROW && now >= s->progress_at) {
+        s->progress_at = msec_add(now, AGENT_STATE_PROGRESS_MS);
         s->rows[row].progress = false;
         s->progress_row = row;
         ask(s, ASK_PROGRESS, row, now, out);
@@ -155,14 +155,14 @@ static void pump(struct session *s, msec now, struct session_actions *out)
 
 /* ---- events of the control lane ---- */
 
-static void answered(struct session *s)
+static void answered(struct agent_state *s)
 {
     s->heard_at = s->asked_at;
     s->ask = ASK_NONE;
     s->ask_deadline = MSEC_NEVER;
 }
 
-static void on_registered(struct session *s, const struct session_event *ev)
+static void on_registered(struct agent_state *s, const struct agent_state_event *ev)
 {
     answered(s);
     s->registered = true;
@@ -175,18 +175,18 @@ static void on_registered(struct session *s, const struct session_event *ev)
     s->drain_told = false;
 }
 
-static void on_heartbeat_ok(struct session *s, const struct session_event *ev,
-                            struct session_actions *out)
+static void on_heartbeat_ok(struct agent_state *s, const struct agent_state_event *ev,
+                            struct agent_state_actions *out)
 {
     answered(s);
     s->lease_ms = ev->lease_ms > 0 ? ev->lease_ms : s->lease_ms;
-    for (uint32_t i = 0; i < ev->n && i < SESSION_ORDERS; i++) {
-        struct session_event order = {.type = SESSION_CANCEL,
-                                      .now = ev->now,
-                                      .request = SESSION_NO_REQUEST,
-                                      .key = ev->orders[i].key,
-                                      .grace_ms = ev->orders[i].grace_ms};
-        session_on_cancel(s, &order, out);
+    for (uint32_t i = 0; i < ev->n && i < AGENT_STATE_ORDERS; i++) {
+        struct agent_state_event order = {.type = AGENT_STATE_CANCEL,
+                                          .now = ev->now,
+                                          .request = AGENT_STATE_NO_REQUEST,
+                                          .key = ev->orders[i].key,
+                                          .grace_ms = ev->orders[i].grace_ms};
+        agent_state_on_cancel(s, &order, out);
     }
     if (ev->drain && !s->draining) {
         s->draining = true;
@@ -195,8 +195,8 @@ static void on_heartbeat_ok(struct session *s, const struct session_event *ev,
     }
 }
 
-static void register_refused(struct session *s, const struct session_event *ev,
-                             struct session_actions *out)
+static void register_refused(struct agent_state *s, const struct agent_state_event *ev,
+                             struct agent_state_actions *out)
 {
     if (ev->code == BT_UNAUTHORIZED || ev->code == BT_INVALID || ev->code == BT_PROTOCOL) {
         end(s, 2, out); /* asking again would be refused again */
@@ -211,10 +211,10 @@ static bool means_register_again(enum bt_code code)
            code == BT_UNAUTHORIZED;
 }
 
-static void on_refused(struct session *s, const struct session_event *ev,
-                       struct session_actions *out)
+static void on_refused(struct agent_state *s, const struct agent_state_event *ev,
+                       struct agent_state_actions *out)
 {
-    enum session_ask was = s->ask;
+    enum agent_state_ask was = s->ask;
 
     answered(s);
     if (was == ASK_REGISTER) {
@@ -229,11 +229,11 @@ static void on_refused(struct session *s, const struct session_event *ev,
     } else if (was == ASK_RESULT) {
         s->rows[s->ask_row].undelivered =
             false; /* asking again would be refused again; it is kept for step.query */
-        session_say(out, s->ask_row, "the supervisor refused a late result");
+        agent_state_say(out, s->ask_row, "the supervisor refused a late result");
     }
 }
 
-static void on_lost(struct session *s, msec now, struct session_actions *out)
+static void on_lost(struct agent_state *s, msec now, struct agent_state_actions *out)
 {
     if (s->ask == ASK_DEREGISTER) {
         end(s, 0, out);
@@ -242,7 +242,7 @@ static void on_lost(struct session *s, msec now, struct session_actions *out)
     }
 }
 
-static void on_result_ok(struct session *s)
+static void on_result_ok(struct agent_state *s)
 {
     if (s->ask == ASK_RESULT && s->rows[s->ask_row].state == ROW_DONE) {
         s->rows[s->ask_row].undelivered = false;
@@ -250,7 +250,8 @@ static void on_result_ok(struct session *s)
     answered(s);
 }
 
-static void on_stop(struct session *s, const struct session_event *ev, struct session_actions *out)
+static void on_stop(struct agent_state *s, const struct agent_state_event *ev,
+                    struct agent_state_actions *out)
 {
     if (s->stopped) {
         end(s, s->running > 0 ? 1 : 0, out);
@@ -263,22 +264,24 @@ static void on_stop(struct session *s, const struct session_event *ev, struct se
     }
 }
 
-static void on_hello(struct session *s, const struct session_event *ev, struct session_actions *out)
+static void on_hello(struct agent_state *s, const struct agent_state_event *ev,
+                     struct agent_state_actions *out)
 {
-    if (session_epoch_ok(s, ev->epoch)) {
-        session_emit(out, (struct session_action){.type = DO_ANSWER_OK, .request = ev->request});
+    if (agent_state_epoch_ok(s, ev->epoch)) {
+        agent_state_emit(out,
+                         (struct agent_state_action){.type = DO_ANSWER_OK, .request = ev->request});
     } else {
-        session_emit(
-            out, (struct session_action){.type = DO_REFUSE,
-                                         .request = ev->request,
-                                         .code = BT_CONFLICT,
-                                         .text = "epoch: not the current one of this instance"});
+        agent_state_emit(out, (struct agent_state_action){
+                                  .type = DO_REFUSE,
+                                  .request = ev->request,
+                                  .code = BT_CONFLICT,
+                                  .text = "epoch: not the current one of this instance"});
     }
 }
 
-static void on_tick(struct session *s, msec now, struct session_actions *out)
+static void on_tick(struct agent_state *s, msec now, struct agent_state_actions *out)
 {
-    session_tick_rows(s, now, out);
+    agent_state_tick_rows(s, now, out);
     if (s->ask != ASK_NONE && now >= s->ask_deadline) {
         on_lost(s, now, out);
     }
@@ -290,7 +293,7 @@ static void on_tick(struct session *s, msec now, struct session_actions *out)
     }
 }
 
-static void on_up(struct session *s)
+static void on_up(struct agent_state *s)
 {
     s->up = true;
     s->dial_deadline = MSEC_NEVER;
@@ -298,65 +301,67 @@ static void on_up(struct session *s)
     s->register_at = 0;
 }
 
-static void route(struct session *s, const struct session_event *ev, struct session_actions *out)
+static void route(struct agent_state *s, const struct agent_state_event *ev,
+                  struct agent_state_actions *out)
 {
     switch (ev->type) {
-    case SESSION_START:
+    case AGENT_STATE_START:
         dial(s, ev->now, out);
         break;
-    case SESSION_TICK:
+    case AGENT_STATE_TICK:
         on_tick(s, ev->now, out);
         break;
-    case SESSION_UP:
+    case AGENT_STATE_UP:
         on_up(s);
         break;
-    case SESSION_DOWN:
-    case SESSION_LOST:
+    case AGENT_STATE_DOWN:
+    case AGENT_STATE_LOST:
         on_lost(s, ev->now, out);
         break;
-    case SESSION_REGISTERED:
+    case AGENT_STATE_REGISTERED:
         on_registered(s, ev);
         break;
-    case SESSION_HEARTBEAT_OK:
+    case AGENT_STATE_HEARTBEAT_OK:
         on_heartbeat_ok(s, ev, out);
         break;
-    case SESSION_RESULT_OK:
+    case AGENT_STATE_RESULT_OK:
         on_result_ok(s);
         break;
-    case SESSION_ASK_OK:
+    case AGENT_STATE_ASK_OK:
         if (s->ask == ASK_DEREGISTER) {
             end(s, 0, out);
         }
         answered(s);
         break;
-    case SESSION_REFUSED:
+    case AGENT_STATE_REFUSED:
         on_refused(s, ev, out);
         break;
-    case SESSION_HELLO:
+    case AGENT_STATE_HELLO:
         on_hello(s, ev, out);
         break;
-    case SESSION_EXECUTE:
-        session_on_execute(s, ev, out);
+    case AGENT_STATE_EXECUTE:
+        agent_state_on_execute(s, ev, out);
         break;
-    case SESSION_CANCEL:
-        session_on_cancel(s, ev, out);
+    case AGENT_STATE_CANCEL:
+        agent_state_on_cancel(s, ev, out);
         break;
-    case SESSION_QUERY:
-        session_on_query(s, ev, out);
+    case AGENT_STATE_QUERY:
+        agent_state_on_query(s, ev, out);
         break;
-    case SESSION_FINISHED:
-        session_on_finished(s, ev, out);
+    case AGENT_STATE_FINISHED:
+        agent_state_on_finished(s, ev, out);
         break;
-    case SESSION_PROGRESS:
+    case AGENT_STATE_PROGRESS:
         s->rows[ev->row].progress = s->rows[ev->row].state == ROW_RUNNING;
         break;
-    case SESSION_STOP:
+    case AGENT_STATE_STOP:
         on_stop(s, ev, out);
         break;
     }
 }
 
-void session_handle(struct session *s, const struct session_event *ev, struct session_actions *out)
+void agent_state_handle(struct agent_state *s, const struct agent_state_event *ev,
+                        struct agent_state_actions *out)
 {
     if (s->ended) {
         return;
@@ -370,9 +375,9 @@ static msec sooner(msec a, msec b)
     return a < b ? a : b;
 }
 
-msec session_deadline(const struct session *s)
+msec agent_state_deadline(const struct agent_state *s)
 {
-    msec at = session_rows_deadline(s);
+    msec at = agent_state_rows_deadline(s);
 
     if (s->ended) {
         return MSEC_NEVER;
@@ -384,11 +389,11 @@ msec session_deadline(const struct session *s)
     }
     if (s->ask == ASK_NONE && s->registered) {
         at = sooner(at, s->heartbeat_at);
-        at = session_with_progress(s) != SESSION_NO_ROW ? sooner(at, s->progress_at) : at;
+        at = agent_state_with_progress(s) != AGENT_STATE_NO_ROW ? sooner(at, s->progress_at) : at;
         at = s->draining && s->running == 0 ? sooner(at, s->quiet_at) : at;
     }
     if (s->draining && s->running == 0 && !s->registered) {
-        at = sooner(at, msec_add(s->drain_since, SESSION_OFFLINE_MS));
+        at = sooner(at, msec_add(s->drain_since, AGENT_STATE_OFFLINE_MS));
     }
     return at;
 }

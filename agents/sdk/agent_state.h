@@ -32,32 +32,32 @@
 #include "protocol/limits.h"
 
 enum {
-    SESSION_KEPT = 64,
-    SESSION_KEPT_BYTES = 16 * 1024 * 1024,
-    SESSION_KEEP_MS = 10 * 60 * 1000,
-    SESSION_ROWS = LIMIT_CAPACITY + SESSION_KEPT,
-    SESSION_ORDERS = LIMIT_CAPACITY + 1,
-    SESSION_ACTIONS = 2 * SESSION_ROWS + SESSION_ORDERS + 16,
-    SESSION_DIAL_MS =
+    AGENT_STATE_KEPT = 64,
+    AGENT_STATE_KEPT_BYTES = 16 * 1024 * 1024,
+    AGENT_STATE_KEEP_MS = 10 * 60 * 1000,
+    AGENT_STATE_ROWS = LIMIT_CAPACITY + AGENT_STATE_KEPT,
+    AGENT_STATE_ORDERS = LIMIT_CAPACITY + 1,
+    AGENT_STATE_ACTIONS = 2 * AGENT_STATE_ROWS + AGENT_STATE_ORDERS + 16,
+    AGENT_STATE_DIAL_MS =
         2000, /* a dial that is not up by then is made anew: the port may have changed */
-    SESSION_REGISTER_MS = 5000, /* an answer to agent.register takes no longer */
-    SESSION_BACKOFF_MAX_MS = 5000,
-    SESSION_PROGRESS_MS = 125, /* between two progress reports; the supervisor takes ten a second,
-                                  and they do not arrive as evenly as they leave */
-    SESSION_QUIET_MS =
+    AGENT_STATE_REGISTER_MS = 5000, /* an answer to agent.register takes no longer */
+    AGENT_STATE_BACKOFF_MAX_MS = 5000,
+    AGENT_STATE_PROGRESS_MS = 125, /* between two progress reports; the supervisor takes ten a
+                                  second, and they do not arrive as evenly as they leave */
+    AGENT_STATE_QUIET_MS =
         50, /* after the last answer, before the process may end: the bytes must leave */
-    SESSION_OFFLINE_MS =
+    AGENT_STATE_OFFLINE_MS =
         10000, /* a draining agent waits so long to hand over results without a supervisor */
-    SESSION_SAY_MS = 60 * 1000 /* between two complaints about an unreachable supervisor */
+    AGENT_STATE_SAY_MS = 60 * 1000 /* between two complaints about an unreachable supervisor */
 };
 
-#define SESSION_NO_ROW UINT32_MAX
-#define SESSION_NO_REQUEST UINT64_MAX
+#define AGENT_STATE_NO_ROW UINT32_MAX
+#define AGENT_STATE_NO_REQUEST UINT64_MAX
 
-enum session_row_state { ROW_FREE, ROW_RUNNING, ROW_DONE };
+enum agent_state_row_state { ROW_FREE, ROW_RUNNING, ROW_DONE };
 
-struct session_row {
-    enum session_row_state state;
+struct agent_state_row {
+    enum agent_state_row_state state;
     char key[LIMIT_KEY_BYTES];
     uint32_t key_len;
     uint32_t attempt;
@@ -72,7 +72,7 @@ struct session_row {
     uint64_t bytes;   /* of the kept result */
 };
 
-enum session_ask {
+enum agent_state_ask {
     ASK_NONE,
     ASK_REGISTER,
     ASK_HEARTBEAT,
@@ -82,10 +82,10 @@ enum session_ask {
     ASK_DEREGISTER
 };
 
-struct session {
+struct agent_state {
     uint32_t capacity;
     uint32_t running;
-    struct session_row rows[SESSION_ROWS];
+    struct agent_state_row rows[AGENT_STATE_ROWS];
     uint64_t kept_bytes;
     uint32_t kept;
     /* control */
@@ -93,7 +93,7 @@ struct session {
     bool registered;
     uint64_t epoch;
     msec lease_ms, heartbeat_ms;
-    enum session_ask ask;
+    enum agent_state_ask ask;
     uint32_t ask_row;
     msec ask_deadline;
     msec asked_at;
@@ -115,33 +115,33 @@ struct session {
     msec quiet_at;
 };
 
-enum session_event_type {
-    SESSION_START,
-    SESSION_TICK,
-    SESSION_UP,           /* the control lane has a pipe */
-    SESSION_DOWN,         /* it has none any more */
-    SESSION_LOST,         /* the outstanding control request has no answer, or could not be sent */
-    SESSION_REGISTERED,   /* epoch, lease_ms, heartbeat_ms */
-    SESSION_HEARTBEAT_OK, /* lease_ms, drain, orders, n */
-    SESSION_RESULT_OK,    /* accepted */
-    SESSION_ASK_OK,       /* an answer with nothing in it */
-    SESSION_REFUSED,      /* code */
-    SESSION_HELLO,        /* request, epoch */
-    SESSION_EXECUTE,      /* request, key, attempt, epoch */
-    SESSION_CANCEL,       /* request, key, grace_ms */
-    SESSION_QUERY,        /* request, key, attempt (0 = the newest) */
-    SESSION_FINISHED,     /* row, bytes */
-    SESSION_PROGRESS,     /* row */
-    SESSION_STOP          /* SIGTERM or SIGINT */
+enum agent_state_event_type {
+    AGENT_STATE_START,
+    AGENT_STATE_TICK,
+    AGENT_STATE_UP,   /* the control lane has a pipe */
+    AGENT_STATE_DOWN, /* it has none any more */
+    AGENT_STATE_LOST, /* the outstanding control request has no answer, or could not be sent */
+    AGENT_STATE_REGISTERED,   /* epoch, lease_ms, heartbeat_ms */
+    AGENT_STATE_HEARTBEAT_OK, /* lease_ms, drain, orders, n */
+    AGENT_STATE_RESULT_OK,    /* accepted */
+    AGENT_STATE_ASK_OK,       /* an answer with nothing in it */
+    AGENT_STATE_REFUSED,      /* code */
+    AGENT_STATE_HELLO,        /* request, epoch */
+    AGENT_STATE_EXECUTE,      /* request, key, attempt, epoch */
+    AGENT_STATE_CANCEL,       /* request, key, grace_ms */
+    AGENT_STATE_QUERY,        /* request, key, attempt (0 = the newest) */
+    AGENT_STATE_FINISHED,     /* row, bytes */
+    AGENT_STATE_PROGRESS,     /* row */
+    AGENT_STATE_STOP          /* SIGTERM or SIGINT */
 };
 
-struct session_order {
+struct agent_state_order {
     struct str key;
     msec grace_ms;
 };
 
-struct session_event {
-    enum session_event_type type;
+struct agent_state_event {
+    enum agent_state_event_type type;
     msec now;
     uint64_t request;
     struct str key;
@@ -152,11 +152,11 @@ struct session_event {
     uint64_t bytes;
     bool accepted, drain;
     enum bt_code code;
-    const struct session_order *orders;
+    const struct agent_state_order *orders;
     uint32_t n;
 };
 
-enum session_action_type {
+enum agent_state_action_type {
     DO_DIAL, /* read the endpoints again and connect the control lane; then SESSION_UP */
     DO_REGISTER,
     DO_HEARTBEAT,
@@ -175,8 +175,8 @@ enum session_action_type {
     DO_EXIT           /* status */
 };
 
-struct session_action {
-    enum session_action_type type;
+struct agent_state_action {
+    enum agent_state_action_type type;
     uint32_t row;
     uint64_t request;
     enum bt_code code;
@@ -184,17 +184,18 @@ struct session_action {
     const char *text;
 };
 
-struct session_actions {
-    struct session_action at[SESSION_ACTIONS];
+struct agent_state_actions {
+    struct agent_state_action at[AGENT_STATE_ACTIONS];
     uint32_t n;
 };
 
 /* capacity 1..LIMIT_CAPACITY. */
-void session_init(struct session *s, uint32_t capacity);
+void agent_state_init(struct agent_state *s, uint32_t capacity);
 /* Handles one event; appends to out, which the caller emptied. Strings of the event are copied. */
-void session_handle(struct session *s, const struct session_event *ev, struct session_actions *out);
+void agent_state_handle(struct agent_state *s, const struct agent_state_event *ev,
+                        struct agent_state_actions *out);
 /* When to send the next SESSION_TICK; MSEC_NEVER when nothing is due. */
-msec session_deadline(const struct session *s);
+msec agent_state_deadline(const struct agent_state *s);
 /* The running or kept execution; SESSION_NO_ROW when there is none. attempt 0 = the newest. */
-uint32_t session_find(const struct session *s, struct str key, uint32_t attempt);
+uint32_t agent_state_find(const struct agent_state *s, struct str key, uint32_t attempt);
 #endif

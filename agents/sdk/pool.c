@@ -9,12 +9,12 @@
 
 #include "protocol/base/assert.h"
 
-enum { WORDS = (SESSION_ROWS + 63) / 64, WORKER_STACK = 1024 * 1024 };
+enum { WORDS = (AGENT_STATE_ROWS + 63) / 64, WORKER_STACK = 1024 * 1024 };
 
 struct pool {
     pthread_mutex_t lock; /* guards queue, at, n */
     pthread_cond_t more;
-    uint32_t queue[SESSION_ROWS];
+    uint32_t queue[AGENT_STATE_ROWS];
     uint32_t at, n;
     _Atomic uint64_t marks[POOL_MARK_COUNT][WORDS];
     int fd;
@@ -33,7 +33,7 @@ static void *work(void *arg)
             (void)pthread_cond_wait(&p->more, &p->lock);
         }
         row = p->queue[p->at];
-        p->at = (p->at + 1) % SESSION_ROWS;
+        p->at = (p->at + 1) % AGENT_STATE_ROWS;
         p->n--;
         (void)pthread_mutex_unlock(&p->lock);
         p->run_row(p->self, row);
@@ -92,8 +92,8 @@ int pool_fd(const struct pool *p)
 void pool_submit(struct pool *p, uint32_t row)
 {
     (void)pthread_mutex_lock(&p->lock);
-    ASSERT(p->n < SESSION_ROWS);
-    p->queue[(p->at + p->n) % SESSION_ROWS] = row;
+    ASSERT(p->n < AGENT_STATE_ROWS);
+    p->queue[(p->at + p->n) % AGENT_STATE_ROWS] = row;
     p->n++;
     (void)pthread_mutex_unlock(&p->lock);
     (void)pthread_cond_signal(&p->more);
@@ -118,7 +118,7 @@ uint32_t pool_take(struct pool *p, enum pool_mark what)
             return word * 64 + bit;
         }
     }
-    return SESSION_NO_ROW;
+    return AGENT_STATE_NO_ROW;
 }
 
 void pool_drain(struct pool *p)

@@ -68,8 +68,8 @@ static void finish_row(struct shell *sh, uint32_t ix)
     link_msg_free(row->msg);
     row->step = NULL;
     row->msg = NULL;
-    shell_feed(sh, (struct session_event){
-                       .type = SESSION_FINISHED, .row = ix, .bytes = reply_bytes(&row->reply)});
+    shell_feed(sh, (struct agent_state_event){
+                       .type = AGENT_STATE_FINISHED, .row = ix, .bytes = reply_bytes(&row->reply)});
 }
 
 static void forget_row(struct shell *sh, uint32_t ix)
@@ -82,30 +82,30 @@ static void on_pool(struct shell *sh)
     uint32_t row;
 
     pool_drain(sh->pool);
-    while ((row = pool_take(sh->pool, POOL_PROGRESS)) != SESSION_NO_ROW) {
+    while ((row = pool_take(sh->pool, POOL_PROGRESS)) != AGENT_STATE_NO_ROW) {
         if (sh->rows[row].step != NULL &&
             step_take_progress(sh->rows[row].step, &sh->rows[row].progress)) {
-            shell_feed(sh, (struct session_event){.type = SESSION_PROGRESS, .row = row});
+            shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_PROGRESS, .row = row});
         }
     }
-    while ((row = pool_take(sh->pool, POOL_FINISHED)) != SESSION_NO_ROW) {
+    while ((row = pool_take(sh->pool, POOL_FINISHED)) != AGENT_STATE_NO_ROW) {
         finish_row(sh, row);
     }
 }
 
 /* ---- actions ---- */
 
-static void say(const struct shell *sh, const struct session_action *a)
+static void say(const struct shell *sh, const struct agent_state_action *a)
 {
-    if (a->row != SESSION_NO_ROW) {
-        const struct session_row *r = &sh->session.rows[a->row];
+    if (a->row != AGENT_STATE_NO_ROW) {
+        const struct agent_state_row *r = &sh->agent_state.rows[a->row];
         log_warn("agent.session", "key=%.*s %s", (int)r->key_len, r->key, a->text);
     } else {
         log_warn("agent.session", "state=%.*s %s", STR_ARG(buf_str(&sh->state_dir)), a->text);
     }
 }
 
-static void refuse(struct shell *sh, const struct session_action *a)
+static void refuse(struct shell *sh, const struct agent_state_action *a)
 {
     enum err_class cls =
         a->code == BT_BUSY || a->code == BT_UNAVAILABLE ? CLASS_SERVICE_UNAVAILABLE : CLASS_NONE;
@@ -115,7 +115,7 @@ static void refuse(struct shell *sh, const struct session_action *a)
     shell_refuse(sh, a->request, &err, cls);
 }
 
-static void perform(struct shell *sh, const struct session_action *a)
+static void perform(struct shell *sh, const struct agent_state_action *a)
 {
     switch (a->type) {
     case DO_DIAL:
@@ -162,18 +162,18 @@ static void perform(struct shell *sh, const struct session_action *a)
 
 /* An action may fail at once and feed again (a request that could not be sent): its actions come
  * after these. */
-void shell_feed(struct shell *sh, struct session_event ev)
+void shell_feed(struct shell *sh, struct agent_state_event ev)
 {
-    struct session_actions mine = {.n = 0};
+    struct agent_state_actions mine = {.n = 0};
 
     ev.now = clock_mono_ms();
-    session_handle(&sh->session, &ev, &mine);
+    agent_state_handle(&sh->agent_state, &ev, &mine);
     for (uint32_t i = 0; i < mine.n && !sh->ended; i++) {
         perform(sh, &mine.at[i]);
     }
     if (sh->feed_up) {
         sh->feed_up = false;
-        shell_feed(sh, (struct session_event){.type = SESSION_UP});
+        shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_UP});
     }
 }
 
@@ -185,8 +185,8 @@ static void on_signal(struct shell *sh)
 
     while (read(sh->signals, &info, sizeof info) == (ssize_t)sizeof info) {
         log_info("agent.stop", "signal=%u; %s", info.ssi_signo,
-                 sh->session.stopped ? "stopping at once" : "finishing what runs");
-        shell_feed(sh, (struct session_event){.type = SESSION_STOP});
+                 sh->agent_state.stopped ? "stopping at once" : "finishing what runs");
+        shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_STOP});
     }
 }
 
@@ -205,7 +205,7 @@ static void on_link(struct shell *sh)
 
 static int wait_ms(const struct shell *sh)
 {
-    msec at = session_deadline(&sh->session);
+    msec at = agent_state_deadline(&sh->agent_state);
     msec now = clock_mono_ms();
 
     if (at == MSEC_NEVER) {
@@ -220,7 +220,7 @@ static void loop(struct shell *sh)
                            {.fd = pool_fd(sh->pool), .events = POLLIN},
                            {.fd = sh->signals, .events = POLLIN}};
 
-    shell_feed(sh, (struct session_event){.type = SESSION_START});
+    shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_START});
     while (!sh->ended) {
         int n = poll(fds, 3, wait_ms(sh));
         if (n > 0 && fds[1].revents != 0) {
@@ -232,8 +232,8 @@ static void loop(struct shell *sh)
         if (n > 0 && fds[2].revents != 0) {
             on_signal(sh);
         }
-        if (!sh->ended && session_deadline(&sh->session) <= clock_mono_ms()) {
-            shell_feed(sh, (struct session_event){.type = SESSION_TICK});
+        if (!sh->ended && agent_state_deadline(&sh->agent_state) <= clock_mono_ms()) {
+            shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_TICK});
         }
     }
 }
@@ -278,7 +278,7 @@ static enum bt_code make_session_key(struct shell *sh, struct bt_error *err)
 static enum bt_code open_sockets(struct shell *sh, struct bt_error *err)
 {
     struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
-    uint32_t contexts = sh->session.capacity + 1 + SHELL_SPARE_CONTEXTS;
+    uint32_t contexts = sh->agent_state.capacity + 1 + SHELL_SPARE_CONTEXTS;
     enum bt_code code = link_new(INBOX, &sh->link, err);
 
     if (code == BT_OK && !sh->opt->dial_in) {
@@ -308,7 +308,7 @@ enum bt_code shell_run(const struct options *opt, const struct card *card, void 
     sh->done = done;
     buf_init(&sh->out, LIMIT_STEP_BYTES);
     buf_init(&sh->state_dir, 8192);
-    session_init(&sh->session, capacity);
+    agent_state_init(&sh->agent_state, capacity);
     uuid_format(opt->instance_id, sh->instance_id);
     clock_iso(clock_wall_ms(), sh->stats.started);
     code = state_dir_find(opt->state, &sh->state_dir, err);
@@ -327,7 +327,7 @@ enum bt_code shell_run(const struct options *opt, const struct card *card, void 
     if (code == BT_OK) {
         loop(sh);
         *ret_status = sh->status;
-        if (sh->done != NULL && sh->session.running == 0) {
+        if (sh->done != NULL && sh->agent_state.running == 0) {
             sh->done(sh->self);
         }
     }

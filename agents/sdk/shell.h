@@ -43,7 +43,7 @@ struct shell_stats {
 };
 
 struct shell {
-    struct session session;
+    struct agent_state agent_state;
     const struct options *opt;
     const struct card *card;
     void *self; /* the agent's */
@@ -62,7 +62,7 @@ struct shell {
     char session_key[65];
     char instance_id[UUID_TEXT_LEN + 1];
     struct shell_request requests[SHELL_REQUESTS];
-    struct shell_row rows[SESSION_ROWS];
+    struct shell_row rows[AGENT_STATE_ROWS];
     struct bt_step *arriving; /* the step of the event under way, for DO_RUN */
     struct link_msg *arriving_msg;
     struct pool *pool;
@@ -80,7 +80,7 @@ BT_MUST_CHECK enum bt_code shell_run(const struct options *opt, const struct car
                                      struct bt_error *err);
 
 /* ---- between its files ---- */
-void shell_feed(struct shell *sh, struct session_event ev);
+void shell_feed(struct shell *sh, struct agent_state_event ev);
 /* shell_serve.c: what the supervisor asks, and how it is answered. */
 void shell_on_request(struct shell *sh, struct link_event *ev);
 void shell_answer(struct shell *sh, uint64_t request, enum msg_type type, const void *body);
@@ -92,6 +92,6 @@ void shell_refuse(struct shell *sh, uint64_t request, const struct bt_error *why
 void shell_view_result(const struct shell *sh, uint32_t row, struct msg_step_result *ret);
 /* shell_control.c: what is asked of the supervisor. */
 void shell_dial(struct shell *sh);
-void shell_ask(struct shell *sh, const struct session_action *a);
+void shell_ask(struct shell *sh, const struct agent_state_action *a);
 void shell_on_control(struct shell *sh, struct link_event *ev);
 #endif

@@ -60,16 +60,16 @@ static void send_control(struct shell *sh, enum msg_type type, const void *body)
     if (type == MSG_step_result && (code == BT_LIMIT || code == BT_INVALID)) {
         log_warn("agent.result",
                  "a late result is too large for the control socket; it is kept for step.query");
-        shell_feed(sh, (struct session_event){.type = SESSION_RESULT_OK});
+        shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_RESULT_OK});
         return;
     }
-    shell_feed(sh, (struct session_event){.type = SESSION_LOST});
+    shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_LOST});
 }
 
 static void send_register(struct shell *sh)
 {
     struct msg_agent_register m = {.instance_id = str_from(sh->instance_id),
-                                   .capacity = sh->session.capacity,
+                                   .capacity = sh->agent_state.capacity,
                                    .pid = (uint64_t)getpid(),
                                    .session_key = str_from(sh->session_key),
                                    .dial_in = sh->opt->dial_in};
@@ -90,7 +90,7 @@ static void send_register(struct shell *sh)
     if (card_view(sh->card, &arena, &m.card, &err) == BT_OK) {
         send_control(sh, MSG_agent_register, &m);
     } else {
-        shell_feed(sh, (struct session_event){.type = SESSION_LOST});
+        shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_LOST});
     }
     arena_done(&arena);
     buf_done(&versions);
@@ -99,13 +99,13 @@ static void send_register(struct shell *sh)
 static void send_heartbeat(struct shell *sh)
 {
     struct msg_inflight inflight[LIMIT_CAPACITY];
-    const struct session *s = &sh->session;
+    const struct agent_state *s = &sh->agent_state;
     struct msg_agent_heartbeat m = {.instance_id = str_from(sh->instance_id),
                                     .epoch = s->epoch,
                                     .load = (double)s->running / (double)s->capacity};
 
-    for (uint32_t i = 0; i < SESSION_ROWS && m.inflight_n < LIMIT_CAPACITY; i++) {
-        const struct session_row *row = &s->rows[i];
+    for (uint32_t i = 0; i < AGENT_STATE_ROWS && m.inflight_n < LIMIT_CAPACITY; i++) {
+        const struct agent_state_row *row = &s->rows[i];
         double percent = sh->rows[i].progress.percent;
         if (row->state == ROW_RUNNING) {
             inflight[m.inflight_n++] = (struct msg_inflight){
@@ -118,12 +118,12 @@ static void send_heartbeat(struct shell *sh)
 
 static void send_progress(struct shell *sh, uint32_t row)
 {
-    const struct session_row *r = &sh->session.rows[row];
+    const struct agent_state_row *r = &sh->agent_state.rows[row];
     const struct step_progress *p = &sh->rows[row].progress;
     struct msg_step_progress m = {.instance_id = str_from(sh->instance_id),
                                   .key = {r->key, r->key_len},
                                   .attempt = r->attempt,
-                                  .epoch = sh->session.epoch,
+                                  .epoch = sh->agent_state.epoch,
                                   .n = p->n,
                                   .text = str_from(p->text)};
     struct step_progress piece;
@@ -148,12 +148,12 @@ static void send_progress(struct shell *sh, uint32_t row)
     buf_done(&data);
 }
 
-void shell_ask(struct shell *sh, const struct session_action *a)
+void shell_ask(struct shell *sh, const struct agent_state_action *a)
 {
     struct msg_agent_drain drain = {.instance_id = str_from(sh->instance_id),
-                                    .epoch = sh->session.epoch};
+                                    .epoch = sh->agent_state.epoch};
     struct msg_agent_deregister leave = {.instance_id = str_from(sh->instance_id),
-                                         .epoch = sh->session.epoch};
+                                         .epoch = sh->agent_state.epoch};
     struct msg_step_result result;
 
     if (a->type == DO_REGISTER) {
@@ -168,7 +168,8 @@ void shell_ask(struct shell *sh, const struct session_action *a)
         send_control(sh, MSG_agent_deregister, &leave);
     } else if (a->type == DO_RESULT) {
         shell_view_result(sh, a->row, &result);
-        result.epoch = sh->session.epoch; /* this incarnation speaks, for what an older one began */
+        result.epoch =
+            sh->agent_state.epoch; /* this incarnation speaks, for what an older one began */
         send_control(sh, MSG_step_result, &result);
     }
 }
@@ -201,17 +202,17 @@ static void serve_lanes(struct shell *sh, const struct msg_agent_registered_ok *
     }
 }
 
-static enum bt_code on_registered(struct shell *sh, struct msg_reader *r, struct session_event *ev,
-                                  struct bt_error *err)
+static enum bt_code on_registered(struct shell *sh, struct msg_reader *r,
+                                  struct agent_state_event *ev, struct bt_error *err)
 {
     struct msg_agent_registered_ok m;
     enum bt_code code = msg_read_answer(r, MSG_agent_registered_ok, &m, NULL, err);
 
     if (code == BT_OK) {
-        *ev = (struct session_event){.type = SESSION_REGISTERED,
-                                     .epoch = m.epoch,
-                                     .lease_ms = m.lease_ms,
-                                     .heartbeat_ms = m.heartbeat_ms};
+        *ev = (struct agent_state_event){.type = AGENT_STATE_REGISTERED,
+                                         .epoch = m.epoch,
+                                         .lease_ms = m.lease_ms,
+                                         .heartbeat_ms = m.heartbeat_ms};
         if (sh->opt->dial_in) {
             serve_lanes(sh, &m);
         }
@@ -223,34 +224,35 @@ static enum bt_code on_registered(struct shell *sh, struct msg_reader *r, struct
     return code;
 }
 
-static enum bt_code on_heartbeat(struct msg_reader *r, struct session_event *ev,
-                                 struct session_order *orders, struct bt_error *err)
+static enum bt_code on_heartbeat(struct msg_reader *r, struct agent_state_event *ev,
+                                 struct agent_state_order *orders, struct bt_error *err)
 {
     struct msg_agent_heartbeat_ok m;
     enum bt_code code = msg_read_answer(r, MSG_agent_heartbeat_ok, &m, NULL, err);
 
     if (code == BT_OK) {
         for (uint32_t i = 0; i < m.cancel_n; i++) {
-            orders[i] =
-                (struct session_order){.key = m.cancel[i].key, .grace_ms = m.cancel[i].grace_ms};
+            orders[i] = (struct agent_state_order){.key = m.cancel[i].key,
+                                                   .grace_ms = m.cancel[i].grace_ms};
         }
-        *ev = (struct session_event){.type = SESSION_HEARTBEAT_OK,
-                                     .lease_ms = m.lease_ms,
-                                     .drain = m.drain,
-                                     .orders = orders,
-                                     .n = m.cancel_n};
+        *ev = (struct agent_state_event){.type = AGENT_STATE_HEARTBEAT_OK,
+                                         .lease_ms = m.lease_ms,
+                                         .drain = m.drain,
+                                         .orders = orders,
+                                         .n = m.cancel_n};
     }
     return code;
 }
 
-static enum bt_code read_answer(struct shell *sh, struct msg_reader *r, struct session_event *ev,
-                                struct session_order *orders, struct bt_error *err)
+static enum bt_code read_answer(struct shell *sh, struct msg_reader *r,
+                                struct agent_state_event *ev, struct agent_state_order *orders,
+                                struct bt_error *err)
 {
     struct msg_step_result_ok taken;
     struct msg_empty empty;
     enum bt_code code;
 
-    switch (sh->session.ask) {
+    switch (sh->agent_state.ask) {
     case ASK_REGISTER:
         return on_registered(sh, r, ev, err);
     case ASK_HEARTBEAT:
@@ -260,7 +262,8 @@ static enum bt_code read_answer(struct shell *sh, struct msg_reader *r, struct s
         if (code == BT_OK) {
             log_info("agent.result", "late result accepted=%d %.*s", taken.accepted,
                      STR_ARG(taken.reason));
-            *ev = (struct session_event){.type = SESSION_RESULT_OK, .accepted = taken.accepted};
+            *ev = (struct agent_state_event){.type = AGENT_STATE_RESULT_OK,
+                                             .accepted = taken.accepted};
         }
         return code;
     case ASK_NONE:
@@ -269,25 +272,25 @@ static enum bt_code read_answer(struct shell *sh, struct msg_reader *r, struct s
     case ASK_DEREGISTER:
         break;
     }
-    *ev = (struct session_event){.type = SESSION_ASK_OK};
+    *ev = (struct agent_state_event){.type = AGENT_STATE_ASK_OK};
     return msg_read_answer(r, MSG_empty, &empty, NULL, err);
 }
 
 /* What is streamed goes on: the next piece, or the one whose answer was lost. */
 static void stream_on(struct shell *sh)
 {
-    for (uint32_t i = 0; i < SESSION_ROWS && !sh->ended; i++) {
+    for (uint32_t i = 0; i < AGENT_STATE_ROWS && !sh->ended; i++) {
         if (sh->rows[i].step != NULL && step_stream_waits(sh->rows[i].step)) {
-            shell_feed(sh, (struct session_event){.type = SESSION_PROGRESS, .row = i});
+            shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_PROGRESS, .row = i});
         }
     }
 }
 
 static void on_answer(struct shell *sh, struct link_msg *msg)
 {
-    struct session_order orders[SESSION_ORDERS];
+    struct agent_state_order orders[AGENT_STATE_ORDERS];
     struct str bytes = link_msg_bytes(msg);
-    struct session_event ev = {.type = SESSION_ASK_OK};
+    struct agent_state_event ev = {.type = AGENT_STATE_ASK_OK};
     struct msg_reader r = {0};
     struct bt_error err;
     enum bt_code code = msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_CONTROL_BYTES, &err);
@@ -296,12 +299,12 @@ static void on_answer(struct shell *sh, struct link_msg *msg)
     if (code == BT_OK) {
         code = read_answer(sh, &r, &ev, orders, &err);
     }
-    if (sh->session.ask == ASK_PROGRESS && sh->rows[sh->session.ask_row].step != NULL) {
-        step_stream_answered(sh->rows[sh->session.ask_row].step, code == BT_OK);
+    if (sh->agent_state.ask == ASK_PROGRESS && sh->rows[sh->agent_state.ask_row].step != NULL) {
+        step_stream_answered(sh->rows[sh->agent_state.ask_row].step, code == BT_OK);
     }
     if (code != BT_OK) {
         log_debug("agent.control", "refused: %s", err.msg);
-        ev = (struct session_event){.type = SESSION_REFUSED, .code = code};
+        ev = (struct agent_state_event){.type = AGENT_STATE_REFUSED, .code = code};
     }
     shell_feed(sh, ev);
     stream_on(sh);
@@ -314,11 +317,11 @@ void shell_on_control(struct shell *sh, struct link_event *ev)
         on_answer(sh, ev->msg);
     } else if (ev->lane == sh->control && ev->type == LINK_LOST) {
         sh->outstanding = false;
-        shell_feed(sh, (struct session_event){.type = SESSION_LOST});
+        shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_LOST});
     } else if (ev->lane == sh->control && ev->type == LINK_UP) {
-        shell_feed(sh, (struct session_event){.type = SESSION_UP});
+        shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_UP});
     } else if (ev->lane == sh->control && ev->type == LINK_DOWN) {
-        shell_feed(sh, (struct session_event){.type = SESSION_DOWN});
+        shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_DOWN});
     }
     link_msg_free(ev->msg);
 }

@@ -49,7 +49,7 @@ void shell_answer(struct shell *sh, uint64_t request, enum msg_type type, const 
 
 void shell_view_result(const struct shell *sh, uint32_t row, struct msg_step_result *ret)
 {
-    const struct session_row *r = &sh->session.rows[row];
+    const struct agent_state_row *r = &sh->agent_state.rows[row];
 
     *ret = (struct msg_step_result){.instance_id = str_from(sh->instance_id),
                                     .key = {r->key, r->key_len},
@@ -68,7 +68,7 @@ void shell_answer_result(struct shell *sh, uint64_t request, uint32_t row)
 
 void shell_answer_state(struct shell *sh, uint64_t request, uint32_t row)
 {
-    const struct session_row *r = row == SESSION_NO_ROW ? NULL : &sh->session.rows[row];
+    const struct agent_state_row *r = row == AGENT_STATE_NO_ROW ? NULL : &sh->agent_state.rows[row];
     struct msg_step_state m = {.key = STR_LIT("?"), .state = STR_LIT("unknown")};
 
     if (r != NULL) {
@@ -93,7 +93,7 @@ static uint64_t open_request(struct shell *sh, const struct link_event *ev)
             return i;
         }
     }
-    return SESSION_NO_REQUEST;
+    return AGENT_STATE_NO_REQUEST;
 }
 
 /* The time must not tell how much of the key was right. */
@@ -155,11 +155,11 @@ static void on_execute(struct shell *sh, uint64_t rq, struct msg_reader *r)
         return;
     }
     sh->arriving = step;
-    shell_feed(sh, (struct session_event){.type = SESSION_EXECUTE,
-                                          .request = rq,
-                                          .key = step->req.key,
-                                          .attempt = (uint32_t)step->req.attempt,
-                                          .epoch = step->req.epoch});
+    shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_EXECUTE,
+                                              .request = rq,
+                                              .key = step->req.key,
+                                              .attempt = (uint32_t)step->req.attempt,
+                                              .epoch = step->req.epoch});
     step_free(sh->arriving); /* joined, answered from what is kept, or refused */
     sh->arriving = NULL;
 }
@@ -194,18 +194,18 @@ static enum bt_code on_small(struct shell *sh, uint64_t rq, enum msg_type type,
         return code;
     }
     if (type == MSG_lane_hello && admit(sh, rq, m.hello.session_key)) {
-        shell_feed(sh, (struct session_event){
-                           .type = SESSION_HELLO, .request = rq, .epoch = m.hello.epoch});
+        shell_feed(sh, (struct agent_state_event){
+                           .type = AGENT_STATE_HELLO, .request = rq, .epoch = m.hello.epoch});
     } else if (type == MSG_step_cancel && admit(sh, rq, m.cancel.session_key)) {
-        shell_feed(sh, (struct session_event){.type = SESSION_CANCEL,
-                                              .request = rq,
-                                              .key = m.cancel.key,
-                                              .grace_ms = m.cancel.grace_ms});
+        shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_CANCEL,
+                                                  .request = rq,
+                                                  .key = m.cancel.key,
+                                                  .grace_ms = m.cancel.grace_ms});
     } else if (type == MSG_step_query && admit(sh, rq, m.query.session_key)) {
-        shell_feed(sh, (struct session_event){.type = SESSION_QUERY,
-                                              .request = rq,
-                                              .key = m.query.key,
-                                              .attempt = (uint32_t)m.query.attempt});
+        shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_QUERY,
+                                                  .request = rq,
+                                                  .key = m.query.key,
+                                                  .attempt = (uint32_t)m.query.attempt});
     } else if (type == MSG_agent_ping && admit(sh, rq, m.ping.session_key)) {
         shell_answer(sh, rq, MSG_empty, NULL);
     } else if (type == MSG_agent_stats && admit(sh, rq, m.stats.session_key)) {
@@ -251,7 +251,7 @@ void shell_on_request(struct shell *sh, struct link_event *ev)
     struct bt_error err;
     enum bt_code code;
 
-    if (rq == SESSION_NO_REQUEST) {
+    if (rq == AGENT_STATE_NO_REQUEST) {
         /* More contexts than places cannot be; if it were, an empty answer still frees the lane. */
         (void)link_answer(ev->server, ev->request, "", 0);
         link_msg_free(ev->msg);

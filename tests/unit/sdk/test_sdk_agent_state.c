@@ -10,21 +10,21 @@
 #include "agents/sdk/agent_state.h"
 
 struct world {
-    struct session s;
-    struct session_actions out;
+    struct agent_state s;
+    struct agent_state_actions out;
     msec now;
 };
 
 static struct world w;
 
-static void feed(struct session_event ev)
+static void feed(struct agent_state_event ev)
 {
     ev.now = w.now;
     w.out.n = 0;
-    session_handle(&w.s, &ev, &w.out);
+    agent_state_handle(&w.s, &ev, &w.out);
 }
 
-static const struct session_action *did(enum session_action_type type)
+static const struct agent_state_action *did(enum agent_state_action_type type)
 {
     for (uint32_t i = 0; i < w.out.n; i++) {
         if (w.out.at[i].type == type) {
@@ -37,26 +37,26 @@ static const struct session_action *did(enum session_action_type type)
 /* Lets time pass to the next deadline and ticks. */
 static void pass_to_deadline(void)
 {
-    msec at = session_deadline(&w.s);
+    msec at = agent_state_deadline(&w.s);
     assert_true(at != MSEC_NEVER);
     w.now = at > w.now ? at : w.now;
-    feed((struct session_event){.type = SESSION_TICK});
+    feed((struct agent_state_event){.type = AGENT_STATE_TICK});
 }
 
 static void registered(uint64_t epoch)
 {
-    feed((struct session_event){
-        .type = SESSION_REGISTERED, .epoch = epoch, .lease_ms = 3000, .heartbeat_ms = 1000});
+    feed((struct agent_state_event){
+        .type = AGENT_STATE_REGISTERED, .epoch = epoch, .lease_ms = 3000, .heartbeat_ms = 1000});
 }
 
 static int set_up(void **state)
 {
     (void)state;
     w.now = 1000;
-    session_init(&w.s, 2);
-    feed((struct session_event){.type = SESSION_START});
+    agent_state_init(&w.s, 2);
+    feed((struct agent_state_event){.type = AGENT_STATE_START});
     assert_non_null(did(DO_DIAL));
-    feed((struct session_event){.type = SESSION_UP});
+    feed((struct agent_state_event){.type = AGENT_STATE_UP});
     assert_non_null(did(DO_REGISTER));
     registered(7);
     return 0;
@@ -64,11 +64,11 @@ static int set_up(void **state)
 
 static void execute(const char *key, uint32_t attempt, uint64_t epoch, uint64_t request)
 {
-    feed((struct session_event){.type = SESSION_EXECUTE,
-                                .key = str_from(key),
-                                .attempt = attempt,
-                                .epoch = epoch,
-                                .request = request});
+    feed((struct agent_state_event){.type = AGENT_STATE_EXECUTE,
+                                    .key = str_from(key),
+                                    .attempt = attempt,
+                                    .epoch = epoch,
+                                    .request = request});
 }
 
 static uint32_t start(const char *key, uint32_t attempt, uint64_t epoch, uint64_t request)
@@ -80,12 +80,12 @@ static uint32_t start(const char *key, uint32_t attempt, uint64_t epoch, uint64_
 
 static void finish(uint32_t row, uint64_t bytes)
 {
-    feed((struct session_event){.type = SESSION_FINISHED, .row = row, .bytes = bytes});
+    feed((struct agent_state_event){.type = AGENT_STATE_FINISHED, .row = row, .bytes = bytes});
 }
 
 static void expect_refused(enum bt_code code, uint64_t request)
 {
-    const struct session_action *a = did(DO_REFUSE);
+    const struct agent_state_action *a = did(DO_REFUSE);
     assert_non_null(a);
     assert_int_equal(a->code, code);
     assert_int_equal(a->request, request);
@@ -131,7 +131,7 @@ static void the_next_attempt_runs_and_settles_the_one_before(void **state)
     finish(row, 10);
     (void)start("p/1/a", 2, 7, 101);
     assert_int_equal(did(DO_FORGET)->row, row);
-    assert_int_equal(session_find(&w.s, STR_LIT("p/1/a"), 1), SESSION_NO_ROW);
+    assert_int_equal(agent_state_find(&w.s, STR_LIT("p/1/a"), 1), AGENT_STATE_NO_ROW);
 }
 
 static void an_old_or_foreign_epoch_is_refused(void **state)
@@ -141,21 +141,21 @@ static void an_old_or_foreign_epoch_is_refused(void **state)
     expect_refused(BT_CONFLICT, 100);
     execute("p/1/a", 1, 8, 101);
     expect_refused(BT_CONFLICT, 101);
-    feed((struct session_event){.type = SESSION_HELLO, .epoch = 6, .request = 102});
+    feed((struct agent_state_event){.type = AGENT_STATE_HELLO, .epoch = 6, .request = 102});
     expect_refused(BT_CONFLICT, 102);
-    feed((struct session_event){.type = SESSION_HELLO, .epoch = 7, .request = 103});
+    feed((struct agent_state_event){.type = AGENT_STATE_HELLO, .epoch = 7, .request = 103});
     assert_non_null(did(DO_ANSWER_OK));
 }
 
 static void a_lane_may_greet_before_the_registration_is_answered(void **state)
 {
     (void)state;
-    feed((struct session_event){.type = SESSION_LOST});
-    feed((struct session_event){.type = SESSION_DOWN});
+    feed((struct agent_state_event){.type = AGENT_STATE_LOST});
+    feed((struct agent_state_event){.type = AGENT_STATE_DOWN});
     pass_to_deadline();
-    feed((struct session_event){.type = SESSION_UP});
+    feed((struct agent_state_event){.type = AGENT_STATE_UP});
     assert_non_null(did(DO_REGISTER));
-    feed((struct session_event){.type = SESSION_HELLO, .epoch = 8, .request = 100});
+    feed((struct agent_state_event){.type = AGENT_STATE_HELLO, .epoch = 8, .request = 100});
     assert_non_null(did(DO_ANSWER_OK));
     (void)start("p/1/a", 1, 8, 101);
     execute("p/1/b", 1, 7, 102);
@@ -174,12 +174,12 @@ static void over_capacity_is_busy(void **state)
 static void the_lease_is_renewed_and_orders_are_obeyed(void **state)
 {
     uint32_t row = start("p/1/a", 1, 7, 100);
-    struct session_order order = {.key = STR_LIT("p/1/a"), .grace_ms = 500};
+    struct agent_state_order order = {.key = STR_LIT("p/1/a"), .grace_ms = 500};
     (void)state;
     pass_to_deadline();
     assert_non_null(did(DO_HEARTBEAT));
-    feed((struct session_event){
-        .type = SESSION_HEARTBEAT_OK, .lease_ms = 3000, .orders = &order, .n = 1});
+    feed((struct agent_state_event){
+        .type = AGENT_STATE_HEARTBEAT_OK, .lease_ms = 3000, .orders = &order, .n = 1});
     assert_int_equal(did(DO_CANCEL)->row, row);
     pass_to_deadline();
     assert_true(w.s.rows[row].overdue);
@@ -191,38 +191,40 @@ static void a_cancel_on_the_lane_flags_once_and_tells_the_state(void **state)
 {
     uint32_t row = start("p/1/a", 1, 7, 100);
     (void)state;
-    feed((struct session_event){
-        .type = SESSION_CANCEL, .key = STR_LIT("p/1/a"), .grace_ms = 500, .request = 200});
+    feed((struct agent_state_event){
+        .type = AGENT_STATE_CANCEL, .key = STR_LIT("p/1/a"), .grace_ms = 500, .request = 200});
     assert_int_equal(did(DO_CANCEL)->row, row);
     assert_int_equal(did(DO_ANSWER_STATE)->row, row);
-    feed((struct session_event){
-        .type = SESSION_CANCEL, .key = STR_LIT("p/1/a"), .grace_ms = 500, .request = 201});
+    feed((struct agent_state_event){
+        .type = AGENT_STATE_CANCEL, .key = STR_LIT("p/1/a"), .grace_ms = 500, .request = 201});
     assert_null(did(DO_CANCEL));
-    feed((struct session_event){.type = SESSION_CANCEL, .key = STR_LIT("x"), .request = 202});
-    assert_int_equal(did(DO_ANSWER_STATE)->row, SESSION_NO_ROW);
+    feed((struct agent_state_event){
+        .type = AGENT_STATE_CANCEL, .key = STR_LIT("x"), .request = 202});
+    assert_int_equal(did(DO_ANSWER_STATE)->row, AGENT_STATE_NO_ROW);
 }
 
 static void a_query_tells_running_done_and_unknown(void **state)
 {
     uint32_t row = start("p/1/a", 3, 7, 100);
     (void)state;
-    feed((struct session_event){
-        .type = SESSION_QUERY, .key = STR_LIT("p/1/a"), .attempt = 3, .request = 200});
+    feed((struct agent_state_event){
+        .type = AGENT_STATE_QUERY, .key = STR_LIT("p/1/a"), .attempt = 3, .request = 200});
     assert_int_equal(did(DO_ANSWER_STATE)->row, row);
-    feed((struct session_event){
-        .type = SESSION_QUERY, .key = STR_LIT("p/1/a"), .attempt = 2, .request = 201});
-    assert_int_equal(did(DO_ANSWER_STATE)->row, SESSION_NO_ROW);
-    feed((struct session_event){.type = SESSION_QUERY, .key = STR_LIT("p/1/a"), .request = 202});
+    feed((struct agent_state_event){
+        .type = AGENT_STATE_QUERY, .key = STR_LIT("p/1/a"), .attempt = 2, .request = 201});
+    assert_int_equal(did(DO_ANSWER_STATE)->row, AGENT_STATE_NO_ROW);
+    feed((struct agent_state_event){
+        .type = AGENT_STATE_QUERY, .key = STR_LIT("p/1/a"), .request = 202});
     assert_int_equal(did(DO_ANSWER_STATE)->row, row);
 }
 
 static void reconnect(uint64_t epoch)
 {
-    feed((struct session_event){.type = SESSION_DOWN});
+    feed((struct agent_state_event){.type = AGENT_STATE_DOWN});
     while (did(DO_DIAL) == NULL) {
         pass_to_deadline();
     }
-    feed((struct session_event){.type = SESSION_UP});
+    feed((struct agent_state_event){.type = AGENT_STATE_UP});
     assert_non_null(did(DO_REGISTER));
     registered(epoch);
 }
@@ -235,7 +237,7 @@ static void a_result_of_an_older_epoch_is_also_sent_by_control(void **state)
     finish(row, 10);
     assert_non_null(did(DO_ANSWER_RESULT)); /* the lane is answered, even if nobody listens */
     assert_int_equal(did(DO_RESULT)->row, row);
-    feed((struct session_event){.type = SESSION_RESULT_OK, .accepted = true});
+    feed((struct agent_state_event){.type = AGENT_STATE_RESULT_OK, .accepted = true});
     assert_int_equal(w.s.rows[row].undelivered, false);
 }
 
@@ -243,20 +245,21 @@ static void a_result_from_the_time_without_a_supervisor_waits_for_registration(v
 {
     uint32_t row = start("p/1/a", 1, 7, 100);
     (void)state;
-    feed((struct session_event){.type = SESSION_DOWN});
+    feed((struct agent_state_event){.type = AGENT_STATE_DOWN});
     finish(row, 10);
     assert_null(did(DO_RESULT));
     while (did(DO_DIAL) == NULL) {
         pass_to_deadline();
     }
-    feed((struct session_event){.type = SESSION_UP});
+    feed((struct agent_state_event){.type = AGENT_STATE_UP});
     registered(8);
     assert_int_equal(did(DO_RESULT)->row, row);
-    feed((struct session_event){.type = SESSION_LOST}); /* unknown: sent again after the next one */
+    feed((struct agent_state_event){
+        .type = AGENT_STATE_LOST}); /* unknown: sent again after the next one */
     while (did(DO_DIAL) == NULL) {
         pass_to_deadline();
     }
-    feed((struct session_event){.type = SESSION_UP});
+    feed((struct agent_state_event){.type = AGENT_STATE_UP});
     registered(9);
     assert_int_equal(did(DO_RESULT)->row, row);
 }
@@ -268,12 +271,12 @@ static void a_result_after_the_last_sign_of_life_is_told_again(void **state)
     (void)state;
     finish(early, 10);
     pass_to_deadline();
-    feed((struct session_event){.type = SESSION_HEARTBEAT_OK, .lease_ms = 3000});
+    feed((struct agent_state_event){.type = AGENT_STATE_HEARTBEAT_OK, .lease_ms = 3000});
     late = start("p/1/b", 1, 7, 101);
     finish(late, 10); /* answered on a lane whose supervisor dies now */
     reconnect(8);
     assert_int_equal(did(DO_RESULT)->row, late);
-    feed((struct session_event){.type = SESSION_RESULT_OK, .accepted = true});
+    feed((struct agent_state_event){.type = AGENT_STATE_RESULT_OK, .accepted = true});
     assert_null(did(DO_RESULT)); /* the early one was safe before */
 }
 
@@ -281,9 +284,10 @@ static void a_result_that_a_query_fetched_is_not_pushed(void **state)
 {
     uint32_t row = start("p/1/a", 1, 7, 100);
     (void)state;
-    feed((struct session_event){.type = SESSION_DOWN});
+    feed((struct agent_state_event){.type = AGENT_STATE_DOWN});
     finish(row, 10);
-    feed((struct session_event){.type = SESSION_QUERY, .key = STR_LIT("p/1/a"), .request = 1});
+    feed((struct agent_state_event){
+        .type = AGENT_STATE_QUERY, .key = STR_LIT("p/1/a"), .request = 1});
     reconnect(8);
     assert_null(did(DO_RESULT));
 }
@@ -317,7 +321,7 @@ static void a_fenced_instance_registers_again(void **state)
 {
     (void)state;
     pass_to_deadline();
-    feed((struct session_event){.type = SESSION_REFUSED, .code = BT_CONFLICT});
+    feed((struct agent_state_event){.type = AGENT_STATE_REFUSED, .code = BT_CONFLICT});
     pass_to_deadline();
     assert_non_null(did(DO_REGISTER));
 }
@@ -327,16 +331,16 @@ static void a_refused_card_or_token_ends_with_2(void **state)
     static const enum bt_code fatal[] = {BT_UNAUTHORIZED, BT_INVALID, BT_PROTOCOL};
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        session_init(&w.s, 1);
-        feed((struct session_event){.type = SESSION_START});
-        feed((struct session_event){.type = SESSION_UP});
-        feed((struct session_event){.type = SESSION_REFUSED, .code = fatal[i]});
+        agent_state_init(&w.s, 1);
+        feed((struct agent_state_event){.type = AGENT_STATE_START});
+        feed((struct agent_state_event){.type = AGENT_STATE_UP});
+        feed((struct agent_state_event){.type = AGENT_STATE_REFUSED, .code = fatal[i]});
         assert_int_equal(did(DO_EXIT)->status, 2);
     }
-    session_init(&w.s, 1);
-    feed((struct session_event){.type = SESSION_START});
-    feed((struct session_event){.type = SESSION_UP});
-    feed((struct session_event){.type = SESSION_REFUSED, .code = BT_BUSY});
+    agent_state_init(&w.s, 1);
+    feed((struct agent_state_event){.type = AGENT_STATE_START});
+    feed((struct agent_state_event){.type = AGENT_STATE_UP});
+    feed((struct agent_state_event){.type = AGENT_STATE_REFUSED, .code = BT_BUSY});
     assert_null(did(DO_EXIT));
     pass_to_deadline();
     assert_non_null(did(DO_REGISTER));
@@ -346,16 +350,16 @@ static void sigterm_drains_and_the_last_step_ends_it(void **state)
 {
     uint32_t row = start("p/1/a", 1, 7, 100);
     (void)state;
-    feed((struct session_event){.type = SESSION_STOP});
+    feed((struct agent_state_event){.type = AGENT_STATE_STOP});
     assert_non_null(did(DO_DRAIN));
-    feed((struct session_event){.type = SESSION_ASK_OK});
+    feed((struct agent_state_event){.type = AGENT_STATE_ASK_OK});
     execute("p/1/b", 1, 7, 101);
     expect_refused(BT_UNAVAILABLE, 101);
     finish(row, 10);
     assert_null(did(DO_DEREGISTER)); /* the answer's bytes must leave first */
     pass_to_deadline();
     assert_non_null(did(DO_DEREGISTER));
-    feed((struct session_event){.type = SESSION_ASK_OK});
+    feed((struct agent_state_event){.type = AGENT_STATE_ASK_OK});
     assert_int_equal(did(DO_EXIT)->status, 0);
 }
 
@@ -363,8 +367,8 @@ static void a_second_sigterm_ends_at_once(void **state)
 {
     (void)state;
     (void)start("p/1/a", 1, 7, 100);
-    feed((struct session_event){.type = SESSION_STOP});
-    feed((struct session_event){.type = SESSION_STOP});
+    feed((struct agent_state_event){.type = AGENT_STATE_STOP});
+    feed((struct agent_state_event){.type = AGENT_STATE_STOP});
     assert_int_equal(did(DO_EXIT)->status, 1);
 }
 
@@ -373,8 +377,9 @@ static void a_drain_order_then_sigterm_still_finishes_the_step(void **state)
     uint32_t row = start("p/1/a", 1, 7, 100);
     (void)state;
     pass_to_deadline();
-    feed((struct session_event){.type = SESSION_HEARTBEAT_OK, .lease_ms = 3000, .drain = true});
-    feed((struct session_event){.type = SESSION_STOP});
+    feed((struct agent_state_event){
+        .type = AGENT_STATE_HEARTBEAT_OK, .lease_ms = 3000, .drain = true});
+    feed((struct agent_state_event){.type = AGENT_STATE_STOP});
     assert_null(did(DO_EXIT));
     finish(row, 1);
     assert_non_null(did(DO_ANSWER_RESULT));
@@ -384,14 +389,14 @@ static void draining_without_a_supervisor_waits_a_while_for_results_only(void **
 {
     uint32_t row = start("p/1/a", 1, 7, 100);
     (void)state;
-    feed((struct session_event){.type = SESSION_DOWN});
-    feed((struct session_event){.type = SESSION_STOP});
+    feed((struct agent_state_event){.type = AGENT_STATE_DOWN});
+    feed((struct agent_state_event){.type = AGENT_STATE_STOP});
     finish(row, 1);
     assert_null(did(DO_EXIT));
     while (did(DO_EXIT) == NULL) {
         pass_to_deadline();
     }
-    assert_int_equal(w.now, 1000 + SESSION_OFFLINE_MS);
+    assert_int_equal(w.now, 1000 + AGENT_STATE_OFFLINE_MS);
 }
 
 static void kept_results_are_capped_by_number_bytes_and_age(void **state)
@@ -402,15 +407,15 @@ static void kept_results_are_capped_by_number_bytes_and_age(void **state)
         (void)snprintf(key, sizeof key, "p/1/s%u", i);
         finish(start(key, 1, 7, i), 10);
         w.now++;
-        assert_true(w.s.kept <= SESSION_KEPT);
+        assert_true(w.s.kept <= AGENT_STATE_KEPT);
     }
-    assert_int_equal(session_find(&w.s, STR_LIT("p/1/s100"), 0), SESSION_NO_ROW);
-    assert_int_not_equal(session_find(&w.s, STR_LIT("p/1/s199"), 0), SESSION_NO_ROW);
-    finish(start("p/1/big", 1, 7, 900), SESSION_KEPT_BYTES - 20);
-    assert_true(w.s.kept_bytes <= SESSION_KEPT_BYTES);
-    assert_int_not_equal(session_find(&w.s, STR_LIT("p/1/big"), 0), SESSION_NO_ROW);
-    w.now += SESSION_KEEP_MS;
-    feed((struct session_event){.type = SESSION_TICK});
+    assert_int_equal(agent_state_find(&w.s, STR_LIT("p/1/s100"), 0), AGENT_STATE_NO_ROW);
+    assert_int_not_equal(agent_state_find(&w.s, STR_LIT("p/1/s199"), 0), AGENT_STATE_NO_ROW);
+    finish(start("p/1/big", 1, 7, 900), AGENT_STATE_KEPT_BYTES - 20);
+    assert_true(w.s.kept_bytes <= AGENT_STATE_KEPT_BYTES);
+    assert_int_not_equal(agent_state_find(&w.s, STR_LIT("p/1/big"), 0), AGENT_STATE_NO_ROW);
+    w.now += AGENT_STATE_KEEP_MS;
+    feed((struct agent_state_event){.type = AGENT_STATE_TICK});
     assert_int_equal(w.s.kept, 0);
     assert_int_equal(w.s.kept_bytes, 0);
 }
@@ -419,14 +424,14 @@ static void progress_travels_no_faster_than_allowed(void **state)
 {
     uint32_t row = start("p/1/a", 1, 7, 100);
     (void)state;
-    feed((struct session_event){.type = SESSION_PROGRESS, .row = row});
+    feed((struct agent_state_event){.type = AGENT_STATE_PROGRESS, .row = row});
     assert_int_equal(did(DO_PROGRESS)->row, row);
-    feed((struct session_event){.type = SESSION_ASK_OK});
-    feed((struct session_event){.type = SESSION_PROGRESS, .row = row});
+    feed((struct agent_state_event){.type = AGENT_STATE_ASK_OK});
+    feed((struct agent_state_event){.type = AGENT_STATE_PROGRESS, .row = row});
     assert_null(did(DO_PROGRESS));
     pass_to_deadline();
     assert_non_null(did(DO_PROGRESS));
-    assert_int_equal(w.now, 1000 + SESSION_PROGRESS_MS);
+    assert_int_equal(w.now, 1000 + AGENT_STATE_PROGRESS_MS);
 }
 
 int main(void)

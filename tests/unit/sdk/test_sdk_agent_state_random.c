@@ -28,7 +28,7 @@ struct attempt {
 };
 
 struct world {
-    struct session s;
+    struct agent_state s;
     msec now;
     uint64_t random;
     uint64_t seed;
@@ -36,7 +36,7 @@ struct world {
     struct attempt attempts[KEYS][ATTEMPTS];
     bool open[REQUESTS];
     uint32_t requests;
-    enum session_ask asked;
+    enum agent_state_ask asked;
     bool dialing, stopped, exited;
     int status;
 };
@@ -59,7 +59,7 @@ static uint32_t draw(uint32_t n)
         }                                                                                          \
     } while (0)
 
-static void feed(struct session_event ev);
+static void feed(struct agent_state_event ev);
 
 static struct attempt *attempt_of_row(uint32_t row)
 {
@@ -83,7 +83,7 @@ static void answered(uint64_t request)
 /* DO_RUN follows SESSION_EXECUTE of (key, attempt): remembered here. */
 static uint32_t run_key, run_attempt;
 
-static void on_run(const struct session_action *a)
+static void on_run(const struct agent_state_action *a)
 {
     struct attempt *at = &w.attempts[run_key][run_attempt - 1];
 
@@ -93,7 +93,7 @@ static void on_run(const struct session_action *a)
     *at = (struct attempt){.ran = true, .row = a->row};
 }
 
-static void perform(const struct session_action *a)
+static void perform(const struct agent_state_action *a)
 {
     switch (a->type) {
     case DO_RUN:
@@ -145,22 +145,22 @@ static void check_rows(void)
     uint32_t kept = 0;
     uint64_t bytes = 0;
 
-    for (uint32_t i = 0; i < SESSION_ROWS; i++) {
+    for (uint32_t i = 0; i < AGENT_STATE_ROWS; i++) {
         running += w.s.rows[i].state == ROW_RUNNING;
         kept += w.s.rows[i].state == ROW_DONE;
         bytes += w.s.rows[i].state == ROW_DONE ? w.s.rows[i].bytes : 0;
     }
     CHECK(running == w.s.running && running <= w.s.capacity);
-    CHECK(kept == w.s.kept && kept <= SESSION_KEPT);
+    CHECK(kept == w.s.kept && kept <= AGENT_STATE_KEPT);
     CHECK(bytes == w.s.kept_bytes);
 }
 
-static void feed(struct session_event ev)
+static void feed(struct agent_state_event ev)
 {
-    struct session_actions out = {.n = 0};
+    struct agent_state_actions out = {.n = 0};
 
     ev.now = w.now;
-    session_handle(&w.s, &ev, &out);
+    agent_state_handle(&w.s, &ev, &out);
     for (uint32_t i = 0; i < out.n; i++) {
         perform(&out.at[i]);
     }
@@ -195,73 +195,75 @@ static void execute(void)
         return;
     }
     name_key(run_key, key);
-    feed((struct session_event){.type = SESSION_EXECUTE,
-                                .request = new_request(),
-                                .key = str_from(key),
-                                .attempt = run_attempt,
-                                .epoch = w.epoch - stale});
+    feed((struct agent_state_event){.type = AGENT_STATE_EXECUTE,
+                                    .request = new_request(),
+                                    .key = str_from(key),
+                                    .attempt = run_attempt,
+                                    .epoch = w.epoch - stale});
 }
 
-static void ask_about(enum session_event_type type)
+static void ask_about(enum agent_state_event_type type)
 {
     char key[32];
 
     name_key(draw(KEYS), key);
-    feed((struct session_event){.type = type,
-                                .request = new_request(),
-                                .key = str_from(key),
-                                .attempt = draw(2) == 0 ? 0 : 1 + draw(ATTEMPTS),
-                                .grace_ms = draw(1000)});
+    feed((struct agent_state_event){.type = type,
+                                    .request = new_request(),
+                                    .key = str_from(key),
+                                    .attempt = draw(2) == 0 ? 0 : 1 + draw(ATTEMPTS),
+                                    .grace_ms = draw(1000)});
 }
 
 static void answer_heartbeat(void)
 {
     char key[32];
-    struct session_order order = {.grace_ms = draw(500)};
+    struct agent_state_order order = {.grace_ms = draw(500)};
 
     name_key(draw(KEYS), key);
     order.key = str_from(key);
-    feed((struct session_event){
-        .type = SESSION_HEARTBEAT_OK, .lease_ms = 3000, .orders = &order, .n = draw(2)});
+    feed((struct agent_state_event){
+        .type = AGENT_STATE_HEARTBEAT_OK, .lease_ms = 3000, .orders = &order, .n = draw(2)});
 }
 
 /* An answer to what was asked; now and then a refusal. */
 static void answer_ask(bool behave)
 {
-    enum session_ask asked = w.asked;
+    enum agent_state_ask asked = w.asked;
 
     w.asked = ASK_NONE;
     if (asked == ASK_NONE) {
         return;
     }
     if (!behave && draw(12) == 0) {
-        feed((struct session_event){.type = SESSION_REFUSED,
-                                    .code = draw(2) == 0 ? BT_CONFLICT : BT_BUSY});
+        feed((struct agent_state_event){.type = AGENT_STATE_REFUSED,
+                                        .code = draw(2) == 0 ? BT_CONFLICT : BT_BUSY});
     } else if (asked == ASK_REGISTER) {
         w.epoch++;
-        feed((struct session_event){
-            .type = SESSION_REGISTERED, .epoch = w.epoch, .lease_ms = 3000, .heartbeat_ms = 500});
+        feed((struct agent_state_event){.type = AGENT_STATE_REGISTERED,
+                                        .epoch = w.epoch,
+                                        .lease_ms = 3000,
+                                        .heartbeat_ms = 500});
     } else if (asked == ASK_HEARTBEAT) {
         answer_heartbeat();
     } else if (asked == ASK_RESULT) {
-        feed((struct session_event){.type = SESSION_RESULT_OK, .accepted = draw(2) == 0});
+        feed((struct agent_state_event){.type = AGENT_STATE_RESULT_OK, .accepted = draw(2) == 0});
     } else {
-        feed((struct session_event){.type = SESSION_ASK_OK});
+        feed((struct agent_state_event){.type = AGENT_STATE_ASK_OK});
     }
 }
 
 static void finish_some(void)
 {
-    uint32_t from = draw(SESSION_ROWS);
+    uint32_t from = draw(AGENT_STATE_ROWS);
 
-    for (uint32_t i = 0; i < SESSION_ROWS; i++) {
-        uint32_t row = (from + i) % SESSION_ROWS;
+    for (uint32_t i = 0; i < AGENT_STATE_ROWS; i++) {
+        uint32_t row = (from + i) % AGENT_STATE_ROWS;
         if (w.s.rows[row].state == ROW_RUNNING) {
             CHECK(attempt_of_row(row) != NULL);
             attempt_of_row(row)->finished = true;
-            feed((struct session_event){.type = SESSION_FINISHED,
-                                        .row = row,
-                                        .bytes = draw(100) == 0 ? 4000000 : draw(2000)});
+            feed((struct agent_state_event){.type = AGENT_STATE_FINISHED,
+                                            .row = row,
+                                            .bytes = draw(100) == 0 ? 4000000 : draw(2000)});
             return;
         }
     }
@@ -269,10 +271,10 @@ static void finish_some(void)
 
 static void progress(void)
 {
-    uint32_t row = draw(SESSION_ROWS);
+    uint32_t row = draw(AGENT_STATE_ROWS);
 
     if (w.s.rows[row].state == ROW_RUNNING) {
-        feed((struct session_event){.type = SESSION_PROGRESS, .row = row});
+        feed((struct agent_state_event){.type = AGENT_STATE_PROGRESS, .row = row});
     }
 }
 
@@ -280,26 +282,26 @@ static void connect_up(void)
 {
     if (w.dialing) {
         w.dialing = false;
-        feed((struct session_event){.type = SESSION_UP});
+        feed((struct agent_state_event){.type = AGENT_STATE_UP});
     }
 }
 
 static void break_up(void)
 {
     w.asked = ASK_NONE; /* its answer will never come */
-    feed((struct session_event){.type = draw(2) == 0 ? SESSION_DOWN : SESSION_LOST});
+    feed((struct agent_state_event){.type = draw(2) == 0 ? AGENT_STATE_DOWN : AGENT_STATE_LOST});
 }
 
 static void pass_time(void)
 {
-    msec due = session_deadline(&w.s);
+    msec due = agent_state_deadline(&w.s);
     bool to_due = draw(2) == 0 && due != MSEC_NEVER && due > w.now;
 
     w.now = to_due ? due : w.now + draw(400);
     if (w.s.ask != ASK_NONE && w.s.ask_deadline <= w.now) {
         w.asked = ASK_NONE;
     }
-    feed((struct session_event){.type = SESSION_TICK});
+    feed((struct agent_state_event){.type = AGENT_STATE_TICK});
 }
 
 static void one_event(void)
@@ -311,10 +313,10 @@ static void one_event(void)
         execute();
         break;
     case 3:
-        ask_about(SESSION_QUERY);
+        ask_about(AGENT_STATE_QUERY);
         break;
     case 4:
-        ask_about(SESSION_CANCEL);
+        ask_about(AGENT_STATE_CANCEL);
         break;
     case 5:
     case 6:
@@ -348,7 +350,7 @@ static void settle(void)
         answer_ask(true);
         finish_some();
         w.now += 50;
-        feed((struct session_event){.type = SESSION_TICK});
+        feed((struct agent_state_event){.type = AGENT_STATE_TICK});
     }
 }
 
@@ -359,7 +361,7 @@ static void check_end(bool stopped)
     for (uint32_t i = 0; i < w.requests; i++) {
         CHECK(!w.open[i]);
     }
-    for (uint32_t i = 0; i < SESSION_ROWS; i++) {
+    for (uint32_t i = 0; i < AGENT_STATE_ROWS; i++) {
         CHECK(w.s.rows[i].state != ROW_DONE || !w.s.rows[i].undelivered);
     }
 }
@@ -373,13 +375,13 @@ static void one_life(uint64_t seed)
     w.random = seed * 0x9E3779B97F4A7C15u | 1;
     w.now = 1000;
     stop = draw(2) == 0;
-    session_init(&w.s, 1 + draw(5));
-    feed((struct session_event){.type = SESSION_START});
+    agent_state_init(&w.s, 1 + draw(5));
+    feed((struct agent_state_event){.type = AGENT_STATE_START});
     for (int i = 0; i < EVENTS; i++) {
         one_event();
     }
     if (stop) {
-        feed((struct session_event){.type = SESSION_STOP});
+        feed((struct agent_state_event){.type = AGENT_STATE_STOP});
     }
     settle();
     check_end(stop);
