@@ -13,7 +13,7 @@
 #define ENGINE_SESSION_H
 
 #include "supervisor/api/api.h"
-#include "supervisor/conversation/say_rules.h"
+#include "supervisor/conversation/intent_rules.h"
 #include "supervisor/dispatch/job.h"
 
 enum {

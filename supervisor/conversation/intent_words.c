@@ -1,4 +1,4 @@
-#include "supervisor/conversation/say_words.h"
+#include "supervisor/conversation/intent_words.h"
 
 #include <stddef.h>
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "supervisor/conversation/say_rules.h"
+#include "supervisor/conversation/intent_rules.h"
 #include "tests/support/random.h"
 
 /* "skip 2,4-5", "yes 2", "no|because", ... */

@@ -1,6 +1,6 @@
-#include "supervisor/conversation/say_rules.h"
+#include "supervisor/conversation/intent_rules.h"
 
-#include "supervisor/conversation/say_words.h"
+#include "supervisor/conversation/intent_words.h"
 
 /* Before and behind what is wanted. */
 static const char BEFORE[] =
