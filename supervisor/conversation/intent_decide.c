@@ -4,7 +4,7 @@
 
 enum { REVIEWS_MAX = 64 };
 
-static const struct run *run_of(const struct talk *t)
+static const struct run *run_of(const struct turn_ctx *t)
 {
     return core_block_run(t->plan->block);
 }
@@ -40,7 +40,7 @@ static void find_reviews(const struct open_plan *p, struct reviews *ret)
     }
 }
 
-bool say_is_awaited(const struct open_plan *p)
+bool decision_is_awaited(const struct open_plan *p)
 {
     struct reviews all;
 
@@ -49,7 +49,7 @@ bool say_is_awaited(const struct open_plan *p)
 }
 
 /* A review is told by its step and attempt; a later one has others. */
-uint64_t say_awaited(const struct open_plan *p)
+uint64_t decision_awaited(const struct open_plan *p)
 {
     const struct run *run = core_block_run(p->block);
     struct reviews all;
@@ -65,7 +65,7 @@ uint64_t say_awaited(const struct open_plan *p)
 }
 
 /* Whether the review of the step is the one that was shown. */
-static bool is_shown(const struct talk *t, uint32_t step)
+static bool is_shown(const struct turn_ctx *t, uint32_t step)
 {
     const struct plan *plan = t->plan->plan;
     struct uuid plan_id;
@@ -81,7 +81,7 @@ static bool is_shown(const struct talk *t, uint32_t step)
                                    attempt == run_of(t)->steps[step].attempt;
 }
 
-bool say_is_shown(const struct talk *t)
+bool decision_is_shown(const struct turn_ctx *t)
 {
     struct reviews all;
     bool shown = t->shown.len == 0;
@@ -93,7 +93,7 @@ bool say_is_shown(const struct talk *t)
     return shown;
 }
 
-bool say_is_answer(const struct open_plan *p)
+bool decision_is_answer(const struct open_plan *p)
 {
     struct reviews all;
 
@@ -102,38 +102,38 @@ bool say_is_answer(const struct open_plan *p)
 }
 
 /* The review that is meant; false after asking which. */
-static bool choose(struct talk *t, const struct say *s, uint32_t *ret)
+static bool choose(struct turn_ctx *t, const struct intent *s, uint32_t *ret)
 {
     struct reviews all;
 
     find_reviews(t->plan, &all);
     if (all.n == 0) {
-        say_only(t, "Nothing waits for an answer.");
+        reply_only(t, "Nothing waits for an answer.");
         buf_add_byte(&t->reply, ' ');
-        say_where(t->plan, &t->reply);
+        reply_where(t->plan, &t->reply);
         return false;
     }
     *ret = all.step[0];
     if (s->n_ranges > 0) {
-        const uint32_t number = say_number(t, s->ranges[0].from);
+        const uint32_t number = intent_number(t, s->ranges[0].from);
         if (number != 0 && run_of(t)->steps[number - 1].status != STEP_WAITING) {
-            say_only(t, "Step %u does not wait for you.", number);
+            reply_only(t, "Step %u does not wait for you.", number);
         }
         *ret = number - 1;
         return number != 0 && run_of(t)->steps[number - 1].status == STEP_WAITING;
     }
     if (all.n > 1) {
-        say_only(t,
-                 "More than one step waits for you; say \"approve step %u\", \"reject step "
-                 "%u\" or \"step %u: ...\".",
-                 all.step[all.n - 1] + 1, all.step[all.n - 1] + 1, all.step[all.n - 1] + 1);
+        reply_only(t,
+                   "More than one step waits for you; say \"approve step %u\", \"reject step "
+                   "%u\" or \"step %u: ...\".",
+                   all.step[all.n - 1] + 1, all.step[all.n - 1] + 1, all.step[all.n - 1] + 1);
         buf_add_byte(&t->reply, ' ');
-        say_where(t->plan, &t->reply);
+        reply_where(t->plan, &t->reply);
         return false;
     }
-    if (!say_is_shown(t)) {
-        say_only(t, "By now something else waits for you; nothing was decided. ");
-        say_where(t->plan, &t->reply);
+    if (!decision_is_shown(t)) {
+        reply_only(t, "By now something else waits for you; nothing was decided. ");
+        reply_where(t->plan, &t->reply);
         return false;
     }
     return true;
@@ -160,11 +160,12 @@ static const char *approved(enum review_kind kind)
     }
 }
 
-static void tell_decided(struct talk *t, uint32_t step, enum review_kind kind,
+static void tell_decided(struct turn_ctx *t, uint32_t step, enum review_kind kind,
                          enum review_decision decision)
 {
-    say_done(t, wants_words(kind) && decision == DECISION_APPROVE ? "answer"
-                                                                  : review_decision_name(decision));
+    intent_done(t, wants_words(kind) && decision == DECISION_APPROVE
+                       ? "answer"
+                       : review_decision_name(decision));
     if (step == STEP_NONE && decision == DECISION_APPROVE) {
         buf_add_cstr(&t->reply, kind == REVIEW_PLANNING ? "The plan is made once more."
                                                         : "The plan is approved and begins.");
@@ -178,7 +179,7 @@ static void tell_decided(struct talk *t, uint32_t step, enum review_kind kind,
 }
 
 /* The words complete a human_review: they are its result. */
-static bool store_words(struct talk *t, struct str words, struct blob_ref *ret)
+static bool store_words(struct turn_ctx *t, struct str words, struct blob_ref *ret)
 {
     struct buf bytes;
     struct bt_error err;
@@ -201,24 +202,25 @@ static bool store_words(struct talk *t, struct str words, struct blob_ref *ret)
 }
 
 /* "answer: ..." is words where words are wanted, and elsewhere yes or no. */
-static bool read_answer(struct talk *t, const struct say *s, enum review_kind kind,
+static bool read_answer(struct turn_ctx *t, const struct intent *s, enum review_kind kind,
                         enum review_decision *io)
 {
-    const enum say_intent said = s->intent == SAY_ANSWER ? say_read(s->rest).intent : s->intent;
+    const enum intent_kind said =
+        s->intent == INTENT_ANSWER ? intent_read(s->rest).intent : s->intent;
 
-    if (kind == REVIEW_INPUT && said == SAY_NO) {
+    if (kind == REVIEW_INPUT && said == INTENT_NO) {
         *io = DECISION_APPROVE; /* "no" is what the agent is told */
-    } else if (s->intent == SAY_ANSWER && !wants_words(kind)) {
-        *io = said == SAY_NO ? DECISION_REJECT : DECISION_APPROVE;
-        if (said != SAY_YES && said != SAY_NO) {
-            say_only(t, "What waits for you takes yes or no.");
+    } else if (s->intent == INTENT_ANSWER && !wants_words(kind)) {
+        *io = said == INTENT_NO ? DECISION_REJECT : DECISION_APPROVE;
+        if (said != INTENT_YES && said != INTENT_NO) {
+            reply_only(t, "What waits for you takes yes or no.");
             return false;
         }
     }
     return true;
 }
 
-void say_decide(struct talk *t, const struct say *s, enum review_decision decision)
+void intent_decide(struct turn_ctx *t, const struct intent *s, enum review_decision decision)
 {
     struct core_event ev = {.type = CORE_DECIDE};
     enum review_kind kind;
@@ -231,7 +233,7 @@ void say_decide(struct talk *t, const struct say *s, enum review_decision decisi
         return;
     }
     ev.decision = decision;
-    ev.text = s->intent == SAY_ANSWER || (s->intent == SAY_NO && decision == DECISION_REJECT)
+    ev.text = s->intent == INTENT_ANSWER || (s->intent == INTENT_NO && decision == DECISION_REJECT)
                   ? s->rest
               : wants_words(kind) ? t->text
                                   : (struct str){"", 0};
@@ -239,11 +241,11 @@ void say_decide(struct talk *t, const struct say *s, enum review_decision decisi
         ev.attempt = run_of(t)->steps[ev.step].attempt;
     }
     if (run_of(t)->cancelling) {
-        say_only(t, "The plan is being stopped.");
+        reply_only(t, "The plan is being stopped.");
     } else if (kind == REVIEW_STEP && decision == DECISION_APPROVE &&
                !store_words(t, ev.text, &ev.result)) {
         return;
-    } else if (say_feed(t, &ev)) {
+    } else if (intent_feed(t, &ev)) {
         tell_decided(t, ev.step, kind, decision);
     }
 }

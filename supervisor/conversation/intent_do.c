@@ -4,12 +4,12 @@
 
 enum { REASONING_MAX = 2048 }; /* of a record */
 
-static const struct run *run_of(const struct talk *t)
+static const struct run *run_of(const struct turn_ctx *t)
 {
     return core_block_run(t->plan->block);
 }
 
-bool say_feed(struct talk *t, struct core_event *ev)
+bool intent_feed(struct turn_ctx *t, struct core_event *ev)
 {
     enum core_reject reject = REJECT_NONE;
     struct bt_error err;
@@ -20,20 +20,20 @@ bool say_feed(struct talk *t, struct core_event *ev)
         return false;
     }
     if (reject == REJECT_NOT_WAITING && run_of(t)->status == PLAN_PENDING) {
-        say_only(t,
-                 "The plan has not begun: it waits for its sign-off. Say yes to let it run, then "
-                 "its steps can be skipped; or no to refuse it, then say what is to be "
-                 "different.");
+        reply_only(t,
+                   "The plan has not begun: it waits for its sign-off. Say yes to let it run, then "
+                   "its steps can be skipped; or no to refuse it, then say what is to be "
+                   "different.");
         return false;
     }
     if (request_reject(reject, core_revision(t->engine->core, t->plan->run), &err) != BT_OK) {
-        say_only(t, "That cannot be done now: %s.", err.msg);
+        reply_only(t, "That cannot be done now: %s.", err.msg);
         return false;
     }
     return true;
 }
 
-void say_done(struct talk *t, const char *action)
+void intent_done(struct turn_ctx *t, const char *action)
 {
     buf_clear(&t->reply);
     t->action = str_from(action);
@@ -41,7 +41,7 @@ void say_done(struct talk *t, const char *action)
 }
 
 /* What the journal says of a change: the words, and what the model made of them (M064). */
-static struct str reasoning_of(struct talk *t)
+static struct str reasoning_of(struct turn_ctx *t)
 {
     static const char between[] = " (the model: ";
     struct str text = t->text;
@@ -66,13 +66,13 @@ static struct str reasoning_of(struct talk *t)
 
 /* ---- steps ---- */
 
-static bool is_open(const struct talk *t, uint32_t ix)
+static bool is_open(const struct turn_ctx *t, uint32_t ix)
 {
     return !t->plan->plan->steps[ix].superseded && !step_is_final(run_of(t)->steps[ix].status);
 }
 
 /* The one that waits for a person, or the only one under way; 0 = there is no such one. */
-static uint32_t this_step(const struct talk *t)
+static uint32_t this_step(const struct turn_ctx *t)
 {
     const struct run *run = run_of(t);
     uint32_t waiting = 0;
@@ -92,65 +92,66 @@ static uint32_t this_step(const struct talk *t)
     return n_waiting == 1 ? waiting : n_waiting == 0 && n_begun == 1 ? begun : 0;
 }
 
-uint32_t say_number(struct talk *t, uint32_t said)
+uint32_t intent_number(struct turn_ctx *t, uint32_t said)
 {
     const struct run *run = run_of(t);
     uint32_t found = 0;
 
     if (run->n_steps == 0) {
-        say_only(t, "The plan is still being made; it has no steps yet.");
+        reply_only(t, "The plan is still being made; it has no steps yet.");
         return 0;
     }
-    if (said == SAY_STEP_THIS) {
+    if (said == INTENT_STEP_THIS) {
         found = this_step(t);
         if (found == 0) {
-            say_only(t, "Which step do you mean? Say its number, 1 to %u.", run->n_steps);
+            reply_only(t, "Which step do you mean? Say its number, 1 to %u.", run->n_steps);
         }
         return found;
     }
-    for (uint32_t i = 0; i < run->n_steps && (said == SAY_STEP_NEXT || said == SAY_STEP_LAST);
+    for (uint32_t i = 0; i < run->n_steps && (said == INTENT_STEP_NEXT || said == INTENT_STEP_LAST);
          i++) {
         const struct run_step *s = &run->steps[i];
-        if (said == SAY_STEP_NEXT && is_open(t, i) && s->status <= STEP_READY) {
+        if (said == INTENT_STEP_NEXT && is_open(t, i) && s->status <= STEP_READY) {
             return i + 1;
         }
         found = t->plan->plan->steps[i].superseded ? found : i + 1;
     }
-    if (said == SAY_STEP_NEXT) {
-        say_only(t, "No step is left that has not begun.");
+    if (said == INTENT_STEP_NEXT) {
+        reply_only(t, "No step is left that has not begun.");
         return 0;
     }
-    said = said == SAY_STEP_LAST ? found : said;
+    said = said == INTENT_STEP_LAST ? found : said;
     if (said == 0 || said > run->n_steps) {
-        say_only(t, "There is no step %u: the plan has %u.", said, run->n_steps);
+        reply_only(t, "There is no step %u: the plan has %u.", said, run->n_steps);
         return 0;
     }
     return said;
 }
 
-static bool must_be_open(struct talk *t, uint32_t number)
+static bool must_be_open(struct turn_ctx *t, uint32_t number)
 {
     const struct run_step *s = &run_of(t)->steps[number - 1];
 
     if (is_open(t, number - 1)) {
         return true;
     }
-    say_only(t, "Step %u cannot be skipped: it is over (%s).", number,
-             t->plan->plan->steps[number - 1].superseded
-                 ? "replaced by a later one"
-                 : step_status_name((enum step_status)s->status));
+    reply_only(t, "Step %u cannot be skipped: it is over (%s).", number,
+               t->plan->plan->steps[number - 1].superseded
+                   ? "replaced by a later one"
+                   : step_status_name((enum step_status)s->status));
     return false;
 }
 
 /* The steps of the ranges, each once, into at (room for all of the plan); false after saying what
  * is wrong. */
-static bool collect(struct talk *t, const struct say_range *ranges, uint32_t n, uint8_t *wanted)
+static bool collect(struct turn_ctx *t, const struct intent_range *ranges, uint32_t n,
+                    uint8_t *wanted)
 {
     for (uint32_t r = 0; r < n; r++) {
-        const uint32_t from = say_number(t, ranges[r].from);
+        const uint32_t from = intent_number(t, ranges[r].from);
         const uint32_t to = from == 0                        ? 0
                             : ranges[r].to == ranges[r].from ? from
-                                                             : say_number(t, ranges[r].to);
+                                                             : intent_number(t, ranges[r].to);
         if (to == 0) {
             return false;
         }
@@ -167,9 +168,9 @@ static bool collect(struct talk *t, const struct say_range *ranges, uint32_t n, 
     return true;
 }
 
-static void tell_skipped(struct talk *t, const uint32_t *steps, uint32_t n)
+static void tell_skipped(struct turn_ctx *t, const uint32_t *steps, uint32_t n)
 {
-    say_done(t, modify_kind_name(MODIFY_SKIP_STEPS));
+    intent_done(t, modify_kind_name(MODIFY_SKIP_STEPS));
     buf_add_cstr(&t->reply, n == 1 ? "Step " : "Steps ");
     for (uint32_t i = 0; i < n && i < 20; i++) {
         buf_printf(&t->reply, "%s%u", i == 0 ? "" : i + 1 == n ? " and " : ", ", steps[i] + 1);
@@ -179,7 +180,7 @@ static void tell_skipped(struct talk *t, const uint32_t *steps, uint32_t n)
                                      : " are skipped.");
 }
 
-void say_skip(struct talk *t, const struct say_range *ranges, uint32_t n)
+void intent_skip(struct turn_ctx *t, const struct intent_range *ranges, uint32_t n)
 {
     struct core_event ev = {.type = CORE_MODIFY,
                             .modify = MODIFY_SKIP_STEPS,
@@ -190,7 +191,7 @@ void say_skip(struct talk *t, const struct say_range *ranges, uint32_t n)
     uint32_t *steps = arena_alloc(&t->arena, (all + 1) * sizeof *steps);
 
     if (wanted == NULL || steps == NULL) {
-        say_only(t, "There is no memory left to do that; try again later.");
+        reply_only(t, "There is no memory left to do that; try again later.");
         return;
     }
     if (!collect(t, ranges, n, wanted)) {
@@ -202,18 +203,18 @@ void say_skip(struct talk *t, const struct say_range *ranges, uint32_t n)
         }
     }
     ev.steps = steps;
-    if (say_feed(t, &ev)) {
+    if (intent_feed(t, &ev)) {
         tell_skipped(t, steps, ev.n_steps);
     }
 }
 
-void say_skip_to(struct talk *t, uint32_t number)
+void intent_skip_to(struct turn_ctx *t, uint32_t number)
 {
     struct core_event ev = {
         .type = CORE_MODIFY, .modify = MODIFY_SKIP_TO_STEP, .text = reasoning_of(t)};
     uint32_t skipped = 0;
 
-    number = say_number(t, number);
+    number = intent_number(t, number);
     if (number == 0 || !must_be_open(t, number)) {
         return;
     }
@@ -221,8 +222,8 @@ void say_skip_to(struct talk *t, uint32_t number)
         skipped += is_open(t, i);
     }
     ev.step = number - 1;
-    if (say_feed(t, &ev)) {
-        say_done(t, modify_kind_name(MODIFY_SKIP_TO_STEP));
+    if (intent_feed(t, &ev)) {
+        intent_done(t, modify_kind_name(MODIFY_SKIP_TO_STEP));
         buf_printf(&t->reply, "The plan goes on at step %u; %u before it %s skipped.", number,
                    skipped, skipped == 1 ? "is" : "are");
     }
@@ -230,83 +231,83 @@ void say_skip_to(struct talk *t, uint32_t number)
 
 /* ---- all ---- */
 
-static void stop(struct talk *t)
+static void stop(struct turn_ctx *t)
 {
     struct core_event ev = {.type = CORE_CANCEL, .text = reasoning_of(t)};
 
     if (run_of(t)->cancelling) {
-        say_only(t, "The plan is being stopped already.");
-    } else if (say_feed(t, &ev)) {
-        say_done(t, "stop");
+        reply_only(t, "The plan is being stopped already.");
+    } else if (intent_feed(t, &ev)) {
+        intent_done(t, "stop");
         buf_add_cstr(&t->reply, plan_is_final(run_of(t)->status)
                                     ? "The plan is stopped."
                                     : "The plan is being stopped; what is out is called back.");
     }
 }
 
-static void pause_or_resume(struct talk *t, const struct say *s)
+static void pause_or_resume(struct turn_ctx *t, const struct intent *s)
 {
-    struct core_event ev = {.type = s->intent == SAY_PAUSE ? CORE_PAUSE : CORE_RESUME,
+    struct core_event ev = {.type = s->intent == INTENT_PAUSE ? CORE_PAUSE : CORE_RESUME,
                             .text = reasoning_of(t)};
     const bool paused = (run_of(t)->paused & 1u << PAUSE_REQUESTED) != 0;
 
-    if (s->intent == SAY_RESUME && !paused && !s->only_resumes && say_is_awaited(t->plan)) {
-        say_decide(t, s, DECISION_APPROVE); /* "go ahead" */
+    if (s->intent == INTENT_RESUME && !paused && !s->only_resumes && decision_is_awaited(t->plan)) {
+        intent_decide(t, s, DECISION_APPROVE); /* "go ahead" */
         return;
     }
-    if (paused != (s->intent == SAY_RESUME)) {
-        say_only(t, paused ? "The plan is paused already." : "The plan is not paused.");
+    if (paused != (s->intent == INTENT_RESUME)) {
+        reply_only(t, paused ? "The plan is paused already." : "The plan is not paused.");
         buf_add_byte(&t->reply, ' ');
-        say_where(t->plan, &t->reply);
-    } else if (say_feed(t, &ev)) {
-        say_done(t, s->intent == SAY_PAUSE ? "pause" : "resume");
-        buf_add_cstr(&t->reply, s->intent == SAY_PAUSE
+        reply_where(t->plan, &t->reply);
+    } else if (intent_feed(t, &ev)) {
+        intent_done(t, s->intent == INTENT_PAUSE ? "pause" : "resume");
+        buf_add_cstr(&t->reply, s->intent == INTENT_PAUSE
                                     ? "The plan is paused; what is under way is brought to its "
                                       "end. Say resume to go on."
                                     : "The plan goes on.");
     }
 }
 
-static void only_words(struct talk *t, const struct say *s)
+static void only_words(struct turn_ctx *t, const struct intent *s)
 {
-    say_only(t, s->intent == SAY_NEW
-                    ? "A plan is open in this session; say stop first, then what is to be done."
-                    : "");
+    reply_only(t, s->intent == INTENT_NEW
+                      ? "A plan is open in this session; say stop first, then what is to be done."
+                      : "");
     buf_add_cstr(&t->reply, t->reply.len > 0 ? " " : "");
-    say_where(t->plan, &t->reply);
-    if (s->intent == SAY_UNKNOWN || s->intent == SAY_ASK) {
+    reply_where(t->plan, &t->reply);
+    if (s->intent == INTENT_UNKNOWN || s->intent == INTENT_ASK) {
         buf_add_cstr(&t->reply, " You can say: status, skip step N, skip to step N, pause, resume, "
                                 "stop, and yes or no when something waits for you.");
     }
 }
 
-void say_do(struct talk *t, const struct say *s)
+void intent_do(struct turn_ctx *t, const struct intent *s)
 {
     switch (s->intent) {
-    case SAY_SKIP:
-        say_skip(t, s->ranges, s->n_ranges);
+    case INTENT_SKIP:
+        intent_skip(t, s->ranges, s->n_ranges);
         break;
-    case SAY_SKIP_TO:
-        say_skip_to(t, s->ranges[0].from);
+    case INTENT_SKIP_TO:
+        intent_skip_to(t, s->ranges[0].from);
         break;
-    case SAY_STOP:
+    case INTENT_STOP:
         stop(t);
         break;
-    case SAY_PAUSE:
-    case SAY_RESUME:
+    case INTENT_PAUSE:
+    case INTENT_RESUME:
         pause_or_resume(t, s);
         break;
-    case SAY_YES:
-    case SAY_ANSWER:
-        say_decide(t, s, DECISION_APPROVE);
+    case INTENT_YES:
+    case INTENT_ANSWER:
+        intent_decide(t, s, DECISION_APPROVE);
         break;
-    case SAY_NO:
-        say_decide(t, s, DECISION_REJECT);
+    case INTENT_NO:
+        intent_decide(t, s, DECISION_REJECT);
         break;
-    case SAY_UNKNOWN:
-    case SAY_STATUS:
-    case SAY_ASK:
-    case SAY_NEW:
+    case INTENT_UNKNOWN:
+    case INTENT_STATUS:
+    case INTENT_ASK:
+    case INTENT_NEW:
     default:
         only_words(t, s);
         break;

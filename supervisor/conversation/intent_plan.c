@@ -5,14 +5,14 @@
 enum { PROBLEMS_TOLD = 5 };
 
 /* What was understood is a new plan, also when none is made of it: then there is no planId. */
-static void tell_no_plan(struct talk *t, const char *what, const char *why)
+static void tell_no_plan(struct turn_ctx *t, const char *what, const char *why)
 {
-    say_only(t, "No plan could be %s:%s%s", what, why[0] != 0 ? " " : "", why);
+    reply_only(t, "No plan could be %s:%s%s", what, why[0] != 0 ? " " : "", why);
     t->action = STR_LIT("new_plan");
 }
 
 /* `why` names the first problem: when there is no other it says all. */
-static void tell_problems(struct talk *t, struct submission *d, const struct bt_error *why)
+static void tell_problems(struct turn_ctx *t, struct submission *d, const struct bt_error *why)
 {
     const uint32_t n = submission_problems(d);
     uint32_t errors = 0;
@@ -32,7 +32,7 @@ static void tell_problems(struct talk *t, struct submission *d, const struct bt_
     }
 }
 
-enum bt_code say_submission(struct talk *t, struct str goal, struct submission *d)
+enum bt_code intent_submission(struct turn_ctx *t, struct str goal, struct submission *d)
 {
     const struct submit_request w = {
         .goal = goal, .session_id = t->turn.session_id, .planner = t->planner, .policy = t->policy};
@@ -48,7 +48,7 @@ enum bt_code say_submission(struct talk *t, struct str goal, struct submission *
     return code;
 }
 
-void say_start(struct talk *t, struct submission *d)
+void intent_start(struct turn_ctx *t, struct submission *d)
 {
     const struct submission_start how = {.body_hash = t->turn.body_hash};
     char id[UUID_TEXT_LEN + 1];

@@ -20,99 +20,99 @@ static const char NO[] = "no way|no|nope|nah|n|rejected|i reject|reject|denied|d
                          "decline|refused|refuse|i refuse|disapprove|dont do it|do not do it|dont|"
                          "do not|never";
 
-static bool is_over(struct say_words *w)
+static bool is_over(struct intent_words *w)
 {
-    say_eat_all(w, BEHIND);
-    return say_at_end(w);
+    intent_eat_all(w, BEHIND);
+    return intent_at_end(w);
 }
 
 /* ---- steps ---- */
 
-static bool eat_step(struct say_words *w, uint32_t *ret)
+static bool eat_step(struct intent_words *w, uint32_t *ret)
 {
     const uint32_t before = w->i;
 
-    say_eat_all(w, "the");
-    if (say_eat(w, "last|final")) {
-        *ret = SAY_STEP_LAST;
-    } else if (say_eat(w, "next")) {
-        *ret = SAY_STEP_NEXT;
-    } else if (say_eat(w, "current|this|present")) {
-        *ret = SAY_STEP_THIS;
-    } else if (!say_eat_number(w, ret) || *ret == 0) {
+    intent_eat_all(w, "the");
+    if (intent_eat(w, "last|final")) {
+        *ret = INTENT_STEP_LAST;
+    } else if (intent_eat(w, "next")) {
+        *ret = INTENT_STEP_NEXT;
+    } else if (intent_eat(w, "current|this|present")) {
+        *ret = INTENT_STEP_THIS;
+    } else if (!intent_eat_number(w, ret) || *ret == 0) {
         w->i = before;
         return false;
     }
     return true;
 }
 
-static bool eat_range(struct say_words *w, struct say_range *ret)
+static bool eat_range(struct intent_words *w, struct intent_range *ret)
 {
     if (!eat_step(w, &ret->from)) {
         return false;
     }
     ret->to = ret->from;
-    if (say_eat(w, "-|to|through|thru|until|till|. .")) {
-        say_eat_all(w, "step|number");
-        return eat_step(w, &ret->to) && ret->from < SAY_STEP_THIS &&
-               (ret->to >= ret->from || ret->to == SAY_STEP_LAST) && ret->to != SAY_STEP_NEXT &&
-               ret->to != SAY_STEP_THIS;
+    if (intent_eat(w, "-|to|through|thru|until|till|. .")) {
+        intent_eat_all(w, "step|number");
+        return eat_step(w, &ret->to) && ret->from < INTENT_STEP_THIS &&
+               (ret->to >= ret->from || ret->to == INTENT_STEP_LAST) &&
+               ret->to != INTENT_STEP_NEXT && ret->to != INTENT_STEP_THIS;
     }
     return true;
 }
 
 /* "step 2", "steps 2, 3 and 5-7", "the second and the third step", "2". *ret_named: it says that
  * these are steps. */
-static bool eat_steps(struct say_words *w, struct say *s, bool *ret_named)
+static bool eat_steps(struct intent_words *w, struct intent *s, bool *ret_named)
 {
     const char *const NAMES = "steps|step|tasks|task|numbers|number|no|nr|#";
 
-    say_eat_all(w, "the");
-    *ret_named = say_eat(w, NAMES);
-    say_eat_all(w, "number|no|nr|#");
+    intent_eat_all(w, "the");
+    *ret_named = intent_eat(w, NAMES);
+    intent_eat_all(w, "number|no|nr|#");
     do {
         const uint32_t before = w->i > 0 && s->n_ranges > 0 ? w->i - 1 : w->i;
-        say_eat_all(w, "step|task");
-        if (s->n_ranges == SAY_RANGES_MAX || !eat_range(w, &s->ranges[s->n_ranges])) {
+        intent_eat_all(w, "step|task");
+        if (s->n_ranges == INTENT_RANGES_MAX || !eat_range(w, &s->ranges[s->n_ranges])) {
             w->i = before; /* "skip step 3, please": the comma belongs to what follows */
             return s->n_ranges > 0;
         }
         s->n_ranges++;
-        *ret_named = say_eat(w, "steps|step|tasks|task") || *ret_named;
-    } while (say_eat(w, ", and|,|and|&|+|as well as"));
+        *ret_named = intent_eat(w, "steps|step|tasks|task") || *ret_named;
+    } while (intent_eat(w, ", and|,|and|&|+|as well as"));
     return true;
 }
 
-static bool skip_to(struct say_words *w, struct say *s)
+static bool skip_to(struct intent_words *w, struct intent *s)
 {
     bool named;
-    bool skip = say_eat(w, "skip|jump");
+    bool skip = intent_eat(w, "skip|jump");
 
-    if (!skip && !say_eat(w, "go|move|advance|proceed|continue|carry on|go on|start again")) {
+    if (!skip && !intent_eat(w, "go|move|advance|proceed|continue|carry on|go on|start again")) {
         return false;
     }
-    say_eat_all(w, "ahead|forward|on|straight|directly|right");
-    if (!say_eat(w, skip ? "to|until|till" : "to|with|at|from")) {
+    intent_eat_all(w, "ahead|forward|on|straight|directly|right");
+    if (!intent_eat(w, skip ? "to|until|till" : "to|with|at|from")) {
         return false;
     }
-    s->intent = SAY_SKIP_TO;
+    s->intent = INTENT_SKIP_TO;
     return eat_steps(w, s, &named) && s->n_ranges == 1 && s->ranges[0].from == s->ranges[0].to &&
-           s->ranges[0].from != SAY_STEP_THIS && (named || skip) && is_over(w);
+           s->ranges[0].from != INTENT_STEP_THIS && (named || skip) && is_over(w);
 }
 
-static bool skip(struct say_words *w, struct say *s)
+static bool skip(struct intent_words *w, struct intent *s)
 {
     bool named = true;
-    bool skips = say_eat(w, "skip over|skip");
+    bool skips = intent_eat(w, "skip over|skip");
 
-    if (!skips && !say_eat(w, "leave out|omit|leave away|drop")) {
+    if (!skips && !intent_eat(w, "leave out|omit|leave away|drop")) {
         return false;
     }
-    s->intent = SAY_SKIP;
-    if (skips && (is_over(w) || say_eat(w, "it|this one|that one|this|that|the step"))) {
-        s->ranges[0] = (struct say_range){SAY_STEP_THIS, SAY_STEP_THIS};
+    s->intent = INTENT_SKIP;
+    if (skips && (is_over(w) || intent_eat(w, "it|this one|that one|this|that|the step"))) {
+        s->ranges[0] = (struct intent_range){INTENT_STEP_THIS, INTENT_STEP_THIS};
         s->n_ranges = 1;
-        say_eat_all(w, "step");
+        intent_eat_all(w, "step");
         return is_over(w);
     }
     return eat_steps(w, s, &named) && (named || skips) && is_over(w);
@@ -120,47 +120,48 @@ static bool skip(struct say_words *w, struct say *s)
 
 /* ---- the plan as a whole ---- */
 
-static bool whole_plan(struct say_words *w)
+static bool whole_plan(struct intent_words *w)
 {
     if (is_over(w)) {
         return true;
     }
-    if (say_eat(w, "it|this|that|everything|all|all of it|all that") && is_over(w)) {
+    if (intent_eat(w, "it|this|that|everything|all|all of it|all that") && is_over(w)) {
         return true;
     }
-    say_eat_all(w, THE);
-    return say_eat(w, PLAN) && is_over(w);
+    intent_eat_all(w, THE);
+    return intent_eat(w, PLAN) && is_over(w);
 }
 
-static bool stop(struct say_words *w, struct say *s)
+static bool stop(struct intent_words *w, struct intent *s)
 {
-    s->intent = SAY_STOP;
-    return say_eat(w, "stop|cancel|abort|quit|give up|kill") && whole_plan(w);
+    s->intent = INTENT_STOP;
+    return intent_eat(w, "stop|cancel|abort|quit|give up|kill") && whole_plan(w);
 }
 
-static bool pause_it(struct say_words *w, struct say *s)
+static bool pause_it(struct intent_words *w, struct intent *s)
 {
-    s->intent = SAY_PAUSE;
-    return say_eat(w, "pause|hold on|hold|suspend|wait a moment|wait a minute|put on hold") &&
+    s->intent = INTENT_PAUSE;
+    return intent_eat(w, "pause|hold on|hold|suspend|wait a moment|wait a minute|put on hold") &&
            whole_plan(w);
 }
 
-static bool resume(struct say_words *w, struct say *s)
+static bool resume(struct intent_words *w, struct intent *s)
 {
-    s->intent = SAY_RESUME;
-    s->only_resumes = say_eat(w, "resume|unpause");
+    s->intent = INTENT_RESUME;
+    s->only_resumes = intent_eat(w, "resume|unpause");
     if (!s->only_resumes &&
-        !say_eat(w, "continue|go on|carry on|proceed|go ahead|keep going|keep on")) {
+        !intent_eat(w, "continue|go on|carry on|proceed|go ahead|keep going|keep on")) {
         return false;
     }
-    say_eat_all(w, "with");
+    intent_eat_all(w, "with");
     return whole_plan(w);
 }
 
-static bool status(struct say_words *w, struct say *s)
+static bool status(struct intent_words *w, struct intent *s)
 {
-    s->intent = SAY_STATUS;
-    return say_eat(w, "whats the status|what is the status|show me the status|show status|show the "
+    s->intent = INTENT_STATUS;
+    return intent_eat(w,
+                      "whats the status|what is the status|show me the status|show status|show the "
                       "status|status report|status update|status please|status|where are we now|"
                       "where are we|where are you|how far are we|how far are you|how far is it|how "
                       "is it going|hows it going|whats happening|what is happening|whats going on|"
@@ -174,14 +175,14 @@ static bool status(struct say_words *w, struct say *s)
 /* ---- yes and no ---- */
 
 /* What follows a comma, or "because". */
-static bool eat_comment(struct say_words *w, struct str text, struct str *ret)
+static bool eat_comment(struct intent_words *w, struct str text, struct str *ret)
 {
     const uint32_t from = w->i;
 
-    if (from == 0 || say_at_end(w) || !say_eat(w, ",|;|-|:|because|.")) {
+    if (from == 0 || intent_at_end(w) || !intent_eat(w, ",|;|-|:|because|.")) {
         return false;
     }
-    if (say_at_end(w) || say_eat(w, "not yet|wait|but|maybe|i mean|or|unless|only if|if")) {
+    if (intent_at_end(w) || intent_eat(w, "not yet|wait|but|maybe|i mean|or|unless|only if|if")) {
         w->i = from;
         return false;
     }
@@ -191,53 +192,53 @@ static bool eat_comment(struct say_words *w, struct str text, struct str *ret)
 }
 
 /* "yes", "ok, do it", "approve step 2", "no to step 3". */
-static bool verdict(struct say_words *w, const char *words, struct say *s)
+static bool verdict(struct intent_words *w, const char *words, struct intent *s)
 {
     bool named = false;
 
-    if (!say_eat(w, words)) {
+    if (!intent_eat(w, words)) {
         return false;
     }
-    say_eat_all(w, ",|to|for");
-    say_eat_all(w, words);
-    if (is_over(w) || say_eat(w, "it|this|that|them|the plan|this plan|the step|this step|the "
-                                 "request|this request")) {
+    intent_eat_all(w, ",|to|for");
+    intent_eat_all(w, words);
+    if (is_over(w) || intent_eat(w, "it|this|that|them|the plan|this plan|the step|this step|the "
+                                    "request|this request")) {
         return is_over(w);
     }
     return eat_steps(w, s, &named) && named && s->n_ranges == 1 &&
            s->ranges[0].from == s->ranges[0].to && is_over(w);
 }
 
-static bool yes(struct say_words *w, struct say *s)
+static bool yes(struct intent_words *w, struct intent *s)
 {
-    s->intent = SAY_YES;
+    s->intent = INTENT_YES;
     return verdict(w, YES, s);
 }
 
 /* "go ahead with step 2", which waits */
-static bool yes_to_step(struct say_words *w, struct say *s)
+static bool yes_to_step(struct intent_words *w, struct intent *s)
 {
     bool named;
 
-    s->intent = SAY_YES;
-    return say_eat(w, "go ahead with|proceed with") && eat_steps(w, s, &named) && named &&
+    s->intent = INTENT_YES;
+    return intent_eat(w, "go ahead with|proceed with") && eat_steps(w, s, &named) && named &&
            s->n_ranges == 1 && s->ranges[0].from == s->ranges[0].to && is_over(w);
 }
 
-static bool no(struct say_words *w, struct say *s)
+static bool no(struct intent_words *w, struct intent *s)
 {
-    s->intent = SAY_NO;
+    s->intent = INTENT_NO;
     return verdict(w, NO, s);
 }
 
-static bool match(const struct say_words *words, struct say *ret)
+static bool match(const struct intent_words *words, struct intent *ret)
 {
-    static bool (*const RULES[])(struct say_words * w, struct say * s) = {
+    static bool (*const RULES[])(struct intent_words * w, struct intent * s) = {
         yes_to_step, skip_to, skip, stop, pause_it, resume, yes, no, status};
 
     for (size_t i = 0; i < sizeof RULES / sizeof RULES[0]; i++) {
-        struct say_words w = *words;
-        struct say s = {.intent = SAY_UNKNOWN};
+        struct intent_words w = *words;
+        struct intent s = {.intent = INTENT_UNKNOWN};
         if (RULES[i](&w, &s)) {
             *ret = s;
             return true;
@@ -248,29 +249,29 @@ static bool match(const struct say_words *words, struct say *ret)
 
 /* "ok, skip step 2": what was decided before is not what is wanted. "no, the file is wrong": a no
  * with a reason. */
-static bool match_after_verdict(struct say_words *w, struct str text, struct say *ret)
+static bool match_after_verdict(struct intent_words *w, struct str text, struct intent *ret)
 {
     bool denies = false;
     const uint32_t before = w->i;
-    struct say_words rest;
+    struct intent_words rest;
 
-    if (!say_eat(w, YES)) {
-        if (!say_eat(w, NO)) {
+    if (!intent_eat(w, YES)) {
+        if (!intent_eat(w, NO)) {
             return false;
         }
         denies = true;
     }
     rest = *w;
-    say_eat_all(&rest, ",|;|-|:|.");
+    intent_eat_all(&rest, ",|;|-|:|.");
     /* Without a comma "don't stop" would be "stop". */
-    if ((rest.i > w->i || !denies) && !say_at_end(&rest)) {
-        say_eat_all(&rest, BEFORE);
+    if ((rest.i > w->i || !denies) && !intent_at_end(&rest)) {
+        intent_eat_all(&rest, BEFORE);
         if (match(&rest, ret)) {
             ret->only_resumes = ret->only_resumes || denies;
-            return ret->intent != (denies ? SAY_YES : SAY_NO); /* "no, yes" is neither */
+            return ret->intent != (denies ? INTENT_YES : INTENT_NO); /* "no, yes" is neither */
         }
     }
-    *ret = (struct say){.intent = SAY_NO};
+    *ret = (struct intent){.intent = INTENT_NO};
     if (denies && eat_comment(w, text, &ret->rest)) {
         return true;
     }
@@ -279,12 +280,12 @@ static bool match_after_verdict(struct say_words *w, struct str text, struct say
 }
 
 /* "stop?" and "ok?" ask whether; "could you stop?" asks for it. */
-static bool only_asks(struct str text, const struct say_words *w, enum say_intent intent)
+static bool only_asks(struct str text, const struct intent_words *w, enum intent_kind intent)
 {
     while (text.len > 0 && memchr(".! \t\r\n", text.ptr[text.len - 1], 6) != NULL) {
         text.len--;
     }
-    if (intent == SAY_STATUS || text.len == 0 || text.ptr[text.len - 1] != '?') {
+    if (intent == INTENT_STATUS || text.len == 0 || text.ptr[text.len - 1] != '?') {
         return false;
     }
     for (uint32_t i = 0; i < w->n; i++) {
@@ -310,13 +311,13 @@ static struct str trimmed(struct str s)
 }
 
 /* "step 2: the red one" */
-static bool step_answer(struct say_words *w, struct say *s)
+static bool step_answer(struct intent_words *w, struct intent *s)
 {
     const uint32_t before = w->i;
 
-    say_eat_all(w, "answer to|answer for");
-    if (say_eat(w, "step") && say_eat_number(w, &s->ranges[0].from) && s->ranges[0].from > 0 &&
-        say_eat(w, ":")) {
+    intent_eat_all(w, "answer to|answer for");
+    if (intent_eat(w, "step") && intent_eat_number(w, &s->ranges[0].from) &&
+        s->ranges[0].from > 0 && intent_eat(w, ":")) {
         s->ranges[0].to = s->ranges[0].from;
         s->n_ranges = 1;
         return true;
@@ -325,27 +326,28 @@ static bool step_answer(struct say_words *w, struct say *s)
     return false;
 }
 
-static bool match_prefix(struct str text, struct say *ret)
+static bool match_prefix(struct str text, struct intent *ret)
 {
-    struct say_words w;
+    struct intent_words w;
     struct str head = {text.ptr, text.len < 40 ? text.len : 40};
 
     /* Only the beginning is looked at: the rest may be long. A word that is cut says nothing. */
-    while (!say_words_read(head, &w) && head.len > 0) {
+    while (!intent_words_read(head, &w) && head.len > 0) {
         head.len /= 2;
     }
-    if (say_eat(&w, "answer :|my answer :|the answer is :") || step_answer(&w, ret)) {
-        ret->intent = SAY_ANSWER;
-    } else if (say_eat(&w, "new plan :|new goal :|new task :|new :|start over :|new plan|start a "
-                           "new plan :|start a new plan")) {
-        ret->intent = SAY_NEW;
-        if (!say_at_end(&w) && strcmp(w.at[w.i - 1].text, ":") != 0) {
+    if (intent_eat(&w, "answer :|my answer :|the answer is :") || step_answer(&w, ret)) {
+        ret->intent = INTENT_ANSWER;
+    } else if (intent_eat(&w,
+                          "new plan :|new goal :|new task :|new :|start over :|new plan|start a "
+                          "new plan :|start a new plan")) {
+        ret->intent = INTENT_NEW;
+        if (!intent_at_end(&w) && strcmp(w.at[w.i - 1].text, ":") != 0) {
             return false; /* "new plan for the garden" is a goal */
         }
-    } else if (say_eat(&w,
-                       "just asking|im just asking|i am just asking|only asking|just a question|"
-                       "a question :|question :|just wondering|just curious|out of curiosity")) {
-        ret->intent = SAY_ASK;
+    } else if (intent_eat(&w,
+                          "just asking|im just asking|i am just asking|only asking|just a question|"
+                          "a question :|question :|just wondering|just curious|out of curiosity")) {
+        ret->intent = INTENT_ASK;
     } else {
         return false;
     }
@@ -356,22 +358,22 @@ static bool match_prefix(struct str text, struct say *ret)
     return true;
 }
 
-struct say say_read(struct str text)
+struct intent intent_read(struct str text)
 {
-    struct say s = {.intent = SAY_UNKNOWN};
-    struct say_words w;
+    struct intent s = {.intent = INTENT_UNKNOWN};
+    struct intent_words w;
 
     text = trimmed(text);
     if (match_prefix(text, &s)) {
         return s;
     }
-    s = (struct say){.intent = SAY_UNKNOWN};
-    if (!say_words_read(text, &w) || w.n == 0) {
+    s = (struct intent){.intent = INTENT_UNKNOWN};
+    if (!intent_words_read(text, &w) || w.n == 0) {
         return s;
     }
-    say_eat_all(&w, BEFORE);
+    intent_eat_all(&w, BEFORE);
     if ((match(&w, &s) || match_after_verdict(&w, text, &s)) && !only_asks(text, &w, s.intent)) {
         return s;
     }
-    return (struct say){.intent = SAY_UNKNOWN};
+    return (struct intent){.intent = INTENT_UNKNOWN};
 }

@@ -18,7 +18,7 @@ static size_t apostrophe(struct str text, size_t at)
     return at + 2 < text.len && memcmp(text.ptr + at, "\xE2\x80\x99", 3) == 0 ? 3 : 0;
 }
 
-static size_t read_word(struct str text, size_t at, struct say_word *w)
+static size_t read_word(struct str text, size_t at, struct intent_word *w)
 {
     size_t n = 0;
 
@@ -32,17 +32,17 @@ static size_t read_word(struct str text, size_t at, struct say_word *w)
         if (!is_letter(c)) {
             break;
         }
-        if (n < SAY_WORD_BYTES) {
+        if (n < INTENT_WORD_BYTES) {
             w->text[n] = (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
         }
         n++;
         at++;
     }
-    w->text[n < SAY_WORD_BYTES ? n : SAY_WORD_BYTES] = 0;
-    return n > SAY_WORD_BYTES ? 0 : at;
+    w->text[n < INTENT_WORD_BYTES ? n : INTENT_WORD_BYTES] = 0;
+    return n > INTENT_WORD_BYTES ? 0 : at;
 }
 
-bool say_words_read(struct str text, struct say_words *ret)
+bool intent_words_read(struct str text, struct intent_words *ret)
 {
     size_t at = 0;
 
@@ -51,13 +51,13 @@ bool say_words_read(struct str text, struct say_words *ret)
         text.len--;
     }
     while (at < text.len) {
-        struct say_word *w = &ret->at[ret->n];
+        struct intent_word *w = &ret->at[ret->n];
         uint8_t c = (uint8_t)text.ptr[at];
         if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
             at++;
             continue;
         }
-        if (ret->n == SAY_WORDS_MAX) {
+        if (ret->n == INTENT_WORDS_MAX) {
             return false;
         }
         w->at = (uint32_t)at;
@@ -78,7 +78,7 @@ bool say_words_read(struct str text, struct say_words *ret)
 }
 
 /* How many words of w the phrase takes from here; 0 = it does not stand here. */
-static uint32_t fits(const struct say_words *w, const char *phrase, size_t len)
+static uint32_t fits(const struct intent_words *w, const char *phrase, size_t len)
 {
     uint32_t i = w->i;
     size_t at = 0;
@@ -95,7 +95,7 @@ static uint32_t fits(const struct say_words *w, const char *phrase, size_t len)
     return i - w->i;
 }
 
-bool say_eat(struct say_words *w, const char *phrases)
+bool intent_eat(struct intent_words *w, const char *phrases)
 {
     while (*phrases != 0) {
         size_t len = strcspn(phrases, "|");
@@ -109,9 +109,9 @@ bool say_eat(struct say_words *w, const char *phrases)
     return false;
 }
 
-void say_eat_all(struct say_words *w, const char *phrases)
+void intent_eat_all(struct intent_words *w, const char *phrases)
 {
-    while (say_eat(w, phrases)) {
+    while (intent_eat(w, phrases)) {
     }
 }
 
@@ -128,14 +128,14 @@ static bool digits(const char *text, uint32_t *ret, const char **ret_rest)
     return n > 0;
 }
 
-bool say_eat_number(struct say_words *w, uint32_t *ret)
+bool intent_eat_number(struct intent_words *w, uint32_t *ret)
 {
     static const char *const NAMES[] = {
         "",          "one|first",     "two|second",   "three|third", "four|fourth", "five|fifth",
         "six|sixth", "seven|seventh", "eight|eighth", "nine|ninth",  "ten|tenth"};
     const char *rest;
 
-    if (say_at_end(w)) {
+    if (intent_at_end(w)) {
         return false;
     }
     if (digits(w->at[w->i].text, ret, &rest)) {
@@ -145,7 +145,7 @@ bool say_eat_number(struct say_words *w, uint32_t *ret)
         return whole;
     }
     for (uint32_t i = 1; i < sizeof NAMES / sizeof NAMES[0]; i++) {
-        if (say_eat(w, NAMES[i])) {
+        if (intent_eat(w, NAMES[i])) {
             *ret = i;
             return true;
         }

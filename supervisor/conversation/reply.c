@@ -7,7 +7,7 @@
 
 enum { QUOTE_MAX = 120, SHOWN_MAX = 5, ONLY_MAX = 2048 };
 
-void say_only(struct talk *t, const char *fmt, ...)
+void reply_only(struct turn_ctx *t, const char *fmt, ...)
 {
     char text[ONLY_MAX];
     va_list args;
@@ -22,7 +22,7 @@ void say_only(struct talk *t, const char *fmt, ...)
 }
 
 /* In quotes, on one line, cut where a character ends. */
-void say_quote(struct buf *out, struct str text, size_t max)
+void reply_quote(struct buf *out, struct str text, size_t max)
 {
     size_t keep = text.len == 0 ? 0 : utf8_cut(text.ptr, text.len, max);
 
@@ -68,7 +68,7 @@ static void put_waiting(const struct open_plan *p, struct buf *out)
         }
         shown++;
         buf_printf(out, " Step %u ", i + 1);
-        say_quote(out, prompt.len > 0 ? prompt : p->plan->steps[i].task, QUOTE_MAX * 4);
+        reply_quote(out, prompt.len > 0 ? prompt : p->plan->steps[i].task, QUOTE_MAX * 4);
         buf_printf(out, " %s.", wanted((enum review_kind)run->steps[i].review));
     }
     if (run->waiting > shown) {
@@ -92,7 +92,7 @@ static void put_under_way(const struct open_plan *p, struct buf *out)
             continue;
         }
         buf_printf(out, " Step %u is under way: ", i + 1);
-        say_quote(out, p->plan->steps[i].task, QUOTE_MAX);
+        reply_quote(out, p->plan->steps[i].task, QUOTE_MAX);
         buf_add_byte(out, '.');
     }
     if (n > SHOWN_MAX) {
@@ -103,13 +103,13 @@ static void put_under_way(const struct open_plan *p, struct buf *out)
     }
 }
 
-void say_where(const struct open_plan *p, struct buf *out)
+void reply_where(const struct open_plan *p, struct buf *out)
 {
     const struct run *run = core_block_run(p->block);
     const uint32_t all = run->n_steps - run->superseded;
 
     buf_add_cstr(out, "The plan ");
-    say_quote(out, p->plan->goal, QUOTE_MAX);
+    reply_quote(out, p->plan->goal, QUOTE_MAX);
     if (run->cancelling) {
         buf_add_cstr(out, " is being stopped.");
     } else if ((run->paused & 1u << PAUSE_SIGNOFF) != 0) {
@@ -142,12 +142,12 @@ static bool tell_last(const struct journal_plan *p, void *self)
 
     l->found = true;
     buf_add_cstr(l->out, "No plan is open in this session. The last one, ");
-    say_quote(l->out, p->goal, QUOTE_MAX);
+    reply_quote(l->out, p->goal, QUOTE_MAX);
     buf_printf(l->out, ", is over (%.*s).", STR_ARG(p->status));
     return false;
 }
 
-void say_last(struct engine *engine, struct str session_id, struct buf *out)
+void reply_last(struct engine *engine, struct str session_id, struct buf *out)
 {
     struct last l = {.out = out};
     struct bt_error err;
@@ -159,13 +159,13 @@ void say_last(struct engine *engine, struct str session_id, struct buf *out)
     }
 }
 
-void say_without_model(struct talk *t)
+void reply_without_model(struct turn_ctx *t)
 {
     if (t->plan != NULL) {
-        say_do(t, &(struct say){.intent = SAY_UNKNOWN});
+        intent_do(t, &(struct intent){.intent = INTENT_UNKNOWN});
     } else {
-        say_only(t, "%s", "");
-        say_last(t->engine, t->turn.session_id, &t->reply);
+        reply_only(t, "%s", "");
+        reply_last(t->engine, t->turn.session_id, &t->reply);
         buf_add_cstr(&t->reply, " For another one without a model say \"new plan: ...\".");
     }
 }

@@ -26,13 +26,13 @@ enum {
 };
 
 /* What a message was about when it was said, for an answer that comes later. */
-struct say_meant {
+struct intent_meant {
     struct str plan; /* "" = none was open */
     uint64_t revision, awaited;
 };
 
 /* A turn in hand. */
-struct talk {
+struct turn_ctx {
     struct engine *engine;
     struct journal_turn turn; /* its strings are in the arena */
     struct str text;          /* what was said */
@@ -45,17 +45,17 @@ struct talk {
     struct buf reply;
     struct str action;
     bool waits; /* the turn goes on until turn.plan has ended */
-    struct say_meant meant;
+    struct intent_meant meant;
 };
 
-void talk_init(struct talk *t, struct engine *engine, struct str session_id);
-void talk_done(struct talk *t);
+void turn_init(struct turn_ctx *t, struct engine *engine, struct str session_id);
+void turn_done(struct turn_ctx *t);
 
 /* ---- turn.c ---- */
 /* Message, turn and turn_start. False: the journal has failed (engine->failed). */
-bool talk_begin(struct talk *t);
+bool turn_begin(struct turn_ctx *t);
 /* What became of it: waits, or answer and turn_end. */
-bool talk_end(struct talk *t);
+bool turn_end(struct turn_ctx *t);
 /* records.c: row and publication of a turn's record; fills in seq and event_id. */
 struct record_extra;
 BT_MUST_CHECK enum bt_code conversation_record(struct engine *engine, const struct record *rec,
@@ -75,56 +75,57 @@ BT_MUST_CHECK enum bt_code session_recover(struct engine *engine, struct bt_erro
 
 /* ---- say_do.c: what was wanted, done or refused in words ---- */
 /* On t->plan, which must not be NULL. */
-void say_do(struct talk *t, const struct say *s);
+void intent_do(struct turn_ctx *t, const struct intent *s);
 /* The steps of the ranges, or to one, on the open plan. */
-void say_skip(struct talk *t, const struct say_range *ranges, uint32_t n);
-void say_skip_to(struct talk *t, uint32_t number);
+void intent_skip(struct turn_ctx *t, const struct intent_range *ranges, uint32_t n);
+void intent_skip_to(struct turn_ctx *t, uint32_t number);
 /* Feeds an event about the open plan. False: the core refused it, and the reply says why. */
-bool say_feed(struct talk *t, struct core_event *ev);
+bool intent_feed(struct turn_ctx *t, struct core_event *ev);
 /* It was done: the reply is empty and to be written, the turn is about the open plan. */
-void say_done(struct talk *t, const char *action);
+void intent_done(struct turn_ctx *t, const char *action);
 /* The number of the step that was said, 1 to n_steps; 0 after saying that there is no such step. */
-uint32_t say_number(struct talk *t, uint32_t said);
+uint32_t intent_number(struct turn_ctx *t, uint32_t said);
 
 /* ---- say_decide.c: what waits for a person ---- */
-void say_decide(struct talk *t, const struct say *s, enum review_decision decision);
-bool say_is_awaited(const struct open_plan *p);
+void intent_decide(struct turn_ctx *t, const struct intent *s, enum review_decision decision);
+bool decision_is_awaited(const struct open_plan *p);
 /* Tells what waits for a person from what waited before; 0 = nothing does. */
-uint64_t say_awaited(const struct open_plan *p);
+uint64_t decision_awaited(const struct open_plan *p);
 /* Whether one of the reviews that wait is the one that was shown (t->shown), or none was. On
  * t->plan, which must not be NULL. */
-bool say_is_shown(const struct talk *t);
+bool decision_is_shown(const struct turn_ctx *t);
 /* Whether the open plan waits for words, which any text then is. */
-bool say_is_answer(const struct open_plan *p);
+bool decision_is_answer(const struct open_plan *p);
 
 /* ---- say_wish.c: until an agent has answered ---- */
 /* Keeps what the turn is about (turn.wish). False: the journal has failed. */
-bool turn_context_keep(struct talk *t);
-void turn_context_read(struct talk *t);
+bool turn_context_keep(struct turn_ctx *t);
+void turn_context_read(struct turn_ctx *t);
 /* Whether the open plan, which must be there, is what was meant; false after saying that not. */
-bool turn_context_holds(struct talk *t, enum say_intent intent);
+bool turn_context_holds(struct turn_ctx *t, enum intent_kind intent);
 
 /* ---- say_plan.c: a new one ---- */
 struct submission;
 /* BT_OK: `d` can be started. Otherwise the reply says why not. submission_done in both cases. */
-BT_MUST_CHECK enum bt_code say_submission(struct talk *t, struct str goal, struct submission *d);
-void say_start(struct talk *t, struct submission *d);
+BT_MUST_CHECK enum bt_code intent_submission(struct turn_ctx *t, struct str goal,
+                                             struct submission *d);
+void intent_start(struct turn_ctx *t, struct submission *d);
 
 /* ---- say_reply.c: words ---- */
 /* The answer is these words, and nothing changes. */
-void say_only(struct talk *t, const char *fmt, ...) BT_PRINTF(2, 3);
-void say_where(const struct open_plan *p, struct buf *out);
+void reply_only(struct turn_ctx *t, const char *fmt, ...) BT_PRINTF(2, 3);
+void reply_where(const struct open_plan *p, struct buf *out);
 /* When no plan is open: what became of the last one. */
-void say_last(struct engine *engine, struct str session_id, struct buf *out);
+void reply_last(struct engine *engine, struct str session_id, struct buf *out);
 /* To what no rule fits, when there is no model to ask. */
-void say_without_model(struct talk *t);
-void say_quote(struct buf *out, struct str text, size_t max);
+void reply_without_model(struct turn_ctx *t);
+void reply_quote(struct buf *out, struct str text, size_t max);
 
 /* ---- session_ask.c: what agents are asked about a session ---- */
 /* The agent that has the skill and is there, the orchestrator first; empty: none. */
 struct str session_agent(struct engine *engine, const char *skill);
 /* The turn waits for what an agent makes of it. False: it could not be asked. */
-bool session_converse(struct talk *t);
+bool session_converse(struct turn_ctx *t);
 void session_job_over(struct engine *engine, const struct job *e, const struct job_end *end);
 
 /* ---- session_digest.c: the summary of the older messages ---- */

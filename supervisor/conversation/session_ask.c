@@ -40,7 +40,7 @@ static bool is_resting(struct engine *engine, struct str agent_id)
     return registry_agent_view(engine->registry, agent).breaker.state == BREAKER_OPEN;
 }
 
-bool session_converse(struct talk *t)
+bool session_converse(struct turn_ctx *t)
 {
     char turn[UUID_TEXT_LEN + 1];
     struct job_ask ask = {.kind = JOB_CONVERSE,
@@ -85,90 +85,91 @@ static uint64_t number_in(struct doc value)
                : 0;
 }
 
-static struct say_range one_step(uint64_t number)
+static struct intent_range one_step(uint64_t number)
 {
-    const uint32_t n = number < SAY_STEP_THIS ? (uint32_t)number : 0;
+    const uint32_t n = number < INTENT_STEP_THIS ? (uint32_t)number : 0;
 
-    return (struct say_range){n, n};
+    return (struct intent_range){n, n};
 }
 
-static void skip_listed(struct talk *t, struct doc list)
+static void skip_listed(struct turn_ctx *t, struct doc list)
 {
     struct doc_cursor c = doc_cursor(list);
-    struct say_range *ranges;
+    struct intent_range *ranges;
     struct doc_head head = {.kind = DOC_NIL};
 
     if (list.ptr == NULL || !doc_next(&c, &head) || head.kind != DOC_ARRAY || head.n == 0 ||
         head.n > LIMIT_STEPS) {
-        say_only(t, "The model named no steps to skip.");
+        reply_only(t, "The model named no steps to skip.");
         return;
     }
     ranges = arena_alloc(&t->arena, head.n * sizeof *ranges);
     if (ranges == NULL) {
-        say_only(t, "There is no memory left to do that; try again later.");
+        reply_only(t, "There is no memory left to do that; try again later.");
         return;
     }
     for (uint32_t i = 0, n = head.n; i < n; i++) {
         ranges[i] = one_step(number_in(doc_skip(&c)));
     }
-    say_skip(t, ranges, head.n);
+    intent_skip(t, ranges, head.n);
 }
 
-static void new_plan(struct talk *t, struct str goal)
+static void new_plan(struct turn_ctx *t, struct str goal)
 {
     struct submission d;
     struct bt_error err;
 
     if (t->plan != NULL) {
-        say_do(t, &(struct say){.intent = SAY_NEW});
+        intent_do(t, &(struct intent){.intent = INTENT_NEW});
         return;
     }
     if (submission_room(t->engine, &err) != BT_OK) {
-        say_only(t, "No plan can be begun now: %s", err.msg);
+        reply_only(t, "No plan can be begun now: %s", err.msg);
         return;
     }
     goal = goal.len > 0 && goal.len <= LIMIT_TASK_BYTES ? goal : t->text;
-    if (say_submission(t, goal, &d) == BT_OK) {
-        say_start(t, &d);
+    if (intent_submission(t, goal, &d) == BT_OK) {
+        intent_start(t, &d);
     }
     submission_done(&d);
 }
 
-static void put_reply(struct talk *t, struct str text)
+static void put_reply(struct turn_ctx *t, struct str text)
 {
-    say_only(t, "%s", "");
+    reply_only(t, "%s", "");
     buf_add_str(&t->reply, text);
     if (text.len == 0) {
         if (t->plan != NULL) {
-            say_where(t->plan, &t->reply);
+            reply_where(t->plan, &t->reply);
         } else {
-            say_last(t->engine, t->turn.session_id, &t->reply);
+            reply_last(t->engine, t->turn.session_id, &t->reply);
         }
     }
 }
 
-static void take_action(struct talk *t, struct doc data)
+static void take_action(struct turn_ctx *t, struct doc data)
 {
     static const struct {
         const char *action;
-        enum say_intent intent;
-    } simple[] = {{"approve", SAY_YES},    {"reject", SAY_NO},     {"stop", SAY_STOP},
-                  {"pause", SAY_PAUSE},    {"resume", SAY_RESUME}, {"skip_to_step", SAY_SKIP_TO},
-                  {"skip_steps", SAY_SKIP}};
+        enum intent_kind intent;
+    } simple[] = {{"approve", INTENT_YES},    {"reject", INTENT_NO},
+                  {"stop", INTENT_STOP},      {"pause", INTENT_PAUSE},
+                  {"resume", INTENT_RESUME},  {"skip_to_step", INTENT_SKIP_TO},
+                  {"skip_steps", INTENT_SKIP}};
     const struct str action = doc_string(doc_get(data, STR_LIT("action")));
 
     t->reasoning = doc_string(doc_get(data, STR_LIT("reasoning")));
     if (str_is(action, "conversation_only") || action.len == 0) {
         put_reply(t, doc_string(doc_get(data, STR_LIT("reply"))));
-    } else if (say_read(t->text).intent == SAY_ASK) {
-        say_only(t, "You were only asking, so nothing was changed (the model wanted: %.*s).",
-                 action.len > 40 ? 40 : (int)action.len, action.ptr);
+    } else if (intent_read(t->text).intent == INTENT_ASK) {
+        reply_only(t, "You were only asking, so nothing was changed (the model wanted: %.*s).",
+                   action.len > 40 ? 40 : (int)action.len, action.ptr);
     } else if (str_is(action, "new_plan")) {
         new_plan(t, doc_string(doc_get(data, STR_LIT("goal"))));
     } else if (t->plan == NULL) {
-        say_last(t->engine, t->turn.session_id, &t->reply);
+        reply_last(t->engine, t->turn.session_id, &t->reply);
     } else {
-        struct say s = {.intent = SAY_UNKNOWN, .only_resumes = true};
+        struct intent s = {.intent = INTENT_UNKNOWN, .only_resumes = true};
         for (size_t i = 0; i < sizeof simple / sizeof simple[0]; i++) {
             s.intent = str_is(action, simple[i].action) ? simple[i].intent : s.intent;
         }
@@ -176,15 +177,15 @@ static void take_action(struct talk *t, struct doc data)
         if (!turn_context_holds(t, s.intent)) {
             return;
         }
-        if (s.intent == SAY_SKIP) {
+        if (s.intent == INTENT_SKIP) {
             skip_listed(t, doc_get(data, STR_LIT("stepsToSkip")));
         } else {
-            say_do(t, &s); /* of an action that there is none: words */
+            intent_do(t, &s); /* of an action that there is none: words */
         }
     }
 }
 
-static void take_answer(struct talk *t, const struct job_end *end)
+static void take_answer(struct turn_ctx *t, const struct job_end *end)
 {
     struct msg_result result = {.has = 0};
     struct doc stored = {NULL, 0};
@@ -196,7 +197,7 @@ static void take_answer(struct talk *t, const struct job_end *end)
     if (!end->ok || engine_result_doc(t->engine, end->result, &stored, &err) != BT_OK) {
         why = why.len > 0 ? why : str_from(err.msg);
         why.len = why.len == 0 ? 0 : utf8_cut(why.ptr, why.len, WHY_MAX);
-        say_without_model(t);
+        reply_without_model(t);
         buf_printf(&t->reply, "\nThe model did not tell what you meant: %.*s", STR_ARG(why));
         return;
     }
@@ -215,14 +216,14 @@ static void take_answer(struct talk *t, const struct job_end *end)
 
 static bool copy_message(const struct journal_message *m, void *self)
 {
-    struct talk *t = self;
+    struct turn_ctx *t = self;
 
     t->text = arena_str(&t->arena, m->text);
     return false;
 }
 
 /* The turn as it was begun; false: it is over, or cannot be read. */
-static bool find_turn(struct talk *t, const struct job *e)
+static bool find_turn(struct turn_ctx *t, const struct job *e)
 {
     struct journal *j = t->engine->journal;
     struct uuid id;
@@ -247,17 +248,17 @@ static bool find_turn(struct talk *t, const struct job *e)
 
 static void converse_over(struct engine *engine, const struct job *e, const struct job_end *end)
 {
-    struct talk t;
+    struct turn_ctx t;
 
-    talk_init(&t, engine, str_from(e->of));
+    turn_init(&t, engine, str_from(e->of));
     if (find_turn(&t, e)) {
         take_answer(&t, end);
-        (void)talk_end(&t);
+        (void)turn_end(&t);
         if (!engine->failed) {
             session_digest(engine, str_from(e->of));
         }
     }
-    talk_done(&t);
+    turn_done(&t);
 }
 
 void session_job_over(struct engine *engine, const struct job *e, const struct job_end *end)

@@ -73,7 +73,7 @@ static bool check(struct engine *engine, struct request *rq, const struct msg_se
 
 /* ---- said before ---- */
 
-static void answer(struct request *rq, struct talk *t, bool existing)
+static void answer(struct request *rq, struct turn_ctx *t, bool existing)
 {
     char turn_id[UUID_TEXT_LEN + 1];
     char plan_id[UUID_TEXT_LEN + 1];
@@ -103,7 +103,7 @@ static bool copy_text(const struct journal_message *m, void *self)
 }
 
 /* True: the request was answered, because its key was used before. */
-static bool said_before(struct request *rq, struct talk *t)
+static bool said_before(struct request *rq, struct turn_ctx *t)
 {
     struct engine *engine = t->engine;
     const struct str session_id = t->turn.session_id;
@@ -144,31 +144,31 @@ static bool had_plans(const struct journal_plan *p, void *self)
     return false;
 }
 
-static enum course course_without_plan(const struct talk *t, const struct say *s)
+static enum course course_without_plan(const struct turn_ctx *t, const struct intent *s)
 {
     bool before = false;
     struct bt_error err;
 
     switch (s->intent) {
-    case SAY_NEW:
+    case INTENT_NEW:
         return s->rest.len > 0 ? COURSE_NEW : COURSE_WORDS;
-    case SAY_ANSWER:
+    case INTENT_ANSWER:
         if (s->n_ranges == 0) {
             return COURSE_WORDS;
         }
         break;
-    case SAY_ASK:
+    case INTENT_ASK:
         return session_agent(t->engine, "converse").len > 0 ? COURSE_MODEL : COURSE_WORDS;
-    case SAY_UNKNOWN:
+    case INTENT_UNKNOWN:
         break;
-    case SAY_SKIP:
-    case SAY_SKIP_TO:
-    case SAY_STOP:
-    case SAY_PAUSE:
-    case SAY_RESUME:
-    case SAY_YES:
-    case SAY_NO:
-    case SAY_STATUS:
+    case INTENT_SKIP:
+    case INTENT_SKIP_TO:
+    case INTENT_STOP:
+    case INTENT_PAUSE:
+    case INTENT_RESUME:
+    case INTENT_YES:
+    case INTENT_NO:
+    case INTENT_STATUS:
     default:
         return COURSE_WORDS;
     }
@@ -182,15 +182,15 @@ static enum course course_without_plan(const struct talk *t, const struct say *s
     return before ? COURSE_MODEL : COURSE_NEW;
 }
 
-static enum course choose(const struct talk *t, struct say *s)
+static enum course choose(const struct turn_ctx *t, struct intent *s)
 {
     if (t->plan == NULL) {
         return course_without_plan(t, s);
     }
-    if (s->intent == SAY_UNKNOWN && say_is_answer(t->plan)) {
-        s->intent = SAY_ANSWER;
+    if (s->intent == INTENT_UNKNOWN && decision_is_answer(t->plan)) {
+        s->intent = INTENT_ANSWER;
         s->rest = t->text;
-    } else if ((s->intent == SAY_UNKNOWN || s->intent == SAY_ASK) &&
+    } else if ((s->intent == INTENT_UNKNOWN || s->intent == INTENT_ASK) &&
                session_agent(t->engine, "converse").len > 0) {
         return COURSE_MODEL;
     }
@@ -199,7 +199,7 @@ static enum course choose(const struct talk *t, struct say *s)
 
 /* ---- the request ---- */
 
-static void make_plan(struct request *rq, struct talk *t, struct str goal)
+static void make_plan(struct request *rq, struct turn_ctx *t, struct str goal)
 {
     struct submission d;
     enum bt_code made;
@@ -207,42 +207,43 @@ static void make_plan(struct request *rq, struct talk *t, struct str goal)
     if (!submission_may_start(t->engine, rq)) {
         return;
     }
-    made = say_submission(t, goal, &d);
-    if (talk_begin(t)) {
+    made = intent_submission(t, goal, &d);
+    if (turn_begin(t)) {
         if (made == BT_OK) {
-            say_start(t, &d);
+            intent_start(t, &d);
         }
-        if (talk_end(t)) {
+        if (turn_end(t)) {
             answer(rq, t, false);
         }
     }
     submission_done(&d);
 }
 
-static void say(struct request *rq, struct talk *t)
+static void intent(struct request *rq, struct turn_ctx *t)
 {
-    struct say s = say_read(t->text);
+    struct intent s = intent_read(t->text);
     const enum course course = choose(t, &s);
 
     if (course == COURSE_NEW) {
-        make_plan(rq, t, s.intent == SAY_NEW ? s.rest : t->text);
+        make_plan(rq, t, s.intent == INTENT_NEW ? s.rest : t->text);
         return;
     }
-    if (!talk_begin(t)) {
+    if (!turn_begin(t)) {
         return;
     }
     if (course == COURSE_WORDS) {
-        say_only(t, "%s",
-                 s.intent == SAY_NEW ? "Say what the new plan is for: \"new plan: ...\"." : "");
+        reply_only(t, "%s",
+                   s.intent == INTENT_NEW ? "Say what the new plan is for: \"new plan: ...\"."
+                                          : "");
         if (t->reply.len == 0) {
-            say_last(t->engine, t->turn.session_id, &t->reply);
+            reply_last(t->engine, t->turn.session_id, &t->reply);
         }
     } else if (course == COURSE_PLAN) {
-        say_do(t, &s);
+        intent_do(t, &s);
     } else if (!session_converse(t)) {
-        say_without_model(t);
+        reply_without_model(t);
     }
-    if (talk_end(t)) {
+    if (turn_end(t)) {
         answer(rq, t, false);
     }
 }
@@ -252,13 +253,13 @@ void on_session_say(struct engine *engine, struct request *rq)
     struct msg_session_say m;
     struct journal_session s;
     struct bt_error err;
-    struct talk t;
+    struct turn_ctx t;
     enum bt_code code;
 
     if (!request_read(engine, rq, MSG_session_say, &m) || !check(engine, rq, &m)) {
         return;
     }
-    talk_init(&t, engine, m.session_id);
+    turn_init(&t, engine, m.session_id);
     t.text = m.text;
     t.planner = m.planner;
     t.policy = m.policy;
@@ -269,10 +270,10 @@ void on_session_say(struct engine *engine, struct request *rq)
     if (code != BT_OK && code != BT_NOT_FOUND) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else if (!said_before(rq, &t)) {
-        say(rq, &t);
+        intent(rq, &t);
         if (!engine->failed && rq->answered) {
             session_digest(engine, m.session_id);
         }
     }
-    talk_done(&t);
+    turn_done(&t);
 }

@@ -10,15 +10,15 @@
 static const char ROLE_USER[] = "user";
 static const char ROLE_ASSISTANT[] = "assistant";
 
-void talk_init(struct talk *t, struct engine *engine, struct str session_id)
+void turn_init(struct turn_ctx *t, struct engine *engine, struct str session_id)
 {
-    *t = (struct talk){.engine = engine, .action = STR_LIT("conversation_only")};
+    *t = (struct turn_ctx){.engine = engine, .action = STR_LIT("conversation_only")};
     buf_init(&t->reply, LIMIT_STEP_BYTES);
     t->turn.session_id = session_id;
     t->plan = session_open_plan(engine, session_id);
 }
 
-void talk_done(struct talk *t)
+void turn_done(struct turn_ctx *t)
 {
     buf_done(&t->reply);
     arena_done(&t->arena);
@@ -107,7 +107,7 @@ static enum bt_code add_message(struct engine *engine, struct str session_id, co
     return code;
 }
 
-static enum bt_code begin(struct talk *t, struct bt_error *err)
+static enum bt_code begin(struct turn_ctx *t, struct bt_error *err)
 {
     enum bt_code code;
 
@@ -124,7 +124,7 @@ static enum bt_code begin(struct talk *t, struct bt_error *err)
     return code;
 }
 
-bool talk_begin(struct talk *t)
+bool turn_begin(struct turn_ctx *t)
 {
     struct bt_error err;
 
@@ -149,7 +149,7 @@ static enum bt_code close_turn(struct engine *engine, struct journal_turn *t, st
     return code == BT_OK ? record(engine, t, REC_TURN_END, text, err) : code;
 }
 
-bool talk_end(struct talk *t)
+bool turn_end(struct turn_ctx *t)
 {
     struct bt_error err;
     enum bt_code code = t->engine->failed ? BT_IO : buf_check(&t->reply, &err);

@@ -7,15 +7,17 @@
 
 enum { MEMBERS = 4 };
 
-static void note(struct talk *t)
+static void note(struct turn_ctx *t)
 {
     t->meant.plan = t->plan != NULL ? str_from(t->plan->id) : (struct str){"", 0};
     t->meant.revision = t->plan != NULL ? core_revision(t->engine->core, t->plan->run) : 0;
     /* What was shown and has gone by now is nothing that a later review could be. */
-    t->meant.awaited = t->plan == NULL ? 0 : say_is_shown(t) ? say_awaited(t->plan) : INT64_MAX;
+    t->meant.awaited = t->plan == NULL        ? 0
+                       : decision_is_shown(t) ? decision_awaited(t->plan)
+                                              : INT64_MAX;
 }
 
-bool turn_context_keep(struct talk *t)
+bool turn_context_keep(struct turn_ctx *t)
 {
     struct buf bytes;
     struct bt_error err;
@@ -55,12 +57,12 @@ static uint64_t number(struct doc map, struct str name)
     return value.ptr != NULL && head.kind == DOC_UINT ? head.u : 0;
 }
 
-void turn_context_read(struct talk *t)
+void turn_context_read(struct turn_ctx *t)
 {
     struct doc wish;
     struct bt_error err;
 
-    t->meant = (struct say_meant){.plan = {"", 0}};
+    t->meant = (struct intent_meant){.plan = {"", 0}};
     if (t->turn.wish != 0 &&
         engine_result_doc(t->engine, (struct blob_ref){.id = t->turn.wish}, &wish, &err) == BT_OK) {
         wish = doc_copy(&t->arena, wish);
@@ -72,22 +74,22 @@ void turn_context_read(struct talk *t)
     }
 }
 
-bool turn_context_holds(struct talk *t, enum say_intent intent)
+bool turn_context_holds(struct turn_ctx *t, enum intent_kind intent)
 {
     const char *why = NULL;
 
     if (!str_eq(t->meant.plan, str_from(t->plan->id))) {
         why = "By now another plan is open; nothing was changed.";
-    } else if ((intent == SAY_SKIP || intent == SAY_SKIP_TO) &&
+    } else if ((intent == INTENT_SKIP || intent == INTENT_SKIP_TO) &&
                t->meant.revision != core_revision(t->engine->core, t->plan->run)) {
         why = "By now the plan has other steps; nothing was changed.";
-    } else if ((intent == SAY_YES || intent == SAY_NO) &&
-               t->meant.awaited != say_awaited(t->plan)) {
+    } else if ((intent == INTENT_YES || intent == INTENT_NO) &&
+               t->meant.awaited != decision_awaited(t->plan)) {
         why = "By now something else waits for you; nothing was decided.";
     }
     if (why != NULL) {
-        say_only(t, "%s ", why);
-        say_where(t->plan, &t->reply);
+        reply_only(t, "%s ", why);
+        reply_where(t->plan, &t->reply);
     }
     return why == NULL;
 }

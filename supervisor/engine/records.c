@@ -135,8 +135,8 @@ static void preview(struct engine *engine, struct blob_ref result, struct buf *t
 }
 
 /* What the plan's document says of itself; none is no reason to lose the record. */
-static void say_about(struct engine *engine, const struct open_plan *p, const struct record *rec,
-                      struct record_extra *x, struct arena *arena)
+static void intent_about(struct engine *engine, const struct open_plan *p, const struct record *rec,
+                         struct record_extra *x, struct arena *arena)
 {
     struct journal_plan row = {.doc = NULL};
     struct plan_about about;
@@ -173,7 +173,7 @@ static enum bt_code add_plan(struct engine *engine, struct open_plan *p, const s
         preview(engine, rec->result, text);
         x->preview = buf_str(text);
     } else if (rec->type == REC_PLAN_GENERATED && p->job == NULL) {
-        say_about(engine, p, rec, x, about);
+        intent_about(engine, p, rec, x, about);
     } else if (rec->type == REC_PLAN_COMPLETED) {
         code = end_of_plan(engine, p, rec, x, text, err);
     }

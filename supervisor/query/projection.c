@@ -129,7 +129,7 @@ static enum bt_code load_plan(struct engine *engine, struct projection *s, struc
 /* ---- the plan ---- */
 
 /*
- * A plan whose end is not among the rows has not ended, whatever its run or the open batch say:
+ * A plan whose end is not among the rows has not ended, whatever its run or the open batch intent:
  * they are ahead of the commit within a cycle, and "completed" without a result would be half a
  * truth.
  */

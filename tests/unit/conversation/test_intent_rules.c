@@ -14,18 +14,18 @@
 #include "tests/support/random.h"
 
 /* "skip 2,4-5", "yes 2", "no|because", ... */
-static void render(const struct say *s, char *to, size_t size)
+static void render(const struct intent *s, char *to, size_t size)
 {
     static const char *const NAMES[] = {"-",   "skip", "skip_to", "stop", "pause",  "resume",
                                         "yes", "no",   "status",  "ask",  "answer", "new"};
     size_t len = (size_t)snprintf(to, size, "%s", NAMES[s->intent]);
 
     for (uint32_t i = 0; i < s->n_ranges; i++) {
-        const struct say_range *r = &s->ranges[i];
-        const char *name = r->from == SAY_STEP_LAST   ? "last"
-                           : r->from == SAY_STEP_NEXT ? "next"
-                           : r->from == SAY_STEP_THIS ? "this"
-                                                      : NULL;
+        const struct intent_range *r = &s->ranges[i];
+        const char *name = r->from == INTENT_STEP_LAST   ? "last"
+                           : r->from == INTENT_STEP_NEXT ? "next"
+                           : r->from == INTENT_STEP_THIS ? "this"
+                                                         : NULL;
         len += (size_t)snprintf(to + len, size - len, "%s", i == 0 ? " " : ",");
         if (name != NULL) {
             len += (size_t)snprintf(to + len, size - len, "%s", name);
@@ -33,8 +33,8 @@ static void render(const struct say *s, char *to, size_t size)
             len += (size_t)snprintf(to + len, size - len, "%u", r->from);
         }
         if (r->to != r->from) {
-            len += r->to == SAY_STEP_LAST ? (size_t)snprintf(to + len, size - len, "-last")
-                                          : (size_t)snprintf(to + len, size - len, "-%u", r->to);
+            len += r->to == INTENT_STEP_LAST ? (size_t)snprintf(to + len, size - len, "-last")
+                                             : (size_t)snprintf(to + len, size - len, "-%u", r->to);
         }
     }
     if (s->rest.len > 0) {
@@ -52,7 +52,7 @@ static void expect_all(const struct phrase *all, size_t n)
     int wrong = 0;
 
     for (size_t i = 0; i < n; i++) {
-        struct say s = say_read(str_from(all[i].text));
+        struct intent s = intent_read(str_from(all[i].text));
         render(&s, got, sizeof got);
         if (strcmp(got, all[i].want) != 0) {
             print_error("\"%s\": expected %s, got %s\n", all[i].text, all[i].want, got);
@@ -192,11 +192,11 @@ static void what_contradicts_itself_or_asks_decides_nothing(void **state)
            {"can we stop", "stop"}, {"progress?", "status"}, {"go ahead with step 2", "yes 2"},
            {"proceed with the second step", "yes 2"}, {"go ahead to step 3", "skip_to 3"},
            {"continue with step 3", "skip_to 3"});
-    assert_true(say_read(STR_LIT("resume")).only_resumes);
-    assert_true(say_read(STR_LIT("no, go on")).only_resumes);
-    assert_true(say_read(STR_LIT("no, continue")).only_resumes);
-    assert_false(say_read(STR_LIT("go ahead")).only_resumes);
-    assert_false(say_read(STR_LIT("ok, continue")).only_resumes);
+    assert_true(intent_read(STR_LIT("resume")).only_resumes);
+    assert_true(intent_read(STR_LIT("no, go on")).only_resumes);
+    assert_true(intent_read(STR_LIT("no, continue")).only_resumes);
+    assert_false(intent_read(STR_LIT("go ahead")).only_resumes);
+    assert_false(intent_read(STR_LIT("ok, continue")).only_resumes);
 }
 
 /* Whatever comes in: no crash, `rest` within the message, ranges that make sense. */
@@ -212,15 +212,15 @@ static void any_bytes_are_read_safely(void **state)
         char text[9000];
         size_t len = 0;
         uint32_t n = rng_below(&r, round % 100 == 0 ? 900 : 12);
-        struct say s;
+        struct intent s;
         for (uint32_t i = 0; i < n; i++) {
             const char *piece = PIECES[rng_below(&r, sizeof PIECES / sizeof PIECES[0])];
             size_t size = strlen(piece);
             memcpy(text + len, piece, size);
             len += size;
         }
-        s = say_read((struct str){text, len});
-        assert_true(s.intent <= SAY_NEW && s.n_ranges <= SAY_RANGES_MAX);
+        s = intent_read((struct str){text, len});
+        assert_true(s.intent <= INTENT_NEW && s.n_ranges <= INTENT_RANGES_MAX);
         assert_true(s.rest.len == 0 ||
                     (s.rest.ptr >= text && s.rest.ptr + s.rest.len <= text + len));
         for (uint32_t i = 0; i < s.n_ranges; i++) {
