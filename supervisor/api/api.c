@@ -1,6 +1,6 @@
 /* Requests of clients and agents: checked, routed, answered once each. */
 #include "supervisor/api/api.h"
-#include "supervisor/conversation/session.h"
+#include "supervisor/conversation/conversation.h"
 
 static const struct {
     enum msg_type type;

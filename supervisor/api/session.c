@@ -3,7 +3,7 @@
 
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
-#include "supervisor/conversation/session.h"
+#include "supervisor/conversation/conversation.h"
 
 enum {
     MESSAGES_MAX = 1000,

@@ -7,7 +7,7 @@
 
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
-#include "supervisor/conversation/session.h"
+#include "supervisor/conversation/conversation.h"
 #include "supervisor/dispatch/assignment.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* Yes, no, or words to what waits for a person in the open plan. */
-#include "supervisor/conversation/session.h"
+#include "supervisor/conversation/conversation.h"
 #include "supervisor/events/record_codec.h"
 
 enum { REVIEWS_MAX = 64 };

@@ -1,6 +1,6 @@
 /* What was wanted of the open plan is checked against it, then done; or refused in words. */
 #include "protocol/base/utf8.h"
-#include "supervisor/conversation/session.h"
+#include "supervisor/conversation/conversation.h"
 
 enum { REASONING_MAX = 2048 }; /* of a record */
 

@@ -1,5 +1,5 @@
 /* Words become a plan of the session. */
-#include "supervisor/conversation/session.h"
+#include "supervisor/conversation/conversation.h"
 #include "supervisor/engine/submission.h"
 
 enum { PROBLEMS_TOLD = 5 };

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "protocol/base/utf8.h"
-#include "supervisor/conversation/session.h"
+#include "supervisor/conversation/conversation.h"
 
 enum { QUOTE_MAX = 120, SHOWN_MAX = 5, ONLY_MAX = 2048 };
 

@@ -1,7 +1,7 @@
 /* What of a session is shown: to people, and to agents. */
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
-#include "supervisor/conversation/session.h"
+#include "supervisor/conversation/conversation.h"
 
 enum { AGENT_TEXT_MAX = 16384 /* of one message, for agents */ };
 

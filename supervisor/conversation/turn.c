@@ -4,7 +4,7 @@
 
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
-#include "supervisor/conversation/session.h"
+#include "supervisor/conversation/conversation.h"
 #include "supervisor/events/record_codec.h"
 
 static const char ROLE_USER[] = "user";

@@ -3,7 +3,7 @@
  * plan of these words, and which plan and which review were there when it was said. An answer that
  * comes when they are not there any more changes nothing.
  */
-#include "supervisor/conversation/session.h"
+#include "supervisor/conversation/conversation.h"
 
 enum { MEMBERS = 4 };
 

@@ -5,7 +5,7 @@
 #include "protocol/base/assert.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
-#include "supervisor/conversation/session.h"
+#include "supervisor/conversation/conversation.h"
 #include "supervisor/dispatch/job.h"
 
 enum { OUT_MAX = 512 * 1024 * 1024, CYCLE_BYTES = 16 * 1024 * 1024, CONTROL_CONTEXTS = 128 };

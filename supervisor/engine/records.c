@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "protocol/base/log.h"
-#include "supervisor/conversation/session.h"
+#include "supervisor/conversation/conversation.h"
 #include "supervisor/core/run/aggregate.h"
 #include "supervisor/dispatch/job.h"
 #include "supervisor/events/record_codec.h"

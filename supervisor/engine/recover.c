@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "protocol/base/log.h"
-#include "supervisor/conversation/session.h"
+#include "supervisor/conversation/conversation.h"
 #include "supervisor/dispatch/job.h"
 #include "supervisor/dispatch/revise.h"
 #include "supervisor/events/record_codec.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/conversation/session.h"
+#include "supervisor/conversation/conversation.h"
 #include "tests/support/cmocka.h"
 
 static void cached_bytes_come_back_and_a_newer_id_takes_the_slot(void **state)

@@ -2,7 +2,7 @@
  * words (M009, C25, M064). */
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
-#include "supervisor/conversation/session.h"
+#include "supervisor/conversation/conversation.h"
 #include "supervisor/engine/submission.h"
 #include "supervisor/events/record_codec.h"
 

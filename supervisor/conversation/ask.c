@@ -3,7 +3,7 @@
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
 #include "registry/card.h"
-#include "supervisor/conversation/session.h"
+#include "supervisor/conversation/conversation.h"
 #include "supervisor/dispatch/verdict.h"
 #include "supervisor/engine/submission.h"
 

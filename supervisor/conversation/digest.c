@@ -9,7 +9,7 @@
 
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
-#include "supervisor/conversation/session.h"
+#include "supervisor/conversation/conversation.h"
 
 enum {
     DIGEST_MS = 120000,
