@@ -111,9 +111,9 @@ static enum bt_code put_messages(struct session_page *page, const struct msg_ses
                            : m->limit > MESSAGES_MAX ? MESSAGES_MAX
                                                      : (uint32_t)m->limit;
     struct msg_session_view *v = &page->view;
-    struct session_messages all;
-    enum bt_code code =
-        session_messages(page->engine, m->session_id, m->before, limit, &page->arena, &all, err);
+    struct conversation_messages all;
+    enum bt_code code = conversation_messages(page->engine, m->session_id, m->before, limit,
+                                              &page->arena, &all, err);
 
     if (code != BT_OK) {
         return code;
@@ -170,7 +170,7 @@ void on_session_get(struct engine *engine, struct request *rq)
     }
     if (code == BT_OK) {
         put_head(&page, &s, &page.view);
-        page.view.summary = session_summary(engine, &s, &page.arena);
+        page.view.summary = conversation_summary(engine, &s, &page.arena);
         code = put_messages(&page, &m, &err);
     } else if (code == BT_NOT_FOUND && page.view.plan_history_n > 0) {
         /* Plans were submitted in it, and nothing was said. */
@@ -184,7 +184,7 @@ void on_session_get(struct engine *engine, struct request *rq)
         code = err_set(&err, BT_NOMEM, "out of memory for a session");
     }
     if (code == BT_OK) {
-        put_open(&page.view, session_open_plan(engine, m.session_id));
+        put_open(&page.view, conversation_open_plan(engine, m.session_id));
         answer_view(&page, rq);
     } else {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
@@ -220,7 +220,7 @@ static enum bt_code put_open_plans(struct session_list *l, struct bt_error *err)
         code = map_put(&at, views[i].session_id, i);
     }
     if (code == BT_OK) {
-        session_open_plans(l->page.engine, &at, open);
+        conversation_open_plans(l->page.engine, &at, open);
     }
     for (uint32_t i = 0; i < l->ok.sessions_n && code == BT_OK; i++) {
         put_open(&views[i], open[i]);

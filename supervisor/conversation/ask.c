@@ -17,7 +17,7 @@ static bool is_there(struct engine *engine, uint32_t agent, struct str skill)
            card_skill(v.card, skill) != UINT32_MAX;
 }
 
-struct str session_agent(struct engine *engine, const char *skill)
+struct str conversation_agent(struct engine *engine, const char *skill)
 {
     const struct str name = str_from(skill);
     uint32_t agent = registry_agent(engine->registry, STR_LIT(PLAN_ORCHESTRATOR));
@@ -40,13 +40,13 @@ static bool is_resting(struct engine *engine, struct str agent_id)
     return registry_agent_view(engine->registry, agent).breaker.state == BREAKER_OPEN;
 }
 
-bool session_converse(struct turn_ctx *t)
+bool conversation_converse(struct turn_ctx *t)
 {
     char turn[UUID_TEXT_LEN + 1];
     struct job_ask ask = {.kind = JOB_CONVERSE,
                           .of = t->turn.session_id,
                           .session_id = t->turn.session_id,
-                          .agent_id = session_agent(t->engine, "converse"),
+                          .agent_id = conversation_agent(t->engine, "converse"),
                           .skill = STR_LIT("converse"),
                           .task = STR_LIT("Tell what the message asks for."),
                           .timeout_ms = CONVERSE_MS,
@@ -255,17 +255,17 @@ static void converse_over(struct engine *engine, const struct job *e, const stru
         take_answer(&t, end);
         (void)turn_end(&t);
         if (!engine->failed) {
-            session_digest(engine, str_from(e->of));
+            conversation_digest(engine, str_from(e->of));
         }
     }
     turn_done(&t);
 }
 
-void session_job_over(struct engine *engine, const struct job *e, const struct job_end *end)
+void conversation_job_over(struct engine *engine, const struct job *e, const struct job_end *end)
 {
     if (e->kind == JOB_CONVERSE) {
         converse_over(engine, e, end);
     } else {
-        session_digest_over(engine, e, end);
+        conversation_digest_over(engine, e, end);
     }
 }

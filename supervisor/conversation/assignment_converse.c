@@ -150,8 +150,8 @@ static enum bt_code find_context(struct assignment *q, struct str session_id, ui
     *ret_messages = (struct doc){NULL, 0};
     *ret_summary = (struct str){"", 0};
     if (session_id.len > 0) {
-        code = session_context(q->engine, session_id, before, q->arena, ret_messages, ret_summary,
-                               err);
+        code = conversation_context(q->engine, session_id, before, q->arena, ret_messages,
+                                    ret_summary, err);
     }
     if (code != BT_OK && code != BT_NOMEM) {
         log_err("session.context", "plan=%s %s", q->plan->id, err->msg);
@@ -183,8 +183,8 @@ enum bt_code assignment_converse(struct assignment *q, struct bt_error *err)
 {
     const struct job *e = q->plan->job;
     const struct str session_id = str_from(e->of);
-    const struct open_plan *p = session_open_plan(q->engine, session_id);
-    struct session_messages said;
+    const struct open_plan *p = conversation_open_plan(q->engine, session_id);
+    struct conversation_messages said;
     struct journal_turn turn;
     struct buf *out = &q->params;
     struct uuid id;
@@ -195,7 +195,8 @@ enum bt_code assignment_converse(struct assignment *q, struct bt_error *err)
                                                   : err_set(err, BT_INVALID, "no such turn");
     }
     if (code == BT_OK) {
-        code = session_messages(q->engine, session_id, turn.asked + 1, 1, q->arena, &said, err);
+        code =
+            conversation_messages(q->engine, session_id, turn.asked + 1, 1, q->arena, &said, err);
     }
     if (code != BT_OK) {
         return code;
@@ -226,7 +227,7 @@ static void add_line(struct buf *text, const struct journal_message *m)
 }
 
 /* The messages that are not in the summary, the newest of them when there are too many. */
-static void conversation(const struct journal_session *s, const struct session_messages *all,
+static void conversation(const struct journal_session *s, const struct conversation_messages *all,
                          struct str before, struct buf *text)
 {
     size_t room = DIGEST_ROOM;
@@ -258,7 +259,7 @@ enum bt_code assignment_digest(struct assignment *q, struct bt_error *err)
 {
     const struct job *e = q->plan->job;
     const struct str session_id = str_from(e->of);
-    struct session_messages all;
+    struct conversation_messages all;
     struct journal_session s;
     enum bt_code code = assignment_question_skill(q, q->m.skill, "summarize", err);
 
@@ -266,13 +267,13 @@ enum bt_code assignment_digest(struct assignment *q, struct bt_error *err)
         code = journal_session(q->engine->journal, session_id, &s, err);
     }
     if (code == BT_OK) {
-        code = session_messages(q->engine, session_id, strtoull(e->turn, NULL, 10) + 1,
-                                DIGEST_MESSAGES, q->arena, &all, err);
+        code = conversation_messages(q->engine, session_id, strtoull(e->turn, NULL, 10) + 1,
+                                     DIGEST_MESSAGES, q->arena, &all, err);
     }
     if (code != BT_OK) {
         return code;
     }
-    conversation(&s, &all, session_summary(q->engine, &s, q->arena), &q->text);
+    conversation(&s, &all, conversation_summary(q->engine, &s, q->arena), &q->text);
     q->m.task = STR_LIT(DIGEST_QUESTION);
     doc_put_map(&q->params, 1);
     doc_put_cstr(&q->params, "text");

@@ -61,17 +61,18 @@ struct record_extra;
 BT_MUST_CHECK enum bt_code conversation_record(struct engine *engine, const struct record *rec,
                                                struct record_extra *x, struct bt_error *err);
 /* The plan that is open in the session, the newest when there are several; NULL. */
-struct open_plan *session_open_plan(struct engine *engine, struct str session_id);
+struct open_plan *conversation_open_plan(struct engine *engine, struct str session_id);
 /* The same for many sessions in one pass over the open plans: ret[i] is that of the session with
  * the value i, and must be NULL before. */
-void session_open_plans(struct engine *engine, const struct map *sessions, struct open_plan **ret);
+void conversation_open_plans(struct engine *engine, const struct map *sessions,
+                             struct open_plan **ret);
 /* Called by records.c for REC_PLAN_COMPLETED, behind its row. summary: the plan's answer. BT_IO
  * only when the journal has failed. */
-BT_MUST_CHECK enum bt_code session_plan_ended(struct engine *engine, const struct open_plan *p,
-                                              const struct record *rec, struct str summary,
-                                              struct bt_error *err);
+BT_MUST_CHECK enum bt_code conversation_plan_ended(struct engine *engine, const struct open_plan *p,
+                                                   const struct record *rec, struct str summary,
+                                                   struct bt_error *err);
 /* After a recovery: turns whose plan or job did not come back are ended. */
-BT_MUST_CHECK enum bt_code session_recover(struct engine *engine, struct bt_error *err);
+BT_MUST_CHECK enum bt_code conversation_recover(struct engine *engine, struct bt_error *err);
 
 /* ---- say_do.c: what was wanted, done or refused in words ---- */
 /* On t->plan, which must not be NULL. */
@@ -123,35 +124,36 @@ void reply_quote(struct buf *out, struct str text, size_t max);
 
 /* ---- session_ask.c: what agents are asked about a session ---- */
 /* The agent that has the skill and is there, the orchestrator first; empty: none. */
-struct str session_agent(struct engine *engine, const char *skill);
+struct str conversation_agent(struct engine *engine, const char *skill);
 /* The turn waits for what an agent makes of it. False: it could not be asked. */
-bool session_converse(struct turn_ctx *t);
-void session_job_over(struct engine *engine, const struct job *e, const struct job_end *end);
+bool conversation_converse(struct turn_ctx *t);
+void conversation_job_over(struct engine *engine, const struct job *e, const struct job_end *end);
 
 /* ---- session_digest.c: the summary of the older messages ---- */
 /* Asks for a new one when one is due; after one that failed only some messages later. */
-void session_digest(struct engine *engine, struct str session_id);
-void session_digest_over(struct engine *engine, const struct job *e, const struct job_end *end);
+void conversation_digest(struct engine *engine, struct str session_id);
+void conversation_digest_over(struct engine *engine, const struct job *e,
+                              const struct job_end *end);
 
 /* ---- session_view.c: what of a session is shown ---- */
-struct session_messages {
+struct conversation_messages {
     struct arena *arena;
     struct journal_message *at; /* oldest first; strings in the arena */
     uint32_t n;
 };
 /* The newest before `before` (0 = all), at most limit. BT_NOT_FOUND: there is no such session. */
-BT_MUST_CHECK enum bt_code session_messages(struct engine *engine, struct str session_id,
-                                            uint64_t before, uint32_t limit, struct arena *arena,
-                                            struct session_messages *ret, struct bt_error *err);
+BT_MUST_CHECK enum bt_code
+conversation_messages(struct engine *engine, struct str session_id, uint64_t before, uint32_t limit,
+                      struct arena *arena, struct conversation_messages *ret, struct bt_error *err);
 /* M072: for agents: {messages [{role, text, timestamp}], oldest first, and the summary of those
  * before}; both empty when nothing was said. Texts together are at most SESSION_CONTEXT_MAX. */
-BT_MUST_CHECK enum bt_code session_context(struct engine *engine, struct str session_id,
-                                           uint64_t before, struct arena *arena,
-                                           struct doc *ret_messages, struct str *ret_summary,
-                                           struct bt_error *err);
+BT_MUST_CHECK enum bt_code conversation_context(struct engine *engine, struct str session_id,
+                                                uint64_t before, struct arena *arena,
+                                                struct doc *ret_messages, struct str *ret_summary,
+                                                struct bt_error *err);
 /* The text of the summary; empty when there is none, or it cannot be read. */
-struct str session_summary(struct engine *engine, const struct journal_session *s,
-                           struct arena *arena);
+struct str conversation_summary(struct engine *engine, const struct journal_session *s,
+                                struct arena *arena);
 
 /* ---- requests ---- */
 void on_session_say(struct engine *engine, struct request *rq);

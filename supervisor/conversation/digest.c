@@ -83,7 +83,7 @@ static bool waits(struct engine *engine, const struct journal_session *s)
     return upto <= s->messages && s->messages - upto < SESSION_KEPT + RETRY_MESSAGES;
 }
 
-void session_digest(struct engine *engine, struct str session_id)
+void conversation_digest(struct engine *engine, struct str session_id)
 {
     char upto[24];
     struct job_ask ask = {.kind = JOB_DIGEST,
@@ -102,7 +102,7 @@ void session_digest(struct engine *engine, struct str session_id)
         s.messages < s.summarized + SESSION_NEWEST + 1 || is_digesting(engine, session_id)) {
         return;
     }
-    ask.agent_id = session_agent(engine, "summarize");
+    ask.agent_id = conversation_agent(engine, "summarize");
     if (ask.agent_id.len == 0 || waits(engine, &s)) {
         return;
     }
@@ -137,7 +137,7 @@ static enum bt_code put_summary(struct engine *engine, struct journal_session *s
     return code;
 }
 
-void session_digest_over(struct engine *engine, const struct job *e, const struct job_end *end)
+void conversation_digest_over(struct engine *engine, const struct job *e, const struct job_end *end)
 {
     const uint64_t upto = strtoull(e->turn, NULL, 10);
     struct journal_session s;

@@ -158,7 +158,7 @@ static enum course course_without_plan(const struct turn_ctx *t, const struct in
         }
         break;
     case INTENT_ASK:
-        return session_agent(t->engine, "converse").len > 0 ? COURSE_MODEL : COURSE_WORDS;
+        return conversation_agent(t->engine, "converse").len > 0 ? COURSE_MODEL : COURSE_WORDS;
     case INTENT_UNKNOWN:
         break;
     case INTENT_SKIP:
@@ -172,7 +172,7 @@ static enum course course_without_plan(const struct turn_ctx *t, const struct in
     default:
         return COURSE_WORDS;
     }
-    if (session_agent(t->engine, "converse").len > 0) {
+    if (conversation_agent(t->engine, "converse").len > 0) {
         /* Only what follows a plan can be about one. */
         if (journal_plans(t->engine->journal, (struct str){"", 0}, t->turn.session_id, 0, 1,
                           had_plans, &before, &err) != BT_OK) {
@@ -191,7 +191,7 @@ static enum course choose(const struct turn_ctx *t, struct intent *s)
         s->intent = INTENT_ANSWER;
         s->rest = t->text;
     } else if ((s->intent == INTENT_UNKNOWN || s->intent == INTENT_ASK) &&
-               session_agent(t->engine, "converse").len > 0) {
+               conversation_agent(t->engine, "converse").len > 0) {
         return COURSE_MODEL;
     }
     return COURSE_PLAN;
@@ -240,7 +240,7 @@ static void intent(struct request *rq, struct turn_ctx *t)
         }
     } else if (course == COURSE_PLAN) {
         intent_do(t, &s);
-    } else if (!session_converse(t)) {
+    } else if (!conversation_converse(t)) {
         reply_without_model(t);
     }
     if (turn_end(t)) {
@@ -272,7 +272,7 @@ void on_session_say(struct engine *engine, struct request *rq)
     } else if (!said_before(rq, &t)) {
         intent(rq, &t);
         if (!engine->failed && rq->answered) {
-            session_digest(engine, m.session_id);
+            conversation_digest(engine, m.session_id);
         }
     }
     turn_done(&t);

@@ -15,7 +15,7 @@ void turn_init(struct turn_ctx *t, struct engine *engine, struct str session_id)
     *t = (struct turn_ctx){.engine = engine, .action = STR_LIT("conversation_only")};
     buf_init(&t->reply, LIMIT_STEP_BYTES);
     t->turn.session_id = session_id;
-    t->plan = session_open_plan(engine, session_id);
+    t->plan = conversation_open_plan(engine, session_id);
 }
 
 void turn_done(struct turn_ctx *t)
@@ -29,7 +29,7 @@ static bool is_open(const struct open_plan *p)
     return p->run != 0 && p->job == NULL && !plan_is_final(core_block_run(p->block)->status);
 }
 
-struct open_plan *session_open_plan(struct engine *engine, struct str session_id)
+struct open_plan *conversation_open_plan(struct engine *engine, struct str session_id)
 {
     struct open_plan *newest = NULL;
 
@@ -43,7 +43,8 @@ struct open_plan *session_open_plan(struct engine *engine, struct str session_id
     return newest;
 }
 
-void session_open_plans(struct engine *engine, const struct map *sessions, struct open_plan **ret)
+void conversation_open_plans(struct engine *engine, const struct map *sessions,
+                             struct open_plan **ret)
 {
     for (uint32_t i = 0; i < engine->runs_max; i++) {
         struct open_plan *p = &engine->plans[i];
@@ -230,8 +231,9 @@ static enum bt_code tell_end(struct engine *engine, const struct open_plan *p, s
     return code;
 }
 
-enum bt_code session_plan_ended(struct engine *engine, const struct open_plan *p,
-                                const struct record *rec, struct str summary, struct bt_error *err)
+enum bt_code conversation_plan_ended(struct engine *engine, const struct open_plan *p,
+                                     const struct record *rec, struct str summary,
+                                     struct bt_error *err)
 {
     struct journal_session s;
     struct buf text;
@@ -326,7 +328,7 @@ static enum bt_code end_lost(struct engine *engine, struct journal_turn *t, stru
     return close_turn(engine, t, (struct str){text, (size_t)n}, err);
 }
 
-enum bt_code session_recover(struct engine *engine, struct bt_error *err)
+enum bt_code conversation_recover(struct engine *engine, struct bt_error *err)
 {
     struct lost_turns l = {.engine = engine};
     enum bt_code code = journal_turns_open(engine->journal, find_lost, &l, err);

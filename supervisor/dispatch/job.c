@@ -181,8 +181,8 @@ static void take_end(struct engine *engine, const struct job_news *n)
     }
     e = *done->job; /* the plan that is one may go */
     if (e.kind == JOB_CONVERSE || e.kind == JOB_DIGEST) {
-        if (engine->session_job_over != NULL) {
-            engine->session_job_over(engine, &e, &n->end);
+        if (engine->conversation_job_over != NULL) {
+            engine->conversation_job_over(engine, &e, &n->end);
         }
         return;
     }

@@ -78,7 +78,7 @@ enum bt_code engine_init(struct engine *engine, const struct engine_options *opt
         free(mem);
         return BT_NOMEM;
     }
-    engine->session_job_over = session_job_over;
+    engine->conversation_job_over = conversation_job_over;
     engine->core = core_init(mem, &config);
     engine->registry = core_registry(engine->core);
     engine->started_mono = clock_mono_ms();

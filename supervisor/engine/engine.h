@@ -201,7 +201,8 @@ struct engine {
     uint32_t news_n, news_cap;
     uint32_t jobs, asking; /* open ones; plans that wait for one of them */
     /* A session's job has ended; NULL = nobody listens. */
-    void (*session_job_over)(struct engine *engine, const struct job *e, const struct job_end *end);
+    void (*conversation_job_over)(struct engine *engine, const struct job *e,
+                                  const struct job_end *end);
 
     struct commands commands;
     struct effect *effects;

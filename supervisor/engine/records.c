@@ -193,7 +193,7 @@ static enum bt_code pass_on(struct engine *engine, struct open_plan *p, const st
     enum bt_code code = BT_OK;
 
     if (rec->type == REC_PLAN_COMPLETED) {
-        code = session_plan_ended(engine, p, rec, x->preview, err);
+        code = conversation_plan_ended(engine, p, rec, x->preview, err);
     }
     if (code == BT_OK && p->job != NULL) {
         job_on_record(engine, p, rec);

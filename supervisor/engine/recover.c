@@ -201,7 +201,7 @@ enum bt_code engine_recover(struct engine *engine, uint64_t *ret_n, struct bt_er
     *ret_n = all.n;
     if (code == BT_OK && all.code == BT_OK) {
         jobs_find(engine);
-        code = session_recover(engine, err);
+        code = conversation_recover(engine, err);
     }
     if (code == BT_OK && all.code == BT_OK) {
         code = forgive_idle(engine, err);

@@ -198,9 +198,9 @@ static void one_pass_finds_what_each_session_finds_by_itself(void **state)
     for (uint32_t i = 0; i < SESSIONS; i++) {
         assert_int_equal(map_put(&at, str_from(m->ids[i]), i), BT_OK);
     }
-    session_open_plans(&m->engine, &at, found);
+    conversation_open_plans(&m->engine, &at, found);
     for (uint32_t i = 0; i < SESSIONS; i++) {
-        assert_ptr_equal(found[i], session_open_plan(&m->engine, str_from(m->ids[i])));
+        assert_ptr_equal(found[i], conversation_open_plan(&m->engine, str_from(m->ids[i])));
         open += found[i] != NULL ? 1 : 0;
     }
     assert_in_range(open, SESSIONS / 2, SESSIONS);
