@@ -255,7 +255,7 @@ static void converse_over(struct engine *engine, const struct job *e, const stru
         take_answer(&t, end);
         (void)turn_end(&t);
         if (!engine->failed) {
-            conversation_digest(engine, str_from(e->of));
+            conversation_summarize(engine, str_from(e->of));
         }
     }
     turn_done(&t);
@@ -266,6 +266,6 @@ void conversation_job_over(struct engine *engine, const struct job *e, const str
     if (e->kind == JOB_CONVERSE) {
         converse_over(engine, e, end);
     } else {
-        conversation_digest_over(engine, e, end);
+        conversation_summary_over(engine, e, end);
     }
 }

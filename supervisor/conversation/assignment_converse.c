@@ -255,7 +255,7 @@ static void conversation(const struct journal_session *s, const struct conversat
     }
 }
 
-enum bt_code assignment_digest(struct assignment *q, struct bt_error *err)
+enum bt_code assignment_summary(struct assignment *q, struct bt_error *err)
 {
     const struct job *e = q->plan->job;
     const struct str session_id = str_from(e->of);
@@ -289,7 +289,7 @@ enum bt_code assignment_session(struct assignment *q, struct bt_error *err)
     const struct job *e = q->plan->job;
 
     if (q->phase > PHASE_SEARCH ||
-        (e != NULL && (e->kind == JOB_CONVERSE || e->kind == JOB_DIGEST))) {
+        (e != NULL && (e->kind == JOB_CONVERSE || e->kind == JOB_SUMMARY))) {
         return BT_OK;
     }
     return find_context(q, q->plan->plan->session_id, 0, &q->m.context.messages,

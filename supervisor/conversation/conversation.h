@@ -131,9 +131,9 @@ void conversation_job_over(struct engine *engine, const struct job *e, const str
 
 /* ---- session_digest.c: the summary of the older messages ---- */
 /* Asks for a new one when one is due; after one that failed only some messages later. */
-void conversation_digest(struct engine *engine, struct str session_id);
-void conversation_digest_over(struct engine *engine, const struct job *e,
-                              const struct job_end *end);
+void conversation_summarize(struct engine *engine, struct str session_id);
+void conversation_summary_over(struct engine *engine, const struct job *e,
+                               const struct job_end *end);
 
 /* ---- session_view.c: what of a session is shown ---- */
 struct conversation_messages {

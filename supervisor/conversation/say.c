@@ -272,7 +272,7 @@ void on_session_say(struct engine *engine, struct request *rq)
     } else if (!said_before(rq, &t)) {
         intent(rq, &t);
         if (!engine->failed && rq->answered) {
-            conversation_digest(engine, m.session_id);
+            conversation_summarize(engine, m.session_id);
         }
     }
     turn_done(&t);

@@ -18,11 +18,11 @@ enum {
 };
 
 /* Also one that has ended in this turn: its summary is not in the session yet. */
-static bool is_digesting(const struct engine *engine, struct str session_id)
+static bool is_summarizing(const struct engine *engine, struct str session_id)
 {
     for (uint32_t i = 0; i < engine->runs_max; i++) {
         const struct open_plan *p = &engine->plans[i];
-        if (p->run != 0 && p->job != NULL && p->job->kind == JOB_DIGEST &&
+        if (p->run != 0 && p->job != NULL && p->job->kind == JOB_SUMMARY &&
             str_eq(str_from(p->job->of), session_id)) {
             return true;
         }
@@ -30,10 +30,10 @@ static bool is_digesting(const struct engine *engine, struct str session_id)
     return false;
 }
 
-static bool find_digest(const struct journal_plan *job, void *self)
+static bool find_summary_job(const struct journal_plan *job, void *self)
 {
     struct uuid *id = self;
-    const bool is_one = str_is(job->job, job_kind_name(JOB_DIGEST));
+    const bool is_one = str_is(job->job, job_kind_name(JOB_SUMMARY));
 
     *id = is_one ? job->plan_id : *id;
     return !is_one;
@@ -49,7 +49,7 @@ static enum bt_code tried_upto(struct engine *engine, struct str session_id, uin
     struct job *e;
     bool ok;
     enum bt_code code =
-        journal_jobs(engine->journal, session_id, 0, LOOKS_MAX, find_digest, &id, err);
+        journal_jobs(engine->journal, session_id, 0, LOOKS_MAX, find_summary_job, &id, err);
 
     *ret = 0;
     if (code != BT_OK || uuid_is_nil(id)) {
@@ -83,10 +83,10 @@ static bool waits(struct engine *engine, const struct journal_session *s)
     return upto <= s->messages && s->messages - upto < SESSION_KEPT + RETRY_MESSAGES;
 }
 
-void conversation_digest(struct engine *engine, struct str session_id)
+void conversation_summarize(struct engine *engine, struct str session_id)
 {
     char upto[24];
-    struct job_ask ask = {.kind = JOB_DIGEST,
+    struct job_ask ask = {.kind = JOB_SUMMARY,
                           .of = session_id,
                           .session_id = session_id,
                           .skill = STR_LIT("summarize"),
@@ -99,7 +99,7 @@ void conversation_digest(struct engine *engine, struct str session_id)
     uint64_t run;
 
     if (journal_session(engine->journal, session_id, &s, &err) != BT_OK ||
-        s.messages < s.summarized + SESSION_NEWEST + 1 || is_digesting(engine, session_id)) {
+        s.messages < s.summarized + SESSION_NEWEST + 1 || is_summarizing(engine, session_id)) {
         return;
     }
     ask.agent_id = conversation_agent(engine, "summarize");
@@ -137,7 +137,8 @@ static enum bt_code put_summary(struct engine *engine, struct journal_session *s
     return code;
 }
 
-void conversation_digest_over(struct engine *engine, const struct job *e, const struct job_end *end)
+void conversation_summary_over(struct engine *engine, const struct job *e,
+                               const struct job_end *end)
 {
     const uint64_t upto = strtoull(e->turn, NULL, 10);
     struct journal_session s;

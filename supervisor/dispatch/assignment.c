@@ -238,7 +238,7 @@ static enum bt_code make_job(struct assignment *q, struct bt_error *err)
         [JOB_PLANNING] = {"plan", assignment_plan},
         [JOB_SYNTHESIS] = {"synthesize", assignment_synthesis},
         [JOB_CONVERSE] = {"converse", assignment_converse},
-        [JOB_DIGEST] = {"execute", assignment_digest},
+        [JOB_SUMMARY] = {"execute", assignment_summary},
     };
     const struct plan_step *s = &q->plan->plan->steps[q->step];
 

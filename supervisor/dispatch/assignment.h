@@ -58,7 +58,7 @@ BT_MUST_CHECK enum bt_code assignment_verify(struct assignment *q, struct bt_err
 BT_MUST_CHECK enum bt_code assignment_replan(struct assignment *q, struct bt_error *err);
 /* assignment_converse.c: of a session. */
 BT_MUST_CHECK enum bt_code assignment_converse(struct assignment *q, struct bt_error *err);
-BT_MUST_CHECK enum bt_code assignment_digest(struct assignment *q, struct bt_error *err);
+BT_MUST_CHECK enum bt_code assignment_summary(struct assignment *q, struct bt_error *err);
 /* What was said goes with the context of every step of a session. */
 BT_MUST_CHECK enum bt_code assignment_session(struct assignment *q, struct bt_error *err);
 /* Adds the member `session` {summary, messages} to a map in out; messages before `before` (0 =

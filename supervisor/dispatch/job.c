@@ -180,7 +180,7 @@ static void take_end(struct engine *engine, const struct job_news *n)
         return;
     }
     e = *done->job; /* the plan that is one may go */
-    if (e.kind == JOB_CONVERSE || e.kind == JOB_DIGEST) {
+    if (e.kind == JOB_CONVERSE || e.kind == JOB_SUMMARY) {
         if (engine->conversation_job_over != NULL) {
             engine->conversation_job_over(engine, &e, &n->end);
         }

@@ -70,7 +70,7 @@ const char *job_kind_name(enum job_kind v)
         [JOB_PLANNING] = "planning",
         [JOB_SYNTHESIS] = "synthesis",
         [JOB_CONVERSE] = "converse",
-        [JOB_DIGEST] = "digest",
+        [JOB_SUMMARY] = "digest",
     };
     _Static_assert(sizeof names / sizeof names[0] == JOB_KIND_COUNT, "a name for each");
     ASSERT((unsigned)v < JOB_KIND_COUNT);

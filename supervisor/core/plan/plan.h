@@ -116,7 +116,7 @@ enum job_kind {
     JOB_PLANNING,  /* the steps are yet to be made */
     JOB_SYNTHESIS, /* the steps are over: one answer out of all results */
     JOB_CONVERSE,  /* of a session: what does a person want? */
-    JOB_DIGEST,    /* of a session: its older messages in few words */
+    JOB_SUMMARY,   /* of a session: its older messages in few words */
     JOB_KIND_COUNT
 };
 
