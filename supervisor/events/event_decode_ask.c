@@ -1,23 +1,23 @@
 /* Records about people, checks and replans, read back. */
 #include "supervisor/events/record_internal.h"
 
-void record_get_waiting(struct decoding *d, const union payload *p)
+void event_decode_waiting(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_plan_step_waiting *m = &p->waiting;
 
-    record_get_step(d, m->step_index, m->step_id);
-    record_get_agent(d, m->agent_id);
+    event_decode_step(d, m->step_index, m->step_id);
+    event_decode_agent(d, m->agent_id);
     d->rec->attempt = (uint32_t)m->attempt;
     d->rec->review = review_kind_from_name(m->kind);
     d->rec->text = m->prompt;
     d->rec->data = m->schema;
     d->rec->delay_ms = m->timeout_ms;
-    record_get_class(d, m->error_class);
-    record_get_usage(d, &m->usage);
+    event_decode_class(d, m->error_class);
+    event_decode_usage(d, &m->usage);
     record_expect(d, d->rec->review != REVIEW_KIND_COUNT);
 }
 
-void record_get_decided(struct decoding *d, const union payload *p)
+void event_decode_decided(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_review_decided *m = &p->decided;
     const bool about_step = msg_has(m, ev_review_decided, step_index);
@@ -25,7 +25,7 @@ void record_get_decided(struct decoding *d, const union payload *p)
     struct str step_id = {NULL, 0};
 
     if (about_step) {
-        record_get_step(d, m->step_index, m->step_id);
+        event_decode_step(d, m->step_index, m->step_id);
     }
     record_expect(d, review_id_parse(m->review_id, &plan_id, &step_id, &d->rec->attempt) &&
                          uuid_eq(plan_id, d->plan->plan_id) && about_step == (step_id.len > 0));
@@ -36,28 +36,28 @@ void record_get_decided(struct decoding *d, const union payload *p)
     record_expect(d, d->rec->decision != DECISION_COUNT && d->rec->review != REVIEW_KIND_COUNT);
 }
 
-void record_get_verification(struct decoding *d, const union payload *p)
+void event_decode_verification(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_plan_step_verification_failed *m = &p->verification;
 
-    record_get_step(d, m->step_index, m->step_id);
-    record_get_agent(d, m->agent_id);
+    event_decode_step(d, m->step_index, m->step_id);
+    event_decode_agent(d, m->agent_id);
     d->rec->attempt = (uint32_t)m->attempt;
     d->rec->text = m->diagnosis;
-    record_get_usage(d, &m->usage);
+    event_decode_usage(d, &m->usage);
 }
 
 /* ---- gates ---- */
 
 static void get_gate(struct decoding *d, uint64_t step_index, struct str step_id)
 {
-    record_get_step(d, step_index, step_id);
+    event_decode_step(d, step_index, step_id);
     if (d->fits) {
         d->rec->agent = d->plan->steps[step_index].gate_agent;
     }
 }
 
-void record_get_gate_started(struct decoding *d, const union payload *p)
+void event_decode_gate_started(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_quality_gate_started *m = &p->gate_started;
 
@@ -66,61 +66,61 @@ void record_get_gate_started(struct decoding *d, const union payload *p)
     d->rec->delay_ms = m->timeout_ms;
 }
 
-void record_get_gate_passed(struct decoding *d, const union payload *p)
+void event_decode_gate_passed(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_quality_gate_passed *m = &p->gate_passed;
 
     get_gate(d, m->step_index, m->step_id);
     d->rec->attempt = (uint32_t)m->attempt;
     d->rec->text = m->reason;
-    record_get_usage(d, &m->usage);
+    event_decode_usage(d, &m->usage);
 }
 
-void record_get_gate_failed(struct decoding *d, const union payload *p)
+void event_decode_gate_failed(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_quality_gate_failed *m = &p->gate_failed;
 
     get_gate(d, m->step_index, m->step_id);
     d->rec->attempt = (uint32_t)m->attempt;
     d->rec->text = m->reason;
-    record_get_usage(d, &m->usage);
+    event_decode_usage(d, &m->usage);
 }
 
-void record_get_gate_error(struct decoding *d, const union payload *p)
+void event_decode_gate_error(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_quality_gate_error *m = &p->gate_error;
 
     get_gate(d, m->step_index, m->step_id);
     d->rec->attempt = (uint32_t)m->attempt;
     d->rec->text = m->error;
-    record_get_usage(d, &m->usage);
+    event_decode_usage(d, &m->usage);
 }
 
 /* ---- replans ---- */
 
-void record_get_replan_started(struct decoding *d, const union payload *p)
+void event_decode_replan_started(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_replan_started *m = &p->replan_started;
 
-    record_get_step(d, m->step_index, m->step_id);
+    event_decode_step(d, m->step_index, m->step_id);
     d->rec->agent = d->plan->replan.agent;
     d->rec->attempt = (uint32_t)m->attempt;
     d->rec->text = m->diagnosis;
     d->rec->delay_ms = m->delay_ms;
     d->rec->revision = (uint32_t)m->revision;
-    record_get_class(d, m->error_class);
-    record_get_usage(d, &m->usage);
+    event_decode_class(d, m->error_class);
+    event_decode_usage(d, &m->usage);
 }
 
-void record_get_replan_finished(struct decoding *d, const union payload *p)
+void event_decode_replan_finished(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_replan_finished *m = &p->replan_finished;
 
-    record_get_step(d, m->step_index, m->step_id);
+    event_decode_step(d, m->step_index, m->step_id);
     d->rec->attempt = (uint32_t)m->attempt;
     d->rec->ok = m->ok;
     d->rec->revision = (uint32_t)m->revision;
     d->rec->text = m->reason;
     d->rec->result = (struct blob_ref){m->plan_ref, m->plan_len};
-    record_get_usage(d, &m->usage);
+    event_decode_usage(d, &m->usage);
 }

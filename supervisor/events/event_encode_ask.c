@@ -3,7 +3,7 @@
 
 enum { SCHEMA_MAX = 1024, MISSING_ROOM = 256 };
 
-enum msg_type record_put_waiting(struct encoding *e, union payload *p)
+enum msg_type event_encode_waiting(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
 
@@ -25,7 +25,7 @@ enum msg_type record_put_waiting(struct encoding *e, union payload *p)
     return MSG_ev_plan_step_waiting;
 }
 
-enum msg_type record_put_decided(struct encoding *e, union payload *p)
+enum msg_type event_encode_decided(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
 
@@ -45,7 +45,7 @@ enum msg_type record_put_decided(struct encoding *e, union payload *p)
     return MSG_ev_review_decided;
 }
 
-enum msg_type record_put_verification(struct encoding *e, union payload *p)
+enum msg_type event_encode_verification(struct encoding *e, union payload *p)
 {
     p->verification = (struct msg_ev_plan_step_verification_failed){
         .step_id = record_step(e)->step_id,
@@ -60,7 +60,7 @@ enum msg_type record_put_verification(struct encoding *e, union payload *p)
 
 /* ---- gates ---- */
 
-enum msg_type record_put_gate_started(struct encoding *e, union payload *p)
+enum msg_type event_encode_gate_started(struct encoding *e, union payload *p)
 {
     p->gate_started = (struct msg_ev_quality_gate_started){
         .step_id = record_step(e)->step_id,
@@ -72,7 +72,7 @@ enum msg_type record_put_gate_started(struct encoding *e, union payload *p)
     return MSG_ev_quality_gate_started;
 }
 
-enum msg_type record_put_gate_passed(struct encoding *e, union payload *p)
+enum msg_type event_encode_gate_passed(struct encoding *e, union payload *p)
 {
     p->gate_passed = (struct msg_ev_quality_gate_passed){
         .step_id = record_step(e)->step_id,
@@ -101,7 +101,7 @@ static uint32_t list_missing(struct encoding *e)
     return n;
 }
 
-enum msg_type record_put_gate_failed(struct encoding *e, union payload *p)
+enum msg_type event_encode_gate_failed(struct encoding *e, union payload *p)
 {
     p->gate_failed = (struct msg_ev_quality_gate_failed){
         .step_id = record_step(e)->step_id,
@@ -116,7 +116,7 @@ enum msg_type record_put_gate_failed(struct encoding *e, union payload *p)
     return MSG_ev_quality_gate_failed;
 }
 
-enum msg_type record_put_gate_error(struct encoding *e, union payload *p)
+enum msg_type event_encode_gate_error(struct encoding *e, union payload *p)
 {
     p->gate_error = (struct msg_ev_quality_gate_error){
         .step_id = record_step(e)->step_id,
@@ -132,7 +132,7 @@ enum msg_type record_put_gate_error(struct encoding *e, union payload *p)
 
 /* ---- replans ---- */
 
-enum msg_type record_put_replan_started(struct encoding *e, union payload *p)
+enum msg_type event_encode_replan_started(struct encoding *e, union payload *p)
 {
     p->replan_started = (struct msg_ev_replan_started){
         .step_id = record_step(e)->step_id,
@@ -149,7 +149,7 @@ enum msg_type record_put_replan_started(struct encoding *e, union payload *p)
     return MSG_ev_replan_started;
 }
 
-enum msg_type record_put_replan_finished(struct encoding *e, union payload *p)
+enum msg_type event_encode_replan_finished(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
 

@@ -5,7 +5,7 @@
 
 enum { DATA_MAX = 1024 };
 
-enum msg_type record_put_step_started(struct encoding *e, union payload *p)
+enum msg_type event_encode_step_started(struct encoding *e, union payload *p)
 {
     const struct plan_step *s = record_step(e);
     const struct str agent = record_agent_id(e, e->rec->agent);
@@ -42,7 +42,7 @@ static struct str explanation(struct encoding *e)
     return buf_str(&e->made);
 }
 
-enum msg_type record_put_handoff(struct encoding *e, union payload *p)
+enum msg_type event_encode_handoff(struct encoding *e, union payload *p)
 {
     const struct str from = record_from_id(e);
     const struct str to = record_agent_id(e, e->rec->agent);
@@ -66,7 +66,7 @@ enum msg_type record_put_handoff(struct encoding *e, union payload *p)
     return MSG_ev_agent_handoff;
 }
 
-enum msg_type record_put_progress(struct encoding *e, union payload *p)
+enum msg_type event_encode_progress(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
 
@@ -84,7 +84,7 @@ enum msg_type record_put_progress(struct encoding *e, union payload *p)
     return MSG_ev_plan_step_progress;
 }
 
-enum msg_type record_put_retry(struct encoding *e, union payload *p)
+enum msg_type event_encode_retry(struct encoding *e, union payload *p)
 {
     p->retry = (struct msg_ev_plan_step_retry){
         .step_id = record_step(e)->step_id,
@@ -99,7 +99,7 @@ enum msg_type record_put_retry(struct encoding *e, union payload *p)
     return MSG_ev_plan_step_retry;
 }
 
-enum msg_type record_put_fallback(struct encoding *e, union payload *p)
+enum msg_type event_encode_fallback(struct encoding *e, union payload *p)
 {
     p->fallback = (struct msg_ev_fallback_used){
         .step_id = record_step(e)->step_id,
@@ -116,7 +116,7 @@ enum msg_type record_put_fallback(struct encoding *e, union payload *p)
     return MSG_ev_fallback_used;
 }
 
-enum msg_type record_put_step_completed(struct encoding *e, union payload *p)
+enum msg_type event_encode_step_completed(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
 
@@ -145,7 +145,7 @@ enum msg_type record_put_step_completed(struct encoding *e, union payload *p)
 
 /* ---- bookkeeping ---- */
 
-enum msg_type record_put_internal(struct encoding *e, union payload *p)
+enum msg_type event_encode_internal(struct encoding *e, union payload *p)
 {
     p->step = (struct msg_rec_step){
         .step_index = e->rec->step,
@@ -159,7 +159,7 @@ enum msg_type record_put_internal(struct encoding *e, union payload *p)
     return MSG_rec_step;
 }
 
-enum msg_type record_put_checking(struct encoding *e, union payload *p)
+enum msg_type event_encode_checking(struct encoding *e, union payload *p)
 {
     p->checking = (struct msg_rec_checking){
         .step_index = e->rec->step,
@@ -174,7 +174,7 @@ enum msg_type record_put_checking(struct encoding *e, union payload *p)
     return MSG_rec_checking;
 }
 
-enum msg_type record_put_rejected(struct encoding *e, union payload *p)
+enum msg_type event_encode_rejected(struct encoding *e, union payload *p)
 {
     p->rejected = (struct msg_rec_rejected){
         .attempt = e->rec->attempt,

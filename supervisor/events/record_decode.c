@@ -1,5 +1,5 @@
 /* From a row back to the record: what run_apply needs, checked against the plan. What all kinds
- * share, and the records about plans; steps: record_get_step.c, record_get_ask.c. */
+ * share, and the records about plans; steps: event_decode_step.c, event_decode_ask.c. */
 #include <inttypes.h>
 
 #include "protocol/wire/mp_validate.h"
@@ -10,7 +10,7 @@ void record_expect(struct decoding *d, bool ok)
     d->fits = d->fits && ok;
 }
 
-void record_get_step(struct decoding *d, uint64_t ix, struct str step_id)
+void event_decode_step(struct decoding *d, uint64_t ix, struct str step_id)
 {
     record_expect(d, ix < d->plan->n_steps);
     if (!d->fits) {
@@ -37,7 +37,7 @@ static uint32_t agent_of(const struct plan *plan, struct str id)
     return AGENT_NONE;
 }
 
-void record_get_agent(struct decoding *d, struct str agent_id)
+void event_decode_agent(struct decoding *d, struct str agent_id)
 {
     if (!d->fits || agent_id.len == 0) {
         return;
@@ -46,20 +46,20 @@ void record_get_agent(struct decoding *d, struct str agent_id)
     record_expect(d, d->rec->agent != AGENT_NONE);
 }
 
-void record_get_from(struct decoding *d, struct str from)
+void event_decode_from(struct decoding *d, struct str from)
 {
     const uint32_t agent = agent_of(d->plan, from);
 
     d->rec->from_agent = agent == AGENT_NONE ? AGENT_SUPERVISOR : agent;
 }
 
-void record_get_instance(struct decoding *d, struct str id, uint64_t epoch)
+void event_decode_instance(struct decoding *d, struct str id, uint64_t epoch)
 {
     record_expect(d, id.len == 0 || uuid_parse(id, &d->rec->instance));
     d->rec->epoch = epoch;
 }
 
-void record_get_class(struct decoding *d, struct str name)
+void event_decode_class(struct decoding *d, struct str name)
 {
     if (name.len > 0) {
         d->rec->error_class = err_class_from_name(name.ptr, name.len);
@@ -67,13 +67,13 @@ void record_get_class(struct decoding *d, struct str name)
     }
 }
 
-void record_get_phase(struct decoding *d, struct str name)
+void event_decode_phase(struct decoding *d, struct str name)
 {
     d->rec->phase = name.len == 0 ? PHASE_EXECUTE : step_phase_from_name(name);
     record_expect(d, d->rec->phase != STEP_PHASE_COUNT);
 }
 
-void record_get_usage(struct decoding *d, const struct msg_usage *u)
+void event_decode_usage(struct decoding *d, const struct msg_usage *u)
 {
     d->rec->usage =
         (struct usage){u->input_tokens, u->output_tokens, u->cached_tokens, u->cost_micros};
@@ -89,7 +89,7 @@ static void get_nothing(struct decoding *d, const union payload *p)
 
 static void get_generated(struct decoding *d, const union payload *p)
 {
-    record_get_usage(d, &p->generated.usage);
+    event_decode_usage(d, &p->generated.usage);
     d->rec->revision = (uint32_t)p->generated.revision;
     d->rec->result = (struct blob_ref){p->generated.plan_ref, p->generated.plan_len};
 }
@@ -99,14 +99,14 @@ static void get_modified(struct decoding *d, const union payload *p)
     const struct msg_ev_plan_modified *m = &p->modified;
 
     if (msg_has(m, ev_plan_modified, step_index)) {
-        record_get_step(d, m->step_index, m->step_id);
+        event_decode_step(d, m->step_index, m->step_id);
     }
     d->rec->attempt = (uint32_t)m->attempt;
     d->rec->modify = modify_kind_from_name(m->kind);
     d->rec->revision = (uint32_t)m->revision;
     d->rec->result = (struct blob_ref){m->plan_ref, m->plan_len};
     d->rec->text = m->reasoning;
-    record_get_usage(d, &m->usage);
+    event_decode_usage(d, &m->usage);
     record_expect(d, d->rec->modify != MODIFY_KIND_COUNT);
 }
 
@@ -139,10 +139,10 @@ static void get_completed(struct decoding *d, const union payload *p)
     d->rec->outcome = plan_outcome_from_name(m->outcome);
     d->rec->text = m->failure_reason;
     d->rec->duration_ms = m->duration_ms;
-    record_get_usage(d, &m->usage);
+    event_decode_usage(d, &m->usage);
     d->rec->result = (struct blob_ref){m->summary_ref, m->summary_len};
     if (msg_has(m, ev_plan_completed, failed_step_index)) {
-        record_get_step(d, m->failed_step_index, m->failed_step_id);
+        event_decode_step(d, m->failed_step_index, m->failed_step_id);
     } else if (m->failed_step_id.len > 0) {
         d->rec->step = plan_step_find(d->plan, m->failed_step_id);
     }
@@ -157,39 +157,39 @@ static const struct {
     enum msg_type type;
     record_get *get; /* NULL: no record about a plan */
 } GETS[REC_COUNT] = {
-    [REC_PLANNING_STARTED] = {MSG_ev_planning_started, record_get_planning_started},
-    [REC_PLANNING_RETRY] = {MSG_ev_planning_retry, record_get_planning_retry},
-    [REC_PLANNING_FAILED] = {MSG_ev_planning_failed, record_get_planning_failed},
-    [REC_SYNTHESIS_STARTED] = {MSG_ev_synthesis_started, record_get_synthesis_started},
-    [REC_TEXT_DELTA] = {MSG_ev_text_delta, record_get_text_delta},
-    [REC_SYNTHESIS_RETRY] = {MSG_ev_synthesis_retry, record_get_synthesis_retry},
-    [REC_SYNTHESIS_FINISHED] = {MSG_ev_synthesis_finished, record_get_synthesis_finished},
+    [REC_PLANNING_STARTED] = {MSG_ev_planning_started, event_decode_planning_started},
+    [REC_PLANNING_RETRY] = {MSG_ev_planning_retry, event_decode_planning_retry},
+    [REC_PLANNING_FAILED] = {MSG_ev_planning_failed, event_decode_planning_failed},
+    [REC_SYNTHESIS_STARTED] = {MSG_ev_synthesis_started, event_decode_synthesis_started},
+    [REC_TEXT_DELTA] = {MSG_ev_text_delta, event_decode_text_delta},
+    [REC_SYNTHESIS_RETRY] = {MSG_ev_synthesis_retry, event_decode_synthesis_retry},
+    [REC_SYNTHESIS_FINISHED] = {MSG_ev_synthesis_finished, event_decode_synthesis_finished},
     [REC_PLAN_GENERATED] = {MSG_ev_plan_generated, get_generated},
     [REC_PLAN_STARTED] = {MSG_ev_plan_started, get_nothing},
-    [REC_STEP_STARTED] = {MSG_ev_plan_step_started, record_get_step_started},
-    [REC_HANDOFF] = {MSG_ev_agent_handoff, record_get_handoff},
-    [REC_STEP_PROGRESS] = {MSG_ev_plan_step_progress, record_get_progress},
-    [REC_STEP_RETRY] = {MSG_ev_plan_step_retry, record_get_retry},
-    [REC_STEP_WAITING] = {MSG_ev_plan_step_waiting, record_get_waiting},
-    [REC_REVIEW_DECIDED] = {MSG_ev_review_decided, record_get_decided},
-    [REC_VERIFICATION_FAILED] = {MSG_ev_plan_step_verification_failed, record_get_verification},
-    [REC_GATE_STARTED] = {MSG_ev_quality_gate_started, record_get_gate_started},
-    [REC_GATE_PASSED] = {MSG_ev_quality_gate_passed, record_get_gate_passed},
-    [REC_GATE_FAILED] = {MSG_ev_quality_gate_failed, record_get_gate_failed},
-    [REC_GATE_ERROR] = {MSG_ev_quality_gate_error, record_get_gate_error},
-    [REC_FALLBACK_USED] = {MSG_ev_fallback_used, record_get_fallback},
-    [REC_REPLAN_STARTED] = {MSG_ev_replan_started, record_get_replan_started},
-    [REC_REPLAN_FINISHED] = {MSG_ev_replan_finished, record_get_replan_finished},
-    [REC_STEP_COMPLETED] = {MSG_ev_plan_step_completed, record_get_step_completed},
+    [REC_STEP_STARTED] = {MSG_ev_plan_step_started, event_decode_step_started},
+    [REC_HANDOFF] = {MSG_ev_agent_handoff, event_decode_handoff},
+    [REC_STEP_PROGRESS] = {MSG_ev_plan_step_progress, event_decode_progress},
+    [REC_STEP_RETRY] = {MSG_ev_plan_step_retry, event_decode_retry},
+    [REC_STEP_WAITING] = {MSG_ev_plan_step_waiting, event_decode_waiting},
+    [REC_REVIEW_DECIDED] = {MSG_ev_review_decided, event_decode_decided},
+    [REC_VERIFICATION_FAILED] = {MSG_ev_plan_step_verification_failed, event_decode_verification},
+    [REC_GATE_STARTED] = {MSG_ev_quality_gate_started, event_decode_gate_started},
+    [REC_GATE_PASSED] = {MSG_ev_quality_gate_passed, event_decode_gate_passed},
+    [REC_GATE_FAILED] = {MSG_ev_quality_gate_failed, event_decode_gate_failed},
+    [REC_GATE_ERROR] = {MSG_ev_quality_gate_error, event_decode_gate_error},
+    [REC_FALLBACK_USED] = {MSG_ev_fallback_used, event_decode_fallback},
+    [REC_REPLAN_STARTED] = {MSG_ev_replan_started, event_decode_replan_started},
+    [REC_REPLAN_FINISHED] = {MSG_ev_replan_finished, event_decode_replan_finished},
+    [REC_STEP_COMPLETED] = {MSG_ev_plan_step_completed, event_decode_step_completed},
     [REC_PLAN_MODIFIED] = {MSG_ev_plan_modified, get_modified},
     [REC_PLAN_PAUSED] = {MSG_ev_plan_paused, get_paused},
     [REC_PLAN_RESUMED] = {MSG_ev_plan_resumed, get_resumed},
     [REC_PLAN_CANCELLING] = {MSG_ev_plan_cancelling, get_cancelling},
     [REC_PLAN_COMPLETED] = {MSG_ev_plan_completed, get_completed},
-    [REC_STEP_ASSIGNED] = {MSG_rec_step, record_get_internal},
-    [REC_STEP_CHECKING] = {MSG_rec_checking, record_get_checking},
-    [REC_RESULT_REJECTED] = {MSG_rec_rejected, record_get_rejected},
-    [REC_STEP_UNKNOWN] = {MSG_rec_step, record_get_internal},
+    [REC_STEP_ASSIGNED] = {MSG_rec_step, event_decode_internal},
+    [REC_STEP_CHECKING] = {MSG_rec_checking, event_decode_checking},
+    [REC_RESULT_REJECTED] = {MSG_rec_rejected, event_decode_rejected},
+    [REC_STEP_UNKNOWN] = {MSG_rec_step, event_decode_internal},
 };
 
 static enum bt_code wrong(const struct journal_row *row, const char *what, struct bt_error *err)

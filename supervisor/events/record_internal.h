@@ -95,18 +95,18 @@ enum msg_type record_payload(struct encoding *e, union payload *p);
 void record_topic(const struct record *rec, const struct record_extra *x, struct str from,
                   struct str to, struct buf *topic);
 
-/* ---- record_put_step.c, record_put_ask.c ---- */
-record_put record_put_step_started, record_put_handoff, record_put_progress, record_put_retry,
-    record_put_fallback, record_put_step_completed, record_put_internal, record_put_checking,
-    record_put_rejected;
-record_put record_put_waiting, record_put_decided, record_put_verification, record_put_gate_started,
-    record_put_gate_passed, record_put_gate_failed, record_put_gate_error,
-    record_put_replan_started, record_put_replan_finished;
+/* ---- event_encode_step.c, event_encode_ask.c ---- */
+record_put event_encode_step_started, event_encode_handoff, event_encode_progress,
+    event_encode_retry, event_encode_fallback, event_encode_step_completed, event_encode_internal,
+    event_encode_checking, event_encode_rejected;
+record_put event_encode_waiting, event_encode_decided, event_encode_verification,
+    event_encode_gate_started, event_encode_gate_passed, event_encode_gate_failed,
+    event_encode_gate_error, event_encode_replan_started, event_encode_replan_finished;
 
 /* ---- record_job.c ---- */
-record_put record_put_planning_started, record_put_planning_retry, record_put_planning_failed,
-    record_put_synthesis_started, record_put_text_delta, record_put_synthesis_retry,
-    record_put_synthesis_finished, record_put_turn_start, record_put_turn_end;
+record_put event_encode_planning_started, event_encode_planning_retry, event_encode_planning_failed,
+    event_encode_synthesis_started, event_encode_text_delta, event_encode_synthesis_retry,
+    event_encode_synthesis_finished, event_encode_turn_start, event_encode_turn_end;
 
 /* ---- back ---- */
 
@@ -122,27 +122,27 @@ typedef void record_get(struct decoding *d, const union payload *p);
 
 void record_expect(struct decoding *d, bool ok);
 /* Sets the record's agent to the plan's, too. */
-void record_get_step(struct decoding *d, uint64_t ix, struct str step_id);
+void event_decode_step(struct decoding *d, uint64_t ix, struct str step_id);
 /* The agent of that id, which must be one of the plan's; empty leaves the plan's own. After
- * record_get_step. */
-void record_get_agent(struct decoding *d, struct str agent_id);
+ * event_decode_step. */
+void event_decode_agent(struct decoding *d, struct str agent_id);
 /* Who handed over; the supervisor when it is none of the plan's. */
-void record_get_from(struct decoding *d, struct str from);
-void record_get_instance(struct decoding *d, struct str id, uint64_t epoch);
-void record_get_class(struct decoding *d, struct str name);
-void record_get_phase(struct decoding *d, struct str name); /* empty = execute */
-void record_get_usage(struct decoding *d, const struct msg_usage *u);
+void event_decode_from(struct decoding *d, struct str from);
+void event_decode_instance(struct decoding *d, struct str id, uint64_t epoch);
+void event_decode_class(struct decoding *d, struct str name);
+void event_decode_phase(struct decoding *d, struct str name); /* empty = execute */
+void event_decode_usage(struct decoding *d, const struct msg_usage *u);
 
-/* ---- record_get_step.c, record_get_ask.c ---- */
-record_get record_get_step_started, record_get_handoff, record_get_progress, record_get_retry,
-    record_get_fallback, record_get_step_completed, record_get_internal, record_get_checking,
-    record_get_rejected;
-record_get record_get_waiting, record_get_decided, record_get_verification, record_get_gate_started,
-    record_get_gate_passed, record_get_gate_failed, record_get_gate_error,
-    record_get_replan_started, record_get_replan_finished;
+/* ---- event_decode_step.c, event_decode_ask.c ---- */
+record_get event_decode_step_started, event_decode_handoff, event_decode_progress,
+    event_decode_retry, event_decode_fallback, event_decode_step_completed, event_decode_internal,
+    event_decode_checking, event_decode_rejected;
+record_get event_decode_waiting, event_decode_decided, event_decode_verification,
+    event_decode_gate_started, event_decode_gate_passed, event_decode_gate_failed,
+    event_decode_gate_error, event_decode_replan_started, event_decode_replan_finished;
 /* ---- record_job.c ---- */
-record_get record_get_planning_started, record_get_planning_retry, record_get_planning_failed,
-    record_get_synthesis_started, record_get_text_delta, record_get_synthesis_retry,
-    record_get_synthesis_finished;
+record_get event_decode_planning_started, event_decode_planning_retry, event_decode_planning_failed,
+    event_decode_synthesis_started, event_decode_text_delta, event_decode_synthesis_retry,
+    event_decode_synthesis_finished;
 enum plan_failure record_failure(struct decoding *d, struct str name);
 #endif

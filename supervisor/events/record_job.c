@@ -4,7 +4,7 @@
 
 /* ---- to messages ---- */
 
-enum msg_type record_put_planning_started(struct encoding *e, union payload *p)
+enum msg_type event_encode_planning_started(struct encoding *e, union payload *p)
 {
     p->planning_started = (struct msg_ev_planning_started){
         .goal = record_cut(e, e->x->plan->goal, 512),
@@ -16,7 +16,7 @@ enum msg_type record_put_planning_started(struct encoding *e, union payload *p)
     return MSG_ev_planning_started;
 }
 
-enum msg_type record_put_planning_retry(struct encoding *e, union payload *p)
+enum msg_type event_encode_planning_retry(struct encoding *e, union payload *p)
 {
     p->planning_retry = (struct msg_ev_planning_retry){
         .attempt = e->rec->attempt,
@@ -29,7 +29,7 @@ enum msg_type record_put_planning_retry(struct encoding *e, union payload *p)
     return MSG_ev_planning_retry;
 }
 
-enum msg_type record_put_planning_failed(struct encoding *e, union payload *p)
+enum msg_type event_encode_planning_failed(struct encoding *e, union payload *p)
 {
     p->planning_failed = (struct msg_ev_planning_failed){
         .attempt = e->rec->attempt,
@@ -40,7 +40,7 @@ enum msg_type record_put_planning_failed(struct encoding *e, union payload *p)
     return MSG_ev_planning_failed;
 }
 
-enum msg_type record_put_synthesis_started(struct encoding *e, union payload *p)
+enum msg_type event_encode_synthesis_started(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
     struct msg_ev_synthesis_started *m = &p->synthesis_started;
@@ -63,7 +63,7 @@ enum msg_type record_put_synthesis_started(struct encoding *e, union payload *p)
     return MSG_ev_synthesis_started;
 }
 
-enum msg_type record_put_text_delta(struct encoding *e, union payload *p)
+enum msg_type event_encode_text_delta(struct encoding *e, union payload *p)
 {
     p->text_delta = (struct msg_ev_text_delta){
         .index = e->rec->n,
@@ -72,7 +72,7 @@ enum msg_type record_put_text_delta(struct encoding *e, union payload *p)
     return MSG_ev_text_delta;
 }
 
-enum msg_type record_put_synthesis_retry(struct encoding *e, union payload *p)
+enum msg_type event_encode_synthesis_retry(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
     struct msg_ev_synthesis_retry *m = &p->synthesis_retry;
@@ -94,7 +94,7 @@ enum msg_type record_put_synthesis_retry(struct encoding *e, union payload *p)
     return MSG_ev_synthesis_retry;
 }
 
-enum msg_type record_put_synthesis_finished(struct encoding *e, union payload *p)
+enum msg_type event_encode_synthesis_finished(struct encoding *e, union payload *p)
 {
     p->synthesis_finished = (struct msg_ev_synthesis_finished){
         .ok = e->rec->ok,
@@ -107,7 +107,7 @@ enum msg_type record_put_synthesis_finished(struct encoding *e, union payload *p
     return MSG_ev_synthesis_finished;
 }
 
-enum msg_type record_put_turn_start(struct encoding *e, union payload *p)
+enum msg_type event_encode_turn_start(struct encoding *e, union payload *p)
 {
     p->turn_start = (struct msg_ev_turn_start){
         .turn_id = e->x->turn_id,
@@ -116,7 +116,7 @@ enum msg_type record_put_turn_start(struct encoding *e, union payload *p)
     return MSG_ev_turn_start;
 }
 
-enum msg_type record_put_turn_end(struct encoding *e, union payload *p)
+enum msg_type event_encode_turn_end(struct encoding *e, union payload *p)
 {
     p->turn_end = (struct msg_ev_turn_end){
         .turn_id = e->x->turn_id,
@@ -141,31 +141,31 @@ enum plan_failure record_failure(struct decoding *d, struct str name)
     return f;
 }
 
-void record_get_planning_started(struct decoding *d, const union payload *p)
+void event_decode_planning_started(struct decoding *d, const union payload *p)
 {
     d->rec->attempt = (uint32_t)p->planning_started.attempt;
     d->rec->delay_ms = p->planning_started.timeout_ms;
 }
 
-void record_get_planning_retry(struct decoding *d, const union payload *p)
+void event_decode_planning_retry(struct decoding *d, const union payload *p)
 {
     d->rec->attempt = (uint32_t)p->planning_retry.attempt;
     d->rec->n = p->planning_retry.validation_errors;
     d->rec->text = p->planning_retry.text;
     d->rec->result.id = p->planning_retry.result_ref;
     d->rec->result.len = p->planning_retry.result_len;
-    record_get_usage(d, &p->planning_retry.usage);
+    event_decode_usage(d, &p->planning_retry.usage);
 }
 
-void record_get_planning_failed(struct decoding *d, const union payload *p)
+void event_decode_planning_failed(struct decoding *d, const union payload *p)
 {
     d->rec->attempt = (uint32_t)p->planning_failed.attempt;
     d->rec->text = p->planning_failed.reason;
     d->rec->failure = record_failure(d, p->planning_failed.failure_kind);
-    record_get_usage(d, &p->planning_failed.usage);
+    event_decode_usage(d, &p->planning_failed.usage);
 }
 
-void record_get_synthesis_started(struct decoding *d, const union payload *p)
+void event_decode_synthesis_started(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_synthesis_started *m = &p->synthesis_started;
 
@@ -175,34 +175,34 @@ void record_get_synthesis_started(struct decoding *d, const union payload *p)
     d->rec->text = m->failure_reason;
     d->rec->delay_ms = m->timeout_ms;
     if (msg_has(m, ev_synthesis_started, failed_step_index)) {
-        record_get_step(d, m->failed_step_index, m->failed_step_id);
+        event_decode_step(d, m->failed_step_index, m->failed_step_id);
     }
     record_expect(d, d->rec->plan_status != PLAN_STATUS_COUNT &&
                          d->rec->outcome != PLAN_OUTCOME_COUNT);
 }
 
-void record_get_text_delta(struct decoding *d, const union payload *p)
+void event_decode_text_delta(struct decoding *d, const union payload *p)
 {
     d->rec->n = p->text_delta.index;
     d->rec->text = p->text_delta.text;
 }
 
-void record_get_synthesis_retry(struct decoding *d, const union payload *p)
+void event_decode_synthesis_retry(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_synthesis_retry *m = &p->synthesis_retry;
 
     d->rec->revision = (uint32_t)m->revision;
     d->rec->text = m->reason;
     d->rec->result = (struct blob_ref){m->plan_ref, m->plan_len};
-    record_get_usage(d, &m->usage);
+    event_decode_usage(d, &m->usage);
 }
 
-void record_get_synthesis_finished(struct decoding *d, const union payload *p)
+void event_decode_synthesis_finished(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_synthesis_finished *m = &p->synthesis_finished;
 
     d->rec->ok = m->ok;
     d->rec->text = m->reason;
     d->rec->result = (struct blob_ref){m->result_ref, m->result_len};
-    record_get_usage(d, &m->usage);
+    event_decode_usage(d, &m->usage);
 }
