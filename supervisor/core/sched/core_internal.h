@@ -4,7 +4,7 @@
 #ifndef CORE_CORE_INTERNAL_H
 #define CORE_CORE_INTERNAL_H
 
-#include "supervisor/core/sched/rows.h"
+#include "supervisor/core/sched/entries.h"
 
 /* Why an attempt, or a step that never got one, failed. */
 struct failure {
