@@ -6,69 +6,69 @@
 
 /* ---- before the first attempt ---- */
 
-static bool has_gate(const struct core_run *row, uint32_t step)
+static bool has_gate(const struct core_run *entry, uint32_t step)
 {
     /* Without anything before it there is nothing to judge. */
-    return row->plan->steps[step].gate_with.len > 0 && run_deps(row->plan, step) > 0;
+    return entry->plan->steps[step].gate_with.len > 0 && run_deps(entry->plan, step) > 0;
 }
 
-void core_begin_bare(struct core *c, struct core_run *row, uint32_t step)
+void core_begin_bare(struct core *c, struct core_run *entry, uint32_t step)
 {
-    const struct run_step *state = &row->run->steps[step];
+    const struct run_step *state = &entry->run->steps[step];
     if (state->status != STEP_READY) {
         return;
     }
-    core_unlink(c, row, step);
-    core_record(c, row,
+    core_unlink(c, entry, step);
+    core_record(c, entry,
                 (struct record){
                     .type = REC_STEP_STARTED, .step = step, .attempt = 1, .agent = state->agent});
 }
 
-void core_continue(struct core *c, struct core_run *row, uint32_t step)
+void core_continue(struct core *c, struct core_run *entry, uint32_t step)
 {
-    const struct plan_step *about = &row->plan->steps[step];
-    const struct run_step *state = &row->run->steps[step];
+    const struct plan_step *about = &entry->plan->steps[step];
+    const struct run_step *state = &entry->run->steps[step];
     const struct failure nothing = {0};
     if (state->attempt > 0) {
-        core_enqueue(c, row, step, false);
-    } else if (has_gate(row, step) && (state->did & STEP_DID_GATE) == 0) {
-        core_unlink(c, row, step);
-        core_record(c, row,
+        core_enqueue(c, entry, step, false);
+    } else if (has_gate(entry, step) && (state->did & STEP_DID_GATE) == 0) {
+        core_unlink(c, entry, step);
+        core_record(c, entry,
                     (struct record){.type = REC_GATE_STARTED,
                                     .step = step,
                                     .agent = about->gate_agent,
                                     .delay_ms = about->policy.check_timeout_ms});
-        core_enqueue(c, row, step, false);
+        core_enqueue(c, entry, step, false);
     } else if (about->type == STEP_TYPE_REVIEW) {
-        core_step_waits(c, row, step, REVIEW_STEP, &nothing, (struct doc){0});
+        core_step_waits(c, entry, step, REVIEW_STEP, &nothing, (struct doc){0});
     } else if (about->policy.requires_approval && (state->did & STEP_DID_APPROVE) == 0) {
-        core_step_waits(c, row, step, REVIEW_BEFORE, &nothing, (struct doc){0});
+        core_step_waits(c, entry, step, REVIEW_BEFORE, &nothing, (struct doc){0});
     } else {
-        core_enqueue(c, row, step, false);
+        core_enqueue(c, entry, step, false);
     }
 }
 
-bool core_prepare(struct core *c, struct core_run *row, uint32_t step)
+bool core_prepare(struct core *c, struct core_run *entry, uint32_t step)
 {
-    const struct plan_step *about = &row->plan->steps[step];
+    const struct plan_step *about = &entry->plan->steps[step];
     if (about->type != STEP_TYPE_REVIEW && !about->policy.requires_approval &&
-        !has_gate(row, step)) {
+        !has_gate(entry, step)) {
         return false;
     }
-    core_begin_bare(c, row, step);
-    core_continue(c, row, step);
+    core_begin_bare(c, entry, step);
+    core_continue(c, entry, step);
     return true;
 }
 
 /* ---- results ---- */
 
-void core_accept(struct core *c, struct core_run *row, uint32_t step, struct blob_ref result,
+void core_accept(struct core *c, struct core_run *entry, uint32_t step, struct blob_ref result,
                  const struct usage *usage, enum step_stop stop)
 {
-    const struct plan_step *about = &row->plan->steps[step];
-    const struct run_step *state = &row->run->steps[step];
-    if (about->verify_with.len == 0 || row->run->cancelling) {
-        core_step_over(c, row,
+    const struct plan_step *about = &entry->plan->steps[step];
+    const struct run_step *state = &entry->run->steps[step];
+    if (about->verify_with.len == 0 || entry->run->cancelling) {
+        core_step_over(c, entry,
                        (struct record){.step = step,
                                        .status = STEP_COMPLETED,
                                        .stop = stop,
@@ -76,8 +76,8 @@ void core_accept(struct core *c, struct core_run *row, uint32_t step, struct blo
                                        .usage = *usage});
         return;
     }
-    core_unlink(c, row, step);
-    core_record(c, row,
+    core_unlink(c, entry, step);
+    core_record(c, entry,
                 (struct record){.type = REC_STEP_CHECKING,
                                 .step = step,
                                 .attempt = state->attempt,
@@ -86,86 +86,86 @@ void core_accept(struct core *c, struct core_run *row, uint32_t step, struct blo
                                 .result = result,
                                 .delay_ms = about->policy.check_timeout_ms,
                                 .usage = *usage});
-    core_enqueue(c, row, step, false);
+    core_enqueue(c, entry, step, false);
 }
 
-static void record_gate(struct core *c, struct core_run *row, enum record_type type,
+static void record_gate(struct core *c, struct core_run *entry, enum record_type type,
                         const struct core_event *ev, struct str text)
 {
-    core_unlink(c, row, ev->step);
-    core_record(c, row,
+    core_unlink(c, entry, ev->step);
+    core_record(c, entry,
                 (struct record){.type = type,
                                 .step = ev->step,
-                                .agent = row->plan->steps[ev->step].gate_agent,
+                                .agent = entry->plan->steps[ev->step].gate_agent,
                                 .usage = ev->usage,
                                 .text = text,
                                 .data = ev->data});
 }
 
-static void gate_answered(struct core *c, struct core_run *row, const struct core_event *ev)
+static void gate_answered(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
     if (ev->passed) {
-        record_gate(c, row, REC_GATE_PASSED, ev, ev->text);
-        core_continue(c, row, ev->step);
+        record_gate(c, entry, REC_GATE_PASSED, ev, ev->text);
+        core_continue(c, entry, ev->step);
         return;
     }
-    record_gate(c, row, REC_GATE_FAILED, ev, ev->text);
+    record_gate(c, entry, REC_GATE_FAILED, ev, ev->text);
     const struct failure f = {.error_class = CLASS_VERIFICATION_FAILED,
                               .text = ev->text.len > 0 ? ev->text : STR_LIT("Quality gate failed"),
                               .reason = REASON_GATE_FAILED};
-    core_give_up(c, row, ev->step, &f);
+    core_give_up(c, entry, ev->step, &f);
 }
 
 /* The result that was held back is the step's. */
-static void verified(struct core *c, struct core_run *row, const struct core_event *ev)
+static void verified(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
-    core_step_over(c, row,
+    core_step_over(c, entry,
                    (struct record){.step = ev->step,
                                    .status = STEP_COMPLETED,
-                                   .result = row->run->steps[ev->step].result,
+                                   .result = entry->run->steps[ev->step].result,
                                    .usage = ev->usage});
 }
 
-static void verify_answered(struct core *c, struct core_run *row, const struct core_event *ev)
+static void verify_answered(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
     if (ev->passed || MUTANT(VERDICT_IGNORED)) {
-        verified(c, row, ev);
+        verified(c, entry, ev);
         return;
     }
     const struct failure f = {.text = ev->text.len > 0 ? ev->text : STR_LIT("Verification failed"),
                               .retryable = true,
                               .usage = ev->usage};
-    core_verification_failed(c, row, ev->step, &f);
+    core_verification_failed(c, entry, ev->step, &f);
 }
 
-void core_check_error(struct core *c, struct core_run *row, const struct core_event *ev)
+void core_check_error(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
-    const struct step_policy *policy = &row->plan->steps[ev->step].policy;
-    const struct run_step *state = &row->run->steps[ev->step];
+    const struct step_policy *policy = &entry->plan->steps[ev->step].policy;
+    const struct run_step *state = &entry->run->steps[ev->step];
     const struct str text = ev->text.len > 0 ? ev->text : STR_LIT("the agent could not answer");
     struct failure f = {.error_class = CLASS_VERIFICATION_FAILED, .usage = ev->usage};
     switch ((enum step_phase)state->phase) {
     case PHASE_GATE:
-        record_gate(c, row, REC_GATE_ERROR, ev, text);
+        record_gate(c, entry, REC_GATE_ERROR, ev, text);
         if (!policy->gate_closed || MUTANT(GATE_NEVER_CLOSED)) {
-            core_continue(c, row, ev->step);
+            core_continue(c, entry, ev->step);
             return;
         }
         f.text = core_text_pair(c, "Quality gate error: ", text);
         f.reason = REASON_GATE_FAILED;
         f.usage = (struct usage){0};
-        core_give_up(c, row, ev->step, &f);
+        core_give_up(c, entry, ev->step, &f);
         return;
     case PHASE_VERIFY:
         if (policy->verify_open) {
-            verified(c, row, ev);
+            verified(c, entry, ev);
             return;
         }
         f.text = core_text_pair(c, "Verifier error: ", text);
-        core_verification_failed(c, row, ev->step, &f);
+        core_verification_failed(c, entry, ev->step, &f);
         return;
     case PHASE_REPLAN:
-        core_replan_failed(c, row, ev->step, PLAN_FAILURE_REPLAN, text, &ev->usage);
+        core_replan_failed(c, entry, ev->step, PLAN_FAILURE_REPLAN, text, &ev->usage);
         return;
     case PHASE_EXECUTE:
     case PHASE_SEARCH:
@@ -175,45 +175,45 @@ void core_check_error(struct core *c, struct core_run *row, const struct core_ev
     ASSERT(!"a question");
 }
 
-void core_check_answered(struct core *c, struct core_run *row, const struct core_event *ev)
+void core_check_answered(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
-    const enum step_phase phase = row->run->steps[ev->step].phase;
+    const enum step_phase phase = entry->run->steps[ev->step].phase;
     if (ev->outcome != STEP_OUTCOME_COMPLETED && !(phase == PHASE_REPLAN && ev->invalid)) {
-        core_check_error(c, row, ev);
+        core_check_error(c, entry, ev);
     } else if (phase == PHASE_GATE) {
-        gate_answered(c, row, ev);
+        gate_answered(c, entry, ev);
     } else if (phase == PHASE_VERIFY) {
-        verify_answered(c, row, ev);
+        verify_answered(c, entry, ev);
     } else {
-        core_replan_answered(c, row, ev);
+        core_replan_answered(c, entry, ev);
     }
 }
 
-static void check_failed(struct core *c, struct core_run *row, uint32_t step, struct str text)
+static void check_failed(struct core *c, struct core_run *entry, uint32_t step, struct str text)
 {
-    core_check_error(c, row, &(struct core_event){.step = step, .text = text});
+    core_check_error(c, entry, &(struct core_event){.step = step, .text = text});
 }
 
-void core_check_timeout(struct core *c, struct core_run *row, uint32_t step)
+void core_check_timeout(struct core *c, struct core_run *entry, uint32_t step)
 {
-    const struct holder who = core_holder(c, row, step);
-    const bool held = row->sched[step].list == LIST_HELD;
+    const struct holder who = core_holder(c, entry, step);
+    const bool held = entry->sched[step].list == LIST_HELD;
     if (held) {
-        core_tell_to_stop(c, row, step, &who, STR_LIT("Timeout"));
+        core_tell_to_stop(c, entry, step, &who, STR_LIT("Timeout"));
     }
-    core_unlink(c, row, step);
-    check_failed(c, row, step, STR_LIT("no answer in time"));
+    core_unlink(c, entry, step);
+    check_failed(c, entry, step, STR_LIT("no answer in time"));
 }
 
-void core_check_lost(struct core *c, struct core_run *row, uint32_t step)
+void core_check_lost(struct core *c, struct core_run *entry, uint32_t step)
 {
-    struct sched_step *sched = &row->sched[step];
-    if (row->run->cancelling) {
-        core_stopped(c, row, step, STOP_NONE, &(struct failure){0});
+    struct sched_step *sched = &entry->sched[step];
+    if (entry->run->cancelling) {
+        core_stopped(c, entry, step, STOP_NONE, &(struct failure){0});
     } else if (++sched->unsent < CORE_UNSENT_MAX) {
-        core_enqueue(c, row, step, true); /* asking again changes nothing: it only reads */
+        core_enqueue(c, entry, step, true); /* asking again changes nothing: it only reads */
     } else {
-        core_unlink(c, row, step);
-        check_failed(c, row, step, STR_LIT("the answer was lost again and again"));
+        core_unlink(c, entry, step);
+        check_failed(c, entry, step, STR_LIT("the answer was lost again and again"));
     }
 }

@@ -20,9 +20,9 @@ static uint64_t tokens_of(const struct usage *u)
     return sum(u->input_tokens, u->output_tokens);
 }
 
-static uint64_t spent_tokens(const struct core_run *row)
+static uint64_t spent_tokens(const struct core_run *entry)
 {
-    return tokens_of(&row->run->usage);
+    return tokens_of(&entry->run->usage);
 }
 
 static bool is_spent(uint64_t budget, uint64_t spent)
@@ -32,16 +32,16 @@ static bool is_spent(uint64_t budget, uint64_t spent)
 
 /* A question reserves nothing, since it says only afterwards what it cost: it is asked as long as
  * anything is left, of the plan's budget and, to replan, of the phase's (M111). */
-static bool may_ask(const struct core_run *row, enum step_phase phase)
+static bool may_ask(const struct core_run *entry, enum step_phase phase)
 {
-    const struct replan_policy *replan = &row->plan->replan;
-    const struct usage *used = &row->run->replan_usage;
+    const struct replan_policy *replan = &entry->plan->replan;
+    const struct usage *used = &entry->run->replan_usage;
     if (phase == PHASE_REPLAN && (is_spent(replan->budget_tokens, tokens_of(used)) ||
                                   is_spent(replan->budget_micros, used->cost_micros))) {
         return false;
     }
-    return !is_spent(row->plan->budget_tokens, spent_tokens(row)) &&
-           !is_spent(row->plan->budget_micros, row->run->usage.cost_micros);
+    return !is_spent(entry->plan->budget_tokens, spent_tokens(entry)) &&
+           !is_spent(entry->plan->budget_micros, entry->run->usage.cost_micros);
 }
 
 static enum budget_word ask(uint64_t budget, uint64_t spent, uint64_t reserved, uint64_t needs)
@@ -57,84 +57,85 @@ static enum budget_word ask(uint64_t budget, uint64_t spent, uint64_t reserved, 
                : BUDGET_FITS;
 }
 
-static enum budget_word ask_tokens(const struct core_run *row, uint32_t step)
+static enum budget_word ask_tokens(const struct core_run *entry, uint32_t step)
 {
-    return ask(row->plan->budget_tokens, spent_tokens(row), row->reserved_tokens,
-               row->plan->steps[step].policy.estimate_tokens);
+    return ask(entry->plan->budget_tokens, spent_tokens(entry), entry->reserved_tokens,
+               entry->plan->steps[step].policy.estimate_tokens);
 }
 
-static enum budget_word ask_micros(const struct core_run *row, uint32_t step)
+static enum budget_word ask_micros(const struct core_run *entry, uint32_t step)
 {
-    return ask(row->plan->budget_micros, row->run->usage.cost_micros, row->reserved_micros,
-               row->plan->steps[step].policy.estimate_micros);
+    return ask(entry->plan->budget_micros, entry->run->usage.cost_micros, entry->reserved_micros,
+               entry->plan->steps[step].policy.estimate_micros);
 }
 
-bool core_budget_is_spent(const struct core_run *row, const struct usage *more)
+bool core_budget_is_spent(const struct core_run *entry, const struct usage *more)
 {
-    return is_spent(row->plan->budget_tokens, sum(spent_tokens(row), tokens_of(more))) ||
-           is_spent(row->plan->budget_micros, sum(row->run->usage.cost_micros, more->cost_micros));
+    return is_spent(entry->plan->budget_tokens, sum(spent_tokens(entry), tokens_of(more))) ||
+           is_spent(entry->plan->budget_micros,
+                    sum(entry->run->usage.cost_micros, more->cost_micros));
 }
 
-enum budget_word core_budget_asks(const struct core_run *row, uint32_t step)
+enum budget_word core_budget_asks(const struct core_run *entry, uint32_t step)
 {
-    const enum step_phase phase = row->run->steps[step].phase;
+    const enum step_phase phase = entry->run->steps[step].phase;
     if (phase > PHASE_SEARCH) {
-        return may_ask(row, phase) ? BUDGET_FITS : BUDGET_EXCEEDED;
+        return may_ask(entry, phase) ? BUDGET_FITS : BUDGET_EXCEEDED;
     }
-    const enum budget_word tokens = ask_tokens(row, step);
-    const enum budget_word micros = ask_micros(row, step);
+    const enum budget_word tokens = ask_tokens(entry, step);
+    const enum budget_word micros = ask_micros(entry, step);
     return tokens > micros ? tokens : micros;
 }
 
-void core_budget_reserve(struct core_run *row, uint32_t step)
+void core_budget_reserve(struct core_run *entry, uint32_t step)
 {
-    const struct step_policy *policy = &row->plan->steps[step].policy;
-    row->reserved_tokens += policy->estimate_tokens;
-    row->reserved_micros += policy->estimate_micros;
+    const struct step_policy *policy = &entry->plan->steps[step].policy;
+    entry->reserved_tokens += policy->estimate_tokens;
+    entry->reserved_micros += policy->estimate_micros;
 }
 
-void core_budget_return(struct core *c, struct core_run *row, uint32_t step)
+void core_budget_return(struct core *c, struct core_run *entry, uint32_t step)
 {
-    const struct step_policy *policy = &row->plan->steps[step].policy;
-    row->reserved_tokens -= policy->estimate_tokens;
-    row->reserved_micros -= policy->estimate_micros;
-    if (row->broke.n > 0 && !row->woken) {
+    const struct step_policy *policy = &entry->plan->steps[step].policy;
+    entry->reserved_tokens -= policy->estimate_tokens;
+    entry->reserved_micros -= policy->estimate_micros;
+    if (entry->broke.n > 0 && !entry->woken) {
         ASSERT(c->n_woken < c->config.runs_max);
-        row->woken = true;
-        c->woken[c->n_woken++] = (uint32_t)(row - c->runs);
+        entry->woken = true;
+        c->woken[c->n_woken++] = (uint32_t)(entry - c->runs);
     }
 }
 
-void core_budget_wait(struct core *c, struct core_run *row, uint32_t step)
+void core_budget_wait(struct core *c, struct core_run *entry, uint32_t step)
 {
-    core_unlink(c, row, step);
-    core_link(c, row, step, LIST_BUDGET, false);
-    core_due(c, row, step, row->run->steps[step].limit);
+    core_unlink(c, entry, step);
+    core_link(c, entry, step, LIST_BUDGET, false);
+    core_due(c, entry, step, entry->run->steps[step].limit);
 }
 
-void core_budget_exceeded(struct core *c, struct core_run *row, uint32_t step)
+void core_budget_exceeded(struct core *c, struct core_run *entry, uint32_t step)
 {
-    const struct plan *plan = row->plan;
+    const struct plan *plan = entry->plan;
     const struct step_policy *policy = &plan->steps[step].policy;
     struct str text;
-    if (row->run->steps[step].phase > PHASE_SEARCH) {
-        text = may_ask(row, PHASE_GATE)
+    if (entry->run->steps[step].phase > PHASE_SEARCH) {
+        text = may_ask(entry, PHASE_GATE)
                    ? STR_LIT("Budget exceeded: nothing is left for replanning")
                    : STR_LIT("Budget exceeded: nothing is left to ask about the step");
-    } else if (ask_tokens(row, step) == BUDGET_EXCEEDED) {
-        text = core_text_budget(c, "tokens", spent_tokens(row), plan->budget_tokens,
+    } else if (ask_tokens(entry, step) == BUDGET_EXCEEDED) {
+        text = core_text_budget(c, "tokens", spent_tokens(entry), plan->budget_tokens,
                                 policy->estimate_tokens);
     } else {
-        text = core_text_budget(c, "millionths", row->run->usage.cost_micros, plan->budget_micros,
+        text = core_text_budget(c, "millionths", entry->run->usage.cost_micros, plan->budget_micros,
                                 policy->estimate_micros);
     }
     c->quiet = true;
-    core_end_step(c, row,
+    core_end_step(c, entry,
                   (struct record){.step = step,
                                   .status = STEP_FAILED,
                                   .error_class = CLASS_BUDGET_EXCEEDED,
                                   .text = text});
-    core_plan_over(c, row,
+    core_plan_over(c, entry,
                    &(struct plan_end){.status = PLAN_FAILED,
                                       .outcome = OUTCOME_FAILED,
                                       .failure = PLAN_FAILURE_BUDGET,
@@ -144,16 +145,16 @@ void core_budget_exceeded(struct core *c, struct core_run *row, uint32_t step)
 }
 
 /* False when the plan is over. */
-static bool look_again(struct core *c, struct core_run *row, uint32_t step)
+static bool look_again(struct core *c, struct core_run *entry, uint32_t step)
 {
-    switch (core_budget_asks(row, step)) {
+    switch (core_budget_asks(entry, step)) {
     case BUDGET_FITS:
-        core_enqueue(c, row, step, false);
+        core_enqueue(c, entry, step, false);
         break;
     case BUDGET_WAITS:
         break;
     case BUDGET_EXCEEDED:
-        core_budget_exceeded(c, row, step);
+        core_budget_exceeded(c, entry, step);
         return false;
     }
     return true;
@@ -162,13 +163,13 @@ static bool look_again(struct core *c, struct core_run *row, uint32_t step)
 void core_budget_wake(struct core *c)
 {
     while (c->n_woken > 0) {
-        struct core_run *row = &c->runs[c->woken[--c->n_woken]];
-        row->woken = false;
-        uint64_t ref = row->run == NULL ? REF_NONE : row->broke.head;
+        struct core_run *entry = &c->runs[c->woken[--c->n_woken]];
+        entry->woken = false;
+        uint64_t ref = entry->run == NULL ? REF_NONE : entry->broke.head;
         while (ref != REF_NONE) {
             const uint32_t step = (uint32_t)ref;
-            ref = row->sched[step].next;
-            if (!look_again(c, row, step)) {
+            ref = entry->sched[step].next;
+            if (!look_again(c, entry, step)) {
                 break;
             }
         }
@@ -189,18 +190,18 @@ static uint64_t left(uint64_t budget, uint64_t spent, uint64_t reserved)
 void core_budget_left(const struct core *c, uint64_t run, uint32_t step, uint64_t *ret_tokens,
                       uint64_t *ret_micros)
 {
-    const struct core_run *row = core_find_run(c, run);
+    const struct core_run *entry = core_find_run(c, run);
     *ret_tokens = 0;
     *ret_micros = 0;
-    if (row == NULL || (step >= row->run->n_steps && step != STEP_NONE)) {
+    if (entry == NULL || (step >= entry->run->n_steps && step != STEP_NONE)) {
         return;
     }
-    uint64_t tokens = row->reserved_tokens;
-    uint64_t micros = row->reserved_micros;
-    if (step != STEP_NONE && (row->sched[step].holds & HOLDS_BUDGET) != 0) {
-        tokens -= row->plan->steps[step].policy.estimate_tokens;
-        micros -= row->plan->steps[step].policy.estimate_micros;
+    uint64_t tokens = entry->reserved_tokens;
+    uint64_t micros = entry->reserved_micros;
+    if (step != STEP_NONE && (entry->sched[step].holds & HOLDS_BUDGET) != 0) {
+        tokens -= entry->plan->steps[step].policy.estimate_tokens;
+        micros -= entry->plan->steps[step].policy.estimate_micros;
     }
-    *ret_tokens = left(row->plan->budget_tokens, spent_tokens(row), tokens);
-    *ret_micros = left(row->plan->budget_micros, row->run->usage.cost_micros, micros);
+    *ret_tokens = left(entry->plan->budget_tokens, spent_tokens(entry), tokens);
+    *ret_micros = left(entry->plan->budget_micros, entry->run->usage.cost_micros, micros);
 }

@@ -7,10 +7,10 @@
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
-void core_stopped(struct core *c, struct core_run *row, uint32_t step, enum step_stop stop,
+void core_stopped(struct core *c, struct core_run *entry, uint32_t step, enum step_stop stop,
                   const struct failure *why)
 {
-    core_step_over(c, row,
+    core_step_over(c, entry,
                    (struct record){.step = step,
                                    .status = STEP_CANCELLED,
                                    .reason = REASON_CANCELLED,
@@ -21,18 +21,18 @@ void core_stopped(struct core *c, struct core_run *row, uint32_t step, enum step
 }
 
 /* True when the step is out and has the grace to stop. */
-static bool call_off(struct core *c, struct core_run *row, uint32_t step, struct str why)
+static bool call_off(struct core *c, struct core_run *entry, uint32_t step, struct str why)
 {
-    const struct run_step *state = &row->run->steps[step];
-    const enum list_kind list = row->sched[step].list;
-    const struct holder who = core_holder(c, row, step);
+    const struct run_step *state = &entry->run->steps[step];
+    const enum list_kind list = entry->sched[step].list;
+    const struct holder who = core_holder(c, entry, step);
     const bool out = list == LIST_HELD && state->status == STEP_IN_PROGRESS;
     if (out && MUTANT(GRACE_NOT_ARMED)) {
-        core_due(c, row, step, MSEC_NEVER);
+        core_due(c, entry, step, MSEC_NEVER);
     } else if (out) {
-        core_due(c, row, step, state->deadline);
+        core_due(c, entry, step, state->deadline);
     } else if (run_step_is_active(state->status)) {
-        core_end_step(c, row,
+        core_end_step(c, entry,
                       (struct record){.step = step,
                                       .status = STEP_CANCELLED,
                                       .reason = REASON_CANCELLED,
@@ -41,40 +41,40 @@ static bool call_off(struct core *c, struct core_run *row, uint32_t step, struct
                                       .text = why});
     }
     if (list == LIST_HELD || list == LIST_UNKNOWN) {
-        core_tell_to_stop(c, row, step, &who, why);
+        core_tell_to_stop(c, entry, step, &who, why);
     }
     return out;
 }
 
 void core_on_cancel(struct core *c, const struct core_event *ev)
 {
-    struct core_run *row = core_find_run(c, ev->run);
-    if (row == NULL || row->run->cancelling) {
-        core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_CANCELLING);
+    struct core_run *entry = core_find_run(c, ev->run);
+    if (entry == NULL || entry->run->cancelling) {
+        core_reject(c, ev, entry == NULL ? REJECT_UNKNOWN_RUN : REJECT_CANCELLING);
         return;
     }
     const struct str why = ev->text.len > 0 ? ev->text : STR_LIT("Cancelled");
-    core_record(c, row,
+    core_record(c, entry,
                 (struct record){.type = REC_PLAN_CANCELLING,
                                 .step = STEP_NONE,
                                 .delay_ms = c->config.cancel_grace_ms,
                                 .text = ev->text});
-    core_rearm(c, row);
-    core_job_stop(c, row);
+    core_rearm(c, entry);
+    core_job_stop(c, entry);
     uint32_t out = 0;
-    for (uint32_t i = 0; row->run->open > 0 && i < row->run->n_steps; i++) {
-        out += call_off(c, row, i, why) ? 1 : 0;
+    for (uint32_t i = 0; entry->run->open > 0 && i < entry->run->n_steps; i++) {
+        out += call_off(c, entry, i, why) ? 1 : 0;
     }
     if (out > 0) {
-        core_park(c, row); /* nothing begins any more */
+        core_park(c, entry); /* nothing begins any more */
     } else {
-        core_plan_cancelled(c, row, ev->text);
+        core_plan_cancelled(c, entry, ev->text);
     }
 }
 
-void core_grace_over(struct core *c, struct core_run *row, uint32_t step)
+void core_grace_over(struct core *c, struct core_run *entry, uint32_t step)
 {
-    const uint32_t slot = row->sched[step].slot;
+    const uint32_t slot = entry->sched[step].slot;
     struct instance_view view;
     const bool there = registry_instance_view(c->registry, slot, &view);
     const bool kill = there && c->instances[slot].spawned &&
@@ -84,5 +84,5 @@ void core_grace_over(struct core *c, struct core_run *row, uint32_t step)
         cmd->slot = slot;
         cmd->epoch = view.epoch;
     }
-    core_stopped(c, row, step, kill ? STOP_KILLED : STOP_FENCED, &(struct failure){0});
+    core_stopped(c, entry, step, kill ? STOP_KILLED : STOP_FENCED, &(struct failure){0});
 }

@@ -10,16 +10,16 @@
         }                                                                                          \
     } while (0)
 
-static bool list_fits(const struct core_run *row, uint32_t step, const char **ret_why)
+static bool list_fits(const struct core_run *entry, uint32_t step, const char **ret_why)
 {
-    const enum step_status status = row->run->steps[step].status;
-    const enum list_kind list = row->sched[step].list;
+    const enum step_status status = entry->run->steps[step].status;
+    const enum list_kind list = entry->sched[step].list;
     const bool waits = list == LIST_QUEUE || list == LIST_BUDGET || list == LIST_PARKED;
     CHECK(list != LIST_LOST, "a lost attempt was left unresolved");
     CHECK(!step_is_final(status) || list == LIST_NONE, "a step that ended is still in a list");
     CHECK(status != STEP_PENDING || list == LIST_NONE, "a pending step is in a list");
     CHECK(status != STEP_READY || list == LIST_READY || list == LIST_QUEUE || list == LIST_BUDGET ||
-              row->run->status == PLAN_PENDING || row->run->cancelling /* they never begin */,
+              entry->run->status == PLAN_PENDING || entry->run->cancelling /* they never begin */,
           "a ready step waits for nothing");
     CHECK(status != STEP_IN_PROGRESS || list == LIST_HELD || waits, "an attempt that nobody has");
     CHECK(status != STEP_UNKNOWN || list == LIST_UNKNOWN || waits,
@@ -31,14 +31,14 @@ static bool list_fits(const struct core_run *row, uint32_t step, const char **re
     return true;
 }
 
-static bool due_fits(const struct core *c, const struct core_run *row, uint32_t step,
+static bool due_fits(const struct core *c, const struct core_run *entry, uint32_t step,
                      const char **ret_why)
 {
-    const struct run_step *state = &row->run->steps[step];
-    const msec due = row->due.keys[step];
+    const struct run_step *state = &entry->run->steps[step];
+    const msec due = entry->due.keys[step];
     const bool hopeless =
-        row->sched[step].list == LIST_QUEUE && core_agent_unavailable(c, row, step);
-    switch ((enum list_kind)row->sched[step].list) {
+        entry->sched[step].list == LIST_QUEUE && core_agent_unavailable(c, entry, step);
+    switch ((enum list_kind)entry->sched[step].list) {
     case LIST_QUEUE:
         CHECK(due != MSEC_NEVER, "a queued step that nothing wakes");
         CHECK(!hopeless || due <= c->now, "it waits for an agent that gave up and is not there");
@@ -53,11 +53,11 @@ static bool due_fits(const struct core *c, const struct core_run *row, uint32_t 
               "a step that waits for the budget is due at another time than its limit");
         break;
     case LIST_PARKED:
-        CHECK(due == core_parked_due(row, step), "a parked step is due without a reason");
+        CHECK(due == core_parked_due(entry, step), "a parked step is due without a reason");
         break;
     case LIST_HELD: /* a question whose time was renewed is looked at when it was due before */
         CHECK(state->status == STEP_CHECKING ? due <= state->deadline
-                                             : due == core_held_due(row, step),
+                                             : due == core_held_due(entry, step),
               "due at another time than deadline or silence");
         break;
     case LIST_UNKNOWN:
@@ -80,12 +80,12 @@ static bool due_fits(const struct core *c, const struct core_run *row, uint32_t 
     return true;
 }
 
-static bool run_holds(const struct core *c, const struct core_run *row, const char **ret_why)
+static bool run_holds(const struct core *c, const struct core_run *entry, const char **ret_why)
 {
-    const struct run *run = row->run;
-    const uint32_t queued = row->queued;
+    const struct run *run = entry->run;
+    const uint32_t queued = entry->queued;
     uint32_t doomed = 0;
-    if (!run_invariant(run, row->plan, ret_why) || !core_run_queues_hold(c, row, ret_why)) {
+    if (!run_invariant(run, entry->plan, ret_why) || !core_run_queues_hold(c, entry, ret_why)) {
         return false;
     }
     CHECK(!plan_is_final(run->status), "a plan that ended is still open");
@@ -93,22 +93,24 @@ static bool run_holds(const struct core *c, const struct core_run *row, const ch
               run->status == PLAN_PENDING /* not signed off yet */,
           "all steps are over and the plan is not");
     for (uint32_t i = 0; i < run->n_steps; i++) {
-        if (!list_fits(row, i, ret_why) || !due_fits(c, row, i, ret_why)) {
+        if (!list_fits(entry, i, ret_why) || !due_fits(c, entry, i, ret_why)) {
             return false;
         }
-        doomed += run_step_is_doomed(run, row->plan, i) ? 1 : 0;
+        doomed += run_step_is_doomed(run, entry->plan, i) ? 1 : 0;
     }
     CHECK(run->status != PLAN_PENDING || run->job != JOB_NONE || run->paused != 0,
           "a plan that has not begun waits for nothing");
     CHECK(doomed == 0 || run->cancelling, "a step can never start and was not skipped");
-    CHECK(run->active + queued <= run_concurrency(row->plan), "max_concurrency");
-    CHECK(row->ready.n == 0 || core_hold(row) || run->active + queued == run_concurrency(row->plan),
+    CHECK(run->active + queued <= run_concurrency(entry->plan), "max_concurrency");
+    CHECK(entry->ready.n == 0 || core_hold(entry) ||
+              run->active + queued == run_concurrency(entry->plan),
           "a ready step is held back without a reason");
-    CHECK(core_hold(row) || run->active + queued > 0, "nothing is under way and nothing can begin");
-    CHECK(heap_ok(&row->due, run->n_steps), "the heap of the steps");
-    const msec steps = heap_min(&row->due);
-    const msec end = core_row_deadline(c, row);
-    CHECK(c->due.keys[row - c->runs] == (steps < end ? steps : end),
+    CHECK(core_hold(entry) || run->active + queued > 0,
+          "nothing is under way and nothing can begin");
+    CHECK(heap_ok(&entry->due, run->n_steps), "the heap of the steps");
+    const msec steps = heap_min(&entry->due);
+    const msec end = core_entry_deadline(c, entry);
+    CHECK(c->due.keys[entry - c->runs] == (steps < end ? steps : end),
           "the run is due at another time than its steps");
     return true;
 }
@@ -130,22 +132,22 @@ static bool lists_hold(const struct core *c, const char **ret_why)
               "attempts with an instance that is gone");
         for (uint64_t ref = held->head; ref != REF_NONE;) {
             uint32_t step;
-            const struct core_run *row = core_deref(c, ref, &step);
-            CHECK(row->run->steps[step].status == STEP_CHECKING ||
-                      uuid_eq(row->run->steps[step].instance, view.id),
+            const struct core_run *entry = core_deref(c, ref, &step);
+            CHECK(entry->run->steps[step].status == STEP_CHECKING ||
+                      uuid_eq(entry->run->steps[step].instance, view.id),
                   "held by another instance");
-            CHECK(row->sched[step].slot == i, "held by another slot");
-            ref = row->sched[step].next;
+            CHECK(entry->sched[step].slot == i, "held by another slot");
+            ref = entry->sched[step].next;
         }
         listed += held->n;
     }
     for (uint32_t i = 0; i < c->config.runs_max; i++) {
-        const struct core_run *row = &c->runs[i];
-        for (uint32_t s = 0; row->run != NULL && s < row->run->n_steps; s++) {
-            const enum list_kind kind = row->sched[s].list;
+        const struct core_run *entry = &c->runs[i];
+        for (uint32_t s = 0; entry->run != NULL && s < entry->run->n_steps; s++) {
+            const enum list_kind kind = entry->sched[s].list;
             expected += kind == LIST_HELD || kind == LIST_UNKNOWN ? 1 : 0;
-            CHECK(kind != LIST_NONE || row->sched[s].prev == REF_NONE, "a link without a list");
-            CHECK(core_deref(c, core_ref(c, row, s), &(uint32_t){0}) == row,
+            CHECK(kind != LIST_NONE || entry->sched[s].prev == REF_NONE, "a link without a list");
+            CHECK(core_deref(c, core_ref(c, entry, s), &(uint32_t){0}) == entry,
                   "a ref leads elsewhere");
         }
     }

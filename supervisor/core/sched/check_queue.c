@@ -16,8 +16,8 @@ bool core_list_holds(const struct core *c, const struct list *list, enum list_ki
     uint32_t n = 0;
     for (uint64_t ref = list->head; ref != REF_NONE;) {
         uint32_t step;
-        const struct core_run *row = core_deref(c, ref, &step);
-        const struct sched_step *sched = &row->sched[step];
+        const struct core_run *entry = core_deref(c, ref, &step);
+        const struct sched_step *sched = &entry->sched[step];
         CHECK(sched->list == kind, "a step in another list than it says");
         CHECK(sched->prev == prev, "a list's links do not fit");
         CHECK(n < list->n, "a list is longer than it says");
@@ -31,11 +31,11 @@ bool core_list_holds(const struct core *c, const struct list *list, enum list_ki
 
 /* ---- one run ---- */
 
-static bool queue_holds(const struct core *c, const struct core_run *row, uint32_t at,
+static bool queue_holds(const struct core *c, const struct core_run *entry, uint32_t at,
                         const char **ret_why)
 {
-    const struct core_queue *queue = &row->queues[at];
-    CHECK(queue->agent == row->plan->agents.at[at], "a queue of another agent than the plan's");
+    const struct core_queue *queue = &entry->queues[at];
+    CHECK(queue->agent == entry->plan->agents.at[at], "a queue of another agent than the plan's");
     CHECK((queue->steps.n > 0) == (queue->ring != RING_NONE),
           "a queue with steps that has no turn, or one without that has");
     CHECK(!queue->woken || queue->ring == RING_AGENT, "woken without a turn");
@@ -45,20 +45,21 @@ static bool queue_holds(const struct core *c, const struct core_run *row, uint32
     for (uint64_t ref = queue->steps.head; ref != REF_NONE;) {
         uint32_t step;
         const struct core_run *of = core_deref(c, ref, &step);
-        CHECK(of == row && row->sched[step].queue == at, "a step in another queue than it says");
-        CHECK(run_step_agent(row->run, row->plan, step) == queue->agent,
+        CHECK(of == entry && entry->sched[step].queue == at,
+              "a step in another queue than it says");
+        CHECK(run_step_agent(entry->run, entry->plan, step) == queue->agent,
               "a step in the queue of an agent that it does not want");
-        ref = row->sched[step].next;
+        ref = entry->sched[step].next;
     }
     return true;
 }
 
 /* What a step has of the counts fits its list. */
-static bool holds_fit(const struct core *c, const struct core_run *row, uint32_t step,
+static bool holds_fit(const struct core *c, const struct core_run *entry, uint32_t step,
                       const char **ret_why)
 {
-    const struct sched_step *sched = &row->sched[step];
-    const struct run_step *state = &row->run->steps[step];
+    const struct sched_step *sched = &entry->sched[step];
+    const struct run_step *state = &entry->run->steps[step];
     const bool waits = sched->list == LIST_QUEUE || sched->list == LIST_BUDGET;
     const bool out = sched->list == LIST_HELD || sched->list == LIST_UNKNOWN;
     const bool attempt = state->phase <= PHASE_SEARCH;
@@ -67,38 +68,38 @@ static bool holds_fit(const struct core *c, const struct core_run *row, uint32_t
                            (out && attempt ? HOLDS_BUDGET : 0u);
     CHECK(sched->holds == holds, "a step holds other counts than its list says");
     CHECK(sched->list != LIST_HELD ||
-              row->queues[sched->queue].agent == run_step_agent(row->run, row->plan, step),
+              entry->queues[sched->queue].agent == run_step_agent(entry->run, entry->plan, step),
           "held for another agent than the step's");
-    CHECK(!waits || !core_hold_step(row, step), "a step on hold waits for a lane");
-    CHECK(sched->list != LIST_PARKED || core_hold_step(row, step), "parked without a reason");
-    CHECK(sched->list != LIST_BUDGET || core_budget_asks(row, step) != BUDGET_FITS,
+    CHECK(!waits || !core_hold_step(entry, step), "a step on hold waits for a lane");
+    CHECK(sched->list != LIST_PARKED || core_hold_step(entry, step), "parked without a reason");
+    CHECK(sched->list != LIST_BUDGET || core_budget_asks(entry, step) != BUDGET_FITS,
           "a step waits for a budget that is there");
-    CHECK(sched->list != LIST_BUDGET || c->n_woken > 0 || row->reserved_tokens > 0 ||
-              row->reserved_micros > 0,
+    CHECK(sched->list != LIST_BUDGET || c->n_woken > 0 || entry->reserved_tokens > 0 ||
+              entry->reserved_micros > 0,
           "a step waits for a reservation that nobody has");
     return true;
 }
 
-bool core_run_queues_hold(const struct core *c, const struct core_run *row, const char **ret_why)
+bool core_run_queues_hold(const struct core *c, const struct core_run *entry, const char **ret_why)
 {
     uint32_t queued = 0;
     uint32_t held = 0;
     uint64_t tokens = 0;
     uint64_t micros = 0;
-    if (!core_list_holds(c, &row->ready, LIST_READY, ret_why) ||
-        !core_list_holds(c, &row->broke, LIST_BUDGET, ret_why) ||
-        !core_list_holds(c, &row->parked, LIST_PARKED, ret_why)) {
+    if (!core_list_holds(c, &entry->ready, LIST_READY, ret_why) ||
+        !core_list_holds(c, &entry->broke, LIST_BUDGET, ret_why) ||
+        !core_list_holds(c, &entry->parked, LIST_PARKED, ret_why)) {
         return false;
     }
-    for (uint32_t i = 0; i < row->plan->agents.n; i++) {
-        if (!queue_holds(c, row, i, ret_why)) {
+    for (uint32_t i = 0; i < entry->plan->agents.n; i++) {
+        if (!queue_holds(c, entry, i, ret_why)) {
             return false;
         }
     }
-    for (uint32_t i = 0; i < row->run->n_steps; i++) {
-        const struct sched_step *sched = &row->sched[i];
-        const struct step_policy *policy = &row->plan->steps[i].policy;
-        if (!holds_fit(c, row, i, ret_why)) {
+    for (uint32_t i = 0; i < entry->run->n_steps; i++) {
+        const struct sched_step *sched = &entry->sched[i];
+        const struct step_policy *policy = &entry->plan->steps[i].policy;
+        if (!holds_fit(c, entry, i, ret_why)) {
             return false;
         }
         queued += (sched->holds & HOLDS_PLACE) != 0 ? 1 : 0;
@@ -106,10 +107,10 @@ bool core_run_queues_hold(const struct core *c, const struct core_run *row, cons
         tokens += (sched->holds & HOLDS_BUDGET) != 0 ? policy->estimate_tokens : 0;
         micros += (sched->holds & HOLDS_BUDGET) != 0 ? policy->estimate_micros : 0;
     }
-    CHECK(queued == row->queued, "count of queued steps");
-    CHECK(held == row->held, "count of steps in flight");
-    CHECK(tokens == row->reserved_tokens && micros == row->reserved_micros, "what is reserved");
-    CHECK(!row->woken, "a run was left woken");
+    CHECK(queued == entry->queued, "count of queued steps");
+    CHECK(held == entry->held, "count of steps in flight");
+    CHECK(tokens == entry->reserved_tokens && micros == entry->reserved_micros, "what is reserved");
+    CHECK(!entry->woken, "a run was left woken");
     return true;
 }
 
@@ -122,13 +123,15 @@ static bool ring_holds(const struct core *c, const struct list *ring, enum ring_
     uint32_t n = 0;
     for (uint64_t ref = ring->head; ref != REF_NONE;) {
         CHECK(ref >> 32 < c->config.runs_max, "a ring leads nowhere");
-        const struct core_run *row = &c->runs[ref >> 32];
-        CHECK(row->run != NULL && (uint32_t)ref < row->plan->agents.n, "a ring leads to no queue");
-        const struct core_queue *queue = &row->queues[(uint32_t)ref];
+        const struct core_run *entry = &c->runs[ref >> 32];
+        CHECK(entry->run != NULL && (uint32_t)ref < entry->plan->agents.n,
+              "a ring leads to no queue");
+        const struct core_queue *queue = &entry->queues[(uint32_t)ref];
         CHECK(queue->ring == kind, "a queue in another ring than it says");
         CHECK(queue->prev == prev, "a ring's links do not fit");
         CHECK(kind != RING_AGENT || queue->agent == agent, "in the ring of another agent");
-        CHECK(kind != RING_SESSION || row->plan->session == session, "blocked by another session");
+        CHECK(kind != RING_SESSION || entry->plan->session == session,
+              "blocked by another session");
         CHECK(n < ring->n, "a ring is longer than it says");
         n++;
         prev = ref;
@@ -145,11 +148,11 @@ static bool is_full(uint32_t n, uint32_t limit)
 
 static bool agent_holds(const struct core *c, uint32_t agent, uint32_t *rings, const char **ret_why)
 {
-    const struct core_agent *row = &c->agents[agent];
+    const struct core_agent *entry = &c->agents[agent];
     const bool all = is_full(c->in_flight, c->config.in_flight);
     uint32_t queued = 0;
     uint32_t in_flight = 0;
-    if (!ring_holds(c, &row->ring, RING_AGENT, agent, 0, ret_why)) {
+    if (!ring_holds(c, &entry->ring, RING_AGENT, agent, 0, ret_why)) {
         return false;
     }
     for (uint32_t i = 0; i < c->config.runs_max; i++) {
@@ -162,13 +165,14 @@ static bool agent_holds(const struct core *c, uint32_t agent, uint32_t *rings, c
         const bool there = registry_instance_view(c->registry, i, &view);
         in_flight += there && view.agent == agent ? c->instances[i].held.n : 0;
     }
-    CHECK(queued == row->queued, "count of steps that wait for an agent");
-    CHECK(in_flight == row->in_flight, "count of what an agent has in flight");
-    CHECK(!row->dirty || all, "an agent was left dirty");
-    CHECK(row->ring.n == 0 || row->dirty || is_full(row->in_flight, c->config.in_flight_agent) ||
+    CHECK(queued == entry->queued, "count of steps that wait for an agent");
+    CHECK(in_flight == entry->in_flight, "count of what an agent has in flight");
+    CHECK(!entry->dirty || all, "an agent was left dirty");
+    CHECK(entry->ring.n == 0 || entry->dirty ||
+              is_full(entry->in_flight, c->config.in_flight_agent) ||
               registry_select(c->registry, agent) == REGISTRY_NONE,
           "a step waits although a lane is free");
-    *rings += row->ring.n;
+    *rings += entry->ring.n;
     return true;
 }
 
@@ -176,8 +180,8 @@ static bool agent_holds(const struct core *c, uint32_t agent, uint32_t *rings, c
 static bool session_holds(const struct core *c, uint32_t at, uint32_t *rings, const char **ret_why)
 {
     const uint32_t session = c->runs[at].plan->session;
-    const struct core_session *row = &c->sessions[session];
-    const bool full = is_full(row->in_flight, c->config.in_flight_session);
+    const struct core_session *entry = &c->sessions[session];
+    const bool full = is_full(entry->in_flight, c->config.in_flight_session);
     const bool all = is_full(c->in_flight, c->config.in_flight);
     uint32_t in_flight = 0;
     for (uint32_t i = 0; i < c->config.runs_max; i++) {
@@ -189,12 +193,12 @@ static bool session_holds(const struct core *c, uint32_t at, uint32_t *rings, co
             in_flight += run->held;
         }
     }
-    CHECK(in_flight == row->in_flight, "count of what a session has in flight");
-    CHECK(row->blocked.n == 0 || full || (row->woken && all),
+    CHECK(in_flight == entry->in_flight, "count of what a session has in flight");
+    CHECK(entry->blocked.n == 0 || full || (entry->woken && all),
           "a queue is blocked by a session that has room");
-    CHECK(!row->woken || all, "a session was left woken");
-    *rings += row->blocked.n;
-    return ring_holds(c, &row->blocked, RING_SESSION, 0, session, ret_why);
+    CHECK(!entry->woken || all, "a session was left woken");
+    *rings += entry->blocked.n;
+    return ring_holds(c, &entry->blocked, RING_SESSION, 0, session, ret_why);
 }
 
 bool core_queues_hold(const struct core *c, const char **ret_why)
@@ -209,16 +213,16 @@ bool core_queues_hold(const struct core *c, const char **ret_why)
         }
     }
     for (uint32_t i = 0; i < c->config.runs_max; i++) {
-        const struct core_run *row = &c->runs[i];
-        if (row->run == NULL) {
+        const struct core_run *entry = &c->runs[i];
+        if (entry->run == NULL) {
             continue;
         }
         if (!session_holds(c, i, &rings, ret_why)) {
             return false;
         }
-        held += row->held;
-        for (uint32_t k = 0; k < row->plan->agents.n; k++) {
-            in_rings += row->queues[k].ring != RING_NONE ? 1 : 0;
+        held += entry->held;
+        for (uint32_t k = 0; k < entry->plan->agents.n; k++) {
+            in_rings += entry->queues[k].ring != RING_NONE ? 1 : 0;
         }
     }
     for (uint32_t i = 0; i < c->config.sessions; i++) {

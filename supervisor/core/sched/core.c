@@ -97,14 +97,14 @@ struct registry *core_registry(struct core *c)
 
 /* ---- handles ---- */
 
-uint64_t core_handle_of(const struct core *c, const struct core_run *row)
+uint64_t core_handle_of(const struct core *c, const struct core_run *entry)
 {
-    return (uint64_t)row->generation << 32 | (uint64_t)(row - c->runs);
+    return (uint64_t)entry->generation << 32 | (uint64_t)(entry - c->runs);
 }
 
-uint64_t core_ref(const struct core *c, const struct core_run *row, uint32_t step)
+uint64_t core_ref(const struct core *c, const struct core_run *entry, uint32_t step)
 {
-    return (uint64_t)(row - c->runs) << 32 | step;
+    return (uint64_t)(entry - c->runs) << 32 | step;
 }
 
 struct core_run *core_find_run(const struct core *c, uint64_t handle)
@@ -146,61 +146,61 @@ static void emit_record(struct core *c, const struct record *rec)
 }
 
 /* C05: a plan of which everything open waits for people says so, and says when it moves again. */
-static void tell_whether_it_waits(struct core *c, struct core_run *row)
+static void tell_whether_it_waits(struct core *c, struct core_run *entry)
 {
     if (c->quiet) {
         return;
     }
-    const struct run *run = row->run;
+    const struct run *run = entry->run;
     const bool said = (run->paused & 1u << PAUSE_REVIEW) != 0;
     const bool other = (run->paused & ~(1u << PAUSE_REVIEW)) != 0;
     const bool waits = run->status == PLAN_WAITING && !other;
     if (plan_is_final(run->status) || run->cancelling || run->open == 0 || other || said == waits) {
         return;
     }
-    core_record(c, row,
+    core_record(c, entry,
                 (struct record){.type = waits ? REC_PLAN_PAUSED : REC_PLAN_RESUMED,
                                 .step = STEP_NONE,
                                 .pause = PAUSE_REVIEW});
 }
 
-void core_record(struct core *c, struct core_run *row, struct record rec)
+void core_record(struct core *c, struct core_run *entry, struct record rec)
 {
     rec.now = c->now;
     rec.wall = c->wall;
-    if (row != NULL) {
-        rec.run = core_handle_of(c, row);
-        const bool fits = run_apply(row->run, row->plan, &rec);
+    if (entry != NULL) {
+        rec.run = core_handle_of(c, entry);
+        const bool fits = run_apply(entry->run, entry->plan, &rec);
         ASSERT(fits);
     }
     emit_record(c, &rec);
-    if (row != NULL) {
-        tell_whether_it_waits(c, row);
+    if (entry != NULL) {
+        tell_whether_it_waits(c, entry);
     }
 }
 
-void core_emit_waiting(struct core *c, struct core_run *row)
+void core_emit_waiting(struct core *c, struct core_run *entry)
 {
     c->quiet = false;
-    tell_whether_it_waits(c, row);
+    tell_whether_it_waits(c, entry);
 }
 
-void core_record_revision(struct core *c, struct core_run *row, struct record rec,
+void core_record_revision(struct core *c, struct core_run *entry, struct record rec,
                           const struct plan *plan, void *block)
 {
     rec.now = c->now;
     rec.wall = c->wall;
-    rec.run = core_handle_of(c, row);
-    struct run *run = run_revise(core_block_run(block), plan, row->run, row->plan, &rec);
+    rec.run = core_handle_of(c, entry);
+    struct run *run = run_revise(core_block_run(block), plan, entry->run, entry->plan, &rec);
     ASSERT(run != NULL);
-    if (row->plan->planning.pending) {
-        core_rows_init(row, run, plan); /* there were no rows before */
+    if (entry->plan->planning.pending) {
+        core_entry_init(entry, run, plan); /* there were no rows before */
     } else {
-        core_rows_move(row, run, plan);
+        core_entry_move(entry, run, plan);
     }
-    core_rearm(c, row);
+    core_rearm(c, entry);
     emit_record(c, &rec);
-    tell_whether_it_waits(c, row);
+    tell_whether_it_waits(c, entry);
 }
 
 void core_reject(struct core *c, const struct core_event *ev, enum core_reject why)
@@ -310,14 +310,14 @@ uint32_t core_runs_open(const struct core *c)
 
 const struct run *core_run(const struct core *c, uint64_t handle, const struct plan **ret_plan)
 {
-    const struct core_run *row = core_find_run(c, handle);
-    if (row == NULL) {
+    const struct core_run *entry = core_find_run(c, handle);
+    if (entry == NULL) {
         return NULL;
     }
     if (ret_plan != NULL) {
-        *ret_plan = row->plan;
+        *ret_plan = entry->plan;
     }
-    return row->run;
+    return entry->run;
 }
 
 uint32_t core_agent_queued(const struct core *c, uint32_t agent)

@@ -5,22 +5,22 @@
 
 /* Who hands over to the step (C20): in a chain whoever had the last attempt; else whose result came
  * last among those it needs. */
-static uint32_t handed_over_by(const struct core_run *row, uint32_t step)
+static uint32_t handed_over_by(const struct core_run *entry, uint32_t step)
 {
-    if (row->plan->chain) {
-        return row->run->last_agent;
+    if (entry->plan->chain) {
+        return entry->run->last_agent;
     }
-    const uint32_t dep = row->run->steps[step].last_dep;
-    const uint32_t agent = dep == STEP_NONE ? AGENT_NONE : row->run->steps[dep].agent;
+    const uint32_t dep = entry->run->steps[step].last_dep;
+    const uint32_t agent = dep == STEP_NONE ? AGENT_NONE : entry->run->steps[dep].agent;
     return agent == AGENT_NONE ? AGENT_SUPERVISOR : agent;
 }
 
 /* The attempt goes to this instance. A question is not recorded: it may be asked again. */
-static void record_attempt(struct core *c, struct core_run *row, uint32_t step,
+static void record_attempt(struct core *c, struct core_run *entry, uint32_t step,
                            const struct instance_view *to)
 {
-    const struct run_step *state = &row->run->steps[step];
-    const uint32_t from = handed_over_by(row, step);
+    const struct run_step *state = &entry->run->steps[step];
+    const uint32_t from = handed_over_by(entry, step);
     struct record rec = {.type = REC_STEP_ASSIGNED,
                          .step = step,
                          .attempt = state->attempt,
@@ -34,9 +34,9 @@ static void record_attempt(struct core *c, struct core_run *row, uint32_t step,
     if (state->status == STEP_READY || state->status == STEP_BACKOFF) {
         rec.attempt++;
     }
-    core_record(c, row, rec);
+    core_record(c, entry, rec);
     if (rec.attempt == 1 && (state->did & STEP_DID_HANDOFF) == 0 && from != state->agent) {
-        core_record(c, row,
+        core_record(c, entry,
                     (struct record){.type = REC_HANDOFF,
                                     .step = step,
                                     .attempt = 1,
@@ -46,19 +46,19 @@ static void record_attempt(struct core *c, struct core_run *row, uint32_t step,
     }
 }
 
-void core_dispatch(struct core *c, struct core_run *row, uint32_t step, uint32_t slot)
+void core_dispatch(struct core *c, struct core_run *entry, uint32_t step, uint32_t slot)
 {
-    const struct run_step *state = &row->run->steps[step];
-    struct sched_step *sched = &row->sched[step];
+    const struct run_step *state = &entry->run->steps[step];
+    struct sched_step *sched = &entry->sched[step];
     struct instance_view to;
     const bool live = registry_instance_view(c->registry, slot, &to);
     ASSERT(live);
-    core_unlink(c, row, step);
+    core_unlink(c, entry, step);
     const uint32_t lane = registry_take(c->registry, slot);
     if (state->status != STEP_CHECKING) {
-        record_attempt(c, row, step, &to);
+        record_attempt(c, entry, step, &to);
     }
-    const uint32_t serial = run_step_serial(row->run, step);
+    const uint32_t serial = run_step_serial(entry->run, step);
     const bool again = sched->serial == serial && sched->phase == state->phase;
     sched->unsent = again ? sched->unsent : 0;
     sched->serial = (uint16_t)serial;
@@ -68,11 +68,11 @@ void core_dispatch(struct core *c, struct core_run *row, uint32_t step, uint32_t
     sched->since = c->now;
     sched->sign = c->now;
     sched->progress = 0;
-    row->run->unused += MUTANT(RUN_BESIDE_APPLY) ? 1 : 0;
-    core_link(c, row, step, LIST_HELD, false);
-    core_due(c, row, step, core_held_due(row, step));
+    entry->run->unused += MUTANT(RUN_BESIDE_APPLY) ? 1 : 0;
+    core_link(c, entry, step, LIST_HELD, false);
+    core_due(c, entry, step, core_held_due(entry, step));
     struct core_cmd *cmd = core_emit(c, CMD_DISPATCH);
-    cmd->run = core_handle_of(c, row);
+    cmd->run = core_handle_of(c, entry);
     cmd->step = step;
     cmd->phase = state->phase;
     cmd->attempt = serial;

@@ -4,14 +4,14 @@
 
 /* ---- telling instances ---- */
 
-struct holder core_holder(const struct core *c, const struct core_run *row, uint32_t step)
+struct holder core_holder(const struct core *c, const struct core_run *entry, uint32_t step)
 {
-    const struct run_step *state = &row->run->steps[step];
+    const struct run_step *state = &entry->run->steps[step];
     struct instance_view view;
     struct holder who = {
-        .slot = REGISTRY_NONE, .phase = state->phase, .serial = run_step_serial(row->run, step)};
+        .slot = REGISTRY_NONE, .phase = state->phase, .serial = run_step_serial(entry->run, step)};
     if (state->status == STEP_CHECKING) {
-        who.slot = row->sched[step].list == LIST_HELD ? row->sched[step].slot : REGISTRY_NONE;
+        who.slot = entry->sched[step].list == LIST_HELD ? entry->sched[step].slot : REGISTRY_NONE;
     } else {
         who.slot = registry_instance(c->registry, state->instance);
     }
@@ -23,14 +23,14 @@ struct holder core_holder(const struct core *c, const struct core_run *row, uint
     return who;
 }
 
-void core_tell_to_stop(struct core *c, const struct core_run *row, uint32_t step,
+void core_tell_to_stop(struct core *c, const struct core_run *entry, uint32_t step,
                        const struct holder *who, struct str why)
 {
     if (who->slot == REGISTRY_NONE) {
         return;
     }
     struct core_cmd *cmd = core_emit(c, CMD_CANCEL_STEP);
-    cmd->run = core_handle_of(c, row);
+    cmd->run = core_handle_of(c, entry);
     cmd->step = step;
     cmd->phase = who->phase;
     cmd->attempt = who->serial;
@@ -41,49 +41,49 @@ void core_tell_to_stop(struct core *c, const struct core_run *row, uint32_t step
 
 /* ---- a step ---- */
 
-void core_settle(struct core *c, struct core_run *row, uint32_t step)
+void core_settle(struct core *c, struct core_run *entry, uint32_t step)
 {
     uint32_t n = 0;
-    row->work[n++] = step;
+    entry->work[n++] = step;
     for (uint32_t done = 0; done < n; done++) {
-        const uint32_t ended = row->work[done];
-        for (uint32_t i = 0; i < run_dependents(row->plan, ended); i++) {
-            const uint32_t next = run_dependent(row->plan, ended, i);
-            if (row->run->steps[next].status == STEP_READY) {
-                if (row->sched[next].list == LIST_NONE) {
-                    core_link(c, row, next, LIST_READY, false);
+        const uint32_t ended = entry->work[done];
+        for (uint32_t i = 0; i < run_dependents(entry->plan, ended); i++) {
+            const uint32_t next = run_dependent(entry->plan, ended, i);
+            if (entry->run->steps[next].status == STEP_READY) {
+                if (entry->sched[next].list == LIST_NONE) {
+                    core_link(c, entry, next, LIST_READY, false);
                 }
-            } else if (run_step_is_doomed(row->run, row->plan, next)) {
-                core_record(c, row,
+            } else if (run_step_is_doomed(entry->run, entry->plan, next)) {
+                core_record(c, entry,
                             (struct record){.type = REC_STEP_COMPLETED,
                                             .step = next,
-                                            .agent = row->plan->steps[next].agent,
+                                            .agent = entry->plan->steps[next].agent,
                                             .status = STEP_SKIPPED,
                                             .reason = REASON_DEPENDENCY_FAILED,
                                             .error_class = CLASS_DEPENDENCY_FAILED,
                                             .text = STR_LIT("A dependency failed")});
-                row->work[n++] = next;
+                entry->work[n++] = next;
             }
         }
     }
 }
 
-void core_end_step(struct core *c, struct core_run *row, struct record rec)
+void core_end_step(struct core *c, struct core_run *entry, struct record rec)
 {
-    const struct run_step *state = &row->run->steps[rec.step];
-    core_unlink(c, row, rec.step);
+    const struct run_step *state = &entry->run->steps[rec.step];
+    core_unlink(c, entry, rec.step);
     rec.type = REC_STEP_COMPLETED;
     rec.agent = state->agent;
     rec.attempt = state->attempt;
     rec.instance = state->instance;
     rec.epoch = state->epoch;
     rec.duration_ms = (state->did & STEP_DID_BEGIN) != 0 ? c->now - state->started : 0;
-    core_record(c, row, rec);
+    core_record(c, entry, rec);
 }
 
-void core_plan_cancelled(struct core *c, struct core_run *row, struct str why)
+void core_plan_cancelled(struct core *c, struct core_run *entry, struct str why)
 {
-    core_plan_over(c, row,
+    core_plan_over(c, entry,
                    &(struct plan_end){.status = PLAN_CANCELLED,
                                       .outcome = OUTCOME_FAILED,
                                       .reason = REASON_CANCELLED,
@@ -91,29 +91,29 @@ void core_plan_cancelled(struct core *c, struct core_run *row, struct str why)
                                       .text = why});
 }
 
-static bool nothing_can_happen(const struct core_run *row)
+static bool nothing_can_happen(const struct core_run *entry)
 {
-    return row->run->active == 0 && row->run->ready == 0 && !core_hold(row);
+    return entry->run->active == 0 && entry->run->ready == 0 && !core_hold(entry);
 }
 
-void core_carry_on(struct core *c, struct core_run *row)
+void core_carry_on(struct core *c, struct core_run *entry)
 {
-    if (row->run->job != JOB_NONE) {
+    if (entry->run->job != JOB_NONE) {
         return; /* the steps are over, or there are none yet */
     }
-    if (row->run->cancelling) {
-        if (row->run->active == 0) {
-            core_plan_cancelled(c, row, STR_LIT(""));
+    if (entry->run->cancelling) {
+        if (entry->run->active == 0) {
+            core_plan_cancelled(c, entry, STR_LIT(""));
         }
         return;
     }
-    if (row->run->open == 0) {
-        core_plan_over_naturally(c, row);
+    if (entry->run->open == 0) {
+        core_plan_over_naturally(c, entry);
         return;
     }
-    if (nothing_can_happen(row)) { /* only in a plan that nobody checked (M026) */
+    if (nothing_can_happen(entry)) { /* only in a plan that nobody checked (M026) */
         core_plan_over(
-            c, row,
+            c, entry,
             &(struct plan_end){.status = PLAN_FAILED,
                                .outcome = OUTCOME_FAILED,
                                .failure = PLAN_FAILURE_DEADLOCK,
@@ -122,18 +122,18 @@ void core_carry_on(struct core *c, struct core_run *row)
                                .text = STR_LIT("Deadlock: no steps ready and none in progress")});
         return;
     }
-    if (!core_hold(row)) {
-        core_unpark(c, row);
+    if (!core_hold(entry)) {
+        core_unpark(c, entry);
     }
 }
 
-void core_step_over(struct core *c, struct core_run *row, struct record rec)
+void core_step_over(struct core *c, struct core_run *entry, struct record rec)
 {
-    const struct run_step *state = &row->run->steps[rec.step];
-    const uint32_t planned = row->plan->steps[rec.step].agent;
-    core_end_step(c, row, rec);
-    if (rec.status == STEP_COMPLETED && state->hops > 0 && row->plan->handback) {
-        core_record(c, row,
+    const struct run_step *state = &entry->run->steps[rec.step];
+    const uint32_t planned = entry->plan->steps[rec.step].agent;
+    core_end_step(c, entry, rec);
+    if (rec.status == STEP_COMPLETED && state->hops > 0 && entry->plan->handback) {
+        core_record(c, entry,
                     (struct record){.type = REC_HANDOFF,
                                     .step = rec.step,
                                     .attempt = state->attempt,
@@ -141,29 +141,29 @@ void core_step_over(struct core *c, struct core_run *row, struct record rec)
                                     .agent = planned,
                                     .from_agent = state->agent});
     }
-    if (!row->run->cancelling) {
-        core_settle(c, row, rec.step);
+    if (!entry->run->cancelling) {
+        core_settle(c, entry, rec.step);
     }
-    core_carry_on(c, row);
+    core_carry_on(c, entry);
 }
 
 /* ---- the plan ---- */
 
 /* Ends one step of a plan that is over. Those that never began only leave the lists: PLAN_COMPLETED
  * says it all. */
-static void stop_step(struct core *c, struct core_run *row, uint32_t step,
+static void stop_step(struct core *c, struct core_run *entry, uint32_t step,
                       const struct plan_end *end)
 {
-    const enum step_status status = row->run->steps[step].status;
-    const enum list_kind list = row->sched[step].list;
+    const enum step_status status = entry->run->steps[step].status;
+    const enum list_kind list = entry->sched[step].list;
     const bool out = list == LIST_HELD || list == LIST_UNKNOWN ||
                      (list == LIST_NONE && status == STEP_IN_PROGRESS); /* before a restart */
     if (!run_step_is_active(status)) {
-        core_unlink(c, row, step);
+        core_unlink(c, entry, step);
         return;
     }
-    const struct holder who = core_holder(c, row, step);
-    core_end_step(c, row,
+    const struct holder who = core_holder(c, entry, step);
+    core_end_step(c, entry,
                   (struct record){.step = step,
                                   .status = STEP_CANCELLED,
                                   .reason = end->reason,
@@ -171,45 +171,45 @@ static void stop_step(struct core *c, struct core_run *row, uint32_t step,
                                   .stop = out ? STOP_FENCED : STOP_NONE,
                                   .text = end->text});
     if (out) {
-        core_tell_to_stop(c, row, step, &who, end->text);
+        core_tell_to_stop(c, entry, step, &who, end->text);
     }
 }
 
-void core_plan_finish(struct core *c, struct core_run *row, const struct plan_end *end,
+void core_plan_finish(struct core *c, struct core_run *entry, const struct plan_end *end,
                       struct blob_ref result)
 {
-    const bool begun = row->run->status != PLAN_PENDING;
+    const bool begun = entry->run->status != PLAN_PENDING;
     c->quiet = true;
-    core_record(c, row,
+    core_record(c, entry,
                 (struct record){.type = REC_PLAN_COMPLETED,
                                 .step = end->step,
                                 .plan_status = end->status,
                                 .outcome = end->outcome,
                                 .failure = end->failure,
-                                .duration_ms = begun ? c->now - row->run->started : 0,
+                                .duration_ms = begun ? c->now - entry->run->started : 0,
                                 .result = result,
                                 .text = end->text});
     c->quiet = false;
-    core_emit(c, CMD_RUN_DONE)->run = core_handle_of(c, row);
-    core_release_run(c, row);
+    core_emit(c, CMD_RUN_DONE)->run = core_handle_of(c, entry);
+    core_release_run(c, entry);
 }
 
-void core_plan_over(struct core *c, struct core_run *row, const struct plan_end *end)
+void core_plan_over(struct core *c, struct core_run *entry, const struct plan_end *end)
 {
     c->quiet = true; /* it is over: that is all there is to say about it */
-    for (uint32_t i = 0; row->run->open > 0 && i < row->run->n_steps; i++) {
-        stop_step(c, row, i, end);
+    for (uint32_t i = 0; entry->run->open > 0 && i < entry->run->n_steps; i++) {
+        stop_step(c, entry, i, end);
     }
-    if (!core_synthesize(c, row, end)) {
-        core_plan_finish(c, row, end, (struct blob_ref){0});
+    if (!core_synthesize(c, entry, end)) {
+        core_plan_finish(c, entry, end, (struct blob_ref){0});
     }
     c->quiet = false;
 }
 
-void core_step_fails_plan(struct core *c, struct core_run *row, uint32_t step,
+void core_step_fails_plan(struct core *c, struct core_run *entry, uint32_t step,
                           enum plan_failure failure, struct str text)
 {
-    core_plan_over(c, row,
+    core_plan_over(c, entry,
                    &(struct plan_end){.status = PLAN_FAILED,
                                       .outcome = OUTCOME_FAILED,
                                       .failure = failure,
@@ -219,47 +219,47 @@ void core_step_fails_plan(struct core *c, struct core_run *row, uint32_t step,
 }
 
 /* C07: what people left out on purpose, and what a later revision does without, is no failure. */
-static bool went_well(const struct core_run *row)
+static bool went_well(const struct core_run *entry)
 {
-    for (uint32_t i = 0; i < row->run->n_steps; i++) {
-        const struct run_step *state = &row->run->steps[i];
+    for (uint32_t i = 0; i < entry->run->n_steps; i++) {
+        const struct run_step *state = &entry->run->steps[i];
         const bool wanted = state->status == STEP_COMPLETED ||
                             (state->status == STEP_SKIPPED && state->reason == REASON_USER_SKIP);
-        if (!wanted && !row->plan->steps[i].superseded) {
+        if (!wanted && !entry->plan->steps[i].superseded) {
             return false;
         }
     }
     return true;
 }
 
-void core_plan_over_naturally(struct core *c, struct core_run *row)
+void core_plan_over_naturally(struct core *c, struct core_run *entry)
 {
     struct plan_end end = {.status = PLAN_COMPLETED, .outcome = OUTCOME_PARTIAL, .step = STEP_NONE};
-    if (core_end_stands(row, &end)) {
-        core_plan_over(c, row, &end);
+    if (core_end_stands(entry, &end)) {
+        core_plan_over(c, entry, &end);
         return;
     }
-    if (row->run->completed == 0) {
+    if (entry->run->completed == 0) {
         end.status = PLAN_FAILED;
         end.outcome = OUTCOME_FAILED;
         end.failure = PLAN_FAILURE_NOTHING_COMPLETED;
-    } else if (went_well(row)) {
+    } else if (went_well(entry)) {
         end.outcome = OUTCOME_SUCCESS;
     }
-    core_plan_over(c, row, &end);
+    core_plan_over(c, entry, &end);
 }
 
-void core_plan_timeout(struct core *c, struct core_run *row)
+void core_plan_timeout(struct core *c, struct core_run *entry)
 {
-    if (row->run->job == JOB_SYNTHESIS) {
-        core_synthesis_timeout(c, row);
+    if (entry->run->job == JOB_SYNTHESIS) {
+        core_synthesis_timeout(c, entry);
         return;
     }
-    core_plan_over(c, row,
+    core_plan_over(c, entry,
                    &(struct plan_end){.status = PLAN_FAILED,
                                       .outcome = OUTCOME_FAILED,
                                       .failure = PLAN_FAILURE_TIMEOUT,
                                       .reason = REASON_PLAN_TIMEOUT,
                                       .step = STEP_NONE,
-                                      .text = core_text_timeout(c, row->plan->timeout_ms)});
+                                      .text = core_text_timeout(c, entry->plan->timeout_ms)});
 }

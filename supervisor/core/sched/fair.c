@@ -22,9 +22,9 @@ static struct core_queue *queue_at(const struct core *c, uint64_t ref)
     return &c->runs[ref >> 32].queues[(uint32_t)ref];
 }
 
-static struct core_session *session_of(struct core *c, const struct core_run *row)
+static struct core_session *session_of(struct core *c, const struct core_run *entry)
 {
-    return &c->sessions[row->plan->session];
+    return &c->sessions[entry->plan->session];
 }
 
 static struct list *ring_of(struct core *c, uint64_t ref)
@@ -75,10 +75,10 @@ static void ring_take(struct core *c, uint64_t ref)
     queue->ring = RING_NONE;
 }
 
-void core_ring_join(struct core *c, struct core_run *row, uint32_t queue, bool front)
+void core_ring_join(struct core *c, struct core_run *entry, uint32_t queue, bool front)
 {
-    const uint64_t ref = core_ref(c, row, queue);
-    struct core_queue *of = &row->queues[queue];
+    const uint64_t ref = core_ref(c, entry, queue);
+    struct core_queue *of = &entry->queues[queue];
     if (front && of->ring == RING_AGENT) {
         ring_take(c, ref);
     }
@@ -90,13 +90,13 @@ void core_ring_join(struct core *c, struct core_run *row, uint32_t queue, bool f
     core_mark_dirty(c, of->agent);
 }
 
-void core_ring_leave(struct core *c, struct core_run *row, uint32_t queue)
+void core_ring_leave(struct core *c, struct core_run *entry, uint32_t queue)
 {
-    struct core_queue *of = &row->queues[queue];
+    struct core_queue *of = &entry->queues[queue];
     ASSERT(c->agents[of->agent].queued > 0);
     c->agents[of->agent].queued--;
     if (of->steps.n == 0) {
-        ring_take(c, core_ref(c, row, queue));
+        ring_take(c, core_ref(c, entry, queue));
         of->woken = false;
     }
 }
@@ -105,12 +105,12 @@ void core_ring_leave(struct core *c, struct core_run *row, uint32_t queue)
 
 void core_mark_dirty(struct core *c, uint32_t agent)
 {
-    struct core_agent *row = &c->agents[agent];
-    if (row->dirty || row->ring.n == 0) {
+    struct core_agent *entry = &c->agents[agent];
+    if (entry->dirty || entry->ring.n == 0) {
         return;
     }
-    row->dirty = true;
-    row->next_dirty = UINT32_MAX;
+    entry->dirty = true;
+    entry->next_dirty = UINT32_MAX;
     if (c->dirty.head == UINT32_MAX) {
         c->dirty.head = agent;
     } else {
@@ -173,48 +173,48 @@ static bool unblock_one(struct core *c)
 
 /* ---- counts ---- */
 
-void core_charge(struct core *c, struct core_run *row, uint32_t step, enum list_kind kind)
+void core_charge(struct core *c, struct core_run *entry, uint32_t step, enum list_kind kind)
 {
-    struct sched_step *sched = &row->sched[step];
-    const struct run_step *state = &row->run->steps[step];
+    struct sched_step *sched = &entry->sched[step];
+    const struct run_step *state = &entry->run->steps[step];
     if ((kind == LIST_QUEUE || kind == LIST_BUDGET) && state->status == STEP_READY) {
         sched->holds |= HOLDS_PLACE;
-        row->queued++;
+        entry->queued++;
     }
     if (kind == LIST_HELD) {
         sched->holds |= HOLDS_LANE;
         c->in_flight++;
-        c->agents[row->queues[sched->queue].agent].in_flight++;
-        session_of(c, row)->in_flight++;
-        row->held++;
+        c->agents[entry->queues[sched->queue].agent].in_flight++;
+        session_of(c, entry)->in_flight++;
+        entry->held++;
     }
     if ((kind == LIST_HELD || kind == LIST_UNKNOWN || kind == LIST_LOST) &&
         state->phase <= PHASE_SEARCH) {
         sched->holds |= HOLDS_BUDGET;
-        core_budget_reserve(row, step);
+        core_budget_reserve(entry, step);
     }
 }
 
-void core_give_back(struct core *c, struct core_run *row, uint32_t step)
+void core_give_back(struct core *c, struct core_run *entry, uint32_t step)
 {
-    struct sched_step *sched = &row->sched[step];
+    struct sched_step *sched = &entry->sched[step];
     if ((sched->holds & HOLDS_PLACE) != 0) {
-        ASSERT(row->queued > 0);
-        row->queued--;
+        ASSERT(entry->queued > 0);
+        entry->queued--;
     }
     if ((sched->holds & HOLDS_LANE) != 0) {
-        const uint32_t agent = row->queues[sched->queue].agent;
-        struct core_session *session = session_of(c, row);
+        const uint32_t agent = entry->queues[sched->queue].agent;
+        struct core_session *session = session_of(c, entry);
         ASSERT(c->in_flight > 0 && c->agents[agent].in_flight > 0 && session->in_flight > 0);
         c->in_flight--;
         c->agents[agent].in_flight--;
         session->in_flight--;
-        row->held--;
+        entry->held--;
         core_mark_dirty(c, agent);
         wake_session(c, session);
     }
     if ((sched->holds & HOLDS_BUDGET) != 0) {
-        core_budget_return(c, row, step);
+        core_budget_return(c, entry, step);
     }
     sched->holds = 0;
 }
@@ -239,20 +239,20 @@ static bool session_allows(struct core *c, uint64_t ref)
 /* Starts the first step of a queue, unless the budget has another word. */
 static bool start_first(struct core *c, uint64_t ref, uint32_t slot)
 {
-    struct core_run *row = &c->runs[ref >> 32];
+    struct core_run *entry = &c->runs[ref >> 32];
     struct core_queue *queue = queue_at(c, ref);
     const uint32_t step = (uint32_t)queue->steps.head;
-    switch (core_budget_asks(row, step)) {
+    switch (core_budget_asks(entry, step)) {
     case BUDGET_WAITS:
-        core_budget_wait(c, row, step);
+        core_budget_wait(c, entry, step);
         return false;
     case BUDGET_EXCEEDED:
-        core_budget_exceeded(c, row, step);
+        core_budget_exceeded(c, entry, step);
         return false;
     case BUDGET_FITS:
         break;
     }
-    core_dispatch(c, row, step, slot);
+    core_dispatch(c, entry, step, slot);
     queue->woken = false;
     if (queue->steps.n > 0) { /* the next run's turn */
         ring_take(c, ref);
@@ -264,13 +264,13 @@ static bool start_first(struct core *c, uint64_t ref, uint32_t slot)
 /* One step of the agent's next queue; false when it has none, no lane or no place. */
 static bool start_one(struct core *c, uint32_t agent)
 {
-    const struct core_agent *row = &c->agents[agent];
-    while (row->ring.n > 0 && !is_full(row->in_flight, c->config.in_flight_agent)) {
+    const struct core_agent *entry = &c->agents[agent];
+    while (entry->ring.n > 0 && !is_full(entry->in_flight, c->config.in_flight_agent)) {
         const uint32_t slot = registry_select(c->registry, agent);
         if (slot == REGISTRY_NONE) {
             return false;
         }
-        const uint64_t ref = row->ring.head;
+        const uint64_t ref = entry->ring.head;
         if (session_allows(c, ref) && start_first(c, ref, slot)) {
             return true;
         }

@@ -7,26 +7,26 @@ static bool before(const struct heap *h, uint32_t a, uint32_t b)
     return h->keys[a] != h->keys[b] ? h->keys[a] < h->keys[b] : a < b;
 }
 
-static void place(struct heap *h, uint32_t at, uint32_t row)
+static void place(struct heap *h, uint32_t at, uint32_t entry)
 {
-    h->items[at] = row;
-    h->pos[row] = at;
+    h->items[at] = entry;
+    h->pos[entry] = at;
 }
 
-static void sift_up(struct heap *h, uint32_t at, uint32_t row)
+static void sift_up(struct heap *h, uint32_t at, uint32_t entry)
 {
     while (at > 0) {
         const uint32_t parent = (at - 1) / 2;
-        if (!before(h, row, h->items[parent])) {
+        if (!before(h, entry, h->items[parent])) {
             break;
         }
         place(h, at, h->items[parent]);
         at = parent;
     }
-    place(h, at, row);
+    place(h, at, entry);
 }
 
-static void sift_down(struct heap *h, uint32_t at, uint32_t row)
+static void sift_down(struct heap *h, uint32_t at, uint32_t entry)
 {
     for (;;) {
         uint32_t child = 2 * at + 1;
@@ -36,21 +36,21 @@ static void sift_down(struct heap *h, uint32_t at, uint32_t row)
         if (child + 1 < h->n && before(h, h->items[child + 1], h->items[child])) {
             child++;
         }
-        if (!before(h, h->items[child], row)) {
+        if (!before(h, h->items[child], entry)) {
             break;
         }
         place(h, at, h->items[child]);
         at = child;
     }
-    place(h, at, row);
+    place(h, at, entry);
 }
 
-static void settle(struct heap *h, uint32_t at, uint32_t row)
+static void settle(struct heap *h, uint32_t at, uint32_t entry)
 {
-    if (at > 0 && before(h, row, h->items[(at - 1) / 2])) {
-        sift_up(h, at, row);
+    if (at > 0 && before(h, entry, h->items[(at - 1) / 2])) {
+        sift_up(h, at, entry);
     } else {
-        sift_down(h, at, row);
+        sift_down(h, at, entry);
     }
 }
 
@@ -64,24 +64,24 @@ void heap_init(struct heap *h, uint32_t *items, uint32_t *pos, msec *keys, uint3
     }
 }
 
-void heap_set(struct heap *h, uint32_t row, msec key)
+void heap_set(struct heap *h, uint32_t entry, msec key)
 {
-    const uint32_t at = h->pos[row];
-    h->keys[row] = key;
+    const uint32_t at = h->pos[entry];
+    h->keys[entry] = key;
     if (at == HEAP_NONE) {
         if (key != MSEC_NEVER) {
-            sift_up(h, h->n++, row);
+            sift_up(h, h->n++, entry);
         }
         return;
     }
     if (key != MSEC_NEVER) {
-        settle(h, at, row);
+        settle(h, at, entry);
         return;
     }
     ASSERT(h->n > 0);
     const uint32_t last = h->items[--h->n];
-    h->pos[row] = HEAP_NONE;
-    if (last != row) {
+    h->pos[entry] = HEAP_NONE;
+    if (last != entry) {
         settle(h, at, last);
     }
 }
@@ -99,9 +99,9 @@ msec heap_min(const struct heap *h)
 bool heap_ok(const struct heap *h, uint32_t rows)
 {
     uint32_t in = 0;
-    for (uint32_t row = 0; row < rows; row++) {
-        in += h->pos[row] != HEAP_NONE ? 1 : 0;
-        if ((h->pos[row] != HEAP_NONE) != (h->keys[row] != MSEC_NEVER)) {
+    for (uint32_t entry = 0; entry < rows; entry++) {
+        in += h->pos[entry] != HEAP_NONE ? 1 : 0;
+        if ((h->pos[entry] != HEAP_NONE) != (h->keys[entry] != MSEC_NEVER)) {
             return false;
         }
     }

@@ -23,7 +23,7 @@ struct heap {
 /* All three arrays have `rows` entries. */
 void heap_init(struct heap *h, uint32_t *items, uint32_t *pos, msec *keys, uint32_t rows);
 /* Puts in, moves, or (MSEC_NEVER) takes out. */
-void heap_set(struct heap *h, uint32_t row, msec key);
+void heap_set(struct heap *h, uint32_t entry, msec key);
 /* HEAP_NONE when empty. */
 uint32_t heap_top(const struct heap *h);
 /* MSEC_NEVER when empty. */

@@ -14,33 +14,33 @@
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/fair.h"
 
-static void order(struct core *c, const struct core_run *row, struct str text)
+static void order(struct core *c, const struct core_run *entry, struct str text)
 {
     struct core_cmd *cmd = core_emit(c, CMD_JOB);
-    cmd->run = core_handle_of(c, row);
-    cmd->job = row->run->job;
-    cmd->attempt = row->run->job == JOB_PLANNING ? row->run->asked : row->run->rectified + 1u;
+    cmd->run = core_handle_of(c, entry);
+    cmd->job = entry->run->job;
+    cmd->attempt = entry->run->job == JOB_PLANNING ? entry->run->asked : entry->run->rectified + 1u;
     cmd->text = text;
 }
 
 /* ---- planning ---- */
 
-void core_start_planning(struct core *c, struct core_run *row)
+void core_start_planning(struct core *c, struct core_run *entry)
 {
-    const struct planning_policy *policy = &row->plan->planning;
-    core_record(c, row,
+    const struct planning_policy *policy = &entry->plan->planning;
+    core_record(c, entry,
                 (struct record){.type = REC_PLANNING_STARTED,
                                 .step = STEP_NONE,
                                 .attempt = 1,
                                 .agent = policy->agent,
                                 .delay_ms = policy->timeout_ms});
-    core_rearm(c, row);
-    order(c, row, STR_LIT(""));
+    core_rearm(c, entry);
+    order(c, entry, STR_LIT(""));
 }
 
-static void take_plan(struct core *c, struct core_run *row, const struct core_event *ev)
+static void take_plan(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
-    core_record_revision(c, row,
+    core_record_revision(c, entry,
                          (struct record){.type = REC_PLAN_GENERATED,
                                          .step = STEP_NONE,
                                          .revision = ev->plan->revision,
@@ -48,47 +48,47 @@ static void take_plan(struct core *c, struct core_run *row, const struct core_ev
                                          .usage = ev->usage,
                                          .text = ev->type == CORE_PLANNED ? ev->text : STR_LIT("")},
                          ev->plan, ev->block);
-    core_emit(c, CMD_REVISED)->run = core_handle_of(c, row);
-    core_plan_made(c, row);
+    core_emit(c, CMD_REVISED)->run = core_handle_of(c, entry);
+    core_plan_made(c, entry);
 }
 
-bool core_brings_plan(const struct core_run *row, const struct core_event *ev)
+bool core_brings_plan(const struct core_run *entry, const struct core_event *ev)
 {
     return ev->plan != NULL && ev->block != NULL && ev->result.id != 0 && ev->plan->n_steps > 0 &&
-           !ev->plan->planning.pending && ev->plan->revision == row->run->revision &&
-           ev->plan->session == row->plan->session;
+           !ev->plan->planning.pending && ev->plan->revision == entry->run->revision &&
+           ev->plan->session == entry->plan->session;
 }
 
 void core_on_planned(struct core *c, const struct core_event *ev)
 {
-    struct core_run *row = core_find_run(c, ev->run);
-    if (row == NULL || row->run->job != JOB_PLANNING || !core_brings_plan(row, ev)) {
-        core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
+    struct core_run *entry = core_find_run(c, ev->run);
+    if (entry == NULL || entry->run->job != JOB_PLANNING || !core_brings_plan(entry, ev)) {
+        core_reject(c, ev, entry == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
         return;
     }
-    take_plan(c, row, ev);
+    take_plan(c, entry, ev);
 }
 
-static void await_decision(struct core *c, struct core_run *row, struct str text)
+static void await_decision(struct core *c, struct core_run *entry, struct str text)
 {
-    core_record(c, row,
+    core_record(c, entry,
                 (struct record){.type = REC_PLAN_PAUSED,
                                 .step = STEP_NONE,
                                 .pause = PAUSE_PLANNING,
-                                .delay_ms = row->plan->signoff_timeout_ms,
+                                .delay_ms = entry->plan->signoff_timeout_ms,
                                 .text = text});
-    core_rearm(c, row);
+    core_rearm(c, entry);
 }
 
 /* M008: an answer to the goal without any steps. */
-static void answer_alone(struct core *c, struct core_run *row, const struct plan_end *end)
+static void answer_alone(struct core *c, struct core_run *entry, const struct plan_end *end)
 {
-    core_record(c, row, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
-    core_rearm(c, row);
-    core_plan_over(c, row, end);
+    core_record(c, entry, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
+    core_rearm(c, entry);
+    core_plan_over(c, entry, end);
 }
 
-static void no_plan(struct core *c, struct core_run *row, enum plan_failure failure,
+static void no_plan(struct core *c, struct core_run *entry, enum plan_failure failure,
                     struct str text, const struct usage *usage)
 {
     const struct plan_end end = {.status = PLAN_FAILED,
@@ -96,25 +96,25 @@ static void no_plan(struct core *c, struct core_run *row, enum plan_failure fail
                                  .failure = failure,
                                  .step = STEP_NONE,
                                  .text = text};
-    core_record(c, row,
+    core_record(c, entry,
                 (struct record){.type = REC_PLANNING_FAILED,
                                 .step = STEP_NONE,
-                                .attempt = row->run->asked,
+                                .attempt = entry->run->asked,
                                 .failure = failure,
                                 .usage = *usage,
                                 .text = text});
-    const enum on_invalid policy = row->plan->planning.on_invalid;
-    const bool answers = row->plan->synthesis.agent_id.len > 0 && !row->plan->dry_run;
+    const enum on_invalid policy = entry->plan->planning.on_invalid;
+    const bool answers = entry->plan->synthesis.agent_id.len > 0 && !entry->plan->dry_run;
     if (policy == ON_INVALID_INTERRUPT) {
-        await_decision(c, row, text);
+        await_decision(c, entry, text);
     } else if (policy == ON_INVALID_SYNTHESIZE && answers) {
-        answer_alone(c, row, &end);
+        answer_alone(c, entry, &end);
     } else {
-        core_plan_finish(c, row, &end, (struct blob_ref){0});
+        core_plan_finish(c, entry, &end, (struct blob_ref){0});
     }
 }
 
-void core_planning_decided(struct core *c, struct core_run *row, const struct core_event *ev)
+void core_planning_decided(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
     struct plan_end end = {.status = PLAN_CANCELLED,
                            .outcome = OUTCOME_FAILED,
@@ -122,11 +122,11 @@ void core_planning_decided(struct core *c, struct core_run *row, const struct co
                            .step = STEP_NONE,
                            .text = ev->text.len > 0 ? ev->text : STR_LIT("Rejected by a reviewer")};
     if (ev->decision == DECISION_APPROVE && ev->plan != NULL) {
-        take_plan(c, row, ev);
+        take_plan(c, entry, ev);
         return;
     }
-    if (ev->decision == DECISION_APPROVE && !core_budget_is_spent(row, &(struct usage){0})) {
-        core_start_planning(c, row);
+    if (ev->decision == DECISION_APPROVE && !core_budget_is_spent(entry, &(struct usage){0})) {
+        core_start_planning(c, entry);
         return;
     }
     if (ev->decision == DECISION_APPROVE) {
@@ -134,55 +134,55 @@ void core_planning_decided(struct core *c, struct core_run *row, const struct co
         end.failure = PLAN_FAILURE_BUDGET;
         end.text = STR_LIT("Budget exceeded: nothing is left to ask for a plan");
     }
-    core_plan_finish(c, row, &end, (struct blob_ref){0});
+    core_plan_finish(c, entry, &end, (struct blob_ref){0});
 }
 
-static void planning_failed(struct core *c, struct core_run *row, const struct core_event *ev)
+static void planning_failed(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
     if (!ev->invalid) {
-        no_plan(c, row, PLAN_FAILURE_PLANNING, ev->text, &ev->usage);
+        no_plan(c, entry, PLAN_FAILURE_PLANNING, ev->text, &ev->usage);
         return;
     }
     const bool enough =
-        row->run->asked > row->plan->planning.repairs || row->run->asked >= LIMIT_ATTEMPTS;
-    if ((enough && !MUTANT(REPAIRS_UNLIMITED)) || core_budget_is_spent(row, &ev->usage)) {
-        no_plan(c, row, PLAN_FAILURE_INVALID_PLAN, ev->text, &ev->usage);
+        entry->run->asked > entry->plan->planning.repairs || entry->run->asked >= LIMIT_ATTEMPTS;
+    if ((enough && !MUTANT(REPAIRS_UNLIMITED)) || core_budget_is_spent(entry, &ev->usage)) {
+        no_plan(c, entry, PLAN_FAILURE_INVALID_PLAN, ev->text, &ev->usage);
         return;
     }
-    core_record(c, row,
+    core_record(c, entry,
                 (struct record){.type = REC_PLANNING_RETRY,
                                 .step = STEP_NONE,
-                                .attempt = row->run->asked,
+                                .attempt = entry->run->asked,
                                 .n = ev->n,
                                 .result = ev->result,
                                 .usage = ev->usage,
                                 .text = ev->text});
-    order(c, row, ev->text);
+    order(c, entry, ev->text);
 }
 
 /* ---- the answer ---- */
 
 /* C21, M082: one step's result is the answer as it is. */
-static bool wants_answer(const struct core_run *row, const struct plan_end *end)
+static bool wants_answer(const struct core_run *entry, const struct plan_end *end)
 {
-    const struct run *run = row->run;
+    const struct run *run = entry->run;
     const bool single =
         run->n_steps - run->superseded == 1 && run->completed == 1 && !MUTANT(SINGLE_ASKED);
     const bool called_off =
         end->status == PLAN_CANCELLED || run->cancelling || end->failure == PLAN_FAILURE_TIMEOUT;
-    return row->plan->synthesis.agent_id.len > 0 && (!called_off || MUTANT(ANSWER_AFTER_END)) &&
+    return entry->plan->synthesis.agent_id.len > 0 && (!called_off || MUTANT(ANSWER_AFTER_END)) &&
            run->status != PLAN_PENDING && run->job == JOB_NONE &&
            (!run->answered || MUTANT(ANSWERED_TWICE)) && !single;
 }
 
-bool core_synthesize(struct core *c, struct core_run *row, const struct plan_end *end)
+bool core_synthesize(struct core *c, struct core_run *entry, const struct plan_end *end)
 {
-    const struct synthesis_policy *policy = &row->plan->synthesis;
-    if (!wants_answer(row, end)) {
+    const struct synthesis_policy *policy = &entry->plan->synthesis;
+    if (!wants_answer(entry, end)) {
         return false;
     }
-    if (core_budget_is_spent(row, &(struct usage){0})) {
-        core_record(c, row,
+    if (core_budget_is_spent(entry, &(struct usage){0})) {
+        core_record(c, entry,
                     (struct record){
                         .type = REC_SYNTHESIS_FINISHED,
                         .step = STEP_NONE,
@@ -190,12 +190,13 @@ bool core_synthesize(struct core *c, struct core_run *row, const struct plan_end
                         .text = STR_LIT("Budget exceeded: nothing is left to ask for an answer")});
         return false;
     }
-    if ((row->run->paused & 1u << PAUSE_REVIEW) != 0) { /* whom it waited for has no say any more */
+    if ((entry->run->paused & 1u << PAUSE_REVIEW) !=
+        0) { /* whom it waited for has no say any more */
         core_record(
-            c, row,
+            c, entry,
             (struct record){.type = REC_PLAN_RESUMED, .step = STEP_NONE, .pause = PAUSE_REVIEW});
     }
-    core_record(c, row,
+    core_record(c, entry,
                 (struct record){.type = REC_SYNTHESIS_STARTED,
                                 .step = end->step,
                                 .agent = policy->agent,
@@ -204,8 +205,8 @@ bool core_synthesize(struct core *c, struct core_run *row, const struct plan_end
                                 .failure = end->failure,
                                 .delay_ms = policy->timeout_ms,
                                 .text = end->text});
-    core_rearm(c, row);
-    order(c, row, STR_LIT(""));
+    core_rearm(c, entry);
+    order(c, entry, STR_LIT(""));
     return true;
 }
 
@@ -224,15 +225,15 @@ static struct plan_end decided_end(const struct run *run)
                              .text = {run->end_text, run->end_text_n}};
 }
 
-bool core_end_stands(const struct core_run *row, struct plan_end *ret)
+bool core_end_stands(const struct core_run *entry, struct plan_end *ret)
 {
-    const struct run *run = row->run;
+    const struct run *run = entry->run;
     if (run->end_status == PLAN_FAILED && !MUTANT(END_FORGOTTEN)) {
         *ret = decided_end(run);
         return true;
     }
     for (uint32_t i = 0; run->rectified > 0 && i < run->n_steps && !MUTANT(END_FORGOTTEN); i++) {
-        if (core_step_aborts(row, i)) {
+        if (core_step_aborts(entry, i)) {
             *ret = (struct plan_end){.status = PLAN_FAILED,
                                      .outcome = OUTCOME_FAILED,
                                      .failure = PLAN_FAILURE_STEP,
@@ -245,120 +246,120 @@ bool core_end_stands(const struct core_run *row, struct plan_end *ret)
 }
 
 /* SYNTHESIS_FINISHED, and the plan ends as it was to. */
-static void finish(struct core *c, struct core_run *row, struct record rec)
+static void finish(struct core *c, struct core_run *entry, struct record rec)
 {
     rec.type = REC_SYNTHESIS_FINISHED;
     rec.step = STEP_NONE;
-    rec.agent = row->plan->synthesis.agent;
-    core_record(c, row, rec);
-    const struct plan_end end = decided_end(row->run);
-    core_plan_finish(c, row, &end, rec.result);
+    rec.agent = entry->plan->synthesis.agent;
+    core_record(c, entry, rec);
+    const struct plan_end end = decided_end(entry->run);
+    core_plan_finish(c, entry, &end, rec.result);
 }
 
 void core_on_synthesized(struct core *c, const struct core_event *ev)
 {
-    struct core_run *row = core_find_run(c, ev->run);
-    if (row == NULL || row->run->job != JOB_SYNTHESIS || ev->result.id == 0) {
-        core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
+    struct core_run *entry = core_find_run(c, ev->run);
+    if (entry == NULL || entry->run->job != JOB_SYNTHESIS || ev->result.id == 0) {
+        core_reject(c, ev, entry == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
         return;
     }
-    finish(c, row, (struct record){.ok = true, .result = ev->result, .usage = ev->usage});
+    finish(c, entry, (struct record){.ok = true, .result = ev->result, .usage = ev->usage});
 }
 
 void core_on_rectify(struct core *c, const struct core_event *ev)
 {
-    struct core_run *row = core_find_run(c, ev->run);
-    if (row == NULL || row->run->job != JOB_SYNTHESIS) {
-        core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
+    struct core_run *entry = core_find_run(c, ev->run);
+    if (entry == NULL || entry->run->job != JOB_SYNTHESIS) {
+        core_reject(c, ev, entry == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
         return;
     }
     const struct record rec = {.type = REC_SYNTHESIS_RETRY,
                                .step = STEP_NONE,
-                               .agent = row->plan->synthesis.agent,
+                               .agent = entry->plan->synthesis.agent,
                                .usage = ev->usage,
                                .text = ev->text};
-    const bool adds = ev->plan != NULL && ev->plan->n_steps > row->plan->n_steps;
-    const bool enough = row->run->rectified >= row->plan->synthesis.max_retries ||
-                        row->run->rectified >= LIMIT_ATTEMPTS;
+    const bool adds = ev->plan != NULL && ev->plan->n_steps > entry->plan->n_steps;
+    const bool enough = entry->run->rectified >= entry->plan->synthesis.max_retries ||
+                        entry->run->rectified >= LIMIT_ATTEMPTS;
     if ((enough && !MUTANT(RECTIFY_UNLIMITED)) || ev->result.id == 0 || !adds ||
-        row->run->revision >= LIMIT_REVISIONS || !core_revise(c, row, ev, rec)) {
+        entry->run->revision >= LIMIT_REVISIONS || !core_revise(c, entry, ev, rec)) {
         core_reject(c, ev, REJECT_TOO_MUCH);
     }
 }
 
 void core_on_job_failed(struct core *c, const struct core_event *ev)
 {
-    struct core_run *row = core_find_run(c, ev->run);
+    struct core_run *entry = core_find_run(c, ev->run);
     const bool waits =
-        row != NULL && row->run->job != JOB_NONE && row->run->job == (uint8_t)ev->job &&
-        (ev->job != JOB_PLANNING || ev->attempt == row->run->asked || MUTANT(STALE_PLANNER));
+        entry != NULL && entry->run->job != JOB_NONE && entry->run->job == (uint8_t)ev->job &&
+        (ev->job != JOB_PLANNING || ev->attempt == entry->run->asked || MUTANT(STALE_PLANNER));
     if (!waits) {
-        core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
+        core_reject(c, ev, entry == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
     } else if (ev->job == JOB_PLANNING) {
-        planning_failed(c, row, ev);
+        planning_failed(c, entry, ev);
     } else {
-        finish(c, row, (struct record){.usage = ev->usage, .text = ev->text});
+        finish(c, entry, (struct record){.usage = ev->usage, .text = ev->text});
     }
 }
 
 void core_on_job_text(struct core *c, const struct core_event *ev)
 {
-    struct core_run *row = core_find_run(c, ev->run);
-    if (row == NULL || row->run->job != JOB_SYNTHESIS) {
-        core_reject(c, ev, row == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
+    struct core_run *entry = core_find_run(c, ev->run);
+    if (entry == NULL || entry->run->job != JOB_SYNTHESIS) {
+        core_reject(c, ev, entry == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
         return;
     }
-    const uint32_t n = ev->invalid ? 0 : row->run->texts;
+    const uint32_t n = ev->invalid ? 0 : entry->run->texts;
     if (n >= CORE_TEXTS_MAX) {
         core_reject(c, ev, REJECT_TOO_MUCH);
         return;
     }
     core_record(
-        c, row,
+        c, entry,
         (struct record){.type = REC_TEXT_DELTA, .step = STEP_NONE, .n = n, .text = ev->text});
 }
 
 /* ---- time, cancelling, restarts ---- */
 
-void core_job_stop(struct core *c, struct core_run *row)
+void core_job_stop(struct core *c, struct core_run *entry)
 {
-    if (row->run->job != JOB_NONE && !MUTANT(JOB_GOES_ON)) {
+    if (entry->run->job != JOB_NONE && !MUTANT(JOB_GOES_ON)) {
         struct core_cmd *cmd = core_emit(c, CMD_JOB_STOP);
-        cmd->run = core_handle_of(c, row);
-        cmd->job = row->run->job;
+        cmd->run = core_handle_of(c, entry);
+        cmd->job = entry->run->job;
     }
 }
 
-void core_synthesis_timeout(struct core *c, struct core_run *row)
+void core_synthesis_timeout(struct core *c, struct core_run *entry)
 {
-    core_job_stop(c, row);
-    finish(c, row, (struct record){.text = core_text_timeout(c, row->plan->timeout_ms)});
+    core_job_stop(c, entry);
+    finish(c, entry, (struct record){.text = core_text_timeout(c, entry->plan->timeout_ms)});
 }
 
-bool core_job_recover(struct core *c, struct core_run *row)
+bool core_job_recover(struct core *c, struct core_run *entry)
 {
-    const struct run *run = row->run;
+    const struct run *run = entry->run;
     if (run->job != JOB_NONE) {
-        core_rearm(c, row);
+        core_rearm(c, entry);
         if (!MUTANT(JOB_FORGOTTEN)) {
-            order(c, row, STR_LIT(""));
+            order(c, entry, STR_LIT(""));
         }
         return true;
     }
     if (run->answered && run->end_status != PLAN_PENDING &&
         !MUTANT(ANSWERED_TWICE)) { /* cut before the plan's own end */
         const struct plan_end end = decided_end(run);
-        core_plan_finish(c, row, &end, run->answer);
+        core_plan_finish(c, entry, &end, run->answer);
         return true;
     }
-    if (!row->plan->planning.pending || run->status != PLAN_PENDING) {
+    if (!entry->plan->planning.pending || run->status != PLAN_PENDING) {
         return false;
     }
     if (run->paused != 0) {
-        core_rearm(c, row); /* the time spent down counts */
+        core_rearm(c, entry); /* the time spent down counts */
     } else {
         core_start_planning(
-            c, row); /* a cut journal lost its beginning, or what followed from its end */
+            c, entry); /* a cut journal lost its beginning, or what followed from its end */
     }
     return true;
 }

@@ -7,9 +7,9 @@
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
-static void ask(struct core *c, const struct core_run *row, uint32_t step)
+static void ask(struct core *c, const struct core_run *entry, uint32_t step)
 {
-    const struct run_step *state = &row->run->steps[step];
+    const struct run_step *state = &entry->run->steps[step];
     struct instance_view to;
     const uint32_t slot = registry_instance(c->registry, state->instance);
     if (slot == REGISTRY_NONE || !registry_instance_view(c->registry, slot, &to) ||
@@ -17,7 +17,7 @@ static void ask(struct core *c, const struct core_run *row, uint32_t step)
         return;
     }
     struct core_cmd *cmd = core_emit(c, CMD_QUERY);
-    cmd->run = core_handle_of(c, row);
+    cmd->run = core_handle_of(c, entry);
     cmd->step = step;
     cmd->phase = state->phase;
     cmd->attempt = state->attempt;
@@ -25,19 +25,19 @@ static void ask(struct core *c, const struct core_run *row, uint32_t step)
     cmd->epoch = to.epoch;
 }
 
-void core_step_unknown(struct core *c, struct core_run *row, uint32_t step)
+void core_step_unknown(struct core *c, struct core_run *entry, uint32_t step)
 {
-    const struct run_step *state = &row->run->steps[step];
+    const struct run_step *state = &entry->run->steps[step];
     if (state->status == STEP_CHECKING) {
-        core_check_lost(c, row, step);
+        core_check_lost(c, entry, step);
         return;
     }
-    if (row->run->cancelling) {
-        core_stopped(c, row, step, STOP_FENCED, &(struct failure){0});
+    if (entry->run->cancelling) {
+        core_stopped(c, entry, step, STOP_FENCED, &(struct failure){0});
         return;
     }
-    core_unlink(c, row, step);
-    core_record(c, row,
+    core_unlink(c, entry, step);
+    core_record(c, entry,
                 (struct record){.type = REC_STEP_UNKNOWN,
                                 .step = step,
                                 .attempt = state->attempt,
@@ -45,9 +45,9 @@ void core_step_unknown(struct core *c, struct core_run *row, uint32_t step)
                                 .instance = state->instance,
                                 .epoch = state->epoch,
                                 .delay_ms = c->config.unknown_wait_ms});
-    core_link(c, row, step, LIST_UNKNOWN, false);
-    core_due(c, row, step, state->deadline);
-    ask(c, row, step);
+    core_link(c, entry, step, LIST_UNKNOWN, false);
+    core_due(c, entry, step, state->deadline);
+    ask(c, entry, step);
 }
 
 void core_query_instance(struct core *c, uint32_t slot)
@@ -58,11 +58,11 @@ void core_query_instance(struct core *c, uint32_t slot)
     }
     for (uint64_t ref = c->unknown.head; ref != REF_NONE;) {
         uint32_t step;
-        const struct core_run *row = core_deref(c, ref, &step);
-        if (uuid_eq(row->run->steps[step].instance, view.id)) {
-            ask(c, row, step);
+        const struct core_run *entry = core_deref(c, ref, &step);
+        if (uuid_eq(entry->run->steps[step].instance, view.id)) {
+            ask(c, entry, step);
         }
-        ref = row->sched[step].next;
+        ref = entry->sched[step].next;
     }
 }
 
@@ -70,37 +70,37 @@ void core_instance_lost(struct core *c, uint32_t slot)
 {
     while (c->instances[slot].held.head != REF_NONE) {
         uint32_t step;
-        struct core_run *row = core_deref(c, c->instances[slot].held.head, &step);
-        core_step_unknown(c, row, step);
+        struct core_run *entry = core_deref(c, c->instances[slot].held.head, &step);
+        core_step_unknown(c, entry, step);
     }
 }
 
-void core_resolve_unknown(struct core *c, struct core_run *row, uint32_t step,
+void core_resolve_unknown(struct core *c, struct core_run *entry, uint32_t step,
                           enum err_class error_class, struct str text)
 {
     const struct failure f = {
         .error_class = error_class, .text = text, .retryable = err_class_retryable(error_class)};
-    if (row->run->steps[step].status == STEP_CHECKING) {
-        core_check_lost(c, row, step);
+    if (entry->run->steps[step].status == STEP_CHECKING) {
+        core_check_lost(c, entry, step);
         return;
     }
-    if (row->run->cancelling) {
-        core_stopped(c, row, step, error_class == CLASS_AGENT_CRASHED ? STOP_GONE : STOP_FENCED,
+    if (entry->run->cancelling) {
+        core_stopped(c, entry, step, error_class == CLASS_AGENT_CRASHED ? STOP_GONE : STOP_FENCED,
                      &f);
         return;
     }
-    if (row->plan->steps[step].policy.effects == EFFECTS_UNSAFE) {
-        core_step_waits(c, row, step, REVIEW_UNKNOWN_OUTCOME, &f, (struct doc){0});
+    if (entry->plan->steps[step].policy.effects == EFFECTS_UNSAFE) {
+        core_step_waits(c, entry, step, REVIEW_UNKNOWN_OUTCOME, &f, (struct doc){0});
     } else {
-        core_attempt_failed(c, row, step, &f);
+        core_attempt_failed(c, entry, step, &f);
     }
 }
 
 /* Moves a step to the list of those being resolved; that list survives plans that end meanwhile. */
-static void set_aside(struct core *c, struct core_run *row, uint32_t step)
+static void set_aside(struct core *c, struct core_run *entry, uint32_t step)
 {
-    core_unlink(c, row, step);
-    core_link(c, row, step, LIST_LOST, false);
+    core_unlink(c, entry, step);
+    core_link(c, entry, step, LIST_LOST, false);
 }
 
 void core_instance_gone(struct core *c, uint32_t slot, struct uuid instance, struct str reason)
@@ -108,59 +108,59 @@ void core_instance_gone(struct core *c, uint32_t slot, struct uuid instance, str
     const struct str text = core_text_crashed(c, reason);
     uint32_t step;
     while (c->instances[slot].held.head != REF_NONE) {
-        struct core_run *row = core_deref(c, c->instances[slot].held.head, &step);
-        set_aside(c, row, step);
+        struct core_run *entry = core_deref(c, c->instances[slot].held.head, &step);
+        set_aside(c, entry, step);
     }
     for (uint64_t ref = c->unknown.head; ref != REF_NONE;) {
-        struct core_run *row = core_deref(c, ref, &step);
-        ref = row->sched[step].next;
-        if (uuid_eq(row->run->steps[step].instance, instance)) {
-            set_aside(c, row, step);
+        struct core_run *entry = core_deref(c, ref, &step);
+        ref = entry->sched[step].next;
+        if (uuid_eq(entry->run->steps[step].instance, instance)) {
+            set_aside(c, entry, step);
         }
     }
     while (c->lost.head != REF_NONE) {
-        struct core_run *row = core_deref(c, c->lost.head, &step);
-        core_resolve_unknown(c, row, step, CLASS_AGENT_CRASHED, text);
+        struct core_run *entry = core_deref(c, c->lost.head, &step);
+        core_resolve_unknown(c, entry, step, CLASS_AGENT_CRASHED, text);
     }
 }
 
 /* The request never left: the same attempt goes to whoever is free, before all others. Not for
  * ever, though. */
-static void not_sent(struct core *c, struct core_run *row, uint32_t step)
+static void not_sent(struct core *c, struct core_run *entry, uint32_t step)
 {
-    struct sched_step *sched = &row->sched[step];
-    if (row->run->cancelling) {
-        core_stopped(c, row, step, STOP_NONE, &(struct failure){0});
+    struct sched_step *sched = &entry->sched[step];
+    if (entry->run->cancelling) {
+        core_stopped(c, entry, step, STOP_NONE, &(struct failure){0});
         return;
     }
     if (++sched->unsent < CORE_UNSENT_MAX) {
-        core_enqueue(c, row, step, true);
+        core_enqueue(c, entry, step, true);
         return;
     }
     const struct failure f = {.error_class = CLASS_SERVICE_UNAVAILABLE,
                               .text = STR_LIT("The request could not be sent"),
                               .retryable = true};
-    core_attempt_failed(c, row, step, &f);
+    core_attempt_failed(c, entry, step, &f);
 }
 
 void core_on_lost(struct core *c, const struct core_event *ev)
 {
     core_lane_answered(c, ev);
-    struct core_run *row = core_attempt(c, ev);
-    if (row == NULL) {
+    struct core_run *entry = core_attempt(c, ev);
+    if (entry == NULL) {
         return;
     }
-    const struct run_step *state = &row->run->steps[ev->step];
+    const struct run_step *state = &entry->run->steps[ev->step];
     core_breaker_result(c, ev->slot, ev->epoch,
                         ev->sent ? CLASS_REPLY_LOST : CLASS_SERVICE_UNAVAILABLE);
     if (state->status == STEP_CHECKING) {
-        core_check_lost(c, row, ev->step);
+        core_check_lost(c, entry, ev->step);
     } else if (state->epoch != ev->epoch) {
         core_reject(c, ev, REJECT_STALE_EPOCH);
     } else if (!ev->sent) {
-        not_sent(c, row, ev->step);
+        not_sent(c, entry, ev->step);
     } else if (state->status == STEP_IN_PROGRESS) {
-        core_step_unknown(c, row, ev->step);
+        core_step_unknown(c, entry, ev->step);
     } else {
         core_reject(c, ev, REJECT_STALE_ATTEMPT); /* known to be unknown */
     }
@@ -170,12 +170,12 @@ void core_on_lost(struct core *c, const struct core_event *ev)
 void core_on_state(struct core *c, const struct core_event *ev)
 {
     core_alive(c, ev);
-    struct core_run *row = core_attempt(c, ev);
-    if (row == NULL) {
+    struct core_run *entry = core_attempt(c, ev);
+    if (entry == NULL) {
         return;
     }
     const uint32_t step = ev->step;
-    const struct run_step *state = &row->run->steps[step];
+    const struct run_step *state = &entry->run->steps[step];
     struct instance_view view;
     if (state->status != STEP_UNKNOWN) {
         core_reject(c, ev, REJECT_NOT_WAITING);
@@ -190,11 +190,11 @@ void core_on_state(struct core *c, const struct core_event *ev)
         /* It does not know the key, so it never ran there: even an unsafe step may run again. */
         const struct failure f = {
             .error_class = CLASS_REPLY_LOST, .text = STR_LIT("Reply lost"), .retryable = true};
-        core_attempt_failed(c, row, step, &f);
+        core_attempt_failed(c, entry, step, &f);
         return;
     }
-    core_unlink(c, row, step);
-    core_record(c, row,
+    core_unlink(c, entry, step);
+    core_record(c, entry,
                 (struct record){.type = REC_STEP_ASSIGNED,
                                 .step = step,
                                 .attempt = state->attempt,
@@ -202,8 +202,8 @@ void core_on_state(struct core *c, const struct core_event *ev)
                                 .agent = state->agent,
                                 .instance = view.id,
                                 .epoch = view.epoch});
-    row->sched[step].slot = ev->slot;
-    row->sched[step].sign = c->now;
-    core_link(c, row, step, LIST_HELD, false);
-    core_due(c, row, step, core_held_due(row, step));
+    entry->sched[step].slot = ev->slot;
+    entry->sched[step].sign = c->now;
+    core_link(c, entry, step, LIST_HELD, false);
+    core_due(c, entry, step, core_held_due(entry, step));
 }

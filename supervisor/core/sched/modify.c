@@ -7,91 +7,92 @@
  * answer was asked for can be resumed meanwhile: its steps may be tried again. */
 static struct core_run *open_run(struct core *c, const struct core_event *ev)
 {
-    struct core_run *row = core_find_run(c, ev->run);
+    struct core_run *entry = core_find_run(c, ev->run);
     enum core_reject why = REJECT_NONE;
-    if (row == NULL) {
+    if (entry == NULL) {
         why = REJECT_UNKNOWN_RUN;
-    } else if (row->run->cancelling) {
+    } else if (entry->run->cancelling) {
         why = REJECT_CANCELLING;
-    } else if (row->run->job != JOB_NONE && !MUTANT(CHANGED_AT_JOB) &&
-               !(row->run->job == JOB_SYNTHESIS && ev->type == CORE_RESUME)) {
+    } else if (entry->run->job != JOB_NONE && !MUTANT(CHANGED_AT_JOB) &&
+               !(entry->run->job == JOB_SYNTHESIS && ev->type == CORE_RESUME)) {
         why = REJECT_JOB;
-    } else if (row->run->status == PLAN_PENDING && !MUTANT(CHANGED_AT_JOB)) {
+    } else if (entry->run->status == PLAN_PENDING && !MUTANT(CHANGED_AT_JOB)) {
         why = REJECT_NOT_WAITING; /* it waits for its sign-off */
     }
     if (why != REJECT_NONE) {
         core_reject(c, ev, why);
         return NULL;
     }
-    return row;
+    return entry;
 }
 
 void core_on_pause(struct core *c, const struct core_event *ev)
 {
-    struct core_run *row = open_run(c, ev);
-    if (row == NULL) {
+    struct core_run *entry = open_run(c, ev);
+    if (entry == NULL) {
         return;
     }
-    if ((row->run->paused & 1u << PAUSE_REQUESTED) != 0) {
+    if ((entry->run->paused & 1u << PAUSE_REQUESTED) != 0) {
         core_reject(c, ev, REJECT_PAUSED);
         return;
     }
-    core_record(c, row,
+    core_record(c, entry,
                 (struct record){.type = REC_PLAN_PAUSED,
                                 .step = STEP_NONE,
                                 .pause = PAUSE_REQUESTED,
                                 .text = ev->text});
-    core_park(c, row);
+    core_park(c, entry);
 }
 
 void core_on_resume(struct core *c, const struct core_event *ev)
 {
-    struct core_run *row = open_run(c, ev);
-    if (row == NULL) {
+    struct core_run *entry = open_run(c, ev);
+    if (entry == NULL) {
         return;
     }
-    if ((row->run->paused & 1u << PAUSE_REQUESTED) == 0) {
+    if ((entry->run->paused & 1u << PAUSE_REQUESTED) == 0) {
         core_reject(c, ev, REJECT_NOT_WAITING);
         return;
     }
-    core_record(c, row,
+    core_record(c, entry,
                 (struct record){.type = REC_PLAN_RESUMED,
                                 .step = STEP_NONE,
                                 .pause = PAUSE_REQUESTED,
                                 .text = ev->text});
-    core_unpark(c, row); /* also the question to a replanner, for which the others go on waiting */
-    core_carry_on(c, row);
+    core_unpark(c,
+                entry); /* also the question to a replanner, for which the others go on waiting */
+    core_carry_on(c, entry);
 }
 
 /* ---- skipping ---- */
 
-static bool is_open(const struct core_run *row, uint32_t step)
+static bool is_open(const struct core_run *entry, uint32_t step)
 {
-    return !step_is_final(row->run->steps[step].status);
+    return !step_is_final(entry->run->steps[step].status);
 }
 
-static enum core_reject check_modify(const struct core_event *ev, const struct core_run *row)
+static enum core_reject check_modify(const struct core_event *ev, const struct core_run *entry)
 {
-    if (ev->expect != 0 && ev->expect != row->run->revision && !MUTANT(EXPECT_IGNORED)) {
+    if (ev->expect != 0 && ev->expect != entry->run->revision && !MUTANT(EXPECT_IGNORED)) {
         return REJECT_REVISION;
     }
-    if (row->run->revision >= LIMIT_REVISIONS) {
+    if (entry->run->revision >= LIMIT_REVISIONS) {
         return REJECT_TOO_MUCH;
     }
     switch (ev->modify) {
     case MODIFY_CONVERSATION_ONLY:
         return REJECT_NONE;
     case MODIFY_SKIP_TO_STEP:
-        return ev->step >= row->run->n_steps ? REJECT_NO_STEP
-               : !is_open(row, ev->step)     ? REJECT_FINAL
-                                             : REJECT_NONE;
+        return ev->step >= entry->run->n_steps ? REJECT_NO_STEP
+               : !is_open(entry, ev->step)     ? REJECT_FINAL
+                                               : REJECT_NONE;
     case MODIFY_SKIP_STEPS:
     case MODIFY_CANCEL_STEP:
         for (uint32_t i = 0; i < ev->n_steps; i++) {
-            if (ev->steps[i] >= row->run->n_steps) {
+            if (ev->steps[i] >= entry->run->n_steps) {
                 return REJECT_NO_STEP;
             }
-            if (!is_open(row, ev->steps[i]) && !MUTANT(TERMINAL_OVERWRITTEN)) {
+            if (!is_open(entry, ev->steps[i]) && !MUTANT(TERMINAL_OVERWRITTEN)) {
                 return REJECT_FINAL;
             }
         }
@@ -105,16 +106,16 @@ static enum core_reject check_modify(const struct core_event *ev, const struct c
 }
 
 /* Ends one step by a person's word. What is out is told to stop; what it says no longer counts. */
-static void take_out(struct core *c, struct core_run *row, uint32_t step, bool cancel,
+static void take_out(struct core *c, struct core_run *entry, uint32_t step, bool cancel,
                      struct str why)
 {
-    const enum list_kind list = row->sched[step].list;
+    const enum list_kind list = entry->sched[step].list;
     const bool out = list == LIST_HELD || list == LIST_UNKNOWN;
-    const struct holder who = core_holder(c, row, step);
-    if (!is_open(row, step) && !MUTANT(TERMINAL_OVERWRITTEN)) {
+    const struct holder who = core_holder(c, entry, step);
+    if (!is_open(entry, step) && !MUTANT(TERMINAL_OVERWRITTEN)) {
         return;
     }
-    core_end_step(c, row,
+    core_end_step(c, entry,
                   (struct record){.step = step,
                                   .status = cancel ? STEP_CANCELLED : STEP_SKIPPED,
                                   .reason = cancel ? REASON_USER_CANCEL : REASON_USER_SKIP,
@@ -122,26 +123,26 @@ static void take_out(struct core *c, struct core_run *row, uint32_t step, bool c
                                   .stop = out ? STOP_FENCED : STOP_NONE,
                                   .text = why});
     if (out) {
-        core_tell_to_stop(c, row, step, &who, why);
+        core_tell_to_stop(c, entry, step, &who, why);
     }
 }
 
 void core_on_modify(struct core *c, const struct core_event *ev)
 {
-    struct core_run *row = open_run(c, ev);
-    if (row == NULL) {
+    struct core_run *entry = open_run(c, ev);
+    if (entry == NULL) {
         return;
     }
-    const enum core_reject why = check_modify(ev, row);
+    const enum core_reject why = check_modify(ev, entry);
     if (why != REJECT_NONE) {
         core_reject(c, ev, why);
         return;
     }
-    core_record(c, row,
+    core_record(c, entry,
                 (struct record){.type = REC_PLAN_MODIFIED,
                                 .step = ev->modify == MODIFY_SKIP_TO_STEP ? ev->step : STEP_NONE,
                                 .modify = ev->modify,
-                                .revision = row->run->revision + 1,
+                                .revision = entry->run->revision + 1,
                                 .text = ev->text});
     if (ev->modify == MODIFY_CONVERSATION_ONLY) {
         return;
@@ -150,31 +151,31 @@ void core_on_modify(struct core *c, const struct core_event *ev)
     const uint32_t n = ev->modify == MODIFY_SKIP_TO_STEP ? ev->step : ev->n_steps;
     c->quiet = true;
     for (uint32_t i = 0; i < n; i++) {
-        take_out(c, row, ev->modify == MODIFY_SKIP_TO_STEP ? i : ev->steps[i], cancel, ev->text);
+        take_out(c, entry, ev->modify == MODIFY_SKIP_TO_STEP ? i : ev->steps[i], cancel, ev->text);
     }
     for (uint32_t i = 0; i < n; i++) {
-        core_settle(c, row, ev->modify == MODIFY_SKIP_TO_STEP ? i : ev->steps[i]);
+        core_settle(c, entry, ev->modify == MODIFY_SKIP_TO_STEP ? i : ev->steps[i]);
     }
-    core_emit_waiting(c, row);
-    core_carry_on(c, row);
+    core_emit_waiting(c, entry);
+    core_carry_on(c, entry);
 }
 
 /* ---- a new plan ---- */
 
 void core_on_revise(struct core *c, const struct core_event *ev)
 {
-    struct core_run *row = open_run(c, ev);
-    if (row == NULL) {
+    struct core_run *entry = open_run(c, ev);
+    if (entry == NULL) {
         return;
     }
     enum core_reject why = REJECT_NONE;
-    if (ev->expect != 0 && ev->expect != row->run->revision && !MUTANT(EXPECT_IGNORED)) {
+    if (ev->expect != 0 && ev->expect != entry->run->revision && !MUTANT(EXPECT_IGNORED)) {
         why = REJECT_REVISION;
     } else if (ev->modify != MODIFY_INSERT && ev->modify != MODIFY_REPLACE) {
         why = REJECT_NOT_WAITING;
-    } else if (row->run->replanning > 0 || ev->result.id == 0) {
+    } else if (entry->run->replanning > 0 || ev->result.id == 0) {
         why = REJECT_NOT_WAITING; /* the replanner's revision comes first */
-    } else if (!core_revise(c, row, ev,
+    } else if (!core_revise(c, entry, ev,
                             (struct record){.type = REC_PLAN_MODIFIED,
                                             .step = STEP_NONE,
                                             .modify = ev->modify,
@@ -188,6 +189,6 @@ void core_on_revise(struct core *c, const struct core_event *ev)
 
 uint32_t core_revision(const struct core *c, uint64_t handle)
 {
-    const struct core_run *row = core_find_run(c, handle);
-    return row == NULL ? 0 : row->run->revision;
+    const struct core_run *entry = core_find_run(c, handle);
+    return entry == NULL ? 0 : entry->run->revision;
 }

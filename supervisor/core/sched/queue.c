@@ -13,32 +13,32 @@ void core_list_init(struct list *list)
 struct core_run *core_deref(const struct core *c, uint64_t ref, uint32_t *ret_step)
 {
     ASSERT(ref >> 32 < c->config.runs_max);
-    struct core_run *row = &c->runs[ref >> 32];
-    ASSERT(row->run != NULL && (uint32_t)ref < row->run->n_steps);
+    struct core_run *entry = &c->runs[ref >> 32];
+    ASSERT(entry->run != NULL && (uint32_t)ref < entry->run->n_steps);
     *ret_step = (uint32_t)ref;
-    return row;
+    return entry;
 }
 
 static struct sched_step *sched_of(const struct core *c, uint64_t ref)
 {
     uint32_t step;
-    struct core_run *row = core_deref(c, ref, &step);
-    return &row->sched[step];
+    struct core_run *entry = core_deref(c, ref, &step);
+    return &entry->sched[step];
 }
 
-struct list *core_list(struct core *c, struct core_run *row, uint32_t step, enum list_kind kind)
+struct list *core_list(struct core *c, struct core_run *entry, uint32_t step, enum list_kind kind)
 {
     switch (kind) {
     case LIST_READY:
-        return &row->ready;
+        return &entry->ready;
     case LIST_QUEUE:
-        return &row->queues[row->sched[step].queue].steps;
+        return &entry->queues[entry->sched[step].queue].steps;
     case LIST_BUDGET:
-        return &row->broke;
+        return &entry->broke;
     case LIST_PARKED:
-        return &row->parked;
+        return &entry->parked;
     case LIST_HELD:
-        return &c->instances[row->sched[step].slot].held;
+        return &c->instances[entry->sched[step].slot].held;
     case LIST_UNKNOWN:
         return &c->unknown;
     case LIST_LOST:
@@ -50,21 +50,22 @@ struct list *core_list(struct core *c, struct core_run *row, uint32_t step, enum
     return NULL;
 }
 
-static uint8_t queue_of(const struct core_run *row, uint32_t step)
+static uint8_t queue_of(const struct core_run *entry, uint32_t step)
 {
-    const uint32_t at = plan_agent_find(row->plan, run_step_agent(row->run, row->plan, step));
+    const uint32_t at = plan_agent_find(entry->plan, run_step_agent(entry->run, entry->plan, step));
     ASSERT(at < LIMIT_PLAN_AGENTS); /* whoever gives a step to an agent checks the grants */
     return (uint8_t)at;
 }
 
-void core_link(struct core *c, struct core_run *row, uint32_t step, enum list_kind kind, bool front)
+void core_link(struct core *c, struct core_run *entry, uint32_t step, enum list_kind kind,
+               bool front)
 {
-    struct sched_step *sched = &row->sched[step];
+    struct sched_step *sched = &entry->sched[step];
     if (kind == LIST_QUEUE || kind == LIST_HELD) {
-        sched->queue = queue_of(row, step);
+        sched->queue = queue_of(entry, step);
     }
-    struct list *list = core_list(c, row, step, kind);
-    const uint64_t ref = core_ref(c, row, step);
+    struct list *list = core_list(c, entry, step, kind);
+    const uint64_t ref = core_ref(c, entry, step);
     ASSERT(sched->list == LIST_NONE && list != NULL);
     sched->list = (uint8_t)kind;
     sched->prev = front ? REF_NONE : list->tail;
@@ -80,20 +81,20 @@ void core_link(struct core *c, struct core_run *row, uint32_t step, enum list_ki
         list->tail = ref;
     }
     list->n++;
-    core_charge(c, row, step, kind);
+    core_charge(c, entry, step, kind);
     if (kind == LIST_QUEUE) {
-        core_ring_join(c, row, sched->queue, front);
+        core_ring_join(c, entry, sched->queue, front);
     }
 }
 
-void core_unlink(struct core *c, struct core_run *row, uint32_t step)
+void core_unlink(struct core *c, struct core_run *entry, uint32_t step)
 {
-    struct sched_step *sched = &row->sched[step];
-    core_due(c, row, step, MSEC_NEVER);
+    struct sched_step *sched = &entry->sched[step];
+    core_due(c, entry, step, MSEC_NEVER);
     if (sched->list == LIST_NONE) {
         return;
     }
-    struct list *list = core_list(c, row, step, sched->list);
+    struct list *list = core_list(c, entry, step, sched->list);
     if (sched->prev != REF_NONE) {
         sched_of(c, sched->prev)->next = sched->next;
     } else {
@@ -106,9 +107,9 @@ void core_unlink(struct core *c, struct core_run *row, uint32_t step)
     }
     ASSERT(list->n > 0);
     list->n--;
-    core_give_back(c, row, step);
+    core_give_back(c, entry, step);
     if (sched->list == LIST_QUEUE) {
-        core_ring_leave(c, row, sched->queue);
+        core_ring_leave(c, entry, sched->queue);
     }
     sched->list = LIST_NONE;
     sched->prev = REF_NONE;
@@ -120,44 +121,44 @@ void core_unlink(struct core *c, struct core_run *row, uint32_t step)
 /* The time of a job is for one question: it begins anew with the daemon. That of a plan's own
  * questions does not run while they wait for a lane: whether others ask, too, says nothing of the
  * planner. Who talks with a session has a person waiting. */
-msec core_row_deadline(const struct core *c, const struct core_run *row)
+msec core_entry_deadline(const struct core *c, const struct core_run *entry)
 {
-    const msec deadline = row->run->deadline;
-    const enum job_kind job = row->plan->job;
+    const msec deadline = entry->run->deadline;
+    const enum job_kind job = entry->plan->job;
     msec since = c->recovered_at;
 
     if (job == JOB_NONE || deadline == MSEC_NEVER) {
         return deadline;
     }
     if (job == JOB_PLANNING || job == JOB_SYNTHESIS) {
-        const struct run_step *question = &row->run->steps[0];
+        const struct run_step *question = &entry->run->steps[0];
         if ((question->did & STEP_DID_BEGIN) == 0) {
             return MSEC_NEVER;
         }
         since = question->started > since ? question->started : since;
-        return msec_add(since, row->plan->timeout_ms);
+        return msec_add(since, entry->plan->timeout_ms);
     }
-    since = msec_add(since, row->plan->timeout_ms);
+    since = msec_add(since, entry->plan->timeout_ms);
     return deadline < since ? since : deadline;
 }
 
 msec core_plan_deadline(const struct core *c, uint64_t handle)
 {
-    const struct core_run *row = core_find_run(c, handle);
-    return row == NULL ? MSEC_NEVER : core_row_deadline(c, row);
+    const struct core_run *entry = core_find_run(c, handle);
+    return entry == NULL ? MSEC_NEVER : core_entry_deadline(c, entry);
 }
 
-void core_rearm(struct core *c, struct core_run *row)
+void core_rearm(struct core *c, struct core_run *entry)
 {
-    const msec steps = heap_min(&row->due);
-    const msec plan = core_row_deadline(c, row);
-    heap_set(&c->due, (uint32_t)(row - c->runs), steps < plan ? steps : plan);
+    const msec steps = heap_min(&entry->due);
+    const msec plan = core_entry_deadline(c, entry);
+    heap_set(&c->due, (uint32_t)(entry - c->runs), steps < plan ? steps : plan);
 }
 
-void core_due(struct core *c, struct core_run *row, uint32_t step, msec when)
+void core_due(struct core *c, struct core_run *entry, uint32_t step, msec when)
 {
-    heap_set(&row->due, step, when);
-    core_rearm(c, row);
+    heap_set(&entry->due, step, when);
+    core_rearm(c, entry);
 }
 
 static msec sooner(msec a, msec b)
@@ -166,196 +167,197 @@ static msec sooner(msec a, msec b)
 }
 
 /* A question has its deadline; any other step its limit, wherever it waits. */
-static msec end_of(const struct core_run *row, uint32_t step)
+static msec end_of(const struct core_run *entry, uint32_t step)
 {
-    const struct run_step *state = &row->run->steps[step];
+    const struct run_step *state = &entry->run->steps[step];
     return state->status == STEP_CHECKING ? state->deadline : state->limit;
 }
 
-msec core_parked_due(const struct core_run *row, uint32_t step)
+msec core_parked_due(const struct core_run *entry, uint32_t step)
 {
-    const struct run_step *state = &row->run->steps[step];
+    const struct run_step *state = &entry->run->steps[step];
     return state->status == STEP_CHECKING ? MSEC_NEVER : state->limit;
 }
 
 /* A question with a deadline needs nothing else: who does not answer by then is absent enough. */
-static bool has_deadline(const struct core_run *row, uint32_t step)
+static bool has_deadline(const struct core_run *entry, uint32_t step)
 {
-    const struct run_step *state = &row->run->steps[step];
+    const struct run_step *state = &entry->run->steps[step];
     return state->status == STEP_CHECKING && state->deadline != MSEC_NEVER;
 }
 
 /* When it has waited for a lane too long; a question has nothing but its deadline. */
-static msec queue_end(const struct core_run *row, uint32_t step)
+static msec queue_end(const struct core_run *entry, uint32_t step)
 {
-    const msec wait = row->plan->steps[step].policy.queue_timeout_ms;
-    const bool question = row->run->steps[step].status == STEP_CHECKING;
-    return wait == 0 || question || MUTANT(QUEUE_FOR_EVER) ? MSEC_NEVER
-                                                           : msec_add(row->sched[step].since, wait);
+    const msec wait = entry->plan->steps[step].policy.queue_timeout_ms;
+    const bool question = entry->run->steps[step].status == STEP_CHECKING;
+    return wait == 0 || question || MUTANT(QUEUE_FOR_EVER)
+               ? MSEC_NEVER
+               : msec_add(entry->sched[step].since, wait);
 }
 
 /* Whether the agent is there at all: looked at now and then instead of whenever instances come and
  * go. */
-static msec absence_end(const struct core *c, const struct core_run *row, uint32_t step)
+static msec absence_end(const struct core *c, const struct core_run *entry, uint32_t step)
 {
     const struct agent_view agent =
-        registry_agent_view(c->registry, run_step_agent(row->run, row->plan, step));
-    const msec since = row->sched[step].since;
+        registry_agent_view(c->registry, run_step_agent(entry->run, entry->plan, step));
+    const msec since = entry->sched[step].since;
     const msec absent = agent.absent_since > since ? agent.absent_since : since;
     const msec wait = c->config.agent_wait_ms;
     return agent.instances > 0 ? msec_add(c->now, wait > 0 ? wait : 1000) : msec_add(absent, wait);
 }
 
 /* Nobody will come, and who asks has a better use for the answer than for the time. */
-bool core_agent_unavailable(const struct core *c, const struct core_run *row, uint32_t step)
+bool core_agent_unavailable(const struct core *c, const struct core_run *entry, uint32_t step)
 {
     const struct agent_view agent =
-        registry_agent_view(c->registry, run_step_agent(row->run, row->plan, step));
+        registry_agent_view(c->registry, run_step_agent(entry->run, entry->plan, step));
     return agent.instances == 0 && agent.failure.len > 0 &&
-           (row->plan->job != JOB_NONE || row->run->steps[step].status == STEP_CHECKING);
+           (entry->plan->job != JOB_NONE || entry->run->steps[step].status == STEP_CHECKING);
 }
 
-static void absent(struct core *c, struct core_run *row, uint32_t step)
+static void absent(struct core *c, struct core_run *entry, uint32_t step)
 {
-    const uint32_t agent = run_step_agent(row->run, row->plan, step);
+    const uint32_t agent = run_step_agent(entry->run, entry->plan, step);
     const struct failure f = {.error_class = CLASS_AGENT_UNAVAILABLE,
                               .text = core_text_absent(c, agent)};
-    if (row->run->steps[step].status == STEP_CHECKING) {
-        core_check_error(c, row, &(struct core_event){.step = step, .text = f.text});
+    if (entry->run->steps[step].status == STEP_CHECKING) {
+        core_check_error(c, entry, &(struct core_event){.step = step, .text = f.text});
         return;
     }
-    core_give_up(c, row, step, &f);
+    core_give_up(c, entry, step, &f);
 }
 
-static void waited_too_long(struct core *c, struct core_run *row, uint32_t step, struct str text)
+static void waited_too_long(struct core *c, struct core_run *entry, uint32_t step, struct str text)
 {
     const struct failure f = {.error_class = CLASS_TIMEOUT, .text = text};
-    core_give_up(c, row, step, &f);
+    core_give_up(c, entry, step, &f);
 }
 
-void core_queue_due(struct core *c, struct core_run *row, uint32_t step)
+void core_queue_due(struct core *c, struct core_run *entry, uint32_t step)
 {
-    const struct step_policy *policy = &row->plan->steps[step].policy;
-    const bool question = row->run->steps[step].status == STEP_CHECKING;
-    const bool queued = row->sched[step].list == LIST_QUEUE;
-    msec next = end_of(row, step);
+    const struct step_policy *policy = &entry->plan->steps[step].policy;
+    const bool question = entry->run->steps[step].status == STEP_CHECKING;
+    const bool queued = entry->sched[step].list == LIST_QUEUE;
+    msec next = end_of(entry, step);
     if (next <= c->now && question) {
-        core_check_timeout(c, row, step);
+        core_check_timeout(c, entry, step);
         return;
     }
     if (next <= c->now) {
-        waited_too_long(c, row, step,
+        waited_too_long(c, entry, step,
                         core_text_ms(c, "Step limit of ", policy->limit_ms, "ms reached"));
         return;
     }
-    if (queued && core_agent_unavailable(c, row, step)) {
-        absent(c, row, step);
+    if (queued && core_agent_unavailable(c, entry, step)) {
+        absent(c, entry, step);
         return;
     }
-    if (queued && !has_deadline(row, step)) {
-        if (queue_end(row, step) <= c->now) {
+    if (queued && !has_deadline(entry, step)) {
+        if (queue_end(entry, step) <= c->now) {
             waited_too_long(
-                c, row, step,
+                c, entry, step,
                 core_text_ms(c, "Queue timeout after ", policy->queue_timeout_ms, "ms"));
             return;
         }
-        const msec look = absence_end(c, row, step);
+        const msec look = absence_end(c, entry, step);
         if (look <= c->now) {
-            absent(c, row, step);
+            absent(c, entry, step);
             return;
         }
-        next = sooner(next, sooner(look, queue_end(row, step)));
+        next = sooner(next, sooner(look, queue_end(entry, step)));
     }
-    core_due(c, row, step, next);
+    core_due(c, entry, step, next);
 }
 
 /* ---- the way to a lane ---- */
 
-static bool is_held(const struct core_run *row)
+static bool is_held(const struct core_run *entry)
 {
     const uint32_t told = (MUTANT(PAUSE_IGNORED) ? 0 : 1u << PAUSE_REQUESTED) |
                           1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING;
-    return (row->run->paused & told) != 0;
+    return (entry->run->paused & told) != 0;
 }
 
-bool core_hold(const struct core_run *row)
+bool core_hold(const struct core_run *entry)
 {
-    return is_held(row) || row->run->job != JOB_NONE ||
-           (row->run->replanning > 0 && !MUTANT(BEGINS_REPLANNED)) ||
-           (row->run->cancelling && !MUTANT(BEGINS_CANCELLED));
+    return is_held(entry) || entry->run->job != JOB_NONE ||
+           (entry->run->replanning > 0 && !MUTANT(BEGINS_REPLANNED)) ||
+           (entry->run->cancelling && !MUTANT(BEGINS_CANCELLED));
 }
 
-bool core_hold_step(const struct core_run *row, uint32_t step)
+bool core_hold_step(const struct core_run *entry, uint32_t step)
 {
-    const struct run_step *state = &row->run->steps[step];
+    const struct run_step *state = &entry->run->steps[step];
     const bool replan = state->status == STEP_CHECKING && state->phase == PHASE_REPLAN;
-    return replan ? is_held(row) || row->run->cancelling : core_hold(row);
+    return replan ? is_held(entry) || entry->run->cancelling : core_hold(entry);
 }
 
 /* A step on hold waits where its turn is kept. */
-static void set_aside(struct core *c, struct core_run *row, uint32_t step, bool front)
+static void set_aside(struct core *c, struct core_run *entry, uint32_t step, bool front)
 {
-    core_unlink(c, row, step);
-    if (row->run->steps[step].status == STEP_READY) {
-        core_link(c, row, step, LIST_READY, front);
+    core_unlink(c, entry, step);
+    if (entry->run->steps[step].status == STEP_READY) {
+        core_link(c, entry, step, LIST_READY, front);
     } else {
-        core_link(c, row, step, LIST_PARKED, front);
-        core_due(c, row, step, core_parked_due(row, step));
+        core_link(c, entry, step, LIST_PARKED, front);
+        core_due(c, entry, step, core_parked_due(entry, step));
     }
 }
 
-void core_enqueue(struct core *c, struct core_run *row, uint32_t step, bool front)
+void core_enqueue(struct core *c, struct core_run *entry, uint32_t step, bool front)
 {
-    if (core_hold_step(row, step)) {
-        set_aside(c, row, step, front);
+    if (core_hold_step(entry, step)) {
+        set_aside(c, entry, step, front);
         return;
     }
-    core_unlink(c, row, step);
-    row->sched[step].since = c->now;
-    core_link(c, row, step, LIST_QUEUE, front);
-    const bool looks = !has_deadline(row, step);
-    const msec look = core_agent_unavailable(c, row, step) ? c->now
+    core_unlink(c, entry, step);
+    entry->sched[step].since = c->now;
+    core_link(c, entry, step, LIST_QUEUE, front);
+    const bool looks = !has_deadline(entry, step);
+    const msec look = core_agent_unavailable(c, entry, step) ? c->now
                       : looks ? msec_add(c->now, c->config.agent_wait_ms)
                               : MSEC_NEVER;
-    core_due(c, row, step, sooner(end_of(row, step), sooner(look, queue_end(row, step))));
+    core_due(c, entry, step, sooner(end_of(entry, step), sooner(look, queue_end(entry, step))));
 }
 
-void core_admit(struct core *c, struct core_run *row)
+void core_admit(struct core *c, struct core_run *entry)
 {
-    while (row->ready.head != REF_NONE && !core_hold(row) &&
-           row->run->active + (MUTANT(QUEUED_NOT_COUNTED) ? 0 : row->queued) <
-               run_concurrency(row->plan)) {
-        const uint32_t step = (uint32_t)row->ready.head;
-        if (!core_prepare(c, row, step)) {
-            core_enqueue(c, row, step, false);
+    while (entry->ready.head != REF_NONE && !core_hold(entry) &&
+           entry->run->active + (MUTANT(QUEUED_NOT_COUNTED) ? 0 : entry->queued) <
+               run_concurrency(entry->plan)) {
+        const uint32_t step = (uint32_t)entry->ready.head;
+        if (!core_prepare(c, entry, step)) {
+            core_enqueue(c, entry, step, false);
         }
     }
 }
 
 /* From the last to the first, each to the front: the order stays. */
-static void park_list(struct core *c, struct core_run *row, const struct list *list)
+static void park_list(struct core *c, struct core_run *entry, const struct list *list)
 {
     for (uint64_t ref = list->tail; ref != REF_NONE;) {
         const uint32_t step = (uint32_t)ref;
-        ref = row->sched[step].prev;
-        if (core_hold_step(row, step)) {
-            set_aside(c, row, step, true);
+        ref = entry->sched[step].prev;
+        if (core_hold_step(entry, step)) {
+            set_aside(c, entry, step, true);
         }
     }
 }
 
-void core_park(struct core *c, struct core_run *row)
+void core_park(struct core *c, struct core_run *entry)
 {
-    for (uint32_t i = row->plan->agents.n; i > 0; i--) {
-        park_list(c, row, &row->queues[i - 1].steps);
+    for (uint32_t i = entry->plan->agents.n; i > 0; i--) {
+        park_list(c, entry, &entry->queues[i - 1].steps);
     }
-    park_list(c, row, &row->broke);
+    park_list(c, entry, &entry->broke);
 }
 
-void core_unpark(struct core *c, struct core_run *row)
+void core_unpark(struct core *c, struct core_run *entry)
 {
-    for (uint32_t n = MUTANT(RESUME_FORGETS) ? 0 : row->parked.n; n > 0; n--) {
-        core_enqueue(c, row, (uint32_t)row->parked.head, false);
+    for (uint32_t n = MUTANT(RESUME_FORGETS) ? 0 : entry->parked.n; n > 0; n--) {
+        core_enqueue(c, entry, (uint32_t)entry->parked.head, false);
     }
-    core_admit(c, row);
+    core_admit(c, entry);
 }

@@ -36,21 +36,21 @@ static void close_lanes(struct core *c, uint32_t slot, uint64_t epoch)
 
 /* The steps in the queues of one agent: what nobody will come for is due now, and no sooner than
  * its deadline when there is hope again. */
-static void look_again(struct core *c, struct core_run *row, uint32_t agent)
+static void look_again(struct core *c, struct core_run *entry, uint32_t agent)
 {
-    for (uint32_t i = 0; i < row->plan->agents.n; i++) {
-        const struct core_queue *queue = &row->queues[i];
+    for (uint32_t i = 0; i < entry->plan->agents.n; i++) {
+        const struct core_queue *queue = &entry->queues[i];
         for (uint64_t ref = queue->agent == agent ? queue->steps.head : REF_NONE;
              ref != REF_NONE;) {
             const struct run_step *state;
             uint32_t step;
             (void)core_deref(c, ref, &step);
-            ref = row->sched[step].next;
-            state = &row->run->steps[step];
-            if (core_agent_unavailable(c, row, step)) {
-                core_due(c, row, step, c->now);
+            ref = entry->sched[step].next;
+            state = &entry->run->steps[step];
+            if (core_agent_unavailable(c, entry, step)) {
+                core_due(c, entry, step, c->now);
             } else if (state->status == STEP_CHECKING && state->deadline != MSEC_NEVER) {
-                core_due(c, row, step, state->deadline);
+                core_due(c, entry, step, state->deadline);
             }
         }
     }

@@ -13,12 +13,12 @@ static struct str max_replans_text(struct core *c, uint32_t max, struct str last
     return core_text_count(c, "Max replans (", max, ") exceeded. Last error: ", last);
 }
 
-static void fail_with(struct core *c, struct core_run *row, uint32_t step, const struct failure *f,
-                      enum plan_failure failure, struct str text)
+static void fail_with(struct core *c, struct core_run *entry, uint32_t step,
+                      const struct failure *f, enum plan_failure failure, struct str text)
 {
-    const struct holder who = core_holder(c, row, step);
+    const struct holder who = core_holder(c, entry, step);
     c->quiet = true;
-    core_end_step(c, row,
+    core_end_step(c, entry,
                   (struct record){.step = step,
                                   .status = STEP_FAILED,
                                   .reason = f->reason,
@@ -27,79 +27,79 @@ static void fail_with(struct core *c, struct core_run *row, uint32_t step, const
                                   .usage = f->usage,
                                   .text = f->text});
     if (f->tell) {
-        core_tell_to_stop(c, row, step, &who, f->text);
+        core_tell_to_stop(c, entry, step, &who, f->text);
     }
-    core_step_fails_plan(c, row, step, failure, text);
+    core_step_fails_plan(c, entry, step, failure, text);
 }
 
-void core_replan(struct core *c, struct core_run *row, uint32_t step, const struct failure *f)
+void core_replan(struct core *c, struct core_run *entry, uint32_t step, const struct failure *f)
 {
-    const struct replan_policy *policy = &row->plan->replan;
-    const struct run_step *state = &row->run->steps[step];
-    const struct holder who = core_holder(c, row, step);
+    const struct replan_policy *policy = &entry->plan->replan;
+    const struct run_step *state = &entry->run->steps[step];
+    const struct holder who = core_holder(c, entry, step);
     if (policy->agent_id.len == 0) {
-        fail_with(c, row, step, f, PLAN_FAILURE_STEP, f->text);
+        fail_with(c, entry, step, f, PLAN_FAILURE_STEP, f->text);
         return;
     }
-    if (row->run->replanning > 0) {
+    if (entry->run->replanning > 0) {
         /* The revision that is being made will do without it, or take it up again. */
-        core_fail_by(c, row, step, f, ON_FAILURE_CONTINUE);
+        core_fail_by(c, entry, step, f, ON_FAILURE_CONTINUE);
         return;
     }
-    if (row->run->replans >= policy->max_total) {
-        fail_with(c, row, step, f, PLAN_FAILURE_MAX_REPLANS,
+    if (entry->run->replans >= policy->max_total) {
+        fail_with(c, entry, step, f, PLAN_FAILURE_MAX_REPLANS,
                   max_replans_text(c, policy->max_total, f->text));
         return;
     }
     if (state->replans >= policy->max_step) {
-        fail_with(c, row, step, f, PLAN_FAILURE_MAX_REPLANS_STEP,
+        fail_with(c, entry, step, f, PLAN_FAILURE_MAX_REPLANS_STEP,
                   max_replans_text(c, policy->max_step, f->text));
         return;
     }
-    core_begin_bare(c, row, step);
-    core_unlink(c, row, step);
-    core_record(c, row,
+    core_begin_bare(c, entry, step);
+    core_unlink(c, entry, step);
+    core_record(c, entry,
                 (struct record){.type = REC_REPLAN_STARTED,
                                 .step = step,
                                 .attempt = state->attempt,
                                 .agent = policy->agent,
                                 .error_class = f->error_class,
-                                .revision = row->run->revision,
-                                .n = row->run->replans + 1u,
+                                .revision = entry->run->revision,
+                                .n = entry->run->replans + 1u,
                                 .delay_ms = policy->cooldown_ms,
                                 .usage = f->usage,
                                 .text = f->text});
-    core_park(c, row);
-    core_due(c, row, step, msec_add(c->now, policy->cooldown_ms));
+    core_park(c, entry);
+    core_due(c, entry, step, msec_add(c->now, policy->cooldown_ms));
     if (f->tell) {
-        core_tell_to_stop(c, row, step, &who, f->text);
+        core_tell_to_stop(c, entry, step, &who, f->text);
     }
 }
 
-void core_replan_due(struct core *c, struct core_run *row, uint32_t step)
+void core_replan_due(struct core *c, struct core_run *entry, uint32_t step)
 {
-    if (row->run->steps[step].deadline <= c->now) {
-        core_check_timeout(c, row, step);
+    if (entry->run->steps[step].deadline <= c->now) {
+        core_check_timeout(c, entry, step);
     } else {
-        core_enqueue(c, row, step, false);
+        core_enqueue(c, entry, step, false);
     }
 }
 
-void core_replan_failed(struct core *c, struct core_run *row, uint32_t step,
+void core_replan_failed(struct core *c, struct core_run *entry, uint32_t step,
                         enum plan_failure failure, struct str text, const struct usage *usage)
 {
-    const struct run_step *state = &row->run->steps[step];
-    core_unlink(c, row, step);
-    core_record(c, row,
+    const struct run_step *state = &entry->run->steps[step];
+    core_unlink(c, entry, step);
+    core_record(c, entry,
                 (struct record){.type = REC_REPLAN_FINISHED,
                                 .step = step,
                                 .attempt = state->attempt,
-                                .agent = row->plan->replan.agent,
-                                .revision = row->run->revision,
+                                .agent = entry->plan->replan.agent,
+                                .revision = entry->run->revision,
                                 .usage = *usage,
                                 .text = text});
     const struct failure f = {.error_class = state->error_class, .text = text};
-    fail_with(c, row, step, &f, failure, text);
+    fail_with(c, entry, step, &f, failure, text);
 }
 
 /* ---- taking one over ---- */
@@ -118,18 +118,18 @@ static bool same_deps(const struct plan *a, const struct plan *b, uint32_t step)
 }
 
 /* A row that has begun stays as it is: nothing new may come before it. */
-static bool row_fits(const struct plan *to, const struct core_run *row, uint32_t i)
+static bool row_fits(const struct plan *to, const struct core_run *entry, uint32_t i)
 {
-    const struct plan_step *was = &row->plan->steps[i];
+    const struct plan_step *was = &entry->plan->steps[i];
     const struct plan_step *is = &to->steps[i];
-    const struct run_step *state = &row->run->steps[i];
+    const struct run_step *state = &entry->run->steps[i];
     if (was->superseded && !is->superseded) {
         return false;
     }
     if (state->status == STEP_CHECKING && state->phase == PHASE_REPLAN && !is->superseded) {
         return false;
     }
-    return is->superseded || !run_step_is_active(state->status) || same_deps(row->plan, to, i);
+    return is->superseded || !run_step_is_active(state->status) || same_deps(entry->plan, to, i);
 }
 
 /* Whoever was granted stays where it is; only a person may grant more (G26). */
@@ -147,14 +147,14 @@ static bool grants_fit(const struct plan *to, const struct plan *from, bool grow
     return true;
 }
 
-static bool revision_fits(const struct plan *to, const struct core_run *row, bool grows)
+static bool revision_fits(const struct plan *to, const struct core_run *entry, bool grows)
 {
-    if (to->revision != row->run->revision + 1 || to->n_steps < row->plan->n_steps ||
-        !grants_fit(to, row->plan, grows)) {
+    if (to->revision != entry->run->revision + 1 || to->n_steps < entry->plan->n_steps ||
+        !grants_fit(to, entry->plan, grows)) {
         return false;
     }
-    for (uint32_t i = 0; i < row->plan->n_steps; i++) {
-        if (!row_fits(to, row, i)) {
+    for (uint32_t i = 0; i < entry->plan->n_steps; i++) {
+        if (!row_fits(to, entry, i)) {
             return false;
         }
     }
@@ -162,16 +162,16 @@ static bool revision_fits(const struct plan *to, const struct core_run *row, boo
 }
 
 /* Ends the rows that the revision does without. */
-static void end_superseded(struct core *c, struct core_run *row, const struct plan *to)
+static void end_superseded(struct core *c, struct core_run *entry, const struct plan *to)
 {
-    for (uint32_t i = 0; i < row->plan->n_steps; i++) {
-        const struct run_step *state = &row->run->steps[i];
-        const bool out = row->sched[i].list == LIST_HELD || row->sched[i].list == LIST_UNKNOWN;
+    for (uint32_t i = 0; i < entry->plan->n_steps; i++) {
+        const struct run_step *state = &entry->run->steps[i];
+        const bool out = entry->sched[i].list == LIST_HELD || entry->sched[i].list == LIST_UNKNOWN;
         const bool failed = state->status == STEP_CHECKING && state->phase == PHASE_REPLAN;
         if (!to->steps[i].superseded || step_is_final(state->status)) {
             continue;
         }
-        const struct holder who = core_holder(c, row, i);
+        const struct holder who = core_holder(c, entry, i);
         struct record rec = {.step = i,
                              .status = STEP_SKIPPED,
                              .reason = REASON_SUPERSEDED,
@@ -184,75 +184,75 @@ static void end_superseded(struct core *c, struct core_run *row, const struct pl
             rec.status = STEP_CANCELLED;
             rec.error_class = CLASS_CANCELLED;
         }
-        core_end_step(c, row, rec);
+        core_end_step(c, entry, rec);
         if (out && !failed && !MUTANT(SUPERSEDED_GOES_ON)) {
-            core_tell_to_stop(c, row, i, &who, rec.text);
+            core_tell_to_stop(c, entry, i, &who, rec.text);
         }
     }
 }
 
 /* What follows from the steps as they stand: doomed ones are skipped, ready ones listed. */
-static void settle_all(struct core *c, struct core_run *row)
+static void settle_all(struct core *c, struct core_run *entry)
 {
-    for (uint32_t i = 0; i < row->run->n_steps; i++) {
-        if (step_is_final(row->run->steps[i].status)) {
-            core_settle(c, row, i);
+    for (uint32_t i = 0; i < entry->run->n_steps; i++) {
+        if (step_is_final(entry->run->steps[i].status)) {
+            core_settle(c, entry, i);
         }
     }
-    for (uint32_t i = 0; i < row->run->n_steps; i++) {
-        if (row->run->steps[i].status == STEP_READY && row->sched[i].list == LIST_NONE) {
-            core_link(c, row, i, LIST_READY, false);
+    for (uint32_t i = 0; i < entry->run->n_steps; i++) {
+        if (entry->run->steps[i].status == STEP_READY && entry->sched[i].list == LIST_NONE) {
+            core_link(c, entry, i, LIST_READY, false);
         }
     }
 }
 
 /* Rows that have not begun leave their lists: their dependencies may change. */
-static void unlink_unbegun(struct core *c, struct core_run *row)
+static void unlink_unbegun(struct core *c, struct core_run *entry)
 {
-    for (uint32_t i = 0; i < row->run->n_steps; i++) {
-        if (row->run->steps[i].status == STEP_READY) {
-            core_unlink(c, row, i);
+    for (uint32_t i = 0; i < entry->run->n_steps; i++) {
+        if (entry->run->steps[i].status == STEP_READY) {
+            core_unlink(c, entry, i);
         }
     }
 }
 
-bool core_revise(struct core *c, struct core_run *row, const struct core_event *ev,
+bool core_revise(struct core *c, struct core_run *entry, const struct core_event *ev,
                  struct record rec)
 {
     const bool person = rec.type == REC_PLAN_MODIFIED;
-    if (ev->plan == NULL || ev->block == NULL || !revision_fits(ev->plan, row, person)) {
+    if (ev->plan == NULL || ev->block == NULL || !revision_fits(ev->plan, entry, person)) {
         return false;
     }
-    core_park(c, row);
+    core_park(c, entry);
     c->quiet = true;
-    end_superseded(c, row, ev->plan);
-    unlink_unbegun(c, row);
+    end_superseded(c, entry, ev->plan);
+    unlink_unbegun(c, entry);
     rec.revision = ev->plan->revision;
     rec.result = ev->result;
-    rec.n = ev->plan->n_steps - row->plan->n_steps;
-    core_record_revision(c, row, rec, ev->plan, ev->block);
-    core_emit(c, CMD_REVISED)->run = core_handle_of(c, row);
-    settle_all(c, row);
-    core_emit_waiting(c, row);
-    core_carry_on(c, row);
+    rec.n = ev->plan->n_steps - entry->plan->n_steps;
+    core_record_revision(c, entry, rec, ev->plan, ev->block);
+    core_emit(c, CMD_REVISED)->run = core_handle_of(c, entry);
+    settle_all(c, entry);
+    core_emit_waiting(c, entry);
+    core_carry_on(c, entry);
     return true;
 }
 
-void core_replan_answered(struct core *c, struct core_run *row, const struct core_event *ev)
+void core_replan_answered(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
-    const struct run_step *state = &row->run->steps[ev->step];
+    const struct run_step *state = &entry->run->steps[ev->step];
     const struct record rec = {.type = REC_REPLAN_FINISHED,
                                .step = ev->step,
                                .attempt = state->attempt,
-                               .agent = row->plan->replan.agent,
+                               .agent = entry->plan->replan.agent,
                                .ok = true,
                                .usage = ev->usage,
                                .text = ev->text};
-    if (ev->outcome == STEP_OUTCOME_COMPLETED && core_revise(c, row, ev, rec)) {
+    if (ev->outcome == STEP_OUTCOME_COMPLETED && core_revise(c, entry, ev, rec)) {
         return;
     }
     const struct str why =
         ev->text.len > 0 ? ev->text : STR_LIT("the plan does not fit what is under way");
-    core_replan_failed(c, row, ev->step, PLAN_FAILURE_REPAIR_INVALID,
+    core_replan_failed(c, entry, ev->step, PLAN_FAILURE_REPAIR_INVALID,
                        core_text_pair(c, "The replanner's plan is invalid: ", why), &ev->usage);
 }

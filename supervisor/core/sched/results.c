@@ -10,9 +10,9 @@
  * instance's id.
  */
 static enum core_reject check_sender(const struct core *c, const struct core_event *ev,
-                                     const struct core_run *row)
+                                     const struct core_run *entry)
 {
-    const struct run_step *state = &row->run->steps[ev->step];
+    const struct run_step *state = &entry->run->steps[ev->step];
     struct instance_view view;
     if (!uuid_is_nil(ev->instance) && !uuid_eq(ev->instance, state->instance)) {
         return REJECT_FOREIGN;
@@ -24,7 +24,7 @@ static enum core_reject check_sender(const struct core *c, const struct core_eve
         const bool live = registry_instance_view(c->registry, ev->slot, &view);
         return live && uuid_eq(view.id, state->instance) ? REJECT_NONE : REJECT_FOREIGN;
     }
-    const bool over_its_lane = ev->lane != LANE_NONE && ev->slot == row->sched[ev->step].slot;
+    const bool over_its_lane = ev->lane != LANE_NONE && ev->slot == entry->sched[ev->step].slot;
     const bool vouched = over_its_lane || !uuid_is_nil(ev->instance);
     return MUTANT(NO_FENCING) || (vouched && ev->epoch == state->epoch) ? REJECT_NONE
                                                                         : REJECT_STALE_EPOCH;
@@ -32,10 +32,10 @@ static enum core_reject check_sender(const struct core *c, const struct core_eve
 
 /* The answer to a question counts over the lane that it was asked on, and nowhere else. */
 static enum core_reject check_answer(const struct core *c, const struct core_event *ev,
-                                     const struct core_run *row)
+                                     const struct core_run *entry)
 {
-    const struct run_step *state = &row->run->steps[ev->step];
-    const struct sched_step *sched = &row->sched[ev->step];
+    const struct run_step *state = &entry->run->steps[ev->step];
+    const struct sched_step *sched = &entry->sched[ev->step];
     if (sched->list != LIST_HELD || ev->phase != state->phase || ev->attempt != state->ask) {
         return REJECT_STALE_ATTEMPT;
     }
@@ -45,38 +45,38 @@ static enum core_reject check_answer(const struct core *c, const struct core_eve
 }
 
 static enum core_reject check_attempt(const struct core *c, const struct core_event *ev,
-                                      const struct core_run *row)
+                                      const struct core_run *entry)
 {
-    if (row == NULL) {
+    if (entry == NULL) {
         return REJECT_UNKNOWN_RUN;
     }
-    if (ev->step >= row->run->n_steps) {
+    if (ev->step >= entry->run->n_steps) {
         return REJECT_STALE_ATTEMPT;
     }
-    const struct run_step *state = &row->run->steps[ev->step];
-    const enum list_kind list = row->sched[ev->step].list;
+    const struct run_step *state = &entry->run->steps[ev->step];
+    const enum list_kind list = entry->sched[ev->step].list;
     if (step_is_final(state->status)) {
         return REJECT_FINAL;
     }
     if (state->status == STEP_CHECKING) {
-        return check_answer(c, ev, row);
+        return check_answer(c, ev, entry);
     }
     if ((list != LIST_HELD && list != LIST_UNKNOWN) || ev->attempt != state->attempt ||
         ev->phase > PHASE_SEARCH) {
         return REJECT_STALE_ATTEMPT;
     }
-    return check_sender(c, ev, row);
+    return check_sender(c, ev, entry);
 }
 
 struct core_run *core_attempt(struct core *c, const struct core_event *ev)
 {
-    struct core_run *row = core_find_run(c, ev->run);
-    const enum core_reject why = check_attempt(c, ev, row);
+    struct core_run *entry = core_find_run(c, ev->run);
+    const enum core_reject why = check_attempt(c, ev, entry);
     if (why != REJECT_NONE) {
         core_reject(c, ev, why);
         return NULL;
     }
-    return row;
+    return entry;
 }
 
 void core_lane_answered(struct core *c, const struct core_event *ev)
@@ -116,14 +116,14 @@ static bool worth_retrying(const struct core_event *ev, const struct step_policy
  * vouches for that: one lane, one request). It counts when nothing newer has finished: the step is
  * between attempts, or the next attempt is still out, or a person is asked what became of it.
  */
-static bool is_late(const struct core *c, const struct core_event *ev, const struct core_run *row)
+static bool is_late(const struct core *c, const struct core_event *ev, const struct core_run *entry)
 {
-    if (row == NULL || ev->step >= row->run->n_steps || ev->lane == LANE_NONE ||
+    if (entry == NULL || ev->step >= entry->run->n_steps || ev->lane == LANE_NONE ||
         ev->outcome != STEP_OUTCOME_COMPLETED || ev->phase > PHASE_SEARCH || ev->attempt == 0 ||
-        row->run->cancelling || !registry_is_current(c->registry, ev->slot, ev->epoch)) {
+        entry->run->cancelling || !registry_is_current(c->registry, ev->slot, ev->epoch)) {
         return false;
     }
-    const struct run_step *state = &row->run->steps[ev->step];
+    const struct run_step *state = &entry->run->steps[ev->step];
     switch ((enum step_status)state->status) {
     case STEP_IN_PROGRESS:
     case STEP_UNKNOWN:
@@ -147,29 +147,29 @@ static bool is_late(const struct core *c, const struct core_event *ev, const str
     return false;
 }
 
-static void take_late(struct core *c, struct core_run *row, const struct core_event *ev)
+static void take_late(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
-    const struct holder who = core_holder(c, row, ev->step);
-    const enum list_kind list = row->sched[ev->step].list;
+    const struct holder who = core_holder(c, entry, ev->step);
+    const enum list_kind list = entry->sched[ev->step].list;
     const bool out = list == LIST_HELD || list == LIST_UNKNOWN;
-    core_unlink(c, row, ev->step);
+    core_unlink(c, entry, ev->step);
     if (out) {
-        core_tell_to_stop(c, row, ev->step, &who, STR_LIT("An earlier attempt has completed"));
+        core_tell_to_stop(c, entry, ev->step, &who, STR_LIT("An earlier attempt has completed"));
     }
-    core_accept(c, row, ev->step, ev->result, &ev->usage, out ? STOP_FENCED : STOP_NONE);
+    core_accept(c, entry, ev->step, ev->result, &ev->usage, out ? STOP_FENCED : STOP_NONE);
 }
 
 /* What came over a lane was really asked for, so there is no more of this than of requests. */
-static void record_rejected(struct core *c, struct core_run *row, const struct core_event *ev,
+static void record_rejected(struct core *c, struct core_run *entry, const struct core_event *ev,
                             enum core_reject why)
 {
-    if (row != NULL && ev->lane != LANE_NONE && ev->step < row->run->n_steps) {
-        core_record(c, row,
+    if (entry != NULL && ev->lane != LANE_NONE && ev->step < entry->run->n_steps) {
+        core_record(c, entry,
                     (struct record){.type = REC_RESULT_REJECTED,
                                     .step = ev->step,
                                     .attempt = ev->attempt,
                                     .phase = ev->phase,
-                                    .agent = row->run->steps[ev->step].agent,
+                                    .agent = entry->run->steps[ev->step].agent,
                                     .text = str_from(core_reject_text(why))});
     }
     core_reject(c, ev, why);
@@ -178,15 +178,15 @@ static void record_rejected(struct core *c, struct core_run *row, const struct c
 /* ---- results ---- */
 
 /* The agent gives the step to another one (F51, F52). */
-static void handed_off(struct core *c, struct core_run *row, const struct core_event *ev,
+static void handed_off(struct core *c, struct core_run *entry, const struct core_event *ev,
                        const struct failure *f)
 {
-    const struct plan *plan = row->plan;
-    const struct run_step *state = &row->run->steps[ev->step];
+    const struct plan *plan = entry->plan;
+    const struct run_step *state = &entry->run->steps[ev->step];
     const uint32_t at = ev->agent == AGENT_NONE ? UINT32_MAX : plan_agent_find(plan, ev->agent);
     const char *why = NULL;
-    if (row->run->cancelling) {
-        core_stopped(c, row, ev->step, STOP_ACKNOWLEDGED, f);
+    if (entry->run->cancelling) {
+        core_stopped(c, entry, ev->step, STOP_ACKNOWLEDGED, f);
         return;
     }
     if (at == UINT32_MAX) {
@@ -200,11 +200,11 @@ static void handed_off(struct core *c, struct core_run *row, const struct core_e
     if (why != NULL) {
         const struct failure refused = {
             .error_class = CLASS_VALIDATION_ERROR, .text = str_from(why), .usage = ev->usage};
-        core_attempt_failed(c, row, ev->step, &refused);
+        core_attempt_failed(c, entry, ev->step, &refused);
         return;
     }
-    core_unlink(c, row, ev->step);
-    core_record(c, row,
+    core_unlink(c, entry, ev->step);
+    core_record(c, entry,
                 (struct record){.type = REC_HANDOFF,
                                 .step = ev->step,
                                 .attempt = state->attempt,
@@ -213,36 +213,36 @@ static void handed_off(struct core *c, struct core_run *row, const struct core_e
                                 .from_agent = state->agent,
                                 .usage = ev->usage,
                                 .text = ev->text});
-    core_enqueue(c, row, ev->step, false);
+    core_enqueue(c, entry, ev->step, false);
 }
 
-static void attempt_answered(struct core *c, struct core_run *row, const struct core_event *ev)
+static void attempt_answered(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
     const struct failure f = {.error_class = ev->error_class,
                               .text = ev->text,
-                              .retryable = worth_retrying(ev, &row->plan->steps[ev->step].policy),
+                              .retryable = worth_retrying(ev, &entry->plan->steps[ev->step].policy),
                               .retry_after_ms = ev->retry_after_ms,
                               .usage = ev->usage};
     switch (ev->outcome) {
     case STEP_OUTCOME_COMPLETED:
-        core_accept(c, row, ev->step, ev->result, &ev->usage,
-                    row->run->cancelling ? STOP_ACKNOWLEDGED : STOP_NONE);
+        core_accept(c, entry, ev->step, ev->result, &ev->usage,
+                    entry->run->cancelling ? STOP_ACKNOWLEDGED : STOP_NONE);
         break;
     case STEP_OUTCOME_FAILED:
         if (ev->error_class == CLASS_VERIFICATION_FAILED) {
-            core_verification_failed(c, row, ev->step, &f);
+            core_verification_failed(c, entry, ev->step, &f);
         } else {
-            core_attempt_failed(c, row, ev->step, &f);
+            core_attempt_failed(c, entry, ev->step, &f);
         }
         break;
     case STEP_OUTCOME_NEEDS_INPUT:
-        core_step_waits(c, row, ev->step, REVIEW_INPUT, &f, ev->data);
+        core_step_waits(c, entry, ev->step, REVIEW_INPUT, &f, ev->data);
         break;
     case STEP_OUTCOME_NEEDS_APPROVAL:
-        core_step_waits(c, row, ev->step, REVIEW_APPROVAL, &f, ev->data);
+        core_step_waits(c, entry, ev->step, REVIEW_APPROVAL, &f, ev->data);
         break;
     case STEP_OUTCOME_HANDOFF:
-        handed_off(c, row, ev, &f);
+        handed_off(c, entry, ev, &f);
         break;
     case STEP_OUTCOME_COUNT:
         ASSERT(!"a step outcome");
@@ -254,36 +254,36 @@ void core_on_result(struct core *c, const struct core_event *ev)
 {
     core_alive(c, ev);
     core_lane_answered(c, ev);
-    struct core_run *row = core_find_run(c, ev->run);
-    const enum core_reject why = check_attempt(c, ev, row);
+    struct core_run *entry = core_find_run(c, ev->run);
+    const enum core_reject why = check_attempt(c, ev, entry);
     if (why == REJECT_NONE) {
         const bool failed = ev->outcome == STEP_OUTCOME_FAILED;
         core_breaker_result(c, ev->slot, ev->epoch, failed ? ev->error_class : CLASS_NONE);
     }
-    if (why != REJECT_NONE && is_late(c, ev, row)) {
-        take_late(c, row, ev);
+    if (why != REJECT_NONE && is_late(c, ev, entry)) {
+        take_late(c, entry, ev);
     } else if (why != REJECT_NONE) {
-        record_rejected(c, row, ev, why);
-    } else if (row->run->steps[ev->step].status == STEP_CHECKING) {
-        core_check_answered(c, row, ev);
+        record_rejected(c, entry, ev, why);
+    } else if (entry->run->steps[ev->step].status == STEP_CHECKING) {
+        core_check_answered(c, entry, ev);
     } else {
-        attempt_answered(c, row, ev);
+        attempt_answered(c, entry, ev);
     }
 }
 
 void core_on_progress(struct core *c, const struct core_event *ev)
 {
     core_alive(c, ev);
-    struct core_run *row = core_attempt(c, ev);
-    if (row == NULL) {
+    struct core_run *entry = core_attempt(c, ev);
+    if (entry == NULL) {
         return;
     }
-    struct sched_step *sched = &row->sched[ev->step];
+    struct sched_step *sched = &entry->sched[ev->step];
     if (sched->list == LIST_HELD) {
         sched->sign = c->now;
-        core_due(c, row, ev->step, core_held_due(row, ev->step));
+        core_due(c, entry, ev->step, core_held_due(entry, ev->step));
     }
-    if (row->run->steps[ev->step].status == STEP_CHECKING) {
+    if (entry->run->steps[ev->step].status == STEP_CHECKING) {
         return; /* a question's progress is nobody's news */
     }
     if (c->now - sched->since >= 1000) {
@@ -291,18 +291,18 @@ void core_on_progress(struct core *c, const struct core_event *ev)
         sched->progress = 0;
     }
     if (sched->progress >=
-        (row->plan->job == JOB_NONE ? CORE_PROGRESS_PER_SECOND : CORE_TEXTS_PER_SECOND)) {
+        (entry->plan->job == JOB_NONE ? CORE_PROGRESS_PER_SECOND : CORE_TEXTS_PER_SECOND)) {
         core_reject(c, ev, REJECT_TOO_MUCH);
         return;
     }
     sched->progress++;
-    core_record(c, row,
+    core_record(c, entry,
                 (struct record){.type = REC_STEP_PROGRESS,
                                 .step = ev->step,
                                 .attempt = ev->attempt,
-                                .agent = row->run->steps[ev->step].agent,
-                                .instance = row->run->steps[ev->step].instance,
-                                .epoch = row->run->steps[ev->step].epoch,
+                                .agent = entry->run->steps[ev->step].agent,
+                                .instance = entry->run->steps[ev->step].instance,
+                                .epoch = entry->run->steps[ev->step].epoch,
                                 .n = ev->n,
                                 .percent = ev->percent,
                                 .text = ev->text,

@@ -25,22 +25,22 @@ static msec pause_asked(const struct failure *f)
 
 /* A pause that lasts as long as the step or its plan may take helps nobody: the failure is told at
  * once, instead of a timeout in its place. */
-static bool outlasts(const struct core *c, const struct core_run *row, uint32_t step, msec pause)
+static bool outlasts(const struct core *c, const struct core_run *entry, uint32_t step, msec pause)
 {
-    const msec limit = row->run->steps[step].limit;
-    const msec deadline = core_row_deadline(c, row);
+    const msec limit = entry->run->steps[step].limit;
+    const msec deadline = core_entry_deadline(c, entry);
     return pause > 0 && msec_add(c->now, pause) >= (limit < deadline ? limit : deadline);
 }
 
-static void retry(struct core *c, struct core_run *row, uint32_t step, const struct failure *f)
+static void retry(struct core *c, struct core_run *entry, uint32_t step, const struct failure *f)
 {
-    const struct run_step *state = &row->run->steps[step];
-    const struct backoff *backoff = &row->plan->steps[step].policy.backoff;
-    const struct holder who = core_holder(c, row, step);
+    const struct run_step *state = &entry->run->steps[step];
+    const struct backoff *backoff = &entry->plan->steps[step].policy.backoff;
+    const struct holder who = core_holder(c, entry, step);
     const msec asked = pause_asked(f);
     const msec ours = backoff_delay(backoff, state->attempt, next_random(c));
-    core_unlink(c, row, step);
-    core_record(c, row,
+    core_unlink(c, entry, step);
+    core_record(c, entry,
                 (struct record){.type = REC_STEP_RETRY,
                                 .step = step,
                                 .attempt = state->attempt,
@@ -49,48 +49,48 @@ static void retry(struct core *c, struct core_run *row, uint32_t step, const str
                                 .delay_ms = asked > ours ? asked : ours,
                                 .usage = f->usage,
                                 .text = f->text});
-    core_due(c, row, step, state->deadline);
+    core_due(c, entry, step, state->deadline);
     if (f->tell) {
-        core_tell_to_stop(c, row, step, &who, f->text);
+        core_tell_to_stop(c, entry, step, &who, f->text);
     }
 }
 
-static bool may_retry(const struct core *c, const struct core_run *row, uint32_t step,
+static bool may_retry(const struct core *c, const struct core_run *entry, uint32_t step,
                       const struct failure *f)
 {
-    const struct run_step *state = &row->run->steps[step];
-    const struct step_policy *policy = &row->plan->steps[step].policy;
+    const struct run_step *state = &entry->run->steps[step];
+    const struct step_policy *policy = &entry->plan->steps[step].policy;
     const uint32_t counted = (uint32_t)state->attempt - state->granted;
     const bool any = policy->on_failure == ON_FAILURE_RETRY && policy->effects != EFFECTS_UNSAFE;
     return (f->retryable || any) && (policy->no_retry & 1u << f->error_class) == 0 &&
-           state->limit > c->now && !outlasts(c, row, step, pause_asked(f)) &&
+           state->limit > c->now && !outlasts(c, entry, step, pause_asked(f)) &&
            counted <= policy->max_retries + (MUTANT(ONE_RETRY_MORE) ? 1 : 0) &&
            state->attempt < LIMIT_ATTEMPTS;
 }
 
-void core_attempt_failed(struct core *c, struct core_run *row, uint32_t step,
+void core_attempt_failed(struct core *c, struct core_run *entry, uint32_t step,
                          const struct failure *f)
 {
-    if (row->run->cancelling) {
-        core_stopped(c, row, step, STOP_ACKNOWLEDGED, f);
-    } else if (!may_retry(c, row, step, f)) {
-        core_give_up(c, row, step, f);
-    } else if (f->blind && row->plan->steps[step].policy.effects == EFFECTS_UNSAFE &&
+    if (entry->run->cancelling) {
+        core_stopped(c, entry, step, STOP_ACKNOWLEDGED, f);
+    } else if (!may_retry(c, entry, step, f)) {
+        core_give_up(c, entry, step, f);
+    } else if (f->blind && entry->plan->steps[step].policy.effects == EFFECTS_UNSAFE &&
                !MUTANT(UNSAFE_AGAIN)) {
-        core_step_waits(c, row, step, REVIEW_UNKNOWN_OUTCOME, f, (struct doc){0});
+        core_step_waits(c, entry, step, REVIEW_UNKNOWN_OUTCOME, f, (struct doc){0});
     } else {
-        retry(c, row, step, f);
+        retry(c, entry, step, f);
     }
 }
 
 /* ---- fallbacks (M042, M043, C17) ---- */
 
 /* The first alternative agent that has not had the step yet. */
-static uint32_t alternative(const struct core_run *row, uint32_t step)
+static uint32_t alternative(const struct core_run *entry, uint32_t step)
 {
-    const struct plan *plan = row->plan;
+    const struct plan *plan = entry->plan;
     const struct plan_step *about = &plan->steps[step];
-    const struct run_step *state = &row->run->steps[step];
+    const struct run_step *state = &entry->run->steps[step];
     const uint64_t had = run_visit(plan, state->visited, state->agent);
     for (uint32_t i = 0; i < about->alternatives_n; i++) {
         const uint32_t at = plan->alternatives[about->alternatives_at + i];
@@ -108,16 +108,17 @@ static msec rate_limited_wait(const struct run *run)
 }
 
 /* What to do instead; false when there is nothing. */
-static bool choose_fallback(const struct core *c, const struct core_run *row, uint32_t step,
+static bool choose_fallback(const struct core *c, const struct core_run *entry, uint32_t step,
                             const struct failure *f, struct record *rec)
 {
-    const struct run_step *state = &row->run->steps[step];
+    const struct run_step *state = &entry->run->steps[step];
     const bool waited = (state->did & STEP_DID_WAIT) != 0;
     rec->agent = state->agent;
     if (f->error_class == CLASS_RATE_LIMITED || f->error_class == CLASS_SERVICE_UNAVAILABLE) {
-        const msec ours = f->error_class == CLASS_RATE_LIMITED ? rate_limited_wait(row->run) : 2000;
+        const msec ours =
+            f->error_class == CLASS_RATE_LIMITED ? rate_limited_wait(entry->run) : 2000;
         const msec wait = pause_asked(f) > ours ? pause_asked(f) : ours;
-        if (!waited && state->attempt > 0 && !outlasts(c, row, step, wait)) {
+        if (!waited && state->attempt > 0 && !outlasts(c, entry, step, wait)) {
             rec->fallback = FALLBACK_WAIT;
             rec->delay_ms = wait;
             return true;
@@ -125,8 +126,8 @@ static bool choose_fallback(const struct core *c, const struct core_run *row, ui
     }
     if (f->error_class == CLASS_RESOURCE_NOT_FOUND) {
         rec->fallback = FALLBACK_SEARCH;
-        rec->agent = row->plan->search_agent;
-        return row->plan->search_with.len > 0 && state->attempt > 0 &&
+        rec->agent = entry->plan->search_agent;
+        return entry->plan->search_with.len > 0 && state->attempt > 0 &&
                (state->did & STEP_DID_SEARCH) == 0;
     }
     if (f->error_class != CLASS_SERVICE_UNAVAILABLE && f->error_class != CLASS_AGENT_UNAVAILABLE &&
@@ -134,34 +135,35 @@ static bool choose_fallback(const struct core *c, const struct core_run *row, ui
         return false;
     }
     rec->fallback = FALLBACK_AGENT;
-    rec->agent = alternative(row, step);
+    rec->agent = alternative(entry, step);
     return rec->agent != AGENT_NONE;
 }
 
-static bool fall_back(struct core *c, struct core_run *row, uint32_t step, const struct failure *f)
+static bool fall_back(struct core *c, struct core_run *entry, uint32_t step,
+                      const struct failure *f)
 {
-    const struct run_step *state = &row->run->steps[step];
-    const bool unsafe = row->plan->steps[step].policy.effects == EFFECTS_UNSAFE;
+    const struct run_step *state = &entry->run->steps[step];
+    const bool unsafe = entry->plan->steps[step].policy.effects == EFFECTS_UNSAFE;
     struct record rec = {.type = REC_FALLBACK_USED,
                          .step = step,
                          .error_class = f->error_class,
                          .usage = f->usage,
                          .text = f->text};
     if (f->reason != REASON_NONE ||
-        (row->run->fallbacks >= row->plan->max_fallbacks && !MUTANT(FALLBACKS_UNLIMITED)) ||
+        (entry->run->fallbacks >= entry->plan->max_fallbacks && !MUTANT(FALLBACKS_UNLIMITED)) ||
         state->attempt >= LIMIT_ATTEMPTS || state->limit <= c->now ||
         (unsafe && state->attempt > 0 && !MUTANT(UNSAFE_FALLBACK)) ||
-        state->status == STEP_WAITING || !choose_fallback(c, row, step, f, &rec)) {
+        state->status == STEP_WAITING || !choose_fallback(c, entry, step, f, &rec)) {
         return false;
     }
-    const struct holder who = core_holder(c, row, step);
+    const struct holder who = core_holder(c, entry, step);
     const uint32_t from = state->agent;
-    core_begin_bare(c, row, step);
-    core_unlink(c, row, step);
+    core_begin_bare(c, entry, step);
+    core_unlink(c, entry, step);
     rec.attempt = state->attempt;
-    core_record(c, row, rec);
+    core_record(c, entry, rec);
     if (rec.agent != from && state->attempt > 0) { /* else the plan hands over to it at once */
-        core_record(c, row,
+        core_record(c, entry,
                     (struct record){.type = REC_HANDOFF,
                                     .step = step,
                                     .attempt = state->attempt,
@@ -170,22 +172,22 @@ static bool fall_back(struct core *c, struct core_run *row, uint32_t step, const
                                     .from_agent = from});
     }
     if (f->tell) {
-        core_tell_to_stop(c, row, step, &who, f->text);
+        core_tell_to_stop(c, entry, step, &who, f->text);
     }
     if (rec.delay_ms > 0) {
-        core_due(c, row, step, state->deadline);
+        core_due(c, entry, step, state->deadline);
     } else {
-        core_continue(c, row, step);
+        core_continue(c, entry, step);
     }
     return true;
 }
 
 /* ---- on_failure ---- */
 
-static void fail_step(struct core *c, struct core_run *row, uint32_t step, const struct failure *f,
-                      enum on_failure policy)
+static void fail_step(struct core *c, struct core_run *entry, uint32_t step,
+                      const struct failure *f, enum on_failure policy)
 {
-    const struct holder who = core_holder(c, row, step);
+    const struct holder who = core_holder(c, entry, step);
     struct record rec = {.step = step,
                          .status = STEP_FAILED,
                          .reason = f->reason,
@@ -200,23 +202,23 @@ static void fail_step(struct core *c, struct core_run *row, uint32_t step, const
         rec.stop = STOP_FENCED;
     }
     if (policy == ON_FAILURE_SKIP || policy == ON_FAILURE_CONTINUE) {
-        core_end_step(c, row, rec);
+        core_end_step(c, entry, rec);
         if (f->tell) {
-            core_tell_to_stop(c, row, step, &who, rec.text);
+            core_tell_to_stop(c, entry, step, &who, rec.text);
         }
-        core_settle(c, row, step);
-        core_carry_on(c, row);
+        core_settle(c, entry, step);
+        core_carry_on(c, entry);
         return;
     }
     c->quiet = true;
-    core_end_step(c, row, rec);
+    core_end_step(c, entry, rec);
     if (f->tell) {
-        core_tell_to_stop(c, row, step, &who, rec.text);
+        core_tell_to_stop(c, entry, step, &who, rec.text);
     }
-    core_step_fails_plan(c, row, step, PLAN_FAILURE_STEP, rec.text);
+    core_step_fails_plan(c, entry, step, PLAN_FAILURE_STEP, rec.text);
 }
 
-void core_fail_by(struct core *c, struct core_run *row, uint32_t step, const struct failure *f,
+void core_fail_by(struct core *c, struct core_run *entry, uint32_t step, const struct failure *f,
                   enum on_failure policy)
 {
     struct failure known = *f;
@@ -225,13 +227,13 @@ void core_fail_by(struct core *c, struct core_run *row, uint32_t step, const str
     }
     switch (policy) {
     case ON_FAILURE_REPLAN:
-        core_replan(c, row, step, &known);
+        core_replan(c, entry, step, &known);
         return;
     case ON_FAILURE_ASK:
         /* A person who has said no is not asked again. */
         if (known.reason == REASON_NONE || known.reason == REASON_GATE_FAILED) {
-            core_begin_bare(c, row, step);
-            core_step_waits(c, row, step, REVIEW_FAILURE, &known, (struct doc){0});
+            core_begin_bare(c, entry, step);
+            core_step_waits(c, entry, step, REVIEW_FAILURE, &known, (struct doc){0});
             return;
         }
         break;
@@ -242,37 +244,37 @@ void core_fail_by(struct core *c, struct core_run *row, uint32_t step, const str
     case ON_FAILURE_COUNT:
         break;
     }
-    fail_step(c, row, step, &known, policy);
+    fail_step(c, entry, step, &known, policy);
 }
 
-void core_give_up(struct core *c, struct core_run *row, uint32_t step, const struct failure *f)
+void core_give_up(struct core *c, struct core_run *entry, uint32_t step, const struct failure *f)
 {
-    if (row->run->cancelling) {
-        core_stopped(c, row, step, STOP_NONE, f);
-    } else if (!fall_back(c, row, step, f)) {
-        core_fail_by(c, row, step, f, row->plan->steps[step].policy.on_failure);
+    if (entry->run->cancelling) {
+        core_stopped(c, entry, step, STOP_NONE, f);
+    } else if (!fall_back(c, entry, step, f)) {
+        core_fail_by(c, entry, step, f, entry->plan->steps[step].policy.on_failure);
     }
 }
 
-void core_verification_failed(struct core *c, struct core_run *row, uint32_t step,
+void core_verification_failed(struct core *c, struct core_run *entry, uint32_t step,
                               const struct failure *f)
 {
-    const struct step_policy *policy = &row->plan->steps[step].policy;
+    const struct step_policy *policy = &entry->plan->steps[step].policy;
     struct failure verified = *f;
     verified.error_class = CLASS_VERIFICATION_FAILED;
     /* It was carried out, whatever came of it: an unsafe step is not repeated for that. */
     verified.retryable = f->retryable && policy->effects != EFFECTS_UNSAFE;
-    core_record(c, row,
+    core_record(c, entry,
                 (struct record){.type = REC_VERIFICATION_FAILED,
                                 .step = step,
-                                .attempt = row->run->steps[step].attempt,
-                                .agent = row->run->steps[step].agent,
+                                .attempt = entry->run->steps[step].attempt,
+                                .agent = entry->run->steps[step].agent,
                                 .usage = f->usage,
                                 .text = f->text});
     verified.usage = (struct usage){0};
-    if (row->run->cancelling || policy->on_verify == ON_FAILURE_RETRY) {
-        core_attempt_failed(c, row, step, &verified);
+    if (entry->run->cancelling || policy->on_verify == ON_FAILURE_RETRY) {
+        core_attempt_failed(c, entry, step, &verified);
     } else {
-        core_fail_by(c, row, step, &verified, policy->on_verify);
+        core_fail_by(c, entry, step, &verified, policy->on_verify);
     }
 }

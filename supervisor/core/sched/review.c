@@ -5,7 +5,7 @@
 
 /* Of a job nobody sees a review, and somebody else's plan waits for it. No job is begun with
  * one. */
-static void job_fails(struct core *c, struct core_run *row, uint32_t step, enum review_kind kind,
+static void job_fails(struct core *c, struct core_run *entry, uint32_t step, enum review_kind kind,
                       const struct failure *why)
 {
     struct failure f = *why;
@@ -15,46 +15,46 @@ static void job_fails(struct core *c, struct core_run *row, uint32_t step, enum 
                      ? STR_LIT("The agent needs input from a person, which nobody gives for this")
                      : STR_LIT("The agent needs approval by a person, which nobody gives for this");
     }
-    core_fail_by(c, row, step, &f, ON_FAILURE_ABORT);
+    core_fail_by(c, entry, step, &f, ON_FAILURE_ABORT);
 }
 
-void core_step_waits(struct core *c, struct core_run *row, uint32_t step, enum review_kind kind,
+void core_step_waits(struct core *c, struct core_run *entry, uint32_t step, enum review_kind kind,
                      const struct failure *why, struct doc data)
 {
-    if (row->run->cancelling) {
-        core_stopped(c, row, step, STOP_ACKNOWLEDGED, why);
+    if (entry->run->cancelling) {
+        core_stopped(c, entry, step, STOP_ACKNOWLEDGED, why);
         return;
     }
-    if (row->plan->job != JOB_NONE && kind != REVIEW_STEP && kind != REVIEW_BEFORE) {
-        job_fails(c, row, step, kind, why);
+    if (entry->plan->job != JOB_NONE && kind != REVIEW_STEP && kind != REVIEW_BEFORE) {
+        job_fails(c, entry, step, kind, why);
         return;
     }
-    const struct run_step *state = &row->run->steps[step];
-    const struct holder who = core_holder(c, row, step);
-    core_unlink(c, row, step);
-    core_record(c, row,
+    const struct run_step *state = &entry->run->steps[step];
+    const struct holder who = core_holder(c, entry, step);
+    core_unlink(c, entry, step);
+    core_record(c, entry,
                 (struct record){.type = REC_STEP_WAITING,
                                 .step = step,
                                 .attempt = state->attempt,
                                 .agent = state->agent,
                                 .review = kind,
                                 .error_class = why->error_class,
-                                .delay_ms = row->plan->steps[step].policy.approval_timeout_ms,
+                                .delay_ms = entry->plan->steps[step].policy.approval_timeout_ms,
                                 .usage = why->usage,
                                 .text = why->text,
                                 .data = data});
-    core_due(c, row, step, MUTANT(REVIEW_FOR_EVER) ? MSEC_NEVER : state->deadline);
+    core_due(c, entry, step, MUTANT(REVIEW_FOR_EVER) ? MSEC_NEVER : state->deadline);
     if (why->tell) {
-        core_tell_to_stop(c, row, step, &who, why->text);
+        core_tell_to_stop(c, entry, step, &who, why->text);
     }
 }
 
-static enum core_reject check_decision(const struct core_event *ev, const struct core_run *row)
+static enum core_reject check_decision(const struct core_event *ev, const struct core_run *entry)
 {
-    if (row == NULL) {
+    if (entry == NULL) {
         return REJECT_UNKNOWN_RUN;
     }
-    if (row->run->cancelling) {
+    if (entry->run->cancelling) {
         return REJECT_CANCELLING;
     }
     if ((unsigned)ev->decision >= DECISION_COUNT) {
@@ -62,16 +62,16 @@ static enum core_reject check_decision(const struct core_event *ev, const struct
     }
     if (ev->step == STEP_NONE) {
         const uint32_t asks = 1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING;
-        const bool planning = (row->run->paused & 1u << PAUSE_PLANNING) != 0;
+        const bool planning = (entry->run->paused & 1u << PAUSE_PLANNING) != 0;
         const bool fits = ev->plan == NULL || (planning && ev->decision == DECISION_APPROVE &&
-                                               core_brings_plan(row, ev));
-        const bool waits = (row->run->paused & asks) != 0;
+                                               core_brings_plan(entry, ev));
+        const bool waits = (entry->run->paused & asks) != 0;
         return waits && fits && ev->decision != DECISION_SKIP ? REJECT_NONE : REJECT_NOT_WAITING;
     }
-    if (ev->step >= row->run->n_steps) {
+    if (ev->step >= entry->run->n_steps) {
         return REJECT_NOT_WAITING;
     }
-    const struct run_step *state = &row->run->steps[ev->step];
+    const struct run_step *state = &entry->run->steps[ev->step];
     if (step_is_final(state->status)) {
         return REJECT_FINAL;
     }
@@ -87,34 +87,34 @@ static enum core_reject check_decision(const struct core_event *ev, const struct
     return ev->decision == DECISION_APPROVE && enough ? REJECT_TOO_MUCH : REJECT_NONE;
 }
 
-static void record_decision(struct core *c, struct core_run *row, const struct core_event *ev,
+static void record_decision(struct core *c, struct core_run *entry, const struct core_event *ev,
                             enum review_kind review)
 {
     const bool step = ev->step != STEP_NONE;
-    core_record(c, row,
+    core_record(c, entry,
                 (struct record){.type = REC_REVIEW_DECIDED,
                                 .step = ev->step,
                                 .attempt = ev->attempt,
-                                .agent = step ? row->run->steps[ev->step].agent : 0,
+                                .agent = step ? entry->run->steps[ev->step].agent : 0,
                                 .review = review,
                                 .decision = ev->decision,
                                 .result = ev->result,
                                 .text = ev->text});
 }
 
-static void sign_off(struct core *c, struct core_run *row, const struct core_event *ev)
+static void sign_off(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
-    if ((row->run->paused & 1u << PAUSE_PLANNING) != 0) {
-        record_decision(c, row, ev, REVIEW_PLANNING);
-        core_planning_decided(c, row, ev);
+    if ((entry->run->paused & 1u << PAUSE_PLANNING) != 0) {
+        record_decision(c, entry, ev, REVIEW_PLANNING);
+        core_planning_decided(c, entry, ev);
         return;
     }
-    record_decision(c, row, ev, REVIEW_PLAN);
+    record_decision(c, entry, ev, REVIEW_PLAN);
     if (ev->decision == DECISION_APPROVE) {
-        core_start_run(c, row);
+        core_start_run(c, entry);
         return;
     }
-    core_plan_over(c, row,
+    core_plan_over(c, entry,
                    &(struct plan_end){
                        .status = PLAN_CANCELLED,
                        .outcome = OUTCOME_FAILED,
@@ -124,68 +124,68 @@ static void sign_off(struct core *c, struct core_run *row, const struct core_eve
                        .text = ev->text.len > 0 ? ev->text : STR_LIT("Rejected by a reviewer")});
 }
 
-void core_signoff_timeout(struct core *c, struct core_run *row)
+void core_signoff_timeout(struct core *c, struct core_run *entry)
 {
     const struct str text =
-        core_text_ms(c, "No decision within ", row->plan->signoff_timeout_ms, "ms: denied");
-    sign_off(c, row,
+        core_text_ms(c, "No decision within ", entry->plan->signoff_timeout_ms, "ms: denied");
+    sign_off(c, entry,
              &(struct core_event){.step = STEP_NONE, .decision = DECISION_REJECT, .text = text});
 }
 
-static void rejected(struct core *c, struct core_run *row, uint32_t step, enum review_kind review,
+static void rejected(struct core *c, struct core_run *entry, uint32_t step, enum review_kind review,
                      enum step_reason reason, struct str text)
 {
-    const struct run_step *state = &row->run->steps[step];
-    const enum on_failure policy = row->plan->steps[step].policy.on_failure;
+    const struct run_step *state = &entry->run->steps[step];
+    const enum on_failure policy = entry->plan->steps[step].policy.on_failure;
     struct failure f = {.error_class = CLASS_PERMISSION_DENIED, .text = text, .reason = reason};
     if (review == REVIEW_UNKNOWN_OUTCOME) {
         f.error_class = CLASS_REPLY_LOST;
     } else if (review == REVIEW_FAILURE) {
         f.error_class = state->error_class;
     }
-    core_fail_by(c, row, step, &f, policy == ON_FAILURE_ASK ? ON_FAILURE_ABORT : policy);
+    core_fail_by(c, entry, step, &f, policy == ON_FAILURE_ASK ? ON_FAILURE_ABORT : policy);
 }
 
-static void approved(struct core *c, struct core_run *row, const struct core_event *ev,
+static void approved(struct core *c, struct core_run *entry, const struct core_event *ev,
                      enum review_kind review)
 {
     if (review == REVIEW_STEP) {
         core_step_over(
-            c, row,
+            c, entry,
             (struct record){.step = ev->step, .status = STEP_COMPLETED, .result = ev->result});
         return;
     }
-    core_continue(c, row, ev->step);
+    core_continue(c, entry, ev->step);
 }
 
 void core_on_decide(struct core *c, const struct core_event *ev)
 {
-    struct core_run *row = core_find_run(c, ev->run);
-    const enum core_reject why = check_decision(ev, row);
+    struct core_run *entry = core_find_run(c, ev->run);
+    const enum core_reject why = check_decision(ev, entry);
     if (why != REJECT_NONE) {
         core_reject(c, ev, why);
         return;
     }
     if (ev->step == STEP_NONE) {
-        sign_off(c, row, ev);
+        sign_off(c, entry, ev);
         return;
     }
-    const enum review_kind review = row->run->steps[ev->step].review;
-    core_due(c, row, ev->step, MSEC_NEVER);
-    record_decision(c, row, ev, review);
+    const enum review_kind review = entry->run->steps[ev->step].review;
+    core_due(c, entry, ev->step, MSEC_NEVER);
+    record_decision(c, entry, ev, review);
     switch (ev->decision) {
     case DECISION_APPROVE:
-        approved(c, row, ev, review);
+        approved(c, entry, ev, review);
         break;
     case DECISION_SKIP:
-        core_step_over(c, row,
+        core_step_over(c, entry,
                        (struct record){.step = ev->step,
                                        .status = STEP_SKIPPED,
                                        .reason = REASON_USER_SKIP,
                                        .text = ev->text});
         break;
     case DECISION_REJECT:
-        rejected(c, row, ev->step, review, REASON_REJECTED,
+        rejected(c, entry, ev->step, review, REASON_REJECTED,
                  ev->text.len > 0 ? ev->text : STR_LIT("Rejected by a reviewer"));
         break;
     case DECISION_COUNT:
@@ -194,15 +194,16 @@ void core_on_decide(struct core *c, const struct core_event *ev)
     }
 }
 
-void core_review_timeout(struct core *c, struct core_run *row, uint32_t step)
+void core_review_timeout(struct core *c, struct core_run *entry, uint32_t step)
 {
-    const struct run_step *state = &row->run->steps[step];
+    const struct run_step *state = &entry->run->steps[step];
     const enum review_kind review = state->review;
-    const struct str text = core_text_ms(
-        c, "No decision within ", row->plan->steps[step].policy.approval_timeout_ms, "ms: denied");
+    const struct str text =
+        core_text_ms(c, "No decision within ", entry->plan->steps[step].policy.approval_timeout_ms,
+                     "ms: denied");
     const struct core_event ev = {
         .step = step, .attempt = state->attempt, .decision = DECISION_REJECT, .text = text};
-    core_due(c, row, step, MSEC_NEVER);
-    record_decision(c, row, &ev, review);
-    rejected(c, row, step, review, REASON_APPROVAL_TIMEOUT, text);
+    core_due(c, entry, step, MSEC_NEVER);
+    record_decision(c, entry, &ev, review);
+    rejected(c, entry, step, review, REASON_APPROVAL_TIMEOUT, text);
 }

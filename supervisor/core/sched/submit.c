@@ -9,29 +9,29 @@
 /* Takes a free slot for the run that the block holds, with empty scheduler state. */
 static struct core_run *attach(struct core *c, struct run *run, const struct plan *plan)
 {
-    struct core_run *row = &c->runs[c->free_run];
-    c->free_run = row->next_free;
+    struct core_run *entry = &c->runs[c->free_run];
+    c->free_run = entry->next_free;
     c->open++;
-    row->generation = row->generation == UINT32_MAX ? 1 : row->generation + 1;
-    core_rows_init(row, run, plan);
+    entry->generation = entry->generation == UINT32_MAX ? 1 : entry->generation + 1;
+    core_entry_init(entry, run, plan);
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         ASSERT(plan->steps[i].type == STEP_TYPE_REVIEW ||
                plan->steps[i].agent < registry_agents(c->registry));
     }
     ASSERT(plan->session < c->config.sessions);
-    c->newest = core_handle_of(c, row);
-    return row;
+    c->newest = core_handle_of(c, entry);
+    return entry;
 }
 
-void core_release_run(struct core *c, struct core_run *row)
+void core_release_run(struct core *c, struct core_run *entry)
 {
-    const uint32_t slot = (uint32_t)(row - c->runs);
+    const uint32_t slot = (uint32_t)(entry - c->runs);
     heap_set(&c->due, slot, MSEC_NEVER);
-    ASSERT(row->ready.n == 0 && row->queued == 0 && row->held == 0 && row->due.n == 0);
-    ASSERT(row->reserved_tokens == 0 && row->reserved_micros == 0);
-    *row = (struct core_run){.generation = row->generation,
-                             .next_free = c->free_run,
-                             .woken = row->woken /* its place in the list is still there */};
+    ASSERT(entry->ready.n == 0 && entry->queued == 0 && entry->held == 0 && entry->due.n == 0);
+    ASSERT(entry->reserved_tokens == 0 && entry->reserved_micros == 0);
+    *entry = (struct core_run){.generation = entry->generation,
+                               .next_free = c->free_run,
+                               .woken = entry->woken /* its place in the list is still there */};
     c->free_run = slot;
     c->open--;
 }
@@ -49,14 +49,14 @@ static bool has_room(struct core *c, const struct core_event *ev)
 }
 
 /* Results that an earlier run gave are taken over; an entry that is not open is passed by. */
-static void reuse_results(struct core *c, struct core_run *row, const struct core_event *ev)
+static void reuse_results(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
     for (uint32_t i = 0; i < ev->n_reuse; i++) {
         const uint32_t step = ev->reuse[i].step;
         const enum step_status status =
-            step < row->run->n_steps ? row->run->steps[step].status : STEP_COMPLETED;
+            step < entry->run->n_steps ? entry->run->steps[step].status : STEP_COMPLETED;
         if (status == STEP_PENDING || status == STEP_READY) {
-            core_end_step(c, row,
+            core_end_step(c, entry,
                           (struct record){.step = step,
                                           .status = STEP_COMPLETED,
                                           .reason = REASON_REUSED,
@@ -66,31 +66,31 @@ static void reuse_results(struct core *c, struct core_run *row, const struct cor
 }
 
 /* Lists what may begin, and ends a plan of which nothing is left. */
-static void start_ready_steps(struct core *c, struct core_run *row)
+static void start_ready_steps(struct core *c, struct core_run *entry)
 {
-    for (uint32_t i = 0; i < row->run->n_steps; i++) {
-        if (row->run->steps[i].status == STEP_READY && row->sched[i].list == LIST_NONE) {
-            core_link(c, row, i, LIST_READY, false);
+    for (uint32_t i = 0; i < entry->run->n_steps; i++) {
+        if (entry->run->steps[i].status == STEP_READY && entry->sched[i].list == LIST_NONE) {
+            core_link(c, entry, i, LIST_READY, false);
         }
     }
-    core_rearm(c, row);
-    core_carry_on(c, row);
+    core_rearm(c, entry);
+    core_carry_on(c, entry);
 }
 
-void core_start_run(struct core *c, struct core_run *row)
+void core_start_run(struct core *c, struct core_run *entry)
 {
-    core_record(c, row, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
-    start_ready_steps(c, row);
+    core_record(c, entry, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
+    start_ready_steps(c, entry);
 }
 
-static void wait_for_signoff(struct core *c, struct core_run *row)
+static void wait_for_signoff(struct core *c, struct core_run *entry)
 {
-    core_record(c, row,
+    core_record(c, entry,
                 (struct record){.type = REC_PLAN_PAUSED,
                                 .step = STEP_NONE,
                                 .pause = PAUSE_SIGNOFF,
-                                .delay_ms = row->plan->signoff_timeout_ms});
-    core_rearm(c, row);
+                                .delay_ms = entry->plan->signoff_timeout_ms});
+    core_rearm(c, entry);
 }
 
 void core_on_submit(struct core *c, const struct core_event *ev)
@@ -98,77 +98,77 @@ void core_on_submit(struct core *c, const struct core_event *ev)
     if (!has_room(c, ev)) {
         return;
     }
-    struct core_run *row = attach(c, run_init(ev->block, ev->plan), ev->plan);
+    struct core_run *entry = attach(c, run_init(ev->block, ev->plan), ev->plan);
     if (ev->plan->planning.pending) {
-        core_start_planning(c, row);
+        core_start_planning(c, entry);
         return;
     }
     core_record(
-        c, row,
+        c, entry,
         (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE, .usage = ev->planning});
     if ((!ev->plan->dry_run || MUTANT(DRY_RUN_RUNS)) &&
         !(ev->plan->signoff && !MUTANT(SIGNOFF_SKIPPED))) {
-        core_record(c, row, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
-        reuse_results(c, row, ev);
-        start_ready_steps(c, row);
+        core_record(c, entry, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
+        reuse_results(c, entry, ev);
+        start_ready_steps(c, entry);
         return;
     }
-    reuse_results(c, row, ev);
-    core_plan_made(c, row);
+    reuse_results(c, entry, ev);
+    core_plan_made(c, entry);
 }
 
-void core_plan_made(struct core *c, struct core_run *row)
+void core_plan_made(struct core *c, struct core_run *entry)
 {
-    if (row->plan->dry_run && !MUTANT(DRY_RUN_RUNS)) {
-        core_plan_finish(c, row,
+    if (entry->plan->dry_run && !MUTANT(DRY_RUN_RUNS)) {
+        core_plan_finish(c, entry,
                          &(struct plan_end){.status = PLAN_COMPLETED,
                                             .outcome = OUTCOME_SUCCESS,
                                             .step = STEP_NONE},
                          (struct blob_ref){0});
-    } else if (row->plan->signoff && !MUTANT(SIGNOFF_SKIPPED)) {
-        wait_for_signoff(c, row);
+    } else if (entry->plan->signoff && !MUTANT(SIGNOFF_SKIPPED)) {
+        wait_for_signoff(c, entry);
     } else {
-        core_start_run(c, row);
+        core_start_run(c, entry);
     }
 }
 
 /* When the pause before a replan is over; without a deadline nobody knows when it began. */
-static msec asked_at(const struct core *c, const struct core_run *row, uint32_t step)
+static msec asked_at(const struct core *c, const struct core_run *entry, uint32_t step)
 {
-    const struct replan_policy *policy = &row->plan->replan;
-    const msec deadline = row->run->steps[step].deadline;
+    const struct replan_policy *policy = &entry->plan->replan;
+    const msec deadline = entry->run->steps[step].deadline;
     return deadline == MSEC_NEVER ? msec_add(c->now, policy->cooldown_ms)
                                   : deadline - policy->timeout_ms;
 }
 
 /* Puts one step of a rebuilt run where it waits for what comes next. */
-static void resume_step(struct core *c, struct core_run *row, uint32_t step)
+static void resume_step(struct core *c, struct core_run *entry, uint32_t step)
 {
-    const struct run_step *state = &row->run->steps[step];
+    const struct run_step *state = &entry->run->steps[step];
     switch ((enum step_status)state->status) {
     case STEP_READY:
-        core_link(c, row, step, LIST_READY, false);
+        core_link(c, entry, step, LIST_READY, false);
         break;
     case STEP_BACKOFF:
-        core_due(c, row, step, state->deadline);
+        core_due(c, entry, step, state->deadline);
         break;
     case STEP_IN_PROGRESS:
     case STEP_UNKNOWN:
         if (MUTANT(RECOVERY_RESENDS)) {
-            core_enqueue(c, row, step, true);
+            core_enqueue(c, entry, step, true);
             break;
         }
-        core_step_unknown(c, row, step);
+        core_step_unknown(c, entry, step);
         break;
     case STEP_CHECKING:
-        if (state->phase == PHASE_REPLAN && asked_at(c, row, step) > c->now) {
-            core_due(c, row, step, asked_at(c, row, step));
+        if (state->phase == PHASE_REPLAN && asked_at(c, entry, step) > c->now) {
+            core_due(c, entry, step, asked_at(c, entry, step));
         } else {
-            core_enqueue(c, row, step, false);
+            core_enqueue(c, entry, step, false);
         }
         break;
     case STEP_WAITING:
-        core_due(c, row, step, state->deadline);
+        core_due(c, entry, step, state->deadline);
         break;
     case STEP_PENDING:
     case STEP_COMPLETED:
@@ -180,14 +180,14 @@ static void resume_step(struct core *c, struct core_run *row, uint32_t step)
     }
 }
 
-bool core_step_aborts(const struct core_run *row, uint32_t step)
+bool core_step_aborts(const struct core_run *entry, uint32_t step)
 {
-    const struct step_policy *say = &row->plan->steps[step].policy;
-    const struct run_step *state = &row->run->steps[step];
+    const struct step_policy *say = &entry->plan->steps[step].policy;
+    const struct run_step *state = &entry->run->steps[step];
     const bool verified = state->error_class == CLASS_VERIFICATION_FAILED &&
                           state->reason == REASON_NONE && say->on_verify != ON_FAILURE_RETRY;
     const enum on_failure policy = verified ? say->on_verify : say->on_failure;
-    return !row->plan->steps[step].superseded && state->status == STEP_FAILED &&
+    return !entry->plan->steps[step].superseded && state->status == STEP_FAILED &&
            (policy == ON_FAILURE_ABORT || policy == ON_FAILURE_RETRY || policy == ON_FAILURE_ASK);
 }
 
@@ -196,12 +196,12 @@ bool core_step_aborts(const struct core_run *row, uint32_t step)
  * turn (by hand, by an import) may still hold a cause without its effect: what follows from the
  * steps is decided again here. Not where some are tried again: that is decided when they are over.
  */
-static bool finish_decided(struct core *c, struct core_run *row)
+static bool finish_decided(struct core *c, struct core_run *entry)
 {
-    const struct run *run = row->run;
+    const struct run *run = entry->run;
     for (uint32_t i = 0; run->failed > 0 && run->rectified == 0 && i < run->n_steps; i++) {
-        if (core_step_aborts(row, i)) {
-            core_step_fails_plan(c, row, i, PLAN_FAILURE_STEP,
+        if (core_step_aborts(entry, i)) {
+            core_step_fails_plan(c, entry, i, PLAN_FAILURE_STEP,
                                  STR_LIT("A step failed before the restart"));
             return true;
         }
@@ -210,19 +210,19 @@ static bool finish_decided(struct core *c, struct core_run *row)
 }
 
 /* It is being made, waits for its sign-off, or a cut journal lost its beginning. */
-static void recover_unstarted(struct core *c, struct core_run *row)
+static void recover_unstarted(struct core *c, struct core_run *entry)
 {
-    if (core_job_recover(c, row)) {
+    if (core_job_recover(c, entry)) {
         return;
     }
-    if (row->run->plan_seq == 0) {
-        core_record(c, row, (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE});
+    if (entry->run->plan_seq == 0) {
+        core_record(c, entry, (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE});
     }
-    if ((row->run->paused & 1u << PAUSE_SIGNOFF) != 0) {
-        core_rearm(c, row); /* the time spent down counts */
+    if ((entry->run->paused & 1u << PAUSE_SIGNOFF) != 0) {
+        core_rearm(c, entry); /* the time spent down counts */
         return;
     }
-    core_plan_made(c, row);
+    core_plan_made(c, entry);
 }
 
 void core_on_recover(struct core *c, const struct core_event *ev)
@@ -237,28 +237,28 @@ void core_on_recover(struct core *c, const struct core_event *ev)
         return;
     }
     c->recovered_at = c->now;
-    struct core_run *row = attach(c, run, ev->plan);
+    struct core_run *entry = attach(c, run, ev->plan);
     if (run->cancelling) { /* the grace is over: nobody knows what of it still runs */
-        core_plan_cancelled(c, row, STR_LIT(""));
+        core_plan_cancelled(c, entry, STR_LIT(""));
         return;
     }
     if (run->status == PLAN_PENDING) {
-        recover_unstarted(c, row);
+        recover_unstarted(c, entry);
         return;
     }
-    if (core_job_recover(c, row)) {
+    if (core_job_recover(c, entry)) {
         return;
     }
     for (uint32_t i = 0; i < run->n_steps; i++) {
-        resume_step(c, row, i);
+        resume_step(c, entry, i);
     }
-    if (finish_decided(c, row)) {
+    if (finish_decided(c, entry)) {
         return;
     }
     for (uint32_t i = 0; i < run->n_steps; i++) {
         if (step_is_final(run->steps[i].status)) {
-            core_settle(c, row, i);
+            core_settle(c, entry, i);
         }
     }
-    start_ready_steps(c, row);
+    start_ready_steps(c, entry);
 }

@@ -3,41 +3,41 @@
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
-msec core_held_due(const struct core_run *row, uint32_t step)
+msec core_held_due(const struct core_run *entry, uint32_t step)
 {
-    const struct run_step *state = &row->run->steps[step];
-    const msec idle = row->plan->steps[step].policy.idle_ms;
+    const struct run_step *state = &entry->run->steps[step];
+    const msec idle = entry->plan->steps[step].policy.idle_ms;
     if (idle == 0 || MUTANT(IDLE_IGNORED) || state->status != STEP_IN_PROGRESS ||
-        row->run->cancelling) {
+        entry->run->cancelling) {
         return state->deadline;
     }
-    const msec silent = msec_add(row->sched[step].sign, idle);
+    const msec silent = msec_add(entry->sched[step].sign, idle);
     return silent < state->deadline ? silent : state->deadline;
 }
 
 /* An attempt that is out: its time, its step's time or the agent's silence is too long. */
-static void held_due(struct core *c, struct core_run *row, uint32_t step)
+static void held_due(struct core *c, struct core_run *entry, uint32_t step)
 {
-    const struct run_step *state = &row->run->steps[step];
-    const struct step_policy *policy = &row->plan->steps[step].policy;
+    const struct run_step *state = &entry->run->steps[step];
+    const struct step_policy *policy = &entry->plan->steps[step].policy;
     struct failure timeout = {.error_class = CLASS_TIMEOUT,
                               .text = STR_LIT("Step execution timeout"),
                               .retryable = true,
                               .blind = true,
                               .tell = true};
-    if (row->run->cancelling) {
-        core_grace_over(c, row, step);
+    if (entry->run->cancelling) {
+        core_grace_over(c, entry, step);
         return;
     }
     if (state->status == STEP_CHECKING && state->deadline > c->now) {
-        core_due(c, row, step, state->deadline); /* its time was renewed: it was on hold */
+        core_due(c, entry, step, state->deadline); /* its time was renewed: it was on hold */
         return;
     }
     if (state->limit > c->now) { /* the plan's limit says nothing about the agent */
-        core_breaker_result(c, row->sched[step].slot, row->sched[step].epoch, CLASS_TIMEOUT);
+        core_breaker_result(c, entry->sched[step].slot, entry->sched[step].epoch, CLASS_TIMEOUT);
     }
     if (state->status == STEP_CHECKING) {
-        core_check_timeout(c, row, step);
+        core_check_timeout(c, entry, step);
         return;
     }
     if (state->limit <= c->now) {
@@ -47,40 +47,40 @@ static void held_due(struct core *c, struct core_run *row, uint32_t step)
         timeout.text = core_text_ms(c, "No progress for ", policy->idle_ms, "ms");
     }
     if (MUTANT(LANE_FREED_EARLY)) {
-        registry_release(c->registry, row->sched[step].slot, 0);
+        registry_release(c->registry, entry->sched[step].slot, 0);
     }
-    core_attempt_failed(c, row, step, &timeout);
+    core_attempt_failed(c, entry, step, &timeout);
 }
 
-static void idle_step_due(struct core *c, struct core_run *row, uint32_t step)
+static void idle_step_due(struct core *c, struct core_run *entry, uint32_t step)
 {
-    const struct run_step *state = &row->run->steps[step];
+    const struct run_step *state = &entry->run->steps[step];
     if (state->status == STEP_WAITING) {
-        core_review_timeout(c, row, step);
+        core_review_timeout(c, entry, step);
     } else if (state->status == STEP_CHECKING) {
-        core_replan_due(c, row, step);
+        core_replan_due(c, entry, step);
     } else {
         ASSERT(state->status == STEP_BACKOFF);
-        core_continue(c, row, step);
+        core_continue(c, entry, step);
     }
 }
 
-static void step_due(struct core *c, struct core_run *row, uint32_t step)
+static void step_due(struct core *c, struct core_run *entry, uint32_t step)
 {
-    switch ((enum list_kind)row->sched[step].list) {
+    switch ((enum list_kind)entry->sched[step].list) {
     case LIST_QUEUE:
     case LIST_BUDGET:
     case LIST_PARKED:
-        core_queue_due(c, row, step);
+        core_queue_due(c, entry, step);
         break;
     case LIST_HELD:
-        held_due(c, row, step);
+        held_due(c, entry, step);
         break;
     case LIST_UNKNOWN:
-        core_resolve_unknown(c, row, step, CLASS_REPLY_LOST, STR_LIT("Reply lost"));
+        core_resolve_unknown(c, entry, step, CLASS_REPLY_LOST, STR_LIT("Reply lost"));
         break;
     case LIST_NONE:
-        idle_step_due(c, row, step);
+        idle_step_due(c, entry, step);
         break;
     case LIST_READY:
     case LIST_LOST:
@@ -97,14 +97,14 @@ void core_on_tick(struct core *c, const struct core_event *ev)
     core_breaker_tick(c);
     /* What there is no room for the sentences of stays due: the next tick comes at once. */
     while (heap_min(&c->due) <= c->now && c->due.n > 0 && c->text_used <= CORE_TEXT_BYTES / 2) {
-        struct core_run *row = &c->runs[heap_top(&c->due)];
-        const bool over = core_row_deadline(c, row) <= c->now;
-        if (over && row->run->status == PLAN_PENDING) {
-            core_signoff_timeout(c, row);
+        struct core_run *entry = &c->runs[heap_top(&c->due)];
+        const bool over = core_entry_deadline(c, entry) <= c->now;
+        if (over && entry->run->status == PLAN_PENDING) {
+            core_signoff_timeout(c, entry);
         } else if (over) {
-            core_plan_timeout(c, row);
+            core_plan_timeout(c, entry);
         } else {
-            step_due(c, row, heap_top(&row->due));
+            step_due(c, entry, heap_top(&entry->due));
         }
     }
 }

@@ -24,35 +24,35 @@ const char *wait_kind_name(enum wait_kind k)
     return names[k];
 }
 
-static void for_dependency(const struct core_run *row, uint32_t step, struct step_wait *w)
+static void for_dependency(const struct core_run *entry, uint32_t step, struct step_wait *w)
 {
     w->kind = WAIT_DEPENDENCY;
-    w->n = row->run->steps[step].deps_open;
-    for (uint32_t i = 0; i < run_deps(row->plan, step); i++) {
-        const uint32_t dep = run_dep(row->plan, step, i);
-        if (!step_is_final(row->run->steps[dep].status)) {
+    w->n = entry->run->steps[step].deps_open;
+    for (uint32_t i = 0; i < run_deps(entry->plan, step); i++) {
+        const uint32_t dep = run_dep(entry->plan, step, i);
+        if (!step_is_final(entry->run->steps[dep].status)) {
             w->step = dep;
             return;
         }
     }
 }
 
-static void for_hold(const struct core_run *row, struct step_wait *w)
+static void for_hold(const struct core_run *entry, struct step_wait *w)
 {
     const uint32_t told = 1u << PAUSE_REQUESTED | 1u << PAUSE_SIGNOFF;
-    w->kind = (row->run->paused & told) != 0 ? WAIT_PAUSED
-              : row->run->replanning > 0     ? WAIT_REPLAN
-                                             : WAIT_NOTHING;
+    w->kind = (entry->run->paused & told) != 0 ? WAIT_PAUSED
+              : entry->run->replanning > 0     ? WAIT_REPLAN
+                                               : WAIT_NOTHING;
 }
 
-static void for_turn(const struct core_run *row, struct step_wait *w)
+static void for_turn(const struct core_run *entry, struct step_wait *w)
 {
-    if (core_hold(row)) {
-        for_hold(row, w);
+    if (core_hold(entry)) {
+        for_hold(entry, w);
         return;
     }
     w->kind = WAIT_CONCURRENCY;
-    w->n = row->run->active + row->queued;
+    w->n = entry->run->active + entry->queued;
 }
 
 static bool reached(uint32_t n, uint32_t limit, struct step_wait *w)
@@ -65,10 +65,10 @@ static bool reached(uint32_t n, uint32_t limit, struct step_wait *w)
     return true;
 }
 
-static void for_lane(const struct core *c, const struct core_run *row, uint32_t step,
+static void for_lane(const struct core *c, const struct core_run *entry, uint32_t step,
                      struct step_wait *w)
 {
-    const struct core_queue *queue = &row->queues[row->sched[step].queue];
+    const struct core_queue *queue = &entry->queues[entry->sched[step].queue];
     const struct agent_view agent = registry_agent_view(c->registry, queue->agent);
     w->agent = queue->agent;
     if (agent.instances == 0 || !agent.enabled) {
@@ -86,12 +86,12 @@ static void for_lane(const struct core *c, const struct core_run *row, uint32_t 
     }
 }
 
-static void for_nobody(const struct core_run *row, uint32_t step, struct step_wait *w)
+static void for_nobody(const struct core_run *entry, uint32_t step, struct step_wait *w)
 {
-    const struct run_step *state = &row->run->steps[step];
+    const struct run_step *state = &entry->run->steps[step];
     switch ((enum step_status)state->status) {
     case STEP_PENDING:
-        for_dependency(row, step, w);
+        for_dependency(entry, step, w);
         break;
     case STEP_BACKOFF:
         w->kind = WAIT_BACKOFF;
@@ -104,10 +104,10 @@ static void for_nobody(const struct core_run *row, uint32_t step, struct step_wa
         break;
     case STEP_CHECKING: /* the pause before a replan */
         w->kind = WAIT_REPLAN;
-        w->until = row->due.keys[step];
+        w->until = entry->due.keys[step];
         break;
     case STEP_READY: /* the plan waits for its sign-off */
-        for_hold(row, w);
+        for_hold(entry, w);
         break;
     case STEP_IN_PROGRESS:
     case STEP_UNKNOWN:
@@ -122,32 +122,32 @@ static void for_nobody(const struct core_run *row, uint32_t step, struct step_wa
 
 struct step_wait core_step_wait(const struct core *c, uint64_t run, uint32_t step)
 {
-    const struct core_run *row = core_find_run(c, run);
+    const struct core_run *entry = core_find_run(c, run);
     struct step_wait w = {
         .kind = WAIT_NOTHING, .agent = AGENT_NONE, .step = STEP_NONE, .until = MSEC_NEVER};
-    if (row == NULL || step >= row->run->n_steps) {
+    if (entry == NULL || step >= entry->run->n_steps) {
         return w;
     }
-    switch ((enum list_kind)row->sched[step].list) {
+    switch ((enum list_kind)entry->sched[step].list) {
     case LIST_NONE:
-        for_nobody(row, step, &w);
+        for_nobody(entry, step, &w);
         break;
     case LIST_READY:
-        for_turn(row, &w);
+        for_turn(entry, &w);
         break;
     case LIST_QUEUE:
-        for_lane(c, row, step, &w);
+        for_lane(c, entry, step, &w);
         break;
     case LIST_BUDGET:
         w.kind = WAIT_BUDGET;
         break;
     case LIST_PARKED:
-        for_hold(row, &w);
+        for_hold(entry, &w);
         break;
     case LIST_UNKNOWN:
         w.kind = WAIT_REPLY;
-        w.agent = row->run->steps[step].agent;
-        w.until = row->run->steps[step].deadline;
+        w.agent = entry->run->steps[step].agent;
+        w.until = entry->run->steps[step].deadline;
         break;
     case LIST_HELD:
     case LIST_LOST:
