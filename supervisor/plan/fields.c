@@ -50,7 +50,7 @@ static void unknown_name(const struct field_table *t, struct str key, const stru
     }
 }
 
-static uint32_t row_of(const struct field_table *t, struct str key)
+static uint32_t entry_of(const struct field_table *t, struct str key)
 {
     for (uint32_t i = 0; i < t->n; i++) {
         if (str_is(key, t->names[i].name)) {
@@ -70,13 +70,14 @@ const char *field_canonical(const struct field_table *t, uint8_t field)
     return "";
 }
 
-static void say_alias(const struct field_table *t, uint32_t row, const struct place *at)
+static void say_alias(const struct field_table *t, uint32_t entry, const struct place *at)
 {
-    const char *canonical = field_canonical(t, t->names[row].field);
-    uint64_t *said = &t->said->rows[row / 64];
-    if (canonical != t->names[row].name && (*said >> row % 64 & 1) == 0) {
-        *said |= UINT64_C(1) << row % 64;
-        place_problem(at, PROBLEM_STYLE, true, t->names[row].name, "is read as \"%s\"", canonical);
+    const char *canonical = field_canonical(t, t->names[entry].field);
+    uint64_t *said = &t->said->entries[entry / 64];
+    if (canonical != t->names[entry].name && (*said >> entry % 64 & 1) == 0) {
+        *said |= UINT64_C(1) << entry % 64;
+        place_problem(at, PROBLEM_STYLE, true, t->names[entry].name, "is read as \"%s\"",
+                      canonical);
     }
 }
 
@@ -101,25 +102,25 @@ void fields_read(const struct field_table *t, struct doc map, const struct place
         if (doc_head(value).kind == DOC_NIL) {
             continue;
         }
-        const uint32_t row = row_of(t, key.str);
-        if (row == UINT32_MAX) {
+        const uint32_t entry = entry_of(t, key.str);
+        if (entry == UINT32_MAX) {
             unknown_name(t, key.str, at);
             continue;
         }
-        const uint8_t field = t->names[row].field;
+        const uint8_t field = t->names[entry].field;
         if (field == FIELD_QUIET) {
             continue;
         }
         if (rank[field] != 0xff) {
-            const uint32_t kept = row < rank[field] ? row : rank[field];
-            const uint32_t lost = row < rank[field] ? rank[field] : row;
+            const uint32_t kept = entry < rank[field] ? entry : rank[field];
+            const uint32_t lost = entry < rank[field] ? rank[field] : entry;
             place_problem(at, PROBLEM_STYLE, true, t->names[lost].name,
                           "is ignored: \"%s\" says the same and is given too", t->names[kept].name);
         }
-        if (row < rank[field]) {
-            rank[field] = (uint8_t)row;
+        if (entry < rank[field]) {
+            rank[field] = (uint8_t)entry;
             values[field] = value;
-            say_alias(t, row, at);
+            say_alias(t, entry, at);
         }
     }
 }

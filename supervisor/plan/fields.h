@@ -36,7 +36,7 @@ enum { FIELD_NAMES_MAX = 128, FIELD_UNKNOWN_MAX = 20 };
 
 /* Rows of a table that were reported as an alias: once per plan is enough. */
 struct field_said {
-    uint64_t rows[FIELD_NAMES_MAX / 64];
+    uint64_t entries[FIELD_NAMES_MAX / 64];
 };
 
 struct field_table {

@@ -59,14 +59,14 @@ enum bt_code plan_step_deps(struct step_reader *s)
 static enum bt_code add_text(struct plan_reader *r, uint32_t ix, struct str text, struct str key)
 {
     char field[64];
-    struct plan_text row = {.step = ix, .text = text};
+    struct plan_text entry = {.step = ix, .text = text};
     (void)snprintf(field, sizeof field, "parameters.%.*s", (int)(key.len < 40 ? key.len : 40),
                    key.ptr);
-    row.field = arena_str(&r->scratch, str_from(field)).ptr;
-    if (row.field == NULL) {
+    entry.field = arena_str(&r->scratch, str_from(field)).ptr;
+    if (entry.field == NULL) {
         return reader_nomem(r);
     }
-    buf_add(&r->texts, &row, sizeof row);
+    buf_add(&r->texts, &entry, sizeof entry);
     return buf_check(&r->texts, r->err);
 }
 

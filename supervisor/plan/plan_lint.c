@@ -72,19 +72,19 @@ uint64_t plan_lint_step_ms(const struct plan *plan, uint32_t step, uint32_t *ret
 
 /* ---- paths and levels ---- */
 
-static uint32_t n_deps(const struct plan *p, uint32_t row)
+static uint32_t n_deps(const struct plan *p, uint32_t entry)
 {
-    return p->chain ? (row > 0 ? 1 : 0) : p->steps[row].deps_n;
+    return p->chain ? (entry > 0 ? 1 : 0) : p->steps[entry].deps_n;
 }
 
-static uint32_t n_dependents(const struct plan *p, uint32_t row)
+static uint32_t n_dependents(const struct plan *p, uint32_t entry)
 {
-    return p->chain ? (row + 1 < p->n_steps ? 1 : 0) : p->steps[row].dependents_n;
+    return p->chain ? (entry + 1 < p->n_steps ? 1 : 0) : p->steps[entry].dependents_n;
 }
 
-static uint32_t dependent(const struct plan *p, uint32_t row, uint32_t i)
+static uint32_t dependent(const struct plan *p, uint32_t entry, uint32_t i)
 {
-    return p->chain ? row + 1 : p->dependents[p->steps[row].dependents_at + i];
+    return p->chain ? entry + 1 : p->dependents[p->steps[entry].dependents_at + i];
 }
 
 /* The longest way to the end of each row. */
@@ -100,12 +100,12 @@ static bool is_longer(const struct way *a, const struct way *b)
     return a->ms != b->ms ? a->ms > b->ms : a->steps > b->steps;
 }
 
-static void pass_on(const struct way *w, uint32_t row, struct way *to)
+static void pass_on(const struct way *w, uint32_t entry, struct way *to)
 {
     if (is_longer(w, to)) {
         to->ms = w->ms;
         to->steps = w->steps;
-        to->from = row;
+        to->from = entry;
     }
 }
 
@@ -121,22 +121,22 @@ static uint32_t walk(const struct plan *p, struct plan_lint *lint, struct way *w
         }
     }
     for (uint32_t at = 0; at < n; at++) {
-        const uint32_t row = list[at];
-        struct way *w = &ways[row];
-        struct lint_step *step = &lint->steps[row];
+        const uint32_t entry = list[at];
+        struct way *w = &ways[entry];
+        struct lint_step *step = &lint->steps[entry];
         const uint32_t level = step->level;
-        if (p->steps[row].superseded) {
+        if (p->steps[entry].superseded) {
             step->level = LINT_NO_LEVEL;
         } else {
             w->ms = plus(w->ms, step->worst_ms);
             w->steps++;
             lint->n_levels = lint->n_levels > level ? lint->n_levels : level + 1;
-            last = last == UINT32_MAX || is_longer(w, &ways[last]) ? row : last;
+            last = last == UINT32_MAX || is_longer(w, &ways[last]) ? entry : last;
         }
-        for (uint32_t i = 0; i < n_dependents(p, row); i++) {
-            const uint32_t next = dependent(p, row, i);
-            const uint32_t its = p->steps[row].superseded ? level : level + 1;
-            pass_on(w, row, &ways[next]);
+        for (uint32_t i = 0; i < n_dependents(p, entry); i++) {
+            const uint32_t next = dependent(p, entry, i);
+            const uint32_t its = p->steps[entry].superseded ? level : level + 1;
+            pass_on(w, entry, &ways[next]);
             lint->steps[next].level = lint->steps[next].level > its ? lint->steps[next].level : its;
             if (--ways[next].open == 0) {
                 list[n++] = next;

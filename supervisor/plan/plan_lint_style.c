@@ -16,26 +16,26 @@ struct style {
     uint32_t *part; /* per row: parent in the forest of connected rows */
 };
 
-static bool is_live(const struct style *s, uint32_t row)
+static bool is_live(const struct style *s, uint32_t entry)
 {
-    return !s->plan->steps[row].superseded;
+    return !s->plan->steps[entry].superseded;
 }
 
-static void warn(const struct style *s, enum problem_category c, uint32_t row, const char *field,
+static void warn(const struct style *s, enum problem_category c, uint32_t entry, const char *field,
                  const char *message)
 {
-    problem_add(s->problems, c, true, row == UINT32_MAX ? NULL : &s->plan->steps[row], row, field,
-                "%s", message);
+    problem_add(s->problems, c, true, entry == UINT32_MAX ? NULL : &s->plan->steps[entry], entry,
+                field, "%s", message);
 }
 
 /* ---- steps ---- */
 
 /* Dependencies that no other of them depends on: they come in side by side. */
-static uint32_t joined(const struct style *s, uint32_t row)
+static uint32_t joined(const struct style *s, uint32_t entry)
 {
     const struct plan *p = s->plan;
-    const struct plan_step *step = &p->steps[row];
-    const uint32_t stamp = row + 1;
+    const struct plan_step *step = &p->steps[entry];
+    const uint32_t stamp = entry + 1;
     uint32_t n = 0;
     for (uint32_t i = 0; i < step->deps_n; i++) {
         const struct plan_step *dep = &p->steps[p->deps[step->deps_at + i]];
@@ -49,20 +49,20 @@ static uint32_t joined(const struct style *s, uint32_t row)
     return n;
 }
 
-static void missing_gate(const struct style *s, uint32_t row)
+static void missing_gate(const struct style *s, uint32_t entry)
 {
-    const struct plan_step *step = &s->plan->steps[row];
+    const struct plan_step *step = &s->plan->steps[entry];
     char text[200];
     if (s->plan->chain || step->type != STEP_TYPE_TASK || step->gate_with.len > 0) {
         return;
     }
-    const uint32_t n = joined(s, row);
+    const uint32_t n = joined(s, entry);
     if (n > JOIN_MAX) {
         (void)snprintf(text, sizeof text,
                        "takes the results of %u steps that run side by side, and nobody looks "
                        "whether they are enough; give it a gate, or a synthesis_gate before it",
                        n);
-        warn(s, PROBLEM_MISSING_GATE, row, "gate", text);
+        warn(s, PROBLEM_MISSING_GATE, entry, "gate", text);
     }
 }
 
@@ -96,9 +96,9 @@ static const char *outside_word(struct str text)
     return NULL;
 }
 
-static void optimism_bias(const struct style *s, uint32_t row)
+static void optimism_bias(const struct style *s, uint32_t entry)
 {
-    const struct plan_step *step = &s->plan->steps[row];
+    const struct plan_step *step = &s->plan->steps[entry];
     char text[200];
     if (step->type == STEP_TYPE_REVIEW || step->policy.on_failure != ON_FAILURE_ABORT ||
         (s->plan->max_fallbacks > 0 && step->alternatives_n > 0)) {
@@ -111,13 +111,13 @@ static void optimism_bias(const struct style *s, uint32_t row)
                        "\"%s\" may well fail, and then the whole plan fails with it; give "
                        "fallbackAgents, or onFailure skip, continue, replan or ask",
                        word);
-        warn(s, PROBLEM_OPTIMISM_BIAS, row, "onFailure", text);
+        warn(s, PROBLEM_OPTIMISM_BIAS, entry, "onFailure", text);
     }
 }
 
-static void absent_agent(const struct style *s, const struct registry *registry, uint32_t row)
+static void absent_agent(const struct style *s, const struct registry *registry, uint32_t entry)
 {
-    const struct plan_step *step = &s->plan->steps[row];
+    const struct plan_step *step = &s->plan->steps[entry];
     const uint32_t agent =
         step->agent_id.len == 0 ? REGISTRY_NONE : registry_agent(registry, step->agent_id);
     char text[200];
@@ -125,19 +125,19 @@ static void absent_agent(const struct style *s, const struct registry *registry,
         (void)snprintf(text, sizeof text,
                        "agent \"%.*s\" has no live instance now; the step would wait for one",
                        STR_ARG(step->agent_id));
-        warn(s, PROBLEM_MISSING_AGENT, row, "agentId", text);
+        warn(s, PROBLEM_MISSING_AGENT, entry, "agentId", text);
     }
 }
 
 /* ---- shape ---- */
 
-static uint32_t part_of(const struct style *s, uint32_t row)
+static uint32_t part_of(const struct style *s, uint32_t entry)
 {
-    while (s->part[row] != row) {
-        s->part[row] = s->part[s->part[row]];
-        row = s->part[row];
+    while (s->part[entry] != entry) {
+        s->part[entry] = s->part[s->part[entry]];
+        entry = s->part[entry];
     }
-    return row;
+    return entry;
 }
 
 static void connect(const struct style *s)

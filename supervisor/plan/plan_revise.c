@@ -10,9 +10,9 @@ static struct place top(const struct revision_edges *w)
 
 /* ---- the old plan ---- */
 
-static bool has_begun(const struct run *run, uint32_t row)
+static bool has_begun(const struct run *run, uint32_t entry)
 {
-    const enum step_status s = (enum step_status)run->steps[row].status;
+    const enum step_status s = (enum step_status)run->steps[entry].status;
     return s != STEP_PENDING && s != STEP_READY;
 }
 
@@ -43,7 +43,7 @@ static enum bt_code start(struct revision_edges *w, struct plan_reader *r)
     return buf_check(&r->fallbacks, r->err);
 }
 
-static enum bt_code copy_rows(struct revision_edges *w)
+static enum bt_code copy_entries(struct revision_edges *w)
 {
     struct plan *p = w->r->plan;
     const struct plan *old = w->request->plan;
@@ -65,28 +65,28 @@ static enum bt_code copy_rows(struct revision_edges *w)
 /* ---- what the change is about ---- */
 
 /* The row of a step that the plan still has; UINT32_MAX and a problem when there is none. */
-static uint32_t named_row(struct revision_edges *w, const char *field, struct str id)
+static uint32_t named_entry(struct revision_edges *w, const char *field, struct str id)
 {
     const struct place at = top(w);
-    const uint32_t row = plan_step_find(w->request->plan, id);
-    if (row != UINT32_MAX && !w->request->plan->steps[row].superseded) {
-        return row;
+    const uint32_t entry = plan_step_find(w->request->plan, id);
+    if (entry != UINT32_MAX && !w->request->plan->steps[entry].superseded) {
+        return entry;
     }
     place_problem(&at, PROBLEM_MISSING_DEPENDENCY, false, field,
                   "\"%.*s\" is no step of this plan%s",
                   (int)utf8_cut(id.ptr, id.len, LIMIT_ID_BYTES), id.ptr,
-                  row == UINT32_MAX ? "" : " any more");
+                  entry == UINT32_MAX ? "" : " any more");
     return UINT32_MAX;
 }
 
-static void must_not_have_begun(struct revision_edges *w, const char *field, uint32_t row,
+static void must_not_have_begun(struct revision_edges *w, const char *field, uint32_t entry,
                                 const char *but)
 {
     const struct place at = top(w);
-    if (row != UINT32_MAX && w->settled[row] != 0) {
+    if (entry != UINT32_MAX && w->settled[entry] != 0) {
         place_problem(&at, PROBLEM_INVALID_FIELD, false, field, "step \"%.*s\" has %s, so %s",
-                      STR_ARG(w->request->plan->steps[row].step_id),
-                      step_is_final(w->request->run->steps[row].status) ? "ended" : "begun", but);
+                      STR_ARG(w->request->plan->steps[entry].step_id),
+                      step_is_final(w->request->run->steps[entry].status) ? "ended" : "begun", but);
     }
 }
 
@@ -100,8 +100,8 @@ static void find_insert(struct revision_edges *w)
     const struct plan_change *c = w->r->change;
     const struct str after = either(w->request->after, c->after);
     const struct str before = either(w->request->before, c->before);
-    w->after = after.len > 0 ? named_row(w, "afterStepId", after) : UINT32_MAX;
-    w->before = before.len > 0 ? named_row(w, "beforeStepId", before) : UINT32_MAX;
+    w->after = after.len > 0 ? named_entry(w, "afterStepId", after) : UINT32_MAX;
+    w->before = before.len > 0 ? named_entry(w, "beforeStepId", before) : UINT32_MAX;
     must_not_have_begun(w, "beforeStepId", w->before, "nothing can come before it any more");
 }
 
@@ -114,7 +114,7 @@ static void find_replaced(struct revision_edges *w)
                       "is missing; name the step that is to be replaced");
         return;
     }
-    w->replaced = named_row(w, "stepId", id);
+    w->replaced = named_entry(w, "stepId", id);
     must_not_have_begun(w, "stepId", w->replaced, "it cannot be replaced any more");
     if (w->replaced != UINT32_MAX) {
         w->r->plan->steps[w->replaced].superseded = true;
@@ -128,13 +128,13 @@ static void reuse(struct revision_edges *w, struct doc name)
     if (!value_string(&at, "reuse", name, &id)) {
         return;
     }
-    const uint32_t row = named_row(w, "reuse", id);
-    if (row != UINT32_MAX && w->request->run->steps[row].status != STEP_COMPLETED) {
+    const uint32_t entry = named_entry(w, "reuse", id);
+    if (entry != UINT32_MAX && w->request->run->steps[entry].status != STEP_COMPLETED) {
         place_problem(&at, PROBLEM_INVALID_FIELD, false, "reuse",
                       "step \"%.*s\" has not completed; only results can be used again",
                       STR_ARG(id));
-    } else if (row != UINT32_MAX) {
-        w->reused[row] = 1;
+    } else if (entry != UINT32_MAX) {
+        w->reused[entry] = 1;
     }
 }
 
@@ -245,7 +245,7 @@ static enum bt_code read_change(struct revision_edges *w)
     if (code != BT_OK) {
         return code;
     }
-    code = copy_rows(w);
+    code = copy_entries(w);
     if (code != BT_OK) {
         return code;
     }
@@ -271,7 +271,7 @@ static enum bt_code check(struct revision_edges *w)
         return reader_nomem(r);
     }
     if (p->n_edges > 0) {
-        memcpy(p->deps, w->rows.at, p->n_edges * sizeof p->deps[0]);
+        memcpy(p->deps, w->entries.at, p->n_edges * sizeof p->deps[0]);
     }
     const struct plan_check_input in = {
         .plan = p,

@@ -2,10 +2,10 @@
  * The next revision of a plan that runs: what a person inserts or replaces, or what a replanner
  * answers, woven into the steps that are there.
  *
- * Old rows keep their indexes; those that the new plan does without are marked as superseded; new
- * rows stand behind them. Rows that have begun or are over keep their dependencies. A chain becomes
- * a graph whose steps wait only for the end of those before them (afterAnyEnd), whatever became of
- * them: the same order.
+ * Old entries keep their indexes; those that the new plan does without are marked as superseded;
+ * new entries stand behind them. Rows that have begun or are over keep their dependencies. A chain
+ * becomes a graph whose steps wait only for the end of those before them (afterAnyEnd), whatever
+ * became of them: the same order.
  *
  *   insert   {steps, afterStepId and/or beforeStepId}
  *     after    the first new steps depend on that step; steps that only wait for its end (a
@@ -16,7 +16,7 @@
  * depended on replan   {steps, reuse: [stepId]}: everything but the completed steps in `reuse` is
  * superseded. New steps may depend on each other and on the reused ones
  *
- *   again    {steps}: the rows marked in the request, all of them over, are superseded by these
+ *   again    {steps}: the entries marked in the request, all of them over, are superseded by these
  * steps, which say what they depend on; all others stay. Only granted agents
  *
  * "First" and "last" new ones: those that depend on no other new one, and that no other depends on.

@@ -3,45 +3,45 @@
 
 /* ---- the plan as it is ---- */
 
-static uint32_t old_deps(const struct plan *old, uint32_t row)
+static uint32_t old_deps(const struct plan *old, uint32_t entry)
 {
-    return old->chain ? (row > 0 ? 1 : 0) : old->steps[row].deps_n;
+    return old->chain ? (entry > 0 ? 1 : 0) : old->steps[entry].deps_n;
 }
 
-static uint32_t old_dep(const struct plan *old, uint32_t row, uint32_t i)
+static uint32_t old_dep(const struct plan *old, uint32_t entry, uint32_t i)
 {
-    return old->chain ? row - 1 : old->deps[old->steps[row].deps_at + i];
+    return old->chain ? entry - 1 : old->deps[old->steps[entry].deps_at + i];
 }
 
-static uint32_t old_dependents(const struct plan *old, uint32_t row)
+static uint32_t old_dependents(const struct plan *old, uint32_t entry)
 {
-    return old->chain ? (row + 1 < old->n_steps ? 1 : 0) : old->steps[row].dependents_n;
+    return old->chain ? (entry + 1 < old->n_steps ? 1 : 0) : old->steps[entry].dependents_n;
 }
 
-static uint32_t old_dependent(const struct plan *old, uint32_t row, uint32_t i)
+static uint32_t old_dependent(const struct plan *old, uint32_t entry, uint32_t i)
 {
-    return old->chain ? row + 1 : old->dependents[old->steps[row].dependents_at + i];
+    return old->chain ? entry + 1 : old->dependents[old->steps[entry].dependents_at + i];
 }
 
-static bool is_live(const struct revision_edges *w, uint32_t row)
+static bool is_live(const struct revision_edges *w, uint32_t entry)
 {
-    return !w->r->plan->steps[row].superseded;
+    return !w->r->plan->steps[entry].superseded;
 }
 
-static bool is_over(const struct revision_edges *w, uint32_t row)
+static bool is_over(const struct revision_edges *w, uint32_t entry)
 {
-    return step_is_final(w->request->run->steps[row].status);
+    return step_is_final(w->request->run->steps[entry].status);
 }
 
 /* ---- edges ---- */
 
-static void add_edge(struct revision_edges *w, uint32_t row, uint32_t dep)
+static void add_edge(struct revision_edges *w, uint32_t entry, uint32_t dep)
 {
-    const struct edge t = {dep, w->edges[row]};
+    const struct edge t = {dep, w->edges[entry]};
     if (w->edge.len / sizeof t >= LIMIT_EDGES) {
         return; /* put_edges says so */
     }
-    w->edges[row] = (uint32_t)(w->edge.len / sizeof t);
+    w->edges[entry] = (uint32_t)(w->edge.len / sizeof t);
     buf_add(&w->edge, &t, sizeof t);
 }
 
@@ -52,10 +52,10 @@ static void add_edges_from_sources(struct revision_edges *w, uint32_t dep)
     }
 }
 
-static void add_edges_to_sinks(struct revision_edges *w, uint32_t row)
+static void add_edges_to_sinks(struct revision_edges *w, uint32_t entry)
 {
     for (uint32_t i = 0; i < w->n_sinks; i++) {
-        add_edge(w, row, w->sinks[i]);
+        add_edge(w, entry, w->sinks[i]);
     }
 }
 
@@ -73,10 +73,10 @@ static enum bt_code index_ids(struct revision_edges *w)
     return BT_OK;
 }
 
-static const struct str *names_of(const struct revision_edges *w, uint32_t row)
+static const struct str *names_of(const struct revision_edges *w, uint32_t entry)
 {
     const struct str *names = (const struct str *)(const void *)w->r->dep_names.at;
-    return names == NULL ? NULL : names + w->r->plan->steps[row].deps_at;
+    return names == NULL ? NULL : names + w->r->plan->steps[entry].deps_at;
 }
 
 static void find_ends(struct revision_edges *w)
@@ -115,23 +115,23 @@ static void find_ends(struct revision_edges *w)
 
 /* ---- what the kinds mean ---- */
 
-static void put_begun(struct revision_edges *w, uint32_t row, const char *field)
+static void put_begun(struct revision_edges *w, uint32_t entry, const char *field)
 {
     const struct place at = {.problems = w->r->problems, .prefix = ""};
     place_problem(&at, PROBLEM_INVALID_FIELD, false, field,
                   "step \"%.*s\" has begun, so nothing can come before it any more",
-                  STR_ARG(w->r->plan->steps[row].step_id));
+                  STR_ARG(w->r->plan->steps[entry].step_id));
 }
 
 /*
  * Steps that only wait for the end of `row`, in a chain the next one, wait for the new ones, too.
  * Behind one that is over already (skipped, say) those are meant that wait for it.
  */
-static void push_back_followers(struct revision_edges *w, uint32_t row)
+static void push_back_followers(struct revision_edges *w, uint32_t entry)
 {
     const struct plan *old = w->request->plan;
     uint32_t n = 0;
-    w->list[n++] = row;
+    w->list[n++] = entry;
     while (n > 0) {
         const uint32_t of = w->list[--n];
         for (uint32_t i = 0; i < old_dependents(old, of); i++) {
@@ -164,7 +164,7 @@ bool revision_edges_is_ordered(const struct revision_edges *w)
 
 /* The first new ones come after every row that passes and that no other passing row depends on. */
 static void append_after(struct revision_edges *w,
-                         bool (*passes)(const struct revision_edges *w, uint32_t row))
+                         bool (*passes)(const struct revision_edges *w, uint32_t entry))
 {
     const struct plan *old = w->request->plan;
     for (uint32_t i = 0; i < w->r->first; i++) {
@@ -206,9 +206,9 @@ static void revision_edges_replace(struct revision_edges *w)
         add_edges_from_sources(w, old_dep(old, w->replaced, i));
     }
     for (uint32_t i = 0; i < old_dependents(old, w->replaced); i++) {
-        const uint32_t row = old_dependent(old, w->replaced, i);
-        if (is_live(w, row) && w->settled[row] == 0) {
-            add_edges_to_sinks(w, row);
+        const uint32_t entry = old_dependent(old, w->replaced, i);
+        if (is_live(w, entry) && w->settled[entry] == 0) {
+            add_edges_to_sinks(w, entry);
         }
     }
 }
@@ -231,27 +231,27 @@ static void revision_edges_replan(struct revision_edges *w)
 static void put_edge(struct revision_edges *w, struct str name, uint32_t dep)
 {
     buf_add(&w->names, &name, sizeof name);
-    buf_add(&w->rows, &dep, sizeof dep);
+    buf_add(&w->entries, &dep, sizeof dep);
     w->r->plan->n_edges++;
 }
 
-static void put_row(struct revision_edges *w, uint32_t row)
+static void put_entry(struct revision_edges *w, uint32_t entry)
 {
     const struct plan *old = w->request->plan;
     const struct str none = {NULL, 0};
-    const uint32_t stamp = row + 1;
+    const uint32_t stamp = entry + 1;
     const uint32_t at = w->r->plan->n_edges;
-    struct plan_step *s = &w->r->plan->steps[row];
-    const bool drops = row < w->r->first && is_live(w, row) && w->settled[row] == 0;
-    for (uint32_t i = 0; row < w->r->first && i < old_deps(old, row); i++) {
-        const uint32_t dep = old_dep(old, row, i);
+    struct plan_step *s = &w->r->plan->steps[entry];
+    const bool drops = entry < w->r->first && is_live(w, entry) && w->settled[entry] == 0;
+    for (uint32_t i = 0; entry < w->r->first && i < old_deps(old, entry); i++) {
+        const uint32_t dep = old_dep(old, entry, i);
         if (!drops || dep != w->replaced) {
             w->mark[dep] = stamp;
             put_edge(w, none, dep);
         }
     }
-    for (uint32_t i = 0; row >= w->r->first && i < s->deps_n; i++) {
-        const struct str name = names_of(w, row)[i];
+    for (uint32_t i = 0; entry >= w->r->first && i < s->deps_n; i++) {
+        const struct str name = names_of(w, entry)[i];
         const uint32_t dep = map_get(&w->ids, name);
         if (dep != MAP_NONE) {
             w->mark[dep] = stamp;
@@ -259,7 +259,7 @@ static void put_row(struct revision_edges *w, uint32_t row)
         put_edge(w, name, UINT32_MAX);
     }
     const struct edge *edges = (const struct edge *)(const void *)w->edge.at;
-    for (uint32_t t = w->edges[row]; t != UINT32_MAX; t = edges[t].next) {
+    for (uint32_t t = w->edges[entry]; t != UINT32_MAX; t = edges[t].next) {
         if (w->mark[edges[t].dep] != stamp) {
             w->mark[edges[t].dep] = stamp;
             put_edge(w, none, edges[t].dep);
@@ -275,7 +275,7 @@ static enum bt_code put_edges(struct revision_edges *w)
     p->n_edges = 0;
     p->chain = false;
     for (uint32_t i = 0; i < p->n_steps; i++) {
-        put_row(w, i);
+        put_entry(w, i);
     }
     if (w->names.bad == BT_LIMIT || p->n_edges > LIMIT_EDGES ||
         w->edge.len / sizeof(struct edge) >= LIMIT_EDGES) {
@@ -285,7 +285,7 @@ static enum bt_code put_edges(struct revision_edges *w)
         return BT_OK;
     }
     const enum bt_code code = buf_check(&w->names, w->r->err);
-    return code == BT_OK ? buf_check(&w->rows, w->r->err) : code;
+    return code == BT_OK ? buf_check(&w->entries, w->r->err) : code;
 }
 
 static enum bt_code make_room(struct revision_edges *w)
@@ -305,7 +305,7 @@ static enum bt_code make_room(struct revision_edges *w)
     memset(w->edges, 0xff, n * sizeof w->edges[0]);
     buf_init(&w->edge, (LIMIT_EDGES + 1) * sizeof(struct edge));
     buf_init(&w->names, 2 * (LIMIT_EDGES + 1) * sizeof(struct str));
-    buf_init(&w->rows, 2 * (LIMIT_EDGES + 1) * sizeof(uint32_t));
+    buf_init(&w->entries, 2 * (LIMIT_EDGES + 1) * sizeof(uint32_t));
     return BT_OK;
 }
 
@@ -341,5 +341,5 @@ void revision_edges_done(struct revision_edges *w)
     map_done(&w->ids);
     buf_done(&w->edge);
     buf_done(&w->names);
-    buf_done(&w->rows);
+    buf_done(&w->entries);
 }

@@ -23,10 +23,10 @@ struct revision_edges {
     struct buf edge;
     uint32_t *sources, *sinks; /* the first and the last new ones */
     uint32_t n_sources, n_sinks;
-    uint32_t *mark;   /* per row: scratch, stamped */
-    uint32_t *list;   /* per row: scratch */
-    struct buf names; /* struct str per edge: the result */
-    struct buf rows;  /* uint32_t per edge, where the name has no .ptr */
+    uint32_t *mark;     /* per row: scratch, stamped */
+    uint32_t *list;     /* per row: scratch */
+    struct buf names;   /* struct str per edge: the result */
+    struct buf entries; /* uint32_t per edge, where the name has no .ptr */
 };
 
 /*

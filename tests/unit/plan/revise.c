@@ -66,18 +66,18 @@ enum bt_code revise(struct bench *b, struct run *run, enum plan_revise_kind kind
     return plan_revise(&request, &b->arena, ret, &b->problems, &b->normalised, &b->err);
 }
 
-static bool same_deps(const struct plan *a, const struct plan *b, uint32_t row)
+static bool same_deps(const struct plan *a, const struct plan *b, uint32_t entry)
 {
-    for (uint32_t i = 0; a->chain && row > 0 && i < 1; i++) {
-        return b->steps[row].deps_n == 1 && b->deps[b->steps[row].deps_at] == row - 1;
+    for (uint32_t i = 0; a->chain && entry > 0 && i < 1; i++) {
+        return b->steps[entry].deps_n == 1 && b->deps[b->steps[entry].deps_at] == entry - 1;
     }
     if (a->chain) {
-        return b->steps[row].deps_n == 0;
+        return b->steps[entry].deps_n == 0;
     }
-    return a->steps[row].deps_n == b->steps[row].deps_n &&
-           (a->steps[row].deps_n == 0 ||
-            memcmp(&a->deps[a->steps[row].deps_at], &b->deps[b->steps[row].deps_at],
-                   a->steps[row].deps_n * sizeof a->deps[0]) == 0);
+    return a->steps[entry].deps_n == b->steps[entry].deps_n &&
+           (a->steps[entry].deps_n == 0 ||
+            memcmp(&a->deps[a->steps[entry].deps_at], &b->deps[b->steps[entry].deps_at],
+                   a->steps[entry].deps_n * sizeof a->deps[0]) == 0);
 }
 
 /* What holds of old rows whatever the change was. */

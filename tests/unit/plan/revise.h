@@ -24,7 +24,7 @@ struct run *revised(struct bench *b, struct run *run, enum plan_revise_kind kind
                     const char *change);
 /* The same with a plan that is there. */
 struct run *reuse_results(struct bench *b, struct run *run, struct plan *next);
-/* "a; b<a; c~b" of the rows: '<' what it depends on, '~' the same with afterAnyEnd, '-' in front of
- * superseded ones. */
+/* "a; b<a; c~b" of the entries: '<' what it depends on, '~' the same with afterAnyEnd, '-' in front
+ * of superseded ones. */
 const char *shape(struct bench *b, const struct plan *p);
 #endif

@@ -22,11 +22,11 @@ static void put_deps(struct bench *b, struct dice *d, struct buf *json, uint32_t
     buf_add_cstr(json, ",'dependsOn':[");
     for (uint32_t i = 0; i < n; i++) {
         const bool own = to > from && draw(d, 2) == 0;
-        const uint32_t row = b->plan == NULL ? 0 : draw(d, b->plan->n_steps);
+        const uint32_t entry = b->plan == NULL ? 0 : draw(d, b->plan->n_steps);
         if (own) {
             buf_printf(json, "%s's%u'", i > 0 ? "," : "", from + draw(d, to - from));
         } else if (b->plan != NULL) {
-            buf_printf(json, "%s'%.*s'", i > 0 ? "," : "", STR_ARG(b->plan->steps[row].step_id));
+            buf_printf(json, "%s'%.*s'", i > 0 ? "," : "", STR_ARG(b->plan->steps[entry].step_id));
         } else {
             break;
         }
@@ -76,19 +76,19 @@ static struct run *start(struct bench *b, struct dice *d)
 /* A step begins or ends. */
 static void advance(struct bench *b, struct dice *d, struct run *run)
 {
-    const uint32_t row = draw(d, run->n_steps);
-    switch ((enum step_status)run->steps[row].status) {
+    const uint32_t entry = draw(d, run->n_steps);
+    switch ((enum step_status)run->steps[entry].status) {
     case STEP_READY:
         if (run->active < b->plan->max_concurrency) {
-            move_step(b, run, row, STEP_IN_PROGRESS);
+            move_step(b, run, entry, STEP_IN_PROGRESS);
         }
         break;
     case STEP_IN_PROGRESS:
-        end_step(b, run, row, draw(d, 4) == 0 ? STEP_SKIPPED : STEP_COMPLETED);
+        end_step(b, run, entry, draw(d, 4) == 0 ? STEP_SKIPPED : STEP_COMPLETED);
         break;
     case STEP_PENDING:
         if (draw(d, 8) == 0) {
-            end_step(b, run, row, STEP_SKIPPED);
+            end_step(b, run, entry, STEP_SKIPPED);
         }
         break;
     case STEP_BACKOFF:
@@ -108,8 +108,8 @@ static void put_change(struct bench *b, struct dice *d, const struct run *run,
                        enum plan_revise_kind kind, struct buf *json)
 {
     static const char *const anchors[] = {"afterStepId", "beforeStepId", "x"};
-    const uint32_t row = draw(d, run->n_steps);
-    const struct str id = b->plan->steps[row].step_id;
+    const uint32_t entry = draw(d, run->n_steps);
+    const struct str id = b->plan->steps[entry].step_id;
     buf_add_cstr(json, "{");
     if (kind == REVISE_REPLAN) {
         const char *comma = "";
