@@ -1,5 +1,5 @@
 /*
- * The messages of protocol/schema.def as structs, and their one pair of codecs.
+ * The messages of protocol/messages.def as structs, and their one pair of codecs.
  *
  * A body is one msgpack map, or the same as a JSON object (first byte '{'). Decoding: guard
  * (hostile bytes) or strict JSON reader -> msgpack bytes -> table-driven read into a struct.
@@ -31,7 +31,7 @@ enum msg_type {
 #define LIST(m, c, w, part, max, need)
 #define STRS(m, c, w, cap, max, need)
 #define END(m)
-#include "protocol/schema.def"
+#include "protocol/messages.def"
 #undef MSG
 #undef STR
 #undef U64
@@ -68,7 +68,7 @@ enum msg_type {
 #define END(m)                                                                                     \
     }                                                                                              \
     ;
-#include "protocol/schema.def"
+#include "protocol/messages.def"
 #undef MSG
 #undef STR
 #undef U64
@@ -96,7 +96,7 @@ enum msg_type {
     HAS_##m##_COUNT                                                                                \
     }                                                                                              \
     ;
-#include "protocol/schema.def"
+#include "protocol/messages.def"
 #undef MSG
 #undef STR
 #undef U64

@@ -51,7 +51,7 @@
     }                                                                                              \
     ;                                                                                              \
     _Static_assert((int)HAS_##m##_COUNT <= 64, "`has` has 64 bits");
-#include "protocol/schema.def"
+#include "protocol/messages.def"
 #undef MSG
 #undef STR
 #undef U64
@@ -76,7 +76,7 @@ const struct msg_desc msg_table[MSG_TYPE_COUNT] = {
 #define LIST(m, c, w, sub, most, need)
 #define STRS(m, c, w, cap, most, need)
 #define END(m)
-#include "protocol/schema.def"
+#include "protocol/messages.def"
 };
 
 const char *msg_wire_type(enum msg_type type)

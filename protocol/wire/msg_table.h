@@ -1,5 +1,5 @@
-/* The messages of protocol/schema.def as data: what the codecs, the generated tables and the tests
- * walk. */
+/* The messages of protocol/messages.def as data: what the codecs, the generated tables and the
+ * tests walk. */
 #ifndef WIRE_MSG_TABLE_H
 #define WIRE_MSG_TABLE_H
 

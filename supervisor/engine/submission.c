@@ -6,7 +6,7 @@
 #include "supervisor/dispatch/job.h"
 #include "supervisor/plan/plan_pack.h"
 
-enum { PROBLEMS_MAX = 200, PROBLEM_BYTES = 1024 /* as schema.def has it */ };
+enum { PROBLEMS_MAX = 200, PROBLEM_BYTES = 1024 /* as messages.def has it */ };
 
 enum bt_code submission_init(struct submission *d, struct bt_error *err)
 {

@@ -4,7 +4,7 @@
 # usage: banned.sh ROOT
 set -eu
 cd "$1"
-[ -f protocol/schema.def ] # or this is not the root, and nothing would be checked
+[ -f protocol/messages.def ] # or this is not the root, and nothing would be checked
 find protocol registry supervisor agents tests \( -name '*.[ch]' -o -name '*.def' \) -print0 | sort -z | xargs -0 awk '
 BEGIN {
     calls = "(strcpy|strcat|sprintf|vsprintf|atoi|atol|atof|gets|strtok|alloca|rand|srand|random|system|popen|tmpnam|mktemp|setjmp|longjmp)"

@@ -3,7 +3,7 @@
 # usage: format.sh ROOT
 set -eu
 cd "$1"
-[ -f protocol/schema.def ] # or this is not the root, and nothing would be checked
+[ -f protocol/messages.def ] # or this is not the root, and nothing would be checked
 tool=$(command -v clang-format-14 || command -v clang-format || true)
 case $([ -n "$tool" ] && "$tool" --version || true) in
 *"version 14."*) ;;

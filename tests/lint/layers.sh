@@ -3,13 +3,13 @@
 # usage: layers.sh ROOT
 set -eu
 cd "$1"
-[ -f protocol/schema.def ] # or this is not the root, and nothing would be checked
+[ -f protocol/messages.def ] # or this is not the root, and nothing would be checked
 find protocol registry supervisor agents -name '*.[ch]' -print0 | sort -z | xargs -0 awk '
 BEGIN {
     # room: the rooms it may include, besides itself. Rooms are matched by the longest prefix.
     base = "protocol/limits.h protocol/errors.def protocol/base baton/error.h"
     may["protocol/base"] = base
-    may["protocol/wire"] = base " protocol/schema.def"
+    may["protocol/wire"] = base " protocol/messages.def"
     may["protocol/jsonschema"] = base
     may["protocol/link"] = base
     may["protocol/compat"] = base " protocol/wire baton/vocabulary.h"

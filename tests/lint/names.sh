@@ -4,7 +4,7 @@
 # usage: names.sh ROOT
 set -eu
 cd "$1"
-[ -f protocol/schema.def ] # or this is not the root, and nothing would be checked
+[ -f protocol/messages.def ] # or this is not the root, and nothing would be checked
 if ! git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
     echo "SKIPPED: not a git checkout"
     exit 77

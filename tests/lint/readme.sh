@@ -3,7 +3,7 @@
 # usage: readme.sh ROOT
 set -eu
 cd "$1"
-[ -f protocol/schema.def ] # or this is not the root, and nothing would be checked
+[ -f protocol/messages.def ] # or this is not the root, and nothing would be checked
 bad=0
 folders=$(find protocol registry supervisor agents -name '*.[ch]' ! -path '*/include/*' -exec dirname {} \; | sort -u)
 for folder in . tests deploy $folders; do

@@ -3,7 +3,7 @@
 # usage: sizes.sh ROOT
 set -eu
 cd "$1"
-[ -f protocol/schema.def ] # or this is not the root, and nothing would be checked
+[ -f protocol/messages.def ] # or this is not the root, and nothing would be checked
 find protocol registry supervisor agents tests -name '*.[ch]' -print0 | sort -z |
     xargs -0 awk '
 FNR == 1 {

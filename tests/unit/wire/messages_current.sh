@@ -18,6 +18,6 @@ trap 'rm -rf "$dir"' EXIT
 if [ "$write" = yes ]; then
     cat "$dir/wanted" > "$2"
 elif ! diff -u "$2" "$dir/wanted"; then
-    echo "$2 is not what protocol/schema.def says: run $0 --write $1 $2" >&2
+    echo "$2 is not what protocol/messages.def says: run $0 --write $1 $2" >&2
     exit 1
 fi
