@@ -72,9 +72,9 @@ static const struct cli_verb *find_verb(const char *name)
     }
     names[n] = NULL;
     near = cli_did_you_mean(name, names);
-    cli_say("unknown verb '%s'%s%s%s; see: baton --help", name,
-            near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
-            near != NULL ? "'?" : "");
+    cli_error("unknown verb '%s'%s%s%s; see: baton --help", name,
+              near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+              near != NULL ? "'?" : "");
     return NULL;
 }
 
@@ -96,9 +96,9 @@ static void unknown_option(const struct cli_verb *verb, const char *given)
                    (int)strcspn(given + (strncmp(given, "--", 2) == 0 ? 2 : 0), "="),
                    given + (strncmp(given, "--", 2) == 0 ? 2 : 0));
     near = cli_did_you_mean(word, names);
-    cli_say("%s: bad option '%s'%s%s%s; see: baton %s --help", verb->name, given,
-            near != NULL ? "; did you mean '--" : "", near != NULL ? near : "",
-            near != NULL ? "'?" : "", verb->name);
+    cli_error("%s: bad option '%s'%s%s%s; see: baton %s --help", verb->name, given,
+              near != NULL ? "; did you mean '--" : "", near != NULL ? near : "",
+              near != NULL ? "'?" : "", verb->name);
 }
 
 static void fill_options(struct option *out, const struct cli_option *from, int base)
@@ -119,8 +119,8 @@ static bool take_value(struct cli *cli, int option, const char *value)
         return true;
     }
     if (cli->n_repeats == CLI_REPEATS_MAX) {
-        cli_say("%s: --%s and its like at most %d times", cli->verb->name,
-                cli->verb->options[option].name, CLI_REPEATS_MAX);
+        cli_error("%s: --%s and its like at most %d times", cli->verb->name,
+                  cli->verb->options[option].name, CLI_REPEATS_MAX);
         return false;
     }
     cli->repeats[cli->n_repeats++] = (struct cli_repeat){option, cli->values[option]};
@@ -144,8 +144,8 @@ static bool read_options(struct cli *cli, int argc, char **argv)
                 return false;
             }
         } else if (opt == ':') {
-            cli_say("%s: %s needs a value; see: baton %s --help", cli->verb->name, argv[optind - 1],
-                    cli->verb->name);
+            cli_error("%s: %s needs a value; see: baton %s --help", cli->verb->name,
+                      argv[optind - 1], cli->verb->name);
             return false;
         } else {
             char flag[3] = {'-', (char)optopt, 0};
@@ -183,8 +183,8 @@ static enum cli_exit run_verb(struct cli *cli, int argc, char **argv)
     cli->color = wants_color(cli);
     if (cli->argc < cli->verb->args_min ||
         (cli->verb->args_max >= 0 && cli->argc > cli->verb->args_max)) {
-        cli_say("usage: baton %s %s; see: baton %s --help", cli->verb->name, cli->verb->args,
-                cli->verb->name);
+        cli_error("usage: baton %s %s; see: baton %s --help", cli->verb->name, cli->verb->args,
+                  cli->verb->name);
         return CLI_USAGE;
     }
     code = cli->verb->run(cli);

@@ -87,7 +87,7 @@ bool cli_number(const char *text, const char *what, uint64_t *ret);
 /* Connects (once). CLI_OK, or the exit code after saying what is wrong. */
 enum cli_exit cli_connect(struct cli *cli);
 /* "baton: ..." and a newline on stderr, safe for a terminal. */
-void cli_say(const char *fmt, ...) BT_PRINTF(1, 2);
+void cli_error(const char *fmt, ...) BT_PRINTF(1, 2);
 /* The same without the name and the newline. */
 void cli_note(const char *fmt, ...) BT_PRINTF(1, 2);
 /* Says the error and returns the exit code that belongs to it. */
@@ -99,9 +99,9 @@ enum cli_exit cli_refused(struct cli *cli, const struct bt_error *err, const cha
 /* Whether the refusal has a problem of the category. */
 bool cli_has_problem(const char *error_json, const char *category);
 /* Each of a list of problems, as the daemon gives it, on stderr. */
-void cli_say_problems(const struct cJSON *problems);
+void cli_print_problems(const struct cJSON *problems);
 /* The same of what was checked here; with --json {valid, problems} goes to stdout. */
-void cli_say_found(struct cli *cli, const struct problems *found, bool valid);
+void cli_print_found(struct cli *cli, const struct problems *found, bool valid);
 /* A request whose answer is parsed; the caller frees *ret with cJSON_Delete. Says what went wrong.
  */
 enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, struct cJSON **ret);
@@ -171,7 +171,7 @@ enum cli_exit cli_plan_diff(struct cli *cli, const char *a, const char *b);
 void cli_note_no_agents(void);
 void cli_look_for_agents(struct bt_client *client);
 /* There is no session of that id: says so, which one may be meant, and `more`. */
-void cli_say_no_session(struct cli *cli, const char *id, const char *more);
+void cli_no_session(struct cli *cli, const char *id, const char *more);
 /* How a plan's status ends its command. */
 enum cli_exit cli_exit_of_plan(const char *status);
 enum cli_exit verb_up(struct cli *cli);

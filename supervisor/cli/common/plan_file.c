@@ -23,7 +23,7 @@ cJSON *cli_read_tree(const char *path)
     struct bt_error err;
 
     if (text != NULL && yaml_read((struct str){text, len}, path, &tree, NULL, &err) != BT_OK) {
-        cli_say("%s", err.msg);
+        cli_error("%s", err.msg);
         cJSON_Delete(tree);
         tree = NULL;
     }
@@ -40,7 +40,7 @@ cJSON *cli_read_value(const char *text, const char *what)
     }
     tree = cJSON_ParseWithOpts(text, NULL, true);
     if (tree == NULL) {
-        cli_say("%s: neither a file nor JSON: '%.200s'", what, text);
+        cli_error("%s: neither a file nor JSON: '%.200s'", what, text);
     }
     return tree;
 }
@@ -81,7 +81,8 @@ static cJSON *typed_value(const cJSON *recipe, const char *name, const char *tex
         takes_text(schema, text) ? cJSON_CreateString(text) : cJSON_ParseWithOpts(text, NULL, true);
 
     if (value == NULL && type[0] != 0) {
-        cli_say("--input %s: expected a value of type %s as JSON, got '%.200s'", name, type, text);
+        cli_error("--input %s: expected a value of type %s as JSON, got '%.200s'", name, type,
+                  text);
         return NULL;
     }
     return value != NULL ? value : cJSON_CreateString(text);
@@ -102,7 +103,7 @@ static char *read_inputs(const struct cli *cli, const cJSON *recipe)
     }
     values = given != NULL ? cJSON_ParseWithOpts(given, NULL, true) : cJSON_CreateObject();
     if (!cJSON_IsObject(values)) {
-        cli_say("--inputs: expected a JSON object, got '%.200s'", given != NULL ? given : "");
+        cli_error("--inputs: expected a JSON object, got '%.200s'", given != NULL ? given : "");
         ok = false;
     }
     for (int i = 0; ok && (pair = cli_nth_value(cli, "input", i)) != NULL; i++) {
@@ -110,7 +111,7 @@ static char *read_inputs(const struct cli *cli, const cJSON *recipe)
         size_t n = strcspn(pair, "=");
         cJSON *value = NULL;
         if (pair[n] == 0 || n == 0 || n >= sizeof name) {
-            cli_say("--input: expected NAME=VALUE, got '%.200s'", pair);
+            cli_error("--input: expected NAME=VALUE, got '%.200s'", pair);
             ok = false;
             break;
         }
@@ -171,7 +172,7 @@ static char *take_text(struct buf *out)
     char *text = cJSON_malloc(out->len + 1);
 
     if (text == NULL) {
-        cli_say("out of memory");
+        cli_error("out of memory");
     } else {
         memcpy(text, buf_cstr(out), out->len + 1);
     }
@@ -188,7 +189,7 @@ char *cli_read_plan(const struct cli *cli, const char *path)
 
     buf_init(&out, LIMIT_CONTROL_BYTES);
     if (json != NULL && fill(json, inputs, &out, &err) != BT_OK) {
-        cli_say("%s: %s", path, err.msg);
+        cli_error("%s: %s", path, err.msg);
         cJSON_free(json);
         json = NULL;
     } else if (json != NULL && out.len > 0) {

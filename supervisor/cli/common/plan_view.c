@@ -98,9 +98,9 @@ int cli_step_index(const cJSON *plan_view, const char *step)
     }
     if (found < 0) {
         near = cli_did_you_mean(step, names);
-        cli_say("plan %s has no step '%s'%s%s%s; it has %d", json_text(plan_view, "planId", ""),
-                step, near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
-                near != NULL ? "'?" : "", i);
+        cli_error("plan %s has no step '%s'%s%s%s; it has %d", json_text(plan_view, "planId", ""),
+                  step, near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+                  near != NULL ? "'?" : "", i);
     }
     return found;
 }

@@ -13,7 +13,7 @@ static void say_problem(const char *severity, const char *step, const char *fiel
              step[0] != 0 ? ": " : "", field, field[0] != 0 ? ": " : "", message, category);
 }
 
-void cli_say_problems(const cJSON *problems)
+void cli_print_problems(const cJSON *problems)
 {
     const cJSON *p;
 
@@ -45,14 +45,14 @@ enum cli_exit cli_refused(struct cli *cli, const struct bt_error *err, const cha
         n += strcmp(json_text(p, "severity", "error"), "error") == 0;
     }
     if (n > 0) {
-        cli_say("refused: %d problem%s", n, n == 1 ? "" : "s");
+        cli_error("refused: %d problem%s", n, n == 1 ? "" : "s");
     } else {
-        cli_say("%s", err->msg);
+        cli_error("%s", err->msg);
     }
     if (cli->json && error != NULL) {
         cli_print_json(error);
     }
-    cli_say_problems(problems);
+    cli_print_problems(problems);
     cJSON_Delete(error);
     return cli_exit_of(err->code);
 }
@@ -87,7 +87,7 @@ static cJSON *as_json(const struct problem *p)
     return o;
 }
 
-void cli_say_found(struct cli *cli, const struct problems *found, bool valid)
+void cli_print_found(struct cli *cli, const struct problems *found, bool valid)
 {
     cJSON *shape = cJSON_CreateObject();
     cJSON *list = cJSON_AddArrayToObject(shape, "problems");
@@ -96,7 +96,7 @@ void cli_say_found(struct cli *cli, const struct problems *found, bool valid)
     for (uint32_t i = 0; i < found->n; i++) {
         (void)cJSON_AddItemToArray(list, as_json(&found->at[i]));
     }
-    cli_say_problems(list);
+    cli_print_problems(list);
     if (cli->json) {
         cli_print_json(shape);
     }

@@ -154,7 +154,7 @@ char *cli_read_file(const char *path, size_t max, size_t *ret_len)
     ssize_t n = 1;
 
     if (fd < 0) {
-        cli_say("%s: %s", path, strerror(errno));
+        cli_error("%s: %s", path, strerror(errno));
         return NULL;
     }
     buf_init(&bytes, max);
@@ -166,7 +166,7 @@ char *cli_read_file(const char *path, size_t max, size_t *ret_len)
         }
     }
     if (n < 0 || bytes.bad != BT_OK) {
-        cli_say("%s: %s", path, n < 0 ? strerror(errno) : "the file is too large for a plan");
+        cli_error("%s: %s", path, n < 0 ? strerror(errno) : "the file is too large for a plan");
     }
     if (fd != STDIN_FILENO) {
         (void)close(fd);

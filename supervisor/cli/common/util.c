@@ -22,7 +22,7 @@ static BT_PRINTF(1, 0) void vnote(const char *fmt, va_list args)
     (void)fputs(text, stderr);
 }
 
-void cli_say(const char *fmt, ...)
+void cli_error(const char *fmt, ...)
 {
     va_list args;
 
@@ -69,7 +69,7 @@ enum cli_exit cli_exit_of(enum bt_code code)
 
 enum cli_exit cli_fail(const struct bt_error *err)
 {
-    cli_say("%s", err->msg);
+    cli_error("%s", err->msg);
     return cli_exit_of(err->code);
 }
 
@@ -113,7 +113,7 @@ bool cli_is_text(const char *text, const char *what)
     if (utf8_valid(text, n)) {
         return true;
     }
-    cli_say("%s is not UTF-8 text, from its byte %zu on", what, utf8_prefix(text, n) + 1);
+    cli_error("%s is not UTF-8 text, from its byte %zu on", what, utf8_prefix(text, n) + 1);
     return false;
 }
 
@@ -124,7 +124,7 @@ bool cli_number(const char *text, const char *what, uint64_t *ret)
     errno = 0;
     *ret = strtoull(text, &end, 10);
     if (!isdigit((unsigned char)text[0]) || *end != 0 || errno != 0) {
-        cli_say("%s: expected a whole number, got '%s'", what, text);
+        cli_error("%s: expected a whole number, got '%s'", what, text);
         return false;
     }
     return true;
@@ -146,7 +146,7 @@ bool cli_duration(const char *text, const char *what, uint32_t *ret_ms)
             return true;
         }
     }
-    cli_say("%s: expected a time such as 500ms, 30s, 5m, 2h or 1d, got '%s'", what, text);
+    cli_error("%s: expected a time such as 500ms, 30s, 5m, 2h or 1d, got '%s'", what, text);
     return false;
 }
 
@@ -158,7 +158,7 @@ const char *cli_state_dir(const struct cli *cli)
     if (path.len == 0) {
         buf_init(&path, 4096);
         if (state_dir_find(cli_value(cli, "state"), &path, &err) != BT_OK) {
-            cli_say("%s", err.msg);
+            cli_error("%s", err.msg);
             return NULL;
         }
     }
@@ -220,7 +220,7 @@ enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, 
                 cli_scrub_tree(*ret);
             }
             if (*ret == NULL) {
-                cli_say("the daemon's answer could not be read");
+                cli_error("the daemon's answer could not be read");
                 code = CLI_INTERNAL;
             }
         }

@@ -49,7 +49,7 @@ static bool read_waiting(struct cli *cli, struct follow *f)
 
     f->quiet = cli_flag(cli, "quiet");
     if (timeout != NULL && !cli_flag(cli, "wait")) {
-        cli_say("%s: --timeout goes with --wait", cli->verb->name);
+        cli_error("%s: --timeout goes with --wait", cli->verb->name);
         return false;
     }
     return timeout == NULL || cli_duration(timeout, "--timeout", &f->timeout_ms);
@@ -78,7 +78,7 @@ enum cli_exit verb_fork(struct cli *cli)
         return CLI_USAGE;
     }
     if (cli_value(cli, "from") == NULL) {
-        cli_say("fork: expected --from STEP: that step and what depends on it run again");
+        cli_error("fork: expected --from STEP: that step and what depends on it run again");
         return CLI_USAGE;
     }
     if (cli_value(cli, "policy") != NULL) {

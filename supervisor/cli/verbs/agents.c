@@ -104,7 +104,7 @@ enum cli_exit verb_agents(struct cli *cli)
     if (cli->argc == 2) {
         bool drain = strcmp(cli->argv[0], "drain") == 0;
         if (!drain && strcmp(cli->argv[0], "enable") != 0) {
-            cli_say("usage: baton agents [AGENT_ID], or: baton agents drain|enable AGENT_ID");
+            cli_error("usage: baton agents [AGENT_ID], or: baton agents drain|enable AGENT_ID");
             return CLI_USAGE;
         }
         return one_agent(cli, drain ? "agents.drain" : "agents.enable", cli->argv[1], false);

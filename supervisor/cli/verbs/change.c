@@ -86,7 +86,7 @@ enum cli_exit verb_skip(struct cli *cli)
     enum cli_exit code;
 
     if ((to == NULL) == (cli->argc == 1)) {
-        cli_say("skip: expected either steps or --to STEP; see: baton skip --help");
+        cli_error("skip: expected either steps or --to STEP; see: baton skip --help");
         return CLI_USAGE;
     }
     fields = modify_fields(cli, to != NULL ? "skip_to_step" : "skip_steps");
@@ -131,7 +131,7 @@ static cJSON *read_steps(const char *path)
         return list;
     }
     if (!cJSON_IsObject(tree)) {
-        cli_say("%s: expected a step, a list of steps, or a plan", path);
+        cli_error("%s: expected a step, a list of steps, or a plan", path);
         cJSON_Delete(tree);
         return NULL;
     }
@@ -156,8 +156,9 @@ static bool read_change(const struct cli *cli, struct change *c)
     bool places = cli_flag(cli, "after") || cli_flag(cli, "before");
 
     if ((insert != NULL) + (replace != NULL) + (cancel != NULL) + (note != NULL) != 1) {
-        cli_say("modify: expected one of --insert, --replace, --cancel-step and --note; see: baton "
-                "modify --help");
+        cli_error(
+            "modify: expected one of --insert, --replace, --cancel-step and --note; see: baton "
+            "modify --help");
         return false;
     }
     c->kind = insert != NULL    ? "insert"
@@ -167,16 +168,16 @@ static bool read_change(const struct cli *cli, struct change *c)
     c->file = insert != NULL ? insert : cli->argc == 2 ? cli->argv[1] : NULL;
     c->reasoning = note != NULL ? note : cli_value(cli, "reasoning");
     if (insert != NULL && (cli_flag(cli, "after") == cli_flag(cli, "before"))) {
-        cli_say("modify: --insert needs either --after STEP or --before STEP");
+        cli_error("modify: --insert needs either --after STEP or --before STEP");
     } else if (insert == NULL && places) {
-        cli_say("modify: --after and --before go with --insert");
+        cli_error("modify: --after and --before go with --insert");
     } else if ((cli->argc == 2) != (replace != NULL)) {
-        cli_say(replace != NULL ? "modify: --replace STEP needs the FILE with the new steps, too"
-                                : "modify: a FILE as an argument goes with --replace STEP");
+        cli_error(replace != NULL ? "modify: --replace STEP needs the FILE with the new steps, too"
+                                  : "modify: a FILE as an argument goes with --replace STEP");
     } else if (note != NULL && cli_flag(cli, "reasoning")) {
-        cli_say("modify: --note is the reasoning; give one of them");
+        cli_error("modify: --note is the reasoning; give one of them");
     } else if (c->reasoning == NULL) {
-        cli_say("modify: say why with --reasoning TEXT; it is kept in the plan's history");
+        cli_error("modify: say why with --reasoning TEXT; it is kept in the plan's history");
     } else {
         return true;
     }

@@ -303,15 +303,15 @@ static bool check_options(const struct cli *cli)
 
     cJSON_Delete(tree);
     if (!ok) {
-        cli_say("--policy: expected a JSON object, got '%.200s'", policy);
+        cli_error("--policy: expected a JSON object, got '%.200s'", policy);
         return false;
     }
     if (session != NULL && (session[0] == 0 || strlen(session) > CHAT_ID_MAX)) {
-        cli_say("--session: expected an id of 1 to %d characters", CHAT_ID_MAX);
+        cli_error("--session: expected an id of 1 to %d characters", CHAT_ID_MAX);
         return false;
     }
     if (session == NULL && cli_flag(cli, "new")) {
-        cli_say("--new goes with --session ID; without it every chat is a new session");
+        cli_error("--new goes with --session ID; without it every chat is a new session");
         return false;
     }
     return true;
@@ -327,7 +327,7 @@ enum cli_exit verb_chat(struct cli *cli)
     }
     c = calloc(1, sizeof *c);
     if (c == NULL) {
-        cli_say("out of memory");
+        cli_error("out of memory");
         return CLI_INTERNAL;
     }
     c->cli = cli;

@@ -34,7 +34,7 @@ enum cli_exit verb_config(struct cli *cli)
     enum cli_exit code = CLI_OK;
 
     if (strcmp(cli->argv[0], "show") != 0) {
-        cli_say("usage: baton config show [--origin] [--config FILE]");
+        cli_error("usage: baton config show [--origin] [--config FILE]");
         return CLI_USAGE;
     }
     buf_init(&notes, 1024 * 1024);
@@ -63,7 +63,7 @@ static void print_words(const struct cli_option *o)
 enum cli_exit verb_completion(struct cli *cli)
 {
     if (strcmp(cli->argv[0], "bash") != 0) {
-        cli_say("completion: only bash is supported, got '%s'", cli->argv[0]);
+        cli_error("completion: only bash is supported, got '%s'", cli->argv[0]);
         return CLI_USAGE;
     }
     (void)printf("_baton() {\n    local cur=${COMP_WORDS[COMP_CWORD]} words\n    COMPREPLY=()\n"

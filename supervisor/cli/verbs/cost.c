@@ -188,7 +188,7 @@ enum cli_exit verb_cost(struct cli *cli)
     enum cli_exit code;
 
     if (plan != NULL && (since != NULL || cli_value(cli, "session") != NULL)) {
-        cli_say("cost: a plan's id excludes --session and --since");
+        cli_error("cost: a plan's id excludes --session and --since");
         return CLI_USAGE;
     }
     if ((since != NULL && !cli_duration(since, "--since", &ms)) ||

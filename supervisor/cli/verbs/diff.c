@@ -56,7 +56,7 @@ static enum cli_exit from_file(const struct cli *cli, const char *path, struct b
         code = canonical(doc_from_buf(&doc), out, &err);
     }
     if (code != BT_OK) {
-        cli_say("%s: %s", path, err.msg);
+        cli_error("%s: %s", path, err.msg);
     }
     buf_done(&doc);
     cJSON_free(json);
@@ -89,7 +89,7 @@ static enum cli_exit from_daemon(struct cli *cli, const char *name, struct buf *
     if (code == CLI_OK) {
         json = cJSON_PrintUnformatted(cJSON_GetObjectItemCaseSensitive(view, "document"));
         if (json == NULL || json_to_doc(str_from(json), NULL, out, &err) != BT_OK) {
-            cli_say("%s has no document", name);
+            cli_error("%s has no document", name);
             code = CLI_NOT_FOUND;
         }
     }
@@ -148,7 +148,7 @@ enum cli_exit cli_plan_diff(struct cli *cli, const char *a, const char *b)
         code = cli_fail(&err);
     }
     if (code == CLI_OK && !print(cli, &diff)) {
-        cli_say("out of memory");
+        cli_error("out of memory");
         code = CLI_INTERNAL;
     }
     if (code == CLI_OK && diff.left_out > 0) {

@@ -75,7 +75,7 @@ static void describe(struct cli *cli, const struct viewing *v, const struct bt_e
     text = cJSON_PrintUnformatted(fields);
     if (bt_client_call(cli->client, "plan.get", text, &answer, &err) == BT_OK &&
         bt_vocabulary_describe(v->vocabulary, answer, &err) == BT_NOMEM) {
-        cli_say("plan %s: %s", ev->plan_id, err.msg);
+        cli_error("plan %s: %s", ev->plan_id, err.msg);
     }
     bt_free(answer);
     cJSON_free(text);
@@ -93,7 +93,7 @@ static void print_translated(struct cli *cli, struct viewing *v, const struct bt
         describe(cli, v, ev);
     }
     if (bt_vocabulary_take(v->vocabulary, ev->json, strlen(ev->json), &err) != BT_OK) {
-        cli_say("event %llu: %s", (unsigned long long)ev->seq, err.msg);
+        cli_error("event %llu: %s", (unsigned long long)ev->seq, err.msg);
     }
     while ((v->limit == 0 || v->shown < v->limit) && bt_vocabulary_next(v->vocabulary, &said)) {
         if (wanted(v->types, said.type)) {
@@ -130,7 +130,7 @@ static enum cli_exit view(struct cli *cli, struct bt_watch *watch, struct viewin
                 continue; /* the daemon is slow to answer: half a story is not the story */
             }
             if (!v->follow) {
-                cli_say("the daemon did not give the rest of the events in time");
+                cli_error("the daemon did not give the rest of the events in time");
                 return CLI_TIMEOUT;
             }
             if (v->quiet_ms != 0 && clock_mono_ms() - heard >= v->quiet_ms) {
@@ -206,7 +206,7 @@ enum cli_exit verb_events(struct cli *cli)
     enum cli_exit code;
 
     if (name != NULL && bt_vocabulary_new(name, &v.vocabulary, &err) != BT_OK) {
-        cli_say("events: --vocabulary: %s", err.msg);
+        cli_error("events: --vocabulary: %s", err.msg);
         return cli_exit_of(err.code);
     }
     code = look(cli, &v);

@@ -64,8 +64,8 @@ void follow_print_step(const struct cli *cli, const cJSON *answer, const char *s
     if (cli->json) {
         cli_print_json(answer);
     } else if (result == NULL) {
-        cli_say("step %s is %s and has no result%s%s", step_id, json_text(answer, "status", ""),
-                why[0] != 0 ? ": " : "", why);
+        cli_error("step %s is %s and has no result%s%s", step_id, json_text(answer, "status", ""),
+                  why[0] != 0 ? ": " : "", why);
     } else if (text != NULL) {
         cli_print_safe(text);
         (void)fputc('\n', stdout);
@@ -108,7 +108,7 @@ static enum cli_exit print_result(struct cli *cli, const struct follow *f, struc
             answer_whole(shown_yet, json_text(answer, "aggregatedResult", ""));
         }
         if (why != NULL) {
-            cli_say("%s", why);
+            cli_error("%s", why);
         }
     }
     cJSON_Delete(answer);
@@ -146,7 +146,7 @@ static void look_again(struct following *g)
     cJSON *view = NULL;
 
     if (cli_plan_view(g->cli, g->f->plan_id, &view) == CLI_OK && !tree_refresh(g->tree, view)) {
-        cli_say("out of memory: the new steps are not shown");
+        cli_error("out of memory: the new steps are not shown");
     }
     cJSON_Delete(view);
 }
@@ -234,13 +234,14 @@ static enum cli_exit needs_human(const struct following *g)
     const char *id = g->f->plan_id;
 
     if (g->needs != NULL && strcmp(g->needs, "planning") == 0) {
-        cli_say("there is no plan yet: baton approve %s plans again, baton approve %s --plan FILE "
-                "takes yours, baton reject %s ends it",
-                id, id, id);
+        cli_error(
+            "there is no plan yet: baton approve %s plans again, baton approve %s --plan FILE "
+            "takes yours, baton reject %s ends it",
+            id, id, id);
     } else {
-        cli_say("the plan needs your approval: see `baton reviews`, then baton approve %s (or "
-                "reject); the plan goes on then",
-                id);
+        cli_error("the plan needs your approval: see `baton reviews`, then baton approve %s (or "
+                  "reject); the plan goes on then",
+                  id);
     }
     return CLI_NEEDS_HUMAN;
 }
@@ -264,7 +265,7 @@ static enum cli_exit follow(struct following *g)
         }
         if (clock_mono_ms() >= deadline) {
             answer_break(&g->answer);
-            cli_say("plan %s has not ended within the timeout; it goes on", f->plan_id);
+            cli_error("plan %s has not ended within the timeout; it goes on", f->plan_id);
             return CLI_TIMEOUT;
         }
         if (got == BT_TIMEOUT) {
@@ -305,7 +306,7 @@ enum cli_exit follow_plan(struct cli *cli, const struct follow *f)
     g.history = (uint64_t)json_number(view, "lastSeq");
     g.tree = tree_new(cli, view, f->quiet);
     if (g.tree == NULL) {
-        cli_say("out of memory");
+        cli_error("out of memory");
         code = CLI_INTERNAL;
     } else if (bt_watch_open(cli->client, f->plan_id, 0, &g.watch, &err) != BT_OK) {
         code = cli_fail(&err);

@@ -168,7 +168,7 @@ static enum cli_exit print_history(const cJSON *h)
     }
     s.at = calloc(s.cap, sizeof *s.at);
     if (s.at == NULL) {
-        cli_say("out of memory");
+        cli_error("out of memory");
         return CLI_INTERNAL;
     }
     tell_phases(&s, get(h, "phases"));

@@ -35,7 +35,7 @@ static enum cli_exit check_offline(struct cli *cli, const char *plan_json)
     if (code == BT_OK) {
         code = plan_read(doc_from_buf(&doc), &defaults, NULL, &arena, &plan, &problems, NULL, &err);
     }
-    cli_say_found(cli, &problems, code == BT_OK);
+    cli_print_found(cli, &problems, code == BT_OK);
     if (code == BT_OK) {
         (void)fprintf(
             stderr,
@@ -82,7 +82,7 @@ static enum cli_exit lint(struct cli *cli, const char *goal, const char *plan_js
     valid = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "valid"));
     cli_make_given(cJSON_GetObjectItemCaseSensitive(answer, "plan"));
     cli_say_routes(cJSON_GetObjectItemCaseSensitive(answer, "routes"));
-    cli_say_problems(cJSON_GetObjectItemCaseSensitive(answer, "problems"));
+    cli_print_problems(cJSON_GetObjectItemCaseSensitive(answer, "problems"));
     if (cli->json) {
         cli_print_json(answer);
     } else if (table) {
@@ -96,7 +96,7 @@ static enum cli_exit lint(struct cli *cli, const char *goal, const char *plan_js
     }
     cJSON_Delete(answer);
     if (!valid) {
-        cli_say("%s", goal != NULL ? "no plan could be made" : "the plan is not valid");
+        cli_error("%s", goal != NULL ? "no plan could be made" : "the plan is not valid");
     }
     if (!valid && goal != NULL) {
         cli_look_for_agents(cli->client);
@@ -184,7 +184,7 @@ enum cli_exit verb_plan(struct cli *cli)
         return cli_plan_diff(cli, cli->argv[1], cli->argv[2]);
     }
     if (cli->argc != 1 || strcmp(goal, "check") == 0 || strcmp(goal, "diff") == 0) {
-        cli_say("usage: baton plan GOAL, baton plan check FILE, or baton plan diff A B");
+        cli_error("usage: baton plan GOAL, baton plan check FILE, or baton plan diff A B");
         return CLI_USAGE;
     }
     if (!cli_is_text(goal, "the goal")) {
@@ -216,7 +216,7 @@ enum cli_exit verb_lint(struct cli *cli)
         return check_file(cli, cli->argv[0], true);
     }
     if (cli_value(cli, "inputs") != NULL) {
-        cli_say("lint: --inputs goes with a plan file; a goal has none");
+        cli_error("lint: --inputs goes with a plan file; a goal has none");
         return CLI_USAGE;
     }
     return cli_is_text(cli->argv[0], "the goal") ? lint(cli, cli->argv[0], NULL, true) : CLI_USAGE;

@@ -26,7 +26,7 @@ static bool read_document(const char *path, struct buf *out, cJSON **ret_agents)
     bool ok = json != NULL && json_to_doc(str_from(json), NULL, out, &err) == BT_OK;
 
     if (json != NULL && !ok) {
-        cli_say("%s: %s", path, err.msg);
+        cli_error("%s: %s", path, err.msg);
     }
     if (ret_agents != NULL) {
         *ret_agents = recipe_agents(tree);
@@ -127,10 +127,10 @@ static bool add_recipe(cJSON *list, const char *path, bool asked_for)
     if (ok && !recipe_is(doc_from_buf(&doc))) {
         ok = !asked_for;
         if (asked_for) {
-            cli_say("%s: it is no recipe: it has no 'inputs'", path);
+            cli_error("%s: it is no recipe: it has no 'inputs'", path);
         }
     } else if (ok && recipe_describe(doc_from_buf(&doc), &arena, &about, &err) != BT_OK) {
-        cli_say("%s: %s", path, err.msg);
+        cli_error("%s: %s", path, err.msg);
         ok = false;
     } else if (ok) {
         (void)cJSON_AddItemToArray(list, describe(path, &about, doc_from_buf(&doc), agents));
@@ -244,24 +244,24 @@ static enum cli_exit check_recipe(struct cli *cli, const char *name)
 
     buf_init(&doc, LIMIT_CONTROL_BYTES);
     if (list == NULL) {
-        cli_say("out of memory");
+        cli_error("out of memory");
         return CLI_INTERNAL;
     }
     if (!recipes_find(name, path) || !read_document(path, &doc, NULL)) {
         goto out;
     }
     if (!recipe_is(doc_from_buf(&doc))) {
-        cli_say("%s: it is no recipe: it has no 'inputs'; for a plan: baton plan check %s", path,
-                path);
+        cli_error("%s: it is no recipe: it has no 'inputs'; for a plan: baton plan check %s", path,
+                  path);
         goto out;
     }
     code = recipe_check(doc_from_buf(&doc), NULL, &problems, &err);
-    cli_say_found(cli, &problems, code == BT_OK);
+    cli_print_found(cli, &problems, code == BT_OK);
     if (code != BT_OK) {
         if (problems.errors > 0) { /* they are told already */
-            cli_say("%s: %u problem%s", path, problems.errors, problems.errors == 1 ? "" : "s");
+            cli_error("%s: %u problem%s", path, problems.errors, problems.errors == 1 ? "" : "s");
         } else {
-            cli_say("%s: %s", path, err.msg);
+            cli_error("%s: %s", path, err.msg);
         }
     } else {
         cli_note("valid as far as it can be told without its inputs and without agents\n");
@@ -276,7 +276,7 @@ enum cli_exit verb_recipes(struct cli *cli)
 {
     if (cli->argc > 0 && strcmp(cli->argv[0], "check") == 0) {
         if (cli->argc != 2) {
-            cli_say("usage: baton recipes check FILE");
+            cli_error("usage: baton recipes check FILE");
             return CLI_USAGE;
         }
         return check_recipe(cli, cli->argv[1]);

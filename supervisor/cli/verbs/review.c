@@ -89,7 +89,7 @@ static bool read_edit(struct cli *cli, const char *decision, cJSON **ret)
 
     *ret = NULL;
     if (file != NULL && (edit != NULL || strcmp(decision, "approve") != 0)) {
-        cli_say("%s: --plan goes with approve, and not with --edit", cli->verb->name);
+        cli_error("%s: --plan goes with approve, and not with --edit", cli->verb->name);
         return false;
     }
     if (edit != NULL) {
@@ -136,8 +136,8 @@ static void say_which(const struct cli *cli, const cJSON *reviews)
 {
     const cJSON *r;
 
-    cli_say("plan %s waits for %d decisions; say which: baton %s PLAN_ID STEP_ID, or by its id",
-            cli->argv[0], cJSON_GetArraySize(reviews), cli->verb->name);
+    cli_error("plan %s waits for %d decisions; say which: baton %s PLAN_ID STEP_ID, or by its id",
+              cli->argv[0], cJSON_GetArraySize(reviews), cli->verb->name);
     cJSON_ArrayForEach(r, reviews)
     {
         char prompt[128];
@@ -178,8 +178,8 @@ static enum cli_exit find_review(struct cli *cli, char ret_id[ID_MAX])
         say_which(cli, reviews);
         code = CLI_USAGE;
     } else if (code == CLI_OK) {
-        cli_say("%s%s%splan %s waits for no decision", step != NULL ? "step " : "",
-                step != NULL ? step : "", step != NULL ? " of " : "", cli->argv[0]);
+        cli_error("%s%s%splan %s waits for no decision", step != NULL ? "step " : "",
+                  step != NULL ? step : "", step != NULL ? " of " : "", cli->argv[0]);
         code = CLI_NOT_FOUND;
     }
     cJSON_Delete(answer);

@@ -15,23 +15,24 @@ static bool check_options(const struct cli *cli)
     bool file = cli_value(cli, "plan") != NULL || cli_value(cli, "recipe") != NULL;
 
     if (cli_value(cli, "plan") != NULL && cli_value(cli, "recipe") != NULL) {
-        cli_say("run: --plan and --recipe exclude each other");
+        cli_error("run: --plan and --recipe exclude each other");
         return false;
     }
     if ((cli->argc > 0) == file) {
-        cli_say("run: expected either a goal, --plan FILE or --recipe NAME; see: baton run --help");
+        cli_error(
+            "run: expected either a goal, --plan FILE or --recipe NAME; see: baton run --help");
         return false;
     }
     if (!file && (cli_value(cli, "inputs") != NULL || cli_value(cli, "input") != NULL)) {
-        cli_say("run: --input and --inputs go with --plan and --recipe; a goal has none");
+        cli_error("run: --input and --inputs go with --plan and --recipe; a goal has none");
         return false;
     }
     if (file && cli_value(cli, "constraint") != NULL) {
-        cli_say("run: --constraint goes with a goal; a plan is as it stands");
+        cli_error("run: --constraint goes with a goal; a plan is as it stands");
         return false;
     }
     if (cli_value(cli, "result") != NULL && (cli_flag(cli, "detach") || cli_flag(cli, "dry-run"))) {
-        cli_say("run: --result excludes --detach and --dry-run: there is no result yet");
+        cli_error("run: --result excludes --detach and --dry-run: there is no result yet");
         return false;
     }
     return true;

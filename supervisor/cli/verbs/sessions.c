@@ -147,7 +147,7 @@ static enum cli_exit list_sessions(struct cli *cli, uint64_t limit)
     return code;
 }
 
-void cli_say_no_session(struct cli *cli, const char *id, const char *more)
+void cli_no_session(struct cli *cli, const char *id, const char *more)
 {
     cJSON *answer = NULL;
     const char **names = NULL;
@@ -166,9 +166,9 @@ void cli_say_no_session(struct cli *cli, const char *id, const char *more)
         }
         near = names != NULL ? cli_did_you_mean(id, names) : NULL;
     }
-    cli_say("there is no session '%s'%s%s%sbaton sessions lists them%s", id,
-            near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
-            near != NULL ? "'? " : "; ", more);
+    cli_error("there is no session '%s'%s%s%sbaton sessions lists them%s", id,
+              near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+              near != NULL ? "'? " : "; ", more);
     free(names);
     cJSON_Delete(answer);
 }
@@ -229,12 +229,12 @@ static enum cli_exit show_session(struct cli *cli, const char *id, uint64_t limi
     }
     called = bt_client_call(cli->client, "session.get", text, &json, &err);
     if (called == BT_NOT_FOUND) {
-        cli_say_no_session(cli, id, "");
+        cli_no_session(cli, id, "");
         code = CLI_NOT_FOUND;
     } else if (called != BT_OK) {
         code = cli_fail(&err);
     } else if ((view = cJSON_Parse(json)) == NULL) {
-        cli_say("the daemon's answer could not be read");
+        cli_error("the daemon's answer could not be read");
         code = CLI_INTERNAL;
     } else if (cli->json) {
         cli_print_json(view);

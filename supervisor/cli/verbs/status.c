@@ -276,9 +276,9 @@ enum cli_exit verb_result(struct cli *cli)
         code = exit_of_result(json_text(answer, "status", ""));
     }
     if (code != CLI_OK && answer != NULL && cli->argc == 1) {
-        cli_say("%s", json_text(answer, "failureReason",
-                                code == CLI_TIMEOUT ? "the plan has not ended yet"
-                                                    : json_text(answer, "status", "")));
+        cli_error("%s", json_text(answer, "failureReason",
+                                  code == CLI_TIMEOUT ? "the plan has not ended yet"
+                                                      : json_text(answer, "status", "")));
     }
     cJSON_Delete(answer);
     return code;

@@ -23,9 +23,9 @@ static cJSON *read_synthesis(const char *text)
     }
     tree = cJSON_ParseWithOpts(text, NULL, true);
     if (!cJSON_IsObject(tree)) {
-        cli_say("--synthesis: expected concat, llm, agent, agent:AGENT_ID or a JSON object, got "
-                "'%.200s'",
-                text);
+        cli_error("--synthesis: expected concat, llm, agent, agent:AGENT_ID or a JSON object, got "
+                  "'%.200s'",
+                  text);
         cJSON_Delete(tree);
         return NULL;
     }
@@ -53,7 +53,8 @@ static bool add_policy(const struct cli *cli, cJSON *policy)
             i++;
         }
         if (on_invalid[i] == NULL) {
-            cli_say("--on-invalid-plan: expected fail, synthesize or interrupt, got '%s'", invalid);
+            cli_error("--on-invalid-plan: expected fail, synthesize or interrupt, got '%s'",
+                      invalid);
             return false;
         }
         cJSON_DeleteItemFromObjectCaseSensitive(policy, "onInvalidPlan");
@@ -77,7 +78,7 @@ static bool read_policy(const struct cli *cli, char **ret)
     }
     policy = given != NULL ? cJSON_ParseWithOpts(given, NULL, true) : cJSON_CreateObject();
     if (!cJSON_IsObject(policy)) {
-        cli_say("--policy: expected a JSON object, got '%.200s'", given != NULL ? given : "");
+        cli_error("--policy: expected a JSON object, got '%.200s'", given != NULL ? given : "");
         cJSON_Delete(policy);
         return false;
     }
@@ -262,10 +263,10 @@ enum cli_exit cli_show_document(struct cli *cli, const char *plan_id, const cJSO
         cJSON_free(text);
     }
     if (code == CLI_OK && !valid) {
-        cli_say("plan %s has no document", plan_id);
+        cli_error("plan %s has no document", plan_id);
         code = CLI_INTERNAL;
     } else if (!valid) {
-        cli_say("%s", json_text(view, "failureReason", "no plan was made"));
+        cli_error("%s", json_text(view, "failureReason", "no plan was made"));
     }
     cJSON_Delete(document);
     cJSON_Delete(view);

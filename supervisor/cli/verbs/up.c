@@ -109,11 +109,11 @@ static enum cli_exit await_ready(pid_t pid, int fd, const char *log, msec deadli
     }
     if (waitpid(pid, &status, WNOHANG) == pid || clock_mono_ms() < deadline) {
         (void)waitpid(pid, &status, 0);
-        cli_say("the daemon ended before it was ready; the end of %s:", log);
+        cli_error("the daemon ended before it was ready; the end of %s:", log);
         print_tail(log);
         return WIFEXITED(status) && WEXITSTATUS(status) == 2 ? CLI_USAGE : CLI_INTERNAL;
     }
-    cli_say("the daemon was not ready in time; see %s", log);
+    cli_error("the daemon was not ready in time; see %s", log);
     return CLI_TIMEOUT;
 }
 
@@ -177,7 +177,7 @@ static enum cli_exit await_agents_until(struct cli *cli, msec deadline, struct m
             return CLI_OK;
         }
         if (missing->hopeless == missing->n || clock_mono_ms() >= deadline) {
-            cli_say("up, but these agents are not ready (see also: baton doctor):");
+            cli_error("up, but these agents are not ready (see also: baton doctor):");
             (void)fputs(buf_cstr(&missing->lines), stderr);
             tell_json(cli, "ready", false);
             return CLI_INTERNAL;
@@ -237,7 +237,7 @@ enum cli_exit verb_up(struct cli *cli)
         return await_agents(cli, deadline);
     }
     if (!find_daemon(program, sizeof program)) {
-        cli_say("batond was not found beside this program (%s)", program);
+        cli_error("batond was not found beside this program (%s)", program);
         return CLI_INTERNAL;
     }
     if (state_dir_make(state, &err) != BT_OK) {
@@ -246,12 +246,12 @@ enum cli_exit verb_up(struct cli *cli)
     if (cli_flag(cli, "foreground")) {
         (void)daemon_args(cli, state, NULL, args);
         (void)execv(program, args);
-        cli_say("%s: %s", program, strerror(errno));
+        cli_error("%s: %s", program, strerror(errno));
         return CLI_INTERNAL;
     }
     (void)snprintf(log, sizeof log, "%s/batond.log", state);
     if (pipe2(fds, O_CLOEXEC) != 0) {
-        cli_say("pipe: %s", strerror(errno));
+        cli_error("pipe: %s", strerror(errno));
         return CLI_INTERNAL;
     }
     (void)snprintf(ready, sizeof ready, "%d", fds[1]);
@@ -291,8 +291,8 @@ enum cli_exit verb_down(struct cli *cli)
     deadline = clock_mono_ms() + timeout_ms;
     while (lock_is_held(state)) {
         if (clock_mono_ms() >= deadline) {
-            cli_say("the daemon is still draining; it will end by itself (log: %s/batond.log)",
-                    state);
+            cli_error("the daemon is still draining; it will end by itself (log: %s/batond.log)",
+                      state);
             return CLI_TIMEOUT;
         }
         (void)poll(NULL, 0, POLL_MS);
