@@ -188,6 +188,13 @@ static bool speaks_for_another(const struct engine *engine, struct uuid id, uint
            live.agent != agent;
 }
 
+static void refuse_foreign_instance(struct engine *engine, struct request *rq)
+{
+    request_refuse_text(
+        engine, rq, BT_CONFLICT,
+        "instanceId: belongs to a live instance of another agent; make up a new one");
+}
+
 void on_agent_register(struct engine *engine, struct request *rq)
 {
     struct core_event ev = {.type = CORE_REGISTER};
@@ -212,9 +219,7 @@ void on_agent_register(struct engine *engine, struct request *rq)
     if (speaks_for_another(engine, ev.instance, ev.agent)) {
         log_warn("agent.refused", "instance=%.*s is registered by another agent",
                  STR_ARG(m.instance_id));
-        request_refuse_text(
-            engine, rq, BT_CONFLICT,
-            "instanceId: belongs to a live instance of another agent; make up a new one");
+        refuse_foreign_instance(engine, rq);
         return;
     }
     if (keep_card(engine, ev.agent, &m.card, &err) != BT_OK) {
