@@ -1,6 +1,6 @@
 /* The breakers of all instances and agents: who waits for what time, and what they hear. */
 #include "protocol/base/assert.h"
-#include "registry/state.h"
+#include "registry/registry_internal.h"
 
 /* ---- rows and lists ---- */
 

@@ -4,7 +4,7 @@
  * their deadlines: nothing is searched.
  */
 #include "protocol/base/assert.h"
-#include "registry/state.h"
+#include "registry/registry_internal.h"
 
 static void time_unlink(struct registry *r, uint32_t slot)
 {

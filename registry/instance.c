@@ -1,6 +1,6 @@
 /* Instances and their lanes. */
 #include "protocol/base/assert.h"
-#include "registry/state.h"
+#include "registry/registry_internal.h"
 
 /* ---- finding by id: open addressing, backward-shift deletion (Knuth, TAOCP 3, 6.4 R) ---- */
 

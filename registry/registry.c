@@ -4,7 +4,7 @@
 #include "protocol/base/assert.h"
 #include "protocol/base/utf8.h"
 #include "registry/card.h"
-#include "registry/state.h"
+#include "registry/registry_internal.h"
 
 const char *health_name(enum health h)
 {

@@ -1,7 +1,7 @@
 /* Who gets the work. */
 #include "protocol/base/assert.h"
 #include "registry/card.h"
-#include "registry/state.h"
+#include "registry/registry_internal.h"
 
 struct offer {
     uint32_t slot;

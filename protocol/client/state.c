@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "protocol/client/state_file.h"
+#include "protocol/client/state_file_internal.h"
 #include "protocol/wire/doc.h"
 
 enum { TOKEN_BYTES = STATE_TOKEN_LEN / 2, PATH_BYTES = 4000, FILE_BYTES = 4096 };

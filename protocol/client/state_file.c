@@ -1,4 +1,4 @@
-#include "protocol/client/state_file.h"
+#include "protocol/client/state_file_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

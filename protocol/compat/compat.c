@@ -3,7 +3,7 @@
  * plan, and lets the vocabulary say what it becomes. Only events and their own times: no clock, no
  * requests.
  */
-#include "protocol/compat/compat.h"
+#include "protocol/compat/compat_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "protocol/base/utf8.h"
-#include "protocol/compat/compat.h"
+#include "protocol/compat/compat_internal.h"
 
 void compat_id_set(struct compat_id *id, struct str from)
 {

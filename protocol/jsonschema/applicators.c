@@ -1,5 +1,5 @@
 /* The readers of keywords that hold subschemas. */
-#include "protocol/jsonschema/compile.h"
+#include "protocol/jsonschema/compile_internal.h"
 
 enum bt_code keyword_schema(struct compiler *k, const struct keyword_at *at)
 {

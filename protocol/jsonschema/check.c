@@ -1,4 +1,4 @@
-#include "protocol/jsonschema/check.h"
+#include "protocol/jsonschema/check_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Rules about arrays. */
 #include <stdlib.h>
 
-#include "protocol/jsonschema/check.h"
+#include "protocol/jsonschema/check_internal.h"
 
 bool rule_item_count(struct checker *c, const struct rule *r, const struct ask *a)
 {

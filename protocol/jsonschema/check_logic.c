@@ -1,6 +1,6 @@
 /* Rules that combine schemas. Verdicts of a check that was given up mean nothing: c->bad is looked
  * at before them. */
-#include "protocol/jsonschema/check.h"
+#include "protocol/jsonschema/check_internal.h"
 
 bool rule_all_of(struct checker *c, const struct rule *r, const struct ask *a)
 {

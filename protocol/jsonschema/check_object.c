@@ -1,6 +1,6 @@
 /* Rules about objects. */
 #include "protocol/base/suggest.h"
-#include "protocol/jsonschema/check.h"
+#include "protocol/jsonschema/check_internal.h"
 
 bool rule_property_count(struct checker *c, const struct rule *r, const struct ask *a)
 {

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "protocol/base/suggest.h"
-#include "protocol/jsonschema/check.h"
+#include "protocol/jsonschema/check_internal.h"
 
 bool rule_type(struct checker *c, const struct rule *r, const struct ask *a)
 {

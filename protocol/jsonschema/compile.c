@@ -1,4 +1,4 @@
-#include "protocol/jsonschema/compile.h"
+#include "protocol/jsonschema/compile_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "protocol/base/utf8.h"
-#include "protocol/jsonschema/check.h"
+#include "protocol/jsonschema/check_internal.h"
 
 enum { SHOWN_BYTES = 40 };
 

@@ -1,7 +1,7 @@
 /* Equality and hashes of JSON values, paid for in units of work. */
 #include <string.h>
 
-#include "protocol/jsonschema/check.h"
+#include "protocol/jsonschema/check_internal.h"
 
 static bool objects_equal(struct checker *c, const cJSON *a, const cJSON *b)
 {

@@ -1,7 +1,7 @@
 /* The table of keywords, and the readers of those without subschemas. */
 #include <math.h>
 
-#include "protocol/jsonschema/compile.h"
+#include "protocol/jsonschema/compile_internal.h"
 
 static const struct {
     const char *name;

@@ -7,8 +7,8 @@
  */
 #include <stdlib.h>
 
-#include "protocol/jsonschema/check.h"
-#include "protocol/jsonschema/compile.h"
+#include "protocol/jsonschema/check_internal.h"
+#include "protocol/jsonschema/compile_internal.h"
 
 enum {
     FIRST_LIMIT = 16,     /* backtracking at one start that is covered by MATCH_COST */

@@ -1,5 +1,5 @@
 /* JSON pointers in URI fragments (RFC 6901, section 6). */
-#include "protocol/jsonschema/compile.h"
+#include "protocol/jsonschema/compile_internal.h"
 
 static int hex_value(char c)
 {

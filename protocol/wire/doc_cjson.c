@@ -5,8 +5,8 @@
 #include "protocol/base/utf8.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
-#include "protocol/wire/json_write.h"
-#include "protocol/wire/mp_head.h"
+#include "protocol/wire/json_write_internal.h"
+#include "protocol/wire/mp_head_internal.h"
 #include "protocol/wire/mp_validate.h"
 
 #define EXACT_MAX 9007199254740992.0 /* 2^53: up to here every integer is a double */

@@ -1,7 +1,7 @@
 #include <inttypes.h>
 
 #include "protocol/wire/doc.h"
-#include "protocol/wire/mp_head.h"
+#include "protocol/wire/mp_head_internal.h"
 
 struct doc_cursor doc_cursor(struct doc d)
 {

@@ -1,6 +1,6 @@
 /* Numbers of JSON, both ways. Whole ones without fraction and exponent are integers, exact in 64
  * bits. */
-#include "protocol/wire/json_number.h"
+#include "protocol/wire/json_number_internal.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "protocol/wire/json_scan.h"
+#include "protocol/wire/json_scan_internal.h"
 
 enum { NUMBER_MAX = 512 };
 

@@ -9,8 +9,8 @@
 
 #include "protocol/base/utf8.h"
 #include "protocol/limits.h"
-#include "protocol/wire/json_scan.h"
-#include "protocol/wire/unique_keys.h"
+#include "protocol/wire/json_scan_internal.h"
+#include "protocol/wire/unique_keys_internal.h"
 
 enum { HEAD_ROOM = 5 };
 

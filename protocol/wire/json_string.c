@@ -1,6 +1,6 @@
 /* Strings of JSON: one walk measures and checks, a second one writes. */
 #include "protocol/base/utf8.h"
-#include "protocol/wire/json_scan.h"
+#include "protocol/wire/json_scan_internal.h"
 
 static int hex_digit(char c)
 {

@@ -2,9 +2,9 @@
 #include <math.h>
 
 #include "protocol/wire/doc.h"
-#include "protocol/wire/json_number.h"
-#include "protocol/wire/json_write.h"
-#include "protocol/wire/mp_head.h"
+#include "protocol/wire/json_number_internal.h"
+#include "protocol/wire/json_write_internal.h"
+#include "protocol/wire/mp_head_internal.h"
 
 struct level {
     uint64_t left; /* values still to come; in a map a key is next when it is even */

@@ -1,4 +1,4 @@
-#include "protocol/wire/mp_head.h"
+#include "protocol/wire/mp_head_internal.h"
 
 /* What the bytes 0xC0..0xDF open: the kind, and how many bytes of number follow. */
 enum shape {

@@ -5,8 +5,8 @@
 
 #include "protocol/base/utf8.h"
 #include "protocol/limits.h"
-#include "protocol/wire/mp_head.h"
-#include "protocol/wire/unique_keys.h"
+#include "protocol/wire/mp_head_internal.h"
+#include "protocol/wire/unique_keys_internal.h"
 
 struct frame {
     uint64_t left;        /* values still to come; in a map a key is next when it is even */

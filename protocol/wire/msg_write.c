@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "protocol/base/utf8.h"
-#include "protocol/wire/mp_head.h"
+#include "protocol/wire/mp_head_internal.h"
 #include "protocol/wire/msg_table.h"
 
 struct writing {

@@ -1,7 +1,7 @@
-#include "protocol/wire/unique_keys.h"
+#include "protocol/wire/unique_keys_internal.h"
 
 #include "protocol/base/assert.h"
-#include "protocol/wire/mp_head.h"
+#include "protocol/wire/mp_head_internal.h"
 
 enum {
     SLOTS = 16384,        /* 64 KiB of stack */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "protocol/compat/compat.h"
+#include "protocol/compat/compat_internal.h"
 #include "tests/support/cmocka.h"
 #include "tests/unit/compat/streams.h"
 

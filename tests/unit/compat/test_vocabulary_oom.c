@@ -1,7 +1,7 @@
 /* The i-th allocation fails, for every i: BT_NOMEM and nothing half told; ASan sees what leaks. */
 #include <stdlib.h>
 
-#include "protocol/compat/compat.h"
+#include "protocol/compat/compat_internal.h"
 #include "tests/support/cmocka.h"
 #include "tests/unit/compat/streams.h"
 

@@ -2,7 +2,7 @@
  * Hostile and broken streams: what comes out is always one strict JSON object per event, and what
  * is remembered stays within its caps.
  */
-#include "protocol/compat/compat.h"
+#include "protocol/compat/compat_internal.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/random.h"
 #include "tests/unit/compat/streams.h"

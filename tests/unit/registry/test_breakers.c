@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "registry/state.h"
+#include "registry/registry_internal.h"
 
 static const struct registry_limits guarded = {.agents = 4,
                                                .instances = 8,

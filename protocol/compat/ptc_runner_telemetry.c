@@ -6,7 +6,7 @@
  * them; the one before has no stop (see compat_s003.c). The time of a task is without that of its
  * replan.
  */
-#include "protocol/compat/compat.h"
+#include "protocol/compat/compat_internal.h"
 
 enum { NATIVE_PER_MS = 1000000 };
 #define UNTIMED UINT64_MAX

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "protocol/base/assert.h"
-#include "protocol/compat/compat.h"
+#include "protocol/compat/compat_internal.h"
 
 /* ---- the event ---- */
 

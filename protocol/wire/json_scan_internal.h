@@ -4,7 +4,7 @@
 #define WIRE_JSON_SCAN_H
 
 #include "protocol/wire/doc.h"
-#include "protocol/wire/mp_head.h"
+#include "protocol/wire/mp_head_internal.h"
 
 struct json_frame {
     size_t start;      /* in the text: the bracket */

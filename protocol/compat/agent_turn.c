@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "protocol/base/utf8.h"
-#include "protocol/compat/compat.h"
+#include "protocol/compat/compat_internal.h"
 
 enum { NANOSECONDS = 1000000, CALL_ID_BYTES = COMPAT_ID_BYTES + 24 };
 

@@ -9,7 +9,7 @@
  * executor records a handoff "only when the agent changes": before a step of a revision, from the
  * agent of the step that ended last. The bus says "supervisor" of a new step that needs no other.
  */
-#include "protocol/compat/compat.h"
+#include "protocol/compat/compat_internal.h"
 
 static struct compat_map base(const struct compat_event *ev)
 {

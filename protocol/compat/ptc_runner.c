@@ -10,7 +10,7 @@
  * task that a replan comes of fails before replan_started. Retries are silent. A step that is
  * skipped is not task_skipped: with an error it has failed, without one nothing is said.
  */
-#include "protocol/compat/compat.h"
+#include "protocol/compat/compat_internal.h"
 
 static void tell(struct bt_vocabulary *v, const char *type, const struct compat_map *m)
 {

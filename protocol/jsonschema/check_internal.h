@@ -3,7 +3,7 @@
 #define SCHEMA_CHECK_H
 
 #include "protocol/base/buf.h"
-#include "protocol/jsonschema/node.h"
+#include "protocol/jsonschema/node_internal.h"
 
 /* Where in the instance: a list on the C stack, written out only when there is something to report.
  */

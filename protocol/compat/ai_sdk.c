@@ -8,7 +8,7 @@
  * And its planner's interrupt, when no plan could be made and a person is asked ("ERROR_RECOVERY"),
  * with the three members that it has there.
  */
-#include "protocol/compat/compat.h"
+#include "protocol/compat/compat_internal.h"
 
 /* ---- S000 ---- */
 

@@ -2,7 +2,7 @@
 #ifndef SCHEMA_COMPILE_H
 #define SCHEMA_COMPILE_H
 
-#include "protocol/jsonschema/node.h"
+#include "protocol/jsonschema/node_internal.h"
 
 struct compiler {
     struct schema *s;

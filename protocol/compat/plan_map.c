@@ -1,5 +1,5 @@
 /* S003's plan as a map. */
-#include "protocol/compat/compat.h"
+#include "protocol/compat/compat_internal.h"
 
 static bool stays(const struct compat_event *task, struct str gone)
 {
