@@ -5,8 +5,8 @@
  * byte (explorer). Every list below is intrusive (row indexes, REGISTRY_NONE = end), every lookup a
  * hash table of row indexes.
  */
-#ifndef REGISTRY_STATE_H
-#define REGISTRY_STATE_H
+#ifndef REGISTRY_REGISTRY_INTERNAL_H
+#define REGISTRY_REGISTRY_INTERNAL_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* "Did you mean ...?": the nearest of some names to a word, when one is near enough. Pure. */
-#ifndef BASE_NEAR_H
-#define BASE_NEAR_H
+#ifndef BASE_SUGGEST_H
+#define BASE_SUGGEST_H
 
 #include <stdint.h>
 

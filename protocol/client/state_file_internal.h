@@ -1,6 +1,6 @@
 /* Small whole files, read and replaced in one step. Private to state.c. */
-#ifndef CLIENT_STATE_FILE_H
-#define CLIENT_STATE_FILE_H
+#ifndef CLIENT_STATE_FILE_INTERNAL_H
+#define CLIENT_STATE_FILE_INTERNAL_H
 
 #include "protocol/base/buf.h"
 #include "protocol/base/err.h"

@@ -2,8 +2,8 @@
  * What the files of the translator share (baton/vocabulary.h): the event that is being taken, what
  * is remembered of open plans and turns, and the way out.
  */
-#ifndef CLIENT_COMPAT_H
-#define CLIENT_COMPAT_H
+#ifndef COMPAT_COMPAT_INTERNAL_H
+#define COMPAT_COMPAT_INTERNAL_H
 
 #include "baton/vocabulary.h"
 #include "protocol/base/buf.h"

@@ -1,6 +1,6 @@
 /* The checker's inside: what the rules may call. Private to this room. */
-#ifndef SCHEMA_CHECK_H
-#define SCHEMA_CHECK_H
+#ifndef JSONSCHEMA_CHECK_INTERNAL_H
+#define JSONSCHEMA_CHECK_INTERNAL_H
 
 #include "protocol/base/buf.h"
 #include "protocol/jsonschema/node_internal.h"

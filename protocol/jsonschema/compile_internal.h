@@ -1,6 +1,6 @@
 /* The compiler's inside: what the readers of keywords may call. Private to this room. */
-#ifndef SCHEMA_COMPILE_H
-#define SCHEMA_COMPILE_H
+#ifndef JSONSCHEMA_COMPILE_INTERNAL_H
+#define JSONSCHEMA_COMPILE_INTERNAL_H
 
 #include "protocol/jsonschema/node_internal.h"
 

@@ -3,8 +3,8 @@
  * something). Private to this room. A node never points at another node, it holds its index, so
  * that recursive schemas are plain data.
  */
-#ifndef SCHEMA_NODE_H
-#define SCHEMA_NODE_H
+#ifndef JSONSCHEMA_NODE_INTERNAL_H
+#define JSONSCHEMA_NODE_INTERNAL_H
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <cjson/cJSON.h>

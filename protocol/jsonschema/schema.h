@@ -7,8 +7,8 @@
  * change the verdict is an error at compile time, never silently ignored; annotations (title,
  * description, default, examples, $comment, format) are ignored.
  */
-#ifndef SCHEMA_SCHEMA_H
-#define SCHEMA_SCHEMA_H
+#ifndef JSONSCHEMA_SCHEMA_H
+#define JSONSCHEMA_SCHEMA_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Printing a float so that reading it gives the same bits, in any locale. */
-#ifndef WIRE_JSON_NUMBER_H
-#define WIRE_JSON_NUMBER_H
+#ifndef WIRE_JSON_NUMBER_INTERNAL_H
+#define WIRE_JSON_NUMBER_INTERNAL_H
 
 #include <stddef.h>
 

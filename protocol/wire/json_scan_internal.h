@@ -1,7 +1,7 @@
 /* The strict JSON reader's state, shared by its three files: structure (json_read.c), strings,
  * numbers. */
-#ifndef WIRE_JSON_SCAN_H
-#define WIRE_JSON_SCAN_H
+#ifndef WIRE_JSON_SCAN_INTERNAL_H
+#define WIRE_JSON_SCAN_INTERNAL_H
 
 #include "protocol/wire/doc.h"
 #include "protocol/wire/mp_head_internal.h"

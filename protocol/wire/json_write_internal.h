@@ -1,5 +1,5 @@
-#ifndef WIRE_JSON_WRITE_H
-#define WIRE_JSON_WRITE_H
+#ifndef WIRE_JSON_WRITE_INTERNAL_H
+#define WIRE_JSON_WRITE_INTERNAL_H
 
 #include "protocol/base/buf.h"
 

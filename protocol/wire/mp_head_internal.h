@@ -2,8 +2,8 @@
  * One msgpack head, read from bytes that nobody has checked yet: the only decoder of the room.
  * Guard, cursor and key check stand on it. Pure.
  */
-#ifndef WIRE_HEAD_H
-#define WIRE_HEAD_H
+#ifndef WIRE_MP_HEAD_INTERNAL_H
+#define WIRE_MP_HEAD_INTERNAL_H
 
 #include "protocol/wire/doc.h"
 

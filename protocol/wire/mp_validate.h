@@ -5,8 +5,8 @@
  * bytes (bytes go into bin); no ext types; floats finite. Needs 70 KiB of stack for maps of many
  * keys. Five bytes can promise four billion values; unpackers that believe them die.
  */
-#ifndef WIRE_GUARD_H
-#define WIRE_GUARD_H
+#ifndef WIRE_MP_VALIDATE_H
+#define WIRE_MP_VALIDATE_H
 
 #include <stdint.h>
 

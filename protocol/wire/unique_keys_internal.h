@@ -4,8 +4,8 @@
  * time for the keys of one range of the hash. Keys that were made to collide are refused when a
  * pass has used up its probes. Pure.
  */
-#ifndef WIRE_KEYS_H
-#define WIRE_KEYS_H
+#ifndef WIRE_UNIQUE_KEYS_INTERNAL_H
+#define WIRE_UNIQUE_KEYS_INTERNAL_H
 
 #include "protocol/wire/doc.h"
 
