@@ -81,10 +81,10 @@ static enum bt_code number_end(struct json_scan *s, size_t *ret_end, bool *ret_w
     size_t from;
 
     if (at == int_at) {
-        return json_fault(s, s->at, BT_INVALID, "a number needs a digit after '-'");
+        return json_error(s, s->at, BT_INVALID, "a number needs a digit after '-'");
     }
     if (t[int_at] == '0' && at > int_at + 1) {
-        return json_fault(s, s->at, BT_INVALID, "a number must not start with a zero");
+        return json_error(s, s->at, BT_INVALID, "a number must not start with a zero");
     }
     *ret_whole = true;
     if (at < s->text.len && t[at] == '.') {
@@ -92,7 +92,7 @@ static enum bt_code number_end(struct json_scan *s, size_t *ret_end, bool *ret_w
         at = digits_from(s, from);
         *ret_whole = false;
         if (at == from) {
-            return json_fault(s, s->at, BT_INVALID, "a number needs a digit after '.'");
+            return json_error(s, s->at, BT_INVALID, "a number needs a digit after '.'");
         }
     }
     if (at < s->text.len && (t[at] == 'e' || t[at] == 'E')) {
@@ -101,7 +101,7 @@ static enum bt_code number_end(struct json_scan *s, size_t *ret_end, bool *ret_w
         at = digits_from(s, from);
         *ret_whole = false;
         if (at == from) {
-            return json_fault(s, s->at, BT_INVALID, "a number needs a digit after 'e'");
+            return json_error(s, s->at, BT_INVALID, "a number needs a digit after 'e'");
         }
     }
     *ret_end = at;
@@ -117,7 +117,7 @@ static enum bt_code put_integer(struct json_scan *s, size_t end)
     for (size_t i = s->at + negative; i < end; i++) {
         uint64_t digit = (uint64_t)(s->text.ptr[i] - '0');
         if (v > (max - digit) / 10) {
-            return json_fault(s, s->at, BT_INVALID,
+            return json_error(s, s->at, BT_INVALID,
                               "the integer does not fit in 64 bits; send it as a string");
         }
         v = v * 10 + digit;
@@ -147,13 +147,13 @@ enum bt_code json_scan_number(struct json_scan *s)
         return code;
     }
     if (end - s->at > NUMBER_MAX) {
-        return json_fault(s, s->at, BT_LIMIT, "a number of more than %d characters", NUMBER_MAX);
+        return json_error(s, s->at, BT_LIMIT, "a number of more than %d characters", NUMBER_MAX);
     }
     memcpy(text, s->text.ptr + s->at, end - s->at);
     text[end - s->at] = 0;
     v = parse_float(text);
     if (!isfinite(v)) {
-        return json_fault(s, s->at, BT_INVALID, "the number is too large for a 64-bit float");
+        return json_error(s, s->at, BT_INVALID, "the number is too large for a 64-bit float");
     }
     doc_put_f64(s->out, v);
     s->at = end;

@@ -14,7 +14,7 @@
 
 enum { HEAD_ROOM = 5 };
 
-enum bt_code json_fault(struct json_scan *s, size_t at, enum bt_code code, const char *fmt, ...)
+enum bt_code json_error(struct json_scan *s, size_t at, enum bt_code code, const char *fmt, ...)
 {
     char what[BT_ERROR_MSG_MAX];
     size_t line = 1;
@@ -40,12 +40,12 @@ static enum bt_code expected(struct json_scan *s, const char *what)
     int c = json_peek(s);
 
     if (c < 0) {
-        return json_fault(s, s->at, BT_INVALID, "the text ends here; expected %s", what);
+        return json_error(s, s->at, BT_INVALID, "the text ends here; expected %s", what);
     }
     if (c < 0x20 || c >= 0x7F) {
-        return json_fault(s, s->at, BT_INVALID, "expected %s, got byte 0x%02X", what, (unsigned)c);
+        return json_error(s, s->at, BT_INVALID, "expected %s, got byte 0x%02X", what, (unsigned)c);
     }
-    return json_fault(s, s->at, BT_INVALID, "expected %s, got '%c'", what, c);
+    return json_error(s, s->at, BT_INVALID, "expected %s, got '%c'", what, c);
 }
 
 static void skip_space(struct json_scan *s)
@@ -60,7 +60,7 @@ static void skip_space(struct json_scan *s)
 static enum bt_code count_node(struct json_scan *s)
 {
     if (++s->nodes > s->limits.nodes) {
-        return json_fault(s, s->at, BT_LIMIT, "more than %" PRIu32 " values", s->limits.nodes);
+        return json_error(s, s->at, BT_LIMIT, "more than %" PRIu32 " values", s->limits.nodes);
     }
     return BT_OK;
 }
@@ -125,7 +125,7 @@ static enum bt_code open_container(struct json_scan *s)
     struct json_frame f = {.start = s->at, .mp_head_at = s->out->len};
 
     if (s->depth >= s->limits.depth) {
-        return json_fault(s, s->at, BT_LIMIT, "nested deeper than %" PRIu32, s->limits.depth);
+        return json_error(s, s->at, BT_LIMIT, "nested deeper than %" PRIu32, s->limits.depth);
     }
     f.is_map = json_peek(s) == '{';
     buf_add(s->out, "\0\0\0\0\0", HEAD_ROOM);
@@ -173,11 +173,11 @@ static enum bt_code check_keys(struct json_scan *s, const struct json_frame *f)
     case KEYS_UNIQUE:
         break;
     case KEYS_DUPLICATE:
-        return json_fault(s, find_key(s, f->start, found.ordinal), BT_INVALID,
+        return json_error(s, find_key(s, f->start, found.ordinal), BT_INVALID,
                           "the key '%.*s' is there twice",
                           (int)utf8_cut(found.key.ptr, found.key.len, 64), found.key.ptr);
     case KEYS_CROWDED:
-        return json_fault(s, f->start, BT_LIMIT, "the keys of this object are too much alike");
+        return json_error(s, f->start, BT_LIMIT, "the keys of this object are too much alike");
     }
     return BT_OK;
 }
@@ -286,7 +286,7 @@ static enum bt_code scan_document(struct json_scan *s)
                        s->limits.bytes);
     }
     if (s->text.len >= 3 && memcmp(s->text.ptr, "\xEF\xBB\xBF", 3) == 0) {
-        return json_fault(s, 0, BT_INVALID, "a byte order mark is not allowed in JSON");
+        return json_error(s, 0, BT_INVALID, "a byte order mark is not allowed in JSON");
     }
     skip_space(s);
     do {

@@ -25,7 +25,7 @@ struct json_scan {
 };
 
 /* The error "line 3 column 7: ..." for the place `at`. */
-enum bt_code json_fault(struct json_scan *s, size_t at, enum bt_code code, const char *fmt, ...)
+enum bt_code json_error(struct json_scan *s, size_t at, enum bt_code code, const char *fmt, ...)
     BT_PRINTF(4, 5);
 
 /* Both stand on the first byte of the token, append its msgpack to out and move behind it. */

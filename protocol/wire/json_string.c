@@ -57,10 +57,10 @@ static enum bt_code read_unicode(struct json_scan *s, size_t at, uint32_t *ret, 
     int32_t low = -1;
 
     if (high < 0) {
-        return json_fault(s, at, BT_INVALID, "\\u needs four hex digits");
+        return json_error(s, at, BT_INVALID, "\\u needs four hex digits");
     }
     if (high == 0) {
-        return json_fault(s, at, BT_INVALID, "\\u0000 is not allowed: strings hold no zero byte");
+        return json_error(s, at, BT_INVALID, "\\u0000 is not allowed: strings hold no zero byte");
     }
     if (high < 0xD800 || high > 0xDFFF) {
         *ret = (uint32_t)high;
@@ -72,7 +72,7 @@ static enum bt_code read_unicode(struct json_scan *s, size_t at, uint32_t *ret, 
         low = hex4(s, at + 8);
     }
     if (low < 0xDC00 || low > 0xDFFF) {
-        return json_fault(s, at, BT_INVALID, "half of a surrogate pair: no such character");
+        return json_error(s, at, BT_INVALID, "half of a surrogate pair: no such character");
     }
     *ret = 0x10000u + (((uint32_t)high - 0xD800u) << 10) + ((uint32_t)low - 0xDC00u);
     *ret_used = 12;
@@ -87,14 +87,14 @@ static enum bt_code read_escape(struct json_scan *s, size_t at, uint32_t *ret, s
     const char *found;
 
     if (at + 1 >= s->text.len) {
-        return json_fault(s, at, BT_INVALID, "the text ends inside a string");
+        return json_error(s, at, BT_INVALID, "the text ends inside a string");
     }
     if (s->text.ptr[at + 1] == 'u') {
         return read_unicode(s, at, ret, ret_used);
     }
     found = memchr(names, s->text.ptr[at + 1], sizeof names - 1);
     if (found == NULL) {
-        return json_fault(s, at, BT_INVALID,
+        return json_error(s, at, BT_INVALID,
                           "no such escape; known: \\\" \\\\ \\/ \\b \\f \\n \\r "
                           "\\t \\u");
     }
@@ -122,7 +122,7 @@ static enum bt_code measure(struct json_scan *s, struct measure *ret)
         enum bt_code code;
 
         if (c < 0x20) {
-            return json_fault(s, i, BT_INVALID,
+            return json_error(s, i, BT_INVALID,
                               "control character 0x%02X in a string; write it as an escape", c);
         }
         if (c != '\\') {
@@ -139,10 +139,10 @@ static enum bt_code measure(struct json_scan *s, struct measure *ret)
         i += used;
     }
     if (i >= s->text.len) {
-        return json_fault(s, s->at, BT_INVALID, "a string that starts here has no end");
+        return json_error(s, s->at, BT_INVALID, "a string that starts here has no end");
     }
     if (!utf8_valid(s->text.ptr + start, i - start)) {
-        return json_fault(s, s->at, BT_INVALID, "the string that starts here is not UTF-8");
+        return json_error(s, s->at, BT_INVALID, "the string that starts here is not UTF-8");
     }
     ret->end = i;
     return BT_OK;

@@ -67,11 +67,11 @@ static void set_int(struct doc_head *h, uint64_t bits, size_t n)
     h->i = (int64_t)(bits | ~(sign | (sign - 1))); /* the sign, carried to 64 bits */
 }
 
-static enum mp_head_fault set_bytes(const uint8_t *at, const uint8_t *end, enum doc_kind kind,
+static enum mp_head_error set_bytes(const uint8_t *at, const uint8_t *end, enum doc_kind kind,
                                     uint64_t n, struct doc_head *h, size_t *ret_len)
 {
     if (n > (uint64_t)(end - at) - *ret_len) {
-        return HEAD_SHORT;
+        return HEAD_TRUNCATED;
     }
     h->kind = kind;
     h->str = (struct str){(const char *)at + *ret_len, (size_t)n};
@@ -79,7 +79,7 @@ static enum mp_head_fault set_bytes(const uint8_t *at, const uint8_t *end, enum 
     return HEAD_OK;
 }
 
-static enum mp_head_fault read_sized(const uint8_t *at, const uint8_t *end, struct doc_head *h,
+static enum mp_head_error read_sized(const uint8_t *at, const uint8_t *end, struct doc_head *h,
                                      size_t *ret_len)
 {
     enum shape shape = (enum shape)shapes[at[0] - 0xC0].shape;
@@ -90,7 +90,7 @@ static enum mp_head_fault read_sized(const uint8_t *at, const uint8_t *end, stru
         return shape == S_EXT ? HEAD_EXT : HEAD_RESERVED;
     }
     if ((size_t)(end - at) < 1 + arg) {
-        return HEAD_SHORT;
+        return HEAD_TRUNCATED;
     }
     v = big_endian(at + 1, arg);
     *ret_len = 1 + arg;
@@ -127,13 +127,13 @@ static enum mp_head_fault read_sized(const uint8_t *at, const uint8_t *end, stru
     return HEAD_OK;
 }
 
-enum mp_head_fault mp_head_read(const uint8_t *at, const uint8_t *end, struct doc_head *ret,
+enum mp_head_error mp_head_read(const uint8_t *at, const uint8_t *end, struct doc_head *ret,
                                 size_t *ret_len)
 {
     uint8_t b;
 
     if (at == end) {
-        return HEAD_SHORT;
+        return HEAD_TRUNCATED;
     }
     b = at[0];
     *ret = (struct doc_head){.kind = DOC_NIL};

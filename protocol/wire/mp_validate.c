@@ -26,7 +26,7 @@ struct mp_validator {
     struct bt_error *err;
 };
 
-static enum bt_code fault_at(struct mp_validator *g, enum bt_code code, const uint8_t *at,
+static enum bt_code error_at(struct mp_validator *g, enum bt_code code, const uint8_t *at,
                              const char *what)
 {
     return err_set(g->err, code, "byte %zu: %s", (size_t)(at - g->start), what);
@@ -37,26 +37,26 @@ static enum bt_code check_head(struct mp_validator *g, struct doc_head *ret, siz
     switch (mp_head_read(g->at, g->end, ret, ret_len)) {
     case HEAD_OK:
         break;
-    case HEAD_SHORT:
-        return fault_at(g, BT_INVALID, g->at, "the value ends after the end of the bytes");
+    case HEAD_TRUNCATED:
+        return error_at(g, BT_INVALID, g->at, "the value ends after the end of the bytes");
     case HEAD_EXT:
-        return fault_at(g, BT_INVALID, g->at, "ext types (timestamps too) are not allowed");
+        return error_at(g, BT_INVALID, g->at, "ext types (timestamps too) are not allowed");
     case HEAD_RESERVED:
-        return fault_at(g, BT_INVALID, g->at, "0xC1 is no msgpack");
+        return error_at(g, BT_INVALID, g->at, "0xC1 is no msgpack");
     }
     if (++g->nodes > g->limits.nodes) {
         return err_set(g->err, BT_LIMIT, "byte %zu: more than %" PRIu32 " values",
                        (size_t)(g->at - g->start), g->limits.nodes);
     }
     if (ret->kind == DOC_FLOAT && !isfinite(ret->f)) {
-        return fault_at(g, BT_INVALID, g->at, "a number must be finite");
+        return error_at(g, BT_INVALID, g->at, "a number must be finite");
     }
     if (ret->kind == DOC_STR) {
         if (!utf8_valid(ret->str.ptr, ret->str.len)) {
-            return fault_at(g, BT_INVALID, g->at, "a string must be UTF-8; bytes go into bin");
+            return error_at(g, BT_INVALID, g->at, "a string must be UTF-8; bytes go into bin");
         }
         if (ret->str.len > 0 && memchr(ret->str.ptr, 0, ret->str.len) != NULL) {
-            return fault_at(g, BT_INVALID, g->at,
+            return error_at(g, BT_INVALID, g->at,
                             "a string must not hold a zero byte; bytes go into bin");
         }
     }
@@ -72,7 +72,7 @@ static enum bt_code enter(struct mp_validator *g, const struct doc_head *h)
                        (size_t)(g->at - g->start), g->limits.depth);
     }
     if (children > (uint64_t)(g->end - g->at) - 1) {
-        return fault_at(g, BT_INVALID, g->at, "promises more values than there are bytes");
+        return error_at(g, BT_INVALID, g->at, "promises more values than there are bytes");
     }
     return BT_OK;
 }
@@ -95,7 +95,7 @@ static enum bt_code leave(struct mp_validator *g)
                            (size_t)(found.at - g->start),
                            (int)utf8_cut(found.key.ptr, found.key.len, 64), found.key.ptr);
         case KEYS_CROWDED:
-            return fault_at(g, BT_LIMIT, f->first, "the keys of this map are too much alike");
+            return error_at(g, BT_LIMIT, f->first, "the keys of this map are too much alike");
         }
     }
     return BT_OK;
@@ -112,7 +112,7 @@ static enum bt_code check_value(struct mp_validator *g)
         return code;
     }
     if (f != NULL && f->is_map && f->left % 2 == 0 && h.kind != DOC_STR) {
-        return fault_at(g, BT_INVALID, g->at, "the key of a map must be a string");
+        return error_at(g, BT_INVALID, g->at, "the key of a map must be a string");
     }
     if (h.kind == DOC_ARRAY || h.kind == DOC_MAP) {
         code = enter(g, &h);
@@ -154,7 +154,7 @@ enum bt_code mp_validate(const void *bytes, size_t len, const struct mp_limits *
         }
     } while (g.depth > 0);
     if (g.at != g.end) {
-        return fault_at(&g, BT_INVALID, g.at, "bytes behind the end of the value");
+        return error_at(&g, BT_INVALID, g.at, "bytes behind the end of the value");
     }
     return BT_OK;
 }

@@ -81,7 +81,7 @@ enum bt_code msg_refuse(struct buf *out, enum wire_form form, struct str id,
     return msg_write(out, form, &part, 1, NULL);
 }
 
-/* What is wrong with an answer is the peer's fault, not the caller's; only memory is ours. */
+/* What is wrong with an answer is the peer's error, not the caller's; only memory is ours. */
 static enum bt_code blame_peer(enum bt_code code, struct bt_error *err)
 {
     if (code == BT_OK || code == BT_NOMEM) {

@@ -33,9 +33,9 @@ static struct str key_at(const struct pass *p, uint32_t offset)
 {
     struct doc_head h;
     size_t len;
-    enum mp_head_fault fault = mp_head_read(p->first + offset, p->end, &h, &len);
+    enum mp_head_error error = mp_head_read(p->first + offset, p->end, &h, &len);
 
-    ASSERT(fault == HEAD_OK && h.kind == DOC_STR);
+    ASSERT(error == HEAD_OK && h.kind == DOC_STR);
     return h.str;
 }
 
