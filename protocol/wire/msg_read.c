@@ -21,7 +21,7 @@ struct reading {
 };
 
 static enum bt_code read_map(struct reading *r, struct doc_cursor *c, enum msg_type type,
-                             const struct msg_place *place, void *ret_body);
+                             const struct msg_path *place, void *ret_body);
 
 /* ---- errors ---- */
 
@@ -60,34 +60,34 @@ static void describe(const struct doc_head *h, char ret[SHOWN_MAX])
     }
 }
 
-static enum bt_code mistyped(struct reading *r, const struct msg_place *place, const char *expected,
+static enum bt_code mistyped(struct reading *r, const struct msg_path *place, const char *expected,
                              const struct doc_head *got)
 {
-    char where[MSG_PLACE_MAX];
+    char where[MSG_PATH_MAX];
     char shown[SHOWN_MAX];
 
     describe(got, shown);
-    return err_set(r->err, BT_INVALID, "%s: expected %s, got %s", msg_place_text(place, where),
+    return err_set(r->err, BT_INVALID, "%s: expected %s, got %s", msg_path_text(place, where),
                    expected, shown);
 }
 
-static enum bt_code too_large(struct reading *r, const struct msg_place *place, size_t n,
+static enum bt_code too_large(struct reading *r, const struct msg_path *place, size_t n,
                               uint64_t max, const char *unit)
 {
-    char where[MSG_PLACE_MAX];
-    return err_set(r->err, BT_LIMIT, "%s: %zu %s, at most %" PRIu64, msg_place_text(place, where),
-                   n, unit, max);
+    char where[MSG_PATH_MAX];
+    return err_set(r->err, BT_LIMIT, "%s: %zu %s, at most %" PRIu64, msg_path_text(place, where), n,
+                   unit, max);
 }
 
-static enum bt_code out_of_memory(struct reading *r, const struct msg_place *place)
+static enum bt_code out_of_memory(struct reading *r, const struct msg_path *place)
 {
-    char where[MSG_PLACE_MAX];
-    return err_set(r->err, BT_NOMEM, "%s: out of memory", msg_place_text(place, where));
+    char where[MSG_PATH_MAX];
+    return err_set(r->err, BT_NOMEM, "%s: out of memory", msg_path_text(place, where));
 }
 
 /* ---- values ---- */
 
-static enum bt_code read_str(struct reading *r, const struct msg_place *place, uint64_t max,
+static enum bt_code read_str(struct reading *r, const struct msg_path *place, uint64_t max,
                              const struct doc_head *h, struct str *ret)
 {
     if (h->kind != DOC_STR) {
@@ -112,7 +112,7 @@ static void float_to_int(struct doc_head *h)
     h->u = h->f < 0 ? 0 : (uint64_t)h->f;
 }
 
-static enum bt_code read_number(struct reading *r, const struct msg_place *place,
+static enum bt_code read_number(struct reading *r, const struct msg_path *place,
                                 const struct msg_field *f, struct doc_head *h, void *ret)
 {
     char expected[64];
@@ -143,7 +143,7 @@ static enum bt_code read_number(struct reading *r, const struct msg_place *place
     return BT_OK;
 }
 
-static enum bt_code read_bool(struct reading *r, const struct msg_place *place,
+static enum bt_code read_bool(struct reading *r, const struct msg_path *place,
                               const struct doc_head *h, bool *ret)
 {
     if (h->kind != DOC_BOOL) {
@@ -154,9 +154,8 @@ static enum bt_code read_bool(struct reading *r, const struct msg_place *place,
 }
 
 /* The elements of a LIST or STRS; the cursor stands on the first. */
-static enum bt_code read_list(struct reading *r, struct doc_cursor *c,
-                              const struct msg_place *place, const struct msg_field *f,
-                              const struct doc_head *h, uint8_t *body)
+static enum bt_code read_list(struct reading *r, struct doc_cursor *c, const struct msg_path *place,
+                              const struct msg_field *f, const struct doc_head *h, uint8_t *body)
 {
     size_t size = f->kind == FIELD_STRS ? sizeof(struct str) : msg_table[f->part].size;
     uint8_t *items;
@@ -172,7 +171,7 @@ static enum bt_code read_list(struct reading *r, struct doc_cursor *c,
         return out_of_memory(r, place);
     }
     for (uint32_t i = 0; i < h->n; i++) {
-        struct msg_place at = {place, {NULL, 0}, i};
+        struct msg_path at = {place, {NULL, 0}, i};
         struct doc_head item = {.kind = DOC_NIL};
         void *to = items + size * i;
         enum bt_code code;
@@ -191,7 +190,7 @@ static enum bt_code read_list(struct reading *r, struct doc_cursor *c,
     return BT_OK;
 }
 
-static enum bt_code read_doc(struct reading *r, struct doc_cursor *c, const struct msg_place *place,
+static enum bt_code read_doc(struct reading *r, struct doc_cursor *c, const struct msg_path *place,
                              const struct msg_field *f, struct doc *ret)
 {
     struct doc d = doc_skip(c);
@@ -205,7 +204,7 @@ static enum bt_code read_doc(struct reading *r, struct doc_cursor *c, const stru
 
 /* The value of one known field. */
 static enum bt_code read_field(struct reading *r, struct doc_cursor *c,
-                               const struct msg_place *place, const struct msg_field *f,
+                               const struct msg_path *place, const struct msg_field *f,
                                uint8_t *body)
 {
     void *to = body + f->at;
@@ -253,7 +252,7 @@ static uint32_t find_field(const struct msg_desc *desc, uint32_t from, struct st
 }
 
 static enum bt_code check_required(struct reading *r, const struct msg_desc *desc, uint64_t has,
-                                   const struct msg_place *place)
+                                   const struct msg_path *place)
 {
     static const char *const names[FIELD_KIND_COUNT] = {
         [FIELD_STR] = "a string",
@@ -269,10 +268,10 @@ static enum bt_code check_required(struct reading *r, const struct msg_desc *des
 
     for (uint32_t i = 0; i < desc->n; i++) {
         if (desc->fields[i].required && !msg_bit(has, i)) {
-            struct msg_place at = {place, desc->fields[i].name, 0};
-            char where[MSG_PLACE_MAX];
+            struct msg_path at = {place, desc->fields[i].name, 0};
+            char where[MSG_PATH_MAX];
             return err_set(r->err, BT_INVALID, "%s: missing; expected %s",
-                           msg_place_text(&at, where), names[desc->fields[i].kind]);
+                           msg_path_text(&at, where), names[desc->fields[i].kind]);
         }
     }
     return BT_OK;
@@ -280,7 +279,7 @@ static enum bt_code check_required(struct reading *r, const struct msg_desc *des
 
 /* ret_body is zeroed. For an optional field null is the same as absent. */
 static enum bt_code read_map(struct reading *r, struct doc_cursor *c, enum msg_type type,
-                             const struct msg_place *place, void *ret_body)
+                             const struct msg_path *place, void *ret_body)
 {
     const struct msg_desc *desc = &msg_table[type];
     struct doc_head map = {.kind = DOC_NIL};
@@ -293,7 +292,7 @@ static enum bt_code read_map(struct reading *r, struct doc_cursor *c, enum msg_t
     }
     for (uint32_t i = 0; i < map.n; i++) {
         struct doc_head key = {.kind = DOC_NIL};
-        struct msg_place at = {place, {NULL, 0}, 0};
+        struct msg_path at = {place, {NULL, 0}, 0};
         enum bt_code code;
         uint32_t ix;
 
@@ -320,7 +319,7 @@ enum bt_code msg_read_doc(struct arena *arena, struct doc doc, enum msg_type typ
 {
     struct reading r = {arena, err};
     struct doc_cursor c = doc_cursor(doc);
-    struct msg_place top = {NULL, STR_LIT("body"), 0};
+    struct msg_path top = {NULL, STR_LIT("body"), 0};
     struct doc_head h = doc_head(doc);
 
     memset(ret_body, 0, msg_table[type].size);

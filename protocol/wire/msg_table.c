@@ -94,9 +94,9 @@ enum msg_type msg_type_from_wire(struct str wire_type)
     return MSG_TYPE_COUNT;
 }
 
-const char *msg_place_text(const struct msg_place *place, char ret[MSG_PLACE_MAX])
+const char *msg_path_text(const struct msg_path *place, char ret[MSG_PATH_MAX])
 {
-    const struct msg_place *chain[16];
+    const struct msg_path *chain[16];
     size_t n = 0;
     size_t len = 0;
 
@@ -104,12 +104,12 @@ const char *msg_place_text(const struct msg_place *place, char ret[MSG_PLACE_MAX
     for (; place != NULL && n < sizeof chain / sizeof chain[0]; place = place->up) {
         chain[n++] = place;
     }
-    while (n-- > 0 && len < MSG_PLACE_MAX) {
-        const struct msg_place *p = chain[n];
+    while (n-- > 0 && len < MSG_PATH_MAX) {
+        const struct msg_path *p = chain[n];
         int wrote = p->name.ptr != NULL
-                        ? snprintf(ret + len, MSG_PLACE_MAX - len, "%s%.*s", len > 0 ? "." : "",
+                        ? snprintf(ret + len, MSG_PATH_MAX - len, "%s%.*s", len > 0 ? "." : "",
                                    STR_ARG(p->name))
-                        : snprintf(ret + len, MSG_PLACE_MAX - len, "[%u]", (unsigned)p->index);
+                        : snprintf(ret + len, MSG_PATH_MAX - len, "[%u]", (unsigned)p->index);
         len += wrote > 0 ? (size_t)wrote : 0;
     }
     return ret;

@@ -11,7 +11,7 @@ struct writing {
 };
 
 static enum bt_code write_map(struct writing *w, const struct msg_part *parts, uint32_t n,
-                              const struct msg_place *place);
+                              const struct msg_path *place);
 
 /* ---- which fields are written ---- */
 
@@ -74,23 +74,23 @@ static bool is_written(const struct msg_desc *desc, uint32_t ix, const void *bod
 
 /* ---- values ---- */
 
-static enum bt_code refuse(struct writing *w, const struct msg_place *place, enum bt_code code,
+static enum bt_code refuse(struct writing *w, const struct msg_path *place, enum bt_code code,
                            const char *what)
 {
-    char where[MSG_PLACE_MAX];
-    return err_set(w->err, code, "%s: %s", msg_place_text(place, where), what);
+    char where[MSG_PATH_MAX];
+    return err_set(w->err, code, "%s: %s", msg_path_text(place, where), what);
 }
 
-static enum bt_code too_large(struct writing *w, const struct msg_place *place, size_t n,
+static enum bt_code too_large(struct writing *w, const struct msg_path *place, size_t n,
                               uint64_t max, const char *unit)
 {
-    char where[MSG_PLACE_MAX];
-    return err_set(w->err, BT_LIMIT, "%s: %zu %s, at most %" PRIu64, msg_place_text(place, where),
-                   n, unit, max);
+    char where[MSG_PATH_MAX];
+    return err_set(w->err, BT_LIMIT, "%s: %zu %s, at most %" PRIu64, msg_path_text(place, where), n,
+                   unit, max);
 }
 
 /* What the guard of the peer would refuse is refused here, where the field has a name. */
-static enum bt_code write_str(struct writing *w, const struct msg_place *place, uint64_t max,
+static enum bt_code write_str(struct writing *w, const struct msg_path *place, uint64_t max,
                               struct str v)
 {
     if (v.len > max) {
@@ -103,15 +103,15 @@ static enum bt_code write_str(struct writing *w, const struct msg_place *place, 
     return BT_OK;
 }
 
-static enum bt_code write_u64(struct writing *w, const struct msg_place *place, uint64_t max,
+static enum bt_code write_u64(struct writing *w, const struct msg_path *place, uint64_t max,
                               uint64_t v)
 {
-    char where[MSG_PLACE_MAX];
+    char where[MSG_PATH_MAX];
 
     if (v > max) {
         return err_set(w->err, BT_INVALID,
                        "%s: expected an integer from 0 to %" PRIu64 ", got %" PRIu64,
-                       msg_place_text(place, where), max, v);
+                       msg_path_text(place, where), max, v);
     }
     doc_put_u64(w->out, v);
     return BT_OK;
@@ -119,7 +119,7 @@ static enum bt_code write_u64(struct writing *w, const struct msg_place *place, 
 
 /* The bytes go out as they are; that they are one whole value keeps the fields after them in step.
  */
-static enum bt_code write_doc(struct writing *w, const struct msg_place *place, uint64_t max,
+static enum bt_code write_doc(struct writing *w, const struct msg_path *place, uint64_t max,
                               struct doc v)
 {
     const uint8_t *end = v.ptr;
@@ -138,7 +138,7 @@ static enum bt_code write_doc(struct writing *w, const struct msg_place *place, 
     return BT_OK;
 }
 
-static enum bt_code write_list(struct writing *w, const struct msg_place *place,
+static enum bt_code write_list(struct writing *w, const struct msg_path *place,
                                const struct msg_field *f, const void *body)
 {
     uint32_t n = count_at(body, f);
@@ -151,7 +151,7 @@ static enum bt_code write_list(struct writing *w, const struct msg_place *place,
     }
     doc_put_array(w->out, n);
     for (uint32_t i = 0; code == BT_OK && i < n; i++) {
-        struct msg_place at = {place, {NULL, 0}, i};
+        struct msg_path at = {place, {NULL, 0}, i};
         if (f->kind == FIELD_STRS) {
             code = write_str(w, &at, f->max, ((const struct str *)(const void *)items)[i]);
         } else {
@@ -162,7 +162,7 @@ static enum bt_code write_list(struct writing *w, const struct msg_place *place,
     return code;
 }
 
-static enum bt_code write_field(struct writing *w, const struct msg_place *place,
+static enum bt_code write_field(struct writing *w, const struct msg_path *place,
                                 const struct msg_field *f, const void *body)
 {
     const void *at = (const uint8_t *)body + f->at;
@@ -200,7 +200,7 @@ static enum bt_code write_field(struct writing *w, const struct msg_place *place
 /* ---- maps ---- */
 
 static enum bt_code write_map(struct writing *w, const struct msg_part *parts, uint32_t n,
-                              const struct msg_place *place)
+                              const struct msg_path *place)
 {
     uint32_t count = 0;
 
@@ -213,7 +213,7 @@ static enum bt_code write_map(struct writing *w, const struct msg_part *parts, u
     for (uint32_t p = 0; p < n; p++) {
         const struct msg_desc *desc = &msg_table[parts[p].type];
         for (uint32_t i = 0; i < desc->n; i++) {
-            struct msg_place at = {place, desc->fields[i].name, 0};
+            struct msg_path at = {place, desc->fields[i].name, 0};
             enum bt_code code;
             if (!is_written(desc, i, parts[p].body)) {
                 continue;
