@@ -21,7 +21,7 @@ struct reading {
 };
 
 static enum bt_code read_map(struct reading *r, struct doc_cursor *c, enum msg_type type,
-                             const struct msg_path *place, void *ret_body);
+                             const struct msg_path *path, void *ret_body);
 
 /* ---- errors ---- */
 
@@ -60,41 +60,41 @@ static void describe(const struct doc_head *h, char ret[SHOWN_MAX])
     }
 }
 
-static enum bt_code mistyped(struct reading *r, const struct msg_path *place, const char *expected,
+static enum bt_code mistyped(struct reading *r, const struct msg_path *path, const char *expected,
                              const struct doc_head *got)
 {
     char where[MSG_PATH_MAX];
     char shown[SHOWN_MAX];
 
     describe(got, shown);
-    return err_set(r->err, BT_INVALID, "%s: expected %s, got %s", msg_path_text(place, where),
+    return err_set(r->err, BT_INVALID, "%s: expected %s, got %s", msg_path_text(path, where),
                    expected, shown);
 }
 
-static enum bt_code too_large(struct reading *r, const struct msg_path *place, size_t n,
+static enum bt_code too_large(struct reading *r, const struct msg_path *path, size_t n,
                               uint64_t max, const char *unit)
 {
     char where[MSG_PATH_MAX];
-    return err_set(r->err, BT_LIMIT, "%s: %zu %s, at most %" PRIu64, msg_path_text(place, where), n,
+    return err_set(r->err, BT_LIMIT, "%s: %zu %s, at most %" PRIu64, msg_path_text(path, where), n,
                    unit, max);
 }
 
-static enum bt_code out_of_memory(struct reading *r, const struct msg_path *place)
+static enum bt_code out_of_memory(struct reading *r, const struct msg_path *path)
 {
     char where[MSG_PATH_MAX];
-    return err_set(r->err, BT_NOMEM, "%s: out of memory", msg_path_text(place, where));
+    return err_set(r->err, BT_NOMEM, "%s: out of memory", msg_path_text(path, where));
 }
 
 /* ---- values ---- */
 
-static enum bt_code read_str(struct reading *r, const struct msg_path *place, uint64_t max,
+static enum bt_code read_str(struct reading *r, const struct msg_path *path, uint64_t max,
                              const struct doc_head *h, struct str *ret)
 {
     if (h->kind != DOC_STR) {
-        return mistyped(r, place, "a string", h);
+        return mistyped(r, path, "a string", h);
     }
     if (h->str.len > max) {
-        return too_large(r, place, h->str.len, max, "bytes");
+        return too_large(r, path, h->str.len, max, "bytes");
     }
     *ret = h->str;
     return BT_OK;
@@ -112,7 +112,7 @@ static void float_to_int(struct doc_head *h)
     h->u = h->f < 0 ? 0 : (uint64_t)h->f;
 }
 
-static enum bt_code read_number(struct reading *r, const struct msg_path *place,
+static enum bt_code read_number(struct reading *r, const struct msg_path *path,
                                 const struct msg_field *f, struct doc_head *h, void *ret)
 {
     char expected[64];
@@ -120,7 +120,7 @@ static enum bt_code read_number(struct reading *r, const struct msg_path *place,
     if (f->kind == FIELD_F64) {
         double v = h->kind == DOC_FLOAT ? h->f : h->kind == DOC_INT ? (double)h->i : (double)h->u;
         if (h->kind != DOC_FLOAT && h->kind != DOC_INT && h->kind != DOC_UINT) {
-            return mistyped(r, place, "a number", h);
+            return mistyped(r, path, "a number", h);
         }
         memcpy(ret, &v, sizeof v);
         return BT_OK;
@@ -129,7 +129,7 @@ static enum bt_code read_number(struct reading *r, const struct msg_path *place,
     if (f->kind == FIELD_U64) {
         if (h->kind != DOC_UINT || h->u > f->max) {
             (void)snprintf(expected, sizeof expected, "an integer from 0 to %" PRIu64, f->max);
-            return mistyped(r, place, expected, h);
+            return mistyped(r, path, expected, h);
         }
         memcpy(ret, &h->u, sizeof h->u);
         return BT_OK;
@@ -137,41 +137,41 @@ static enum bt_code read_number(struct reading *r, const struct msg_path *place,
     if (h->kind == DOC_UINT && h->u <= INT64_MAX) {
         h->i = (int64_t)h->u;
     } else if (h->kind != DOC_INT) {
-        return mistyped(r, place, "an integer of 64 bits with sign", h);
+        return mistyped(r, path, "an integer of 64 bits with sign", h);
     }
     memcpy(ret, &h->i, sizeof h->i);
     return BT_OK;
 }
 
-static enum bt_code read_bool(struct reading *r, const struct msg_path *place,
+static enum bt_code read_bool(struct reading *r, const struct msg_path *path,
                               const struct doc_head *h, bool *ret)
 {
     if (h->kind != DOC_BOOL) {
-        return mistyped(r, place, "true or false", h);
+        return mistyped(r, path, "true or false", h);
     }
     *ret = h->b;
     return BT_OK;
 }
 
 /* The elements of a LIST or STRS; the cursor stands on the first. */
-static enum bt_code read_list(struct reading *r, struct doc_cursor *c, const struct msg_path *place,
+static enum bt_code read_list(struct reading *r, struct doc_cursor *c, const struct msg_path *path,
                               const struct msg_field *f, const struct doc_head *h, uint8_t *body)
 {
     size_t size = f->kind == FIELD_STRS ? sizeof(struct str) : msg_table[f->part].size;
     uint8_t *items;
 
     if (h->kind != DOC_ARRAY) {
-        return mistyped(r, place, "a list", h);
+        return mistyped(r, path, "a list", h);
     }
     if (h->n > f->list_max) {
-        return too_large(r, place, h->n, f->list_max, "elements");
+        return too_large(r, path, h->n, f->list_max, "elements");
     }
     items = arena_alloc(r->arena, size * h->n);
     if (items == NULL) {
-        return out_of_memory(r, place);
+        return out_of_memory(r, path);
     }
     for (uint32_t i = 0; i < h->n; i++) {
-        struct msg_path at = {place, {NULL, 0}, i};
+        struct msg_path at = {path, {NULL, 0}, i};
         struct doc_head item = {.kind = DOC_NIL};
         void *to = items + size * i;
         enum bt_code code;
@@ -190,45 +190,44 @@ static enum bt_code read_list(struct reading *r, struct doc_cursor *c, const str
     return BT_OK;
 }
 
-static enum bt_code read_doc(struct reading *r, struct doc_cursor *c, const struct msg_path *place,
+static enum bt_code read_doc(struct reading *r, struct doc_cursor *c, const struct msg_path *path,
                              const struct msg_field *f, struct doc *ret)
 {
     struct doc d = doc_skip(c);
 
     if (d.len > f->max) {
-        return too_large(r, place, d.len, f->max, "bytes");
+        return too_large(r, path, d.len, f->max, "bytes");
     }
     *ret = d;
     return BT_OK;
 }
 
 /* The value of one known field. */
-static enum bt_code read_field(struct reading *r, struct doc_cursor *c,
-                               const struct msg_path *place, const struct msg_field *f,
-                               uint8_t *body)
+static enum bt_code read_field(struct reading *r, struct doc_cursor *c, const struct msg_path *path,
+                               const struct msg_field *f, uint8_t *body)
 {
     void *to = body + f->at;
     struct doc_head h = {.kind = DOC_NIL};
 
     if (f->kind == FIELD_DOC) {
-        return read_doc(r, c, place, f, to);
+        return read_doc(r, c, path, f, to);
     }
     if (f->kind == FIELD_SUB) {
-        return read_map(r, c, f->part, place, to);
+        return read_map(r, c, f->part, path, to);
     }
     (void)doc_next(c, &h);
     switch (f->kind) {
     case FIELD_STR:
-        return read_str(r, place, f->max, &h, to);
+        return read_str(r, path, f->max, &h, to);
     case FIELD_U64:
     case FIELD_I64:
     case FIELD_F64:
-        return read_number(r, place, f, &h, to);
+        return read_number(r, path, f, &h, to);
     case FIELD_BOOL:
-        return read_bool(r, place, &h, to);
+        return read_bool(r, path, &h, to);
     case FIELD_LIST:
     case FIELD_STRS:
-        return read_list(r, c, place, f, &h, body);
+        return read_list(r, c, path, f, &h, body);
     case FIELD_DOC:
     case FIELD_SUB:
     case FIELD_KIND_COUNT:
@@ -252,7 +251,7 @@ static uint32_t find_field(const struct msg_desc *desc, uint32_t from, struct st
 }
 
 static enum bt_code check_required(struct reading *r, const struct msg_desc *desc, uint64_t has,
-                                   const struct msg_path *place)
+                                   const struct msg_path *path)
 {
     static const char *const names[FIELD_KIND_COUNT] = {
         [FIELD_STR] = "a string",
@@ -268,7 +267,7 @@ static enum bt_code check_required(struct reading *r, const struct msg_desc *des
 
     for (uint32_t i = 0; i < desc->n; i++) {
         if (desc->fields[i].required && !msg_bit(has, i)) {
-            struct msg_path at = {place, desc->fields[i].name, 0};
+            struct msg_path at = {path, desc->fields[i].name, 0};
             char where[MSG_PATH_MAX];
             return err_set(r->err, BT_INVALID, "%s: missing; expected %s",
                            msg_path_text(&at, where), names[desc->fields[i].kind]);
@@ -279,7 +278,7 @@ static enum bt_code check_required(struct reading *r, const struct msg_desc *des
 
 /* ret_body is zeroed. For an optional field null is the same as absent. */
 static enum bt_code read_map(struct reading *r, struct doc_cursor *c, enum msg_type type,
-                             const struct msg_path *place, void *ret_body)
+                             const struct msg_path *path, void *ret_body)
 {
     const struct msg_desc *desc = &msg_table[type];
     struct doc_head map = {.kind = DOC_NIL};
@@ -288,11 +287,11 @@ static enum bt_code read_map(struct reading *r, struct doc_cursor *c, enum msg_t
 
     (void)doc_next(c, &map);
     if (map.kind != DOC_MAP) {
-        return mistyped(r, place, "a map", &map);
+        return mistyped(r, path, "a map", &map);
     }
     for (uint32_t i = 0; i < map.n; i++) {
         struct doc_head key = {.kind = DOC_NIL};
-        struct msg_path at = {place, {NULL, 0}, 0};
+        struct msg_path at = {path, {NULL, 0}, 0};
         enum bt_code code;
         uint32_t ix;
 
@@ -311,7 +310,7 @@ static enum bt_code read_map(struct reading *r, struct doc_cursor *c, enum msg_t
         next = ix + 1;
     }
     memcpy(ret_body, &has, sizeof has);
-    return check_required(r, desc, has, place);
+    return check_required(r, desc, has, path);
 }
 
 enum bt_code msg_read_doc(struct arena *arena, struct doc doc, enum msg_type type, void *ret_body,

@@ -94,15 +94,15 @@ enum msg_type msg_type_from_wire(struct str wire_type)
     return MSG_TYPE_COUNT;
 }
 
-const char *msg_path_text(const struct msg_path *place, char ret[MSG_PATH_MAX])
+const char *msg_path_text(const struct msg_path *path, char ret[MSG_PATH_MAX])
 {
     const struct msg_path *chain[16];
     size_t n = 0;
     size_t len = 0;
 
     ret[0] = 0;
-    for (; place != NULL && n < sizeof chain / sizeof chain[0]; place = place->up) {
-        chain[n++] = place;
+    for (; path != NULL && n < sizeof chain / sizeof chain[0]; path = path->up) {
+        chain[n++] = path;
     }
     while (n-- > 0 && len < MSG_PATH_MAX) {
         const struct msg_path *p = chain[n];

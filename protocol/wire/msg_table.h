@@ -49,7 +49,7 @@ struct msg_path {
 
 enum { MSG_PATH_MAX = 160 };
 /* "card.skills[2].id" into ret; cut when longer. Returns ret. */
-const char *msg_path_text(const struct msg_path *place, char ret[MSG_PATH_MAX]);
+const char *msg_path_text(const struct msg_path *path, char ret[MSG_PATH_MAX]);
 
 static inline bool msg_bit(uint64_t has, uint32_t ix)
 {

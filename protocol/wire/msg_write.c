@@ -11,7 +11,7 @@ struct writing {
 };
 
 static enum bt_code write_map(struct writing *w, const struct msg_part *parts, uint32_t n,
-                              const struct msg_path *place);
+                              const struct msg_path *path);
 
 /* ---- which fields are written ---- */
 
@@ -74,36 +74,36 @@ static bool is_written(const struct msg_desc *desc, uint32_t ix, const void *bod
 
 /* ---- values ---- */
 
-static enum bt_code refuse(struct writing *w, const struct msg_path *place, enum bt_code code,
+static enum bt_code refuse(struct writing *w, const struct msg_path *path, enum bt_code code,
                            const char *what)
 {
     char where[MSG_PATH_MAX];
-    return err_set(w->err, code, "%s: %s", msg_path_text(place, where), what);
+    return err_set(w->err, code, "%s: %s", msg_path_text(path, where), what);
 }
 
-static enum bt_code too_large(struct writing *w, const struct msg_path *place, size_t n,
+static enum bt_code too_large(struct writing *w, const struct msg_path *path, size_t n,
                               uint64_t max, const char *unit)
 {
     char where[MSG_PATH_MAX];
-    return err_set(w->err, BT_LIMIT, "%s: %zu %s, at most %" PRIu64, msg_path_text(place, where), n,
+    return err_set(w->err, BT_LIMIT, "%s: %zu %s, at most %" PRIu64, msg_path_text(path, where), n,
                    unit, max);
 }
 
 /* What the guard of the peer would refuse is refused here, where the field has a name. */
-static enum bt_code write_str(struct writing *w, const struct msg_path *place, uint64_t max,
+static enum bt_code write_str(struct writing *w, const struct msg_path *path, uint64_t max,
                               struct str v)
 {
     if (v.len > max) {
-        return too_large(w, place, v.len, max, "bytes");
+        return too_large(w, path, v.len, max, "bytes");
     }
     if (!utf8_valid(v.ptr, v.len) || (v.len > 0 && memchr(v.ptr, 0, v.len) != NULL)) {
-        return refuse(w, place, BT_INVALID, "must be UTF-8 without zero bytes");
+        return refuse(w, path, BT_INVALID, "must be UTF-8 without zero bytes");
     }
     doc_put_str(w->out, v);
     return BT_OK;
 }
 
-static enum bt_code write_u64(struct writing *w, const struct msg_path *place, uint64_t max,
+static enum bt_code write_u64(struct writing *w, const struct msg_path *path, uint64_t max,
                               uint64_t v)
 {
     char where[MSG_PATH_MAX];
@@ -111,7 +111,7 @@ static enum bt_code write_u64(struct writing *w, const struct msg_path *place, u
     if (v > max) {
         return err_set(w->err, BT_INVALID,
                        "%s: expected an integer from 0 to %" PRIu64 ", got %" PRIu64,
-                       msg_path_text(place, where), max, v);
+                       msg_path_text(path, where), max, v);
     }
     doc_put_u64(w->out, v);
     return BT_OK;
@@ -119,7 +119,7 @@ static enum bt_code write_u64(struct writing *w, const struct msg_path *place, u
 
 /* The bytes go out as they are; that they are one whole value keeps the fields after them in step.
  */
-static enum bt_code write_doc(struct writing *w, const struct msg_path *place, uint64_t max,
+static enum bt_code write_doc(struct writing *w, const struct msg_path *path, uint64_t max,
                               struct doc v)
 {
     const uint8_t *end = v.ptr;
@@ -129,16 +129,16 @@ static enum bt_code write_doc(struct writing *w, const struct msg_path *place, u
         return BT_OK;
     }
     if (v.len > max) {
-        return too_large(w, place, v.len, max, "bytes");
+        return too_large(w, path, v.len, max, "bytes");
     }
     if (!mp_head_skip(&end, v.ptr + v.len) || end != v.ptr + v.len) {
-        return refuse(w, place, BT_INVALID, "must be one whole msgpack value");
+        return refuse(w, path, BT_INVALID, "must be one whole msgpack value");
     }
     doc_put_doc(w->out, v);
     return BT_OK;
 }
 
-static enum bt_code write_list(struct writing *w, const struct msg_path *place,
+static enum bt_code write_list(struct writing *w, const struct msg_path *path,
                                const struct msg_field *f, const void *body)
 {
     uint32_t n = count_at(body, f);
@@ -147,11 +147,11 @@ static enum bt_code write_list(struct writing *w, const struct msg_path *place,
 
     memcpy(&items, (const uint8_t *)body + f->at, sizeof items);
     if (n > f->list_max) {
-        return too_large(w, place, n, f->list_max, "elements");
+        return too_large(w, path, n, f->list_max, "elements");
     }
     doc_put_array(w->out, n);
     for (uint32_t i = 0; code == BT_OK && i < n; i++) {
-        struct msg_path at = {place, {NULL, 0}, i};
+        struct msg_path at = {path, {NULL, 0}, i};
         if (f->kind == FIELD_STRS) {
             code = write_str(w, &at, f->max, ((const struct str *)(const void *)items)[i]);
         } else {
@@ -162,22 +162,22 @@ static enum bt_code write_list(struct writing *w, const struct msg_path *place,
     return code;
 }
 
-static enum bt_code write_field(struct writing *w, const struct msg_path *place,
+static enum bt_code write_field(struct writing *w, const struct msg_path *path,
                                 const struct msg_field *f, const void *body)
 {
     const void *at = (const uint8_t *)body + f->at;
 
     switch (f->kind) {
     case FIELD_STR:
-        return write_str(w, place, f->max, *(const struct str *)at);
+        return write_str(w, path, f->max, *(const struct str *)at);
     case FIELD_U64:
-        return write_u64(w, place, f->max, *(const uint64_t *)at);
+        return write_u64(w, path, f->max, *(const uint64_t *)at);
     case FIELD_I64:
         doc_put_i64(w->out, *(const int64_t *)at);
         break;
     case FIELD_F64:
         if (!isfinite(*(const double *)at)) {
-            return refuse(w, place, BT_INVALID, "must be a finite number");
+            return refuse(w, path, BT_INVALID, "must be a finite number");
         }
         doc_put_f64(w->out, *(const double *)at);
         break;
@@ -185,14 +185,14 @@ static enum bt_code write_field(struct writing *w, const struct msg_path *place,
         doc_put_bool(w->out, *(const bool *)at);
         break;
     case FIELD_DOC:
-        return write_doc(w, place, f->max, *(const struct doc *)at);
+        return write_doc(w, path, f->max, *(const struct doc *)at);
     case FIELD_SUB:
-        return write_map(w, &(struct msg_part){f->part, at}, 1, place);
+        return write_map(w, &(struct msg_part){f->part, at}, 1, path);
     case FIELD_LIST:
     case FIELD_STRS:
-        return write_list(w, place, f, body);
+        return write_list(w, path, f, body);
     case FIELD_KIND_COUNT:
-        return refuse(w, place, BT_INTERNAL, "a field of no known kind");
+        return refuse(w, path, BT_INTERNAL, "a field of no known kind");
     }
     return BT_OK;
 }
@@ -200,7 +200,7 @@ static enum bt_code write_field(struct writing *w, const struct msg_path *place,
 /* ---- maps ---- */
 
 static enum bt_code write_map(struct writing *w, const struct msg_part *parts, uint32_t n,
-                              const struct msg_path *place)
+                              const struct msg_path *path)
 {
     uint32_t count = 0;
 
@@ -213,7 +213,7 @@ static enum bt_code write_map(struct writing *w, const struct msg_part *parts, u
     for (uint32_t p = 0; p < n; p++) {
         const struct msg_desc *desc = &msg_table[parts[p].type];
         for (uint32_t i = 0; i < desc->n; i++) {
-            struct msg_path at = {place, desc->fields[i].name, 0};
+            struct msg_path at = {path, desc->fields[i].name, 0};
             enum bt_code code;
             if (!is_written(desc, i, parts[p].body)) {
                 continue;
