@@ -167,7 +167,7 @@ static size_t find_key(const struct json_scan *s, size_t start, uint32_t ordinal
 static enum bt_code check_keys(struct json_scan *s, const struct json_frame *f)
 {
     const uint8_t *first = s->out->at + f->mp_head_at + HEAD_ROOM;
-    struct unique_keys_found found;
+    struct unique_keys_duplicate found;
 
     switch (unique_keys_check(first, s->out->at + s->out->len, f->n, &found)) {
     case KEYS_UNIQUE:
@@ -176,7 +176,7 @@ static enum bt_code check_keys(struct json_scan *s, const struct json_frame *f)
         return json_error(s, find_key(s, f->start, found.ordinal), BT_INVALID,
                           "the key '%.*s' is there twice",
                           (int)utf8_cut(found.key.ptr, found.key.len, 64), found.key.ptr);
-    case KEYS_CROWDED:
+    case KEYS_COLLIDING:
         return json_error(s, f->start, BT_LIMIT, "the keys of this object are too much alike");
     }
     return BT_OK;

@@ -82,7 +82,7 @@ static enum bt_code leave(struct mp_validator *g)
 {
     while (g->depth > 0 && g->frames[g->depth - 1].left == 0) {
         const struct frame *f = &g->frames[--g->depth];
-        struct unique_keys_found found;
+        struct unique_keys_duplicate found;
 
         if (!f->is_map) {
             continue;
@@ -94,7 +94,7 @@ static enum bt_code leave(struct mp_validator *g)
             return err_set(g->err, BT_INVALID, "byte %zu: the key '%.*s' is there twice",
                            (size_t)(found.at - g->start),
                            (int)utf8_cut(found.key.ptr, found.key.len, 64), found.key.ptr);
-        case KEYS_CROWDED:
+        case KEYS_COLLIDING:
             return error_at(g, BT_LIMIT, f->first, "the keys of this map are too much alike");
         }
     }

@@ -39,8 +39,8 @@ static struct str key_at(const struct pass *p, uint32_t offset)
     return h.str;
 }
 
-static enum unique_keys_verdict insert(struct pass *p, uint64_t hash, struct str key,
-                                       uint32_t offset)
+static enum unique_keys_result insert(struct pass *p, uint64_t hash, struct str key,
+                                      uint32_t offset)
 {
     uint32_t i = (uint32_t)hash & (p->cap - 1);
 
@@ -49,7 +49,7 @@ static enum unique_keys_verdict insert(struct pass *p, uint64_t hash, struct str
             return KEYS_DUPLICATE;
         }
         if (p->probes_left-- == 0) {
-            return KEYS_CROWDED;
+            return KEYS_COLLIDING;
         }
         i = (i + 1) & (p->cap - 1);
     }
@@ -57,7 +57,7 @@ static enum unique_keys_verdict insert(struct pass *p, uint64_t hash, struct str
     return KEYS_UNIQUE;
 }
 
-static enum unique_keys_verdict check_part(struct pass *p, struct unique_keys_found *ret)
+static enum unique_keys_result check_part(struct pass *p, struct unique_keys_duplicate *ret)
 {
     const uint8_t *at = p->first;
     uint32_t taken = 0;
@@ -71,10 +71,10 @@ static enum unique_keys_verdict check_part(struct pass *p, struct unique_keys_fo
         bool skipped;
 
         if ((hash >> 32) * p->parts >> 32 == p->part) {
-            enum unique_keys_verdict verdict =
-                ++taken < p->cap ? insert(p, hash, key, offset) : KEYS_CROWDED;
+            enum unique_keys_result verdict =
+                ++taken < p->cap ? insert(p, hash, key, offset) : KEYS_COLLIDING;
             if (verdict != KEYS_UNIQUE) {
-                *ret = (struct unique_keys_found){at, i, key};
+                *ret = (struct unique_keys_duplicate){at, i, key};
                 return verdict;
             }
         }
@@ -84,8 +84,8 @@ static enum unique_keys_verdict check_part(struct pass *p, struct unique_keys_fo
     return KEYS_UNIQUE;
 }
 
-enum unique_keys_verdict unique_keys_check(const uint8_t *first, const uint8_t *end, uint32_t n,
-                                           struct unique_keys_found *ret)
+enum unique_keys_result unique_keys_check(const uint8_t *first, const uint8_t *end, uint32_t n,
+                                          struct unique_keys_duplicate *ret)
 {
     uint32_t slots[SLOTS];
     struct pass p = {.first = first, .end = end, .n = n, .cap = 8, .slots = slots};
@@ -99,7 +99,7 @@ enum unique_keys_verdict unique_keys_check(const uint8_t *first, const uint8_t *
         p.cap *= 2;
     }
     for (p.part = 0; p.part < p.parts; p.part++) {
-        enum unique_keys_verdict verdict = check_part(&p, ret);
+        enum unique_keys_result verdict = check_part(&p, ret);
         if (verdict != KEYS_UNIQUE) {
             return verdict;
         }

@@ -9,9 +9,9 @@
 
 #include "protocol/wire/doc.h"
 
-enum unique_keys_verdict { KEYS_UNIQUE, KEYS_DUPLICATE, KEYS_CROWDED };
+enum unique_keys_result { KEYS_UNIQUE, KEYS_DUPLICATE, KEYS_COLLIDING };
 
-struct unique_keys_found {
+struct unique_keys_duplicate {
     const uint8_t *at; /* the second of two equal keys */
     uint32_t ordinal;  /* which key of the map that is, from 0 */
     struct str key;
@@ -19,6 +19,6 @@ struct unique_keys_found {
 
 /* first = the first key of a map of n pairs whose bytes are sound; ret is set for KEYS_DUPLICATE
  * only. */
-enum unique_keys_verdict unique_keys_check(const uint8_t *first, const uint8_t *end, uint32_t n,
-                                           struct unique_keys_found *ret);
+enum unique_keys_result unique_keys_check(const uint8_t *first, const uint8_t *end, uint32_t n,
+                                          struct unique_keys_duplicate *ret);
 #endif
