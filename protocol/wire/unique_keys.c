@@ -4,24 +4,24 @@
 #include "protocol/wire/mp_head_internal.h"
 
 enum {
-    SLOTS = 16384,        /* 64 KiB of stack */
-    PER_PASS = SLOTS / 2, /* keys expected in one pass: the table stays about half full */
-    PROBES_PER_SLOT = 8   /* honest keys need about one; the rest is what an attacker may use up */
+    SLOTS = 16384,             /* 64 KiB of stack */
+    KEYS_PER_PASS = SLOTS / 2, /* keys expected in one pass: the table stays about half full */
+    PROBES_PER_SLOT = 8 /* honest keys need about one; the rest is what an attacker may use up */
 };
 
 struct pass {
     const uint8_t *first;
     const uint8_t *end;
     uint32_t n;
-    uint32_t part;
-    uint32_t parts;
+    uint32_t range;
+    uint32_t n_ranges;
     uint32_t cap; /* slots in use, a power of two */
     uint32_t probes_left;
     uint32_t *slots; /* offset of the key from `first`, plus 1; 0 = free */
 };
 
 /* FNV alone leaves the high bits of short keys alike; this is the finaliser of MurmurHash3. */
-static uint64_t mixed_hash(struct str key)
+static uint64_t finalized_hash(struct str key)
 {
     uint64_t h = str_hash(key);
     h ^= h >> 33;
@@ -57,25 +57,25 @@ static enum unique_keys_result insert(struct pass *p, uint64_t hash, struct str 
     return KEYS_UNIQUE;
 }
 
-static enum unique_keys_result check_part(struct pass *p, struct unique_keys_duplicate *ret)
+static enum unique_keys_result check_range(struct pass *p, struct unique_keys_duplicate *ret)
 {
     const uint8_t *at = p->first;
-    uint32_t taken = 0;
+    uint32_t n_keys = 0;
 
     memset(p->slots, 0, p->cap * sizeof *p->slots);
     p->probes_left = p->cap * PROBES_PER_SLOT;
     for (uint32_t i = 0; i < p->n; i++) {
         uint32_t offset = (uint32_t)(at - p->first);
         struct str key = key_at(p, offset);
-        uint64_t hash = mixed_hash(key);
+        uint64_t hash = finalized_hash(key);
         bool skipped;
 
-        if ((hash >> 32) * p->parts >> 32 == p->part) {
-            enum unique_keys_result verdict =
-                ++taken < p->cap ? insert(p, hash, key, offset) : KEYS_COLLIDING;
-            if (verdict != KEYS_UNIQUE) {
+        if ((hash >> 32) * p->n_ranges >> 32 == p->range) {
+            enum unique_keys_result result =
+                ++n_keys < p->cap ? insert(p, hash, key, offset) : KEYS_COLLIDING;
+            if (result != KEYS_UNIQUE) {
                 *ret = (struct unique_keys_duplicate){at, i, key};
-                return verdict;
+                return result;
             }
         }
         skipped = mp_head_skip(&at, p->end) && mp_head_skip(&at, p->end);
@@ -94,14 +94,14 @@ enum unique_keys_result unique_keys_check(const uint8_t *first, const uint8_t *e
         return KEYS_UNIQUE;
     }
     ASSERT((size_t)(end - first) < UINT32_MAX);
-    p.parts = (n - 1) / PER_PASS + 1;
-    while (p.cap < SLOTS && p.cap < 2 * (n / p.parts + 1)) {
+    p.n_ranges = (n - 1) / KEYS_PER_PASS + 1;
+    while (p.cap < SLOTS && p.cap < 2 * (n / p.n_ranges + 1)) {
         p.cap *= 2;
     }
-    for (p.part = 0; p.part < p.parts; p.part++) {
-        enum unique_keys_result verdict = check_part(&p, ret);
-        if (verdict != KEYS_UNIQUE) {
-            return verdict;
+    for (p.range = 0; p.range < p.n_ranges; p.range++) {
+        enum unique_keys_result result = check_range(&p, ret);
+        if (result != KEYS_UNIQUE) {
+            return result;
         }
     }
     return KEYS_UNIQUE;
