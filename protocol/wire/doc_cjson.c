@@ -9,7 +9,7 @@
 #include "protocol/wire/mp_head_internal.h"
 #include "protocol/wire/mp_validate.h"
 
-#define EXACT_MAX 9007199254740992.0 /* 2^53: up to here every integer is a double */
+#define DOUBLE_INTEGER_MAX 9007199254740992.0 /* 2^53: up to here every integer is a double */
 
 struct tree_builder {
     struct doc_cursor cursor;
@@ -112,8 +112,8 @@ static enum bt_code build(struct tree_builder *b, uint32_t depth, cJSON **ret)
     if (depth > WIRE_DEPTH_MAX) {
         return err_set(b->err, BT_LIMIT, "nested deeper than %d", WIRE_DEPTH_MAX);
     }
-    if ((h.kind == DOC_UINT && h.u > (uint64_t)EXACT_MAX) ||
-        (h.kind == DOC_INT && h.i < -(int64_t)EXACT_MAX)) {
+    if ((h.kind == DOC_UINT && h.u > (uint64_t)DOUBLE_INTEGER_MAX) ||
+        (h.kind == DOC_INT && h.i < -(int64_t)DOUBLE_INTEGER_MAX)) {
         return err_set(b->err, BT_INVALID, "an integer over 2^53 cannot be held exactly here");
     }
     item = new_item(b, &h);
@@ -145,7 +145,7 @@ static enum bt_code put_number(double v, struct buf *out, struct bt_error *err)
     if (!isfinite(v)) {
         return err_set(err, BT_INVALID, "a number must be finite");
     }
-    if (floor(v) == v && fabs(v) <= EXACT_MAX) {
+    if (floor(v) == v && fabs(v) <= DOUBLE_INTEGER_MAX) {
         doc_put_i64(out, (int64_t)v);
     } else {
         doc_put_f64(out, v);

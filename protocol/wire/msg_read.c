@@ -11,7 +11,7 @@ enum {
     SHOWN_MAX = 80
 };
 
-#define WHOLE_MAX                                                                                  \
+#define DOUBLE_INTEGER_MAX                                                                         \
     9007199254740992.0 /* 2^53: up to here a float says exactly which integer it is                \
                         */
 
@@ -104,7 +104,7 @@ static enum bt_code read_str(struct reading *r, const struct msg_path *path, uin
  */
 static void float_to_int(struct doc_head *h)
 {
-    if (h->kind != DOC_FLOAT || floor(h->f) != h->f || fabs(h->f) > WHOLE_MAX) {
+    if (h->kind != DOC_FLOAT || floor(h->f) != h->f || fabs(h->f) > DOUBLE_INTEGER_MAX) {
         return;
     }
     h->kind = h->f < 0 ? DOC_INT : DOC_UINT;
