@@ -123,8 +123,8 @@ struct msg_reader {
     enum wire_form form; /* of the question; answer in the same */
     const uint8_t *body; /* one msgpack map, validated */
     size_t len;
-    struct arena arena;    /* lists of decoded structs */
-    struct buf transcript; /* the msgpack of a JSON body */
+    struct arena arena;   /* lists of decoded structs */
+    struct buf converted; /* the msgpack of a JSON body */
 };
 
 /*

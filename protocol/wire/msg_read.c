@@ -336,16 +336,16 @@ enum bt_code msg_read(struct msg_reader *r, enum msg_type type, void *ret_body,
 
 /* ---- the reader ---- */
 
-static enum bt_code transcribe(struct msg_reader *r, struct str json, struct bt_error *err)
+static enum bt_code convert_json(struct msg_reader *r, struct str json, struct bt_error *err)
 {
     struct json_limits limits = {json.len, LIMIT_DEPTH, LIMIT_NODES};
     enum bt_code code;
 
-    buf_init(&r->transcript, json_doc_room(json.len));
-    code = json_to_doc(json, &limits, &r->transcript, err);
+    buf_init(&r->converted, json_doc_room(json.len));
+    code = json_to_doc(json, &limits, &r->converted, err);
     if (code == BT_OK) {
-        r->body = r->transcript.at;
-        r->len = r->transcript.len;
+        r->body = r->converted.at;
+        r->len = r->converted.len;
     }
     return code;
 }
@@ -362,7 +362,7 @@ enum bt_code msg_reader_init(struct msg_reader *ret, const void *bytes, size_t l
         return err_set(err, BT_LIMIT, "a body of %zu bytes, at most %zu", len, max_bytes);
     }
     if (ret->form == WIRE_JSON) {
-        code = transcribe(ret, (struct str){bytes, len}, err);
+        code = convert_json(ret, (struct str){bytes, len}, err);
     } else {
         code = mp_validate(bytes, len, NULL, err);
         ret->body = at;
@@ -382,7 +382,7 @@ void msg_reader_done(struct msg_reader *r)
 {
     if (r != NULL) {
         arena_done(&r->arena);
-        buf_done(&r->transcript);
+        buf_done(&r->converted);
         r->body = NULL;
         r->len = 0;
     }
