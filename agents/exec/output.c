@@ -30,7 +30,7 @@ static enum bt_code is_json(struct str s, struct bt_error *err)
     struct buf scratch;
     enum bt_code code;
 
-    buf_init(&scratch, json_doc_room(LIMIT_RESULT_BYTES));
+    buf_init(&scratch, json_doc_capacity(LIMIT_RESULT_BYTES));
     code = json_to_doc(s, &limits, &scratch, err);
     buf_done(&scratch);
     return code;

@@ -226,7 +226,7 @@ enum bt_code exec_settings_read(const char *json, struct exec_settings **ret, st
     if (s == NULL) {
         return no_memory(err);
     }
-    buf_init(&bytes, json_doc_room(SETTINGS_BYTES));
+    buf_init(&bytes, json_doc_capacity(SETTINGS_BYTES));
     code = json_to_doc(str_from(json), NULL, &bytes, err);
     if (code == BT_OK) {
         code = read_all(s, doc_from_buf(&bytes), err);

@@ -123,7 +123,7 @@ enum bt_code sql_settings_read(const char *json, struct sql_settings **ret, stru
     s->allow_load = true;
     s->busy_ms = BUSY_DEFAULT_MS;
     s->max_db_bytes = DB_BYTES_DEFAULT;
-    buf_init(&bytes, json_doc_room(SETTINGS_BYTES));
+    buf_init(&bytes, json_doc_capacity(SETTINGS_BYTES));
     code = json_to_doc(str_from(json), NULL, &bytes, err);
     if (code == BT_OK) {
         code = read_all(doc_from_buf(&bytes), s, err);

@@ -75,7 +75,7 @@ static bool member(const char *json, const char *path, char *ret, size_t cap)
     struct buf doc;
     struct str s = {NULL, 0};
 
-    buf_init(&doc, json_doc_room(client_json_limits.bytes));
+    buf_init(&doc, json_doc_capacity(client_json_limits.bytes));
     if (json != NULL && json_to_doc(str_from(json), &client_json_limits, &doc, NULL) == BT_OK) {
         s = doc_string(doc_path(doc_from_buf(&doc), str_from(path)));
         (void)snprintf(ret, cap, "%.*s", STR_ARG(s));

@@ -342,7 +342,7 @@ enum bt_code bt_vocabulary_describe(struct bt_vocabulary *v, const char *plan_js
     struct buf doc;
     enum bt_code code;
 
-    buf_init(&doc, json_doc_room(limits.bytes));
+    buf_init(&doc, json_doc_capacity(limits.bytes));
     code = json_to_doc(str_from(plan_json), &limits, &doc, err);
     if (code == BT_OK) {
         code = describe(v, doc_from_buf(&doc), err);

@@ -82,7 +82,7 @@ BT_MUST_CHECK enum bt_code json_to_doc(struct str json, const struct json_limits
                                        struct buf *out, struct bt_error *err);
 /* Room enough for json_to_doc of so many bytes of JSON: "1.5," is four bytes of JSON and nine of
  * msgpack. */
-static inline size_t json_doc_room(size_t json_len)
+static inline size_t json_doc_capacity(size_t json_len)
 {
     return json_len > SIZE_MAX / 4 ? SIZE_MAX : json_len * 3 + 1024;
 }

@@ -226,7 +226,7 @@ enum bt_code json_parse(struct str json, struct cJSON **ret, struct bt_error *er
     struct buf doc;
     enum bt_code code;
 
-    buf_init(&doc, json_doc_room(json.len));
+    buf_init(&doc, json_doc_capacity(json.len));
     code = json_to_doc(json, NULL, &doc, err);
     if (code == BT_OK) {
         code = doc_to_cjson(doc_from_buf(&doc), ret, err);

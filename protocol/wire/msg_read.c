@@ -341,7 +341,7 @@ static enum bt_code convert_json(struct msg_reader *r, struct str json, struct b
     struct json_limits limits = {json.len, LIMIT_DEPTH, LIMIT_NODES};
     enum bt_code code;
 
-    buf_init(&r->converted, json_doc_room(json.len));
+    buf_init(&r->converted, json_doc_capacity(json.len));
     code = json_to_doc(json, &limits, &r->converted, err);
     if (code == BT_OK) {
         r->body = r->converted.at;

@@ -246,7 +246,7 @@ enum bt_code msg_write(struct buf *out, enum wire_form form, const struct msg_pa
     if (form == WIRE_MSGPACK) {
         code = write_msgpack(out, parts, n, err);
     } else {
-        buf_init(&binary, json_doc_room(out->max));
+        buf_init(&binary, json_doc_capacity(out->max));
         code = write_msgpack(&binary, parts, n, err);
         if (code == BT_OK) {
             code = doc_to_json(doc_from_buf(&binary), false, out, err);

@@ -119,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (registry == NULL) {
         registry = house(&kept);
     }
-    buf_init(&doc, json_doc_room(size));
+    buf_init(&doc, json_doc_capacity(size));
     buf_init(&normalised, 1 << 24);
     if (json_to_doc((struct str){(const char *)data, size}, NULL, &doc, &err) == BT_OK) {
         if (plan_read(doc_from_buf(&doc), &defaults, registry, &arena, &plan, &problems,

@@ -47,7 +47,7 @@ static enum bt_code on_json(void *self, struct str json, bool chunk, struct bt_e
     struct buf doc;
     enum bt_code code;
 
-    buf_init(&doc, json_doc_room(json.len * 3 + 16));
+    buf_init(&doc, json_doc_capacity(json.len * 3 + 16));
     code = dialect_json(json, a->provider->max_bytes, &doc, err);
     if (code == BT_OK && a->taping) {
         join_texts(a, doc_from_buf(&doc));
@@ -148,7 +148,7 @@ static void read_refused(struct attempt *a)
 {
     struct buf doc;
 
-    buf_init(&doc, json_doc_room(ATTEMPT_ERROR_BODY * 3));
+    buf_init(&doc, json_doc_capacity(ATTEMPT_ERROR_BODY * 3));
     if (dialect_json(buf_str(&a->refused), ATTEMPT_ERROR_BODY, &doc, NULL) == BT_OK &&
         doc_head(doc_from_buf(&doc)).kind == DOC_MAP) {
         dialect_read_error(&a->answer, doc_from_buf(&doc));

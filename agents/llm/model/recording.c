@@ -243,7 +243,7 @@ enum bt_code recording_play(struct recording *t, const struct net_spec *spec,
 
     *ret = (struct net_answer){0};
     buf_init(&json, RECORDING_FILE_MAX);
-    buf_init(&doc, json_doc_room(RECORDING_FILE_MAX));
+    buf_init(&doc, json_doc_capacity(RECORDING_FILE_MAX));
     if (code == BT_OK) {
         code = read_file(path, &json, err);
     }

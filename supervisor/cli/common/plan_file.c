@@ -139,8 +139,8 @@ static enum bt_code fill(const char *json, const char *inputs, struct buf *out,
     struct bt_error plain;
     enum bt_code code;
 
-    buf_init(&doc, json_doc_room(strlen(json)));
-    buf_init(&values, json_doc_room(strlen(inputs)));
+    buf_init(&doc, json_doc_capacity(strlen(json)));
+    buf_init(&values, json_doc_capacity(strlen(inputs)));
     buf_init(&filled, LIMIT_CONTROL_BYTES);
     if (json_to_doc(str_from(json), NULL, &doc, &plain) != BT_OK ||
         !recipe_is(doc_from_buf(&doc))) {
