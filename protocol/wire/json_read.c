@@ -65,7 +65,7 @@ static enum bt_code count_node(struct json_scan *s)
     return BT_OK;
 }
 
-static enum bt_code scan_word(struct json_scan *s)
+static enum bt_code scan_literal(struct json_scan *s)
 {
     struct str rest = {s->text.ptr + s->at, s->text.len - s->at};
 
@@ -94,7 +94,7 @@ static enum bt_code scan_scalar(struct json_scan *s)
     if (c == '-' || (c >= '0' && c <= '9')) {
         return json_scan_number(s);
     }
-    return scan_word(s);
+    return scan_literal(s);
 }
 
 static enum bt_code scan_key(struct json_scan *s)
@@ -252,7 +252,7 @@ static enum bt_code scan_value(struct json_scan *s)
 
 /* After a value: closes what ends here, and stands on the next value or (depth 0) behind the
  * document. */
-static enum bt_code scan_after(struct json_scan *s)
+static enum bt_code scan_after_value(struct json_scan *s)
 {
     while (s->depth > 0) {
         struct json_frame *f = &s->frames[s->depth - 1];
@@ -292,7 +292,7 @@ static enum bt_code scan_document(struct json_scan *s)
     do {
         code = scan_value(s);
         if (code == BT_OK) {
-            code = scan_after(s);
+            code = scan_after_value(s);
         }
         if (code == BT_OK) {
             code = buf_check(s->out, s->err);
