@@ -5,12 +5,12 @@
 #include "protocol/wire/mp_head_internal.h"
 #include "protocol/wire/msg_table.h"
 
-struct writing {
+struct write_ctx {
     struct buf *out;
     struct bt_error *err;
 };
 
-static enum bt_code write_map(struct writing *w, const struct msg_part *parts, uint32_t n,
+static enum bt_code write_map(struct write_ctx *w, const struct msg_part *parts, uint32_t n,
                               const struct msg_path *path);
 
 /* ---- which fields are written ---- */
@@ -74,44 +74,44 @@ static bool is_written(const struct msg_desc *desc, uint32_t ix, const void *bod
 
 /* ---- values ---- */
 
-static enum bt_code refuse(struct writing *w, const struct msg_path *path, enum bt_code code,
+static enum bt_code reject(struct write_ctx *w, const struct msg_path *path, enum bt_code code,
                            const char *what)
 {
-    char where[MSG_PATH_MAX];
-    return err_set(w->err, code, "%s: %s", msg_path_text(path, where), what);
+    char path_text[MSG_PATH_MAX];
+    return err_set(w->err, code, "%s: %s", msg_path_text(path, path_text), what);
 }
 
-static enum bt_code too_large(struct writing *w, const struct msg_path *path, size_t n,
+static enum bt_code too_large(struct write_ctx *w, const struct msg_path *path, size_t n,
                               uint64_t max, const char *unit)
 {
-    char where[MSG_PATH_MAX];
-    return err_set(w->err, BT_LIMIT, "%s: %zu %s, at most %" PRIu64, msg_path_text(path, where), n,
-                   unit, max);
+    char path_text[MSG_PATH_MAX];
+    return err_set(w->err, BT_LIMIT, "%s: %zu %s, at most %" PRIu64, msg_path_text(path, path_text),
+                   n, unit, max);
 }
 
 /* What the guard of the peer would refuse is refused here, where the field has a name. */
-static enum bt_code write_str(struct writing *w, const struct msg_path *path, uint64_t max,
+static enum bt_code write_str(struct write_ctx *w, const struct msg_path *path, uint64_t max,
                               struct str v)
 {
     if (v.len > max) {
         return too_large(w, path, v.len, max, "bytes");
     }
     if (!utf8_valid(v.ptr, v.len) || (v.len > 0 && memchr(v.ptr, 0, v.len) != NULL)) {
-        return refuse(w, path, BT_INVALID, "must be UTF-8 without zero bytes");
+        return reject(w, path, BT_INVALID, "must be UTF-8 without zero bytes");
     }
     doc_put_str(w->out, v);
     return BT_OK;
 }
 
-static enum bt_code write_u64(struct writing *w, const struct msg_path *path, uint64_t max,
+static enum bt_code write_u64(struct write_ctx *w, const struct msg_path *path, uint64_t max,
                               uint64_t v)
 {
-    char where[MSG_PATH_MAX];
+    char path_text[MSG_PATH_MAX];
 
     if (v > max) {
         return err_set(w->err, BT_INVALID,
                        "%s: expected an integer from 0 to %" PRIu64 ", got %" PRIu64,
-                       msg_path_text(path, where), max, v);
+                       msg_path_text(path, path_text), max, v);
     }
     doc_put_u64(w->out, v);
     return BT_OK;
@@ -119,7 +119,7 @@ static enum bt_code write_u64(struct writing *w, const struct msg_path *path, ui
 
 /* The bytes go out as they are; that they are one whole value keeps the fields after them in step.
  */
-static enum bt_code write_doc(struct writing *w, const struct msg_path *path, uint64_t max,
+static enum bt_code write_doc(struct write_ctx *w, const struct msg_path *path, uint64_t max,
                               struct doc v)
 {
     const uint8_t *end = v.ptr;
@@ -132,13 +132,13 @@ static enum bt_code write_doc(struct writing *w, const struct msg_path *path, ui
         return too_large(w, path, v.len, max, "bytes");
     }
     if (!mp_head_skip(&end, v.ptr + v.len) || end != v.ptr + v.len) {
-        return refuse(w, path, BT_INVALID, "must be one whole msgpack value");
+        return reject(w, path, BT_INVALID, "must be one whole msgpack value");
     }
     doc_put_doc(w->out, v);
     return BT_OK;
 }
 
-static enum bt_code write_list(struct writing *w, const struct msg_path *path,
+static enum bt_code write_list(struct write_ctx *w, const struct msg_path *path,
                                const struct msg_field *f, const void *body)
 {
     uint32_t n = count_at(body, f);
@@ -162,7 +162,7 @@ static enum bt_code write_list(struct writing *w, const struct msg_path *path,
     return code;
 }
 
-static enum bt_code write_field(struct writing *w, const struct msg_path *path,
+static enum bt_code write_field(struct write_ctx *w, const struct msg_path *path,
                                 const struct msg_field *f, const void *body)
 {
     const void *at = (const uint8_t *)body + f->at;
@@ -177,7 +177,7 @@ static enum bt_code write_field(struct writing *w, const struct msg_path *path,
         break;
     case FIELD_F64:
         if (!isfinite(*(const double *)at)) {
-            return refuse(w, path, BT_INVALID, "must be a finite number");
+            return reject(w, path, BT_INVALID, "must be a finite number");
         }
         doc_put_f64(w->out, *(const double *)at);
         break;
@@ -192,14 +192,14 @@ static enum bt_code write_field(struct writing *w, const struct msg_path *path,
     case FIELD_STRS:
         return write_list(w, path, f, body);
     case FIELD_KIND_COUNT:
-        return refuse(w, path, BT_INTERNAL, "a field of no known kind");
+        return reject(w, path, BT_INTERNAL, "a field of no known kind");
     }
     return BT_OK;
 }
 
 /* ---- maps ---- */
 
-static enum bt_code write_map(struct writing *w, const struct msg_part *parts, uint32_t n,
+static enum bt_code write_map(struct write_ctx *w, const struct msg_part *parts, uint32_t n,
                               const struct msg_path *path)
 {
     uint32_t count = 0;
@@ -231,7 +231,7 @@ static enum bt_code write_map(struct writing *w, const struct msg_part *parts, u
 static enum bt_code write_msgpack(struct buf *out, const struct msg_part *parts, uint32_t n,
                                   struct bt_error *err)
 {
-    struct writing w = {out, err};
+    struct write_ctx w = {out, err};
     enum bt_code code = write_map(&w, parts, n, NULL);
     return code == BT_OK ? buf_check(out, err) : code;
 }
