@@ -23,8 +23,8 @@ void shell_refuse(struct shell *sh, uint64_t request, const struct bt_error *why
 
     log_debug("agent.refuse", "%s", why->msg);
     buf_clear(&sh->out);
-    if (msg_refuse(&sh->out, rq->form, str_from(rq->id), why, cls, 0, (struct doc){NULL, 0}) !=
-        BT_OK) {
+    if (msg_answer_error(&sh->out, rq->form, str_from(rq->id), why, cls, 0,
+                         (struct doc){NULL, 0}) != BT_OK) {
         log_err("agent.answer", "out of memory for a refusal");
     }
     send_out(sh, request); /* even empty: a lane is always answered */

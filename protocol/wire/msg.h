@@ -172,9 +172,9 @@ BT_MUST_CHECK enum bt_code msg_answer(struct buf *out, enum wire_form form, stru
 /* A refusal (retryable is the class's, or that of BUSY, UNAVAILABLE and TIMEOUT; what is no UTF-8
  * becomes '?'): {v, type: "error", id, ok: false, error: {...}}; cls may be CLASS_NONE,
  * retry_after_ms 0. */
-BT_MUST_CHECK enum bt_code msg_refuse(struct buf *out, enum wire_form form, struct str id,
-                                      const struct bt_error *why, enum err_class cls,
-                                      uint64_t retry_after_ms, struct doc details);
+BT_MUST_CHECK enum bt_code msg_answer_error(struct buf *out, enum wire_form form, struct str id,
+                                            const struct bt_error *why, enum err_class cls,
+                                            uint64_t retry_after_ms, struct doc details);
 /* A request: {v: 1, type, id, token, ...body}; token may be empty (left out). */
 BT_MUST_CHECK enum bt_code msg_request(struct buf *out, enum wire_form form, struct str id,
                                        struct str token, enum msg_type type, const void *body,

@@ -58,9 +58,9 @@ static bool is_retryable(enum bt_code code, enum err_class cls)
     return code == BT_BUSY || code == BT_UNAVAILABLE || code == BT_TIMEOUT;
 }
 
-enum bt_code msg_refuse(struct buf *out, enum wire_form form, struct str id,
-                        const struct bt_error *why, enum err_class cls, uint64_t retry_after_ms,
-                        struct doc details)
+enum bt_code msg_answer_error(struct buf *out, enum wire_form form, struct str id,
+                              const struct bt_error *why, enum err_class cls,
+                              uint64_t retry_after_ms, struct doc details)
 {
     char text[BT_ERROR_MSG_MAX];
     enum bt_code code = why->code == BT_OK ? BT_INTERNAL : why->code;

@@ -160,8 +160,8 @@ void request_refuse(struct engine *engine, struct request *rq, const struct bt_e
     if (retry_after_ms == 0 && (why->code == BT_BUSY || why->code == BT_UNAVAILABLE)) {
         retry_after_ms = RETRY_AFTER_MS;
     }
-    if (msg_refuse(&engine->out, rq->reader.form, rq->env.id, why, cls, retry_after_ms, details) !=
-        BT_OK) {
+    if (msg_answer_error(&engine->out, rq->reader.form, rq->env.id, why, cls, retry_after_ms,
+                         details) != BT_OK) {
         engine->out.bad = BT_OK;
         buf_truncate(&engine->out, at);
         log_err("bus.refuse", "the refusal of a request could not be written: %s", why->msg);
