@@ -12,7 +12,7 @@
 #include "protocol/wire/json_scan_internal.h"
 #include "protocol/wire/unique_keys_internal.h"
 
-enum { HEAD_RESERVED_BYTES = 5 };
+enum { HEAD_BYTES_MAX = 5 };
 
 enum bt_code json_error(struct json_scan *s, size_t at, enum bt_code code, const char *fmt, ...)
 {
@@ -128,7 +128,7 @@ static enum bt_code open_container(struct json_scan *s)
         return json_error(s, s->at, BT_LIMIT, "nested deeper than %" PRIu32, s->limits.depth);
     }
     f.is_map = json_peek(s) == '{';
-    buf_add(s->out, "\0\0\0\0\0", HEAD_RESERVED_BYTES);
+    buf_add(s->out, "\0\0\0\0\0", HEAD_BYTES_MAX);
     s->frames[s->depth++] = f;
     s->at++;
     return BT_OK;
@@ -166,7 +166,7 @@ static size_t find_key(const struct json_scan *s, size_t start, uint32_t ordinal
 
 static enum bt_code check_keys(struct json_scan *s, const struct json_frame *f)
 {
-    const uint8_t *first = s->out->at + f->mp_head_at + HEAD_RESERVED_BYTES;
+    const uint8_t *first = s->out->at + f->mp_head_at + HEAD_BYTES_MAX;
     struct unique_keys_duplicate found;
 
     switch (unique_keys_check(first, s->out->at + s->out->len, f->n, &found)) {
@@ -185,7 +185,7 @@ static enum bt_code check_keys(struct json_scan *s, const struct json_frame *f)
 /* Writes the shortest head into the room that was kept and moves the content up to it. */
 static void write_head(struct buf *out, const struct json_frame *f)
 {
-    uint8_t head[2 * HEAD_RESERVED_BYTES];
+    uint8_t head[2 * HEAD_BYTES_MAX];
     uint8_t *base = out->at + f->mp_head_at;
     uint32_t n = f->n;
     size_t len = n < 16 ? 1 : n < 65536 ? 3 : 5;
@@ -200,8 +200,8 @@ static void write_head(struct buf *out, const struct json_frame *f)
         head[i] = (uint8_t)(n >> (8 * (len - 1 - i)));
     }
     memcpy(base, head, len);
-    memmove(base + len, base + HEAD_RESERVED_BYTES, out->len - f->mp_head_at - HEAD_RESERVED_BYTES);
-    buf_truncate(out, out->len - HEAD_RESERVED_BYTES + len);
+    memmove(base + len, base + HEAD_BYTES_MAX, out->len - f->mp_head_at - HEAD_BYTES_MAX);
+    buf_truncate(out, out->len - HEAD_BYTES_MAX + len);
 }
 
 static enum bt_code close_container(struct json_scan *s)
