@@ -21,13 +21,13 @@ msec clock_wall_ms(void)
     return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000u;
 }
 
-static char *put_number(char *at, uint64_t v, int digits, char behind)
+static char *put_number(char *at, uint64_t v, int digits, char separator)
 {
     for (int i = digits - 1; i >= 0; i--) {
         at[i] = (char)('0' + v % 10);
         v /= 10;
     }
-    at[digits] = behind;
+    at[digits] = separator;
     return at + digits + 1;
 }
 
