@@ -42,12 +42,12 @@ enum { PATH_BYTES = 64 * 1024, PATH_MAX_BYTES = sizeof((struct schema_problem *)
 
 /* Depth is bounded by SCHEMA_CHECK_DEPTH; what does not fit is cut at the end, where "..." says so.
  */
-static void write_place(const struct place *p, struct buf *out)
+static void write_path(const struct instance_path *p, struct buf *out)
 {
     if (p == NULL) {
         return;
     }
-    write_place(p->parent, out);
+    write_path(p->parent, out);
     if (p->key == NULL) {
         buf_printf(out, "/%u", p->ix);
         return;
@@ -62,12 +62,12 @@ static void write_place(const struct place *p, struct buf *out)
     }
 }
 
-static void format_place(const struct place *p, char ret[PATH_MAX_BYTES])
+static void format_path(const struct instance_path *p, char ret[PATH_MAX_BYTES])
 {
     struct buf path;
 
     buf_init(&path, PATH_BYTES);
-    write_place(p, &path);
+    write_path(p, &path);
     if (buf_check(&path, NULL) != BT_OK) {
         (void)snprintf(ret, PATH_MAX_BYTES, "...");
     } else if (path.len >= PATH_MAX_BYTES) {
@@ -91,7 +91,7 @@ bool check_report(const struct ask *a, const char *fmt, ...)
     va_start(args, fmt);
     (void)vsnprintf(p->message, sizeof p->message, fmt, args);
     va_end(args);
-    format_place(a->place, p->path);
+    format_path(a->path, p->path);
     for (uint32_t i = 0; i < sink->n; i++) { /* two branches of allOf may say the same */
         if (strcmp(sink->at[i].path, p->path) == 0 &&
             strcmp(sink->at[i].message, p->message) == 0) {

@@ -87,8 +87,8 @@ bool rule_items(struct checker *c, const struct rule *r, const struct ask *a)
 
     for (const cJSON *item = a->item->child; item != NULL; item = item->next, i++) {
         uint32_t node = i < items->tuple.n ? items->tuple.at[i] : items->rest;
-        struct place place = {.parent = a->place, .ix = i};
-        struct ask one = {.item = item, .place = &place, .sink = a->sink};
+        struct instance_path path = {.parent = a->path, .ix = i};
+        struct ask one = {.item = item, .path = &path, .sink = a->sink};
         if (node == NODE_NONE) {
             break;
         }

@@ -7,9 +7,9 @@
 
 /* Where in the instance: a list on the C stack, written out only when there is something to report.
  */
-struct place {
-    const struct place *parent; /* NULL for the root */
-    const char *key;            /* NULL: ix counts */
+struct instance_path {
+    const struct instance_path *parent; /* NULL for the root */
+    const char *key;                    /* NULL: ix counts */
     uint32_t ix;
 };
 
@@ -32,7 +32,7 @@ struct checker {
 /* One question: does `item`, which stands at `place`, obey this node or rule? */
 struct ask {
     const cJSON *item;
-    const struct place *place;
+    const struct instance_path *path;
     struct sink *sink;
 };
 

@@ -34,7 +34,7 @@ static bool try_one(struct checker *c, uint32_t node, const struct ask *a, struc
 {
     struct schema_problem why = {{0}, {0}};
     struct sink own = {.at = &why, .max = 1};
-    struct ask one = {.item = a->item, .place = a->place, .sink = a->sink == NULL ? NULL : &own};
+    struct ask one = {.item = a->item, .path = a->path, .sink = a->sink == NULL ? NULL : &own};
 
     if (node_check(c, node, &one)) {
         return true;
@@ -95,7 +95,7 @@ bool rule_one_of(struct checker *c, const struct rule *r, const struct ask *a)
 
 bool rule_not(struct checker *c, const struct rule *r, const struct ask *a)
 {
-    struct ask quiet = {.item = a->item, .place = a->place};
+    struct ask quiet = {.item = a->item, .path = a->path};
 
     if (!node_check(c, r->u.node, &quiet)) {
         return c->bad == BT_OK;
@@ -105,7 +105,7 @@ bool rule_not(struct checker *c, const struct rule *r, const struct ask *a)
 
 bool rule_if(struct checker *c, const struct rule *r, const struct ask *a)
 {
-    struct ask quiet = {.item = a->item, .place = a->place};
+    struct ask quiet = {.item = a->item, .path = a->path};
     bool yes = node_check(c, r->u.branches.if_node, &quiet);
     uint32_t next = yes ? r->u.branches.then_node : r->u.branches.else_node;
 

@@ -26,8 +26,8 @@ static bool check_names(struct checker *c, const cJSON *names, const char *becau
     bool ok = true;
 
     for (const cJSON *name = names->child; name != NULL; name = name->next) {
-        struct place place = {.parent = a->place, .key = name->valuestring};
-        struct ask one = {.place = &place, .sink = a->sink};
+        struct instance_path path = {.parent = a->path, .key = name->valuestring};
+        struct ask one = {.path = &path, .sink = a->sink};
         if (!check_spend(c, cost)) {
             return false;
         }
@@ -152,8 +152,8 @@ bool rule_members(struct checker *c, const struct rule *r, const struct ask *a)
     bool ok = true;
 
     for (const cJSON *member = a->item->child; member != NULL; member = member->next) {
-        struct place place = {.parent = a->place, .key = member->string};
-        struct ask one = {.item = member, .place = &place, .sink = a->sink};
+        struct instance_path path = {.parent = a->path, .key = member->string};
+        struct ask one = {.item = member, .path = &path, .sink = a->sink};
         if (!check_spend(c, 1)) {
             return false;
         }

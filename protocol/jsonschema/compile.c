@@ -66,7 +66,7 @@ static void add_token(struct buf *out, const char *token)
 }
 
 /* At most SCHEMA_DEPTH levels: a node's parent is nearer to the root of the tree. */
-static void add_place(const struct schema *s, uint32_t ix, struct buf *out)
+static void add_schema_path(const struct schema *s, uint32_t ix, struct buf *out)
 {
     const struct node *node = &s->nodes[ix];
 
@@ -74,7 +74,7 @@ static void add_place(const struct schema *s, uint32_t ix, struct buf *out)
         buf_add_cstr(out, node->keyword);
         return;
     }
-    add_place(s, node->parent, out);
+    add_schema_path(s, node->parent, out);
     add_token(out, node->keyword);
     if (node->key != NULL) {
         add_token(out, node->key);
@@ -87,19 +87,19 @@ enum bt_code compile_fail(struct compiler *k, const struct keyword_at *at, enum 
                           const char *fmt, ...)
 {
     char text[320];
-    struct buf place;
+    struct buf path;
     va_list args;
 
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    buf_init(&place, (size_t)SCHEMA_BYTES * 2);
-    add_place(k->s, at->node, &place);
+    buf_init(&path, (size_t)SCHEMA_BYTES * 2);
+    add_schema_path(k->s, at->node, &path);
     if (at->keyword != NULL) {
-        add_token(&place, at->keyword);
+        add_token(&path, at->keyword);
     }
-    code = err_set(k->err, code, "%.180s: %s", buf_cstr(&place), text);
-    buf_done(&place);
+    code = err_set(k->err, code, "%.180s: %s", buf_cstr(&path), text);
+    buf_done(&path);
     return code;
 }
 
