@@ -33,9 +33,9 @@ bool check_give_up(struct checker *c, enum bt_code code, const char *fmt, ...)
     return false;
 }
 
-bool check_is_done(const struct checker *c, const struct sink *sink)
+bool check_is_done(const struct checker *c, const struct problem_list *problems)
 {
-    return c->bad != BT_OK || sink == NULL || sink->n == sink->max;
+    return c->bad != BT_OK || problems == NULL || problems->n == problems->max;
 }
 
 enum { PATH_BYTES = 64 * 1024, PATH_MAX_BYTES = sizeof((struct schema_problem *)0)->path };
@@ -80,25 +80,25 @@ static void format_path(const struct instance_path *p, char ret[PATH_MAX_BYTES])
 
 bool check_report(const struct ask *a, const char *fmt, ...)
 {
-    struct sink *sink = a->sink;
+    struct problem_list *problems = a->problems;
     struct schema_problem *p;
     va_list args;
 
-    if (sink == NULL || sink->n == sink->max) {
+    if (problems == NULL || problems->n == problems->max) {
         return false;
     }
-    p = &sink->at[sink->n];
+    p = &problems->at[problems->n];
     va_start(args, fmt);
     (void)vsnprintf(p->message, sizeof p->message, fmt, args);
     va_end(args);
     format_path(a->path, p->path);
-    for (uint32_t i = 0; i < sink->n; i++) { /* two branches of allOf may say the same */
-        if (strcmp(sink->at[i].path, p->path) == 0 &&
-            strcmp(sink->at[i].message, p->message) == 0) {
+    for (uint32_t i = 0; i < problems->n; i++) { /* two branches of allOf may say the same */
+        if (strcmp(problems->at[i].path, p->path) == 0 &&
+            strcmp(problems->at[i].message, p->message) == 0) {
             return false;
         }
     }
-    sink->n++;
+    problems->n++;
     return false;
 }
 
@@ -147,7 +147,7 @@ static bool check_rules(struct checker *c, const struct node *node, const struct
             continue;
         }
         ok = false;
-        if (r->kind <= RULE_ENUM || check_is_done(c, a->sink)) {
+        if (r->kind <= RULE_ENUM || check_is_done(c, a->problems)) {
             break;
         }
     }
@@ -199,9 +199,9 @@ enum bt_code schema_check(const struct schema *s, const struct cJSON *instance,
                           struct bt_error *err)
 {
     struct schema_problem only;
-    struct sink sink = {.at = max == 0 ? &only : problems, .max = max == 0 ? 1 : max};
+    struct problem_list list = {.at = max == 0 ? &only : problems, .max = max == 0 ? 1 : max};
     struct checker c = {.s = s, .err = err};
-    struct ask a = {.item = instance, .sink = &sink};
+    struct ask a = {.item = instance, .problems = &list};
     bool ok;
 
     *ret_n = 0;
@@ -217,8 +217,8 @@ enum bt_code schema_check(const struct schema *s, const struct cJSON *instance,
     if (ok) {
         return BT_OK;
     }
-    ASSERT(sink.n > 0); /* a no without a reason */
-    *ret_n = max == 0 ? 0 : sink.n;
-    return err_set(err, BT_INVALID, "%s%s%s", sink.at[0].path,
-                   sink.at[0].path[0] == '\0' ? "" : ": ", sink.at[0].message);
+    ASSERT(list.n > 0); /* a no without a reason */
+    *ret_n = max == 0 ? 0 : list.n;
+    return err_set(err, BT_INVALID, "%s%s%s", list.at[0].path,
+                   list.at[0].path[0] == '\0' ? "" : ": ", list.at[0].message);
 }

@@ -88,13 +88,13 @@ bool rule_items(struct checker *c, const struct rule *r, const struct ask *a)
     for (const cJSON *item = a->item->child; item != NULL; item = item->next, i++) {
         uint32_t node = i < items->tuple.n ? items->tuple.at[i] : items->rest;
         struct instance_path path = {.parent = a->path, .ix = i};
-        struct ask one = {.item = item, .path = &path, .sink = a->sink};
+        struct ask one = {.item = item, .path = &path, .problems = a->problems};
         if (node == NODE_NONE) {
             break;
         }
         if (!node_check(c, node, &one)) {
             ok = false;
-            if (check_is_done(c, a->sink)) {
+            if (check_is_done(c, a->problems)) {
                 break;
             }
         }

@@ -14,7 +14,7 @@ struct instance_path {
 };
 
 /* Where problems go. A NULL sink asks for the verdict only. */
-struct sink {
+struct problem_list {
     struct schema_problem *at;
     uint32_t max;
     uint32_t n;
@@ -33,7 +33,7 @@ struct checker {
 struct ask {
     const cJSON *item;
     const struct instance_path *path;
-    struct sink *sink;
+    struct problem_list *problems;
 };
 
 /* Takes n units; false (and bad = BT_LIMIT) when they are not there. */
@@ -43,7 +43,7 @@ bool check_give_up(struct checker *c, enum bt_code code, const char *fmt, ...) B
 /* Adds a problem at the place of a. Returns false: the verdict. */
 bool check_report(const struct ask *a, const char *fmt, ...) BT_PRINTF(2, 3);
 /* True when nobody wants to hear of more problems. */
-bool check_is_done(const struct checker *c, const struct sink *sink);
+bool check_is_done(const struct checker *c, const struct problem_list *problems);
 
 bool node_check(struct checker *c, uint32_t node, const struct ask *a);
 

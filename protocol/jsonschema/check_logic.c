@@ -6,7 +6,7 @@ bool rule_all_of(struct checker *c, const struct rule *r, const struct ask *a)
 {
     bool ok = true;
 
-    for (uint32_t i = 0; i < r->u.list.n && (ok || !check_is_done(c, a->sink)); i++) {
+    for (uint32_t i = 0; i < r->u.list.n && (ok || !check_is_done(c, a->problems)); i++) {
         ok = node_check(c, r->u.list.at[i], a) && ok;
     }
     return ok;
@@ -33,8 +33,9 @@ struct nearest {
 static bool try_one(struct checker *c, uint32_t node, const struct ask *a, struct nearest *best)
 {
     struct schema_problem why = {{0}, {0}};
-    struct sink own = {.at = &why, .max = 1};
-    struct ask one = {.item = a->item, .path = a->path, .sink = a->sink == NULL ? NULL : &own};
+    struct problem_list own = {.at = &why, .max = 1};
+    struct ask one = {
+        .item = a->item, .path = a->path, .problems = a->problems == NULL ? NULL : &own};
 
     if (node_check(c, node, &one)) {
         return true;
@@ -49,7 +50,7 @@ static bool try_one(struct checker *c, uint32_t node, const struct ask *a, struc
 /* The nearest problem is told with its own path when it lies deeper than the alternatives do. */
 static bool report_none(const struct ask *a, uint32_t n, const struct nearest *best)
 {
-    if (a->sink == NULL || !best->any) {
+    if (a->problems == NULL || !best->any) {
         return check_report(a, "matches none of the %u forms allowed here", n);
     }
     return check_report(a, "matches none of the %u forms allowed here; the nearest: %.120s%s%.150s",

@@ -27,7 +27,7 @@ static bool check_names(struct checker *c, const cJSON *names, const char *becau
 
     for (const cJSON *name = names->child; name != NULL; name = name->next) {
         struct instance_path path = {.parent = a->path, .key = name->valuestring};
-        struct ask one = {.path = &path, .sink = a->sink};
+        struct ask one = {.path = &path, .problems = a->problems};
         if (!check_spend(c, cost)) {
             return false;
         }
@@ -37,7 +37,7 @@ static bool check_names(struct checker *c, const cJSON *names, const char *becau
         ok = because == NULL
                  ? check_report(&one, "is missing")
                  : check_report(&one, "is missing, it is needed beside \"%.60s\"", because);
-        if (check_is_done(c, a->sink)) {
+        if (check_is_done(c, a->problems)) {
             break;
         }
     }
@@ -55,7 +55,7 @@ bool rule_dependencies(struct checker *c, const struct rule *r, const struct ask
     uint64_t cost = 1 + (uint64_t)cJSON_GetArraySize(a->item) / 16;
     bool ok = true;
 
-    for (uint32_t i = 0; i < d->n && (ok || !check_is_done(c, a->sink)); i++) {
+    for (uint32_t i = 0; i < d->n && (ok || !check_is_done(c, a->problems)); i++) {
         if (!check_spend(c, cost)) {
             return false;
         }
@@ -77,13 +77,13 @@ bool rule_property_names(struct checker *c, const struct rule *r, const struct a
     for (const cJSON *member = a->item->child; member != NULL; member = member->next) {
         cJSON name = {.type = cJSON_String, .valuestring = member->string};
         struct schema_problem why = {.message = "is not allowed here"};
-        struct sink own = {.at = &why, .max = 1};
-        struct ask one = {.item = &name, .sink = a->sink == NULL ? NULL : &own};
+        struct problem_list own = {.at = &why, .max = 1};
+        struct ask one = {.item = &name, .problems = a->problems == NULL ? NULL : &own};
         if (node_check(c, r->u.node, &one)) {
             continue;
         }
         ok = false;
-        if (check_is_done(c, a->sink)) {
+        if (check_is_done(c, a->problems)) {
             break;
         }
         (void)check_report(a, "the name \"%.60s\" is not right: %s", member->string, why.message);
@@ -142,7 +142,7 @@ static bool check_member(struct checker *c, const struct members *m, const struc
         return ok;
     }
     if (c->s->nodes[c->s->nodes[m->additional].ref].kind == NODE_FALSE) {
-        return check_is_done(c, a->sink) ? false : report_unknown(m, name, a);
+        return check_is_done(c, a->problems) ? false : report_unknown(m, name, a);
     }
     return node_check(c, m->additional, a);
 }
@@ -153,13 +153,13 @@ bool rule_members(struct checker *c, const struct rule *r, const struct ask *a)
 
     for (const cJSON *member = a->item->child; member != NULL; member = member->next) {
         struct instance_path path = {.parent = a->path, .key = member->string};
-        struct ask one = {.item = member, .path = &path, .sink = a->sink};
+        struct ask one = {.item = member, .path = &path, .problems = a->problems};
         if (!check_spend(c, 1)) {
             return false;
         }
         if (!check_member(c, r->u.members, &one)) {
             ok = false;
-            if (check_is_done(c, a->sink)) {
+            if (check_is_done(c, a->problems)) {
                 break;
             }
         }

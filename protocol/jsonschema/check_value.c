@@ -17,7 +17,7 @@ bool rule_type(struct checker *c, const struct rule *r, const struct ask *a)
     if ((r->u.types & type) != 0) {
         return true;
     }
-    if (check_is_done(c, a->sink)) {
+    if (check_is_done(c, a->problems)) {
         return false;
     }
     buf_init(&want, DESCRIBE_MAX);
@@ -37,7 +37,7 @@ bool rule_const(struct checker *c, const struct rule *r, const struct ask *a)
     if (value_equal(c, r->u.json, a->item)) {
         return true;
     }
-    if (check_is_done(c, a->sink)) {
+    if (check_is_done(c, a->problems)) {
         return false;
     }
     buf_init(&text, DESCRIBE_MAX);
@@ -106,7 +106,7 @@ bool rule_enum(struct checker *c, const struct rule *r, const struct ask *a)
             return true;
         }
     }
-    return check_is_done(c, a->sink) ? false : report_enum(r, a);
+    return check_is_done(c, a->problems) ? false : report_enum(r, a);
 }
 
 /* Doubles cannot say whether 0.0075 is a multiple of 0.0001; people mean yes. Whole numbers are
@@ -146,7 +146,7 @@ bool rule_number(struct checker *c, const struct rule *r, const struct ask *a)
     } else {
         ok = v < bound;
     }
-    if (ok || check_is_done(c, a->sink)) {
+    if (ok || check_is_done(c, a->problems)) {
         return ok;
     }
     buf_init(&text, DESCRIBE_MAX);
@@ -201,5 +201,5 @@ bool rule_pattern(struct checker *c, const struct rule *r, const struct ask *a)
     if (pattern_match(c, r->u.pattern.code, a->item->valuestring)) {
         return true;
     }
-    return check_is_done(c, a->sink) ? false : report_pattern(r->u.pattern.text, a);
+    return check_is_done(c, a->problems) ? false : report_pattern(r->u.pattern.text, a);
 }
