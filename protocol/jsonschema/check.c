@@ -78,7 +78,7 @@ static void format_path(const struct instance_path *p, char ret[PATH_MAX_BYTES])
     buf_done(&path);
 }
 
-bool check_report(const struct ask *a, const char *fmt, ...)
+bool check_report(const struct check_target *a, const char *fmt, ...)
 {
     struct problem_list *problems = a->problems;
     struct schema_problem *p;
@@ -103,7 +103,7 @@ bool check_report(const struct ask *a, const char *fmt, ...)
 }
 
 static const struct {
-    bool (*check)(struct checker *c, const struct rule *r, const struct ask *a);
+    bool (*check)(struct checker *c, const struct rule *r, const struct check_target *a);
     uint32_t applies; /* to instances of these types; others pass */
 } rules[] = {
     [RULE_TYPE] = {rule_type, TYPE_ANY},
@@ -137,7 +137,7 @@ static const struct {
 _Static_assert(sizeof rules / sizeof rules[0] == RULE_COUNT, "a row for each kind of rule");
 
 /* After a wrong type, const or enum, what else is wrong with the value is noise. */
-static bool check_rules(struct checker *c, const struct node *node, const struct ask *a)
+static bool check_rules(struct checker *c, const struct node *node, const struct check_target *a)
 {
     bool ok = true;
 
@@ -154,7 +154,7 @@ static bool check_rules(struct checker *c, const struct node *node, const struct
     return ok && c->bad == BT_OK;
 }
 
-bool node_check(struct checker *c, uint32_t ix, const struct ask *a)
+bool node_check(struct checker *c, uint32_t ix, const struct check_target *a)
 {
     const struct node *node = &c->s->nodes[c->s->nodes[ix].ref];
     bool ok;
@@ -201,7 +201,7 @@ enum bt_code schema_check(const struct schema *s, const struct cJSON *instance,
     struct schema_problem only;
     struct problem_list list = {.at = max == 0 ? &only : problems, .max = max == 0 ? 1 : max};
     struct checker c = {.s = s, .err = err};
-    struct ask a = {.item = instance, .problems = &list};
+    struct check_target a = {.item = instance, .problems = &list};
     bool ok;
 
     *ret_n = 0;

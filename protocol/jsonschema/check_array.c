@@ -3,7 +3,7 @@
 
 #include "protocol/jsonschema/check_internal.h"
 
-bool rule_item_count(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_item_count(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     uint64_t n = (uint64_t)cJSON_GetArraySize(a->item);
 
@@ -38,7 +38,7 @@ static int by_hash(const void *a, const void *b)
 
 /* Equal items have equal hashes, so only runs of equal hashes are compared in full. */
 static bool find_twins(struct checker *c, const struct hashed *items, uint32_t n,
-                       const struct ask *a)
+                       const struct check_target *a)
 {
     for (uint32_t i = 0; i < n; i++) {
         for (uint32_t j = i + 1; j < n && items[j].hash == items[i].hash; j++) {
@@ -55,7 +55,7 @@ static bool find_twins(struct checker *c, const struct hashed *items, uint32_t n
     return false;
 }
 
-bool rule_unique_items(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_unique_items(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     uint32_t n = (uint32_t)cJSON_GetArraySize(a->item);
     const cJSON *item = a->item->child;
@@ -79,7 +79,7 @@ bool rule_unique_items(struct checker *c, const struct rule *r, const struct ask
     return !twins;
 }
 
-bool rule_items(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_items(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     const struct items *items = &r->u.items;
     bool ok = true;
@@ -88,7 +88,7 @@ bool rule_items(struct checker *c, const struct rule *r, const struct ask *a)
     for (const cJSON *item = a->item->child; item != NULL; item = item->next, i++) {
         uint32_t node = i < items->tuple.n ? items->tuple.at[i] : items->rest;
         struct instance_path path = {.parent = a->path, .ix = i};
-        struct ask one = {.item = item, .path = &path, .problems = a->problems};
+        struct check_target one = {.item = item, .path = &path, .problems = a->problems};
         if (node == NODE_NONE) {
             break;
         }
@@ -102,10 +102,10 @@ bool rule_items(struct checker *c, const struct rule *r, const struct ask *a)
     return ok;
 }
 
-bool rule_contains(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_contains(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     for (const cJSON *item = a->item->child; item != NULL; item = item->next) {
-        struct ask one = {.item = item};
+        struct check_target one = {.item = item};
         if (node_check(c, r->u.node, &one)) {
             return true;
         }

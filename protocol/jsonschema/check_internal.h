@@ -30,7 +30,7 @@ struct checker {
 };
 
 /* One question: does `item`, which stands at `place`, obey this node or rule? */
-struct ask {
+struct check_target {
     const cJSON *item;
     const struct instance_path *path;
     struct problem_list *problems;
@@ -41,14 +41,15 @@ bool check_spend(struct checker *c, uint64_t n);
 /* Gives the check up. Returns false. */
 bool check_give_up(struct checker *c, enum bt_code code, const char *fmt, ...) BT_PRINTF(3, 4);
 /* Adds a problem at the place of a. Returns false: the verdict. */
-bool check_report(const struct ask *a, const char *fmt, ...) BT_PRINTF(2, 3);
+bool check_report(const struct check_target *a, const char *fmt, ...) BT_PRINTF(2, 3);
 /* True when nobody wants to hear of more problems. */
 bool check_is_done(const struct checker *c, const struct problem_list *problems);
 
-bool node_check(struct checker *c, uint32_t node, const struct ask *a);
+bool node_check(struct checker *c, uint32_t node, const struct check_target *a);
 
 /* One rule each; the item has a type to which the rule applies. False: broken, or given up. */
-#define RULE(name) bool rule_##name(struct checker *c, const struct rule *r, const struct ask *a)
+#define RULE(name)                                                                                 \
+    bool rule_##name(struct checker *c, const struct rule *r, const struct check_target *a)
 RULE(type);
 RULE(const);
 RULE(enum);

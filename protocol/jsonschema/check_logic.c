@@ -2,7 +2,7 @@
  * at before them. */
 #include "protocol/jsonschema/check_internal.h"
 
-bool rule_all_of(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_all_of(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     bool ok = true;
 
@@ -30,11 +30,12 @@ struct nearest {
 
 /* Each alternative is walked once, with room for its first problem, so that nesting does not double
  * the work. */
-static bool try_one(struct checker *c, uint32_t node, const struct ask *a, struct nearest *best)
+static bool try_one(struct checker *c, uint32_t node, const struct check_target *a,
+                    struct nearest *best)
 {
     struct schema_problem why = {{0}, {0}};
     struct problem_list own = {.at = &why, .max = 1};
-    struct ask one = {
+    struct check_target one = {
         .item = a->item, .path = a->path, .problems = a->problems == NULL ? NULL : &own};
 
     if (node_check(c, node, &one)) {
@@ -48,7 +49,7 @@ static bool try_one(struct checker *c, uint32_t node, const struct ask *a, struc
 }
 
 /* The nearest problem is told with its own path when it lies deeper than the alternatives do. */
-static bool report_none(const struct ask *a, uint32_t n, const struct nearest *best)
+static bool report_none(const struct check_target *a, uint32_t n, const struct nearest *best)
 {
     if (a->problems == NULL || !best->any) {
         return check_report(a, "matches none of the %u forms allowed here", n);
@@ -58,7 +59,7 @@ static bool report_none(const struct ask *a, uint32_t n, const struct nearest *b
                         best->problem.message);
 }
 
-bool rule_any_of(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_any_of(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     struct nearest best = {.any = false};
 
@@ -73,7 +74,7 @@ bool rule_any_of(struct checker *c, const struct rule *r, const struct ask *a)
     return report_none(a, r->u.list.n, &best);
 }
 
-bool rule_one_of(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_one_of(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     struct nearest best = {.any = false};
     uint32_t matched = 0;
@@ -94,9 +95,9 @@ bool rule_one_of(struct checker *c, const struct rule *r, const struct ask *a)
                         r->u.list.n);
 }
 
-bool rule_not(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_not(struct checker *c, const struct rule *r, const struct check_target *a)
 {
-    struct ask quiet = {.item = a->item, .path = a->path};
+    struct check_target quiet = {.item = a->item, .path = a->path};
 
     if (!node_check(c, r->u.node, &quiet)) {
         return c->bad == BT_OK;
@@ -104,9 +105,9 @@ bool rule_not(struct checker *c, const struct rule *r, const struct ask *a)
     return check_report(a, "is what \"not\" forbids here");
 }
 
-bool rule_if(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_if(struct checker *c, const struct rule *r, const struct check_target *a)
 {
-    struct ask quiet = {.item = a->item, .path = a->path};
+    struct check_target quiet = {.item = a->item, .path = a->path};
     bool yes = node_check(c, r->u.branches.if_node, &quiet);
     uint32_t next = yes ? r->u.branches.then_node : r->u.branches.else_node;
 

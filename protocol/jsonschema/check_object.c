@@ -2,7 +2,7 @@
 #include "protocol/base/suggest.h"
 #include "protocol/jsonschema/check_internal.h"
 
-bool rule_property_count(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_property_count(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     uint64_t n = (uint64_t)cJSON_GetArraySize(a->item);
 
@@ -20,14 +20,14 @@ bool rule_property_count(struct checker *c, const struct rule *r, const struct a
 
 /* The names that are not members of the object; the lookups cost what the object is long. */
 static bool check_names(struct checker *c, const cJSON *names, const char *because,
-                        const struct ask *a)
+                        const struct check_target *a)
 {
     uint64_t cost = 1 + (uint64_t)cJSON_GetArraySize(a->item) / 16;
     bool ok = true;
 
     for (const cJSON *name = names->child; name != NULL; name = name->next) {
         struct instance_path path = {.parent = a->path, .key = name->valuestring};
-        struct ask one = {.path = &path, .problems = a->problems};
+        struct check_target one = {.path = &path, .problems = a->problems};
         if (!check_spend(c, cost)) {
             return false;
         }
@@ -44,12 +44,12 @@ static bool check_names(struct checker *c, const cJSON *names, const char *becau
     return ok;
 }
 
-bool rule_required(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_required(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     return check_names(c, r->u.json, NULL, a);
 }
 
-bool rule_dependencies(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_dependencies(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     const struct dependencies *d = &r->u.dependencies;
     uint64_t cost = 1 + (uint64_t)cJSON_GetArraySize(a->item) / 16;
@@ -70,7 +70,7 @@ bool rule_dependencies(struct checker *c, const struct rule *r, const struct ask
     return ok;
 }
 
-bool rule_property_names(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_property_names(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     bool ok = true;
 
@@ -78,7 +78,7 @@ bool rule_property_names(struct checker *c, const struct rule *r, const struct a
         cJSON name = {.type = cJSON_String, .valuestring = member->string};
         struct schema_problem why = {.message = "is not allowed here"};
         struct problem_list own = {.at = &why, .max = 1};
-        struct ask one = {.item = &name, .problems = a->problems == NULL ? NULL : &own};
+        struct check_target one = {.item = &name, .problems = a->problems == NULL ? NULL : &own};
         if (node_check(c, r->u.node, &one)) {
             continue;
         }
@@ -93,7 +93,7 @@ bool rule_property_names(struct checker *c, const struct rule *r, const struct a
 
 enum { NAMES_SHOWN_BYTES = 160, NAMES_BYTES = 1024 };
 
-static bool report_unknown(const struct members *m, const char *name, const struct ask *a)
+static bool report_unknown(const struct members *m, const char *name, const struct check_target *a)
 {
     struct suggest near = suggest_start(str_from(name));
     struct buf allowed;
@@ -125,7 +125,7 @@ static bool report_unknown(const struct members *m, const char *name, const stru
     return false;
 }
 
-static bool check_member(struct checker *c, const struct members *m, const struct ask *a)
+static bool check_member(struct checker *c, const struct members *m, const struct check_target *a)
 {
     const char *name = a->item->string;
     uint32_t node = map_get(&m->by_name, str_from(name));
@@ -147,13 +147,13 @@ static bool check_member(struct checker *c, const struct members *m, const struc
     return node_check(c, m->additional, a);
 }
 
-bool rule_members(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_members(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     bool ok = true;
 
     for (const cJSON *member = a->item->child; member != NULL; member = member->next) {
         struct instance_path path = {.parent = a->path, .key = member->string};
-        struct ask one = {.item = member, .path = &path, .problems = a->problems};
+        struct check_target one = {.item = member, .path = &path, .problems = a->problems};
         if (!check_spend(c, 1)) {
             return false;
         }

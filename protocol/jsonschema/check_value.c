@@ -4,7 +4,7 @@
 #include "protocol/base/suggest.h"
 #include "protocol/jsonschema/check_internal.h"
 
-bool rule_type(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_type(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     uint32_t type = node_type(a->item);
     struct buf want;
@@ -30,7 +30,7 @@ bool rule_type(struct checker *c, const struct rule *r, const struct ask *a)
     return false;
 }
 
-bool rule_const(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_const(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     struct buf text;
 
@@ -53,7 +53,7 @@ bool rule_const(struct checker *c, const struct rule *r, const struct ask *a)
 enum { ENUM_SHOWN = 8 };
 
 /* The value that was perhaps meant. */
-static struct str suggest_enum(const struct rule *r, const struct ask *a)
+static struct str suggest_enum(const struct rule *r, const struct check_target *a)
 {
     struct suggest near =
         suggest_start(str_from(cJSON_IsString(a->item) ? a->item->valuestring : ""));
@@ -68,7 +68,7 @@ static struct str suggest_enum(const struct rule *r, const struct ask *a)
     return near.best.ptr != NULL ? near.best : STR_LIT("");
 }
 
-static bool report_enum(const struct rule *r, const struct ask *a)
+static bool report_enum(const struct rule *r, const struct check_target *a)
 {
     const struct str near = suggest_enum(r, a);
     uint32_t n = 0;
@@ -96,7 +96,7 @@ static bool report_enum(const struct rule *r, const struct ask *a)
     return false;
 }
 
-bool rule_enum(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_enum(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     const cJSON *v;
 
@@ -121,7 +121,7 @@ static bool is_multiple(double v, double of)
     return fabs(q - round(q)) <= 1e-9 * fmax(1, fabs(q));
 }
 
-bool rule_number(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_number(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     static const char *const must[RULE_COUNT] = {
         [RULE_MULTIPLE_OF] = "a multiple of",
@@ -160,7 +160,7 @@ bool rule_number(struct checker *c, const struct rule *r, const struct ask *a)
 }
 
 /* Code points; counting stops behind the bound, so that a huge text costs what the bound costs. */
-bool rule_length(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_length(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     uint64_t n = 0;
     uint64_t bytes = 0;
@@ -185,7 +185,7 @@ bool rule_length(struct checker *c, const struct rule *r, const struct ask *a)
                                  (unsigned long long)r->u.count, (unsigned long long)n);
 }
 
-static bool report_pattern(const char *source, const struct ask *a)
+static bool report_pattern(const char *source, const struct check_target *a)
 {
     struct buf got;
 
@@ -196,7 +196,7 @@ static bool report_pattern(const char *source, const struct ask *a)
     return false;
 }
 
-bool rule_pattern(struct checker *c, const struct rule *r, const struct ask *a)
+bool rule_pattern(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     if (pattern_match(c, r->u.pattern.code, a->item->valuestring)) {
         return true;
