@@ -7,35 +7,35 @@
 
 bool check_spend(struct checker *c, uint64_t n)
 {
-    if (c->bad != BT_OK) {
+    if (c->abort_code != BT_OK) {
         return false;
     }
     if (n > c->work) {
         c->work = 0;
-        return check_give_up(c, BT_LIMIT,
-                             "checking this value against its schema needs too much work");
+        return check_abort(c, BT_LIMIT,
+                           "checking this value against its schema needs too much work");
     }
     c->work -= n;
     return true;
 }
 
-bool check_give_up(struct checker *c, enum bt_code code, const char *fmt, ...)
+bool check_abort(struct checker *c, enum bt_code code, const char *fmt, ...)
 {
     char text[160];
     va_list args;
 
-    if (c->bad == BT_OK) {
+    if (c->abort_code == BT_OK) {
         va_start(args, fmt);
         (void)vsnprintf(text, sizeof text, fmt, args);
         va_end(args);
-        c->bad = err_set(c->err, code, "%s", text);
+        c->abort_code = err_set(c->err, code, "%s", text);
     }
     return false;
 }
 
 bool check_is_done(const struct checker *c, const struct problem_list *problems)
 {
-    return c->bad != BT_OK || problems == NULL || problems->n == problems->max;
+    return c->abort_code != BT_OK || problems == NULL || problems->n == problems->max;
 }
 
 enum { PATH_BYTES = 64 * 1024, PATH_MAX_BYTES = sizeof((struct schema_problem *)0)->path };
@@ -151,7 +151,7 @@ static bool check_rules(struct checker *c, const struct node *node, const struct
             break;
         }
     }
-    return ok && c->bad == BT_OK;
+    return ok && c->abort_code == BT_OK;
 }
 
 bool node_check(struct checker *c, uint32_t ix, const struct check_target *a)
@@ -169,8 +169,8 @@ bool node_check(struct checker *c, uint32_t ix, const struct check_target *a)
         return check_report(a, "is not allowed here");
     }
     if (c->depth >= SCHEMA_CHECK_DEPTH) {
-        return check_give_up(c, BT_LIMIT, "the schema leads deeper than %d levels into this value",
-                             SCHEMA_CHECK_DEPTH);
+        return check_abort(c, BT_LIMIT, "the schema leads deeper than %d levels into this value",
+                           SCHEMA_CHECK_DEPTH);
     }
     c->depth++;
     ok = check_rules(c, node, a);
@@ -211,8 +211,8 @@ enum bt_code schema_check(const struct schema *s, const struct cJSON *instance,
     c.work = SCHEMA_WORK + SCHEMA_WORK_PER_VALUE * count_values(instance, 1, COUNTED_MAX);
     ok = node_check(&c, 0, &a);
     pattern_memory_free(c.patterns);
-    if (c.bad != BT_OK) {
-        return c.bad;
+    if (c.abort_code != BT_OK) {
+        return c.abort_code;
     }
     if (ok) {
         return BT_OK;

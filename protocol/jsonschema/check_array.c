@@ -47,7 +47,7 @@ static bool find_twins(struct checker *c, const struct hashed *items, uint32_t n
                                    items[j].ix);
                 return true;
             }
-            if (c->bad != BT_OK) {
+            if (c->abort_code != BT_OK) {
                 return true;
             }
         }
@@ -68,13 +68,13 @@ bool rule_unique_items(struct checker *c, const struct rule *r, const struct che
     }
     items = calloc(n, sizeof *items);
     if (items == NULL) {
-        return check_give_up(c, BT_NOMEM, "out of memory for a check of %u items", n);
+        return check_abort(c, BT_NOMEM, "out of memory for a check of %u items", n);
     }
-    for (uint32_t i = 0; i < n && c->bad == BT_OK; i++, item = item->next) {
+    for (uint32_t i = 0; i < n && c->abort_code == BT_OK; i++, item = item->next) {
         items[i] = (struct hashed){value_hash(c, item), item, i};
     }
     qsort(items, n, sizeof *items, by_hash);
-    twins = c->bad != BT_OK || find_twins(c, items, n, a);
+    twins = c->abort_code != BT_OK || find_twins(c, items, n, a);
     free(items);
     return !twins;
 }
@@ -109,7 +109,7 @@ bool rule_contains(struct checker *c, const struct rule *r, const struct check_t
         if (node_check(c, r->u.node, &one)) {
             return true;
         }
-        if (c->bad != BT_OK) {
+        if (c->abort_code != BT_OK) {
             return false;
         }
     }

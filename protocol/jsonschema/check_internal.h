@@ -22,9 +22,10 @@ struct problem_list {
 
 struct checker {
     const struct schema *s;
-    uint64_t work;    /* units left */
-    uint32_t depth;   /* of nodes */
-    enum bt_code bad; /* not BT_OK: the check is being given up, verdicts mean nothing any more */
+    uint64_t work;  /* units left */
+    uint32_t depth; /* of nodes */
+    enum bt_code
+        abort_code; /* not BT_OK: the check is being given up, verdicts mean nothing any more */
     struct bt_error *err;
     struct pattern_memory *patterns; /* made at the first match */
 };
@@ -39,7 +40,7 @@ struct check_target {
 /* Takes n units; false (and bad = BT_LIMIT) when they are not there. */
 bool check_spend(struct checker *c, uint64_t n);
 /* Gives the check up. Returns false. */
-bool check_give_up(struct checker *c, enum bt_code code, const char *fmt, ...) BT_PRINTF(3, 4);
+bool check_abort(struct checker *c, enum bt_code code, const char *fmt, ...) BT_PRINTF(3, 4);
 /* Adds a problem at the place of a. Returns false: the verdict. */
 bool check_report(const struct check_target *a, const char *fmt, ...) BT_PRINTF(2, 3);
 /* True when nobody wants to hear of more problems. */

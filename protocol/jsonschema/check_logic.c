@@ -67,7 +67,7 @@ bool rule_any_of(struct checker *c, const struct rule *r, const struct check_tar
         if (try_one(c, r->u.list.at[i], a, &best)) {
             return true;
         }
-        if (c->bad != BT_OK) {
+        if (c->abort_code != BT_OK) {
             return false;
         }
     }
@@ -81,7 +81,7 @@ bool rule_one_of(struct checker *c, const struct rule *r, const struct check_tar
 
     for (uint32_t i = 0; i < r->u.list.n && matched < 2; i++) {
         matched += try_one(c, r->u.list.at[i], a, &best);
-        if (c->bad != BT_OK) {
+        if (c->abort_code != BT_OK) {
             return false;
         }
     }
@@ -100,7 +100,7 @@ bool rule_not(struct checker *c, const struct rule *r, const struct check_target
     struct check_target quiet = {.item = a->item, .path = a->path};
 
     if (!node_check(c, r->u.node, &quiet)) {
-        return c->bad == BT_OK;
+        return c->abort_code == BT_OK;
     }
     return check_report(a, "is what \"not\" forbids here");
 }
@@ -111,7 +111,7 @@ bool rule_if(struct checker *c, const struct rule *r, const struct check_target 
     bool yes = node_check(c, r->u.branches.if_node, &quiet);
     uint32_t next = yes ? r->u.branches.then_node : r->u.branches.else_node;
 
-    if (c->bad != BT_OK) {
+    if (c->abort_code != BT_OK) {
         return false;
     }
     return next == NODE_NONE || node_check(c, next, a);

@@ -164,5 +164,5 @@ bool rule_members(struct checker *c, const struct rule *r, const struct check_ta
             }
         }
     }
-    return ok && c->bad == BT_OK;
+    return ok && c->abort_code == BT_OK;
 }

@@ -69,8 +69,7 @@ static uint64_t hash_at(struct checker *c, const cJSON *v, uint32_t depth)
     uint64_t bits;
 
     if (depth > SCHEMA_CHECK_DEPTH) {
-        (void)check_give_up(c, BT_LIMIT, "the value nests deeper than %d levels",
-                            SCHEMA_CHECK_DEPTH);
+        (void)check_abort(c, BT_LIMIT, "the value nests deeper than %d levels", SCHEMA_CHECK_DEPTH);
     }
     if (!check_spend(c, 1)) {
         return 0;
@@ -84,12 +83,14 @@ static uint64_t hash_at(struct checker *c, const cJSON *v, uint32_t depth)
     case TYPE_STRING:
         return mix(h, str_hash(str_from(v->valuestring)));
     case TYPE_ARRAY:
-        for (const cJSON *child = v->child; child != NULL && c->bad == BT_OK; child = child->next) {
+        for (const cJSON *child = v->child; child != NULL && c->abort_code == BT_OK;
+             child = child->next) {
             h = mix(h, hash_at(c, child, depth + 1));
         }
         return h;
     case TYPE_OBJECT: /* a sum, since the order of members does not matter */
-        for (const cJSON *child = v->child; child != NULL && c->bad == BT_OK; child = child->next) {
+        for (const cJSON *child = v->child; child != NULL && c->abort_code == BT_OK;
+             child = child->next) {
             h += mix(str_hash(str_from(child->string)), hash_at(c, child, depth + 1));
         }
         return h;

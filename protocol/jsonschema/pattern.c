@@ -124,7 +124,7 @@ static bool prepare(struct checker *c)
     }
     m = calloc(1, sizeof *m);
     if (m == NULL) {
-        return check_give_up(c, BT_NOMEM, "out of memory for a pattern");
+        return check_abort(c, BT_NOMEM, "out of memory for a pattern");
     }
     c->patterns = m;
     m->general = pcre2_general_context_create(pattern_alloc, pattern_free, NULL);
@@ -135,7 +135,7 @@ static bool prepare(struct checker *c)
     if (m->match == NULL || m->data == NULL) {
         pattern_memory_free(m);
         c->patterns = NULL;
-        return check_give_up(c, BT_NOMEM, "out of memory for a pattern");
+        return check_abort(c, BT_NOMEM, "out of memory for a pattern");
     }
     (void)pcre2_set_heap_limit(m->match, HEAP_KIB);
     return true;
@@ -145,10 +145,10 @@ static bool prepare(struct checker *c)
 static bool ended(struct checker *c, int found)
 {
     if (found == PCRE2_ERROR_NOMEMORY) {
-        return check_give_up(c, BT_NOMEM, "out of memory for a pattern");
+        return check_abort(c, BT_NOMEM, "out of memory for a pattern");
     }
     if (found == PCRE2_ERROR_HEAPLIMIT || found == PCRE2_ERROR_DEPTHLIMIT) {
-        return check_give_up(c, BT_LIMIT, "a pattern needs too much memory for this text");
+        return check_abort(c, BT_LIMIT, "a pattern needs too much memory for this text");
     }
     return found >= 0; /* text that is not UTF-8 is an error too, and matches nothing */
 }
