@@ -5,17 +5,17 @@
 
 #include "protocol/base/assert.h"
 
-bool check_spend(struct checker *c, uint64_t n)
+bool check_charge(struct checker *c, uint64_t n)
 {
     if (c->abort_code != BT_OK) {
         return false;
     }
-    if (n > c->work) {
-        c->work = 0;
+    if (n > c->budget) {
+        c->budget = 0;
         return check_abort(c, BT_LIMIT,
                            "checking this value against its schema needs too much work");
     }
-    c->work -= n;
+    c->budget -= n;
     return true;
 }
 
@@ -159,7 +159,7 @@ bool node_check(struct checker *c, uint32_t ix, const struct check_target *a)
     const struct node *node = &c->s->nodes[c->s->nodes[ix].ref];
     bool ok;
 
-    if (!check_spend(c, 1)) {
+    if (!check_charge(c, 1)) {
         return false;
     }
     if (node->kind == NODE_TRUE) {
@@ -208,7 +208,7 @@ enum bt_code schema_check(const struct schema *s, const struct cJSON *instance,
     if (instance == NULL || node_type(instance) == 0) {
         return err_set(err, BT_INVALID, "there is no value to check");
     }
-    c.work = SCHEMA_WORK + SCHEMA_WORK_PER_VALUE * count_values(instance, 1, COUNTED_MAX);
+    c.budget = SCHEMA_WORK + SCHEMA_WORK_PER_VALUE * count_values(instance, 1, COUNTED_MAX);
     ok = node_check(&c, 0, &a);
     pattern_memory_free(c.patterns);
     if (c.abort_code != BT_OK) {

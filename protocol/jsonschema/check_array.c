@@ -7,7 +7,7 @@ bool rule_item_count(struct checker *c, const struct rule *r, const struct check
 {
     uint64_t n = (uint64_t)cJSON_GetArraySize(a->item);
 
-    if (!check_spend(c, n / 16)) {
+    if (!check_charge(c, n / 16)) {
         return false;
     }
     if (r->kind == RULE_MIN_ITEMS) {
@@ -63,7 +63,7 @@ bool rule_unique_items(struct checker *c, const struct rule *r, const struct che
     bool twins;
 
     (void)r;
-    if (n < 2 || !check_spend(c, n)) {
+    if (n < 2 || !check_charge(c, n)) {
         return n < 2;
     }
     items = calloc(n, sizeof *items);

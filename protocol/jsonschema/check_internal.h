@@ -22,8 +22,8 @@ struct problem_list {
 
 struct checker {
     const struct schema *s;
-    uint64_t work;  /* units left */
-    uint32_t depth; /* of nodes */
+    uint64_t budget; /* units left */
+    uint32_t depth;  /* of nodes */
     enum bt_code
         abort_code; /* not BT_OK: the check is being given up, verdicts mean nothing any more */
     struct bt_error *err;
@@ -38,7 +38,7 @@ struct check_target {
 };
 
 /* Takes n units; false (and bad = BT_LIMIT) when they are not there. */
-bool check_spend(struct checker *c, uint64_t n);
+bool check_charge(struct checker *c, uint64_t n);
 /* Gives the check up. Returns false. */
 bool check_abort(struct checker *c, enum bt_code code, const char *fmt, ...) BT_PRINTF(3, 4);
 /* Adds a problem at the place of a. Returns false: the verdict. */

@@ -6,7 +6,7 @@ bool rule_property_count(struct checker *c, const struct rule *r, const struct c
 {
     uint64_t n = (uint64_t)cJSON_GetArraySize(a->item);
 
-    if (!check_spend(c, n / 16)) {
+    if (!check_charge(c, n / 16)) {
         return false;
     }
     if (r->kind == RULE_MIN_PROPERTIES) {
@@ -28,7 +28,7 @@ static bool check_names(struct checker *c, const cJSON *names, const char *becau
     for (const cJSON *name = names->child; name != NULL; name = name->next) {
         struct instance_path path = {.parent = a->path, .key = name->valuestring};
         struct check_target one = {.path = &path, .problems = a->problems};
-        if (!check_spend(c, cost)) {
+        if (!check_charge(c, cost)) {
             return false;
         }
         if (cJSON_GetObjectItemCaseSensitive(a->item, name->valuestring) != NULL) {
@@ -56,7 +56,7 @@ bool rule_dependencies(struct checker *c, const struct rule *r, const struct che
     bool ok = true;
 
     for (uint32_t i = 0; i < d->n && (ok || !check_is_done(c, a->problems)); i++) {
-        if (!check_spend(c, cost)) {
+        if (!check_charge(c, cost)) {
             return false;
         }
         if (cJSON_GetObjectItemCaseSensitive(a->item, d->at[i].name) == NULL) {
@@ -154,7 +154,7 @@ bool rule_members(struct checker *c, const struct rule *r, const struct check_ta
     for (const cJSON *member = a->item->child; member != NULL; member = member->next) {
         struct instance_path path = {.parent = a->path, .key = member->string};
         struct check_target one = {.item = member, .path = &path, .problems = a->problems};
-        if (!check_spend(c, 1)) {
+        if (!check_charge(c, 1)) {
             return false;
         }
         if (!check_member(c, r->u.members, &one)) {

@@ -7,12 +7,12 @@ static bool objects_equal(struct checker *c, const cJSON *a, const cJSON *b)
 {
     int n = cJSON_GetArraySize(a);
 
-    if (n != cJSON_GetArraySize(b) || !check_spend(c, (uint64_t)n / 4)) {
+    if (n != cJSON_GetArraySize(b) || !check_charge(c, (uint64_t)n / 4)) {
         return false;
     }
     for (const cJSON *member = a->child; member != NULL; member = member->next) {
         const cJSON *other = cJSON_GetObjectItemCaseSensitive(b, member->string);
-        if (!check_spend(c, (uint64_t)n / 16) || other == NULL || !value_equal(c, member, other)) {
+        if (!check_charge(c, (uint64_t)n / 16) || other == NULL || !value_equal(c, member, other)) {
             return false;
         }
     }
@@ -38,7 +38,7 @@ static bool arrays_equal(struct checker *c, const cJSON *a, const cJSON *b)
  * hashes check it. */
 bool value_equal(struct checker *c, const cJSON *a, const cJSON *b)
 {
-    if (!check_spend(c, 1) || node_type(a) != node_type(b)) {
+    if (!check_charge(c, 1) || node_type(a) != node_type(b)) {
         return false;
     }
     switch (node_type(a)) {
@@ -71,7 +71,7 @@ static uint64_t hash_at(struct checker *c, const cJSON *v, uint32_t depth)
     if (depth > SCHEMA_CHECK_DEPTH) {
         (void)check_abort(c, BT_LIMIT, "the value nests deeper than %d levels", SCHEMA_CHECK_DEPTH);
     }
-    if (!check_spend(c, 1)) {
+    if (!check_charge(c, 1)) {
         return 0;
     }
     switch (node_type(v)) {

@@ -162,19 +162,19 @@ bool pattern_match(struct checker *c, const pcre2_code *code, const char *text)
     }
     for (uint32_t limit = FIRST_LIMIT;; limit *= 4) {
         int found;
-        if (!check_spend(c, MATCH_COST + len / BYTES_PER_UNIT)) {
+        if (!check_charge(c, MATCH_COST + len / BYTES_PER_UNIT)) {
             return false;
         }
         (void)pcre2_set_match_limit(c->patterns->match, limit);
         found = pcre2_match(code, (PCRE2_SPTR)text, len, 0, PCRE2_NO_JIT, c->patterns->data,
                             c->patterns->match);
         if (found == PCRE2_ERROR_MATCHLIMIT) {
-            if (!check_spend(c, limit)) {
+            if (!check_charge(c, limit)) {
                 return false;
             }
             continue;
         }
-        if (limit > FIRST_LIMIT && !check_spend(c, limit / 4 * (1 + len / BYTES_PER_UNIT))) {
+        if (limit > FIRST_LIMIT && !check_charge(c, limit / 4 * (1 + len / BYTES_PER_UNIT))) {
             return false;
         }
         return ended(c, found);
