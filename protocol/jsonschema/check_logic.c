@@ -12,7 +12,7 @@ bool rule_all_of(struct checker *c, const struct rule *r, const struct check_tar
     return ok;
 }
 
-static uint32_t depth_of(const char *path)
+static uint32_t path_depth(const char *path)
 {
     uint32_t n = 0;
 
@@ -23,15 +23,15 @@ static uint32_t depth_of(const char *path)
 }
 
 /* The alternatives failed: the one that got deepest is the one that was meant. */
-struct nearest {
+struct best_match {
     struct schema_problem problem;
     bool any;
 };
 
 /* Each alternative is walked once, with room for its first problem, so that nesting does not double
  * the work. */
-static bool try_one(struct checker *c, uint32_t node, const struct check_target *a,
-                    struct nearest *best)
+static bool try_alternative(struct checker *c, uint32_t node, const struct check_target *a,
+                            struct best_match *best)
 {
     struct schema_problem why = {{0}, {0}};
     struct problem_list own = {.at = &why, .max = 1};
@@ -41,7 +41,7 @@ static bool try_one(struct checker *c, uint32_t node, const struct check_target 
     if (node_check(c, node, &one)) {
         return true;
     }
-    if (own.n == 1 && (!best->any || depth_of(why.path) > depth_of(best->problem.path))) {
+    if (own.n == 1 && (!best->any || path_depth(why.path) > path_depth(best->problem.path))) {
         best->problem = why;
         best->any = true;
     }
@@ -49,7 +49,7 @@ static bool try_one(struct checker *c, uint32_t node, const struct check_target 
 }
 
 /* The nearest problem is told with its own path when it lies deeper than the alternatives do. */
-static bool report_none(const struct check_target *a, uint32_t n, const struct nearest *best)
+static bool report_no_match(const struct check_target *a, uint32_t n, const struct best_match *best)
 {
     if (a->problems == NULL || !best->any) {
         return check_report(a, "matches none of the %u forms allowed here", n);
@@ -61,32 +61,32 @@ static bool report_none(const struct check_target *a, uint32_t n, const struct n
 
 bool rule_any_of(struct checker *c, const struct rule *r, const struct check_target *a)
 {
-    struct nearest best = {.any = false};
+    struct best_match best = {.any = false};
 
     for (uint32_t i = 0; i < r->u.list.n; i++) {
-        if (try_one(c, r->u.list.at[i], a, &best)) {
+        if (try_alternative(c, r->u.list.at[i], a, &best)) {
             return true;
         }
         if (c->abort_code != BT_OK) {
             return false;
         }
     }
-    return report_none(a, r->u.list.n, &best);
+    return report_no_match(a, r->u.list.n, &best);
 }
 
 bool rule_one_of(struct checker *c, const struct rule *r, const struct check_target *a)
 {
-    struct nearest best = {.any = false};
+    struct best_match best = {.any = false};
     uint32_t matched = 0;
 
     for (uint32_t i = 0; i < r->u.list.n && matched < 2; i++) {
-        matched += try_one(c, r->u.list.at[i], a, &best);
+        matched += try_alternative(c, r->u.list.at[i], a, &best);
         if (c->abort_code != BT_OK) {
             return false;
         }
     }
     if (matched == 0) {
-        return report_none(a, r->u.list.n, &best);
+        return report_no_match(a, r->u.list.n, &best);
     }
     return matched == 1 ||
            check_report(a,
@@ -97,9 +97,9 @@ bool rule_one_of(struct checker *c, const struct rule *r, const struct check_tar
 
 bool rule_not(struct checker *c, const struct rule *r, const struct check_target *a)
 {
-    struct check_target quiet = {.item = a->item, .path = a->path};
+    struct check_target silent = {.item = a->item, .path = a->path};
 
-    if (!node_check(c, r->u.node, &quiet)) {
+    if (!node_check(c, r->u.node, &silent)) {
         return c->abort_code == BT_OK;
     }
     return check_report(a, "is what \"not\" forbids here");
@@ -107,8 +107,8 @@ bool rule_not(struct checker *c, const struct rule *r, const struct check_target
 
 bool rule_if(struct checker *c, const struct rule *r, const struct check_target *a)
 {
-    struct check_target quiet = {.item = a->item, .path = a->path};
-    bool yes = node_check(c, r->u.branches.if_node, &quiet);
+    struct check_target silent = {.item = a->item, .path = a->path};
+    bool yes = node_check(c, r->u.branches.if_node, &silent);
     uint32_t next = yes ? r->u.branches.then_node : r->u.branches.else_node;
 
     if (c->abort_code != BT_OK) {
