@@ -19,7 +19,7 @@ bool rule_item_count(struct checker *c, const struct rule *r, const struct check
                                            (unsigned long long)r->u.count, (unsigned long long)n);
 }
 
-struct hashed {
+struct hashed_item {
     uint64_t hash;
     const cJSON *item;
     uint32_t ix;
@@ -27,8 +27,8 @@ struct hashed {
 
 static int by_hash(const void *a, const void *b)
 {
-    const struct hashed *x = a;
-    const struct hashed *y = b;
+    const struct hashed_item *x = a;
+    const struct hashed_item *y = b;
 
     if (x->hash != y->hash) {
         return x->hash < y->hash ? -1 : 1;
@@ -37,8 +37,8 @@ static int by_hash(const void *a, const void *b)
 }
 
 /* Equal items have equal hashes, so only runs of equal hashes are compared in full. */
-static bool find_twins(struct checker *c, const struct hashed *items, uint32_t n,
-                       const struct check_target *a)
+static bool find_duplicates(struct checker *c, const struct hashed_item *items, uint32_t n,
+                            const struct check_target *a)
 {
     for (uint32_t i = 0; i < n; i++) {
         for (uint32_t j = i + 1; j < n && items[j].hash == items[i].hash; j++) {
@@ -59,8 +59,8 @@ bool rule_unique_items(struct checker *c, const struct rule *r, const struct che
 {
     uint32_t n = (uint32_t)cJSON_GetArraySize(a->item);
     const cJSON *item = a->item->child;
-    struct hashed *items;
-    bool twins;
+    struct hashed_item *items;
+    bool found;
 
     (void)r;
     if (n < 2 || !check_charge(c, n)) {
@@ -71,12 +71,12 @@ bool rule_unique_items(struct checker *c, const struct rule *r, const struct che
         return check_abort(c, BT_NOMEM, "out of memory for a check of %u items", n);
     }
     for (uint32_t i = 0; i < n && c->abort_code == BT_OK; i++, item = item->next) {
-        items[i] = (struct hashed){value_hash(c, item), item, i};
+        items[i] = (struct hashed_item){value_hash(c, item), item, i};
     }
     qsort(items, n, sizeof *items, by_hash);
-    twins = c->abort_code != BT_OK || find_twins(c, items, n, a);
+    found = c->abort_code != BT_OK || find_duplicates(c, items, n, a);
     free(items);
-    return !twins;
+    return !found;
 }
 
 bool rule_items(struct checker *c, const struct rule *r, const struct check_target *a)
