@@ -83,7 +83,7 @@ static void add_schema_path(const struct schema *s, uint32_t ix, struct buf *out
     }
 }
 
-enum bt_code compile_fail(struct compiler *k, const struct keyword_at *at, enum bt_code code,
+enum bt_code compile_fail(struct compiler *k, const struct keyword_ctx *at, enum bt_code code,
                           const char *fmt, ...)
 {
     char text[320];
@@ -109,7 +109,7 @@ enum bt_code compile_alloc(struct compiler *k, size_t n, size_t size, void **ret
     return *ret != NULL ? BT_OK : err_set(k->err, BT_NOMEM, "out of memory for a schema");
 }
 
-struct rule *compile_rule(struct compiler *k, const struct keyword_at *at)
+struct rule *compile_rule(struct compiler *k, const struct keyword_ctx *at)
 {
     struct rule *rule;
 
@@ -133,7 +133,7 @@ static uint32_t add_node(struct schema *s, const struct node *node, cJSON *sourc
     return s->n_nodes - 1;
 }
 
-enum bt_code compile_child(struct compiler *k, const struct keyword_at *at, const char *key,
+enum bt_code compile_child(struct compiler *k, const struct keyword_ctx *at, const char *key,
                            uint32_t ix, cJSON *source, uint32_t *ret_node)
 {
     struct node node = {.parent = at->node, .keyword = at->keyword, .key = key, .ix = ix};
@@ -151,7 +151,7 @@ enum bt_code compile_child(struct compiler *k, const struct keyword_at *at, cons
 /* $ref hides everything beside it (draft 7, section 8.3). */
 static enum bt_code read_ref(struct compiler *k, uint32_t ix, cJSON *value)
 {
-    struct keyword_at at = {.node = ix, .keyword = "$ref", .value = value};
+    struct keyword_ctx at = {.node = ix, .keyword = "$ref", .value = value};
     cJSON *target;
     const char *ref = value->valuestring;
 
@@ -244,7 +244,7 @@ static enum bt_code shorten_refs(struct compiler *k)
             target = s->nodes[target].ref;
         }
         if (s->nodes[target].kind == NODE_REF) {
-            struct keyword_at at = {.node = i, .keyword = "$ref"};
+            struct keyword_ctx at = {.node = i, .keyword = "$ref"};
             return compile_fail(k, &at, BT_INVALID, "leads back to itself");
         }
         s->nodes[i].ref = target;
@@ -256,7 +256,7 @@ static enum bt_code build(struct compiler *k, const cJSON *tree, uint32_t values
 {
     struct schema *s = k->s;
     struct node root = {.parent = NODE_NONE, .keyword = "#"};
-    struct keyword_at at = {.node = 0};
+    struct keyword_ctx at = {.node = 0};
     void *nodes = NULL;
     void *codes = NULL;
 

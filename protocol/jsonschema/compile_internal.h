@@ -12,7 +12,7 @@ struct compiler {
 };
 
 /* One keyword of one node. value is the keyword's value in schema.tree. */
-struct keyword_at {
+struct keyword_ctx {
     uint32_t node;
     const char *keyword;
     cJSON *value;
@@ -20,19 +20,19 @@ struct keyword_at {
 };
 
 /* Names the place ("#/properties/a/pattern: ...") and returns code. */
-enum bt_code compile_fail(struct compiler *k, const struct keyword_at *at, enum bt_code code,
+enum bt_code compile_fail(struct compiler *k, const struct keyword_ctx *at, enum bt_code code,
                           const char *fmt, ...) BT_PRINTF(4, 5);
 /* A subschema under the keyword (key NULL, ix NODE_NONE where they do not apply), to be compiled
  * later. */
-BT_MUST_CHECK enum bt_code compile_child(struct compiler *k, const struct keyword_at *at,
+BT_MUST_CHECK enum bt_code compile_child(struct compiler *k, const struct keyword_ctx *at,
                                          const char *key, uint32_t ix, cJSON *source,
                                          uint32_t *ret_node);
 /* A zeroed rule of at->kind for the node at work; NULL when it has one of that kind already. */
-struct rule *compile_rule(struct compiler *k, const struct keyword_at *at);
+struct rule *compile_rule(struct compiler *k, const struct keyword_ctx *at);
 /* Zeroed memory that lives as long as the schema. */
 BT_MUST_CHECK enum bt_code compile_alloc(struct compiler *k, size_t n, size_t size, void **ret);
 /* A pattern, owned by the schema. */
-BT_MUST_CHECK enum bt_code compile_pattern(struct compiler *k, const struct keyword_at *at,
+BT_MUST_CHECK enum bt_code compile_pattern(struct compiler *k, const struct keyword_ctx *at,
                                            const char *text, pcre2_code **ret);
 
 /* Reads the keyword `name` (at->keyword, at->kind are filled in here); unknown names are
@@ -40,13 +40,13 @@ BT_MUST_CHECK enum bt_code compile_pattern(struct compiler *k, const struct keyw
 BT_MUST_CHECK enum bt_code keyword_read(struct compiler *k, uint32_t node, cJSON *value);
 
 /* Keywords that hold subschemas (applicators.c). */
-enum bt_code keyword_schema(struct compiler *k, const struct keyword_at *at);
-enum bt_code keyword_schema_list(struct compiler *k, const struct keyword_at *at);
-enum bt_code keyword_members(struct compiler *k, const struct keyword_at *at);
-enum bt_code keyword_items(struct compiler *k, const struct keyword_at *at);
-enum bt_code keyword_dependencies(struct compiler *k, const struct keyword_at *at);
-enum bt_code keyword_if(struct compiler *k, const struct keyword_at *at);
-enum bt_code keyword_definitions(struct compiler *k, const struct keyword_at *at);
+enum bt_code keyword_schema(struct compiler *k, const struct keyword_ctx *at);
+enum bt_code keyword_schema_list(struct compiler *k, const struct keyword_ctx *at);
+enum bt_code keyword_members(struct compiler *k, const struct keyword_ctx *at);
+enum bt_code keyword_items(struct compiler *k, const struct keyword_ctx *at);
+enum bt_code keyword_dependencies(struct compiler *k, const struct keyword_ctx *at);
+enum bt_code keyword_if(struct compiler *k, const struct keyword_ctx *at);
+enum bt_code keyword_definitions(struct compiler *k, const struct keyword_ctx *at);
 
 /* True when value is an array of strings without repetition. */
 bool keyword_is_name_list(const cJSON *value);

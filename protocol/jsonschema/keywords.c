@@ -12,7 +12,7 @@ static const struct {
     {"object", TYPE_OBJECT},
 };
 
-static enum bt_code add_type(struct compiler *k, const struct keyword_at *at, const cJSON *name,
+static enum bt_code add_type(struct compiler *k, const struct keyword_ctx *at, const cJSON *name,
                              struct rule *rule)
 {
     for (size_t i = 0; cJSON_IsString(name) && i < sizeof type_names / sizeof type_names[0]; i++) {
@@ -29,7 +29,7 @@ static enum bt_code add_type(struct compiler *k, const struct keyword_at *at, co
                         cJSON_IsString(name) ? "\"" : "");
 }
 
-static enum bt_code read_type(struct compiler *k, const struct keyword_at *at)
+static enum bt_code read_type(struct compiler *k, const struct keyword_ctx *at)
 {
     struct rule *rule = compile_rule(k, at);
     const cJSON *name;
@@ -50,7 +50,7 @@ static enum bt_code read_type(struct compiler *k, const struct keyword_at *at)
     return rule->u.types != 0 ? BT_OK : compile_fail(k, at, BT_INVALID, "names no type");
 }
 
-static enum bt_code read_json(struct compiler *k, const struct keyword_at *at)
+static enum bt_code read_json(struct compiler *k, const struct keyword_ctx *at)
 {
     struct rule *rule = compile_rule(k, at);
 
@@ -61,7 +61,7 @@ static enum bt_code read_json(struct compiler *k, const struct keyword_at *at)
     return BT_OK;
 }
 
-static enum bt_code read_enum(struct compiler *k, const struct keyword_at *at)
+static enum bt_code read_enum(struct compiler *k, const struct keyword_ctx *at)
 {
     if (!cJSON_IsArray(at->value) || at->value->child == NULL) {
         return compile_fail(k, at, BT_INVALID, "expected an array with at least one value");
@@ -82,7 +82,7 @@ bool keyword_is_name_list(const cJSON *value)
     return true;
 }
 
-static enum bt_code read_names(struct compiler *k, const struct keyword_at *at)
+static enum bt_code read_names(struct compiler *k, const struct keyword_ctx *at)
 {
     if (!keyword_is_name_list(at->value)) {
         return compile_fail(k, at, BT_INVALID, "expected an array of strings");
@@ -90,7 +90,7 @@ static enum bt_code read_names(struct compiler *k, const struct keyword_at *at)
     return read_json(k, at);
 }
 
-static enum bt_code read_number(struct compiler *k, const struct keyword_at *at)
+static enum bt_code read_number(struct compiler *k, const struct keyword_ctx *at)
 {
     struct rule *rule = compile_rule(k, at);
 
@@ -107,7 +107,7 @@ static enum bt_code read_number(struct compiler *k, const struct keyword_at *at)
     return BT_OK;
 }
 
-static enum bt_code read_count(struct compiler *k, const struct keyword_at *at)
+static enum bt_code read_count(struct compiler *k, const struct keyword_ctx *at)
 {
     struct rule *rule = compile_rule(k, at);
     double v = at->value->valuedouble;
@@ -122,7 +122,7 @@ static enum bt_code read_count(struct compiler *k, const struct keyword_at *at)
     return BT_OK;
 }
 
-static enum bt_code read_pattern(struct compiler *k, const struct keyword_at *at)
+static enum bt_code read_pattern(struct compiler *k, const struct keyword_ctx *at)
 {
     struct rule *rule = compile_rule(k, at);
 
@@ -136,7 +136,7 @@ static enum bt_code read_pattern(struct compiler *k, const struct keyword_at *at
     return compile_pattern(k, at, at->value->valuestring, &rule->u.pattern.code);
 }
 
-static enum bt_code read_unique(struct compiler *k, const struct keyword_at *at)
+static enum bt_code read_unique(struct compiler *k, const struct keyword_ctx *at)
 {
     if (!cJSON_IsBool(at->value)) {
         return compile_fail(k, at, BT_INVALID, "expected true or false");
@@ -146,7 +146,7 @@ static enum bt_code read_unique(struct compiler *k, const struct keyword_at *at)
 
 /* A name of the whole schema is an annotation; one inside would change what "#/..." below it means.
  */
-static enum bt_code read_id(struct compiler *k, const struct keyword_at *at)
+static enum bt_code read_id(struct compiler *k, const struct keyword_ctx *at)
 {
     if (!cJSON_IsString(at->value)) {
         return compile_fail(k, at, BT_INVALID, "expected a string");
@@ -159,7 +159,7 @@ static enum bt_code read_id(struct compiler *k, const struct keyword_at *at)
     return BT_OK;
 }
 
-static enum bt_code refuse_later_draft(struct compiler *k, const struct keyword_at *at)
+static enum bt_code refuse_later_draft(struct compiler *k, const struct keyword_ctx *at)
 {
     return compile_fail(
         k, at, BT_INVALID,
@@ -168,7 +168,7 @@ static enum bt_code refuse_later_draft(struct compiler *k, const struct keyword_
 
 static const struct keyword {
     const char *name;
-    enum bt_code (*read)(struct compiler *k, const struct keyword_at *at);
+    enum bt_code (*read)(struct compiler *k, const struct keyword_ctx *at);
     enum rule_kind kind;
 } keywords[] = {
     {"type", read_type, RULE_TYPE},
@@ -220,7 +220,7 @@ enum bt_code keyword_read(struct compiler *k, uint32_t node, cJSON *value)
 {
     for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++) {
         if (strcmp(keywords[i].name, value->string) == 0) {
-            struct keyword_at at = {node, keywords[i].name, value, keywords[i].kind};
+            struct keyword_ctx at = {node, keywords[i].name, value, keywords[i].kind};
             return keywords[i].read(k, &at);
         }
     }

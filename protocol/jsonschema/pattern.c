@@ -56,7 +56,7 @@ static char foreign_escape(const char *text)
     return 0;
 }
 
-enum bt_code compile_pattern(struct compiler *k, const struct keyword_at *at, const char *text,
+enum bt_code compile_pattern(struct compiler *k, const struct keyword_ctx *at, const char *text,
                              pcre2_code **ret)
 {
     const uint32_t options = PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX |
