@@ -6,7 +6,7 @@ enum bt_code keyword_schema(struct compiler *k, const struct keyword_ctx *at)
     struct rule *rule = compile_rule(k, at);
 
     if (rule == NULL) {
-        return compile_fail(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "stands here twice");
     }
     return compile_child(k, at, NULL, NODE_NONE, at->value, &rule->u.node);
 }
@@ -32,10 +32,10 @@ enum bt_code keyword_schema_list(struct compiler *k, const struct keyword_ctx *a
     struct rule *rule = compile_rule(k, at);
 
     if (rule == NULL) {
-        return compile_fail(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "stands here twice");
     }
     if (!cJSON_IsArray(at->value) || at->value->child == NULL) {
-        return compile_fail(k, at, BT_INVALID, "expected an array with at least one schema");
+        return compile_error(k, at, BT_INVALID, "expected an array with at least one schema");
     }
     return read_list(k, at, &rule->u.list);
 }
@@ -55,7 +55,7 @@ static struct keyword_ctx sibling_keyword(struct compiler *k, const struct keywo
 static enum bt_code expect_object(struct compiler *k, const struct keyword_ctx *at)
 {
     return cJSON_IsObject(at->value) ? BT_OK
-                                     : compile_fail(k, at, BT_INVALID, "expected an object");
+                                     : compile_error(k, at, BT_INVALID, "expected an object");
 }
 
 static enum bt_code read_properties(struct compiler *k, const struct keyword_ctx *at,
@@ -167,7 +167,7 @@ enum bt_code keyword_dependencies(struct compiler *k, const struct keyword_ctx *
     void *list = NULL;
 
     if (rule == NULL) {
-        return compile_fail(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "stands here twice");
     }
     if (code == BT_OK) {
         code = compile_alloc(k, (size_t)cJSON_GetArraySize(at->value), sizeof *d->at, &list);
@@ -183,8 +183,8 @@ enum bt_code keyword_dependencies(struct compiler *k, const struct keyword_ctx *
         if (keyword_is_name_list(v)) {
             one->needs = v;
         } else if (cJSON_IsArray(v)) {
-            code = compile_fail(k, at, BT_INVALID, "\"%.60s\": expected an array of strings",
-                                v->string);
+            code = compile_error(k, at, BT_INVALID, "\"%.60s\": expected an array of strings",
+                                 v->string);
         } else {
             code = compile_child(k, at, v->string, NODE_NONE, v, &one->node);
         }
@@ -197,13 +197,13 @@ enum bt_code keyword_if(struct compiler *k, const struct keyword_ctx *at)
     struct rule *rule = compile_rule(k, at);
     struct keyword_ctx then_at = sibling_keyword(k, at, "then");
     struct keyword_ctx else_at = sibling_keyword(k, at, "else");
-    struct branches *b;
+    struct conditional *b;
     enum bt_code code;
 
     if (rule == NULL) {
-        return compile_fail(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "stands here twice");
     }
-    b = &rule->u.branches;
+    b = &rule->u.conditional;
     b->then_node = NODE_NONE;
     b->else_node = NODE_NONE;
     code = compile_child(k, at, NULL, NODE_NONE, at->value, &b->if_node);

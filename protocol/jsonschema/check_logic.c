@@ -108,8 +108,8 @@ bool rule_not(struct checker *c, const struct rule *r, const struct check_target
 bool rule_if(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     struct check_target silent = {.item = a->item, .path = a->path};
-    bool yes = node_check(c, r->u.branches.if_node, &silent);
-    uint32_t next = yes ? r->u.branches.then_node : r->u.branches.else_node;
+    bool yes = node_check(c, r->u.conditional.if_node, &silent);
+    uint32_t next = yes ? r->u.conditional.then_node : r->u.conditional.else_node;
 
     if (c->abort_code != BT_OK) {
         return false;

@@ -7,13 +7,14 @@
 #include "protocol/base/assert.h"
 #include "protocol/base/buf.h"
 
-struct size {
+struct schema_size {
     uint32_t values;
     size_t bytes;
 };
 
 /* Everything that a schema may cost is bounded here, before a copy is made. */
-static enum bt_code measure(const cJSON *v, uint32_t depth, struct size *size, struct bt_error *err)
+static enum bt_code check_size(const cJSON *v, uint32_t depth, struct schema_size *size,
+                               struct bt_error *err)
 {
     if (depth > SCHEMA_DEPTH) {
         return err_set(err, BT_LIMIT, "#: the schema nests deeper than %d levels", SCHEMA_DEPTH);
@@ -31,7 +32,7 @@ static enum bt_code measure(const cJSON *v, uint32_t depth, struct size *size, s
     }
     if (cJSON_IsArray(v) || cJSON_IsObject(v)) {
         for (const cJSON *child = v->child; child != NULL; child = child->next) {
-            enum bt_code code = measure(child, depth + 1, size, err);
+            enum bt_code code = check_size(child, depth + 1, size, err);
             if (code != BT_OK) {
                 return code;
             }
@@ -41,12 +42,12 @@ static enum bt_code measure(const cJSON *v, uint32_t depth, struct size *size, s
 }
 
 /* valueint of our own copy holds "node index + 1", so that two $refs to one place share a node. */
-static void unmark(cJSON *v)
+static void clear_node_marks(cJSON *v)
 {
     v->valueint = 0;
     if (cJSON_IsArray(v) || cJSON_IsObject(v)) {
         for (cJSON *child = v->child; child != NULL; child = child->next) {
-            unmark(child);
+            clear_node_marks(child);
         }
     }
 }
@@ -83,8 +84,8 @@ static void add_schema_path(const struct schema *s, uint32_t ix, struct buf *out
     }
 }
 
-enum bt_code compile_fail(struct compiler *k, const struct keyword_ctx *at, enum bt_code code,
-                          const char *fmt, ...)
+enum bt_code compile_error(struct compiler *k, const struct keyword_ctx *at, enum bt_code code,
+                           const char *fmt, ...)
 {
     char text[320];
     struct buf path;
@@ -139,9 +140,9 @@ enum bt_code compile_child(struct compiler *k, const struct keyword_ctx *at, con
     struct node node = {.parent = at->node, .keyword = at->keyword, .key = key, .ix = ix};
 
     if (!cJSON_IsObject(source) && !cJSON_IsBool(source)) {
-        return compile_fail(k, at, BT_INVALID, "%s%s%sa schema is an object or a boolean",
-                            key == NULL ? "" : "\"", key == NULL ? "" : key,
-                            key == NULL ? "" : "\": ");
+        return compile_error(k, at, BT_INVALID, "%s%s%sa schema is an object or a boolean",
+                             key == NULL ? "" : "\"", key == NULL ? "" : key,
+                             key == NULL ? "" : "\": ");
     }
     *ret_node =
         source->valueint != 0 ? (uint32_t)source->valueint - 1 : add_node(k->s, &node, source);
@@ -156,28 +157,28 @@ static enum bt_code read_ref(struct compiler *k, uint32_t ix, cJSON *value)
     const char *ref = value->valuestring;
 
     if (!cJSON_IsString(value)) {
-        return compile_fail(k, &at, BT_INVALID,
-                            "expected a string, for example \"#/definitions/x\"");
+        return compile_error(k, &at, BT_INVALID,
+                             "expected a string, for example \"#/definitions/x\"");
     }
     if (strlen(ref) > SCHEMA_POINTER_BYTES) {
-        return compile_fail(k, &at, BT_LIMIT, "longer than %d bytes", SCHEMA_POINTER_BYTES);
+        return compile_error(k, &at, BT_LIMIT, "longer than %d bytes", SCHEMA_POINTER_BYTES);
     }
     if (ref[0] != '#' && ref[0] != '\0') {
-        return compile_fail(k, &at, BT_INVALID,
-                            "\"%.80s\" leads outside of this schema, which is not supported; copy "
-                            "its text under \"definitions\" and refer to \"#/definitions/NAME\"",
-                            ref);
+        return compile_error(k, &at, BT_INVALID,
+                             "\"%.80s\" leads outside of this schema, which is not supported; copy "
+                             "its text under \"definitions\" and refer to \"#/definitions/NAME\"",
+                             ref);
     }
     if (ref[0] == '#' && ref[1] != '/' && ref[1] != '\0') {
-        return compile_fail(k, &at, BT_INVALID,
-                            "\"%.80s\" needs resolution by \"$id\", which is not supported; use a "
-                            "JSON pointer such as \"#/definitions/NAME\"",
-                            ref);
+        return compile_error(k, &at, BT_INVALID,
+                             "\"%.80s\" needs resolution by \"$id\", which is not supported; use a "
+                             "JSON pointer such as \"#/definitions/NAME\"",
+                             ref);
     }
     target = schema_pointer(k->s->tree, ref);
     if (target == NULL || (!cJSON_IsObject(target) && !cJSON_IsBool(target))) {
-        return compile_fail(k, &at, BT_INVALID, "\"%.160s\" %s", ref,
-                            target == NULL ? "leads nowhere" : "does not lead to a schema");
+        return compile_error(k, &at, BT_INVALID, "\"%.160s\" %s", ref,
+                             target == NULL ? "leads nowhere" : "does not lead to a schema");
     }
     k->s->nodes[ix].kind = NODE_REF;
     if (target->valueint != 0) {
@@ -233,7 +234,7 @@ static enum bt_code compile_node(struct compiler *k, uint32_t ix)
 }
 
 /* A chain of $refs becomes one hop; a chain that bites its own tail says nothing and is refused. */
-static enum bt_code shorten_refs(struct compiler *k)
+static enum bt_code resolve_ref_chains(struct compiler *k)
 {
     struct schema *s = k->s;
 
@@ -245,7 +246,7 @@ static enum bt_code shorten_refs(struct compiler *k)
         }
         if (s->nodes[target].kind == NODE_REF) {
             struct keyword_ctx at = {.node = i, .keyword = "$ref"};
-            return compile_fail(k, &at, BT_INVALID, "leads back to itself");
+            return compile_error(k, &at, BT_INVALID, "leads back to itself");
         }
         s->nodes[i].ref = target;
     }
@@ -265,7 +266,7 @@ static enum bt_code build(struct compiler *k, const cJSON *tree, uint32_t values
     if (s->tree == NULL) {
         return err_set(k->err, BT_NOMEM, "out of memory for a schema");
     }
-    unmark(s->tree);
+    clear_node_marks(s->tree);
     if (compile_alloc(k, values, sizeof *s->nodes, &nodes) != BT_OK ||
         compile_alloc(k, values, sizeof(pcre2_code *), &codes) != BT_OK) {
         return BT_NOMEM;
@@ -274,7 +275,7 @@ static enum bt_code build(struct compiler *k, const cJSON *tree, uint32_t values
     s->codes = codes;
     (void)add_node(s, &root, s->tree);
     if (!cJSON_IsObject(s->tree) && !cJSON_IsBool(s->tree)) {
-        return compile_fail(k, &at, BT_INVALID, "a schema is an object or a boolean");
+        return compile_error(k, &at, BT_INVALID, "a schema is an object or a boolean");
     }
     for (uint32_t i = 0; i < s->n_nodes; i++) { /* grows while it runs: this is the worklist */
         enum bt_code code = compile_node(k, i);
@@ -282,20 +283,20 @@ static enum bt_code build(struct compiler *k, const cJSON *tree, uint32_t values
             return code;
         }
     }
-    return shorten_refs(k);
+    return resolve_ref_chains(k);
 }
 
 enum bt_code schema_compile(const struct cJSON *tree, struct schema **ret, struct bt_error *err)
 {
     struct bt_error own_err = {0};
     struct compiler k = {.err = err != NULL ? err : &own_err};
-    struct size size = {0};
+    struct schema_size size = {0};
     enum bt_code code;
 
     if (tree == NULL) {
         return err_set(err, BT_INVALID, "#: there is no schema");
     }
-    code = measure(tree, 1, &size, err);
+    code = check_size(tree, 1, &size, err);
     if (code != BT_OK) {
         return code;
     }

@@ -20,8 +20,8 @@ struct keyword_ctx {
 };
 
 /* Names the place ("#/properties/a/pattern: ...") and returns code. */
-enum bt_code compile_fail(struct compiler *k, const struct keyword_ctx *at, enum bt_code code,
-                          const char *fmt, ...) BT_PRINTF(4, 5);
+enum bt_code compile_error(struct compiler *k, const struct keyword_ctx *at, enum bt_code code,
+                           const char *fmt, ...) BT_PRINTF(4, 5);
 /* A subschema under the keyword (key NULL, ix NODE_NONE where they do not apply), to be compiled
  * later. */
 BT_MUST_CHECK enum bt_code compile_child(struct compiler *k, const struct keyword_ctx *at,

@@ -21,12 +21,12 @@ static enum bt_code add_type(struct compiler *k, const struct keyword_ctx *at, c
             return BT_OK;
         }
     }
-    return compile_fail(k, at, BT_INVALID,
-                        "%s%.40s%s is not a type; the types are null, boolean, number, integer, "
-                        "string, array, object",
-                        cJSON_IsString(name) ? "\"" : "",
-                        cJSON_IsString(name) ? name->valuestring : "this value",
-                        cJSON_IsString(name) ? "\"" : "");
+    return compile_error(k, at, BT_INVALID,
+                         "%s%.40s%s is not a type; the types are null, boolean, number, integer, "
+                         "string, array, object",
+                         cJSON_IsString(name) ? "\"" : "",
+                         cJSON_IsString(name) ? name->valuestring : "this value",
+                         cJSON_IsString(name) ? "\"" : "");
 }
 
 static enum bt_code read_type(struct compiler *k, const struct keyword_ctx *at)
@@ -35,7 +35,7 @@ static enum bt_code read_type(struct compiler *k, const struct keyword_ctx *at)
     const cJSON *name;
 
     if (rule == NULL) {
-        return compile_fail(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "stands here twice");
     }
     if (!cJSON_IsArray(at->value)) {
         return add_type(k, at, at->value, rule);
@@ -47,7 +47,7 @@ static enum bt_code read_type(struct compiler *k, const struct keyword_ctx *at)
             return code;
         }
     }
-    return rule->u.types != 0 ? BT_OK : compile_fail(k, at, BT_INVALID, "names no type");
+    return rule->u.types != 0 ? BT_OK : compile_error(k, at, BT_INVALID, "names no type");
 }
 
 static enum bt_code read_json(struct compiler *k, const struct keyword_ctx *at)
@@ -55,7 +55,7 @@ static enum bt_code read_json(struct compiler *k, const struct keyword_ctx *at)
     struct rule *rule = compile_rule(k, at);
 
     if (rule == NULL) {
-        return compile_fail(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "stands here twice");
     }
     rule->u.json = at->value;
     return BT_OK;
@@ -64,7 +64,7 @@ static enum bt_code read_json(struct compiler *k, const struct keyword_ctx *at)
 static enum bt_code read_enum(struct compiler *k, const struct keyword_ctx *at)
 {
     if (!cJSON_IsArray(at->value) || at->value->child == NULL) {
-        return compile_fail(k, at, BT_INVALID, "expected an array with at least one value");
+        return compile_error(k, at, BT_INVALID, "expected an array with at least one value");
     }
     return read_json(k, at);
 }
@@ -85,7 +85,7 @@ bool keyword_is_name_list(const cJSON *value)
 static enum bt_code read_names(struct compiler *k, const struct keyword_ctx *at)
 {
     if (!keyword_is_name_list(at->value)) {
-        return compile_fail(k, at, BT_INVALID, "expected an array of strings");
+        return compile_error(k, at, BT_INVALID, "expected an array of strings");
     }
     return read_json(k, at);
 }
@@ -95,14 +95,14 @@ static enum bt_code read_number(struct compiler *k, const struct keyword_ctx *at
     struct rule *rule = compile_rule(k, at);
 
     if (rule == NULL) {
-        return compile_fail(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "stands here twice");
     }
     if (!cJSON_IsNumber(at->value) || !isfinite(at->value->valuedouble)) {
-        return compile_fail(k, at, BT_INVALID, "expected a number");
+        return compile_error(k, at, BT_INVALID, "expected a number");
     }
     rule->u.number = at->value->valuedouble;
     if (at->kind == RULE_MULTIPLE_OF && rule->u.number <= 0) {
-        return compile_fail(k, at, BT_INVALID, "expected a number above 0");
+        return compile_error(k, at, BT_INVALID, "expected a number above 0");
     }
     return BT_OK;
 }
@@ -113,10 +113,10 @@ static enum bt_code read_count(struct compiler *k, const struct keyword_ctx *at)
     double v = at->value->valuedouble;
 
     if (rule == NULL) {
-        return compile_fail(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "stands here twice");
     }
     if (!cJSON_IsNumber(at->value) || !(v >= 0 && v <= 9007199254740992.0) || floor(v) != v) {
-        return compile_fail(k, at, BT_INVALID, "expected a whole number, 0 or more");
+        return compile_error(k, at, BT_INVALID, "expected a whole number, 0 or more");
     }
     rule->u.count = (uint64_t)v;
     return BT_OK;
@@ -127,10 +127,10 @@ static enum bt_code read_pattern(struct compiler *k, const struct keyword_ctx *a
     struct rule *rule = compile_rule(k, at);
 
     if (rule == NULL) {
-        return compile_fail(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "stands here twice");
     }
     if (!cJSON_IsString(at->value)) {
-        return compile_fail(k, at, BT_INVALID, "expected a regular expression as a string");
+        return compile_error(k, at, BT_INVALID, "expected a regular expression as a string");
     }
     rule->u.pattern.text = at->value->valuestring;
     return compile_pattern(k, at, at->value->valuestring, &rule->u.pattern.code);
@@ -139,7 +139,7 @@ static enum bt_code read_pattern(struct compiler *k, const struct keyword_ctx *a
 static enum bt_code read_unique(struct compiler *k, const struct keyword_ctx *at)
 {
     if (!cJSON_IsBool(at->value)) {
-        return compile_fail(k, at, BT_INVALID, "expected true or false");
+        return compile_error(k, at, BT_INVALID, "expected true or false");
     }
     return cJSON_IsTrue(at->value) ? read_json(k, at) : BT_OK;
 }
@@ -149,19 +149,19 @@ static enum bt_code read_unique(struct compiler *k, const struct keyword_ctx *at
 static enum bt_code read_id(struct compiler *k, const struct keyword_ctx *at)
 {
     if (!cJSON_IsString(at->value)) {
-        return compile_fail(k, at, BT_INVALID, "expected a string");
+        return compile_error(k, at, BT_INVALID, "expected a string");
     }
     if (at->node != 0) {
-        return compile_fail(k, at, BT_INVALID,
-                            "resolution by \"$id\" is not supported; remove it, and refer to this "
-                            "place by a JSON pointer such as \"#/definitions/NAME\"");
+        return compile_error(k, at, BT_INVALID,
+                             "resolution by \"$id\" is not supported; remove it, and refer to this "
+                             "place by a JSON pointer such as \"#/definitions/NAME\"");
     }
     return BT_OK;
 }
 
-static enum bt_code refuse_later_draft(struct compiler *k, const struct keyword_ctx *at)
+static enum bt_code reject_later_draft(struct compiler *k, const struct keyword_ctx *at)
 {
-    return compile_fail(
+    return compile_error(
         k, at, BT_INVALID,
         "belongs to a later draft and is not supported; this is JSON Schema draft 7");
 }
@@ -204,16 +204,16 @@ static const struct keyword {
     {"definitions", keyword_definitions, RULE_COUNT},
     {"$defs", keyword_definitions, RULE_COUNT},
     {"$id", read_id, RULE_COUNT},
-    {"$anchor", refuse_later_draft, RULE_COUNT},
-    {"$dynamicRef", refuse_later_draft, RULE_COUNT},
-    {"$recursiveRef", refuse_later_draft, RULE_COUNT},
-    {"dependentRequired", refuse_later_draft, RULE_COUNT},
-    {"dependentSchemas", refuse_later_draft, RULE_COUNT},
-    {"prefixItems", refuse_later_draft, RULE_COUNT},
-    {"minContains", refuse_later_draft, RULE_COUNT},
-    {"maxContains", refuse_later_draft, RULE_COUNT},
-    {"unevaluatedItems", refuse_later_draft, RULE_COUNT},
-    {"unevaluatedProperties", refuse_later_draft, RULE_COUNT},
+    {"$anchor", reject_later_draft, RULE_COUNT},
+    {"$dynamicRef", reject_later_draft, RULE_COUNT},
+    {"$recursiveRef", reject_later_draft, RULE_COUNT},
+    {"dependentRequired", reject_later_draft, RULE_COUNT},
+    {"dependentSchemas", reject_later_draft, RULE_COUNT},
+    {"prefixItems", reject_later_draft, RULE_COUNT},
+    {"minContains", reject_later_draft, RULE_COUNT},
+    {"maxContains", reject_later_draft, RULE_COUNT},
+    {"unevaluatedItems", reject_later_draft, RULE_COUNT},
+    {"unevaluatedProperties", reject_later_draft, RULE_COUNT},
 };
 
 enum bt_code keyword_read(struct compiler *k, uint32_t node, cJSON *value)

@@ -117,7 +117,7 @@ struct dependencies {
     uint32_t n;
 };
 
-struct branches {
+struct conditional {
     uint32_t if_node;
     uint32_t then_node; /* NODE_NONE = nothing to check */
     uint32_t else_node;
@@ -136,7 +136,7 @@ struct rule {
         const struct members *members;
         struct items items;
         struct dependencies dependencies;
-        struct branches branches;
+        struct conditional conditional;
     } u;
 };
 

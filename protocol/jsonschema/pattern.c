@@ -78,12 +78,13 @@ enum bt_code compile_pattern(struct compiler *k, const struct keyword_ctx *at, c
     (void)pcre2_set_parens_nest_limit(context, PARENS_NEST_MAX);
     (void)pcre2_set_newline(context, PCRE2_NEWLINE_ANYCRLF);
     if (strlen(text) > SCHEMA_PATTERN_BYTES) {
-        code = compile_fail(k, at, BT_LIMIT, "a pattern is at most %d bytes", SCHEMA_PATTERN_BYTES);
+        code =
+            compile_error(k, at, BT_LIMIT, "a pattern is at most %d bytes", SCHEMA_PATTERN_BYTES);
         goto out;
     }
     if (foreign_escape(text) != 0) {
-        code = compile_fail(k, at, BT_INVALID, "\"%.80s\": \\%c is not an escape of ECMA-262", text,
-                            foreign_escape(text));
+        code = compile_error(k, at, BT_INVALID, "\"%.80s\": \\%c is not an escape of ECMA-262",
+                             text, foreign_escape(text));
         goto out;
     }
     *ret =
@@ -95,9 +96,9 @@ enum bt_code compile_pattern(struct compiler *k, const struct keyword_ctx *at, c
     } else {
         char why[128];
         (void)pcre2_get_error_message(number, (PCRE2_UCHAR *)why, sizeof why);
-        code =
-            compile_fail(k, at, BT_INVALID, "\"%.80s\" is not a regular expression: %s at byte %zu",
-                         text, why, (size_t)offset + 1);
+        code = compile_error(k, at, BT_INVALID,
+                             "\"%.80s\" is not a regular expression: %s at byte %zu", text, why,
+                             (size_t)offset + 1);
     }
 out:
     pcre2_compile_context_free(context);
