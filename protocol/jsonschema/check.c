@@ -210,7 +210,7 @@ enum bt_code schema_check(const struct schema *s, const struct cJSON *instance,
     }
     c.budget = SCHEMA_WORK + SCHEMA_WORK_PER_VALUE * count_values(instance, 1, COUNTED_MAX);
     ok = node_check(&c, 0, &a);
-    pattern_memory_free(c.patterns);
+    pattern_matcher_free(c.matcher);
     if (c.abort_code != BT_OK) {
         return c.abort_code;
     }

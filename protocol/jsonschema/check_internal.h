@@ -27,7 +27,7 @@ struct checker {
     enum bt_code
         abort_code; /* not BT_OK: the check is being given up, verdicts mean nothing any more */
     struct bt_error *err;
-    struct pattern_memory *patterns; /* made at the first match */
+    struct pattern_matcher *matcher; /* made at the first match */
 };
 
 /* One question: does `item`, which stands at `place`, obey this node or rule? */
@@ -80,7 +80,7 @@ uint64_t value_hash(struct checker *c, const cJSON *v);
 
 /* Whether the pattern matches anywhere in text. */
 bool pattern_match(struct checker *c, const pcre2_code *code, const char *text);
-void pattern_memory_free(struct pattern_memory *m);
+void pattern_matcher_free(struct pattern_matcher *m);
 
 /* Appends a value for people, shortened: "abc", 7, an array of 3, an object. */
 void describe_value(struct buf *out, const cJSON *v);

@@ -18,7 +18,7 @@ enum {
     BYTES_PER_UNIT = 64,  /* every byte may be a start; the UTF-8 of the text is checked as well */
 };
 
-struct pattern_memory {
+struct pattern_matcher {
     pcre2_general_context *general;
     pcre2_match_context *match;
     pcre2_match_data *data;
@@ -38,7 +38,7 @@ void pattern_free(void *at, void *self)
 
 /* PCRE2 gives \Z, \A, \K, \Q and others a meaning that ECMA-262 does not know: verdicts would not
  * be portable. */
-static char foreign_escape(const char *text)
+static char unsupported_escape(const char *text)
 {
     for (; *text != '\0'; text++) {
         if (*text != '\\') {
@@ -82,9 +82,9 @@ enum bt_code compile_pattern(struct compiler *k, const struct keyword_ctx *at, c
             compile_error(k, at, BT_LIMIT, "a pattern is at most %d bytes", SCHEMA_PATTERN_BYTES);
         goto out;
     }
-    if (foreign_escape(text) != 0) {
+    if (unsupported_escape(text) != 0) {
         code = compile_error(k, at, BT_INVALID, "\"%.80s\": \\%c is not an escape of ECMA-262",
-                             text, foreign_escape(text));
+                             text, unsupported_escape(text));
         goto out;
     }
     *ret =
@@ -106,7 +106,7 @@ out:
     return code;
 }
 
-void pattern_memory_free(struct pattern_memory *m)
+void pattern_matcher_free(struct pattern_matcher *m)
 {
     if (m != NULL) {
         pcre2_match_data_free(m->data);
@@ -116,9 +116,9 @@ void pattern_memory_free(struct pattern_memory *m)
     }
 }
 
-static bool prepare(struct checker *c)
+static bool matcher_prepare(struct checker *c)
 {
-    struct pattern_memory *m = c->patterns;
+    struct pattern_matcher *m = c->matcher;
 
     if (m != NULL) {
         return true;
@@ -127,15 +127,15 @@ static bool prepare(struct checker *c)
     if (m == NULL) {
         return check_abort(c, BT_NOMEM, "out of memory for a pattern");
     }
-    c->patterns = m;
+    c->matcher = m;
     m->general = pcre2_general_context_create(pattern_alloc, pattern_free, NULL);
     if (m->general != NULL) {
         m->match = pcre2_match_context_create(m->general);
         m->data = pcre2_match_data_create(1, m->general);
     }
     if (m->match == NULL || m->data == NULL) {
-        pattern_memory_free(m);
-        c->patterns = NULL;
+        pattern_matcher_free(m);
+        c->matcher = NULL;
         return check_abort(c, BT_NOMEM, "out of memory for a pattern");
     }
     (void)pcre2_set_heap_limit(m->match, HEAP_KIB);
@@ -143,7 +143,7 @@ static bool prepare(struct checker *c)
 }
 
 /* What pcre2_match said, other than that its limit was reached. */
-static bool ended(struct checker *c, int found)
+static bool match_verdict(struct checker *c, int found)
 {
     if (found == PCRE2_ERROR_NOMEMORY) {
         return check_abort(c, BT_NOMEM, "out of memory for a pattern");
@@ -158,7 +158,7 @@ bool pattern_match(struct checker *c, const pcre2_code *code, const char *text)
 {
     size_t len = strlen(text);
 
-    if (!prepare(c)) {
+    if (!matcher_prepare(c)) {
         return false;
     }
     for (uint32_t limit = FIRST_LIMIT;; limit *= 4) {
@@ -166,9 +166,9 @@ bool pattern_match(struct checker *c, const pcre2_code *code, const char *text)
         if (!check_charge(c, MATCH_COST + len / BYTES_PER_UNIT)) {
             return false;
         }
-        (void)pcre2_set_match_limit(c->patterns->match, limit);
-        found = pcre2_match(code, (PCRE2_SPTR)text, len, 0, PCRE2_NO_JIT, c->patterns->data,
-                            c->patterns->match);
+        (void)pcre2_set_match_limit(c->matcher->match, limit);
+        found = pcre2_match(code, (PCRE2_SPTR)text, len, 0, PCRE2_NO_JIT, c->matcher->data,
+                            c->matcher->match);
         if (found == PCRE2_ERROR_MATCHLIMIT) {
             if (!check_charge(c, limit)) {
                 return false;
@@ -178,6 +178,6 @@ bool pattern_match(struct checker *c, const pcre2_code *code, const char *text)
         if (limit > FIRST_LIMIT && !check_charge(c, limit / 4 * (1 + len / BYTES_PER_UNIT))) {
             return false;
         }
-        return ended(c, found);
+        return match_verdict(c, found);
     }
 }
