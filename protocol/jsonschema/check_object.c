@@ -95,7 +95,7 @@ enum { NAMES_SHOWN_BYTES = 160, NAMES_BYTES = 1024 };
 
 static bool report_unknown(const struct members *m, const char *name, const struct check_target *a)
 {
-    struct suggest near = suggest_start(str_from(name));
+    struct suggest suggestion = suggest_start(str_from(name));
     struct buf allowed;
     const cJSON *known;
     const char *between = "";
@@ -107,16 +107,16 @@ static bool report_unknown(const struct members *m, const char *name, const stru
     buf_init(&allowed, NAMES_BYTES);
     cJSON_ArrayForEach(known, m->names)
     {
-        suggest_offer(&near, str_from(known->string));
+        suggest_offer(&suggestion, str_from(known->string));
         cut = cut || allowed.len + strlen(known->string) > NAMES_SHOWN_BYTES;
         if (!cut) {
             buf_printf(&allowed, "%s%s", between, known->string);
             between = ", ";
         }
     }
-    if (near.best.ptr != NULL) {
+    if (suggestion.best.ptr != NULL) {
         (void)check_report(a, "is not allowed here; did you mean \"%.*s\"? allowed: %s%s",
-                           STR_ARG(near.best), buf_cstr(&allowed), cut ? ", ..." : "");
+                           STR_ARG(suggestion.best), buf_cstr(&allowed), cut ? ", ..." : "");
     } else {
         (void)check_report(a, "is not allowed here; allowed: %s%s", buf_cstr(&allowed),
                            cut ? ", ..." : "");

@@ -55,22 +55,22 @@ enum { ENUM_SHOWN = 8 };
 /* The value that was perhaps meant. */
 static struct str suggest_enum(const struct rule *r, const struct check_target *a)
 {
-    struct suggest near =
+    struct suggest suggestion =
         suggest_start(str_from(cJSON_IsString(a->item) ? a->item->valuestring : ""));
     const cJSON *v;
 
     cJSON_ArrayForEach(v, r->u.json)
     {
         if (cJSON_IsString(v)) {
-            suggest_offer(&near, str_from(v->valuestring));
+            suggest_offer(&suggestion, str_from(v->valuestring));
         }
     }
-    return near.best.ptr != NULL ? near.best : STR_LIT("");
+    return suggestion.best.ptr != NULL ? suggestion.best : STR_LIT("");
 }
 
 static bool report_enum(const struct rule *r, const struct check_target *a)
 {
-    const struct str near = suggest_enum(r, a);
+    const struct str suggestion = suggest_enum(r, a);
     uint32_t n = 0;
     const cJSON *v;
     struct buf text;
@@ -88,8 +88,8 @@ static bool report_enum(const struct rule *r, const struct check_target *a)
     }
     buf_add_cstr(&text, ", got ");
     describe_value(&text, a->item);
-    if (near.len > 0) {
-        buf_printf(&text, "; did you mean \"%.*s\"?", STR_ARG(near));
+    if (suggestion.len > 0) {
+        buf_printf(&text, "; did you mean \"%.*s\"?", STR_ARG(suggestion));
     }
     (void)check_report(a, "expected %s%s", n == 1 ? "" : "one of ", buf_cstr(&text));
     buf_done(&text);
