@@ -181,9 +181,9 @@ static msec next_check(void)
     return (clock_mono_ms() / LINK_REDIAL_CHECK_MS + 1) * LINK_REDIAL_CHECK_MS;
 }
 
-static msec redial_run(struct helper_job *job)
+static msec redial_run(struct helper_task *task)
 {
-    struct redial *r = LINK_OF(job, struct redial, job);
+    struct redial *r = LINK_OF(task, struct redial, task);
     const msec now = clock_mono_ms();
     if (!pipe_track_empty(r->track)) {
         r->down_since = now;
@@ -207,11 +207,11 @@ enum bt_code redial_start(struct redial *r, struct endpoint *e, struct pipe_trac
     if (code != BT_OK) {
         return code;
     }
-    r->job.run = redial_run;
+    r->task.run = redial_run;
     r->endpoint = e;
     r->track = t;
     r->down_since = clock_mono_ms();
-    helper_submit(&r->job, next_check());
+    helper_submit(&r->task, next_check());
     return BT_OK;
 }
 
@@ -224,6 +224,6 @@ bool redial_is_young(const struct redial *r, msec now)
 void redial_stop(struct redial *r)
 {
     if (r->endpoint != NULL) {
-        helper_drop(&r->job);
+        helper_cancel(&r->task);
     }
 }

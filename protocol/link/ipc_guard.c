@@ -167,9 +167,9 @@ static void close_listener(struct ipc_guard *g)
     g->zombies[g->zombie_count++] = g->listener;
 }
 
-static msec guard_run(struct helper_job *job)
+static msec guard_run(struct helper_task *task)
 {
-    struct ipc_guard *g = LINK_OF(job, struct ipc_guard, job);
+    struct ipc_guard *g = LINK_OF(task, struct ipc_guard, task);
     if (!listener_alive(g)) {
         struct bt_error err;
         nng_listener fresh;
@@ -192,15 +192,15 @@ void ipc_guard_start(struct ipc_guard *g, nng_listener listener, uint16_t peer)
     }
     g->listener = listener;
     g->peer = peer;
-    g->job.run = guard_run;
+    g->task.run = guard_run;
     (void)nng_pipe_notify(g->endpoint->socket, NNG_PIPE_EV_ADD_PRE, guard_on_pipe, g);
-    helper_submit(&g->job, clock_mono_ms() + LINK_GUARD_MS);
+    helper_submit(&g->task, clock_mono_ms() + LINK_GUARD_MS);
 }
 
 void ipc_guard_stop(struct ipc_guard *g)
 {
     if (g->endpoint != NULL) {
-        helper_drop(&g->job);
+        helper_cancel(&g->task);
         ipc_guard_abandon(g);
     }
 }

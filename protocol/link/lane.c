@@ -22,7 +22,7 @@ enum lane_done { LANE_PENDING, LANE_ANSWER, LANE_LOST, LANE_UNSENT };
 struct link_lane {
     struct inbox_node node;        /* something changed: completion or pipe */
     struct inbox_node closed_node; /* the socket is closed, the memory is the owner's again */
-    struct helper_job closing;
+    struct helper_task closing;
     msec burial_at; /* when to close although the peer has not hung up */
     struct redial redial;
     struct pipe_track track;
@@ -293,9 +293,9 @@ static bool lane_completion(struct link_lane *lane, struct link_event *ret)
     return true;
 }
 
-static msec lane_closing(struct helper_job *job)
+static msec lane_closing(struct helper_task *task)
 {
-    struct link_lane *lane = LINK_OF(job, struct link_lane, closing);
+    struct link_lane *lane = LINK_OF(task, struct link_lane, closing);
     struct link *l = lane->link;
     const msec now = clock_mono_ms();
     if ((!pipe_track_empty(&lane->track) && now < lane->burial_at && !atomic_load(&l->hurry)) ||
@@ -307,7 +307,7 @@ static msec lane_closing(struct helper_job *job)
     nng_aio_stop(lane->aio);
     nng_aio_free(lane->aio);
     inbox_push(&l->inbox, &lane->closed_node);
-    helper_count(&l->closing, -1);
+    helper_counter_add(&l->closing, -1);
     return MSEC_NEVER;
 }
 
@@ -316,7 +316,7 @@ static void lane_submit_burial(struct link_lane *lane)
     lane->buried = true;
     lane->closing.run = lane_closing;
     lane->burial_at = clock_mono_ms() + LINK_LINGER_MS;
-    helper_count(&lane->link->closing, 1);
+    helper_counter_add(&lane->link->closing, 1);
     helper_submit(&lane->closing, 0);
 }
 

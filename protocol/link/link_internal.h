@@ -59,19 +59,19 @@ struct inbox_node *inbox_take(struct inbox *in);
 
 /* ---- helper: the one thread that may block ---- */
 
-struct helper_job {
-    struct helper_job *next;
+struct helper_task {
+    struct helper_task *next;
     msec due;
     /* Returns when to run again; MSEC_NEVER = finished, the job's memory may be gone. */
-    msec (*run)(struct helper_job *job);
+    msec (*run)(struct helper_task *task);
 };
 
 BT_MUST_CHECK enum bt_code helper_start(struct bt_error *err);
-void helper_submit(struct helper_job *job, msec due);
+void helper_submit(struct helper_task *task, msec due);
 /* Helper thread only. */
-void helper_drop(struct helper_job *job);
+void helper_cancel(struct helper_task *task);
 /* Counts closings that are under way; *counter is guarded by the helper's lock. */
-void helper_count(uint32_t *counter, int by);
+void helper_counter_add(uint32_t *counter, int by);
 /* True when *counter is 0 within timeout_ms. */
 bool helper_wait_zero(const uint32_t *counter, msec timeout_ms);
 
@@ -126,7 +126,7 @@ bool endpoint_is_ipc(const struct endpoint *e);
  * on after a clock step, because its timers use CLOCK_REALTIME (RELIABILITY F4) ---- */
 
 struct redial {
-    struct helper_job job;
+    struct helper_task task;
     struct endpoint *endpoint;
     struct pipe_track *track;
     nng_dialer dialer;
@@ -144,7 +144,7 @@ bool redial_is_young(const struct redial *r, msec now);
 /* ---- guard of an ipc listener (RELIABILITY F1) ---- */
 
 struct ipc_guard {
-    struct helper_job job;
+    struct helper_task task;
     struct endpoint *endpoint; /* NULL: not an ipc listener, nothing to guard */
     nng_listener listener;
     nng_listener zombies[LINK_ZOMBIES_MAX];

@@ -12,7 +12,7 @@ enum { SUB_PROTOCOL = 0x21 };
 struct link_pub {
     struct endpoint endpoint;
     struct ipc_guard guard;
-    struct helper_job closing;
+    struct helper_task closing;
     struct link *link;
     struct link_pub *next;
     nng_aio *aio; /* one for all frames: nng_sendmsg would make one each time */
@@ -103,14 +103,14 @@ void link_publish(struct link_pub *p, struct str topic, const void *body, size_t
     nng_aio_set_msg(p->aio, NULL);
 }
 
-static msec pub_closing(struct helper_job *job)
+static msec pub_closing(struct helper_task *task)
 {
-    struct link_pub *p = LINK_OF(job, struct link_pub, closing);
+    struct link_pub *p = LINK_OF(task, struct link_pub, closing);
     struct link *l = p->link;
     ipc_guard_stop(&p->guard);
     (void)nng_close(p->endpoint.socket);
     nng_aio_free(p->aio);
-    helper_count(&l->closing, -1);
+    helper_counter_add(&l->closing, -1);
     return MSEC_NEVER;
 }
 
@@ -118,7 +118,7 @@ void pub_close_all(struct link *l)
 {
     for (struct link_pub *p = l->pubs; p != NULL; p = p->next) {
         p->closing.run = pub_closing;
-        helper_count(&l->closing, 1);
+        helper_counter_add(&l->closing, 1);
         helper_submit(&p->closing, 0);
     }
 }

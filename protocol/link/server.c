@@ -42,7 +42,7 @@ struct link_server {
     struct ipc_guard guard;  /* listening on ipc */
     struct redial redial;    /* dialing */
     struct pipe_track track; /* dialing */
-    struct helper_job closing;
+    struct helper_task closing;
     struct link *link;
     struct link_server *next;
     void *owner;
@@ -308,9 +308,9 @@ enum bt_code link_server_dial(struct link *l, const char *url, uint32_t n,
     return server_new(l, url, n, lim, true, owner, ret, err);
 }
 
-static msec server_closing(struct helper_job *job)
+static msec server_closing(struct helper_task *task)
 {
-    struct link_server *s = LINK_OF(job, struct link_server, closing);
+    struct link_server *s = LINK_OF(task, struct link_server, closing);
     struct link *l = s->link;
     const msec now = clock_mono_ms();
     if ((s->retired && !pipe_track_empty(&s->track) && !atomic_load(&l->hurry)) ||
@@ -321,14 +321,14 @@ static msec server_closing(struct helper_job *job)
     redial_stop(&s->redial);
     server_shut(s);
     inbox_push(&l->inbox, &s->closed_node);
-    helper_count(&l->closing, -1);
+    helper_counter_add(&l->closing, -1);
     return MSEC_NEVER;
 }
 
 static void server_submit_burial(struct link_server *s)
 {
     s->closing.run = server_closing;
-    helper_count(&s->link->closing, 1);
+    helper_counter_add(&s->link->closing, 1);
     helper_submit(&s->closing, 0);
 }
 

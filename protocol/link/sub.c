@@ -13,7 +13,7 @@
 
 struct link_sub {
     struct inbox_node node;
-    struct helper_job closing;
+    struct helper_task closing;
     struct redial redial;
     struct pipe_track track;
     struct endpoint endpoint;
@@ -222,9 +222,9 @@ bool sub_event(struct inbox_node *n, struct link_event *ret)
     return found;
 }
 
-static msec sub_closing(struct helper_job *job)
+static msec sub_closing(struct helper_task *task)
 {
-    struct link_sub *s = LINK_OF(job, struct link_sub, closing);
+    struct link_sub *s = LINK_OF(task, struct link_sub, closing);
     struct link *l = s->link;
     const msec now = clock_mono_ms();
     if (redial_is_young(&s->redial, now)) {
@@ -234,7 +234,7 @@ static msec sub_closing(struct helper_job *job)
     (void)nng_close(s->endpoint.socket);
     nng_aio_stop(s->aio);
     nng_aio_free(s->aio);
-    helper_count(&l->closing, -1);
+    helper_counter_add(&l->closing, -1);
     return MSEC_NEVER;
 }
 
@@ -242,7 +242,7 @@ void sub_close_all(struct link *l)
 {
     for (struct link_sub *s = l->subs; s != NULL; s = s->next) {
         s->closing.run = sub_closing;
-        helper_count(&l->closing, 1);
+        helper_counter_add(&l->closing, 1);
         helper_submit(&s->closing, 0);
     }
 }

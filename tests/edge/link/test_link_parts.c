@@ -204,11 +204,11 @@ static void dialer_without_a_pipe_is_replaced(void **state)
     assert_int_equal(atomic_load(&pipes), 1);
     r.down_since = 0;
     assert_true(pipe_track_offer(&track, 1));
-    (void)r.job.run(&r.job); /* there is a pipe: nothing happens */
+    (void)r.task.run(&r.task); /* there is a pipe: nothing happens */
     assert_true(r.down_since > 0);
     assert_true(pipe_track_gone(&track, 1));
     r.down_since = 0;
-    (void)r.job.run(&r.job);
+    (void)r.task.run(&r.task);
     while (atomic_load(&pipes) == 1 && clock_mono_ms() < until) {
         (void)link_wait(l, 5);
     }
