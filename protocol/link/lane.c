@@ -182,7 +182,7 @@ static enum bt_code lane_open(struct link *l, const char *url, const struct link
         code = err_set(err, BT_INVALID, "%s: a lane listens on tcp:// or tls+tcp:// only", url);
     }
     if (code == BT_OK) {
-        code = link_book(l, 1, err);
+        code = link_reserve(l, 1, err);
     }
     if (code == BT_OK) {
         code = lane_start(lane, listen, err);

@@ -30,7 +30,7 @@ enum bt_code link_new(uint32_t inbox_cap, struct link **ret, struct bt_error *er
     return BT_OK;
 }
 
-enum bt_code link_book(struct link *l, uint32_t n, struct bt_error *err)
+enum bt_code link_reserve(struct link *l, uint32_t n, struct bt_error *err)
 {
     if (n > l->cap - l->used) {
         return err_set(

@@ -180,7 +180,7 @@ struct link {
 };
 
 /* Books inbox room for n more nodes. */
-BT_MUST_CHECK enum bt_code link_book(struct link *l, uint32_t n, struct bt_error *err);
+BT_MUST_CHECK enum bt_code link_reserve(struct link *l, uint32_t n, struct bt_error *err);
 
 /* Each looks at a node that was taken; true = *ret is an event. They are asked again until they say
  * false. */

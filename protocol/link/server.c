@@ -255,7 +255,7 @@ static enum bt_code server_prepare(struct link_server *s, const char *url,
         code = ipc_guard_lock(&s->guard, &s->endpoint, err);
     }
     if (code == BT_OK) {
-        code = link_book(s->link, s->n, err);
+        code = link_reserve(s->link, s->n, err);
     }
     if (code == BT_OK) {
         code = server_start(s, err);

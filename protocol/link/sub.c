@@ -170,7 +170,7 @@ enum bt_code link_sub_dial(struct link *l, const char *url, const struct str *pr
     s->owner = owner;
     enum bt_code code = endpoint_init(&s->endpoint, url, lim, false, err);
     if (code == BT_OK) {
-        code = link_book(l, 1, err);
+        code = link_reserve(l, 1, err);
     }
     if (code == BT_OK) {
         code = sub_start(s, prefixes, n, err);
