@@ -23,7 +23,7 @@ struct link_lane {
     struct inbox_node node;        /* something changed: completion or pipe */
     struct inbox_node closed_node; /* the socket is closed, the memory is the owner's again */
     struct helper_task closing;
-    msec burial_at; /* when to close although the peer has not hung up */
+    msec linger_until; /* when to close although the peer has not hung up */
     struct redial redial;
     struct pipe_track track;
     struct endpoint endpoint;
@@ -39,7 +39,7 @@ struct link_lane {
     bool ctx_fresh;  /* false: open another context before the next request */
     bool outstanding;
     bool retired;
-    bool buried;
+    bool close_submitted;
 };
 
 static void lane_finish(struct link_lane *lane, enum lane_done done)
@@ -293,12 +293,13 @@ static bool lane_completion(struct link_lane *lane, struct link_event *ret)
     return true;
 }
 
-static msec lane_closing(struct helper_task *task)
+static msec lane_close_task(struct helper_task *task)
 {
     struct link_lane *lane = LINK_OF(task, struct link_lane, closing);
     struct link *l = lane->link;
     const msec now = clock_mono_ms();
-    if ((!pipe_track_empty(&lane->track) && now < lane->burial_at && !atomic_load(&l->hurry)) ||
+    if ((!pipe_track_empty(&lane->track) && now < lane->linger_until &&
+         !atomic_load(&l->no_linger)) ||
         redial_is_young(&lane->redial, now)) {
         return now + LINK_RETIRED_CHECK_MS;
     }
@@ -311,11 +312,11 @@ static msec lane_closing(struct helper_task *task)
     return MSEC_NEVER;
 }
 
-static void lane_submit_burial(struct link_lane *lane)
+static void lane_submit_close(struct link_lane *lane)
 {
-    lane->buried = true;
-    lane->closing.run = lane_closing;
-    lane->burial_at = clock_mono_ms() + LINK_LINGER_MS;
+    lane->close_submitted = true;
+    lane->closing.run = lane_close_task;
+    lane->linger_until = clock_mono_ms() + LINK_LINGER_MS;
     helper_counter_add(&lane->link->closing, 1);
     helper_submit(&lane->closing, 0);
 }
@@ -323,8 +324,9 @@ static void lane_submit_burial(struct link_lane *lane)
 /* Safe to close: no pipe, or nothing outstanding on it (LIBRARIES part one, finding 1). */
 static void lane_close_when_idle(struct link_lane *lane)
 {
-    if (lane->retired && !lane->buried && (!lane->outstanding || pipe_track_empty(&lane->track))) {
-        lane_submit_burial(lane);
+    if (lane->retired && !lane->close_submitted &&
+        (!lane->outstanding || pipe_track_empty(&lane->track))) {
+        lane_submit_close(lane);
     }
 }
 
@@ -384,8 +386,8 @@ void lane_close_all(struct link *l)
     for (struct link_lane *lane = l->lanes; lane != NULL; lane = lane->next) {
         lane->retired = true;
         pipe_track_shut(&lane->track);
-        if (!lane->buried) {
-            lane_submit_burial(lane);
+        if (!lane->close_submitted) {
+            lane_submit_close(lane);
         }
     }
 }

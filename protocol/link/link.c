@@ -112,7 +112,7 @@ void link_free(struct link *l)
     if (l == NULL) {
         return;
     }
-    atomic_store(&l->hurry, true);
+    atomic_store(&l->no_linger, true);
     server_close_all(l);
     pub_close_all(l);
     sub_close_all(l);

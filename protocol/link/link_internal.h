@@ -171,8 +171,8 @@ struct link {
     struct inbox_node *current; /* taken, has more events to give */
     uint32_t cap;
     uint32_t used;
-    uint32_t closing;  /* guarded by the helper's lock */
-    atomic_bool hurry; /* link_free: retired lanes stop lingering */
+    uint32_t closing;      /* guarded by the helper's lock */
+    atomic_bool no_linger; /* link_free: retired lanes stop lingering */
     struct link_server *servers;
     struct link_lane *lanes;
     struct link_pub *pubs;

@@ -103,7 +103,7 @@ void link_publish(struct link_pub *p, struct str topic, const void *body, size_t
     nng_aio_set_msg(p->aio, NULL);
 }
 
-static msec pub_closing(struct helper_task *task)
+static msec pub_close_task(struct helper_task *task)
 {
     struct link_pub *p = LINK_OF(task, struct link_pub, closing);
     struct link *l = p->link;
@@ -117,7 +117,7 @@ static msec pub_closing(struct helper_task *task)
 void pub_close_all(struct link *l)
 {
     for (struct link_pub *p = l->pubs; p != NULL; p = p->next) {
-        p->closing.run = pub_closing;
+        p->closing.run = pub_close_task;
         helper_counter_add(&l->closing, 1);
         helper_submit(&p->closing, 0);
     }

@@ -162,7 +162,7 @@ static void server_free(struct link_server *s)
     free(s);
 }
 
-static void server_shut(struct link_server *s)
+static void server_close_socket(struct link_server *s)
 {
     (void)nng_close(s->endpoint.socket);
     for (uint32_t i = 0; i < s->n; i++) {
@@ -242,7 +242,7 @@ static enum bt_code server_start(struct link_server *s, struct bt_error *err)
         code = server_connect(s, err);
     }
     if (code != BT_OK) {
-        server_shut(s);
+        server_close_socket(s);
     }
     return code;
 }
@@ -308,26 +308,26 @@ enum bt_code link_server_dial(struct link *l, const char *url, uint32_t n,
     return server_new(l, url, n, lim, true, owner, ret, err);
 }
 
-static msec server_closing(struct helper_task *task)
+static msec server_close_task(struct helper_task *task)
 {
     struct link_server *s = LINK_OF(task, struct link_server, closing);
     struct link *l = s->link;
     const msec now = clock_mono_ms();
-    if ((s->retired && !pipe_track_empty(&s->track) && !atomic_load(&l->hurry)) ||
+    if ((s->retired && !pipe_track_empty(&s->track) && !atomic_load(&l->no_linger)) ||
         redial_is_young(&s->redial, now)) {
         return now + LINK_RETIRED_CHECK_MS; /* the peer may send at any moment: it hangs up first */
     }
     ipc_guard_stop(&s->guard);
     redial_stop(&s->redial);
-    server_shut(s);
+    server_close_socket(s);
     inbox_push(&l->inbox, &s->closed_node);
     helper_counter_add(&l->closing, -1);
     return MSEC_NEVER;
 }
 
-static void server_submit_burial(struct link_server *s)
+static void server_submit_close(struct link_server *s)
 {
-    s->closing.run = server_closing;
+    s->closing.run = server_close_task;
     helper_counter_add(&s->link->closing, 1);
     helper_submit(&s->closing, 0);
 }
@@ -339,7 +339,7 @@ void link_server_retire(struct link_server *s)
     }
     s->retired = true;
     pipe_track_shut(&s->track);
-    server_submit_burial(s);
+    server_submit_close(s);
 }
 
 void server_closed(struct inbox_node *n)
@@ -358,7 +358,7 @@ void server_close_all(struct link *l)
 {
     for (struct link_server *s = l->servers; s != NULL; s = s->next) {
         if (!s->retired) {
-            server_submit_burial(s);
+            server_submit_close(s);
         }
     }
 }

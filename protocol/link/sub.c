@@ -222,7 +222,7 @@ bool sub_event(struct inbox_node *n, struct link_event *ret)
     return found;
 }
 
-static msec sub_closing(struct helper_task *task)
+static msec sub_close_task(struct helper_task *task)
 {
     struct link_sub *s = LINK_OF(task, struct link_sub, closing);
     struct link *l = s->link;
@@ -241,7 +241,7 @@ static msec sub_closing(struct helper_task *task)
 void sub_close_all(struct link *l)
 {
     for (struct link_sub *s = l->subs; s != NULL; s = s->next) {
-        s->closing.run = sub_closing;
+        s->closing.run = sub_close_task;
         helper_counter_add(&l->closing, 1);
         helper_submit(&s->closing, 0);
     }
