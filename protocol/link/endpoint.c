@@ -183,7 +183,7 @@ static msec next_check(void)
 
 static msec redial_run(struct helper_task *task)
 {
-    struct redial *r = LINK_OF(task, struct redial, task);
+    struct redial *r = CONTAINER_OF(task, struct redial, task);
     const msec now = clock_mono_ms();
     if (!pipe_track_empty(r->track)) {
         r->down_since = now;

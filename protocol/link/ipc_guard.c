@@ -169,7 +169,7 @@ static void close_listener(struct ipc_guard *g)
 
 static msec guard_run(struct helper_task *task)
 {
-    struct ipc_guard *g = LINK_OF(task, struct ipc_guard, task);
+    struct ipc_guard *g = CONTAINER_OF(task, struct ipc_guard, task);
     if (!listener_alive(g)) {
         struct bt_error err;
         nng_listener fresh;

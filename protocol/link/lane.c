@@ -295,7 +295,7 @@ static bool lane_completion(struct link_lane *lane, struct link_event *ret)
 
 static msec lane_close_task(struct helper_task *task)
 {
-    struct link_lane *lane = LINK_OF(task, struct link_lane, closing);
+    struct link_lane *lane = CONTAINER_OF(task, struct link_lane, closing);
     struct link *l = lane->link;
     const msec now = clock_mono_ms();
     if ((!pipe_track_empty(&lane->track) && now < lane->linger_until &&
@@ -332,7 +332,7 @@ static void lane_close_when_idle(struct link_lane *lane)
 
 bool lane_event(struct inbox_node *n, struct link_event *ret)
 {
-    struct link_lane *lane = LINK_OF(n, struct link_lane, node);
+    struct link_lane *lane = CONTAINER_OF(n, struct link_lane, node);
     if (lane->retired) {
         struct link_event ignored = {.owner = NULL};
         if (lane_completion(lane, &ignored)) {
@@ -371,7 +371,7 @@ void link_lane_retire(struct link_lane *lane)
 
 void lane_closed(struct inbox_node *n)
 {
-    struct link_lane *lane = LINK_OF(n, struct link_lane, closed_node);
+    struct link_lane *lane = CONTAINER_OF(n, struct link_lane, closed_node);
     struct link *l = lane->link;
     struct link_lane **at = &l->lanes;
     for (; *at != lane; at = &(*at)->next) {

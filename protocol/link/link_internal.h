@@ -34,7 +34,7 @@ enum {
     LINK_FREE_WAIT_MS = 2000    /* link_free gives up after this and leaks */
 };
 
-#define LINK_OF(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+#define CONTAINER_OF(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 /* ---- inbox: many producers, one consumer; a node is in it at most once: no allocation ---- */
 

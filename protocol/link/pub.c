@@ -105,7 +105,7 @@ void link_publish(struct link_pub *p, struct str topic, const void *body, size_t
 
 static msec pub_close_task(struct helper_task *task)
 {
-    struct link_pub *p = LINK_OF(task, struct link_pub, closing);
+    struct link_pub *p = CONTAINER_OF(task, struct link_pub, closing);
     struct link *l = p->link;
     ipc_guard_stop(&p->guard);
     (void)nng_close(p->endpoint.socket);

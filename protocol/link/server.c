@@ -98,7 +98,7 @@ static void context_renew(struct server_context *c)
 
 bool server_event(struct inbox_node *n, struct link_event *ret)
 {
-    struct server_context *c = LINK_OF(n, struct server_context, node);
+    struct server_context *c = CONTAINER_OF(n, struct server_context, node);
     const enum context_phase phase = atomic_load(&c->phase);
     if (c->server->retired) {
         return false;
@@ -310,7 +310,7 @@ enum bt_code link_server_dial(struct link *l, const char *url, uint32_t n,
 
 static msec server_close_task(struct helper_task *task)
 {
-    struct link_server *s = LINK_OF(task, struct link_server, closing);
+    struct link_server *s = CONTAINER_OF(task, struct link_server, closing);
     struct link *l = s->link;
     const msec now = clock_mono_ms();
     if ((s->retired && !pipe_track_empty(&s->track) && !atomic_load(&l->no_linger)) ||
@@ -344,7 +344,7 @@ void link_server_retire(struct link_server *s)
 
 void server_closed(struct inbox_node *n)
 {
-    struct link_server *s = LINK_OF(n, struct link_server, closed_node);
+    struct link_server *s = CONTAINER_OF(n, struct link_server, closed_node);
     struct link_server **at = &s->link->servers;
     while (*at != s) {
         at = &(*at)->next;

@@ -200,7 +200,7 @@ static bool sub_take_frame(struct link_sub *s, struct link_event *ret)
 
 bool sub_event(struct inbox_node *n, struct link_event *ret)
 {
-    struct link_sub *s = LINK_OF(n, struct link_sub, node);
+    struct link_sub *s = CONTAINER_OF(n, struct link_sub, node);
     ret->sub = s;
     ret->owner = s->owner;
     if (++s->streak > LINK_SUB_RING) { /* a flood must not starve the others */
@@ -224,7 +224,7 @@ bool sub_event(struct inbox_node *n, struct link_event *ret)
 
 static msec sub_close_task(struct helper_task *task)
 {
-    struct link_sub *s = LINK_OF(task, struct link_sub, closing);
+    struct link_sub *s = CONTAINER_OF(task, struct link_sub, closing);
     struct link *l = s->link;
     const msec now = clock_mono_ms();
     if (redial_is_young(&s->redial, now)) {

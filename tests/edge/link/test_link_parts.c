@@ -65,7 +65,7 @@ static void no_change_is_missed_whatever_the_interleaving(void **state)
             if (n == NULL) {
                 break;
             }
-            struct counted *c = LINK_OF(n, struct counted, node);
+            struct counted *c = CONTAINER_OF(n, struct counted, node);
             const unsigned made = atomic_load(&c->made);
             total += made - c->seen;
             c->seen = made;
