@@ -26,7 +26,7 @@ static const char *ipc_path(const struct endpoint *e)
     return e->url + strlen("ipc://");
 }
 
-static enum bt_code private_directory(const struct endpoint *e, struct bt_error *err)
+static enum bt_code ensure_private_directory(const struct endpoint *e, struct bt_error *err)
 {
     char dir[LINK_URL_MAX];
     struct stat st;
@@ -53,7 +53,7 @@ enum bt_code ipc_guard_lock(struct ipc_guard *g, struct endpoint *e, struct bt_e
     if (!endpoint_is_ipc(e)) {
         return BT_OK;
     }
-    enum bt_code code = private_directory(e, err);
+    enum bt_code code = ensure_private_directory(e, err);
     if (code != BT_OK) {
         return code;
     }
@@ -96,26 +96,27 @@ static bool wait_for(int fd, short events, msec until)
 }
 
 /* Both sides send eight bytes; the pipe that this makes ends in order when we hang up. */
-static bool shake_hands(int fd, uint16_t peer)
+static bool handshake(int fd, uint16_t peer)
 {
     const msec until = clock_mono_ms() + LINK_PROBE_MS;
-    const uint8_t hello[SP_HEADER] = {0, 'S', 'P', 0, (uint8_t)(peer >> 8), (uint8_t)peer, 0, 0};
-    uint8_t theirs[SP_HEADER];
+    const uint8_t own_header[SP_HEADER] = {0, 'S', 'P', 0, (uint8_t)(peer >> 8), (uint8_t)peer,
+                                           0, 0};
+    uint8_t peer_header[SP_HEADER];
     size_t got = 0;
-    if (send(fd, hello, sizeof hello, MSG_NOSIGNAL) != (ssize_t)sizeof hello) {
+    if (send(fd, own_header, sizeof own_header, MSG_NOSIGNAL) != (ssize_t)sizeof own_header) {
         return false;
     }
-    while (got < sizeof theirs) {
+    while (got < sizeof peer_header) {
         if (!wait_for(fd, POLLIN, until)) {
             return false;
         }
-        const ssize_t n = recv(fd, theirs + got, sizeof theirs - got, 0);
+        const ssize_t n = recv(fd, peer_header + got, sizeof peer_header - got, 0);
         if (n <= 0) {
             return false;
         }
         got += (size_t)n;
     }
-    return memcmp(theirs, hello, 4) == 0;
+    return memcmp(peer_header, own_header, 4) == 0;
 }
 
 static void guard_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
@@ -140,7 +141,7 @@ static bool pipe_admitted(const struct ipc_guard *g, unsigned before)
     return true;
 }
 
-static bool listener_alive(const struct ipc_guard *g)
+static bool listener_is_alive(const struct ipc_guard *g)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     (void)snprintf(to.sun_path, sizeof to.sun_path, "%s", ipc_path(g->endpoint));
@@ -150,33 +151,34 @@ static bool listener_alive(const struct ipc_guard *g)
     }
     const unsigned before = atomic_load(&g->admitted);
     const bool alive = connect(fd, (const struct sockaddr *)&to, sizeof to) == 0 &&
-                       shake_hands(fd, g->peer) && pipe_admitted(g, before);
+                       handshake(fd, g->peer) && pipe_admitted(g, before);
     (void)close(fd);
     return alive;
 }
 
 /* The dead listener is kept: closing it would close its pipes, under traffic. Beyond a few, the
  * oldest goes. */
-static void close_listener(struct ipc_guard *g)
+static void keep_dead_listener(struct ipc_guard *g)
 {
-    if (g->zombie_count == LINK_ZOMBIES_MAX) {
-        (void)nng_listener_close(g->zombies[0]);
-        g->zombie_count--;
-        memmove(g->zombies, g->zombies + 1, g->zombie_count * sizeof g->zombies[0]);
+    if (g->n_dead_listeners == LINK_DEAD_LISTENERS_MAX) {
+        (void)nng_listener_close(g->dead_listeners[0]);
+        g->n_dead_listeners--;
+        memmove(g->dead_listeners, g->dead_listeners + 1,
+                g->n_dead_listeners * sizeof g->dead_listeners[0]);
     }
-    g->zombies[g->zombie_count++] = g->listener;
+    g->dead_listeners[g->n_dead_listeners++] = g->listener;
 }
 
 static msec guard_run(struct helper_task *task)
 {
     struct ipc_guard *g = CONTAINER_OF(task, struct ipc_guard, task);
-    if (!listener_alive(g)) {
+    if (!listener_is_alive(g)) {
         struct bt_error err;
         nng_listener fresh;
         log_warn("link.ipc_relisten", "url=%s", g->endpoint->url);
         (void)unlink(ipc_path(g->endpoint));
         if (endpoint_listen(g->endpoint, &fresh, &err) == BT_OK) {
-            close_listener(g);
+            keep_dead_listener(g);
             g->listener = fresh;
         } else {
             log_err("link.ipc_relisten_failed", "error=\"%s\"", err.msg);

@@ -19,7 +19,8 @@ enum {
     LINK_URL_MAX = 256,
     LINK_CONTEXTS_MAX = 4096,
     LINK_SUB_RING = 64, /* frames a sub may have taken from nng and not yet handed to the owner */
-    LINK_ZOMBIES_MAX = 16,   /* dead ipc listeners that are kept because their pipes still work */
+    LINK_DEAD_LISTENERS_MAX =
+        16,                  /* dead ipc listeners that are kept because their pipes still work */
     LINK_HEADER_ROOM = 64,   /* SP headers count against RECVMAXSZ: 4 bytes a hop */
     LINK_QUEUE_MAX = 8192,   /* the largest SENDBUF and RECVBUF that nng takes */
     LINK_REDIAL_MIN_MS = 50, /* a restarted peer is back within this */
@@ -147,8 +148,8 @@ struct ipc_guard {
     struct helper_task task;
     struct endpoint *endpoint; /* NULL: not an ipc listener, nothing to guard */
     nng_listener listener;
-    nng_listener zombies[LINK_ZOMBIES_MAX];
-    uint32_t zombie_count;
+    nng_listener dead_listeners[LINK_DEAD_LISTENERS_MAX];
+    uint32_t n_dead_listeners;
     atomic_uint admitted; /* pipes so far */
     uint16_t peer;        /* SP protocol number that the probe pretends to be */
     int lock_fd;
