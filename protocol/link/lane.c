@@ -77,13 +77,13 @@ static void lane_on_aio(void *arg)
  */
 static bool lane_admit(struct link_lane *lane, uint32_t pipe)
 {
-    if (!pipe_track_offer(&lane->track, pipe)) {
+    if (!pipe_track_admit(&lane->track, pipe)) {
         return false;
     }
     if (atomic_load(&lane->phase) != LANE_SENDING) {
         return true;
     }
-    (void)pipe_track_gone(&lane->track, pipe);
+    (void)pipe_track_removed(&lane->track, pipe);
     return false;
 }
 
@@ -102,7 +102,7 @@ static void lane_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
         look = pipe_track_up(&lane->track, id);
         break;
     case NNG_PIPE_EV_REM_POST:
-        look = pipe_track_gone(&lane->track, id);
+        look = pipe_track_removed(&lane->track, id);
         break;
     case NNG_PIPE_EV_NUM:
     default:

@@ -84,10 +84,10 @@ struct pipe_track {
 };
 
 /* False: this pipe must be rejected (another one is there, or the lane is retired). */
-bool pipe_track_offer(struct pipe_track *t, uint32_t pipe);
+bool pipe_track_admit(struct pipe_track *t, uint32_t pipe);
 /* True when the owner has to look. */
 bool pipe_track_up(struct pipe_track *t, uint32_t pipe);
-bool pipe_track_gone(struct pipe_track *t, uint32_t pipe);
+bool pipe_track_removed(struct pipe_track *t, uint32_t pipe);
 /* From now on every pipe is rejected. */
 void pipe_track_shut(struct pipe_track *t);
 /* Rejects pipes for a moment, so that a dialer can be replaced; false (and nothing done) when there

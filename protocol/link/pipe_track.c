@@ -8,7 +8,7 @@
 #define GENERATION_SHIFT 35
 #define GENERATION_MASK UINT32_C(0x1fffffff)
 
-bool pipe_track_offer(struct pipe_track *t, uint32_t pipe)
+bool pipe_track_admit(struct pipe_track *t, uint32_t pipe)
 {
     uint64_t w = atomic_load(&t->word);
     do {
@@ -31,7 +31,7 @@ bool pipe_track_up(struct pipe_track *t, uint32_t pipe)
     return true;
 }
 
-bool pipe_track_gone(struct pipe_track *t, uint32_t pipe)
+bool pipe_track_removed(struct pipe_track *t, uint32_t pipe)
 {
     uint64_t w = atomic_load(&t->word);
     uint64_t next = 0;

@@ -196,8 +196,8 @@ static void server_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
     struct link_server *s = arg;
     const uint32_t id = (uint32_t)nng_pipe_id(pipe);
     if (ev == NNG_PIPE_EV_REM_POST) {
-        (void)pipe_track_gone(&s->track, id);
-    } else if (!pipe_track_offer(&s->track, id)) {
+        (void)pipe_track_removed(&s->track, id);
+    } else if (!pipe_track_admit(&s->track, id)) {
         (void)nng_pipe_close(pipe); /* ADD_PRE: its traffic has not begun */
     }
 }

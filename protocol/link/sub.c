@@ -85,7 +85,7 @@ static void sub_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
     bool look = false;
     switch (ev) {
     case NNG_PIPE_EV_ADD_PRE:
-        if (!pipe_track_offer(&s->track, id)) {
+        if (!pipe_track_admit(&s->track, id)) {
             (void)nng_pipe_close(pipe);
         }
         return;
@@ -93,7 +93,7 @@ static void sub_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
         look = pipe_track_up(&s->track, id);
         break;
     case NNG_PIPE_EV_REM_POST:
-        look = pipe_track_gone(&s->track, id);
+        look = pipe_track_removed(&s->track, id);
         break;
     case NNG_PIPE_EV_NUM:
     default:

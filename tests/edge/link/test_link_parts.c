@@ -103,13 +103,13 @@ static void second_pipe_is_rejected_until_the_first_has_gone(void **state)
 {
     (void)state;
     struct pipe_track t = {0};
-    assert_true(pipe_track_offer(&t, 7));
-    assert_false(pipe_track_offer(&t, 8));
-    assert_false(pipe_track_gone(&t, 8)); /* the end of the rejected one changes nothing */
+    assert_true(pipe_track_admit(&t, 7));
+    assert_false(pipe_track_admit(&t, 8));
+    assert_false(pipe_track_removed(&t, 8)); /* the end of the rejected one changes nothing */
     assert_false(pipe_track_empty(&t));
-    assert_true(pipe_track_gone(&t, 7));
+    assert_true(pipe_track_removed(&t, 7));
     assert_true(pipe_track_empty(&t));
-    assert_true(pipe_track_offer(&t, 8));
+    assert_true(pipe_track_admit(&t, 8));
 }
 
 static void up_that_comes_after_its_end_is_ignored(void **state)
@@ -117,8 +117,8 @@ static void up_that_comes_after_its_end_is_ignored(void **state)
     (void)state;
     struct pipe_track t = {0};
     uint32_t seen = 0;
-    assert_true(pipe_track_offer(&t, 7));
-    assert_true(pipe_track_gone(&t, 7));
+    assert_true(pipe_track_admit(&t, 7));
+    assert_true(pipe_track_removed(&t, 7));
     assert_false(pipe_track_up(&t, 7));
     assert_int_equal(pipe_track_next(&t, &seen), 0);
 }
@@ -128,12 +128,12 @@ static void transitions_are_told_in_order_and_a_replaced_pipe_is_down_then_up(vo
     (void)state;
     struct pipe_track t = {0};
     uint32_t seen = 0;
-    assert_true(pipe_track_offer(&t, 1) && pipe_track_up(&t, 1));
+    assert_true(pipe_track_admit(&t, 1) && pipe_track_up(&t, 1));
     assert_false(pipe_track_is_up(&t, seen)); /* not told yet */
     assert_int_equal(pipe_track_next(&t, &seen), 1);
     assert_true(pipe_track_is_up(&t, seen));
     for (uint32_t pipe = 2; pipe < 200; pipe++) {
-        assert_true(pipe_track_gone(&t, pipe - 1) && pipe_track_offer(&t, pipe) &&
+        assert_true(pipe_track_removed(&t, pipe - 1) && pipe_track_admit(&t, pipe) &&
                     pipe_track_up(&t, pipe));
     }
     assert_false(pipe_track_is_up(&t, seen));
@@ -151,10 +151,10 @@ static void generation_survives_its_own_wrap(void **state)
     uint32_t seen = 0x1fffffff;
     assert_true(pipe_track_is_up(&t, seen));
     atomic_store(&t.word, atomic_load(&t.word) | (UINT64_C(1) << 32) | 5);
-    assert_true(pipe_track_gone(&t, 5));
+    assert_true(pipe_track_removed(&t, 5));
     assert_int_equal(pipe_track_next(&t, &seen), -1);
     assert_int_equal(seen, 0);
-    assert_true(pipe_track_offer(&t, 6) && pipe_track_up(&t, 6));
+    assert_true(pipe_track_admit(&t, 6) && pipe_track_up(&t, 6));
     assert_int_equal(pipe_track_next(&t, &seen), 1);
 }
 
@@ -163,14 +163,14 @@ static void shut_or_paused_track_takes_no_pipe(void **state)
     (void)state;
     struct pipe_track t = {0};
     assert_true(pipe_track_pause(&t));
-    assert_false(pipe_track_offer(&t, 1));
+    assert_false(pipe_track_admit(&t, 1));
     pipe_track_resume(&t);
-    assert_true(pipe_track_offer(&t, 1));
+    assert_true(pipe_track_admit(&t, 1));
     assert_false(pipe_track_pause(&t));
     pipe_track_shut(&t);
-    assert_true(pipe_track_gone(&t, 1));
+    assert_true(pipe_track_removed(&t, 1));
     pipe_track_resume(&t);
-    assert_false(pipe_track_offer(&t, 2));
+    assert_false(pipe_track_admit(&t, 2));
 }
 
 static void count_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
@@ -203,17 +203,17 @@ static void dialer_without_a_pipe_is_replaced(void **state)
     }
     assert_int_equal(atomic_load(&pipes), 1);
     r.down_since = 0;
-    assert_true(pipe_track_offer(&track, 1));
+    assert_true(pipe_track_admit(&track, 1));
     (void)r.task.run(&r.task); /* there is a pipe: nothing happens */
     assert_true(r.down_since > 0);
-    assert_true(pipe_track_gone(&track, 1));
+    assert_true(pipe_track_removed(&track, 1));
     r.down_since = 0;
     (void)r.task.run(&r.task);
     while (atomic_load(&pipes) == 1 && clock_mono_ms() < until) {
         (void)link_wait(l, 5);
     }
     assert_int_equal(atomic_load(&pipes), 2);
-    assert_true(pipe_track_offer(&track, 2)); /* and it takes pipes again */
+    assert_true(pipe_track_admit(&track, 2)); /* and it takes pipes again */
     (void)nng_close(e.socket);
     endpoint_done(&e);
     link_free(l);
