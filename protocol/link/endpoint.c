@@ -144,7 +144,7 @@ static int listener_options(const struct endpoint *e, nng_listener l)
 }
 
 /* Puts the port that the system chose into the url. */
-static int learn_port(struct endpoint *e, nng_listener l)
+static int read_bound_port(struct endpoint *e, nng_listener l)
 {
     int port = 0;
     const int rv = nng_listener_get_int(l, NNG_OPT_TCP_BOUND_PORT, &port);
@@ -166,7 +166,7 @@ enum bt_code endpoint_listen(struct endpoint *e, nng_listener *ret_listener, str
         rv = nng_listener_start(*ret_listener, 0);
     }
     if (rv == 0 && !endpoint_is_ipc(e)) {
-        rv = learn_port(e, *ret_listener);
+        rv = read_bound_port(e, *ret_listener);
     }
     if (rv != 0) {
         (void)nng_listener_close(*ret_listener);
@@ -215,7 +215,7 @@ enum bt_code redial_start(struct redial *r, struct endpoint *e, struct pipe_trac
     return BT_OK;
 }
 
-bool redial_is_young(const struct redial *r, msec now)
+bool redial_is_settling(const struct redial *r, msec now)
 {
     return r->endpoint != NULL && pipe_track_empty(r->track) &&
            now - r->down_since < LINK_DIAL_SETTLE_MS;

@@ -34,9 +34,9 @@ struct link_lane {
     nng_ctx ctx;
     _Atomic(enum lane_phase) phase;
     _Atomic(enum lane_done) done;
-    nng_msg *answer; /* written before done, read after it */
-    uint32_t seen;   /* generation of the pipe that the owner was told about */
-    bool ctx_fresh;  /* false: open another context before the next request */
+    nng_msg *answer;          /* written before done, read after it */
+    uint32_t seen_generation; /* generation of the pipe that the owner was told about */
+    bool ctx_fresh;           /* false: open another context before the next request */
     bool outstanding;
     bool retired;
     bool close_submitted;
@@ -91,7 +91,7 @@ static void lane_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
 {
     struct link_lane *lane = arg;
     const uint32_t id = (uint32_t)nng_pipe_id(pipe);
-    bool look = false;
+    bool wake_owner = false;
     switch (ev) {
     case NNG_PIPE_EV_ADD_PRE:
         if (!lane_admit(lane, id)) {
@@ -99,16 +99,16 @@ static void lane_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
         }
         return;
     case NNG_PIPE_EV_ADD_POST:
-        look = pipe_track_up(&lane->track, id);
+        wake_owner = pipe_track_up(&lane->track, id);
         break;
     case NNG_PIPE_EV_REM_POST:
-        look = pipe_track_removed(&lane->track, id);
+        wake_owner = pipe_track_removed(&lane->track, id);
         break;
     case NNG_PIPE_EV_NUM:
     default:
         break;
     }
-    if (look) {
+    if (wake_owner) {
         inbox_push(&lane->link->inbox, &lane->node);
     }
 }
@@ -217,7 +217,7 @@ const char *link_lane_url(const struct link_lane *lane)
 
 bool link_lane_is_up(const struct link_lane *lane)
 {
-    return pipe_track_is_up(&lane->track, lane->seen);
+    return pipe_track_is_up(&lane->track, lane->seen_generation);
 }
 
 enum bt_code link_lane_send(struct link_lane *lane, const void *bytes, size_t len,
@@ -300,7 +300,7 @@ static msec lane_close_task(struct helper_task *task)
     const msec now = clock_mono_ms();
     if ((!pipe_track_empty(&lane->track) && now < lane->linger_until &&
          !atomic_load(&l->no_linger)) ||
-        redial_is_young(&lane->redial, now)) {
+        redial_is_settling(&lane->redial, now)) {
         return now + LINK_RETIRED_CHECK_MS;
     }
     redial_stop(&lane->redial);
@@ -346,7 +346,7 @@ bool lane_event(struct inbox_node *n, struct link_event *ret)
     if (lane_completion(lane, ret)) {
         return true;
     }
-    switch (pipe_track_next(&lane->track, &lane->seen)) {
+    switch (pipe_track_next(&lane->track, &lane->seen_generation)) {
     case 1:
         ret->type = LINK_UP;
         return true;

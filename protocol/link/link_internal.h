@@ -96,9 +96,9 @@ bool pipe_track_pause(struct pipe_track *t);
 void pipe_track_resume(struct pipe_track *t);
 bool pipe_track_empty(const struct pipe_track *t);
 /* The owner has seen every transition and the pipe is up. */
-bool pipe_track_is_up(const struct pipe_track *t, uint32_t seen);
+bool pipe_track_is_up(const struct pipe_track *t, uint32_t seen_generation);
 /* Next transition after *seen: 1 up, -1 down, 0 none. Long flapping is shortened by whole pairs. */
-int pipe_track_next(const struct pipe_track *t, uint32_t *seen);
+int pipe_track_next(const struct pipe_track *t, uint32_t *seen_generation);
 
 /* ---- endpoints ---- */
 
@@ -140,7 +140,7 @@ BT_MUST_CHECK enum bt_code redial_start(struct redial *r, struct endpoint *e, st
 void redial_stop(struct redial *r);
 /* Whether it began to dial so lately that a connection may be half made. 1.5.2 leaks the dialer and
  * the pipe of a socket that is closed then. On the helper's thread. */
-bool redial_is_young(const struct redial *r, msec now);
+bool redial_is_settling(const struct redial *r, msec now);
 
 /* ---- guard of an ipc listener (RELIABILITY F1) ---- */
 

@@ -78,20 +78,20 @@ static uint32_t generation(const struct pipe_track *t)
     return (uint32_t)(atomic_load(&t->word) >> GENERATION_SHIFT);
 }
 
-bool pipe_track_is_up(const struct pipe_track *t, uint32_t seen)
+bool pipe_track_is_up(const struct pipe_track *t, uint32_t seen_generation)
 {
-    return (seen & 1u) != 0 && generation(t) == seen;
+    return (seen_generation & 1u) != 0 && generation(t) == seen_generation;
 }
 
-int pipe_track_next(const struct pipe_track *t, uint32_t *seen)
+int pipe_track_next(const struct pipe_track *t, uint32_t *seen_generation)
 {
-    const uint32_t behind = (generation(t) - *seen) & GENERATION_MASK;
+    const uint32_t behind = (generation(t) - *seen_generation) & GENERATION_MASK;
     if (behind == 0) {
         return 0;
     }
     if (behind > 3) {
-        *seen += (behind - 2) & ~1u;
+        *seen_generation += (behind - 2) & ~1u;
     }
-    *seen = (*seen + 1) & GENERATION_MASK;
-    return (*seen & 1u) != 0 ? 1 : -1;
+    *seen_generation = (*seen_generation + 1) & GENERATION_MASK;
+    return (*seen_generation & 1u) != 0 ? 1 : -1;
 }

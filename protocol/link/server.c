@@ -88,7 +88,7 @@ static void context_on_aio(void *arg)
 
 /* A receive failed for another reason than the end of the socket: from a fresh context, and from
  * the owner, so that a lasting failure does not spin nng's threads. */
-static void context_renew(struct server_context *c)
+static void context_reopen(struct server_context *c)
 {
     (void)nng_ctx_close(c->ctx);
     if (nng_ctx_open(&c->ctx, c->server->endpoint.socket) == 0) {
@@ -104,7 +104,7 @@ bool server_event(struct inbox_node *n, struct link_event *ret)
         return false;
     }
     if (phase == CONTEXT_BROKEN) {
-        context_renew(c);
+        context_reopen(c);
         return false;
     }
     if (phase != CONTEXT_ARRIVED) {
@@ -314,7 +314,7 @@ static msec server_close_task(struct helper_task *task)
     struct link *l = s->link;
     const msec now = clock_mono_ms();
     if ((s->retired && !pipe_track_empty(&s->track) && !atomic_load(&l->no_linger)) ||
-        redial_is_young(&s->redial, now)) {
+        redial_is_settling(&s->redial, now)) {
         return now + LINK_RETIRED_CHECK_MS; /* the peer may send at any moment: it hangs up first */
     }
     ipc_guard_stop(&s->guard);

@@ -25,8 +25,8 @@ struct link_sub {
     atomic_uint head;   /* taken by the owner */
     atomic_uint tail;   /* put by the completion */
     atomic_bool paused; /* no receive is posted */
-    uint32_t seen;
-    uint32_t streak; /* events since others were looked at */
+    uint32_t seen_generation;
+    uint32_t consecutive; /* events since others were looked at */
 };
 
 static bool ring_full(struct link_sub *s)
@@ -82,7 +82,7 @@ static void sub_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
 {
     struct link_sub *s = arg;
     const uint32_t id = (uint32_t)nng_pipe_id(pipe);
-    bool look = false;
+    bool wake_owner = false;
     switch (ev) {
     case NNG_PIPE_EV_ADD_PRE:
         if (!pipe_track_admit(&s->track, id)) {
@@ -90,16 +90,16 @@ static void sub_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
         }
         return;
     case NNG_PIPE_EV_ADD_POST:
-        look = pipe_track_up(&s->track, id);
+        wake_owner = pipe_track_up(&s->track, id);
         break;
     case NNG_PIPE_EV_REM_POST:
-        look = pipe_track_removed(&s->track, id);
+        wake_owner = pipe_track_removed(&s->track, id);
         break;
     case NNG_PIPE_EV_NUM:
     default:
         break;
     }
-    if (look) {
+    if (wake_owner) {
         inbox_push(&s->link->inbox, &s->node);
     }
 }
@@ -203,21 +203,21 @@ bool sub_event(struct inbox_node *n, struct link_event *ret)
     struct link_sub *s = CONTAINER_OF(n, struct link_sub, node);
     ret->sub = s;
     ret->owner = s->owner;
-    if (++s->streak > LINK_SUB_RING) { /* a flood must not starve the others */
-        s->streak = 0;
+    if (++s->consecutive > LINK_SUB_RING) { /* a flood must not starve the others */
+        s->consecutive = 0;
         inbox_push(&s->link->inbox, &s->node);
         return false;
     }
-    const bool told_up = (s->seen & 1u) != 0;
-    bool found = told_up && sub_take_frame(s, ret); /* frames after UP and before DOWN */
+    const bool reported_up = (s->seen_generation & 1u) != 0;
+    bool found = reported_up && sub_take_frame(s, ret); /* frames after UP and before DOWN */
     if (!found) {
-        const int turn = pipe_track_next(&s->track, &s->seen);
-        ret->type = turn > 0 ? LINK_SUB_UP : LINK_SUB_DOWN;
-        found = turn != 0 || sub_take_frame(s, ret);
+        const int transition = pipe_track_next(&s->track, &s->seen_generation);
+        ret->type = transition > 0 ? LINK_SUB_UP : LINK_SUB_DOWN;
+        found = transition != 0 || sub_take_frame(s, ret);
     }
     sub_resume(s);
     if (!found) {
-        s->streak = 0;
+        s->consecutive = 0;
     }
     return found;
 }
@@ -227,7 +227,7 @@ static msec sub_close_task(struct helper_task *task)
     struct link_sub *s = CONTAINER_OF(task, struct link_sub, closing);
     struct link *l = s->link;
     const msec now = clock_mono_ms();
-    if (redial_is_young(&s->redial, now)) {
+    if (redial_is_settling(&s->redial, now)) {
         return now + LINK_RETIRED_CHECK_MS;
     }
     redial_stop(&s->redial);

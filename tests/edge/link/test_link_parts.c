@@ -18,7 +18,7 @@ enum { PRODUCERS = 4, NODES = 64, ROUNDS = 20000 };
 struct counted {
     struct inbox_node node;
     atomic_uint made; /* events made for this node */
-    unsigned seen;
+    unsigned seen_generation;
 };
 
 struct producer {
@@ -67,8 +67,8 @@ static void no_change_is_missed_whatever_the_interleaving(void **state)
             }
             struct counted *c = CONTAINER_OF(n, struct counted, node);
             const unsigned made = atomic_load(&c->made);
-            total += made - c->seen;
-            c->seen = made;
+            total += made - c->seen_generation;
+            c->seen_generation = made;
         }
     }
     for (unsigned i = 0; i < PRODUCERS; i++) {
@@ -116,31 +116,31 @@ static void up_that_comes_after_its_end_is_ignored(void **state)
 {
     (void)state;
     struct pipe_track t = {0};
-    uint32_t seen = 0;
+    uint32_t seen_generation = 0;
     assert_true(pipe_track_admit(&t, 7));
     assert_true(pipe_track_removed(&t, 7));
     assert_false(pipe_track_up(&t, 7));
-    assert_int_equal(pipe_track_next(&t, &seen), 0);
+    assert_int_equal(pipe_track_next(&t, &seen_generation), 0);
 }
 
 static void transitions_are_told_in_order_and_a_replaced_pipe_is_down_then_up(void **state)
 {
     (void)state;
     struct pipe_track t = {0};
-    uint32_t seen = 0;
+    uint32_t seen_generation = 0;
     assert_true(pipe_track_admit(&t, 1) && pipe_track_up(&t, 1));
-    assert_false(pipe_track_is_up(&t, seen)); /* not told yet */
-    assert_int_equal(pipe_track_next(&t, &seen), 1);
-    assert_true(pipe_track_is_up(&t, seen));
+    assert_false(pipe_track_is_up(&t, seen_generation)); /* not told yet */
+    assert_int_equal(pipe_track_next(&t, &seen_generation), 1);
+    assert_true(pipe_track_is_up(&t, seen_generation));
     for (uint32_t pipe = 2; pipe < 200; pipe++) {
         assert_true(pipe_track_removed(&t, pipe - 1) && pipe_track_admit(&t, pipe) &&
                     pipe_track_up(&t, pipe));
     }
-    assert_false(pipe_track_is_up(&t, seen));
-    assert_int_equal(pipe_track_next(&t, &seen), -1);
-    assert_int_equal(pipe_track_next(&t, &seen), 1);
-    assert_int_equal(pipe_track_next(&t, &seen), 0);
-    assert_true(pipe_track_is_up(&t, seen));
+    assert_false(pipe_track_is_up(&t, seen_generation));
+    assert_int_equal(pipe_track_next(&t, &seen_generation), -1);
+    assert_int_equal(pipe_track_next(&t, &seen_generation), 1);
+    assert_int_equal(pipe_track_next(&t, &seen_generation), 0);
+    assert_true(pipe_track_is_up(&t, seen_generation));
 }
 
 static void generation_survives_its_own_wrap(void **state)
@@ -148,14 +148,14 @@ static void generation_survives_its_own_wrap(void **state)
     (void)state;
     struct pipe_track t = {.word = UINT64_MAX
                                    << 35}; /* the largest generation: odd, so "up" was told */
-    uint32_t seen = 0x1fffffff;
-    assert_true(pipe_track_is_up(&t, seen));
+    uint32_t seen_generation = 0x1fffffff;
+    assert_true(pipe_track_is_up(&t, seen_generation));
     atomic_store(&t.word, atomic_load(&t.word) | (UINT64_C(1) << 32) | 5);
     assert_true(pipe_track_removed(&t, 5));
-    assert_int_equal(pipe_track_next(&t, &seen), -1);
-    assert_int_equal(seen, 0);
+    assert_int_equal(pipe_track_next(&t, &seen_generation), -1);
+    assert_int_equal(seen_generation, 0);
     assert_true(pipe_track_admit(&t, 6) && pipe_track_up(&t, 6));
-    assert_int_equal(pipe_track_next(&t, &seen), 1);
+    assert_int_equal(pipe_track_next(&t, &seen_generation), 1);
 }
 
 static void shut_or_paused_track_takes_no_pipe(void **state)
