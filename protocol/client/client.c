@@ -101,8 +101,8 @@ void bt_client_timeout(struct bt_client *c, uint32_t timeout_ms)
 
 /* Takes events of the link until `want` of our lane comes, or the deadline. Frames of a watch are
  * kept for it. */
-static bool await(struct bt_client *c, enum link_event_type want, msec deadline,
-                  struct link_event *ret)
+static bool await_event(struct bt_client *c, enum link_event_type want, msec deadline,
+                        struct link_event *ret)
 {
     for (;;) {
         msec now;
@@ -126,12 +126,12 @@ static bool await(struct bt_client *c, enum link_event_type want, msec deadline,
 }
 
 /* Whether the daemon that wrote the addresses lives. Says yes when in doubt. */
-static bool daemon_lives(const struct bt_client *c)
+static bool daemon_is_alive(const struct bt_client *c)
 {
     return c->at.pid == 0 || kill((pid_t)c->at.pid, 0) == 0 || errno != ESRCH;
 }
 
-static enum bt_code until_up(struct bt_client *c, msec deadline, struct bt_error *err)
+static enum bt_code await_lane_up(struct bt_client *c, msec deadline, struct bt_error *err)
 {
     msec start = clock_mono_ms();
     struct link_event ev;
@@ -140,20 +140,20 @@ static enum bt_code until_up(struct bt_client *c, msec deadline, struct bt_error
         msec now = clock_mono_ms();
         msec step = now + REDIAL_MS < deadline ? now + REDIAL_MS : deadline;
         enum bt_code code = dial(c, err);
-        if (code == BT_OK && await(c, LINK_UP, step, &ev) && ev.type == LINK_UP) {
+        if (code == BT_OK && await_event(c, LINK_UP, step, &ev) && ev.type == LINK_UP) {
             return BT_OK;
         }
         /* One that was killed may be back in a moment; one that stays away is not waited for. */
         if (clock_mono_ms() >= deadline ||
-            (!daemon_lives(c) && clock_mono_ms() - start > RESTART_MS)) {
+            (!daemon_is_alive(c) && clock_mono_ms() - start > RESTART_MS)) {
             return code != BT_OK
                        ? code
                        : err_set(err, BT_UNAVAILABLE, "the daemon at %s %s", c->at.control,
-                                 daemon_lives(c) ? "does not answer (see: baton doctor)"
-                                                 : "has ended; start it again with: baton up");
+                                 daemon_is_alive(c) ? "does not answer (see: baton doctor)"
+                                                    : "has ended; start it again with: baton up");
         }
         if (code != BT_OK) {
-            (void)await(c, LINK_UP, step, &ev);
+            (void)await_event(c, LINK_UP, step, &ev);
         }
     }
     return BT_OK;
@@ -174,19 +174,19 @@ enum bt_code client_exchange(struct bt_client *c, const struct buf *request, uin
     enum bt_code code;
 
     do {
-        code = until_up(c, deadline, err);
+        code = await_lane_up(c, deadline, err);
         if (code != BT_OK) {
             return code;
         }
         code = link_lane_send(c->lane, request->at, request->len, err);
         if (code == BT_UNAVAILABLE) { /* the pipe has just changed */
-            (void)await(c, LINK_UP, clock_mono_ms() + 20, &ev);
+            (void)await_event(c, LINK_UP, clock_mono_ms() + 20, &ev);
         }
     } while (code == BT_UNAVAILABLE && clock_mono_ms() < deadline);
     if (code != BT_OK) {
         return code;
     }
-    if (!await(c, LINK_ANSWER, deadline, &ev)) {
+    if (!await_event(c, LINK_ANSWER, deadline, &ev)) {
         abandon_lane(c);
         return err_set(err, BT_TIMEOUT, "no answer from %s within %u ms", c->at.control,
                        timeout_ms);

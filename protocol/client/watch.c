@@ -151,7 +151,7 @@ uint64_t bt_watch_filled(const struct bt_watch *w)
 /* Asks for what lies between `expected` and `known`. */
 static enum bt_code read_page(struct bt_watch *w, uint32_t timeout_ms, struct bt_error *err)
 {
-    struct msg_events_read ask = {
+    struct msg_events_read query = {
         .from_seq = w->expected, .limit = PAGE_LIMIT, .plan_id = str_from(w->plan_id)};
     struct msg_events_read_ok ok;
     struct doc_head head;
@@ -161,7 +161,7 @@ static enum bt_code read_page(struct bt_watch *w, uint32_t timeout_ms, struct bt
     drop_page(w);
     buf_init(&request, LIMIT_CONTROL_BYTES);
     code = msg_request(&request, WIRE_MSGPACK, STR_LIT("watch"), str_from(w->client->token),
-                       MSG_events_read, &ask, err);
+                       MSG_events_read, &query, err);
     if (code == BT_OK) {
         code = client_exchange(w->client, &request, timeout_ms, &w->page, err);
     }
@@ -280,14 +280,14 @@ static void receive_frames(struct bt_watch *w, msec timeout_ms)
 static enum bt_code catch_up(struct bt_watch *w, msec now, msec deadline, struct bt_error *err)
 {
     msec left = deadline > now ? deadline - now : 0;
-    uint32_t most = w->client->timeout_ms;
+    uint32_t timeout = w->client->timeout_ms;
     enum bt_code code;
 
-    if (left < most) {
-        most = left > READ_MIN_MS ? (uint32_t)left : READ_MIN_MS;
+    if (left < timeout) {
+        timeout = left > READ_MIN_MS ? (uint32_t)left : READ_MIN_MS;
     }
     w->read_at = MSEC_NEVER;
-    code = read_page(w, most, err);
+    code = read_page(w, timeout, err);
     if (code != BT_UNAVAILABLE && code != BT_TIMEOUT) {
         return code;
     }
