@@ -14,9 +14,9 @@ static uint32_t of_agent(const struct registry *r, uint32_t agent)
     return r->lim.instances + agent;
 }
 
-static struct breaker_row *row_of(const struct registry *r, uint32_t ix)
+static struct breaker_entry *row_of(const struct registry *r, uint32_t ix)
 {
-    return &registry_breaker_rows(r)[ix];
+    return &registry_breaker_entries(r)[ix];
 }
 
 /* Many instances fail once each before one of them fails often: the agent is given twice as many.
@@ -36,7 +36,7 @@ void registry_breakers_init(struct registry *r)
         r->breaker_first[i] = r->breaker_last[i] = REGISTRY_NONE;
     }
     for (uint32_t i = 0; i < r->lim.instances + r->lim.agents; i++) {
-        *row_of(r, i) = (struct breaker_row){.b = breaker_closed(), .list = REGISTRY_NONE};
+        *row_of(r, i) = (struct breaker_entry){.b = breaker_closed(), .list = REGISTRY_NONE};
     }
     if (is_on(r)) {
         const struct breaker_limits lim = limits_of(r, 0);
@@ -48,7 +48,7 @@ void registry_breakers_init(struct registry *r)
 
 static void unlink_row(struct registry *r, uint32_t ix)
 {
-    struct breaker_row *row = row_of(r, ix);
+    struct breaker_entry *row = row_of(r, ix);
     if (row->list == REGISTRY_NONE) {
         return;
     }
@@ -68,7 +68,7 @@ static void unlink_row(struct registry *r, uint32_t ix)
 /* One duration per list, so the order of coming is the order of the deadlines. */
 static void link_row(struct registry *r, uint32_t ix)
 {
-    struct breaker_row *row = row_of(r, ix);
+    struct breaker_entry *row = row_of(r, ix);
     if (row->b.state != BREAKER_OPEN && row->b.state != BREAKER_PROBING) {
         return;
     }
@@ -88,7 +88,7 @@ static void count_broken(struct registry *r, uint32_t ix, enum breaker_state fro
                          enum breaker_state to)
 {
     if (ix < r->lim.instances) {
-        struct agent_row *of = &registry_agent_rows(r)[registry_instance_rows(r)[ix].agent];
+        struct agent_entry *of = &registry_agent_entries(r)[registry_instance_entries(r)[ix].agent];
         of->broken += to != BREAKER_CLOSED ? 1 : 0;
         of->broken -= from != BREAKER_CLOSED ? 1 : 0;
     }
@@ -100,7 +100,7 @@ static bool feed(struct registry *r, uint32_t ix, enum breaker_input in)
     if (!is_on(r)) {
         return false;
     }
-    struct breaker_row *row = row_of(r, ix);
+    struct breaker_entry *row = row_of(r, ix);
     const enum breaker_state from = row->b.state;
     const struct breaker_limits lim = limits_of(r, ix);
     const bool changed = breaker_move(&row->b, &lim, in, r->now);
@@ -117,7 +117,7 @@ static bool feed(struct registry *r, uint32_t ix, enum breaker_input in)
 
 static void close_row(struct registry *r, uint32_t ix)
 {
-    struct breaker_row *row = row_of(r, ix);
+    struct breaker_entry *row = row_of(r, ix);
     unlink_row(r, ix);
     count_broken(r, ix, row->b.state, BREAKER_CLOSED);
     row->b = breaker_closed();
@@ -149,8 +149,8 @@ struct breaker_view registry_breaker_view(const struct registry *r, uint32_t slo
 
 struct breaker_view registry_breaker_agent_view(const struct registry *r, uint32_t agent)
 {
-    const struct instance_row *rows = registry_instance_rows(r);
-    const struct agent_row *of = &registry_agent_rows(r)[agent];
+    const struct instance_entry *rows = registry_instance_entries(r);
+    const struct agent_entry *of = &registry_agent_entries(r)[agent];
     struct breaker_view view = view_of(&row_of(r, of_agent(r, agent))->b);
     if (view.state != BREAKER_CLOSED || of->instances == 0 || of->broken < of->instances) {
         return view;
@@ -173,7 +173,7 @@ uint64_t registry_breakers_opened(const struct registry *r)
 
 static void taken(struct registry *r, uint32_t ix, uint32_t slot, uint32_t lane)
 {
-    struct breaker_row *row = row_of(r, ix);
+    struct breaker_entry *row = row_of(r, ix);
     if (row->b.state == BREAKER_HALF_OPEN) {
         row->trial_slot = slot;
         row->trial_lane = lane;
@@ -184,13 +184,13 @@ static void taken(struct registry *r, uint32_t ix, uint32_t slot, uint32_t lane)
 void registry_breaker_taken(struct registry *r, uint32_t slot, uint32_t lane)
 {
     taken(r, slot, slot, lane);
-    taken(r, of_agent(r, registry_instance_rows(r)[slot].agent), slot, lane);
+    taken(r, of_agent(r, registry_instance_entries(r)[slot].agent), slot, lane);
 }
 
 /* The trial is over; who knows how it went says so before or after. */
 static void released(struct registry *r, uint32_t ix, uint32_t slot, uint32_t lane)
 {
-    const struct breaker_row *row = row_of(r, ix);
+    const struct breaker_entry *row = row_of(r, ix);
     if (row->b.state == BREAKER_TRIAL && row->trial_slot == slot && row->trial_lane == lane) {
         (void)feed(r, ix, BREAKER_IN_UNDECIDED);
     }
@@ -199,14 +199,14 @@ static void released(struct registry *r, uint32_t ix, uint32_t slot, uint32_t la
 void registry_breaker_released(struct registry *r, uint32_t slot, uint32_t lane)
 {
     released(r, slot, slot, lane);
-    released(r, of_agent(r, registry_instance_rows(r)[slot].agent), slot, lane);
+    released(r, of_agent(r, registry_instance_entries(r)[slot].agent), slot, lane);
 }
 
 void registry_breaker_left(struct registry *r, uint32_t slot)
 {
-    struct instance_row *row = &registry_instance_rows(r)[slot];
+    struct instance_entry *row = &registry_instance_entries(r)[slot];
     const uint32_t ix = of_agent(r, row->agent);
-    const struct breaker_row *agent = row_of(r, ix);
+    const struct breaker_entry *agent = row_of(r, ix);
     row->past = (struct past){.epoch = row->epoch, .agent = row->agent};
     close_row(r, slot);
     if (agent->b.state == BREAKER_TRIAL && agent->trial_slot == slot) {
@@ -218,9 +218,9 @@ void registry_breaker_left(struct registry *r, uint32_t slot)
 
 void registry_breaker_forgive(struct registry *r, uint32_t agent)
 {
-    const struct instance_row *rows = registry_instance_rows(r);
+    const struct instance_entry *rows = registry_instance_entries(r);
     close_row(r, of_agent(r, agent));
-    for (uint32_t slot = registry_agent_rows(r)[agent].first; slot != REGISTRY_NONE;
+    for (uint32_t slot = registry_agent_entries(r)[agent].first; slot != REGISTRY_NONE;
          slot = rows[slot].agent_next) {
         close_row(r, slot);
     }
@@ -229,7 +229,7 @@ void registry_breaker_forgive(struct registry *r, uint32_t agent)
 /* One pipe or process that breaks takes all attempts on it along. True when that was counted. */
 static bool broke_already(struct registry *r, uint32_t slot, enum err_class cls)
 {
-    struct instance_row *row = &registry_instance_rows(r)[slot];
+    struct instance_entry *row = &registry_instance_entries(r)[slot];
     if (cls != CLASS_REPLY_LOST && cls != CLASS_AGENT_CRASHED) {
         return false;
     }
@@ -246,7 +246,7 @@ uint32_t registry_breaker_result(struct registry *r, uint32_t slot, uint64_t epo
     if (slot >= r->n_slots || verdict == BREAKER_SAYS_NOTHING) {
         return REGISTRY_NONE;
     }
-    struct instance_row *row = &registry_instance_rows(r)[slot];
+    struct instance_entry *row = &registry_instance_entries(r)[slot];
     const enum breaker_input in =
         verdict == BREAKER_WORKS ? BREAKER_IN_SUCCESS : BREAKER_IN_FAILURE;
     uint32_t agent = row->agent;
@@ -291,7 +291,7 @@ msec registry_breaker_deadline(const struct registry *r)
     return when;
 }
 
-static bool can_be_asked(const struct instance_row *row)
+static bool can_be_asked(const struct instance_entry *row)
 {
     return row->health == HEALTH_HEALTHY && row->control_up;
 }
@@ -300,9 +300,9 @@ static bool can_be_asked(const struct instance_row *row)
  * not asked early: its own cooldown would be worth nothing. */
 static uint32_t speaker(const struct registry *r, uint32_t agent)
 {
-    const struct instance_row *rows = registry_instance_rows(r);
+    const struct instance_entry *rows = registry_instance_entries(r);
     uint32_t best = REGISTRY_NONE;
-    for (uint32_t slot = registry_agent_rows(r)[agent].first; slot != REGISTRY_NONE;
+    for (uint32_t slot = registry_agent_entries(r)[agent].first; slot != REGISTRY_NONE;
          slot = rows[slot].agent_next) {
         if (can_be_asked(&rows[slot]) && !rows[slot].draining && registry_breaker_lets(r, slot) &&
             slot < best) {
@@ -321,7 +321,7 @@ uint32_t registry_breaker_due(struct registry *r, msec now)
         if (ix == REGISTRY_NONE || when > now) {
             return REGISTRY_NONE;
         }
-        struct breaker_row *row = row_of(r, ix);
+        struct breaker_entry *row = row_of(r, ix);
         if (row->b.state == BREAKER_PROBING) {
             (void)feed(r, ix, BREAKER_IN_DUE);
             continue;
@@ -329,7 +329,7 @@ uint32_t registry_breaker_due(struct registry *r, msec now)
         uint32_t ask = ix;
         if (ix >= r->lim.instances) {
             ask = speaker(r, ix - r->lim.instances);
-        } else if (!can_be_asked(&registry_instance_rows(r)[ix])) {
+        } else if (!can_be_asked(&registry_instance_entries(r)[ix])) {
             ask = REGISTRY_NONE;
         }
         if (ask == REGISTRY_NONE) {
@@ -347,7 +347,7 @@ uint32_t registry_breaker_probed(struct registry *r, uint32_t slot, bool ok, mse
     registry_later(r, now);
     ASSERT(registry_is_live(r, slot));
     const enum breaker_input in = ok ? BREAKER_IN_PROBE_OK : BREAKER_IN_PROBE_FAILED;
-    const uint32_t agent = registry_instance_rows(r)[slot].agent;
+    const uint32_t agent = registry_instance_entries(r)[slot].agent;
     bool more = feed(r, slot, in);
     if (row_of(r, of_agent(r, agent))->probe_slot == slot) {
         more = feed(r, of_agent(r, agent), in) || more;

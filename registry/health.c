@@ -8,8 +8,8 @@
 
 static void time_unlink(struct registry *r, uint32_t slot)
 {
-    struct instance_row *rows = registry_instance_rows(r);
-    const struct instance_row *row = &rows[slot];
+    struct instance_entry *rows = registry_instance_entries(r);
+    const struct instance_entry *row = &rows[slot];
     if (row->time_prev != REGISTRY_NONE) {
         rows[row->time_prev].time_next = row->time_next;
     } else {
@@ -24,7 +24,7 @@ static void time_unlink(struct registry *r, uint32_t slot)
 
 static void time_append(struct registry *r, uint32_t slot, enum health to)
 {
-    struct instance_row *rows = registry_instance_rows(r);
+    struct instance_entry *rows = registry_instance_entries(r);
     rows[slot].time_next = REGISTRY_NONE;
     rows[slot].time_prev = r->newest[to];
     if (r->newest[to] != REGISTRY_NONE) {
@@ -37,7 +37,7 @@ static void time_append(struct registry *r, uint32_t slot, enum health to)
 
 void registry_health_move(struct registry *r, uint32_t slot, enum health to)
 {
-    struct instance_row *row = &registry_instance_rows(r)[slot];
+    struct instance_entry *row = &registry_instance_entries(r)[slot];
     if (row->health != HEALTH_DEAD) {
         time_unlink(r, slot);
     }
@@ -56,7 +56,7 @@ bool registry_seen(struct registry *r, uint32_t slot, msec now)
     if (!registry_is_live(r, slot)) {
         return false;
     }
-    const bool was_suspect = registry_instance_rows(r)[slot].health == HEALTH_SUSPECT;
+    const bool was_suspect = registry_instance_entries(r)[slot].health == HEALTH_SUSPECT;
     registry_health_move(r, slot, HEALTH_HEALTHY);
     return was_suspect;
 }
@@ -69,7 +69,7 @@ static msec due(const struct registry *r, enum health h)
         return MSEC_NEVER;
     }
     const msec allowed = h == HEALTH_HEALTHY ? r->lim.suspect_ms : r->lim.lease_ms;
-    return msec_add(registry_instance_rows(r)[slot].last_seen, allowed);
+    return msec_add(registry_instance_entries(r)[slot].last_seen, allowed);
 }
 
 msec registry_deadline(const struct registry *r)

@@ -14,7 +14,7 @@ static uint32_t place_of(const struct registry *r, struct uuid id)
 {
     const uint32_t *table = registry_instance_table(r);
     uint32_t at = home(r, id);
-    while (table[at] != REGISTRY_NONE && !uuid_eq(registry_instance_rows(r)[table[at]].id, id)) {
+    while (table[at] != REGISTRY_NONE && !uuid_eq(registry_instance_entries(r)[table[at]].id, id)) {
         at = (at + 1) & r->instance_mask;
     }
     return at;
@@ -26,7 +26,7 @@ static void forget_id(struct registry *r, struct uuid id)
     uint32_t hole = place_of(r, id);
     for (uint32_t at = (hole + 1) & r->instance_mask; table[at] != REGISTRY_NONE;
          at = (at + 1) & r->instance_mask) {
-        const uint32_t h = home(r, registry_instance_rows(r)[table[at]].id);
+        const uint32_t h = home(r, registry_instance_entries(r)[table[at]].id);
         const uint32_t from_home = (at - h) & r->instance_mask;
         const uint32_t from_hole = (at - hole) & r->instance_mask;
         if (from_home >= from_hole) {
@@ -41,8 +41,8 @@ static void forget_id(struct registry *r, struct uuid id)
 
 static void agent_link(struct registry *r, uint32_t slot, uint32_t agent)
 {
-    struct instance_row *rows = registry_instance_rows(r);
-    struct agent_row *of = &registry_agent_rows(r)[agent];
+    struct instance_entry *rows = registry_instance_entries(r);
+    struct agent_entry *of = &registry_agent_entries(r)[agent];
     rows[slot].agent = agent;
     rows[slot].agent_prev = REGISTRY_NONE;
     rows[slot].agent_next = of->first;
@@ -56,9 +56,9 @@ static void agent_link(struct registry *r, uint32_t slot, uint32_t agent)
 
 static void agent_unlink(struct registry *r, uint32_t slot)
 {
-    struct instance_row *rows = registry_instance_rows(r);
-    const struct instance_row *row = &rows[slot];
-    struct agent_row *of = &registry_agent_rows(r)[row->agent];
+    struct instance_entry *rows = registry_instance_entries(r);
+    const struct instance_entry *row = &rows[slot];
+    struct agent_entry *of = &registry_agent_entries(r)[row->agent];
     if (row->agent_prev != REGISTRY_NONE) {
         rows[row->agent_prev].agent_next = row->agent_next;
     } else {
@@ -79,7 +79,7 @@ static void agent_unlink(struct registry *r, uint32_t slot)
 static uint32_t free_slot(struct registry *r)
 {
     for (uint32_t slot = 0; slot < r->n_slots; slot++) {
-        if (registry_instance_rows(r)[slot].health == HEALTH_DEAD) {
+        if (registry_instance_entries(r)[slot].health == HEALTH_DEAD) {
             return slot;
         }
     }
@@ -105,12 +105,12 @@ uint32_t registry_register(struct registry *r, uint32_t agent, struct uuid id, u
         registry_instance_table(r)[place_of(r, id)] = slot;
     }
     ASSERT(r->epoch < UINT64_MAX);
-    struct instance_row *row = &registry_instance_rows(r)[slot];
-    *row = (struct instance_row){.id = id,
-                                 .epoch = ++r->epoch,
-                                 .capacity = capacity,
-                                 .broke_at = MSEC_NEVER,
-                                 .past = row->past};
+    struct instance_entry *row = &registry_instance_entries(r)[slot];
+    *row = (struct instance_entry){.id = id,
+                                   .epoch = ++r->epoch,
+                                   .capacity = capacity,
+                                   .broke_at = MSEC_NEVER,
+                                   .past = row->past};
     agent_link(r, slot, agent);
     registry_health_move(r, slot, HEALTH_HEALTHY);
     return slot;
@@ -131,7 +131,7 @@ bool registry_instance_view(const struct registry *r, uint32_t slot, struct inst
     if (!registry_is_live(r, slot)) {
         return false;
     }
-    const struct instance_row *row = &registry_instance_rows(r)[slot];
+    const struct instance_entry *row = &registry_instance_entries(r)[slot];
     *ret = (struct instance_view){.agent = row->agent,
                                   .id = row->id,
                                   .epoch = row->epoch,
@@ -148,13 +148,13 @@ bool registry_instance_view(const struct registry *r, uint32_t slot, struct inst
 
 bool registry_is_current(const struct registry *r, uint32_t slot, uint64_t epoch)
 {
-    return registry_is_live(r, slot) && registry_instance_rows(r)[slot].epoch == epoch;
+    return registry_is_live(r, slot) && registry_instance_entries(r)[slot].epoch == epoch;
 }
 
 void registry_drain(struct registry *r, uint32_t slot)
 {
     if (registry_is_live(r, slot)) {
-        registry_instance_rows(r)[slot].draining = true;
+        registry_instance_entries(r)[slot].draining = true;
     }
 }
 
@@ -164,7 +164,7 @@ void registry_remove(struct registry *r, uint32_t slot, msec now)
     if (!registry_is_live(r, slot)) {
         return;
     }
-    forget_id(r, registry_instance_rows(r)[slot].id);
+    forget_id(r, registry_instance_entries(r)[slot].id);
     registry_breaker_left(r, slot);
     agent_unlink(r, slot);
     registry_health_move(r, slot, HEALTH_DEAD);
@@ -175,7 +175,7 @@ void registry_remove(struct registry *r, uint32_t slot, msec now)
 void registry_lane_set(struct registry *r, uint32_t slot, uint32_t lane, bool up)
 {
     ASSERT(registry_is_live(r, slot));
-    struct instance_row *row = &registry_instance_rows(r)[slot];
+    struct instance_entry *row = &registry_instance_entries(r)[slot];
     if (lane == REGISTRY_CONTROL_LANE) {
         row->control_up = up;
         return;
@@ -188,7 +188,7 @@ void registry_lane_set(struct registry *r, uint32_t slot, uint32_t lane, bool up
 uint32_t registry_take(struct registry *r, uint32_t slot)
 {
     ASSERT(registry_is_live(r, slot));
-    struct instance_row *row = &registry_instance_rows(r)[slot];
+    struct instance_entry *row = &registry_instance_entries(r)[slot];
     const uint64_t lanes = registry_free_lanes(row);
     ASSERT(lanes != 0);
     uint32_t lane = 0;
@@ -203,7 +203,7 @@ uint32_t registry_take(struct registry *r, uint32_t slot)
 void registry_release(struct registry *r, uint32_t slot, uint32_t lane)
 {
     ASSERT(registry_is_live(r, slot));
-    struct instance_row *row = &registry_instance_rows(r)[slot];
+    struct instance_entry *row = &registry_instance_entries(r)[slot];
     ASSERT(lane < row->capacity);
     row->lanes_taken &= ~(UINT64_C(1) << lane);
     registry_breaker_released(r, slot, lane);

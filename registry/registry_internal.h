@@ -12,7 +12,7 @@
 
 #include "registry/registry.h"
 
-struct agent_row {
+struct agent_entry {
     char id[LIMIT_ID_BYTES];
     uint32_t id_len;
     uint32_t instances; /* live ones */
@@ -32,7 +32,7 @@ struct past {
     bool failed; /* counted once already: a crash is one failure, however many attempts it ended */
 };
 
-struct instance_row {
+struct instance_entry {
     struct uuid id;
     uint64_t epoch;
     uint64_t lanes_up;    /* bit per work lane */
@@ -50,7 +50,7 @@ struct instance_row {
 };
 
 /* Of the instance in slot i: row i; of agent a: row lim.instances + a. */
-struct breaker_row {
+struct breaker_entry {
     struct breaker b;
     uint32_t prev, next;
     uint32_t list;       /* in which it waits for its time; REGISTRY_NONE */
@@ -79,19 +79,19 @@ struct registry {
     uint64_t breakers_opened;
 };
 
-static inline struct agent_row *registry_agent_rows(const struct registry *r)
+static inline struct agent_entry *registry_agent_entries(const struct registry *r)
 {
-    return (struct agent_row *)((uintptr_t)r + r->agents_at);
+    return (struct agent_entry *)((uintptr_t)r + r->agents_at);
 }
 
-static inline struct instance_row *registry_instance_rows(const struct registry *r)
+static inline struct instance_entry *registry_instance_entries(const struct registry *r)
 {
-    return (struct instance_row *)((uintptr_t)r + r->instances_at);
+    return (struct instance_entry *)((uintptr_t)r + r->instances_at);
 }
 
-static inline struct breaker_row *registry_breaker_rows(const struct registry *r)
+static inline struct breaker_entry *registry_breaker_entries(const struct registry *r)
 {
-    return (struct breaker_row *)((uintptr_t)r + r->breakers_at);
+    return (struct breaker_entry *)((uintptr_t)r + r->breakers_at);
 }
 
 static inline uint32_t *registry_agent_table(const struct registry *r)
@@ -106,11 +106,11 @@ static inline uint32_t *registry_instance_table(const struct registry *r)
 
 static inline bool registry_is_live(const struct registry *r, uint32_t slot)
 {
-    return slot < r->n_slots && registry_instance_rows(r)[slot].health != HEALTH_DEAD;
+    return slot < r->n_slots && registry_instance_entries(r)[slot].health != HEALTH_DEAD;
 }
 
 /* Lanes that are up and free. */
-static inline uint64_t registry_free_lanes(const struct instance_row *row)
+static inline uint64_t registry_free_lanes(const struct instance_entry *row)
 {
     return row->lanes_up & ~row->lanes_taken;
 }

@@ -381,7 +381,7 @@ static void counts_hold(const struct registry *r, uint32_t seed, uint32_t turn)
     uint32_t listed = 0;
     uint32_t waiting = 0;
     for (uint32_t ix = 0; ix < guarded.instances + guarded.agents; ix++) {
-        const struct breaker_row *row = &registry_breaker_rows(r)[ix];
+        const struct breaker_entry *row = &registry_breaker_entries(r)[ix];
         const bool waits = row->b.state == BREAKER_OPEN || row->b.state == BREAKER_PROBING;
         waiting += waits ? 1 : 0;
         earliest = row->b.until < earliest ? row->b.until : earliest;
@@ -391,7 +391,7 @@ static void counts_hold(const struct registry *r, uint32_t seed, uint32_t turn)
     }
     for (uint32_t l = 0; l < BREAKER_LISTS; l++) {
         for (uint32_t ix = r->breaker_first[l]; ix != REGISTRY_NONE;
-             ix = registry_breaker_rows(r)[ix].next) {
+             ix = registry_breaker_entries(r)[ix].next) {
             listed++;
         }
     }
@@ -404,7 +404,7 @@ static void counts_hold(const struct registry *r, uint32_t seed, uint32_t turn)
                           ? 1
                           : 0;
         }
-        if (broken != registry_agent_rows(r)[a].broken) {
+        if (broken != registry_agent_entries(r)[a].broken) {
             fail_msg("seed %u turn %u: agent %u has %u open instances", seed, turn, a, broken);
         }
     }
