@@ -8,27 +8,27 @@
 
 static void time_unlink(struct registry *r, uint32_t slot)
 {
-    struct instance_entry *rows = registry_instance_entries(r);
-    const struct instance_entry *row = &rows[slot];
-    if (row->time_prev != REGISTRY_NONE) {
-        rows[row->time_prev].time_next = row->time_next;
+    struct instance_entry *entries = registry_instance_entries(r);
+    const struct instance_entry *entry = &entries[slot];
+    if (entry->time_prev != REGISTRY_NONE) {
+        entries[entry->time_prev].time_next = entry->time_next;
     } else {
-        r->oldest[row->health] = row->time_next;
+        r->oldest[entry->health] = entry->time_next;
     }
-    if (row->time_next != REGISTRY_NONE) {
-        rows[row->time_next].time_prev = row->time_prev;
+    if (entry->time_next != REGISTRY_NONE) {
+        entries[entry->time_next].time_prev = entry->time_prev;
     } else {
-        r->newest[row->health] = row->time_prev;
+        r->newest[entry->health] = entry->time_prev;
     }
 }
 
 static void time_append(struct registry *r, uint32_t slot, enum health to)
 {
-    struct instance_entry *rows = registry_instance_entries(r);
-    rows[slot].time_next = REGISTRY_NONE;
-    rows[slot].time_prev = r->newest[to];
+    struct instance_entry *entries = registry_instance_entries(r);
+    entries[slot].time_next = REGISTRY_NONE;
+    entries[slot].time_prev = r->newest[to];
     if (r->newest[to] != REGISTRY_NONE) {
-        rows[r->newest[to]].time_next = slot;
+        entries[r->newest[to]].time_next = slot;
     } else {
         r->oldest[to] = slot;
     }
@@ -37,17 +37,17 @@ static void time_append(struct registry *r, uint32_t slot, enum health to)
 
 void registry_health_move(struct registry *r, uint32_t slot, enum health to)
 {
-    struct instance_entry *row = &registry_instance_entries(r)[slot];
-    if (row->health != HEALTH_DEAD) {
+    struct instance_entry *entry = &registry_instance_entries(r)[slot];
+    if (entry->health != HEALTH_DEAD) {
         time_unlink(r, slot);
     }
     if (to != HEALTH_DEAD) {
         time_append(r, slot, to);
         /* Moving to SUSPECT keeps the order: the oldest healthy one goes behind those that went
          * before it. */
-        row->last_seen = to == HEALTH_HEALTHY ? r->now : row->last_seen;
+        entry->last_seen = to == HEALTH_HEALTHY ? r->now : entry->last_seen;
     }
-    row->health = to;
+    entry->health = to;
 }
 
 bool registry_seen(struct registry *r, uint32_t slot, msec now)

@@ -41,35 +41,35 @@ static void forget_id(struct registry *r, struct uuid id)
 
 static void agent_link(struct registry *r, uint32_t slot, uint32_t agent)
 {
-    struct instance_entry *rows = registry_instance_entries(r);
-    struct agent_entry *of = &registry_agent_entries(r)[agent];
-    rows[slot].agent = agent;
-    rows[slot].agent_prev = REGISTRY_NONE;
-    rows[slot].agent_next = of->first;
-    if (of->first != REGISTRY_NONE) {
-        rows[of->first].agent_prev = slot;
+    struct instance_entry *entries = registry_instance_entries(r);
+    struct agent_entry *owner = &registry_agent_entries(r)[agent];
+    entries[slot].agent = agent;
+    entries[slot].agent_prev = REGISTRY_NONE;
+    entries[slot].agent_next = owner->first;
+    if (owner->first != REGISTRY_NONE) {
+        entries[owner->first].agent_prev = slot;
     }
-    of->first = slot;
-    of->instances++;
-    of->absent_since = MSEC_NEVER;
+    owner->first = slot;
+    owner->instances++;
+    owner->absent_since = MSEC_NEVER;
 }
 
 static void agent_unlink(struct registry *r, uint32_t slot)
 {
-    struct instance_entry *rows = registry_instance_entries(r);
-    const struct instance_entry *row = &rows[slot];
-    struct agent_entry *of = &registry_agent_entries(r)[row->agent];
-    if (row->agent_prev != REGISTRY_NONE) {
-        rows[row->agent_prev].agent_next = row->agent_next;
+    struct instance_entry *entries = registry_instance_entries(r);
+    const struct instance_entry *entry = &entries[slot];
+    struct agent_entry *owner = &registry_agent_entries(r)[entry->agent];
+    if (entry->agent_prev != REGISTRY_NONE) {
+        entries[entry->agent_prev].agent_next = entry->agent_next;
     } else {
-        of->first = row->agent_next;
+        owner->first = entry->agent_next;
     }
-    if (row->agent_next != REGISTRY_NONE) {
-        rows[row->agent_next].agent_prev = row->agent_prev;
+    if (entry->agent_next != REGISTRY_NONE) {
+        entries[entry->agent_next].agent_prev = entry->agent_prev;
     }
-    of->instances--;
-    if (of->instances == 0) {
-        of->absent_since = r->now;
+    owner->instances--;
+    if (owner->instances == 0) {
+        owner->absent_since = r->now;
     }
 }
 
@@ -105,12 +105,12 @@ uint32_t registry_register(struct registry *r, uint32_t agent, struct uuid id, u
         registry_instance_table(r)[place_of(r, id)] = slot;
     }
     ASSERT(r->epoch < UINT64_MAX);
-    struct instance_entry *row = &registry_instance_entries(r)[slot];
-    *row = (struct instance_entry){.id = id,
-                                   .epoch = ++r->epoch,
-                                   .capacity = capacity,
-                                   .broke_at = MSEC_NEVER,
-                                   .past = row->past};
+    struct instance_entry *entry = &registry_instance_entries(r)[slot];
+    *entry = (struct instance_entry){.id = id,
+                                     .epoch = ++r->epoch,
+                                     .capacity = capacity,
+                                     .broke_at = MSEC_NEVER,
+                                     .past = entry->past};
     agent_link(r, slot, agent);
     registry_health_move(r, slot, HEALTH_HEALTHY);
     return slot;
@@ -131,17 +131,17 @@ bool registry_instance_view(const struct registry *r, uint32_t slot, struct inst
     if (!registry_is_live(r, slot)) {
         return false;
     }
-    const struct instance_entry *row = &registry_instance_entries(r)[slot];
-    *ret = (struct instance_view){.agent = row->agent,
-                                  .id = row->id,
-                                  .epoch = row->epoch,
-                                  .capacity = row->capacity,
-                                  .lanes_up = registry_count_bits(row->lanes_up),
-                                  .outstanding = registry_count_bits(row->lanes_taken),
-                                  .control_up = row->control_up,
-                                  .draining = row->draining,
-                                  .health = row->health,
-                                  .last_seen = row->last_seen,
+    const struct instance_entry *entry = &registry_instance_entries(r)[slot];
+    *ret = (struct instance_view){.agent = entry->agent,
+                                  .id = entry->id,
+                                  .epoch = entry->epoch,
+                                  .capacity = entry->capacity,
+                                  .lanes_up = registry_count_bits(entry->lanes_up),
+                                  .outstanding = registry_count_bits(entry->lanes_taken),
+                                  .control_up = entry->control_up,
+                                  .draining = entry->draining,
+                                  .health = entry->health,
+                                  .last_seen = entry->last_seen,
                                   .breaker = registry_breaker_view(r, slot)};
     return true;
 }
@@ -175,27 +175,27 @@ void registry_remove(struct registry *r, uint32_t slot, msec now)
 void registry_lane_set(struct registry *r, uint32_t slot, uint32_t lane, bool up)
 {
     ASSERT(registry_is_live(r, slot));
-    struct instance_entry *row = &registry_instance_entries(r)[slot];
+    struct instance_entry *entry = &registry_instance_entries(r)[slot];
     if (lane == REGISTRY_CONTROL_LANE) {
-        row->control_up = up;
+        entry->control_up = up;
         return;
     }
-    ASSERT(lane < row->capacity);
+    ASSERT(lane < entry->capacity);
     const uint64_t bit = UINT64_C(1) << lane;
-    row->lanes_up = up ? row->lanes_up | bit : row->lanes_up & ~bit;
+    entry->lanes_up = up ? entry->lanes_up | bit : entry->lanes_up & ~bit;
 }
 
 uint32_t registry_take(struct registry *r, uint32_t slot)
 {
     ASSERT(registry_is_live(r, slot));
-    struct instance_entry *row = &registry_instance_entries(r)[slot];
-    const uint64_t lanes = registry_free_lanes(row);
+    struct instance_entry *entry = &registry_instance_entries(r)[slot];
+    const uint64_t lanes = registry_free_lanes(entry);
     ASSERT(lanes != 0);
     uint32_t lane = 0;
     while ((lanes >> lane & 1) == 0) {
         lane++;
     }
-    row->lanes_taken |= UINT64_C(1) << lane;
+    entry->lanes_taken |= UINT64_C(1) << lane;
     registry_breaker_taken(r, slot, lane);
     return lane;
 }
@@ -203,8 +203,8 @@ uint32_t registry_take(struct registry *r, uint32_t slot)
 void registry_release(struct registry *r, uint32_t slot, uint32_t lane)
 {
     ASSERT(registry_is_live(r, slot));
-    struct instance_entry *row = &registry_instance_entries(r)[slot];
-    ASSERT(lane < row->capacity);
-    row->lanes_taken &= ~(UINT64_C(1) << lane);
+    struct instance_entry *entry = &registry_instance_entries(r)[slot];
+    ASSERT(lane < entry->capacity);
+    entry->lanes_taken &= ~(UINT64_C(1) << lane);
     registry_breaker_released(r, slot, lane);
 }

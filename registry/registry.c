@@ -99,9 +99,9 @@ uint32_t registry_count_bits(uint64_t v)
 
 /* ---- agents ---- */
 
-static struct str agent_id(const struct agent_entry *row)
+static struct str agent_id(const struct agent_entry *entry)
 {
-    return (struct str){row->id, row->id_len};
+    return (struct str){entry->id, entry->id_len};
 }
 
 /* The place in the table where the id is, or would be put. */
@@ -130,12 +130,12 @@ uint32_t registry_agent_add(struct registry *r, struct str id, msec now)
     if (r->n_agents == r->lim.agents || id.len == 0 || id.len > LIMIT_ID_BYTES) {
         return REGISTRY_NONE;
     }
-    struct agent_entry *row = &registry_agent_entries(r)[r->n_agents];
-    *row = (struct agent_entry){.first = REGISTRY_NONE,
-                                .id_len = (uint32_t)id.len,
-                                .enabled = true,
-                                .absent_since = registry_later(r, now)};
-    memcpy(row->id, id.ptr, id.len);
+    struct agent_entry *entry = &registry_agent_entries(r)[r->n_agents];
+    *entry = (struct agent_entry){.first = REGISTRY_NONE,
+                                  .id_len = (uint32_t)id.len,
+                                  .enabled = true,
+                                  .absent_since = registry_later(r, now)};
+    memcpy(entry->id, id.ptr, id.len);
     *place = r->n_agents;
     return r->n_agents++;
 }
@@ -148,13 +148,13 @@ uint32_t registry_agents(const struct registry *r)
 struct agent_view registry_agent_view(const struct registry *r, uint32_t agent)
 {
     ASSERT(agent < r->n_agents);
-    const struct agent_entry *row = &registry_agent_entries(r)[agent];
-    return (struct agent_view){.id = agent_id(row),
-                               .card = row->card,
-                               .instances = row->instances,
-                               .enabled = row->enabled,
-                               .absent_since = row->absent_since,
-                               .failure = {row->failure, row->failure_len},
+    const struct agent_entry *entry = &registry_agent_entries(r)[agent];
+    return (struct agent_view){.id = agent_id(entry),
+                               .card = entry->card,
+                               .instances = entry->instances,
+                               .enabled = entry->enabled,
+                               .absent_since = entry->absent_since,
+                               .failure = {entry->failure, entry->failure_len},
                                .breaker = registry_breaker_agent_view(r, agent)};
 }
 
@@ -167,13 +167,13 @@ void registry_agent_card(struct registry *r, uint32_t agent, const struct msg_ca
 void registry_agent_failed(struct registry *r, uint32_t agent, struct str why)
 {
     ASSERT(agent < r->n_agents);
-    struct agent_entry *row = &registry_agent_entries(r)[agent];
+    struct agent_entry *entry = &registry_agent_entries(r)[agent];
     const size_t n = why.len > 0 ? utf8_cut(why.ptr, why.len, REGISTRY_FAILURE_BYTES) : 0;
-    memset(row->failure, 0, sizeof row->failure); /* the block may be compared */
+    memset(entry->failure, 0, sizeof entry->failure); /* the block may be compared */
     if (n > 0) {
-        memcpy(row->failure, why.ptr, n);
+        memcpy(entry->failure, why.ptr, n);
     }
-    row->failure_len = (uint32_t)n;
+    entry->failure_len = (uint32_t)n;
 }
 
 void registry_agent_enable(struct registry *r, uint32_t agent, bool enabled)

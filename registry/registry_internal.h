@@ -110,9 +110,9 @@ static inline bool registry_is_live(const struct registry *r, uint32_t slot)
 }
 
 /* Lanes that are up and free. */
-static inline uint64_t registry_free_lanes(const struct instance_entry *row)
+static inline uint64_t registry_free_lanes(const struct instance_entry *entry)
 {
-    return row->lanes_up & ~row->lanes_taken;
+    return entry->lanes_up & ~entry->lanes_taken;
 }
 
 static inline uint64_t registry_later(struct registry *r, msec now)

@@ -381,11 +381,11 @@ static void counts_hold(const struct registry *r, uint32_t seed, uint32_t turn)
     uint32_t listed = 0;
     uint32_t waiting = 0;
     for (uint32_t ix = 0; ix < guarded.instances + guarded.agents; ix++) {
-        const struct breaker_entry *row = &registry_breaker_entries(r)[ix];
-        const bool waits = row->b.state == BREAKER_OPEN || row->b.state == BREAKER_PROBING;
+        const struct breaker_entry *entry = &registry_breaker_entries(r)[ix];
+        const bool waits = entry->b.state == BREAKER_OPEN || entry->b.state == BREAKER_PROBING;
         waiting += waits ? 1 : 0;
-        earliest = row->b.until < earliest ? row->b.until : earliest;
-        if (waits != (row->list != REGISTRY_NONE)) {
+        earliest = entry->b.until < earliest ? entry->b.until : earliest;
+        if (waits != (entry->list != REGISTRY_NONE)) {
             fail_msg("seed %u turn %u: row %u waits in no list", seed, turn, ix);
         }
     }
