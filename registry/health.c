@@ -50,7 +50,7 @@ void registry_health_move(struct registry *r, uint32_t slot, enum health to)
     entry->health = to;
 }
 
-bool registry_seen(struct registry *r, uint32_t slot, msec now)
+bool registry_renew_lease(struct registry *r, uint32_t slot, msec now)
 {
     registry_later(r, now);
     if (!registry_is_live(r, slot)) {

@@ -120,7 +120,7 @@ bool registry_instance_view(const struct registry *r, uint32_t slot, struct inst
 bool registry_is_current(const struct registry *r, uint32_t slot, uint64_t epoch);
 /* Renews the lease; true when it was SUSPECT and is HEALTHY again. Stale epochs are the caller's to
  * refuse. */
-bool registry_seen(struct registry *r, uint32_t slot, msec now);
+bool registry_renew_lease(struct registry *r, uint32_t slot, msec now);
 void registry_drain(struct registry *r, uint32_t slot);
 /* Frees the slot; one that is free already stays free. */
 void registry_remove(struct registry *r, uint32_t slot, msec now);

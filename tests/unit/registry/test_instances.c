@@ -219,7 +219,7 @@ static void draining_suspect_and_disabled_get_no_new_work(void **state)
     enum health h;
     assert_int_equal(registry_expire(r, 201, &h), s);
     assert_int_equal(registry_select(r, a), REGISTRY_NONE);
-    registry_seen(r, s, 202);
+    registry_renew_lease(r, s, 202);
     assert_int_equal(registry_select(r, a), s);
     registry_drain(r, s);
     assert_int_equal(registry_select(r, a), REGISTRY_NONE);
