@@ -8,7 +8,7 @@ struct breaker breaker_closed(void)
     return (struct breaker){.state = BREAKER_CLOSED, .until = MSEC_NEVER};
 }
 
-bool breaker_may_work(const struct breaker *b)
+bool breaker_allows_work(const struct breaker *b)
 {
     return b->state == BREAKER_CLOSED || b->state == BREAKER_HALF_OPEN;
 }
@@ -83,13 +83,13 @@ enum breaker_verdict breaker_verdict(enum err_class cls)
     case CLASS_AGENT_CRASHED:
     case CLASS_REPLY_LOST:
     case CLASS_PROTOCOL_ERROR:
-        return BREAKER_FAILS;
+        return BREAKER_VERDICT_FAILURE;
     case CLASS_RATE_LIMITED: /* it says itself when to come back */
     case CLASS_AGENT_UNAVAILABLE:
     case CLASS_CANCELLED:
     case CLASS_BUDGET_EXCEEDED:
     case CLASS_DEPENDENCY_FAILED:
-        return BREAKER_SAYS_NOTHING;
+        return BREAKER_VERDICT_IGNORED;
     case CLASS_NONE:
     case CLASS_TOOL_NOT_FOUND:
     case CLASS_RESOURCE_NOT_FOUND:
@@ -100,7 +100,7 @@ enum breaker_verdict breaker_verdict(enum err_class cls)
     case CLASS_COUNT:
         break;
     }
-    return BREAKER_WORKS;
+    return BREAKER_VERDICT_SUCCESS;
 }
 
 const char *breaker_state_name(enum breaker_state s)

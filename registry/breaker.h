@@ -42,7 +42,7 @@ enum breaker_input {
     BREAKER_INPUT_COUNT
 };
 
-enum breaker_verdict { BREAKER_WORKS, BREAKER_FAILS, BREAKER_SAYS_NOTHING };
+enum breaker_verdict { BREAKER_VERDICT_SUCCESS, BREAKER_VERDICT_FAILURE, BREAKER_VERDICT_IGNORED };
 
 struct breaker_limits {
     uint32_t failures; /* in a row, to open; >= 1 */
@@ -63,7 +63,7 @@ struct breaker breaker_closed(void);
 bool breaker_move(struct breaker *b, const struct breaker_limits *lim, enum breaker_input in,
                   msec now);
 /* New work may go there. */
-bool breaker_may_work(const struct breaker *b);
+bool breaker_allows_work(const struct breaker *b);
 /* The cooldown after having opened level + 1 times. */
 msec breaker_cooldown(const struct breaker_limits *lim, uint32_t level);
 /* What the end of an attempt with this class (CLASS_NONE: it did what it should) says. */

@@ -113,7 +113,7 @@ static bool feed(struct registry *r, uint32_t ix, enum breaker_input in)
         count_broken(r, ix, from, entry->b.state);
         r->breakers_opened += from == BREAKER_CLOSED ? 1 : 0;
     }
-    return changed && breaker_may_work(&entry->b);
+    return changed && breaker_allows_work(&entry->b);
 }
 
 static void close_entry(struct registry *r, uint32_t ix)
@@ -126,14 +126,14 @@ static void close_entry(struct registry *r, uint32_t ix)
 
 /* ---- asking ---- */
 
-bool registry_breaker_lets(const struct registry *r, uint32_t slot)
+bool registry_breaker_allows(const struct registry *r, uint32_t slot)
 {
-    return breaker_may_work(&entry_of(r, slot)->b);
+    return breaker_allows_work(&entry_of(r, slot)->b);
 }
 
-bool registry_breaker_lets_agent(const struct registry *r, uint32_t agent)
+bool registry_breaker_allows_agent(const struct registry *r, uint32_t agent)
 {
-    return breaker_may_work(&entry_of(r, of_agent(r, agent))->b);
+    return breaker_allows_work(&entry_of(r, of_agent(r, agent))->b);
 }
 
 static struct breaker_view view_of(const struct breaker *b)
@@ -203,7 +203,7 @@ void registry_breaker_released(struct registry *r, uint32_t slot, uint32_t lane)
     released(r, of_agent(r, registry_instance_entries(r)[slot].agent), slot, lane);
 }
 
-void registry_breaker_left(struct registry *r, uint32_t slot)
+void registry_breaker_end_incarnation(struct registry *r, uint32_t slot)
 {
     struct instance_entry *entry = &registry_instance_entries(r)[slot];
     const uint32_t ix = of_agent(r, entry->agent);
@@ -217,7 +217,7 @@ void registry_breaker_left(struct registry *r, uint32_t slot)
     }
 }
 
-void registry_breaker_forgive(struct registry *r, uint32_t agent)
+void registry_breaker_reset_agent(struct registry *r, uint32_t agent)
 {
     const struct instance_entry *entries = registry_instance_entries(r);
     close_entry(r, of_agent(r, agent));
@@ -244,12 +244,12 @@ uint32_t registry_breaker_result(struct registry *r, uint32_t slot, uint64_t epo
 {
     const enum breaker_verdict verdict = breaker_verdict(cls);
     registry_later(r, now);
-    if (slot >= r->n_slots || verdict == BREAKER_SAYS_NOTHING) {
+    if (slot >= r->n_slots || verdict == BREAKER_VERDICT_IGNORED) {
         return REGISTRY_NONE;
     }
     struct instance_entry *entry = &registry_instance_entries(r)[slot];
     const enum breaker_input in =
-        verdict == BREAKER_WORKS ? BREAKER_IN_SUCCESS : BREAKER_IN_FAILURE;
+        verdict == BREAKER_VERDICT_SUCCESS ? BREAKER_IN_SUCCESS : BREAKER_IN_FAILURE;
     uint32_t agent = entry->agent;
     bool more = false;
     if (registry_is_current(r, slot, epoch)) {
@@ -306,7 +306,7 @@ static uint32_t speaker(const struct registry *r, uint32_t agent)
     for (uint32_t slot = registry_agent_entries(r)[agent].first; slot != REGISTRY_NONE;
          slot = entries[slot].agent_next) {
         if (can_be_asked(&entries[slot]) && !entries[slot].draining &&
-            registry_breaker_lets(r, slot) && slot < best) {
+            registry_breaker_allows(r, slot) && slot < best) {
             best = slot;
         }
     }

@@ -94,7 +94,7 @@ uint32_t registry_register(struct registry *r, uint32_t agent, struct uuid id, u
     registry_later(r, now);
     uint32_t slot = registry_instance(r, id);
     if (slot != REGISTRY_NONE) {
-        registry_breaker_left(r, slot);
+        registry_breaker_end_incarnation(r, slot);
         agent_unlink(r, slot);
         registry_health_move(r, slot, HEALTH_DEAD);
     } else {
@@ -165,7 +165,7 @@ void registry_remove(struct registry *r, uint32_t slot, msec now)
         return;
     }
     forget_id(r, registry_instance_entries(r)[slot].id);
-    registry_breaker_left(r, slot);
+    registry_breaker_end_incarnation(r, slot);
     agent_unlink(r, slot);
     registry_health_move(r, slot, HEALTH_DEAD);
 }

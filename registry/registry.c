@@ -181,6 +181,6 @@ void registry_agent_enable(struct registry *r, uint32_t agent, bool enabled)
     ASSERT(agent < r->n_agents);
     registry_agent_entries(r)[agent].enabled = enabled;
     if (enabled) {
-        registry_breaker_forgive(r, agent);
+        registry_breaker_reset_agent(r, agent);
     }
 }

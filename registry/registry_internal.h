@@ -126,15 +126,15 @@ uint32_t registry_count_bits(uint64_t v);
 
 /* breakers.c */
 void registry_breakers_init(struct registry *r);
-bool registry_breaker_lets(const struct registry *r, uint32_t slot);
-bool registry_breaker_lets_agent(const struct registry *r, uint32_t agent);
+bool registry_breaker_allows(const struct registry *r, uint32_t slot);
+bool registry_breaker_allows_agent(const struct registry *r, uint32_t agent);
 struct breaker_view registry_breaker_view(const struct registry *r, uint32_t slot);
 struct breaker_view registry_breaker_agent_view(const struct registry *r, uint32_t agent);
 void registry_breaker_taken(struct registry *r, uint32_t slot, uint32_t lane);
 void registry_breaker_released(struct registry *r, uint32_t slot, uint32_t lane);
 /* The incarnation in the slot ends: it is still linked to its agent. */
-void registry_breaker_left(struct registry *r, uint32_t slot);
-void registry_breaker_forgive(struct registry *r, uint32_t agent);
+void registry_breaker_end_incarnation(struct registry *r, uint32_t slot);
+void registry_breaker_reset_agent(struct registry *r, uint32_t agent);
 msec registry_breaker_deadline(const struct registry *r);
 
 /* Puts the row at the newest end of its new health's list (HEALTH_DEAD: of none), as last seen at

@@ -25,14 +25,14 @@ uint32_t registry_select(const struct registry *r, uint32_t agent)
     ASSERT(agent < r->n_agents);
     const struct agent_entry *owner = &registry_agent_entries(r)[agent];
     struct offer best = {.slot = REGISTRY_NONE};
-    if (!owner->enabled || !registry_breaker_lets_agent(r, agent)) {
+    if (!owner->enabled || !registry_breaker_allows_agent(r, agent)) {
         return REGISTRY_NONE;
     }
     const struct instance_entry *entries = registry_instance_entries(r);
     for (uint32_t slot = owner->first; slot != REGISTRY_NONE; slot = entries[slot].agent_next) {
         const struct instance_entry *entry = &entries[slot];
         if (entry->health != HEALTH_HEALTHY || entry->draining || registry_free_lanes(entry) == 0 ||
-            !registry_breaker_lets(r, slot)) {
+            !registry_breaker_allows(r, slot)) {
             continue;
         }
         const struct offer offer = {.slot = slot,
