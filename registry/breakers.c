@@ -84,19 +84,19 @@ static void link_entry(struct registry *r, uint32_t ix)
 }
 
 /* The number of its instances that are not CLOSED follows every change. */
-static void count_broken(struct registry *r, uint32_t ix, enum breaker_state from,
-                         enum breaker_state to)
+static void count_not_closed(struct registry *r, uint32_t ix, enum breaker_state from,
+                             enum breaker_state to)
 {
     if (ix < r->lim.instances) {
         struct agent_entry *owner =
             &registry_agent_entries(r)[registry_instance_entries(r)[ix].agent];
-        owner->broken += to != BREAKER_CLOSED ? 1 : 0;
-        owner->broken -= from != BREAKER_CLOSED ? 1 : 0;
+        owner->n_not_closed += to != BREAKER_CLOSED ? 1 : 0;
+        owner->n_not_closed -= from != BREAKER_CLOSED ? 1 : 0;
     }
 }
 
 /* True when more work may go there than before. */
-static bool feed(struct registry *r, uint32_t ix, enum breaker_input in)
+static bool apply_input(struct registry *r, uint32_t ix, enum breaker_input in)
 {
     if (!is_on(r)) {
         return false;
@@ -110,7 +110,7 @@ static bool feed(struct registry *r, uint32_t ix, enum breaker_input in)
         link_entry(r, ix);
     }
     if (changed) {
-        count_broken(r, ix, from, entry->b.state);
+        count_not_closed(r, ix, from, entry->b.state);
         r->breakers_opened += from == BREAKER_CLOSED ? 1 : 0;
     }
     return changed && breaker_allows_work(&entry->b);
@@ -120,7 +120,7 @@ static void close_entry(struct registry *r, uint32_t ix)
 {
     struct breaker_entry *entry = entry_of(r, ix);
     unlink_entry(r, ix);
-    count_broken(r, ix, entry->b.state, BREAKER_CLOSED);
+    count_not_closed(r, ix, entry->b.state, BREAKER_CLOSED);
     entry->b = breaker_closed();
 }
 
@@ -153,7 +153,8 @@ struct breaker_view registry_breaker_agent_view(const struct registry *r, uint32
     const struct instance_entry *entries = registry_instance_entries(r);
     const struct agent_entry *owner = &registry_agent_entries(r)[agent];
     struct breaker_view view = view_of(&entry_of(r, of_agent(r, agent))->b);
-    if (view.state != BREAKER_CLOSED || owner->instances == 0 || owner->broken < owner->instances) {
+    if (view.state != BREAKER_CLOSED || owner->instances == 0 ||
+        owner->n_not_closed < owner->instances) {
         return view;
     }
     for (uint32_t slot = owner->first; slot != REGISTRY_NONE; slot = entries[slot].agent_next) {
@@ -178,7 +179,7 @@ static void taken(struct registry *r, uint32_t ix, uint32_t slot, uint32_t lane)
     if (entry->b.state == BREAKER_HALF_OPEN) {
         entry->trial_slot = slot;
         entry->trial_lane = lane;
-        (void)feed(r, ix, BREAKER_IN_TAKEN);
+        (void)apply_input(r, ix, BREAKER_IN_TAKEN);
     }
 }
 
@@ -193,7 +194,7 @@ static void released(struct registry *r, uint32_t ix, uint32_t slot, uint32_t la
 {
     const struct breaker_entry *entry = entry_of(r, ix);
     if (entry->b.state == BREAKER_TRIAL && entry->trial_slot == slot && entry->trial_lane == lane) {
-        (void)feed(r, ix, BREAKER_IN_UNDECIDED);
+        (void)apply_input(r, ix, BREAKER_IN_UNDECIDED);
     }
 }
 
@@ -211,9 +212,9 @@ void registry_breaker_end_incarnation(struct registry *r, uint32_t slot)
     entry->past = (struct past){.epoch = entry->epoch, .agent = entry->agent};
     close_entry(r, slot);
     if (agent->b.state == BREAKER_TRIAL && agent->trial_slot == slot) {
-        (void)feed(r, ix, BREAKER_IN_UNDECIDED);
+        (void)apply_input(r, ix, BREAKER_IN_UNDECIDED);
     } else if (agent->b.state == BREAKER_PROBING && agent->probe_slot == slot) {
-        (void)feed(r, ix, BREAKER_IN_PROBE_FAILED);
+        (void)apply_input(r, ix, BREAKER_IN_PROBE_FAILED);
     }
 }
 
@@ -256,7 +257,7 @@ uint32_t registry_breaker_result(struct registry *r, uint32_t slot, uint64_t epo
         if (broke_already(r, slot, cls)) {
             return REGISTRY_NONE;
         }
-        more = feed(r, slot, in);
+        more = apply_input(r, slot, in);
     } else if (epoch == 0 || entry->past.epoch != epoch ||
                (in == BREAKER_IN_FAILURE && entry->past.failed)) {
         return REGISTRY_NONE;
@@ -264,7 +265,7 @@ uint32_t registry_breaker_result(struct registry *r, uint32_t slot, uint64_t epo
         agent = entry->past.agent;
         entry->past.failed = entry->past.failed || in == BREAKER_IN_FAILURE;
     }
-    more = feed(r, of_agent(r, agent), in) || more;
+    more = apply_input(r, of_agent(r, agent), in) || more;
     return more ? agent : REGISTRY_NONE;
 }
 
@@ -324,7 +325,7 @@ uint32_t registry_breaker_due(struct registry *r, msec now)
         }
         struct breaker_entry *entry = entry_of(r, ix);
         if (entry->b.state == BREAKER_PROBING) {
-            (void)feed(r, ix, BREAKER_IN_DUE);
+            (void)apply_input(r, ix, BREAKER_IN_DUE);
             continue;
         }
         uint32_t ask = ix;
@@ -334,11 +335,11 @@ uint32_t registry_breaker_due(struct registry *r, msec now)
             ask = REGISTRY_NONE;
         }
         if (ask == REGISTRY_NONE) {
-            (void)feed(r, ix, BREAKER_IN_POSTPONED);
+            (void)apply_input(r, ix, BREAKER_IN_POSTPONED);
             continue;
         }
         entry->probe_slot = ask;
-        (void)feed(r, ix, BREAKER_IN_DUE);
+        (void)apply_input(r, ix, BREAKER_IN_DUE);
         return ask;
     }
 }
@@ -349,9 +350,9 @@ uint32_t registry_breaker_probed(struct registry *r, uint32_t slot, bool ok, mse
     ASSERT(registry_is_live(r, slot));
     const enum breaker_input in = ok ? BREAKER_IN_PROBE_OK : BREAKER_IN_PROBE_FAILED;
     const uint32_t agent = registry_instance_entries(r)[slot].agent;
-    bool more = feed(r, slot, in);
+    bool more = apply_input(r, slot, in);
     if (entry_of(r, of_agent(r, agent))->probe_slot == slot) {
-        more = feed(r, of_agent(r, agent), in) || more;
+        more = apply_input(r, of_agent(r, agent), in) || more;
     }
     return more ? agent : REGISTRY_NONE;
 }

@@ -15,9 +15,9 @@
 struct agent_entry {
     char id[LIMIT_ID_BYTES];
     uint32_t id_len;
-    uint32_t instances; /* live ones */
-    uint32_t first;     /* of its instances; newest first */
-    uint32_t broken;    /* instances whose breaker is not CLOSED */
+    uint32_t instances;    /* live ones */
+    uint32_t first;        /* of its instances; newest first */
+    uint32_t n_not_closed; /* instances whose breaker is not CLOSED */
     bool enabled;
     const struct msg_card *card;
     msec absent_since;

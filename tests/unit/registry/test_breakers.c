@@ -396,16 +396,17 @@ static void counts_hold(const struct registry *r, uint32_t seed, uint32_t turn)
         }
     }
     for (uint32_t a = 0; a < registry_agents(r); a++) {
-        uint32_t broken = 0;
+        uint32_t n_not_closed = 0;
         for (uint32_t s = 0; s < registry_instances(r); s++) {
             struct instance_view v;
-            broken += registry_instance_view(r, s, &v) && v.agent == a &&
-                              v.breaker.state != BREAKER_CLOSED
-                          ? 1
-                          : 0;
+            n_not_closed += registry_instance_view(r, s, &v) && v.agent == a &&
+                                    v.breaker.state != BREAKER_CLOSED
+                                ? 1
+                                : 0;
         }
-        if (broken != registry_agent_entries(r)[a].broken) {
-            fail_msg("seed %u turn %u: agent %u has %u open instances", seed, turn, a, broken);
+        if (n_not_closed != registry_agent_entries(r)[a].n_not_closed) {
+            fail_msg("seed %u turn %u: agent %u has %u open instances", seed, turn, a,
+                     n_not_closed);
         }
     }
     if (listed != waiting || earliest != registry_breaker_deadline(r)) {
