@@ -209,7 +209,7 @@ void registry_breaker_end_incarnation(struct registry *r, uint32_t slot)
     struct instance_entry *entry = &registry_instance_entries(r)[slot];
     const uint32_t ix = of_agent(r, entry->agent);
     const struct breaker_entry *agent = entry_of(r, ix);
-    entry->past = (struct past){.epoch = entry->epoch, .agent = entry->agent};
+    entry->previous = (struct previous_incarnation){.epoch = entry->epoch, .agent = entry->agent};
     close_entry(r, slot);
     if (agent->b.state == BREAKER_TRIAL && agent->trial_slot == slot) {
         (void)apply_input(r, ix, BREAKER_IN_UNDECIDED);
@@ -229,22 +229,22 @@ void registry_breaker_reset_agent(struct registry *r, uint32_t agent)
 }
 
 /* One pipe or process that breaks takes all attempts on it along. True when that was counted. */
-static bool broke_already(struct registry *r, uint32_t slot, enum err_class cls)
+static bool already_counted(struct registry *r, uint32_t slot, enum err_class cls)
 {
     struct instance_entry *entry = &registry_instance_entries(r)[slot];
     if (cls != CLASS_REPLY_LOST && cls != CLASS_AGENT_CRASHED) {
         return false;
     }
-    const bool already = entry->broke_at == r->now;
-    entry->broke_at = r->now;
-    return already;
+    const bool counted = entry->connection_lost_at == r->now;
+    entry->connection_lost_at = r->now;
+    return counted;
 }
 
 uint32_t registry_breaker_result(struct registry *r, uint32_t slot, uint64_t epoch,
                                  enum err_class cls, msec now)
 {
     const enum breaker_verdict verdict = breaker_verdict(cls);
-    registry_later(r, now);
+    registry_advance_time(r, now);
     if (slot >= r->n_slots || verdict == BREAKER_VERDICT_IGNORED) {
         return REGISTRY_NONE;
     }
@@ -252,21 +252,21 @@ uint32_t registry_breaker_result(struct registry *r, uint32_t slot, uint64_t epo
     const enum breaker_input in =
         verdict == BREAKER_VERDICT_SUCCESS ? BREAKER_IN_SUCCESS : BREAKER_IN_FAILURE;
     uint32_t agent = entry->agent;
-    bool more = false;
+    bool allows_more = false;
     if (registry_is_current(r, slot, epoch)) {
-        if (broke_already(r, slot, cls)) {
+        if (already_counted(r, slot, cls)) {
             return REGISTRY_NONE;
         }
-        more = apply_input(r, slot, in);
-    } else if (epoch == 0 || entry->past.epoch != epoch ||
-               (in == BREAKER_IN_FAILURE && entry->past.failed)) {
+        allows_more = apply_input(r, slot, in);
+    } else if (epoch == 0 || entry->previous.epoch != epoch ||
+               (in == BREAKER_IN_FAILURE && entry->previous.failed)) {
         return REGISTRY_NONE;
     } else {
-        agent = entry->past.agent;
-        entry->past.failed = entry->past.failed || in == BREAKER_IN_FAILURE;
+        agent = entry->previous.agent;
+        entry->previous.failed = entry->previous.failed || in == BREAKER_IN_FAILURE;
     }
-    more = apply_input(r, of_agent(r, agent), in) || more;
-    return more ? agent : REGISTRY_NONE;
+    allows_more = apply_input(r, of_agent(r, agent), in) || allows_more;
+    return allows_more ? agent : REGISTRY_NONE;
 }
 
 /* ---- time and probes ---- */
@@ -293,20 +293,20 @@ msec registry_breaker_deadline(const struct registry *r)
     return when;
 }
 
-static bool can_be_asked(const struct instance_entry *entry)
+static bool can_be_probed(const struct instance_entry *entry)
 {
     return entry->health == HEALTH_HEALTHY && entry->control_up;
 }
 
 /* Who speaks for the agent: an instance that may get work by its own breaker. One that may not is
  * not asked early: its own cooldown would be worth nothing. */
-static uint32_t speaker(const struct registry *r, uint32_t agent)
+static uint32_t probe_target(const struct registry *r, uint32_t agent)
 {
     const struct instance_entry *entries = registry_instance_entries(r);
     uint32_t best = REGISTRY_NONE;
     for (uint32_t slot = registry_agent_entries(r)[agent].first; slot != REGISTRY_NONE;
          slot = entries[slot].agent_next) {
-        if (can_be_asked(&entries[slot]) && !entries[slot].draining &&
+        if (can_be_probed(&entries[slot]) && !entries[slot].draining &&
             registry_breaker_allows(r, slot) && slot < best) {
             best = slot;
         }
@@ -316,7 +316,7 @@ static uint32_t speaker(const struct registry *r, uint32_t agent)
 
 uint32_t registry_breaker_due(struct registry *r, msec now)
 {
-    now = registry_later(r, now);
+    now = registry_advance_time(r, now);
     for (;;) {
         msec when;
         const uint32_t ix = first_due(r, &when);
@@ -328,31 +328,31 @@ uint32_t registry_breaker_due(struct registry *r, msec now)
             (void)apply_input(r, ix, BREAKER_IN_DUE);
             continue;
         }
-        uint32_t ask = ix;
+        uint32_t probed = ix;
         if (ix >= r->lim.instances) {
-            ask = speaker(r, ix - r->lim.instances);
-        } else if (!can_be_asked(&registry_instance_entries(r)[ix])) {
-            ask = REGISTRY_NONE;
+            probed = probe_target(r, ix - r->lim.instances);
+        } else if (!can_be_probed(&registry_instance_entries(r)[ix])) {
+            probed = REGISTRY_NONE;
         }
-        if (ask == REGISTRY_NONE) {
+        if (probed == REGISTRY_NONE) {
             (void)apply_input(r, ix, BREAKER_IN_POSTPONED);
             continue;
         }
-        entry->probe_slot = ask;
+        entry->probe_slot = probed;
         (void)apply_input(r, ix, BREAKER_IN_DUE);
-        return ask;
+        return probed;
     }
 }
 
 uint32_t registry_breaker_probed(struct registry *r, uint32_t slot, bool ok, msec now)
 {
-    registry_later(r, now);
+    registry_advance_time(r, now);
     ASSERT(registry_is_live(r, slot));
     const enum breaker_input in = ok ? BREAKER_IN_PROBE_OK : BREAKER_IN_PROBE_FAILED;
     const uint32_t agent = registry_instance_entries(r)[slot].agent;
-    bool more = apply_input(r, slot, in);
+    bool allows_more = apply_input(r, slot, in);
     if (entry_of(r, of_agent(r, agent))->probe_slot == slot) {
-        more = apply_input(r, of_agent(r, agent), in) || more;
+        allows_more = apply_input(r, of_agent(r, agent), in) || allows_more;
     }
-    return more ? agent : REGISTRY_NONE;
+    return allows_more ? agent : REGISTRY_NONE;
 }

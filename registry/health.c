@@ -52,7 +52,7 @@ void registry_health_move(struct registry *r, uint32_t slot, enum health to)
 
 bool registry_renew_lease(struct registry *r, uint32_t slot, msec now)
 {
-    registry_later(r, now);
+    registry_advance_time(r, now);
     if (!registry_is_live(r, slot)) {
         return false;
     }
@@ -83,7 +83,7 @@ msec registry_deadline(const struct registry *r)
 
 uint32_t registry_expire(struct registry *r, msec now, enum health *ret_health)
 {
-    now = registry_later(r, now);
+    now = registry_advance_time(r, now);
     const msec dead = due(r, HEALTH_SUSPECT);
     const msec suspect = due(r, HEALTH_HEALTHY);
     if (dead <= now && dead != MSEC_NEVER && dead <= suspect) {

@@ -20,7 +20,7 @@ static uint32_t place_of(const struct registry *r, struct uuid id)
     return at;
 }
 
-static void forget_id(struct registry *r, struct uuid id)
+static void remove_id(struct registry *r, struct uuid id)
 {
     uint32_t *table = registry_instance_table(r);
     uint32_t hole = place_of(r, id);
@@ -91,7 +91,7 @@ uint32_t registry_register(struct registry *r, uint32_t agent, struct uuid id, u
 {
     ASSERT(agent < r->n_agents);
     ASSERT(capacity >= 1 && capacity <= LIMIT_CAPACITY);
-    registry_later(r, now);
+    registry_advance_time(r, now);
     uint32_t slot = registry_instance(r, id);
     if (slot != REGISTRY_NONE) {
         registry_breaker_end_incarnation(r, slot);
@@ -109,8 +109,8 @@ uint32_t registry_register(struct registry *r, uint32_t agent, struct uuid id, u
     *entry = (struct instance_entry){.id = id,
                                      .epoch = ++r->epoch,
                                      .capacity = capacity,
-                                     .broke_at = MSEC_NEVER,
-                                     .past = entry->past};
+                                     .connection_lost_at = MSEC_NEVER,
+                                     .previous = entry->previous};
     agent_link(r, slot, agent);
     registry_health_move(r, slot, HEALTH_HEALTHY);
     return slot;
@@ -160,11 +160,11 @@ void registry_drain(struct registry *r, uint32_t slot)
 
 void registry_remove(struct registry *r, uint32_t slot, msec now)
 {
-    registry_later(r, now);
+    registry_advance_time(r, now);
     if (!registry_is_live(r, slot)) {
         return;
     }
-    forget_id(r, registry_instance_entries(r)[slot].id);
+    remove_id(r, registry_instance_entries(r)[slot].id);
     registry_breaker_end_incarnation(r, slot);
     agent_unlink(r, slot);
     registry_health_move(r, slot, HEALTH_DEAD);

@@ -134,7 +134,7 @@ uint32_t registry_agent_add(struct registry *r, struct str id, msec now)
     *entry = (struct agent_entry){.first = REGISTRY_NONE,
                                   .id_len = (uint32_t)id.len,
                                   .enabled = true,
-                                  .absent_since = registry_later(r, now)};
+                                  .absent_since = registry_advance_time(r, now)};
     memcpy(entry->id, id.ptr, id.len);
     *place = r->n_agents;
     return r->n_agents++;

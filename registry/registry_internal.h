@@ -26,7 +26,7 @@ struct agent_entry {
 };
 
 /* The incarnation that had the slot before: how its attempts ended may be known only now. */
-struct past {
+struct previous_incarnation {
     uint64_t epoch; /* 0 = none */
     uint32_t agent;
     bool failed; /* counted once already: a crash is one failure, however many attempts it ended */
@@ -45,8 +45,9 @@ struct instance_entry {
     enum health health;              /* HEALTH_DEAD = the slot is free */
     bool control_up;
     bool draining;
-    msec broke_at; /* when replies were last lost: all that breaks at once is one failure */
-    struct past past;
+    msec connection_lost_at; /* when replies were last lost: all that breaks at once is one failure
+                              */
+    struct previous_incarnation previous;
 };
 
 /* Of the instance in slot i: row i; of agent a: row lim.instances + a. */
@@ -115,7 +116,7 @@ static inline uint64_t registry_free_lanes(const struct instance_entry *entry)
     return entry->lanes_up & ~entry->lanes_taken;
 }
 
-static inline uint64_t registry_later(struct registry *r, msec now)
+static inline uint64_t registry_advance_time(struct registry *r, msec now)
 {
     r->now = now > r->now ? now : r->now;
     return r->now;

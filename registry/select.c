@@ -3,13 +3,13 @@
 #include "registry/card.h"
 #include "registry/registry_internal.h"
 
-struct offer {
+struct candidate {
     uint32_t slot;
     uint32_t credits;
     uint32_t outstanding;
 };
 
-static bool better(const struct offer *a, const struct offer *b)
+static bool better(const struct candidate *a, const struct candidate *b)
 {
     if (a->credits != b->credits) {
         return a->credits > b->credits;
@@ -24,7 +24,7 @@ uint32_t registry_select(const struct registry *r, uint32_t agent)
 {
     ASSERT(agent < r->n_agents);
     const struct agent_entry *owner = &registry_agent_entries(r)[agent];
-    struct offer best = {.slot = REGISTRY_NONE};
+    struct candidate best = {.slot = REGISTRY_NONE};
     if (!owner->enabled || !registry_breaker_allows_agent(r, agent)) {
         return REGISTRY_NONE;
     }
@@ -35,11 +35,12 @@ uint32_t registry_select(const struct registry *r, uint32_t agent)
             !registry_breaker_allows(r, slot)) {
             continue;
         }
-        const struct offer offer = {.slot = slot,
-                                    .credits = registry_count_bits(registry_free_lanes(entry)),
-                                    .outstanding = registry_count_bits(entry->lanes_taken)};
-        if (best.slot == REGISTRY_NONE || better(&offer, &best)) {
-            best = offer;
+        const struct candidate candidate = {.slot = slot,
+                                            .credits =
+                                                registry_count_bits(registry_free_lanes(entry)),
+                                            .outstanding = registry_count_bits(entry->lanes_taken)};
+        if (best.slot == REGISTRY_NONE || better(&candidate, &best)) {
+            best = candidate;
         }
     }
     return best.slot;
