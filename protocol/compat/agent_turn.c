@@ -352,4 +352,5 @@ static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct co
     }
 }
 
-const struct compat_words compat_s002 = {.name = "s002", .take = take, .wants_plan = true};
+const struct compat_words vocabulary_agent_turn = {
+    .name = "s002", .take = take, .wants_plan = true};

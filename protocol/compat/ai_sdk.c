@@ -68,7 +68,8 @@ static void remember(struct bt_vocabulary *v, struct compat_plan *p, const struc
     }
 }
 
-static void take_s000(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+static void take_ai_sdk(struct bt_vocabulary *v, struct compat_plan *p,
+                        const struct compat_event *ev)
 {
     if (p == NULL) {
         return;
@@ -88,7 +89,7 @@ static void take_s000(struct bt_vocabulary *v, struct compat_plan *p, const stru
     }
 }
 
-const struct compat_words compat_s000 = {.name = "s000", .take = take_s000};
+const struct compat_words vocabulary_ai_sdk = {.name = "s000", .take = take_ai_sdk};
 
 /* ---- S004 ---- */
 
@@ -133,7 +134,8 @@ static void interrupt(struct bt_vocabulary *v, const struct compat_event *ev)
     compat_tell(v, "ERROR_RECOVERY", &m);
 }
 
-static void take_s004(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+static void take_orchestrator_log(struct bt_vocabulary *v, struct compat_plan *p,
+                                  const struct compat_event *ev)
 {
     const struct str status = compat_text(ev, "status");
 
@@ -162,4 +164,5 @@ static void take_s004(struct bt_vocabulary *v, struct compat_plan *p, const stru
     }
 }
 
-const struct compat_words compat_s004 = {.name = "s004", .take = take_s004};
+const struct compat_words vocabulary_orchestrator_log = {.name = "s004",
+                                                         .take = take_orchestrator_log};

@@ -13,7 +13,8 @@
 enum { NAMES_MAX = 8 };
 
 static const struct compat_words *const VOCABULARIES[] = {
-    &compat_s000, &compat_s001, &compat_s002, &compat_s003, &compat_telemetry, &compat_s004};
+    &vocabulary_ai_sdk,     &vocabulary_plan_executor,        &vocabulary_agent_turn,
+    &vocabulary_ptc_runner, &vocabulary_ptc_runner_telemetry, &vocabulary_orchestrator_log};
 enum { VOCABULARIES_N = sizeof VOCABULARIES / sizeof VOCABULARIES[0] };
 
 const char *const *bt_vocabulary_names(void)

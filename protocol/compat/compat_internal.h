@@ -130,8 +130,8 @@ struct compat_words {
     bool wants_revision; /* only when a replan has */
 };
 
-extern const struct compat_words compat_s000, compat_s001, compat_s002, compat_s003,
-    compat_telemetry, compat_s004;
+extern const struct compat_words vocabulary_ai_sdk, vocabulary_plan_executor, vocabulary_agent_turn,
+    vocabulary_ptc_runner, vocabulary_ptc_runner_telemetry, vocabulary_orchestrator_log;
 
 /* ---- the event ---- */
 

@@ -3,8 +3,8 @@
  * two maps that a handler gets. Durations are native time, which is nanoseconds on the machines
  * that BEAM runs on. The document knows the states ok and error of an execution only, so waiting
  * for people neither stops nor starts one. A replan starts the next one, whose `attempt` counts
- * them; the one before has no stop (see compat_s003.c). The time of a task is without that of its
- * replan.
+ * them; the one before has no stop (see vocabulary_ptc_runner.c). The time of a task is without
+ * that of its replan.
  */
 #include "protocol/compat/compat_internal.h"
 
@@ -258,5 +258,5 @@ static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct co
     }
 }
 
-const struct compat_words compat_telemetry = {
+const struct compat_words vocabulary_ptc_runner_telemetry = {
     .name = "s003-telemetry", .take = take, .wants_revision = true};
