@@ -18,10 +18,10 @@
 
 enum { NANOSECONDS = 1000000, CALL_ID_BYTES = COMPAT_ID_BYTES + 24 };
 
-static void tell(struct bt_vocabulary *v, const struct compat_plan *p, const char *type,
+static void emit(struct bt_vocabulary *v, const struct compat_plan *p, const char *type,
                  const struct compat_map *m)
 {
-    compat_tell_payload(v, type, p != NULL ? p->turn.text : "", m);
+    compat_emit_payload(v, type, p != NULL ? p->turn.text : "", m);
 }
 
 /* since: when the turn began; when that was not seen (0) there is only how long the plan ran. */
@@ -83,7 +83,7 @@ static void start_turn(struct bt_vocabulary *v, const struct compat_plan *p, con
     struct compat_map m = {0};
 
     compat_add(&m, "timestamp", timestamp);
-    compat_tell_payload(v, "turn_start", p != NULL ? p->turn.text : turn_id, &m);
+    compat_emit_payload(v, "turn_start", p != NULL ? p->turn.text : turn_id, &m);
 }
 
 static void end_turn(struct bt_vocabulary *v, const char *turn_id, struct str message,
@@ -93,7 +93,7 @@ static void end_turn(struct bt_vocabulary *v, const char *turn_id, struct str me
 
     compat_add(&m, "message", compat_or(message, STR_LIT("")));
     add_duration(&m, ev, since);
-    compat_tell_payload(v, "turn_end", turn_id, &m);
+    compat_emit_payload(v, "turn_end", turn_id, &m);
 }
 
 /* The first that is told of a plan: it answers the turn that its session is in, or is one. */
@@ -124,7 +124,7 @@ static void text(struct bt_vocabulary *v, const char *turn_id, struct str words,
 
     compat_add(&m, "text", words);
     compat_add_u64(&m, "index", index);
-    compat_tell_payload(v, "text_delta", turn_id, &m);
+    compat_emit_payload(v, "text_delta", turn_id, &m);
 }
 
 /* Whether a turn that the bus has ended goes on here, because its plan does. */
@@ -214,7 +214,7 @@ static void created(struct bt_vocabulary *v, struct compat_plan *p, const struct
     }
     compat_add_u64(&m, "stepCount", p->total);
     compat_add_doc(&m, "steps", doc_from_buf(&v->list));
-    tell(v, p, "plan_created", &m);
+    emit(v, p, "plan_created", &m);
 }
 
 static struct compat_map step_base(const struct compat_plan *p, const struct compat_event *ev,
@@ -262,10 +262,10 @@ static void step_start(struct bt_vocabulary *v, struct compat_plan *p,
     args = args_of(&as, compat_text(ev, "task"), &v->list);
     m = step_base(p, ev, str_from(tool.name));
     compat_add_doc(&m, "args", args);
-    tell(v, p, "plan_step_start", &m);
+    emit(v, p, "plan_step_start", &m);
     m = call_base(p, ev, call_id, str_from(tool.name));
     compat_add_doc(&m, "args", args);
-    tell(v, p, "tool_call", &m);
+    emit(v, p, "tool_call", &m);
 }
 
 static void add_end(struct bt_vocabulary *v, struct compat_map *m, const struct compat_plan *p,
@@ -301,10 +301,10 @@ static void step_end(struct bt_vocabulary *v, struct compat_plan *p, const struc
     }
     m = call_base(p, ev, call_id, str_from(tool.name));
     add_end(v, &m, p, ev);
-    tell(v, p, "tool_result", &m);
+    emit(v, p, "tool_result", &m);
     m = step_base(p, ev, str_from(tool.name));
     add_end(v, &m, p, ev);
-    tell(v, p, "plan_step_end", &m);
+    emit(v, p, "plan_step_end", &m);
     compat_step_drop(v, p, index);
 }
 

@@ -26,7 +26,7 @@ static void progress(struct bt_vocabulary *v, struct compat_plan *p, const struc
         compat_add_u64(&m, "total", p->current);
     }
     compat_add(&m, "lastStep", s != NULL ? s->tool : (struct str){NULL, 0});
-    compat_tell(v, "progress", &m);
+    compat_emit(v, "progress", &m);
     compat_step_complete(v, p, ev);
 }
 
@@ -37,7 +37,7 @@ static void replan(struct bt_vocabulary *v, struct compat_plan *p, const struct 
     compat_add(&m, "type", STR_LIT("replan"));
     compat_add(&m, "reason", p->reason.ptr != NULL ? p->reason : compat_text(ev, "reason"));
     compat_add_u64(&m, "newSteps", compat_number(ev, "newSteps", 0));
-    compat_tell(v, "replan", &m);
+    compat_emit(v, "replan", &m);
 }
 
 static void complete(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
@@ -47,12 +47,12 @@ static void complete(struct bt_vocabulary *v, struct compat_plan *p, const struc
     if (str_is(compat_text(ev, "status"), "completed")) {
         compat_add(&m, "type", STR_LIT("complete"));
         compat_add_doc(&m, "results", compat_results(v, p));
-        compat_tell(v, "complete", &m);
+        compat_emit(v, "complete", &m);
     } else {
         compat_add(&m, "type", STR_LIT("error"));
         compat_add(&m, "message",
                    compat_or(compat_text(ev, "failureReason"), compat_text(ev, "status")));
-        compat_tell(v, "error", &m);
+        compat_emit(v, "error", &m);
     }
 }
 
@@ -106,7 +106,7 @@ static void log_task(struct bt_vocabulary *v, const char *type, const struct com
     compat_add(&m, "agent", compat_or(compat_text(ev, "agentId"), (struct str){NULL, 0}));
     compat_copy(&m, "result", ev, "result");
     compat_add(&m, "error", error);
-    compat_tell(v, type, &m);
+    compat_emit(v, type, &m);
 }
 
 /* Waits for a person, who may let it be planned again or bring a plan: so it is recoverable. */
@@ -131,7 +131,7 @@ static void interrupt(struct bt_vocabulary *v, const struct compat_event *ev)
     compat_add(&m, "type", STR_LIT("ERROR_RECOVERY"));
     compat_add_doc(&m, "context", (struct doc){v->list.at, cut});
     compat_add_doc(&m, "metadata", (struct doc){v->list.at + cut, v->list.len - cut});
-    compat_tell(v, "ERROR_RECOVERY", &m);
+    compat_emit(v, "ERROR_RECOVERY", &m);
 }
 
 static void take_orchestrator_log(struct bt_vocabulary *v, struct compat_plan *p,

@@ -143,7 +143,7 @@ static void follow(struct compat_plan *p, const struct compat_event *ev)
 
 /* ---- taking ---- */
 
-static void forget_told(struct bt_vocabulary *v)
+static void clear_output(struct bt_vocabulary *v)
 {
     buf_clear(&v->out);
     buf_clear(&v->list);
@@ -184,7 +184,7 @@ enum bt_code bt_vocabulary_take(struct bt_vocabulary *v, const void *event, size
     struct msg_reader r;
     enum bt_code code;
 
-    forget_told(v);
+    clear_output(v);
     code = msg_reader_init(&r, event, len, COMPAT_EVENT_BYTES, err);
     if (code != BT_OK) {
         return err_wrap(err, "an event");

@@ -177,9 +177,9 @@ void compat_put_result(struct bt_vocabulary *v, struct buf *out, struct str resu
 void compat_renew(struct bt_vocabulary *v, struct buf *b);
 void compat_put(struct buf *out, const struct compat_map *m);
 /* Tells the map as it is. type lives for ever. */
-void compat_tell(struct bt_vocabulary *v, const char *type, const struct compat_map *m);
+void compat_emit(struct bt_vocabulary *v, const char *type, const struct compat_map *m);
 /* Tells {type, turnId, planId, payload}; the ids only when there are such. */
-void compat_tell_payload(struct bt_vocabulary *v, const char *type, const char *turn_id,
+void compat_emit_payload(struct bt_vocabulary *v, const char *type, const char *turn_id,
                          const struct compat_map *payload);
 
 /* ---- what is remembered (compat_state.c) ---- */

@@ -178,7 +178,7 @@ static struct compat_span *new_span(struct bt_vocabulary *v)
     return &v->spans[v->n_spans];
 }
 
-static void tell_doc(struct bt_vocabulary *v, const char *type, const struct buf *body)
+static void emit_doc(struct bt_vocabulary *v, const char *type, const struct buf *body)
 {
     const size_t start = v->out.len;
     struct compat_span *s = new_span(v);
@@ -203,14 +203,14 @@ static void tell_doc(struct bt_vocabulary *v, const char *type, const struct buf
     v->n_spans++;
 }
 
-void compat_tell(struct bt_vocabulary *v, const char *type, const struct compat_map *m)
+void compat_emit(struct bt_vocabulary *v, const char *type, const struct compat_map *m)
 {
     compat_renew(v, &v->body);
     compat_put(&v->body, m);
-    tell_doc(v, type, &v->body);
+    emit_doc(v, type, &v->body);
 }
 
-void compat_tell_payload(struct bt_vocabulary *v, const char *type, const char *turn_id,
+void compat_emit_payload(struct bt_vocabulary *v, const char *type, const char *turn_id,
                          const struct compat_map *payload)
 {
     const struct str plan = compat_id_str(&v->about);
@@ -231,5 +231,5 @@ void compat_tell_payload(struct bt_vocabulary *v, const char *type, const char *
     }
     doc_put_cstr(&v->body, "payload");
     compat_put(&v->body, payload);
-    tell_doc(v, type, &v->body);
+    emit_doc(v, type, &v->body);
 }

@@ -55,7 +55,7 @@ static void generated(struct bt_vocabulary *v, const struct compat_event *ev)
     compat_add(&m, "query", compat_or(compat_text(ev, "query"), STR_LIT("")));
     compat_add_doc(&m, "steps", doc_from_buf(&v->list));
     compat_copy(&m, "estimatedSteps", ev, "estimatedSteps");
-    compat_tell(v, "plan_generated", &m);
+    compat_emit(v, "plan_generated", &m);
 }
 
 /* ---- steps; who has them ---- */
@@ -90,7 +90,7 @@ static void step_started(struct bt_vocabulary *v, const struct compat_event *ev)
 
     compat_add(&m, "planId", ev->plan_id);
     add_step(&m, ev);
-    compat_tell(v, "plan_step_started", &m);
+    compat_emit(v, "plan_step_started", &m);
 }
 
 static void step_completed(struct bt_vocabulary *v, const struct compat_plan *p,
@@ -106,7 +106,7 @@ static void step_completed(struct bt_vocabulary *v, const struct compat_plan *p,
     compat_add(&m, "status", known ? status : STR_LIT("failed"));
     compat_copy(&m, "result", ev, "result");
     compat_add(&m, "error", compat_error(p, ev));
-    compat_tell(v, "plan_step_completed", &m);
+    compat_emit(v, "plan_step_completed", &m);
 }
 
 static void completed(struct bt_vocabulary *v, const struct compat_event *ev)
@@ -117,7 +117,7 @@ static void completed(struct bt_vocabulary *v, const struct compat_event *ev)
     compat_copy(&m, "status", ev, "status");
     compat_copy(&m, "summary", ev, "summary");
     compat_copy(&m, "failureReason", ev, "failureReason");
-    compat_tell(v, "plan_completed", &m);
+    compat_emit(v, "plan_completed", &m);
 }
 
 /* ---- handoffs ---- */
@@ -165,7 +165,7 @@ static void handoff(struct bt_vocabulary *v, struct compat_plan *p, const struct
     }
     compat_copy(&m, "reason", ev, "reason");
     compat_copy(&m, "explanation", ev, "explanation");
-    compat_tell(v, "agent_handoff", &m);
+    compat_emit(v, "agent_handoff", &m);
     has_step(v, p, ev, &to);
 }
 

@@ -12,17 +12,17 @@
  */
 #include "protocol/compat/compat_internal.h"
 
-static void tell(struct bt_vocabulary *v, const char *type, const struct compat_map *m)
+static void emit(struct bt_vocabulary *v, const char *type, const struct compat_map *m)
 {
-    compat_tell_payload(v, type, "", m);
+    compat_emit_payload(v, type, "", m);
 }
 
-static void tell_text(struct bt_vocabulary *v, const char *type, const char *key, struct str text)
+static void emit_text(struct bt_vocabulary *v, const char *type, const char *key, struct str text)
 {
     struct compat_map m = {0};
 
     compat_add(&m, key, text);
-    tell(v, type, &m);
+    emit(v, type, &m);
 }
 
 /* ---- planning ---- */
@@ -35,13 +35,13 @@ static void generated(struct bt_vocabulary *v, struct compat_plan *p, const stru
         return;
     }
     if (!p->begun) {
-        tell_text(v, "planning_started", "mission", p->mission);
+        emit_text(v, "planning_started", "mission", p->mission);
     }
     p->begun = true;
     p->planning = false;
     compat_add_u64(&m, "task_count", p->total);
     compat_add_doc(&m, "plan", compat_shape(v, (struct doc){NULL, 0}, STR_LIT(""), ev));
-    tell(v, "planning_finished", &m);
+    emit(v, "planning_finished", &m);
 }
 
 static void planning(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
@@ -50,13 +50,13 @@ static void planning(struct bt_vocabulary *v, struct compat_plan *p, const struc
 
     if (str_is(ev->type, "planning_started")) {
         p->begun = p->planning = true;
-        tell_text(v, "planning_started", "mission", p->mission);
+        emit_text(v, "planning_started", "mission", p->mission);
     } else if (str_is(ev->type, "planning_retry")) {
         compat_add_u64(&m, "validation_errors", compat_number(ev, "validationErrors", 0));
-        tell(v, "planning_retry", &m);
+        emit(v, "planning_retry", &m);
     } else if (str_is(ev->type, "planning_failed")) {
         p->planning = false;
-        tell_text(v, "planning_failed", "reason",
+        emit_text(v, "planning_failed", "reason",
                   compat_or(compat_text(ev, "reason"), compat_text(ev, "failureKind")));
     } else {
         generated(v, p, ev);
@@ -74,7 +74,7 @@ static void begin(struct bt_vocabulary *v, struct compat_plan *p)
     if (p->knows_total) {
         compat_add_u64(&m, "task_count", p->current);
     }
-    tell(v, "execution_started", &m);
+    emit(v, "execution_started", &m);
 }
 
 /* What happens in an execution that is told as over, because people were waited for or because
@@ -90,7 +90,7 @@ static void go_on(struct bt_vocabulary *v, struct compat_plan *p)
         if (p->steps[i]->completed && compat_has_step(p, p->steps[i])) {
             compat_add(&m, "task_id", p->steps[i]->id);
             compat_add(&m, "reason", STR_LIT("already_completed"));
-            tell(v, "task_skipped", &m);
+            emit(v, "task_skipped", &m);
         }
     }
 }
@@ -107,7 +107,7 @@ static void finish(struct bt_vocabulary *v, struct compat_plan *p, const struct 
     } else if (p->knows_start && ev->ts_ms >= p->started_ms) {
         compat_add_u64(&m, "duration_ms", ev->ts_ms - p->started_ms);
     }
-    tell(v, "execution_finished", &m);
+    emit(v, "execution_finished", &m);
 }
 
 static void execution(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
@@ -127,7 +127,7 @@ static void execution(struct bt_vocabulary *v, struct compat_plan *p, const stru
         go_on(v, p);
         finish(v, p, ev, str_is(compat_text(ev, "status"), "completed") ? "ok" : "error");
     } else if (p->planning) { /* called off in the middle of it */
-        tell_text(v, "planning_failed", "reason",
+        emit_text(v, "planning_failed", "reason",
                   compat_or(compat_text(ev, "failureReason"), compat_text(ev, "status")));
     }
 }
@@ -144,7 +144,7 @@ static void started(struct bt_vocabulary *v, struct compat_plan *p, const struct
     }
     compat_copy(&m, "task_id", ev, "stepId");
     compat_add_u64(&m, "attempt", compat_number(ev, "attempt", 1));
-    tell(v, "task_started", &m);
+    emit(v, "task_started", &m);
 }
 
 static void completed(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
@@ -161,15 +161,15 @@ static void completed(struct bt_vocabulary *v, struct compat_plan *p, const stru
         compat_step_complete(v, p, ev);
         if (str_is(compat_text(ev, "reason"), "already_completed")) {
             compat_copy(&m, "reason", ev, "reason");
-            tell(v, "task_skipped", &m);
+            emit(v, "task_skipped", &m);
             return;
         }
         compat_add_u64(&m, "duration_ms", compat_number(ev, "durationMs", 0));
-        tell(v, "task_succeeded", &m);
+        emit(v, "task_succeeded", &m);
     } else if (began && (error.len > 0 || !str_is(status, "skipped"))) {
         go_on(v, p);
         compat_add(&m, "reason", compat_or(error, compat_or(compat_text(ev, "reason"), status)));
-        tell(v, "task_failed", &m);
+        emit(v, "task_failed", &m);
     }
 }
 
@@ -188,7 +188,7 @@ static void task_step(struct bt_vocabulary *v, const struct compat_event *ev)
     compat_put(&v->list, &step);
     compat_copy(&m, "task_id", ev, "stepId");
     compat_add_doc(&m, "step", doc_from_buf(&v->list));
-    tell(v, "task_step", &m);
+    emit(v, "task_step", &m);
 }
 
 static void task(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
@@ -231,7 +231,7 @@ static void check(struct bt_vocabulary *v, struct compat_plan *p, const struct c
                 doc_put_array(&v->list, 0);
                 compat_add_doc(&m, "missing", doc_from_buf(&v->list));
             }
-            tell(v, rows[i].type, &m);
+            emit(v, rows[i].type, &m);
         }
     }
 }
@@ -247,7 +247,7 @@ static void fall(struct bt_vocabulary *v, struct compat_plan *p, const struct co
     }
     compat_copy(&m, "task_id", ev, "stepId");
     compat_add(&m, "reason", compat_or(compat_text(ev, "diagnosis"), STR_LIT("")));
-    tell(v, "task_failed", &m);
+    emit(v, "task_failed", &m);
     compat_step_drop(v, p, p->replanning);
     p->fallen = true;
 }
@@ -262,10 +262,10 @@ static void replan(struct bt_vocabulary *v, struct compat_plan *p, const struct 
         compat_copy(&m, "task_id", ev, "stepId");
         compat_add(&m, "diagnosis", compat_or(compat_text(ev, "diagnosis"), STR_LIT("")));
         compat_copy(&m, "total_replans", ev, "totalReplans");
-        tell(v, "replan_started", &m);
+        emit(v, "replan_started", &m);
     } else if (compat_yes(ev, "ok")) { /* there, too, a replan that fails only ends the execution */
         compat_add_u64(&m, "new_tasks", compat_number(ev, "newSteps", 0));
-        tell(v, "replan_finished", &m);
+        emit(v, "replan_finished", &m);
         p->started = true;
         p->running = false;
         go_on(v, p);

@@ -11,7 +11,7 @@
 enum { NATIVE_PER_MS = 1000000 };
 #define UNTIMED UINT64_MAX
 
-static void tell(struct bt_vocabulary *v, const char *what, const char *verb,
+static void emit(struct bt_vocabulary *v, const char *what, const char *verb,
                  const struct compat_event *ev, uint64_t ms, const struct compat_map *metadata)
 {
     static const struct {
@@ -54,7 +54,7 @@ static void tell(struct bt_vocabulary *v, const char *what, const char *verb,
     compat_add(&m, "planId", ev->plan_id);
     compat_add_doc(&m, "measurements", (struct doc){v->parts.at + cuts[0], cuts[1] - cuts[0]});
     compat_add_doc(&m, "metadata", (struct doc){v->parts.at + cuts[1], v->parts.len - cuts[1]});
-    compat_tell(v, type, &m);
+    compat_emit(v, type, &m);
 }
 
 /* The plan as it is now, for the next execution that starts. */
@@ -99,7 +99,7 @@ static void generated(struct bt_vocabulary *v, struct compat_plan *p, const stru
         compat_add_doc(&m, "plan", doc_from_buf(&p->shape));
     }
     compat_add(&m, "mission", p->mission);
-    tell(v, "plan", "generated", ev, UNTIMED, &m);
+    emit(v, "plan", "generated", ev, UNTIMED, &m);
 }
 
 static void start(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
@@ -114,7 +114,7 @@ static void start(struct bt_vocabulary *v, struct compat_plan *p, const struct c
     if (p->whole) {
         compat_add_u64(&m, "attempt", 1 + p->replans);
     }
-    tell(v, "execution", "start", ev, UNTIMED, &m);
+    emit(v, "execution", "start", ev, UNTIMED, &m);
 }
 
 static void stop(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
@@ -125,7 +125,7 @@ static void stop(struct bt_vocabulary *v, struct compat_plan *p, const struct co
     if (p->started || !p->whole) {
         compat_add(&m, "status", ok ? STR_LIT("ok") : STR_LIT("error"));
         compat_add_doc(&m, "results", compat_results(v, p));
-        tell(v, "execution", "stop", ev, compat_number(ev, "durationMs", 0), &m);
+        emit(v, "execution", "stop", ev, compat_number(ev, "durationMs", 0), &m);
     }
 }
 
@@ -150,7 +150,7 @@ static void started(struct bt_vocabulary *v, struct compat_plan *p, const struct
     compat_copy(&m, "task_id", ev, "stepId");
     compat_add_doc(&m, "task", doc_from_buf(&v->list));
     compat_add_u64(&m, "attempt", compat_number(ev, "attempt", 1));
-    tell(v, "task", "start", ev, UNTIMED, &m);
+    emit(v, "task", "start", ev, UNTIMED, &m);
 }
 
 /* Without the time that its replan took. */
@@ -190,7 +190,7 @@ static void completed(struct bt_vocabulary *v, struct compat_plan *p, const stru
     } else {
         compat_add(&m, "result", compat_or(compat_error(p, ev), compat_text(ev, "reason")));
     }
-    tell(v, "task", "stop", ev, worked_ms(p, ev), &m);
+    emit(v, "task", "stop", ev, worked_ms(p, ev), &m);
 }
 
 /* The bus tells the end of the step with the revision that does without it. */
@@ -205,7 +205,7 @@ static void fall(struct bt_vocabulary *v, struct compat_plan *p, const struct co
     compat_copy(&m, "task_id", ev, "stepId");
     compat_add(&m, "status", STR_LIT("error"));
     compat_copy(&m, "result", ev, "diagnosis");
-    tell(v, "task", "stop", ev, ev->ts_ms - s->started_ms, &m);
+    emit(v, "task", "stop", ev, ev->ts_ms - s->started_ms, &m);
     compat_step_drop(v, p, p->replanning);
     p->fallen = true;
 }
@@ -222,10 +222,10 @@ static void replan(struct bt_vocabulary *v, struct compat_plan *p, const struct 
         if (n > 0 && p->whole) {
             compat_add_u64(&m, "attempt", n);
         }
-        tell(v, "replan", "start", ev, UNTIMED, &m);
+        emit(v, "replan", "start", ev, UNTIMED, &m);
     } else if (compat_yes(ev, "ok")) {
         compat_add_u64(&m, "new_task_count", compat_number(ev, "newSteps", 0));
-        tell(v, "replan", "stop", ev, UNTIMED, &m);
+        emit(v, "replan", "stop", ev, UNTIMED, &m);
         for (uint32_t i = 0; i < p->n_steps; i++) {
             if (p->steps[i]->completed && !compat_has_step(p, p->steps[i])) {
                 change(v, p, p->steps[i]->id, NULL);

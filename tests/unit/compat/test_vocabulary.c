@@ -20,14 +20,14 @@ static struct bt_vocabulary *opened(const char *name)
 
 static void take(struct bt_vocabulary *v, const char *event, struct buf *out)
 {
-    struct bt_translated said;
+    struct bt_translated translated;
     struct bt_error err;
 
     if (bt_vocabulary_take(v, event, strlen(event), &err) != BT_OK) {
         fail_msg("%s: %s", event, err.msg);
     }
-    while (bt_vocabulary_next(v, &said)) {
-        buf_add_cstr(out, said.json);
+    while (bt_vocabulary_next(v, &translated)) {
+        buf_add_cstr(out, translated.json);
         buf_add_byte(out, '\n');
     }
 }
@@ -154,11 +154,11 @@ static void what_is_no_event_is_refused_and_what_is_not_known_passes_by(void **s
     for (const char *const *name = bt_vocabulary_names(); *name != NULL; name++) {
         struct bt_vocabulary *v = opened(*name);
         for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-            struct bt_translated said;
+            struct bt_translated translated;
             struct bt_error err;
             assert_int_equal(bt_vocabulary_take(v, bad[i], strlen(bad[i]), &err), BT_INVALID);
             assert_true(strlen(err.msg) > 0);
-            assert_false(bt_vocabulary_next(v, &said));
+            assert_false(bt_vocabulary_next(v, &translated));
         }
         bt_vocabulary_free(v);
         assert_becomes(*name, unknown, "");

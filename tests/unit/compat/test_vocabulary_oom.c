@@ -41,7 +41,7 @@ static const char answer[] =
 static bool story(const char *name, const struct stream *s)
 {
     struct bt_vocabulary *v = NULL;
-    struct bt_translated said;
+    struct bt_translated translated;
     struct bt_error err;
     bool well = true;
     enum bt_code code = bt_vocabulary_new(name, &v, &err);
@@ -60,9 +60,9 @@ static bool story(const char *name, const struct stream *s)
             assert_true(strlen(err.msg) > 0);
             well = false;
         }
-        while (bt_vocabulary_next(v, &said)) {
-            assert_int_equal(said.json[0], '{');
-            assert_int_equal(said.json[strlen(said.json) - 1], '}');
+        while (bt_vocabulary_next(v, &translated)) {
+            assert_int_equal(translated.json[0], '{');
+            assert_int_equal(translated.json[strlen(translated.json) - 1], '}');
         }
     }
     bt_vocabulary_free(v);

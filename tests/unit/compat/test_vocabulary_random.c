@@ -12,18 +12,19 @@ enum { EVENTS_MAX = 4000, ROUNDS = 60, MADE = 20000 };
 static void take(struct bt_vocabulary *v, const char *event)
 {
     const struct json_limits limits = {.bytes = 1 << 26, .depth = 32, .nodes = 1 << 20};
-    struct bt_translated said;
+    struct bt_translated translated;
     struct bt_error err;
     struct buf doc;
 
     if (bt_vocabulary_take(v, event, strlen(event), &err) != BT_OK) {
         fail_msg("%s: %s", event, err.msg);
     }
-    while (bt_vocabulary_next(v, &said)) {
+    while (bt_vocabulary_next(v, &translated)) {
         buf_init(&doc, 1 << 28);
-        if (json_to_doc(str_from(said.json), &limits, &doc, &err) != BT_OK ||
-            strchr(said.json, '\n') != NULL || said.json[0] != '{' || said.type[0] == 0) {
-            fail_msg("%s\nbecame %s: %s", event, said.json, err.msg);
+        if (json_to_doc(str_from(translated.json), &limits, &doc, &err) != BT_OK ||
+            strchr(translated.json, '\n') != NULL || translated.json[0] != '{' ||
+            translated.type[0] == 0) {
+            fail_msg("%s\nbecame %s: %s", event, translated.json, err.msg);
         }
         buf_done(&doc);
     }
