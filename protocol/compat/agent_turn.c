@@ -118,11 +118,12 @@ static void begin(struct bt_vocabulary *v, struct compat_plan *p, const struct c
     start_turn(v, p, "", ev->timestamp);
 }
 
-static void text(struct bt_vocabulary *v, const char *turn_id, struct str words, uint64_t index)
+static void text(struct bt_vocabulary *v, const char *turn_id, struct str vocabulary,
+                 uint64_t index)
 {
     struct compat_map m = {0};
 
-    compat_add(&m, "text", words);
+    compat_add(&m, "text", vocabulary);
     compat_add_u64(&m, "index", index);
     compat_emit_payload(v, "text_delta", turn_id, &m);
 }
@@ -352,5 +353,5 @@ static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct co
     }
 }
 
-const struct compat_words vocabulary_agent_turn = {
+const struct compat_vocabulary vocabulary_agent_turn = {
     .name = "s002", .take = take, .wants_plan = true};

@@ -12,7 +12,7 @@
 
 enum { NAMES_MAX = 8 };
 
-static const struct compat_words *const VOCABULARIES[] = {
+static const struct compat_vocabulary *const VOCABULARIES[] = {
     &vocabulary_ai_sdk,     &vocabulary_plan_executor,        &vocabulary_agent_turn,
     &vocabulary_ptc_runner, &vocabulary_ptc_runner_telemetry, &vocabulary_orchestrator_log};
 enum { VOCABULARIES_N = sizeof VOCABULARIES / sizeof VOCABULARIES[0] };
@@ -37,21 +37,21 @@ static enum bt_code unknown(const char *name, struct bt_error *err)
 
 enum bt_code bt_vocabulary_new(const char *name, struct bt_vocabulary **ret, struct bt_error *err)
 {
-    const struct compat_words *words = NULL;
+    const struct compat_vocabulary *vocabulary = NULL;
     struct bt_vocabulary *v;
 
     *ret = NULL;
     for (size_t i = 0; i < VOCABULARIES_N; i++) {
-        words = strcmp(VOCABULARIES[i]->name, name) == 0 ? VOCABULARIES[i] : words;
+        vocabulary = strcmp(VOCABULARIES[i]->name, name) == 0 ? VOCABULARIES[i] : vocabulary;
     }
-    if (words == NULL) {
+    if (vocabulary == NULL) {
         return unknown(name, err);
     }
     v = calloc(1, sizeof *v);
     if (v == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a translator");
     }
-    v->words = words;
+    v->vocabulary = vocabulary;
     buf_init(&v->body, COMPAT_OUT_BYTES);
     buf_init(&v->list, COMPAT_OUT_BYTES);
     buf_init(&v->parts, COMPAT_OUT_BYTES);
@@ -170,7 +170,7 @@ static enum bt_code take(struct bt_vocabulary *v, const struct compat_event *ev)
         follow(p, ev);
         count(v, p, ev);
     }
-    v->words->take(v, p, ev);
+    v->vocabulary->take(v, p, ev);
     if (p != NULL && str_is(ev->type, "plan_completed")) {
         compat_plan_forget(v, p);
     }
@@ -230,8 +230,8 @@ bool bt_vocabulary_wants_plan(const struct bt_vocabulary *v, const char *event_t
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         makes = makes || strcmp(types[i], event_type) == 0;
     }
-    return (v->words->wants_plan && makes) ||
-           (v->words->wants_revision && strcmp(event_type, "replan_finished") == 0);
+    return (v->vocabulary->wants_plan && makes) ||
+           (v->vocabulary->wants_revision && strcmp(event_type, "replan_finished") == 0);
 }
 
 static size_t document_bytes(const struct compat_plan *p)

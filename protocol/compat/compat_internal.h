@@ -96,7 +96,7 @@ struct compat_event {
     uint64_t ts_ms; /* 0 = unknown */
 };
 
-struct compat_words; /* a vocabulary */
+struct compat_vocabulary; /* a vocabulary */
 
 /* What one event became: offsets into the text of all of them. */
 struct compat_span {
@@ -105,7 +105,7 @@ struct compat_span {
 };
 
 struct bt_vocabulary {
-    const struct compat_words *words;
+    const struct compat_vocabulary *vocabulary;
     uint64_t last_seq, ages;
     struct compat_plan *plans[COMPAT_PLANS];
     uint32_t n_plans;
@@ -122,7 +122,7 @@ struct bt_vocabulary {
     enum bt_code bad;       /* what could not be kept of the event being taken */
 };
 
-struct compat_words {
+struct compat_vocabulary {
     const char *name;
     /* p: the plan of the event, NULL when it is about none. */
     void (*take)(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev);
@@ -130,8 +130,9 @@ struct compat_words {
     bool wants_revision; /* only when a replan has */
 };
 
-extern const struct compat_words vocabulary_ai_sdk, vocabulary_plan_executor, vocabulary_agent_turn,
-    vocabulary_ptc_runner, vocabulary_ptc_runner_telemetry, vocabulary_orchestrator_log;
+extern const struct compat_vocabulary vocabulary_ai_sdk, vocabulary_plan_executor,
+    vocabulary_agent_turn, vocabulary_ptc_runner, vocabulary_ptc_runner_telemetry,
+    vocabulary_orchestrator_log;
 
 /* ---- the event ---- */
 

@@ -297,5 +297,5 @@ static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct co
     }
 }
 
-const struct compat_words vocabulary_ptc_runner = {
+const struct compat_vocabulary vocabulary_ptc_runner = {
     .name = "s003", .take = take, .wants_revision = true};

@@ -258,5 +258,5 @@ static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct co
     }
 }
 
-const struct compat_words vocabulary_ptc_runner_telemetry = {
+const struct compat_vocabulary vocabulary_ptc_runner_telemetry = {
     .name = "s003-telemetry", .take = take, .wants_revision = true};
