@@ -39,15 +39,15 @@ struct tool {
 };
 
 /* "agent.skill", or what is known of it. A step without an agent is a person's. */
-static struct tool tool_of(const struct compat_event *described_as, struct str agent)
+static struct tool tool_of(const struct compat_event *document, struct str agent)
 {
     struct str skill = {NULL, 0};
     struct tool t;
 
-    if (described_as->body.ptr != NULL) {
-        skill = compat_text(described_as, "skill");
+    if (document->body.ptr != NULL) {
+        skill = compat_text(document, "skill");
     }
-    agent = compat_or(agent, STR_LIT("human_review"));
+    agent = compat_or_default(agent, STR_LIT("human_review"));
     agent.len = utf8_cut(agent.ptr, agent.len, LIMIT_ID_BYTES);
     skill.len = skill.len > 0 ? utf8_cut(skill.ptr, skill.len, LIMIT_ID_BYTES) : 0;
     (void)snprintf(t.name, sizeof t.name, "%.*s%s%.*s", STR_ARG(agent), skill.len > 0 ? "." : "",
@@ -56,18 +56,18 @@ static struct tool tool_of(const struct compat_event *described_as, struct str a
 }
 
 /* The step's parameters; when they are not known {task}, in `out`. */
-static struct doc args_of(const struct compat_event *described_as, struct str task, struct buf *out)
+static struct doc args_of(const struct compat_event *document, struct str task, struct buf *out)
 {
     const size_t at = out->len;
     struct compat_map m = {0};
 
-    if (described_as->body.ptr != NULL) {
-        const struct doc parameters = compat_member(described_as, "parameters");
+    if (document->body.ptr != NULL) {
+        const struct doc parameters = compat_member(document, "parameters");
         if (parameters.ptr != NULL && doc_head(parameters).kind == DOC_MAP) {
             return parameters;
         }
     }
-    compat_add(&m, "task", compat_or(task, (struct str){NULL, 0}));
+    compat_add(&m, "task", compat_or_default(task, (struct str){NULL, 0}));
     compat_put(out, &m);
     if (out->bad != BT_OK) {
         return (struct doc){NULL, 0};
@@ -91,7 +91,7 @@ static void end_turn(struct bt_vocabulary *v, const char *turn_id, struct str me
 {
     struct compat_map m = {0};
 
-    compat_add(&m, "message", compat_or(message, STR_LIT("")));
+    compat_add(&m, "message", compat_or_default(message, STR_LIT("")));
     add_duration(&m, ev, since);
     compat_emit_payload(v, "turn_end", turn_id, &m);
 }
@@ -134,7 +134,7 @@ static bool left_to_plan(struct bt_vocabulary *v, struct compat_turn *t,
 {
     const struct str plan_id = compat_text(ev, "turnPlanId");
     const bool makes = plan_id.len > 0 && str_is(compat_text(ev, "action"), "new_plan");
-    const bool known = compat_plan_known(v, plan_id) != NULL;
+    const bool known = compat_plan_find(v, plan_id) != NULL;
 
     if (t == NULL) {
         return makes && known; /* we came in the middle of it */
@@ -167,7 +167,7 @@ static void bus_turn_end(struct bt_vocabulary *v, const struct compat_event *ev)
     }
     end_turn(v, turn.text, message, ev, t != NULL ? t->started_ms : 0);
     if (t != NULL) {
-        other = compat_plan_known(v, compat_id_str(&t->plan));
+        other = compat_plan_find(v, compat_id_str(&t->plan));
         compat_turn_drop(v, t);
     }
     if (other != NULL) {
@@ -200,15 +200,15 @@ static void created(struct bt_vocabulary *v, struct compat_plan *p, const struct
     while (compat_next_step(&at, &left, &step)) {
         n++;
     }
-    compat_renew(v, &v->list);
+    compat_reset_buf(v, &v->list);
     doc_put_array(&v->list, n);
     at = compat_steps(ev, &left);
     while (compat_next_step(&at, &left, &step)) {
-        const struct compat_event as = compat_described(
+        const struct compat_event as = compat_step_document(
             p, compat_number(&step, "stepIndex", UINT64_MAX), compat_text(&step, "stepId"));
         const struct tool tool = tool_of(&as, compat_text(&step, "agentId"));
         struct compat_map one = {0};
-        compat_renew(v, &v->parts);
+        compat_reset_buf(v, &v->parts);
         compat_add(&one, "tool", str_from(tool.name));
         compat_add_doc(&one, "args", args_of(&as, compat_text(&step, "task"), &v->parts));
         compat_put(&v->list, &one);
@@ -246,8 +246,8 @@ static struct compat_map call_base(const struct compat_plan *p, const struct com
 static void step_start(struct bt_vocabulary *v, struct compat_plan *p,
                        const struct compat_event *ev)
 {
-    const struct compat_event as =
-        compat_described(p, compat_number(ev, "stepIndex", UINT64_MAX), compat_text(ev, "stepId"));
+    const struct compat_event as = compat_step_document(
+        p, compat_number(ev, "stepIndex", UINT64_MAX), compat_text(ev, "stepId"));
     const struct tool tool = tool_of(&as, compat_text(ev, "agentId"));
     char call_id[CALL_ID_BYTES];
     struct compat_step *s;
@@ -259,7 +259,7 @@ static void step_start(struct bt_vocabulary *v, struct compat_plan *p,
     if (s != NULL) {
         s->open = true;
     }
-    compat_renew(v, &v->list);
+    compat_reset_buf(v, &v->list);
     args = args_of(&as, compat_text(ev, "task"), &v->list);
     m = step_base(p, ev, str_from(tool.name));
     compat_add_doc(&m, "args", args);
@@ -278,7 +278,8 @@ static void add_end(struct bt_vocabulary *v, struct compat_map *m, const struct 
         compat_add_result(v, m, "result", compat_text(ev, "result"));
     } else {
         compat_add(m, "error",
-                   compat_or(compat_error(p, ev), compat_or(compat_text(ev, "reason"), status)));
+                   compat_or_default(compat_error(p, ev),
+                                     compat_or_default(compat_text(ev, "reason"), status)));
     }
 }
 
@@ -296,7 +297,7 @@ static void step_end(struct bt_vocabulary *v, struct compat_plan *p, const struc
     if (s != NULL) {
         (void)snprintf(tool.name, sizeof tool.name, "%.*s", STR_ARG(s->tool));
     } else {
-        const struct compat_event as = compat_described(
+        const struct compat_event as = compat_step_document(
             p, compat_number(ev, "stepIndex", UINT64_MAX), compat_text(ev, "stepId"));
         tool = tool_of(&as, compat_text(ev, "agentId"));
     }
@@ -312,7 +313,7 @@ static void step_end(struct bt_vocabulary *v, struct compat_plan *p, const struc
 static void completed(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
 {
     const struct str message =
-        compat_or(compat_text(ev, "summary"), compat_text(ev, "failureReason"));
+        compat_or_default(compat_text(ev, "summary"), compat_text(ev, "failureReason"));
     const bool written = p->texts > 0 && str_is(compat_text(ev, "synthesis"), "agent");
     struct compat_turn *t = compat_turn_find(v, compat_id_str(&p->turn));
 
@@ -347,7 +348,7 @@ static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct co
     } else if (str_is(ev->type, "plan_step_completed")) {
         step_end(v, p, ev);
     } else if (str_is(ev->type, "text_delta")) {
-        text(v, p->turn.text, compat_or(compat_text(ev, "text"), STR_LIT("")), p->texts++);
+        text(v, p->turn.text, compat_or_default(compat_text(ev, "text"), STR_LIT("")), p->texts++);
     } else if (str_is(ev->type, "plan_completed")) {
         completed(v, p, ev);
     }

@@ -51,7 +51,7 @@ static void complete(struct bt_vocabulary *v, struct compat_plan *p, const struc
     } else {
         compat_add(&m, "type", STR_LIT("error"));
         compat_add(&m, "message",
-                   compat_or(compat_text(ev, "failureReason"), compat_text(ev, "status")));
+                   compat_or_default(compat_text(ev, "failureReason"), compat_text(ev, "status")));
         compat_emit(v, "error", &m);
     }
 }
@@ -82,7 +82,7 @@ static void take_ai_sdk(struct bt_vocabulary *v, struct compat_plan *p,
         } else {
             compat_step_drop(v, p, compat_number(ev, "stepIndex", UINT64_MAX));
         }
-    } else if (str_is(ev->type, "replan_finished") && compat_yes(ev, "ok")) {
+    } else if (str_is(ev->type, "replan_finished") && compat_bool(ev, "ok")) {
         replan(v, p, ev);
     } else if (str_is(ev->type, "plan_completed")) {
         complete(v, p, ev);
@@ -103,7 +103,7 @@ static void log_task(struct bt_vocabulary *v, const char *type, const struct com
     compat_add(&m, "planId", ev->plan_id);
     compat_copy(&m, "task_id", ev, "stepId");
     compat_copy(&m, "description", ev, "task");
-    compat_add(&m, "agent", compat_or(compat_text(ev, "agentId"), (struct str){NULL, 0}));
+    compat_add(&m, "agent", compat_or_default(compat_text(ev, "agentId"), (struct str){NULL, 0}));
     compat_copy(&m, "result", ev, "result");
     compat_add(&m, "error", error);
     compat_emit(v, type, &m);
@@ -116,9 +116,9 @@ static void interrupt(struct bt_vocabulary *v, const struct compat_event *ev)
     struct compat_map context = {0};
     size_t cut;
 
-    compat_add(&context, "error", compat_or(compat_text(ev, "comment"), STR_LIT("")));
+    compat_add(&context, "error", compat_or_default(compat_text(ev, "comment"), STR_LIT("")));
     compat_add(&context, "node", STR_LIT("planner"));
-    compat_renew(v, &v->list);
+    compat_reset_buf(v, &v->list);
     compat_put(&v->list, &context);
     cut = v->list.len;
     doc_put_map(&v->list, 1);

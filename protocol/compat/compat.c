@@ -81,7 +81,7 @@ void bt_vocabulary_free(struct bt_vocabulary *v)
 static bool grows(const struct compat_event *ev)
 {
     return str_is(ev->type, "plan_modified") || str_is(ev->type, "synthesis_retry") ||
-           (str_is(ev->type, "replan_finished") && compat_yes(ev, "ok"));
+           (str_is(ev->type, "replan_finished") && compat_bool(ev, "ok"));
 }
 
 /* The bus tells plan_generated of every plan. One that was given names no planner; a retry or a
@@ -95,12 +95,14 @@ static void count(struct bt_vocabulary *v, struct compat_plan *p, const struct c
 {
     if (str_is(ev->type, "planning_started")) {
         p->planned = true;
-        compat_plan_text(v, p, &p->mission, compat_or(compat_text(ev, "goal"), STR_LIT("")));
+        compat_plan_text(v, p, &p->mission,
+                         compat_or_default(compat_text(ev, "goal"), STR_LIT("")));
     } else if (str_is(ev->type, "planning_failed")) {
         p->planned = false; /* what comes now is a person's, or begins with planning_started */
     } else if (str_is(ev->type, "plan_generated")) {
         p->planned = p->planned || is_planned(ev);
-        compat_plan_text(v, p, &p->mission, compat_or(compat_text(ev, "query"), STR_LIT("")));
+        compat_plan_text(v, p, &p->mission,
+                         compat_or_default(compat_text(ev, "query"), STR_LIT("")));
         p->first = p->total = p->current = compat_number(ev, "estimatedSteps", 0);
         p->knows_total = true;
     } else if (str_is(ev->type, "plan_started")) {
@@ -163,7 +165,7 @@ static enum bt_code take(struct bt_vocabulary *v, const struct compat_event *ev)
     v->last_seq = seq != 0 ? seq : v->last_seq;
     compat_id_set(&v->about, ev->plan_id);
     if (ev->plan_id.len > 0) {
-        p = compat_plan_of(v, ev->plan_id);
+        p = compat_plan_get(v, ev->plan_id);
         if (p == NULL) {
             return BT_NOMEM;
         }
@@ -280,33 +282,33 @@ static enum bt_code index_steps(struct compat_plan *p)
     return code;
 }
 
-static struct compat_event described_at(const struct compat_plan *p, uint32_t begins)
+static struct compat_event document_at(const struct compat_plan *p, uint32_t begins)
 {
     struct doc_cursor at =
         doc_cursor((struct doc){p->document.at + begins, p->document.len - begins});
     return (struct compat_event){.body = doc_skip(&at)};
 }
 
-struct compat_event compat_described(const struct compat_plan *p, uint64_t index,
-                                     struct str step_id)
+struct compat_event compat_step_document(const struct compat_plan *p, uint64_t index,
+                                         struct str step_id)
 {
     struct compat_event step = {0};
     uint32_t begins;
 
     if (index < p->n_rows) {
-        step = described_at(p, p->rows[index]);
+        step = document_at(p, p->rows[index]);
     }
     if (step.body.ptr == NULL || !str_eq(compat_text(&step, "stepId"), step_id)) {
         begins = map_get(&p->by_step, step_id);
-        step = begins == MAP_NONE ? (struct compat_event){0} : described_at(p, begins);
+        step = begins == MAP_NONE ? (struct compat_event){0} : document_at(p, begins);
     }
     return step;
 }
 
 bool compat_has_step(const struct compat_plan *p, const struct compat_step *s)
 {
-    const struct compat_event step = compat_described(p, s->index, s->id);
-    return step.body.ptr == NULL || !compat_yes(&step, "superseded");
+    const struct compat_event step = compat_step_document(p, s->index, s->id);
+    return step.body.ptr == NULL || !compat_bool(&step, "superseded");
 }
 
 static enum bt_code describe(struct bt_vocabulary *v, struct doc answer, struct bt_error *err)
@@ -318,7 +320,7 @@ static enum bt_code describe(struct bt_vocabulary *v, struct doc answer, struct 
     if (plan_id.len == 0 || document.ptr == NULL || doc_head(document).kind != DOC_MAP) {
         return err_set(err, BT_INVALID, "expected the answer of plan.get with planId and document");
     }
-    p = compat_plan_of(v, plan_id);
+    p = compat_plan_get(v, plan_id);
     if (p == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a plan's document");
     }

@@ -139,12 +139,12 @@ extern const struct compat_vocabulary vocabulary_ai_sdk, vocabulary_plan_executo
 struct str compat_text(const struct compat_event *ev, const char *name); /* .ptr NULL = not there */
 /* fallback when it is not there: numbers that are zero do not travel. */
 uint64_t compat_number(const struct compat_event *ev, const char *name, uint64_t fallback);
-bool compat_yes(const struct compat_event *ev, const char *name);
+bool compat_bool(const struct compat_event *ev, const char *name);
 struct doc compat_member(const struct compat_event *ev, const char *name);
 /* The next step of the event's list: {stepId, stepIndex, agentId, agentName, task}. */
 bool compat_next_step(struct doc_cursor *at, uint32_t *left, struct compat_event *ret);
 struct doc_cursor compat_steps(const struct compat_event *ev, uint32_t *ret_n);
-struct str compat_or(struct str value, struct str fallback);
+struct str compat_or_default(struct str value, struct str fallback);
 
 /* ---- maps to be told ---- */
 
@@ -175,7 +175,7 @@ void compat_add_result(struct bt_vocabulary *v, struct compat_map *m, const char
 /* The same as a value by itself. */
 void compat_put_result(struct bt_vocabulary *v, struct buf *out, struct str result);
 /* Empties one of v's buffers; if it had failed, that is kept. */
-void compat_renew(struct bt_vocabulary *v, struct buf *b);
+void compat_reset_buf(struct bt_vocabulary *v, struct buf *b);
 void compat_put(struct buf *out, const struct compat_map *m);
 /* Tells the map as it is. type lives for ever. */
 void compat_emit(struct bt_vocabulary *v, const char *type, const struct compat_map *m);
@@ -188,17 +188,17 @@ void compat_emit_payload(struct bt_vocabulary *v, const char *type, const char *
 void compat_id_set(struct compat_id *id, struct str from);
 struct str compat_id_str(const struct compat_id *id);
 /* The plan, new when it is not known; NULL when out of memory. */
-struct compat_plan *compat_plan_of(struct bt_vocabulary *v, struct str plan_id);
+struct compat_plan *compat_plan_get(struct bt_vocabulary *v, struct str plan_id);
 /* NULL when it is not known. */
-struct compat_plan *compat_plan_known(const struct bt_vocabulary *v, struct str plan_id);
+struct compat_plan *compat_plan_find(const struct bt_vocabulary *v, struct str plan_id);
 void compat_plan_forget(struct bt_vocabulary *v, struct compat_plan *p);
 /* Forgets the oldest plans, not p, until so many bytes of texts fit. */
 void compat_make_room(struct bt_vocabulary *v, const struct compat_plan *p, size_t bytes);
 /* What bt_vocabulary_describe brought, with its index. */
 void compat_document_forget(struct bt_vocabulary *v, struct compat_plan *p);
 /* The step in the plan's document; .body.ptr NULL when there is none. */
-struct compat_event compat_described(const struct compat_plan *p, uint64_t index,
-                                     struct str step_id);
+struct compat_event compat_step_document(const struct compat_plan *p, uint64_t index,
+                                         struct str step_id);
 /* Whether the plan still has a step that is completed; true also when its document is not known. */
 bool compat_has_step(const struct compat_plan *p, const struct compat_step *s);
 /* Sets one of the plan's texts (a copy, cut to a task's length); .ptr NULL forgets it. */

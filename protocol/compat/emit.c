@@ -24,7 +24,7 @@ uint64_t compat_number(const struct compat_event *ev, const char *name, uint64_t
     return d.ptr != NULL && head.kind == DOC_UINT ? head.u : fallback;
 }
 
-bool compat_yes(const struct compat_event *ev, const char *name)
+bool compat_bool(const struct compat_event *ev, const char *name)
 {
     const struct doc d = compat_member(ev, name);
     const struct doc_head head = d.ptr == NULL ? (struct doc_head){0} : doc_head(d);
@@ -57,7 +57,7 @@ bool compat_next_step(struct doc_cursor *at, uint32_t *left, struct compat_event
     return false;
 }
 
-struct str compat_or(struct str value, struct str fallback)
+struct str compat_or_default(struct str value, struct str fallback)
 {
     return value.len > 0 ? value : fallback;
 }
@@ -105,7 +105,7 @@ static struct doc read_result(struct bt_vocabulary *v, struct str result)
         .bytes = LIMIT_CONTROL_BYTES, .depth = LIMIT_DEPTH, .nodes = LIMIT_NODES};
     enum bt_code code;
 
-    compat_renew(v, &v->value);
+    compat_reset_buf(v, &v->value);
     code = json_to_doc(result, &limits, &v->value, NULL);
     code = code == BT_OK ? v->value.bad : code;
     if (code == BT_NOMEM) {
@@ -137,7 +137,7 @@ void compat_put_result(struct bt_vocabulary *v, struct buf *out, struct str resu
     }
 }
 
-void compat_renew(struct bt_vocabulary *v, struct buf *b)
+void compat_reset_buf(struct bt_vocabulary *v, struct buf *b)
 {
     v->bad = b->bad != BT_OK ? b->bad : v->bad;
     buf_clear(b);
@@ -205,7 +205,7 @@ static void emit_doc(struct bt_vocabulary *v, const char *type, const struct buf
 
 void compat_emit(struct bt_vocabulary *v, const char *type, const struct compat_map *m)
 {
-    compat_renew(v, &v->body);
+    compat_reset_buf(v, &v->body);
     compat_put(&v->body, m);
     emit_doc(v, type, &v->body);
 }
@@ -217,7 +217,7 @@ void compat_emit_payload(struct bt_vocabulary *v, const char *type, const char *
     const struct str turn = str_from(turn_id);
     const bool ids[] = {turn.len > 0, plan.len > 0};
 
-    compat_renew(v, &v->body);
+    compat_reset_buf(v, &v->body);
     doc_put_map(&v->body, 2u + ids[0] + ids[1]);
     doc_put_cstr(&v->body, "type");
     doc_put_cstr(&v->body, type);

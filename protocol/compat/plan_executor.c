@@ -16,7 +16,7 @@ static struct compat_map base(const struct compat_event *ev)
     struct compat_map m = {0};
 
     compat_add(&m, "type", ev->type);
-    compat_add(&m, "sessionId", compat_or(ev->session_id, STR_LIT("")));
+    compat_add(&m, "sessionId", compat_or_default(ev->session_id, STR_LIT("")));
     compat_copy(&m, "eventId", ev, "eventId");
     compat_add(&m, "timestamp", ev->timestamp);
     return m;
@@ -24,13 +24,13 @@ static struct compat_map base(const struct compat_event *ev)
 
 static void add_step(struct compat_map *m, const struct compat_event *ev)
 {
-    const struct str agent = compat_or(compat_text(ev, "agentId"), STR_LIT(""));
+    const struct str agent = compat_or_default(compat_text(ev, "agentId"), STR_LIT(""));
 
     compat_copy(m, "stepId", ev, "stepId");
     compat_copy(m, "stepIndex", ev, "stepIndex");
     compat_add(m, "agentId", agent);
-    compat_add(m, "agentName", compat_or(compat_text(ev, "agentName"), agent));
-    compat_add(m, "task", compat_or(compat_text(ev, "task"), STR_LIT("")));
+    compat_add(m, "agentName", compat_or_default(compat_text(ev, "agentName"), agent));
+    compat_add(m, "task", compat_or_default(compat_text(ev, "task"), STR_LIT("")));
 }
 
 static void generated(struct bt_vocabulary *v, const struct compat_event *ev)
@@ -43,7 +43,7 @@ static void generated(struct bt_vocabulary *v, const struct compat_event *ev)
 
     for (n = 0; compat_next_step(&at, &left, &step); n++) {
     }
-    compat_renew(v, &v->list);
+    compat_reset_buf(v, &v->list);
     doc_put_array(&v->list, n);
     at = compat_steps(ev, &left);
     while (compat_next_step(&at, &left, &step)) {
@@ -52,7 +52,7 @@ static void generated(struct bt_vocabulary *v, const struct compat_event *ev)
         compat_put(&v->list, &one);
     }
     compat_add(&m, "planId", ev->plan_id);
-    compat_add(&m, "query", compat_or(compat_text(ev, "query"), STR_LIT("")));
+    compat_add(&m, "query", compat_or_default(compat_text(ev, "query"), STR_LIT("")));
     compat_add_doc(&m, "steps", doc_from_buf(&v->list));
     compat_copy(&m, "estimatedSteps", ev, "estimatedSteps");
     compat_emit(v, "plan_generated", &m);
@@ -67,7 +67,7 @@ static void has_step(struct bt_vocabulary *v, struct compat_plan *p, const struc
 
     if (id.len > 0) {
         (void)compat_step_keep(v, p, compat_number(ev, "stepIndex", UINT64_MAX), id,
-                               compat_or(compat_text(agent, "agentName"), id),
+                               compat_or_default(compat_text(agent, "agentName"), id),
                                (struct str){NULL, 0});
     }
 }
@@ -129,7 +129,7 @@ static void add_agent(struct bt_vocabulary *v, struct compat_map *m, const char 
     struct compat_map who = {0};
 
     compat_add(&who, "agentId", id);
-    compat_add(&who, "agentName", compat_or(name, id));
+    compat_add(&who, "agentName", compat_or_default(name, id));
     compat_put(&v->list, &who);
     compat_add_doc(m, key, (struct doc){v->list.at + at, v->list.len - at});
 }
@@ -153,7 +153,7 @@ static void handoff(struct bt_vocabulary *v, struct compat_plan *p, const struct
     if (both && str_eq(from_id, to_id)) {
         return;
     }
-    compat_renew(v, &v->list);
+    compat_reset_buf(v, &v->list);
     if (buf_reserve(&v->list, 2 * ev->body.len + 2 * (from_id.len + from_name.len) + 128) == NULL) {
         v->bad = BT_NOMEM; /* what points into it must stay */
         return;

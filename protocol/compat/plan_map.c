@@ -59,7 +59,7 @@ static uint32_t new_tasks(struct bt_vocabulary *v, const struct compat_event *ev
 struct doc compat_shape(struct bt_vocabulary *v, struct doc before, struct str gone,
                         const struct compat_event *ev)
 {
-    compat_renew(v, &v->list);
+    compat_reset_buf(v, &v->list);
     doc_put_map(&v->list, 1);
     doc_put_cstr(&v->list, "tasks");
     doc_put_array(&v->list, old_tasks(v, before, gone, false) + new_tasks(v, ev, false));

@@ -57,7 +57,7 @@ static void planning(struct bt_vocabulary *v, struct compat_plan *p, const struc
     } else if (str_is(ev->type, "planning_failed")) {
         p->planning = false;
         emit_text(v, "planning_failed", "reason",
-                  compat_or(compat_text(ev, "reason"), compat_text(ev, "failureKind")));
+                  compat_or_default(compat_text(ev, "reason"), compat_text(ev, "failureKind")));
     } else {
         generated(v, p, ev);
     }
@@ -128,7 +128,7 @@ static void execution(struct bt_vocabulary *v, struct compat_plan *p, const stru
         finish(v, p, ev, str_is(compat_text(ev, "status"), "completed") ? "ok" : "error");
     } else if (p->planning) { /* called off in the middle of it */
         emit_text(v, "planning_failed", "reason",
-                  compat_or(compat_text(ev, "failureReason"), compat_text(ev, "status")));
+                  compat_or_default(compat_text(ev, "failureReason"), compat_text(ev, "status")));
     }
 }
 
@@ -168,7 +168,8 @@ static void completed(struct bt_vocabulary *v, struct compat_plan *p, const stru
         emit(v, "task_succeeded", &m);
     } else if (began && (error.len > 0 || !str_is(status, "skipped"))) {
         go_on(v, p);
-        compat_add(&m, "reason", compat_or(error, compat_or(compat_text(ev, "reason"), status)));
+        compat_add(&m, "reason",
+                   compat_or_default(error, compat_or_default(compat_text(ev, "reason"), status)));
         emit(v, "task_failed", &m);
     }
 }
@@ -184,7 +185,7 @@ static void task_step(struct bt_vocabulary *v, const struct compat_event *ev)
     compat_copy(&step, "text", ev, "text");
     compat_copy(&step, "data", ev, "data");
     compat_copy(&step, "percent", ev, "percent");
-    compat_renew(v, &v->list);
+    compat_reset_buf(v, &v->list);
     compat_put(&v->list, &step);
     compat_copy(&m, "task_id", ev, "stepId");
     compat_add_doc(&m, "step", doc_from_buf(&v->list));
@@ -227,7 +228,7 @@ static void check(struct bt_vocabulary *v, struct compat_plan *p, const struct c
                 compat_copy(&m, rows[i].key, ev, rows[i].member);
             }
             if (i == 3 && compat_member(ev, "missing").ptr == NULL) {
-                compat_renew(v, &v->list);
+                compat_reset_buf(v, &v->list);
                 doc_put_array(&v->list, 0);
                 compat_add_doc(&m, "missing", doc_from_buf(&v->list));
             }
@@ -246,7 +247,7 @@ static void fall(struct bt_vocabulary *v, struct compat_plan *p, const struct co
         return;
     }
     compat_copy(&m, "task_id", ev, "stepId");
-    compat_add(&m, "reason", compat_or(compat_text(ev, "diagnosis"), STR_LIT("")));
+    compat_add(&m, "reason", compat_or_default(compat_text(ev, "diagnosis"), STR_LIT("")));
     emit(v, "task_failed", &m);
     compat_step_drop(v, p, p->replanning);
     p->fallen = true;
@@ -260,10 +261,11 @@ static void replan(struct bt_vocabulary *v, struct compat_plan *p, const struct 
     if (str_is(ev->type, "replan_started")) {
         fall(v, p, ev);
         compat_copy(&m, "task_id", ev, "stepId");
-        compat_add(&m, "diagnosis", compat_or(compat_text(ev, "diagnosis"), STR_LIT("")));
+        compat_add(&m, "diagnosis", compat_or_default(compat_text(ev, "diagnosis"), STR_LIT("")));
         compat_copy(&m, "total_replans", ev, "totalReplans");
         emit(v, "replan_started", &m);
-    } else if (compat_yes(ev, "ok")) { /* there, too, a replan that fails only ends the execution */
+    } else if (compat_bool(ev,
+                           "ok")) { /* there, too, a replan that fails only ends the execution */
         compat_add_u64(&m, "new_tasks", compat_number(ev, "newSteps", 0));
         emit(v, "replan_finished", &m);
         p->started = true;

@@ -36,7 +36,7 @@ static void emit(struct bt_vocabulary *v, const char *what, const char *verb,
         compat_add_u64(&measurements, "duration",
                        ms > UINT64_MAX / NATIVE_PER_MS ? UINT64_MAX : ms * NATIVE_PER_MS);
     }
-    compat_renew(v, &v->parts);
+    compat_reset_buf(v, &v->parts);
     doc_put_array(&v->parts, 4);
     doc_put_cstr(&v->parts, "ptc_runner");
     doc_put_cstr(&v->parts, "plan_executor");
@@ -145,7 +145,7 @@ static void started(struct bt_vocabulary *v, struct compat_plan *p, const struct
     compat_copy(&task, "id", ev, "stepId");
     compat_copy(&task, "agent", ev, "agentId");
     compat_copy(&task, "input", ev, "task");
-    compat_renew(v, &v->list);
+    compat_reset_buf(v, &v->list);
     compat_put(&v->list, &task);
     compat_copy(&m, "task_id", ev, "stepId");
     compat_add_doc(&m, "task", doc_from_buf(&v->list));
@@ -188,7 +188,7 @@ static void completed(struct bt_vocabulary *v, struct compat_plan *p, const stru
     if (ok) {
         compat_add_result(v, &m, "result", compat_text(ev, "result"));
     } else {
-        compat_add(&m, "result", compat_or(compat_error(p, ev), compat_text(ev, "reason")));
+        compat_add(&m, "result", compat_or_default(compat_error(p, ev), compat_text(ev, "reason")));
     }
     emit(v, "task", "stop", ev, worked_ms(p, ev), &m);
 }
@@ -218,12 +218,12 @@ static void replan(struct bt_vocabulary *v, struct compat_plan *p, const struct 
         const uint32_t n = compat_replanned(v, p, compat_text(ev, "stepId"));
         fall(v, p, ev);
         compat_copy(&m, "task_id", ev, "stepId");
-        compat_add(&m, "diagnosis", compat_or(compat_text(ev, "diagnosis"), STR_LIT("")));
+        compat_add(&m, "diagnosis", compat_or_default(compat_text(ev, "diagnosis"), STR_LIT("")));
         if (n > 0 && p->whole) {
             compat_add_u64(&m, "attempt", n);
         }
         emit(v, "replan", "start", ev, UNTIMED, &m);
-    } else if (compat_yes(ev, "ok")) {
+    } else if (compat_bool(ev, "ok")) {
         compat_add_u64(&m, "new_task_count", compat_number(ev, "newSteps", 0));
         emit(v, "replan", "stop", ev, UNTIMED, &m);
         for (uint32_t i = 0; i < p->n_steps; i++) {

@@ -90,13 +90,13 @@ static struct compat_plan *oldest(const struct bt_vocabulary *v, const struct co
     return found;
 }
 
-struct compat_plan *compat_plan_known(const struct bt_vocabulary *v, struct str plan_id)
+struct compat_plan *compat_plan_find(const struct bt_vocabulary *v, struct str plan_id)
 {
     const uint32_t at = plan_id.len > 0 ? map_get(&v->by_id, plan_id) : MAP_NONE;
     return at == MAP_NONE ? NULL : v->plans[at];
 }
 
-struct compat_plan *compat_plan_of(struct bt_vocabulary *v, struct str plan_id)
+struct compat_plan *compat_plan_get(struct bt_vocabulary *v, struct str plan_id)
 {
     struct compat_id id;
     struct compat_plan *p;
@@ -188,7 +188,7 @@ static bool room_for_step(struct bt_vocabulary *v, struct compat_plan *p, size_t
     return true;
 }
 
-static struct str behind(char **at, struct str from)
+static struct str copy_after(char **at, struct str from)
 {
     const struct str to = {from.ptr == NULL ? NULL : *at, from.len};
 
@@ -217,9 +217,9 @@ struct compat_step *compat_step_keep(struct bt_vocabulary *v, struct compat_plan
     }
     at = (char *)(s + 1);
     *s = (struct compat_step){.index = (uint32_t)index, .bytes = bytes};
-    s->id = behind(&at, id);
-    s->tool = behind(&at, tool);
-    s->result = behind(&at, result);
+    s->id = copy_after(&at, id);
+    s->tool = copy_after(&at, tool);
+    s->result = copy_after(&at, result);
     const uint32_t where = place(p, index);
     memmove(&p->steps[where + 1], &p->steps[where], (p->n_steps - where) * sizeof p->steps[0]);
     p->steps[where] = s;
@@ -277,7 +277,7 @@ struct doc compat_results(struct bt_vocabulary *v, const struct compat_plan *p)
     for (uint32_t i = 0; i < p->n_steps; i++) {
         n += has_result(p->steps[i]) ? 1 : 0;
     }
-    compat_renew(v, &v->list);
+    compat_reset_buf(v, &v->list);
     doc_put_map(&v->list, n);
     for (uint32_t i = 0; i < p->n_steps; i++) {
         if (has_result(p->steps[i])) {

@@ -224,11 +224,11 @@ static void memory_has_an_end(void **state)
                        i, i, text);
             take(v, buf_cstr(&event));
         }
-        struct compat_plan *p = compat_plan_known(v, STR_LIT("long"));
+        struct compat_plan *p = compat_plan_find(v, STR_LIT("long"));
         assert_non_null(p);
         assert_true(p->bytes <= COMPAT_PLAN_BYTES);
         take(v, "{\"type\":\"plan_completed\",\"planId\":\"long\",\"status\":\"completed\"}");
-        assert_null(compat_plan_known(v, STR_LIT("long")));
+        assert_null(compat_plan_find(v, STR_LIT("long")));
         bt_vocabulary_free(v);
     }
     buf_done(&event);
