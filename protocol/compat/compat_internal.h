@@ -70,7 +70,7 @@ struct compat_plan {
     uint64_t replan_ms;     /* and since when; 0 = unknown */
     bool fallen;            /* the end of that step has been told already */
     struct str agent, name; /* s001: of the step that ended last; .ptr NULL = unknown */
-    struct buf shape;       /* s003-telemetry: the plan as a map */
+    struct buf plan_map;    /* s003-telemetry: the plan as a map */
     struct buf document;    /* what bt_vocabulary_describe brought */
     struct map by_step;     /* stepId -> where its step begins in it; keys point into it */
     uint32_t *rows;         /* the same by index: a revision keeps the indexes */
@@ -221,8 +221,8 @@ struct compat_turn *compat_turn_add(struct bt_vocabulary *v, struct str turn_id,
 void compat_turn_drop(struct bt_vocabulary *v, struct compat_turn *t);
 /* S003's plan {tasks: [{id, agent, input}]}, in v->list: the tasks of `before` (.ptr NULL = none)
  * but `gone`, then the event's steps (NULL = none). */
-struct doc compat_shape(struct bt_vocabulary *v, struct doc before, struct str gone,
-                        const struct compat_event *ev);
+struct doc compat_plan_map(struct bt_vocabulary *v, struct doc before, struct str removed,
+                           const struct compat_event *ev);
 /* Why a step did not complete; of one that was to be replanned, why that was. */
 struct str compat_error(const struct compat_plan *p, const struct compat_event *ev);
 /* {stepId: result} of all that is completed and kept, into v->list. */

@@ -1,13 +1,13 @@
 /* S003's plan as a map. */
 #include "protocol/compat/compat_internal.h"
 
-static bool stays(const struct compat_event *task, struct str gone)
+static bool stays(const struct compat_event *task, struct str removed)
 {
-    return gone.len == 0 || !str_eq(compat_text(task, "id"), gone);
+    return removed.len == 0 || !str_eq(compat_text(task, "id"), removed);
 }
 
 /* How many there are; with `put` they are put, too. */
-static uint32_t old_tasks(struct bt_vocabulary *v, struct doc before, struct str gone, bool put)
+static uint32_t kept_tasks(struct bt_vocabulary *v, struct doc before, struct str removed, bool put)
 {
     const struct doc tasks =
         before.ptr != NULL ? doc_get(before, STR_LIT("tasks")) : (struct doc){NULL, 0};
@@ -23,7 +23,7 @@ static uint32_t old_tasks(struct bt_vocabulary *v, struct doc before, struct str
     at = doc_cursor(tasks);
     left = doc_next(&at, &head) ? head.n : 0;
     while (compat_next_step(&at, &left, &task)) {
-        if (stays(&task, gone)) {
+        if (stays(&task, removed)) {
             n++;
             if (put) {
                 doc_put_doc(&v->list, task.body);
@@ -56,14 +56,14 @@ static uint32_t new_tasks(struct bt_vocabulary *v, const struct compat_event *ev
     return n;
 }
 
-struct doc compat_shape(struct bt_vocabulary *v, struct doc before, struct str gone,
-                        const struct compat_event *ev)
+struct doc compat_plan_map(struct bt_vocabulary *v, struct doc before, struct str removed,
+                           const struct compat_event *ev)
 {
     compat_reset_buf(v, &v->list);
     doc_put_map(&v->list, 1);
     doc_put_cstr(&v->list, "tasks");
-    doc_put_array(&v->list, old_tasks(v, before, gone, false) + new_tasks(v, ev, false));
-    (void)old_tasks(v, before, gone, true);
+    doc_put_array(&v->list, kept_tasks(v, before, removed, false) + new_tasks(v, ev, false));
+    (void)kept_tasks(v, before, removed, true);
     (void)new_tasks(v, ev, true);
     return doc_from_buf(&v->list);
 }

@@ -40,7 +40,7 @@ static void generated(struct bt_vocabulary *v, struct compat_plan *p, const stru
     p->begun = true;
     p->planning = false;
     compat_add_u64(&m, "task_count", p->total);
-    compat_add_doc(&m, "plan", compat_shape(v, (struct doc){NULL, 0}, STR_LIT(""), ev));
+    compat_add_doc(&m, "plan", compat_plan_map(v, (struct doc){NULL, 0}, STR_LIT(""), ev));
     emit(v, "planning_finished", &m);
 }
 

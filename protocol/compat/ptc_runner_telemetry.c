@@ -58,32 +58,32 @@ static void emit(struct bt_vocabulary *v, const char *what, const char *verb,
 }
 
 /* The plan as it is now, for the next execution that starts. */
-static void reshape(struct bt_vocabulary *v, struct compat_plan *p, struct doc before,
-                    struct str gone, const struct compat_event *ev)
+static void update_plan_map(struct bt_vocabulary *v, struct compat_plan *p, struct doc before,
+                            struct str removed, const struct compat_event *ev)
 {
-    const struct doc after = compat_shape(v, before, gone, ev);
-    const size_t was = p->shape.len;
+    const struct doc after = compat_plan_map(v, before, removed, ev);
+    const size_t was = p->plan_map.len;
 
-    buf_clear(&p->shape);
+    buf_clear(&p->plan_map);
     if (v->list.bad == BT_OK) {
-        doc_put_doc(&p->shape, after);
+        doc_put_doc(&p->plan_map, after);
     }
-    if (v->list.bad == BT_NOMEM || p->shape.bad == BT_NOMEM) {
+    if (v->list.bad == BT_NOMEM || p->plan_map.bad == BT_NOMEM) {
         v->bad = BT_NOMEM;
     }
-    if (v->list.bad != BT_OK || p->shape.bad != BT_OK) {
-        buf_clear(&p->shape); /* too many of them: the plan is left out */
+    if (v->list.bad != BT_OK || p->plan_map.bad != BT_OK) {
+        buf_clear(&p->plan_map); /* too many of them: the plan is left out */
     }
-    compat_make_room(v, p, p->shape.len);
-    v->bytes += p->shape.len - was;
-    p->bytes += p->shape.len - was;
+    compat_make_room(v, p, p->plan_map.len);
+    v->bytes += p->plan_map.len - was;
+    p->bytes += p->plan_map.len - was;
 }
 
-static void change(struct bt_vocabulary *v, struct compat_plan *p, struct str gone,
-                   const struct compat_event *ev)
+static void change_plan_map(struct bt_vocabulary *v, struct compat_plan *p, struct str removed,
+                            const struct compat_event *ev)
 {
-    if (p->shape.len > 0) {
-        reshape(v, p, doc_from_buf(&p->shape), gone, ev);
+    if (p->plan_map.len > 0) {
+        update_plan_map(v, p, doc_from_buf(&p->plan_map), removed, ev);
     }
 }
 
@@ -91,12 +91,12 @@ static void generated(struct bt_vocabulary *v, struct compat_plan *p, const stru
 {
     struct compat_map m = {0};
 
-    reshape(v, p, (struct doc){NULL, 0}, STR_LIT(""), ev);
+    update_plan_map(v, p, (struct doc){NULL, 0}, STR_LIT(""), ev);
     if (!p->planned) {
         return;
     }
-    if (p->shape.len > 0) {
-        compat_add_doc(&m, "plan", doc_from_buf(&p->shape));
+    if (p->plan_map.len > 0) {
+        compat_add_doc(&m, "plan", doc_from_buf(&p->plan_map));
     }
     compat_add(&m, "mission", p->mission);
     emit(v, "plan", "generated", ev, UNTIMED, &m);
@@ -107,8 +107,8 @@ static void start(struct bt_vocabulary *v, struct compat_plan *p, const struct c
     struct compat_map m = {0};
 
     p->started = true;
-    if (p->shape.len > 0) {
-        compat_add_doc(&m, "plan", doc_from_buf(&p->shape));
+    if (p->plan_map.len > 0) {
+        compat_add_doc(&m, "plan", doc_from_buf(&p->plan_map));
     }
     compat_add(&m, "mission", p->mission);
     if (p->whole) {
@@ -178,7 +178,7 @@ static void completed(struct bt_vocabulary *v, struct compat_plan *p, const stru
         compat_step_complete(v, p, ev);
     }
     if (str_is(compat_text(ev, "reason"), "superseded")) {
-        change(v, p, compat_text(ev, "stepId"), NULL);
+        change_plan_map(v, p, compat_text(ev, "stepId"), NULL);
     }
     if (!began) {
         return; /* its result is in those of the execution */
@@ -228,10 +228,10 @@ static void replan(struct bt_vocabulary *v, struct compat_plan *p, const struct 
         emit(v, "replan", "stop", ev, UNTIMED, &m);
         for (uint32_t i = 0; i < p->n_steps; i++) {
             if (p->steps[i]->completed && !compat_has_step(p, p->steps[i])) {
-                change(v, p, p->steps[i]->id, NULL);
+                change_plan_map(v, p, p->steps[i]->id, NULL);
             }
         }
-        change(v, p, STR_LIT(""), ev);
+        change_plan_map(v, p, STR_LIT(""), ev);
         start(v, p, ev);
     }
 }
@@ -254,7 +254,7 @@ static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct co
     } else if (str_is(ev->type, "replan_started") || str_is(ev->type, "replan_finished")) {
         replan(v, p, ev);
     } else if (str_is(ev->type, "plan_modified") || str_is(ev->type, "synthesis_retry")) {
-        change(v, p, STR_LIT(""), ev);
+        change_plan_map(v, p, STR_LIT(""), ev);
     }
 }
 

@@ -70,8 +70,8 @@ void compat_plan_forget(struct bt_vocabulary *v, struct compat_plan *p)
     compat_plan_text(v, p, &p->agent, (struct str){NULL, 0});
     compat_plan_text(v, p, &p->name, (struct str){NULL, 0});
     compat_document_forget(v, p);
-    v->bytes -= p->shape.len;
-    buf_done(&p->shape);
+    v->bytes -= p->plan_map.len;
+    buf_done(&p->plan_map);
     free(p->steps);
     free(p->replanned);
     free(p);
@@ -116,7 +116,7 @@ struct compat_plan *compat_plan_get(struct bt_vocabulary *v, struct str plan_id)
     }
     p->id = id;
     p->age = v->ages++;
-    buf_init(&p->shape, 16 * (size_t)LIMIT_EVENT_BYTES);
+    buf_init(&p->plan_map, 16 * (size_t)LIMIT_EVENT_BYTES);
     buf_init(&p->document, COMPAT_PLAN_BYTES / 2);
     if (map_put(&v->by_id, compat_id_str(&p->id), v->n_plans) != BT_OK) {
         free(p);
