@@ -99,11 +99,11 @@ static void end_turn(struct bt_vocabulary *v, const char *turn_id, struct str me
 /* The first that is told of a plan: it answers the turn that its session is in, or is one. */
 static void begin(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
 {
-    if (p->begun) {
+    if (p->begin_emitted) {
         return;
     }
-    p->begun = true;
-    p->turn_ms = p->whole ? ev->ts_ms : 0;
+    p->begin_emitted = true;
+    p->turn_ms = p->seen_from_start ? ev->ts_ms : 0;
     for (uint32_t i = v->n_turns; i > 0; i--) {
         struct compat_turn *t = &v->turns[i - 1];
         const bool waits = t->plan.text[0] == 0 && ev->session_id.len > 0 &&
@@ -129,23 +129,23 @@ static void text(struct bt_vocabulary *v, const char *turn_id, struct str vocabu
 }
 
 /* Whether a turn that the bus has ended goes on here, because its plan does. */
-static bool left_to_plan(struct bt_vocabulary *v, struct compat_turn *t,
-                         const struct compat_event *ev)
+static bool plan_ends_turn(struct bt_vocabulary *v, struct compat_turn *t,
+                           const struct compat_event *ev)
 {
     const struct str plan_id = compat_text(ev, "turnPlanId");
-    const bool makes = plan_id.len > 0 && str_is(compat_text(ev, "action"), "new_plan");
+    const bool makes_plan = plan_id.len > 0 && str_is(compat_text(ev, "action"), "new_plan");
     const bool known = compat_plan_find(v, plan_id) != NULL;
 
     if (t == NULL) {
-        return makes && known; /* we came in the middle of it */
+        return makes_plan && known; /* we came in the middle of it */
     }
-    if (t->over || (t->plan.text[0] != 0 && str_eq(compat_id_str(&t->plan), plan_id))) {
+    if (t->end_emitted || (t->plan.text[0] != 0 && str_eq(compat_id_str(&t->plan), plan_id))) {
         compat_turn_drop(v, t);
         return true;
     }
-    if (t->plan.text[0] == 0 && makes && !known) {
+    if (t->plan.text[0] == 0 && makes_plan && !known) {
         compat_id_set(&t->plan, plan_id);
-        t->ended = true;
+        t->bus_ended = true;
         return true;
     }
     return false;
@@ -159,7 +159,7 @@ static void bus_turn_end(struct bt_vocabulary *v, const struct compat_event *ev)
     struct compat_id turn;
 
     compat_id_set(&turn, compat_text(ev, "turnId"));
-    if (left_to_plan(v, t, ev)) {
+    if (plan_ends_turn(v, t, ev)) {
         return;
     }
     if (message.len > 0) {
@@ -173,7 +173,7 @@ static void bus_turn_end(struct bt_vocabulary *v, const struct compat_event *ev)
     if (other != NULL) {
         other->turn.text[0] = 0;
         other->turn_ms = ev->ts_ms;
-        v->about = other->id;
+        v->event_plan = other->id;
         start_turn(v, other, "", ev->timestamp);
     }
 }
@@ -224,7 +224,7 @@ static struct compat_map step_base(const struct compat_plan *p, const struct com
     struct compat_map m = {0};
 
     compat_copy(&m, "index", ev, "stepIndex");
-    if (p->knows_total) {
+    if (p->has_total) {
         compat_add_u64(&m, "stepCount", p->total);
     }
     compat_add(&m, "tool", tool);
@@ -314,20 +314,20 @@ static void completed(struct bt_vocabulary *v, struct compat_plan *p, const stru
 {
     const struct str message =
         compat_or_default(compat_text(ev, "summary"), compat_text(ev, "failureReason"));
-    const bool written = p->texts > 0 && str_is(compat_text(ev, "synthesis"), "agent");
+    const bool written = p->n_texts > 0 && str_is(compat_text(ev, "synthesis"), "agent");
     struct compat_turn *t = compat_turn_find(v, compat_id_str(&p->turn));
 
     if (!written && message.len > 0) {
-        if (p->texts > 0) { /* an answer that was begun and given up */
-            text(v, p->turn.text, STR_LIT("\n\n"), p->texts++);
+        if (p->n_texts > 0) { /* an answer that was begun and given up */
+            text(v, p->turn.text, STR_LIT("\n\n"), p->n_texts++);
         }
-        text(v, p->turn.text, message, p->texts);
+        text(v, p->turn.text, message, p->n_texts);
     }
     end_turn(v, p->turn.text, message, ev, p->turn_ms);
-    if (t != NULL && t->ended) {
+    if (t != NULL && t->bus_ended) {
         compat_turn_drop(v, t);
     } else if (t != NULL) {
-        t->over = true;
+        t->end_emitted = true;
     }
 }
 
@@ -348,7 +348,8 @@ static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct co
     } else if (str_is(ev->type, "plan_step_completed")) {
         step_end(v, p, ev);
     } else if (str_is(ev->type, "text_delta")) {
-        text(v, p->turn.text, compat_or_default(compat_text(ev, "text"), STR_LIT("")), p->texts++);
+        text(v, p->turn.text, compat_or_default(compat_text(ev, "text"), STR_LIT("")),
+             p->n_texts++);
     } else if (str_is(ev->type, "plan_completed")) {
         completed(v, p, ev);
     }

@@ -19,10 +19,10 @@ static void progress(struct bt_vocabulary *v, struct compat_plan *p, const struc
 
     p->completed++;
     compat_add(&m, "type", STR_LIT("progress"));
-    if (p->whole) {
+    if (p->seen_from_start) {
         compat_add_u64(&m, "completed", p->completed);
     }
-    if (p->knows_total && (p->whole || p->current >= p->completed)) {
+    if (p->has_total && (p->seen_from_start || p->current >= p->completed)) {
         compat_add_u64(&m, "total", p->current);
     }
     compat_add(&m, "lastStep", s != NULL ? s->tool : (struct str){NULL, 0});

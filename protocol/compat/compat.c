@@ -78,7 +78,7 @@ void bt_vocabulary_free(struct bt_vocabulary *v)
 
 /* ---- what is kept for all vocabularies ---- */
 
-static bool grows(const struct compat_event *ev)
+static bool adds_steps(const struct compat_event *ev)
 {
     return str_is(ev->type, "plan_modified") || str_is(ev->type, "synthesis_retry") ||
            (str_is(ev->type, "replan_finished") && compat_bool(ev, "ok"));
@@ -86,38 +86,39 @@ static bool grows(const struct compat_event *ev)
 
 /* The bus tells plan_generated of every plan. One that was given names no planner; a retry or a
  * fork names that of the plan that it was made of. */
-static bool is_planned(const struct compat_event *ev)
+static bool made_by_planner(const struct compat_event *ev)
 {
     return compat_text(ev, "planner").len > 0 && compat_text(ev, "parentPlanId").len == 0;
 }
 
-static void count(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+static void update_plan(struct bt_vocabulary *v, struct compat_plan *p,
+                        const struct compat_event *ev)
 {
     if (str_is(ev->type, "planning_started")) {
-        p->planned = true;
+        p->by_planner = true;
         compat_plan_text(v, p, &p->mission,
                          compat_or_default(compat_text(ev, "goal"), STR_LIT("")));
     } else if (str_is(ev->type, "planning_failed")) {
-        p->planned = false; /* what comes now is a person's, or begins with planning_started */
+        p->by_planner = false; /* what comes now is a person's, or begins with planning_started */
     } else if (str_is(ev->type, "plan_generated")) {
-        p->planned = p->planned || is_planned(ev);
+        p->by_planner = p->by_planner || made_by_planner(ev);
         compat_plan_text(v, p, &p->mission,
                          compat_or_default(compat_text(ev, "query"), STR_LIT("")));
         p->first = p->total = p->current = compat_number(ev, "estimatedSteps", 0);
-        p->knows_total = true;
+        p->has_total = true;
     } else if (str_is(ev->type, "plan_started")) {
         p->started_ms = ev->ts_ms;
-        p->knows_start = ev->ts_ms != 0;
-        if (!p->knows_total) {
+        p->has_start = ev->ts_ms != 0;
+        if (!p->has_total) {
             p->first = p->total = p->current = compat_number(ev, "stepCount", 0);
-            p->knows_total = true;
+            p->has_total = true;
         }
     } else if (str_is(ev->type, "replan_started")) {
         compat_plan_text(v, p, &p->reason, compat_text(ev, "diagnosis"));
         p->replanning = compat_number(ev, "stepIndex", UINT64_MAX);
         p->replan_ms = ev->ts_ms;
-        p->fallen = false;
-    } else if (grows(ev)) {
+        p->failure_emitted = false;
+    } else if (adds_steps(ev)) {
         const uint64_t more = compat_number(ev, "newSteps", 0);
         p->replans += str_is(ev->type, "replan_finished") ? 1 : 0;
         const bool copies = str_is(ev->type, "synthesis_retry"); /* one for each that it replaces */
@@ -130,16 +131,16 @@ static void count(struct bt_vocabulary *v, struct compat_plan *p, const struct c
 }
 
 /* Whether the story of the plan has been told to us without a hole. */
-static void follow(struct compat_plan *p, const struct compat_event *ev)
+static void track_plan_seq(struct compat_plan *p, const struct compat_event *ev)
 {
     const uint64_t seq = compat_number(ev, "planSeq", 0);
 
     if (seq == 0) { /* made by hand: its beginning is known by what it is */
-        p->whole =
-            p->whole || str_is(ev->type, "planning_started") || str_is(ev->type, "plan_generated");
+        p->seen_from_start = p->seen_from_start || str_is(ev->type, "planning_started") ||
+                             str_is(ev->type, "plan_generated");
         return;
     }
-    p->whole = seq == 1 || (p->whole && seq == p->plan_seq + 1);
+    p->seen_from_start = seq == 1 || (p->seen_from_start && seq == p->plan_seq + 1);
     p->plan_seq = seq;
 }
 
@@ -163,14 +164,14 @@ static enum bt_code take(struct bt_vocabulary *v, const struct compat_event *ev)
         return BT_OK;
     }
     v->last_seq = seq != 0 ? seq : v->last_seq;
-    compat_id_set(&v->about, ev->plan_id);
+    compat_id_set(&v->event_plan, ev->plan_id);
     if (ev->plan_id.len > 0) {
         p = compat_plan_get(v, ev->plan_id);
         if (p == NULL) {
             return BT_NOMEM;
         }
-        follow(p, ev);
-        count(v, p, ev);
+        track_plan_seq(p, ev);
+        update_plan(v, p, ev);
     }
     v->vocabulary->take(v, p, ev);
     if (p != NULL && str_is(ev->type, "plan_completed")) {
@@ -217,7 +218,7 @@ bool bt_vocabulary_next(struct bt_vocabulary *v, struct bt_translated *ret)
     }
     const struct compat_span *s = &v->spans[v->next++];
     *ret = (struct bt_translated){
-        .type = s->type, .plan_id = v->about.text, .json = (const char *)v->out.at + s->json};
+        .type = s->type, .plan_id = v->event_plan.text, .json = (const char *)v->out.at + s->json};
     return true;
 }
 
@@ -227,28 +228,28 @@ bool bt_vocabulary_wants_plan(const struct bt_vocabulary *v, const char *event_t
 {
     static const char *const types[] = {"plan_generated", "plan_modified", "replan_finished",
                                         "synthesis_retry"};
-    bool makes = false;
+    bool makes_plan = false;
 
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        makes = makes || strcmp(types[i], event_type) == 0;
+        makes_plan = makes_plan || strcmp(types[i], event_type) == 0;
     }
-    return (v->vocabulary->wants_plan && makes) ||
+    return (v->vocabulary->wants_plan && makes_plan) ||
            (v->vocabulary->wants_revision && strcmp(event_type, "replan_finished") == 0);
 }
 
 static size_t document_bytes(const struct compat_plan *p)
 {
     return p->document.len + p->by_step.cap * sizeof *p->by_step.slots +
-           p->n_rows * sizeof *p->rows;
+           p->n_step_offsets * sizeof *p->step_offsets;
 }
 
 static void document_done(struct compat_plan *p)
 {
     buf_done(&p->document);
     map_done(&p->by_step);
-    free(p->rows);
-    p->rows = NULL;
-    p->n_rows = 0;
+    free(p->step_offsets);
+    p->step_offsets = NULL;
+    p->n_step_offsets = 0;
 }
 
 void compat_document_forget(struct bt_vocabulary *v, struct compat_plan *p)
@@ -268,13 +269,15 @@ static enum bt_code index_steps(struct compat_plan *p)
     struct doc_cursor at = compat_steps(&plan, &left);
     enum bt_code code = BT_OK;
 
-    p->rows = calloc(COMPAT_STEPS < left ? COMPAT_STEPS : left + 1u, sizeof *p->rows);
-    if (p->rows == NULL) {
+    p->step_offsets =
+        calloc(COMPAT_STEPS < left ? COMPAT_STEPS : left + 1u, sizeof *p->step_offsets);
+    if (p->step_offsets == NULL) {
         return BT_NOMEM;
     }
-    while (code == BT_OK && p->n_rows < COMPAT_STEPS && compat_next_step(&at, &left, &step)) {
+    while (code == BT_OK && p->n_step_offsets < COMPAT_STEPS &&
+           compat_next_step(&at, &left, &step)) {
         const struct str id = compat_text(&step, "stepId");
-        p->rows[p->n_rows++] = (uint32_t)(step.body.ptr - p->document.at);
+        p->step_offsets[p->n_step_offsets++] = (uint32_t)(step.body.ptr - p->document.at);
         if (map_get(&p->by_step, id) == MAP_NONE) {
             code = map_put(&p->by_step, id, (uint32_t)(step.body.ptr - p->document.at));
         }
@@ -295,8 +298,8 @@ struct compat_event compat_step_document(const struct compat_plan *p, uint64_t i
     struct compat_event step = {0};
     uint32_t begins;
 
-    if (index < p->n_rows) {
-        step = document_at(p, p->rows[index]);
+    if (index < p->n_step_offsets) {
+        step = document_at(p, p->step_offsets[index]);
     }
     if (step.body.ptr == NULL || !str_eq(compat_text(&step, "stepId"), step_id)) {
         begins = map_get(&p->by_step, step_id);

@@ -49,17 +49,17 @@ struct compat_plan {
     struct compat_id turn; /* the session's turn that it answers; "" = a turn of its own */
     uint64_t age;
     uint64_t plan_seq;
-    bool whole;    /* all events since its first were seen */
-    bool begun;    /* the vocabulary has told its beginning */
-    bool planned;  /* somebody was asked for it; not a plan that was given */
-    bool planning; /* s003: planning_started was told, and not its end */
+    bool seen_from_start; /* all events since its first were seen */
+    bool begin_emitted;   /* the vocabulary has told its beginning */
+    bool by_planner;      /* somebody was asked for it; not a plan that was given */
+    bool planning;        /* s003: planning_started was told, and not its end */
     bool started;
-    bool running;     /* s003: between execution_started and execution_finished */
-    bool knows_total; /* the number of its steps */
-    bool knows_start;
+    bool running;   /* s003: between execution_started and execution_finished */
+    bool has_total; /* the number of its steps */
+    bool has_start;
     uint64_t total;   /* steps of all revisions */
     uint64_t current; /* of the newest one */
-    uint64_t completed, texts;
+    uint64_t completed, n_texts;
     uint64_t first;   /* steps of the first revision; later ones have higher indexes */
     uint64_t replans; /* that brought a revision */
     uint64_t started_ms;
@@ -68,13 +68,13 @@ struct compat_plan {
     struct str reason;      /* why it is being replanned */
     uint64_t replanning;    /* and because of which step */
     uint64_t replan_ms;     /* and since when; 0 = unknown */
-    bool fallen;            /* the end of that step has been told already */
+    bool failure_emitted;   /* the end of that step has been told already */
     struct str agent, name; /* s001: of the step that ended last; .ptr NULL = unknown */
     struct buf plan_map;    /* s003-telemetry: the plan as a map */
     struct buf document;    /* what bt_vocabulary_describe brought */
     struct map by_step;     /* stepId -> where its step begins in it; keys point into it */
-    uint32_t *rows;         /* the same by index: a revision keeps the indexes */
-    uint32_t n_rows;
+    uint32_t *step_offsets; /* the same by index: a revision keeps the indexes */
+    uint32_t n_step_offsets;
     struct compat_step **steps; /* by index */
     uint32_t n_steps, steps_cap;
     struct compat_replanned *replanned;
@@ -86,8 +86,8 @@ struct compat_plan {
 struct compat_turn {
     struct compat_id id, session, plan;
     uint64_t started_ms;
-    bool over;  /* told to the subscriber: its plan has ended */
-    bool ended; /* told by the bus, before its plan had begun */
+    bool end_emitted; /* told to the subscriber: its plan has ended */
+    bool bus_ended;   /* told by the bus, before its plan had begun */
 };
 
 struct compat_event {
@@ -106,7 +106,7 @@ struct compat_span {
 
 struct bt_vocabulary {
     const struct compat_vocabulary *vocabulary;
-    uint64_t last_seq, ages;
+    uint64_t last_seq, next_age;
     struct compat_plan *plans[COMPAT_PLANS];
     uint32_t n_plans;
     struct map by_id; /* into plans */
@@ -118,8 +118,8 @@ struct bt_vocabulary {
     struct buf out;               /* the JSON texts, each with its zero */
     struct compat_span *spans;
     uint32_t n_spans, spans_cap, next;
-    struct compat_id about; /* the plan that the event was about */
-    enum bt_code bad;       /* what could not be kept of the event being taken */
+    struct compat_id event_plan; /* the plan that the event was about */
+    enum bt_code bad;            /* what could not be kept of the event being taken */
 };
 
 struct compat_vocabulary {

@@ -213,7 +213,7 @@ void compat_emit(struct bt_vocabulary *v, const char *type, const struct compat_
 void compat_emit_payload(struct bt_vocabulary *v, const char *type, const char *turn_id,
                          const struct compat_map *payload)
 {
-    const struct str plan = compat_id_str(&v->about);
+    const struct str plan = compat_id_str(&v->event_plan);
     const struct str turn = str_from(turn_id);
     const bool ids[] = {turn.len > 0, plan.len > 0};
 

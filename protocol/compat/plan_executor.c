@@ -60,8 +60,8 @@ static void generated(struct bt_vocabulary *v, const struct compat_event *ev)
 
 /* ---- steps; who has them ---- */
 
-static void has_step(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev,
-                     const struct compat_event *agent)
+static void step_assigned(struct bt_vocabulary *v, struct compat_plan *p,
+                          const struct compat_event *ev, const struct compat_event *agent)
 {
     const struct str id = compat_text(agent, "agentId");
 
@@ -72,7 +72,8 @@ static void has_step(struct bt_vocabulary *v, struct compat_plan *p, const struc
     }
 }
 
-static void had_step(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+static void step_ended(struct bt_vocabulary *v, struct compat_plan *p,
+                       const struct compat_event *ev)
 {
     const uint64_t index = compat_number(ev, "stepIndex", UINT64_MAX);
     const struct compat_step *s = compat_step_find(p, index);
@@ -166,7 +167,7 @@ static void handoff(struct bt_vocabulary *v, struct compat_plan *p, const struct
     compat_copy(&m, "reason", ev, "reason");
     compat_copy(&m, "explanation", ev, "explanation");
     compat_emit(v, "agent_handoff", &m);
-    has_step(v, p, ev, &to);
+    step_assigned(v, p, ev, &to);
 }
 
 static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
@@ -178,10 +179,10 @@ static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct co
         generated(v, ev);
     } else if (str_is(ev->type, "plan_step_started")) {
         step_started(v, ev);
-        has_step(v, p, ev, ev);
+        step_assigned(v, p, ev, ev);
     } else if (str_is(ev->type, "plan_step_completed")) {
         step_completed(v, p, ev);
-        had_step(v, p, ev);
+        step_ended(v, p, ev);
     } else if (str_is(ev->type, "plan_completed")) {
         completed(v, ev);
     } else if (str_is(ev->type, "agent_handoff")) {

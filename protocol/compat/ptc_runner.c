@@ -31,13 +31,13 @@ static void generated(struct bt_vocabulary *v, struct compat_plan *p, const stru
 {
     struct compat_map m = {0};
 
-    if (!p->planned) {
+    if (!p->by_planner) {
         return;
     }
-    if (!p->begun) {
+    if (!p->begin_emitted) {
         emit_text(v, "planning_started", "mission", p->mission);
     }
-    p->begun = true;
+    p->begin_emitted = true;
     p->planning = false;
     compat_add_u64(&m, "task_count", p->total);
     compat_add_doc(&m, "plan", compat_plan_map(v, (struct doc){NULL, 0}, STR_LIT(""), ev));
@@ -49,7 +49,7 @@ static void planning(struct bt_vocabulary *v, struct compat_plan *p, const struc
     struct compat_map m = {0};
 
     if (str_is(ev->type, "planning_started")) {
-        p->begun = p->planning = true;
+        p->begin_emitted = p->planning = true;
         emit_text(v, "planning_started", "mission", p->mission);
     } else if (str_is(ev->type, "planning_retry")) {
         compat_add_u64(&m, "validation_errors", compat_number(ev, "validationErrors", 0));
@@ -71,7 +71,7 @@ static void begin(struct bt_vocabulary *v, struct compat_plan *p)
 
     p->running = p->started = true;
     compat_add(&m, "mission", p->mission);
-    if (p->knows_total) {
+    if (p->has_total) {
         compat_add_u64(&m, "task_count", p->current);
     }
     emit(v, "execution_started", &m);
@@ -79,7 +79,7 @@ static void begin(struct bt_vocabulary *v, struct compat_plan *p)
 
 /* What happens in an execution that is told as over, because people were waited for or because
  * there is a new plan, is the next one. */
-static void go_on(struct bt_vocabulary *v, struct compat_plan *p)
+static void continue_execution(struct bt_vocabulary *v, struct compat_plan *p)
 {
     if (p->running || !p->started) {
         return;
@@ -104,7 +104,7 @@ static void finish(struct bt_vocabulary *v, struct compat_plan *p, const struct 
     compat_add(&m, "status", str_from(status));
     if (str_is(ev->type, "plan_completed")) {
         compat_add_u64(&m, "duration_ms", compat_number(ev, "durationMs", 0));
-    } else if (p->knows_start && ev->ts_ms >= p->started_ms) {
+    } else if (p->has_start && ev->ts_ms >= p->started_ms) {
         compat_add_u64(&m, "duration_ms", ev->ts_ms - p->started_ms);
     }
     emit(v, "execution_finished", &m);
@@ -115,16 +115,17 @@ static void execution(struct bt_vocabulary *v, struct compat_plan *p, const stru
     if (str_is(ev->type, "plan_started")) {
         begin(v, p);
     } else if (str_is(ev->type, "plan_paused")) {
-        if ((p->running || !p->whole) && str_is(compat_text(ev, "reason"), "review")) {
+        if ((p->running || !p->seen_from_start) && str_is(compat_text(ev, "reason"), "review")) {
             p->started = true;
             finish(v, p, ev, "waiting");
         }
     } else if (str_is(ev->type, "plan_resumed")) {
         if (str_is(compat_text(ev, "reason"), "review")) {
-            go_on(v, p);
+            continue_execution(v, p);
         }
-    } else if (p->started || !p->whole) { /* else nothing was executed: no plan, or a dry run */
-        go_on(v, p);
+    } else if (p->started ||
+               !p->seen_from_start) { /* else nothing was executed: no plan, or a dry run */
+        continue_execution(v, p);
         finish(v, p, ev, str_is(compat_text(ev, "status"), "completed") ? "ok" : "error");
     } else if (p->planning) { /* called off in the middle of it */
         emit_text(v, "planning_failed", "reason",
@@ -157,7 +158,7 @@ static void completed(struct bt_vocabulary *v, struct compat_plan *p, const stru
     compat_copy(&m, "task_id", ev, "stepId");
     compat_step_drop(v, p, compat_number(ev, "stepIndex", UINT64_MAX));
     if (str_is(status, "completed")) {
-        go_on(v, p);
+        continue_execution(v, p);
         compat_step_complete(v, p, ev);
         if (str_is(compat_text(ev, "reason"), "already_completed")) {
             compat_copy(&m, "reason", ev, "reason");
@@ -167,7 +168,7 @@ static void completed(struct bt_vocabulary *v, struct compat_plan *p, const stru
         compat_add_u64(&m, "duration_ms", compat_number(ev, "durationMs", 0));
         emit(v, "task_succeeded", &m);
     } else if (began && (error.len > 0 || !str_is(status, "skipped"))) {
-        go_on(v, p);
+        continue_execution(v, p);
         compat_add(&m, "reason",
                    compat_or_default(error, compat_or_default(compat_text(ev, "reason"), status)));
         emit(v, "task_failed", &m);
@@ -195,12 +196,12 @@ static void task_step(struct bt_vocabulary *v, const struct compat_event *ev)
 static void task(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
 {
     if (str_is(ev->type, "plan_step_started")) {
-        go_on(v, p);
+        continue_execution(v, p);
         started(v, p, ev);
     } else if (str_is(ev->type, "plan_step_completed")) {
         completed(v, p, ev);
     } else {
-        go_on(v, p);
+        continue_execution(v, p);
         task_step(v, ev);
     }
 }
@@ -211,7 +212,7 @@ static void check(struct bt_vocabulary *v, struct compat_plan *p, const struct c
 {
     static const struct {
         const char *from, *type, *key, *member;
-    } rows[] = {
+    } table[] = {
         {"plan_step_verification_failed", "verification_failed", "diagnosis", "diagnosis"},
         {"quality_gate_started", "quality_gate_started", NULL, NULL},
         {"quality_gate_passed", "quality_gate_passed", NULL, NULL},
@@ -220,46 +221,47 @@ static void check(struct bt_vocabulary *v, struct compat_plan *p, const struct c
     };
     struct compat_map m = {0};
 
-    go_on(v, p);
+    continue_execution(v, p);
     compat_copy(&m, "task_id", ev, "stepId");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (str_is(ev->type, rows[i].from)) {
-            if (rows[i].key != NULL) {
-                compat_copy(&m, rows[i].key, ev, rows[i].member);
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        if (str_is(ev->type, table[i].from)) {
+            if (table[i].key != NULL) {
+                compat_copy(&m, table[i].key, ev, table[i].member);
             }
             if (i == 3 && compat_member(ev, "missing").ptr == NULL) {
                 compat_reset_buf(v, &v->list);
                 doc_put_array(&v->list, 0);
                 compat_add_doc(&m, "missing", doc_from_buf(&v->list));
             }
-            emit(v, rows[i].type, &m);
+            emit(v, table[i].type, &m);
         }
     }
 }
 
 /* The bus tells the end of the step with the revision that does without it. */
-static void fall(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+static void fail_replanned_step(struct bt_vocabulary *v, struct compat_plan *p,
+                                const struct compat_event *ev)
 {
     const struct compat_step *s = compat_step_find(p, p->replanning);
     struct compat_map m = {0};
 
-    if (s != NULL ? !s->open : p->whole || compat_number(ev, "attempt", 0) == 0) {
+    if (s != NULL ? !s->open : p->seen_from_start || compat_number(ev, "attempt", 0) == 0) {
         return;
     }
     compat_copy(&m, "task_id", ev, "stepId");
     compat_add(&m, "reason", compat_or_default(compat_text(ev, "diagnosis"), STR_LIT("")));
     emit(v, "task_failed", &m);
     compat_step_drop(v, p, p->replanning);
-    p->fallen = true;
+    p->failure_emitted = true;
 }
 
 static void replan(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
 {
     struct compat_map m = {0};
 
-    go_on(v, p);
+    continue_execution(v, p);
     if (str_is(ev->type, "replan_started")) {
-        fall(v, p, ev);
+        fail_replanned_step(v, p, ev);
         compat_copy(&m, "task_id", ev, "stepId");
         compat_add(&m, "diagnosis", compat_or_default(compat_text(ev, "diagnosis"), STR_LIT("")));
         compat_copy(&m, "total_replans", ev, "totalReplans");
@@ -270,7 +272,7 @@ static void replan(struct bt_vocabulary *v, struct compat_plan *p, const struct 
         emit(v, "replan_finished", &m);
         p->started = true;
         p->running = false;
-        go_on(v, p);
+        continue_execution(v, p);
     }
 }
 
@@ -279,7 +281,7 @@ static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct co
     static const struct {
         const char *type;
         void (*take)(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev);
-    } rows[] = {
+    } table[] = {
         {"planning_started", planning},  {"planning_retry", planning},
         {"planning_failed", planning},   {"plan_generated", planning},
         {"plan_started", execution},     {"plan_paused", execution},
@@ -291,9 +293,9 @@ static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct co
         {"replan_started", replan},      {"replan_finished", replan},
     };
 
-    for (size_t i = 0; p != NULL && i < sizeof rows / sizeof rows[0]; i++) {
-        if (str_is(ev->type, rows[i].type)) {
-            rows[i].take(v, p, ev);
+    for (size_t i = 0; p != NULL && i < sizeof table / sizeof table[0]; i++) {
+        if (str_is(ev->type, table[i].type)) {
+            table[i].take(v, p, ev);
             return;
         }
     }

@@ -9,7 +9,7 @@
 #include "protocol/compat/compat_internal.h"
 
 enum { NATIVE_PER_MS = 1000000 };
-#define UNTIMED UINT64_MAX
+#define NO_DURATION UINT64_MAX
 
 static void emit(struct bt_vocabulary *v, const char *what, const char *verb,
                  const struct compat_event *ev, uint64_t ms, const struct compat_map *metadata)
@@ -32,7 +32,7 @@ static void emit(struct bt_vocabulary *v, const char *what, const char *verb,
             type = types[i].type;
         }
     }
-    if (ms != UNTIMED) {
+    if (ms != NO_DURATION) {
         compat_add_u64(&measurements, "duration",
                        ms > UINT64_MAX / NATIVE_PER_MS ? UINT64_MAX : ms * NATIVE_PER_MS);
     }
@@ -92,14 +92,14 @@ static void generated(struct bt_vocabulary *v, struct compat_plan *p, const stru
     struct compat_map m = {0};
 
     update_plan_map(v, p, (struct doc){NULL, 0}, STR_LIT(""), ev);
-    if (!p->planned) {
+    if (!p->by_planner) {
         return;
     }
     if (p->plan_map.len > 0) {
         compat_add_doc(&m, "plan", doc_from_buf(&p->plan_map));
     }
     compat_add(&m, "mission", p->mission);
-    emit(v, "plan", "generated", ev, UNTIMED, &m);
+    emit(v, "plan", "generated", ev, NO_DURATION, &m);
 }
 
 static void start(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
@@ -111,10 +111,10 @@ static void start(struct bt_vocabulary *v, struct compat_plan *p, const struct c
         compat_add_doc(&m, "plan", doc_from_buf(&p->plan_map));
     }
     compat_add(&m, "mission", p->mission);
-    if (p->whole) {
+    if (p->seen_from_start) {
         compat_add_u64(&m, "attempt", 1 + p->replans);
     }
-    emit(v, "execution", "start", ev, UNTIMED, &m);
+    emit(v, "execution", "start", ev, NO_DURATION, &m);
 }
 
 static void stop(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
@@ -122,7 +122,7 @@ static void stop(struct bt_vocabulary *v, struct compat_plan *p, const struct co
     const bool ok = str_is(compat_text(ev, "status"), "completed");
     struct compat_map m = {0};
 
-    if (p->started || !p->whole) {
+    if (p->started || !p->seen_from_start) {
         compat_add(&m, "status", ok ? STR_LIT("ok") : STR_LIT("error"));
         compat_add_doc(&m, "results", compat_results(v, p));
         emit(v, "execution", "stop", ev, compat_number(ev, "durationMs", 0), &m);
@@ -150,7 +150,7 @@ static void started(struct bt_vocabulary *v, struct compat_plan *p, const struct
     compat_copy(&m, "task_id", ev, "stepId");
     compat_add_doc(&m, "task", doc_from_buf(&v->list));
     compat_add_u64(&m, "attempt", compat_number(ev, "attempt", 1));
-    emit(v, "task", "start", ev, UNTIMED, &m);
+    emit(v, "task", "start", ev, NO_DURATION, &m);
 }
 
 /* Without the time that its replan took. */
@@ -194,7 +194,8 @@ static void completed(struct bt_vocabulary *v, struct compat_plan *p, const stru
 }
 
 /* The bus tells the end of the step with the revision that does without it. */
-static void fall(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
+static void fail_replanned_step(struct bt_vocabulary *v, struct compat_plan *p,
+                                const struct compat_event *ev)
 {
     const struct compat_step *s = compat_step_find(p, p->replanning);
     struct compat_map m = {0};
@@ -207,7 +208,7 @@ static void fall(struct bt_vocabulary *v, struct compat_plan *p, const struct co
     compat_copy(&m, "result", ev, "diagnosis");
     emit(v, "task", "stop", ev, ev->ts_ms - s->started_ms, &m);
     compat_step_drop(v, p, p->replanning);
-    p->fallen = true;
+    p->failure_emitted = true;
 }
 
 static void replan(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
@@ -216,16 +217,16 @@ static void replan(struct bt_vocabulary *v, struct compat_plan *p, const struct 
 
     if (str_is(ev->type, "replan_started")) {
         const uint32_t n = compat_replanned(v, p, compat_text(ev, "stepId"));
-        fall(v, p, ev);
+        fail_replanned_step(v, p, ev);
         compat_copy(&m, "task_id", ev, "stepId");
         compat_add(&m, "diagnosis", compat_or_default(compat_text(ev, "diagnosis"), STR_LIT("")));
-        if (n > 0 && p->whole) {
+        if (n > 0 && p->seen_from_start) {
             compat_add_u64(&m, "attempt", n);
         }
-        emit(v, "replan", "start", ev, UNTIMED, &m);
+        emit(v, "replan", "start", ev, NO_DURATION, &m);
     } else if (compat_bool(ev, "ok")) {
         compat_add_u64(&m, "new_task_count", compat_number(ev, "newSteps", 0));
-        emit(v, "replan", "stop", ev, UNTIMED, &m);
+        emit(v, "replan", "stop", ev, NO_DURATION, &m);
         for (uint32_t i = 0; i < p->n_steps; i++) {
             if (p->steps[i]->completed && !compat_has_step(p, p->steps[i])) {
                 change_plan_map(v, p, p->steps[i]->id, NULL);

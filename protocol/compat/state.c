@@ -78,7 +78,7 @@ void compat_plan_forget(struct bt_vocabulary *v, struct compat_plan *p)
 }
 
 /* The one that has been open for longest, but not `but`. */
-static struct compat_plan *oldest(const struct bt_vocabulary *v, const struct compat_plan *but)
+static struct compat_plan *oldest_plan(const struct bt_vocabulary *v, const struct compat_plan *but)
 {
     struct compat_plan *found = NULL;
 
@@ -108,14 +108,14 @@ struct compat_plan *compat_plan_get(struct bt_vocabulary *v, struct str plan_id)
         return v->plans[at];
     }
     if (v->n_plans == COMPAT_PLANS) {
-        compat_plan_forget(v, oldest(v, NULL));
+        compat_plan_forget(v, oldest_plan(v, NULL));
     }
     p = calloc(1, sizeof *p);
     if (p == NULL) {
         return NULL;
     }
     p->id = id;
-    p->age = v->ages++;
+    p->age = v->next_age++;
     buf_init(&p->plan_map, 16 * (size_t)LIMIT_EVENT_BYTES);
     buf_init(&p->document, COMPAT_PLAN_BYTES / 2);
     if (map_put(&v->by_id, compat_id_str(&p->id), v->n_plans) != BT_OK) {
@@ -165,7 +165,7 @@ void compat_step_drop(struct bt_vocabulary *v, struct compat_plan *p, uint64_t i
 void compat_make_room(struct bt_vocabulary *v, const struct compat_plan *p, size_t bytes)
 {
     while (v->bytes + bytes > COMPAT_BYTES && v->n_plans > 1) {
-        compat_plan_forget(v, oldest(v, p));
+        compat_plan_forget(v, oldest_plan(v, p));
     }
 }
 
@@ -252,10 +252,10 @@ bool compat_step_began(const struct compat_plan *p, const struct compat_event *e
     const uint64_t index = compat_number(ev, "stepIndex", UINT64_MAX);
     const struct compat_step *s = compat_step_find(p, index);
 
-    if (p->fallen && p->replanning == index) {
+    if (p->failure_emitted && p->replanning == index) {
         return false;
     }
-    return s != NULL ? s->open : !p->whole && compat_number(ev, "attempts", 0) > 0;
+    return s != NULL ? s->open : !p->seen_from_start && compat_number(ev, "attempts", 0) > 0;
 }
 
 struct str compat_error(const struct compat_plan *p, const struct compat_event *ev)

@@ -191,7 +191,7 @@ static void document_of_the_plan_tells_tool_and_arguments(void **state)
     static const char started[] =
         "{\"type\":\"plan_step_started\",\"planId\":\"P\",\"planSeq\":2,\"stepId\":\"a\","
         "\"stepIndex\":0,\"agentId\":\"calc\",\"task\":\"do a\"}";
-    static const char ended[] =
+    static const char bus_ended[] =
         "{\"type\":\"plan_step_completed\",\"planId\":\"P\",\"planSeq\":3,\"stepId\":\"a\","
         "\"stepIndex\":0,\"agentId\":\"other\",\"status\":\"completed\",\"result\":\"1\"}";
     struct bt_vocabulary *v = opened("s002");
@@ -206,7 +206,7 @@ static void document_of_the_plan_tells_tool_and_arguments(void **state)
     assert_int_equal(bt_vocabulary_describe(v, answer, &err), BT_OK);
     take(v, generated, &out);
     take(v, started, &out);
-    take(v, ended, &out);
+    take(v, bus_ended, &out);
     assert_string_equal(
         buf_cstr(&out),
         "{\"type\":\"turn_start\",\"planId\":\"P\",\"payload\":{}}\n"
@@ -291,7 +291,7 @@ static void what_was_read_of_a_document_is_counted_and_goes_with_its_plan(void *
     describe_many(v, STEPS);
     assert_int_equal(v->bytes, once);
     describe_many(v, 3 * STEPS); /* no plan has so many; those behind are not known */
-    assert_int_equal(v->plans[0]->n_rows, COMPAT_STEPS);
+    assert_int_equal(v->plans[0]->n_step_offsets, COMPAT_STEPS);
     describe_many(v, 1);
     assert_true(v->bytes < 1000);
     take(v, "{\"type\":\"plan_completed\",\"planId\":\"P\",\"planSeq\":1}", &out);
@@ -357,32 +357,33 @@ static void only_what_somebody_planned_is_told_as_planned(void **state)
 {
     static const struct {
         const char *more;
-        bool planned;
-    } rows[] = {{"", false},
-                {",\"planner\":\"keyword\"", true},
-                {",\"planner\":\"keyword\",\"parentPlanId\":\"O\"", false}};
+        bool by_planner;
+    } table[] = {{"", false},
+                 {",\"planner\":\"keyword\"", true},
+                 {",\"planner\":\"keyword\",\"parentPlanId\":\"O\"", false}};
 
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         char event[200];
         const char *const events[] = {event, NULL};
         (void)snprintf(event, sizeof event,
                        "{\"type\":\"plan_generated\",\"seq\":1,\"planId\":\"P\",\"planSeq\":1,"
                        "\"query\":\"g\"%s}",
-                       rows[i].more);
+                       table[i].more);
         assert_becomes("s003", events,
-                       !rows[i].planned
+                       !table[i].by_planner
                            ? ""
                            : "{\"type\":\"planning_started\",\"planId\":\"P\",\"payload\":{"
                              "\"mission\":\"g\"}}\n"
                              "{\"type\":\"planning_finished\",\"planId\":\"P\",\"payload\":{"
                              "\"task_count\":0,\"plan\":{\"tasks\":[]}}}\n");
         assert_becomes("s003-telemetry", events,
-                       !rows[i].planned ? ""
-                                        : "{\"event\":[\"ptc_runner\",\"plan_executor\",\"plan\","
-                                          "\"generated\"],\"planId\":\"P\",\"measurements\":{},"
-                                          "\"metadata\":{\"plan\":{\"tasks\":[]},\"mission\":"
-                                          "\"g\"}}\n");
+                       !table[i].by_planner
+                           ? ""
+                           : "{\"event\":[\"ptc_runner\",\"plan_executor\",\"plan\","
+                             "\"generated\"],\"planId\":\"P\",\"measurements\":{},"
+                             "\"metadata\":{\"plan\":{\"tasks\":[]},\"mission\":"
+                             "\"g\"}}\n");
     }
 }
 
