@@ -356,4 +356,4 @@ static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct co
 }
 
 const struct compat_vocabulary vocabulary_agent_turn = {
-    .name = "s002", .take = take, .wants_plan = true};
+    .name = "agent-turn", .alias = "s002", .take = take, .wants_plan = true};

@@ -89,7 +89,8 @@ static void take_ai_sdk(struct bt_vocabulary *v, struct compat_plan *p,
     }
 }
 
-const struct compat_vocabulary vocabulary_ai_sdk = {.name = "s000", .take = take_ai_sdk};
+const struct compat_vocabulary vocabulary_ai_sdk = {
+    .name = "ai-sdk", .alias = "s000", .take = take_ai_sdk};
 
 /* ---- S004 ---- */
 
@@ -164,5 +165,5 @@ static void take_orchestrator_log(struct bt_vocabulary *v, struct compat_plan *p
     }
 }
 
-const struct compat_vocabulary vocabulary_orchestrator_log = {.name = "s004",
-                                                              .take = take_orchestrator_log};
+const struct compat_vocabulary vocabulary_orchestrator_log = {
+    .name = "orchestrator-log", .alias = "s004", .take = take_orchestrator_log};

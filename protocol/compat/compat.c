@@ -10,8 +10,6 @@
 
 #include "protocol/wire/msg.h"
 
-enum { NAMES_MAX = 8 };
-
 static const struct compat_vocabulary *const VOCABULARIES[] = {
     &vocabulary_ai_sdk,     &vocabulary_plan_executor,        &vocabulary_agent_turn,
     &vocabulary_ptc_runner, &vocabulary_ptc_runner_telemetry, &vocabulary_orchestrator_log};
@@ -19,8 +17,10 @@ enum { VOCABULARIES_N = sizeof VOCABULARIES / sizeof VOCABULARIES[0] };
 
 const char *const *bt_vocabulary_names(void)
 {
-    static const char *const names[NAMES_MAX] = {"s000",           "s001", "s002", "s003",
-                                                 "s003-telemetry", "s004", NULL};
+    static const char *const names[] = {"ai-sdk",     "plan-executor",        "agent-turn",
+                                        "ptc-runner", "ptc-runner-telemetry", "orchestrator-log",
+                                        NULL};
+    _Static_assert(sizeof names / sizeof names[0] == VOCABULARIES_N + 1, "a name per vocabulary");
     return names;
 }
 
@@ -42,7 +42,9 @@ enum bt_code bt_vocabulary_new(const char *name, struct bt_vocabulary **ret, str
 
     *ret = NULL;
     for (size_t i = 0; i < VOCABULARIES_N; i++) {
-        vocabulary = strcmp(VOCABULARIES[i]->name, name) == 0 ? VOCABULARIES[i] : vocabulary;
+        if (strcmp(VOCABULARIES[i]->name, name) == 0 || strcmp(VOCABULARIES[i]->alias, name) == 0) {
+            vocabulary = VOCABULARIES[i];
+        }
     }
     if (vocabulary == NULL) {
         return unknown(name, err);

@@ -124,6 +124,7 @@ struct bt_vocabulary {
 
 struct compat_vocabulary {
     const char *name;
+    const char *alias; /* the name that it had first; accepted, never listed */
     /* p: the plan of the event, NULL when it is about none. */
     void (*take)(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev);
     bool wants_plan;     /* at every event that makes steps */

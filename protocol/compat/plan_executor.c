@@ -190,4 +190,5 @@ static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct co
     }
 }
 
-const struct compat_vocabulary vocabulary_plan_executor = {.name = "s001", .take = take};
+const struct compat_vocabulary vocabulary_plan_executor = {
+    .name = "plan-executor", .alias = "s001", .take = take};

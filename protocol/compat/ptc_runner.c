@@ -302,4 +302,4 @@ static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct co
 }
 
 const struct compat_vocabulary vocabulary_ptc_runner = {
-    .name = "s003", .take = take, .wants_revision = true};
+    .name = "ptc-runner", .alias = "s003", .take = take, .wants_revision = true};

@@ -259,5 +259,7 @@ static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct co
     }
 }
 
-const struct compat_vocabulary vocabulary_ptc_runner_telemetry = {
-    .name = "s003-telemetry", .take = take, .wants_revision = true};
+const struct compat_vocabulary vocabulary_ptc_runner_telemetry = {.name = "ptc-runner-telemetry",
+                                                                  .alias = "s003-telemetry",
+                                                                  .take = take,
+                                                                  .wants_revision = true};

@@ -4,6 +4,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "baton/vocabulary.h"
 #include "supervisor/cli/common/cli.h"
 #include "supervisor/config/config.h"
 
@@ -78,7 +79,13 @@ enum cli_exit verb_completion(struct cli *cli)
         print_words(cli_global_options);
         (void)printf("' ;;\n");
     }
-    (void)printf("        *) words='' ;;\n        esac\n    fi\n    case $cur in\n    -*) ;;\n"
+    (void)printf("        *) words='' ;;\n        esac\n    fi\n"
+                 "    [ \"${COMP_WORDS[COMP_CWORD-1]}\" = --vocabulary ] && {\n        words='");
+    for (const char *const *name = bt_vocabulary_names(); *name != NULL; name++) {
+        (void)printf("%s ", *name);
+    }
+    (void)printf("'\n        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
+                 "        return\n    }\n    case $cur in\n    -*) ;;\n"
                  "    *) [ \"$COMP_CWORD\" -gt 1 ] && { mapfile -t COMPREPLY < <(compgen -f -- "
                  "\"$cur\"); return; } ;;\n    esac\n"
                  "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n}\ncomplete -F "

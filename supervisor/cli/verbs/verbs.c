@@ -76,7 +76,7 @@ static const struct cli_option events_options[] = {
     {"type", "TYPE[,TYPE]", "only these types"},
     {"limit", "N", "stop after so many events"},
     {"timeout", "TIME", "with --follow: stop when nothing came for this long"},
-    {"vocabulary", "NAME", "in the words of another system: s000 to s004, s003-telemetry"},
+    {"vocabulary", "NAME", "translate to the vocabulary NAME (listed below); prints JSON"},
     {"sse", NULL, "each event as server-sent events have it: data: {...} and an empty line"},
     {NULL, NULL, NULL},
 };
@@ -218,10 +218,11 @@ const struct cli_verb cli_verbs[] = {
      verb_status},
     {"events", "[PLAN_ID]", "the story: every event, of one plan or of all",
      "With --json one JSON object per line. Gaps of the live bus are filled from the journal.\n"
-     "With --vocabulary always JSON; --type and --limit are then about its events. --sse prints "
-     "the\n"
-     "body of a stream only: the headers (text/event-stream, no-cache) are the server's in "
-     "front.\n",
+     "With --vocabulary always JSON; --type and --limit are then about its events. NAME is one "
+     "of:\n"
+     "ai-sdk, plan-executor, agent-turn, ptc-runner, ptc-runner-telemetry, orchestrator-log.\n"
+     "--sse prints the body of a stream only. A server in front adds the headers\n"
+     "(text/event-stream, no-cache).\n",
      events_options, 0, 1, verb_events},
     {"agents", "[AGENT_ID]", "who is registered, and how they are",
      "`baton agents drain ID` and `baton agents enable ID` take an agent out of service and "
