@@ -17,9 +17,9 @@ static uint32_t min3(uint32_t a, uint32_t b, uint32_t c)
 }
 
 /*
- * Edits from a to b, case aside; two neighbours changed round are one edit (optimal string
- * alignment: L. Boytsov, "Indexing methods for approximate dictionary searching", 2011,
- * section 2.2).
+ * Counts the edits from a to b without case; a swap of two neighbours is one edit. This is the
+ * optimal string alignment distance (L. Boytsov, "Indexing methods for approximate dictionary
+ * searching", 2011, section 2.2).
  */
 static uint32_t distance(struct str a, struct str b)
 {

@@ -1,4 +1,4 @@
-/* Between docs and cJSON trees. Recursion is bounded by WIRE_DEPTH_MAX. */
+/* Conversion between docs and cJSON trees. Recursion is bounded by WIRE_DEPTH_MAX. */
 #include <cjson/cJSON.h>
 #include <math.h>
 
@@ -9,11 +9,11 @@
 #include "protocol/wire/mp_head_internal.h"
 #include "protocol/wire/mp_validate.h"
 
-#define DOUBLE_INTEGER_MAX 9007199254740992.0 /* 2^53: up to here every integer is a double */
+#define DOUBLE_INTEGER_MAX 9007199254740992.0 /* 2^53: up to here a double holds every integer */
 
 struct tree_builder {
     struct doc_cursor cursor;
-    struct buf text; /* a terminated copy of the string at hand */
+    struct buf text; /* the current string with a terminating zero */
     struct bt_error *err;
 };
 
@@ -212,7 +212,7 @@ enum bt_code cjson_to_doc(const struct cJSON *tree, struct buf *out, struct bt_e
     if (code == BT_OK) {
         code = buf_check(out, err);
     }
-    if (code == BT_OK) { /* a tree made by hand may hold anything: bad UTF-8, a key twice */
+    if (code == BT_OK) { /* a tree made by code may hold bad UTF-8 or a key twice */
         code = mp_validate(out->at + start, out->len - start, NULL, err);
     }
     if (code != BT_OK) {

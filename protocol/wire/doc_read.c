@@ -69,7 +69,7 @@ struct doc doc_at(struct doc d, uint32_t ix)
     return doc_skip(&c);
 }
 
-/* A decimal index; false when the text is anything else. */
+/* Parses a decimal index; false for any other text. */
 static bool as_index(struct str text, uint32_t *ret_ix)
 {
     uint64_t v = 0;

@@ -1,5 +1,5 @@
-/* Numbers of JSON, both ways. Whole ones without fraction and exponent are integers, exact in 64
- * bits. */
+/* JSON numbers, both ways. A number without fraction and exponent is an integer, exact in 64 bits.
+ */
 #include "protocol/wire/json_number_internal.h"
 
 #include <errno.h>
@@ -13,9 +13,8 @@
 enum { NUMBER_MAX = 512 };
 
 /*
- * strtod and printf follow the locale of the thread, and a program that uses the client library may
- * have set one with a decimal comma. newlocale("C") gives a constant of the C library; where it
- * fails the present locale stays.
+ * strtod and printf follow the thread's locale, and a program with libbaton may use a decimal
+ * comma. newlocale("C") returns a constant of the C library. If it fails, the current locale stays.
  */
 static locale_t enter_c_locale(locale_t *ret_old)
 {
@@ -55,7 +54,7 @@ size_t json_print_float(double v, char ret[JSON_FLOAT_MAX])
         }
     }
     leave_c_locale(c, old);
-    if (strpbrk(ret, ".e") == NULL) { /* so that it stays a float when it is read again */
+    if (strpbrk(ret, ".e") == NULL) { /* keeps it a float for the next reader */
         memcpy(ret + n, ".0", 3);
         n += 2;
     }
@@ -71,8 +70,8 @@ static size_t digits_from(const struct json_scan *s, size_t at)
     return end;
 }
 
-/* The end of the number at s->at by the grammar of RFC 8259; *ret_whole = no fraction, no exponent.
- */
+/* Finds the end of the number at s->at by the grammar of RFC 8259. *ret_whole = no fraction and no
+ * exponent. */
 static enum bt_code number_end(struct json_scan *s, size_t *ret_end, bool *ret_whole)
 {
     const char *t = s->text.ptr;

@@ -1,7 +1,7 @@
 /*
- * The structure of JSON. Iterative: the depth is a number, not the C stack. A container's head is
- * written when its end is known; until then five bytes are kept free, and what follows moves up
- * when the head needs fewer.
+ * The structure of JSON. The reader is iterative: depth costs a frame in an array, no C stack. A
+ * container's head is written when its end is known. Until then five bytes are reserved, and the
+ * content moves up when the head needs fewer.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ enum bt_code json_error(struct json_scan *s, size_t at, enum bt_code code, const
             line++;
             column = 1;
         } else if (((unsigned char)s->text.ptr[i] & 0xC0) != 0x80) {
-            column++; /* in characters, as editors count */
+            column++; /* counts characters, as editors do */
         }
     }
     va_start(args, fmt);
@@ -134,8 +134,7 @@ static enum bt_code open_container(struct json_scan *s)
     return BT_OK;
 }
 
-/* Where key number `ordinal` of the object at `start` stands; the object is known to be well
- * formed. */
+/* Returns the offset of key number `ordinal` in the object at `start`, which is well formed. */
 static size_t find_key(const struct json_scan *s, size_t start, uint32_t ordinal)
 {
     bool in_string = false;
@@ -182,7 +181,7 @@ static enum bt_code check_keys(struct json_scan *s, const struct json_frame *f)
     return BT_OK;
 }
 
-/* Writes the shortest head into the room that was kept and moves the content up to it. */
+/* Writes the shortest head into the reserved bytes and moves the content up to it. */
 static void write_head(struct buf *out, const struct json_frame *f)
 {
     uint8_t head[2 * HEAD_BYTES_MAX];
@@ -219,7 +218,7 @@ static enum bt_code close_container(struct json_scan *s)
     return code;
 }
 
-/* Reads up to and with one scalar or empty container: the point where a value is complete. */
+/* Reads up to and including one scalar or empty container, which completes a value. */
 static enum bt_code scan_value(struct json_scan *s)
 {
     for (;;) {
@@ -250,7 +249,7 @@ static enum bt_code scan_value(struct json_scan *s)
     }
 }
 
-/* After a value: closes what ends here, and stands on the next value or (depth 0) behind the
+/* Closes the containers that end after a value. Stops at the next value or, at depth 0, after the
  * document. */
 static enum bt_code scan_after_value(struct json_scan *s)
 {

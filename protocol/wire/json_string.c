@@ -1,4 +1,4 @@
-/* Strings of JSON: one walk measures and checks, a second one writes. */
+/* JSON strings: the first pass measures and checks, the second one writes. */
 #include "protocol/base/utf8.h"
 #include "protocol/wire/json_scan_internal.h"
 
@@ -13,7 +13,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The four hex digits at `at`, or -1. */
+/* Returns the value of the four hex digits at `at`, or -1. */
 static int32_t hex4(const struct json_scan *s, size_t at)
 {
     int32_t v = 0;
@@ -49,8 +49,8 @@ static size_t utf8_put(uint32_t c, uint8_t *to)
     return n;
 }
 
-/* The character of a \u escape (a pair of them for the high planes) at `at`; *ret_used = bytes of
- * text. */
+/* Reads a \u escape at `at`, or a pair of them for code points above U+FFFF. *ret_used is its
+ * length. */
 static enum bt_code read_unicode(struct json_scan *s, size_t at, uint32_t *ret, size_t *ret_used)
 {
     int32_t high = hex4(s, at + 2);
@@ -79,7 +79,7 @@ static enum bt_code read_unicode(struct json_scan *s, size_t at, uint32_t *ret, 
     return BT_OK;
 }
 
-/* The character of the escape at `at` (the backslash). */
+/* Reads the escape at `at`, which is the backslash. */
 static enum bt_code read_escape(struct json_scan *s, size_t at, uint32_t *ret, size_t *ret_used)
 {
     static const char names[] = "\"\\/bfnrt";
@@ -161,7 +161,7 @@ static void write_unescaped(struct json_scan *s, const struct measure *m)
             continue;
         }
         if (read_escape(s, i, &ch, &used) != BT_OK) {
-            return; /* measured before: cannot happen */
+            return; /* cannot happen: measure() has read it */
         }
         n += utf8_put(ch, to + n);
         i += used;

@@ -7,7 +7,7 @@
 #include "protocol/wire/mp_head_internal.h"
 
 struct json_write_frame {
-    uint64_t left; /* values still to come; in a map a key is next when it is even */
+    uint64_t left; /* values to come; in a map an even number means a key is next */
     bool is_map;
     bool started;
 };
@@ -121,7 +121,7 @@ static void new_line(struct json_writer *w)
     }
 }
 
-/* What stands between the value before and this one. */
+/* Writes the separator between the previous value and this one. */
 static void put_separator(struct json_writer *w)
 {
     struct json_write_frame *f = w->depth > 0 ? &w->frames[w->depth - 1] : NULL;

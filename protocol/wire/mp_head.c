@@ -1,6 +1,7 @@
 #include "protocol/wire/mp_head_internal.h"
 
-/* What the bytes 0xC0..0xDF open: the kind, and how many bytes of number follow. */
+/* The formats of the bytes 0xC0..0xDF: the kind, and the number of length or value bytes that
+ * follow. */
 enum format {
     FORMAT_NIL,
     FORMAT_RESERVED,
@@ -55,8 +56,7 @@ static double as_float(uint64_t bits, size_t n)
     return wide;
 }
 
-/* A two's complement number of n bytes; a number >= 0 becomes DOC_UINT whatever it was written as.
- */
+/* Decodes a two's complement number of n bytes. A number >= 0 becomes DOC_UINT in any encoding. */
 static void set_int(struct doc_head *h, uint64_t bits, size_t n)
 {
     uint64_t sign = (uint64_t)1 << (8 * n - 1);
@@ -67,7 +67,7 @@ static void set_int(struct doc_head *h, uint64_t bits, size_t n)
         return;
     }
     h->kind = DOC_INT;
-    h->i = (int64_t)(bits | ~(sign | (sign - 1))); /* the sign, carried to 64 bits */
+    h->i = (int64_t)(bits | ~(sign | (sign - 1))); /* extends the sign to 64 bits */
 }
 
 static enum mp_head_error set_bytes(const uint8_t *at, const uint8_t *end, enum doc_kind kind,

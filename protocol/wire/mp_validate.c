@@ -9,7 +9,7 @@
 #include "protocol/wire/unique_keys_internal.h"
 
 struct frame {
-    uint64_t left;        /* values still to come; in a map a key is next when it is even */
+    uint64_t left;        /* values to come; in a map an even number means a key is next */
     const uint8_t *first; /* the first value inside */
     uint32_t n;
     bool is_map;
@@ -77,7 +77,7 @@ static enum bt_code enter(struct mp_validator *v, const struct doc_head *h)
     return BT_OK;
 }
 
-/* Leaves every container whose last value has been read. */
+/* Leaves every container whose last value was read. */
 static enum bt_code leave(struct mp_validator *v)
 {
     while (v->depth > 0 && v->frames[v->depth - 1].left == 0) {

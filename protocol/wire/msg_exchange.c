@@ -1,4 +1,4 @@
-/* Requests, answers and refusals: the envelope around the messages. */
+/* Requests, answers and errors: the envelope around the messages. */
 #include <stdio.h>
 
 #include "protocol/base/utf8.h"
@@ -26,8 +26,8 @@ enum bt_code msg_answer(struct buf *out, enum wire_form form, struct str id, enu
     return msg_write(out, form, parts, body == NULL ? 1 : 2, err);
 }
 
-/* An error text may quote a peer's bytes, or be cut inside a character: '?' for what is no UTF-8.
- */
+/* An error text may quote a peer's bytes or be cut inside a character, so '?' replaces what is not
+ * UTF-8. */
 static struct str replace_invalid_utf8(const char *text, char ret[BT_ERROR_MSG_MAX])
 {
     size_t len = strlen(text);
@@ -49,7 +49,7 @@ static struct str replace_invalid_utf8(const char *text, char ret[BT_ERROR_MSG_M
     return (struct str){ret, len};
 }
 
-/* Whether the same request may be sent again as it is. */
+/* Whether a client may send the same request again. */
 static bool is_retryable(enum bt_code code, enum err_class cls)
 {
     if (cls != CLASS_NONE) {
@@ -81,7 +81,7 @@ enum bt_code msg_answer_error(struct buf *out, enum wire_form form, struct str i
     return msg_write(out, form, &part, 1, NULL);
 }
 
-/* What is wrong with an answer is the peer's error, not the caller's; only memory is ours. */
+/* A defect of an answer is the peer's error, not the caller's. Only lack of memory is our own. */
 static enum bt_code as_protocol_error(enum bt_code code, struct bt_error *err)
 {
     if (code == BT_OK || code == BT_NOMEM) {

@@ -7,13 +7,12 @@
 #include "protocol/wire/msg_table.h"
 
 enum {
-    ARENA_MAX = 64 * 1024 * 1024, /* LIMIT_NODES list elements at their widest stay below */
+    ARENA_MAX = 64 * 1024 * 1024, /* LIMIT_NODES of the largest list elements need less */
     DESCRIPTION_MAX = 80
 };
 
 #define DOUBLE_INTEGER_MAX                                                                         \
-    9007199254740992.0 /* 2^53: up to here a float says exactly which integer it is                \
-                        */
+    9007199254740992.0 /* 2^53: up to here a float names exactly one integer */
 
 struct read_ctx {
     struct arena *arena;
@@ -25,7 +24,7 @@ static enum bt_code read_map(struct read_ctx *r, struct doc_cursor *c, enum msg_
 
 /* ---- errors ---- */
 
-/* The value as a person would call it: "'abc'", 7, null, a list of 3. */
+/* Describes the value for people: 'abc', 7, null, a list of 3. */
 static void describe(const struct doc_head *h, char ret[DESCRIPTION_MAX])
 {
     switch (h->kind) {
@@ -100,8 +99,7 @@ static enum bt_code read_str(struct read_ctx *r, const struct msg_path *path, ui
     return BT_OK;
 }
 
-/* Many languages send 1.0 for 1: a float that is whole and below 2^53 is the integer that it says.
- */
+/* Many languages send 1.0 for 1, so a whole float up to 2^53 counts as an integer. */
 static void float_to_int(struct doc_head *h)
 {
     if (h->kind != DOC_FLOAT || floor(h->f) != h->f || fabs(h->f) > DOUBLE_INTEGER_MAX) {
@@ -153,7 +151,7 @@ static enum bt_code read_bool(struct read_ctx *r, const struct msg_path *path,
     return BT_OK;
 }
 
-/* The elements of a LIST or STRS; the cursor stands on the first. */
+/* Reads the elements of a LIST or STRS; the cursor is at the first. */
 static enum bt_code read_list(struct read_ctx *r, struct doc_cursor *c, const struct msg_path *path,
                               const struct msg_field *f, const struct doc_head *h, uint8_t *body)
 {
@@ -202,7 +200,7 @@ static enum bt_code read_doc(struct read_ctx *r, struct doc_cursor *c, const str
     return BT_OK;
 }
 
-/* The value of one known field. */
+/* Reads the value of one known field. */
 static enum bt_code read_field(struct read_ctx *r, struct doc_cursor *c,
                                const struct msg_path *path, const struct msg_field *f,
                                uint8_t *body)
@@ -239,7 +237,7 @@ static enum bt_code read_field(struct read_ctx *r, struct doc_cursor *c,
 
 /* ---- maps ---- */
 
-/* Peers mostly send the fields in our order, so the search starts behind the one found last. */
+/* Peers mostly send the fields in our order, so the search starts after the last match. */
 static uint32_t find_field(const struct msg_desc *desc, uint32_t from, struct str name)
 {
     for (uint32_t i = 0; i < desc->n; i++) {
@@ -277,7 +275,7 @@ static enum bt_code check_required(struct read_ctx *r, const struct msg_desc *de
     return BT_OK;
 }
 
-/* ret_body is zeroed. For an optional field null is the same as absent. */
+/* ret_body is zeroed. null for an optional field is the same as no field. */
 static enum bt_code read_map(struct read_ctx *r, struct doc_cursor *c, enum msg_type type,
                              const struct msg_path *path, void *ret_body)
 {

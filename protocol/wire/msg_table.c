@@ -9,7 +9,7 @@
         (lit), sizeof(lit) - 1                                                                     \
     }
 
-/* ---- one array of fields per message; the last row only keeps an empty message legal ---- */
+/* ---- one array of fields per message; the last entry only makes an empty message legal C ---- */
 #define MSG(m, w) static const struct msg_field fields_##m[] = {
 #define STR(m, c, w, cap, need)                                                                    \
     {TEXT(w), FIELD_STR, NEED_##need, offsetof(struct msg_##m, c), 0, (cap), 0, MSG_TYPE_COUNT},

@@ -89,7 +89,7 @@ static enum bt_code too_large(struct write_ctx *w, const struct msg_path *path, 
                    n, unit, max);
 }
 
-/* What the guard of the peer would refuse is refused here, where the field has a name. */
+/* Rejects here what the peer's validator would reject, because here the field has a name. */
 static enum bt_code write_str(struct write_ctx *w, const struct msg_path *path, uint64_t max,
                               struct str v)
 {
@@ -117,8 +117,7 @@ static enum bt_code write_u64(struct write_ctx *w, const struct msg_path *path, 
     return BT_OK;
 }
 
-/* The bytes go out as they are; that they are one whole value keeps the fields after them in step.
- */
+/* Copies the bytes. Checking for one whole value keeps the map well formed. */
 static enum bt_code write_doc(struct write_ctx *w, const struct msg_path *path, uint64_t max,
                               struct doc v)
 {

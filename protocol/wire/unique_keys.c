@@ -5,8 +5,8 @@
 
 enum {
     SLOTS = 16384,             /* 64 KiB of stack */
-    KEYS_PER_PASS = SLOTS / 2, /* keys expected in one pass: the table stays about half full */
-    PROBES_PER_SLOT = 8 /* honest keys need about one; the rest is what an attacker may use up */
+    KEYS_PER_PASS = SLOTS / 2, /* keys per pass: keeps the table half full */
+    PROBES_PER_SLOT = 8        /* honest keys need about one; an attacker gets the rest */
 };
 
 struct pass {
@@ -20,7 +20,7 @@ struct pass {
     uint32_t *slots; /* offset of the key from `first`, plus 1; 0 = free */
 };
 
-/* FNV alone leaves the high bits of short keys alike; this is the finaliser of MurmurHash3. */
+/* FNV alone leaves the high bits of short keys alike, so this adds the finaliser of MurmurHash3. */
 static uint64_t finalized_hash(struct str key)
 {
     uint64_t h = str_hash(key);

@@ -1,7 +1,7 @@
 /*
- * Are the keys of one map unique? Without allocation, and without a way to make it slow: a hash
- * table of fixed size on the stack; a map with more keys than fit is walked several times, each
- * time for the keys of one range of the hash. Keys that were made to collide are refused when a
+ * Checks that the keys of one map are unique, without allocation and without a slow case. The hash
+ * table has a fixed size and lives on the stack. A map with more keys is walked several times, each
+ * time for the keys of one range of the hash. Keys that were made to collide are rejected when a
  * pass has used up its probes. Pure.
  */
 #ifndef WIRE_UNIQUE_KEYS_INTERNAL_H
@@ -13,12 +13,12 @@ enum unique_keys_result { KEYS_UNIQUE, KEYS_DUPLICATE, KEYS_COLLIDING };
 
 struct unique_keys_duplicate {
     const uint8_t *at; /* the second of two equal keys */
-    uint32_t ordinal;  /* which key of the map that is, from 0 */
+    uint32_t ordinal;  /* index of that key in the map, from 0 */
     struct str key;
 };
 
-/* first = the first key of a map of n pairs whose bytes are sound; ret is set for KEYS_DUPLICATE
- * only. */
+/* first = the first key of a map of n pairs whose bytes are well formed. *ret is set for
+ * KEYS_DUPLICATE only. */
 enum unique_keys_result unique_keys_check(const uint8_t *first, const uint8_t *end, uint32_t n,
                                           struct unique_keys_duplicate *ret);
 #endif
