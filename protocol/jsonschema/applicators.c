@@ -40,7 +40,7 @@ enum bt_code keyword_schema_list(struct compiler *k, const struct keyword_ctx *a
     return read_list(k, at, &rule->u.list);
 }
 
-/* A keyword beside the one being read; "stands here twice" is checked by the caller's rule. */
+/* Returns another keyword of the same node; .value NULL when the node does not have it. */
 static struct keyword_ctx sibling_keyword(struct compiler *k, const struct keyword_ctx *at,
                                           const char *name)
 {
@@ -110,7 +110,7 @@ enum bt_code keyword_members(struct compiler *k, const struct keyword_ctx *at)
     struct members *m;
     enum bt_code code;
 
-    if (rule == NULL) { /* a sibling keyword has brought all three in */
+    if (rule == NULL) { /* a sibling keyword has read all three */
         return BT_OK;
     }
     code = compile_alloc(k, 1, sizeof *m, &at_members);
@@ -134,7 +134,7 @@ enum bt_code keyword_members(struct compiler *k, const struct keyword_ctx *at)
     return code;
 }
 
-/* additionalItems counts only beside an array of items (draft 7, section 6.4.2). */
+/* additionalItems only applies when items is an array (draft 7, section 6.4.2). */
 enum bt_code keyword_items(struct compiler *k, const struct keyword_ctx *at)
 {
     struct rule *rule = compile_rule(k, at);
@@ -216,7 +216,7 @@ enum bt_code keyword_if(struct compiler *k, const struct keyword_ctx *at)
     return code;
 }
 
-/* Compiled although perhaps unused, so that a mistake is found when the schema is made. */
+/* Compiles definitions although no $ref may use them, so that an error is found at compile time. */
 enum bt_code keyword_definitions(struct compiler *k, const struct keyword_ctx *at)
 {
     enum bt_code code = expect_object(k, at);

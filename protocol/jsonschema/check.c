@@ -40,8 +40,8 @@ bool check_is_done(const struct checker *c, const struct problem_list *problems)
 
 enum { PATH_BYTES = 64 * 1024, PATH_MAX_BYTES = sizeof((struct schema_problem *)0)->path };
 
-/* Depth is bounded by SCHEMA_CHECK_DEPTH; what does not fit is cut at the end, where "..." says so.
- */
+/* Recursion is bounded by SCHEMA_CHECK_DEPTH. format_path cuts a long path at its end and appends
+ * "...". */
 static void write_path(const struct instance_path *p, struct buf *out)
 {
     if (p == NULL) {
@@ -92,7 +92,8 @@ bool check_report(const struct check_target *a, const char *fmt, ...)
     (void)vsnprintf(p->message, sizeof p->message, fmt, args);
     va_end(args);
     format_path(a->path, p->path);
-    for (uint32_t i = 0; i < problems->n; i++) { /* two branches of allOf may say the same */
+    for (uint32_t i = 0; i < problems->n;
+         i++) { /* two branches of allOf may report the same problem */
         if (strcmp(problems->at[i].path, p->path) == 0 &&
             strcmp(problems->at[i].message, p->message) == 0) {
             return false;
@@ -104,7 +105,7 @@ bool check_report(const struct check_target *a, const char *fmt, ...)
 
 static const struct {
     bool (*check)(struct checker *c, const struct rule *r, const struct check_target *a);
-    uint32_t applies; /* to instances of these types; others pass */
+    uint32_t applies; /* the types that the rule is about; others pass */
 } rules[] = {
     [RULE_TYPE] = {rule_type, TYPE_ANY},
     [RULE_CONST] = {rule_const, TYPE_ANY},
@@ -136,7 +137,7 @@ static const struct {
 };
 _Static_assert(sizeof rules / sizeof rules[0] == RULE_COUNT, "a row for each kind of rule");
 
-/* After a wrong type, const or enum, what else is wrong with the value is noise. */
+/* After a wrong type, const or enum, further problems of the value do not help. */
 static bool check_rules(struct checker *c, const struct node *node, const struct check_target *a)
 {
     bool ok = true;
@@ -178,7 +179,7 @@ bool node_check(struct checker *c, uint32_t ix, const struct check_target *a)
     return ok;
 }
 
-/* Values of a tree, as far as max and a safe depth. */
+/* Counts the values of a tree, up to max and to a safe depth. */
 static uint64_t count_values(const cJSON *v, uint32_t depth, uint64_t max)
 {
     uint64_t n = 1;
@@ -217,7 +218,7 @@ enum bt_code schema_check(const struct schema *s, const struct cJSON *instance,
     if (ok) {
         return BT_OK;
     }
-    ASSERT(list.n > 0); /* a no without a reason */
+    ASSERT(list.n > 0); /* a false verdict always has a problem */
     *ret_n = max == 0 ? 0 : list.n;
     return err_set(err, BT_INVALID, "%s%s%s", list.at[0].path,
                    list.at[0].path[0] == '\0' ? "" : ": ", list.at[0].message);

@@ -1,4 +1,4 @@
-/* Rules about arrays. */
+/* Rules for arrays. */
 #include <stdlib.h>
 
 #include "protocol/jsonschema/check_internal.h"
@@ -36,7 +36,7 @@ static int by_hash(const void *a, const void *b)
     return x->ix < y->ix ? -1 : x->ix > y->ix;
 }
 
-/* Equal items have equal hashes, so only runs of equal hashes are compared in full. */
+/* Equal items have equal hashes, so only runs of equal hashes are compared. */
 static bool find_duplicates(struct checker *c, const struct hashed_item *items, uint32_t n,
                             const struct check_target *a)
 {

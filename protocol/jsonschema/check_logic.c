@@ -1,5 +1,5 @@
-/* Rules that combine schemas. Verdicts of a check that was given up mean nothing: c->bad is looked
- * at before them. */
+/* Rules that combine schemas. The verdict of an aborted check is undefined, so these functions test
+ * c->abort_code first. */
 #include "protocol/jsonschema/check_internal.h"
 
 bool rule_all_of(struct checker *c, const struct rule *r, const struct check_target *a)
@@ -22,14 +22,13 @@ static uint32_t path_depth(const char *path)
     return n;
 }
 
-/* The alternatives failed: the one that got deepest is the one that was meant. */
+/* When all alternatives fail, the one whose problem lies deepest is most likely the one meant. */
 struct best_match {
     struct schema_problem problem;
     bool any;
 };
 
-/* Each alternative is walked once, with room for its first problem, so that nesting does not double
- * the work. */
+/* Checks each alternative once and keeps its first problem, so nesting does not double the work. */
 static bool try_alternative(struct checker *c, uint32_t node, const struct check_target *a,
                             struct best_match *best)
 {
@@ -48,7 +47,7 @@ static bool try_alternative(struct checker *c, uint32_t node, const struct check
     return false;
 }
 
-/* The nearest problem is told with its own path when it lies deeper than the alternatives do. */
+/* Reports the problem of the best match, with its own path. */
 static bool report_no_match(const struct check_target *a, uint32_t n, const struct best_match *best)
 {
     if (a->problems == NULL || !best->any) {

@@ -1,4 +1,4 @@
-/* Rules about objects. */
+/* Rules for objects. */
 #include "protocol/base/suggest.h"
 #include "protocol/jsonschema/check_internal.h"
 
@@ -18,7 +18,7 @@ bool rule_property_count(struct checker *c, const struct rule *r, const struct c
                                            (unsigned long long)r->u.count, (unsigned long long)n);
 }
 
-/* The names that are not members of the object; the lookups cost what the object is long. */
+/* Reports the names that the object does not have. A lookup costs as much as the object is long. */
 static bool check_names(struct checker *c, const cJSON *names, const char *because,
                         const struct check_target *a)
 {

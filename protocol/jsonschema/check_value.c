@@ -1,4 +1,4 @@
-/* Rules about one value by itself. */
+/* Rules for a single value. */
 #include <math.h>
 
 #include "protocol/base/suggest.h"
@@ -52,7 +52,7 @@ bool rule_const(struct checker *c, const struct rule *r, const struct check_targ
 
 enum { ENUM_SHOWN = 8 };
 
-/* The value that was perhaps meant. */
+/* Returns the enum value that was probably meant, or "". */
 static struct str suggest_enum(const struct rule *r, const struct check_target *a)
 {
     struct suggest suggestion =
@@ -109,8 +109,8 @@ bool rule_enum(struct checker *c, const struct rule *r, const struct check_targe
     return check_is_done(c, a->problems) ? false : report_enum(r, a);
 }
 
-/* Doubles cannot say whether 0.0075 is a multiple of 0.0001; people mean yes. Whole numbers are
- * exact. */
+/* No double is exactly 0.0075, yet people expect it to be a multiple of 0.0001. Fractions get a
+ * tolerance; whole numbers are exact. */
 static bool is_multiple(double v, double of)
 {
     double q = v / of;
@@ -159,7 +159,8 @@ bool rule_number(struct checker *c, const struct rule *r, const struct check_tar
     return false;
 }
 
-/* Code points; counting stops behind the bound, so that a huge text costs what the bound costs. */
+/* Counts code points and stops after the bound, so the cost depends on the bound and not on the
+ * text. */
 bool rule_length(struct checker *c, const struct rule *r, const struct check_target *a)
 {
     uint64_t n = 0;

@@ -12,7 +12,7 @@ struct schema_size {
     size_t bytes;
 };
 
-/* Everything that a schema may cost is bounded here, before a copy is made. */
+/* Bounds the cost of a schema before it is copied. */
 static enum bt_code check_size(const cJSON *v, uint32_t depth, struct schema_size *size,
                                struct bt_error *err)
 {
@@ -41,7 +41,7 @@ static enum bt_code check_size(const cJSON *v, uint32_t depth, struct schema_siz
     return BT_OK;
 }
 
-/* valueint of our own copy holds "node index + 1", so that two $refs to one place share a node. */
+/* In our copy valueint holds the node index + 1, so that two $refs to one place share a node. */
 static void clear_node_marks(cJSON *v)
 {
     v->valueint = 0;
@@ -66,7 +66,7 @@ static void add_token(struct buf *out, const char *token)
     }
 }
 
-/* At most SCHEMA_DEPTH levels: a node's parent is nearer to the root of the tree. */
+/* Recursion is at most SCHEMA_DEPTH deep: a node's parent is nearer to the root. */
 static void add_schema_path(const struct schema *s, uint32_t ix, struct buf *out)
 {
     const struct node *node = &s->nodes[ix];
@@ -124,7 +124,7 @@ struct rule *compile_rule(struct compiler *k, const struct keyword_ctx *at)
     return rule;
 }
 
-/* The arrays are sized by the number of values, and each value becomes at most one node. */
+/* The arrays have room for every value, and a value becomes at most one node. */
 static uint32_t add_node(struct schema *s, const struct node *node, cJSON *source)
 {
     ASSERT(s->n_nodes < s->max_nodes);
@@ -149,7 +149,7 @@ enum bt_code compile_child(struct compiler *k, const struct keyword_ctx *at, con
     return BT_OK;
 }
 
-/* $ref hides everything beside it (draft 7, section 8.3). */
+/* $ref overrides its sibling keywords (draft 7, section 8.3). */
 static enum bt_code read_ref(struct compiler *k, uint32_t ix, cJSON *value)
 {
     struct keyword_ctx at = {.node = ix, .keyword = "$ref", .value = value};
@@ -233,7 +233,8 @@ static enum bt_code compile_node(struct compiler *k, uint32_t ix)
     return code;
 }
 
-/* A chain of $refs becomes one hop; a chain that bites its own tail says nothing and is refused. */
+/* Replaces a chain of $refs by one step. A chain that leads to itself has no meaning and is
+ * rejected. */
 static enum bt_code resolve_ref_chains(struct compiler *k)
 {
     struct schema *s = k->s;
@@ -277,7 +278,8 @@ static enum bt_code build(struct compiler *k, const cJSON *tree, uint32_t values
     if (!cJSON_IsObject(s->tree) && !cJSON_IsBool(s->tree)) {
         return compile_error(k, &at, BT_INVALID, "a schema is an object or a boolean");
     }
-    for (uint32_t i = 0; i < s->n_nodes; i++) { /* grows while it runs: this is the worklist */
+    for (uint32_t i = 0; i < s->n_nodes;
+         i++) { /* n_nodes grows in the loop: this is the worklist */
         enum bt_code code = compile_node(k, i);
         if (code != BT_OK) {
             return code;

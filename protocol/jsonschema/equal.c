@@ -1,4 +1,4 @@
-/* Equality and hashes of JSON values, paid for in units of work. */
+/* Equality and hashes of JSON values. Both charge units of work. */
 #include <string.h>
 
 #include "protocol/jsonschema/check_internal.h"
@@ -34,8 +34,8 @@ static bool arrays_equal(struct checker *c, const cJSON *a, const cJSON *b)
     return x == y;
 }
 
-/* Recursion is as deep as the shallower value; enums and consts are at most SCHEMA_DEPTH deep,
- * hashes check it. */
+/* Recursion is as deep as the shallower value. Enums and consts are at most SCHEMA_DEPTH deep, and
+ * hash_at checks the depth of items. */
 bool value_equal(struct checker *c, const cJSON *a, const cJSON *b)
 {
     if (!check_charge(c, 1) || node_type(a) != node_type(b)) {
@@ -65,7 +65,7 @@ static uint64_t mix(uint64_t h, uint64_t v)
 static uint64_t hash_at(struct checker *c, const cJSON *v, uint32_t depth)
 {
     uint64_t h = 14695981039346656037u ^ node_type(v);
-    double number = v->valuedouble + 0.0; /* -0 becomes 0, they are equal */
+    double number = v->valuedouble + 0.0; /* -0 becomes 0: they are equal */
     uint64_t bits;
 
     if (depth > SCHEMA_CHECK_DEPTH) {
@@ -88,7 +88,7 @@ static uint64_t hash_at(struct checker *c, const cJSON *v, uint32_t depth)
             h = mix(h, hash_at(c, child, depth + 1));
         }
         return h;
-    case TYPE_OBJECT: /* a sum, since the order of members does not matter */
+    case TYPE_OBJECT: /* a sum, because the order of members does not count */
         for (const cJSON *child = v->child; child != NULL && c->abort_code == BT_OK;
              child = child->next) {
             h += mix(str_hash(str_from(child->string)), hash_at(c, child, depth + 1));

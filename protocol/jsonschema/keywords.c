@@ -144,8 +144,8 @@ static enum bt_code read_unique(struct compiler *k, const struct keyword_ctx *at
     return cJSON_IsTrue(at->value) ? read_json(k, at) : BT_OK;
 }
 
-/* A name of the whole schema is an annotation; one inside would change what "#/..." below it means.
- */
+/* $id at the root is an annotation. Inside a schema it would change the meaning of "#/..." below
+ * it. */
 static enum bt_code read_id(struct compiler *k, const struct keyword_ctx *at)
 {
     if (!cJSON_IsString(at->value)) {

@@ -1,7 +1,7 @@
 /*
- * What a compiled schema is: nodes (one per subschema) with rules (one per keyword that checks
- * something). Private to this room. A node never points at another node, it holds its index, so
- * that recursive schemas are plain data.
+ * A compiled schema: nodes (one per subschema) with rules (one per keyword that checks something).
+ * A node refers to another one by index, so recursive schemas need no cyclic pointers. Private to
+ * this room.
  */
 #ifndef JSONSCHEMA_NODE_INTERNAL_H
 #define JSONSCHEMA_NODE_INTERNAL_H
@@ -14,19 +14,16 @@
 #include "protocol/base/map.h"
 #include "protocol/jsonschema/schema.h"
 
-/* Caps of a schema and of a check, and why. */
+/* Caps of a schema and of a check, with their reasons. */
 enum {
     SCHEMA_BYTES = 64 * 1024, /* a card of 64 skills stays below a control body */
-    SCHEMA_DEPTH = 32, /* twice the depth of any instance: each level costs a keyword and a name */
-    SCHEMA_VALUES = 4096,       /* JSON values in a schema; bounds nodes and rules too */
-    SCHEMA_POINTER_BYTES = 512, /* a $ref */
-    SCHEMA_PATTERN_BYTES =
-        1024,             /* a pattern; the compiled form is bounded by PCRE2 (64 Ki units) */
-    SCHEMA_WORK = 100000, /* units of work of one check: a node applied, a member looked at */
-    SCHEMA_WORK_PER_VALUE =
-        4, /* more for each value of the instance: big results need more looks */
-    SCHEMA_CHECK_DEPTH =
-        256 /* nested nodes during a check: C stack, 256 frames of about 500 bytes */
+    SCHEMA_DEPTH = 32,    /* twice the depth of an instance: a level costs a keyword and a name */
+    SCHEMA_VALUES = 4096, /* JSON values in a schema; also bounds nodes and rules */
+    SCHEMA_POINTER_BYTES = 512,  /* a $ref */
+    SCHEMA_PATTERN_BYTES = 1024, /* a pattern; PCRE2 bounds the compiled form (64 Ki units) */
+    SCHEMA_WORK = 100000,        /* units of work of one check: a node applied, a member visited */
+    SCHEMA_WORK_PER_VALUE = 4,   /* further units per value of the instance, for large results */
+    SCHEMA_CHECK_DEPTH = 256     /* nested nodes in a check: 256 C frames of about 500 bytes */
 };
 
 #define NODE_NONE UINT32_MAX
@@ -42,7 +39,7 @@ enum type_bit {
     TYPE_ANY = (1u << 7) - 1
 };
 
-/* In the order in which a node checks them: what makes the rest pointless comes first. */
+/* In checking order: rules that make further ones pointless come first. */
 enum rule_kind {
     RULE_TYPE,
     RULE_CONST,
@@ -89,26 +86,26 @@ struct member_pattern {
     uint32_t node;
 };
 
-/* properties, patternProperties and additionalProperties: one walk over the members answers all
+/* properties, patternProperties and additionalProperties; one walk over the members checks all
  * three. */
 struct members {
-    struct members *next; /* schema.members, for map_done */
+    struct members *next; /* list of schema.members, for map_done */
     struct map by_name;   /* name -> node; the names live in schema.tree */
     const cJSON *names;   /* the properties object, for "allowed: ..."; may be NULL */
     struct member_pattern *patterns;
     uint32_t n_patterns;
-    uint32_t additional; /* NODE_NONE = anything goes */
+    uint32_t additional; /* NODE_NONE = no restriction */
 };
 
 /* items and additionalItems. */
 struct items {
     struct node_list tuple;
-    uint32_t rest; /* behind the tuple; NODE_NONE = anything goes */
+    uint32_t rest; /* after the tuple; NODE_NONE = no restriction */
 };
 
 struct dependency {
     const char *name;
-    const cJSON *needs; /* an array of names, or NULL: then node */
+    const cJSON *needs; /* an array of names; NULL = use node */
     uint32_t node;
 };
 
@@ -144,12 +141,12 @@ enum node_kind { NODE_RULES, NODE_TRUE, NODE_FALSE, NODE_REF };
 
 struct node {
     enum node_kind kind;
-    uint32_t ref;  /* NODE_REF: the target, never itself a NODE_REF once compiled */
+    uint32_t ref;  /* NODE_REF: the target; after compiling never a NODE_REF itself */
     cJSON *source; /* in schema.tree */
     struct rule *rules;
     uint32_t n_rules;
-    /* Where it stands, for messages: parent's pointer / keyword / key or ix. */
-    uint32_t parent; /* NODE_NONE: stands at `keyword`, a whole pointer */
+    /* The path for messages: parent's pointer / keyword / key or ix. */
+    uint32_t parent; /* NODE_NONE: `keyword` is a whole pointer */
     const char *keyword;
     const char *key;
     uint32_t ix; /* NODE_NONE: no index */
@@ -157,11 +154,11 @@ struct node {
 
 struct schema {
     struct arena arena; /* nodes, rules, lists */
-    cJSON *tree;        /* our copy: names, enums, consts are borrowed from it */
+    cJSON *tree;        /* our copy; names, enums and consts are borrowed from it */
     struct node *nodes;
     uint32_t n_nodes;
     uint32_t max_nodes;
-    struct members *members; /* all of them, for map_done */
+    struct members *members; /* list of all, for map_done */
     pcre2_code **codes;
     uint32_t n_codes;
 };

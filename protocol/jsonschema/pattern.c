@@ -1,9 +1,10 @@
 /*
- * Regular expressions through PCRE2, made to behave like ECMA-262 where that is cheap, and bounded.
- * PCRE2 does not tell how much it backtracked, only that it was more than a limit (for one place in
- * the text where a match may start). So it gets a small limit at first and four times more after
- * each failure: easy patterns are cheap, hard ones pay for each step, and `(a+)+$` ends with
- * BT_LIMIT soon.
+ * Regular expressions with PCRE2, set to behave like ECMA-262 where that is cheap, and bounded.
+ *
+ * PCRE2 does not report how much it backtracked. It only reports that one starting position needed
+ * more than a limit. So a match starts with a small limit and gets four times more after each
+ * failure. Easy patterns are cheap, hard ones pay for each step, and `(a+)+$` soon ends with
+ * BT_LIMIT.
  */
 #include <stdlib.h>
 
@@ -11,11 +12,11 @@
 #include "protocol/jsonschema/compile_internal.h"
 
 enum {
-    FIRST_LIMIT = 16,     /* backtracking at one start that is covered by MATCH_COST */
-    MATCH_COST = 2,       /* units, at the least */
+    FIRST_LIMIT = 16,     /* backtracking steps at one start that MATCH_COST covers */
+    MATCH_COST = 2,       /* units for any match */
     HEAP_KIB = 1024,      /* of backtracking frames in one match */
-    PARENS_NEST_MAX = 64, /* bounds the recursion of the pattern's compiler */
-    BYTES_PER_UNIT = 64,  /* every byte may be a start; the UTF-8 of the text is checked as well */
+    PARENS_NEST_MAX = 64, /* bounds the recursion of PCRE2's compiler */
+    BYTES_PER_UNIT = 64,  /* every byte may be a start, and PCRE2 checks the text's UTF-8 */
 };
 
 struct pattern_matcher {
@@ -36,8 +37,8 @@ void pattern_free(void *at, void *self)
     free(at);
 }
 
-/* PCRE2 gives \Z, \A, \K, \Q and others a meaning that ECMA-262 does not know: verdicts would not
- * be portable. */
+/* \Z, \A, \K, \Q and others mean something in PCRE2 and nothing in ECMA-262, so their verdicts
+ * would not be portable. */
 static char unsupported_escape(const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -142,7 +143,7 @@ static bool matcher_prepare(struct checker *c)
     return true;
 }
 
-/* What pcre2_match said, other than that its limit was reached. */
+/* Handles each result of pcre2_match but a reached limit. */
 static bool match_verdict(struct checker *c, int found)
 {
     if (found == PCRE2_ERROR_NOMEMORY) {
@@ -151,7 +152,7 @@ static bool match_verdict(struct checker *c, int found)
     if (found == PCRE2_ERROR_HEAPLIMIT || found == PCRE2_ERROR_DEPTHLIMIT) {
         return check_abort(c, BT_LIMIT, "a pattern needs too much memory for this text");
     }
-    return found >= 0; /* text that is not UTF-8 is an error too, and matches nothing */
+    return found >= 0; /* text that is not UTF-8 is an error and matches nothing */
 }
 
 bool pattern_match(struct checker *c, const pcre2_code *code, const char *text)
