@@ -1,7 +1,7 @@
 /*
- * A pair of inproc sockets, opened, connected and closed on the helper thread. Closing needs nng's
- * only reaper thread: when that is wedged (LIBRARIES part one, finding 1) the close never returns
- * and the age grows.
+ * Detects a wedged nng. The helper thread opens, connects and closes a pair of inproc sockets.
+ * Closing needs nng's only reaper thread. When that is wedged (N1), the close never returns and the
+ * age grows.
  */
 #include <nng/nng.h>
 
@@ -15,7 +15,7 @@ static struct {
     struct helper_task task;
     msec period;
     atomic_bool started;
-    _Atomic msec healthy; /* when the last round ended */
+    _Atomic msec healthy; /* the end of the last successful round */
 } canary;
 
 static int canary_round(void)

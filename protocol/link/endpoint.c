@@ -1,4 +1,4 @@
-/* Options that every endpoint gets before it starts; dialing, listening, replacing stale dialers.
+/* The options of every endpoint before it starts; dialing, listening, and replacing stale dialers.
  */
 #include <nng/nng.h>
 
@@ -143,7 +143,7 @@ static int listener_options(const struct endpoint *e, nng_listener l)
     return rv;
 }
 
-/* Puts the port that the system chose into the url. */
+/* Puts the port that the system chose into the URL. */
 static int read_bound_port(struct endpoint *e, nng_listener l)
 {
     int port = 0;
@@ -175,7 +175,7 @@ enum bt_code endpoint_listen(struct endpoint *e, nng_listener *ret_listener, str
     return BT_OK;
 }
 
-/* On whole periods, so that thousands of lanes are looked at in one pass of the helper. */
+/* Checks fall on whole periods, so the helper checks thousands of lanes in one pass. */
 static msec next_check(void)
 {
     return (clock_mono_ms() / LINK_REDIAL_CHECK_MS + 1) * LINK_REDIAL_CHECK_MS;
@@ -189,8 +189,8 @@ static msec redial_run(struct helper_task *task)
         r->down_since = now;
     } else if (now - r->down_since >= LINK_REDIAL_STALE_MS && pipe_track_pause(r->track)) {
         struct bt_error err;
-        (void)nng_dialer_close(
-            r->dialer); /* it has no pipe, and can get none now: no traffic to wedge on */
+        (void)nng_dialer_close(r->dialer); /* it has no pipe and can get none now, so there is no
+                                              traffic to wedge (N1) */
         if (endpoint_dial(r->endpoint, &r->dialer, &err) != BT_OK) {
             log_warn("link.redial_failed", "error=\"%s\"", err.msg);
         }

@@ -1,7 +1,7 @@
 /*
- * One thread per process for what may block: closing sockets, probing ipc listeners, the reaper
- * canary. When nng 1.5.2 wedges, a close never returns, this thread stops, and the age of the
- * canary tells.
+ * One thread per process for calls that may block: closing sockets, probing ipc listeners, the
+ * canary. When nng wedges (N1), a close never returns, this thread stops, and the canary's age
+ * grows.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,10 +14,10 @@
 
 static struct {
     pthread_mutex_t mutex;
-    pthread_cond_t wake;  /* jobs changed */
-    pthread_cond_t ended; /* a counter went down */
+    pthread_cond_t wake;  /* the tasks changed */
+    pthread_cond_t ended; /* a counter was decremented */
     struct helper_task *tasks;
-    struct helper_task *batch; /* due, not run yet */
+    struct helper_task *batch; /* due, not yet run */
     bool started;
 } helper = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -37,8 +37,7 @@ static struct timespec timespec_of(msec at)
                              .tv_nsec = (long)(at % 1000) * 1000000L};
 }
 
-/* Moves what is due to the batch and returns when the next of the others is. One pass however many
- * are due. */
+/* Moves the due tasks to the batch and returns when the next of the others is due, in one pass. */
 static msec collect_due(msec now)
 {
     msec next = MSEC_NEVER;
@@ -91,7 +90,7 @@ static void *helper_main(void *unused)
     return NULL;
 }
 
-/* With every signal blocked: they belong to the owner's signalfd. */
+/* The thread blocks every signal, because signals belong to the owner's signalfd. */
 static int start_thread(void)
 {
     sigset_t all;

@@ -1,9 +1,11 @@
 /*
- * Keeps an ipc:// listener of nng 1.5.2 alive (RELIABILITY F1). One connect() and close() without a
- * handshake ends its accept loop for ever, while the pipes that it has go on. So: only our own user
- * can reach the path (directory 0700), only one process listens on it (lock file, before nng's own
- * check, which kills the other one's listener), and the helper thread shakes hands with it now and
- * then and puts a new listener on the path when that fails.
+ * Keeps an ipc:// listener alive (N6). One connect() and close() without a handshake ends its
+ * accept loop for ever, while its pipes continue.
+ *
+ * Three measures help. Only our own user can reach the path: its directory has mode 0700 (N15).
+ * Only one process listens on it: a lock file is taken before nng's own check, which would end the
+ * other process's listener. And the helper thread probes the listener with a handshake and puts a
+ * new listener on the path when the probe fails.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -95,7 +97,7 @@ static bool wait_for(int fd, short events, msec until)
     }
 }
 
-/* Both sides send eight bytes; the pipe that this makes ends in order when we hang up. */
+/* Both sides send eight bytes. The pipe that this creates ends normally when we hang up. */
 static bool handshake(int fd, uint16_t peer)
 {
     const msec until = clock_mono_ms() + LINK_PROBE_MS;
@@ -127,8 +129,8 @@ static void guard_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
     (void)atomic_fetch_add(&g->admitted, 1);
 }
 
-/* A dead listener still shakes hands with the next connection and then forgets it: only a new pipe
- * is proof. */
+/* A dead listener still completes the next handshake and then forgets the connection, so only a new
+ * pipe proves that it is alive. */
 static bool pipe_admitted(const struct ipc_guard *g, unsigned before)
 {
     const msec until = clock_mono_ms() + LINK_PROBE_MS;
@@ -147,7 +149,7 @@ static bool listener_is_alive(const struct ipc_guard *g)
     (void)snprintf(to.sun_path, sizeof to.sun_path, "%s", ipc_path(g->endpoint));
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
-        return true; /* out of descriptors: says nothing about the listener */
+        return true; /* out of descriptors: no evidence about the listener */
     }
     const unsigned before = atomic_load(&g->admitted);
     const bool alive = connect(fd, (const struct sockaddr *)&to, sizeof to) == 0 &&
@@ -156,8 +158,8 @@ static bool listener_is_alive(const struct ipc_guard *g)
     return alive;
 }
 
-/* The dead listener is kept: closing it would close its pipes, under traffic. Beyond a few, the
- * oldest goes. */
+/* Keeps the dead listener, because closing it would close its pipes under traffic (N1). Over the
+ * cap, the oldest is closed. */
 static void keep_dead_listener(struct ipc_guard *g)
 {
     if (g->n_dead_listeners == LINK_DEAD_LISTENERS_MAX) {

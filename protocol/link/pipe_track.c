@@ -19,7 +19,7 @@ bool pipe_track_admit(struct pipe_track *t, uint32_t pipe)
     return true;
 }
 
-/* nng may report ADD_POST after REM_POST of the same pipe: then the id no longer matches. */
+/* nng may report ADD_POST after REM_POST of the same pipe (N13); then the id does not match. */
 bool pipe_track_up(struct pipe_track *t, uint32_t pipe)
 {
     uint64_t w = atomic_load(&t->word);

@@ -1,11 +1,10 @@
 /*
- * REP with n contexts. Each context has one aio that receives, is held by the owner, sends the
- * answer, receives again:
+ * REP with n contexts. Each context has one aio, which receives, is held by the owner, sends the
+ * answer, and receives again:
  *
- *     RECEIVING --request--> HELD --link_answer--> SENDING --done or dropped--> RECEIVING
+ *      RECEIVING --request--> HELD --link_answer--> SENDING --done or dropped--> RECEIVING
  *
- * The owner touches a context only while it is HELD; the next receive is posted from the send's
- * completion.
+ * The owner uses a context only while it is HELD. The send's completion posts the next receive.
  */
 #include <nng/nng.h>
 
@@ -32,7 +31,7 @@ struct server_context {
     nng_aio *aio;
     nng_ctx ctx;
     _Atomic(enum context_phase) phase;
-    nng_msg *request; /* arrived, not yet handed out */
+    nng_msg *request; /* arrived, not yet given to the owner */
     uint32_t generation;
 };
 
@@ -64,7 +63,7 @@ static void context_on_aio(void *arg)
     const int rv = nng_aio_result(c->aio);
     if (atomic_load(&c->phase) == CONTEXT_SENDING) {
         if (rv != 0) {
-            nng_msg_free(nng_aio_get_msg(c->aio)); /* a failed send leaves the message with us */
+            nng_msg_free(nng_aio_get_msg(c->aio)); /* a failed send leaves us the message */
             nng_aio_set_msg(c->aio, NULL);
         }
         if (rv == NNG_ECLOSED) {
@@ -86,8 +85,8 @@ static void context_on_aio(void *arg)
     inbox_push(&c->server->link->inbox, &c->node);
 }
 
-/* A receive failed for another reason than the end of the socket: from a fresh context, and from
- * the owner, so that a lasting failure does not spin nng's threads. */
+/* A receive failed although the socket is open. The owner reopens the context, so that a lasting
+ * failure does not keep nng's threads busy. */
 static void context_reopen(struct server_context *c)
 {
     (void)nng_ctx_close(c->ctx);
@@ -134,7 +133,7 @@ bool link_answer(struct link_server *s, uint64_t request, const void *bytes, siz
         return false;
     }
     if (nng_msg_alloc(&msg, len) != 0) {
-        context_receive(c); /* the asker gets no answer, but the context is not lost */
+        context_receive(c); /* the client gets no answer, but the context is free again */
         return false;
     }
     if (len > 0) {
@@ -198,7 +197,7 @@ static void server_on_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
     if (ev == NNG_PIPE_EV_REM_POST) {
         (void)pipe_track_removed(&s->track, id);
     } else if (!pipe_track_admit(&s->track, id)) {
-        (void)nng_pipe_close(pipe); /* ADD_PRE: its traffic has not begun */
+        (void)nng_pipe_close(pipe); /* ADD_PRE: it has no traffic yet */
     }
 }
 
@@ -315,7 +314,8 @@ static msec server_close_task(struct helper_task *task)
     const msec now = clock_mono_ms();
     if ((s->retired && !pipe_track_empty(&s->track) && !atomic_load(&l->no_linger)) ||
         redial_is_settling(&s->redial, now)) {
-        return now + LINK_RETIRED_CHECK_MS; /* the peer may send at any moment: it hangs up first */
+        return now + LINK_RETIRED_CHECK_MS; /* the peer may send at any moment, so it must hang up
+                                               first (N1) */
     }
     ipc_guard_stop(&s->guard);
     redial_stop(&s->redial);

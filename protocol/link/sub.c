@@ -1,6 +1,6 @@
 /*
- * SUB: one receive that never times out (timeouts crash 1.5.2, #1523). Its completion puts the
- * frame into a ring and receives again, until the ring is full; then the owner resumes it by taking
+ * SUB: one receive without a timeout, because a timeout crashes nng (N9). Its completion puts the
+ * frame into a ring and receives again until the ring is full. Then the owner resumes it by taking
  * a frame. One producer, one consumer.
  */
 #include <nng/nng.h>
@@ -26,19 +26,19 @@ struct link_sub {
     atomic_uint tail;   /* put by the completion */
     atomic_bool paused; /* no receive is posted */
     uint32_t seen_generation;
-    uint32_t consecutive; /* events since others were looked at */
+    uint32_t consecutive; /* events since other nodes had their turn */
 };
 
 static bool ring_full(struct link_sub *s)
 {
     const unsigned head =
-        atomic_load(&s->head); /* before the tail, so that it is never ahead of it */
+        atomic_load(&s->head); /* read before the tail, so that it is never ahead of it */
     return atomic_load(&s->tail) - head >= LINK_SUB_RING;
 }
 
 /*
- * Any thread. Who takes the pause away may post the receive, and only he: the ring cannot fill
- * meanwhile, so a look at it is good only after that.
+ * Any thread. Only the thread that clears the pause may post the receive. The ring cannot fill
+ * meanwhile, so the test of the ring counts only after that.
  */
 static void sub_resume(struct link_sub *s)
 {
@@ -203,13 +203,13 @@ bool sub_event(struct inbox_node *n, struct link_event *ret)
     struct link_sub *s = CONTAINER_OF(n, struct link_sub, node);
     ret->sub = s;
     ret->owner = s->owner;
-    if (++s->consecutive > LINK_SUB_RING) { /* a flood must not starve the others */
+    if (++s->consecutive > LINK_SUB_RING) { /* one busy subscription must not starve others */
         s->consecutive = 0;
         inbox_push(&s->link->inbox, &s->node);
         return false;
     }
     const bool reported_up = (s->seen_generation & 1u) != 0;
-    bool found = reported_up && sub_take_frame(s, ret); /* frames after UP and before DOWN */
+    bool found = reported_up && sub_take_frame(s, ret); /* frames come after UP and before DOWN */
     if (!found) {
         const int transition = pipe_track_next(&s->track, &s->seen_generation);
         ret->type = transition > 0 ? LINK_SUB_UP : LINK_SUB_DOWN;
