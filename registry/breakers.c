@@ -1,8 +1,8 @@
-/* The breakers of all instances and agents: who waits for what time, and what they hear. */
+/* The breakers of all instances and agents: their inputs, deadlines and probes. */
 #include "protocol/base/assert.h"
 #include "registry/registry_internal.h"
 
-/* ---- rows and lists ---- */
+/* ---- entries and lists ---- */
 
 static bool is_on(const struct registry *r)
 {
@@ -19,8 +19,8 @@ static struct breaker_entry *entry_of(const struct registry *r, uint32_t ix)
     return &registry_breaker_entries(r)[ix];
 }
 
-/* Many instances fail once each before one of them fails often: the agent is given twice as many.
- */
+/* An agent opens after twice as many failures: many instances may fail once each before one of them
+ * fails often. */
 static struct breaker_limits limits_of(const struct registry *r, uint32_t ix)
 {
     const uint32_t n = r->lim.breaker_failures;
@@ -65,7 +65,7 @@ static void unlink_entry(struct registry *r, uint32_t ix)
     entry->list = REGISTRY_NONE;
 }
 
-/* One duration per list, so the order of coming is the order of the deadlines. */
+/* All entries of a list have the same duration, so its order is the order of the deadlines. */
 static void link_entry(struct registry *r, uint32_t ix)
 {
     struct breaker_entry *entry = entry_of(r, ix);
@@ -83,7 +83,7 @@ static void link_entry(struct registry *r, uint32_t ix)
     r->breaker_last[entry->list] = ix;
 }
 
-/* The number of its instances that are not CLOSED follows every change. */
+/* Keeps the agent's count of instances that are not CLOSED. */
 static void count_not_closed(struct registry *r, uint32_t ix, enum breaker_state from,
                              enum breaker_state to)
 {
@@ -95,7 +95,8 @@ static void count_not_closed(struct registry *r, uint32_t ix, enum breaker_state
     }
 }
 
-/* True when more work may go there than before. */
+/* Applies an input to the breaker of an instance or agent. Returns true when more work may start
+ * there than before. */
 static bool apply_input(struct registry *r, uint32_t ix, enum breaker_input in)
 {
     if (!is_on(r)) {
@@ -124,7 +125,7 @@ static void close_entry(struct registry *r, uint32_t ix)
     entry->b = breaker_closed();
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 bool registry_breaker_allows(const struct registry *r, uint32_t slot)
 {
@@ -189,7 +190,7 @@ void registry_breaker_taken(struct registry *r, uint32_t slot, uint32_t lane)
     taken(r, of_agent(r, registry_instance_entries(r)[slot].agent), slot, lane);
 }
 
-/* The trial is over; who knows how it went says so before or after. */
+/* The trial's lane is free. Its result may be reported before or after. */
 static void released(struct registry *r, uint32_t ix, uint32_t slot, uint32_t lane)
 {
     const struct breaker_entry *entry = entry_of(r, ix);
@@ -228,7 +229,8 @@ void registry_breaker_reset_agent(struct registry *r, uint32_t agent)
     }
 }
 
-/* One pipe or process that breaks takes all attempts on it along. True when that was counted. */
+/* A broken pipe or process ends all attempts on it. Returns true when that failure was counted
+ * already. */
 static bool already_counted(struct registry *r, uint32_t slot, enum err_class cls)
 {
     struct instance_entry *entry = &registry_instance_entries(r)[slot];
@@ -271,7 +273,7 @@ uint32_t registry_breaker_result(struct registry *r, uint32_t slot, uint64_t epo
 
 /* ---- time and probes ---- */
 
-/* The row that is due first, by list when at the same time. */
+/* Returns the entry that is due first; at the same time, the one of the first list. */
 static uint32_t first_due(const struct registry *r, msec *ret_when)
 {
     uint32_t best = REGISTRY_NONE;
@@ -298,8 +300,8 @@ static bool can_be_probed(const struct instance_entry *entry)
     return entry->health == HEALTH_HEALTHY && entry->control_up;
 }
 
-/* Who speaks for the agent: an instance that may get work by its own breaker. One that may not is
- * not asked early: its own cooldown would be worth nothing. */
+/* Returns the instance to ping for an agent: one whose own breaker allows work. Others are not
+ * pinged early, because that would make their own cooldown useless. */
 static uint32_t probe_target(const struct registry *r, uint32_t agent)
 {
     const struct instance_entry *entries = registry_instance_entries(r);

@@ -1,7 +1,7 @@
 /*
- * Who was heard from, and when silence counts. One suspect_ms and one lease_ms hold for all, so the
- * instances of one health, kept in the order in which they were last seen, are in the order of
- * their deadlines: nothing is searched.
+ * Leases and health. One suspect_ms and one lease_ms hold for all instances. So the instances of
+ * one health, ordered by when they were last seen, are ordered by deadline, and nothing is
+ * searched.
  */
 #include "protocol/base/assert.h"
 #include "registry/registry_internal.h"
@@ -43,7 +43,7 @@ void registry_health_move(struct registry *r, uint32_t slot, enum health to)
     }
     if (to != HEALTH_DEAD) {
         time_append(r, slot, to);
-        /* Moving to SUSPECT keeps the order: the oldest healthy one goes behind those that went
+        /* SUSPECT keeps last_seen. The oldest healthy instance goes after those that became suspect
          * before it. */
         entry->last_seen = to == HEALTH_HEALTHY ? r->now : entry->last_seen;
     }
@@ -61,7 +61,8 @@ bool registry_renew_lease(struct registry *r, uint32_t slot, msec now)
     return was_suspect;
 }
 
-/* When the longest silent instance of a health is due; MSEC_NEVER when there is none. */
+/* Returns the deadline of the longest silent instance of a health; MSEC_NEVER when there is none.
+ */
 static msec due(const struct registry *r, enum health h)
 {
     const uint32_t slot = r->oldest[h];

@@ -2,14 +2,14 @@
 #include "protocol/base/assert.h"
 #include "registry/registry_internal.h"
 
-/* ---- finding by id: open addressing, backward-shift deletion (Knuth, TAOCP 3, 6.4 R) ---- */
+/* ---- lookup by id: open addressing, backward-shift deletion (Knuth, TAOCP 3, 6.4 R) ---- */
 
 static uint32_t home(const struct registry *r, struct uuid id)
 {
     return (uint32_t)str_hash((struct str){(const char *)id.b, sizeof id.b}) & r->instance_mask;
 }
 
-/* The index in the table where the id is, or would be put. */
+/* Returns the index of the id in the table, or of the free place for it. */
 static uint32_t place_of(const struct registry *r, struct uuid id)
 {
     const uint32_t *table = registry_instance_table(r);
@@ -73,9 +73,9 @@ static void agent_unlink(struct registry *r, uint32_t slot)
     }
 }
 
-/* ---- coming and going ---- */
+/* ---- registration and removal ---- */
 
-/* Lowest first, so that the same history gives the same slots. */
+/* Uses the lowest free slot, so that the same history gives the same slots. */
 static uint32_t free_slot(struct registry *r)
 {
     for (uint32_t slot = 0; slot < r->n_slots; slot++) {

@@ -1,4 +1,4 @@
-/* The block and its agents. */
+/* The memory block and its agents. */
 #include "registry/registry.h"
 
 #include "protocol/base/assert.h"
@@ -20,7 +20,7 @@ const char *health_name(enum health h)
 
 /* ---- the block ---- */
 
-/* A power of two, at least twice n: probes stay short. */
+/* A power of two, at least twice n, so that probes stay short. */
 static uint32_t table_size(uint32_t n)
 {
     uint32_t size = 4;
@@ -104,7 +104,7 @@ static struct str agent_id(const struct agent_entry *entry)
     return (struct str){entry->id, entry->id_len};
 }
 
-/* The place in the table where the id is, or would be put. */
+/* Returns the place of the id in the table, or the free place for it. */
 static uint32_t *agent_place(const struct registry *r, struct str id)
 {
     uint32_t *table = registry_agent_table(r);
@@ -169,7 +169,7 @@ void registry_agent_failed(struct registry *r, uint32_t agent, struct str why)
     ASSERT(agent < r->n_agents);
     struct agent_entry *entry = &registry_agent_entries(r)[agent];
     const size_t n = why.len > 0 ? utf8_cut(why.ptr, why.len, REGISTRY_FAILURE_BYTES) : 0;
-    memset(entry->failure, 0, sizeof entry->failure); /* the block may be compared */
+    memset(entry->failure, 0, sizeof entry->failure); /* callers may compare blocks byte for byte */
     if (n > 0) {
         memcpy(entry->failure, why.ptr, n);
     }

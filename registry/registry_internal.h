@@ -1,9 +1,9 @@
 /*
- * The rows of the registry. Private to this folder: outside, only registry.h is included.
+ * The entries of the registry. Private to this room.
  *
  * One block: the head, then five arrays found by offset, so that the block may be copied byte for
- * byte (explorer). Every list below is intrusive (row indexes, REGISTRY_NONE = end), every lookup a
- * hash table of row indexes.
+ * byte. Every list is intrusive (indexes of entries, REGISTRY_NONE = end). Every lookup is a hash
+ * table of indexes.
  */
 #ifndef REGISTRY_REGISTRY_INTERNAL_H
 #define REGISTRY_REGISTRY_INTERNAL_H
@@ -16,7 +16,7 @@ struct agent_entry {
     char id[LIMIT_ID_BYTES];
     uint32_t id_len;
     uint32_t instances;    /* live ones */
-    uint32_t first;        /* of its instances; newest first */
+    uint32_t first;        /* of the list of its instances, newest first */
     uint32_t n_not_closed; /* instances whose breaker is not CLOSED */
     bool enabled;
     const struct msg_card *card;
@@ -25,49 +25,49 @@ struct agent_entry {
     char failure[REGISTRY_FAILURE_BYTES];
 };
 
-/* The incarnation that had the slot before: how its attempts ended may be known only now. */
+/* The previous incarnation in a slot: the results of its attempts may arrive late. */
 struct previous_incarnation {
     uint64_t epoch; /* 0 = none */
     uint32_t agent;
-    bool failed; /* counted once already: a crash is one failure, however many attempts it ended */
+    bool failed; /* counted already: a crash is one failure, however many attempts it ended */
 };
 
 struct instance_entry {
     struct uuid id;
     uint64_t epoch;
     uint64_t lanes_up;    /* bit per work lane */
-    uint64_t lanes_taken; /* bit per work lane; stays set while a lane is quarantined */
+    uint64_t lanes_taken; /* bit per work lane; stays set in quarantine */
     msec last_seen;
     uint32_t agent;
     uint32_t capacity;
-    uint32_t agent_prev, agent_next; /* among the instances of its agent */
-    uint32_t time_prev, time_next;   /* among those of its health, longest silent first */
+    uint32_t agent_prev, agent_next; /* list of the agent's instances */
+    uint32_t time_prev, time_next;   /* list of one health, longest silent first */
     enum health health;              /* HEALTH_DEAD = the slot is free */
     bool control_up;
     bool draining;
-    msec connection_lost_at; /* when replies were last lost: all that breaks at once is one failure
-                              */
+    msec connection_lost_at; /* when replies were last lost; all that are lost at once are one
+                                failure */
     struct previous_incarnation previous;
 };
 
-/* Of the instance in slot i: row i; of agent a: row lim.instances + a. */
+/* The entry of the instance in slot i has index i, that of agent a has lim.instances + a. */
 struct breaker_entry {
     struct breaker b;
     uint32_t prev, next;
-    uint32_t list;       /* in which it waits for its time; REGISTRY_NONE */
-    uint32_t trial_slot; /* TRIAL: where the attempt went */
+    uint32_t list;       /* the list that it is in, or REGISTRY_NONE */
+    uint32_t trial_slot; /* TRIAL: slot and lane of the attempt */
     uint32_t trial_lane;
-    uint32_t probe_slot; /* of an agent in PROBING: who was asked */
+    uint32_t probe_slot; /* agent in PROBING: the slot that was pinged */
 };
 
-/* A list per cooldown that there can be, in the order of the deadlines, and one of the probes that
- * are out: nothing is searched. */
+/* One list per possible cooldown, each in the order of the deadlines, and one of outstanding
+ * probes. So nothing is searched. */
 enum { BREAKER_LEVELS = 32, BREAKER_PROBES = BREAKER_LEVELS, BREAKER_LISTS };
 
 struct registry {
     struct registry_limits lim;
-    msec now;       /* the latest seen: time never runs back in here */
-    uint64_t epoch; /* last one given */
+    msec now;       /* the latest time seen; it never goes back */
+    uint64_t epoch; /* the last one given */
     uint32_t n_agents;
     uint32_t n_slots; /* slots ever used */
     uint32_t oldest[HEALTH_COUNT];
@@ -110,7 +110,7 @@ static inline bool registry_is_live(const struct registry *r, uint32_t slot)
     return slot < r->n_slots && registry_instance_entries(r)[slot].health != HEALTH_DEAD;
 }
 
-/* Lanes that are up and free. */
+/* Returns the lanes that are up and not taken. */
 static inline uint64_t registry_free_lanes(const struct instance_entry *entry)
 {
     return entry->lanes_up & ~entry->lanes_taken;
@@ -122,7 +122,8 @@ static inline uint64_t registry_advance_time(struct registry *r, msec now)
     return r->now;
 }
 
-/* Bits set. Not the compiler's builtin: without a hardware flag that is a library call. */
+/* Returns the number of set bits. The compiler's builtin would be a library call without a hardware
+ * flag. */
 uint32_t registry_count_bits(uint64_t v);
 
 /* breakers.c */
@@ -133,12 +134,12 @@ struct breaker_view registry_breaker_view(const struct registry *r, uint32_t slo
 struct breaker_view registry_breaker_agent_view(const struct registry *r, uint32_t agent);
 void registry_breaker_taken(struct registry *r, uint32_t slot, uint32_t lane);
 void registry_breaker_released(struct registry *r, uint32_t slot, uint32_t lane);
-/* The incarnation in the slot ends: it is still linked to its agent. */
+/* Ends the incarnation in the slot, which is still linked to its agent. */
 void registry_breaker_end_incarnation(struct registry *r, uint32_t slot);
 void registry_breaker_reset_agent(struct registry *r, uint32_t agent);
 msec registry_breaker_deadline(const struct registry *r);
 
-/* Puts the row at the newest end of its new health's list (HEALTH_DEAD: of none), as last seen at
- * r->now. */
+/* Moves the entry to the end of its new health's list (HEALTH_DEAD: to none), last seen at r->now.
+ */
 void registry_health_move(struct registry *r, uint32_t slot, enum health to);
 #endif

@@ -1,4 +1,4 @@
-/* Who gets the work. */
+/* Selection of the instance or agent for new work. */
 #include "protocol/base/assert.h"
 #include "registry/card.h"
 #include "registry/registry_internal.h"

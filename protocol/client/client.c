@@ -24,8 +24,7 @@ void bt_free(void *p)
     free(p);
 }
 
-/* Dials the address that the state directory has now; the daemon may have moved since the last
- * time. */
+/* Dials the address in the state directory; the daemon may have moved since the last call. */
 static enum bt_code dial(struct bt_client *c, struct bt_error *err)
 {
     struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
@@ -99,8 +98,8 @@ void bt_client_timeout(struct bt_client *c, uint32_t timeout_ms)
     c->timeout_ms = timeout_ms == 0 ? TIMEOUT_DEFAULT_MS : timeout_ms;
 }
 
-/* Takes events of the link until `want` of our lane comes, or the deadline. Frames of a watch are
- * kept for it. */
+/* Handles events of the link until `want` or LINK_LOST of our lane arrives, or the deadline. Keeps
+ * frames for the watch. */
 static bool await_event(struct bt_client *c, enum link_event_type want, msec deadline,
                         struct link_event *ret)
 {
@@ -125,7 +124,7 @@ static bool await_event(struct bt_client *c, enum link_event_type want, msec dea
     }
 }
 
-/* Whether the daemon that wrote the addresses lives. Says yes when in doubt. */
+/* Whether the daemon that wrote the addresses is alive. Returns true when in doubt. */
 static bool daemon_is_alive(const struct bt_client *c)
 {
     return c->at.pid == 0 || kill((pid_t)c->at.pid, 0) == 0 || errno != ESRCH;
@@ -143,7 +142,7 @@ static enum bt_code await_lane_up(struct bt_client *c, msec deadline, struct bt_
         if (code == BT_OK && await_event(c, LINK_UP, step, &ev) && ev.type == LINK_UP) {
             return BT_OK;
         }
-        /* One that was killed may be back in a moment; one that stays away is not waited for. */
+        /* A killed daemon may restart in a moment. One that stays away is reported. */
         if (clock_mono_ms() >= deadline ||
             (!daemon_is_alive(c) && clock_mono_ms() - start > RESTART_MS)) {
             return code != BT_OK
@@ -159,7 +158,7 @@ static enum bt_code await_lane_up(struct bt_client *c, msec deadline, struct bt_
     return BT_OK;
 }
 
-/* The lane still has an answer to come: leave it behind and dial anew. */
+/* An answer is still to come on this lane. Retire it, and let the next call dial another one. */
 static void abandon_lane(struct bt_client *c)
 {
     link_lane_retire(c->lane);
@@ -199,7 +198,7 @@ enum bt_code client_exchange(struct bt_client *c, const struct buf *request, uin
     return BT_OK;
 }
 
-/* {v, type, token, ...fields} */
+/* Builds {v, type, token, ...fields}. */
 static enum bt_code build_request(const struct bt_client *c, const char *type,
                                   const char *fields_json, struct buf *out, struct bt_error *err)
 {
@@ -235,7 +234,7 @@ static enum bt_code build_request(const struct bt_client *c, const char *type,
     return code;
 }
 
-/* The answer's object, or for a refusal its error object, as text. */
+/* Returns the answer's object as text, or for an error answer its error object. */
 static enum bt_code take_answer(const struct link_msg *msg, char **ret_json, struct bt_error *err)
 {
     struct str bytes = link_msg_bytes(msg);
@@ -251,8 +250,7 @@ static enum bt_code take_answer(const struct link_msg *msg, char **ret_json, str
         struct doc whole = {r.body, r.len};
         struct doc error;
         code = msg_read(&r, MSG_envelope, &envelope, err);
-        if (code == BT_OK &&
-            !envelope.ok) { /* MSG_empty: any message will do for reading a refusal */
+        if (code == BT_OK && !envelope.ok) { /* MSG_empty: any type will do for an error answer */
             struct msg_empty nothing;
             code = msg_read_answer(&r, MSG_empty, &nothing, NULL, err);
         }

@@ -1,4 +1,4 @@
-/* Submitting, waiting, cancelling. */
+/* bt_submit, bt_wait and bt_cancel. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static enum bt_code submit_fields(const struct bt_submit *s, const char *key, st
     return code;
 }
 
-/* A member of a JSON object as text; false when it is not there or no string. */
+/* Copies a string member of a JSON object into ret; false when it is missing or no string. */
 static bool get_member(const char *json, const char *path, char *ret, size_t cap)
 {
     struct buf doc;
@@ -99,7 +99,7 @@ enum bt_code bt_submit(struct bt_client *c, const struct bt_submit *s,
     }
     buf_init(&fields, 2 * (size_t)LIMIT_STEP_BYTES);
     code = submit_fields(s, key, &fields, err);
-    /* The key makes a repetition harmless, so a lost answer is no loss. */
+    /* The key makes a repeated request safe, so a lost answer does no harm. */
     for (int i = 0; code == BT_OK && i < SUBMIT_ATTEMPTS; i++) {
         bt_free(json);
         code = bt_client_call(c, "plan.submit", buf_cstr(&fields), &json, err);
@@ -154,7 +154,7 @@ enum bt_code bt_wait(struct bt_client *c, const char *plan_id, uint32_t timeout_
             return BT_OK;
         }
         bt_free(json);
-        /* A daemon that is being restarted is waited for; one that stays away is reported. */
+        /* A restarting daemon is waited for. One that stays away is reported. */
         last_answer = code == BT_OK ? clock_mono_ms() : last_answer;
         if (code != BT_OK && ((code != BT_UNAVAILABLE && code != BT_TIMEOUT) ||
                               clock_mono_ms() - last_answer > CLIENT_GONE_MS)) {
@@ -172,8 +172,8 @@ enum bt_code bt_wait(struct bt_client *c, const char *plan_id, uint32_t timeout_
                                slice + (left < c->timeout_ms ? CALL_MIN_MS : c->timeout_ms), NULL,
                                err);
         if (code == BT_OK && clock_mono_ms() - now < slice / 4) {
-            (void)link_wait(c->link,
-                            20); /* it has ended, or all waiting places are taken: do not spin */
+            (void)link_wait(c->link, 20); /* the plan has ended, or the daemon has no place for
+                                             another waiting request */
         }
     }
 }

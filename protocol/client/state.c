@@ -21,7 +21,7 @@ static const char *env_value(const char *name)
     return value == NULL || value[0] == '\0' ? NULL : value;
 }
 
-/* Files are found again after a chdir, and by children with another working directory. */
+/* An absolute path stays right after a chdir and in children with another working directory. */
 static void add_absolute(struct buf *out, const char *path)
 {
     if (path[0] != '/') {
@@ -45,7 +45,7 @@ enum bt_code state_dir_find(const char *flag, struct buf *ret_path, struct bt_er
     } else if (env_value("BATON_STATE") != NULL) {
         add_absolute(ret_path, env_value("BATON_STATE"));
     } else if (xdg != NULL &&
-               xdg[0] == '/') { /* the XDG specification: relative paths are ignored */
+               xdg[0] == '/') { /* by the XDG specification relative paths are ignored */
         add_absolute(ret_path, xdg);
         buf_add_cstr(ret_path, "/baton");
     } else if (env_value("HOME") != NULL) {
@@ -162,7 +162,7 @@ enum bt_code state_token_make(const char *dir, char ret[STATE_TOKEN_LEN + 1], st
     text[STATE_TOKEN_LEN] = '\n';
     code = state_file_write(dir, TOKEN_FILE, (struct str){text, STATE_TOKEN_LEN + 1}, FILE_CREATE,
                             err);
-    if (code == BT_CONFLICT) { /* somebody was faster: theirs is the token */
+    if (code == BT_CONFLICT) { /* another process was faster, so its token counts */
         code = BT_OK;
     }
     return code == BT_OK ? state_token_read(dir, ret, err) : code;

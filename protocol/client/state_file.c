@@ -23,7 +23,7 @@ static enum bt_code write_all(int fd, struct str bytes)
     return fsync(fd) == 0 ? BT_OK : BT_IO;
 }
 
-/* link() refuses an existing name, rename() replaces it: both in one step. */
+/* linkat() fails when the name exists, renameat() replaces it. Both are atomic. */
 static int move_into_place(int dir_fd, const char *temporary, const char *name, enum file_mode mode)
 {
     if (mode == FILE_REPLACE) {
@@ -65,7 +65,7 @@ enum bt_code state_file_write(const char *dir, const char *name, struct str byte
 out:
     if (fd >= 0) {
         (void)close(fd);
-        (void)unlinkat(dir_fd, temporary, 0); /* gone already after a rename */
+        (void)unlinkat(dir_fd, temporary, 0); /* fails after a rename, which has moved the file */
     }
     if (dir_fd >= 0) {
         (void)close(dir_fd);

@@ -1,8 +1,7 @@
 /*
- * Every event once, in order, without gaps. The bus is only a hint that there is something new:
- * `expected` is the next sequence number that the caller has not had; a frame with exactly this
- * number is handed out, a later one (the bus dropped some) or a heartbeat that is ahead makes us
- * read the range by events.read.
+ * Delivers every event once, in order, without gaps. `expected` is the next sequence number that
+ * the caller has not had. A frame with this number is delivered. After a later one (the publisher
+ * dropped some) or a heartbeat that is ahead, the watch reads the range with events.read.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,14 +23,14 @@ struct bt_watch {
     struct bt_client *client;
     char plan_id[BT_ID_LEN + 1]; /* "" = all */
     uint64_t expected;
-    uint64_t newest_seq; /* the newest sequence number that we have heard of */
-    msec last_contact;   /* when the daemon was last heard of: it says something every second */
-    msec read_at; /* when to read once more (a fresh subscription may have missed some); MSEC_NEVER
-                     = not */
+    uint64_t newest_seq; /* the newest sequence number that any frame or answer had */
+    msec last_contact;   /* when the daemon last sent anything; a heartbeat comes every second */
+    msec read_at;        /* when to read again, because a new subscription may have missed events;
+                            MSEC_NEVER = not */
     uint64_t filled;
-    struct link_msg *frames[FRAMES_MAX]; /* a ring of what has arrived */
+    struct link_msg *frames[FRAMES_MAX]; /* a ring of frames that have arrived */
     uint32_t frames_at, frames_n;
-    struct link_msg *page; /* the answer being handed out */
+    struct link_msg *page; /* the answer that is being delivered */
     struct msg_reader page_reader;
     struct doc_cursor page_cursor;
     uint32_t page_left;
@@ -50,15 +49,15 @@ void watch_take(struct bt_watch *w, struct link_event *ev)
     if (ev->msg == NULL) {
         return;
     }
-    if (w->frames_n == FRAMES_MAX) { /* dropping is fine: the numbers tell */
+    if (w->frames_n == FRAMES_MAX) { /* dropping is safe: the sequence numbers show the gap */
         link_msg_free(ev->msg);
         return;
     }
     w->frames[(w->frames_at + w->frames_n++) % FRAMES_MAX] = ev->msg;
 }
 
-/* The client's one subscription serves one watch after the other: a subscription is never closed
- * under traffic. */
+/* The client's one subscription serves one watch after another, because a socket must not be closed
+ * under traffic (N1). */
 static enum bt_code subscribe(struct bt_watch *w, struct bt_error *err)
 {
     struct link_limits limits = {.recv_max = 2 * (size_t)LIMIT_EVENT_BYTES};
@@ -67,7 +66,7 @@ static enum bt_code subscribe(struct bt_watch *w, struct bt_error *err)
 
     if (c->sub != NULL && (state_endpoints_read(c->dir, &now, NULL) != BT_OK ||
                            strcmp(now.events, c->events_url) == 0)) {
-        return BT_OK; /* same place: the link redials by itself */
+        return BT_OK; /* same address: the link redials by itself */
     }
     (void)snprintf(c->events_url, sizeof c->events_url, "%s", now.events);
     return link_sub_dial(c->link, c->events_url, NULL, 0, &limits, c, &c->sub, err);
@@ -101,8 +100,8 @@ enum bt_code bt_watch_open(struct bt_client *c, const char *plan_id, uint64_t af
         w->newest_seq = doc_head(doc_get(doc_from_buf(&doc), STR_LIT("lastSeq"))).u;
         w->expected = after == UINT64_MAX ? w->newest_seq + 1 : after + 1;
         w->last_contact = clock_mono_ms();
-        w->read_at =
-            w->last_contact + SETTLE_MS; /* what came between the question and the subscription */
+        w->read_at = w->last_contact +
+                     SETTLE_MS; /* reads what came between the request and the subscription */
         (void)snprintf(w->plan_id, sizeof w->plan_id, "%s", plan_id != NULL ? plan_id : "");
         buf_init(&w->json, 8 * (size_t)LIMIT_EVENT_BYTES);
         c->watch = w;
@@ -148,7 +147,7 @@ uint64_t bt_watch_filled(const struct bt_watch *w)
     return w->filled;
 }
 
-/* Asks for what lies between `expected` and `known`. */
+/* Reads a page of events from `expected` on. */
 static enum bt_code read_page(struct bt_watch *w, uint32_t timeout_ms, struct bt_error *err)
 {
     struct msg_events_read query = {
@@ -204,7 +203,7 @@ static enum bt_code deliver(struct bt_watch *w, struct doc body, struct bt_event
     return code;
 }
 
-/* The next event of the page; false when it is used up. */
+/* Returns the next event of the page; false at its end. */
 static bool next_of_page(struct bt_watch *w, struct doc *ret)
 {
     while (w->page != NULL && w->page_left > 0) {
@@ -225,8 +224,8 @@ static bool next_of_page(struct bt_watch *w, struct doc *ret)
     return false;
 }
 
-/* Looks at one frame. True: *ret is the event that was expected (its bytes live in *ret_msg, to be
- * freed). */
+/* Takes one frame. True: *ret is the expected event. Its bytes live in *ret_msg, which the caller
+ * frees. */
 static bool next_of_frame(struct bt_watch *w, struct doc *ret, struct link_msg **ret_msg)
 {
     struct link_msg *msg = w->frames[w->frames_at];
@@ -274,8 +273,8 @@ static void receive_frames(struct bt_watch *w, msec timeout_ms)
 }
 
 /*
- * Reads what is missing. BT_OK also when the daemon is away for now: tried again soon.
- * BT_UNAVAILABLE when it has been silent for so long that it will not come back by itself.
+ * Reads missing events. Returns BT_OK also when the daemon is away for a moment; the watch tries
+ * again soon. Returns BT_UNAVAILABLE when it has been silent for CLIENT_GONE_MS.
  */
 static enum bt_code catch_up(struct bt_watch *w, msec now, msec deadline, struct bt_error *err)
 {
@@ -299,7 +298,7 @@ static enum bt_code catch_up(struct bt_watch *w, msec now, msec deadline, struct
     return BT_OK;
 }
 
-/* How long to wait for the link: not past what is to be done then. */
+/* Returns how long to wait for the link, at most until the next read or the deadline. */
 static msec wait_time(const struct bt_watch *w, msec now, msec deadline)
 {
     msec until = deadline < now + PAUSE_MS ? deadline : now + PAUSE_MS;
