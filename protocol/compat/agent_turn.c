@@ -1,15 +1,17 @@
 /*
- * S002, plan-execute orchestrator: one turn is turn_start, plan_created, then for each step
- * plan_step_start, tool_call, tool_result, plan_step_end, then text_delta, turn_end; as {type,
- * turnId, planId, payload}. The payload's members are those of the document's example
- * (lower camel case; the names of its table are those of Go's structs). Duration is a Go
- * time.Duration: nanoseconds, from turn_start to turn_end; so planning is in it.
+ * agent-turn: the events of a plan-execute orchestrator (S002). One turn is turn_start,
+ * plan_created, then for each step plan_step_start, tool_call, tool_result, plan_step_end, then
+ * text_delta, turn_end. Each is {type, turnId, planId, payload}. The payload has the members of the
+ * document's JSON example in lower camel case; its table has the names of Go structs. duration is a
+ * Go time.Duration in nanoseconds from turn_start to turn_end, so it includes planning.
  *
- * Steps in parallel have this order each for itself. Retries are silent: a step is one call and
- * one result. A revision says no second plan_created: its steps follow with the next indexes, and
- * stepCount grows. A step that never began has no events. When no agent writes the answer, the
- * aggregate is one text_delta. A plan that answers a session's turn belongs to that turn, which
- * then ends with the plan and not where the bus says turn_end; a turn without a plan ends there.
+ * Parallel steps each have this order. Retries emit nothing: a step is one call and one result. A
+ * revision has no second plan_created; its steps follow with the next indexes, and stepCount grows.
+ * A step that never started has no events. When no agent writes the answer, the aggregate is one
+ * text_delta.
+ *
+ * A plan that answers a session's turn belongs to that turn. The turn then ends with the plan and
+ * not at Baton's turn_end. A turn without a plan ends at turn_end.
  */
 #include <stdio.h>
 
@@ -24,7 +26,7 @@ static void emit(struct bt_vocabulary *v, const struct compat_plan *p, const cha
     compat_emit_payload(v, type, p != NULL ? p->turn.text : "", m);
 }
 
-/* since: when the turn began; when that was not seen (0) there is only how long the plan ran. */
+/* since: when the turn began, in ms; 0 = unknown, then the plan's own duration is used. */
 static void add_duration(struct compat_map *m, const struct compat_event *ev, uint64_t since)
 {
     const uint64_t ms =
@@ -38,7 +40,7 @@ struct tool {
     char name[2 * LIMIT_ID_BYTES + 2];
 };
 
-/* "agent.skill", or what is known of it. A step without an agent is a person's. */
+/* Returns "agent.skill", or the part that is known. A step without an agent is a human review. */
 static struct tool tool_of(const struct compat_event *document, struct str agent)
 {
     struct str skill = {NULL, 0};
@@ -55,7 +57,7 @@ static struct tool tool_of(const struct compat_event *document, struct str agent
     return t;
 }
 
-/* The step's parameters; when they are not known {task}, in `out`. */
+/* Returns the step's parameters; when they are unknown {task}, which is built in `out`. */
 static struct doc args_of(const struct compat_event *document, struct str task, struct buf *out)
 {
     const size_t at = out->len;
@@ -96,7 +98,8 @@ static void end_turn(struct bt_vocabulary *v, const char *turn_id, struct str me
     compat_emit_payload(v, "turn_end", turn_id, &m);
 }
 
-/* The first that is told of a plan: it answers the turn that its session is in, or is one. */
+/* Starts the output for a plan: it answers the open turn of its session, or it is a turn of its
+ * own. */
 static void begin(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
 {
     if (p->begin_emitted) {
@@ -128,7 +131,8 @@ static void text(struct bt_vocabulary *v, const char *turn_id, struct str vocabu
     compat_emit_payload(v, "text_delta", turn_id, &m);
 }
 
-/* Whether a turn that the bus has ended goes on here, because its plan does. */
+/* Returns true when turn_end emits nothing, because the plan of the turn will end or has ended it.
+ */
 static bool plan_ends_turn(struct bt_vocabulary *v, struct compat_turn *t,
                            const struct compat_event *ev)
 {
@@ -137,7 +141,7 @@ static bool plan_ends_turn(struct bt_vocabulary *v, struct compat_turn *t,
     const bool known = compat_plan_find(v, plan_id) != NULL;
 
     if (t == NULL) {
-        return makes_plan && known; /* we came in the middle of it */
+        return makes_plan && known; /* the stream began in the middle of the turn */
     }
     if (t->end_emitted || (t->plan.text[0] != 0 && str_eq(compat_id_str(&t->plan), plan_id))) {
         compat_turn_drop(v, t);
@@ -155,7 +159,7 @@ static void bus_turn_end(struct bt_vocabulary *v, const struct compat_event *ev)
 {
     const struct str message = compat_text(ev, "message");
     struct compat_turn *t = compat_turn_find(v, compat_text(ev, "turnId"));
-    struct compat_plan *other = NULL; /* begun while the turn was open, but not because of it */
+    struct compat_plan *other = NULL; /* started during the turn, but not by it */
     struct compat_id turn;
 
     compat_id_set(&turn, compat_text(ev, "turnId"));
@@ -318,7 +322,7 @@ static void completed(struct bt_vocabulary *v, struct compat_plan *p, const stru
     struct compat_turn *t = compat_turn_find(v, compat_id_str(&p->turn));
 
     if (!written && message.len > 0) {
-        if (p->n_texts > 0) { /* an answer that was begun and given up */
+        if (p->n_texts > 0) { /* an answer that was started and given up */
             text(v, p->turn.text, STR_LIT("\n\n"), p->n_texts++);
         }
         text(v, p->turn.text, message, p->n_texts);

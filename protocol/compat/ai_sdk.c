@@ -1,7 +1,8 @@
 /*
- * S000, "Streaming plan execution": {type: progress, completed, total, lastStep}, {type: replan,
- * reason, newSteps}, {type: complete, results}, {type: error, message}. `reason` is the error that
- * led to the replan, `lastStep` the task of the step that was completed last (its action there).
+ * ai-sdk: "Streaming plan execution" (S000): {type: progress, completed, total, lastStep}, {type:
+ * replan, reason, newSteps}, {type: complete, results}, {type: error, message}. `reason` is the
+ * error that caused the replan. `lastStep` is the task of the last completed step, which the
+ * document calls its action.
  */
 #include "protocol/compat/compat_internal.h"
 
@@ -49,7 +50,7 @@ static void complete(struct bt_vocabulary *v, struct compat_plan *p, const struc
     }
 }
 
-/* What a step is about is told when it starts. */
+/* Keeps the task of a step; only the start event has it. */
 static void remember(struct bt_vocabulary *v, struct compat_plan *p, const struct compat_event *ev)
 {
     const struct str task = compat_text(ev, "task");

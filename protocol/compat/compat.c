@@ -1,7 +1,6 @@
 /*
- * The translator: takes one event of the bus, keeps what every vocabulary needs to know of its
- * plan, and lets the vocabulary say what it becomes. Only events and their own times: no clock, no
- * requests.
+ * The translator. It takes one event, updates the state that every vocabulary needs of its plan,
+ * and lets the vocabulary emit. It uses only events and their times: no clock, no requests.
  */
 #include "protocol/compat/compat_internal.h"
 
@@ -78,7 +77,7 @@ void bt_vocabulary_free(struct bt_vocabulary *v)
     free(v);
 }
 
-/* ---- what is kept for all vocabularies ---- */
+/* ---- state for all vocabularies ---- */
 
 static bool adds_steps(const struct compat_event *ev)
 {
@@ -86,8 +85,8 @@ static bool adds_steps(const struct compat_event *ev)
            (str_is(ev->type, "replan_finished") && compat_bool(ev, "ok"));
 }
 
-/* The bus tells plan_generated of every plan. One that was given names no planner; a retry or a
- * fork names that of the plan that it was made of. */
+/* Every plan has a plan_generated event. A plan that the client submitted names no planner. A retry
+ * or fork names the planner of the plan that it copies. */
 static bool made_by_planner(const struct compat_event *ev)
 {
     return compat_text(ev, "planner").len > 0 && compat_text(ev, "parentPlanId").len == 0;
@@ -101,7 +100,7 @@ static void update_plan(struct bt_vocabulary *v, struct compat_plan *p,
         compat_plan_text(v, p, &p->mission,
                          compat_or_default(compat_text(ev, "goal"), STR_LIT("")));
     } else if (str_is(ev->type, "planning_failed")) {
-        p->by_planner = false; /* what comes now is a person's, or begins with planning_started */
+        p->by_planner = false; /* a person brings the plan, or planning_started comes again */
     } else if (str_is(ev->type, "plan_generated")) {
         p->by_planner = p->by_planner || made_by_planner(ev);
         compat_plan_text(v, p, &p->mission,
@@ -123,7 +122,7 @@ static void update_plan(struct bt_vocabulary *v, struct compat_plan *p,
     } else if (adds_steps(ev)) {
         const uint64_t more = compat_number(ev, "newSteps", 0);
         p->replans += str_is(ev->type, "replan_finished") ? 1 : 0;
-        const bool copies = str_is(ev->type, "synthesis_retry"); /* one for each that it replaces */
+        const bool copies = str_is(ev->type, "synthesis_retry"); /* a copy replaces each of them */
         p->total += more < LIMIT_STEPS ? more : LIMIT_STEPS;
         p->current += copies || more > LIMIT_STEPS ? 0 : more;
     } else if (str_is(ev->type, "plan_step_completed") &&
@@ -132,12 +131,12 @@ static void update_plan(struct bt_vocabulary *v, struct compat_plan *p,
     }
 }
 
-/* Whether the story of the plan has been told to us without a hole. */
+/* Tracks whether every event of the plan was seen, from the first one on. */
 static void track_plan_seq(struct compat_plan *p, const struct compat_event *ev)
 {
     const uint64_t seq = compat_number(ev, "planSeq", 0);
 
-    if (seq == 0) { /* made by hand: its beginning is known by what it is */
+    if (seq == 0) { /* a stream made by hand: its first event is known by type */
         p->seen_from_start = p->seen_from_start || str_is(ev->type, "planning_started") ||
                              str_is(ev->type, "plan_generated");
         return;
@@ -146,7 +145,7 @@ static void track_plan_seq(struct compat_plan *p, const struct compat_event *ev)
     p->plan_seq = seq;
 }
 
-/* ---- taking ---- */
+/* ---- one event ---- */
 
 static void clear_output(struct bt_vocabulary *v)
 {
@@ -261,8 +260,8 @@ void compat_document_forget(struct bt_vocabulary *v, struct compat_plan *p)
     document_done(p);
 }
 
-/* Steps are found by their index. The id is for a document with other indexes; there the first of
- * two with one id counts. */
+/* Builds the index of steps. The id is used when a document has other indexes; of two steps with
+ * one id the first counts. */
 static enum bt_code index_steps(struct compat_plan *p)
 {
     const struct compat_event plan = {.body = doc_from_buf(&p->document)};

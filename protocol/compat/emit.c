@@ -1,4 +1,4 @@
-/* Reading the members of an event, and telling what it becomes. */
+/* Reads the members of an event and emits objects. */
 #include <stdlib.h>
 
 #include "protocol/base/assert.h"
@@ -98,7 +98,7 @@ void compat_copy(struct compat_map *m, const char *key, const struct compat_even
     compat_add_doc(m, key, compat_member(ev, name));
 }
 
-/* .ptr NULL: it is no JSON. */
+/* .ptr NULL: the result is not JSON. */
 static struct doc read_result(struct bt_vocabulary *v, struct str result)
 {
     const struct json_limits limits = {
@@ -162,7 +162,7 @@ void compat_put(struct buf *out, const struct compat_map *m)
     }
 }
 
-/* ---- telling ---- */
+/* ---- output ---- */
 
 static struct compat_span *new_span(struct bt_vocabulary *v)
 {

@@ -1,8 +1,8 @@
 /*
- * orchestrator-log (S004, "Monitor task execution"): the log events task_started, task_completed,
- * task_failed. The document names no members; these are those of its tasks (task_id, description,
- * agent, result). And its planner's interrupt, when no plan could be made and a person is asked
- * ("ERROR_RECOVERY"), with the three members that it has there.
+ * orchestrator-log: "Monitor task execution" (S004): the log events task_started, task_completed,
+ * task_failed. The document names no members, so these are the members of its tasks (task_id,
+ * description, agent, result). Also the interrupt of its planner ("ERROR_RECOVERY") with its three
+ * members, when no plan could be made and a person is asked.
  */
 #include "protocol/compat/compat_internal.h"
 
@@ -22,7 +22,8 @@ static void log_task(struct bt_vocabulary *v, const char *type, const struct com
     compat_emit(v, type, &m);
 }
 
-/* Waits for a person, who may let it be planned again or bring a plan: so it is recoverable. */
+/* The plan waits for a person, who may have it planned again or bring a plan; so it is recoverable.
+ */
 static void interrupt(struct bt_vocabulary *v, const struct compat_event *ev)
 {
     struct compat_map m = {0};

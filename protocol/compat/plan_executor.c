@@ -1,13 +1,14 @@
 /*
- * S001, "Plan executor" §3.5: plan_generated, plan_step_started, plan_step_completed,
- * plan_completed, agent_handoff, each with type, sessionId, eventId, timestamp. The bus speaks
- * these words itself; what is left to do is to take away what S001 does not know. A plan without a
- * session has sessionId "", since the member must be there; cancelled steps are failed ones, as its
- * emitter says.
+ * plan-executor: "Plan executor" §3.5 (S001): plan_generated, plan_step_started,
+ * plan_step_completed, plan_completed, agent_handoff, each with type, sessionId, eventId,
+ * timestamp. Baton's events have these names and members, so this vocabulary mostly removes others.
+ * A plan without a session has sessionId "", because the member is required. Cancelled steps are
+ * failed, as in the document's emitter.
  *
- * A step that a replan came of ended for that reason, not because a revision does without it. Its
- * executor records a handoff "only when the agent changes": before a step of a revision, from the
- * agent of the step that ended last. The bus says "supervisor" of a new step that needs no other.
+ * A step that caused a replan failed for its own error, not because a revision drops it. The
+ * document's executor records a handoff "only when the agent changes": before a step of a revision,
+ * from the agent of the step that ended last. Baton's event has "supervisor" for a new step without
+ * dependencies.
  */
 #include "protocol/compat/compat_internal.h"
 
@@ -58,7 +59,7 @@ static void generated(struct bt_vocabulary *v, const struct compat_event *ev)
     compat_emit(v, "plan_generated", &m);
 }
 
-/* ---- steps; who has them ---- */
+/* ---- steps and their agents ---- */
 
 static void step_assigned(struct bt_vocabulary *v, struct compat_plan *p,
                           const struct compat_event *ev, const struct compat_event *agent)
@@ -156,7 +157,7 @@ static void handoff(struct bt_vocabulary *v, struct compat_plan *p, const struct
     }
     compat_reset_buf(v, &v->list);
     if (buf_reserve(&v->list, 2 * ev->body.len + 2 * (from_id.len + from_name.len) + 128) == NULL) {
-        v->bad = BT_NOMEM; /* what points into it must stay */
+        v->bad = BT_NOMEM; /* pointers into it must stay valid */
         return;
     }
     compat_copy(&m, "handoffId", ev, "handoffId");

@@ -1,4 +1,4 @@
-/* S003's plan as a map. */
+/* The plan of ptc-runner as a map. */
 #include "protocol/compat/compat_internal.h"
 
 static bool stays(const struct compat_event *task, struct str removed)
@@ -6,7 +6,7 @@ static bool stays(const struct compat_event *task, struct str removed)
     return removed.len == 0 || !str_eq(compat_text(task, "id"), removed);
 }
 
-/* How many there are; with `put` they are put, too. */
+/* Returns the number of tasks; with `put` it also writes them. */
 static uint32_t kept_tasks(struct bt_vocabulary *v, struct doc before, struct str removed, bool put)
 {
     const struct doc tasks =

@@ -1,14 +1,14 @@
 /*
- * S003, PtcRunner.PlanExecutor: the callback's events (type event/0) as {type, payload}: the atom
- * and its map. Of the two ways in, run/2 is the one of a plan that somebody was asked for,
- * execute/3 that of a plan that was given: nobody planned it, so nothing is told of planning.
+ * ptc-runner: PtcRunner.PlanExecutor (S003): the events of its callback (type event/0) as {type,
+ * payload}: the atom and its map. A plan made by a planner is run/2. A submitted plan is execute/3
+ * and has no planning events.
  *
- * When all that is open waits for people the execution is finished as `waiting`; what comes then is
- * told as the next execution, which begins with task_skipped{already_completed} for what is done.
- * So does the one after a replan ("re-execute with repair plan"); for the one before there is no
- * status to finish it with (ok, error, waiting), so the next execution_started takes its place. The
- * task that a replan comes of fails before replan_started. Retries are silent. A step that is
- * skipped is not task_skipped: with an error it has failed, without one nothing is said.
+ * When all open steps wait for people, the execution finishes as `waiting`. What follows is the
+ * next execution, which begins with task_skipped{already_completed} for completed steps. The
+ * execution after a replan begins the same way ("re-execute with repair plan"). The one before it
+ * has no execution_finished, because the document has no status for it (ok, error, waiting). The
+ * task that causes a replan fails before replan_started. Retries emit nothing. A skipped step is
+ * not task_skipped: with an error it has failed, without one it emits nothing.
  */
 #include "protocol/compat/compat_internal.h"
 
@@ -77,8 +77,8 @@ static void begin(struct bt_vocabulary *v, struct compat_plan *p)
     emit(v, "execution_started", &m);
 }
 
-/* What happens in an execution that is told as over, because people were waited for or because
- * there is a new plan, is the next one. */
+/* Starts the next execution when the last one was finished to wait for people, or ended by a
+ * replan. */
 static void continue_execution(struct bt_vocabulary *v, struct compat_plan *p)
 {
     if (p->running || !p->started) {
@@ -127,7 +127,7 @@ static void execution(struct bt_vocabulary *v, struct compat_plan *p, const stru
                !p->seen_from_start) { /* else nothing was executed: no plan, or a dry run */
         continue_execution(v, p);
         finish(v, p, ev, str_is(compat_text(ev, "status"), "completed") ? "ok" : "error");
-    } else if (p->planning) { /* called off in the middle of it */
+    } else if (p->planning) { /* cancelled while planning */
         emit_text(v, "planning_failed", "reason",
                   compat_or_default(compat_text(ev, "failureReason"), compat_text(ev, "status")));
     }
@@ -175,7 +175,7 @@ static void completed(struct bt_vocabulary *v, struct compat_plan *p, const stru
     }
 }
 
-/* What the agent said on its way, as far as there is something. */
+/* Emits the progress of an agent, with the members that it has. */
 static void task_step(struct bt_vocabulary *v, const struct compat_event *ev)
 {
     struct compat_map step = {0};
@@ -238,7 +238,7 @@ static void check(struct bt_vocabulary *v, struct compat_plan *p, const struct c
     }
 }
 
-/* The bus tells the end of the step with the revision that does without it. */
+/* Emits the failure now, because Baton ends the step only with the revision that drops it. */
 static void fail_replanned_step(struct bt_vocabulary *v, struct compat_plan *p,
                                 const struct compat_event *ev)
 {
@@ -266,8 +266,8 @@ static void replan(struct bt_vocabulary *v, struct compat_plan *p, const struct 
         compat_add(&m, "diagnosis", compat_or_default(compat_text(ev, "diagnosis"), STR_LIT("")));
         compat_copy(&m, "total_replans", ev, "totalReplans");
         emit(v, "replan_started", &m);
-    } else if (compat_bool(ev,
-                           "ok")) { /* there, too, a replan that fails only ends the execution */
+    } else if (compat_bool(
+                   ev, "ok")) { /* in the document, too, a failed replan only ends the execution */
         compat_add_u64(&m, "new_tasks", compat_number(ev, "newSteps", 0));
         emit(v, "replan_finished", &m);
         p->started = true;

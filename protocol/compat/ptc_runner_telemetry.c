@@ -1,10 +1,10 @@
 /*
- * S003's telemetry, as {event, planId, measurements, metadata}: the event's list of atoms and the
- * two maps that a handler gets. Durations are native time, which is nanoseconds on the machines
- * that BEAM runs on. The document knows the states ok and error of an execution only, so waiting
- * for people neither stops nor starts one. A replan starts the next one, whose `attempt` counts
- * them; the one before has no stop (see vocabulary_ptc_runner.c). The time of a task is without
- * that of its replan.
+ * ptc-runner-telemetry: the telemetry of PtcRunner (S003) as {event, planId, measurements,
+ * metadata}: the list of atoms and the two maps that a handler gets. Durations are native time,
+ * which is nanoseconds on the machines that BEAM supports. The document has only the states ok and
+ * error, so waiting for people neither stops nor starts an execution. A replan starts the next
+ * execution, and `attempt` counts them. The one before has no stop (see ptc_runner.c). The duration
+ * of a task excludes its replan.
  */
 #include "protocol/compat/compat_internal.h"
 
@@ -57,7 +57,7 @@ static void emit(struct bt_vocabulary *v, const char *what, const char *verb,
     compat_emit(v, type, &m);
 }
 
-/* The plan as it is now, for the next execution that starts. */
+/* Updates the plan that the next execution.start has. */
 static void update_plan_map(struct bt_vocabulary *v, struct compat_plan *p, struct doc before,
                             struct str removed, const struct compat_event *ev)
 {
@@ -72,7 +72,7 @@ static void update_plan_map(struct bt_vocabulary *v, struct compat_plan *p, stru
         v->bad = BT_NOMEM;
     }
     if (v->list.bad != BT_OK || p->plan_map.bad != BT_OK) {
-        buf_clear(&p->plan_map); /* too many of them: the plan is left out */
+        buf_clear(&p->plan_map); /* too many tasks: the plan is omitted */
     }
     compat_make_room(v, p, p->plan_map.len);
     v->bytes += p->plan_map.len - was;
@@ -153,7 +153,7 @@ static void started(struct bt_vocabulary *v, struct compat_plan *p, const struct
     emit(v, "task", "start", ev, NO_DURATION, &m);
 }
 
-/* Without the time that its replan took. */
+/* Returns the duration of a step without its replan. */
 static uint64_t worked_ms(const struct compat_plan *p, const struct compat_event *ev)
 {
     const uint64_t ms = compat_number(ev, "durationMs", 0);
@@ -181,7 +181,7 @@ static void completed(struct bt_vocabulary *v, struct compat_plan *p, const stru
         change_plan_map(v, p, compat_text(ev, "stepId"), NULL);
     }
     if (!began) {
-        return; /* its result is in those of the execution */
+        return; /* the results of the execution include it */
     }
     compat_copy(&m, "task_id", ev, "stepId");
     compat_add(&m, "status", ok ? STR_LIT("ok") : skipped ? STR_LIT("skipped") : STR_LIT("error"));
@@ -193,7 +193,7 @@ static void completed(struct bt_vocabulary *v, struct compat_plan *p, const stru
     emit(v, "task", "stop", ev, worked_ms(p, ev), &m);
 }
 
-/* The bus tells the end of the step with the revision that does without it. */
+/* Emits the failure now, because Baton ends the step only with the revision that drops it. */
 static void fail_replanned_step(struct bt_vocabulary *v, struct compat_plan *p,
                                 const struct compat_event *ev)
 {
@@ -201,7 +201,7 @@ static void fail_replanned_step(struct bt_vocabulary *v, struct compat_plan *p,
     struct compat_map m = {0};
 
     if (s == NULL || !s->open || s->started_ms == 0 || s->started_ms > ev->ts_ms) {
-        return; /* how long it took is only told with its end */
+        return; /* the duration is unknown until its end */
     }
     compat_copy(&m, "task_id", ev, "stepId");
     compat_add(&m, "status", STR_LIT("error"));

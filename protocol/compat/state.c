@@ -1,4 +1,4 @@
-/* What the translator remembers: open plans and turns, each with a cap, the oldest dropped. */
+/* The translator's state: open plans and turns. Each has a cap; over it the oldest is dropped. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ void compat_plan_forget(struct bt_vocabulary *v, struct compat_plan *p)
 
     if (at < v->n_plans) {
         v->plans[at] = v->plans[--v->n_plans];
-        if (at < v->n_plans) { /* replaces a value: needs no memory */
+        if (at < v->n_plans) { /* replaces a value, which needs no memory */
             (void)!map_put(&v->by_id, compat_id_str(&v->plans[at]->id), at);
         }
     }
@@ -77,7 +77,7 @@ void compat_plan_forget(struct bt_vocabulary *v, struct compat_plan *p)
     free(p);
 }
 
-/* The one that has been open for longest, but not `but`. */
+/* Returns the plan that was added first, but not `but`. */
 static struct compat_plan *oldest_plan(const struct bt_vocabulary *v, const struct compat_plan *but)
 {
     struct compat_plan *found = NULL;
@@ -128,7 +128,7 @@ struct compat_plan *compat_plan_get(struct bt_vocabulary *v, struct str plan_id)
 
 /* ---- steps ---- */
 
-/* Where the step is, or would be. */
+/* Returns the position of the step, or where to insert it. */
 static uint32_t place(const struct compat_plan *p, uint64_t index)
 {
     uint32_t from = 0;
@@ -235,7 +235,7 @@ void compat_step_complete(struct bt_vocabulary *v, struct compat_plan *p,
     const struct str id = compat_text(ev, "stepId");
     struct compat_step *s;
 
-    for (uint32_t i = p->n_steps; i > 0; i--) { /* what a revision does anew counts once */
+    for (uint32_t i = p->n_steps; i > 0; i--) { /* a step that a revision repeats counts once */
         if (p->steps[i - 1]->completed && str_eq(p->steps[i - 1]->id, id)) {
             compat_step_drop(v, p, p->steps[i - 1]->index);
         }
