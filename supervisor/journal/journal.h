@@ -45,13 +45,6 @@ struct journal_options {
  */
 BT_MUST_CHECK enum bt_code journal_open_sqlite(const char *dir, const struct journal_options *opt,
                                                struct journal **ret, struct bt_error *err);
-/* For tests and simulation. fail_at > 0: the fail_at-th commit from now fails (its rows kept or not
- * by `kept`). */
-BT_MUST_CHECK enum bt_code journal_open_memory(struct journal **ret, struct bt_error *err);
-void journal_memory_fail(struct journal *j, uint32_t fail_at, bool kept);
-/* As if the daemon had been killed and started again: the open batch is gone, boot counts on, a
- * dead journal lives. */
-void journal_memory_restart(struct journal *j);
 /* Commits nothing; checkpoints and closes. Accepts NULL. */
 void journal_close(struct journal *j);
 

@@ -1,14 +1,14 @@
-/* The journal in memory, inside. For journal_memory.c and memory_plans.c only. */
-#ifndef JOURNAL_MEMORY_INTERNAL_H
-#define JOURNAL_MEMORY_INTERNAL_H
+/* Shared by the sources of the memory journal. */
+#ifndef MEMORY_JOURNAL_MEMORY_INTERNAL_H
+#define MEMORY_JOURNAL_MEMORY_INTERNAL_H
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "protocol/base/arena.h"
 #include "protocol/base/map.h"
-#include "supervisor/journal/journal.h"
 #include "supervisor/journal/journal_internal.h"
+#include "tests/support/memory_journal/memory_journal.h"
 
 enum { STATUS_MAX = 32 };
 

@@ -216,7 +216,7 @@ static const struct journal_ops MEMORY_OPS = {
     .replay = memory_replay,
 };
 
-enum bt_code journal_open_memory(struct journal **ret, struct bt_error *err)
+enum bt_code memory_journal_open(struct journal **ret, struct bt_error *err)
 {
     struct memory *m = calloc(1, sizeof *m);
 
@@ -230,14 +230,14 @@ enum bt_code journal_open_memory(struct journal **ret, struct bt_error *err)
     return BT_OK;
 }
 
-void journal_memory_fail(struct journal *j, uint32_t fail_at, bool kept)
+void memory_journal_fail(struct journal *j, uint32_t fail_at, bool kept)
 {
     ASSERT(j->ops == &MEMORY_OPS);
     memory_of(j)->fail_at = fail_at;
     memory_of(j)->fail_kept = kept;
 }
 
-void journal_memory_restart(struct journal *j)
+void memory_journal_restart(struct journal *j)
 {
     ASSERT(j->ops == &MEMORY_OPS);
     batch_drop(memory_of(j));

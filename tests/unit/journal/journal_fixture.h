@@ -12,6 +12,7 @@
 
 #include "protocol/base/buf.h"
 #include "supervisor/journal/journal.h"
+#include "tests/support/memory_journal/memory_journal.h"
 
 enum kind { KIND_SQLITE, KIND_MEMORY };
 
