@@ -10,9 +10,9 @@ void agent_state_emit(struct agent_state_actions *out, struct agent_state_action
     out->at[out->n++] = action;
 }
 
-void agent_state_say(struct agent_state_actions *out, uint32_t row, const char *text)
+void agent_state_say(struct agent_state_actions *out, uint32_t slot, const char *text)
 {
-    agent_state_emit(out, (struct agent_state_action){.type = DO_SAY, .row = row, .text = text});
+    agent_state_emit(out, (struct agent_state_action){.type = DO_SAY, .slot = slot, .text = text});
 }
 
 void agent_state_init(struct agent_state *s, uint32_t capacity)
@@ -26,8 +26,8 @@ void agent_state_init(struct agent_state *s, uint32_t capacity)
                               .register_at = 0,
                               .heartbeat_at = MSEC_NEVER,
                               .backoff_ms = BACKOFF_MIN_MS};
-    for (uint32_t i = 0; i < AGENT_STATE_ROWS; i++) {
-        s->rows[i].request = AGENT_STATE_NO_REQUEST;
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
+        s->slots[i].request = AGENT_STATE_NO_REQUEST;
     }
 }
 
@@ -53,7 +53,7 @@ static void begin_anew(struct agent_state *s, msec now, struct agent_state_actio
     s->heartbeat_at = MSEC_NEVER;
     s->dial_at = msec_add(now, next_backoff(s));
     if (now >= s->say_at) {
-        agent_state_say(out, AGENT_STATE_NO_ROW, "cannot reach the supervisor; trying again");
+        agent_state_say(out, AGENT_STATE_NO_SLOT, "cannot reach the supervisor; trying again");
         s->say_at = msec_add(now, AGENT_STATE_SAY_MS);
     }
 }
@@ -65,7 +65,7 @@ static void dial(struct agent_state *s, msec now, struct agent_state_actions *ou
     agent_state_emit(out, (struct agent_state_action){.type = DO_DIAL});
 }
 
-static void ask(struct agent_state *s, enum agent_state_ask what, uint32_t row, msec now,
+static void ask(struct agent_state *s, enum agent_state_ask what, uint32_t slot, msec now,
                 struct agent_state_actions *out)
 {
     static const enum agent_state_action_type actions[] = {
@@ -79,10 +79,10 @@ static void ask(struct agent_state *s, enum agent_state_ask what, uint32_t row, 
     limit = limit > ASK_MAX_MS ? ASK_MAX_MS : limit;
     limit = what == ASK_REGISTER ? AGENT_STATE_REGISTER_MS : limit;
     s->ask = what;
-    s->ask_row = row;
+    s->ask_slot = slot;
     s->asked_at = now;
     s->ask_deadline = msec_add(now, limit);
-    agent_state_emit(out, (struct agent_state_action){.type = actions[what], .row = row});
+    agent_state_emit(out, (struct agent_state_action){.type = actions[what], .slot = slot});
 }
 
 static void end(struct agent_state *s, int status, struct agent_state_actions *out)
@@ -94,7 +94,7 @@ static void end(struct agent_state *s, int status, struct agent_state_actions *o
 /* A draining session with nothing left to do says goodbye. True when it did, or waits to. */
 static bool finish_drain(struct agent_state *s, msec now, struct agent_state_actions *out)
 {
-    bool results_wait = agent_state_undelivered(s) != AGENT_STATE_NO_ROW;
+    bool results_wait = agent_state_undelivered(s) != AGENT_STATE_NO_SLOT;
 
     if (!s->draining || s->running > 0) {
         return false;
@@ -103,7 +103,7 @@ static bool finish_drain(struct agent_state *s, msec now, struct agent_state_act
         if (results_wait || now < s->quiet_at) {
             return false;
         }
-        ask(s, ASK_DEREGISTER, AGENT_STATE_NO_ROW, now, out);
+        ask(s, ASK_DEREGISTER, AGENT_STATE_NO_SLOT, now, out);
         return true;
     }
     if (!results_wait || now >= msec_add(s->drain_since, AGENT_STATE_OFFLINE_MS)) {
@@ -116,38 +116,38 @@ static bool finish_drain(struct agent_state *s, msec now, struct agent_state_act
 /* The next control request, the most urgent first: the lease, then results, then the rest. */
 static void pump(struct agent_state *s, msec now, struct agent_state_actions *out)
 {
-    uint32_t row;
+    uint32_t slot;
 
     if (s->ended || s->ask != ASK_NONE) {
         return;
     }
     if (!s->registered) {
         if (!finish_drain(s, now, out) && s->up && now >= s->register_at) {
-            ask(s, ASK_REGISTER, AGENT_STATE_NO_ROW, now, out);
+            ask(s, ASK_REGISTER, AGENT_STATE_NO_SLOT, now, out);
         }
         return;
     }
     if (now >= s->heartbeat_at) {
         s->heartbeat_at = msec_add(now, s->heartbeat_ms);
-        ask(s, ASK_HEARTBEAT, AGENT_STATE_NO_ROW, now, out);
+        ask(s, ASK_HEARTBEAT, AGENT_STATE_NO_SLOT, now, out);
         return;
     }
     if (s->draining && !s->drain_told) {
         s->drain_told = true;
-        ask(s, ASK_DRAIN, AGENT_STATE_NO_ROW, now, out);
+        ask(s, ASK_DRAIN, AGENT_STATE_NO_SLOT, now, out);
         return;
     }
-    row = agent_state_undelivered(s);
-    if (row != AGENT_STATE_NO_ROW) {
-        ask(s, ASK_RESULT, row, now, out);
+    slot = agent_state_undelivered(s);
+    if (slot != AGENT_STATE_NO_SLOT) {
+        ask(s, ASK_RESULT, slot, now, out);
         return;
     }
-    row = agent_state_with_progress(s);
-    if (row != AGENT_STATE_NO_ROW && now >= s->progress_at) {
+    slot = agent_state_with_progress(s);
+    if (slot != AGENT_STATE_NO_SLOT && now >= s->progress_at) {
         s->progress_at = msec_add(now, AGENT_STATE_PROGRESS_MS);
-        s->rows[row].progress = false;
-        s->progress_row = row;
-        ask(s, ASK_PROGRESS, row, now, out);
+        s->slots[slot].progress = false;
+        s->progress_slot = slot;
+        ask(s, ASK_PROGRESS, slot, now, out);
         return;
     }
     (void)finish_drain(s, now, out);
@@ -227,9 +227,9 @@ static void on_refused(struct agent_state *s, const struct agent_state_event *ev
         s->registered = false;
         s->register_at = msec_add(ev->now, next_backoff(s));
     } else if (was == ASK_RESULT) {
-        s->rows[s->ask_row].undelivered =
+        s->slots[s->ask_slot].undelivered =
             false; /* asking again would be refused again; it is kept for step.query */
-        agent_state_say(out, s->ask_row, "the supervisor refused a late result");
+        agent_state_say(out, s->ask_slot, "the supervisor refused a late result");
     }
 }
 
@@ -244,8 +244,8 @@ static void on_lost(struct agent_state *s, msec now, struct agent_state_actions 
 
 static void on_result_ok(struct agent_state *s)
 {
-    if (s->ask == ASK_RESULT && s->rows[s->ask_row].state == ROW_DONE) {
-        s->rows[s->ask_row].undelivered = false;
+    if (s->ask == ASK_RESULT && s->slots[s->ask_slot].state == SLOT_DONE) {
+        s->slots[s->ask_slot].undelivered = false;
     }
     answered(s);
 }
@@ -281,7 +281,7 @@ static void on_hello(struct agent_state *s, const struct agent_state_event *ev,
 
 static void on_tick(struct agent_state *s, msec now, struct agent_state_actions *out)
 {
-    agent_state_tick_rows(s, now, out);
+    agent_state_tick_slots(s, now, out);
     if (s->ask != ASK_NONE && now >= s->ask_deadline) {
         on_lost(s, now, out);
     }
@@ -352,7 +352,7 @@ static void route(struct agent_state *s, const struct agent_state_event *ev,
         agent_state_on_finished(s, ev, out);
         break;
     case AGENT_STATE_PROGRESS:
-        s->rows[ev->row].progress = s->rows[ev->row].state == ROW_RUNNING;
+        s->slots[ev->slot].progress = s->slots[ev->slot].state == SLOT_RUNNING;
         break;
     case AGENT_STATE_STOP:
         on_stop(s, ev, out);
@@ -377,7 +377,7 @@ static msec sooner(msec a, msec b)
 
 msec agent_state_deadline(const struct agent_state *s)
 {
-    msec at = agent_state_rows_deadline(s);
+    msec at = agent_state_slots_deadline(s);
 
     if (s->ended) {
         return MSEC_NEVER;
@@ -389,7 +389,7 @@ msec agent_state_deadline(const struct agent_state *s)
     }
     if (s->ask == ASK_NONE && s->registered) {
         at = sooner(at, s->heartbeat_at);
-        at = agent_state_with_progress(s) != AGENT_STATE_NO_ROW ? sooner(at, s->progress_at) : at;
+        at = agent_state_with_progress(s) != AGENT_STATE_NO_SLOT ? sooner(at, s->progress_at) : at;
         at = s->draining && s->running == 0 ? sooner(at, s->quiet_at) : at;
     }
     if (s->draining && s->running == 0 && !s->registered) {

@@ -20,8 +20,8 @@
  *   - a result is kept for 10 minutes, within 64 results and 16 MiB; a newer attempt of its key
  * ends it sooner
  */
-#ifndef SDK_SESSION_H
-#define SDK_SESSION_H
+#ifndef SDK_AGENT_STATE_H
+#define SDK_AGENT_STATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,9 +35,9 @@ enum {
     AGENT_STATE_KEPT = 64,
     AGENT_STATE_KEPT_BYTES = 16 * 1024 * 1024,
     AGENT_STATE_KEEP_MS = 10 * 60 * 1000,
-    AGENT_STATE_ROWS = LIMIT_CAPACITY + AGENT_STATE_KEPT,
+    AGENT_STATE_SLOTS = LIMIT_CAPACITY + AGENT_STATE_KEPT,
     AGENT_STATE_ORDERS = LIMIT_CAPACITY + 1,
-    AGENT_STATE_ACTIONS = 2 * AGENT_STATE_ROWS + AGENT_STATE_ORDERS + 16,
+    AGENT_STATE_ACTIONS = 2 * AGENT_STATE_SLOTS + AGENT_STATE_ORDERS + 16,
     AGENT_STATE_DIAL_MS =
         2000, /* a dial that is not up by then is made anew: the port may have changed */
     AGENT_STATE_REGISTER_MS = 5000, /* an answer to agent.register takes no longer */
@@ -51,18 +51,18 @@ enum {
     AGENT_STATE_SAY_MS = 60 * 1000 /* between two complaints about an unreachable supervisor */
 };
 
-#define AGENT_STATE_NO_ROW UINT32_MAX
+#define AGENT_STATE_NO_SLOT UINT32_MAX
 #define AGENT_STATE_NO_REQUEST UINT64_MAX
 
-enum agent_state_row_state { ROW_FREE, ROW_RUNNING, ROW_DONE };
+enum agent_state_slot_state { SLOT_FREE, SLOT_RUNNING, SLOT_DONE };
 
-struct agent_state_row {
-    enum agent_state_row_state state;
+struct agent_state_slot {
+    enum agent_state_slot_state state;
     char key[LIMIT_KEY_BYTES];
     uint32_t key_len;
     uint32_t attempt;
     uint64_t epoch;   /* of the newest request */
-    uint64_t request; /* to be answered; SESSION_NO_REQUEST once it was */
+    uint64_t request; /* to be answered; AGENT_STATE_NO_REQUEST once it was */
     bool cancelled;
     bool overdue;     /* cancelled, and its grace has passed */
     msec cancel_at;   /* end of the grace */
@@ -85,7 +85,7 @@ enum agent_state_ask {
 struct agent_state {
     uint32_t capacity;
     uint32_t running;
-    struct agent_state_row rows[AGENT_STATE_ROWS];
+    struct agent_state_slot slots[AGENT_STATE_SLOTS];
     uint64_t kept_bytes;
     uint32_t kept;
     /* control */
@@ -94,7 +94,7 @@ struct agent_state {
     uint64_t epoch;
     msec lease_ms, heartbeat_ms;
     enum agent_state_ask ask;
-    uint32_t ask_row;
+    uint32_t ask_slot;
     msec ask_deadline;
     msec asked_at;
     msec heard_at;      /* when the newest answered control request was sent */
@@ -103,7 +103,7 @@ struct agent_state {
     msec register_at;
     msec heartbeat_at;
     msec progress_at;
-    uint32_t progress_row; /* whose progress was told last: the others come first */
+    uint32_t progress_slot; /* whose progress was told last: the others come first */
     uint32_t backoff_ms;
     msec say_at;
     /* the end */
@@ -148,7 +148,7 @@ struct agent_state_event {
     uint32_t attempt;
     uint64_t epoch;
     msec grace_ms, lease_ms, heartbeat_ms;
-    uint32_t row;
+    uint32_t slot;
     uint64_t bytes;
     bool accepted, drain;
     enum bt_code code;
@@ -157,7 +157,7 @@ struct agent_state_event {
 };
 
 enum agent_state_action_type {
-    DO_DIAL, /* read the endpoints again and connect the control lane; then SESSION_UP */
+    DO_DIAL, /* read the endpoints again and connect the control lane; then AGENT_STATE_UP */
     DO_REGISTER,
     DO_HEARTBEAT,
     DO_RESULT,   /* row */
@@ -169,15 +169,15 @@ enum agent_state_action_type {
     DO_FORGET,        /* row: free what is kept for it */
     DO_ANSWER_OK,     /* request */
     DO_ANSWER_RESULT, /* request, row */
-    DO_ANSWER_STATE,  /* request, row or SESSION_NO_ROW */
+    DO_ANSWER_STATE,  /* request, row or AGENT_STATE_NO_SLOT */
     DO_REFUSE,        /* request, code, text */
-    DO_SAY,           /* row or SESSION_NO_ROW, text: for the log */
+    DO_SAY,           /* row or AGENT_STATE_NO_SLOT, text: for the log */
     DO_EXIT           /* status */
 };
 
 struct agent_state_action {
     enum agent_state_action_type type;
-    uint32_t row;
+    uint32_t slot;
     uint64_t request;
     enum bt_code code;
     int status;
@@ -194,8 +194,8 @@ void agent_state_init(struct agent_state *s, uint32_t capacity);
 /* Handles one event; appends to out, which the caller emptied. Strings of the event are copied. */
 void agent_state_handle(struct agent_state *s, const struct agent_state_event *ev,
                         struct agent_state_actions *out);
-/* When to send the next SESSION_TICK; MSEC_NEVER when nothing is due. */
+/* When to send the next AGENT_STATE_TICK; MSEC_NEVER when nothing is due. */
 msec agent_state_deadline(const struct agent_state *s);
-/* The running or kept execution; SESSION_NO_ROW when there is none. attempt 0 = the newest. */
+/* The running or kept execution; AGENT_STATE_NO_SLOT when there is none. attempt 0 = the newest. */
 uint32_t agent_state_find(const struct agent_state *s, struct str key, uint32_t attempt);
 #endif

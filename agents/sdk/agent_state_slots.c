@@ -2,20 +2,20 @@
 #include "agents/sdk/agent_state_internal.h"
 #include "protocol/base/assert.h"
 
-static bool row_is(const struct agent_state_row *row, struct str key)
+static bool slot_is(const struct agent_state_slot *slot, struct str key)
 {
-    return row->state != ROW_FREE && row->key_len == key.len &&
-           memcmp(row->key, key.ptr, key.len) == 0;
+    return slot->state != SLOT_FREE && slot->key_len == key.len &&
+           memcmp(slot->key, key.ptr, key.len) == 0;
 }
 
 uint32_t agent_state_find(const struct agent_state *s, struct str key, uint32_t attempt)
 {
-    uint32_t found = AGENT_STATE_NO_ROW;
+    uint32_t found = AGENT_STATE_NO_SLOT;
 
-    for (uint32_t i = 0; i < AGENT_STATE_ROWS; i++) {
-        const struct agent_state_row *row = &s->rows[i];
-        if (row_is(row, key) && (attempt == 0 || row->attempt == attempt) &&
-            (found == AGENT_STATE_NO_ROW || row->attempt > s->rows[found].attempt)) {
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
+        const struct agent_state_slot *slot = &s->slots[i];
+        if (slot_is(slot, key) && (attempt == 0 || slot->attempt == attempt) &&
+            (found == AGENT_STATE_NO_SLOT || slot->attempt > s->slots[found].attempt)) {
             found = i;
         }
     }
@@ -24,26 +24,27 @@ uint32_t agent_state_find(const struct agent_state *s, struct str key, uint32_t 
 
 static void forget(struct agent_state *s, uint32_t ix, struct agent_state_actions *out)
 {
-    struct agent_state_row *row = &s->rows[ix];
+    struct agent_state_slot *slot = &s->slots[ix];
 
-    ASSERT(row->state == ROW_DONE && s->kept > 0);
+    ASSERT(slot->state == SLOT_DONE && s->kept > 0);
     s->kept--;
-    s->kept_bytes -= row->bytes;
-    *row = (struct agent_state_row){.request = AGENT_STATE_NO_REQUEST};
-    agent_state_emit(out, (struct agent_state_action){.type = DO_FORGET, .row = ix});
+    s->kept_bytes -= slot->bytes;
+    *slot = (struct agent_state_slot){.request = AGENT_STATE_NO_REQUEST};
+    agent_state_emit(out, (struct agent_state_action){.type = DO_FORGET, .slot = ix});
 }
 
 /* What the supervisor already has goes first, then the oldest. */
 static uint32_t oldest_kept(const struct agent_state *s, uint32_t spare)
 {
-    uint32_t found = AGENT_STATE_NO_ROW;
+    uint32_t found = AGENT_STATE_NO_SLOT;
 
-    for (uint32_t i = 0; i < AGENT_STATE_ROWS; i++) {
-        const struct agent_state_row *row = &s->rows[i];
-        const struct agent_state_row *best = found == AGENT_STATE_NO_ROW ? NULL : &s->rows[found];
-        if (row->state == ROW_DONE && i != spare &&
-            (best == NULL || (best->undelivered && !row->undelivered) ||
-             (best->undelivered == row->undelivered && row->touched < best->touched))) {
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
+        const struct agent_state_slot *slot = &s->slots[i];
+        const struct agent_state_slot *best =
+            found == AGENT_STATE_NO_SLOT ? NULL : &s->slots[found];
+        if (slot->state == SLOT_DONE && i != spare &&
+            (best == NULL || (best->undelivered && !slot->undelivered) ||
+             (best->undelivered == slot->undelivered && slot->touched < best->touched))) {
             found = i;
         }
     }
@@ -54,10 +55,10 @@ static void make_room(struct agent_state *s, uint32_t spare, struct agent_state_
 {
     while (s->kept > AGENT_STATE_KEPT || s->kept_bytes > AGENT_STATE_KEPT_BYTES) {
         uint32_t ix = oldest_kept(s, spare);
-        if (ix == AGENT_STATE_NO_ROW) {
+        if (ix == AGENT_STATE_NO_SLOT) {
             break; /* the newest result is kept however large it is */
         }
-        if (s->rows[ix].undelivered) {
+        if (s->slots[ix].undelivered) {
             agent_state_say(out, ix, "an undelivered result was dropped: too many are kept");
         }
         forget(s, ix, out);
@@ -78,41 +79,41 @@ bool agent_state_epoch_ok(struct agent_state *s, uint64_t epoch)
 static void join(struct agent_state *s, uint32_t ix, const struct agent_state_event *ev,
                  struct agent_state_actions *out)
 {
-    struct agent_state_row *row = &s->rows[ix];
+    struct agent_state_slot *slot = &s->slots[ix];
 
-    row->epoch = ev->epoch;
-    if (row->state == ROW_DONE) {
-        row->touched = ev->now;
-        row->undelivered = false;
+    slot->epoch = ev->epoch;
+    if (slot->state == SLOT_DONE) {
+        slot->touched = ev->now;
+        slot->undelivered = false;
         agent_state_emit(out, (struct agent_state_action){
-                                  .type = DO_ANSWER_RESULT, .request = ev->request, .row = ix});
+                                  .type = DO_ANSWER_RESULT, .request = ev->request, .slot = ix});
         return;
     }
-    if (row->request != AGENT_STATE_NO_REQUEST) {
+    if (slot->request != AGENT_STATE_NO_REQUEST) {
         agent_state_emit(out, (struct agent_state_action){
                                   .type = DO_REFUSE,
-                                  .request = row->request,
+                                  .request = slot->request,
                                   .code = BT_CONFLICT,
                                   .text = "a newer request of the same attempt gets the answer"});
     }
-    row->request = ev->request;
+    slot->request = ev->request;
 }
 
-static uint32_t take_free_row(struct agent_state *s, struct str key,
-                              struct agent_state_actions *out)
+static uint32_t take_free_slot(struct agent_state *s, struct str key,
+                               struct agent_state_actions *out)
 {
-    uint32_t found = AGENT_STATE_NO_ROW;
+    uint32_t found = AGENT_STATE_NO_SLOT;
 
-    for (uint32_t i = 0; i < AGENT_STATE_ROWS; i++) {
-        if (row_is(&s->rows[i], key) && s->rows[i].state == ROW_DONE) {
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
+        if (slot_is(&s->slots[i], key) && s->slots[i].state == SLOT_DONE) {
             forget(s, i,
                    out); /* another attempt was asked for: the supervisor has settled this one */
         }
-        if (found == AGENT_STATE_NO_ROW && s->rows[i].state == ROW_FREE) {
+        if (found == AGENT_STATE_NO_SLOT && s->slots[i].state == SLOT_FREE) {
             found = i;
         }
     }
-    ASSERT(found != AGENT_STATE_NO_ROW); /* at most capacity run and SESSION_KEPT are kept */
+    ASSERT(found != AGENT_STATE_NO_SLOT); /* at most capacity run and AGENT_STATE_KEPT are kept */
     return found;
 }
 
@@ -138,7 +139,7 @@ void agent_state_on_execute(struct agent_state *s, const struct agent_state_even
         return;
     }
     ix = agent_state_find(s, ev->key, ev->attempt);
-    if (ix != AGENT_STATE_NO_ROW) {
+    if (ix != AGENT_STATE_NO_SLOT) {
         join(s, ix, ev, out);
         return;
     }
@@ -150,17 +151,17 @@ void agent_state_on_execute(struct agent_state *s, const struct agent_state_even
         refuse(ev->request, BT_BUSY, "all workers of this instance are busy", out);
         return;
     }
-    ix = take_free_row(s, ev->key, out);
-    s->rows[ix] = (struct agent_state_row){.state = ROW_RUNNING,
-                                           .key_len = (uint32_t)ev->key.len,
-                                           .attempt = ev->attempt,
-                                           .epoch = ev->epoch,
-                                           .request = ev->request,
-                                           .cancel_at = MSEC_NEVER};
-    memcpy(s->rows[ix].key, ev->key.ptr, ev->key.len);
+    ix = take_free_slot(s, ev->key, out);
+    s->slots[ix] = (struct agent_state_slot){.state = SLOT_RUNNING,
+                                             .key_len = (uint32_t)ev->key.len,
+                                             .attempt = ev->attempt,
+                                             .epoch = ev->epoch,
+                                             .request = ev->request,
+                                             .cancel_at = MSEC_NEVER};
+    memcpy(s->slots[ix].key, ev->key.ptr, ev->key.len);
     s->running++;
     agent_state_emit(
-        out, (struct agent_state_action){.type = DO_RUN, .request = ev->request, .row = ix});
+        out, (struct agent_state_action){.type = DO_RUN, .request = ev->request, .slot = ix});
 }
 
 void agent_state_on_cancel(struct agent_state *s, const struct agent_state_event *ev,
@@ -168,22 +169,22 @@ void agent_state_on_cancel(struct agent_state *s, const struct agent_state_event
 {
     uint32_t newest = agent_state_find(s, ev->key, 0);
 
-    for (uint32_t i = 0; i < AGENT_STATE_ROWS; i++) {
-        struct agent_state_row *row = &s->rows[i];
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
+        struct agent_state_slot *slot = &s->slots[i];
         msec at = msec_add(ev->now, ev->grace_ms);
-        if (row->state != ROW_RUNNING || !row_is(row, ev->key)) {
+        if (slot->state != SLOT_RUNNING || !slot_is(slot, ev->key)) {
             continue;
         }
-        if (!row->cancelled) {
-            agent_state_emit(out, (struct agent_state_action){.type = DO_CANCEL, .row = i});
-            row->cancel_at = at;
+        if (!slot->cancelled) {
+            agent_state_emit(out, (struct agent_state_action){.type = DO_CANCEL, .slot = i});
+            slot->cancel_at = at;
         }
-        row->cancelled = true;
-        row->cancel_at = !row->overdue && at < row->cancel_at ? at : row->cancel_at;
+        slot->cancelled = true;
+        slot->cancel_at = !slot->overdue && at < slot->cancel_at ? at : slot->cancel_at;
     }
     if (ev->request != AGENT_STATE_NO_REQUEST) {
         agent_state_emit(out, (struct agent_state_action){
-                                  .type = DO_ANSWER_STATE, .request = ev->request, .row = newest});
+                                  .type = DO_ANSWER_STATE, .request = ev->request, .slot = newest});
     }
 }
 
@@ -192,66 +193,67 @@ void agent_state_on_query(struct agent_state *s, const struct agent_state_event 
 {
     uint32_t ix = agent_state_find(s, ev->key, ev->attempt);
 
-    if (ix != AGENT_STATE_NO_ROW && s->rows[ix].state == ROW_DONE) {
-        s->rows[ix].touched = ev->now;
-        s->rows[ix].undelivered =
+    if (ix != AGENT_STATE_NO_SLOT && s->slots[ix].state == SLOT_DONE) {
+        s->slots[ix].touched = ev->now;
+        s->slots[ix].undelivered =
             false; /* it travels with this answer; a lost one is asked for again */
     }
     agent_state_emit(out, (struct agent_state_action){
-                              .type = DO_ANSWER_STATE, .request = ev->request, .row = ix});
+                              .type = DO_ANSWER_STATE, .request = ev->request, .slot = ix});
 }
 
 void agent_state_on_finished(struct agent_state *s, const struct agent_state_event *ev,
                              struct agent_state_actions *out)
 {
-    struct agent_state_row *row = &s->rows[ev->row];
+    struct agent_state_slot *slot = &s->slots[ev->slot];
 
-    ASSERT(ev->row < AGENT_STATE_ROWS && row->state == ROW_RUNNING);
-    row->state = ROW_DONE;
-    row->touched = ev->now;
-    row->bytes = ev->bytes;
-    row->progress = false;
-    row->undelivered = !s->registered || row->epoch != s->epoch;
+    ASSERT(ev->slot < AGENT_STATE_SLOTS && slot->state == SLOT_RUNNING);
+    slot->state = SLOT_DONE;
+    slot->touched = ev->now;
+    slot->bytes = ev->bytes;
+    slot->progress = false;
+    slot->undelivered = !s->registered || slot->epoch != s->epoch;
     s->running--;
     s->kept++;
     s->kept_bytes += ev->bytes;
     s->quiet_at = msec_add(ev->now, AGENT_STATE_QUIET_MS);
-    if (row->request != AGENT_STATE_NO_REQUEST) {
+    if (slot->request != AGENT_STATE_NO_REQUEST) {
         /* Answered even when its asker is probably gone: a lane is always answered. */
         agent_state_emit(out, (struct agent_state_action){.type = DO_ANSWER_RESULT,
-                                                          .request = row->request,
-                                                          .row = ev->row});
-        row->request = AGENT_STATE_NO_REQUEST;
+                                                          .request = slot->request,
+                                                          .slot = ev->slot});
+        slot->request = AGENT_STATE_NO_REQUEST;
     }
-    make_room(s, ev->row, out);
+    make_room(s, ev->slot, out);
 }
 
-void agent_state_tick_rows(struct agent_state *s, msec now, struct agent_state_actions *out)
+void agent_state_tick_slots(struct agent_state *s, msec now, struct agent_state_actions *out)
 {
-    for (uint32_t i = 0; i < AGENT_STATE_ROWS; i++) {
-        struct agent_state_row *row = &s->rows[i];
-        if (row->state == ROW_RUNNING && row->cancelled && !row->overdue && row->cancel_at <= now) {
-            row->overdue = true;
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
+        struct agent_state_slot *slot = &s->slots[i];
+        if (slot->state == SLOT_RUNNING && slot->cancelled && !slot->overdue &&
+            slot->cancel_at <= now) {
+            slot->overdue = true;
             agent_state_say(out, i, "the handler ignores the cancel; its worker stays taken");
         }
-        if (row->state == ROW_DONE && !row->undelivered &&
-            msec_add(row->touched, AGENT_STATE_KEEP_MS) <= now) {
+        if (slot->state == SLOT_DONE && !slot->undelivered &&
+            msec_add(slot->touched, AGENT_STATE_KEEP_MS) <= now) {
             forget(s, i, out);
         }
     }
 }
 
-msec agent_state_rows_deadline(const struct agent_state *s)
+msec agent_state_slots_deadline(const struct agent_state *s)
 {
     msec at = MSEC_NEVER;
 
-    for (uint32_t i = 0; i < AGENT_STATE_ROWS; i++) {
-        const struct agent_state_row *row = &s->rows[i];
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
+        const struct agent_state_slot *slot = &s->slots[i];
         msec due = MSEC_NEVER;
-        if (row->state == ROW_RUNNING && row->cancelled && !row->overdue) {
-            due = row->cancel_at;
-        } else if (row->state == ROW_DONE && !row->undelivered) {
-            due = msec_add(row->touched, AGENT_STATE_KEEP_MS);
+        if (slot->state == SLOT_RUNNING && slot->cancelled && !slot->overdue) {
+            due = slot->cancel_at;
+        } else if (slot->state == SLOT_DONE && !slot->undelivered) {
+            due = msec_add(slot->touched, AGENT_STATE_KEEP_MS);
         }
         at = due < at ? due : at;
     }
@@ -260,11 +262,11 @@ msec agent_state_rows_deadline(const struct agent_state *s)
 
 uint32_t agent_state_undelivered(const struct agent_state *s)
 {
-    uint32_t found = AGENT_STATE_NO_ROW;
+    uint32_t found = AGENT_STATE_NO_SLOT;
 
-    for (uint32_t i = 0; i < AGENT_STATE_ROWS; i++) {
-        if (s->rows[i].state == ROW_DONE && s->rows[i].undelivered &&
-            (found == AGENT_STATE_NO_ROW || s->rows[i].touched < s->rows[found].touched)) {
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
+        if (s->slots[i].state == SLOT_DONE && s->slots[i].undelivered &&
+            (found == AGENT_STATE_NO_SLOT || s->slots[i].touched < s->slots[found].touched)) {
             found = i;
         }
     }
@@ -273,21 +275,21 @@ uint32_t agent_state_undelivered(const struct agent_state *s)
 
 uint32_t agent_state_with_progress(const struct agent_state *s)
 {
-    for (uint32_t i = 1; i <= AGENT_STATE_ROWS; i++) {
-        uint32_t ix = (s->progress_row + i) % AGENT_STATE_ROWS;
-        if (s->rows[ix].state == ROW_RUNNING && s->rows[ix].progress) {
+    for (uint32_t i = 1; i <= AGENT_STATE_SLOTS; i++) {
+        uint32_t ix = (s->progress_slot + i) % AGENT_STATE_SLOTS;
+        if (s->slots[ix].state == SLOT_RUNNING && s->slots[ix].progress) {
             return ix;
         }
     }
-    return AGENT_STATE_NO_ROW;
+    return AGENT_STATE_NO_SLOT;
 }
 
 void agent_state_doubt_since(struct agent_state *s, msec at)
 {
-    for (uint32_t i = 0; i < AGENT_STATE_ROWS; i++) {
-        struct agent_state_row *row = &s->rows[i];
-        if (row->state == ROW_DONE && row->touched >= at) {
-            row->undelivered =
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
+        struct agent_state_slot *slot = &s->slots[i];
+        if (slot->state == SLOT_DONE && slot->touched >= at) {
+            slot->undelivered =
                 true; /* told twice is harmless: the supervisor knows attempts and epochs */
         }
     }

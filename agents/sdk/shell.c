@@ -16,80 +16,81 @@ enum { INBOX = 4 * SHELL_REQUESTS };
 
 /* ---- rows ---- */
 
-static void run_row(void *self, uint32_t row)
+static void run_slot(void *self, uint32_t slot)
 {
     struct shell *sh = self;
 
-    step_run(sh->rows[row].step);
+    step_run(sh->slots[slot].step);
 }
 
 static void notify_progress(struct bt_step *step, void *self)
 {
-    struct shell_row *row = self;
+    struct shell_slot *slot = self;
 
     (void)step;
-    pool_mark(row->shell->pool, POOL_PROGRESS, (uint32_t)(row - row->shell->rows));
+    pool_mark(slot->shell->pool, POOL_PROGRESS, (uint32_t)(slot - slot->shell->slots));
 }
 
-static void start_row(struct shell *sh, uint32_t ix)
+static void start_slot(struct shell *sh, uint32_t ix)
 {
-    struct shell_row *row = &sh->rows[ix];
+    struct shell_slot *slot = &sh->slots[ix];
 
-    *row = (struct shell_row){.shell = sh,
-                              .step = sh->arriving,
-                              .msg = sh->arriving_msg,
-                              .progress = {.percent = -1.0},
-                              .started_ns = clock_mono_ns()};
+    *slot = (struct shell_slot){.shell = sh,
+                                .step = sh->arriving,
+                                .msg = sh->arriving_msg,
+                                .progress = {.percent = -1.0},
+                                .started_ns = clock_mono_ns()};
     sh->arriving = NULL;
     sh->arriving_msg = NULL;
-    row->step->notify = notify_progress;
-    row->step->shell = row;
+    slot->step->notify = notify_progress;
+    slot->step->shell = slot;
     sh->stats.requests++;
-    log_debug("step.started", "key=%s attempt=%u skill=%s", row->step->key,
-              bt_step_attempt(row->step), row->step->skill);
+    log_debug("step.started", "key=%s attempt=%u skill=%s", slot->step->key,
+              bt_step_attempt(slot->step), slot->step->skill);
     pool_submit(sh->pool, ix);
 }
 
-static void finish_row(struct shell *sh, uint32_t ix)
+static void finish_slot(struct shell *sh, uint32_t ix)
 {
-    struct shell_row *row = &sh->rows[ix];
+    struct shell_slot *slot = &sh->slots[ix];
 
-    step_take_reply(row->step, &row->reply);
-    sh->stats.processing_ns += clock_mono_ns() - row->started_ns;
-    if (row->reply.outcome == REPLY_FAILED) {
+    step_take_reply(slot->step, &slot->reply);
+    sh->stats.processing_ns += clock_mono_ns() - slot->started_ns;
+    if (slot->reply.outcome == REPLY_FAILED) {
         sh->stats.errors++;
         (void)snprintf(sh->stats.last_error, sizeof sh->stats.last_error, "%.*s",
-                       row->reply.message.len > 500 ? 500 : (int)row->reply.message.len,
-                       row->reply.message.ptr);
-        log_info("step.failed", "key=%s %s: %.*s", row->step->key, err_class_name(row->reply.cls),
-                 STR_ARG(row->reply.message));
+                       slot->reply.message.len > 500 ? 500 : (int)slot->reply.message.len,
+                       slot->reply.message.ptr);
+        log_info("step.failed", "key=%s %s: %.*s", slot->step->key, err_class_name(slot->reply.cls),
+                 STR_ARG(slot->reply.message));
     }
-    step_free(row->step);
-    link_msg_free(row->msg);
-    row->step = NULL;
-    row->msg = NULL;
-    shell_feed(sh, (struct agent_state_event){
-                       .type = AGENT_STATE_FINISHED, .row = ix, .bytes = reply_bytes(&row->reply)});
+    step_free(slot->step);
+    link_msg_free(slot->msg);
+    slot->step = NULL;
+    slot->msg = NULL;
+    shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_FINISHED,
+                                              .slot = ix,
+                                              .bytes = reply_bytes(&slot->reply)});
 }
 
-static void forget_row(struct shell *sh, uint32_t ix)
+static void release_slot(struct shell *sh, uint32_t ix)
 {
-    reply_done(&sh->rows[ix].reply);
+    reply_done(&sh->slots[ix].reply);
 }
 
 static void on_pool(struct shell *sh)
 {
-    uint32_t row;
+    uint32_t slot;
 
     pool_drain(sh->pool);
-    while ((row = pool_take(sh->pool, POOL_PROGRESS)) != AGENT_STATE_NO_ROW) {
-        if (sh->rows[row].step != NULL &&
-            step_take_progress(sh->rows[row].step, &sh->rows[row].progress)) {
-            shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_PROGRESS, .row = row});
+    while ((slot = pool_take(sh->pool, POOL_PROGRESS)) != AGENT_STATE_NO_SLOT) {
+        if (sh->slots[slot].step != NULL &&
+            step_take_progress(sh->slots[slot].step, &sh->slots[slot].progress)) {
+            shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_PROGRESS, .slot = slot});
         }
     }
-    while ((row = pool_take(sh->pool, POOL_FINISHED)) != AGENT_STATE_NO_ROW) {
-        finish_row(sh, row);
+    while ((slot = pool_take(sh->pool, POOL_FINISHED)) != AGENT_STATE_NO_SLOT) {
+        finish_slot(sh, slot);
     }
 }
 
@@ -97,8 +98,8 @@ static void on_pool(struct shell *sh)
 
 static void say(const struct shell *sh, const struct agent_state_action *a)
 {
-    if (a->row != AGENT_STATE_NO_ROW) {
-        const struct agent_state_row *r = &sh->agent_state.rows[a->row];
+    if (a->slot != AGENT_STATE_NO_SLOT) {
+        const struct agent_state_slot *r = &sh->agent_state.slots[a->slot];
         log_warn("agent.session", "key=%.*s %s", (int)r->key_len, r->key, a->text);
     } else {
         log_warn("agent.session", "state=%.*s %s", STR_ARG(buf_str(&sh->state_dir)), a->text);
@@ -130,22 +131,22 @@ static void perform(struct shell *sh, const struct agent_state_action *a)
         shell_ask(sh, a);
         break;
     case DO_RUN:
-        start_row(sh, a->row);
+        start_slot(sh, a->slot);
         break;
     case DO_CANCEL:
-        atomic_store(&sh->rows[a->row].step->cancelled, true);
+        atomic_store(&sh->slots[a->slot].step->cancelled, true);
         break;
     case DO_FORGET:
-        forget_row(sh, a->row);
+        release_slot(sh, a->slot);
         break;
     case DO_ANSWER_OK:
         shell_answer(sh, a->request, MSG_empty, NULL);
         break;
     case DO_ANSWER_RESULT:
-        shell_answer_result(sh, a->request, a->row);
+        shell_answer_result(sh, a->request, a->slot);
         break;
     case DO_ANSWER_STATE:
-        shell_answer_state(sh, a->request, a->row);
+        shell_answer_state(sh, a->request, a->slot);
         break;
     case DO_REFUSE:
         refuse(sh, a);
@@ -319,7 +320,7 @@ enum bt_code shell_run(const struct options *opt, const struct card *card, void 
         code = take_signals(sh, err); /* before any thread: they inherit the mask */
     }
     if (code == BT_OK) {
-        code = pool_start(capacity, run_row, sh, &sh->pool, err);
+        code = pool_start(capacity, run_slot, sh, &sh->pool, err);
     }
     if (code == BT_OK) {
         code = open_sockets(sh, err);

@@ -27,7 +27,7 @@ struct shell_request {
 };
 
 /* What belongs to a row of the session. */
-struct shell_row {
+struct shell_slot {
     struct shell *shell;
     struct bt_step *step; /* while it runs */
     struct link_msg *msg; /* the step's bytes */
@@ -62,7 +62,7 @@ struct shell {
     char session_key[65];
     char instance_id[UUID_TEXT_LEN + 1];
     struct shell_request requests[SHELL_REQUESTS];
-    struct shell_row rows[AGENT_STATE_ROWS];
+    struct shell_slot slots[AGENT_STATE_SLOTS];
     struct bt_step *arriving; /* the step of the event under way, for DO_RUN */
     struct link_msg *arriving_msg;
     struct pool *pool;
@@ -84,12 +84,12 @@ void shell_feed(struct shell *sh, struct agent_state_event ev);
 /* shell_serve.c: what the supervisor asks, and how it is answered. */
 void shell_on_request(struct shell *sh, struct link_event *ev);
 void shell_answer(struct shell *sh, uint64_t request, enum msg_type type, const void *body);
-void shell_answer_result(struct shell *sh, uint64_t request, uint32_t row);
-void shell_answer_state(struct shell *sh, uint64_t request, uint32_t row);
+void shell_answer_result(struct shell *sh, uint64_t request, uint32_t slot);
+void shell_answer_state(struct shell *sh, uint64_t request, uint32_t slot);
 void shell_refuse(struct shell *sh, uint64_t request, const struct bt_error *why,
                   enum err_class cls);
 /* The result of a done row as a message; strings point into the row. */
-void shell_view_result(const struct shell *sh, uint32_t row, struct msg_step_result *ret);
+void shell_view_result(const struct shell *sh, uint32_t slot, struct msg_step_result *ret);
 /* shell_control.c: what is asked of the supervisor. */
 void shell_dial(struct shell *sh);
 void shell_ask(struct shell *sh, const struct agent_state_action *a);

@@ -104,22 +104,23 @@ static void send_heartbeat(struct shell *sh)
                                     .epoch = s->epoch,
                                     .load = (double)s->running / (double)s->capacity};
 
-    for (uint32_t i = 0; i < AGENT_STATE_ROWS && m.inflight_n < LIMIT_CAPACITY; i++) {
-        const struct agent_state_row *row = &s->rows[i];
-        double percent = sh->rows[i].progress.percent;
-        if (row->state == ROW_RUNNING) {
-            inflight[m.inflight_n++] = (struct msg_inflight){
-                .key = {row->key, row->key_len}, .progress = percent > 0.0 ? percent / 100.0 : 0.0};
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS && m.inflight_n < LIMIT_CAPACITY; i++) {
+        const struct agent_state_slot *slot = &s->slots[i];
+        double percent = sh->slots[i].progress.percent;
+        if (slot->state == SLOT_RUNNING) {
+            inflight[m.inflight_n++] =
+                (struct msg_inflight){.key = {slot->key, slot->key_len},
+                                      .progress = percent > 0.0 ? percent / 100.0 : 0.0};
         }
     }
     m.inflight = inflight;
     send_control(sh, MSG_agent_heartbeat, &m);
 }
 
-static void send_progress(struct shell *sh, uint32_t row)
+static void send_progress(struct shell *sh, uint32_t slot)
 {
-    const struct agent_state_row *r = &sh->agent_state.rows[row];
-    const struct step_progress *p = &sh->rows[row].progress;
+    const struct agent_state_slot *r = &sh->agent_state.slots[slot];
+    const struct step_progress *p = &sh->slots[slot].progress;
     struct msg_step_progress m = {.instance_id = str_from(sh->instance_id),
                                   .key = {r->key, r->key_len},
                                   .attempt = r->attempt,
@@ -130,7 +131,7 @@ static void send_progress(struct shell *sh, uint32_t row)
     struct buf data;
 
     buf_init(&data, 64);
-    if (sh->rows[row].step != NULL && step_stream_piece(sh->rows[row].step, &piece) > 0) {
+    if (sh->slots[slot].step != NULL && step_stream_piece(sh->slots[slot].step, &piece) > 0) {
         m.n = piece.n;
         m.text = str_from(piece.text);
         if (piece.anew) {
@@ -161,13 +162,13 @@ void shell_ask(struct shell *sh, const struct agent_state_action *a)
     } else if (a->type == DO_HEARTBEAT) {
         send_heartbeat(sh);
     } else if (a->type == DO_PROGRESS) {
-        send_progress(sh, a->row);
+        send_progress(sh, a->slot);
     } else if (a->type == DO_DRAIN) {
         send_control(sh, MSG_agent_drain, &drain);
     } else if (a->type == DO_DEREGISTER) {
         send_control(sh, MSG_agent_deregister, &leave);
     } else if (a->type == DO_RESULT) {
-        shell_view_result(sh, a->row, &result);
+        shell_view_result(sh, a->slot, &result);
         result.epoch =
             sh->agent_state.epoch; /* this incarnation speaks, for what an older one began */
         send_control(sh, MSG_step_result, &result);
@@ -279,9 +280,9 @@ static enum bt_code read_answer(struct shell *sh, struct msg_reader *r,
 /* What is streamed goes on: the next piece, or the one whose answer was lost. */
 static void stream_on(struct shell *sh)
 {
-    for (uint32_t i = 0; i < AGENT_STATE_ROWS && !sh->ended; i++) {
-        if (sh->rows[i].step != NULL && step_stream_waits(sh->rows[i].step)) {
-            shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_PROGRESS, .row = i});
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS && !sh->ended; i++) {
+        if (sh->slots[i].step != NULL && step_stream_waits(sh->slots[i].step)) {
+            shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_PROGRESS, .slot = i});
         }
     }
 }
@@ -299,8 +300,8 @@ static void on_answer(struct shell *sh, struct link_msg *msg)
     if (code == BT_OK) {
         code = read_answer(sh, &r, &ev, orders, &err);
     }
-    if (sh->agent_state.ask == ASK_PROGRESS && sh->rows[sh->agent_state.ask_row].step != NULL) {
-        step_stream_answered(sh->rows[sh->agent_state.ask_row].step, code == BT_OK);
+    if (sh->agent_state.ask == ASK_PROGRESS && sh->slots[sh->agent_state.ask_slot].step != NULL) {
+        step_stream_answered(sh->slots[sh->agent_state.ask_slot].step, code == BT_OK);
     }
     if (code != BT_OK) {
         log_debug("agent.control", "refused: %s", err.msg);

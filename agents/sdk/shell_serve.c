@@ -47,36 +47,37 @@ void shell_answer(struct shell *sh, uint64_t request, enum msg_type type, const 
     send_out(sh, request);
 }
 
-void shell_view_result(const struct shell *sh, uint32_t row, struct msg_step_result *ret)
+void shell_view_result(const struct shell *sh, uint32_t slot, struct msg_step_result *ret)
 {
-    const struct agent_state_row *r = &sh->agent_state.rows[row];
+    const struct agent_state_slot *r = &sh->agent_state.slots[slot];
 
     *ret = (struct msg_step_result){.instance_id = str_from(sh->instance_id),
                                     .key = {r->key, r->key_len},
                                     .attempt = r->attempt,
                                     .epoch = r->epoch};
-    reply_view(&sh->rows[row].reply, ret);
+    reply_view(&sh->slots[slot].reply, ret);
 }
 
-void shell_answer_result(struct shell *sh, uint64_t request, uint32_t row)
+void shell_answer_result(struct shell *sh, uint64_t request, uint32_t slot)
 {
     struct msg_step_result m;
 
-    shell_view_result(sh, row, &m);
+    shell_view_result(sh, slot, &m);
     shell_answer(sh, request, MSG_step_result, &m);
 }
 
-void shell_answer_state(struct shell *sh, uint64_t request, uint32_t row)
+void shell_answer_state(struct shell *sh, uint64_t request, uint32_t slot)
 {
-    const struct agent_state_row *r = row == AGENT_STATE_NO_ROW ? NULL : &sh->agent_state.rows[row];
+    const struct agent_state_slot *r =
+        slot == AGENT_STATE_NO_SLOT ? NULL : &sh->agent_state.slots[slot];
     struct msg_step_state m = {.key = STR_LIT("?"), .state = STR_LIT("unknown")};
 
     if (r != NULL) {
         m.key = (struct str){r->key, r->key_len};
-        m.state = r->state == ROW_RUNNING ? STR_LIT("running") : STR_LIT("done");
+        m.state = r->state == SLOT_RUNNING ? STR_LIT("running") : STR_LIT("done");
     }
-    if (r != NULL && r->state == ROW_DONE) {
-        shell_view_result(sh, row, &m.result);
+    if (r != NULL && r->state == SLOT_DONE) {
+        shell_view_result(sh, slot, &m.result);
         msg_set(&m, step_state, result);
     }
     shell_answer(sh, request, MSG_step_state, &m);

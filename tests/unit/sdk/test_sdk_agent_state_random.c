@@ -22,7 +22,7 @@ enum { KEYS = 24, ATTEMPTS = 4, REQUESTS = 4096, EVENTS = 3000, SEEDS = 60 };
 
 struct attempt {
     bool ran, finished;
-    uint32_t row;
+    uint32_t slot;
     bool told;    /* to a supervisor that lives on */
     bool settled; /* pushed out or superseded: nobody asks any more */
 };
@@ -61,12 +61,12 @@ static uint32_t draw(uint32_t n)
 
 static void feed(struct agent_state_event ev);
 
-static struct attempt *attempt_of_row(uint32_t row)
+static struct attempt *attempt_of_row(uint32_t slot)
 {
     for (uint32_t k = 0; k < KEYS; k++) {
         for (uint32_t a = 0; a < ATTEMPTS; a++) {
             struct attempt *at = &w.attempts[k][a];
-            if (at->ran && !at->settled && at->row == row) {
+            if (at->ran && !at->settled && at->slot == slot) {
                 return at;
             }
         }
@@ -89,8 +89,8 @@ static void on_run(const struct agent_state_action *a)
 
     CHECK(!at->ran);
     CHECK(w.s.running <= w.s.capacity);
-    CHECK(attempt_of_row(a->row) == NULL);
-    *at = (struct attempt){.ran = true, .row = a->row};
+    CHECK(attempt_of_row(a->slot) == NULL);
+    *at = (struct attempt){.ran = true, .slot = a->slot};
 }
 
 static void perform(const struct agent_state_action *a)
@@ -105,14 +105,14 @@ static void perform(const struct agent_state_action *a)
         break;
     case DO_ANSWER_RESULT:
         answered(a->request);
-        CHECK(w.s.rows[a->row].state == ROW_DONE);
+        CHECK(w.s.slots[a->slot].state == SLOT_DONE);
         break;
     case DO_ANSWER_STATE:
         answered(a->request);
         break;
     case DO_FORGET:
-        CHECK(attempt_of_row(a->row) != NULL);
-        attempt_of_row(a->row)->settled = true;
+        CHECK(attempt_of_row(a->slot) != NULL);
+        attempt_of_row(a->slot)->settled = true;
         break;
     case DO_REGISTER:
     case DO_HEARTBEAT:
@@ -128,7 +128,7 @@ static void perform(const struct agent_state_action *a)
         w.dialing = true;
         break;
     case DO_CANCEL:
-        CHECK(w.s.rows[a->row].state == ROW_RUNNING);
+        CHECK(w.s.slots[a->slot].state == SLOT_RUNNING);
         break;
     case DO_SAY:
         break;
@@ -145,10 +145,10 @@ static void check_rows(void)
     uint32_t kept = 0;
     uint64_t bytes = 0;
 
-    for (uint32_t i = 0; i < AGENT_STATE_ROWS; i++) {
-        running += w.s.rows[i].state == ROW_RUNNING;
-        kept += w.s.rows[i].state == ROW_DONE;
-        bytes += w.s.rows[i].state == ROW_DONE ? w.s.rows[i].bytes : 0;
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
+        running += w.s.slots[i].state == SLOT_RUNNING;
+        kept += w.s.slots[i].state == SLOT_DONE;
+        bytes += w.s.slots[i].state == SLOT_DONE ? w.s.slots[i].bytes : 0;
     }
     CHECK(running == w.s.running && running <= w.s.capacity);
     CHECK(kept == w.s.kept && kept <= AGENT_STATE_KEPT);
@@ -254,15 +254,15 @@ static void answer_ask(bool behave)
 
 static void finish_some(void)
 {
-    uint32_t from = draw(AGENT_STATE_ROWS);
+    uint32_t from = draw(AGENT_STATE_SLOTS);
 
-    for (uint32_t i = 0; i < AGENT_STATE_ROWS; i++) {
-        uint32_t row = (from + i) % AGENT_STATE_ROWS;
-        if (w.s.rows[row].state == ROW_RUNNING) {
-            CHECK(attempt_of_row(row) != NULL);
-            attempt_of_row(row)->finished = true;
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
+        uint32_t slot = (from + i) % AGENT_STATE_SLOTS;
+        if (w.s.slots[slot].state == SLOT_RUNNING) {
+            CHECK(attempt_of_row(slot) != NULL);
+            attempt_of_row(slot)->finished = true;
             feed((struct agent_state_event){.type = AGENT_STATE_FINISHED,
-                                            .row = row,
+                                            .slot = slot,
                                             .bytes = draw(100) == 0 ? 4000000 : draw(2000)});
             return;
         }
@@ -271,10 +271,10 @@ static void finish_some(void)
 
 static void progress(void)
 {
-    uint32_t row = draw(AGENT_STATE_ROWS);
+    uint32_t slot = draw(AGENT_STATE_SLOTS);
 
-    if (w.s.rows[row].state == ROW_RUNNING) {
-        feed((struct agent_state_event){.type = AGENT_STATE_PROGRESS, .row = row});
+    if (w.s.slots[slot].state == SLOT_RUNNING) {
+        feed((struct agent_state_event){.type = AGENT_STATE_PROGRESS, .slot = slot});
     }
 }
 
@@ -361,8 +361,8 @@ static void check_end(bool stopped)
     for (uint32_t i = 0; i < w.requests; i++) {
         CHECK(!w.open[i]);
     }
-    for (uint32_t i = 0; i < AGENT_STATE_ROWS; i++) {
-        CHECK(w.s.rows[i].state != ROW_DONE || !w.s.rows[i].undelivered);
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
+        CHECK(w.s.slots[i].state != SLOT_DONE || !w.s.slots[i].undelivered);
     }
 }
 
