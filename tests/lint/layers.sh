@@ -49,7 +49,7 @@ BEGIN {
     only["<yaml.h>"] = "supervisor/config"
     only["<curl/"] = "agents/http agents/llm"
     # rooms that decide: no clock, no file, no socket, no thread, no heap, no JSON library
-    n_pure = split("registry supervisor/core supervisor/spawn/policy agents/sdk/session", pure, " ")
+    n_pure = split("registry supervisor/core supervisor/spawn/policy agents/sdk/agent_state", pure, " ")
     impure = "^<(time|stdio|stdlib|unistd|errno|fcntl|poll|signal|pthread|semaphore|threads|sys/|netinet/|arpa/|nng/|cjson/|sqlite3|pcre2|yaml|curl/|msgpack)"
 }
 function room_of(path,   name, best) {

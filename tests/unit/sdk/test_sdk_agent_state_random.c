@@ -7,7 +7,7 @@
  *   - in the end, with a supervisor that behaves, every finished result was told: by its lane, by
  * step.result, or asked
  *   - a stop ends it
- * usage: test_sdk_session_random [SEED]; a failure prints its seed
+ * usage: test_sdk_agent_state_random [SEED]; a failure prints its seed
  */
 #include "tests/support/cmocka.h"
 
