@@ -5,7 +5,7 @@
 
 #include "agents/sdk/card.h"
 #include "agents/sdk/options.h"
-#include "agents/sdk/shell.h"
+#include "agents/sdk/runtime.h"
 #include "agents/sdk/step.h"
 
 struct bt_agent_init {

@@ -2,7 +2,7 @@
  * answers. */
 #include <stdio.h>
 
-#include "agents/sdk/shell.h"
+#include "agents/sdk/runtime.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "agents/sdk/shell.h"
+#include "agents/sdk/runtime.h"
 #include "protocol/base/log.h"
 
 static const struct link_limits control_limits = {.recv_max = LIMIT_CONTROL_BYTES};

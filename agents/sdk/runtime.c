@@ -1,4 +1,4 @@
-#include "agents/sdk/shell.h"
+#include "agents/sdk/runtime.h"
 
 #include <errno.h>
 #include <poll.h>
