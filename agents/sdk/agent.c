@@ -187,7 +187,7 @@ static enum bt_code serve(const struct bt_agent_def *def, const struct options *
     enum bt_code code;
 
     capacity = capacity > LIMIT_CAPACITY ? LIMIT_CAPACITY : capacity;
-    code = shell_run(opt, card, self, def->done, capacity, ret_status, err);
+    code = runtime_run(opt, card, self, def->done, capacity, ret_status, err);
     if (code == BT_OK) {
         (void)fflush(NULL);
         _exit(*ret_status); /* nng's threads may be at work: no destructor may run under them */

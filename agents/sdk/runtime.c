@@ -12,53 +12,53 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 
-enum { INBOX = 4 * SHELL_REQUESTS };
+enum { INBOX = 4 * RUNTIME_REQUESTS };
 
 /* ---- rows ---- */
 
 static void run_slot(void *self, uint32_t slot)
 {
-    struct shell *sh = self;
+    struct runtime *rt = self;
 
-    step_run(sh->slots[slot].step);
+    step_run(rt->slots[slot].step);
 }
 
 static void notify_progress(struct bt_step *step, void *self)
 {
-    struct shell_slot *slot = self;
+    struct runtime_slot *slot = self;
 
     (void)step;
-    pool_mark(slot->shell->pool, POOL_PROGRESS, (uint32_t)(slot - slot->shell->slots));
+    pool_mark(slot->runtime->pool, POOL_PROGRESS, (uint32_t)(slot - slot->runtime->slots));
 }
 
-static void start_slot(struct shell *sh, uint32_t ix)
+static void start_slot(struct runtime *rt, uint32_t ix)
 {
-    struct shell_slot *slot = &sh->slots[ix];
+    struct runtime_slot *slot = &rt->slots[ix];
 
-    *slot = (struct shell_slot){.shell = sh,
-                                .step = sh->arriving,
-                                .msg = sh->arriving_msg,
-                                .progress = {.percent = -1.0},
-                                .started_ns = clock_mono_ns()};
-    sh->arriving = NULL;
-    sh->arriving_msg = NULL;
+    *slot = (struct runtime_slot){.runtime = rt,
+                                  .step = rt->arriving,
+                                  .msg = rt->arriving_msg,
+                                  .progress = {.percent = -1.0},
+                                  .started_ns = clock_mono_ns()};
+    rt->arriving = NULL;
+    rt->arriving_msg = NULL;
     slot->step->notify = notify_progress;
-    slot->step->shell = slot;
-    sh->stats.requests++;
+    slot->step->runtime = slot;
+    rt->stats.requests++;
     log_debug("step.started", "key=%s attempt=%u skill=%s", slot->step->key,
               bt_step_attempt(slot->step), slot->step->skill);
-    pool_submit(sh->pool, ix);
+    pool_submit(rt->pool, ix);
 }
 
-static void finish_slot(struct shell *sh, uint32_t ix)
+static void finish_slot(struct runtime *rt, uint32_t ix)
 {
-    struct shell_slot *slot = &sh->slots[ix];
+    struct runtime_slot *slot = &rt->slots[ix];
 
     step_take_reply(slot->step, &slot->reply);
-    sh->stats.processing_ns += clock_mono_ns() - slot->started_ns;
+    rt->stats.processing_ns += clock_mono_ns() - slot->started_ns;
     if (slot->reply.outcome == REPLY_FAILED) {
-        sh->stats.errors++;
-        (void)snprintf(sh->stats.last_error, sizeof sh->stats.last_error, "%.*s",
+        rt->stats.errors++;
+        (void)snprintf(rt->stats.last_error, sizeof rt->stats.last_error, "%.*s",
                        slot->reply.message.len > 500 ? 500 : (int)slot->reply.message.len,
                        slot->reply.message.ptr);
         log_info("step.failed", "key=%s %s: %.*s", slot->step->key, err_class_name(slot->reply.cls),
@@ -68,59 +68,60 @@ static void finish_slot(struct shell *sh, uint32_t ix)
     link_msg_free(slot->msg);
     slot->step = NULL;
     slot->msg = NULL;
-    shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_FINISHED,
-                                              .slot = ix,
-                                              .bytes = reply_bytes(&slot->reply)});
+    runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_FINISHED,
+                                                .slot = ix,
+                                                .bytes = reply_bytes(&slot->reply)});
 }
 
-static void release_slot(struct shell *sh, uint32_t ix)
+static void release_slot(struct runtime *rt, uint32_t ix)
 {
-    reply_done(&sh->slots[ix].reply);
+    reply_done(&rt->slots[ix].reply);
 }
 
-static void on_pool(struct shell *sh)
+static void on_pool(struct runtime *rt)
 {
     uint32_t slot;
 
-    pool_drain(sh->pool);
-    while ((slot = pool_take(sh->pool, POOL_PROGRESS)) != AGENT_STATE_NO_SLOT) {
-        if (sh->slots[slot].step != NULL &&
-            step_take_progress(sh->slots[slot].step, &sh->slots[slot].progress)) {
-            shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_PROGRESS, .slot = slot});
+    pool_drain(rt->pool);
+    while ((slot = pool_take(rt->pool, POOL_PROGRESS)) != AGENT_STATE_NO_SLOT) {
+        if (rt->slots[slot].step != NULL &&
+            step_take_progress(rt->slots[slot].step, &rt->slots[slot].progress)) {
+            runtime_feed(rt,
+                         (struct agent_state_event){.type = AGENT_STATE_PROGRESS, .slot = slot});
         }
     }
-    while ((slot = pool_take(sh->pool, POOL_FINISHED)) != AGENT_STATE_NO_SLOT) {
-        finish_slot(sh, slot);
+    while ((slot = pool_take(rt->pool, POOL_FINISHED)) != AGENT_STATE_NO_SLOT) {
+        finish_slot(rt, slot);
     }
 }
 
 /* ---- actions ---- */
 
-static void say(const struct shell *sh, const struct agent_state_action *a)
+static void say(const struct runtime *rt, const struct agent_state_action *a)
 {
     if (a->slot != AGENT_STATE_NO_SLOT) {
-        const struct agent_state_slot *r = &sh->agent_state.slots[a->slot];
+        const struct agent_state_slot *r = &rt->agent_state.slots[a->slot];
         log_warn("agent.session", "key=%.*s %s", (int)r->key_len, r->key, a->text);
     } else {
-        log_warn("agent.session", "state=%.*s %s", STR_ARG(buf_str(&sh->state_dir)), a->text);
+        log_warn("agent.session", "state=%.*s %s", STR_ARG(buf_str(&rt->state_dir)), a->text);
     }
 }
 
-static void refuse(struct shell *sh, const struct agent_state_action *a)
+static void refuse(struct runtime *rt, const struct agent_state_action *a)
 {
     enum err_class cls =
         a->code == BT_BUSY || a->code == BT_UNAVAILABLE ? CLASS_SERVICE_UNAVAILABLE : CLASS_NONE;
     struct bt_error err;
 
     (void)err_set(&err, a->code, "%s", a->text);
-    shell_refuse(sh, a->request, &err, cls);
+    runtime_refuse(rt, a->request, &err, cls);
 }
 
-static void perform(struct shell *sh, const struct agent_state_action *a)
+static void perform(struct runtime *rt, const struct agent_state_action *a)
 {
     switch (a->type) {
     case DO_DIAL:
-        shell_dial(sh);
+        runtime_dial(rt);
         break;
     case DO_REGISTER:
     case DO_HEARTBEAT:
@@ -128,85 +129,85 @@ static void perform(struct shell *sh, const struct agent_state_action *a)
     case DO_PROGRESS:
     case DO_DRAIN:
     case DO_DEREGISTER:
-        shell_ask(sh, a);
+        runtime_ask(rt, a);
         break;
     case DO_RUN:
-        start_slot(sh, a->slot);
+        start_slot(rt, a->slot);
         break;
     case DO_CANCEL:
-        atomic_store(&sh->slots[a->slot].step->cancelled, true);
+        atomic_store(&rt->slots[a->slot].step->cancelled, true);
         break;
     case DO_FORGET:
-        release_slot(sh, a->slot);
+        release_slot(rt, a->slot);
         break;
     case DO_ANSWER_OK:
-        shell_answer(sh, a->request, MSG_empty, NULL);
+        runtime_answer(rt, a->request, MSG_empty, NULL);
         break;
     case DO_ANSWER_RESULT:
-        shell_answer_result(sh, a->request, a->slot);
+        runtime_answer_result(rt, a->request, a->slot);
         break;
     case DO_ANSWER_STATE:
-        shell_answer_state(sh, a->request, a->slot);
+        runtime_answer_state(rt, a->request, a->slot);
         break;
     case DO_REFUSE:
-        refuse(sh, a);
+        refuse(rt, a);
         break;
     case DO_SAY:
-        say(sh, a);
+        say(rt, a);
         break;
     case DO_EXIT:
-        sh->ended = true;
-        sh->status = a->status;
+        rt->ended = true;
+        rt->status = a->status;
         break;
     }
 }
 
 /* An action may fail at once and feed again (a request that could not be sent): its actions come
  * after these. */
-void shell_feed(struct shell *sh, struct agent_state_event ev)
+void runtime_feed(struct runtime *rt, struct agent_state_event ev)
 {
     struct agent_state_actions mine = {.n = 0};
 
     ev.now = clock_mono_ms();
-    agent_state_handle(&sh->agent_state, &ev, &mine);
-    for (uint32_t i = 0; i < mine.n && !sh->ended; i++) {
-        perform(sh, &mine.at[i]);
+    agent_state_handle(&rt->agent_state, &ev, &mine);
+    for (uint32_t i = 0; i < mine.n && !rt->ended; i++) {
+        perform(rt, &mine.at[i]);
     }
-    if (sh->feed_up) {
-        sh->feed_up = false;
-        shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_UP});
+    if (rt->feed_up) {
+        rt->feed_up = false;
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_UP});
     }
 }
 
 /* ---- the loop ---- */
 
-static void on_signal(struct shell *sh)
+static void on_signal(struct runtime *rt)
 {
     struct signalfd_siginfo info;
 
-    while (read(sh->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+    while (read(rt->signals, &info, sizeof info) == (ssize_t)sizeof info) {
         log_info("agent.stop", "signal=%u; %s", info.ssi_signo,
-                 sh->agent_state.stopped ? "stopping at once" : "finishing what runs");
-        shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_STOP});
+                 rt->agent_state.stopped ? "stopping at once" : "finishing what runs");
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_STOP});
     }
 }
 
-static void on_link(struct shell *sh)
+static void on_link(struct runtime *rt)
 {
     struct link_event ev;
 
-    while (!sh->ended && link_next(sh->link, &ev)) {
+    while (!rt->ended && link_next(rt->link, &ev)) {
         if (ev.type == LINK_REQUEST) {
-            shell_on_request(sh, &ev);
+            runtime_on_request(rt, &ev);
         } else {
-            shell_on_control(sh, &ev);
+            runtime_on_control(rt, &ev);
         }
     }
 }
 
-static int wait_ms(const struct shell *sh)
+static int wait_ms(const struct runtime *rt)
 {
-    msec at = agent_state_deadline(&sh->agent_state);
+    msec at = agent_state_deadline(&rt->agent_state);
     msec now = clock_mono_ms();
 
     if (at == MSEC_NEVER) {
@@ -215,33 +216,33 @@ static int wait_ms(const struct shell *sh)
     return at <= now ? 0 : at - now > 60000 ? 60000 : (int)(at - now);
 }
 
-static void loop(struct shell *sh)
+static void loop(struct runtime *rt)
 {
-    struct pollfd fds[] = {{.fd = link_fd(sh->link), .events = POLLIN},
-                           {.fd = pool_fd(sh->pool), .events = POLLIN},
-                           {.fd = sh->signals, .events = POLLIN}};
+    struct pollfd fds[] = {{.fd = link_fd(rt->link), .events = POLLIN},
+                           {.fd = pool_fd(rt->pool), .events = POLLIN},
+                           {.fd = rt->signals, .events = POLLIN}};
 
-    shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_START});
-    while (!sh->ended) {
-        int n = poll(fds, 3, wait_ms(sh));
+    runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_START});
+    while (!rt->ended) {
+        int n = poll(fds, 3, wait_ms(rt));
         if (n > 0 && fds[1].revents != 0) {
-            on_pool(sh);
+            on_pool(rt);
         }
         if (n > 0 && fds[0].revents != 0) {
-            on_link(sh);
+            on_link(rt);
         }
         if (n > 0 && fds[2].revents != 0) {
-            on_signal(sh);
+            on_signal(rt);
         }
-        if (!sh->ended && agent_state_deadline(&sh->agent_state) <= clock_mono_ms()) {
-            shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_TICK});
+        if (!rt->ended && agent_state_deadline(&rt->agent_state) <= clock_mono_ms()) {
+            runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_TICK});
         }
     }
 }
 
 /* ---- the beginning ---- */
 
-static enum bt_code take_signals(struct shell *sh, struct bt_error *err)
+static enum bt_code take_signals(struct runtime *rt, struct bt_error *err)
 {
     sigset_t all;
     sigset_t ours;
@@ -259,11 +260,11 @@ static enum bt_code take_signals(struct shell *sh, struct bt_error *err)
         return err_errno(err, errno, "blocking signals");
     }
     (void)signal(SIGPIPE, SIG_IGN);
-    sh->signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
-    return sh->signals < 0 ? err_errno(err, errno, "signalfd") : BT_OK;
+    rt->signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
+    return rt->signals < 0 ? err_errno(err, errno, "signalfd") : BT_OK;
 }
 
-static enum bt_code make_session_key(struct shell *sh, struct bt_error *err)
+static enum bt_code make_session_key(struct runtime *rt, struct bt_error *err)
 {
     uint8_t bytes[32];
 
@@ -271,65 +272,65 @@ static enum bt_code make_session_key(struct shell *sh, struct bt_error *err)
         return err_errno(err, errno, "getrandom");
     }
     for (size_t i = 0; i < sizeof bytes; i++) {
-        (void)snprintf(sh->session_key + 2 * i, 3, "%02x", bytes[i]);
+        (void)snprintf(rt->session_key + 2 * i, 3, "%02x", bytes[i]);
     }
     return BT_OK;
 }
 
-static enum bt_code open_sockets(struct shell *sh, struct bt_error *err)
+static enum bt_code open_sockets(struct runtime *rt, struct bt_error *err)
 {
     struct link_limits limits = {.recv_max = LIMIT_STEP_BYTES};
-    uint32_t contexts = sh->agent_state.capacity + 1 + SHELL_SPARE_CONTEXTS;
-    enum bt_code code = link_new(INBOX, &sh->link, err);
+    uint32_t contexts = rt->agent_state.capacity + 1 + RUNTIME_SPARE_CONTEXTS;
+    enum bt_code code = link_new(INBOX, &rt->link, err);
 
-    if (code == BT_OK && !sh->opt->dial_in) {
-        code = link_server_open(sh->link, sh->opt->listen,
-                                contexts > SHELL_REQUESTS ? SHELL_REQUESTS : contexts, &limits,
-                                NULL, &sh->server, err);
+    if (code == BT_OK && !rt->opt->dial_in) {
+        code = link_server_open(rt->link, rt->opt->listen,
+                                contexts > RUNTIME_REQUESTS ? RUNTIME_REQUESTS : contexts, &limits,
+                                NULL, &rt->server, err);
         if (code != BT_OK) {
-            (void)err_wrap(err, "listening on %s", sh->opt->listen);
+            (void)err_wrap(err, "listening on %s", rt->opt->listen);
         }
     }
     return code;
 }
 
-enum bt_code shell_run(const struct options *opt, const struct card *card, void *self,
-                       void (*done)(void *self), uint32_t capacity, int *ret_status,
-                       struct bt_error *err)
+enum bt_code runtime_run(const struct options *opt, const struct card *card, void *self,
+                         void (*done)(void *self), uint32_t capacity, int *ret_status,
+                         struct bt_error *err)
 {
-    struct shell *sh = calloc(1, sizeof *sh);
+    struct runtime *rt = calloc(1, sizeof *rt);
     enum bt_code code;
 
-    if (sh == NULL) {
+    if (rt == NULL) {
         return err_set(err, BT_NOMEM, "out of memory");
     }
-    sh->opt = opt;
-    sh->card = card;
-    sh->self = self;
-    sh->done = done;
-    buf_init(&sh->out, LIMIT_STEP_BYTES);
-    buf_init(&sh->state_dir, 8192);
-    agent_state_init(&sh->agent_state, capacity);
-    uuid_format(opt->instance_id, sh->instance_id);
-    clock_iso(clock_wall_ms(), sh->stats.started);
-    code = state_dir_find(opt->state, &sh->state_dir, err);
+    rt->opt = opt;
+    rt->card = card;
+    rt->self = self;
+    rt->done = done;
+    buf_init(&rt->out, LIMIT_STEP_BYTES);
+    buf_init(&rt->state_dir, 8192);
+    agent_state_init(&rt->agent_state, capacity);
+    uuid_format(opt->instance_id, rt->instance_id);
+    clock_iso(clock_wall_ms(), rt->stats.started);
+    code = state_dir_find(opt->state, &rt->state_dir, err);
     if (code == BT_OK) {
-        code = make_session_key(sh, err);
+        code = make_session_key(rt, err);
     }
     if (code == BT_OK) {
-        code = take_signals(sh, err); /* before any thread: they inherit the mask */
+        code = take_signals(rt, err); /* before any thread: they inherit the mask */
     }
     if (code == BT_OK) {
-        code = pool_start(capacity, run_slot, sh, &sh->pool, err);
+        code = pool_start(capacity, run_slot, rt, &rt->pool, err);
     }
     if (code == BT_OK) {
-        code = open_sockets(sh, err);
+        code = open_sockets(rt, err);
     }
     if (code == BT_OK) {
-        loop(sh);
-        *ret_status = sh->status;
-        if (sh->done != NULL && sh->agent_state.running == 0) {
-            sh->done(sh->self);
+        loop(rt);
+        *ret_status = rt->status;
+        if (rt->done != NULL && rt->agent_state.running == 0) {
+            rt->done(rt->self);
         }
     }
     return code; /* the shell is not freed: foreign threads still hold parts of it until _exit */

@@ -3,8 +3,8 @@
  * and K workers. Turns what arrives into session events and performs the session's actions, in
  * order.
  */
-#ifndef SDK_SHELL_H
-#define SDK_SHELL_H
+#ifndef SDK_RUNTIME_H
+#define SDK_RUNTIME_H
 
 #include "agents/sdk/agent_state.h"
 #include "agents/sdk/card.h"
@@ -15,10 +15,10 @@
 #include "protocol/client/state.h"
 #include "protocol/link/link.h"
 
-enum { SHELL_SPARE_CONTEXTS = 4, SHELL_REQUESTS = LIMIT_CAPACITY + 1 + SHELL_SPARE_CONTEXTS };
+enum { RUNTIME_SPARE_CONTEXTS = 4, RUNTIME_REQUESTS = LIMIT_CAPACITY + 1 + RUNTIME_SPARE_CONTEXTS };
 
 /* A request of the supervisor that waits for its answer. Its index is the session's handle. */
-struct shell_request {
+struct runtime_request {
     bool open;
     struct link_server *server;
     uint64_t handle;
@@ -27,8 +27,8 @@ struct shell_request {
 };
 
 /* What belongs to a row of the session. */
-struct shell_slot {
-    struct shell *shell;
+struct runtime_slot {
+    struct runtime *runtime;
     struct bt_step *step; /* while it runs */
     struct link_msg *msg; /* the step's bytes */
     struct reply reply;   /* once it is done */
@@ -36,13 +36,13 @@ struct shell_slot {
     uint64_t started_ns;
 };
 
-struct shell_stats {
+struct runtime_stats {
     uint64_t requests, errors, processing_ns;
     char last_error[512];
     char started[CLOCK_ISO_LEN + 1];
 };
 
-struct shell {
+struct runtime {
     struct agent_state agent_state;
     const struct options *opt;
     const struct card *card;
@@ -61,13 +61,13 @@ struct shell {
     char token[STATE_TOKEN_LEN + 1];
     char session_key[65];
     char instance_id[UUID_TEXT_LEN + 1];
-    struct shell_request requests[SHELL_REQUESTS];
-    struct shell_slot slots[AGENT_STATE_SLOTS];
+    struct runtime_request requests[RUNTIME_REQUESTS];
+    struct runtime_slot slots[AGENT_STATE_SLOTS];
     struct bt_step *arriving; /* the step of the event under way, for DO_RUN */
     struct link_msg *arriving_msg;
     struct pool *pool;
     struct buf out;
-    struct shell_stats stats;
+    struct runtime_stats stats;
     int signals;
     bool ended;
     int status;
@@ -75,23 +75,23 @@ struct shell {
 
 /* Registers and serves until it was told to stop; *ret_status is the exit code. The process must
  * end by _exit then: sockets may still carry traffic. */
-BT_MUST_CHECK enum bt_code shell_run(const struct options *opt, const struct card *card, void *self,
-                                     void (*done)(void *self), uint32_t capacity, int *ret_status,
-                                     struct bt_error *err);
+BT_MUST_CHECK enum bt_code runtime_run(const struct options *opt, const struct card *card,
+                                       void *self, void (*done)(void *self), uint32_t capacity,
+                                       int *ret_status, struct bt_error *err);
 
 /* ---- between its files ---- */
-void shell_feed(struct shell *sh, struct agent_state_event ev);
-/* shell_serve.c: what the supervisor asks, and how it is answered. */
-void shell_on_request(struct shell *sh, struct link_event *ev);
-void shell_answer(struct shell *sh, uint64_t request, enum msg_type type, const void *body);
-void shell_answer_result(struct shell *sh, uint64_t request, uint32_t slot);
-void shell_answer_state(struct shell *sh, uint64_t request, uint32_t slot);
-void shell_refuse(struct shell *sh, uint64_t request, const struct bt_error *why,
-                  enum err_class cls);
+void runtime_feed(struct runtime *rt, struct agent_state_event ev);
+/* runtime_serve.c: what the supervisor asks, and how it is answered. */
+void runtime_on_request(struct runtime *rt, struct link_event *ev);
+void runtime_answer(struct runtime *rt, uint64_t request, enum msg_type type, const void *body);
+void runtime_answer_result(struct runtime *rt, uint64_t request, uint32_t slot);
+void runtime_answer_state(struct runtime *rt, uint64_t request, uint32_t slot);
+void runtime_refuse(struct runtime *rt, uint64_t request, const struct bt_error *why,
+                    enum err_class cls);
 /* The result of a done row as a message; strings point into the row. */
-void shell_view_result(const struct shell *sh, uint32_t slot, struct msg_step_result *ret);
-/* shell_control.c: what is asked of the supervisor. */
-void shell_dial(struct shell *sh);
-void shell_ask(struct shell *sh, const struct agent_state_action *a);
-void shell_on_control(struct shell *sh, struct link_event *ev);
+void runtime_view_result(const struct runtime *rt, uint32_t slot, struct msg_step_result *ret);
+/* runtime_control.c: what is asked of the supervisor. */
+void runtime_dial(struct runtime *rt);
+void runtime_ask(struct runtime *rt, const struct agent_state_action *a);
+void runtime_on_control(struct runtime *rt, struct link_event *ev);
 #endif

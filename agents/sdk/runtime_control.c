@@ -10,69 +10,69 @@ static const struct link_limits control_limits = {.recv_max = LIMIT_CONTROL_BYTE
 static const struct link_limits lane_limits = {.recv_max = LIMIT_STEP_BYTES};
 
 /* The daemon may have come back on another port, with another token. */
-void shell_dial(struct shell *sh)
+void runtime_dial(struct runtime *rt)
 {
     struct state_endpoints at;
     struct bt_error err;
 
-    if (state_endpoints_read(buf_cstr(&sh->state_dir), &at, &err) != BT_OK) {
+    if (state_endpoints_read(buf_cstr(&rt->state_dir), &at, &err) != BT_OK) {
         log_debug("agent.dial", "%s", err.msg);
         return; /* the session asks again */
     }
-    if (sh->control != NULL && !sh->outstanding && strcmp(at.control, sh->control_url) == 0) {
-        sh->feed_up = link_lane_is_up(sh->control);
+    if (rt->control != NULL && !rt->outstanding && strcmp(at.control, rt->control_url) == 0) {
+        rt->feed_up = link_lane_is_up(rt->control);
         return; /* it goes on trying by itself */
     }
-    if (sh->control != NULL) {
-        link_lane_retire(sh->control);
-        sh->control = NULL;
-        sh->outstanding = false;
+    if (rt->control != NULL) {
+        link_lane_retire(rt->control);
+        rt->control = NULL;
+        rt->outstanding = false;
     }
     if (link_url_check(str_from(at.control), false, false, &err) != BT_OK ||
-        link_lane_dial(sh->link, at.control, &control_limits, NULL, &sh->control, &err) != BT_OK) {
+        link_lane_dial(rt->link, at.control, &control_limits, NULL, &rt->control, &err) != BT_OK) {
         log_warn("agent.dial", "control=%s %s", at.control, err.msg);
         return;
     }
-    (void)snprintf(sh->control_url, sizeof sh->control_url, "%s", at.control);
+    (void)snprintf(rt->control_url, sizeof rt->control_url, "%s", at.control);
     log_debug("agent.dial", "control=%s", at.control);
 }
 
-static void send_control(struct shell *sh, enum msg_type type, const void *body)
+static void send_control(struct runtime *rt, enum msg_type type, const void *body)
 {
     char id[32];
     struct bt_error err;
     enum bt_code code;
 
-    (void)snprintf(id, sizeof id, "c%" PRIu64, ++sh->control_n);
-    buf_clear(&sh->out);
-    code = msg_request(&sh->out, WIRE_MSGPACK, str_from(id), str_from(sh->token), type, body, &err);
-    if (code == BT_OK && sh->control == NULL) {
+    (void)snprintf(id, sizeof id, "c%" PRIu64, ++rt->control_n);
+    buf_clear(&rt->out);
+    code = msg_request(&rt->out, WIRE_MSGPACK, str_from(id), str_from(rt->token), type, body, &err);
+    if (code == BT_OK && rt->control == NULL) {
         code = err_set(&err, BT_UNAVAILABLE, "no control lane");
     }
     if (code == BT_OK) {
-        code = link_lane_send(sh->control, sh->out.at, sh->out.len, &err);
+        code = link_lane_send(rt->control, rt->out.at, rt->out.len, &err);
     }
     if (code == BT_OK) {
-        sh->outstanding = true;
+        rt->outstanding = true;
         return;
     }
     log_debug("agent.control", "%s: %s", msg_wire_type(type), err.msg);
     if (type == MSG_step_result && (code == BT_LIMIT || code == BT_INVALID)) {
         log_warn("agent.result",
                  "a late result is too large for the control socket; it is kept for step.query");
-        shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_RESULT_OK});
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_RESULT_OK});
         return;
     }
-    shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_LOST});
+    runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_LOST});
 }
 
-static void send_register(struct shell *sh)
+static void send_register(struct runtime *rt)
 {
-    struct msg_agent_register m = {.instance_id = str_from(sh->instance_id),
-                                   .capacity = sh->agent_state.capacity,
+    struct msg_agent_register m = {.instance_id = str_from(rt->instance_id),
+                                   .capacity = rt->agent_state.capacity,
                                    .pid = (uint64_t)getpid(),
-                                   .session_key = str_from(sh->session_key),
-                                   .dial_in = sh->opt->dial_in};
+                                   .session_key = str_from(rt->session_key),
+                                   .dial_in = rt->opt->dial_in};
     struct arena arena = {0};
     struct bt_error err;
     struct buf versions;
@@ -81,32 +81,32 @@ static void send_register(struct shell *sh)
     doc_put_array(&versions, 1);
     doc_put_u64(&versions, 1);
     m.protocol = doc_from_buf(&versions);
-    if (!sh->opt->dial_in) {
-        m.endpoint = str_from(link_server_url(sh->server));
+    if (!rt->opt->dial_in) {
+        m.endpoint = str_from(link_server_url(rt->server));
     }
-    if (state_token_read(buf_cstr(&sh->state_dir), sh->token, &err) != BT_OK) {
+    if (state_token_read(buf_cstr(&rt->state_dir), rt->token, &err) != BT_OK) {
         log_warn("agent.token", "%s", err.msg);
     }
-    if (card_view(sh->card, &arena, &m.card, &err) == BT_OK) {
-        send_control(sh, MSG_agent_register, &m);
+    if (card_view(rt->card, &arena, &m.card, &err) == BT_OK) {
+        send_control(rt, MSG_agent_register, &m);
     } else {
-        shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_LOST});
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_LOST});
     }
     arena_done(&arena);
     buf_done(&versions);
 }
 
-static void send_heartbeat(struct shell *sh)
+static void send_heartbeat(struct runtime *rt)
 {
     struct msg_inflight inflight[LIMIT_CAPACITY];
-    const struct agent_state *s = &sh->agent_state;
-    struct msg_agent_heartbeat m = {.instance_id = str_from(sh->instance_id),
+    const struct agent_state *s = &rt->agent_state;
+    struct msg_agent_heartbeat m = {.instance_id = str_from(rt->instance_id),
                                     .epoch = s->epoch,
                                     .load = (double)s->running / (double)s->capacity};
 
     for (uint32_t i = 0; i < AGENT_STATE_SLOTS && m.inflight_n < LIMIT_CAPACITY; i++) {
         const struct agent_state_slot *slot = &s->slots[i];
-        double percent = sh->slots[i].progress.percent;
+        double percent = rt->slots[i].progress.percent;
         if (slot->state == SLOT_RUNNING) {
             inflight[m.inflight_n++] =
                 (struct msg_inflight){.key = {slot->key, slot->key_len},
@@ -114,24 +114,24 @@ static void send_heartbeat(struct shell *sh)
         }
     }
     m.inflight = inflight;
-    send_control(sh, MSG_agent_heartbeat, &m);
+    send_control(rt, MSG_agent_heartbeat, &m);
 }
 
-static void send_progress(struct shell *sh, uint32_t slot)
+static void send_progress(struct runtime *rt, uint32_t slot)
 {
-    const struct agent_state_slot *r = &sh->agent_state.slots[slot];
-    const struct step_progress *p = &sh->slots[slot].progress;
-    struct msg_step_progress m = {.instance_id = str_from(sh->instance_id),
+    const struct agent_state_slot *r = &rt->agent_state.slots[slot];
+    const struct step_progress *p = &rt->slots[slot].progress;
+    struct msg_step_progress m = {.instance_id = str_from(rt->instance_id),
                                   .key = {r->key, r->key_len},
                                   .attempt = r->attempt,
-                                  .epoch = sh->agent_state.epoch,
+                                  .epoch = rt->agent_state.epoch,
                                   .n = p->n,
                                   .text = str_from(p->text)};
     struct step_progress piece;
     struct buf data;
 
     buf_init(&data, 64);
-    if (sh->slots[slot].step != NULL && step_stream_piece(sh->slots[slot].step, &piece) > 0) {
+    if (rt->slots[slot].step != NULL && step_stream_piece(rt->slots[slot].step, &piece) > 0) {
         m.n = piece.n;
         m.text = str_from(piece.text);
         if (piece.anew) {
@@ -145,33 +145,33 @@ static void send_progress(struct shell *sh, uint32_t slot)
         m.percent = p->percent;
         msg_set(&m, step_progress, percent);
     }
-    send_control(sh, MSG_step_progress, &m);
+    send_control(rt, MSG_step_progress, &m);
     buf_done(&data);
 }
 
-void shell_ask(struct shell *sh, const struct agent_state_action *a)
+void runtime_ask(struct runtime *rt, const struct agent_state_action *a)
 {
-    struct msg_agent_drain drain = {.instance_id = str_from(sh->instance_id),
-                                    .epoch = sh->agent_state.epoch};
-    struct msg_agent_deregister leave = {.instance_id = str_from(sh->instance_id),
-                                         .epoch = sh->agent_state.epoch};
+    struct msg_agent_drain drain = {.instance_id = str_from(rt->instance_id),
+                                    .epoch = rt->agent_state.epoch};
+    struct msg_agent_deregister leave = {.instance_id = str_from(rt->instance_id),
+                                         .epoch = rt->agent_state.epoch};
     struct msg_step_result result;
 
     if (a->type == DO_REGISTER) {
-        send_register(sh);
+        send_register(rt);
     } else if (a->type == DO_HEARTBEAT) {
-        send_heartbeat(sh);
+        send_heartbeat(rt);
     } else if (a->type == DO_PROGRESS) {
-        send_progress(sh, a->slot);
+        send_progress(rt, a->slot);
     } else if (a->type == DO_DRAIN) {
-        send_control(sh, MSG_agent_drain, &drain);
+        send_control(rt, MSG_agent_drain, &drain);
     } else if (a->type == DO_DEREGISTER) {
-        send_control(sh, MSG_agent_deregister, &leave);
+        send_control(rt, MSG_agent_deregister, &leave);
     } else if (a->type == DO_RESULT) {
-        shell_view_result(sh, a->slot, &result);
+        runtime_view_result(rt, a->slot, &result);
         result.epoch =
-            sh->agent_state.epoch; /* this incarnation speaks, for what an older one began */
-        send_control(sh, MSG_step_result, &result);
+            rt->agent_state.epoch; /* this incarnation speaks, for what an older one began */
+        send_control(rt, MSG_step_result, &result);
     }
 }
 
@@ -179,31 +179,31 @@ void shell_ask(struct shell *sh, const struct agent_state_action *a)
 
 /* dial-in: the lanes to serve, one server each; those of the incarnation before have no supervisor
  * any more. */
-static void serve_lanes(struct shell *sh, const struct msg_agent_registered_ok *m)
+static void serve_lanes(struct runtime *rt, const struct msg_agent_registered_ok *m)
 {
     struct bt_error err;
 
-    for (uint32_t i = 0; i < sh->dialed_n; i++) {
-        for (uint32_t k = 0; k < SHELL_REQUESTS; k++) {
-            sh->requests[k].open = sh->requests[k].open && sh->requests[k].server != sh->dialed[i];
+    for (uint32_t i = 0; i < rt->dialed_n; i++) {
+        for (uint32_t k = 0; k < RUNTIME_REQUESTS; k++) {
+            rt->requests[k].open = rt->requests[k].open && rt->requests[k].server != rt->dialed[i];
         }
-        link_server_retire(sh->dialed[i]);
+        link_server_retire(rt->dialed[i]);
     }
-    sh->dialed_n = 0;
+    rt->dialed_n = 0;
     for (uint32_t i = 0; i < m->lanes_n && i <= LIMIT_CAPACITY; i++) {
         char url[STATE_URL_MAX + 1];
         (void)snprintf(url, sizeof url, "%.*s", STR_ARG(m->lanes[i]));
         if (link_url_check(m->lanes[i], false, false, &err) != BT_OK ||
-            link_server_dial(sh->link, url, 1, &lane_limits, NULL, &sh->dialed[sh->dialed_n],
+            link_server_dial(rt->link, url, 1, &lane_limits, NULL, &rt->dialed[rt->dialed_n],
                              &err) != BT_OK) {
             log_err("agent.lane", "lane=%u url=%s %s", i, url, err.msg);
             continue;
         }
-        sh->dialed_n++;
+        rt->dialed_n++;
     }
 }
 
-static enum bt_code on_registered(struct shell *sh, struct msg_reader *r,
+static enum bt_code on_registered(struct runtime *rt, struct msg_reader *r,
                                   struct agent_state_event *ev, struct bt_error *err)
 {
     struct msg_agent_registered_ok m;
@@ -214,11 +214,11 @@ static enum bt_code on_registered(struct shell *sh, struct msg_reader *r,
                                          .epoch = m.epoch,
                                          .lease_ms = m.lease_ms,
                                          .heartbeat_ms = m.heartbeat_ms};
-        if (sh->opt->dial_in) {
-            serve_lanes(sh, &m);
+        if (rt->opt->dial_in) {
+            serve_lanes(rt, &m);
         }
         log_info("agent.registered", "agent=%.*s instance=%s epoch=%" PRIu64 " control=%s",
-                 STR_ARG(sh->card->msg.agent_id), sh->instance_id, m.epoch, sh->control_url);
+                 STR_ARG(rt->card->msg.agent_id), rt->instance_id, m.epoch, rt->control_url);
     } else {
         log_err("agent.refused", "the supervisor refused the registration: %s", err->msg);
     }
@@ -245,7 +245,7 @@ static enum bt_code on_heartbeat(struct msg_reader *r, struct agent_state_event 
     return code;
 }
 
-static enum bt_code read_answer(struct shell *sh, struct msg_reader *r,
+static enum bt_code read_answer(struct runtime *rt, struct msg_reader *r,
                                 struct agent_state_event *ev, struct agent_state_order *orders,
                                 struct bt_error *err)
 {
@@ -253,9 +253,9 @@ static enum bt_code read_answer(struct shell *sh, struct msg_reader *r,
     struct msg_empty empty;
     enum bt_code code;
 
-    switch (sh->agent_state.ask) {
+    switch (rt->agent_state.ask) {
     case ASK_REGISTER:
-        return on_registered(sh, r, ev, err);
+        return on_registered(rt, r, ev, err);
     case ASK_HEARTBEAT:
         return on_heartbeat(r, ev, orders, err);
     case ASK_RESULT:
@@ -278,16 +278,16 @@ static enum bt_code read_answer(struct shell *sh, struct msg_reader *r,
 }
 
 /* What is streamed goes on: the next piece, or the one whose answer was lost. */
-static void stream_on(struct shell *sh)
+static void stream_on(struct runtime *rt)
 {
-    for (uint32_t i = 0; i < AGENT_STATE_SLOTS && !sh->ended; i++) {
-        if (sh->slots[i].step != NULL && step_stream_waits(sh->slots[i].step)) {
-            shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_PROGRESS, .slot = i});
+    for (uint32_t i = 0; i < AGENT_STATE_SLOTS && !rt->ended; i++) {
+        if (rt->slots[i].step != NULL && step_stream_waits(rt->slots[i].step)) {
+            runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_PROGRESS, .slot = i});
         }
     }
 }
 
-static void on_answer(struct shell *sh, struct link_msg *msg)
+static void on_answer(struct runtime *rt, struct link_msg *msg)
 {
     struct agent_state_order orders[AGENT_STATE_ORDERS];
     struct str bytes = link_msg_bytes(msg);
@@ -296,33 +296,33 @@ static void on_answer(struct shell *sh, struct link_msg *msg)
     struct bt_error err;
     enum bt_code code = msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_CONTROL_BYTES, &err);
 
-    sh->outstanding = false;
+    rt->outstanding = false;
     if (code == BT_OK) {
-        code = read_answer(sh, &r, &ev, orders, &err);
+        code = read_answer(rt, &r, &ev, orders, &err);
     }
-    if (sh->agent_state.ask == ASK_PROGRESS && sh->slots[sh->agent_state.ask_slot].step != NULL) {
-        step_stream_answered(sh->slots[sh->agent_state.ask_slot].step, code == BT_OK);
+    if (rt->agent_state.ask == ASK_PROGRESS && rt->slots[rt->agent_state.ask_slot].step != NULL) {
+        step_stream_answered(rt->slots[rt->agent_state.ask_slot].step, code == BT_OK);
     }
     if (code != BT_OK) {
         log_debug("agent.control", "refused: %s", err.msg);
         ev = (struct agent_state_event){.type = AGENT_STATE_REFUSED, .code = code};
     }
-    shell_feed(sh, ev);
-    stream_on(sh);
+    runtime_feed(rt, ev);
+    stream_on(rt);
     msg_reader_done(&r);
 }
 
-void shell_on_control(struct shell *sh, struct link_event *ev)
+void runtime_on_control(struct runtime *rt, struct link_event *ev)
 {
-    if (ev->lane == sh->control && ev->type == LINK_ANSWER) {
-        on_answer(sh, ev->msg);
-    } else if (ev->lane == sh->control && ev->type == LINK_LOST) {
-        sh->outstanding = false;
-        shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_LOST});
-    } else if (ev->lane == sh->control && ev->type == LINK_UP) {
-        shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_UP});
-    } else if (ev->lane == sh->control && ev->type == LINK_DOWN) {
-        shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_DOWN});
+    if (ev->lane == rt->control && ev->type == LINK_ANSWER) {
+        on_answer(rt, ev->msg);
+    } else if (ev->lane == rt->control && ev->type == LINK_LOST) {
+        rt->outstanding = false;
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_LOST});
+    } else if (ev->lane == rt->control && ev->type == LINK_UP) {
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_UP});
+    } else if (ev->lane == rt->control && ev->type == LINK_DOWN) {
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_DOWN});
     }
     link_msg_free(ev->msg);
 }

@@ -8,68 +8,68 @@
 
 /* ---- answers ---- */
 
-static void send_out(struct shell *sh, uint64_t request)
+static void send_out(struct runtime *rt, uint64_t request)
 {
-    struct shell_request *rq = &sh->requests[request];
+    struct runtime_request *rq = &rt->requests[request];
 
-    (void)link_answer(rq->server, rq->handle, sh->out.at, sh->out.len);
+    (void)link_answer(rq->server, rq->handle, rt->out.at, rt->out.len);
     rq->open = false;
 }
 
-void shell_refuse(struct shell *sh, uint64_t request, const struct bt_error *why,
-                  enum err_class cls)
+void runtime_refuse(struct runtime *rt, uint64_t request, const struct bt_error *why,
+                    enum err_class cls)
 {
-    struct shell_request *rq = &sh->requests[request];
+    struct runtime_request *rq = &rt->requests[request];
 
     log_debug("agent.refuse", "%s", why->msg);
-    buf_clear(&sh->out);
-    if (msg_refuse(&sh->out, rq->form, str_from(rq->id), why, cls, 0, (struct doc){NULL, 0}) !=
+    buf_clear(&rt->out);
+    if (msg_refuse(&rt->out, rq->form, str_from(rq->id), why, cls, 0, (struct doc){NULL, 0}) !=
         BT_OK) {
         log_err("agent.answer", "out of memory for a refusal");
     }
-    send_out(sh, request); /* even empty: a lane is always answered */
+    send_out(rt, request); /* even empty: a lane is always answered */
 }
 
-void shell_answer(struct shell *sh, uint64_t request, enum msg_type type, const void *body)
+void runtime_answer(struct runtime *rt, uint64_t request, enum msg_type type, const void *body)
 {
-    struct shell_request *rq = &sh->requests[request];
+    struct runtime_request *rq = &rt->requests[request];
     struct bt_error err;
 
     if (!rq->open) {
         return;
     }
-    buf_clear(&sh->out);
-    if (msg_answer(&sh->out, rq->form, str_from(rq->id), type, body, &err) != BT_OK) {
+    buf_clear(&rt->out);
+    if (msg_answer(&rt->out, rq->form, str_from(rq->id), type, body, &err) != BT_OK) {
         (void)err_wrap(&err, "the answer cannot be written");
-        shell_refuse(sh, request, &err, CLASS_PROTOCOL_ERROR);
+        runtime_refuse(rt, request, &err, CLASS_PROTOCOL_ERROR);
         return;
     }
-    send_out(sh, request);
+    send_out(rt, request);
 }
 
-void shell_view_result(const struct shell *sh, uint32_t slot, struct msg_step_result *ret)
+void runtime_view_result(const struct runtime *rt, uint32_t slot, struct msg_step_result *ret)
 {
-    const struct agent_state_slot *r = &sh->agent_state.slots[slot];
+    const struct agent_state_slot *r = &rt->agent_state.slots[slot];
 
-    *ret = (struct msg_step_result){.instance_id = str_from(sh->instance_id),
+    *ret = (struct msg_step_result){.instance_id = str_from(rt->instance_id),
                                     .key = {r->key, r->key_len},
                                     .attempt = r->attempt,
                                     .epoch = r->epoch};
-    reply_view(&sh->slots[slot].reply, ret);
+    reply_view(&rt->slots[slot].reply, ret);
 }
 
-void shell_answer_result(struct shell *sh, uint64_t request, uint32_t slot)
+void runtime_answer_result(struct runtime *rt, uint64_t request, uint32_t slot)
 {
     struct msg_step_result m;
 
-    shell_view_result(sh, slot, &m);
-    shell_answer(sh, request, MSG_step_result, &m);
+    runtime_view_result(rt, slot, &m);
+    runtime_answer(rt, request, MSG_step_result, &m);
 }
 
-void shell_answer_state(struct shell *sh, uint64_t request, uint32_t slot)
+void runtime_answer_state(struct runtime *rt, uint64_t request, uint32_t slot)
 {
     const struct agent_state_slot *r =
-        slot == AGENT_STATE_NO_SLOT ? NULL : &sh->agent_state.slots[slot];
+        slot == AGENT_STATE_NO_SLOT ? NULL : &rt->agent_state.slots[slot];
     struct msg_step_state m = {.key = STR_LIT("?"), .state = STR_LIT("unknown")};
 
     if (r != NULL) {
@@ -77,20 +77,20 @@ void shell_answer_state(struct shell *sh, uint64_t request, uint32_t slot)
         m.state = r->state == SLOT_RUNNING ? STR_LIT("running") : STR_LIT("done");
     }
     if (r != NULL && r->state == SLOT_DONE) {
-        shell_view_result(sh, slot, &m.result);
+        runtime_view_result(rt, slot, &m.result);
         msg_set(&m, step_state, result);
     }
-    shell_answer(sh, request, MSG_step_state, &m);
+    runtime_answer(rt, request, MSG_step_state, &m);
 }
 
 /* ---- requests ---- */
 
-static uint64_t open_request(struct shell *sh, const struct link_event *ev)
+static uint64_t open_request(struct runtime *rt, const struct link_event *ev)
 {
-    for (uint64_t i = 0; i < SHELL_REQUESTS; i++) {
-        if (!sh->requests[i].open) {
-            sh->requests[i] =
-                (struct shell_request){.open = true, .server = ev->server, .handle = ev->request};
+    for (uint64_t i = 0; i < RUNTIME_REQUESTS; i++) {
+        if (!rt->requests[i].open) {
+            rt->requests[i] =
+                (struct runtime_request){.open = true, .server = ev->server, .handle = ev->request};
             return i;
         }
     }
@@ -98,76 +98,76 @@ static uint64_t open_request(struct shell *sh, const struct link_event *ev)
 }
 
 /* The time must not tell how much of the key was right. */
-static bool key_is_ours(const struct shell *sh, struct str key)
+static bool key_is_ours(const struct runtime *rt, struct str key)
 {
-    size_t n = sizeof sh->session_key - 1;
+    size_t n = sizeof rt->session_key - 1;
     unsigned diff = key.len != n;
 
     for (size_t i = 0; i < n && i < key.len; i++) {
-        diff |= (unsigned)((unsigned char)sh->session_key[i] ^ (unsigned char)key.ptr[i]);
+        diff |= (unsigned)((unsigned char)rt->session_key[i] ^ (unsigned char)key.ptr[i]);
     }
     return diff == 0;
 }
 
-static void refuse_text(struct shell *sh, uint64_t rq, enum bt_code code, enum err_class cls,
+static void refuse_text(struct runtime *rt, uint64_t rq, enum bt_code code, enum err_class cls,
                         const char *text)
 {
     struct bt_error err;
 
     (void)err_set(&err, code, "%s", text);
-    shell_refuse(sh, rq, &err, cls);
+    runtime_refuse(rt, rq, &err, cls);
 }
 
-static bool admit(struct shell *sh, uint64_t rq, struct str key)
+static bool admit(struct runtime *rt, uint64_t rq, struct str key)
 {
-    if (!key_is_ours(sh, key)) {
+    if (!key_is_ours(rt, key)) {
         log_warn("agent.stranger", "a request without the session key was refused");
-        refuse_text(sh, rq, BT_UNAUTHORIZED, CLASS_PERMISSION_DENIED,
+        refuse_text(rt, rq, BT_UNAUTHORIZED, CLASS_PERMISSION_DENIED,
                     "sessionKey: missing or wrong");
         return false;
     }
     return true;
 }
 
-static void on_execute(struct shell *sh, uint64_t rq, struct msg_reader *r)
+static void on_execute(struct runtime *rt, uint64_t rq, struct msg_reader *r)
 {
     struct bt_step *step = NULL;
     struct bt_error err;
 
     if (step_new(r, clock_mono_ms(), &step, &err) != BT_OK) {
-        shell_refuse(sh, rq, &err, CLASS_PROTOCOL_ERROR);
+        runtime_refuse(rt, rq, &err, CLASS_PROTOCOL_ERROR);
         return;
     }
-    step->how = card_find(sh->card, step->skill);
-    step->self = sh->self;
-    if (!admit(sh, rq, step->req.session_key)) {
+    step->how = card_find(rt->card, step->skill);
+    step->self = rt->self;
+    if (!admit(rt, rq, step->req.session_key)) {
         step_free(step);
         return;
     }
     if (step_check_purpose(step, &err) != BT_OK) {
-        shell_refuse(sh, rq, &err, CLASS_TOOL_NOT_FOUND);
+        runtime_refuse(rt, rq, &err, CLASS_TOOL_NOT_FOUND);
         step_free(step);
         return;
     }
     if (step->how == NULL) {
         (void)err_set(&err, BT_NOT_FOUND, "skill '%s': this agent has no such skill", step->skill);
-        shell_refuse(sh, rq, &err, CLASS_TOOL_NOT_FOUND);
+        runtime_refuse(rt, rq, &err, CLASS_TOOL_NOT_FOUND);
         step_free(step);
         return;
     }
-    sh->arriving = step;
-    shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_EXECUTE,
-                                              .request = rq,
-                                              .key = step->req.key,
-                                              .attempt = (uint32_t)step->req.attempt,
-                                              .epoch = step->req.epoch});
-    step_free(sh->arriving); /* joined, answered from what is kept, or refused */
-    sh->arriving = NULL;
+    rt->arriving = step;
+    runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_EXECUTE,
+                                                .request = rq,
+                                                .key = step->req.key,
+                                                .attempt = (uint32_t)step->req.attempt,
+                                                .epoch = step->req.epoch});
+    step_free(rt->arriving); /* joined, answered from what is kept, or refused */
+    rt->arriving = NULL;
 }
 
-static void on_stats(struct shell *sh, uint64_t rq)
+static void on_stats(struct runtime *rt, uint64_t rq)
 {
-    const struct shell_stats *st = &sh->stats;
+    const struct runtime_stats *st = &rt->stats;
     struct msg_agent_stats_ok m = {.num_requests = st->requests,
                                    .num_errors = st->errors,
                                    .last_error = str_from(st->last_error),
@@ -175,11 +175,11 @@ static void on_stats(struct shell *sh, uint64_t rq)
                                    .average_processing_time =
                                        st->requests > 0 ? st->processing_ns / st->requests : 0,
                                    .started = str_from(st->started)};
-    shell_answer(sh, rq, MSG_agent_stats_ok, &m);
+    runtime_answer(rt, rq, MSG_agent_stats_ok, &m);
 }
 
 /* The small ones: each is one message with a session key. */
-static enum bt_code on_small(struct shell *sh, uint64_t rq, enum msg_type type,
+static enum bt_code on_small(struct runtime *rt, uint64_t rq, enum msg_type type,
                              struct msg_reader *r, struct bt_error *err)
 {
     union {
@@ -194,28 +194,29 @@ static enum bt_code on_small(struct shell *sh, uint64_t rq, enum msg_type type,
     if (code != BT_OK) {
         return code;
     }
-    if (type == MSG_lane_hello && admit(sh, rq, m.hello.session_key)) {
-        shell_feed(sh, (struct agent_state_event){
-                           .type = AGENT_STATE_HELLO, .request = rq, .epoch = m.hello.epoch});
-    } else if (type == MSG_step_cancel && admit(sh, rq, m.cancel.session_key)) {
-        shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_CANCEL,
-                                                  .request = rq,
-                                                  .key = m.cancel.key,
-                                                  .grace_ms = m.cancel.grace_ms});
-    } else if (type == MSG_step_query && admit(sh, rq, m.query.session_key)) {
-        shell_feed(sh, (struct agent_state_event){.type = AGENT_STATE_QUERY,
-                                                  .request = rq,
-                                                  .key = m.query.key,
-                                                  .attempt = (uint32_t)m.query.attempt});
-    } else if (type == MSG_agent_ping && admit(sh, rq, m.ping.session_key)) {
-        shell_answer(sh, rq, MSG_empty, NULL);
-    } else if (type == MSG_agent_stats && admit(sh, rq, m.stats.session_key)) {
-        on_stats(sh, rq);
+    if (type == MSG_lane_hello && admit(rt, rq, m.hello.session_key)) {
+        runtime_feed(rt, (struct agent_state_event){
+                             .type = AGENT_STATE_HELLO, .request = rq, .epoch = m.hello.epoch});
+    } else if (type == MSG_step_cancel && admit(rt, rq, m.cancel.session_key)) {
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_CANCEL,
+                                                    .request = rq,
+                                                    .key = m.cancel.key,
+                                                    .grace_ms = m.cancel.grace_ms});
+    } else if (type == MSG_step_query && admit(rt, rq, m.query.session_key)) {
+        runtime_feed(rt, (struct agent_state_event){.type = AGENT_STATE_QUERY,
+                                                    .request = rq,
+                                                    .key = m.query.key,
+                                                    .attempt = (uint32_t)m.query.attempt});
+    } else if (type == MSG_agent_ping && admit(rt, rq, m.ping.session_key)) {
+        runtime_answer(rt, rq, MSG_empty, NULL);
+    } else if (type == MSG_agent_stats && admit(rt, rq, m.stats.session_key)) {
+        on_stats(rt, rq);
     }
     return BT_OK;
 }
 
-static enum bt_code route(struct shell *sh, uint64_t rq, struct msg_reader *r, struct bt_error *err)
+static enum bt_code route(struct runtime *rt, uint64_t rq, struct msg_reader *r,
+                          struct bt_error *err)
 {
     static const enum msg_type small[] = {MSG_lane_hello, MSG_step_cancel, MSG_step_query,
                                           MSG_agent_ping, MSG_agent_stats};
@@ -226,27 +227,27 @@ static enum bt_code route(struct shell *sh, uint64_t rq, struct msg_reader *r, s
     if (code != BT_OK) {
         return code;
     }
-    (void)snprintf(sh->requests[rq].id, sizeof sh->requests[rq].id, "%.*s", STR_ARG(envelope.id));
+    (void)snprintf(rt->requests[rq].id, sizeof rt->requests[rq].id, "%.*s", STR_ARG(envelope.id));
     if (envelope.v != 1) {
         return err_set(err, BT_INVALID, "v: this agent speaks version 1 only");
     }
     type = msg_type_from_wire(envelope.type);
     if (type == MSG_step_execute) {
-        on_execute(sh, rq, r);
+        on_execute(rt, rq, r);
         return BT_OK;
     }
     for (size_t i = 0; i < sizeof small / sizeof small[0]; i++) {
         if (type == small[i]) {
-            return on_small(sh, rq, type, r, err);
+            return on_small(rt, rq, type, r, err);
         }
     }
     return err_set(err, BT_INVALID, "type '%.*s': an agent has no such request",
                    STR_ARG(envelope.type));
 }
 
-void shell_on_request(struct shell *sh, struct link_event *ev)
+void runtime_on_request(struct runtime *rt, struct link_event *ev)
 {
-    uint64_t rq = open_request(sh, ev);
+    uint64_t rq = open_request(rt, ev);
     struct msg_reader r = {0};
     struct str bytes = link_msg_bytes(ev->msg);
     struct bt_error err;
@@ -258,16 +259,16 @@ void shell_on_request(struct shell *sh, struct link_event *ev)
         link_msg_free(ev->msg);
         return;
     }
-    sh->arriving_msg = ev->msg;
+    rt->arriving_msg = ev->msg;
     code = msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_STEP_BYTES, &err);
-    sh->requests[rq].form = r.form;
+    rt->requests[rq].form = r.form;
     if (code == BT_OK) {
-        code = route(sh, rq, &r, &err);
+        code = route(rt, rq, &r, &err);
     }
     if (code != BT_OK) {
-        shell_refuse(sh, rq, &err, CLASS_PROTOCOL_ERROR);
+        runtime_refuse(rt, rq, &err, CLASS_PROTOCOL_ERROR);
     }
     msg_reader_done(&r);
-    link_msg_free(sh->arriving_msg);
-    sh->arriving_msg = NULL;
+    link_msg_free(rt->arriving_msg);
+    rt->arriving_msg = NULL;
 }

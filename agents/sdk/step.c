@@ -224,6 +224,6 @@ void bt_step_progress(struct bt_step *s, double percent, const char *text)
     s->told = true;
     (void)pthread_mutex_unlock(&s->lock);
     if (wake && s->notify != NULL) {
-        s->notify(s, s->shell);
+        s->notify(s, s->runtime);
     }
 }

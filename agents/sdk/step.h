@@ -50,8 +50,8 @@ struct bt_step {
     struct step_stream stream;
     pthread_cond_t taken; /* a piece of the stream was answered */
     bool told;            /* the loop was woken for this progress and has not read it yet */
-    void (*notify)(struct bt_step *step, void *shell); /* from any thread; may be NULL */
-    void *shell;
+    void (*notify)(struct bt_step *step, void *runtime); /* from any thread; may be NULL */
+    void *runtime;
 };
 
 /* Takes over the reader of a step.execute (moved out of *r when it succeeds; its bytes stay

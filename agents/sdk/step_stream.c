@@ -25,7 +25,7 @@ void bt_step_stream(struct bt_step *s, const char *text, size_t len)
     s->told = true;
     (void)pthread_mutex_unlock(&s->lock);
     if (wake && s->notify != NULL) {
-        s->notify(s, s->shell);
+        s->notify(s, s->runtime);
     }
 }
 

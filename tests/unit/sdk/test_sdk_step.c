@@ -299,10 +299,10 @@ static void usage_adds_up_and_never_overflows(void **state)
 
 static uint32_t notified;
 
-static void notify(struct bt_step *step, void *shell)
+static void notify(struct bt_step *step, void *runtime)
 {
     (void)step;
-    (void)shell;
+    (void)runtime;
     notified++;
 }
 
