@@ -72,14 +72,14 @@ struct agent_state_slot {
     uint64_t bytes;   /* of the kept result */
 };
 
-enum agent_state_ask {
-    ASK_NONE,
-    ASK_REGISTER,
-    ASK_HEARTBEAT,
-    ASK_RESULT,
-    ASK_PROGRESS,
-    ASK_DRAIN,
-    ASK_DEREGISTER
+enum agent_state_call {
+    CALL_NONE,
+    CALL_REGISTER,
+    CALL_HEARTBEAT,
+    CALL_RESULT,
+    CALL_PROGRESS,
+    CALL_DRAIN,
+    CALL_DEREGISTER
 };
 
 struct agent_state {
@@ -93,11 +93,11 @@ struct agent_state {
     bool registered;
     uint64_t epoch;
     msec lease_ms, heartbeat_ms;
-    enum agent_state_ask ask;
-    uint32_t ask_slot;
-    msec ask_deadline;
-    msec asked_at;
-    msec heard_at;      /* when the newest answered control request was sent */
+    enum agent_state_call call;
+    uint32_t call_slot;
+    msec call_deadline;
+    msec call_sent_at;
+    msec contact_at;    /* when the newest answered control request was sent */
     msec dial_deadline; /* while dialing */
     msec dial_at;       /* next dial; MSEC_NEVER while one is under way or up */
     msec register_at;
@@ -124,7 +124,7 @@ enum agent_state_event_type {
     AGENT_STATE_REGISTERED,   /* epoch, lease_ms, heartbeat_ms */
     AGENT_STATE_HEARTBEAT_OK, /* lease_ms, drain, orders, n */
     AGENT_STATE_RESULT_OK,    /* accepted */
-    AGENT_STATE_ASK_OK,       /* an answer with nothing in it */
+    AGENT_STATE_CALL_OK,      /* an answer with nothing in it */
     AGENT_STATE_REFUSED,      /* code */
     AGENT_STATE_HELLO,        /* request, epoch */
     AGENT_STATE_EXECUTE,      /* request, key, attempt, epoch */

@@ -69,7 +69,7 @@ bool agent_state_epoch_ok(struct agent_state *s, uint64_t epoch)
 {
     /* The lanes may be faster than the answer to agent.register. The session key proved who asks.
      */
-    if (s->ask == ASK_REGISTER && epoch > s->epoch) {
+    if (s->call == CALL_REGISTER && epoch > s->epoch) {
         s->epoch = epoch;
     }
     return epoch != 0 && epoch == s->epoch;

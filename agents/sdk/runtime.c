@@ -129,7 +129,7 @@ static void perform(struct runtime *rt, const struct agent_state_action *a)
     case DO_PROGRESS:
     case DO_DRAIN:
     case DO_DEREGISTER:
-        runtime_ask(rt, a);
+        runtime_call(rt, a);
         break;
     case DO_RUN:
         start_slot(rt, a->slot);

@@ -92,6 +92,6 @@ void runtime_refuse(struct runtime *rt, uint64_t request, const struct bt_error 
 void runtime_view_result(const struct runtime *rt, uint32_t slot, struct msg_step_result *ret);
 /* runtime_control.c: what is asked of the supervisor. */
 void runtime_dial(struct runtime *rt);
-void runtime_ask(struct runtime *rt, const struct agent_state_action *a);
+void runtime_call(struct runtime *rt, const struct agent_state_action *a);
 void runtime_on_control(struct runtime *rt, struct link_event *ev);
 #endif

@@ -149,7 +149,7 @@ static void send_progress(struct runtime *rt, uint32_t slot)
     buf_done(&data);
 }
 
-void runtime_ask(struct runtime *rt, const struct agent_state_action *a)
+void runtime_call(struct runtime *rt, const struct agent_state_action *a)
 {
     struct msg_agent_drain drain = {.instance_id = str_from(rt->instance_id),
                                     .epoch = rt->agent_state.epoch};
@@ -253,12 +253,12 @@ static enum bt_code read_answer(struct runtime *rt, struct msg_reader *r,
     struct msg_empty empty;
     enum bt_code code;
 
-    switch (rt->agent_state.ask) {
-    case ASK_REGISTER:
+    switch (rt->agent_state.call) {
+    case CALL_REGISTER:
         return on_registered(rt, r, ev, err);
-    case ASK_HEARTBEAT:
+    case CALL_HEARTBEAT:
         return on_heartbeat(r, ev, orders, err);
-    case ASK_RESULT:
+    case CALL_RESULT:
         code = msg_read_answer(r, MSG_step_result_ok, &taken, NULL, err);
         if (code == BT_OK) {
             log_info("agent.result", "late result accepted=%d %.*s", taken.accepted,
@@ -267,13 +267,13 @@ static enum bt_code read_answer(struct runtime *rt, struct msg_reader *r,
                                              .accepted = taken.accepted};
         }
         return code;
-    case ASK_NONE:
-    case ASK_PROGRESS:
-    case ASK_DRAIN:
-    case ASK_DEREGISTER:
+    case CALL_NONE:
+    case CALL_PROGRESS:
+    case CALL_DRAIN:
+    case CALL_DEREGISTER:
         break;
     }
-    *ev = (struct agent_state_event){.type = AGENT_STATE_ASK_OK};
+    *ev = (struct agent_state_event){.type = AGENT_STATE_CALL_OK};
     return msg_read_answer(r, MSG_empty, &empty, NULL, err);
 }
 
@@ -291,7 +291,7 @@ static void on_answer(struct runtime *rt, struct link_msg *msg)
 {
     struct agent_state_order orders[AGENT_STATE_ORDERS];
     struct str bytes = link_msg_bytes(msg);
-    struct agent_state_event ev = {.type = AGENT_STATE_ASK_OK};
+    struct agent_state_event ev = {.type = AGENT_STATE_CALL_OK};
     struct msg_reader r = {0};
     struct bt_error err;
     enum bt_code code = msg_reader_init(&r, bytes.ptr, bytes.len, LIMIT_CONTROL_BYTES, &err);
@@ -300,8 +300,9 @@ static void on_answer(struct runtime *rt, struct link_msg *msg)
     if (code == BT_OK) {
         code = read_answer(rt, &r, &ev, orders, &err);
     }
-    if (rt->agent_state.ask == ASK_PROGRESS && rt->slots[rt->agent_state.ask_slot].step != NULL) {
-        step_stream_answered(rt->slots[rt->agent_state.ask_slot].step, code == BT_OK);
+    if (rt->agent_state.call == CALL_PROGRESS &&
+        rt->slots[rt->agent_state.call_slot].step != NULL) {
+        step_stream_answered(rt->slots[rt->agent_state.call_slot].step, code == BT_OK);
     }
     if (code != BT_OK) {
         log_debug("agent.control", "refused: %s", err.msg);

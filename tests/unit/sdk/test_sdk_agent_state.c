@@ -352,14 +352,14 @@ static void sigterm_drains_and_the_last_step_ends_it(void **state)
     (void)state;
     feed((struct agent_state_event){.type = AGENT_STATE_STOP});
     assert_non_null(did(DO_DRAIN));
-    feed((struct agent_state_event){.type = AGENT_STATE_ASK_OK});
+    feed((struct agent_state_event){.type = AGENT_STATE_CALL_OK});
     execute("p/1/b", 1, 7, 101);
     expect_refused(BT_UNAVAILABLE, 101);
     finish(slot, 10);
     assert_null(did(DO_DEREGISTER)); /* the answer's bytes must leave first */
     pass_to_deadline();
     assert_non_null(did(DO_DEREGISTER));
-    feed((struct agent_state_event){.type = AGENT_STATE_ASK_OK});
+    feed((struct agent_state_event){.type = AGENT_STATE_CALL_OK});
     assert_int_equal(did(DO_EXIT)->status, 0);
 }
 
@@ -426,7 +426,7 @@ static void progress_travels_no_faster_than_allowed(void **state)
     (void)state;
     feed((struct agent_state_event){.type = AGENT_STATE_PROGRESS, .slot = slot});
     assert_int_equal(did(DO_PROGRESS)->slot, slot);
-    feed((struct agent_state_event){.type = AGENT_STATE_ASK_OK});
+    feed((struct agent_state_event){.type = AGENT_STATE_CALL_OK});
     feed((struct agent_state_event){.type = AGENT_STATE_PROGRESS, .slot = slot});
     assert_null(did(DO_PROGRESS));
     pass_to_deadline();

@@ -36,7 +36,7 @@ struct world {
     struct attempt attempts[KEYS][ATTEMPTS];
     bool open[REQUESTS];
     uint32_t requests;
-    enum agent_state_ask asked;
+    enum agent_state_call asked;
     bool dialing, stopped, exited;
     int status;
 };
@@ -120,11 +120,11 @@ static void perform(const struct agent_state_action *a)
     case DO_PROGRESS:
     case DO_DRAIN:
     case DO_DEREGISTER:
-        CHECK(w.asked == ASK_NONE); /* one at a time */
-        w.asked = w.s.ask;
+        CHECK(w.asked == CALL_NONE); /* one at a time */
+        w.asked = w.s.call;
         break;
     case DO_DIAL:
-        w.asked = ASK_NONE;
+        w.asked = CALL_NONE;
         w.dialing = true;
         break;
     case DO_CANCEL:
@@ -228,27 +228,27 @@ static void answer_heartbeat(void)
 /* An answer to what was asked; now and then a refusal. */
 static void answer_ask(bool behave)
 {
-    enum agent_state_ask asked = w.asked;
+    enum agent_state_call asked = w.asked;
 
-    w.asked = ASK_NONE;
-    if (asked == ASK_NONE) {
+    w.asked = CALL_NONE;
+    if (asked == CALL_NONE) {
         return;
     }
     if (!behave && draw(12) == 0) {
         feed((struct agent_state_event){.type = AGENT_STATE_REFUSED,
                                         .code = draw(2) == 0 ? BT_CONFLICT : BT_BUSY});
-    } else if (asked == ASK_REGISTER) {
+    } else if (asked == CALL_REGISTER) {
         w.epoch++;
         feed((struct agent_state_event){.type = AGENT_STATE_REGISTERED,
                                         .epoch = w.epoch,
                                         .lease_ms = 3000,
                                         .heartbeat_ms = 500});
-    } else if (asked == ASK_HEARTBEAT) {
+    } else if (asked == CALL_HEARTBEAT) {
         answer_heartbeat();
-    } else if (asked == ASK_RESULT) {
+    } else if (asked == CALL_RESULT) {
         feed((struct agent_state_event){.type = AGENT_STATE_RESULT_OK, .accepted = draw(2) == 0});
     } else {
-        feed((struct agent_state_event){.type = AGENT_STATE_ASK_OK});
+        feed((struct agent_state_event){.type = AGENT_STATE_CALL_OK});
     }
 }
 
@@ -288,7 +288,7 @@ static void connect_up(void)
 
 static void break_up(void)
 {
-    w.asked = ASK_NONE; /* its answer will never come */
+    w.asked = CALL_NONE; /* its answer will never come */
     feed((struct agent_state_event){.type = draw(2) == 0 ? AGENT_STATE_DOWN : AGENT_STATE_LOST});
 }
 
@@ -298,8 +298,8 @@ static void pass_time(void)
     bool to_due = draw(2) == 0 && due != MSEC_NEVER && due > w.now;
 
     w.now = to_due ? due : w.now + draw(400);
-    if (w.s.ask != ASK_NONE && w.s.ask_deadline <= w.now) {
-        w.asked = ASK_NONE;
+    if (w.s.call != CALL_NONE && w.s.call_deadline <= w.now) {
+        w.asked = CALL_NONE;
     }
     feed((struct agent_state_event){.type = AGENT_STATE_TICK});
 }
