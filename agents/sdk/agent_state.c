@@ -10,9 +10,9 @@ void agent_state_emit(struct agent_state_actions *out, struct agent_state_action
     out->at[out->n++] = action;
 }
 
-void agent_state_say(struct agent_state_actions *out, uint32_t slot, const char *text)
+void agent_state_log(struct agent_state_actions *out, uint32_t slot, const char *text)
 {
-    agent_state_emit(out, (struct agent_state_action){.type = DO_SAY, .slot = slot, .text = text});
+    agent_state_emit(out, (struct agent_state_action){.type = DO_LOG, .slot = slot, .text = text});
 }
 
 void agent_state_init(struct agent_state *s, uint32_t capacity)
@@ -52,9 +52,9 @@ static void reconnect(struct agent_state *s, msec now, struct agent_state_action
     s->dial_deadline = MSEC_NEVER;
     s->heartbeat_at = MSEC_NEVER;
     s->dial_at = msec_add(now, next_backoff(s));
-    if (now >= s->say_at) {
-        agent_state_say(out, AGENT_STATE_NO_SLOT, "cannot reach the supervisor; trying again");
-        s->say_at = msec_add(now, AGENT_STATE_SAY_MS);
+    if (now >= s->log_at) {
+        agent_state_log(out, AGENT_STATE_NO_SLOT, "cannot reach the supervisor; trying again");
+        s->log_at = msec_add(now, AGENT_STATE_LOG_MS);
     }
 }
 
@@ -171,7 +171,7 @@ static void on_registered(struct agent_state *s, const struct agent_state_event 
     s->heartbeat_ms = ev->heartbeat_ms > 0 ? ev->heartbeat_ms : 1000;
     s->heartbeat_at = msec_add(ev->now, s->heartbeat_ms);
     s->backoff_ms = BACKOFF_MIN_MS;
-    s->say_at = 0;
+    s->log_at = 0;
     s->drain_told = false;
 }
 
@@ -229,7 +229,7 @@ static void on_refused(struct agent_state *s, const struct agent_state_event *ev
     } else if (was == CALL_RESULT) {
         s->slots[s->call_slot].undelivered =
             false; /* asking again would be refused again; it is kept for step.query */
-        agent_state_say(out, s->call_slot, "the supervisor refused a late result");
+        agent_state_log(out, s->call_slot, "the supervisor refused a late result");
     }
 }
 

@@ -48,7 +48,7 @@ enum {
         50, /* after the last answer, before the process may end: the bytes must leave */
     AGENT_STATE_OFFLINE_MS =
         10000, /* a draining agent waits so long to hand over results without a supervisor */
-    AGENT_STATE_SAY_MS = 60 * 1000 /* between two complaints about an unreachable supervisor */
+    AGENT_STATE_LOG_MS = 60 * 1000 /* between two complaints about an unreachable supervisor */
 };
 
 #define AGENT_STATE_NO_SLOT UINT32_MAX
@@ -105,7 +105,7 @@ struct agent_state {
     msec progress_at;
     uint32_t progress_slot; /* whose progress was told last: the others come first */
     uint32_t backoff_ms;
-    msec say_at;
+    msec log_at;
     /* the end */
     bool draining;
     bool drain_told; /* the supervisor knows */
@@ -171,7 +171,7 @@ enum agent_state_action_type {
     DO_ANSWER_RESULT, /* request, row */
     DO_ANSWER_STATE,  /* request, row or AGENT_STATE_NO_SLOT */
     DO_REFUSE,        /* request, code, text */
-    DO_SAY,           /* row or AGENT_STATE_NO_SLOT, text: for the log */
+    DO_LOG,           /* row or AGENT_STATE_NO_SLOT, text: for the log */
     DO_EXIT           /* status */
 };
 

@@ -5,7 +5,7 @@
 #include "agents/sdk/agent_state.h"
 
 void agent_state_emit(struct agent_state_actions *out, struct agent_state_action action);
-void agent_state_say(struct agent_state_actions *out, uint32_t slot, const char *text);
+void agent_state_log(struct agent_state_actions *out, uint32_t slot, const char *text);
 /* Executions: each handles one event. */
 void agent_state_on_execute(struct agent_state *s, const struct agent_state_event *ev,
                             struct agent_state_actions *out);

@@ -59,7 +59,7 @@ static void make_room(struct agent_state *s, uint32_t spare, struct agent_state_
             break; /* the newest result is kept however large it is */
         }
         if (s->slots[ix].undelivered) {
-            agent_state_say(out, ix, "an undelivered result was dropped: too many are kept");
+            agent_state_log(out, ix, "an undelivered result was dropped: too many are kept");
         }
         forget(s, ix, out);
     }
@@ -234,7 +234,7 @@ void agent_state_tick_slots(struct agent_state *s, msec now, struct agent_state_
         if (slot->state == SLOT_RUNNING && slot->cancelled && !slot->overdue &&
             slot->cancel_at <= now) {
             slot->overdue = true;
-            agent_state_say(out, i, "the handler ignores the cancel; its worker stays taken");
+            agent_state_log(out, i, "the handler ignores the cancel; its worker stays taken");
         }
         if (slot->state == SLOT_DONE && !slot->undelivered &&
             msec_add(slot->touched, AGENT_STATE_KEEP_MS) <= now) {

@@ -97,7 +97,7 @@ static void on_pool(struct runtime *rt)
 
 /* ---- actions ---- */
 
-static void say(const struct runtime *rt, const struct agent_state_action *a)
+static void write_log(const struct runtime *rt, const struct agent_state_action *a)
 {
     if (a->slot != AGENT_STATE_NO_SLOT) {
         const struct agent_state_slot *r = &rt->agent_state.slots[a->slot];
@@ -152,8 +152,8 @@ static void perform(struct runtime *rt, const struct agent_state_action *a)
     case DO_REFUSE:
         refuse(rt, a);
         break;
-    case DO_SAY:
-        say(rt, a);
+    case DO_LOG:
+        write_log(rt, a);
         break;
     case DO_EXIT:
         rt->ended = true;

@@ -130,7 +130,7 @@ static void perform(const struct agent_state_action *a)
     case DO_CANCEL:
         CHECK(w.s.slots[a->slot].state == SLOT_RUNNING);
         break;
-    case DO_SAY:
+    case DO_LOG:
         break;
     case DO_EXIT:
         w.exited = true;

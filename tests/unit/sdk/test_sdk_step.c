@@ -461,7 +461,7 @@ static void a_card_that_no_supervisor_takes_is_refused_at_the_start(void **state
 {
     static const struct {
         struct bt_skill skill;
-        const char *say;
+        const char *write_log;
     } wrong[] = {
         {{.id = "", .run = nothing}, "skill id ''"},
         {{.id = "a b", .run = nothing}, "expected 1 to 64"},
@@ -478,8 +478,8 @@ static void a_card_that_no_supervisor_takes_is_refused_at_the_start(void **state
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_not_equal(card_of(&wrong[i].skill, 1, &card, &err), BT_OK);
-        if (strstr(err.msg, wrong[i].say) == NULL) {
-            fail_msg("'%s' does not say '%s'", err.msg, wrong[i].say);
+        if (strstr(err.msg, wrong[i].write_log) == NULL) {
+            fail_msg("'%s' does not say '%s'", err.msg, wrong[i].write_log);
         }
         card_done(&card);
     }
