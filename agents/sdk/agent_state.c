@@ -43,7 +43,7 @@ static uint32_t next_backoff(struct agent_state *s)
 static void reconnect(struct agent_state *s, msec now, struct agent_state_actions *out)
 {
     if (s->registered) {
-        agent_state_doubt_since(s, s->contact_at);
+        agent_state_mark_undelivered_since(s, s->contact_at);
     }
     s->up = false;
     s->registered = false;
@@ -100,7 +100,7 @@ static bool finish_drain(struct agent_state *s, msec now, struct agent_state_act
         return false;
     }
     if (s->registered) {
-        if (results_wait || now < s->quiet_at) {
+        if (results_wait || now < s->linger_until) {
             return false;
         }
         call(s, CALL_DEREGISTER, AGENT_STATE_NO_SLOT, now, out);
@@ -132,8 +132,8 @@ static void start_next_call(struct agent_state *s, msec now, struct agent_state_
         call(s, CALL_HEARTBEAT, AGENT_STATE_NO_SLOT, now, out);
         return;
     }
-    if (s->draining && !s->drain_told) {
-        s->drain_told = true;
+    if (s->draining && !s->drain_sent) {
+        s->drain_sent = true;
         call(s, CALL_DRAIN, AGENT_STATE_NO_SLOT, now, out);
         return;
     }
@@ -172,7 +172,7 @@ static void on_registered(struct agent_state *s, const struct agent_state_event 
     s->heartbeat_at = msec_add(ev->now, s->heartbeat_ms);
     s->backoff_ms = BACKOFF_MIN_MS;
     s->log_at = 0;
-    s->drain_told = false;
+    s->drain_sent = false;
 }
 
 static void on_heartbeat_ok(struct agent_state *s, const struct agent_state_event *ev,
@@ -190,7 +190,7 @@ static void on_heartbeat_ok(struct agent_state *s, const struct agent_state_even
     }
     if (ev->drain && !s->draining) {
         s->draining = true;
-        s->drain_told = true;
+        s->drain_sent = true;
         s->drain_since = ev->now;
     }
 }
@@ -390,7 +390,7 @@ msec agent_state_deadline(const struct agent_state *s)
     if (s->call == CALL_NONE && s->registered) {
         at = sooner(at, s->heartbeat_at);
         at = agent_state_with_progress(s) != AGENT_STATE_NO_SLOT ? sooner(at, s->progress_at) : at;
-        at = s->draining && s->running == 0 ? sooner(at, s->quiet_at) : at;
+        at = s->draining && s->running == 0 ? sooner(at, s->linger_until) : at;
     }
     if (s->draining && s->running == 0 && !s->registered) {
         at = sooner(at, msec_add(s->drain_since, AGENT_STATE_OFFLINE_MS));

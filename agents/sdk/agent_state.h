@@ -44,7 +44,7 @@ enum {
     AGENT_STATE_BACKOFF_MAX_MS = 5000,
     AGENT_STATE_PROGRESS_MS = 125, /* between two progress reports; the supervisor takes ten a
                                   second, and they do not arrive as evenly as they leave */
-    AGENT_STATE_QUIET_MS =
+    AGENT_STATE_LINGER_MS =
         50, /* after the last answer, before the process may end: the bytes must leave */
     AGENT_STATE_OFFLINE_MS =
         10000, /* a draining agent waits so long to hand over results without a supervisor */
@@ -108,11 +108,11 @@ struct agent_state {
     msec log_at;
     /* the end */
     bool draining;
-    bool drain_told; /* the supervisor knows */
+    bool drain_sent; /* the supervisor knows */
     bool stopped;    /* one signal came: the next one ends at once */
     bool ended;
     msec drain_since;
-    msec quiet_at;
+    msec linger_until;
 };
 
 enum agent_state_event_type {
@@ -166,7 +166,7 @@ enum agent_state_action_type {
     DO_DEREGISTER,
     DO_RUN,           /* row, request: its bytes are the step */
     DO_CANCEL,        /* row */
-    DO_FORGET,        /* row: free what is kept for it */
+    DO_RELEASE,       /* row: free what is kept for it */
     DO_ANSWER_OK,     /* request */
     DO_ANSWER_RESULT, /* request, row */
     DO_ANSWER_STATE,  /* request, row or AGENT_STATE_NO_SLOT */

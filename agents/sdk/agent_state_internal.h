@@ -22,7 +22,7 @@ msec agent_state_slots_deadline(const struct agent_state *s);
 uint32_t agent_state_undelivered(const struct agent_state *s);
 uint32_t agent_state_with_progress(const struct agent_state *s);
 /* Results since then may have reached nobody. */
-void agent_state_doubt_since(struct agent_state *s, msec at);
+void agent_state_mark_undelivered_since(struct agent_state *s, msec at);
 /* Whether a request of this epoch may be served; adopts the epoch of a registration whose answer is
  * on its way. */
 bool agent_state_epoch_ok(struct agent_state *s, uint64_t epoch);

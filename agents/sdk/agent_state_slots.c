@@ -22,7 +22,7 @@ uint32_t agent_state_find(const struct agent_state *s, struct str key, uint32_t 
     return found;
 }
 
-static void forget(struct agent_state *s, uint32_t ix, struct agent_state_actions *out)
+static void release(struct agent_state *s, uint32_t ix, struct agent_state_actions *out)
 {
     struct agent_state_slot *slot = &s->slots[ix];
 
@@ -30,7 +30,7 @@ static void forget(struct agent_state *s, uint32_t ix, struct agent_state_action
     s->kept--;
     s->kept_bytes -= slot->bytes;
     *slot = (struct agent_state_slot){.request = AGENT_STATE_NO_REQUEST};
-    agent_state_emit(out, (struct agent_state_action){.type = DO_FORGET, .slot = ix});
+    agent_state_emit(out, (struct agent_state_action){.type = DO_RELEASE, .slot = ix});
 }
 
 /* What the supervisor already has goes first, then the oldest. */
@@ -61,7 +61,7 @@ static void make_room(struct agent_state *s, uint32_t spare, struct agent_state_
         if (s->slots[ix].undelivered) {
             agent_state_log(out, ix, "an undelivered result was dropped: too many are kept");
         }
-        forget(s, ix, out);
+        release(s, ix, out);
     }
 }
 
@@ -106,8 +106,8 @@ static uint32_t take_free_slot(struct agent_state *s, struct str key,
 
     for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
         if (slot_is(&s->slots[i], key) && s->slots[i].state == SLOT_DONE) {
-            forget(s, i,
-                   out); /* another attempt was asked for: the supervisor has settled this one */
+            release(s, i,
+                    out); /* another attempt was asked for: the supervisor has settled this one */
         }
         if (found == AGENT_STATE_NO_SLOT && s->slots[i].state == SLOT_FREE) {
             found = i;
@@ -216,7 +216,7 @@ void agent_state_on_finished(struct agent_state *s, const struct agent_state_eve
     s->running--;
     s->kept++;
     s->kept_bytes += ev->bytes;
-    s->quiet_at = msec_add(ev->now, AGENT_STATE_QUIET_MS);
+    s->linger_until = msec_add(ev->now, AGENT_STATE_LINGER_MS);
     if (slot->request != AGENT_STATE_NO_REQUEST) {
         /* Answered even when its asker is probably gone: a lane is always answered. */
         agent_state_emit(out, (struct agent_state_action){.type = DO_ANSWER_RESULT,
@@ -238,7 +238,7 @@ void agent_state_tick_slots(struct agent_state *s, msec now, struct agent_state_
         }
         if (slot->state == SLOT_DONE && !slot->undelivered &&
             msec_add(slot->touched, AGENT_STATE_KEEP_MS) <= now) {
-            forget(s, i, out);
+            release(s, i, out);
         }
     }
 }
@@ -284,7 +284,7 @@ uint32_t agent_state_with_progress(const struct agent_state *s)
     return AGENT_STATE_NO_SLOT;
 }
 
-void agent_state_doubt_since(struct agent_state *s, msec at)
+void agent_state_mark_undelivered_since(struct agent_state *s, msec at)
 {
     for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
         struct agent_state_slot *slot = &s->slots[i];

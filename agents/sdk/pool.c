@@ -16,7 +16,7 @@ struct pool {
     pthread_cond_t more;
     uint32_t queue[AGENT_STATE_SLOTS];
     uint32_t at, n;
-    _Atomic uint64_t marks[POOL_MARK_COUNT][WORDS];
+    _Atomic uint64_t marks[POOL_EVENT_COUNT][WORDS];
     int fd;
     void (*run_slot)(void *self, uint32_t slot);
     void *self;
@@ -37,7 +37,7 @@ static void *work(void *arg)
         p->n--;
         (void)pthread_mutex_unlock(&p->lock);
         p->run_slot(p->self, slot);
-        pool_mark(p, POOL_FINISHED, slot);
+        pool_notify(p, POOL_FINISHED, slot);
     }
     return NULL;
 }
@@ -99,7 +99,7 @@ void pool_submit(struct pool *p, uint32_t slot)
     (void)pthread_cond_signal(&p->more);
 }
 
-void pool_mark(struct pool *p, enum pool_mark what, uint32_t slot)
+void pool_notify(struct pool *p, enum pool_event what, uint32_t slot)
 {
     const uint64_t one = 1;
 
@@ -108,7 +108,7 @@ void pool_mark(struct pool *p, enum pool_mark what, uint32_t slot)
                  sizeof one); /* fails only when the counter is full: then the loop is awake */
 }
 
-uint32_t pool_take(struct pool *p, enum pool_mark what)
+uint32_t pool_take(struct pool *p, enum pool_event what)
 {
     for (uint32_t word = 0; word < WORDS; word++) {
         uint64_t bits = atomic_load(&p->marks[what][word]);

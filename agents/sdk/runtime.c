@@ -28,7 +28,7 @@ static void notify_progress(struct bt_step *step, void *self)
     struct runtime_slot *slot = self;
 
     (void)step;
-    pool_mark(slot->runtime->pool, POOL_PROGRESS, (uint32_t)(slot - slot->runtime->slots));
+    pool_notify(slot->runtime->pool, POOL_PROGRESS, (uint32_t)(slot - slot->runtime->slots));
 }
 
 static void start_slot(struct runtime *rt, uint32_t ix)
@@ -137,7 +137,7 @@ static void perform(struct runtime *rt, const struct agent_state_action *a)
     case DO_CANCEL:
         atomic_store(&rt->slots[a->slot].step->cancelled, true);
         break;
-    case DO_FORGET:
+    case DO_RELEASE:
         release_slot(rt, a->slot);
         break;
     case DO_ANSWER_OK:

@@ -278,7 +278,7 @@ static enum bt_code read_answer(struct runtime *rt, struct msg_reader *r,
 }
 
 /* What is streamed goes on: the next piece, or the one whose answer was lost. */
-static void stream_on(struct runtime *rt)
+static void continue_streams(struct runtime *rt)
 {
     for (uint32_t i = 0; i < AGENT_STATE_SLOTS && !rt->ended; i++) {
         if (rt->slots[i].step != NULL && step_stream_waits(rt->slots[i].step)) {
@@ -309,7 +309,7 @@ static void on_answer(struct runtime *rt, struct link_msg *msg)
         ev = (struct agent_state_event){.type = AGENT_STATE_REFUSED, .code = code};
     }
     runtime_feed(rt, ev);
-    stream_on(rt);
+    continue_streams(rt);
     msg_reader_done(&r);
 }
 

@@ -179,8 +179,8 @@ static void on_stats(struct runtime *rt, uint64_t rq)
 }
 
 /* The small ones: each is one message with a session key. */
-static enum bt_code on_small(struct runtime *rt, uint64_t rq, enum msg_type type,
-                             struct msg_reader *r, struct bt_error *err)
+static enum bt_code on_short_request(struct runtime *rt, uint64_t rq, enum msg_type type,
+                                     struct msg_reader *r, struct bt_error *err)
 {
     union {
         struct msg_lane_hello hello;
@@ -238,7 +238,7 @@ static enum bt_code route(struct runtime *rt, uint64_t rq, struct msg_reader *r,
     }
     for (size_t i = 0; i < sizeof small / sizeof small[0]; i++) {
         if (type == small[i]) {
-            return on_small(rt, rq, type, r, err);
+            return on_short_request(rt, rq, type, r, err);
         }
     }
     return err_set(err, BT_INVALID, "type '%.*s': an agent has no such request",

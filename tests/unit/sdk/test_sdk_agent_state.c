@@ -130,7 +130,7 @@ static void the_next_attempt_runs_and_settles_the_one_before(void **state)
     (void)state;
     finish(slot, 10);
     (void)start("p/1/a", 2, 7, 101);
-    assert_int_equal(did(DO_FORGET)->slot, slot);
+    assert_int_equal(did(DO_RELEASE)->slot, slot);
     assert_int_equal(agent_state_find(&w.s, STR_LIT("p/1/a"), 1), AGENT_STATE_NO_SLOT);
 }
 

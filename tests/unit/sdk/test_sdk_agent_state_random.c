@@ -110,7 +110,7 @@ static void perform(const struct agent_state_action *a)
     case DO_ANSWER_STATE:
         answered(a->request);
         break;
-    case DO_FORGET:
+    case DO_RELEASE:
         CHECK(attempt_of_row(a->slot) != NULL);
         attempt_of_row(a->slot)->settled = true;
         break;
