@@ -95,7 +95,7 @@ static enum bt_code prepare(const struct bt_agent_def *def, struct options *opt,
     if (code == BT_OK && opt->agent_id != NULL) {
         code = card_set_id(card, opt->agent_id, err);
     }
-    return code == BT_OK ? card_check_whole(card, err) : code;
+    return code == BT_OK ? card_check_complete(card, err) : code;
 }
 
 static enum bt_code print_json(const struct buf *json, struct bt_error *err)
@@ -154,7 +154,7 @@ static enum bt_code run_once(const struct card *card, const char *skill, void *s
                                  "--once %s: this agent has no such skill; see --card", skill)
                        : read_stdin(&in, err);
     if (code == BT_OK) {
-        code = step_new_once(buf_str(&in), how->skill.id, &step, err);
+        code = step_new_from_json(buf_str(&in), how->skill.id, &step, err);
     }
     if (code == BT_OK) {
         step->how = how;

@@ -30,7 +30,7 @@ BT_MUST_CHECK enum bt_code card_add(struct card *c, const struct bt_skill *skill
                                     struct bt_error *err);
 BT_MUST_CHECK enum bt_code card_set_id(struct card *c, const char *agent_id, struct bt_error *err);
 /* Ready to run? At least one skill and an id. */
-BT_MUST_CHECK enum bt_code card_check_whole(const struct card *c, struct bt_error *err);
+BT_MUST_CHECK enum bt_code card_check_complete(const struct card *c, struct bt_error *err);
 /* The skill asked for; the only one when the name is empty; NULL when there is none. */
 const struct card_skill *card_find(const struct card *c, const char *id);
 /* The message; lists are made in `arena`. */

@@ -86,7 +86,7 @@ void reply_fail(struct reply *r, enum bt_code code, enum err_class cls, bool ret
     }
 }
 
-void reply_settle(struct reply *r, bool cancelled, bool timed_out)
+void reply_finish(struct reply *r, bool cancelled, bool timed_out)
 {
     if (r->outcome == REPLY_NONE && timed_out) {
         reply_fail(r, BT_TIMEOUT, CLASS_TIMEOUT, true,

@@ -48,7 +48,7 @@ void reply_fail(struct reply *r, enum bt_code code, enum err_class cls, bool ret
                 const char *message);
 /* Makes a final reply of it: silence is a failure, and so is what is over LIMIT_RESULT_BYTES or
  * could not be held. */
-void reply_settle(struct reply *r, bool cancelled, bool timed_out);
+void reply_finish(struct reply *r, bool cancelled, bool timed_out);
 /* Views it as the message; strings point into the reply. key, attempt, epoch are the caller's. */
 void reply_view(const struct reply *r, struct msg_step_result *ret);
 /* The class that stands for a code when an error of the library fails a step. */

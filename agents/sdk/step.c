@@ -11,7 +11,7 @@
 
 enum { TEXTS_MAX = 64 * 1024 * 1024 };
 
-const char *step_keep(struct bt_step *s, struct str text)
+const char *step_copy_text(struct bt_step *s, struct str text)
 {
     return arena_str(&s->texts, text).ptr;
 }
@@ -34,7 +34,7 @@ static enum bt_code keep_strings(struct bt_step *s, struct bt_error *err)
     };
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        *all[i].to = step_keep(s, all[i].from);
+        *all[i].to = step_copy_text(s, all[i].from);
         if (*all[i].to == NULL) {
             return err_set(err, BT_NOMEM, "out of memory for a step");
         }
@@ -123,7 +123,7 @@ void step_run(struct bt_step *s)
     if (parameters_fit(s)) {
         s->how->skill.run(s, s->self);
     }
-    reply_settle(&s->reply, atomic_load(&s->cancelled), step_is_late(s));
+    reply_finish(&s->reply, atomic_load(&s->cancelled), step_is_late(s));
 }
 
 void step_take_reply(struct bt_step *s, struct reply *ret)

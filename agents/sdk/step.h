@@ -60,8 +60,8 @@ BT_MUST_CHECK enum bt_code step_new(struct msg_reader *r, msec now, struct bt_st
                                     struct bt_error *err);
 /* A step from {"task", "parameters", "context"} as JSON, for --once and tests. json is
  * borrowed. */
-BT_MUST_CHECK enum bt_code step_new_once(struct str json, const char *skill, struct bt_step **ret,
-                                         struct bt_error *err);
+BT_MUST_CHECK enum bt_code step_new_from_json(struct str json, const char *skill,
+                                              struct bt_step **ret, struct bt_error *err);
 /* Whether this library knows what the request is for, and a question names the skill that answers
  * it: it must never be taken for the step itself. BT_NOT_FOUND or BT_INVALID says what is wrong. */
 BT_MUST_CHECK enum bt_code step_check_purpose(const struct bt_step *s, struct bt_error *err);
@@ -81,7 +81,7 @@ void step_stream_answered(struct bt_step *s, bool taken);
 bool step_stream_waits(struct bt_step *s);
 bool step_is_late(const struct bt_step *s);
 /* A terminated copy that lives as long as the step; NULL when out of memory. */
-const char *step_keep(struct bt_step *s, struct str text);
+const char *step_copy_text(struct bt_step *s, struct str text);
 /* The reply as the JSON object {outcome, result | failure | need | handoff, usage?}. */
 BT_MUST_CHECK enum bt_code step_reply_json(const struct bt_step *s, struct buf *out,
                                            struct bt_error *err);

@@ -66,8 +66,8 @@ static enum bt_code build(struct str json, const char *skill, struct buf *out, s
     return code;
 }
 
-enum bt_code step_new_once(struct str json, const char *skill, struct bt_step **ret,
-                           struct bt_error *err)
+enum bt_code step_new_from_json(struct str json, const char *skill, struct bt_step **ret,
+                                struct bt_error *err)
 {
     struct msg_reader r = {0};
     struct bt_step *s = NULL;

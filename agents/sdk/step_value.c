@@ -22,7 +22,7 @@ static const char *keep_rendered(struct bt_step *s, struct doc d, bool as_text)
     buf_init(&out, LIMIT_STEP_BYTES * 2);
     code = as_text ? doc_to_text(d, &out, NULL) : doc_to_json(d, false, &out, NULL);
     if (code == BT_OK && buf_check(&out, NULL) == BT_OK) {
-        kept = step_keep(s, buf_str(&out));
+        kept = step_copy_text(s, buf_str(&out));
     }
     buf_done(&out);
     return kept;
@@ -34,7 +34,7 @@ const char *bt_step_param_string(struct bt_step *s, const char *path, const char
     const char *kept = NULL;
 
     if (d.ptr != NULL && doc_head(d).kind == DOC_STR) {
-        kept = step_keep(s, doc_string(d));
+        kept = step_copy_text(s, doc_string(d));
     }
     return kept != NULL ? kept : fallback;
 }
@@ -89,7 +89,7 @@ size_t bt_step_dependency_count(const struct bt_step *s)
 const char *bt_step_dependency_id(struct bt_step *s, size_t ix)
 {
     return ix < s->req.context.dependencies_n
-               ? step_keep(s, s->req.context.dependencies[ix].step_id)
+               ? step_copy_text(s, s->req.context.dependencies[ix].step_id)
                : NULL;
 }
 
@@ -148,7 +148,7 @@ const char *bt_step_dependency_text(struct bt_step *s, size_t ix)
                ? doc_get(s->req.context.dependencies[ix].result, STR_LIT("text"))
                : (struct doc){NULL, 0};
     if (text.ptr != NULL && doc_head(text).kind == DOC_STR) {
-        return step_keep(s, doc_string(text));
+        return step_copy_text(s, doc_string(text));
     }
     return dependency(s, ix, true);
 }

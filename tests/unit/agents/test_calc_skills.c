@@ -40,7 +40,7 @@ static void the_card_is_one_that_a_supervisor_takes(void **state)
     struct bt_error err;
 
     (void)state;
-    if (card_init(&card, &def, &err) != BT_OK || card_check_whole(&card, &err) != BT_OK) {
+    if (card_init(&card, &def, &err) != BT_OK || card_check_complete(&card, &err) != BT_OK) {
         fail_msg("%s", err.msg);
     }
     for (uint32_t i = 0; i < card.skills_n; i++) {

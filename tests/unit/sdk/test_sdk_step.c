@@ -14,7 +14,7 @@ static struct bt_step *make(const char *json)
     struct bt_error err;
     struct bt_step *step = NULL;
 
-    if (step_new_once(str_from(json), "probe", &step, &err) != BT_OK) {
+    if (step_new_from_json(str_from(json), "probe", &step, &err) != BT_OK) {
         fail_msg("%s", err.msg);
     }
     return step;
@@ -25,7 +25,7 @@ static void expect(struct bt_step *step, const char *part)
     struct bt_error err;
     struct buf out;
 
-    reply_settle(&step->reply, atomic_load(&step->cancelled), step_is_late(step));
+    reply_finish(&step->reply, atomic_load(&step->cancelled), step_is_late(step));
     buf_init(&out, LIMIT_STEP_BYTES * 2);
     if (step_reply_json(step, &out, &err) != BT_OK) {
         fail_msg("the reply does not fit the wire: %s", err.msg);
@@ -136,13 +136,13 @@ static void purpose_that_is_not_known_or_has_no_skill_is_refused(void **state)
     char json[64];
 
     (void)state;
-    assert_int_equal(step_new_once(STR_LIT("{\"purpose\":\"dance\"}"), "probe", &step, &err),
+    assert_int_equal(step_new_from_json(STR_LIT("{\"purpose\":\"dance\"}"), "probe", &step, &err),
                      BT_INVALID);
     assert_non_null(strstr(err.msg, "dance"));
     for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
         (void)snprintf(json, sizeof json, "{\"purpose\":\"%s\"}", questions[i]);
         /* Without a name the only skill of an agent would do the step instead of judging it. */
-        assert_int_equal(step_new_once(str_from(json), "", &step, &err), BT_NOT_FOUND);
+        assert_int_equal(step_new_from_json(str_from(json), "", &step, &err), BT_NOT_FOUND);
         step_free(make(json));
     }
     step_free(make("{\"purpose\":\"search\"}"));
@@ -454,7 +454,7 @@ static enum bt_code card_of(const struct bt_skill *skills, size_t n, struct card
     const struct bt_agent_def def = {.agent_id = "a", .skills = skills, .skill_count = n};
     enum bt_code code = card_init(card, &def, err);
 
-    return code == BT_OK ? card_check_whole(card, err) : code;
+    return code == BT_OK ? card_check_complete(card, err) : code;
 }
 
 static void a_card_that_no_supervisor_takes_is_refused_at_the_start(void **state)
