@@ -157,7 +157,7 @@ static enum bt_code run_once(const struct card *card, const char *skill, void *s
         code = step_new_from_json(buf_str(&in), how->skill.id, &step, err);
     }
     if (code == BT_OK) {
-        step->how = how;
+        step->card_skill = how;
         step->self = self;
         step_run(step);
         *ret_status = step->reply.outcome == REPLY_COMPLETED ? 0 : 1;

@@ -138,7 +138,7 @@ static void on_execute(struct runtime *rt, uint64_t rq, struct msg_reader *r)
         runtime_refuse(rt, rq, &err, CLASS_PROTOCOL_ERROR);
         return;
     }
-    step->how = card_find(rt->card, step->skill);
+    step->card_skill = card_find(rt->card, step->skill);
     step->self = rt->self;
     if (!admit(rt, rq, step->req.session_key)) {
         step_free(step);
@@ -149,7 +149,7 @@ static void on_execute(struct runtime *rt, uint64_t rq, struct msg_reader *r)
         step_free(step);
         return;
     }
-    if (step->how == NULL) {
+    if (step->card_skill == NULL) {
         (void)err_set(&err, BT_NOT_FOUND, "skill '%s': this agent has no such skill", step->skill);
         runtime_refuse(rt, rq, &err, CLASS_TOOL_NOT_FOUND);
         step_free(step);

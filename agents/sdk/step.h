@@ -40,7 +40,7 @@ struct bt_step {
     uint8_t *owned;     /* the request's bytes, when nobody else has them; or NULL */
     struct arena texts; /* what the accessors returned */
     const char *task, *skill, *plan_id, *step_id, *key, *feedback, *traceparent, *context, *purpose;
-    const struct card_skill *how; /* set before step_run */
+    const struct card_skill *card_skill; /* set before step_run */
     void *self;
     msec deadline; /* CLOCK_MONOTONIC; MSEC_NEVER = none */
     atomic_bool cancelled;
@@ -48,8 +48,8 @@ struct bt_step {
     pthread_mutex_t lock; /* guards progress, told, stream */
     struct step_progress progress;
     struct step_stream stream;
-    pthread_cond_t taken; /* a piece of the stream was answered */
-    bool told;            /* the loop was woken for this progress and has not read it yet */
+    pthread_cond_t piece_answered; /* a piece of the stream was answered */
+    bool notified; /* the loop was woken for this progress and has not read it yet */
     void (*notify)(struct bt_step *step, void *runtime); /* from any thread; may be NULL */
     void *runtime;
 };
@@ -77,7 +77,7 @@ bool step_take_progress(struct bt_step *s, struct step_progress *ret);
  * answered. 0 = none. */
 size_t step_stream_piece(struct bt_step *s, struct step_progress *ret);
 /* The piece was confirmed, or refused: then the rest is dropped, too. Harmless without a piece. */
-void step_stream_answered(struct bt_step *s, bool taken);
+void step_stream_answered(struct bt_step *s, bool accepted);
 bool step_stream_waits(struct bt_step *s);
 bool step_is_late(const struct bt_step *s);
 /* A terminated copy that lives as long as the step; NULL when out of memory. */

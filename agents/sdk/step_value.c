@@ -13,7 +13,7 @@ static struct doc param(const struct bt_step *s, const char *path)
 }
 
 /* JSON (or, for reading, text) of a doc, kept with the step; NULL when out of memory. */
-static const char *keep_rendered(struct bt_step *s, struct doc d, bool as_text)
+static const char *render_value(struct bt_step *s, struct doc d, bool as_text)
 {
     struct buf out;
     const char *kept = NULL;
@@ -76,7 +76,7 @@ const char *bt_step_params_json(struct bt_step *s, const char *path)
     if (d.ptr == NULL) {
         return path == NULL || path[0] == 0 ? "{}" : NULL;
     }
-    return keep_rendered(s, d, false);
+    return render_value(s, d, false);
 }
 
 /* ---- dependencies ---- */
@@ -129,7 +129,7 @@ static const char *dependency(struct bt_step *s, size_t ix, bool as_text)
     if (d.ptr == NULL) {
         return as_text ? "" : "null";
     }
-    return keep_rendered(s, payload(d), as_text);
+    return render_value(s, payload(d), as_text);
 }
 
 const char *bt_step_dependency_json(struct bt_step *s, size_t ix)
@@ -229,7 +229,7 @@ const char *bt_step_request_json(struct bt_step *s)
 
     buf_init(&out, LIMIT_STEP_BYTES * 2);
     if (put_request(s, &out, NULL) == BT_OK) {
-        kept = keep_rendered(s, doc_from_buf(&out), false);
+        kept = render_value(s, doc_from_buf(&out), false);
     }
     buf_done(&out);
     return kept != NULL ? kept : "";

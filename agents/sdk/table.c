@@ -186,7 +186,7 @@ static enum bt_code read_map(struct table *t, const cJSON *map, struct bt_error 
 }
 
 /* Later objects may have had more columns than earlier ones: every row gets all of them. */
-static enum bt_code even_out(struct table *t, struct bt_error *err)
+static enum bt_code pad_rows(struct table *t, struct bt_error *err)
 {
     for (int i = 0; i < t->rows_n; i++) {
         for (int have = cJSON_GetArraySize(t->rows[i]); have < t->n; have++) {
@@ -225,7 +225,7 @@ enum bt_code table_read(const cJSON *tree, struct table *ret, struct bt_error *e
                        "expected rows: {columns, rows}, a list of objects, a map, or CSV text");
     }
     if (code == BT_OK) {
-        code = even_out(&t, err);
+        code = pad_rows(&t, err);
     }
     if (code != BT_OK) {
         table_done(&t);
@@ -338,7 +338,7 @@ enum bt_code table_read_csv(const char *text, char delimiter, struct table *ret,
         code = err_set(err, BT_INVALID, "CSV: there is no header line");
     }
     if (code == BT_OK) {
-        code = even_out(&t, err);
+        code = pad_rows(&t, err);
     }
     if (code != BT_OK) {
         table_done(&t);

@@ -503,11 +503,11 @@ static void parameters_are_checked_before_the_handler_sees_them(void **state)
     (void)state;
     assert_int_equal(card_of(&skill, 1, &card, &err), BT_OK);
     s = make("{\"parameters\":{\"n\":\"7\"}}");
-    s->how = card_find(&card, "probe");
+    s->card_skill = card_find(&card, "probe");
     step_run(s);
     expect(s, "parameters/n: expected an integer");
     s = make("{\"parameters\":{\"n\":7}}");
-    s->how = card_find(&card, ""); /* the only one */
+    s->card_skill = card_find(&card, ""); /* the only one */
     step_run(s);
     expect(s, "\"text\":\"ran\"");
     assert_null(card_find(&card, "other"));
