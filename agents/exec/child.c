@@ -76,7 +76,7 @@ static void take_errors(struct run *r, const char *bytes, size_t n)
     }
 }
 
-static void tell_to_end(struct run *r, enum child_end why, int signal, msec now, msec patience)
+static void begin_end(struct run *r, enum child_end why, int signal, msec now, msec wait_ms)
 {
     if (!r->ending) {
         r->ret->end = why;
@@ -84,7 +84,7 @@ static void tell_to_end(struct run *r, enum child_end why, int signal, msec now,
     }
     r->ending = true;
     r->killed = r->killed || signal == SIGKILL;
-    r->next = msec_add(now, patience);
+    r->next = msec_add(now, wait_ms);
     (void)kill(-r->at.pid, signal);
 }
 
@@ -95,7 +95,7 @@ static void take_output(struct run *r, const char *bytes, size_t n)
     }
     buf_add(&r->ret->out, bytes, n);
     if (r->ret->out.bad != BT_OK) {
-        tell_to_end(r, CHILD_TOO_LARGE, SIGKILL, clock_mono_ms(), AFTER_KILL_MS);
+        begin_end(r, CHILD_TOO_LARGE, SIGKILL, clock_mono_ms(), AFTER_KILL_MS);
     }
 }
 
@@ -114,22 +114,22 @@ static void read_pipe(struct run *r, int *fd, void (*take)(struct run *, const c
 
 /* ---- time ---- */
 
-static void look_at_the_clock(struct run *r)
+static void check_deadline(struct run *r)
 {
     msec now = clock_mono_ms();
 
     if (!r->ending) {
         if (now >= r->spec->deadline) {
-            tell_to_end(r, CHILD_TIMEOUT, SIGTERM, now, r->spec->grace_ms);
+            begin_end(r, CHILD_TIMEOUT, SIGTERM, now, r->spec->grace_ms);
         } else if (r->spec->stop != NULL && r->spec->stop(r->spec->self)) {
-            tell_to_end(r, CHILD_STOPPED, SIGTERM, now, r->spec->grace_ms);
+            begin_end(r, CHILD_STOPPED, SIGTERM, now, r->spec->grace_ms);
         }
     } else if (!r->killed && now >= r->next) {
-        tell_to_end(r, r->ret->end, SIGKILL, now, AFTER_KILL_MS);
+        begin_end(r, r->ret->end, SIGKILL, now, AFTER_KILL_MS);
     }
 }
 
-static int patience(const struct run *r)
+static int wait_ms(const struct run *r)
 {
     msec now = clock_mono_ms();
     msec until = r->ending ? r->next : r->spec->deadline;
@@ -139,26 +139,26 @@ static int patience(const struct run *r)
 
 /* Told to end: when the program has, and those it left behind had their grace or have let go of the
  * pipes. Otherwise: when it has ended and the pipes are at their end. */
-static bool is_over(const struct run *r)
+static bool has_ended(const struct run *r)
 {
-    bool quiet = r->at.out < 0 && r->at.err < 0;
+    bool pipes_closed = r->at.out < 0 && r->at.err < 0;
 
     if (r->killed) {
         return r->exited || clock_mono_ms() >= r->next;
     }
-    return r->exited && quiet;
+    return r->exited && pipes_closed;
 }
 
-static void watch(struct run *r)
+static void poll_until_ended(struct run *r)
 {
-    while (!is_over(r)) {
+    while (!has_ended(r)) {
         struct pollfd fds[WATCHED] = {
             {.fd = r->at.in, .events = POLLOUT},
             {.fd = r->at.out, .events = POLLIN},
             {.fd = r->at.err, .events = POLLIN},
             {.fd = r->exited ? -1 : r->at.pidfd, .events = POLLIN},
         };
-        if (poll(fds, WATCHED, patience(r)) > 0) {
+        if (poll(fds, WATCHED, wait_ms(r)) > 0) {
             if (fds[0].revents != 0) {
                 write_input(r);
             }
@@ -170,7 +170,7 @@ static void watch(struct run *r)
             }
             r->exited = r->exited || fds[3].revents != 0;
         }
-        look_at_the_clock(r);
+        check_deadline(r);
     }
     end_line(r);
 }
@@ -239,7 +239,7 @@ enum bt_code child_run(const struct child_spec *spec, struct child_result *ret,
     }
     block_sigpipe(&before);
     write_input(&r);
-    watch(&r);
+    poll_until_ended(&r);
     reap(&r);
     spawn_close(&r.at.in);
     spawn_close(&r.at.out);

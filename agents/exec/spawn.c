@@ -66,7 +66,7 @@ static int set_files(posix_spawn_file_actions_t *fa, const struct child_spec *sp
     return rc;
 }
 
-static enum bt_code explain(int rc, const struct child_spec *spec, struct bt_error *err)
+static enum bt_code start_error(int rc, const struct child_spec *spec, struct bt_error *err)
 {
     struct stat st;
 
@@ -129,7 +129,7 @@ enum bt_code spawn_start(const struct child_spec *spec, struct spawn *ret, struc
     }
     rc = start(spec, theirs, &s.pid);
     if (rc != 0) {
-        code = explain(rc, spec, err);
+        code = start_error(rc, spec, err);
         goto out;
     }
     s.pidfd = pidfd_open(s.pid, 0);
