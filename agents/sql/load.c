@@ -7,7 +7,7 @@
 #include "agents/sdk/input.h"
 #include "agents/sdk/step.h"
 #include "agents/sdk/table.h"
-#include "agents/sql/done.h"
+#include "agents/sql/idempotency.h"
 #include "agents/sql/sql.h"
 #include "agents/sql/types.h"
 #include "protocol/limits.h"

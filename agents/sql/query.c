@@ -1,5 +1,5 @@
 #include "agents/sdk/step.h"
-#include "agents/sql/done.h"
+#include "agents/sql/idempotency.h"
 #include "agents/sql/rows.h"
 #include "agents/sql/sql.h"
 #include "agents/sql/statement.h"

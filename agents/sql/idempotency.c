@@ -1,4 +1,4 @@
-#include "agents/sql/done.h"
+#include "agents/sql/idempotency.h"
 
 #define NO_PLAN                                                                                    \
     "00000000-0000-7000-8000-000000000000" /* a step of --once: its key means nothing              \
