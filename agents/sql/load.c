@@ -259,7 +259,7 @@ static enum bt_code load_rows(struct db *db, struct load *l, struct buf *json, s
     if (code == BT_OK) {
         code = make_reply(l, json, text, err);
     }
-    return code == BT_OK ? done_record(db, buf_str(json), buf_str(text), err) : code;
+    return code == BT_OK ? idempotency_record(db, buf_str(json), buf_str(text), err) : code;
 }
 
 static enum bt_code load(struct load *l, const struct sql_settings *s, struct db *db,
@@ -285,7 +285,7 @@ static enum bt_code load(struct load *l, const struct sql_settings *s, struct db
         code = db_begin(db, err);
     }
     if (code == BT_OK) {
-        code = done_find(db, json, text, &found, err);
+        code = idempotency_find(db, json, text, &found, err);
     }
     if (code == BT_OK && !found) {
         code = load_rows(db, l, json, text, err);

@@ -139,7 +139,7 @@ static enum bt_code execute(struct db *db, struct bt_step *step, struct buf *jso
     enum bt_code code = db_begin(db, err);
 
     if (code == BT_OK) {
-        code = done_find(db, json, text, &found, err);
+        code = idempotency_find(db, json, text, &found, err);
     }
     if (code == BT_OK && !found) {
         before = sqlite3_total_changes64(db->sql);
@@ -148,7 +148,7 @@ static enum bt_code execute(struct db *db, struct bt_step *step, struct buf *jso
             code = execute_reply(&rows, sqlite3_total_changes64(db->sql) - before, json, text, err);
         }
         if (code == BT_OK) {
-            code = done_record(db, buf_str(json), buf_str(text), err);
+            code = idempotency_record(db, buf_str(json), buf_str(text), err);
         }
     }
     rows_done(&rows);
