@@ -44,7 +44,7 @@ static enum bt_code make_path(const struct sql_settings *s, const char *name, ch
 
 /* ---- errors ---- */
 
-static enum bt_code stopped(const struct db *db, struct bt_error *err)
+static enum bt_code interrupt_error(const struct db *db, struct bt_error *err)
 {
     return bt_step_time_left_ms(db->step) == 0
                ? err_set(err, BT_TIMEOUT, "the statement was not done in time, and was stopped")
@@ -61,11 +61,11 @@ enum bt_code db_error(struct db *db, struct bt_error *err)
     }
     switch (sqlite3_errcode(db->sql)) {
     case SQLITE_INTERRUPT:
-        return stopped(db, err);
+        return interrupt_error(db, err);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return bt_step_cancelled(db->step)
-                   ? stopped(db, err)
+                   ? interrupt_error(db, err)
                    : err_set(err, BT_BUSY, "the database is locked by another writer");
     case SQLITE_AUTH:
     case SQLITE_READONLY:
@@ -97,9 +97,9 @@ enum bt_code db_prepare_own(struct db *db, const char *sql, sqlite3_stmt **ret,
 {
     int rc;
 
-    db->own = true;
+    db->own_statement = true;
     rc = sqlite3_prepare_v2(db->sql, sql, -1, ret, NULL);
-    db->own = false;
+    db->own_statement = false;
     return rc == SQLITE_OK ? BT_OK : db_error(db, err);
 }
 
@@ -107,9 +107,9 @@ enum bt_code db_run_own(struct db *db, const char *sql, struct bt_error *err)
 {
     int rc;
 
-    db->own = true;
+    db->own_statement = true;
     rc = sqlite3_exec(db->sql, sql, NULL, NULL, NULL);
-    db->own = false;
+    db->own_statement = false;
     return rc == SQLITE_OK ? BT_OK : db_error(db, err);
 }
 
@@ -164,7 +164,7 @@ static enum bt_code configure(struct db *db, bool is_new, struct bt_error *err)
     enum bt_code code = BT_OK;
 
     set_limits(db->sql);
-    db_guard(db);
+    db_set_handlers(db);
     (void)snprintf(pages, sizeof pages, "PRAGMA max_page_count=%llu",
                    (unsigned long long)db->settings->max_db_bytes / 4096);
     if (db->mode == DB_WRITE && is_new) {

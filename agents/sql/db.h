@@ -23,8 +23,8 @@ struct db {
     const struct bt_step *step;
     const struct sql_settings *settings;
     enum db_mode mode;
-    bool own;     /* the agent's own statement runs: the authorizer looks away */
-    bool in_work; /* between db_begin and its end */
+    bool own_statement; /* the agent's own statement runs: the authorizer looks away */
+    bool in_work;       /* between db_begin and its end */
     msec busy_since;
     char denied[DB_DENIED_MAX]; /* what the authorizer refused last */
 };
@@ -52,5 +52,5 @@ BT_MUST_CHECK enum bt_code db_begin(struct db *db, struct bt_error *err);
 BT_MUST_CHECK enum bt_code db_commit(struct db *db, struct bt_error *err);
 
 /* guard.c: the authorizer, the interrupt and the waiting for locks. */
-void db_guard(struct db *db);
+void db_set_handlers(struct db *db);
 #endif
