@@ -40,10 +40,10 @@ bool line_has_word(struct str line, struct str word);
 bool next_line(struct str *text, struct str *ret_line);
 /*
  * The word that a task in words counts: "count the installs per day" gives "install" (or
- * "installs", when `as_said`). Words that say how, not what, are passed over. {NULL, 0} when
+ * "installs", when `as_written`). Words that say how, not what, are passed over. {NULL, 0} when
  * nothing is left: everything is counted.
  */
-struct str task_subject(const char *task, bool as_said);
+struct str task_subject(const char *task, bool as_written);
 /* Whether it names another one beside it: "the installs and upgrades". */
 bool task_has_subjects(const char *task);
 /* How many of day, hour and month the task wants counts for: "per day and per month". The "day" of
