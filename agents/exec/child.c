@@ -76,7 +76,7 @@ static void take_errors(struct run *r, const char *bytes, size_t n)
     }
 }
 
-static void begin_end(struct run *r, enum child_end why, int signal, msec now, msec wait_ms)
+static void begin_end(struct run *r, enum child_end why, int signal, msec now, msec grace_ms)
 {
     if (!r->ending) {
         r->ret->end = why;
@@ -84,7 +84,7 @@ static void begin_end(struct run *r, enum child_end why, int signal, msec now, m
     }
     r->ending = true;
     r->killed = r->killed || signal == SIGKILL;
-    r->next = msec_add(now, wait_ms);
+    r->next = msec_add(now, grace_ms);
     (void)kill(-r->at.pid, signal);
 }
 
