@@ -42,10 +42,10 @@ static enum bt_code check(void *self, const struct cJSON *value, struct bt_error
     return w->ask->check(w->ask->self, value, err);
 }
 
-static void on_text(void *self, bool anew, struct str piece)
+static void on_text(void *self, bool reset, struct str piece)
 {
     const struct waiting *w = self;
-    w->ask->on_text(w->ask->self, anew, piece);
+    w->ask->on_text(w->ask->self, reset, piece);
 }
 
 static msec deadline_of(struct bt_step *step)

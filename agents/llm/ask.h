@@ -16,7 +16,7 @@ struct ask {
     uint64_t max_tokens; /* 0 = the agent's */
     /* The answer while it comes (llm.h), on the handler's thread; then beats say nothing, since
      * progress is the answer's. on_wait: every few milliseconds between the pieces. */
-    void (*on_text)(void *self, bool anew, struct str piece);
+    void (*on_text)(void *self, bool reset, struct str piece);
     void (*on_wait)(void *self);
     enum bt_code (*check)(void *self, const struct cJSON *value, struct bt_error *err);
     void *self;

@@ -88,9 +88,9 @@ static void compose(const struct work *w, struct question *q, char *counts, size
     prompt_data(&q->p, "the journal: its steps, with what the agents answered", w->steps);
 }
 
-static void on_text(void *self, bool anew, struct str piece)
+static void on_text(void *self, bool reset, struct str piece)
 {
-    tell_text(&((struct work *)self)->tell, anew, piece);
+    tell_text(&((struct work *)self)->tell, reset, piece);
 }
 
 static void on_wait(void *self)

@@ -47,9 +47,9 @@ static void open_text(struct tell *t)
     t->due = msec_add(clock_mono_ms(), PIECE_MS);
 }
 
-void tell_text(struct tell *t, bool anew, struct str piece)
+void tell_text(struct tell *t, bool reset, struct str piece)
 {
-    if (anew) {
+    if (reset) {
         tell_drop(t);
         return;
     }
@@ -73,7 +73,7 @@ void tell_drop(struct tell *t)
 {
     buf_clear(&t->held);
     if (t->told) {
-        bt_step_stream_anew(t->step);
+        bt_step_stream_reset(t->step);
     }
     t->told = false;
     t->open = false;

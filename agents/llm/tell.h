@@ -23,7 +23,7 @@ struct tell {
 void tell_init(struct tell *t, struct bt_step *step, const char *title);
 void tell_done(struct tell *t);
 /* The answer while it comes (llm.h). */
-void tell_text(struct tell *t, bool anew, struct str piece);
+void tell_text(struct tell *t, bool reset, struct str piece);
 /* Tells what has waited long enough. */
 void tell_wait(struct tell *t);
 /* Makes the whole text, title and last line with it, and tells what is left of it. text: the whole

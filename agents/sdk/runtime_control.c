@@ -134,7 +134,7 @@ static void send_progress(struct runtime *rt, uint32_t slot)
     if (rt->slots[slot].step != NULL && step_stream_piece(rt->slots[slot].step, &piece) > 0) {
         m.n = piece.n;
         m.text = str_from(piece.text);
-        if (piece.anew) {
+        if (piece.reset) {
             doc_put_map(&data, 1);
             doc_put_cstr(&data, "anew");
             doc_put_bool(&data, true);

@@ -21,7 +21,7 @@ struct step_progress {
     uint64_t n;     /* counts the calls; 0 = none yet */
     double percent; /* below 0 = unknown */
     char text[STEP_PROGRESS_TEXT_MAX + 1];
-    bool anew; /* a piece of the stream: those before it are void */
+    bool reset; /* a piece of the stream: those before it are void */
 };
 
 /* What bt_step_stream was given and the supervisor has not confirmed. */
@@ -29,8 +29,8 @@ struct step_stream {
     struct buf text;
     size_t sent; /* of its beginning: the piece under way; 0 = none */
     uint64_t n;  /* its number */
-    bool piece_anew;
-    bool anew;   /* the next piece is the first of those that count */
+    bool piece_reset;
+    bool reset;  /* the next piece is the first of those that count */
     bool closed; /* refused, or too much: there is a hole, so nothing more is told */
 };
 

@@ -29,12 +29,12 @@ void bt_step_stream(struct bt_step *s, const char *text, size_t len)
     }
 }
 
-void bt_step_stream_anew(struct bt_step *s)
+void bt_step_stream_reset(struct bt_step *s)
 {
     (void)pthread_mutex_lock(&s->lock);
     if (!s->stream.closed) {
         s->stream.text.len = s->stream.sent; /* what is under way has yet to be answered */
-        s->stream.anew = s->stream.n != 0;
+        s->stream.reset = s->stream.n != 0;
     }
     (void)pthread_mutex_unlock(&s->lock);
 }
@@ -64,14 +64,14 @@ size_t step_stream_piece(struct bt_step *s, struct step_progress *ret)
         if (s->stream.sent == 0) {
             s->stream.sent = utf8_cut(text, s->stream.text.len, STEP_PROGRESS_TEXT_MAX);
             s->stream.n = ++s->progress.n;
-            s->stream.piece_anew = s->stream.anew;
-            s->stream.anew = false;
+            s->stream.piece_reset = s->stream.reset;
+            s->stream.reset = false;
         }
         n = s->stream.sent;
         memcpy(ret->text, text, n);
         ret->text[n] = 0;
         ret->n = s->stream.n;
-        ret->anew = s->stream.piece_anew;
+        ret->reset = s->stream.piece_reset;
     }
     (void)pthread_mutex_unlock(&s->lock);
     return n;

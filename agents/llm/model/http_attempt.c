@@ -92,18 +92,18 @@ static bool on_bytes(void *self, long status, struct str bytes)
 static void tell(struct attempt *a)
 {
     struct buf text;
-    bool anew;
+    bool reset;
 
     if (a->watch == NULL) {
         return;
     }
     (void)pthread_mutex_lock(&a->lock);
     text = a->text_filter.out;
-    anew = a->text_filter.anew;
+    reset = a->text_filter.reset;
     buf_init(&a->text_filter.out, text.max);
-    a->text_filter.anew = false;
+    a->text_filter.reset = false;
     (void)pthread_mutex_unlock(&a->lock);
-    if (anew && a->told) {
+    if (reset && a->told) {
         a->watch->on_text(a->watch->self, true, (struct str){"", 0});
         a->told = false;
     }

@@ -57,7 +57,7 @@ struct llm_request {
      * reasoning and keys; a body that comes whole is one piece. anew (the piece is empty then):
      * what came before is void, because the answer is asked for again, or was reasoning. When the
      * call fails, all is void. Called by the asking thread, within llm_ask. May be NULL. */
-    void (*on_text)(void *self, bool anew, struct str piece);
+    void (*on_text)(void *self, bool reset, struct str piece);
     uint64_t max_tokens;      /* of the answer; at least 1 */
     double temperature;       /* below 0 = the model's own */
     msec deadline;            /* for everything, retries included */

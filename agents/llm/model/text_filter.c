@@ -114,7 +114,7 @@ static void look_for_lone_tag(struct text_filter *s, struct str raw)
     } else if (close != NULL) {
         s->tags_over = true;
         s->done = (size_t)(close - raw.ptr) + strlen(lone_close);
-        s->anew = s->anew || s->gave;
+        s->reset = s->reset || s->gave;
         s->gave = false;
         buf_clear(&s->out);
     } else {

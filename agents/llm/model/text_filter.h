@@ -23,7 +23,7 @@ struct text_filter {
     size_t looked;     /* as far as tags were looked for */
     bool tags_over;    /* a tag from here on is part of the text */
     bool gave;
-    bool anew;      /* what was taken before is void: it was reasoning after all */
+    bool reset;     /* what was taken before is void: it was reasoning after all */
     struct buf out; /* to be taken; the taker clears it, and anew */
 };
 

@@ -13,20 +13,20 @@
 struct watcher {
     char text[65536];
     unsigned pieces;
-    unsigned anew;
+    unsigned reset;
     pthread_t asker;
 };
 
-static void on_text(void *self, bool anew, struct str piece)
+static void on_text(void *self, bool reset, struct str piece)
 {
     struct watcher *w = self;
     size_t n = strlen(w->text);
 
     assert_true(pthread_equal(w->asker, pthread_self()));
-    if (anew) {
+    if (reset) {
         assert_int_equal(piece.len, 0);
         assert_true(n > 0); /* said only when something is void */
-        w->anew++;
+        w->reset++;
         w->text[0] = 0;
         return;
     }
@@ -70,7 +70,7 @@ struct row {
     const char *script;
     const char *members;
     bool schema;
-    unsigned anew;
+    unsigned reset;
 };
 
 static void pieces_joined_are_the_answer(void **state)
@@ -102,9 +102,10 @@ static void pieces_joined_are_the_answer(void **state)
         struct world_answer a;
         struct watcher w;
         watch(c, r->schema ? ANSWER : NULL, false, &w, &a);
-        if (a.code != BT_OK || strcmp(w.text, buf_cstr(&a.reply.text)) != 0 || w.anew != r->anew) {
+        if (a.code != BT_OK || strcmp(w.text, buf_cstr(&a.reply.text)) != 0 ||
+            w.reset != r->reset) {
             fail_msg("%s %s: %s, void %u, told '%s', answer '%s'", r->api, r->script, a.err.msg,
-                     w.anew, w.text, buf_cstr(&a.reply.text));
+                     w.reset, w.text, buf_cstr(&a.reply.text));
         }
         world_done(c, &a);
     }
@@ -158,7 +159,7 @@ static void pieces_of_the_provider_before_are_void(void **state)
     c = world_client_of(settings);
     watch(c, NULL, false, &w, &a);
     assert_int_equal(a.code, BT_OK);
-    assert_int_equal(w.anew, 1);
+    assert_int_equal(w.reset, 1);
     assert_string_equal(w.text, "hello there");
     world_done(c, &a);
 }

@@ -381,24 +381,24 @@ static void stream_that_begins_anew_says_so_once(void **state)
 
     (void)state;
     bt_step_stream(s, "never told", 10);
-    bt_step_stream_anew(s);
+    bt_step_stream_reset(s);
     bt_step_stream(s, "one", 3);
     assert_string_equal(piece_of(s, &p), "one");
-    assert_false(p.anew); /* nobody has heard anything that is void */
+    assert_false(p.reset); /* nobody has heard anything that is void */
     bt_step_stream(s, "two", 3);
-    bt_step_stream_anew(s);
+    bt_step_stream_reset(s);
     bt_step_stream(s, "three", 5);
     assert_string_equal(piece_of(s, &p), "one"); /* its answer is still to come */
-    assert_false(p.anew);
+    assert_false(p.reset);
     step_stream_answered(s, true);
     assert_string_equal(piece_of(s, &p), "three");
-    assert_true(p.anew);
+    assert_true(p.reset);
     assert_string_equal(piece_of(s, &p), "three");
-    assert_true(p.anew);
+    assert_true(p.reset);
     step_stream_answered(s, true);
     bt_step_stream(s, "four", 4);
     assert_string_equal(piece_of(s, &p), "four");
-    assert_false(p.anew);
+    assert_false(p.reset);
     step_free(s);
 }
 

@@ -201,7 +201,7 @@ BT_API void bt_step_progress(struct bt_step *step, double percent, const char *t
  * is left out. Cheap. The reply has the whole text all the same. */
 BT_API void bt_step_stream(struct bt_step *step, const char *text, size_t len);
 /* What was streamed before is void, and what comes begins anew. Who reads is told so. */
-BT_API void bt_step_stream_anew(struct bt_step *step);
+BT_API void bt_step_stream_reset(struct bt_step *step);
 /* Waits until the supervisor has what was streamed; at most so long, and not when cancelled. False
  * when it has not. For the end of a handler: what waits when the reply comes does not travel. */
 BT_API bool bt_step_stream_flush(struct bt_step *step, uint64_t max_ms);
