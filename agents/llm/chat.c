@@ -1,7 +1,7 @@
 /* Free answers: text, or data by the step's own schema. */
 #include <cjson/cJSON.h>
 
-#include "agents/llm/ask.h"
+#include "agents/llm/model_call.h"
 #include "agents/sdk/input.h"
 #include "protocol/wire/doc.h"
 

@@ -7,8 +7,8 @@
  */
 #include <cjson/cJSON.h>
 
-#include "agents/llm/ask.h"
-#include "agents/llm/question.h"
+#include "agents/llm/json_prompt.h"
+#include "agents/llm/model_call.h"
 #include "agents/sdk/input.h"
 #include "protocol/wire/doc.h"
 

@@ -1,7 +1,7 @@
 /* Gates and verifications: a verdict, and for a no what would be right. */
 #include <cjson/cJSON.h>
 
-#include "agents/llm/ask.h"
+#include "agents/llm/model_call.h"
 #include "agents/sdk/input.h"
 #include "protocol/wire/doc.h"
 

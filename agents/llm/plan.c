@@ -1,9 +1,9 @@
 /* Plans: what is left to reach a goal, only with the agents that were granted. */
 #include <cjson/cJSON.h>
 
-#include "agents/llm/ask.h"
+#include "agents/llm/json_prompt.h"
+#include "agents/llm/model_call.h"
 #include "agents/llm/plan_check.h"
-#include "agents/llm/question.h"
 #include "agents/sdk/input.h"
 #include "protocol/wire/doc.h"
 

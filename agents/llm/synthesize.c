@@ -4,11 +4,11 @@
 
 #include <cjson/cJSON.h>
 
-#include "agents/llm/ask.h"
+#include "agents/llm/answer_stream.h"
+#include "agents/llm/json_prompt.h"
 #include "agents/llm/model/answer_parser.h"
-#include "agents/llm/question.h"
-#include "agents/llm/report.h"
-#include "agents/llm/tell.h"
+#include "agents/llm/model_call.h"
+#include "agents/llm/plan_report.h"
 #include "agents/sdk/input.h"
 #include "protocol/base/utf8.h"
 #include "protocol/wire/doc.h"

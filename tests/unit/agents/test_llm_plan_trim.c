@@ -7,8 +7,8 @@
 
 #include <cjson/cJSON.h>
 
+#include "agents/llm/plan_report.h"
 #include "agents/llm/plan_trim.h"
-#include "agents/llm/report.h"
 #include "protocol/wire/doc.h"
 
 static cJSON *parse(const char *json)

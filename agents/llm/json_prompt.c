@@ -1,4 +1,4 @@
-#include "agents/llm/question.h"
+#include "agents/llm/json_prompt.h"
 
 #include <cjson/cJSON.h>
 

@@ -1,4 +1,4 @@
-#include "agents/llm/report.h"
+#include "agents/llm/plan_report.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "agents/llm/tell.h"
+#include "agents/llm/answer_stream.h"
 
 #include "protocol/base/clock.h"
 

@@ -1,4 +1,4 @@
-#include "agents/llm/ask.h"
+#include "agents/llm/model_call.h"
 
 #include <inttypes.h>
 
