@@ -36,7 +36,7 @@ void llm_chat(struct bt_step *step, void *self)
 {
     const char *prompt = bt_step_param_string(step, "prompt", bt_step_task(step));
     const char *input = bt_step_param_string(step, "input", bt_step_params_json(step, "input"));
-    struct ask ask = {.step = step, .agent = self, .schema_name = "answer"};
+    struct model_call model_call = {.step = step, .agent = self, .schema_name = "answer"};
     struct llm_reply reply = {0};
     struct prompt p;
     cJSON *schema = NULL;
@@ -48,8 +48,8 @@ void llm_chat(struct bt_step *step, void *self)
     if (!read_schema(step, &schema)) {
         return;
     }
-    ask.schema = schema;
-    ask.max_tokens = (uint64_t)bt_step_param_number(step, "maxTokens", 0);
+    model_call.schema = schema;
+    model_call.max_tokens = (uint64_t)bt_step_param_number(step, "maxTokens", 0);
     prompt_init(&p);
     prompt_say(&p, prompt);
     prompt_data(&p, "the input of this step", input);
@@ -57,7 +57,7 @@ void llm_chat(struct bt_step *step, void *self)
         prompt_data(&p, "the results of the steps before", bt_step_context_text(step));
     }
     add_feedback(step, &p);
-    if (ask_model(&ask, &p, &reply)) {
+    if (model_call_run(&model_call, &p, &reply)) {
         if (schema != NULL) {
             input_reply(step, reply.json, NULL);
             reply.json = NULL;
@@ -77,7 +77,7 @@ void llm_summarize(struct bt_step *step, void *self)
                                                                     : bt_step_context_text(step);
     const char *focus = bt_step_param_string(step, "focus", "");
     double words = bt_step_param_number(step, "words", WORDS);
-    struct ask ask = {.step = step, .agent = self};
+    struct model_call model_call = {.step = step, .agent = self};
     struct llm_reply reply = {0};
     struct prompt p;
     struct buf order;
@@ -97,8 +97,8 @@ void llm_summarize(struct bt_step *step, void *self)
     prompt_say(&p, buf_cstr(&order));
     prompt_data(&p, given ? "the text to summarise" : "the steps before", text);
     add_feedback(step, &p);
-    ask.max_tokens = (uint64_t)words * TOKENS_PER_WORD + 1000; /* reasoning counts, too */
-    if (ask_model(&ask, &p, &reply)) {
+    model_call.max_tokens = (uint64_t)words * TOKENS_PER_WORD + 1000; /* reasoning counts, too */
+    if (model_call_run(&model_call, &p, &reply)) {
         bt_step_reply_bytes(step, buf_cstr(&reply.text), reply.text.len);
     }
     llm_reply_done(&reply);

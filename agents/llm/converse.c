@@ -251,14 +251,14 @@ static void compose_reply(struct question *q, struct bt_step *step, cJSON *param
 static bool add_reply(struct bt_step *step, const struct llm_agent *agent, cJSON *params,
                       cJSON *action)
 {
-    struct ask ask = {.step = step, .agent = agent};
+    struct model_call model_call = {.step = step, .agent = agent};
     struct llm_reply reply = {0};
     struct question q;
     bool ok = false;
 
     question_init(&q);
     compose_reply(&q, step, params);
-    if (q.ok && ask_model(&ask, &q.p, &reply)) {
+    if (q.ok && model_call_run(&model_call, &q.p, &reply)) {
         ok = q.ok = cJSON_AddStringToObject(action, "reply", buf_cstr(&reply.text)) != NULL;
     }
     if (!q.ok) {
@@ -273,13 +273,13 @@ static void converse(struct bt_step *step, const struct llm_agent *agent, cJSON 
                      const cJSON *schema)
 {
     static const char *const optional[] = {"reasoning", NULL};
-    struct ask ask = {.step = step,
-                      .agent = agent,
-                      .optional = optional,
-                      .schema = schema,
-                      .schema_name = "action",
-                      .check = check,
-                      .self = params};
+    struct model_call model_call = {.step = step,
+                                    .agent = agent,
+                                    .optional = optional,
+                                    .schema = schema,
+                                    .schema_name = "action",
+                                    .check = check,
+                                    .self = params};
     struct llm_reply reply = {0};
     struct question q;
 
@@ -287,7 +287,7 @@ static void converse(struct bt_step *step, const struct llm_agent *agent, cJSON 
     compose_action(&q, step, params);
     if (!q.ok) {
         bt_step_fail(step, "SERVICE_UNAVAILABLE", true, "out of memory for the question");
-    } else if (ask_model(&ask, &q.p, &reply)) {
+    } else if (model_call_run(&model_call, &q.p, &reply)) {
         keep_own(reply.json);
         if (strcmp(get(reply.json, "action")->valuestring, "conversation_only") != 0 ||
             add_reply(step, agent, params, reply.json)) {

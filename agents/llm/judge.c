@@ -35,7 +35,8 @@ struct question {
 static void judge(struct bt_step *step, const struct llm_agent *agent, const struct question *q)
 {
     static const char *const optional[] = {"reason", "missing", "diagnosis", NULL};
-    struct ask ask = {.step = step, .agent = agent, .schema_name = q->name, .optional = optional};
+    struct model_call model_call = {
+        .step = step, .agent = agent, .schema_name = q->name, .optional = optional};
     const char *result = bt_step_result_json(step);
     struct llm_reply reply = {0};
     struct prompt p;
@@ -46,13 +47,13 @@ static void judge(struct bt_step *step, const struct llm_agent *agent, const str
         bt_step_fail_error(step, &err);
         return;
     }
-    ask.schema = schema;
+    model_call.schema = schema;
     prompt_init(&p);
     prompt_say(&p, q->order);
     prompt_data(&p, "the plan: the step", bt_step_params_json(step, ""));
     prompt_data(&p, "the steps before", bt_step_context_text(step));
     prompt_data(&p, "the result that is to be judged", result);
-    if (ask_model(&ask, &p, &reply)) {
+    if (model_call_run(&model_call, &p, &reply)) {
         input_reply(step, reply.json, NULL);
         reply.json = NULL;
     }

@@ -8,44 +8,44 @@
 enum {
     NO_DEADLINE_MS = 10 * 60 * 1000,
     ANSWER_MARGIN_MS = 250, /* to say ourselves that it took too long */
-    BEAT_MS = 1000,
+    PROGRESS_MS = 1000,
     TOKENS_LEAST = 16,
     BYTES_PER_TOKEN = 4
 };
 
 struct waiting {
-    const struct ask *ask;
-    msec beat; /* the next sign of life */
+    const struct model_call *model_call;
+    msec next_progress; /* the next sign of life */
     msec every;
 };
 
 /* Called every few milliseconds while the model thinks. */
-static bool stop(void *self)
+static bool poll_stop(void *self)
 {
     struct waiting *w = self;
     msec now = clock_mono_ms();
 
-    if (now >= w->beat) {
-        w->beat = now + w->every;
-        bt_step_progress(w->ask->step, -1,
-                         w->ask->on_text == NULL ? "the model is answering" : NULL);
+    if (now >= w->next_progress) {
+        w->next_progress = now + w->every;
+        bt_step_progress(w->model_call->step, -1,
+                         w->model_call->on_text == NULL ? "the model is answering" : NULL);
     }
-    if (w->ask->on_wait != NULL) {
-        w->ask->on_wait(w->ask->self);
+    if (w->model_call->on_wait != NULL) {
+        w->model_call->on_wait(w->model_call->self);
     }
-    return bt_step_cancelled(w->ask->step);
+    return bt_step_cancelled(w->model_call->step);
 }
 
 static enum bt_code check(void *self, const struct cJSON *value, struct bt_error *err)
 {
     const struct waiting *w = self;
-    return w->ask->check(w->ask->self, value, err);
+    return w->model_call->check(w->model_call->self, value, err);
 }
 
 static void on_text(void *self, bool reset, struct str piece)
 {
     const struct waiting *w = self;
-    w->ask->on_text(w->ask->self, reset, piece);
+    w->model_call->on_text(w->model_call->self, reset, piece);
 }
 
 static msec deadline_of(struct bt_step *step)
@@ -61,7 +61,7 @@ static msec deadline_of(struct bt_step *step)
 
 /* What the answer may have so that the plan stays within what it has left; 0 = nothing worth asking
  * for. */
-static uint64_t afford(const struct ask *a, const struct prompt *p)
+static uint64_t affordable_tokens(const struct model_call *a, const struct prompt *p)
 {
     uint64_t most = a->max_tokens != 0 ? a->max_tokens : a->agent->max_tokens;
     uint64_t input = (p->system.len + p->user.len) / BYTES_PER_TOKEN;
@@ -80,7 +80,7 @@ static uint64_t afford(const struct ask *a, const struct prompt *p)
 
 /* Who plans, sums up or talks has a person waiting, and little time: with a server that wants to be
  * left alone for longer than that, or an open breaker, the cause said now is worth more. */
-static bool waits_in_vain(struct bt_step *step, const struct llm_reply *r)
+static bool retry_comes_too_late(struct bt_step *step, const struct llm_reply *r)
 {
     static const char *const asked[] = {"plan", "synthesize", "converse"};
 
@@ -93,8 +93,8 @@ static bool waits_in_vain(struct bt_step *step, const struct llm_reply *r)
     return false;
 }
 
-static void fail(const struct ask *a, const struct llm_reply *r, enum bt_code code,
-                 const struct bt_error *err)
+static void fail_step(const struct model_call *a, const struct llm_reply *r, enum bt_code code,
+                      const struct bt_error *err)
 {
     static const struct {
         const char *cls;
@@ -113,7 +113,7 @@ static void fail(const struct ask *a, const struct llm_reply *r, enum bt_code co
         [BT_NOMEM] = {"SERVICE_UNAVAILABLE", true},
     };
     const char *cls = by_code[code].cls != NULL ? by_code[code].cls : "UNKNOWN";
-    bool again = by_code[code].retryable && !waits_in_vain(a->step, r);
+    bool again = by_code[code].retryable && !retry_comes_too_late(a->step, r);
 
     if (r->finish == LLM_FINISH_REFUSAL) {
         cls = "PERMISSION_DENIED";
@@ -124,7 +124,7 @@ static void fail(const struct ask *a, const struct llm_reply *r, enum bt_code co
     }
 }
 
-static void tell(const struct ask *a, const struct llm_reply *r, enum bt_code code)
+static void report_usage(const struct model_call *a, const struct llm_reply *r, enum bt_code code)
 {
     if (r->calls > 0) {
         bt_step_add_usage(a->step, r->usage.input, r->usage.output, r->usage.cached,
@@ -139,10 +139,11 @@ static void tell(const struct ask *a, const struct llm_reply *r, enum bt_code co
              r->cost_micros, r->took_ms);
 }
 
-bool ask_model(const struct ask *a, struct prompt *p, struct llm_reply *ret)
+bool model_call_run(const struct model_call *a, struct prompt *p, struct llm_reply *ret)
 {
     uint64_t idle = bt_step_idle_ms(a->step);
-    struct waiting w = {.ask = a, .every = idle != 0 && idle / 3 < BEAT_MS ? idle / 3 : BEAT_MS};
+    struct waiting w = {.model_call = a,
+                        .every = idle != 0 && idle / 3 < PROGRESS_MS ? idle / 3 : PROGRESS_MS};
     struct llm_turn turn = {0};
     struct llm_request request = {
         .turns = &turn,
@@ -154,7 +155,7 @@ bool ask_model(const struct ask *a, struct prompt *p, struct llm_reply *ret)
         .check = a->check == NULL ? NULL : check,
         .on_text = a->on_text == NULL ? NULL : on_text,
         .temperature = a->agent->temperature,
-        .stop = stop,
+        .stop = poll_stop,
         .self = &w,
     };
     struct bt_error err = {0};
@@ -168,7 +169,7 @@ bool ask_model(const struct ask *a, struct prompt *p, struct llm_reply *ret)
     }
     turn.text = buf_cstr(&p->user);
     request.system = buf_cstr(&p->system);
-    request.max_tokens = afford(a, p);
+    request.max_tokens = affordable_tokens(a, p);
     request.deadline = deadline_of(a->step);
     if (request.max_tokens == 0) {
         bt_step_fail(a->step, "BUDGET_EXCEEDED", false,
@@ -176,11 +177,11 @@ bool ask_model(const struct ask *a, struct prompt *p, struct llm_reply *ret)
                      (p->system.len + p->user.len) / BYTES_PER_TOKEN);
         return false;
     }
-    w.beat = clock_mono_ms() + w.every;
+    w.next_progress = clock_mono_ms() + w.every;
     code = llm_ask(a->agent->client, &request, ret, &err);
-    tell(a, ret, code);
+    report_usage(a, ret, code);
     if (code != BT_OK && code != BT_CANCELLED) {
-        fail(a, ret, code, &err);
+        fail_step(a, ret, code, &err);
     }
     return code == BT_OK;
 }

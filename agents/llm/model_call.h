@@ -1,12 +1,12 @@
 /* One question of a handler: within the step's time and the plan's budget, its cost told, its
  * failure turned into the step's. */
-#ifndef LLM_AGENT_ASK_H
-#define LLM_AGENT_ASK_H
+#ifndef LLM_AGENT_MODEL_CALL_H
+#define LLM_AGENT_MODEL_CALL_H
 
 #include "agents/llm/llm_agent.h"
 #include "agents/llm/prompt.h"
 
-struct ask {
+struct model_call {
     struct bt_step *step;
     const struct llm_agent *agent;
     const struct cJSON *schema; /* NULL = text */
@@ -24,5 +24,5 @@ struct ask {
 
 /* False: the step has failed already, and says why (or was cancelled). True: *ret has what was
  * asked for. Either way the caller does llm_reply_done. Makes the prompt. */
-bool ask_model(const struct ask *a, struct prompt *p, struct llm_reply *ret);
+bool model_call_run(const struct model_call *a, struct prompt *p, struct llm_reply *ret);
 #endif

@@ -104,12 +104,12 @@ static void add_question(struct question *q, const cJSON *question)
 static void make_plan(struct bt_step *step, const struct llm_agent *agent, cJSON *question,
                       const cJSON *schema)
 {
-    struct ask ask = {.step = step,
-                      .agent = agent,
-                      .schema = schema,
-                      .schema_name = "plan",
-                      .check = check,
-                      .self = question};
+    struct model_call model_call = {.step = step,
+                                    .agent = agent,
+                                    .schema = schema,
+                                    .schema_name = "plan",
+                                    .check = check,
+                                    .self = question};
     struct llm_reply reply = {0};
     struct question q;
 
@@ -118,7 +118,7 @@ static void make_plan(struct bt_step *step, const struct llm_agent *agent, cJSON
     add_question(&q, question);
     if (!q.ok) {
         bt_step_fail(step, "SERVICE_UNAVAILABLE", true, "out of memory for the question");
-    } else if (ask_model(&ask, &q.p, &reply)) {
+    } else if (model_call_run(&model_call, &q.p, &reply)) {
         trim(reply.json);
         input_reply(step, reply.json, NULL);
         reply.json = NULL;

@@ -188,7 +188,7 @@ static void ask_plan(struct bt_step *step, const struct llm_agent *agent, cJSON 
 {
     double most = bt_step_param_number(step, "limits.maxSteps", STEPS_MAX);
     unsigned max = most >= 1 && most < STEPS_MAX ? (unsigned)most : STEPS_MAX;
-    struct ask ask = {
+    struct model_call model_call = {
         .step = step, .agent = agent, .schema = schema, .schema_name = "plan", .as_is = true};
     struct question q;
     struct llm_reply reply = {0};
@@ -199,7 +199,7 @@ static void ask_plan(struct bt_step *step, const struct llm_agent *agent, cJSON 
     compose(&q, step, agent, params, limit);
     if (!q.ok || !name_agents(schema, get(params, "agents")) || !limit_steps(schema, max)) {
         bt_step_fail(step, "SERVICE_UNAVAILABLE", true, "out of memory for the question");
-    } else if (ask_model(&ask, &q.p, &reply)) {
+    } else if (model_call_run(&model_call, &q.p, &reply)) {
         answer(step, &reply);
     }
     llm_reply_done(&reply);

@@ -237,7 +237,7 @@ static void reply_text(struct work *w, struct str text)
  */
 static bool ask_once(struct work *w)
 {
-    struct ask ask = {
+    struct model_call model_call = {
         .step = w->step, .agent = w->agent, .on_text = on_text, .on_wait = on_wait, .self = w};
     struct llm_reply reply = {0};
     struct question q;
@@ -250,7 +250,7 @@ static bool ask_once(struct work *w)
     compose(w, &q, counts, sizeof counts);
     if (!q.ok) {
         bt_step_fail(w->step, "SERVICE_UNAVAILABLE", true, "out of memory for the question");
-    } else if (ask_model(&ask, &q.p, &reply)) {
+    } else if (model_call_run(&model_call, &q.p, &reply)) {
         switch (read_answer(w, &reply, &json, &text)) {
         case SAID_TEXT:
             reply_text(w, text);
