@@ -3,32 +3,33 @@
  * of 200 bytes or what came in 100 ms. Nothing is told before it is known to be text: an answer
  * that begins like JSON or a fence waits for its end. Used by the handler's thread only.
  */
-#ifndef LLM_AGENT_TELL_H
-#define LLM_AGENT_TELL_H
+#ifndef LLM_AGENT_ANSWER_STREAM_H
+#define LLM_AGENT_ANSWER_STREAM_H
 
 #include "baton/agent.h"
 #include "protocol/base/buf.h"
 #include "protocol/base/msec.h"
 
-struct tell {
+struct answer_stream {
     struct bt_step *step;
     const char
         *title;      /* the first line, when the text does not begin with a heading; NULL = none */
     struct buf held; /* not told yet */
     bool open;       /* known to be text */
-    bool told;
+    bool sent;
     msec due;
 };
 
-void tell_init(struct tell *t, struct bt_step *step, const char *title);
-void tell_done(struct tell *t);
+void answer_stream_init(struct answer_stream *t, struct bt_step *step, const char *title);
+void answer_stream_done(struct answer_stream *t);
 /* The answer while it comes (llm.h). */
-void tell_text(struct tell *t, bool reset, struct str piece);
+void answer_stream_add(struct answer_stream *t, bool reset, struct str piece);
 /* Tells what has waited long enough. */
-void tell_wait(struct tell *t);
+void answer_stream_tick(struct answer_stream *t);
 /* Makes the whole text, title and last line with it, and tells what is left of it. text: the whole
  * answer, without what it was wrapped in; last_line may be NULL. */
-void tell_end(struct tell *t, struct str text, const char *last_line, struct buf *ret);
+void answer_stream_finish(struct answer_stream *t, struct str text, const char *last_line,
+                          struct buf *ret);
 /* Forgets what is held: it was no text. What was told is said to be void. */
-void tell_drop(struct tell *t);
+void answer_stream_reset(struct answer_stream *t);
 #endif

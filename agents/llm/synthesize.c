@@ -48,7 +48,7 @@ struct work {
     cJSON *params;
     char *steps; /* as data */
     struct report_counts counts;
-    struct tell tell;
+    struct answer_stream answer_stream;
     bool may_retry;
     cJSON *retry; /* {retry: [{stepId, reason}]} */
 };
@@ -90,12 +90,12 @@ static void compose(const struct work *w, struct question *q, char *counts, size
 
 static void on_text(void *self, bool reset, struct str piece)
 {
-    tell_text(&((struct work *)self)->tell, reset, piece);
+    answer_stream_add(&((struct work *)self)->answer_stream, reset, piece);
 }
 
 static void on_wait(void *self)
 {
-    tell_wait(&((struct work *)self)->tell);
+    answer_stream_tick(&((struct work *)self)->answer_stream);
 }
 
 /* ---- the answer ---- */
@@ -193,7 +193,7 @@ static enum said read_answer(struct work *w, struct llm_reply *reply, cJSON **re
     const cJSON *inner;
 
     *ret = text;
-    if (w->tell.open || text.len == 0 || (text.ptr[0] != '{' && text.ptr[0] != '`')) {
+    if (w->answer_stream.open || text.len == 0 || (text.ptr[0] != '{' && text.ptr[0] != '`')) {
         return SAID_TEXT;
     }
     *ret = unfence(text);
@@ -223,7 +223,7 @@ static void reply_text(struct work *w, struct str text)
 
     buf_init(&whole, 2 * text.len + 2 * LAST_LINE_MAX);
     report_last_line(w->params, last_line, sizeof last_line);
-    tell_end(&w->tell, text, is_alone(w) ? NULL : last_line, &whole);
+    answer_stream_finish(&w->answer_stream, text, is_alone(w) ? NULL : last_line, &whole);
     if (whole.bad != BT_OK) {
         bt_step_fail(w->step, "SERVICE_UNAVAILABLE", true, "out of memory for the summary");
     } else {
@@ -282,7 +282,7 @@ static void synthesize(struct work *w)
         if (!ask_once(w)) {
             return;
         }
-        tell_drop(&w->tell);
+        answer_stream_reset(&w->answer_stream);
         w->may_retry = false; /* it was said in a way that cannot be used: only text will do now */
     }
     bt_step_fail(w->step, "VALIDATION_ERROR", false,
@@ -298,13 +298,13 @@ void llm_synthesize(struct bt_step *step, void *self)
         bt_step_fail_error(step, &err);
         return;
     }
-    tell_init(&w.tell, step, is_alone(&w) ? NULL : TITLE);
+    answer_stream_init(&w.answer_stream, step, is_alone(&w) ? NULL : TITLE);
     if (!cJSON_IsArray(get(w.params, "steps"))) {
         bt_step_fail(step, "VALIDATION_ERROR", false, "steps: expected the steps of the plan");
     } else {
         synthesize(&w);
     }
-    tell_done(&w.tell);
+    answer_stream_done(&w.answer_stream);
     cJSON_free(w.steps);
     cJSON_Delete(w.params);
 }
