@@ -188,28 +188,28 @@ static cJSON *only(const cJSON *list, const char *const *names, size_t n, bool o
     return ret;
 }
 
-static void add_only(struct question *q, const char *from, const cJSON *list,
+static void add_only(struct json_prompt *q, const char *from, const cJSON *list,
                      const char *const *names, size_t n, bool of_user)
 {
     cJSON *part = only(list, names, n, of_user);
 
     if (part == NULL || part->child != NULL) {
-        question_text(q, from, part == NULL ? NULL : cJSON_PrintUnformatted(part));
+        json_prompt_text(q, from, part == NULL ? NULL : cJSON_PrintUnformatted(part));
     }
     cJSON_Delete(part);
 }
 
-static void add_message(struct question *q, struct bt_step *step, const cJSON *params)
+static void add_message(struct json_prompt *q, struct bt_step *step, const cJSON *params)
 {
     if (get(params, "text") != NULL) {
-        question_data(q, "the person: the message", get(params, "text"));
+        json_prompt_data(q, "the person: the message", get(params, "text"));
     } else {
         prompt_data(&q->p, "the person: the message", bt_step_task(step));
     }
 }
 
 /* Nothing here was written by an agent: messages are the person's, steps the plan's. */
-static void compose_action(struct question *q, struct bt_step *step, const cJSON *params)
+static void compose_action(struct json_prompt *q, struct bt_step *step, const cJSON *params)
 {
     static const char *const of_message[] = {"role", "text", "content"};
     static const char *const of_step[] = {"number", "stepId", "task", "status"};
@@ -220,8 +220,8 @@ static void compose_action(struct question *q, struct bt_step *step, const cJSON
     add_only(q, "the person: earlier messages", get(get(params, "session"), "messages"), of_message,
              3, true);
     if (cJSON_IsObject(plan)) {
-        question_data(q, "the person: the plan's goal", get(plan, "goal"));
-        question_data(q, "the journal: the plan's status", get(plan, "status"));
+        json_prompt_data(q, "the person: the plan's goal", get(plan, "goal"));
+        json_prompt_data(q, "the journal: the plan's status", get(plan, "status"));
         if (cJSON_IsTrue(get(plan, "paused"))) {
             prompt_say(&q->p, "The plan is paused.");
         }
@@ -233,17 +233,18 @@ static void compose_action(struct question *q, struct bt_step *step, const cJSON
     add_message(q, step, params);
 }
 
-static void compose_reply(struct question *q, struct bt_step *step, cJSON *params)
+static void compose_reply(struct json_prompt *q, struct bt_step *step, cJSON *params)
 {
     const cJSON *session = get(params, "session");
     const cJSON *plan = get(params, "plan");
 
     prompt_say(&q->p, order_reply);
-    question_forget_times(get(session, "messages"));
-    question_data(q, "the conversation: what was said before, in short", get(session, "summary"));
-    question_data(q, "the conversation: its newest messages", get(session, "messages"));
-    question_data(q, "the journal: the plan", cJSON_IsObject(plan) ? plan : NULL);
-    question_data(q, "the journal: the newest result", get(params, "lastResult"));
+    json_prompt_drop_times(get(session, "messages"));
+    json_prompt_data(q, "the conversation: what was said before, in short",
+                     get(session, "summary"));
+    json_prompt_data(q, "the conversation: its newest messages", get(session, "messages"));
+    json_prompt_data(q, "the journal: the plan", cJSON_IsObject(plan) ? plan : NULL);
+    json_prompt_data(q, "the journal: the newest result", get(params, "lastResult"));
     add_message(q, step, params);
 }
 
@@ -253,10 +254,10 @@ static bool add_reply(struct bt_step *step, const struct llm_agent *agent, cJSON
 {
     struct model_call model_call = {.step = step, .agent = agent};
     struct llm_reply reply = {0};
-    struct question q;
+    struct json_prompt q;
     bool ok = false;
 
-    question_init(&q);
+    json_prompt_init(&q);
     compose_reply(&q, step, params);
     if (q.ok && model_call_run(&model_call, &q.p, &reply)) {
         ok = q.ok = cJSON_AddStringToObject(action, "reply", buf_cstr(&reply.text)) != NULL;
@@ -265,7 +266,7 @@ static bool add_reply(struct bt_step *step, const struct llm_agent *agent, cJSON
         bt_step_fail(step, "SERVICE_UNAVAILABLE", true, "out of memory for the question");
     }
     llm_reply_done(&reply);
-    question_done(&q);
+    json_prompt_done(&q);
     return ok;
 }
 
@@ -281,9 +282,9 @@ static void converse(struct bt_step *step, const struct llm_agent *agent, cJSON 
                                     .check = check,
                                     .self = params};
     struct llm_reply reply = {0};
-    struct question q;
+    struct json_prompt q;
 
-    question_init(&q);
+    json_prompt_init(&q);
     compose_action(&q, step, params);
     if (!q.ok) {
         bt_step_fail(step, "SERVICE_UNAVAILABLE", true, "out of memory for the question");
@@ -296,7 +297,7 @@ static void converse(struct bt_step *step, const struct llm_agent *agent, cJSON 
         }
     }
     llm_reply_done(&reply);
-    question_done(&q);
+    json_prompt_done(&q);
 }
 
 void llm_converse(struct bt_step *step, void *self)

@@ -26,13 +26,13 @@ static const char verify_schema[] =
     "\"required\":[\"passed\",\"diagnosis\"],\"properties\":{"
     "\"passed\":{\"type\":\"boolean\"},\"diagnosis\":{\"type\":\"string\"}}}";
 
-struct question {
+struct json_prompt {
     const char *order;
     const char *schema;
     const char *name;
 };
 
-static void judge(struct bt_step *step, const struct llm_agent *agent, const struct question *q)
+static void judge(struct bt_step *step, const struct llm_agent *agent, const struct json_prompt *q)
 {
     static const char *const optional[] = {"reason", "missing", "diagnosis", NULL};
     struct model_call model_call = {
@@ -64,14 +64,14 @@ static void judge(struct bt_step *step, const struct llm_agent *agent, const str
 
 void llm_gate(struct bt_step *step, void *self)
 {
-    const struct question q = {gate_order, gate_schema, "gate"};
+    const struct json_prompt q = {gate_order, gate_schema, "gate"};
 
     judge(step, self, &q);
 }
 
 void llm_verify(struct bt_step *step, void *self)
 {
-    const struct question q = {verify_order, verify_schema, "verify"};
+    const struct json_prompt q = {verify_order, verify_schema, "verify"};
 
     /* To judge nothing would pass nothing on: a caller's mistake, not a bad result. */
     if (bt_step_result_json(step) == NULL) {

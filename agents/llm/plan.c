@@ -83,7 +83,7 @@ static enum bt_code check(void *self, const cJSON *plan, struct bt_error *err)
     return plan_check(self, plan, err);
 }
 
-static void add_question(struct question *q, const cJSON *question)
+static void add_question(struct json_prompt *q, const cJSON *json_prompt)
 {
     static const struct {
         const char *member;
@@ -96,12 +96,12 @@ static void add_question(struct question *q, const cJSON *question)
                  {"history", "the journal: earlier replans, not to be repeated"}};
 
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        question_data(q, parts[i].from,
-                      cJSON_GetObjectItemCaseSensitive(question, parts[i].member));
+        json_prompt_data(q, parts[i].from,
+                         cJSON_GetObjectItemCaseSensitive(json_prompt, parts[i].member));
     }
 }
 
-static void make_plan(struct bt_step *step, const struct llm_agent *agent, cJSON *question,
+static void make_plan(struct bt_step *step, const struct llm_agent *agent, cJSON *json_prompt,
                       const cJSON *schema)
 {
     struct model_call model_call = {.step = step,
@@ -109,13 +109,13 @@ static void make_plan(struct bt_step *step, const struct llm_agent *agent, cJSON
                                     .schema = schema,
                                     .schema_name = "plan",
                                     .check = check,
-                                    .self = question};
+                                    .self = json_prompt};
     struct llm_reply reply = {0};
-    struct question q;
+    struct json_prompt q;
 
-    question_init(&q);
+    json_prompt_init(&q);
     prompt_say(&q.p, strcmp(bt_step_purpose(step), "replan") == 0 ? order : order_first);
-    add_question(&q, question);
+    add_question(&q, json_prompt);
     if (!q.ok) {
         bt_step_fail(step, "SERVICE_UNAVAILABLE", true, "out of memory for the question");
     } else if (model_call_run(&model_call, &q.p, &reply)) {
@@ -124,12 +124,12 @@ static void make_plan(struct bt_step *step, const struct llm_agent *agent, cJSON
         reply.json = NULL;
     }
     llm_reply_done(&reply);
-    question_done(&q);
+    json_prompt_done(&q);
 }
 
 void llm_plan(struct bt_step *step, void *self)
 {
-    cJSON *question = NULL;
+    cJSON *json_prompt = NULL;
     cJSON *schema = NULL;
     struct bt_error err;
 
@@ -137,19 +137,19 @@ void llm_plan(struct bt_step *step, void *self)
         llm_plan_new(step, self);
         return;
     }
-    if (input_parameters(step, &question, &err) != BT_OK ||
+    if (input_parameters(step, &json_prompt, &err) != BT_OK ||
         json_parse(str_from(plan_schema), &schema, &err) != BT_OK) {
         bt_step_fail_error(step, &err);
-    } else if (!cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(question, "agents"))) {
+    } else if (!cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json_prompt, "agents"))) {
         bt_step_fail(step, "VALIDATION_ERROR", false,
                      "agents: expected the list of agents that may be used");
     } else {
-        if (cJSON_GetObjectItemCaseSensitive(question, "goal") == NULL) {
-            (void)cJSON_AddStringToObject(question, "goal", bt_step_task(step));
+        if (cJSON_GetObjectItemCaseSensitive(json_prompt, "goal") == NULL) {
+            (void)cJSON_AddStringToObject(json_prompt, "goal", bt_step_task(step));
         }
-        question_forget_times(cJSON_GetObjectItemCaseSensitive(question, "history"));
-        make_plan(step, self, question, schema);
+        json_prompt_drop_times(cJSON_GetObjectItemCaseSensitive(json_prompt, "history"));
+        make_plan(step, self, json_prompt, schema);
     }
-    cJSON_Delete(question);
+    cJSON_Delete(json_prompt);
     cJSON_Delete(schema);
 }

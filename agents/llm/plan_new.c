@@ -141,7 +141,7 @@ static void drop_questions(cJSON *agents)
     }
 }
 
-static void compose(struct question *q, struct bt_step *step, const struct llm_agent *agent,
+static void compose(struct json_prompt *q, struct bt_step *step, const struct llm_agent *agent,
                     const cJSON *params, const char *limit)
 {
     const cJSON *goal = get(params, "goal");
@@ -150,22 +150,23 @@ static void compose(struct question *q, struct bt_step *step, const struct llm_a
     prompt_say(&q->p, order);
     prompt_say(&q->p, limit);
     drop_questions(get(params, "agents"));
-    question_text(q, "the registry: agents",
-                  print_agents(get(params, "agents"), agent->data_bytes / 4 * 3));
-    question_forget_times(get(session, "messages"));
-    question_data(q, "the conversation: what was said before, in short", get(session, "summary"));
-    question_data(q, "the conversation: its newest messages", get(session, "messages"));
+    json_prompt_text(q, "the registry: agents",
+                     print_agents(get(params, "agents"), agent->data_bytes / 4 * 3));
+    json_prompt_drop_times(get(session, "messages"));
+    json_prompt_data(q, "the conversation: what was said before, in short",
+                     get(session, "summary"));
+    json_prompt_data(q, "the conversation: its newest messages", get(session, "messages"));
     if (goal != NULL) {
-        question_data(q, "the person who asks: the goal", goal);
+        json_prompt_data(q, "the person who asks: the goal", goal);
     } else {
         prompt_data(&q->p, "the person who asks: the goal", bt_step_task(step));
     }
-    question_data(q, "the person who asks: constraints", get(params, "constraints"));
+    json_prompt_data(q, "the person who asks: constraints", get(params, "constraints"));
     if (get(params, "problems") != NULL || get(params, "previous") != NULL) {
         prompt_say(&q->p, "An earlier plan was refused. Answer with the whole plan anew, with all "
                           "that is wrong with it put right:");
-        question_data(q, "a model: the earlier plan", get(params, "previous"));
-        question_data(q, "the plan check: what is wrong with it", get(params, "problems"));
+        json_prompt_data(q, "a model: the earlier plan", get(params, "previous"));
+        json_prompt_data(q, "the plan check: what is wrong with it", get(params, "problems"));
     } else if (bt_step_feedback(step)[0] != 0) {
         prompt_say(&q->p, "An earlier plan was refused. What is wrong with it:");
         prompt_data(&q->p, "the plan check: what is wrong with it", bt_step_feedback(step));
@@ -190,12 +191,12 @@ static void ask_plan(struct bt_step *step, const struct llm_agent *agent, cJSON 
     unsigned max = most >= 1 && most < STEPS_MAX ? (unsigned)most : STEPS_MAX;
     struct model_call model_call = {
         .step = step, .agent = agent, .schema = schema, .schema_name = "plan", .as_is = true};
-    struct question q;
+    struct json_prompt q;
     struct llm_reply reply = {0};
     char limit[48];
 
     (void)snprintf(limit, sizeof limit, "At most %u steps.", max);
-    question_init(&q);
+    json_prompt_init(&q);
     compose(&q, step, agent, params, limit);
     if (!q.ok || !name_agents(schema, get(params, "agents")) || !limit_steps(schema, max)) {
         bt_step_fail(step, "SERVICE_UNAVAILABLE", true, "out of memory for the question");
@@ -203,7 +204,7 @@ static void ask_plan(struct bt_step *step, const struct llm_agent *agent, cJSON 
         answer(step, &reply);
     }
     llm_reply_done(&reply);
-    question_done(&q);
+    json_prompt_done(&q);
 }
 
 void llm_plan_new(struct bt_step *step, const struct llm_agent *agent)

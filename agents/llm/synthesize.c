@@ -65,12 +65,12 @@ static bool is_alone(const struct work *w)
 
 /* ---- the question ---- */
 
-static void compose(const struct work *w, struct question *q, char *counts, size_t room)
+static void compose(const struct work *w, struct json_prompt *q, char *counts, size_t room)
 {
     if (is_alone(w)) {
         prompt_say(&q->p, order_alone);
-        question_data(q, "the person who asks: the goal", get(w->params, "goal"));
-        question_data(q, "the journal: why there is no plan", get(w->params, "failureReason"));
+        json_prompt_data(q, "the person who asks: the goal", get(w->params, "goal"));
+        json_prompt_data(q, "the journal: why there is no plan", get(w->params, "failureReason"));
         return;
     }
     (void)snprintf(counts, room, "The plan had %u steps: %u completed, %u failed, %u others.",
@@ -81,10 +81,10 @@ static void compose(const struct work *w, struct question *q, char *counts, size
     if (w->may_retry) {
         prompt_say(&q->p, order_retry);
     }
-    question_data(q, "the person who asks: the goal", get(w->params, "goal"));
-    question_data(q, "the plan: its description", get(w->params, "description"));
-    question_data(q, "the journal: how the plan ended", get(w->params, "status"));
-    question_data(q, "the journal: why it failed", get(w->params, "failureReason"));
+    json_prompt_data(q, "the person who asks: the goal", get(w->params, "goal"));
+    json_prompt_data(q, "the plan: its description", get(w->params, "description"));
+    json_prompt_data(q, "the journal: how the plan ended", get(w->params, "status"));
+    json_prompt_data(q, "the journal: why it failed", get(w->params, "failureReason"));
     prompt_data(&q->p, "the journal: its steps, with what the agents answered", w->steps);
 }
 
@@ -240,13 +240,13 @@ static bool ask_once(struct work *w)
     struct model_call model_call = {
         .step = w->step, .agent = w->agent, .on_text = on_text, .on_wait = on_wait, .self = w};
     struct llm_reply reply = {0};
-    struct question q;
+    struct json_prompt q;
     cJSON *json = NULL;
     char counts[160];
     struct str text;
     bool again = false;
 
-    question_init(&q);
+    json_prompt_init(&q);
     compose(w, &q, counts, sizeof counts);
     if (!q.ok) {
         bt_step_fail(w->step, "SERVICE_UNAVAILABLE", true, "out of memory for the question");
@@ -266,7 +266,7 @@ static bool ask_once(struct work *w)
     }
     cJSON_Delete(json);
     llm_reply_done(&reply);
-    question_done(&q);
+    json_prompt_done(&q);
     return again;
 }
 
