@@ -84,7 +84,7 @@ static size_t share_of(const size_t *lens, size_t n, size_t room)
     return low;
 }
 
-static void count(const cJSON *step, struct report_counts *c)
+static void count(const cJSON *step, struct plan_report_counts *c)
 {
     c->all++;
     c->completed += is(get(step, "status"), "completed");
@@ -92,7 +92,7 @@ static void count(const cJSON *step, struct report_counts *c)
 }
 
 /* Everything but results has a fixed room; *ret_used is what all of it takes. */
-static bool shorten(cJSON *steps, size_t *lens, struct report_counts *counts, size_t *ret_used)
+static bool shorten(cJSON *steps, size_t *lens, struct plan_report_counts *counts, size_t *ret_used)
 {
     cJSON *step = NULL;
     size_t i = 0;
@@ -115,7 +115,7 @@ static bool shorten(cJSON *steps, size_t *lens, struct report_counts *counts, si
     return true;
 }
 
-char *report_steps(cJSON *steps, size_t room, struct report_counts *ret)
+char *plan_report_steps(cJSON *steps, size_t room, struct plan_report_counts *ret)
 {
     size_t n = (size_t)cJSON_GetArraySize(steps);
     size_t *lens = calloc(n + 1, sizeof *lens);
@@ -126,7 +126,7 @@ char *report_steps(cJSON *steps, size_t room, struct report_counts *ret)
     size_t share;
     bool ok;
 
-    *ret = (struct report_counts){0};
+    *ret = (struct plan_report_counts){0};
     ok = lens != NULL && shorten(steps, lens, ret, &used);
     share = ok ? share_of(lens, n, room > used ? room - used : 0) : 0;
     buf_init(&out, SIZE_MAX / 4);
@@ -203,7 +203,7 @@ static cJSON *agents_of(const cJSON *steps)
     return list;
 }
 
-void report_last_line(const cJSON *plan, char *ret, size_t room)
+void plan_report_last_line(const cJSON *plan, char *ret, size_t room)
 {
     const cJSON *ms = get(plan, "durationMs");
     bool completed = is(get(plan, "status"), "completed");

@@ -1,19 +1,19 @@
 /* What a plan came to, as data for a prompt. Pure but for the heap. */
-#ifndef LLM_AGENT_REPORT_H
-#define LLM_AGENT_REPORT_H
+#ifndef LLM_AGENT_PLAN_REPORT_H
+#define LLM_AGENT_PLAN_REPORT_H
 
 #include <stddef.h>
 
 struct cJSON;
 
-struct report_counts {
+struct plan_report_counts {
     unsigned all, completed, failed;
 };
 
 /* The steps as JSON, one a line; results over their share of the room are cut, and say so. Changes
  * the steps. The caller frees with cJSON_free; NULL = out of memory. */
-char *report_steps(struct cJSON *steps, size_t room, struct report_counts *ret);
+char *plan_report_steps(struct cJSON *steps, size_t room, struct plan_report_counts *ret);
 /* "*Plan completed in 12.3 seconds across a, b.*" from {status, durationMs, agents}; without agents
  * those of its steps. */
-void report_last_line(const struct cJSON *plan, char *ret, size_t room);
+void plan_report_last_line(const struct cJSON *plan, char *ret, size_t room);
 #endif

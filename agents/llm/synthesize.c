@@ -47,7 +47,7 @@ struct work {
     const struct llm_agent *agent;
     cJSON *params;
     char *steps; /* as data */
-    struct report_counts counts;
+    struct plan_report_counts counts;
     struct answer_stream answer_stream;
     bool may_retry;
     cJSON *retry; /* {retry: [{stepId, reason}]} */
@@ -222,7 +222,7 @@ static void reply_text(struct work *w, struct str text)
     struct buf whole;
 
     buf_init(&whole, 2 * text.len + 2 * LAST_LINE_MAX);
-    report_last_line(w->params, last_line, sizeof last_line);
+    plan_report_last_line(w->params, last_line, sizeof last_line);
     answer_stream_finish(&w->answer_stream, text, is_alone(w) ? NULL : last_line, &whole);
     if (whole.bad != BT_OK) {
         bt_step_fail(w->step, "SERVICE_UNAVAILABLE", true, "out of memory for the summary");
@@ -272,7 +272,7 @@ static bool ask_once(struct work *w)
 
 static void synthesize(struct work *w)
 {
-    w->steps = report_steps(get(w->params, "steps"), w->agent->data_bytes / 4 * 3, &w->counts);
+    w->steps = plan_report_steps(get(w->params, "steps"), w->agent->data_bytes / 4 * 3, &w->counts);
     w->may_retry = bt_step_param_number(w->step, "mayRetry", 0) >= 1 && w->counts.failed > 0;
     if (w->steps == NULL) {
         bt_step_fail(w->step, "SERVICE_UNAVAILABLE", true, "out of memory for the results");
