@@ -10,7 +10,7 @@ enum { WORDS = 200, TOKENS_PER_WORD = 3 };
 static void add_feedback(struct bt_step *step, struct prompt *p)
 {
     if (bt_step_feedback(step)[0] != 0) {
-        prompt_say(p, "An earlier answer did not do. What was wrong with it:");
+        prompt_instruct(p, "An earlier answer did not do. What was wrong with it:");
         prompt_data(p, "whoever judged the earlier answer", bt_step_feedback(step));
     }
 }
@@ -51,7 +51,7 @@ void llm_chat(struct bt_step *step, void *self)
     model_call.schema = schema;
     model_call.max_tokens = (uint64_t)bt_step_param_number(step, "maxTokens", 0);
     prompt_init(&p);
-    prompt_say(&p, prompt);
+    prompt_instruct(&p, prompt);
     prompt_data(&p, "the input of this step", input);
     if (input == NULL && bt_step_dependency_count(step) > 0) {
         prompt_data(&p, "the results of the steps before", bt_step_context_text(step));
@@ -94,7 +94,7 @@ void llm_summarize(struct bt_step *step, void *self)
                "important.%s%s",
                words, focus[0] != 0 ? " What matters: " : "", focus);
     prompt_init(&p);
-    prompt_say(&p, buf_cstr(&order));
+    prompt_instruct(&p, buf_cstr(&order));
     prompt_data(&p, given ? "the text to summarise" : "the steps before", text);
     add_feedback(step, &p);
     model_call.max_tokens = (uint64_t)words * TOKENS_PER_WORD + 1000; /* reasoning counts, too */

@@ -216,19 +216,19 @@ static void compose_action(struct json_prompt *q, struct bt_step *step, const cJ
     static const char *const of_waiting[] = {"number", "stepId", "kind"};
     const cJSON *plan = get(params, "plan");
 
-    prompt_say(&q->p, order_action);
+    prompt_instruct(&q->p, order_action);
     add_only(q, "the person: earlier messages", get(get(params, "session"), "messages"), of_message,
              3, true);
     if (cJSON_IsObject(plan)) {
         json_prompt_data(q, "the person: the plan's goal", get(plan, "goal"));
         json_prompt_data(q, "the journal: the plan's status", get(plan, "status"));
         if (cJSON_IsTrue(get(plan, "paused"))) {
-            prompt_say(&q->p, "The plan is paused.");
+            prompt_instruct(&q->p, "The plan is paused.");
         }
         add_only(q, "the journal: the plan's steps", get(plan, "steps"), of_step, 4, false);
         add_only(q, "the journal: what waits", get(plan, "waiting"), of_waiting, 3, false);
     } else {
-        prompt_say(&q->p, "There is no plan.");
+        prompt_instruct(&q->p, "There is no plan.");
     }
     add_message(q, step, params);
 }
@@ -238,7 +238,7 @@ static void compose_reply(struct json_prompt *q, struct bt_step *step, cJSON *pa
     const cJSON *session = get(params, "session");
     const cJSON *plan = get(params, "plan");
 
-    prompt_say(&q->p, order_reply);
+    prompt_instruct(&q->p, order_reply);
     json_prompt_drop_times(get(session, "messages"));
     json_prompt_data(q, "the conversation: what was said before, in short",
                      get(session, "summary"));

@@ -114,7 +114,7 @@ static void make_plan(struct bt_step *step, const struct llm_agent *agent, cJSON
     struct json_prompt q;
 
     json_prompt_init(&q);
-    prompt_say(&q.p, strcmp(bt_step_purpose(step), "replan") == 0 ? order : order_first);
+    prompt_instruct(&q.p, strcmp(bt_step_purpose(step), "replan") == 0 ? order : order_first);
     add_question(&q, json_prompt);
     if (!q.ok) {
         bt_step_fail(step, "SERVICE_UNAVAILABLE", true, "out of memory for the question");

@@ -147,8 +147,8 @@ static void compose(struct json_prompt *q, struct bt_step *step, const struct ll
     const cJSON *goal = get(params, "goal");
     const cJSON *session = get(params, "session");
 
-    prompt_say(&q->p, order);
-    prompt_say(&q->p, limit);
+    prompt_instruct(&q->p, order);
+    prompt_instruct(&q->p, limit);
     drop_questions(get(params, "agents"));
     json_prompt_text(q, "the registry: agents",
                      print_agents(get(params, "agents"), agent->data_bytes / 4 * 3));
@@ -163,12 +163,13 @@ static void compose(struct json_prompt *q, struct bt_step *step, const struct ll
     }
     json_prompt_data(q, "the person who asks: constraints", get(params, "constraints"));
     if (get(params, "problems") != NULL || get(params, "previous") != NULL) {
-        prompt_say(&q->p, "An earlier plan was refused. Answer with the whole plan anew, with all "
-                          "that is wrong with it put right:");
+        prompt_instruct(&q->p,
+                        "An earlier plan was refused. Answer with the whole plan anew, with all "
+                        "that is wrong with it put right:");
         json_prompt_data(q, "a model: the earlier plan", get(params, "previous"));
         json_prompt_data(q, "the plan check: what is wrong with it", get(params, "problems"));
     } else if (bt_step_feedback(step)[0] != 0) {
-        prompt_say(&q->p, "An earlier plan was refused. What is wrong with it:");
+        prompt_instruct(&q->p, "An earlier plan was refused. What is wrong with it:");
         prompt_data(&q->p, "the plan check: what is wrong with it", bt_step_feedback(step));
     }
 }

@@ -35,7 +35,7 @@ static void add(struct prompt *p, const char *from, const char *text)
     }
 }
 
-void prompt_say(struct prompt *p, const char *text)
+void prompt_instruct(struct prompt *p, const char *text)
 {
     add(p, NULL, text);
 }

@@ -34,7 +34,7 @@ struct prompt {
 void prompt_init(struct prompt *p);
 void prompt_done(struct prompt *p);
 /* Instructions: of this program, its owner, or the plan. Borrowed until prompt_make. */
-void prompt_say(struct prompt *p, const char *text);
+void prompt_instruct(struct prompt *p, const char *text);
 /* Data. from is ours. An empty or NULL text is left out. Borrowed until prompt_make. */
 void prompt_data(struct prompt *p, const char *from, const char *text);
 /* Makes user and system; extra: the owner's addition to the rules, or NULL. */

@@ -68,7 +68,7 @@ static bool is_alone(const struct work *w)
 static void compose(const struct work *w, struct json_prompt *q, char *counts, size_t room)
 {
     if (is_alone(w)) {
-        prompt_say(&q->p, order_alone);
+        prompt_instruct(&q->p, order_alone);
         json_prompt_data(q, "the person who asks: the goal", get(w->params, "goal"));
         json_prompt_data(q, "the journal: why there is no plan", get(w->params, "failureReason"));
         return;
@@ -76,10 +76,10 @@ static void compose(const struct work *w, struct json_prompt *q, char *counts, s
     (void)snprintf(counts, room, "The plan had %u steps: %u completed, %u failed, %u others.",
                    w->counts.all, w->counts.completed, w->counts.failed,
                    w->counts.all - w->counts.completed - w->counts.failed);
-    prompt_say(&q->p, order);
-    prompt_say(&q->p, counts);
+    prompt_instruct(&q->p, order);
+    prompt_instruct(&q->p, counts);
     if (w->may_retry) {
-        prompt_say(&q->p, order_retry);
+        prompt_instruct(&q->p, order_retry);
     }
     json_prompt_data(q, "the person who asks: the goal", get(w->params, "goal"));
     json_prompt_data(q, "the plan: its description", get(w->params, "description"));

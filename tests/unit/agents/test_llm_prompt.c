@@ -12,7 +12,7 @@ static void make(struct prompt *p, const char *order, const char *data, size_t r
     struct bt_error err;
 
     prompt_init(p);
-    prompt_say(p, order);
+    prompt_instruct(p, order);
     prompt_data(p, "a step", data);
     if (prompt_make(p, NULL, room, &err) != BT_OK) {
         fail_msg("%s", err.msg);
@@ -87,7 +87,7 @@ static void mark_that_occurs_in_the_data_is_not_taken(void **state)
     prompt_data(&p, "a step", text);
     assert_true(prompt_mark(&p, 7, second));
     assert_string_not_equal(second, first);
-    prompt_say(&p, second); /* instructions quote goals and tasks, so they count, too */
+    prompt_instruct(&p, second); /* instructions quote goals and tasks, so they count, too */
     assert_true(prompt_mark(&p, 7, third));
     assert_string_not_equal(third, first);
     assert_string_not_equal(third, second);
@@ -181,7 +181,7 @@ static void owners_rules_come_behind_ours_and_nothing_is_no_frame(void **state)
 
     (void)state;
     prompt_init(&p);
-    prompt_say(&p, "x");
+    prompt_instruct(&p, "x");
     prompt_data(&p, "nobody", "");
     prompt_data(&p, "nobody", NULL);
     assert_int_equal(prompt_make(&p, "Answer in French.", 1000, &err), BT_OK);
