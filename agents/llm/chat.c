@@ -80,21 +80,21 @@ void llm_summarize(struct bt_step *step, void *self)
     struct model_call model_call = {.step = step, .agent = self};
     struct llm_reply reply = {0};
     struct prompt p;
-    struct buf order;
+    struct buf instructions;
 
     if (text == NULL || text[0] == 0) {
         bt_step_fail(step, "VALIDATION_ERROR", false,
                      "expected the parameter text, or a step before this one");
         return;
     }
-    buf_init(&order, 8192);
-    buf_printf(&order,
+    buf_init(&instructions, 8192);
+    buf_printf(&instructions,
                "Summarise the data in at most %.0f words, in the language of the data. State only "
                "what the data says; keep figures, names and failures. Begin with the most "
                "important.%s%s",
                words, focus[0] != 0 ? " What matters: " : "", focus);
     prompt_init(&p);
-    prompt_instruct(&p, buf_cstr(&order));
+    prompt_instruct(&p, buf_cstr(&instructions));
     prompt_data(&p, given ? "the text to summarise" : "the steps before", text);
     add_feedback(step, &p);
     model_call.max_tokens = (uint64_t)words * TOKENS_PER_WORD + 1000; /* reasoning counts, too */
@@ -103,5 +103,5 @@ void llm_summarize(struct bt_step *step, void *self)
     }
     llm_reply_done(&reply);
     prompt_done(&p);
-    buf_done(&order);
+    buf_done(&instructions);
 }

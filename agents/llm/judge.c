@@ -27,7 +27,7 @@ static const char verify_schema[] =
     "\"passed\":{\"type\":\"boolean\"},\"diagnosis\":{\"type\":\"string\"}}}";
 
 struct json_prompt {
-    const char *order;
+    const char *instructions;
     const char *schema;
     const char *name;
 };
@@ -49,7 +49,7 @@ static void judge(struct bt_step *step, const struct llm_agent *agent, const str
     }
     model_call.schema = schema;
     prompt_init(&p);
-    prompt_instruct(&p, q->order);
+    prompt_instruct(&p, q->instructions);
     prompt_data(&p, "the plan: the step", bt_step_params_json(step, ""));
     prompt_data(&p, "the steps before", bt_step_context_text(step));
     prompt_data(&p, "the result that is to be judged", result);

@@ -26,7 +26,7 @@ extern const struct bt_skill llm_skills[];
 extern const size_t llm_skill_count;
 
 /* The tag of skills that the supervisor asks by itself: no plan should have a step for them. */
-#define LLM_ASKED "x-baton-asked"
+#define LLM_SUPERVISOR_TAG "x-baton-asked"
 
 /* chat.c */
 void llm_chat(struct bt_step *step, void *self);

@@ -7,7 +7,7 @@
 #include "agents/sdk/input.h"
 #include "protocol/wire/doc.h"
 
-static const char order[] =
+static const char instructions[] =
     "A step of a workflow has failed. Make a new plan for what is left to reach the goal.\n"
     "1. Use only the agents and skills in the data \"agents\"; give parameters that fit a skill's "
     "inputSchema.\n"
@@ -21,7 +21,7 @@ static const char order[] =
     "5. reasoning: one or two sentences why this will work.\n"
     "6. Only when no plan can reach the goal any more: steps [] and in impossible why.";
 
-static const char order_first[] =
+static const char instructions_first[] =
     "Make a plan to reach the goal.\n"
     "1. Use only the agents and skills in the data \"agents\"; give parameters that fit a skill's "
     "inputSchema.\n"
@@ -114,7 +114,8 @@ static void make_plan(struct bt_step *step, const struct llm_agent *agent, cJSON
     struct json_prompt q;
 
     json_prompt_init(&q);
-    prompt_instruct(&q.p, strcmp(bt_step_purpose(step), "replan") == 0 ? order : order_first);
+    prompt_instruct(&q.p, strcmp(bt_step_purpose(step), "replan") == 0 ? instructions
+                                                                       : instructions_first);
     add_question(&q, json_prompt);
     if (!q.ok) {
         bt_step_fail(step, "SERVICE_UNAVAILABLE", true, "out of memory for the question");

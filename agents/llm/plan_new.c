@@ -12,7 +12,7 @@
 
 enum { STEPS_MAX = 100, ENUM_MAX = 64 };
 
-static const char order[] =
+static const char instructions[] =
     "Make a plan that reaches the goal.\n"
     "1. Use only the agents in the data \"agents\", each only with its own skills. Give parameters "
     "that fit a skill's inputSchema, and only those that it knows.\n"
@@ -118,7 +118,7 @@ static char *print_agents(cJSON *agents, size_t room)
 }
 
 /* What the supervisor asks agents itself is no work for a plan. */
-static void drop_questions(cJSON *agents)
+static void drop_supervisor_skills(cJSON *agents)
 {
     cJSON *agent = NULL;
 
@@ -131,7 +131,8 @@ static void drop_questions(cJSON *agents)
             bool asked = false;
             cJSON_ArrayForEach(tag, get(skill, "tags"))
             {
-                asked = asked || (cJSON_IsString(tag) && strcmp(tag->valuestring, LLM_ASKED) == 0);
+                asked = asked ||
+                        (cJSON_IsString(tag) && strcmp(tag->valuestring, LLM_SUPERVISOR_TAG) == 0);
             }
             if (asked) {
                 cJSON_Delete(cJSON_DetachItemViaPointer(get(agent, "skills"), skill));
@@ -147,9 +148,9 @@ static void compose(struct json_prompt *q, struct bt_step *step, const struct ll
     const cJSON *goal = get(params, "goal");
     const cJSON *session = get(params, "session");
 
-    prompt_instruct(&q->p, order);
+    prompt_instruct(&q->p, instructions);
     prompt_instruct(&q->p, limit);
-    drop_questions(get(params, "agents"));
+    drop_supervisor_skills(get(params, "agents"));
     json_prompt_text(q, "the registry: agents",
                      print_agents(get(params, "agents"), agent->data_bytes / 4 * 3));
     json_prompt_drop_times(get(session, "messages"));

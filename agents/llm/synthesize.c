@@ -17,7 +17,7 @@ enum { ROUNDS = 2, FLUSH_MS = 5000, REASON_MAX = 512, LAST_LINE_MAX = 2048 };
 
 #define TITLE "# Plan Execution Summary"
 
-static const char order[] =
+static const char instructions[] =
     "A workflow is over. Write its executive summary for the person who asked for the goal, in the "
     "language of the goal, as Markdown with exactly these headings:\n" TITLE
     "\n## Key Accomplishments\n## Important Findings\n## Recommended Next Steps\n"
@@ -28,19 +28,19 @@ static const char order[] =
     "What was not done is no accomplishment.\n"
     "4. No closing line about time or agents: it is added.";
 
-static const char order_retry[] =
+static const char instructions_retry[] =
     "Only if a failed step is likely to succeed when it is tried again just as it is (its service "
     "could not be reached, it took too long), and the goal needs it: do not write the summary, but "
     "answer with one JSON object and nothing else: {\"retry\": [{\"stepId\": \"...\", \"reason\": "
     "\"...\"}]}. Name failed steps only.";
 
 /* onInvalidPlan synthesize: there is no plan, the answer is all that there will be. */
-static const char order_alone[] =
+static const char instructions_no_plan[] =
     "No plan could be made for the goal, and nothing was done. Answer the person who asked for it "
     "directly, in the language of the goal, from what you know. Say plainly what you do not know "
     "and what would have to be done first; claim nothing to have been done.";
 
-enum said { SAID_TEXT, SAID_RETRY, SAID_NOTHING };
+enum answer_kind { ANSWER_TEXT, ANSWER_RETRY, ANSWER_UNUSABLE };
 
 struct work {
     struct bt_step *step;
@@ -58,7 +58,7 @@ static cJSON *get(const cJSON *map, const char *name)
     return cJSON_GetObjectItemCaseSensitive(map, name);
 }
 
-static bool is_alone(const struct work *w)
+static bool has_no_plan(const struct work *w)
 {
     return cJSON_GetArraySize(get(w->params, "steps")) == 0;
 }
@@ -67,8 +67,8 @@ static bool is_alone(const struct work *w)
 
 static void compose(const struct work *w, struct json_prompt *q, char *counts, size_t room)
 {
-    if (is_alone(w)) {
-        prompt_instruct(&q->p, order_alone);
+    if (has_no_plan(w)) {
+        prompt_instruct(&q->p, instructions_no_plan);
         json_prompt_data(q, "the person who asks: the goal", get(w->params, "goal"));
         json_prompt_data(q, "the journal: why there is no plan", get(w->params, "failureReason"));
         return;
@@ -76,10 +76,10 @@ static void compose(const struct work *w, struct json_prompt *q, char *counts, s
     (void)snprintf(counts, room, "The plan had %u steps: %u completed, %u failed, %u others.",
                    w->counts.all, w->counts.completed, w->counts.failed,
                    w->counts.all - w->counts.completed - w->counts.failed);
-    prompt_instruct(&q->p, order);
+    prompt_instruct(&q->p, instructions);
     prompt_instruct(&q->p, counts);
     if (w->may_retry) {
-        prompt_instruct(&q->p, order_retry);
+        prompt_instruct(&q->p, instructions_retry);
     }
     json_prompt_data(q, "the person who asks: the goal", get(w->params, "goal"));
     json_prompt_data(q, "the plan: its description", get(w->params, "description"));
@@ -144,14 +144,14 @@ static bool add_retry(cJSON *list, const char *step_id, const char *reason)
 }
 
 /* Of what the model named, the steps that did fail, once each. */
-static bool take_retry(struct work *w, const cJSON *said)
+static bool read_retry(struct work *w, const cJSON *answer)
 {
     cJSON *whole = cJSON_CreateObject();
     cJSON *list = cJSON_AddArrayToObject(whole, "retry");
     const cJSON *item = NULL;
     bool ok = list != NULL;
 
-    cJSON_ArrayForEach(item, get(said, "retry"))
+    cJSON_ArrayForEach(item, get(answer, "retry"))
     {
         const cJSON *id = cJSON_IsString(item) ? item : get(item, "stepId");
         const cJSON *reason = get(item, "reason");
@@ -170,7 +170,7 @@ static bool take_retry(struct work *w, const cJSON *said)
 }
 
 /* A whole text in a fence is what stands in it. */
-static struct str unfence(struct str text)
+static struct str strip_fence(struct str text)
 {
     const char *line =
         text.len > 6 && memcmp(text.ptr, "```", 3) == 0 ? memchr(text.ptr, '\n', text.len) : NULL;
@@ -185,8 +185,8 @@ static struct str unfence(struct str text)
 
 /* What was told is text; only what waited for its end may be something else. Fills *ret with the
  * text, which lives as long as the reply and *ret_json. */
-static enum said read_answer(struct work *w, struct llm_reply *reply, cJSON **ret_json,
-                             struct str *ret)
+static enum answer_kind read_answer(struct work *w, struct llm_reply *reply, cJSON **ret_json,
+                                    struct str *ret)
 {
     struct str text = buf_str(&reply->text);
     cJSON *json = NULL;
@@ -194,25 +194,25 @@ static enum said read_answer(struct work *w, struct llm_reply *reply, cJSON **re
 
     *ret = text;
     if (w->answer_stream.open || text.len == 0 || (text.ptr[0] != '{' && text.ptr[0] != '`')) {
-        return SAID_TEXT;
+        return ANSWER_TEXT;
     }
-    *ret = unfence(text);
+    *ret = strip_fence(text);
     if (ret->len > 0 && ret->ptr[0] != '{') {
-        return SAID_TEXT;
+        return ANSWER_TEXT;
     }
     if (answer_parser_json(text, &json, NULL) != BT_OK) {
-        return SAID_NOTHING;
+        return ANSWER_UNUSABLE;
     }
     *ret_json = json;
-    if (w->may_retry && take_retry(w, json)) {
-        return SAID_RETRY;
+    if (w->may_retry && read_retry(w, json)) {
+        return ANSWER_RETRY;
     }
     inner = get(json, "text");
     if (cJSON_IsString(inner) && answer_parser_clean(str_from(inner->valuestring)).len > 0) {
         *ret = answer_parser_clean(str_from(inner->valuestring));
-        return SAID_TEXT;
+        return ANSWER_TEXT;
     }
-    return SAID_NOTHING;
+    return ANSWER_UNUSABLE;
 }
 
 static void reply_text(struct work *w, struct str text)
@@ -223,7 +223,7 @@ static void reply_text(struct work *w, struct str text)
 
     buf_init(&whole, 2 * text.len + 2 * LAST_LINE_MAX);
     plan_report_last_line(w->params, last_line, sizeof last_line);
-    answer_stream_finish(&w->answer_stream, text, is_alone(w) ? NULL : last_line, &whole);
+    answer_stream_finish(&w->answer_stream, text, has_no_plan(w) ? NULL : last_line, &whole);
     if (whole.bad != BT_OK) {
         bt_step_fail(w->step, "SERVICE_UNAVAILABLE", true, "out of memory for the summary");
     } else {
@@ -235,7 +235,7 @@ static void reply_text(struct work *w, struct str text)
 
 /* One question. True: its answer was neither text nor a list of steps; else the step has its reply.
  */
-static bool ask_once(struct work *w)
+static bool run_once(struct work *w)
 {
     struct model_call model_call = {
         .step = w->step, .agent = w->agent, .on_text = on_text, .on_wait = on_wait, .self = w};
@@ -252,14 +252,14 @@ static bool ask_once(struct work *w)
         bt_step_fail(w->step, "SERVICE_UNAVAILABLE", true, "out of memory for the question");
     } else if (model_call_run(&model_call, &q.p, &reply)) {
         switch (read_answer(w, &reply, &json, &text)) {
-        case SAID_TEXT:
+        case ANSWER_TEXT:
             reply_text(w, text);
             break;
-        case SAID_RETRY:
+        case ANSWER_RETRY:
             input_reply(w->step, w->retry, NULL);
             w->retry = NULL;
             break;
-        case SAID_NOTHING:
+        case ANSWER_UNUSABLE:
             again = true;
             break;
         }
@@ -279,7 +279,7 @@ static void synthesize(struct work *w)
         return;
     }
     for (unsigned round = 0; round < ROUNDS; round++) {
-        if (!ask_once(w)) {
+        if (!run_once(w)) {
             return;
         }
         answer_stream_reset(&w->answer_stream);
@@ -298,7 +298,7 @@ void llm_synthesize(struct bt_step *step, void *self)
         bt_step_fail_error(step, &err);
         return;
     }
-    answer_stream_init(&w.answer_stream, step, is_alone(&w) ? NULL : TITLE);
+    answer_stream_init(&w.answer_stream, step, has_no_plan(&w) ? NULL : TITLE);
     if (!cJSON_IsArray(get(w.params, "steps"))) {
         bt_step_fail(step, "VALIDATION_ERROR", false, "steps: expected the steps of the plan");
     } else {

@@ -7,12 +7,12 @@
 
 #include "agents/llm/prompt.h"
 
-static void make(struct prompt *p, const char *order, const char *data, size_t room)
+static void make(struct prompt *p, const char *instructions, const char *data, size_t room)
 {
     struct bt_error err;
 
     prompt_init(p);
-    prompt_instruct(p, order);
+    prompt_instruct(p, instructions);
     prompt_data(p, "a step", data);
     if (prompt_make(p, NULL, room, &err) != BT_OK) {
         fail_msg("%s", err.msg);
