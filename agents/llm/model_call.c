@@ -178,7 +178,7 @@ bool model_call_run(const struct model_call *a, struct prompt *p, struct llm_rep
         return false;
     }
     w.next_progress = clock_mono_ms() + w.every;
-    code = llm_ask(a->agent->client, &request, ret, &err);
+    code = llm_complete(a->agent->client, &request, ret, &err);
     report_usage(a, ret, code);
     if (code != BT_OK && code != BT_CANCELLED) {
         fail_step(a, ret, code, &err);

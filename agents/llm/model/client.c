@@ -130,7 +130,7 @@ static void add_cause(struct bt_error *all, enum bt_code code, const struct bt_e
                   (int)utf8_cut(before.msg, strlen(before.msg), CAUSE_MAX), before.msg);
 }
 
-static enum bt_code ask_all(struct provider_call *a, struct bt_error *err)
+static enum bt_code try_providers(struct provider_call *a, struct bt_error *err)
 {
     const struct llm_config *config = a->c->config;
     struct bt_error why = {0};
@@ -165,9 +165,9 @@ static enum bt_code ask_all(struct provider_call *a, struct bt_error *err)
 /* ---- the form ---- */
 
 /* What does not fit is the caller's to judge; what cannot be had stays NULL. */
-static enum bt_code ask_as_is(struct provider_call *a, struct bt_error *err)
+static enum bt_code complete_as_is(struct provider_call *a, struct bt_error *err)
 {
-    enum bt_code code = ask_all(a, err);
+    enum bt_code code = try_providers(a, err);
     struct bt_error why;
 
     if (code == BT_OK) {
@@ -184,7 +184,7 @@ static enum bt_code ask_as_is(struct provider_call *a, struct bt_error *err)
     return code;
 }
 
-static enum bt_code ask_form(struct provider_call *a, struct bt_error *err)
+static enum bt_code complete_with_repair(struct provider_call *a, struct bt_error *err)
 {
     struct llm_turn turns[LLM_TURNS_MAX + 2 * REPAIRS_MAX];
     char *said = NULL;
@@ -195,7 +195,7 @@ static enum bt_code ask_form(struct provider_call *a, struct bt_error *err)
     a->request.turns = turns;
     buf_init(&wrong, 4096);
     for (;;) {
-        code = ask_all(a, err);
+        code = try_providers(a, err);
         if (code != BT_OK) {
             break;
         }
@@ -233,7 +233,7 @@ static enum bt_code ask_form(struct provider_call *a, struct bt_error *err)
 }
 
 /* Answers are read by the schema that is sent, without what may be missing. */
-static enum bt_code ask_by_schema(struct provider_call *a, struct bt_error *err)
+static enum bt_code complete_by_schema(struct provider_call *a, struct bt_error *err)
 {
     static const char *const none[] = {NULL};
     const struct llm_request *r = &a->request;
@@ -247,15 +247,15 @@ static enum bt_code ask_by_schema(struct provider_call *a, struct bt_error *err)
     if (code == BT_OK) {
         a->schema = schema;
         a->tree = tree;
-        code = r->as_is ? ask_as_is(a, err) : ask_form(a, err);
+        code = r->as_is ? complete_as_is(a, err) : complete_with_repair(a, err);
     }
     schema_free(schema);
     cJSON_Delete(tree);
     return code;
 }
 
-enum bt_code llm_ask(struct llm_client *c, const struct llm_request *request, struct llm_reply *ret,
-                     struct bt_error *err)
+enum bt_code llm_complete(struct llm_client *c, const struct llm_request *request,
+                          struct llm_reply *ret, struct bt_error *err)
 {
     struct provider_call a = {.c = c, .request = *request, .reply = ret, .refused_ms = MSEC_NEVER};
     struct bt_error local = {0};
@@ -270,9 +270,9 @@ enum bt_code llm_ask(struct llm_client *c, const struct llm_request *request, st
                        LLM_TURNS_MAX);
     }
     if (request->schema == NULL) {
-        code = ask_all(&a, err);
+        code = try_providers(&a, err);
     } else {
-        code = ask_by_schema(&a, err);
+        code = complete_by_schema(&a, err);
     }
     if (code != BT_OK) {
         secrets_redact_error(&c->config->secrets, err);

@@ -30,8 +30,8 @@ void llm_client_redact(const struct llm_client *c, struct buf *text);
  * turn; BT_LIMIT: cut off or too large; BT_TIMEOUT: the deadline; BT_CANCELLED: stop() said so; the
  * rest as in attempt.h. The sentence names the provider and has no secrets in it.
  */
-BT_MUST_CHECK enum bt_code llm_ask(struct llm_client *c, const struct llm_request *request,
-                                   struct llm_reply *ret, struct bt_error *err);
+BT_MUST_CHECK enum bt_code llm_complete(struct llm_client *c, const struct llm_request *request,
+                                        struct llm_reply *ret, struct bt_error *err);
 void llm_reply_done(struct llm_reply *r);
 
 /* How many tokens of an answer that money buys behind so many of a question, at the dearest

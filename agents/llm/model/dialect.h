@@ -16,7 +16,7 @@ enum dialect_quirk {
     DIALECT_NO_TEMPERATURE = 1u << 2
 };
 
-struct dialect_ask {
+struct dialect_request {
     const struct llm_request *request;
     const char *model;
     const struct cJSON *extra; /* members to lay over the body; or NULL */
@@ -40,7 +40,7 @@ enum llm_output_mode dialect_output_mode_for(enum llm_dialect d, enum llm_output
                                              const struct cJSON *schema);
 
 /* Appends the JSON body. */
-BT_MUST_CHECK enum bt_code dialect_body(enum llm_dialect d, const struct dialect_ask *ask,
+BT_MUST_CHECK enum bt_code dialect_body(enum llm_dialect d, const struct dialect_request *ask,
                                         struct buf *out, struct bt_error *err);
 
 /* An answer, as far as it has come. */

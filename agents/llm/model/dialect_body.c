@@ -23,7 +23,7 @@ bool put_text(cJSON *to, const char *name, const char *text)
 
 /* Servers without schemas are told the schema; some refuse JSON mode unless the prompt says JSON.
  */
-char *make_system(const struct dialect_ask *ask)
+char *make_system(const struct dialect_request *ask)
 {
     const struct llm_request *r = ask->request;
     struct buf out;
@@ -64,7 +64,7 @@ static bool put_turn(cJSON *list, const char *role, const char *text)
     return true;
 }
 
-bool put_turns(const struct dialect_ask *ask, cJSON *body, bool with_system)
+bool put_turns(const struct dialect_request *ask, cJSON *body, bool with_system)
 {
     const struct llm_request *r = ask->request;
     cJSON *list = cJSON_AddArrayToObject(body, "messages");
@@ -83,7 +83,7 @@ bool put_turns(const struct dialect_ask *ask, cJSON *body, bool with_system)
 
 /* ---- OpenAI ---- */
 
-static bool openai_format(const struct dialect_ask *ask, cJSON *body)
+static bool openai_format(const struct dialect_request *ask, cJSON *body)
 {
     const struct llm_request *r = ask->request;
     cJSON *format;
@@ -104,7 +104,7 @@ static bool openai_format(const struct dialect_ask *ask, cJSON *body)
            put_item(inner, "strict", cJSON_CreateBool(answer_parser_is_strict(r->schema)));
 }
 
-bool openai_body(const struct dialect_ask *ask, cJSON *body)
+bool openai_body(const struct dialect_request *ask, cJSON *body)
 {
     const char *max =
         (ask->quirks & DIALECT_OTHER_MAX_TOKENS) != 0 ? "max_completion_tokens" : "max_tokens";
@@ -124,7 +124,7 @@ bool openai_body(const struct dialect_ask *ask, cJSON *body)
 
 /* ---- Anthropic ---- */
 
-bool anthropic_body(const struct dialect_ask *ask, cJSON *body)
+bool anthropic_body(const struct dialect_request *ask, cJSON *body)
 {
     const struct llm_request *r = ask->request;
     char *system = make_system(ask);
@@ -147,7 +147,7 @@ bool anthropic_body(const struct dialect_ask *ask, cJSON *body)
 
 /* ---- Ollama ---- */
 
-bool ollama_body(const struct dialect_ask *ask, cJSON *body)
+bool ollama_body(const struct dialect_request *ask, cJSON *body)
 {
     const struct llm_request *r = ask->request;
     cJSON *options = cJSON_AddObjectToObject(body, "options");
@@ -182,12 +182,12 @@ static bool lay_over(cJSON *body, const cJSON *extra)
     return true;
 }
 
-enum bt_code dialect_body(enum llm_dialect d, const struct dialect_ask *ask, struct buf *out,
+enum bt_code dialect_body(enum llm_dialect d, const struct dialect_request *ask, struct buf *out,
                           struct bt_error *err)
 {
-    static bool (*const makers[])(const struct dialect_ask *, cJSON *) = {
+    static bool (*const makers[])(const struct dialect_request *, cJSON *) = {
         [LLM_OPENAI] = openai_body, [LLM_ANTHROPIC] = anthropic_body, [LLM_OLLAMA] = ollama_body};
-    struct dialect_ask own = *ask;
+    struct dialect_request own = *ask;
     cJSON *body = cJSON_CreateObject();
     char *json = NULL;
     bool ok;

@@ -21,15 +21,15 @@ void anthropic_read(struct dialect_answer *a, struct doc value, bool chunk);
 void ollama_read(struct dialect_answer *a, struct doc value);
 
 /* Each adds its members to the body; false when out of memory. */
-bool openai_body(const struct dialect_ask *ask, cJSON *body);
-bool anthropic_body(const struct dialect_ask *ask, cJSON *body);
-bool ollama_body(const struct dialect_ask *ask, cJSON *body);
+bool openai_body(const struct dialect_request *ask, cJSON *body);
+bool anthropic_body(const struct dialect_request *ask, cJSON *body);
+bool ollama_body(const struct dialect_request *ask, cJSON *body);
 
 /* Adds an item that was just made (NULL: out of memory); frees it when it cannot. */
 bool put_item(cJSON *to, const char *name, cJSON *item);
 bool put_text(cJSON *to, const char *name, const char *text);
 /* The turns as {role, content}; with_system: the system text as the first of them. */
-bool put_turns(const struct dialect_ask *ask, cJSON *body, bool with_system);
+bool put_turns(const struct dialect_request *ask, cJSON *body, bool with_system);
 /* The system text with what the output_mode has to say about the form; NULL when out of memory. */
-char *make_system(const struct dialect_ask *ask);
+char *make_system(const struct dialect_request *ask);
 #endif

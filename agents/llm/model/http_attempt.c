@@ -183,7 +183,7 @@ static enum bt_code refused(struct attempt *a, const struct secrets *secrets, st
 }
 
 /* The text that the model meant, whatever it came in. */
-static enum bt_code take_text(struct attempt *a, const struct dialect_ask *ask,
+static enum bt_code take_text(struct attempt *a, const struct dialect_request *ask,
                               const struct secrets *secrets, struct bt_error *err)
 {
     struct dialect_answer *m = &a->answer;
@@ -222,7 +222,7 @@ static enum bt_code take_text(struct attempt *a, const struct dialect_ask *ask,
     return buf_check(&m->text, err);
 }
 
-static enum bt_code judge(struct attempt *a, const struct dialect_ask *ask,
+static enum bt_code judge(struct attempt *a, const struct dialect_request *ask,
                           const struct secrets *secrets, enum bt_code code, struct bt_error *err)
 {
     if (a->http.status > 299) { /* below 200 is no answer yet */
@@ -300,7 +300,7 @@ static enum bt_code record(struct attempt *a, const struct secrets *secrets,
 }
 
 enum bt_code http_attempt_run(struct attempt *a, const struct llm_config *config,
-                              const struct llm_provider *p, const struct dialect_ask *ask,
+                              const struct llm_provider *p, const struct dialect_request *ask,
                               struct net *net, struct recording *recording, struct bt_error *err)
 {
     struct net_spec spec;

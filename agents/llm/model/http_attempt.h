@@ -40,7 +40,7 @@ struct attempt {
  * be NULL. */
 BT_MUST_CHECK enum bt_code http_attempt_run(struct attempt *a, const struct llm_config *config,
                                             const struct llm_provider *p,
-                                            const struct dialect_ask *ask, struct net *net,
+                                            const struct dialect_request *ask, struct net *net,
                                             struct recording *recording, struct bt_error *err);
 void http_attempt_done(struct attempt *a);
 #endif

@@ -56,7 +56,7 @@ struct llm_request {
     /* The answer while it comes, for who watches: pieces of what will be reply.text, without
      * reasoning and keys; a body that comes whole is one piece. anew (the piece is empty then):
      * what came before is void, because the answer is asked for again, or was reasoning. When the
-     * call fails, all is void. Called by the asking thread, within llm_ask. May be NULL. */
+     * call fails, all is void. Called by the asking thread, within llm_complete. May be NULL. */
     void (*on_text)(void *self, bool reset, struct str piece);
     uint64_t max_tokens;      /* of the answer; at least 1 */
     double temperature;       /* below 0 = the model's own */

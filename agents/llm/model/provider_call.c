@@ -181,7 +181,7 @@ static enum bt_code one_attempt(struct provider_call *a, uint32_t ix, struct att
                                 struct ladder *used, struct bt_error *err)
 {
     const struct llm_provider *p = &a->c->config->providers[ix];
-    struct dialect_ask ask = {
+    struct dialect_request ask = {
         .request = &a->request, .model = p->model, .extra = p->extra, .stream = p->stream};
     enum bt_code code;
 

@@ -28,7 +28,7 @@ static void ask_until(struct llm_client *c, msec stop_at, struct world_answer *r
                             .stop = stop_later,
                             .self = &stop_at};
 
-    ret->code = llm_ask(c, &r, &ret->reply, &ret->err);
+    ret->code = llm_complete(c, &r, &ret->reply, &ret->err);
 }
 
 static void cancel_ends_a_call_and_a_wait_at_once(void **state)
@@ -65,7 +65,7 @@ static void *call(void *self)
         struct llm_request r = {
             .turns = &turn, .n_turns = 1, .max_tokens = 10, .deadline = clock_mono_ms() + 20000};
         struct llm_reply reply;
-        if (llm_ask(k->c, &r, &reply, NULL) == BT_OK &&
+        if (llm_complete(k->c, &r, &reply, NULL) == BT_OK &&
             strcmp(buf_cstr(&reply.text), "hello there") == 0) {
             (void)atomic_fetch_add(&k->good, 1);
         }

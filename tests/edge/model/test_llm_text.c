@@ -57,7 +57,7 @@ static void watch(struct llm_client *c, const char *schema, bool as_is, struct w
     }
     r.schema = tree;
     memset(&ret->err, 0, sizeof ret->err);
-    ret->code = llm_ask(c, &r, &ret->reply, &ret->err);
+    ret->code = llm_complete(c, &r, &ret->reply, &ret->err);
     cJSON_Delete(tree);
 }
 
@@ -135,7 +135,7 @@ static void pieces_come_before_the_answer_is_whole(void **state)
                                 .deadline = clock_mono_ms() + 5000,
                                 .self = &w};
         struct llm_reply reply;
-        assert_int_equal(llm_ask(c, &r, &reply, NULL), BT_CANCELLED);
+        assert_int_equal(llm_complete(c, &r, &reply, NULL), BT_CANCELLED);
         assert_true(w.pieces > 0);
         llm_reply_done(&reply);
         llm_client_free(c);

@@ -26,12 +26,12 @@ static void body(enum llm_dialect d, enum llm_output_mode output_mode, bool with
                             .schema_name = "s",
                             .max_tokens = 50,
                             .temperature = 0.5};
-    struct dialect_ask ask = {.request = &r,
-                              .model = "m",
-                              .output_mode = output_mode,
-                              .quirks = quirks,
-                              .stream = true,
-                              .extra = extra};
+    struct dialect_request ask = {.request = &r,
+                                  .model = "m",
+                                  .output_mode = output_mode,
+                                  .quirks = quirks,
+                                  .stream = true,
+                                  .extra = extra};
     struct bt_error err;
 
     buf_init(out, 100000);
