@@ -19,10 +19,10 @@ struct breaker {
 
 /* Whether a call may go out now. True for one caller when the time is over: who got it must say how
  * it went; when it never says, the next one may after another cooldown. */
-bool breaker_ask(struct breaker *b, msec now);
+bool breaker_allow(struct breaker *b, msec now);
 /* Whether the endpoint is suspect: then a call that is on its way asks no second time. */
 bool breaker_is_open(const struct breaker *b);
-/* How long until breaker_ask may say yes; 0 = now. */
+/* How long until breaker_allow may say yes; 0 = now. */
 msec breaker_left(const struct breaker *b, msec now);
 void breaker_succeeded(struct breaker *b);
 /* pause_ms: what the server asked for, 0 = nothing: longer than a cooldown, it counts. */

@@ -96,8 +96,8 @@ static void account(struct provider_call *a, struct attempt *at)
 
 /* Told once for each call, however many attempts it had: a question that is asked three times says
  * no more of the endpoint than one. */
-static void tell_breaker(struct provider_call *a, uint32_t ix, enum bt_code code, msec after,
-                         const struct bt_error *err)
+static void record_outcome(struct provider_call *a, uint32_t ix, enum bt_code code, msec after,
+                           const struct bt_error *err)
 {
     char *why = a->c->at[ix].why;
     bool sick =
@@ -202,14 +202,14 @@ static enum bt_code one_attempt(struct provider_call *a, uint32_t ix, struct att
 }
 
 /* Asks the breaker. When it says no: for how long, and what it was that went wrong. */
-static enum bt_code may_ask(struct provider_call *a, uint32_t ix, struct bt_error *err)
+static enum bt_code check_breaker(struct provider_call *a, uint32_t ix, struct bt_error *err)
 {
     struct breaker *b = &a->c->at[ix].breaker;
     msec now = clock_mono_ms();
     enum bt_code code = BT_OK;
 
     (void)pthread_mutex_lock(&a->c->lock);
-    if (!breaker_ask(b, now)) {
+    if (!breaker_allow(b, now)) {
         msec left = breaker_left(b, now);
         a->refused_ms = left < a->refused_ms ? left : a->refused_ms;
         code = err_set(err, BT_UNAVAILABLE,
@@ -222,7 +222,7 @@ static enum bt_code may_ask(struct provider_call *a, uint32_t ix, struct bt_erro
 }
 
 /* Another call may have found it sick meanwhile, or this one is the only one that may try. */
-static bool is_suspect(struct provider_call *a, uint32_t ix)
+static bool breaker_opened(struct provider_call *a, uint32_t ix)
 {
     bool suspect;
 
@@ -243,7 +243,7 @@ static void take_text(struct provider_call *a, struct attempt *at)
 enum bt_code provider_call_provider(struct provider_call *a, uint32_t ix, struct bt_error *err)
 {
     uint32_t lessons = 0;
-    enum bt_code code = may_ask(a, ix, err);
+    enum bt_code code = check_breaker(a, ix, err);
 
     if (code != BT_OK) {
         return code;
@@ -265,7 +265,7 @@ enum bt_code provider_call_provider(struct provider_call *a, uint32_t ix, struct
         } else {
             again = lessons < LESSONS_MAX && at.http.status != 0 && learn(a, ix, &at, &used);
         }
-        if (code != BT_OK && !again && !is_suspect(a, ix)) {
+        if (code != BT_OK && !again && !breaker_opened(a, ix)) {
             verdict = decide(a, &at, attempt, after);
         }
         http_attempt_done(&at);
@@ -277,7 +277,7 @@ enum bt_code provider_call_provider(struct provider_call *a, uint32_t ix, struct
             attempt++;
             continue;
         }
-        tell_breaker(a, ix, code, after, err);
+        record_outcome(a, ix, code, after, err);
         return verdict.again ? err_set(err, BT_CANCELLED, "stopped on request") : code;
     }
 }

@@ -114,24 +114,24 @@ static void breaker_opens_waits_lets_one_through_and_closes(void **state)
 
     (void)state;
     breaker_failed(&b, 10, 0);
-    assert_true(breaker_ask(&b, 11));
+    assert_true(breaker_allow(&b, 11));
     breaker_succeeded(&b);
     breaker_failed(&b, 20, 0);
-    assert_true(breaker_ask(&b, 21)); /* in a row */
+    assert_true(breaker_allow(&b, 21)); /* in a row */
     breaker_failed(&b, 30, 0);
-    assert_false(breaker_ask(&b, 129));
-    assert_true(breaker_ask(&b, 130));
-    assert_false(breaker_ask(&b, 131)); /* one */
-    assert_true(breaker_ask(&b, 230));  /* who was let through never said how it went */
+    assert_false(breaker_allow(&b, 129));
+    assert_true(breaker_allow(&b, 130));
+    assert_false(breaker_allow(&b, 131)); /* one */
+    assert_true(breaker_allow(&b, 230));  /* who was let through never said how it went */
     breaker_failed(&b, 240, 0);
-    assert_false(breaker_ask(&b, 339));
-    assert_true(breaker_ask(&b, 340));
+    assert_false(breaker_allow(&b, 339));
+    assert_true(breaker_allow(&b, 340));
     breaker_succeeded(&b);
-    assert_true(breaker_ask(&b, 341));
-    assert_true(breaker_ask(&b, 341));
+    assert_true(breaker_allow(&b, 341));
+    assert_true(breaker_allow(&b, 341));
     breaker_failed(&b, 400, 5000); /* the server asked for it */
-    assert_false(breaker_ask(&b, 5399));
-    assert_true(breaker_ask(&b, 5400));
+    assert_false(breaker_allow(&b, 5399));
+    assert_true(breaker_allow(&b, 5400));
 }
 
 static void breaker_says_how_long_it_will_be_open(void **state)
@@ -145,7 +145,7 @@ static void breaker_says_how_long_it_will_be_open(void **state)
     assert_true(breaker_is_open(&b));
     assert_int_equal(breaker_left(&b, 11), 99);
     assert_int_equal(breaker_left(&b, 110), 0);
-    assert_true(breaker_ask(&b, 120));
+    assert_true(breaker_allow(&b, 120));
     assert_int_equal(breaker_left(&b, 121), 99); /* somebody is trying */
     assert_true(breaker_is_open(&b));            /* and may do so once */
     breaker_succeeded(&b);
@@ -160,7 +160,7 @@ static void breaker_without_a_number_never_opens(void **state)
     (void)state;
     for (msec i = 0; i < 100; i++) {
         breaker_failed(&b, i, 100000);
-        assert_true(breaker_ask(&b, i));
+        assert_true(breaker_allow(&b, i));
     }
 }
 
