@@ -37,7 +37,7 @@ enum bt_code llm_client_new(struct llm_config *config, struct llm_client **ret,
     (void)pthread_condattr_destroy(&attr);
     for (uint32_t i = 0; i < config->n; i++) {
         const struct llm_provider *p = &config->providers[i];
-        c->at[i].ladder.output_mode = dialect_output_mode(p->dialect, p->output_mode);
+        c->at[i].server_caps.output_mode = dialect_output_mode(p->dialect, p->output_mode);
         c->at[i].breaker =
             (struct breaker){.failures = p->breaker_failures, .cooldown_ms = p->breaker_ms};
     }
@@ -77,7 +77,7 @@ enum llm_output_mode llm_client_output_mode(struct llm_client *c, uint32_t provi
     enum llm_output_mode output_mode;
 
     (void)pthread_mutex_lock(&c->lock);
-    output_mode = c->at[provider].ladder.output_mode;
+    output_mode = c->at[provider].server_caps.output_mode;
     (void)pthread_mutex_unlock(&c->lock);
     return output_mode;
 }

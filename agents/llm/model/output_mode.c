@@ -21,7 +21,7 @@ static bool names(struct str text, const char *word)
     return false;
 }
 
-static bool add_quirk(struct ladder *l, enum dialect_quirk quirk)
+static bool add_quirk(struct server_caps *l, enum dialect_quirk quirk)
 {
     bool fresh = (l->quirks & quirk) == 0;
 
@@ -29,7 +29,7 @@ static bool add_quirk(struct ladder *l, enum dialect_quirk quirk)
     return fresh;
 }
 
-bool output_mode_learn(struct ladder *l, enum llm_dialect d, bool with_schema, long status,
+bool output_mode_learn(struct server_caps *l, enum llm_dialect d, bool with_schema, long status,
                        struct str sentence)
 {
     static const char *const forms[] = {"response_format", "json_schema",

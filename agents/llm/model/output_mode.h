@@ -6,7 +6,7 @@
 #include "protocol/base/str.h"
 
 /* One endpoint and model. */
-struct ladder {
+struct server_caps {
     enum llm_output_mode output_mode;
     unsigned quirks; /* enum dialect_quirk */
 };
@@ -16,6 +16,6 @@ struct ladder {
  * that asking again makes sense: by name, what the sentence complains about. Each call that returns
  * true goes one way only, so a server cannot keep it going.
  */
-bool output_mode_learn(struct ladder *l, enum llm_dialect d, bool with_schema, long status,
+bool output_mode_learn(struct server_caps *l, enum llm_dialect d, bool with_schema, long status,
                        struct str sentence);
 #endif

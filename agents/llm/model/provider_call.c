@@ -118,9 +118,9 @@ static void record_outcome(struct provider_call *a, uint32_t ix, enum bt_code co
 /* A form that the server does not take is asked for no more; others may have learnt it meanwhile.
  */
 static bool learn(struct provider_call *a, uint32_t ix, const struct attempt *at,
-                  const struct ladder *used)
+                  const struct server_caps *used)
 {
-    struct ladder *l = &a->c->at[ix].ladder;
+    struct server_caps *l = &a->c->at[ix].server_caps;
     bool again;
     bool down;
     enum llm_output_mode output_mode;
@@ -178,7 +178,7 @@ static msec asked_to_wait(const struct attempt *at)
 }
 
 static enum bt_code one_attempt(struct provider_call *a, uint32_t ix, struct attempt *at,
-                                struct ladder *used, struct bt_error *err)
+                                struct server_caps *used, struct bt_error *err)
 {
     const struct llm_provider *p = &a->c->config->providers[ix];
     struct dialect_request ask = {
@@ -186,7 +186,7 @@ static enum bt_code one_attempt(struct provider_call *a, uint32_t ix, struct att
     enum bt_code code;
 
     (void)pthread_mutex_lock(&a->c->lock);
-    *used = a->c->at[ix].ladder;
+    *used = a->c->at[ix].server_caps;
     (void)pthread_mutex_unlock(&a->c->lock);
     ask.output_mode = dialect_output_mode_for(p->dialect, used->output_mode, a->request.schema);
     ask.quirks = used->quirks;
@@ -251,7 +251,7 @@ enum bt_code provider_call_provider(struct provider_call *a, uint32_t ix, struct
     for (uint32_t attempt = 1;;) {
         struct retry_verdict verdict = {0};
         struct attempt at;
-        struct ladder used;
+        struct server_caps used;
         bool again = false;
         msec after;
 

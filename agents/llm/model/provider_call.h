@@ -20,7 +20,7 @@ struct llm_client {
     pthread_mutex_t lock;
     pthread_cond_t never; /* to wait for a time */
     struct {
-        struct ladder ladder;
+        struct server_caps server_caps;
         struct breaker breaker;
         char why[PROVIDER_CALL_WHY_MAX]; /* the last failure that the breaker counted, without
                                             secrets */
