@@ -33,7 +33,7 @@ enum bt_code llm_client_new(struct llm_config *config, struct llm_client **ret,
     (void)pthread_mutex_init(&c->lock, NULL);
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&c->never, &attr);
+    (void)pthread_cond_init(&c->sleep_cond, &attr);
     (void)pthread_condattr_destroy(&attr);
     for (uint32_t i = 0; i < config->n; i++) {
         const struct llm_provider *p = &config->providers[i];
@@ -61,7 +61,7 @@ void llm_client_free(struct llm_client *c)
         net_free(c->net);
         recording_free(c->recording);
         llm_config_free(c->config);
-        (void)pthread_cond_destroy(&c->never);
+        (void)pthread_cond_destroy(&c->sleep_cond);
         (void)pthread_mutex_destroy(&c->lock);
         free(c);
     }

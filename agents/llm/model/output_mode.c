@@ -23,10 +23,10 @@ static bool names(struct str text, const char *word)
 
 static bool add_quirk(struct server_caps *l, enum dialect_quirk quirk)
 {
-    bool fresh = (l->quirks & quirk) == 0;
+    bool is_new = (l->quirks & quirk) == 0;
 
     l->quirks |= quirk;
-    return fresh;
+    return is_new;
 }
 
 bool output_mode_learn(struct server_caps *l, enum llm_dialect d, bool with_schema, long status,

@@ -9,7 +9,7 @@
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
 
-enum { STOP_POLL_MS = 25, LESSONS_MAX = 6 };
+enum { STOP_POLL_MS = 25, LEARNED_MAX = 6 };
 
 /* ---- waiting ---- */
 
@@ -31,13 +31,13 @@ static bool wait_ms(struct provider_call *a, msec ms)
             return false;
         }
         (void)pthread_mutex_lock(&a->c->lock);
-        (void)pthread_cond_timedwait(&a->c->never, &a->c->lock, &ts);
+        (void)pthread_cond_timedwait(&a->c->sleep_cond, &a->c->lock, &ts);
         (void)pthread_mutex_unlock(&a->c->lock);
     }
     return !stopped(a);
 }
 
-static uint64_t chance(void)
+static uint64_t random_bits(void)
 {
     uint64_t bits = 0;
 
@@ -100,11 +100,11 @@ static void record_outcome(struct provider_call *a, uint32_t ix, enum bt_code co
                            const struct bt_error *err)
 {
     char *why = a->c->at[ix].why;
-    bool sick =
+    bool unhealthy =
         code == BT_UNAVAILABLE || code == BT_TIMEOUT || code == BT_BUSY || code == BT_PROTOCOL;
 
     (void)pthread_mutex_lock(&a->c->lock);
-    if (sick) {
+    if (unhealthy) {
         breaker_failed(&a->c->at[ix].breaker, clock_mono_ms(), after == MSEC_NEVER ? 0 : after);
         (void)snprintf(why, PROVIDER_CALL_WHY_MAX, "%.*s",
                        (int)utf8_cut(err->msg, strlen(err->msg), PROVIDER_CALL_WHY_MAX - 1),
@@ -117,8 +117,8 @@ static void record_outcome(struct provider_call *a, uint32_t ix, enum bt_code co
 
 /* A form that the server does not take is asked for no more; others may have learnt it meanwhile.
  */
-static bool learn(struct provider_call *a, uint32_t ix, const struct attempt *at,
-                  const struct server_caps *used)
+static bool learn_caps(struct provider_call *a, uint32_t ix, const struct attempt *at,
+                       const struct server_caps *used)
 {
     struct server_caps *l = &a->c->at[ix].server_caps;
     bool again;
@@ -145,8 +145,8 @@ static bool learn(struct provider_call *a, uint32_t ix, const struct attempt *at
 
 /* ---- one provider ---- */
 
-static struct retry_verdict decide(const struct provider_call *a, const struct attempt *at,
-                                   uint32_t attempt, msec after)
+static struct retry_verdict decide_retry(const struct provider_call *a, const struct attempt *at,
+                                         uint32_t attempt, msec after)
 {
     const struct llm_provider *p = at->provider;
     bool whole = at->http.status >= 200 && at->http.status <= 299;
@@ -163,7 +163,7 @@ static struct retry_verdict decide(const struct provider_call *a, const struct a
         .deadline = a->request.deadline,
         .base_ms = p->backoff_ms,
         .max_wait_ms = p->max_wait_ms,
-        .chance = chance(),
+        .random_bits = random_bits(),
     };
 
     return at->retryable ? retry_decide(&c) : (struct retry_verdict){0};
@@ -242,7 +242,7 @@ static void take_text(struct provider_call *a, struct attempt *at)
 
 enum bt_code provider_call_provider(struct provider_call *a, uint32_t ix, struct bt_error *err)
 {
-    uint32_t lessons = 0;
+    uint32_t learned = 0;
     enum bt_code code = check_breaker(a, ix, err);
 
     if (code != BT_OK) {
@@ -263,14 +263,14 @@ enum bt_code provider_call_provider(struct provider_call *a, uint32_t ix, struct
         if (code == BT_OK) {
             take_text(a, &at);
         } else {
-            again = lessons < LESSONS_MAX && at.http.status != 0 && learn(a, ix, &at, &used);
+            again = learned < LEARNED_MAX && at.http.status != 0 && learn_caps(a, ix, &at, &used);
         }
         if (code != BT_OK && !again && !breaker_opened(a, ix)) {
-            verdict = decide(a, &at, attempt, after);
+            verdict = decide_retry(a, &at, attempt, after);
         }
         http_attempt_done(&at);
         if (again) {
-            lessons++;
+            learned++;
             continue;
         }
         if (verdict.again && wait_ms(a, verdict.wait_ms)) {

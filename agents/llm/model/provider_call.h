@@ -18,7 +18,7 @@ struct llm_client {
     struct net *net; /* NULL in a replay */
     struct recording *recording;
     pthread_mutex_t lock;
-    pthread_cond_t never; /* to wait for a time */
+    pthread_cond_t sleep_cond; /* to wait for a time */
     struct {
         struct server_caps server_caps;
         struct breaker breaker;

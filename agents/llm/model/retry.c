@@ -127,7 +127,7 @@ static msec jitter(const struct retry_case *c)
     msec most = c->base_ms << doublings;
 
     most = most > c->max_wait_ms ? c->max_wait_ms : most;
-    return c->chance % (most + 1);
+    return c->random_bits % (most + 1);
 }
 
 struct retry_verdict retry_decide(const struct retry_case *c)

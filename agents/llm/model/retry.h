@@ -25,7 +25,7 @@ struct retry_case {
     uint32_t attempts; /* at most so many */
     msec now, deadline;
     msec base_ms, max_wait_ms;
-    uint64_t chance; /* random bits */
+    uint64_t random_bits; /* random bits */
 };
 
 struct retry_verdict {

@@ -56,13 +56,13 @@ static struct retry_case usual(long status)
                                .deadline = 100000,
                                .base_ms = 500,
                                .max_wait_ms = 20000,
-                               .chance = 123456789};
+                               .random_bits = 123456789};
 }
 
 static void the_status_decides_unless_the_server_says(void **state)
 {
     static const long again[] = {0, 408, 409, 429, 500, 502, 503, 529, 599};
-    static const long never[] = {200, 302, 400, 401, 403, 404, 413, 422, 600};
+    static const long sleep_cond[] = {200, 302, 400, 401, 403, 404, 413, 422, 600};
 
     (void)state;
     for (size_t i = 0; i < sizeof again / sizeof again[0]; i++) {
@@ -71,8 +71,8 @@ static void the_status_decides_unless_the_server_says(void **state)
         c.should = 0;
         assert_false(retry_decide(&c).again);
     }
-    for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {
-        struct retry_case c = usual(never[i]);
+    for (size_t i = 0; i < sizeof sleep_cond / sizeof sleep_cond[0]; i++) {
+        struct retry_case c = usual(sleep_cond[i]);
         assert_false(retry_decide(&c).again);
         c.should = 1;
         assert_true(retry_decide(&c).again);
@@ -99,12 +99,12 @@ static void waits_are_within_attempts_cap_and_deadline(void **state)
         c = usual(503);
         c.attempts = 100;
         c.attempt = (uint32_t)(i % 40) + 1;
-        c.chance = i * 0x9e3779b97f4a7c15u;
+        c.random_bits = i * 0x9e3779b97f4a7c15u;
         assert_in_range(retry_decide(&c).wait_ms, 0,
                         c.attempt > 6 ? 20000u : 500u << (c.attempt - 1));
     }
     c = usual(503);
-    c.chance = 0;
+    c.random_bits = 0;
     assert_int_equal(retry_decide(&c).wait_ms, 0);
 }
 
