@@ -18,17 +18,17 @@ struct attempt {
     struct dialect_answer answer;
     struct stream stream;
     struct net_answer http;
-    struct buf refused;  /* the body of an answer that is no 2xx */
-    struct buf recorded; /* all bytes, while recording */
-    struct buf said;     /* all texts of the model in them, joined: a key may come in pieces */
-    struct buf body;     /* the request */
-    const struct llm_request *watch; /* who wants the text as it comes; or NULL */
+    struct buf refused;    /* the body of an answer that is no 2xx */
+    struct buf recorded;   /* all bytes, while recording */
+    struct buf model_text; /* all texts of the model in them, joined: a key may come in pieces */
+    struct buf body;       /* the request */
+    const struct llm_request *subscriber; /* who wants the text as it comes; or NULL */
     pthread_mutex_t lock; /* guards text_filter: the net's thread fills it, the asker empties it */
     struct text_filter text_filter;
-    bool told; /* pieces were */
-    bool taping;
+    bool emitted; /* pieces were */
+    bool recording_on;
     bool retryable;         /* when it failed: another try may help, as far as one can see here */
-    size_t behind;          /* bytes that came after the answer was whole */
+    size_t trailing;        /* bytes that came after the answer was whole */
     enum bt_code read_code; /* the first trouble with what came */
     struct bt_error read_err;
 };

@@ -191,12 +191,12 @@ static enum bt_code one_attempt(struct provider_call *a, uint32_t ix, struct att
     ask.output_mode = dialect_output_mode_for(p->dialect, used->output_mode, a->request.schema);
     ask.quirks = used->quirks;
     a->reply->output_mode = ask.output_mode;
-    if (a->told) {
+    if (a->emitted) {
         a->request.on_text(a->request.self, true, (struct str){"", 0});
-        a->told = false;
+        a->emitted = false;
     }
     code = http_attempt_run(at, a->c->config, p, &ask, a->c->net, a->c->recording, err);
-    a->told = at->told;
+    a->emitted = at->emitted;
     account(a, at);
     return code;
 }

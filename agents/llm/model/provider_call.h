@@ -35,7 +35,7 @@ struct provider_call {
     const struct cJSON *tree;    /* the same, uncompiled */
     struct llm_reply *reply;
     msec refused_ms; /* the first breaker lets one through in so many; MSEC_NEVER = none refused */
-    bool told;       /* pieces of an answer that may become void */
+    bool emitted;    /* pieces of an answer that may become void */
 };
 
 /* Attempts until one is good, or none helps any more. BT_OK: reply->text is the model's. */
