@@ -11,18 +11,18 @@
 
 enum text_filter_state {
     TEXT_FILTER_BEGIN, /* nothing but spaces and reasoning so far */
-    TEXT_FILTER_THINKS,
-    TEXT_FILTER_SPEAKS
+    TEXT_FILTER_REASONING,
+    TEXT_FILTER_ANSWER
 };
 
 struct text_filter {
     const struct secrets *secrets;
     enum text_filter_state state;
     const char *close; /* the tag that ends the reasoning */
-    size_t done;       /* bytes of the raw text that are given out, or left out */
-    size_t looked;     /* as far as tags were looked for */
-    bool tags_over;    /* a tag from here on is part of the text */
-    bool gave;
+    size_t consumed;   /* bytes of the raw text that are given out, or left out */
+    size_t searched;   /* as far as tags were looked for */
+    bool tags_closed;  /* a tag from here on is part of the text */
+    bool emitted;
     bool reset;     /* what was taken before is void: it was reasoning after all */
     struct buf out; /* to be taken; the taker clears it, and anew */
 };
