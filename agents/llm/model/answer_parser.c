@@ -214,8 +214,8 @@ static enum bt_code fits(const struct schema *schema, const cJSON *value, struct
 }
 
 /* What is wrong is said of the value as it came. */
-static enum bt_code fits_or_mends(const struct schema *schema, const cJSON *tree, cJSON *value,
-                                  struct bt_error *err)
+static enum bt_code fits_or_repaired(const struct schema *schema, const cJSON *tree, cJSON *value,
+                                     struct bt_error *err)
 {
     enum bt_code code = fits(schema, value, err);
 
@@ -244,7 +244,7 @@ static cJSON *unwrap(cJSON *value, const struct schema *schema, const cJSON *tre
         } else if (cJSON_IsString(at)) {
             (void)!answer_parser_json(str_from(at->valuestring), &inner, NULL);
         }
-        if (inner != NULL && fits_or_mends(schema, tree, inner, NULL) != BT_OK) {
+        if (inner != NULL && fits_or_repaired(schema, tree, inner, NULL) != BT_OK) {
             cJSON_Delete(inner);
             inner = NULL;
         }
@@ -260,7 +260,7 @@ enum bt_code answer_parser_fit(struct str text, const struct schema *schema, con
     enum bt_code code = answer_parser_json(text, &value, err);
 
     if (code == BT_OK) {
-        code = fits_or_mends(schema, tree, value, err);
+        code = fits_or_repaired(schema, tree, value, err);
     }
     if (code == BT_INVALID && value != NULL) {
         inner = unwrap(value, schema, tree);
@@ -308,7 +308,8 @@ static bool all_required(const cJSON *properties, const cJSON *required)
 
 static bool strict_node(const cJSON *node, unsigned depth)
 {
-    static const char *const no[] = {"default", "allOf", "not", "if", "patternProperties", "oneOf"};
+    static const char *const failed[] = {"default",           "allOf", "not", "if",
+                                         "patternProperties", "oneOf"};
     const cJSON *type = cJSON_GetObjectItemCaseSensitive(node, "type");
     const cJSON *properties = cJSON_GetObjectItemCaseSensitive(node, "properties");
     const cJSON *items = cJSON_GetObjectItemCaseSensitive(node, "items");
@@ -317,8 +318,8 @@ static bool strict_node(const cJSON *node, unsigned depth)
     if (!cJSON_IsObject(node) || type == NULL || depth > STRICT_DEPTH) {
         return cJSON_GetObjectItemCaseSensitive(node, "enum") != NULL && depth <= STRICT_DEPTH;
     }
-    for (size_t i = 0; i < sizeof no / sizeof no[0]; i++) {
-        if (cJSON_GetObjectItemCaseSensitive(node, no[i]) != NULL) {
+    for (size_t i = 0; i < sizeof failed / sizeof failed[0]; i++) {
+        if (cJSON_GetObjectItemCaseSensitive(node, failed[i]) != NULL) {
             return false;
         }
     }

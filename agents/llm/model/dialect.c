@@ -102,7 +102,7 @@ bool member_tokens(struct doc map, const char *path, uint64_t *ret)
     return true;
 }
 
-void keep_name(char ret[LLM_NAME_MAX], struct str name)
+void copy_name(char ret[LLM_NAME_MAX], struct str name)
 {
     size_t n = 0;
 
@@ -214,7 +214,7 @@ static bool hex4(const char *at, uint32_t *ret)
 }
 
 /* Replaces the escapes that stand for no character. In place: the length stays. */
-static void mend_escapes(char *at, size_t len)
+static void replace_bad_escapes(char *at, size_t len)
 {
     for (size_t i = 0; i + 1 < len; i++) {
         uint32_t u = 0;
@@ -258,7 +258,7 @@ enum bt_code dialect_json(struct str json, size_t max_bytes, struct buf *out, st
     (void)buf_add_repaired(&clean, json);
     code = buf_check(&clean, err);
     if (code == BT_OK) {
-        mend_escapes((char *)clean.at, clean.len);
+        replace_bad_escapes((char *)clean.at, clean.len);
         code = json_to_doc(buf_str(&clean), &limits, out, err);
     }
     buf_done(&clean);

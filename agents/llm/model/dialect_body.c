@@ -168,7 +168,7 @@ bool ollama_body(const struct dialect_request *ask, cJSON *body)
 /* ---- all ---- */
 
 /* The configuration's members win: that is what they are for. */
-static bool lay_over(cJSON *body, const cJSON *extra)
+static bool merge_extra(cJSON *body, const cJSON *extra)
 {
     const cJSON *item = NULL;
 
@@ -195,7 +195,7 @@ enum bt_code dialect_body(enum llm_dialect d, const struct dialect_request *ask,
     own.output_mode = dialect_output_mode_for(d, ask->output_mode, ask->request->schema);
     ok = body != NULL && put_text(body, "model", ask->model) && makers[d](&own, body) &&
          put_item(body, "stream", cJSON_CreateBool(ask->stream)) &&
-         (ask->extra == NULL || lay_over(body, ask->extra));
+         (ask->extra == NULL || merge_extra(body, ask->extra));
 
     if (ok) {
         json = cJSON_PrintUnformatted(body);

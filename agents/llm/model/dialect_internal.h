@@ -13,7 +13,7 @@ struct str member_text(struct doc map, const char *name);
 /* False when it is not there, or no count of tokens that can be true. */
 bool member_tokens(struct doc map, const char *path, uint64_t *ret);
 /* A name for logs: printable, cut; an empty one changes nothing. */
-void keep_name(char ret[LLM_NAME_MAX], struct str name);
+void copy_name(char ret[LLM_NAME_MAX], struct str name);
 void add_tool(struct dialect_answer *a, struct doc arguments);
 
 void openai_read(struct dialect_answer *a, struct doc value, bool chunk);

@@ -52,7 +52,7 @@ void openai_read(struct dialect_answer *a, struct doc value, bool chunk)
                              : doc_get(choice, chunk ? STR_LIT("delta") : STR_LIT("message"));
     struct doc call;
 
-    keep_name(a->model, member_text(value, "model"));
+    copy_name(a->model, member_text(value, "model"));
     openai_usage(a, doc_get(value, STR_LIT("usage")));
     if (choice.ptr == NULL) {
         return;
@@ -119,7 +119,7 @@ static void anthropic_message(struct dialect_answer *a, struct doc message)
     struct doc_cursor blocks;
     struct doc_head list;
 
-    keep_name(a->model, member_text(message, "model"));
+    copy_name(a->model, member_text(message, "model"));
     anthropic_usage(a, doc_get(message, STR_LIT("usage")));
     read_finish(a, member_text(message, "stop_reason"));
     if (content.ptr == NULL || doc_head(content).kind != DOC_ARRAY) {
@@ -178,7 +178,7 @@ void ollama_read(struct dialect_answer *a, struct doc value)
     struct doc done = doc_get(value, STR_LIT("done"));
     struct doc call;
 
-    keep_name(a->model, member_text(value, "model"));
+    copy_name(a->model, member_text(value, "model"));
     if (message.ptr != NULL) {
         buf_add_str(&a->text, member_text(message, "content"));
         call = doc_path(message, STR_LIT("tool_calls.0.function.arguments"));
