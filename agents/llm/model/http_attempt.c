@@ -288,7 +288,7 @@ static enum bt_code record(struct attempt *a, const struct secrets *secrets,
     struct str bytes = buf_str(&a->recorded);
     struct bt_error local;
 
-    if (a->model_text.bad != BT_OK || secrets_found(secrets, buf_str(&a->model_text))) {
+    if (a->model_text.bad != BT_OK || secrets_contained(secrets, buf_str(&a->model_text))) {
         bytes = (struct str){"", 0};
         ended = BT_UNAUTHORIZED;
         why = "the answer held a key and was not recorded";

@@ -295,7 +295,7 @@ static size_t match_any(const struct secrets *s, struct str text, size_t at, boo
     return best;
 }
 
-bool secrets_found(const struct secrets *s, struct str text)
+bool secrets_contained(const struct secrets *s, struct str text)
 {
     size_t at = 0;
     bool cut;
@@ -306,7 +306,7 @@ bool secrets_found(const struct secrets *s, struct str text)
     return at < text.len;
 }
 
-size_t secrets_pass(const struct secrets *s, struct str text, bool last, struct buf *out)
+size_t secrets_redact_stream(const struct secrets *s, struct str text, bool last, struct buf *out)
 {
     size_t at = s->n == 0 ? text.len : 0;
     size_t kept = 0;
@@ -332,11 +332,11 @@ void secrets_redact(const struct secrets *s, struct buf *text)
 {
     struct buf out;
 
-    if (text->bad != BT_OK || !secrets_found(s, buf_str(text))) {
+    if (text->bad != BT_OK || !secrets_contained(s, buf_str(text))) {
         return;
     }
     buf_init(&out, text->max + text->len * 2);
-    (void)secrets_pass(s, buf_str(text), true, &out);
+    (void)secrets_redact_stream(s, buf_str(text), true, &out);
     buf_clear(text);
     if (out.bad != BT_OK) {
         buf_add_cstr(text, mark); /* rather nothing than a key */

@@ -42,9 +42,9 @@ void secrets_redact(const struct secrets *s, struct buf *text);
 /* The same for a text that comes in pieces: appends to out what can be told, and returns how many
  * bytes of the text that was; the rest may be the beginning of a key, and has to be given again
  * with what follows. last: nothing follows, all is dealt with. */
-size_t secrets_pass(const struct secrets *s, struct str text, bool last, struct buf *out);
+size_t secrets_redact_stream(const struct secrets *s, struct str text, bool last, struct buf *out);
 /* Whether there is anything to replace. */
-bool secrets_found(const struct secrets *s, struct str text);
+bool secrets_contained(const struct secrets *s, struct str text);
 /* The same as secrets_redact for the sentence of an error. */
 void secrets_redact_error(const struct secrets *s, struct bt_error *err);
 #endif

@@ -134,8 +134,8 @@ static void emit_answer(struct text_filter *s, struct str raw, bool last)
         end--; /* at the end of all they are left out */
     }
     if (end > s->consumed) {
-        size_t n = secrets_pass(s->secrets, (struct str){raw.ptr + s->consumed, end - s->consumed},
-                                last, &s->out);
+        size_t n = secrets_redact_stream(
+            s->secrets, (struct str){raw.ptr + s->consumed, end - s->consumed}, last, &s->out);
         s->consumed += n;
         s->emitted = s->emitted || n > 0;
     }
