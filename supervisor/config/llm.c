@@ -95,7 +95,7 @@ static void place_of(const struct loader *l, enum layer_kind layer, const char *
     layer_key_plain(key);
 }
 
-static void tell_problem(void *of, const char *pointer, const char *text)
+static void report_problem(void *of, const char *pointer, const char *text)
 {
     const struct telling *to = of;
     char key[ORIGIN_MAX];
@@ -109,7 +109,7 @@ static void tell_problem(void *of, const char *pointer, const char *text)
 static bool check(struct loader *l, enum layer_kind layer, cJSON *llm)
 {
     struct telling to = {l, layer};
-    const struct llm_teller teller = {tell_problem, &to};
+    const struct llm_problem_sink teller = {report_problem, &to};
     struct bt_error why = {0};
     const enum bt_code code = llm_config_check(llm, &teller, &why);
 

@@ -48,10 +48,10 @@ struct llm_provider {
 struct llm_config {
     struct llm_provider providers[LLM_PROVIDERS_MAX]; /* in the order in which they are tried */
     uint32_t n;
-    const char *record;  /* a directory, or NULL */
-    const char *replay;  /* a directory, or NULL: nothing goes over the network */
-    bool only_rules;     /* no key is loaded */
-    const char *reading; /* the member that is being read, for who tells what is wrong with it */
+    const char *record; /* a directory, or NULL */
+    const char *replay; /* a directory, or NULL: nothing goes over the network */
+    bool rules_only;    /* no key is loaded */
+    const char *member; /* the member that is being read, for who tells what is wrong with it */
     struct secrets secrets;
     struct arena *arena;
     struct cJSON *tree; /* what the strings are borrowed from */
@@ -63,14 +63,14 @@ struct llm_config {
 BT_MUST_CHECK enum bt_code llm_config_read(struct cJSON *tree, struct llm_config **ret,
                                            struct bt_error *err);
 /* Told of each problem; pointer: where it is ("/providers/0/api"), text: what would be right. */
-struct llm_teller {
-    void (*tell)(void *of, const char *pointer, const char *text);
+struct llm_problem_sink {
+    void (*report)(void *of, const char *pointer, const char *text);
     void *of;
 };
 /* The same rules for the `llm` of a daemon's configuration, before the agent is started: all
  * problems are told, no key is looked for, nothing is kept. BT_INVALID after a problem; others:
  * BT_NOMEM and the like. The tree stays the caller's. */
-BT_MUST_CHECK enum bt_code llm_config_check(struct cJSON *tree, const struct llm_teller *to,
+BT_MUST_CHECK enum bt_code llm_config_check(struct cJSON *tree, const struct llm_problem_sink *to,
                                             struct bt_error *err);
 /* Whether the agent will find its keys, of settings that have passed the rules: nothing is read but
  * what the system says of a file. The first that is missing: its pointer, and err says why. */

@@ -181,7 +181,7 @@ static void add_told(void *of, const char *pointer, const char *said)
 static void told(const char *json, enum bt_code code, const char *expected)
 {
     struct buf said;
-    const struct llm_teller to = {add_told, &said};
+    const struct llm_problem_sink to = {add_told, &said};
     struct bt_error err;
     cJSON *tree = NULL;
 
