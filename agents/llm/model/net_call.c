@@ -19,14 +19,14 @@ static size_t on_body(char *at, size_t size, size_t n, void *self)
     struct net_call *c = self;
     struct str bytes = {at, size * n};
 
-    c->heard = clock_mono_ms();
+    c->last_byte_at = clock_mono_ms();
     c->answer->bytes += bytes.len;
     if (c->answer->bytes > c->spec->max_bytes) {
-        c->over = NET_TOO_MUCH;
+        c->end_reason = NET_TOO_MUCH;
         return CURL_WRITEFUNC_ERROR;
     }
     if (!c->spec->on_bytes(c->spec->self, c->answer->status, bytes)) {
-        c->over = NET_ENOUGH;
+        c->end_reason = NET_ENOUGH;
         return CURL_WRITEFUNC_ERROR;
     }
     return bytes.len;
@@ -76,10 +76,10 @@ static size_t on_header(char *at, size_t size, size_t n, void *self)
     struct net_call *c = self;
     struct str line = {at, size * n};
 
-    c->heard = clock_mono_ms();
+    c->last_byte_at = clock_mono_ms();
     c->header_bytes += line.len;
     if (c->header_bytes > HEADER_BYTES_MAX) {
-        c->over = NET_TOO_MUCH;
+        c->end_reason = NET_TOO_MUCH;
         return 0;
     }
     read_status(c, line);
@@ -186,7 +186,8 @@ enum bt_code net_call_init(struct net_call *c, const struct net_spec *spec,
     msec now = clock_mono_ms();
 
     *answer = (struct net_answer){0};
-    *c = (struct net_call){.spec = spec, .answer = answer, .easy = curl_easy_init(), .heard = now};
+    *c = (struct net_call){
+        .spec = spec, .answer = answer, .easy = curl_easy_init(), .last_byte_at = now};
     if (c->easy == NULL || !make_headers(c) || !set_limits(c, now) || !set_rest(c)) {
         net_call_done(c);
         return err_set(err, BT_NOMEM, "the HTTP client refused the call's options");
@@ -211,7 +212,7 @@ enum bt_code net_call_verdict(const struct net_call *c, struct bt_error *err)
 {
     const char *why = c->reason[0] != 0 ? c->reason : curl_easy_strerror(c->result);
 
-    switch (c->over) {
+    switch (c->end_reason) {
     case NET_ENOUGH:
         return BT_OK;
     case NET_TOO_MUCH:

@@ -6,7 +6,7 @@
 
 #include "agents/llm/model/net.h"
 
-enum net_over { NET_RUNNING, NET_ENOUGH, NET_TOO_MUCH, NET_IDLE, NET_LATE, NET_STOPPED };
+enum net_end_reason { NET_RUNNING, NET_ENOUGH, NET_TOO_MUCH, NET_IDLE, NET_LATE, NET_STOPPED };
 
 struct net_call {
     const struct net_spec *spec; /* the caller waits, so it lives */
@@ -14,10 +14,10 @@ struct net_call {
     CURL *easy;
     struct curl_slist *headers;
     char reason[CURL_ERROR_SIZE];
-    msec heard; /* the last byte */
+    msec last_byte_at; /* the last byte */
     size_t header_bytes;
-    enum net_over over; /* why we ended it */
-    bool refused;       /* an address that is not allowed */
+    enum net_end_reason end_reason; /* why we ended it */
+    bool refused;                   /* an address that is not allowed */
     CURLcode result;
     bool finished; /* below: guarded by the net's lock */
     bool stop;
