@@ -2,8 +2,8 @@
  * What models wrap their answers in, taken off; and what is asked of the form of an answer. Pure
  * but for the heap. Linear in the bytes.
  */
-#ifndef LLM_FORM_H
-#define LLM_FORM_H
+#ifndef LLM_ANSWER_PARSER_H
+#define LLM_ANSWER_PARSER_H
 
 #include "protocol/base/buf.h"
 #include "protocol/base/err.h"

@@ -1,6 +1,6 @@
 /* The parts of reading providers that checking them shares. Private to this room. */
-#ifndef LLM_CONFIG_IN_H
-#define LLM_CONFIG_IN_H
+#ifndef LLM_CONFIG_INTERNAL_H
+#define LLM_CONFIG_INTERNAL_H
 
 #include "agents/llm/model/config.h"
 

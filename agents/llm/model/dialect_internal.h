@@ -1,6 +1,6 @@
 /* What the dialects share among themselves. Private to dialect*.c. */
-#ifndef LLM_DIALECT_IN_H
-#define LLM_DIALECT_IN_H
+#ifndef LLM_DIALECT_INTERNAL_H
+#define LLM_DIALECT_INTERNAL_H
 
 #include <cjson/cJSON.h>
 

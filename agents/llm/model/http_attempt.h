@@ -1,6 +1,6 @@
 /* One HTTP request to one model, and what its answer is worth. Private to the client. */
-#ifndef LLM_ATTEMPT_H
-#define LLM_ATTEMPT_H
+#ifndef LLM_HTTP_ATTEMPT_H
+#define LLM_HTTP_ATTEMPT_H
 
 #include <pthread.h>
 

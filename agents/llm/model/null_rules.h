@@ -2,8 +2,8 @@
  * What servers that do not hold a model to its schema make of it: a member that may be null is
  * left out, one that may be left out is null. Neither changes what was meant. Pure.
  */
-#ifndef LLM_LENIENT_H
-#define LLM_LENIENT_H
+#ifndef LLM_NULL_RULES_H
+#define LLM_NULL_RULES_H
 
 #include <stdbool.h>
 

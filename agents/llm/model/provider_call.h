@@ -1,6 +1,6 @@
 /* A question on its way through one provider. Private to client.c and asking.c. */
-#ifndef LLM_ASKING_H
-#define LLM_ASKING_H
+#ifndef LLM_PROVIDER_CALL_H
+#define LLM_PROVIDER_CALL_H
 
 #include <pthread.h>
 

@@ -3,8 +3,8 @@
  * must be closed, bounds of numbers, texts and lists are refused. What is left out is not lost: the
  * answer is checked against the whole schema here. Pure but for the heap.
  */
-#ifndef LLM_NARROW_H
-#define LLM_NARROW_H
+#ifndef LLM_SCHEMA_SUBSET_H
+#define LLM_SCHEMA_SUBSET_H
 
 #include <stdbool.h>
 
