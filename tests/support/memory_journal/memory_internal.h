@@ -36,13 +36,13 @@ struct mem_blob {
 };
 
 /* Sessions, messages and turns: a log of what was put. The last one put of an id holds. */
-struct mem_talk {
+struct mem_conversation {
     struct journal_session *sessions;
     struct mem_message *messages;
     struct journal_turn *turns;
     size_t sessions_n, messages_n, turns_n;
     size_t sessions_cap, messages_cap, turns_cap;
-    size_t sessions_kept, messages_kept, turns_kept;
+    size_t sessions_committed, messages_committed, turns_committed;
 };
 
 struct mem_message {
@@ -59,12 +59,12 @@ struct memory {
     uint64_t *touched; /* plans whose state differs from the committed one */
     size_t plans_n, rows_n, blobs_n, touched_n;
     size_t plans_cap, rows_cap, blobs_cap, touched_cap;
-    size_t plans_kept, rows_kept, blobs_kept; /* as of the last commit */
-    struct mem_talk talk;
+    size_t plans_committed, rows_committed, blobs_committed; /* as of the last commit */
+    struct mem_conversation conversation;
     struct map by_id;
     struct map by_key;
     uint32_t fail_at;
-    bool fail_kept;
+    bool fail_stored;
 };
 
 static inline struct memory *memory_of(struct journal *j)
@@ -97,7 +97,7 @@ static inline bool memory_grow(void *array_at, size_t n, size_t *cap, size_t siz
     return true;
 }
 
-static inline const void *memory_keep(struct memory *m, const void *bytes, size_t n)
+static inline const void *memory_copy(struct memory *m, const void *bytes, size_t n)
 {
     return arena_str(&m->arena, (struct str){bytes, n}).ptr;
 }
@@ -141,8 +141,8 @@ enum bt_code memory_turn_of_plan(struct journal *j, struct uuid plan, struct jou
                                  struct bt_error *err);
 enum bt_code memory_turns_open(struct journal *j, journal_turn_fn fn, void *self,
                                struct bt_error *err);
-void memory_talk_done(struct mem_talk *t);
+void memory_conversation_done(struct mem_conversation *t);
 /* What a commit and a restart do to plans. */
-void memory_plans_keep(struct memory *m);
-void memory_plans_drop(struct memory *m);
+void memory_plans_commit(struct memory *m);
+void memory_plans_rollback(struct memory *m);
 #endif
