@@ -141,7 +141,7 @@ struct journal_turn {
     msec started_wall, ended_wall;
     struct uuid plan; /* open: the plan or job that it waits for; later: what it was about */
     struct str action;
-    uint64_t wish; /* blob: what goes with a plan that the words lead to; 0 = nothing */
+    uint64_t context_blob; /* blob: what goes with a plan that the words lead to; 0 = nothing */
 };
 
 typedef bool (*journal_session_fn)(const struct journal_session *s, void *self);
