@@ -97,7 +97,7 @@ static enum bt_code dir_ready(const char *dir, bool create, struct bt_error *err
     return BT_OK;
 }
 
-static enum bt_code held_by(int fd, const char *dir, struct bt_error *err)
+static enum bt_code lock_holder(int fd, const char *dir, struct bt_error *err)
 {
     char text[32];
     ssize_t n = pread(fd, text, sizeof text - 1, 0);
@@ -133,7 +133,7 @@ enum bt_code sqlite_lock_dir(const char *dir, bool create, int *ret_fd, struct b
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
         code = err_set(err, BT_INVALID, "the lock file %s is not a regular file", path);
     } else if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        code = errno == EWOULDBLOCK ? held_by(fd, dir, err)
+        code = errno == EWOULDBLOCK ? lock_holder(fd, dir, err)
                                     : err_errno(err, errno, "cannot lock %s", path);
     } else if (create) {
         int n = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
@@ -152,7 +152,7 @@ enum bt_code sqlite_lock_dir(const char *dir, bool create, int *ret_fd, struct b
 
 /* BT_NOT_FOUND when it is not there; BT_INVALID when it is anything but a regular file (a symlink,
  * a FIFO, ...). */
-static enum bt_code regular(const char *path, struct stat *ret, struct bt_error *err)
+static enum bt_code check_regular(const char *path, struct stat *ret, struct bt_error *err)
 {
     if (lstat(path, ret) != 0) {
         return err_errno(err, errno, "cannot look at %s", path);
@@ -259,11 +259,11 @@ enum bt_code sqlite_check_file(const char *dir, bool create, struct bt_error *er
     if (code != BT_OK) {
         return code;
     }
-    wal_code = regular(wal, &st, err);
+    wal_code = check_regular(wal, &st, err);
     if (wal_code != BT_OK && wal_code != BT_NOT_FOUND) {
         return wal_code;
     }
-    code = regular(path, &st, err);
+    code = check_regular(path, &st, err);
     if (code != BT_NOT_FOUND) {
         return code == BT_OK ? header_check(path, err) : code;
     }

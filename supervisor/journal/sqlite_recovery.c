@@ -35,8 +35,8 @@ static enum bt_code open_put(struct open_plans *o, uint64_t ix, bool damaged, st
 }
 
 /* One plan at a time: what remains when a scan runs into a damaged page. */
-static enum bt_code collect_singly(struct sqlite_journal *s, uint64_t from, struct open_plans *o,
-                                   struct bt_error *err)
+static enum bt_code collect_one_by_one(struct sqlite_journal *s, uint64_t from,
+                                       struct open_plans *o, struct bt_error *err)
 {
     enum bt_code code = BT_OK;
 
@@ -78,7 +78,7 @@ static enum bt_code collect(struct sqlite_journal *s, struct open_plans *o, stru
         next = ix + 1;
     }
     (void)sqlite3_reset(st);
-    return code == BT_OK ? collect_singly(s, next, o, err) : code;
+    return code == BT_OK ? collect_one_by_one(s, next, o, err) : code;
 }
 
 enum bt_code sqlite_quarantine(struct journal *j, uint64_t ix, struct str why, struct bt_error *err)
@@ -91,8 +91,8 @@ enum bt_code sqlite_quarantine(struct journal *j, uint64_t ix, struct str why, s
     return sqlite_state_put(sqlite_of(j), ix, &state, err);
 }
 
-static enum bt_code put_aside(struct sqlite_journal *s, uint64_t ix, const char *why,
-                              struct bt_error *err)
+static enum bt_code quarantine_plan(struct sqlite_journal *s, uint64_t ix, const char *why,
+                                    struct bt_error *err)
 {
     enum bt_code code;
 
@@ -156,7 +156,7 @@ static enum bt_code count_all(struct sqlite_journal *s, struct open_plans *o, st
 
     for (size_t i = 0; i < o->n && code == BT_OK; i++) {
         if (o->at[i].damaged) {
-            code = put_aside(s, o->at[i].ix, "the state of the plan is damaged", err);
+            code = quarantine_plan(s, o->at[i].ix, "the state of the plan is damaged", err);
         } else {
             code = set_recoveries(s, o->at[i].ix, false, err);
         }
@@ -188,7 +188,7 @@ enum bt_code sqlite_plans_open(struct journal *j, journal_plan_fn fn, void *self
         if (one == BT_NOMEM) {
             code = err_set(err, BT_NOMEM, "%s", why.msg);
         } else if (one != BT_OK) {
-            code = put_aside(s, o.at[i].ix, why.msg, err);
+            code = quarantine_plan(s, o.at[i].ix, why.msg, err);
         } else if (p.ended_wall == 0 && !fn(&p, self)) {
             break;
         }

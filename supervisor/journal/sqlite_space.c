@@ -16,7 +16,7 @@ enum { SPACE_MARGIN = 256 * 1024, SPACE_PER_BYTE = 4 };
  * a little. */
 enum { START_RESERVE = 128 * 1024 };
 
-static bool ballast_take(struct sqlite_journal *s)
+static bool ballast_reserve(struct sqlite_journal *s)
 {
     char path[PATH_TEXT_MAX];
     bool ok;
@@ -42,7 +42,7 @@ static bool ballast_take(struct sqlite_journal *s)
     return ok;
 }
 
-static void ballast_give(struct sqlite_journal *s)
+static void ballast_release(struct sqlite_journal *s)
 {
     char path[PATH_TEXT_MAX];
 
@@ -76,7 +76,7 @@ void sqlite_space_open(struct sqlite_journal *s)
     if (!space_free(s, &room)) {
         return;
     }
-    if (!ballast_take(s) || (s->ballast_bytes == 0 && room < SPACE_MARGIN)) {
+    if (!ballast_reserve(s) || (s->ballast_bytes == 0 && room < SPACE_MARGIN)) {
         s->base.storage_low = true;
         log_warn("journal.storage_low", "dir=%s free=%llu", s->dir, (unsigned long long)room);
     }
@@ -93,13 +93,13 @@ void sqlite_space_check(struct journal *j)
     }
     if (room < need) {
         if (s->ballast_held) {
-            ballast_give(s);
+            ballast_release(s);
         }
         if (!s->base.storage_low) {
             s->base.storage_low = true;
             log_err("journal.storage_low", "dir=%s free=%llu", s->dir, (unsigned long long)room);
         }
-    } else if (s->base.storage_low && room >= s->ballast_bytes + 2 * need && ballast_take(s)) {
+    } else if (s->base.storage_low && room >= s->ballast_bytes + 2 * need && ballast_reserve(s)) {
         s->base.storage_low = false;
         log_info("journal.storage_back", "dir=%s free=%llu", s->dir, (unsigned long long)room);
     }
