@@ -8,13 +8,14 @@
 enum { EXPANDED_MAX = 128 * 1024 };
 
 /* A row on its way from the tree into struct config. */
-struct row {
+struct agent_entry {
     const cJSON *tree;
     enum layer_kind layer;
     uint32_t ix;
 };
 
-static void row_problem(struct loader *l, const struct row *r, const char *member, const char *text)
+static void entry_problem(struct loader *l, const struct agent_entry *r, const char *member,
+                          const char *text)
 {
     char key[96];
     char origin[ORIGIN_MAX];
@@ -46,7 +47,7 @@ const char *config_bin_dir(struct loader *l)
 
 /* ${BATON_BIN} is the only variable; "$" alone stands for itself. NULL = no memory, or a problem
  * was told. */
-static const char *expand(struct loader *l, const struct row *r, const char *member,
+static const char *expand(struct loader *l, const struct agent_entry *r, const char *member,
                           const char *text)
 {
     static const char NAME[] = "${BATON_BIN}";
@@ -61,8 +62,9 @@ static const char *expand(struct loader *l, const struct row *r, const char *mem
         buf_add(&out, text, n);
         text += n;
         if (next != NULL && strncmp(next, NAME, sizeof NAME - 1) != 0) {
-            row_problem(l, r, member,
-                        "only ${BATON_BIN} is replaced here, the directory of the running program");
+            entry_problem(
+                l, r, member,
+                "only ${BATON_BIN} is replaced here, the directory of the running program");
             buf_done(&out);
             return "";
         }
@@ -79,7 +81,7 @@ static const char *expand(struct loader *l, const struct row *r, const char *mem
 }
 
 /* A NULL-terminated list of the texts of an array; values of env entries stay as they are. */
-static const char *const *texts(struct loader *l, const struct row *r, const char *member,
+static const char *const *texts(struct loader *l, const struct agent_entry *r, const char *member,
                                 bool expanded)
 {
     const cJSON *array = cJSON_GetObjectItemCaseSensitive(r->tree, member);
@@ -100,7 +102,7 @@ static const char *const *texts(struct loader *l, const struct row *r, const cha
     return list;
 }
 
-static uint32_t number(const struct row *r, const char *member, uint32_t fallback)
+static uint32_t number(const struct agent_entry *r, const char *member, uint32_t fallback)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(r->tree, member);
 
@@ -109,7 +111,7 @@ static uint32_t number(const struct row *r, const char *member, uint32_t fallbac
                : fallback;
 }
 
-static enum bt_code bind(struct loader *l, const struct row *r, struct config_agent *a)
+static enum bt_code bind(struct loader *l, const struct agent_entry *r, struct config_agent *a)
 {
     const cJSON *settings_tree = cJSON_GetObjectItemCaseSensitive(r->tree, "settings");
     const char *cwd = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(r->tree, "cwd"));
@@ -135,24 +137,26 @@ static enum bt_code bind(struct loader *l, const struct row *r, struct config_ag
     return BT_OK;
 }
 
-static void check_id(struct loader *l, const struct row *r, const struct config_agent *agents)
+static void check_id(struct loader *l, const struct agent_entry *r,
+                     const struct config_agent *agents)
 {
     const char *id = agents[r->ix].agent_id;
 
     if (strcmp(id, "supervisor") == 0) { /* the other side of every first handoff */
-        row_problem(l, r, "agentId", "\"supervisor\" is the name of the supervisor itself");
+        entry_problem(l, r, "agentId", "\"supervisor\" is the name of the supervisor itself");
     }
     for (uint32_t i = 0; i < r->ix && id[0] != '\0'; i++) {
         if (strcmp(agents[i].agent_id, id) == 0) {
-            row_problem(l, r, "agentId",
-                        "stands here twice; raise instances to run several of one agent");
+            entry_problem(l, r, "agentId",
+                          "stands here twice; raise instances to run several of one agent");
             return;
         }
     }
 }
 
 /* Secrets belong to the environment or to a file of their own. */
-static void check_secrets(struct loader *l, const struct row *r, const struct config_agent *a)
+static void check_secrets(struct loader *l, const struct agent_entry *r,
+                          const struct config_agent *a)
 {
     const struct layer *layer = &l->layers[r->layer];
 
@@ -169,7 +173,7 @@ static void check_secrets(struct loader *l, const struct row *r, const struct co
     }
 }
 
-static void check_counts(struct loader *l, const struct row *last)
+static void check_counts(struct loader *l, const struct agent_entry *last)
 {
     const struct config *c = &l->held->c;
     char origin[ORIGIN_MAX];
@@ -191,7 +195,7 @@ static void check_counts(struct loader *l, const struct row *last)
 
 enum bt_code config_agents_bind(struct loader *l)
 {
-    struct row r = {.ix = 0};
+    struct agent_entry r = {.ix = 0};
     const cJSON *list = layers_find(l, "agents", &r.layer);
     size_t n = cJSON_IsArray(list) ? (size_t)cJSON_GetArraySize(list) : 0;
     struct config_agent *agents = arena_alloc(&l->held->arena, (n + 2) * sizeof *agents);

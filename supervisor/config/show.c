@@ -91,7 +91,7 @@ static const char *agent_default(struct loader *l, const char *member, const str
     return config_held_text(l->held, number);
 }
 
-static enum bt_code add_agent(struct loader *l, enum layer_kind layer, const cJSON *row,
+static enum bt_code add_agent(struct loader *l, enum layer_kind layer, const cJSON *agent_entry,
                               uint32_t ix)
 {
     const struct config_agent *a = &l->held->c.agents[ix];
@@ -99,7 +99,7 @@ static enum bt_code add_agent(struct loader *l, enum layer_kind layer, const cJS
 
     for (size_t i = 0; code == BT_OK && i < AGENT_MEMBERS; i++) {
         const char *member = agent_members[i];
-        const cJSON *v = cJSON_GetObjectItemCaseSensitive(row, member);
+        const cJSON *v = cJSON_GetObjectItemCaseSensitive(agent_entry, member);
         char origin[ORIGIN_MAX] = "default";
         char key[64];
         const char *value;
@@ -121,12 +121,12 @@ enum bt_code config_entries_make(struct loader *l, const char *state_origin)
 {
     struct held *h = l->held;
     enum layer_kind layer;
-    const cJSON *rows = layers_find(l, "agents", &layer);
+    const cJSON *entries = layers_find(l, "agents", &layer);
     enum bt_code code;
     uint32_t n;
     uint32_t ix = 0;
     const struct setting *table = settings_table(&n);
-    const cJSON *row;
+    const cJSON *agent_entry;
 
     h->entries =
         arena_alloc(&h->arena, (1 + n + h->c.n_agents * AGENT_MEMBERS) * sizeof *h->entries);
@@ -137,10 +137,10 @@ enum bt_code config_entries_make(struct loader *l, const char *state_origin)
     for (uint32_t i = 0; code == BT_OK && i < n; i++) {
         code = add_setting(l, &table[i]);
     }
-    cJSON_ArrayForEach(row, rows)
+    cJSON_ArrayForEach(agent_entry, entries)
     {
         if (code == BT_OK) {
-            code = add_agent(l, layer, row, ix++);
+            code = add_agent(l, layer, agent_entry, ix++);
         }
     }
     return code;
