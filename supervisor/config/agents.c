@@ -42,7 +42,7 @@ const char *config_bin_dir(struct loader *l)
     if (strrchr(path, '/') != NULL) {
         *strrchr(path, '/') = '\0';
     }
-    return config_held_text(l->held, path);
+    return config_store_text(l->store, path);
 }
 
 /* ${BATON_BIN} is the only variable; "$" alone stands for itself. NULL = no memory, or a problem
@@ -74,7 +74,7 @@ static const char *expand(struct loader *l, const struct agent_entry *r, const c
         }
     }
     if (bin != NULL && buf_check(&out, NULL) == BT_OK) {
-        result = config_held_text(l->held, buf_cstr(&out));
+        result = config_store_text(l->store, buf_cstr(&out));
     }
     buf_done(&out);
     return result;
@@ -86,7 +86,7 @@ static const char *const *texts(struct loader *l, const struct agent_entry *r, c
 {
     const cJSON *array = cJSON_GetObjectItemCaseSensitive(r->tree, member);
     size_t n = cJSON_IsArray(array) ? (size_t)cJSON_GetArraySize(array) : 0;
-    const char **list = arena_alloc(&l->held->arena, (n + 1) * sizeof *list);
+    const char **list = arena_alloc(&l->store->arena, (n + 1) * sizeof *list);
     const cJSON *v = n == 0 ? NULL : array->child;
 
     if (list == NULL) {
@@ -127,9 +127,9 @@ static enum bt_code bind(struct loader *l, const struct agent_entry *r, struct c
     a->capacity = number(r, "capacity", 1);
     a->restart =
         (enum policy_restart)setting_choice(setting_restart_names, restart, POLICY_PERMANENT);
-    a->grace_ms = number(r, "graceMs", (uint32_t)l->held->c.policy.shutdown_grace_ms);
-    a->settings = cJSON_IsObject(settings_tree) ? settings_tree : l->held->nothing;
-    a->settings_json = config_held_json(l->held, a->settings);
+    a->grace_ms = number(r, "graceMs", (uint32_t)l->store->c.policy.shutdown_grace_ms);
+    a->settings = cJSON_IsObject(settings_tree) ? settings_tree : l->store->empty_object;
+    a->settings_json = config_store_json(l->store, a->settings);
     if (a->command == NULL || a->env == NULL || a->settings_json == NULL ||
         (cwd != NULL && a->cwd == NULL)) {
         return config_no_memory(l);
@@ -175,7 +175,7 @@ static void check_secrets(struct loader *l, const struct agent_entry *r,
 
 static void check_counts(struct loader *l, const struct agent_entry *last)
 {
-    const struct config *c = &l->held->c;
+    const struct config *c = &l->store->c;
     char origin[ORIGIN_MAX];
     uint64_t instances = 0;
 
@@ -198,7 +198,7 @@ enum bt_code config_agents_bind(struct loader *l)
     struct agent_entry r = {.ix = 0};
     const cJSON *list = layers_find(l, "agents", &r.layer);
     size_t n = cJSON_IsArray(list) ? (size_t)cJSON_GetArraySize(list) : 0;
-    struct config_agent *agents = arena_alloc(&l->held->arena, (n + 2) * sizeof *agents);
+    struct config_agent *agents = arena_alloc(&l->store->arena, (n + 2) * sizeof *agents);
     const cJSON *v = n == 0 ? NULL : list->child;
     enum bt_code code = BT_OK;
 
@@ -214,8 +214,8 @@ enum bt_code config_agents_bind(struct loader *l)
         }
     }
     if (code == BT_OK) {
-        l->held->c.agents = agents;
-        l->held->c.n_agents = (uint32_t)n;
+        l->store->c.agents = agents;
+        l->store->c.n_agents = (uint32_t)n;
         code = config_llm_bind(l, agents);
     }
     if (code == BT_OK) {

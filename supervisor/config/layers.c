@@ -113,7 +113,7 @@ static enum bt_code read_file(struct loader *l, enum layer_kind kind, bool must_
 }
 
 /* The user's file by the XDG rule; NULL when there is no home. */
-static const char *user_file(struct held *h)
+static const char *user_file(struct config_store *h)
 {
     const char *xdg = getenv("XDG_CONFIG_HOME");
     const char *home = getenv("HOME");
@@ -126,7 +126,7 @@ static const char *user_file(struct held *h)
     } else {
         return NULL;
     }
-    return config_held_text(h, path);
+    return config_store_text(h, path);
 }
 
 static enum bt_code put_text(struct loader *l, enum layer_kind kind, const struct setting *s,
@@ -304,7 +304,7 @@ enum bt_code layers_read(struct loader *l)
     enum bt_code code;
 
     l->layers[LAYER_SYSTEM_FILE].file = r->system_file != NULL ? r->system_file : SYSTEM_FILE;
-    l->layers[LAYER_USER_FILE].file = r->file != NULL ? r->file : user_file(l->held);
+    l->layers[LAYER_USER_FILE].file = r->file != NULL ? r->file : user_file(l->store);
     code = read_file(l, LAYER_SYSTEM_FILE, false);
     if (code == BT_OK && l->layers[LAYER_USER_FILE].file != NULL) {
         code = read_file(l, LAYER_USER_FILE, r->file != NULL);
@@ -321,7 +321,7 @@ enum bt_code layers_read(struct loader *l)
 void layers_done(struct loader *l)
 {
     for (int i = 0; i < LAYER_COUNT; i++) {
-        l->held->trees[i] = l->layers[i].tree;
+        l->store->trees[i] = l->layers[i].tree;
         yaml_marks_free(l->layers[i].marks);
     }
 }

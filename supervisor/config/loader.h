@@ -19,18 +19,18 @@ struct layer {
 };
 
 /* What config_load returns, and what it owns. */
-struct held {
+struct config_store {
     struct config c; /* first: config_free gets its address */
     struct arena arena;
     cJSON *trees[LAYER_COUNT];
-    cJSON *nothing; /* {} */
+    cJSON *empty_object; /* {} */
     struct config_entry *entries;
     uint32_t n_entries;
 };
 
 struct loader {
     const struct config_request *request;
-    struct held *held;
+    struct config_store *store;
     struct layer layers[LAYER_COUNT];
     struct buf *notes;
     uint32_t n_problems;
@@ -79,7 +79,7 @@ void config_rules_check(struct loader *l);
 BT_MUST_CHECK enum bt_code config_entries_make(struct loader *l, const char *state_origin);
 
 /* Terminated copy in the arena, or NULL. */
-const char *config_held_text(struct held *h, const char *text);
+const char *config_store_text(struct config_store *h, const char *text);
 /* A value as compact JSON in the arena, or NULL. */
-const char *config_held_json(struct held *h, const cJSON *v);
+const char *config_store_json(struct config_store *h, const cJSON *v);
 #endif

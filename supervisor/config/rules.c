@@ -86,7 +86,7 @@ static void check_order(struct loader *l, const char *low_key, msec low, const c
 
 void config_rules_check(struct loader *l)
 {
-    const struct config *c = &l->held->c;
+    const struct config *c = &l->store->c;
     const struct config_policy *p = &c->policy;
     uint32_t control = check_listener(l, "listen.control", c->listen_control);
     uint32_t events = check_listener(l, "listen.events", c->listen_events);

@@ -9,22 +9,22 @@ enum { AGENT_MEMBERS = sizeof agent_members / sizeof agent_members[0] };
 
 static enum bt_code add(struct loader *l, const char *key, const char *value, const char *origin)
 {
-    struct config_entry *e = &l->held->entries[l->held->n_entries];
+    struct config_entry *e = &l->store->entries[l->store->n_entries];
 
-    e->key = config_held_text(l->held, key);
+    e->key = config_store_text(l->store, key);
     e->value = value;
-    e->origin = config_held_text(l->held, origin);
+    e->origin = config_store_text(l->store, origin);
     if (e->key == NULL || e->value == NULL || e->origin == NULL) {
         return config_no_memory(l);
     }
-    l->held->n_entries++;
+    l->store->n_entries++;
     return BT_OK;
 }
 
-static const char *quoted(struct held *h, const char *text)
+static const char *quoted(struct config_store *h, const char *text)
 {
     cJSON *v = cJSON_CreateString(text);
-    const char *json = v == NULL ? NULL : config_held_json(h, v);
+    const char *json = v == NULL ? NULL : config_store_json(h, v);
 
     cJSON_Delete(v);
     return json;
@@ -39,11 +39,11 @@ static enum bt_code add_setting(struct loader *l, const struct setting *s)
 
     setting_origin(l, s->key, origin);
     if (v != NULL) {
-        return add(l, s->key, config_held_json(l->held, v), origin);
+        return add(l, s->key, config_store_json(l->store, v), origin);
     }
     (void)snprintf(number, sizeof number, "%.15g", s->number);
     return add(l, s->key,
-               s->text != NULL ? quoted(l->held, s->text) : config_held_text(l->held, number),
+               s->text != NULL ? quoted(l->store, s->text) : config_store_text(l->store, number),
                origin);
 }
 
@@ -67,7 +67,7 @@ static const char *hidden_env(struct loader *l, const struct config_agent *a)
         }
     }
     if (ok) {
-        json = config_held_json(l->held, list);
+        json = config_store_json(l->store, list);
     }
     cJSON_Delete(list);
     return json;
@@ -78,7 +78,7 @@ static const char *agent_default(struct loader *l, const char *member, const str
     char number[32];
 
     if (strcmp(member, "restart") == 0) {
-        return quoted(l->held, setting_restart_names[a->restart]);
+        return quoted(l->store, setting_restart_names[a->restart]);
     }
     if (strcmp(member, "settings") == 0) {
         return "{}";
@@ -88,13 +88,13 @@ static const char *agent_default(struct loader *l, const char *member, const str
     }
     (void)snprintf(number, sizeof number, "%llu",
                    (unsigned long long)(strcmp(member, "graceMs") == 0 ? a->grace_ms : 1));
-    return config_held_text(l->held, number);
+    return config_store_text(l->store, number);
 }
 
 static enum bt_code add_agent(struct loader *l, enum layer_kind layer, const cJSON *agent_entry,
                               uint32_t ix)
 {
-    const struct config_agent *a = &l->held->c.agents[ix];
+    const struct config_agent *a = &l->store->c.agents[ix];
     enum bt_code code = BT_OK;
 
     for (size_t i = 0; code == BT_OK && i < AGENT_MEMBERS; i++) {
@@ -110,7 +110,7 @@ static enum bt_code add_agent(struct loader *l, enum layer_kind layer, const cJS
         if (strcmp(member, "env") == 0) {
             value = hidden_env(l, a);
         } else {
-            value = v != NULL ? config_held_json(l->held, v) : agent_default(l, member, a);
+            value = v != NULL ? config_store_json(l->store, v) : agent_default(l, member, a);
         }
         code = add(l, key, value, origin);
     }
@@ -119,7 +119,7 @@ static enum bt_code add_agent(struct loader *l, enum layer_kind layer, const cJS
 
 enum bt_code config_entries_make(struct loader *l, const char *state_origin)
 {
-    struct held *h = l->held;
+    struct config_store *h = l->store;
     enum layer_kind layer;
     const cJSON *entries = layers_find(l, "agents", &layer);
     enum bt_code code;
