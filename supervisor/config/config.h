@@ -138,7 +138,7 @@ struct config_request {
     const char *bin_dir;     /* what ${BATON_BIN} means; NULL = where the running program lies */
     const struct config_flag *flags;
     uint32_t n_flags;
-    bool only_looks; /* nothing is started: warnings say what would be. A daemon that runs may have
+    bool check_only; /* nothing is started: warnings say what would be. A daemon that runs may have
                         another environment */
 };
 

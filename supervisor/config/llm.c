@@ -197,7 +197,7 @@ enum bt_code config_llm_keys_check(struct loader *l)
     (void)snprintf(text, sizeof text, "%s: %s", key, why.msg);
     a->held_back = config_store_text(h, text);
     config_warning(l, origin, "%s; the agent \"" ORCHESTRATOR "\" %s", text,
-                   l->request->only_looks ? "would not be started from this environment"
+                   l->request->check_only ? "would not be started from this environment"
                                           : "is not started without it");
     return a->held_back != NULL ? BT_OK : config_no_memory(l);
 }
