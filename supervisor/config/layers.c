@@ -239,7 +239,7 @@ void layer_key_plain(char *key)
 }
 
 /* "/policy/maxRetries" as "policy.maxRetries". */
-static void dotted(const char *pointer, char ret[ORIGIN_MAX])
+static void dotted_key(const char *pointer, char ret[ORIGIN_MAX])
 {
     size_t n = 0;
 
@@ -266,7 +266,7 @@ static enum bt_code check_layer(struct loader *l, const struct schema *s, enum l
     for (uint32_t i = 0; i < n; i++) {
         char origin[ORIGIN_MAX];
         char path[ORIGIN_MAX];
-        dotted(found[i].path, path);
+        dotted_key(found[i].path, path);
         layer_origin(l, kind, path, origin);
         layer_key_plain(path);
         config_problem(l, origin, "%s%s%s", path, path[0] == '\0' ? "" : ": ", found[i].message);

@@ -11,7 +11,7 @@ enum { CAPACITY = 4, ENV_MAX = 160, PATH_MAX_BYTES = 8192 };
 
 #define ORCHESTRATOR "orchestrator"
 
-static bool is_ours(const char *name)
+static bool is_process_setting(const char *name)
 {
     return strcmp(name, "capacity") == 0 || strcmp(name, "env") == 0 ||
            strcmp(name, "agentId") == 0;
@@ -27,8 +27,8 @@ static const char *settings_of(struct loader *l, const cJSON *llm)
 
     cJSON_ArrayForEach(v, llm)
     {
-        cJSON *item = ok && !is_ours(v->string) ? cJSON_Duplicate(v, 1) : NULL;
-        if (ok && !is_ours(v->string) &&
+        cJSON *item = ok && !is_process_setting(v->string) ? cJSON_Duplicate(v, 1) : NULL;
+        if (ok && !is_process_setting(v->string) &&
             (item == NULL || !cJSON_AddItemToObject(copy, v->string, item))) {
             cJSON_Delete(item);
             ok = false;
@@ -78,7 +78,7 @@ static const char *const *env_of(struct loader *l, const cJSON *llm)
     return list;
 }
 
-struct telling {
+struct problem_target {
     struct loader *l;
     enum layer_kind layer;
 };
@@ -97,7 +97,7 @@ static void place_of(const struct loader *l, enum layer_kind layer, const char *
 
 static void report_problem(void *of, const char *pointer, const char *text)
 {
-    const struct telling *to = of;
+    const struct problem_target *to = of;
     char key[ORIGIN_MAX];
     char origin[ORIGIN_MAX];
 
@@ -108,10 +108,10 @@ static void report_problem(void *of, const char *pointer, const char *text)
 /* By the rules of the agent itself. False: out of memory. */
 static bool check(struct loader *l, enum layer_kind layer, cJSON *llm)
 {
-    struct telling to = {l, layer};
-    const struct llm_problem_sink teller = {report_problem, &to};
+    struct problem_target to = {l, layer};
+    const struct llm_problem_sink sink = {report_problem, &to};
     struct bt_error why = {0};
-    const enum bt_code code = llm_config_check(llm, &teller, &why);
+    const enum bt_code code = llm_config_check(llm, &sink, &why);
 
     return code == BT_OK || code == BT_INVALID;
 }

@@ -168,7 +168,7 @@ static void on_close(struct reader *r)
 }
 
 /* What YAML has and we do not: each would make two readers disagree, or a small file grow. */
-static const char *foreign_part(const yaml_event_t *e)
+static const char *unsupported_feature(const yaml_event_t *e)
 {
     bool scalar = e->type == YAML_SCALAR_EVENT;
     bool map = e->type == YAML_MAPPING_START_EVENT;
@@ -188,10 +188,10 @@ static const char *foreign_part(const yaml_event_t *e)
 
 static enum bt_code on_event(struct reader *r, const yaml_event_t *e)
 {
-    const char *foreign = foreign_part(e);
+    const char *feature = unsupported_feature(e);
 
-    if (foreign != NULL) {
-        return fail(r, place_of(e->start_mark), BT_INVALID, "%s", foreign);
+    if (feature != NULL) {
+        return fail(r, place_of(e->start_mark), BT_INVALID, "%s", feature);
     }
     switch (e->type) {
     case YAML_DOCUMENT_START_EVENT:
