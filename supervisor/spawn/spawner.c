@@ -124,7 +124,7 @@ static nfds_t fill_polls(struct spawner *s)
         s->polls[POLL_CONN].events |= POLLOUT;
     }
     for (uint32_t i = 0; i < s->children_n; i++) {
-        if (s->children[i].state == KID_STARTING && s->children[i].exec_pipe >= 0) {
+        if (s->children[i].state == CHILD_STARTING && s->children[i].exec_pipe >= 0) {
             s->polls[n++] = (struct pollfd){.fd = s->children[i].exec_pipe, .events = POLLIN};
         }
     }
@@ -137,7 +137,7 @@ static void take_exec_news(struct spawner *s, nfds_t n)
         struct child *child = &s->children[i];
         bool ready = false;
 
-        for (nfds_t k = POLL_FIXED; k < n && child->state == KID_STARTING && !ready; k++) {
+        for (nfds_t k = POLL_FIXED; k < n && child->state == CHILD_STARTING && !ready; k++) {
             ready = s->polls[k].fd == child->exec_pipe && s->polls[k].revents != 0;
         }
         if (ready) {

@@ -14,7 +14,7 @@ enum { LEFTOVERS_LIMIT_MS = 2000, ENTRY_BYTES = 4096 + 32 };
 
 bool child_is_alive(const struct child *child)
 {
-    return child->state == KID_STARTING || child->state == KID_RUNNING;
+    return child->state == CHILD_STARTING || child->state == CHILD_RUNNING;
 }
 
 static struct child *find(struct spawner *s, const char *instance)
@@ -27,14 +27,14 @@ static struct child *find(struct spawner *s, const char *instance)
     return NULL;
 }
 
-static struct child *free_row(struct spawner *s)
+static struct child *free_slot(struct spawner *s)
 {
     for (uint32_t i = 0; i < s->children_n; i++) {
-        if (s->children[i].state == KID_FREE) {
+        if (s->children[i].state == CHILD_FREE) {
             return &s->children[i];
         }
     }
-    return s->children_n < KIDS_MAX ? &s->children[s->children_n++] : NULL;
+    return s->children_n < CHILDREN_MAX ? &s->children[s->children_n++] : NULL;
 }
 
 static void gone(struct spawner *s, struct child *child)
@@ -44,27 +44,27 @@ static void gone(struct spawner *s, struct child *child)
         child->exec_pipe = -1;
     }
     cgroup_remove(&s->cgroup, child->instance);
-    child->state = KID_GONE;
+    child->state = CHILD_GONE;
     child->tell |= TELL_END;
 }
 
 /* A name becomes a file name; the daemon checked it, but a slash here would write anywhere. */
 static bool names_are_sane(const struct packet *order)
 {
-    return strlen(order->name) < KID_NAME_BYTES && order->name[0] != 0 && order->name[0] != '.' &&
+    return strlen(order->name) < CHILD_NAME_BYTES && order->name[0] != 0 && order->name[0] != '.' &&
            strchr(order->name, '/') == NULL && strlen(order->instance) == UUID_TEXT_LEN &&
            strchr(order->instance, '/') == NULL && order->argv[0] != NULL;
 }
 
 void children_start(struct spawner *s, struct packet *order)
 {
-    struct child *child = names_are_sane(order) ? free_row(s) : NULL;
+    struct child *child = names_are_sane(order) ? free_slot(s) : NULL;
 
     if (child == NULL) {
         log_err("spawner.refused", "child=%s reason=\"no row free, or a bad name\"", order->name);
         return;
     }
-    *child = (struct child){.state = KID_STARTING, .hash = order->hash, .exec_pipe = -1};
+    *child = (struct child){.state = CHILD_STARTING, .hash = order->hash, .exec_pipe = -1};
     child->sweep_until = MSEC_NEVER;
     child->looks = 1;
     (void)snprintf(child->name, sizeof child->name, "%s", order->name);
@@ -91,7 +91,7 @@ void children_exec_done(struct child *child)
     } else {
         child->tell |= TELL_STARTED;
     }
-    child->state = KID_RUNNING; /* also a failed one, until it is reaped */
+    child->state = CHILD_RUNNING; /* also a failed one, until it is reaped */
 }
 
 void children_signal(struct spawner *s, const char *instance, int signal)

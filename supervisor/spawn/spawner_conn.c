@@ -15,8 +15,8 @@ static void forget_gone(struct spawner *s)
         struct child *child = &s->children[i];
 
         child->tell = 0;
-        if (child->state == KID_GONE) {
-            child->state = KID_FREE;
+        if (child->state == CHILD_GONE) {
+            child->state = CHILD_FREE;
         }
     }
 }
@@ -160,8 +160,8 @@ static bool say_about(struct spawner *s, struct child *child)
         }
         child->tell &= ~facts[i].flag;
     }
-    if (child->state == KID_GONE) {
-        child->state = KID_FREE;
+    if (child->state == CHILD_GONE) {
+        child->state = CHILD_FREE;
     }
     return true;
 }

@@ -105,8 +105,8 @@ _Noreturn static void become_agent(const struct setup *set)
 /* Appends; a file that has grown to its cap becomes .1 first. */
 static int open_log(int state_dir, const char *name)
 {
-    char path[KID_NAME_BYTES + 16];
-    char old[KID_NAME_BYTES + 16];
+    char path[CHILD_NAME_BYTES + 16];
+    char old[CHILD_NAME_BYTES + 16];
     struct stat st;
 
     (void)mkdirat(state_dir, "log", 0700);

@@ -1,7 +1,7 @@
 /*
  * The spawner's own state, shared by its four files: spawner.c (main, loop, end), spawner_conn.c
- * (the daemon's connection), spawner_kids.c (rows of children: start, reap, sweep), spawner_exec.c
- * (from fork to exec).
+ * (the daemon's connection), spawner_children.c (rows of children: start, reap, sweep),
+ * spawner_exec.c (from fork to exec).
  */
 #ifndef SPAWN_SPAWNER_INTERNAL_H
 #define SPAWN_SPAWNER_INTERNAL_H
@@ -19,9 +19,9 @@
 #include "supervisor/spawn/proc.h"
 
 enum {
-    KIDS_MAX = 2 * LIMIT_INSTANCES, /* old ones may still be dying while the new ones start */
-    KID_NAME_BYTES = 81,
-    KID_REASON_BYTES = 128,
+    CHILDREN_MAX = 2 * LIMIT_INSTANCES, /* old ones may still be dying while the new ones start */
+    CHILD_NAME_BYTES = 81,
+    CHILD_REASON_BYTES = 128,
     SWEEP_EVERY_MS = 10, /* between two looks for what is left of a tree */
     SWEEP_LIMIT_MS = 3000,
     END_GRACE_MS = 500,  /* from TERM to KILL when the daemon is gone */
@@ -31,11 +31,11 @@ enum {
 };
 
 enum child_state {
-    KID_FREE,
-    KID_STARTING, /* forked; the exec pipe is still open */
-    KID_RUNNING,
-    KID_GONE, /* nothing of it lives; the row waits until the daemon was told */
-    KID_STATE_COUNT
+    CHILD_FREE,
+    CHILD_STARTING, /* forked; the exec pipe is still open */
+    CHILD_RUNNING,
+    CHILD_GONE, /* nothing of it lives; the row waits until the daemon was told */
+    CHILD_STATE_COUNT
 };
 
 /* What the daemon has not heard yet. A flag per fact bounds what a slow daemon can make us keep. */
@@ -44,9 +44,9 @@ enum { TELL_CHILD = 1u << 0, TELL_STARTED = 1u << 1, TELL_END = 1u << 2 };
 struct child {
     enum child_state state;
     unsigned tell;
-    char name[KID_NAME_BYTES];
+    char name[CHILD_NAME_BYTES];
     char instance[UUID_TEXT_LEN + 1];
-    char failure[KID_REASON_BYTES]; /* why it could not be started; "" = it was */
+    char failure[CHILD_REASON_BYTES]; /* why it could not be started; "" = it was */
     uint64_t hash;
     pid_t pid;
     int status; /* of wait, once reaped */
@@ -65,7 +65,7 @@ struct exec_failure {
 };
 
 struct spawner {
-    struct child children[KIDS_MAX];
+    struct child children[CHILDREN_MAX];
     uint32_t children_n; /* rows ever used */
     int signals;         /* signalfd of SIGCHLD */
     int listener;
@@ -84,7 +84,7 @@ struct spawner {
     struct buf out;
     struct packet packet; /* the one being read */
     uint8_t in[PACKET_BYTES + 1];
-    struct pollfd polls[KIDS_MAX + 3];
+    struct pollfd polls[CHILDREN_MAX + 3];
 };
 
 /* spawner.c: TERM to all, KILL after the grace; the loop returns when nothing is left. */
@@ -98,7 +98,7 @@ void conn_tell(struct spawner *s);
 bool conn_has_news(const struct spawner *s);
 void conn_close(struct spawner *s, msec now);
 
-/* spawner_kids.c */
+/* spawner_children.c */
 void children_start(struct spawner *s, struct packet *order);
 void children_signal(struct spawner *s, const char *instance, int signal);
 void children_kill(struct spawner *s, const char *instance, msec now);
