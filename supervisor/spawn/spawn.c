@@ -203,7 +203,7 @@ static void take(struct spawn *s, const struct packet *p, msec now)
     }
 }
 
-bool spawn_say(struct spawn *s, enum packet_type type, const char *instance, int status)
+bool spawn_send_order(struct spawn *s, enum packet_type type, const char *instance, int status)
 {
     struct packet *p = &s->order;
 
@@ -218,7 +218,7 @@ void spawn_log_path(const struct spawn *s, const char *name, char *ret, size_t c
     (void)snprintf(ret, cap, "%s/log/%s.log", s->link.state_path, name);
 }
 
-static bool say_start(struct spawn *s, struct child *c)
+static bool send_start(struct spawn *s, struct child *c)
 {
     char log[SPAWN_LOG_MAX];
 
@@ -233,19 +233,19 @@ static bool say_start(struct spawn *s, struct child *c)
 static bool flush_one(struct spawn *s, struct child *c)
 {
     if ((c->send & SEND_START) != 0) {
-        if (!say_start(s, c)) {
+        if (!send_start(s, c)) {
             return false;
         }
         c->send &= ~(unsigned)SEND_START;
     }
     if ((c->send & SEND_TERM) != 0) {
-        if (!spawn_say(s, PACKET_SIGNAL, c->instance_id, SIGTERM)) {
+        if (!spawn_send_order(s, PACKET_SIGNAL, c->instance_id, SIGTERM)) {
             return false;
         }
         c->send &= ~(unsigned)SEND_TERM;
     }
     if ((c->send & SEND_KILL) != 0) {
-        if (!spawn_say(s, PACKET_KILL_TREE, c->instance_id, 0)) {
+        if (!spawn_send_order(s, PACKET_KILL_TREE, c->instance_id, 0)) {
             return false;
         }
         c->send &= ~(unsigned)SEND_KILL;
@@ -319,8 +319,8 @@ void spawn_handle(struct spawn *s, msec now)
         if (io == LINK_LATER) {
             break;
         }
-        if (io == LINK_DONE && packet_decode(s->in, len, &s->news, &err) == BT_OK) {
-            take(s, &s->news, now);
+        if (io == LINK_DONE && packet_decode(s->in, len, &s->received, &err) == BT_OK) {
+            take(s, &s->received, now);
         } else {
             spawner_lost(s, now);
         }

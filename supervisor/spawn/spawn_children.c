@@ -355,7 +355,7 @@ enum bt_code spawn_set_children(struct spawn *s, const struct spawn_spec *specs,
         if (!s->found[i].taken) {
             log_warn("spawn.unwanted", "child=%s instance=%s pid=%d action=kill", s->found[i].name,
                      s->found[i].instance_id, (int)s->found[i].pid);
-            (void)spawn_say(s, PACKET_KILL_TREE, s->found[i].instance_id, 0);
+            (void)spawn_send_order(s, PACKET_KILL_TREE, s->found[i].instance_id, 0);
         }
     }
     free(s->found);

@@ -60,8 +60,8 @@ struct spawn {
     msec started_at; /* the spawner */
     msec retry_due;  /* when to try to start one again; MSEC_NEVER = there is one */
     struct buf out;
-    struct packet order; /* being sent; large, so not on the stack */
-    struct packet news;  /* being read */
+    struct packet order;    /* being sent; large, so not on the stack */
+    struct packet received; /* being read */
     uint8_t in[PACKET_BYTES + 1];
 };
 
@@ -72,7 +72,7 @@ void spawn_emit(struct spawn *s, const struct child *c, enum spawn_event_type ty
                 const char *reason);
 /* Sends what is owed, as much as the socket takes. */
 void spawn_flush(struct spawn *s);
-bool spawn_say(struct spawn *s, enum packet_type type, const char *instance, int status);
+bool spawn_send_order(struct spawn *s, enum packet_type type, const char *instance, int status);
 
 /* STATE_DIR/log/NAME.log. */
 void spawn_log_path(const struct spawn *s, const char *name, char *ret, size_t cap);

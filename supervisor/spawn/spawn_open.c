@@ -36,31 +36,31 @@ static enum hello next_packet(struct spawn *s, msec until)
     if (io == LINK_LATER) {
         return HELLO_SILENT;
     }
-    return packet_decode(s->in, len, &s->news, NULL) == BT_OK ? HELLO_TAKEN : HELLO_FOREIGN;
+    return packet_decode(s->in, len, &s->received, NULL) == BT_OK ? HELLO_TAKEN : HELLO_FOREIGN;
 }
 
-static void note_found(struct spawn *s)
+static void add_found(struct spawn *s)
 {
     struct found *f = &s->found[s->found_n++];
 
-    *f = (struct found){.pid = s->news.pid, .hash = s->news.hash};
-    (void)snprintf(f->name, sizeof f->name, "%s", s->news.name);
-    (void)snprintf(f->instance_id, sizeof f->instance_id, "%s", s->news.instance);
+    *f = (struct found){.pid = s->received.pid, .hash = s->received.hash};
+    (void)snprintf(f->name, sizeof f->name, "%s", s->received.name);
+    (void)snprintf(f->instance_id, sizeof f->instance_id, "%s", s->received.instance);
 }
 
 static enum hello shake_hands(struct spawn *s, msec until)
 {
     enum hello hello = next_packet(s, until);
-    uint32_t n = s->news.count;
+    uint32_t n = s->received.count;
 
     if (hello != HELLO_TAKEN) {
         return hello;
     }
-    if (s->news.type != PACKET_HELLO || strcmp(s->news.text, PACKET_VERSION) != 0 ||
+    if (s->received.type != PACKET_HELLO || strcmp(s->received.text, PACKET_VERSION) != 0 ||
         n > 2 * LIMIT_INSTANCES) {
         return HELLO_FOREIGN;
     }
-    spawn_link_know(&s->link, s->news.pid);
+    spawn_link_know(&s->link, s->received.pid);
     free(s->found);
     s->found_n = 0;
     s->found = calloc(n + 1, sizeof *s->found);
@@ -69,10 +69,10 @@ static enum hello shake_hands(struct spawn *s, msec until)
     }
     while (s->found_n < n && hello == HELLO_TAKEN) {
         hello = next_packet(s, until);
-        if (hello == HELLO_TAKEN && s->news.type != PACKET_CHILD) {
+        if (hello == HELLO_TAKEN && s->received.type != PACKET_CHILD) {
             hello = HELLO_FOREIGN;
         } else if (hello == HELLO_TAKEN) {
-            note_found(s);
+            add_found(s);
         }
     }
     return hello;
@@ -83,7 +83,7 @@ static bool end_spawner(struct spawn *s, msec until)
 {
     enum hello last = HELLO_TAKEN;
 
-    (void)spawn_say(s, PACKET_SHUTDOWN, "", 0);
+    (void)spawn_send_order(s, PACKET_SHUTDOWN, "", 0);
     while ((last == HELLO_TAKEN || last == HELLO_FOREIGN) && clock_mono_ms() < until) {
         last = next_packet(s, until);
     }

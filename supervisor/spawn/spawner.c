@@ -79,7 +79,7 @@ static bool end_step(struct spawner *s, msec now)
         log_err("spawner.end", "reason=\"some processes resist\"");
         return true;
     }
-    return !any_alive(s) && !strays_left(s) && (s->conn < 0 || !conn_has_news(s));
+    return !any_alive(s) && !strays_left(s) && (s->conn < 0 || !conn_has_pending(s));
 }
 
 static msec next_due(const struct spawner *s)
@@ -120,7 +120,7 @@ static nfds_t fill_polls(struct spawner *s)
     s->polls[POLL_LISTENER] =
         (struct pollfd){.fd = s->conn < 0 ? s->listener : -1, .events = POLLIN};
     s->polls[POLL_CONN] = (struct pollfd){.fd = s->conn, .events = POLLIN};
-    if (conn_has_news(s)) {
+    if (conn_has_pending(s)) {
         s->polls[POLL_CONN].events |= POLLOUT;
     }
     for (uint32_t i = 0; i < s->children_n; i++) {
@@ -131,7 +131,7 @@ static nfds_t fill_polls(struct spawner *s)
     return n;
 }
 
-static void take_exec_news(struct spawner *s, nfds_t n)
+static void read_exec_results(struct spawner *s, nfds_t n)
 {
     for (uint32_t i = 0; i < s->children_n; i++) {
         struct child *child = &s->children[i];
@@ -156,7 +156,7 @@ static void turn(struct spawner *s)
         return; /* EINTR; anything else would show again at once and is not ours to repair */
     }
     now = clock_mono_ms();
-    take_exec_news(s, n);
+    read_exec_results(s, n);
     while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
     }
     children_reap(s, now);
@@ -167,7 +167,7 @@ static void turn(struct spawner *s)
         conn_accept(s);
     }
     children_sweep(s, now);
-    conn_tell(s);
+    conn_send_pending(s);
     if (s->conn < 0 && now >= s->orphan_due) {
         s->orphan_due = MSEC_NEVER;
         spawner_end(s, now);

@@ -45,7 +45,7 @@ static void gone(struct spawner *s, struct child *child)
     }
     cgroup_remove(&s->cgroup, child->instance);
     child->state = CHILD_GONE;
-    child->tell |= TELL_END;
+    child->pending_reports |= REPORT_END;
 }
 
 /* A name becomes a file name; the daemon checked it, but a slash here would write anywhere. */
@@ -89,7 +89,7 @@ void children_exec_done(struct child *child)
         (void)snprintf(child->failure, sizeof child->failure, "%s failed: %s", failure.what,
                        strerror(failure.errnum));
     } else {
-        child->tell |= TELL_STARTED;
+        child->pending_reports |= REPORT_STARTED;
     }
     child->state = CHILD_RUNNING; /* also a failed one, until it is reaped */
 }

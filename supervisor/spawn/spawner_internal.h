@@ -39,11 +39,11 @@ enum child_state {
 };
 
 /* What the daemon has not heard yet. A flag per fact bounds what a slow daemon can make us keep. */
-enum { TELL_CHILD = 1u << 0, TELL_STARTED = 1u << 1, TELL_END = 1u << 2 };
+enum { REPORT_CHILD = 1u << 0, REPORT_STARTED = 1u << 1, REPORT_END = 1u << 2 };
 
 struct child {
     enum child_state state;
-    unsigned tell;
+    unsigned pending_reports;
     char name[CHILD_NAME_BYTES];
     char instance[UUID_TEXT_LEN + 1];
     char failure[CHILD_REASON_BYTES]; /* why it could not be started; "" = it was */
@@ -74,7 +74,7 @@ struct spawner {
     const char *state_path;
     msec orphan_grace_ms;
     msec orphan_due; /* no daemon by then: end; MSEC_NEVER while there is one */
-    bool hello_owed;
+    bool hello_pending;
     bool ending;
     bool kill_sent; /* ending: TERM's grace is over */
     msec end_kill_due;
@@ -94,8 +94,8 @@ void spawner_end(struct spawner *s, msec now);
 void conn_accept(struct spawner *s);
 void conn_read(struct spawner *s, msec now);
 /* Says as much of what is owed as the socket takes. */
-void conn_tell(struct spawner *s);
-bool conn_has_news(const struct spawner *s);
+void conn_send_pending(struct spawner *s);
+bool conn_has_pending(const struct spawner *s);
 void conn_close(struct spawner *s, msec now);
 
 /* spawner_children.c */
