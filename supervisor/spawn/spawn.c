@@ -13,7 +13,7 @@
 #include "supervisor/spawn/log_tail.h"
 #include "supervisor/spawn/spawn_internal.h"
 
-enum { PACKETS_PER_TURN = 256, EVENTS_ROOM = 4, RETRY_MS = 1000 };
+enum { PACKETS_PER_CYCLE = 256, EVENTS_ROOM = 4, RETRY_MS = 1000 };
 
 static const char *const event_names[] = {
     [SPAWN_STARTED] = "started", [SPAWN_RESTARTED] = "restarted", [SPAWN_ADOPTED] = "adopted",
@@ -309,7 +309,7 @@ void spawn_handle(struct spawn *s, msec now)
     struct bt_error err;
     size_t len = 0;
 
-    for (unsigned i = 0; i < PACKETS_PER_TURN && s->link.sock >= 0; i++) {
+    for (unsigned i = 0; i < PACKETS_PER_CYCLE && s->link.sock >= 0; i++) {
         enum link_io io;
 
         if (s->children_set && !events_have_room(s)) {

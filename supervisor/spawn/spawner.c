@@ -146,7 +146,7 @@ static void read_exec_results(struct spawner *s, nfds_t n)
     }
 }
 
-static void turn(struct spawner *s)
+static void run_cycle(struct spawner *s)
 {
     nfds_t n = fill_polls(s);
     struct signalfd_siginfo info;
@@ -222,7 +222,7 @@ static int run(struct spawner *s, int listener, bool use_cgroup)
     log_info("spawner.start", "pid=%d cgroup=%s", (int)getpid(), s->cgroup.dir >= 0 ? "yes" : "no");
     s->orphan_due = msec_add(clock_mono_ms(), s->orphan_grace_ms);
     do {
-        turn(s);
+        run_cycle(s);
     } while (!s->ending || !end_step(s, clock_mono_ms()));
     log_info("spawner.end", "pid=%d", (int)getpid());
     return 0;

@@ -7,7 +7,7 @@
 #include "protocol/base/log.h"
 #include "supervisor/spawn/spawner_internal.h"
 
-enum { PACKETS_PER_TURN = 64 };
+enum { PACKETS_PER_CYCLE = 64 };
 
 static void free_gone_children(struct spawner *s)
 {
@@ -100,7 +100,7 @@ static void handle_order(struct spawner *s, size_t len, msec now)
 
 void conn_read(struct spawner *s, msec now)
 {
-    for (unsigned i = 0; i < PACKETS_PER_TURN && s->conn >= 0; i++) {
+    for (unsigned i = 0; i < PACKETS_PER_CYCLE && s->conn >= 0; i++) {
         ssize_t n = recv(s->conn, s->in, sizeof s->in, MSG_DONTWAIT);
 
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
