@@ -13,7 +13,7 @@
 
 #include "protocol/base/err.h"
 
-struct proc_row {
+struct proc_entry {
     pid_t pid;
     pid_t parent;
     pid_t session;
@@ -24,7 +24,7 @@ struct proc_row {
 };
 
 struct proc_list {
-    struct proc_row *rows; /* in order of pid */
+    struct proc_entry *entries; /* in order of pid */
     size_t n;
     size_t cap;
 };
@@ -38,9 +38,9 @@ void proc_clear_marks(struct proc_list *list);
 void proc_mark_descendants(struct proc_list *list, pid_t root);
 /* Marks pid and the chain of its parents. */
 void proc_mark_ancestors(struct proc_list *list, pid_t pid);
-struct proc_row *proc_find(struct proc_list *list, pid_t pid);
+struct proc_entry *proc_find(struct proc_list *list, pid_t pid);
 /* Whether its environment at exec held exactly this "NAME=value". False when it may not be read. */
-bool proc_has_env(pid_t pid, const char *entry);
+bool proc_has_env(pid_t pid, const char *variable);
 /* False when it is gone already, or the pid is another process by now. */
-bool proc_signal(const struct proc_row *row, int signal);
+bool proc_signal(const struct proc_entry *entry, int signal);
 #endif

@@ -58,10 +58,10 @@ static bool strays_left(struct spawner *s)
     proc_clear_marks(&s->procs);
     proc_mark_descendants(&s->procs, getpid());
     for (size_t i = 0; i < s->procs.n; i++) {
-        const struct proc_row *row = &s->procs.rows[i];
+        const struct proc_entry *entry = &s->procs.entries[i];
 
-        if (row->marked && !row->zombie) {
-            (void)proc_signal(row, SIGKILL);
+        if (entry->marked && !entry->zombie) {
+            (void)proc_signal(entry, SIGKILL);
             left = true;
         }
     }

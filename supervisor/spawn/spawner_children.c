@@ -161,18 +161,19 @@ void children_reap(struct spawner *s, msec now)
  */
 static void mark_tree(struct spawner *s, const struct child *child)
 {
-    char entry[ENTRY_BYTES];
+    char variable[ENTRY_BYTES];
     pid_t self = getpid();
 
-    (void)snprintf(entry, sizeof entry, "BATON_INSTANCE_ID=%s", child->instance);
+    (void)snprintf(variable, sizeof variable, "BATON_INSTANCE_ID=%s", child->instance);
     proc_clear_marks(&s->procs);
     proc_mark_descendants(&s->procs, self);
     for (size_t i = 0; i < s->procs.n; i++) {
-        struct proc_row *row = &s->procs.rows[i];
+        struct proc_entry *entry = &s->procs.entries[i];
         /* An exiting one might be ours; it is gone in a moment, and waiting for it harms nobody. */
-        bool ours = row->pid == child->pid || row->session == child->pid || row->exiting;
+        bool ours = entry->pid == child->pid || entry->session == child->pid || entry->exiting;
 
-        row->marked = row->marked && !row->zombie && (ours || proc_has_env(row->pid, entry));
+        entry->marked =
+            entry->marked && !entry->zombie && (ours || proc_has_env(entry->pid, variable));
     }
     proc_mark_descendants(&s->procs, -1);
 }
@@ -183,11 +184,11 @@ static uint32_t kill_marked(struct spawner *s)
     uint32_t n = 0;
 
     for (size_t i = 0; i < s->procs.n; i++) {
-        const struct proc_row *row = &s->procs.rows[i];
+        const struct proc_entry *entry = &s->procs.entries[i];
 
-        if (row->marked && !row->zombie && row->pid != getpid()) {
+        if (entry->marked && !entry->zombie && entry->pid != getpid()) {
             n++;
-            (void)proc_signal(row, SIGKILL);
+            (void)proc_signal(entry, SIGKILL);
         }
     }
     return n;
@@ -238,10 +239,10 @@ void children_sweep(struct spawner *s, msec now)
 void children_sweep_leftovers(struct spawner *s)
 {
     msec until = msec_add(clock_mono_ms(), LEFTOVERS_LIMIT_MS);
-    char entry[ENTRY_BYTES];
+    char variable[ENTRY_BYTES];
     uint32_t left;
 
-    (void)snprintf(entry, sizeof entry, "BATON_STATE=%s", s->state_path);
+    (void)snprintf(variable, sizeof variable, "BATON_STATE=%s", s->state_path);
     do {
         if (proc_read(&s->procs, NULL) != BT_OK) {
             return;
@@ -249,10 +250,11 @@ void children_sweep_leftovers(struct spawner *s)
         proc_clear_marks(&s->procs);
         proc_mark_ancestors(&s->procs, getpid());
         for (size_t i = 0; i < s->procs.n; i++) {
-            struct proc_row *row = &s->procs.rows[i];
+            struct proc_entry *entry = &s->procs.entries[i];
 
-            row->marked = !row->marked && !row->zombie && proc_has_env(row->pid, entry) &&
-                          proc_has_env(row->pid, "BATON_SPAWNED=1");
+            entry->marked = !entry->marked && !entry->zombie &&
+                            proc_has_env(entry->pid, variable) &&
+                            proc_has_env(entry->pid, "BATON_SPAWNED=1");
         }
         left = kill_marked(s);
         if (left != 0) {

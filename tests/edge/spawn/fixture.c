@@ -79,8 +79,9 @@ static int processes_left(const struct world *w)
     if (proc_read(&list, NULL) == BT_OK) {
         proc_mark_descendants(&list, getpid());
         for (size_t i = 0; i < list.n; i++) {
-            if (list.rows[i].marked || proc_has_env(list.rows[i].pid, entry)) {
-                print_error("left: pid %d zombie %d\n", (int)list.rows[i].pid, list.rows[i].zombie);
+            if (list.entries[i].marked || proc_has_env(list.entries[i].pid, entry)) {
+                print_error("left: pid %d zombie %d\n", (int)list.entries[i].pid,
+                            list.entries[i].zombie);
                 n++;
             }
         }

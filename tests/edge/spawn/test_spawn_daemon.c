@@ -44,7 +44,7 @@ static struct agents wait_agents(struct world *w)
 static pid_t parent_of(pid_t pid)
 {
     struct proc_list list = {0};
-    const struct proc_row *row;
+    const struct proc_entry *row;
     pid_t parent = 0;
 
     assert_int_equal(proc_read(&list, NULL), BT_OK);
