@@ -71,7 +71,7 @@ static int open_own(const char *mount)
 }
 
 /* A cgroup that a living spawner has just made is empty too, so the name says whose it is. */
-static bool maker_is_gone(const char *name)
+static bool creator_is_dead(const char *name)
 {
     char *end = NULL;
     long pid = strtol(name + strlen(NAME_PREFIX), &end, 10);
@@ -94,7 +94,7 @@ static void remove_empty(int dir)
     }
     while ((entry = readdir(list)) != NULL) {
         if (strncmp(entry->d_name, NAME_PREFIX, strlen(NAME_PREFIX)) == 0 &&
-            maker_is_gone(entry->d_name)) {
+            creator_is_dead(entry->d_name)) {
             (void)unlinkat(dir, entry->d_name, AT_REMOVEDIR);
         }
     }

@@ -1,6 +1,6 @@
 /* The last line that a process wrote before it ended: why it did, in its own words. */
-#ifndef SPAWN_LAST_WORDS_H
-#define SPAWN_LAST_WORDS_H
+#ifndef SPAWN_LOG_TAIL_H
+#define SPAWN_LOG_TAIL_H
 
 #include <stddef.h>
 #include <stdint.h>

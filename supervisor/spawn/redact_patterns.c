@@ -155,7 +155,7 @@ static size_t user_end(struct str s, size_t at)
 
 /* Looks at what begins at `at`, where a word may begin. Copies until *ret_value, hides until the
  * returned place; `at` when there is nothing to hide. */
-static size_t hidden(struct str s, size_t at, size_t *ret_value)
+static size_t redact_at(struct str s, size_t at, size_t *ret_value)
 {
     size_t end = at;
 
@@ -189,7 +189,7 @@ void redact_patterns(struct str line, char *ret, size_t cap)
 
     while (at < line.len && o.len < o.cap) {
         size_t value;
-        const size_t end = hidden(line, at, &value);
+        const size_t end = redact_at(line, at, &value);
         if (end > at && end > value) {
             put(&o, line.ptr + at, value - at);
             put(&o, mark, sizeof mark - 1);

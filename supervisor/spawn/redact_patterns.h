@@ -1,7 +1,7 @@
 /* What looks like a secret in a line that a program wrote, by its form: nobody here knows the keys
  * of other people's agents. */
-#ifndef SPAWN_KEY_LIKE_H
-#define SPAWN_KEY_LIKE_H
+#ifndef SPAWN_REDACT_PATTERNS_H
+#define SPAWN_REDACT_PATTERNS_H
 
 #include <stddef.h>
 

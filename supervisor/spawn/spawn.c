@@ -82,7 +82,7 @@ static void emit_gave_up(struct spawn *s, const struct child *c)
 
 /* True when the process must be taken for gone though none ever was: its START was not even sent.
  */
-static bool stop_order(struct child *c, unsigned order)
+static bool queue_stop(struct child *c, unsigned order)
 {
     if ((c->send & SEND_START) != 0) {
         c->send = 0;
@@ -97,7 +97,7 @@ static void ended(struct spawn *s, struct child *c, bool clean, msec now);
 void spawn_apply(struct spawn *s, struct child *c, const struct policy_event *ev)
 {
     struct policy_commands out;
-    bool never_was = false;
+    bool never_started = false;
 
     policy_handle(&c->policy, ev, &out);
     for (uint32_t i = 0; i < out.n; i++) {
@@ -106,10 +106,10 @@ void spawn_apply(struct spawn *s, struct child *c, const struct policy_event *ev
             child_new_instance(c);
             break;
         case POLICY_TERM:
-            never_was = stop_order(c, SEND_TERM);
+            never_started = queue_stop(c, SEND_TERM);
             break;
         case POLICY_KILL:
-            never_was = stop_order(c, SEND_KILL);
+            never_started = queue_stop(c, SEND_KILL);
             break;
         case POLICY_CAME_UP:
             spawn_emit(s, c, SPAWN_UP, "");
@@ -124,7 +124,7 @@ void spawn_apply(struct spawn *s, struct child *c, const struct policy_event *ev
             break;
         }
     }
-    if (never_was) {
+    if (never_started) {
         (void)snprintf(c->reason, sizeof c->reason, "not started");
         ended(s, c, false, ev->now);
     }
@@ -142,7 +142,7 @@ static void ended(struct spawn *s, struct child *c, bool clean, msec now)
     c->instance_id[0] = 0;
     c->pid = 0;
     c->send = 0;
-    c->note = NULL;
+    c->kill_reason = NULL;
     spawn_apply(s, c, &ev);
 }
 
@@ -164,8 +164,9 @@ static void describe_end(const struct spawn *s, struct child *c, const struct pa
     } else {
         (void)snprintf(how, sizeof how, "exit code %d", WEXITSTATUS(p->status));
     }
-    (void)snprintf(c->reason, sizeof c->reason, "%s%s%s", c->note != NULL ? c->note : "",
-                   c->note != NULL ? ": " : "", how);
+    (void)snprintf(c->reason, sizeof c->reason, "%s%s%s",
+                   c->kill_reason != NULL ? c->kill_reason : "", c->kill_reason != NULL ? ": " : "",
+                   how);
 }
 
 struct child *spawn_find_instance(const struct spawn *s, struct str instance_id)
@@ -183,7 +184,7 @@ static void take(struct spawn *s, const struct packet *p, msec now)
     struct child *c;
 
     if (p->type == PACKET_HELLO) {
-        spawn_link_know(&s->link, p->pid);
+        spawn_link_set_pid(&s->link, p->pid);
         return;
     }
     c = spawn_find_instance(s, str_from(p->instance));
@@ -282,7 +283,7 @@ static void start_spawner(struct spawn *s, msec now)
 static void spawner_lost(struct spawn *s, msec now)
 {
     log_err("spawn.spawner_lost", "pid=%d action=replace", (int)s->link.pid);
-    spawn_link_hang_up(&s->link);
+    spawn_link_disconnect(&s->link);
     if (s->link.child > 0) {
         (void)kill(s->link.child,
                    SIGKILL); /* for one that talks nonsense; else it is dead already */
@@ -341,9 +342,9 @@ void spawn_tick(struct spawn *s, msec now)
             continue;
         }
         if (c->policy.state == POLICY_STARTING) {
-            c->note = "did not register in time";
-        } else if (c->policy.state == POLICY_STOPPING && c->note == NULL) {
-            c->note = "did not stop in time";
+            c->kill_reason = "did not register in time";
+        } else if (c->policy.state == POLICY_STOPPING && c->kill_reason == NULL) {
+            c->kill_reason = "did not stop in time";
         }
         spawn_apply(s, c, &(struct policy_event){.type = POLICY_ON_TICK, .now = now});
     }

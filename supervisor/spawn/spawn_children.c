@@ -147,7 +147,7 @@ static enum bt_code make_env(struct spawn *s, const struct spawn_spec *spec, str
                          : BT_OK;
 }
 
-static uint64_t mix(uint64_t hash, const char *text)
+static uint64_t hash_text(uint64_t hash, const char *text)
 {
     return (hash ^ str_hash(str_from(text != NULL ? text : ""))) * 1099511628211u;
 }
@@ -160,7 +160,7 @@ static uint64_t hash_of(const struct spawn_spec *spec, const struct child *c)
     uint64_t hash = 14695981039346656037u;
 
     for (size_t i = 0; c->argv[i] != NULL; i++) {
-        hash = mix(hash, c->argv[i]);
+        hash = hash_text(hash, c->argv[i]);
     }
     for (size_t i = 1; c->env[i] != NULL; i++) {
         bool own = true;
@@ -168,11 +168,11 @@ static uint64_t hash_of(const struct spawn_spec *spec, const struct child *c)
         for (size_t k = 0; k < COUNT(inherited) && own; k++) {
             own = !entry_is(c->env[i], inherited[k]) || list_has(spec->env, inherited[k]);
         }
-        hash = own ? mix(hash, c->env[i]) : hash;
+        hash = own ? hash_text(hash, c->env[i]) : hash;
     }
     (void)snprintf(numbers, sizeof numbers, "%llu %llu", (unsigned long long)spec->nofile,
                    (unsigned long long)spec->memory_bytes);
-    return mix(mix(hash, c->cwd), numbers);
+    return hash_text(hash_text(hash, c->cwd), numbers);
 }
 
 static enum bt_code check(struct spawn *s, const struct spawn_spec *spec, const struct child *c,
@@ -243,7 +243,7 @@ void child_new_instance(struct child *c)
     uuid_format(uuid_new(), c->instance_id);
     (void)snprintf(c->instance_env, sizeof c->instance_env, "BATON_INSTANCE_ID=%s", c->instance_id);
     c->pid = 0;
-    c->note = NULL;
+    c->kill_reason = NULL;
     c->send = SEND_START;
 }
 

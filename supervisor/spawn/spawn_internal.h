@@ -29,7 +29,7 @@ struct child {
     char instance_id[UUID_TEXT_LEN + 1]; /* "" = no process */
     pid_t pid;
     unsigned send;
-    const char *note; /* why we kill it, for the reason; NULL = we do not */
+    const char *kill_reason; /* why we kill it, for the reason; NULL = we do not */
     char reason[SPAWN_REASON_MAX];
     char last_line[SPAWN_LINE_MAX];
     uint64_t log_from; /* where the log of this process begins */

@@ -40,7 +40,7 @@ enum bt_code spawn_link_open(struct spawn_link *link, const char *state_dir, mse
     return link->epoll >= 0 ? BT_OK : err_errno(err, errno, "epoll_create1");
 }
 
-void spawn_link_hang_up(struct spawn_link *link)
+void spawn_link_disconnect(struct spawn_link *link)
 {
     if (link->sock >= 0) {
         (void)close(link->sock); /* leaves the epoll set by itself */
@@ -52,7 +52,7 @@ void spawn_link_hang_up(struct spawn_link *link)
 
 void spawn_link_done(struct spawn_link *link)
 {
-    spawn_link_hang_up(link);
+    spawn_link_disconnect(link);
     if (link->epoll >= 0) {
         (void)close(link->epoll);
     }
@@ -178,7 +178,7 @@ void spawn_link_reap(struct spawn_link *link, bool wait)
     }
 }
 
-void spawn_link_know(struct spawn_link *link, pid_t pid)
+void spawn_link_set_pid(struct spawn_link *link, pid_t pid)
 {
     link->pid = pid;
     if (link->child == 0 && waitpid(pid, NULL, WNOHANG) == 0) {

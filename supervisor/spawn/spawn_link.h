@@ -36,10 +36,10 @@ bool spawn_link_connect(struct spawn_link *link);
 /* Binds the socket, listens and starts a spawner on it; connecting works as soon as this returns.
  * BT_IO. */
 BT_MUST_CHECK enum bt_code spawn_link_start(struct spawn_link *link, struct bt_error *err);
-void spawn_link_hang_up(struct spawn_link *link);
+void spawn_link_disconnect(struct spawn_link *link);
 /* The spawner said who it is; one started by an earlier life of this very process is still ours to
  * reap. */
-void spawn_link_know(struct spawn_link *link, pid_t pid);
+void spawn_link_set_pid(struct spawn_link *link, pid_t pid);
 /* Takes the exit status of a spawner of ours that has ended; with wait also of one that is about
  * to. */
 void spawn_link_reap(struct spawn_link *link, bool wait);

@@ -60,7 +60,7 @@ static enum hello shake_hands(struct spawn *s, msec until)
         n > 2 * LIMIT_INSTANCES) {
         return HELLO_FOREIGN;
     }
-    spawn_link_know(&s->link, s->received.pid);
+    spawn_link_set_pid(&s->link, s->received.pid);
     free(s->found);
     s->found_n = 0;
     s->found = calloc(n + 1, sizeof *s->found);
@@ -87,7 +87,7 @@ static bool end_spawner(struct spawn *s, msec until)
     while ((last == HELLO_TAKEN || last == HELLO_FOREIGN) && clock_mono_ms() < until) {
         last = next_packet(s, until);
     }
-    spawn_link_hang_up(&s->link);
+    spawn_link_disconnect(&s->link);
     return last == HELLO_LEAVING;
 }
 
@@ -114,7 +114,7 @@ static enum bt_code try_open(struct spawn *s, bool *started, bool *ret_done, mse
         *ret_done = true;
         break;
     case HELLO_LEAVING:
-        spawn_link_hang_up(&s->link);
+        spawn_link_disconnect(&s->link);
         spawn_link_reap(&s->link, true);
         break;
     case HELLO_FOREIGN:
@@ -206,7 +206,7 @@ bool spawn_kill_instance(struct spawn *s, struct str instance_id, const char *wh
     if (c == NULL) {
         return false;
     }
-    c->note = why;
+    c->kill_reason = why;
     spawn_apply(s, c, &(struct policy_event){.type = POLICY_ON_KILL, .now = now});
     spawn_flush(s);
     return true;

@@ -48,7 +48,7 @@ static bool any_alive(const struct spawner *s)
 }
 
 /* At the end all descendants die, also one that hid from its agent's sweep. */
-static bool strays_left(struct spawner *s)
+static bool kill_descendants(struct spawner *s)
 {
     bool left = false;
 
@@ -79,7 +79,7 @@ static bool end_step(struct spawner *s, msec now)
         log_err("spawner.end", "reason=\"some processes resist\"");
         return true;
     }
-    return !any_alive(s) && !strays_left(s) && (s->conn < 0 || !conn_has_pending(s));
+    return !any_alive(s) && !kill_descendants(s) && (s->conn < 0 || !conn_has_pending(s));
 }
 
 static msec next_due(const struct spawner *s)

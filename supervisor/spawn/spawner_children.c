@@ -37,7 +37,7 @@ static struct child *free_slot(struct spawner *s)
     return s->children_n < CHILDREN_MAX ? &s->children[s->children_n++] : NULL;
 }
 
-static void gone(struct spawner *s, struct child *child)
+static void mark_gone(struct spawner *s, struct child *child)
 {
     if (child->exec_pipe >= 0) {
         (void)close(child->exec_pipe);
@@ -49,7 +49,7 @@ static void gone(struct spawner *s, struct child *child)
 }
 
 /* A name becomes a file name; the daemon checked it, but a slash here would write anywhere. */
-static bool names_are_sane(const struct packet *order)
+static bool names_are_valid(const struct packet *order)
 {
     return strlen(order->name) < CHILD_NAME_BYTES && order->name[0] != 0 && order->name[0] != '.' &&
            strchr(order->name, '/') == NULL && strlen(order->instance) == UUID_TEXT_LEN &&
@@ -58,7 +58,7 @@ static bool names_are_sane(const struct packet *order)
 
 void children_start(struct spawner *s, struct packet *order)
 {
-    struct child *child = names_are_sane(order) ? free_slot(s) : NULL;
+    struct child *child = names_are_valid(order) ? free_slot(s) : NULL;
 
     if (child == NULL) {
         log_err("spawner.refused", "child=%s reason=\"no row free, or a bad name\"", order->name);
@@ -66,11 +66,11 @@ void children_start(struct spawner *s, struct packet *order)
     }
     *child = (struct child){.state = CHILD_STARTING, .hash = order->hash, .exec_pipe = -1};
     child->sweep_until = MSEC_NEVER;
-    child->looks = 1;
+    child->empty_passes = 1;
     (void)snprintf(child->name, sizeof child->name, "%s", order->name);
     (void)snprintf(child->instance, sizeof child->instance, "%s", order->instance);
     if (!spawner_fork(s, child, order)) {
-        gone(s, child);
+        mark_gone(s, child);
     }
 }
 
@@ -206,21 +206,22 @@ static void sweep_one(struct spawner *s, struct child *child, msec now)
     }
     child->sweep_due = msec_add(now, SWEEP_EVERY_MS);
     if (left != 0) {
-        child->looks = 2; /* one that forks and ends all the time can hide from a single look */
-    } else if (child->looks > 0) {
-        child->looks--;
+        child->empty_passes =
+            2; /* one that forks and ends all the time can hide from a single look */
+    } else if (child->empty_passes > 0) {
+        child->empty_passes--;
     }
-    if (child->reaped && (child->looks == 0 || now >= child->sweep_until)) {
+    if (child->reaped && (child->empty_passes == 0 || now >= child->sweep_until)) {
         if (left != 0) {
             log_err("spawner.unkillable", "child=%s processes=%u", child->name, left);
         }
-        gone(s, child);
+        mark_gone(s, child);
     }
 }
 
 void children_sweep(struct spawner *s, msec now)
 {
-    bool fresh = false;
+    bool listed = false;
 
     for (uint32_t i = 0; i < s->children_n; i++) {
         struct child *child = &s->children[i];
@@ -228,10 +229,10 @@ void children_sweep(struct spawner *s, msec now)
         if (!child_is_alive(child) || !child->sweeping || child->sweep_due > now) {
             continue;
         }
-        if (!fresh && proc_read(&s->procs, NULL) != BT_OK) {
+        if (!listed && proc_read(&s->procs, NULL) != BT_OK) {
             return; /* out of memory or files: the next round tries again */
         }
-        fresh = true;
+        listed = true;
         sweep_one(s, child, now);
     }
 }

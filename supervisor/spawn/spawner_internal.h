@@ -52,8 +52,8 @@ struct child {
     int status; /* of wait, once reaped */
     int exec_pipe;
     bool reaped;
-    bool sweeping;  /* the whole tree is to die */
-    unsigned looks; /* how many more empty looks prove that nothing is left */
+    bool sweeping;         /* the whole tree is to die */
+    unsigned empty_passes; /* how many more empty looks prove that nothing is left */
     msec sweep_due;
     msec sweep_until; /* set when reaped; then only stray processes can be left */
 };
