@@ -1,4 +1,4 @@
-/* The front of libbaton-agent: the program around an agent's definition. */
+/* The program around an agent's definition: arguments, settings, --once, --card, serving. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ static struct doc setting(const struct bt_agent_init *init, const char *path)
 
 const char *bt_agent_settings_json(const struct bt_agent_init *init)
 {
-    return (const char *)init->opt->settings_json.at; /* terminated by agent_prepare */
+    return (const char *)init->opt->settings_json.at; /* terminated by prepare */
 }
 
 const char *bt_agent_setting_string(const struct bt_agent_init *init, const char *path,
@@ -33,7 +33,7 @@ const char *bt_agent_setting_string(const struct bt_agent_init *init, const char
     union {
         const struct bt_agent_init *from;
         struct bt_agent_init *to;
-    } mutable = {.from = init}; /* the copies it keeps are no part of what it shows */
+    } mutable = {.from = init}; /* the copies that it keeps do not change what init shows */
     const char *kept = NULL;
 
     if (d.ptr != NULL && doc_head(d).kind == DOC_STR) {
@@ -190,7 +190,7 @@ static enum bt_code serve(const struct bt_agent_def *def, const struct options *
     code = runtime_run(opt, card, self, def->done, capacity, ret_status, err);
     if (code == BT_OK) {
         (void)fflush(NULL);
-        _exit(*ret_status); /* nng's threads may be at work: no destructor may run under them */
+        _exit(*ret_status); /* nng's threads may be running: destructors must not run beside them */
     }
     return code;
 }

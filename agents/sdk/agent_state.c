@@ -1,4 +1,4 @@
-/* The control side: dial, register, renew, report, drain. */
+/* The control lane: dial, register, renew the lease, report, drain. */
 #include "agents/sdk/agent_state_internal.h"
 #include "protocol/base/assert.h"
 
@@ -39,7 +39,7 @@ static uint32_t next_backoff(struct agent_state *s)
     return now;
 }
 
-/* The way to the supervisor is gone, or its state is not known: begin anew. */
+/* The supervisor is unreachable, or its state is unknown: dial again. */
 static void reconnect(struct agent_state *s, msec now, struct agent_state_actions *out)
 {
     if (s->registered) {
@@ -91,7 +91,7 @@ static void end(struct agent_state *s, int status, struct agent_state_actions *o
     agent_state_emit(out, (struct agent_state_action){.type = DO_EXIT, .status = status});
 }
 
-/* A draining session with nothing left to do says goodbye. True when it did, or waits to. */
+/* Deregisters or ends a draining agent that has nothing left to do. True when it did. */
 static bool finish_drain(struct agent_state *s, msec now, struct agent_state_actions *out)
 {
     bool results_wait = agent_state_undelivered(s) != AGENT_STATE_NO_SLOT;
@@ -113,7 +113,7 @@ static bool finish_drain(struct agent_state *s, msec now, struct agent_state_act
     return false;
 }
 
-/* The next control request, the most urgent first: the lease, then results, then the rest. */
+/* Sends the next control request by priority: lease, drain, results, progress, deregistration. */
 static void start_next_call(struct agent_state *s, msec now, struct agent_state_actions *out)
 {
     uint32_t slot;
@@ -199,7 +199,7 @@ static void register_refused(struct agent_state *s, const struct agent_state_eve
                              struct agent_state_actions *out)
 {
     if (ev->code == BT_UNAUTHORIZED || ev->code == BT_INVALID || ev->code == BT_PROTOCOL) {
-        end(s, 2, out); /* asking again would be refused again */
+        end(s, 2, out); /* a second request would be rejected too */
     } else {
         s->register_at = msec_add(ev->now, next_backoff(s));
     }
@@ -222,13 +222,13 @@ static void on_refused(struct agent_state *s, const struct agent_state_event *ev
     } else if (was == CALL_DEREGISTER) {
         end(s, 0, out);
     } else if (was == CALL_PROGRESS) {
-        return; /* the step has ended on the other side; the heartbeat tells whether we have, too */
+        return; /* the step has ended at the supervisor; the heartbeat shows whether ours has */
     } else if (means_register_again(ev->code)) {
         s->registered = false;
         s->register_at = msec_add(ev->now, next_backoff(s));
     } else if (was == CALL_RESULT) {
         s->slots[s->call_slot].undelivered =
-            false; /* asking again would be refused again; it is kept for step.query */
+            false; /* a second request would be rejected too; step.query can still read it */
         agent_state_log(out, s->call_slot, "the supervisor refused a late result");
     }
 }

@@ -1,4 +1,4 @@
-/* Executions: what runs, what is kept, and who is answered. */
+/* Executions: running ones, kept results, and the request that each of them answers. */
 #include "agents/sdk/agent_state_internal.h"
 #include "protocol/base/assert.h"
 
@@ -33,7 +33,7 @@ static void release(struct agent_state *s, uint32_t ix, struct agent_state_actio
     agent_state_emit(out, (struct agent_state_action){.type = DO_RELEASE, .slot = ix});
 }
 
-/* What the supervisor already has goes first, then the oldest. */
+/* Results that the supervisor has come first, then the oldest. */
 static uint32_t oldest_kept(const struct agent_state *s, uint32_t spare)
 {
     uint32_t found = AGENT_STATE_NO_SLOT;
@@ -56,7 +56,7 @@ static void make_room(struct agent_state *s, uint32_t spare, struct agent_state_
     while (s->kept > AGENT_STATE_KEPT || s->kept_bytes > AGENT_STATE_KEPT_BYTES) {
         uint32_t ix = oldest_kept(s, spare);
         if (ix == AGENT_STATE_NO_SLOT) {
-            break; /* the newest result is kept however large it is */
+            break; /* the newest result is kept whatever its size */
         }
         if (s->slots[ix].undelivered) {
             agent_state_log(out, ix, "an undelivered result was dropped: too many are kept");
@@ -67,15 +67,16 @@ static void make_room(struct agent_state *s, uint32_t spare, struct agent_state_
 
 bool agent_state_epoch_ok(struct agent_state *s, uint64_t epoch)
 {
-    /* The lanes may be faster than the answer to agent.register. The session key proved who asks.
-     */
+    /* A lane may be faster than the answer to agent.register. The session key has authenticated the
+     * sender. */
     if (s->call == CALL_REGISTER && epoch > s->epoch) {
         s->epoch = epoch;
     }
     return epoch != 0 && epoch == s->epoch;
 }
 
-/* Once more what we have: the newest request is the one whose asker still listens. */
+/* A repeated request: the kept result, or the newest request becomes the one that gets the
+ * answer. */
 static void join(struct agent_state *s, uint32_t ix, const struct agent_state_event *ev,
                  struct agent_state_actions *out)
 {
@@ -107,7 +108,8 @@ static uint32_t take_free_slot(struct agent_state *s, struct str key,
     for (uint32_t i = 0; i < AGENT_STATE_SLOTS; i++) {
         if (slot_is(&s->slots[i], key) && s->slots[i].state == SLOT_DONE) {
             release(s, i,
-                    out); /* another attempt was asked for: the supervisor has settled this one */
+                    /* a new attempt was requested: the supervisor needs this result no more */
+                    out);
         }
         if (found == AGENT_STATE_NO_SLOT && s->slots[i].state == SLOT_FREE) {
             found = i;
@@ -196,7 +198,7 @@ void agent_state_on_query(struct agent_state *s, const struct agent_state_event 
     if (ix != AGENT_STATE_NO_SLOT && s->slots[ix].state == SLOT_DONE) {
         s->slots[ix].touched = ev->now;
         s->slots[ix].undelivered =
-            false; /* it travels with this answer; a lost one is asked for again */
+            false; /* this answer carries it; if the answer is lost, the supervisor queries again */
     }
     agent_state_emit(out, (struct agent_state_action){
                               .type = DO_ANSWER_STATE, .request = ev->request, .slot = ix});
@@ -218,7 +220,8 @@ void agent_state_on_finished(struct agent_state *s, const struct agent_state_eve
     s->kept_bytes += ev->bytes;
     s->linger_until = msec_add(ev->now, AGENT_STATE_LINGER_MS);
     if (slot->request != AGENT_STATE_NO_REQUEST) {
-        /* Answered even when its asker is probably gone: a lane is always answered. */
+        /* Answered even when the sender is probably gone: every request on a lane gets an
+         * answer. */
         agent_state_emit(out, (struct agent_state_action){.type = DO_ANSWER_RESULT,
                                                           .request = slot->request,
                                                           .slot = ev->slot});
@@ -290,7 +293,8 @@ void agent_state_mark_undelivered_since(struct agent_state *s, msec at)
         struct agent_state_slot *slot = &s->slots[i];
         if (slot->state == SLOT_DONE && slot->touched >= at) {
             slot->undelivered =
-                true; /* told twice is harmless: the supervisor knows attempts and epochs */
+                /* a second delivery is harmless: the supervisor compares attempts and epochs */
+                true;
         }
     }
 }

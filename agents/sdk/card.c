@@ -79,7 +79,7 @@ void card_done(struct card *c)
     *c = (struct card){0};
 }
 
-/* A NULL-terminated list, copied; at most max entries. */
+/* Copies a NULL-terminated list of at most max entries. */
 static enum bt_code copy_list(struct card *c, const char *const *from, size_t max,
                               const char *const **ret, struct bt_error *err)
 {

@@ -77,7 +77,7 @@ enum bt_code pool_start(uint32_t n, void (*run_slot)(void *self, uint32_t slot),
     p->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     code = p->fd < 0 ? err_errno(err, errno, "eventfd") : start_workers(p, n, err);
     if (code != BT_OK) {
-        /* Workers that did start wait on p for ever: the program ends now, and p with it. */
+        /* Workers that did start wait on p until the process exits, which the caller does now. */
         return code;
     }
     *ret = p;
@@ -105,7 +105,8 @@ void pool_notify(struct pool *p, enum pool_event what, uint32_t slot)
 
     (void)atomic_fetch_or(&p->marks[what][slot / 64], 1ull << (slot % 64));
     (void)!write(p->fd, &one,
-                 sizeof one); /* fails only when the counter is full: then the loop is awake */
+                 /* fails only when the counter is full: then the loop is already woken */
+                 sizeof one);
 }
 
 uint32_t pool_take(struct pool *p, enum pool_event what)

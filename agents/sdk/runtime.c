@@ -14,7 +14,7 @@
 
 enum { INBOX = 4 * RUNTIME_REQUESTS };
 
-/* ---- rows ---- */
+/* ---- slots ---- */
 
 static void run_slot(void *self, uint32_t slot)
 {
@@ -162,8 +162,8 @@ static void perform(struct runtime *rt, const struct agent_state_action *a)
     }
 }
 
-/* An action may fail at once and feed again (a request that could not be sent): its actions come
- * after these. */
+/* An action may fail at once and feed another event (a request that could not be sent). The actions
+ * of that event come after these. */
 void runtime_feed(struct runtime *rt, struct agent_state_event ev)
 {
     struct agent_state_actions mine = {.n = 0};
@@ -240,7 +240,7 @@ static void loop(struct runtime *rt)
     }
 }
 
-/* ---- the beginning ---- */
+/* ---- start ---- */
 
 static enum bt_code take_signals(struct runtime *rt, struct bt_error *err)
 {
@@ -318,7 +318,7 @@ enum bt_code runtime_run(const struct options *opt, const struct card *card, voi
         code = make_session_key(rt, err);
     }
     if (code == BT_OK) {
-        code = take_signals(rt, err); /* before any thread: they inherit the mask */
+        code = take_signals(rt, err); /* before any thread starts: threads inherit the mask */
     }
     if (code == BT_OK) {
         code = pool_start(capacity, run_slot, rt, &rt->pool, err);
@@ -333,5 +333,5 @@ enum bt_code runtime_run(const struct options *opt, const struct card *card, voi
             rt->done(rt->self);
         }
     }
-    return code; /* the shell is not freed: foreign threads still hold parts of it until _exit */
+    return code; /* not freed: nng's threads use parts of it until _exit */
 }

@@ -1,7 +1,7 @@
 /*
- * The shell around the session: one loop thread that owns the sockets, the session and the rows,
- * and K workers. Turns what arrives into session events and performs the session's actions, in
- * order.
+ * The I/O around the agent state machine: one loop thread owns the sockets, the state and the
+ * slots; K worker threads run the handlers. The loop turns input into events of agent_state and
+ * performs its actions, in order.
  */
 #ifndef SDK_RUNTIME_H
 #define SDK_RUNTIME_H
@@ -17,7 +17,8 @@
 
 enum { RUNTIME_SPARE_CONTEXTS = 4, RUNTIME_REQUESTS = LIMIT_CAPACITY + 1 + RUNTIME_SPARE_CONTEXTS };
 
-/* A request of the supervisor that waits for its answer. Its index is the session's handle. */
+/* A request of the supervisor that has no answer yet. Its index is the handle that agent_state
+ * uses. */
 struct runtime_request {
     bool open;
     struct link_server *server;
@@ -26,7 +27,7 @@ struct runtime_request {
     char id[65];
 };
 
-/* What belongs to a row of the session. */
+/* The resources of a slot of agent_state. */
 struct runtime_slot {
     struct runtime *runtime;
     struct bt_step *step; /* while it runs */
@@ -46,7 +47,7 @@ struct runtime {
     struct agent_state agent_state;
     const struct options *opt;
     const struct card *card;
-    void *self; /* the agent's */
+    void *self; /* the agent's state, for its handlers */
     void (*done)(void *self);
     struct link *link;
     struct link_server *server; /* NULL with dial-in */
@@ -54,8 +55,8 @@ struct runtime {
     uint32_t dialed_n;
     struct link_lane *control;
     char control_url[STATE_URL_MAX + 1];
-    bool outstanding; /* a control request */
-    bool feed_up;     /* the lane is up already: tell the session after its actions */
+    bool outstanding; /* a control request has no answer yet */
+    bool feed_up;     /* the lane is up already: feed AGENT_STATE_UP after the current actions */
     uint64_t control_n;
     struct buf state_dir;
     char token[STATE_TOKEN_LEN + 1];
@@ -63,7 +64,7 @@ struct runtime {
     char instance_id[UUID_TEXT_LEN + 1];
     struct runtime_request requests[RUNTIME_REQUESTS];
     struct runtime_slot slots[AGENT_STATE_SLOTS];
-    struct bt_step *arriving; /* the step of the event under way, for DO_RUN */
+    struct bt_step *arriving; /* the step of the current event, for DO_RUN */
     struct link_msg *arriving_msg;
     struct pool *pool;
     struct buf out;
@@ -73,24 +74,24 @@ struct runtime {
     int status;
 };
 
-/* Registers and serves until it was told to stop; *ret_status is the exit code. The process must
- * end by _exit then: sockets may still carry traffic. */
+/* Registers and serves until it is stopped; *ret_status is the exit code. The caller must end the
+ * process by _exit: sockets may still carry traffic. */
 BT_MUST_CHECK enum bt_code runtime_run(const struct options *opt, const struct card *card,
                                        void *self, void (*done)(void *self), uint32_t capacity,
                                        int *ret_status, struct bt_error *err);
 
-/* ---- between its files ---- */
+/* ---- shared by the runtime*.c files ---- */
 void runtime_feed(struct runtime *rt, struct agent_state_event ev);
-/* runtime_serve.c: what the supervisor asks, and how it is answered. */
+/* runtime_serve.c: the supervisor's requests and their answers */
 void runtime_on_request(struct runtime *rt, struct link_event *ev);
 void runtime_answer(struct runtime *rt, uint64_t request, enum msg_type type, const void *body);
 void runtime_answer_result(struct runtime *rt, uint64_t request, uint32_t slot);
 void runtime_answer_state(struct runtime *rt, uint64_t request, uint32_t slot);
 void runtime_refuse(struct runtime *rt, uint64_t request, const struct bt_error *why,
                     enum err_class cls);
-/* The result of a done row as a message; strings point into the row. */
+/* The result of a DONE slot as a message; strings point into the slot. */
 void runtime_view_result(const struct runtime *rt, uint32_t slot, struct msg_step_result *ret);
-/* runtime_control.c: what is asked of the supervisor. */
+/* runtime_control.c: requests to the supervisor */
 void runtime_dial(struct runtime *rt);
 void runtime_call(struct runtime *rt, const struct agent_state_action *a);
 void runtime_on_control(struct runtime *rt, struct link_event *ev);

@@ -1,4 +1,4 @@
-/* The control lane: where the supervisor is, what is asked of it, and what it answers. */
+/* The control lane: finding the supervisor, requests to it, and its answers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 static const struct link_limits control_limits = {.recv_max = LIMIT_CONTROL_BYTES};
 static const struct link_limits lane_limits = {.recv_max = LIMIT_STEP_BYTES};
 
-/* The daemon may have come back on another port, with another token. */
+/* The daemon may have been restarted on another port, with another token. */
 void runtime_dial(struct runtime *rt)
 {
     struct state_endpoints at;
@@ -17,11 +17,11 @@ void runtime_dial(struct runtime *rt)
 
     if (state_endpoints_read(buf_cstr(&rt->state_dir), &at, &err) != BT_OK) {
         log_debug("agent.dial", "%s", err.msg);
-        return; /* the session asks again */
+        return; /* agent_state dials again */
     }
     if (rt->control != NULL && !rt->outstanding && strcmp(at.control, rt->control_url) == 0) {
         rt->feed_up = link_lane_is_up(rt->control);
-        return; /* it goes on trying by itself */
+        return; /* the lane reconnects by itself */
     }
     if (rt->control != NULL) {
         link_lane_retire(rt->control);
@@ -170,15 +170,15 @@ void runtime_call(struct runtime *rt, const struct agent_state_action *a)
     } else if (a->type == DO_RESULT) {
         runtime_view_result(rt, a->slot, &result);
         result.epoch =
-            rt->agent_state.epoch; /* this incarnation speaks, for what an older one began */
+            rt->agent_state.epoch; /* the result belongs to an older epoch, but this one sends it */
         send_control(rt, MSG_step_result, &result);
     }
 }
 
 /* ---- answers ---- */
 
-/* dial-in: the lanes to serve, one server each; those of the incarnation before have no supervisor
- * any more. */
+/* dial-in: the lanes to serve, one server each. Lanes of the epoch before have no supervisor any
+ * more. */
 static void serve_lanes(struct runtime *rt, const struct msg_agent_registered_ok *m)
 {
     struct bt_error err;
@@ -277,7 +277,7 @@ static enum bt_code read_answer(struct runtime *rt, struct msg_reader *r,
     return msg_read_answer(r, MSG_empty, &empty, NULL, err);
 }
 
-/* What is streamed goes on: the next piece, or the one whose answer was lost. */
+/* Sends the next piece of each stream, or the piece whose answer was lost. */
 static void continue_streams(struct runtime *rt)
 {
     for (uint32_t i = 0; i < AGENT_STATE_SLOTS && !rt->ended; i++) {

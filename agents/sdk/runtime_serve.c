@@ -1,5 +1,5 @@
-/* The supervisor's requests: checked for the session key, decoded, handed to the session; and the
- * answers. */
+/* The supervisor's requests: authenticated by the session key, decoded, passed to agent_state; and
+ * their answers. */
 #include <stdio.h>
 
 #include "agents/sdk/runtime.h"
@@ -27,7 +27,7 @@ void runtime_refuse(struct runtime *rt, uint64_t request, const struct bt_error 
         BT_OK) {
         log_err("agent.answer", "out of memory for a refusal");
     }
-    send_out(rt, request); /* even empty: a lane is always answered */
+    send_out(rt, request); /* even an empty answer: every request on a lane gets one */
 }
 
 void runtime_answer(struct runtime *rt, uint64_t request, enum msg_type type, const void *body)
@@ -97,7 +97,7 @@ static uint64_t open_request(struct runtime *rt, const struct link_event *ev)
     return AGENT_STATE_NO_REQUEST;
 }
 
-/* The time must not tell how much of the key was right. */
+/* In constant time: the duration must not show how much of the key matched. */
 static bool key_is_ours(const struct runtime *rt, struct str key)
 {
     size_t n = sizeof rt->session_key - 1;
@@ -161,7 +161,7 @@ static void on_execute(struct runtime *rt, uint64_t rq, struct msg_reader *r)
                                                 .key = step->req.key,
                                                 .attempt = (uint32_t)step->req.attempt,
                                                 .epoch = step->req.epoch});
-    step_free(rt->arriving); /* joined, answered from what is kept, or refused */
+    step_free(rt->arriving); /* joined, answered from the kept result, or rejected */
     rt->arriving = NULL;
 }
 
@@ -178,7 +178,7 @@ static void on_stats(struct runtime *rt, uint64_t rq)
     runtime_answer(rt, rq, MSG_agent_stats_ok, &m);
 }
 
-/* The small ones: each is one message with a session key. */
+/* Short requests: one message with a session key each. */
 static enum bt_code on_short_request(struct runtime *rt, uint64_t rq, enum msg_type type,
                                      struct msg_reader *r, struct bt_error *err)
 {
@@ -254,7 +254,8 @@ void runtime_on_request(struct runtime *rt, struct link_event *ev)
     enum bt_code code;
 
     if (rq == AGENT_STATE_NO_REQUEST) {
-        /* More contexts than places cannot be; if it were, an empty answer still frees the lane. */
+        /* There are never more contexts than places. If there were, an empty answer would still
+         * free the lane. */
         (void)link_answer(ev->server, ev->request, "", 0);
         link_msg_free(ev->msg);
         return;

@@ -92,7 +92,7 @@ bool step_is_late(const struct bt_step *s)
     return s->deadline != MSEC_NEVER && clock_mono_ms() >= s->deadline;
 }
 
-/* A handler sees only parameters that fit its schema. False: the reply says what does not. */
+/* A handler gets only parameters that fit its schema. False: the reply names what does not fit. */
 static bool parameters_fit(struct bt_step *s)
 {
     struct schema_problem problem;
@@ -144,7 +144,7 @@ bool step_take_progress(struct bt_step *s, struct step_progress *ret)
     return fresh;
 }
 
-/* ---- the public view ---- */
+/* ---- the public API ---- */
 
 const char *bt_step_task(const struct bt_step *s)
 {

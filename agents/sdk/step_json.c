@@ -1,9 +1,8 @@
-/* A step without a supervisor: a request made from a few JSON members. For --once and for the tests
- * of handlers. */
+/* Builds a step from a few JSON members, for --once and for tests of handlers. */
 #include "agents/sdk/step.h"
 #include "protocol/base/clock.h"
 
-/* Everything that the protocol requires and that does not matter to a handler. */
+/* Members that the protocol requires and handlers do not read. */
 static void put_required_members(struct buf *out, const char *skill)
 {
     doc_put_cstr(out, "skill");

@@ -1,5 +1,5 @@
-/* Requests that are not about doing the step: what they are for, what they carry, how they are
- * answered. */
+/* Questions: the purpose of a request, the data that a question carries, and the verdict that
+ * answers it. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* How a handler ends its step: the public reply calls, onto struct reply. */
+/* The public reply calls. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 enum { SENTENCE_MAX = 4096 };
 
-/* A formatted sentence that is surely UTF-8: peers refuse anything else. */
+/* A formatted sentence that is valid UTF-8: peers reject anything else. */
 BT_PRINTF(2, 0) static struct str sentence(struct bt_step *s, const char *fmt, va_list args)
 {
     char text[SENTENCE_MAX];
@@ -31,7 +31,7 @@ BT_PRINTF(2, 0) static struct str sentence(struct bt_step *s, const char *fmt, v
     return kept.ptr != NULL ? kept : STR_LIT("out of memory for the sentence");
 }
 
-/* What the handler said before no longer counts, unless it was part of the same success. */
+/* Drops earlier reply calls, unless they were part of the same success. */
 static void set_outcome(struct bt_step *s, enum reply_outcome outcome)
 {
     if (s->reply.outcome != outcome) {

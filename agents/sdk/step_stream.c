@@ -1,5 +1,5 @@
-/* The answer's text on its way while it is being written: kept until the supervisor has confirmed
- * it, piece by piece. The same piece is told again when its answer was lost. */
+/* Streams the answer's text while the handler produces it. Keeps the text until the supervisor
+ * confirms it, piece by piece. A piece whose answer was lost is sent again. */
 #include "agents/sdk/step.h"
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
@@ -19,7 +19,7 @@ void bt_step_stream(struct bt_step *s, const char *text, size_t len)
     }
     if (!s->stream.closed) {
         buf_add(&s->stream.text, text, len);
-        s->stream.closed = s->stream.text.bad != BT_OK; /* nothing behind a hole */
+        s->stream.closed = s->stream.text.bad != BT_OK; /* text after a gap is not sent */
     }
     wake = !s->notified;
     s->notified = true;
@@ -33,7 +33,7 @@ void bt_step_stream_reset(struct bt_step *s)
 {
     (void)pthread_mutex_lock(&s->lock);
     if (!s->stream.closed) {
-        s->stream.text.len = s->stream.sent; /* what is under way has yet to be answered */
+        s->stream.text.len = s->stream.sent; /* the piece in transit still waits for its answer */
         s->stream.reset = s->stream.n != 0;
     }
     (void)pthread_mutex_unlock(&s->lock);
@@ -99,7 +99,7 @@ bool bt_step_stream_flush(struct bt_step *s, uint64_t max_ms)
     bool done;
 
     (void)pthread_mutex_lock(&s->lock);
-    /* Without a supervisor nobody takes it. */
+    /* Without a supervisor no text is confirmed. */
     while (s->notify != NULL && has_unconfirmed(s) && !bt_step_cancelled(s) &&
            clock_mono_ms() < until) {
         uint64_t at = clock_mono_ns() + (uint64_t)FLUSH_POLL_MS * 1000000u;

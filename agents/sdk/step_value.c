@@ -1,5 +1,4 @@
-/* Values of the request as the handler asks for them: parameters by path, dependencies, the whole
- * as JSON. */
+/* Values of the request: parameters by path, dependencies, the whole request as JSON. */
 #include "agents/sdk/step.h"
 
 static struct doc param(const struct bt_step *s, const char *path)
@@ -12,7 +11,7 @@ static struct doc param(const struct bt_step *s, const char *path)
     return doc_path(d, str_from(path));
 }
 
-/* JSON (or, for reading, text) of a doc, kept with the step; NULL when out of memory. */
+/* A doc as JSON, or as plain text, stored with the step; NULL when out of memory. */
 static const char *render_value(struct bt_step *s, struct doc d, bool as_text)
 {
     struct buf out;
@@ -93,8 +92,8 @@ const char *bt_step_dependency_id(struct bt_step *s, size_t ix)
                : NULL;
 }
 
-/* A result travels as {text?, data?, artifacts?}: the data when there is any, else the text. Any
- * other value is one. */
+/* A result is {text?, data?, artifacts?}: the payload is its data, else its text. Any other value
+ * is its own payload. */
 static struct doc payload(struct doc result)
 {
     static const char *const members[] = {"text", "data", "artifacts"};
@@ -153,7 +152,7 @@ const char *bt_step_dependency_text(struct bt_step *s, size_t ix)
     return dependency(s, ix, true);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole request ---- */
 
 static enum bt_code put_part(struct buf *out, enum msg_type type, const void *body,
                              struct bt_error *err)
@@ -175,8 +174,8 @@ static void put_number(struct buf *out, const char *key, uint64_t value)
     doc_put_u64(out, value);
 }
 
-/* The dependencies stand beside the context, not in it: a shell script finds them at once, and
- * once. */
+/* The dependencies are a member of their own, not part of the context: a script finds them in one
+ * place. */
 static enum bt_code put_request(const struct bt_step *s, struct buf *out, struct bt_error *err)
 {
     struct msg_context context = s->req.context;
