@@ -72,7 +72,7 @@ void counts_sort_by_size(struct counts *c)
     if (c->n > 1) {
         qsort(c->at, c->n, sizeof *c->at, by_size);
     }
-    map_done(&c->index); /* the places have moved */
+    map_done(&c->index); /* the labels have moved */
 }
 
 void counts_sort_by_label(struct counts *c)
@@ -219,7 +219,7 @@ struct str task_subject(const char *task, bool as_written)
     return (struct str){NULL, 0};
 }
 
-/* The next word at or behind *p, which is moved behind it; its length is 0 at the end. */
+/* The next word at or after *p, which moves after it; length 0 at the end. */
 static struct str next_word(const char **p)
 {
     struct str word;

@@ -12,9 +12,9 @@
 #include "protocol/base/log.h"
 
 enum {
-    SLICE_MS = 25, /* how late an order to stop may be seen */
+    SLICE_MS = 25, /* the longest delay before a cancel is noticed */
     CHUNK = 65536,
-    AFTER_KILL_MS = 5000, /* a process in an uninterruptible sleep: answer all the same */
+    AFTER_KILL_MS = 5000, /* a process in an uninterruptible sleep: reply without it */
     WATCHED = 4
 };
 
@@ -24,9 +24,9 @@ struct run {
     struct spawn at;
     size_t written;
     bool exited;
-    bool ending; /* it was told to end; ret->end says why */
+    bool ending; /* SIGTERM or SIGKILL was sent; ret->end is the reason */
     bool killed;
-    msec next; /* when ending: the time of the next, harder step */
+    msec next; /* when ending: the time of the next signal, or of giving up */
     char line[CHILD_LINE_MAX + 1];
     size_t line_len;
 };
@@ -42,7 +42,7 @@ static void write_input(struct run *r)
         } else if (errno == EAGAIN) {
             return;
         } else if (errno != EINTR) {
-            break; /* EPIPE: it does not want to read all of it, which is its good right */
+            break; /* EPIPE: a program need not read all of its input */
         }
     }
     spawn_close(&r->at.in);
@@ -91,7 +91,8 @@ static void begin_end(struct run *r, enum child_end why, int signal, msec now, m
 static void take_output(struct run *r, const char *bytes, size_t n)
 {
     if (r->ending) {
-        return; /* the result is a failure; reading on only keeps the pipe from blocking it */
+        /* the result is a failure; reading on only keeps the pipe from blocking the program */
+        return;
     }
     buf_add(&r->ret->out, bytes, n);
     if (r->ret->out.bad != BT_OK) {
@@ -99,7 +100,7 @@ static void take_output(struct run *r, const char *bytes, size_t n)
     }
 }
 
-/* Reads once, so that a program that talks without end cannot keep the loop from the clock. */
+/* Reads one chunk, so that endless output cannot keep the loop from checking the deadline. */
 static void read_pipe(struct run *r, int *fd, void (*take)(struct run *, const char *, size_t))
 {
     char chunk[CHUNK];
@@ -137,8 +138,8 @@ static int wait_ms(const struct run *r)
     return until <= now ? 0 : until - now < SLICE_MS ? (int)(until - now) : SLICE_MS;
 }
 
-/* Told to end: when the program has, and those it left behind had their grace or have let go of the
- * pipes. Otherwise: when it has ended and the pipes are at their end. */
+/* After SIGKILL: the program has ended, or the wait for it is over. Otherwise: it has ended and
+ * both pipes are closed. */
 static bool has_ended(const struct run *r)
 {
     bool pipes_closed = r->at.out < 0 && r->at.err < 0;
@@ -175,9 +176,10 @@ static void poll_until_ended(struct run *r)
     end_line(r);
 }
 
-/* ---- the whole ---- */
+/* ---- the run ---- */
 
-/* Nobody of the group survives the program; then its number may be given back. */
+/* Kills what is left of the process group, then reaps the program, which releases the group's
+ * id. */
 static void reap(struct run *r)
 {
     int status = 0;
@@ -201,7 +203,7 @@ static void reap(struct run *r)
     }
 }
 
-/* A pipe without a reader must be an error of write(), not the end of the agent. */
+/* A write to a pipe without a reader must fail with EPIPE, not end the agent. */
 static void block_sigpipe(sigset_t *ret_before)
 {
     sigset_t set;

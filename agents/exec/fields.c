@@ -25,7 +25,7 @@ enum bt_code field_text(struct arena *a, struct doc map, const char *member, boo
     return *ret == NULL ? no_memory(err) : BT_OK;
 }
 
-/* A list of texts, NULL-terminated; *ret stays NULL when it is missing. */
+/* Reads a list of texts, NULL-terminated; *ret stays NULL when the member is missing. */
 enum bt_code field_list(struct arena *a, struct doc map, const char *member, uint32_t max,
                         const char *const **ret, struct bt_error *err)
 {

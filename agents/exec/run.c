@@ -14,7 +14,7 @@
 enum {
     ENV_OURS = 16,
     VALUE_MAX = 8 * 1024 * 1024,
-    LOG_MAX = 64 * 1024, /* of one run's stderr in our log */
+    LOG_MAX = 64 * 1024, /* of one run's stderr in the agent's log */
     EXIT_TEMPORARY = 75, /* EX_TEMPFAIL of sysexits.h */
     EXIT_NOT_EXECUTABLE = 126,
     EXIT_NOT_FOUND = 127
@@ -32,7 +32,7 @@ struct command_run {
     size_t logged;
 };
 
-/* ---- the environment: a short list, never the agent's own ---- */
+/* ---- the environment: a fixed list, never the agent's own environment ---- */
 
 static const char *env_value(const struct command_run *j, const char *name)
 {
@@ -46,7 +46,7 @@ static const char *env_value(const struct command_run *j, const char *name)
     return NULL;
 }
 
-/* The first of a name wins; an empty value is left out. */
+/* The first value of a name is used; an empty value is left out. */
 static enum bt_code put_env(struct command_run *j, const char *name, const char *value,
                             struct bt_error *err)
 {
@@ -75,7 +75,7 @@ static enum bt_code copy_settings_env(struct command_run *j, struct bt_error *er
         union {
             const char *from;
             char *to;
-        } mutable = {.from = kept.ptr}; /* the arena's own bytes; posix_spawn takes char * */
+        } mutable = {.from = kept.ptr}; /* bytes of the arena; posix_spawn takes char * */
         if (kept.ptr == NULL) {
             return err_set(err, BT_NOMEM, "out of memory for the environment");
         }
@@ -105,7 +105,7 @@ static enum bt_code make_env(struct command_run *j, struct bt_error *err)
         {"BATON_STEP_ID", bt_step_id(j->step)},
         {"BATON_ATTEMPT", attempt},
         {"BATON_KEY", bt_step_key(j->step)},
-        /* By these the supervisor finds what an agent that was killed left running. */
+        /* The supervisor finds processes that a killed agent left behind by these variables. */
         {"BATON_INSTANCE_ID", agent_env("BATON_INSTANCE_ID", "")},
         {"BATON_STATE", agent_env("BATON_STATE", "")},
         {"BATON_SPAWNED", agent_env("BATON_SPAWNED", "")},
@@ -155,7 +155,7 @@ static enum bt_code make_argv(struct command_run *j, struct bt_error *err)
     return code;
 }
 
-/* text: the parameter `input`, else the result of the step before, else the task. */
+/* The input as text: the parameter `input`, else the result of the step before, else the task. */
 static const char *make_input(struct bt_step *step, enum exec_input how)
 {
     const char *text;
@@ -202,7 +202,7 @@ static msec deadline_of(const struct command_run *j)
     return deadline < own_deadline ? deadline : own_deadline;
 }
 
-/* ---- how it ended ---- */
+/* ---- the reply ---- */
 
 static void fail_exit(const struct command_run *j, const struct child_result *r)
 {
@@ -307,7 +307,8 @@ void exec_run(struct bt_step *step, void *self)
         return;
     }
     if (bt_step_cancelled(step)) {
-        return; /* silence after a cancel or the deadline is answered as such */
+        /* no reply after a cancel or the deadline: the SDK fails the step with the class for it */
+        return;
     }
     j.texts.max = (size_t)VALUE_MAX * 4;
     if (run_command(&j, &result, &err) == BT_OK) {

@@ -17,8 +17,8 @@ void spawn_close(int *fd)
     }
 }
 
-/* ours does not block; theirs does, as programs expect. Both are close-on-exec: other threads spawn
- * at the same time. */
+/* The agent's end does not block; the program's end does, as programs expect. Both are
+ * close-on-exec, because other threads spawn at the same time. */
 static bool make_pipe(bool we_write, int *ret_ours, int *ret_theirs)
 {
     int ends[2];

@@ -1,4 +1,4 @@
-/* What a statement of a step may do, and for how long. */
+/* Limits a statement of a step: what it may do, and for how long. */
 #include <stdio.h>
 #include <strings.h>
 
@@ -44,8 +44,7 @@ static bool is_own_table(const char *name)
     return name != NULL && strncasecmp(name, DB_OWN_PREFIX, sizeof DB_OWN_PREFIX - 1) == 0;
 }
 
-/* What no statement may do, whatever the mode: leave its database, its transaction, this process.
- */
+/* Actions that are denied in both modes: leaving the database, the transaction or the process. */
 static int check_always(struct db *db, int action, const char *a, const char *b)
 {
     switch (action) {
@@ -85,8 +84,7 @@ static int authorize(void *self, int action, const char *a, const char *b, const
         return rc;
     }
     if (db->mode == DB_READ && action == SQLITE_UPDATE && strcmp(a, "sqlite_master") == 0) {
-        return SQLITE_OK; /* how SQLite declares a table-valued function; it lets no statement do so
-                           */
+        return SQLITE_OK; /* SQLite declares table-valued functions this way; statements cannot */
     }
     if (db->mode == DB_READ) {
         return deny_action(db, "anything but reading; the skill execute changes data", NULL);
@@ -102,7 +100,7 @@ static int on_progress(void *self)
     return bt_step_cancelled(db->step);
 }
 
-/* Waits for another writer, but not past the settings' patience, the deadline, or a cancel. */
+/* Waits for another writer until busyMs, the deadline or a cancel. */
 static int on_busy(void *self, int times)
 {
     struct db *db = self;

@@ -21,7 +21,7 @@ static bool name_ok(const char *name)
            strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == n;
 }
 
-/* *ret_there: something of that name exists. */
+/* *ret_there: a file of that name exists. */
 static enum bt_code make_path(const struct sql_settings *s, const char *name, char *ret,
                               size_t size, bool *ret_there, struct bt_error *err)
 {
@@ -56,7 +56,7 @@ enum bt_code db_error(struct db *db, struct bt_error *err)
     const char *says = sqlite3_errmsg(db->sql);
     int at = sqlite3_error_offset(db->sql);
 
-    if (db->denied[0] != 0) { /* a denied function is a plain error to SQLite */
+    if (db->denied[0] != 0) { /* SQLite reports a denied function as a plain error */
         return err_set(err, BT_UNAUTHORIZED, "not allowed here: %s", db->denied);
     }
     switch (sqlite3_errcode(db->sql)) {
@@ -152,8 +152,8 @@ static void set_limits(sqlite3 *sql)
     (void)sqlite3_db_config(sql, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_db_config(sql, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     (void)sqlite3_db_config(sql, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
-    /* "x" in double quotes is a column, never by mistake a text: a typing error must not compare.
-     */
+    /* Double quotes always name a column (SQLITE_DBCONFIG_DQS): a misspelt name must not become a
+     * text. */
     (void)sqlite3_db_config(sql, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
     (void)sqlite3_db_config(sql, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
 }
@@ -168,7 +168,8 @@ static enum bt_code configure(struct db *db, bool is_new, struct bt_error *err)
     (void)snprintf(pages, sizeof pages, "PRAGMA max_page_count=%llu",
                    (unsigned long long)db->settings->max_db_bytes / 4096);
     if (db->mode == DB_WRITE && is_new) {
-        /* Readers beside the writer. A database that somebody brought along is left as it is. */
+        /* WAL, so that readers and the writer do not block each other. A database that exists is
+         * not changed. */
         code = db_run_own(db, "PRAGMA page_size=4096; PRAGMA journal_mode=WAL", err);
     }
     if (code == BT_OK && db->mode == DB_WRITE) {

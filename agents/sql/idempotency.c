@@ -1,8 +1,7 @@
 #include "agents/sql/idempotency.h"
 
-#define NO_PLAN                                                                                    \
-    "00000000-0000-7000-8000-000000000000" /* a step of --once: its key means nothing              \
-                                            */
+/* The plan id of a step of --once: its key identifies nothing. */
+#define NO_PLAN "00000000-0000-7000-8000-000000000000"
 
 static bool has_key(const struct db *db)
 {

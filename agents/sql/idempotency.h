@@ -1,6 +1,6 @@
 /*
- * What was done under an idempotency key, in the transaction that did it: an attempt whose answer
- * was lost is answered again instead of done again.
+ * Stores the reply of a step under its idempotency key, in the transaction of its changes. An
+ * attempt whose answer was lost gets the stored reply; the statement does not run again.
  */
 #ifndef SQL_IDEMPOTENCY_H
 #define SQL_IDEMPOTENCY_H
@@ -10,7 +10,8 @@
 
 enum { IDEMPOTENCY_KEPT = 10000 }; /* the newest keys of one database */
 
-/* *ret_found: the step's key is there, and its reply's data (JSON) and text are in the buffers. */
+/* *ret_found: the step's key is stored; the buffers get the data (JSON) and the text of its
+ * reply. */
 BT_MUST_CHECK enum bt_code idempotency_find(struct db *db, struct buf *ret_json,
                                             struct buf *ret_text, bool *ret_found,
                                             struct bt_error *err);

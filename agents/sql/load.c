@@ -1,4 +1,4 @@
-/* load: rows become a table, all of them or nothing. */
+/* load: inserts rows into a table, all of them or none. */
 #include <stdlib.h>
 #include <strings.h>
 
@@ -24,7 +24,7 @@ struct load {
     int loaded;
 };
 
-/* ---- what to load ---- */
+/* ---- the rows ---- */
 
 static enum bt_code check_table_name(const char *name, struct bt_error *err)
 {
@@ -76,7 +76,7 @@ static enum bt_code read_rows(struct load *l, struct bt_error *err)
     return code;
 }
 
-/* The parameter `columns` names them anew, in order. */
+/* The parameter `columns` renames the columns, in order. */
 static enum bt_code rename_columns(struct load *l, struct bt_error *err)
 {
     struct doc list = l->step->req.parameters.ptr == NULL
@@ -208,7 +208,7 @@ static enum bt_code insert_rows(struct db *db, struct load *l, struct buf *sql,
     return code;
 }
 
-/* ---- the answer ---- */
+/* ---- the reply ---- */
 
 static enum bt_code make_reply(const struct load *l, struct buf *json, struct buf *text,
                                struct bt_error *err)

@@ -32,7 +32,7 @@ static struct doc params_of(const struct bt_step *step)
                                             : doc_get(step->req.parameters, STR_LIT("params"));
 }
 
-/* Prepares, binds, steps. The caller calls rows_done. */
+/* Prepares, binds and steps the statement. The caller calls rows_done. */
 static enum bt_code run(struct db *db, struct bt_step *step, struct sql_rows *ret,
                         struct bt_error *err)
 {
