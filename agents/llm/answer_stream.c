@@ -30,7 +30,7 @@ static bool has_title(struct str text)
     return text.len >= 2 && text.ptr[0] == '#' && text.ptr[1] == ' ';
 }
 
-/* Text, once it is known to be: with its title in front. */
+/* Starts to stream once the held bytes are known to be text; adds the title first. */
 static void open_text(struct answer_stream *t)
 {
     struct str text = buf_str(&t->held);
@@ -94,7 +94,7 @@ void answer_stream_finish(struct answer_stream *t, struct str text, const char *
     }
     buf_add_str(ret, text);
     add_last_line(ret, last_line);
-    if (!t->open) { /* it waited for its end */
+    if (!t->open) { /* nothing was streamed yet */
         buf_clear(&t->held);
         buf_add_str(&t->held, buf_str(ret));
     } else {

@@ -1,4 +1,4 @@
-/* Free answers: text, or data by the step's own schema. */
+/* chat and summarize: text, or data by the step's own schema. */
 #include <cjson/cJSON.h>
 
 #include "agents/llm/model_call.h"
@@ -97,7 +97,7 @@ void llm_summarize(struct bt_step *step, void *self)
     prompt_instruct(&p, buf_cstr(&instructions));
     prompt_data(&p, given ? "the text to summarise" : "the steps before", text);
     add_feedback(step, &p);
-    model_call.max_tokens = (uint64_t)words * TOKENS_PER_WORD + 1000; /* reasoning counts, too */
+    model_call.max_tokens = (uint64_t)words * TOKENS_PER_WORD + 1000; /* reasoning counts too */
     if (model_call_run(&model_call, &p, &reply)) {
         bt_step_reply_bytes(step, buf_cstr(&reply.text), reply.text.len);
     }

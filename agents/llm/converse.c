@@ -1,9 +1,8 @@
 /*
- * What a message of a person means for the plan that runs, in two questions:
- *
- *   what is to be done?   told: the person's own words, the plan's steps and where they stand.
- * Nothing that agents said: no result can make a step be skipped or approved. what is the answer?
- * only when nothing is to be done; told everything, can only be text.
+ * Interprets a message of a person about the running plan, with two model calls.
+ * - Which action? Input: the person's words, the plan's steps and their state. No text of an agent
+ *   is part of it, so no result can make a step be skipped or approved.
+ * - Which answer? Only when the action is none. Input: everything. The output can only be text.
  */
 #include <cjson/cJSON.h>
 
@@ -47,7 +46,7 @@ static cJSON *get(const cJSON *map, const char *name)
     return cJSON_GetObjectItemCaseSensitive(map, name);
 }
 
-/* ---- is it about the plan that there is ---- */
+/* ---- does the action fit the plan ---- */
 
 static bool has_step(const cJSON *steps, double number)
 {
@@ -136,7 +135,7 @@ static enum bt_code check(void *self, const cJSON *value, struct bt_error *err)
 
 /* ---- the answer ---- */
 
-/* Only what the action needs: what a model adds to it could be taken for more. */
+/* Keeps only the members that the action needs: the reader could act on others. */
 static void keep_own(cJSON *value)
 {
     static const struct {
@@ -159,7 +158,7 @@ static bool is_user(const cJSON *message)
     return cJSON_IsString(role) && strcmp(role->valuestring, "user") == 0;
 }
 
-/* A list with a copy of each item's members of these names; NULL = out of memory. */
+/* Copies the named members of each item of a list; NULL = out of memory. */
 static cJSON *only(const cJSON *list, const char *const *names, size_t n, bool of_user)
 {
     cJSON *ret = cJSON_CreateArray();
@@ -248,7 +247,7 @@ static void compose_reply(struct json_prompt *q, struct bt_step *step, cJSON *pa
     add_message(q, step, params);
 }
 
-/* The answer in words, as member of the action. False: the step has failed. */
+/* Adds the answer as a member of the action. False: the step has failed. */
 static bool add_reply(struct bt_step *step, const struct llm_agent *agent, cJSON *params,
                       cJSON *action)
 {

@@ -1,4 +1,4 @@
-/* Gates and verifications: a verdict, and for a no what would be right. */
+/* gate and verify: a verdict, with what would be right when it is negative. */
 #include <cjson/cJSON.h>
 
 #include "agents/llm/model_call.h"
@@ -73,7 +73,7 @@ void llm_verify(struct bt_step *step, void *self)
 {
     const struct json_prompt q = {verify_order, verify_schema, "verify"};
 
-    /* To judge nothing would pass nothing on: a caller's mistake, not a bad result. */
+    /* No result to verify is an error of the caller, not a bad result. */
     if (bt_step_result_json(step) == NULL) {
         bt_step_fail(step, "VALIDATION_ERROR", false, "expected a result to verify");
         return;

@@ -7,7 +7,7 @@
 
 enum {
     NO_DEADLINE_MS = 10 * 60 * 1000,
-    ANSWER_MARGIN_MS = 250, /* to say ourselves that it took too long */
+    ANSWER_MARGIN_MS = 250, /* so that the agent reports the timeout before the supervisor does */
     PROGRESS_MS = 1000,
     TOKENS_LEAST = 16,
     BYTES_PER_TOKEN = 4
@@ -15,11 +15,11 @@ enum {
 
 struct waiting {
     const struct model_call *model_call;
-    msec next_progress; /* the next sign of life */
+    msec next_progress; /* when the next progress report is due */
     msec every;
 };
 
-/* Called every few milliseconds while the model thinks. */
+/* Polled every few milliseconds while the model answers. */
 static bool poll_stop(void *self)
 {
     struct waiting *w = self;
@@ -59,8 +59,7 @@ static msec deadline_of(struct bt_step *step)
     return msec_add(clock_mono_ms(), left);
 }
 
-/* What the answer may have so that the plan stays within what it has left; 0 = nothing worth asking
- * for. */
+/* The largest answer that the plan's budget pays for; 0 = too small for an answer. */
 static uint64_t affordable_tokens(const struct model_call *a, const struct prompt *p)
 {
     uint64_t most = a->max_tokens != 0 ? a->max_tokens : a->agent->max_tokens;
@@ -78,8 +77,8 @@ static uint64_t affordable_tokens(const struct model_call *a, const struct promp
     return most < TOKENS_LEAST ? 0 : most;
 }
 
-/* Who plans, sums up or talks has a person waiting, and little time: with a server that wants to be
- * left alone for longer than that, or an open breaker, the cause said now is worth more. */
+/* A person waits for a plan, a summary or a reply. When the server's delay, or an open breaker,
+ * outlasts the step, the failure is final: the person gets the cause now. */
 static bool retry_comes_too_late(struct bt_step *step, const struct llm_reply *r)
 {
     static const char *const asked[] = {"plan", "synthesize", "converse"};
@@ -102,13 +101,13 @@ static void fail_step(const struct model_call *a, const struct llm_reply *r, enu
     } by_code[BT_CODE_COUNT] = {
         [BT_INVALID] = {"VALIDATION_ERROR", false},
         [BT_UNAUTHORIZED] = {"PERMISSION_DENIED", false},
-        /* The model is not there; RESOURCE_NOT_FOUND would have it searched for. */
+        /* The model does not exist. RESOURCE_NOT_FOUND would make the supervisor search for it. */
         [BT_NOT_FOUND] = {"SERVICE_UNAVAILABLE", false},
         [BT_LIMIT] = {"VALIDATION_ERROR", false},
         [BT_BUSY] = {"RATE_LIMITED", true},
         [BT_TIMEOUT] = {"TIMEOUT", true},
         [BT_UNAVAILABLE] = {"SERVICE_UNAVAILABLE", true},
-        /* It answered, each time in a way that is of no use, and each time was paid for. */
+        /* The model answered, each time unusably, and each answer cost money. */
         [BT_PROTOCOL] = {"SERVICE_UNAVAILABLE", false},
         [BT_NOMEM] = {"SERVICE_UNAVAILABLE", true},
     };

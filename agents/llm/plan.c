@@ -1,4 +1,4 @@
-/* Plans: what is left to reach a goal, only with the agents that were granted. */
+/* Replans: the remaining steps to a goal, with the granted agents only. */
 #include <cjson/cJSON.h>
 
 #include "agents/llm/json_prompt.h"
@@ -30,7 +30,7 @@ static const char instructions_first[] =
     "\"{{results.STEPID}}\" in a parameter stands for the result of a step that it depends on.\n"
     "3. reasoning: one or two sentences why this will work.";
 
-/* llama.cpp refuses a schema in which anything may come 2000 times. */
+/* llama.cpp rejects a schema in which a free value may occur 2000 times. */
 static const char plan_schema[] =
     "{\"type\":\"object\",\"required\":[\"steps\"],\"properties\":{"
     "\"reasoning\":{\"type\":\"string\"},\"impossible\":{\"type\":\"string\"},"
@@ -44,8 +44,7 @@ static const char plan_schema[] =
     "\"parameters\":{\"type\":\"object\"},"
     "\"dependsOn\":{\"type\":\"array\",\"maxItems\":32,\"items\":{\"type\":\"string\"}}}}}}}";
 
-/* The members of a step that a plan may have from a model: who approves, retries, budgets and the
- * like are not for it to say. */
+/* The members of a step that a model may set. Approvals, retries and budgets are not among them. */
 static const char *const step_members[] = {"stepId", "agentId",    "skill",
                                            "task",   "parameters", "dependsOn"};
 static const char *const plan_members[] = {"reasoning", "impossible", "reuse", "steps"};

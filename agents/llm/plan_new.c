@@ -1,5 +1,5 @@
-/* New plans: one answer, as it is. What is wrong with it is for the supervisor's plan check to say;
- * it comes back with the next question, which is the one repair. */
+/* New plans: one answer, passed on unchanged. The supervisor's plan check finds its problems and
+ * sends them with the next question, which is the one repair. */
 #include <stdio.h>
 
 #include <cjson/cJSON.h>
@@ -31,9 +31,9 @@ static const char instructions[] =
     "reasoning what is missing. Only when nothing can be done at all: steps [] and in impossible "
     "why.";
 
-/* llama.cpp refuses a schema in which anything may come 2000 times. Parameters are as many things
- * as there are skills, so the schema is not strict: a text with JSON in it would be, and models
- * write it worse. */
+/* llama.cpp rejects a schema in which a free value may occur 2000 times. Parameters differ per
+ * skill, so the schema is not strict. Strict would mean JSON within a text, which models write less
+ * reliably. */
 static const char schema_text[] =
     "{\"type\":\"object\",\"required\":[\"steps\"],\"properties\":{"
     "\"reasoning\":{\"type\":\"string\"},\"impossible\":{\"type\":\"string\"},\"description\":{"
@@ -63,7 +63,7 @@ static bool name_agents(cJSON *schema, const cJSON *agents)
     cJSON *list;
 
     if (cJSON_GetArraySize(agents) > ENUM_MAX) {
-        return true; /* it would be longer than the plan */
+        return true; /* the list would be longer than the plan */
     }
     list = cJSON_AddArrayToObject(agent_id, "enum");
     cJSON_ArrayForEach(agent, agents)
@@ -92,9 +92,9 @@ static bool limit_steps(cJSON *schema, unsigned max)
     return true;
 }
 
-/* ---- the question ---- */
+/* ---- the prompt ---- */
 
-/* Cards are as long as their owners like: what says least goes first. */
+/* Cards have any length: drops the least informative members first. */
 static char *print_agents(cJSON *agents, size_t room)
 {
     static const char *const less[] = {"outputSchema", "examples", "tags", "inputSchema"};
@@ -117,7 +117,7 @@ static char *print_agents(cJSON *agents, size_t room)
     return text;
 }
 
-/* What the supervisor asks agents itself is no work for a plan. */
+/* A plan must not use skills that only the supervisor requests. */
 static void drop_supervisor_skills(cJSON *agents)
 {
     cJSON *agent = NULL;

@@ -62,7 +62,7 @@ static bool is_one_of(const struct names *names, const char *name)
     return false;
 }
 
-/* An empty skill, or one that is null, is a model's way to say none. */
+/* An empty skill, or null, is a model's way to omit it. */
 static bool is_empty_skill(const cJSON *item)
 {
     return cJSON_IsNull(item) || (strcmp(item->string, "skill") == 0 && cJSON_IsString(item) &&
@@ -123,5 +123,5 @@ void plan_trim(cJSON *plan)
         }
         plan = cJSON_GetObjectItemCaseSensitive(plan, "plan");
     }
-    trim_list(plan); /* a list of steps, bare or as "plan" */
+    trim_list(plan); /* a list of steps, at the top or as "plan" */
 }

@@ -1,4 +1,4 @@
-/* What the planner reads: the cards of the skills. The words are chosen for it. */
+/* The cards of the skills. The keyword planner selects by these words. */
 #include "agents/llm/llm_agent.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -7,7 +7,7 @@
     "{\"type\":\"object\",\"properties\":{\"stepId\":{\"type\":\"string\"},"                       \
     "\"agentId\":{\"type\":\"string\"},\"task\":{\"type\":\"string\"}}}"
 
-/* These are asked by the supervisor, with a purpose: a planner that reads the tag makes no steps of
+/* The supervisor requests these skills by purpose; planners that read the tag make no steps of
  * them. */
 #define SUPERVISOR_TAGS LIST(LLM_SUPERVISOR_TAG)
 
@@ -81,7 +81,7 @@ const struct bt_skill llm_skills[] = {
          ""
          "\"completed\":{\"type\":\"array\"},"
          "\"failed\":{\"type\":\"array\"},\"history\":{\"type\":\"array\"}}}",
-     /* No outputSchema: a new plan is told as it came, and checked by the supervisor. */
+     /* No outputSchema: a new plan is passed on unchanged and checked by the supervisor. */
      .effects = "none",
      .run = llm_plan},
     {.id = "synthesize",

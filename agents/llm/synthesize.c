@@ -1,5 +1,5 @@
-/* What a plan came to, in words, while they are written; or that failed steps are worth another
- * try. */
+/* synthesize: streams a summary of a plan's outcome, or names failed steps that are worth a
+ * retry. */
 #include <stdio.h>
 
 #include <cjson/cJSON.h>
@@ -34,7 +34,7 @@ static const char instructions_retry[] =
     "answer with one JSON object and nothing else: {\"retry\": [{\"stepId\": \"...\", \"reason\": "
     "\"...\"}]}. Name failed steps only.";
 
-/* onInvalidPlan synthesize: there is no plan, the answer is all that there will be. */
+/* onInvalidPlan synthesize: there is no plan; the answer is the only output. */
 static const char instructions_no_plan[] =
     "No plan could be made for the goal, and nothing was done. Answer the person who asked for it "
     "directly, in the language of the goal, from what you know. Say plainly what you do not know "
@@ -63,7 +63,7 @@ static bool has_no_plan(const struct work *w)
     return cJSON_GetArraySize(get(w->params, "steps")) == 0;
 }
 
-/* ---- the question ---- */
+/* ---- the prompt ---- */
 
 static void compose(const struct work *w, struct json_prompt *q, char *counts, size_t room)
 {
@@ -143,7 +143,7 @@ static bool add_retry(cJSON *list, const char *step_id, const char *reason)
     return true;
 }
 
-/* Of what the model named, the steps that did fail, once each. */
+/* Keeps the named steps that did fail, once each. */
 static bool read_retry(struct work *w, const cJSON *answer)
 {
     cJSON *whole = cJSON_CreateObject();
@@ -169,7 +169,7 @@ static bool read_retry(struct work *w, const cJSON *answer)
     return true;
 }
 
-/* A whole text in a fence is what stands in it. */
+/* Returns the content of a text that is one fenced block. */
 static struct str strip_fence(struct str text)
 {
     const char *line =
@@ -183,7 +183,7 @@ static struct str strip_fence(struct str text)
     return answer_parser_clean(text);
 }
 
-/* What was told is text; only what waited for its end may be something else. Fills *ret with the
+/* A text that was streamed is the answer; a text that was held may be JSON. Fills *ret with the
  * text, which lives as long as the reply and *ret_json. */
 static enum answer_kind read_answer(struct work *w, struct llm_reply *reply, cJSON **ret_json,
                                     struct str *ret)
@@ -233,8 +233,8 @@ static void reply_text(struct work *w, struct str text)
     buf_done(&whole);
 }
 
-/* One question. True: its answer was neither text nor a list of steps; else the step has its reply.
- */
+/* One model call. True: its answer is neither text nor a list of steps; otherwise the step has its
+ * reply. */
 static bool run_once(struct work *w)
 {
     struct model_call model_call = {
@@ -283,7 +283,7 @@ static void synthesize(struct work *w)
             return;
         }
         answer_stream_reset(&w->answer_stream);
-        w->may_retry = false; /* it was said in a way that cannot be used: only text will do now */
+        w->may_retry = false; /* the list was unusable: only text is accepted now */
     }
     bt_step_fail(w->step, "VALIDATION_ERROR", false,
                  "the model answered with JSON instead of a summary, twice");

@@ -42,8 +42,8 @@ static const char *find(struct str s, const char *what)
     return s.len == 0 ? NULL : memmem(s.ptr, s.len, what, strlen(what));
 }
 
-/* The text behind the reasoning. Only what stands at the beginning is reasoning: a tag inside of
- * an answer may be what the answer is about. */
+/* The text after the reasoning. Only reasoning at the beginning is removed: a tag within an answer
+ * may be part of it. */
 static struct str skip_thinking(struct str s, const char *open, const char *close)
 {
     const char *end;
@@ -51,7 +51,8 @@ static struct str skip_thinking(struct str s, const char *open, const char *clos
     if (starts(s, open)) {
         end = find(s, close);
         if (end == NULL) {
-            return (struct str){s.ptr + s.len, 0}; /* it never got to the answer */
+            /* the reasoning has no end, so there is no answer */
+            return (struct str){s.ptr + s.len, 0};
         }
         return trim(behind(s, (size_t)(end - s.ptr) + strlen(close)));
     }
@@ -71,7 +72,8 @@ struct str answer_parser_clean(struct str text)
         text = skip_thinking(text, "<think>", "</think>");
         text = skip_thinking(text, "<thinking>", "</thinking>");
     }
-    /* Some templates put the opening tag into the prompt: only the closing one comes back. */
+    /* Some chat templates put the opening tag into the prompt: the output has only the closing
+     * one. */
     lone = find(text, "</think>");
     if (lone != NULL) {
         const char *open = find(text, "<think>");
@@ -84,7 +86,7 @@ struct str answer_parser_clean(struct str text)
 
 /* ---- the one JSON value ---- */
 
-/* The length of the balanced value that begins s; 0 when it does not end. */
+/* The length of the balanced value at the beginning of s; 0 when it has no end. */
 static size_t balanced(struct str s)
 {
     size_t depth = 0;
@@ -117,12 +119,12 @@ static bool opens(char c)
 struct search {
     cJSON *found;
     uint32_t values;
-    bool cut;              /* a value began and did not end */
-    struct bt_error first; /* why the first candidate was none */
+    bool cut;              /* a value has no end */
+    struct bt_error first; /* why the first candidate is not a value */
     bool tried;
 };
 
-/* Arrays count only where nothing but one is asked for: prose has [1] and [sic]. */
+/* Arrays count only when the text has no other: prose has [1] and [sic]. */
 static void try_one(struct search *s, struct str text)
 {
     cJSON *value = NULL;
@@ -213,7 +215,7 @@ static enum bt_code fits(const struct schema *schema, const cJSON *value, struct
     return code;
 }
 
-/* What is wrong is said of the value as it came. */
+/* The error describes the value before repair. */
 static enum bt_code fits_or_repaired(const struct schema *schema, const cJSON *tree, cJSON *value,
                                      struct bt_error *err)
 {
@@ -228,7 +230,7 @@ static enum bt_code fits_or_repaired(const struct schema *schema, const cJSON *t
     return code;
 }
 
-/* {"name", "arguments": {} or "{}"}: moved out of the tree when it fits. */
+/* Unwraps {"name", "arguments": {} or "{}"}: moves the arguments out of the tree when they fit. */
 static cJSON *unwrap(cJSON *value, const struct schema *schema, const cJSON *tree)
 {
     static const char *const members[] = {"arguments", "parameters", "input"};
@@ -278,7 +280,7 @@ enum bt_code answer_parser_fit(struct str text, const struct schema *schema, con
     return code;
 }
 
-/* ---- strict ---- */
+/* ---- strict schemas ---- */
 
 bool answer_parser_lists(const cJSON *list, const char *name)
 {

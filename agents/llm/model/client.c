@@ -116,7 +116,7 @@ static bool another_may_help(const struct provider_call *a, enum bt_code code)
            a->reply->finish != LLM_FINISH_REFUSAL && clock_mono_ms() < a->request.deadline;
 }
 
-/* The newest failure first, since its code is what counts; and the one before it. */
+/* Puts the newest failure first, since its code is returned, and the one before it after it. */
 static void add_cause(struct bt_error *all, enum bt_code code, const struct bt_error *why)
 {
     const struct bt_error before = *all;
@@ -154,7 +154,8 @@ static enum bt_code try_providers(struct provider_call *a, struct bt_error *err)
         }
     }
     if (code != BT_OK && a->reply->calls == 0 && a->refused_ms < a->reply->retry_after_ms) {
-        a->reply->retry_after_ms = a->refused_ms; /* nobody was asked: before that, nobody will */
+        /* no request was sent: the breaker decides when one can be */
+        a->reply->retry_after_ms = a->refused_ms;
     }
     if (code != BT_OK && err != NULL) {
         *err = all;
@@ -162,9 +163,9 @@ static enum bt_code try_providers(struct provider_call *a, struct bt_error *err)
     return code;
 }
 
-/* ---- the form ---- */
+/* ---- answers by a schema ---- */
 
-/* What does not fit is the caller's to judge; what cannot be had stays NULL. */
+/* The caller judges whether the answer fits; without a JSON value *json stays NULL. */
 static enum bt_code complete_as_is(struct provider_call *a, struct bt_error *err)
 {
     enum bt_code code = try_providers(a, err);
@@ -232,7 +233,7 @@ static enum bt_code complete_with_repair(struct provider_call *a, struct bt_erro
     return code;
 }
 
-/* Answers are read by the schema that is sent, without what may be missing. */
+/* The reader's schema: the one that is sent, without the requirement of optional members. */
 static enum bt_code complete_by_schema(struct provider_call *a, struct bt_error *err)
 {
     static const char *const none[] = {NULL};

@@ -61,7 +61,7 @@ static bool header_value(const char *s)
     return true;
 }
 
-/* Settings are shown to people; what authorises belongs to a key source. */
+/* Settings are shown to people; a header that authorises must come from a key source. */
 static bool is_secret_header(const char *name)
 {
     static const char *const words[] = {"authorization", "key", "token", "cookie", "secret"};
@@ -221,7 +221,7 @@ enum bt_code llm_provider_read(struct llm_config *c, const cJSON *map, struct bt
     return code == BT_OK ? read_key(c, p, map, err) : code;
 }
 
-/* Two providers may share a variable, so all are wiped at the end. */
+/* Two providers may share a variable, so all variables are wiped at the end. */
 static void forget_variables(const cJSON *list)
 {
     const cJSON *map = NULL;

@@ -1,4 +1,4 @@
-/* The settings looked at without keys, by who starts the agent that will read them. */
+/* Checks the settings without keys, for the program that starts the agent. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum { PROBLEMS_MAX = 16 };
 
-/* "baseUrl: expected ..." of the member baseUrl is told at the member. */
+/* Moves "baseUrl: expected ..." to the pointer of baseUrl. */
 static void report_provider(const struct llm_problem_sink *to, uint32_t ix, const char *member,
                             const char *why)
 {
@@ -68,7 +68,7 @@ enum bt_code llm_config_check(cJSON *tree, const struct llm_problem_sink *to, st
         to->report(to->of, "/replay", err->msg);
         wrong = true;
     }
-    c->tree = NULL; /* the caller's */
+    c->tree = NULL; /* the caller keeps the tree */
     llm_config_free(c);
     return code == BT_NOMEM ? code : wrong ? BT_INVALID : BT_OK;
 }

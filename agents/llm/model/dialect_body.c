@@ -1,4 +1,4 @@
-/* Requests as bodies. */
+/* Builds request bodies. */
 #include <stdlib.h>
 
 #include "agents/llm/model/answer_parser.h"
@@ -21,8 +21,8 @@ bool put_text(cJSON *to, const char *name, const char *text)
     return put_item(to, name, cJSON_CreateString(text));
 }
 
-/* Servers without schemas are told the schema; some refuse JSON mode unless the prompt says JSON.
- */
+/* A server without schemas gets the schema in the prompt. Some reject JSON mode unless the prompt
+ * contains "JSON". */
 char *make_system(const struct dialect_request *ask)
 {
     const struct llm_request *r = ask->request;
@@ -165,9 +165,9 @@ bool ollama_body(const struct dialect_request *ask, cJSON *body)
     return ok;
 }
 
-/* ---- all ---- */
+/* ---- all dialects ---- */
 
-/* The configuration's members win: that is what they are for. */
+/* The configuration's members override the others. */
 static bool merge_extra(cJSON *body, const cJSON *extra)
 {
     const cJSON *item = NULL;

@@ -9,9 +9,9 @@
 
 enum { BODY_MAX = 16 * 1024 * 1024, TRAILING_MAX = 64 * 1024, SENTENCE_MAX = 300 };
 
-/* ---- what comes, on the net's thread ---- */
+/* ---- receiving, on the net thread ---- */
 
-/* What the model said in any channel, in the order in which it came. */
+/* Collects the model's texts of all channels in the order of arrival. */
 static void collect_model_text(struct attempt *a, struct doc value)
 {
     static const char *const channels[] = {"content",   "text",        "thinking",
@@ -31,7 +31,7 @@ static void collect_model_text(struct attempt *a, struct doc value)
     }
 }
 
-/* How far the text has come, for who watches. */
+/* Passes the text received so far to the filter of the subscriber. */
 static void filter_text(struct attempt *a, bool last)
 {
     if (a->subscriber != NULL) {
@@ -79,7 +79,7 @@ static bool on_bytes(void *self, long status, struct str bytes)
         buf_add_str(&a->refused, (struct str){bytes.ptr, bytes.len < room ? bytes.len : room});
         return bytes.len < room;
     }
-    if (is_whole(a)) { /* its end is waited for, so that the connection can be used again */
+    if (is_whole(a)) { /* reads to the end, so that the connection can be reused */
         a->trailing += bytes.len;
         return a->trailing <= TRAILING_MAX;
     }
@@ -87,7 +87,7 @@ static bool on_bytes(void *self, long status, struct str bytes)
     return a->read_code == BT_OK && !a->answer.failed;
 }
 
-/* ---- the watcher, on the asking thread ---- */
+/* ---- the subscriber, on the calling thread ---- */
 
 static void emit_pieces(struct attempt *a)
 {
@@ -122,9 +122,9 @@ static bool emit_and_poll_stop(void *self)
     return a->subscriber->stop != NULL && a->subscriber->stop(a->subscriber->self);
 }
 
-/* ---- what it means ---- */
+/* ---- the outcome ---- */
 
-/* The server's own words, without keys, cut where a character ends. */
+/* An error with the server's message: without keys, cut between characters. */
 static enum bt_code server_error(struct attempt *a, const struct secrets *secrets,
                                  enum bt_code code, const char *what, struct bt_error *err)
 {
@@ -152,7 +152,7 @@ static void read_refused(struct attempt *a)
     if (dialect_json(buf_str(&a->refused), ATTEMPT_ERROR_BODY, &doc, NULL) == BT_OK &&
         doc_head(doc_from_buf(&doc)).kind == DOC_MAP) {
         dialect_read_error(&a->answer, doc_from_buf(&doc));
-    } else { /* a proxy's page, or text */
+    } else { /* an error page of a proxy, or text */
         size_t n = a->refused.len < SENTENCE_MAX * 4 ? a->refused.len : SENTENCE_MAX * 4;
         buf_add(&a->answer.error, a->refused.at, n);
     }
@@ -182,7 +182,7 @@ static enum bt_code refused(struct attempt *a, const struct secrets *secrets, st
     return server_error(a, secrets, code, what, err);
 }
 
-/* The text that the model meant, whatever it came in. */
+/* Takes the answer's text from the channel that has it. */
 static enum bt_code finish_text(struct attempt *a, const struct dialect_request *ask,
                                 const struct secrets *secrets, struct bt_error *err)
 {
@@ -213,7 +213,7 @@ static enum bt_code finish_text(struct attempt *a, const struct dialect_request 
     (void)buf_add_repaired(&kept, clean);
     secrets_redact(secrets, &kept);
     if (of_tool) {
-        buf_add_str(&a->text_filter.out, buf_str(&kept)); /* it is told in one piece */
+        buf_add_str(&a->text_filter.out, buf_str(&kept)); /* emitted as one piece */
     } else {
         filter_text(a, true);
     }
@@ -225,7 +225,7 @@ static enum bt_code finish_text(struct attempt *a, const struct dialect_request 
 static enum bt_code classify(struct attempt *a, const struct dialect_request *ask,
                              const struct secrets *secrets, enum bt_code code, struct bt_error *err)
 {
-    if (a->http.status > 299) { /* below 200 is no answer yet */
+    if (a->http.status > 299) { /* a status below 200 is not an answer yet */
         return code == BT_CANCELLED || code == BT_NOMEM ? code : refused(a, secrets, err);
     }
     if (code != BT_OK && !is_whole(a)) {
@@ -247,7 +247,7 @@ static enum bt_code classify(struct attempt *a, const struct dialect_request *as
     return finish_text(a, ask, secrets, err);
 }
 
-/* ---- the call ---- */
+/* ---- the request ---- */
 
 static struct net_spec spec_of(struct attempt *a, const struct llm_provider *p,
                                const struct llm_request *r)
@@ -280,7 +280,8 @@ static struct net_spec spec_of(struct attempt *a, const struct llm_provider *p,
     return s;
 }
 
-/* A key that comes in pieces cannot be taken out of the pieces: such an answer is not kept. */
+/* An answer with a key in it is not recorded: a key split over chunks cannot be removed from
+ * them. */
 static enum bt_code record(struct attempt *a, const struct secrets *secrets,
                            struct recording *recording, const struct net_spec *spec,
                            enum bt_code ended, const char *why, struct bt_error *err)

@@ -1,4 +1,4 @@
-/* The thread: takes calls from a list, drives them, tells who waits. */
+/* The net thread: takes calls from a list, runs them, wakes their callers. */
 #include "agents/llm/model/net.h"
 
 #include <pthread.h>
@@ -14,9 +14,9 @@ struct net {
     CURLM *multi;
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t finished_cond; /* a call has finished */
+    pthread_cond_t finished_cond; /* signalled when a call has finished */
     struct net_call *pending;     /* not yet with curl; guarded by lock */
-    struct net_call *running;     /* the thread's own */
+    struct net_call *running;     /* used by the thread only */
     uint32_t calls;               /* guarded by lock */
     bool closing;                 /* guarded by lock */
 };
@@ -36,7 +36,7 @@ static void finish(struct net *n, struct net_call *c, CURLcode result)
     (void)pthread_mutex_lock(&n->lock);
     c->finished = true;
     (void)pthread_cond_broadcast(&n->finished_cond);
-    (void)pthread_mutex_unlock(&n->lock); /* c may be gone from here on */
+    (void)pthread_mutex_unlock(&n->lock); /* the caller may free c from here on */
 }
 
 static bool take_pending(struct net *n)
@@ -61,7 +61,7 @@ static bool take_pending(struct net *n)
     return closing;
 }
 
-/* Ends what has been silent, late or stopped. The time to the next such end. */
+/* Ends calls that are silent, late or stopped. Returns the time until the next such end. */
 static msec end_overdue(struct net *n, bool closing)
 {
     msec now = clock_mono_ms();
@@ -128,7 +128,7 @@ static enum bt_code start_thread(struct net *n, struct bt_error *err)
     sigset_t before;
     int failed;
 
-    /* Signals are for who waits for them. */
+    /* The thread blocks all signals; the program's own threads handle them. */
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     failed = pthread_create(&n->thread, NULL, run, n);
@@ -193,7 +193,7 @@ static void wait_a_little(struct net *n)
     (void)pthread_cond_timedwait(&n->finished_cond, &n->lock, &until);
 }
 
-/* Until the thread has let go of the call: its memory is the caller's stack. */
+/* Waits until the thread has released the call, whose memory is on the caller's stack. */
 static void wait_finished(struct net *n, struct net_call *c)
 {
     bool stop = false;

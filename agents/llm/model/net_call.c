@@ -1,4 +1,4 @@
-/* One transfer: its options, its callbacks, its end as a code. */
+/* One transfer: its options, its callbacks, its result as a code. */
 #include "agents/llm/model/net_call.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 enum { HEADER_BYTES_MAX = 64 * 1024 };
 
-/* ---- callbacks, on the net's thread ---- */
+/* ---- callbacks, on the net thread ---- */
 
 static size_t on_body(char *at, size_t size, size_t n, void *self)
 {
@@ -67,7 +67,7 @@ static void read_status(struct net_call *c, struct str line)
             return;
         }
     }
-    /* A new answer (after 100, or from a proxy): what the one before said does not count. */
+    /* A new response (after 100, or from a proxy): drops the headers of the one before. */
     *c->answer = (struct net_answer){.status = status};
 }
 
@@ -96,7 +96,7 @@ static curl_socket_t on_socket(void *self, curlsocktype purpose, struct curl_soc
     struct net_call *c = self;
 
     (void)purpose;
-    /* A proxy is where we were told to go; it may stand anywhere. */
+    /* The proxy's address comes from the settings; any address is allowed. */
     if (!url_address_allowed(&a->addr, c->spec->loopback_only && c->spec->proxy == NULL)) {
         c->refused = true;
         return CURL_SOCKET_BAD;
@@ -106,8 +106,8 @@ static curl_socket_t on_socket(void *self, curlsocktype purpose, struct curl_soc
 
 /* ---- the handle ---- */
 
-/* Values with a meaning of their own in curl's header list ("Name;", "Name:") never get here: the
- * configuration checked the names, the key has no spaces. */
+/* Never gets values with a special meaning in curl's header list ("Name;", "Name:"): the
+ * configuration has checked the names, and a key has no spaces. */
 static bool add_header(struct net_call *c, const char *line)
 {
     struct curl_slist *longer = curl_slist_append(c->headers, line);
@@ -206,7 +206,7 @@ void net_call_done(struct net_call *c)
     c->easy = NULL;
 }
 
-/* ---- the end ---- */
+/* ---- the result ---- */
 
 enum bt_code net_call_verdict(const struct net_call *c, struct bt_error *err)
 {

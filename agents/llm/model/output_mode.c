@@ -36,7 +36,7 @@ bool output_mode_learn(struct server_caps *l, enum llm_dialect d, bool with_sche
                                         "json_object",     "output_config",
                                         "structured",      "schema",
                                         "json mode",       "format",
-                                        "grammar"}; /* llama.cpp makes one of the schema */
+                                        "grammar"}; /* llama.cpp derives one from the schema */
 
     if (status != 400 && status != 415 && status != 422 && status != 501) {
         return false;

@@ -1,4 +1,4 @@
-/* Attempts at one provider: what each of them teaches, and when to stop. */
+/* Attempts at one provider: retries, what each attempt teaches, and when to give up. */
 #include "agents/llm/model/provider_call.h"
 
 #include <stdio.h>
@@ -42,12 +42,12 @@ static uint64_t random_bits(void)
     uint64_t bits = 0;
 
     if (getrandom(&bits, sizeof bits, GRND_NONBLOCK) != sizeof bits) {
-        bits = clock_mono_ns(); /* jitter wants difference, not secrecy */
+        bits = clock_mono_ns(); /* jitter needs variation, not secrecy */
     }
     return bits;
 }
 
-/* ---- what an attempt leaves behind ---- */
+/* ---- the outcome of an attempt ---- */
 
 static void copy_clean(struct provider_call *a, char ret[LLM_NAME_MAX], const char *text)
 {
@@ -65,7 +65,7 @@ static void copy_clean(struct provider_call *a, char ret[LLM_NAME_MAX], const ch
     buf_done(&clean);
 }
 
-/* Counted for every answer that came, also for one that did not do: it was paid for. */
+/* Adds the usage of every answer, usable or not: each was paid for. */
 static void account(struct provider_call *a, struct attempt *at)
 {
     struct llm_usage u = at->answer.usage;
@@ -77,13 +77,13 @@ static void account(struct provider_call *a, struct attempt *at)
     copy_clean(a, a->reply->request_id, at->http.request_id);
     copy_clean(a, a->reply->provider, at->provider->id);
     if (!u.known && (at->http.status < 200 || at->http.status > 299)) {
-        return; /* refusals cost nothing */
+        return; /* errors cost nothing */
     }
-    /* Questions cost, and so do words: none is what a server says that does not count. */
+    /* A prompt and a text both cost tokens: a server that reports none for them is not believed. */
     if (u.input == 0 || (u.output == 0 && at->answer.text.len > 0)) {
         u.known = false;
     }
-    if (!u.known) { /* about four bytes are a token */
+    if (!u.known) { /* estimates four bytes per token */
         u.input = u.input > 0 ? u.input : at->body.len / 4 + 1;
         u.output = at->answer.text.len / 4 + 1;
     }
@@ -94,8 +94,8 @@ static void account(struct provider_call *a, struct attempt *at)
     a->reply->cost_micros += llm_cost(at->provider, &u);
 }
 
-/* Told once for each call, however many attempts it had: a question that is asked three times says
- * no more of the endpoint than one. */
+/* Recorded once per call, however many attempts it had: a call repeated three times shows no more
+ * about the endpoint than one. */
 static void record_outcome(struct provider_call *a, uint32_t ix, enum bt_code code, msec after,
                            const struct bt_error *err)
 {
@@ -115,8 +115,7 @@ static void record_outcome(struct provider_call *a, uint32_t ix, enum bt_code co
     (void)pthread_mutex_unlock(&a->c->lock);
 }
 
-/* A form that the server does not take is asked for no more; others may have learnt it meanwhile.
- */
+/* Stops using a feature that the server rejected. Another call may have learnt it meanwhile. */
 static bool learn_caps(struct provider_call *a, uint32_t ix, const struct attempt *at,
                        const struct server_caps *used)
 {
@@ -201,7 +200,7 @@ static enum bt_code one_attempt(struct provider_call *a, uint32_t ix, struct att
     return code;
 }
 
-/* Asks the breaker. When it says no: for how long, and what it was that went wrong. */
+/* Asks the breaker. The error has the remaining time and the last failure. */
 static enum bt_code check_breaker(struct provider_call *a, uint32_t ix, struct bt_error *err)
 {
     struct breaker *b = &a->c->at[ix].breaker;
@@ -221,7 +220,7 @@ static enum bt_code check_breaker(struct provider_call *a, uint32_t ix, struct b
     return code;
 }
 
-/* Another call may have found it sick meanwhile, or this one is the only one that may try. */
+/* Another call may have opened the breaker meanwhile, or this call is the only probe. */
 static bool breaker_opened(struct provider_call *a, uint32_t ix)
 {
     bool suspect;
@@ -258,7 +257,7 @@ enum bt_code provider_call_provider(struct provider_call *a, uint32_t ix, struct
         code = one_attempt(a, ix, &at, &used, err);
         after = asked_to_wait(&at);
         if (code != BT_OK && after < a->reply->retry_after_ms) {
-            a->reply->retry_after_ms = after; /* of several providers, the first to be ready */
+            a->reply->retry_after_ms = after; /* of several providers, the first that is ready */
         }
         if (code == BT_OK) {
             take_text(a, &at);

@@ -11,7 +11,7 @@ enum { DEPTH_MAX = 16, OPTIONAL_MAX = 24, UNION_MAX = 16 };
 struct subset_state {
     unsigned optional;
     unsigned unions;
-    bool failed; /* it cannot be, or out of memory */
+    bool failed; /* no such copy exists, or out of memory */
 };
 
 static cJSON *narrow(struct subset_state *n, const cJSON *node, unsigned depth);
@@ -32,7 +32,7 @@ static void put(struct subset_state *n, cJSON *to, const char *name, cJSON *item
     }
 }
 
-/* A map of schemas (properties, $defs), or a list of them (anyOf). */
+/* Copies a map of schemas (properties, $defs) or a list of them (anyOf). */
 static cJSON *each(struct subset_state *n, const cJSON *from, unsigned depth)
 {
     cJSON *to = cJSON_IsArray(from) ? cJSON_CreateArray() : cJSON_CreateObject();
@@ -55,7 +55,7 @@ static bool may_be_object(const cJSON *node)
            answer_parser_lists(type, "object") || get(node, "properties") != NULL;
 }
 
-/* Without a word about others, an object that names its members is meant to have no others. */
+/* Closes an object that names its members and does not mention others. */
 static void close_object(struct subset_state *n, const cJSON *node, cJSON *to)
 {
     const cJSON *more = get(node, "additionalProperties");

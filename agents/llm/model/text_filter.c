@@ -27,7 +27,7 @@ static void skip_spaces(struct text_filter *s, struct str raw)
     }
 }
 
-/* Whether the text goes on with the tag: -1 = not known before more comes. */
+/* Whether the text continues with the tag; -1 = unknown before more text arrives. */
 static int has_prefix(const struct text_filter *s, struct str raw, const char *tag, bool last)
 {
     size_t left = raw.len - s->consumed;
@@ -39,7 +39,7 @@ static int has_prefix(const struct text_filter *s, struct str raw, const char *t
     return !last && memcmp(raw.ptr + s->consumed, tag, left) == 0 ? -1 : 0;
 }
 
-/* Reasoning at the beginning is left out. False: more has to come first. */
+/* Skips reasoning at the beginning. False: it needs more text first. */
 static bool skip_start(struct text_filter *s, struct str raw, bool last)
 {
     static const char *const tags[][2] = {{"<think>", "</think>"}, {"<thinking>", "</thinking>"}};
@@ -68,7 +68,7 @@ static bool skip_start(struct text_filter *s, struct str raw, bool last)
     return !wait;
 }
 
-/* The tag from where it was looked for before; NULL when it has not come. */
+/* Searches the tag from the last searched position; NULL when it has not arrived. */
 static const char *find(const struct text_filter *s, struct str raw, const char *tag)
 {
     return raw.len == s->searched
@@ -76,7 +76,7 @@ static const char *find(const struct text_filter *s, struct str raw, const char 
                : memmem(raw.ptr + s->searched, raw.len - s->searched, tag, strlen(tag));
 }
 
-/* The beginning of a tag may already be there. */
+/* Keeps the end of the text in the search range: it may be the beginning of a tag. */
 static void advance_search(struct text_filter *s, struct str raw, size_t longest)
 {
     size_t from = raw.len > longest - 1 ? raw.len - (longest - 1) : 0;
@@ -97,8 +97,8 @@ static bool skip_reasoning(struct text_filter *s, struct str raw)
     return true;
 }
 
-/* Some templates put the opening tag into the prompt: only the closing one comes, behind reasoning
- * that looked like an answer. */
+/* Some chat templates put the opening tag into the prompt: only the closing one arrives, after
+ * reasoning that looked like an answer. */
 static void check_lone_tag(struct text_filter *s, struct str raw)
 {
     const char *close;
@@ -131,7 +131,7 @@ static void emit_answer(struct text_filter *s, struct str raw, bool last)
         skip_spaces(s, raw);
     }
     while (end > s->consumed && is_space(raw.ptr[end - 1])) {
-        end--; /* at the end of all they are left out */
+        end--; /* spaces at the end of the answer are dropped */
     }
     if (end > s->consumed) {
         size_t n = secrets_redact_stream(
