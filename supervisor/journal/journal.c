@@ -1,4 +1,4 @@
-/* The typed face of the port: what both implementations must obey is checked here, once. */
+/* The functions of the port: checks the rules that every implementation obeys, then calls it. */
 #include "supervisor/journal/journal.h"
 
 #include "protocol/base/assert.h"
@@ -12,7 +12,7 @@ static enum bt_code check_alive(const struct journal *j, struct bt_error *err)
     return BT_OK;
 }
 
-/* What a failed write means for the batch; see journal_internal.h. */
+/* Applies the result of a write to the journal's state; see journal_internal.h. */
 static enum bt_code after_write(struct journal *j, enum bt_code code, struct bt_error *err,
                                 const struct bt_error *why)
 {
@@ -302,12 +302,12 @@ enum bt_code journal_message_add(struct journal *j, struct str session_id,
 struct message_walk {
     journal_message_fn fn;
     void *self;
-    uint64_t next; /* the number that is due; 0 = all were given */
+    uint64_t next; /* the number of the next message; 0 = all were emitted */
     uint32_t left;
     bool stopped;
 };
 
-/* Gives the one that is due; false = that was enough. */
+/* Emits the next message; false = the caller's function has stopped. */
 static bool emit_message(struct message_walk *w, const struct journal_message *m)
 {
     w->next--;
@@ -316,7 +316,7 @@ static bool emit_message(struct message_walk *w, const struct journal_message *m
     return !w->stopped;
 }
 
-/* Numbers have no gaps: what is missing was lost. */
+/* Numbers have no gaps: a missing message was lost. */
 static bool emit_missing(struct message_walk *w, uint64_t down_to)
 {
     while (w->next > down_to) {

@@ -1,4 +1,4 @@
-/* What a start does with the plans that had not ended, on SQLite (G22, G23). */
+/* Finds the plans that had not ended when the daemon starts, on SQLite (G22, G23). */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ static enum bt_code open_put(struct open_plans *o, uint64_t ix, bool damaged, st
     return BT_OK;
 }
 
-/* One plan at a time: what remains when a scan runs into a damaged page. */
+/* Reads one plan at a time, when a scan has met a damaged page. */
 static enum bt_code collect_one_by_one(struct sqlite_journal *s, uint64_t from,
                                        struct open_plans *o, struct bt_error *err)
 {
@@ -53,7 +53,7 @@ static enum bt_code collect_one_by_one(struct sqlite_journal *s, uint64_t from,
     return code;
 }
 
-/* Plan numbers have no gaps: one that is missing is damage too. */
+/* Plan numbers have no gaps: a missing one is damage too. */
 static enum bt_code collect(struct sqlite_journal *s, struct open_plans *o, struct bt_error *err)
 {
     sqlite3_stmt *st = s->stmt[SQL_STATE_SCAN];
@@ -114,7 +114,7 @@ static enum bt_code set_recoveries(struct sqlite_journal *s, uint64_t ix, bool z
         sqlite_state_done(s);
         return code;
     }
-    /* The columns are replaced while they are read: copy. */
+    /* A copy, because the columns are replaced while they are read. */
     n = state.status.len < sizeof status ? state.status.len : sizeof status;
     memcpy(status, state.status.ptr, n);
     state.status = (struct str){status, n};
@@ -130,7 +130,7 @@ enum bt_code sqlite_recovered(struct journal *j, uint64_t ix, struct bt_error *e
 {
     struct sqlite_journal *s = sqlite_of(j);
     struct open_plans o = {0};
-    /* The caller counts the batch as begun, also when no plan is open. */
+    /* Begins the batch also when no plan is open, because the caller counts it as begun. */
     enum bt_code code = sqlite_batch(s, 0, err);
 
     s->base.dirty = s->base.dirty || code == BT_OK;

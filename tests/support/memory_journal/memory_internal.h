@@ -35,7 +35,8 @@ struct mem_blob {
     size_t len;
 };
 
-/* Sessions, messages and turns: a log of what was put. The last one put of an id holds. */
+/* Sessions, messages and turns, in the order of their writes. The last write of an id is its
+ * value. */
 struct mem_conversation {
     struct journal_session *sessions;
     struct mem_message *messages;
@@ -77,7 +78,7 @@ static inline enum bt_code memory_full(struct bt_error *err)
     return err_set(err, BT_NOMEM, "out of memory for the journal");
 }
 
-/* Room for one more element; false when out of memory. */
+/* Makes room for one more element; false when out of memory. */
 static inline bool memory_grow(void *array_at, size_t n, size_t *cap, size_t size)
 {
     void *old;
@@ -142,7 +143,7 @@ enum bt_code memory_turn_of_plan(struct journal *j, struct uuid plan, struct jou
 enum bt_code memory_turns_open(struct journal *j, journal_turn_fn fn, void *self,
                                struct bt_error *err);
 void memory_conversation_done(struct mem_conversation *t);
-/* What a commit and a restart do to plans. */
+/* Apply a commit or a rollback to the plans. */
 void memory_plans_commit(struct memory *m);
 void memory_plans_rollback(struct memory *m);
 #endif

@@ -1,5 +1,4 @@
-/* The journal in memory: for tests and simulation. Keeps the promises of the port but durability.
- */
+/* The memory journal: rows, blobs, commit. */
 #include "protocol/base/assert.h"
 #include "protocol/base/buf.h"
 #include "tests/support/memory_journal/memory_internal.h"
@@ -57,7 +56,7 @@ static enum bt_code memory_blob_get(struct journal *j, uint64_t id, struct buf *
     return buf_check(out, err);
 }
 
-/* Makes the open batch part of what survives. */
+/* Commits the open batch. */
 static void batch_commit(struct memory *m)
 {
     memory_plans_commit(m);

@@ -1,4 +1,4 @@
-/* Plans of the journal in memory. */
+/* Plans of the memory journal. */
 #include "protocol/base/clock.h"
 #include "tests/support/memory_journal/memory_internal.h"
 
@@ -25,7 +25,7 @@ static void plan_show(const struct mem_plan *mp, struct journal_plan *ret)
     ret->recoveries = mp->state.recoveries;
 }
 
-/* The plan, remembered as changed by this batch; NULL with *err filled. */
+/* Marks the plan as changed by this batch and returns it; NULL with *err filled. */
 static struct mem_plan *touch(struct memory *m, uint64_t ix, struct bt_error *err)
 {
     struct mem_plan *mp = plan_at(m, ix);

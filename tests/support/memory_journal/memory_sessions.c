@@ -1,4 +1,4 @@
-/* Sessions, messages and turns of the journal in memory. */
+/* Sessions, messages and turns of the memory journal. */
 #include "tests/support/memory_journal/memory_internal.h"
 
 static bool copy_str(struct memory *m, struct str *io)
@@ -7,7 +7,7 @@ static bool copy_str(struct memory *m, struct str *io)
     return io->ptr != NULL;
 }
 
-/* The last one that was put; NULL = none. */
+/* The last write; NULL = none. */
 static const struct journal_session *find_session(const struct mem_conversation *t, struct str id)
 {
     for (size_t i = t->sessions_n; i > 0; i--) {
@@ -55,7 +55,7 @@ enum bt_code memory_session_put(struct journal *j, const struct journal_session 
     return BT_OK;
 }
 
-/* The session that was spoken in last before `than`, in the order (updated, id). */
+/* The session after `than`, most recently updated first; NULL than = the first. */
 static const struct journal_session *next_session(const struct mem_conversation *t,
                                                   const struct journal_session *than)
 {
