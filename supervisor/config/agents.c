@@ -1,4 +1,5 @@
-/* The agents of the configuration: the strongest file that has the key gives the whole list. */
+/* The agents of the configuration: the strongest file with the key `agents` gives the whole
+ * list. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -7,7 +8,7 @@
 
 enum { EXPANDED_MAX = 128 * 1024 };
 
-/* A row on its way from the tree into struct config. */
+/* An entry of `agents` while it is read into struct config. */
 struct agent_entry {
     const cJSON *tree;
     enum layer_kind layer;
@@ -25,7 +26,7 @@ static void entry_problem(struct loader *l, const struct agent_entry *r, const c
     config_problem(l, origin, "%s: %s", key, text);
 }
 
-/* Where the running program lies; "." when the system does not say. */
+/* The directory of the running program; "." when the system does not report it. */
 const char *config_bin_dir(struct loader *l)
 {
     char path[4096];
@@ -45,8 +46,8 @@ const char *config_bin_dir(struct loader *l)
     return config_store_text(l->store, path);
 }
 
-/* ${BATON_BIN} is the only variable; "$" alone stands for itself. NULL = no memory, or a problem
- * was told. */
+/* Expands ${BATON_BIN}, the only variable; a single "$" stays. NULL = no memory, or a reported
+ * problem. */
 static const char *expand(struct loader *l, const struct agent_entry *r, const char *member,
                           const char *text)
 {
@@ -80,7 +81,7 @@ static const char *expand(struct loader *l, const struct agent_entry *r, const c
     return result;
 }
 
-/* A NULL-terminated list of the texts of an array; values of env entries stay as they are. */
+/* The texts of an array, NULL-terminated; values of env entries stay as they are. */
 static const char *const *texts(struct loader *l, const struct agent_entry *r, const char *member,
                                 bool expanded)
 {
@@ -142,7 +143,7 @@ static void check_id(struct loader *l, const struct agent_entry *r,
 {
     const char *id = agents[r->ix].agent_id;
 
-    if (strcmp(id, "supervisor") == 0) { /* the other side of every first handoff */
+    if (strcmp(id, "supervisor") == 0) { /* the sender of every first handoff */
         entry_problem(l, r, "agentId", "\"supervisor\" is the name of the supervisor itself");
     }
     for (uint32_t i = 0; i < r->ix && id[0] != '\0'; i++) {
@@ -154,7 +155,7 @@ static void check_id(struct loader *l, const struct agent_entry *r,
     }
 }
 
-/* Secrets belong to the environment or to a file of their own. */
+/* Secrets belong in the environment or in a file of their own. */
 static void check_secrets(struct loader *l, const struct agent_entry *r,
                           const struct config_agent *a)
 {

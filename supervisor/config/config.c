@@ -95,7 +95,7 @@ static void store_settings(struct loader *l)
     }
 }
 
-/* Goes on after problems, so that all of them are told at once. */
+/* Continues after a problem, so that one run reports all problems. */
 static enum bt_code load(struct loader *l)
 {
     const char *state_origin = "";

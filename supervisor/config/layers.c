@@ -34,7 +34,7 @@ static enum bt_code read_fd(int fd, struct buf *out)
     }
 }
 
-/* The file names programs that we shall run. */
+/* The file names programs that the daemon runs. */
 static void check_mode(struct loader *l, struct layer *layer, const struct stat *st)
 {
     layer->shared = (st->st_mode & 077) != 0;
@@ -46,7 +46,7 @@ static void check_mode(struct loader *l, struct layer *layer, const struct stat 
     }
 }
 
-/* BT_NOT_FOUND is left to the caller; what else goes wrong is a problem of the file. */
+/* BT_NOT_FOUND is left to the caller; any other error is a problem of the file. */
 static enum bt_code read_bytes(struct loader *l, struct layer *layer, struct buf *out)
 {
     struct stat st;
@@ -76,7 +76,7 @@ static enum bt_code read_bytes(struct loader *l, struct layer *layer, struct buf
     return code;
 }
 
-/* An empty file says nothing, which is right. */
+/* An empty file is valid: it sets nothing. */
 static enum bt_code empty_is_object(struct loader *l, struct layer *layer)
 {
     if (cJSON_IsNull(layer->tree)) {
@@ -112,7 +112,7 @@ static enum bt_code read_file(struct loader *l, enum layer_kind kind, bool must_
     return code == BT_NOMEM ? config_no_memory(l) : BT_OK;
 }
 
-/* The user's file by the XDG rule; NULL when there is no home. */
+/* The user's file by the XDG rule; NULL without a home directory. */
 static const char *user_file(struct config_store *h)
 {
     const char *xdg = getenv("XDG_CONFIG_HOME");
@@ -238,7 +238,7 @@ void layer_key_plain(char *key)
     *to = '\0';
 }
 
-/* "/policy/maxRetries" as "policy.maxRetries". */
+/* Writes "/policy/maxRetries" as "policy.maxRetries". */
 static void dotted_key(const char *pointer, char ret[ORIGIN_MAX])
 {
     size_t n = 0;

@@ -1,6 +1,6 @@
 /*
- * `llm`: the models of the daemon. The daemon itself asks none: it starts an agent that does, the
- * orchestrator, like any other of its processes. And what tokens cost.
+ * `llm`: the models of the daemon. The daemon calls none itself: it starts an agent for that, the
+ * orchestrator, like any other. And `prices`.
  */
 #include <stdio.h>
 
@@ -17,7 +17,7 @@ static bool is_process_setting(const char *name)
            strcmp(name, "agentId") == 0;
 }
 
-/* What the agent is given: the whole of `llm` but what is said of its process, and its name. */
+/* The agent's settings: all of `llm` except the settings of its process, and its id. */
 static const char *settings_of(struct loader *l, const cJSON *llm)
 {
     cJSON *copy = cJSON_CreateObject();
@@ -54,7 +54,7 @@ static bool add_env(const char **list, size_t *n, const char *name)
     return *n + 1 < ENV_MAX;
 }
 
-/* The variables that its keys are in, and no others. */
+/* The variables of its keys, and no others. */
 static const char *const *env_of(struct loader *l, const cJSON *llm)
 {
     const char **list = arena_alloc(&l->store->arena, ENV_MAX * sizeof *list);
@@ -83,7 +83,7 @@ struct problem_target {
     enum layer_kind layer;
 };
 
-/* "/providers/0/api" of `llm` as a setting, and where it stands. */
+/* The key and the origin of "/providers/0/api" of `llm`. */
 static void place_of(const struct loader *l, enum layer_kind layer, const char *pointer,
                      char key[ORIGIN_MAX], char origin[ORIGIN_MAX])
 {
@@ -105,7 +105,7 @@ static void report_problem(void *of, const char *pointer, const char *text)
     config_problem(to->l, origin, "%s: %s", key, text);
 }
 
-/* By the rules of the agent itself. False: out of memory. */
+/* Checks `llm` by the agent's own rules. False: out of memory. */
 static bool check(struct loader *l, enum layer_kind layer, cJSON *llm)
 {
     struct problem_target to = {l, layer};
@@ -172,7 +172,7 @@ enum bt_code config_llm_bind(struct loader *l, struct config_agent *agents)
     return BT_OK;
 }
 
-/* A key may come later than the daemon: that is no mistake of a file. */
+/* A missing key may come after the daemon's start, so it is not a mistake of the file. */
 enum bt_code config_llm_keys_check(struct loader *l)
 {
     struct config_store *h = l->store;

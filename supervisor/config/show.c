@@ -1,4 +1,4 @@
-/* The story of the configuration: each setting, its value, and where it comes from. */
+/* Lists the settings: value and origin of each. */
 #include <stdio.h>
 
 #include "supervisor/config/loader.h"
@@ -47,7 +47,7 @@ static enum bt_code add_setting(struct loader *l, const struct setting *s)
                origin);
 }
 
-/* NAME=VALUE becomes NAME=***: this is printed, and what is printed is pasted. */
+/* Writes NAME=VALUE as NAME=***: people copy this output. */
 static const char *hidden_env(struct loader *l, const struct config_agent *a)
 {
     cJSON *list = cJSON_CreateArray();

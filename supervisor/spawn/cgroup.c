@@ -31,7 +31,7 @@ static bool write_to(int dir, const char *path, const char *text)
     return done;
 }
 
-/* Where we are in the v2 hierarchy: the line "0::/path". */
+/* The position of this process in the v2 hierarchy: the line "0::/path". */
 static bool own_path(char ret_path[PATH_BYTES])
 {
     char line[PATH_BYTES];
@@ -70,7 +70,8 @@ static int open_own(const char *mount)
     return fd;
 }
 
-/* A cgroup that a living spawner has just made is empty too, so the name says whose it is. */
+/* A cgroup that a live spawner has just made is empty too, so its name contains the creator's
+ * pid. */
 static bool creator_is_dead(const char *name)
 {
     char *end = NULL;
@@ -79,7 +80,7 @@ static bool creator_is_dead(const char *name)
     return *end == '.' && pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
 }
 
-/* Cgroups of spawners that were killed; one that still has a process refuses to go. */
+/* Removes cgroups of spawners that were killed; rmdir fails while one has a process. */
 static void remove_empty(int dir)
 {
     int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -101,8 +102,8 @@ static void remove_empty(int dir)
     (void)closedir(list);
 }
 
-/* Controllers or ownership can forbid the move though all files look writable: only trying tells.
- */
+/* Controllers or ownership can forbid the move although all files look writable, so it tries
+ * one. */
 static bool works(const struct cgroup *cg)
 {
     char probe[32];

@@ -9,13 +9,13 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
-/* From the kernel's sched.h; shown in /proc/PID/stat and unchanged since Linux 2.4. */
+/* PF_EXITING of the kernel's sched.h; shown in /proc/PID/stat, unchanged since Linux 2.4. */
 #define PF_EXITING 0x00000004u
 
 enum { PROC_MAX = 1 << 22 /* the kernel's own cap of pid_max */, ENVIRON_MAX = 4 * 1024 * 1024 };
 
-/* /proc/PID/stat: the name, in brackets, may hold anything, so fields count from the last bracket.
- */
+/* Reads /proc/PID/stat. The name, in brackets, may contain anything, so fields are counted from the
+ * last bracket. See proc(5). */
 static bool read_stat(pid_t pid, struct proc_entry *ret_entry)
 {
     char path[48];
@@ -134,8 +134,8 @@ void proc_mark_descendants(struct proc_list *list, pid_t root)
 {
     bool more = true;
 
-    /* Children mostly have higher pids than their parents, so one or two passes do; a wrapped pid
-     * costs another. */
+    /* Children usually have higher pids than their parents, so one or two passes suffice; a wrapped
+     * pid costs one more. */
     while (more) {
         more = false;
         for (size_t i = 0; i < list->n; i++) {
@@ -200,7 +200,7 @@ bool proc_signal(const struct proc_entry *entry, int signal)
     if (fd < 0) {
         return false;
     }
-    /* The pidfd pins the process; if it started when ours did, it is ours. */
+    /* The pidfd pins the process; an equal start time proves that it is the listed one. */
     if (read_stat(entry->pid, &again) && again.started == entry->started) {
         sent = pidfd_send_signal(fd, signal, NULL, 0) == 0;
     }

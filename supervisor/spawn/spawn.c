@@ -80,8 +80,7 @@ static void emit_gave_up(struct spawn *s, const struct child *c)
     spawn_emit(s, c, SPAWN_GAVE_UP, reason);
 }
 
-/* True when the process must be taken for gone though none ever was: its START was not even sent.
- */
+/* True when the child has ended without a process: its START was not sent yet. */
 static bool queue_stop(struct child *c, unsigned order)
 {
     if ((c->send & SEND_START) != 0) {
@@ -130,7 +129,7 @@ void spawn_apply(struct spawn *s, struct child *c, const struct policy_event *ev
     }
 }
 
-/* c->reason says why. */
+/* c->reason is already set. */
 static void ended(struct spawn *s, struct child *c, bool clean, msec now)
 {
     bool asked = c->policy.state == POLICY_STOPPING && c->policy.then != POLICY_THEN_CRASH;
@@ -189,7 +188,7 @@ static void take(struct spawn *s, const struct packet *p, msec now)
     }
     c = spawn_find_instance(s, str_from(p->instance));
     if (c == NULL) {
-        return; /* one that was not adopted, or an answer that a later event overtook */
+        return; /* a child that was not adopted, or a report that a later event has overtaken */
     }
     if (p->type == PACKET_STARTED) {
         c->pid = p->pid;
@@ -278,15 +277,15 @@ static void start_spawner(struct spawn *s, msec now)
     }
 }
 
-/* Its direct children died with it (PDEATHSIG); what they had forked is killed by the next one's
- * first look. */
+/* The spawner's direct children died with it (PDEATHSIG). The next spawner kills their descendants
+ * when it starts. */
 static void spawner_lost(struct spawn *s, msec now)
 {
     log_err("spawn.spawner_lost", "pid=%d action=replace", (int)s->link.pid);
     spawn_link_disconnect(&s->link);
     if (s->link.child > 0) {
         (void)kill(s->link.child,
-                   SIGKILL); /* for one that talks nonsense; else it is dead already */
+                   SIGKILL); /* for one that sent an invalid packet; otherwise it is dead already */
     }
     spawn_link_reap(&s->link, true);
     for (size_t i = 0; i < s->children_n; i++) {
@@ -299,7 +298,8 @@ static void spawner_lost(struct spawn *s, msec now)
         }
     }
     if (now < msec_add(s->started_at, RETRY_MS)) {
-        s->retry_due = msec_add(now, RETRY_MS); /* it ended at once: no hot loop of spawners */
+        /* it ended at once: waits, so that spawners do not restart in a tight loop */
+        s->retry_due = msec_add(now, RETRY_MS);
     } else {
         start_spawner(s, now);
     }

@@ -1,5 +1,4 @@
-/* What should run: specs are checked and copied, their environment is put together, living
- * processes are adopted. */
+/* The specs: checks and copies them, builds the environment, adopts living processes. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +10,10 @@
 
 enum { START_BYTES_MAX = 60 * 1024, NUMBER_BYTES = 16, EVENTS_PER_CHILD = 8, EVENTS_SPARE = 64 };
 
-/* Passed on from the daemon when the spec says nothing else. */
+/* Inherited from the daemon unless the spec sets them. */
 static const char *const inherited[] = {"PATH", "HOME", "LANG"};
 
-/* Ours to say: a spec that sets one of these is wrong. */
+/* Set by the daemon: a spec must not contain them. */
 static const char *const reserved[] = {"BATON_STATE",    "BATON_INSTANCE_ID", "BATON_AGENT_ID",
                                        "BATON_SETTINGS", "BATON_CAPACITY",    "BATON_SPAWNED"};
 
@@ -41,7 +40,7 @@ static size_t list_length(const char *const *list)
     return n;
 }
 
-/* Whether entry sets (or passes on) this variable. */
+/* Whether an entry sets (or inherits) this variable. */
 static bool entry_is(const char *entry, const char *name)
 {
     size_t len = strlen(name);
@@ -152,8 +151,8 @@ static uint64_t hash_text(uint64_t hash, const char *text)
     return (hash ^ str_hash(str_from(text != NULL ? text : ""))) * 1099511628211u;
 }
 
-/* Not PATH, HOME and LANG: a daemon that is started again from another shell must find its agents.
- */
+/* Leaves out PATH, HOME and LANG: a daemon that was restarted from another terminal must find its
+ * agents. */
 static uint64_t hash_of(const struct spawn_spec *spec, const struct child *c)
 {
     char numbers[96];

@@ -1,4 +1,4 @@
-/* Finding or starting a spawner, the daemon's orders, and the end. */
+/* Finds or starts a spawner, queues orders, and ends. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,14 +13,14 @@
 enum {
     ORPHAN_GRACE_MS = 4000,
     HELLO_MS = 4000, /* a new spawner may first kill what an earlier one left */
-    OPEN_MS = 12000, /* in all: an old spawner may take its time to end */
+    OPEN_MS = 12000, /* in total: an old spawner may take some time to end */
     CLOSE_MS = 5000,
     PATH_BYTES = 4096
 };
 
 enum hello { HELLO_TAKEN, HELLO_LEAVING, HELLO_FOREIGN, HELLO_SILENT, HELLO_NO_MEMORY };
 
-/* The next packet into s->news; HELLO_TAKEN when there is one. */
+/* Receives the next packet into s->received; HELLO_TAKEN when there is one. */
 static enum hello next_packet(struct spawn *s, msec until)
 {
     size_t len = 0;
@@ -78,7 +78,7 @@ static enum hello shake_hands(struct spawn *s, msec until)
     return hello;
 }
 
-/* True when it has ended by then. */
+/* True when it has ended in time. */
 static bool end_spawner(struct spawn *s, msec until)
 {
     enum hello last = HELLO_TAKEN;
@@ -91,7 +91,7 @@ static bool end_spawner(struct spawn *s, msec until)
     return last == HELLO_LEAVING;
 }
 
-/* One try: connect, or start and connect, and get to know each other. *ret_done: no other try is
+/* One try: connects, or starts and connects, and exchanges HELLO. *ret_done: no further try is
  * needed. */
 static enum bt_code try_open(struct spawn *s, bool *started, bool *ret_done, msec until,
                              struct bt_error *err)
@@ -184,7 +184,8 @@ bool spawn_registered(struct spawn *s, struct str instance_id, msec now)
     struct child *c = spawn_find_instance(s, instance_id);
 
     if (c != NULL && c->pid == 0) {
-        spawn_handle(s, now); /* the news that it exists is on its way; keep the events in order */
+        /* the STARTED packet is still unread; read it first to keep the events in order */
+        spawn_handle(s, now);
         c = spawn_find_instance(s, instance_id);
     }
     if (c == NULL) {
@@ -304,7 +305,8 @@ void spawn_close(struct spawn *s)
         log_err("spawn.close", "reason=\"the spawner did not end in %d ms\" action=kill", CLOSE_MS);
     }
     if (s->link.child > 0) {
-        (void)kill(s->link.child, SIGKILL); /* ours and not yet waited for: it can be nobody else */
+        /* an unreaped child, so the pid cannot belong to another process */
+        (void)kill(s->link.child, SIGKILL);
         spawn_link_reap(&s->link, true);
     }
     spawn_abandon(s);

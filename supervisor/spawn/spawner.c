@@ -15,7 +15,7 @@
 
 enum { FLAG_NO_CGROUP = 1 };
 
-/* Order of the poll set; behind them come the exec pipes. */
+/* Order of the poll set; the exec pipes follow. */
 enum { POLL_SIGNALS, POLL_LISTENER, POLL_CONN, POLL_FIXED };
 
 void spawner_end(struct spawner *s, msec now)
@@ -26,7 +26,7 @@ void spawner_end(struct spawner *s, msec now)
     s->ending = true;
     s->end_kill_due = msec_add(now, END_GRACE_MS);
     s->end_limit = msec_add(now, END_LIMIT_MS);
-    /* The path goes first: a new daemon that still reaches us sees us leave and makes its own. */
+    /* Removes the path first: a new daemon then starts its own spawner. */
     (void)unlinkat(s->state_dir, "spawner.sock", 0);
     (void)close(s->listener);
     s->listener = -1;
@@ -47,7 +47,7 @@ static bool any_alive(const struct spawner *s)
     return alive;
 }
 
-/* At the end all descendants die, also one that hid from its agent's sweep. */
+/* Kills all descendants, also one that its agent's sweep has missed. True when there were any. */
 static bool kill_descendants(struct spawner *s)
 {
     bool left = false;
@@ -68,7 +68,7 @@ static bool kill_descendants(struct spawner *s)
     return left;
 }
 
-/* True when the spawner may go. */
+/* True when the spawner may exit. */
 static bool end_step(struct spawner *s, msec now)
 {
     if (!s->kill_sent && now >= s->end_kill_due) {
@@ -153,7 +153,7 @@ static void run_cycle(struct spawner *s)
     msec now;
 
     if (poll(s->polls, n, wait_ms(s, clock_mono_ms())) < 0) {
-        return; /* EINTR; anything else would show again at once and is not ours to repair */
+        return; /* EINTR; any other error would return at once and cannot be repaired here */
     }
     now = clock_mono_ms();
     read_exec_results(s, n);
@@ -179,7 +179,7 @@ static bool set_up_signals(struct spawner *s)
     static const int ignored[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE};
     sigset_t chld;
 
-    /* Whoever wants an end tells the daemon: a service manager signals all of us at once. */
+    /* A stop goes through the daemon: a service manager signals the whole group at once. */
     for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) {
         (void)signal(ignored[i], SIG_IGN);
     }
@@ -191,7 +191,7 @@ static bool set_up_signals(struct spawner *s)
     return s->signals >= 0;
 }
 
-/* Of what came with exec only stderr and the listener stay. */
+/* Of the inherited descriptors only stderr and the listener stay open. */
 static bool set_up_files(struct spawner *s, int listener)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);

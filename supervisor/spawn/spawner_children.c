@@ -1,4 +1,4 @@
-/* The rows of children: start, signal, reap, and the sweep that leaves nothing of a tree. */
+/* The children: start, signal, reap, and the sweep that kills all of a tree. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -48,7 +48,8 @@ static void mark_gone(struct spawner *s, struct child *child)
     child->pending_reports |= REPORT_END;
 }
 
-/* A name becomes a file name; the daemon checked it, but a slash here would write anywhere. */
+/* The name becomes a file name. The daemon has checked it, but a slash here would write
+ * anywhere. */
 static bool names_are_valid(const struct packet *order)
 {
     return strlen(order->name) < CHILD_NAME_BYTES && order->name[0] != 0 && order->name[0] != '.' &&
@@ -91,14 +92,14 @@ void children_exec_done(struct child *child)
     } else {
         child->pending_reports |= REPORT_STARTED;
     }
-    child->state = CHILD_RUNNING; /* also a failed one, until it is reaped */
+    child->state = CHILD_RUNNING; /* also after a failure, until it is reaped */
 }
 
 void children_signal(struct spawner *s, const char *instance, int signal)
 {
     struct child *child = find(s, instance);
 
-    /* Not reaped, so the pid cannot be anybody else's. */
+    /* Not reaped, so the pid cannot belong to another process. */
     if (child != NULL && !child->reaped && signal > 0 && signal < NSIG) {
         (void)kill(child->pid, signal);
     }
@@ -135,7 +136,8 @@ void children_reap(struct spawner *s, msec now)
     int status = 0;
     pid_t pid;
 
-    /* Everything below us ends up here, as we are the subreaper: strays are simply reaped. */
+    /* Orphaned descendants become children of the spawner, the subreaper: they are reaped and not
+     * reported. */
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         for (uint32_t i = 0; i < s->children_n; i++) {
             struct child *child = &s->children[i];
@@ -155,9 +157,9 @@ void children_reap(struct spawner *s, msec now)
 }
 
 /*
- * Marks what belongs to this agent: the children of its children, its session, and, among our own
- * descendants, whoever carries its instance id in the environment (a double fork with setsid lands
- * there).
+ * Marks the processes of this agent: the descendants of its main process, its session, and every
+ * descendant of the spawner with its instance id in the environment (after a double fork with
+ * setsid).
  */
 static void mark_tree(struct spawner *s, const struct child *child)
 {
@@ -169,7 +171,8 @@ static void mark_tree(struct spawner *s, const struct child *child)
     proc_mark_descendants(&s->procs, self);
     for (size_t i = 0; i < s->procs.n; i++) {
         struct proc_entry *entry = &s->procs.entries[i];
-        /* An exiting one might be ours; it is gone in a moment, and waiting for it harms nobody. */
+        /* The environment of an exiting process cannot be read, so it is included; it is gone in a
+         * moment. */
         bool ours = entry->pid == child->pid || entry->session == child->pid || entry->exiting;
 
         entry->marked =
@@ -178,7 +181,7 @@ static void mark_tree(struct spawner *s, const struct child *child)
     proc_mark_descendants(&s->procs, -1);
 }
 
-/* How many still lived. */
+/* Returns how many were alive. */
 static uint32_t kill_marked(struct spawner *s)
 {
     uint32_t n = 0;
@@ -207,7 +210,7 @@ static void sweep_one(struct spawner *s, struct child *child, msec now)
     child->sweep_due = msec_add(now, SWEEP_EVERY_MS);
     if (left != 0) {
         child->empty_passes =
-            2; /* one that forks and ends all the time can hide from a single look */
+            2; /* a process that forks and exits all the time can miss a single pass */
     } else if (child->empty_passes > 0) {
         child->empty_passes--;
     }
@@ -230,7 +233,7 @@ void children_sweep(struct spawner *s, msec now)
             continue;
         }
         if (!listed && proc_read(&s->procs, NULL) != BT_OK) {
-            return; /* out of memory or files: the next round tries again */
+            return; /* out of memory or descriptors: the next cycle tries again */
         }
         listed = true;
         sweep_one(s, child, now);

@@ -1,5 +1,5 @@
-/* The daemon's connection: orders in, facts out. What is owed is kept as flags in the rows, so
- * nothing can queue up. */
+/* The daemon's connection: orders in, reports out. Unsent reports are flags of the children, so no
+ * queue can grow. */
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -60,8 +60,8 @@ void conn_accept(struct spawner *s)
     }
 }
 
-/* What an agent's process can tell by that it was spawned, and what leftovers of a killed spawner
- * are known by. */
+/* Adds the variable by which an agent knows that it was spawned, and a spawner finds what a killed
+ * one left. */
 static void add_spawned_variable(struct packet *order)
 {
     static char variable[] = "BATON_SPAWNED=1";
@@ -177,7 +177,7 @@ void conn_send_pending(struct spawner *s)
         return;
     }
     s->hello_pending = false;
-    /* The children of HELLO come first: the daemon counts them before it believes anything else. */
+    /* The children of HELLO come first: the daemon counts them before it accepts other packets. */
     for (uint32_t i = 0; i < s->children_n; i++) {
         if ((s->children[i].pending_reports & REPORT_CHILD) != 0 &&
             !send_reports(s, &s->children[i])) {
