@@ -33,8 +33,8 @@ static enum bt_code read_timeout(struct doc map, msec *ret, struct bt_error *err
 
 /* ---- schemas ---- */
 
-/* Every name that the arguments need, as a required scalar; a dotted name only by its first part.
- */
+/* Adds each name that the arguments use as a required scalar property; of a dotted name only the
+ * first part. */
 static enum bt_code add_property(struct str name, struct buf *names, struct buf *list)
 {
     const char *dot = memchr(name.ptr, '.', name.len);

@@ -120,7 +120,7 @@ void files_free(struct files *f)
     }
 }
 
-/* ---- for the handlers ---- */
+/* ---- shared by the handlers ---- */
 
 struct str files_param(const struct bt_step *step, const char *name)
 {

@@ -43,7 +43,7 @@ endfunction()
 
 bt_installed_library(baton FROM baton_client compat state link wire base base_pure
     REQUIRES "libcjson" ABOUT "submit plans to a Baton supervisor and watch them")
-bt_installed_library(baton-agent FROM baton_agent sdk_step sdk_session jsonschema state link wire base base_pure
+bt_installed_library(baton-agent FROM baton_agent sdk_step sdk_agent_state jsonschema state link wire base base_pure
     REQUIRES "libcjson libpcre2-8" ABOUT "write an agent for a Baton supervisor")
 
 install(TARGETS batond baton DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -99,7 +99,7 @@ bool decision_is_shown(const struct turn_ctx *t);
 bool decision_is_answer(const struct open_plan *p);
 
 /* ---- say_wish.c: until an agent has answered ---- */
-/* Keeps what the turn is about (turn.wish). False: the journal has failed. */
+/* Keeps what the turn is about (turn.context_blob). False: the journal has failed. */
 bool turn_context_keep(struct turn_ctx *t);
 void turn_context_read(struct turn_ctx *t);
 /* Whether the open plan, which must be there, is what was meant; false after saying that not. */

@@ -40,7 +40,8 @@ bool turn_context_keep(struct turn_ctx *t)
     }
     code = buf_check(&bytes, &err);
     if (code == BT_OK) {
-        code = journal_blob_add(t->engine->journal, bytes.at, bytes.len, &t->turn.wish, &err);
+        code =
+            journal_blob_add(t->engine->journal, bytes.at, bytes.len, &t->turn.context_blob, &err);
     }
     buf_done(&bytes);
     if (code != BT_OK) {
@@ -63,8 +64,9 @@ void turn_context_read(struct turn_ctx *t)
     struct bt_error err;
 
     t->meant = (struct intent_meant){.plan = {"", 0}};
-    if (t->turn.wish != 0 &&
-        engine_result_doc(t->engine, (struct blob_ref){.id = t->turn.wish}, &wish, &err) == BT_OK) {
+    if (t->turn.context_blob != 0 &&
+        engine_result_doc(t->engine, (struct blob_ref){.id = t->turn.context_blob}, &wish, &err) ==
+            BT_OK) {
         wish = doc_copy(&t->arena, wish);
         t->planner = doc_string(doc_get(wish, STR_LIT("planner")));
         t->policy = doc_get(wish, STR_LIT("policy"));

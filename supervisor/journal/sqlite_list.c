@@ -2,7 +2,8 @@
 #include "protocol/base/log.h"
 #include "supervisor/journal/sqlite_internal.h"
 
-/* The plans whose numbers the statement gives; its parameters but the first are bound. */
+/* Lists the plans whose numbers the statement returns; all its parameters but the first are
+ * bound. */
 static enum bt_code list(struct sqlite_journal *s, enum sql which, struct str status,
                          uint64_t before_ix, uint32_t limit, journal_plan_fn fn, void *self,
                          struct bt_error *err)

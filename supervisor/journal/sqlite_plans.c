@@ -1,4 +1,4 @@
-/* Plans on SQLite: what never changes of them, and their state. */
+/* Plans on SQLite: the immutable part and the state. */
 #include <inttypes.h>
 
 #include "protocol/base/log.h"
@@ -16,7 +16,7 @@ static uint32_t plan_crc(uint64_t ix, const struct journal_plan *p)
     crc = crc32c_u64(crc, p->body_hash);
     crc = crc32c_bytes(crc, p->goal.ptr, p->goal.len);
     crc = crc32c_u64(crc, p->created_wall);
-    /* Nothing is added for a plan: its checksum is that of the versions without jobs. */
+    /* A plan's checksum is that of the versions without jobs: only a job's kind is added. */
     return p->job.len > 0 ? crc32c_bytes(crc, p->job.ptr, p->job.len) : crc;
 }
 
@@ -188,7 +188,7 @@ enum bt_code sqlite_plan_add(struct journal *j, const struct journal_plan *p, ui
     if (code != BT_OK) {
         return code;
     }
-    j->dirty = true; /* for sqlite_state_put below; the wrapper says the same */
+    j->dirty = true; /* for sqlite_state_put below; journal.c sets it too */
     code = put_head(s, ix, p, err);
     if (code == BT_OK && p->job.len > 0) {
         code = put_job(s, ix, p->job, err);
@@ -213,13 +213,15 @@ enum bt_code sqlite_plan_status(struct journal *j, uint64_t ix, struct str statu
     if (code == BT_OK) {
         state.status = status;
         state.ended = ended;
-        state.note = STR_LIT(""); /* only of plans in quarantine, whose state is not set again */
+        /* only plans in quarantine have a note, and their state is final */
+        state.note = STR_LIT("");
     }
     sqlite_state_done(s);
     return code == BT_OK ? sqlite_state_put(s, ix, &state, err) : code;
 }
 
-/* Moves the strings into text, which may move itself until the last one is in. */
+/* Appends the strings to text. text may move until the last one is in, so the pointers are set
+ * after. */
 static void load_strings(struct buf *text, struct journal_plan *ret)
 {
     struct str *const all[] = {&ret->session_id, &ret->client_key, &ret->goal, &ret->status,
@@ -341,7 +343,7 @@ enum bt_code sqlite_plan_load(struct sqlite_journal *s, uint64_t ix, bool with_d
         code = load_head(s, ix, text, ret, err);
     }
     if (code == BT_OK && with_doc) {
-        ret->doc = text->at; /* it went in first */
+        ret->doc = text->at; /* the doc is at its beginning */
     }
     return code;
 }

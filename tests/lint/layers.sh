@@ -49,17 +49,21 @@ BEGIN {
     only["<yaml.h>"] = "supervisor/config"
     only["<curl/"] = "agents/http agents/llm"
     # rooms that decide: no clock, no file, no socket, no thread, no heap, no JSON library
-    n_pure = split("registry supervisor/core supervisor/spawn/policy agents/sdk/session", pure, " ")
+    n_pure = split("registry supervisor/core supervisor/spawn/policy agents/sdk/agent_state", pure, " ")
     impure = "^<(time|stdio|stdlib|unistd|errno|fcntl|poll|signal|pthread|semaphore|threads|sys/|netinet/|arpa/|nng/|cjson/|sqlite3|pcre2|yaml|curl/|msgpack)"
 }
 function room_of(path,   name, best) {
     best = ""
     for (name in may) {
-        if (index(path, name) == 1 && length(name) > length(best)) {
+        if (index(path, name) == 1 && path_ends(path, name) && length(name) > length(best)) {
             best = name
         }
     }
     return best == "agents/" ? substr(path, 1, 6 + index(substr(path, 8), "/")) : best
+}
+# a prefix is whole path components, or a file name without its extension: agents/llm/model is no model_call.c
+function path_ends(path, name) {
+    return name ~ /\/$/ || substr(path, length(name) + 1, 1) ~ /^[\/.]?$/
 }
 function listed(path, list,   parts, n, i) {
     n = split(list, parts, " ")

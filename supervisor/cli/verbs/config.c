@@ -28,7 +28,7 @@ static void show_json(const struct config *c)
 enum cli_exit verb_config(struct cli *cli)
 {
     struct config_request request = {
-        .state_dir = cli_value(cli, "state"), .file = cli_value(cli, "config"), .only_looks = true};
+        .state_dir = cli_value(cli, "state"), .file = cli_value(cli, "config"), .check_only = true};
     struct config *config = NULL;
     struct buf notes;
     struct bt_error err;

@@ -120,7 +120,7 @@ static struct config *check_config(struct doctor *d)
 {
     struct config_request request = {.state_dir = cli_value(d->cli, "state"),
                                      .file = cli_value(d->cli, "config"),
-                                     .only_looks = true};
+                                     .check_only = true};
     struct config *config = NULL;
     struct buf notes;
     struct bt_error err;

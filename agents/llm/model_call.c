@@ -1,4 +1,4 @@
-#include "agents/llm/ask.h"
+#include "agents/llm/model_call.h"
 
 #include <inttypes.h>
 
@@ -7,45 +7,45 @@
 
 enum {
     NO_DEADLINE_MS = 10 * 60 * 1000,
-    ANSWER_MARGIN_MS = 250, /* to say ourselves that it took too long */
-    BEAT_MS = 1000,
+    ANSWER_MARGIN_MS = 250, /* so that the agent reports the timeout before the supervisor does */
+    PROGRESS_MS = 1000,
     TOKENS_LEAST = 16,
     BYTES_PER_TOKEN = 4
 };
 
 struct waiting {
-    const struct ask *ask;
-    msec beat; /* the next sign of life */
+    const struct model_call *model_call;
+    msec next_progress; /* when the next progress report is due */
     msec every;
 };
 
-/* Called every few milliseconds while the model thinks. */
-static bool stop(void *self)
+/* Polled every few milliseconds while the model answers. */
+static bool poll_stop(void *self)
 {
     struct waiting *w = self;
     msec now = clock_mono_ms();
 
-    if (now >= w->beat) {
-        w->beat = now + w->every;
-        bt_step_progress(w->ask->step, -1,
-                         w->ask->on_text == NULL ? "the model is answering" : NULL);
+    if (now >= w->next_progress) {
+        w->next_progress = now + w->every;
+        bt_step_progress(w->model_call->step, -1,
+                         w->model_call->on_text == NULL ? "the model is answering" : NULL);
     }
-    if (w->ask->on_wait != NULL) {
-        w->ask->on_wait(w->ask->self);
+    if (w->model_call->on_wait != NULL) {
+        w->model_call->on_wait(w->model_call->self);
     }
-    return bt_step_cancelled(w->ask->step);
+    return bt_step_cancelled(w->model_call->step);
 }
 
 static enum bt_code check(void *self, const struct cJSON *value, struct bt_error *err)
 {
     const struct waiting *w = self;
-    return w->ask->check(w->ask->self, value, err);
+    return w->model_call->check(w->model_call->self, value, err);
 }
 
-static void on_text(void *self, bool anew, struct str piece)
+static void on_text(void *self, bool reset, struct str piece)
 {
     const struct waiting *w = self;
-    w->ask->on_text(w->ask->self, anew, piece);
+    w->model_call->on_text(w->model_call->self, reset, piece);
 }
 
 static msec deadline_of(struct bt_step *step)
@@ -59,9 +59,8 @@ static msec deadline_of(struct bt_step *step)
     return msec_add(clock_mono_ms(), left);
 }
 
-/* What the answer may have so that the plan stays within what it has left; 0 = nothing worth asking
- * for. */
-static uint64_t afford(const struct ask *a, const struct prompt *p)
+/* The largest answer that the plan's budget pays for; 0 = too small for an answer. */
+static uint64_t affordable_tokens(const struct model_call *a, const struct prompt *p)
 {
     uint64_t most = a->max_tokens != 0 ? a->max_tokens : a->agent->max_tokens;
     uint64_t input = (p->system.len + p->user.len) / BYTES_PER_TOKEN;
@@ -78,9 +77,9 @@ static uint64_t afford(const struct ask *a, const struct prompt *p)
     return most < TOKENS_LEAST ? 0 : most;
 }
 
-/* Who plans, sums up or talks has a person waiting, and little time: with a server that wants to be
- * left alone for longer than that, or an open breaker, the cause said now is worth more. */
-static bool waits_in_vain(struct bt_step *step, const struct llm_reply *r)
+/* A person waits for a plan, a summary or a reply. When the server's delay, or an open breaker,
+ * outlasts the step, the failure is final: the person gets the cause now. */
+static bool retry_comes_too_late(struct bt_step *step, const struct llm_reply *r)
 {
     static const char *const asked[] = {"plan", "synthesize", "converse"};
 
@@ -93,8 +92,8 @@ static bool waits_in_vain(struct bt_step *step, const struct llm_reply *r)
     return false;
 }
 
-static void fail(const struct ask *a, const struct llm_reply *r, enum bt_code code,
-                 const struct bt_error *err)
+static void fail_step(const struct model_call *a, const struct llm_reply *r, enum bt_code code,
+                      const struct bt_error *err)
 {
     static const struct {
         const char *cls;
@@ -102,18 +101,18 @@ static void fail(const struct ask *a, const struct llm_reply *r, enum bt_code co
     } by_code[BT_CODE_COUNT] = {
         [BT_INVALID] = {"VALIDATION_ERROR", false},
         [BT_UNAUTHORIZED] = {"PERMISSION_DENIED", false},
-        /* The model is not there; RESOURCE_NOT_FOUND would have it searched for. */
+        /* The model does not exist. RESOURCE_NOT_FOUND would make the supervisor search for it. */
         [BT_NOT_FOUND] = {"SERVICE_UNAVAILABLE", false},
         [BT_LIMIT] = {"VALIDATION_ERROR", false},
         [BT_BUSY] = {"RATE_LIMITED", true},
         [BT_TIMEOUT] = {"TIMEOUT", true},
         [BT_UNAVAILABLE] = {"SERVICE_UNAVAILABLE", true},
-        /* It answered, each time in a way that is of no use, and each time was paid for. */
+        /* The model answered, each time unusably, and each answer cost money. */
         [BT_PROTOCOL] = {"SERVICE_UNAVAILABLE", false},
         [BT_NOMEM] = {"SERVICE_UNAVAILABLE", true},
     };
     const char *cls = by_code[code].cls != NULL ? by_code[code].cls : "UNKNOWN";
-    bool again = by_code[code].retryable && !waits_in_vain(a->step, r);
+    bool again = by_code[code].retryable && !retry_comes_too_late(a->step, r);
 
     if (r->finish == LLM_FINISH_REFUSAL) {
         cls = "PERMISSION_DENIED";
@@ -124,7 +123,7 @@ static void fail(const struct ask *a, const struct llm_reply *r, enum bt_code co
     }
 }
 
-static void tell(const struct ask *a, const struct llm_reply *r, enum bt_code code)
+static void report_usage(const struct model_call *a, const struct llm_reply *r, enum bt_code code)
 {
     if (r->calls > 0) {
         bt_step_add_usage(a->step, r->usage.input, r->usage.output, r->usage.cached,
@@ -139,10 +138,11 @@ static void tell(const struct ask *a, const struct llm_reply *r, enum bt_code co
              r->cost_micros, r->took_ms);
 }
 
-bool ask_model(const struct ask *a, struct prompt *p, struct llm_reply *ret)
+bool model_call_run(const struct model_call *a, struct prompt *p, struct llm_reply *ret)
 {
     uint64_t idle = bt_step_idle_ms(a->step);
-    struct waiting w = {.ask = a, .every = idle != 0 && idle / 3 < BEAT_MS ? idle / 3 : BEAT_MS};
+    struct waiting w = {.model_call = a,
+                        .every = idle != 0 && idle / 3 < PROGRESS_MS ? idle / 3 : PROGRESS_MS};
     struct llm_turn turn = {0};
     struct llm_request request = {
         .turns = &turn,
@@ -154,7 +154,7 @@ bool ask_model(const struct ask *a, struct prompt *p, struct llm_reply *ret)
         .check = a->check == NULL ? NULL : check,
         .on_text = a->on_text == NULL ? NULL : on_text,
         .temperature = a->agent->temperature,
-        .stop = stop,
+        .stop = poll_stop,
         .self = &w,
     };
     struct bt_error err = {0};
@@ -168,19 +168,19 @@ bool ask_model(const struct ask *a, struct prompt *p, struct llm_reply *ret)
     }
     turn.text = buf_cstr(&p->user);
     request.system = buf_cstr(&p->system);
-    request.max_tokens = afford(a, p);
+    request.max_tokens = affordable_tokens(a, p);
     request.deadline = deadline_of(a->step);
     if (request.max_tokens == 0) {
         bt_step_fail(a->step, "BUDGET_EXCEEDED", false,
-                     "what the plan has left does not pay for a question of about %zu tokens",
+                     "the plan's remaining budget does not pay for a prompt of about %zu tokens",
                      (p->system.len + p->user.len) / BYTES_PER_TOKEN);
         return false;
     }
-    w.beat = clock_mono_ms() + w.every;
-    code = llm_ask(a->agent->client, &request, ret, &err);
-    tell(a, ret, code);
+    w.next_progress = clock_mono_ms() + w.every;
+    code = llm_complete(a->agent->client, &request, ret, &err);
+    report_usage(a, ret, code);
     if (code != BT_OK && code != BT_CANCELLED) {
-        fail(a, ret, code, &err);
+        fail_step(a, ret, code, &err);
     }
     return code == BT_OK;
 }

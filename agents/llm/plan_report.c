@@ -1,4 +1,4 @@
-#include "agents/llm/report.h"
+#include "agents/llm/plan_report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static bool is(const cJSON *item, const char *text)
     return cJSON_IsString(item) && strcmp(item->valuestring, text) == 0;
 }
 
-/* The text of a value: a string bare, anything else as JSON; NULL when there is none. */
+/* The text of a value: a string as it is, anything else as JSON; NULL when there is none. */
 static char *text_of(const cJSON *value)
 {
     if (value == NULL || cJSON_IsNull(value)) {
@@ -30,7 +30,7 @@ static char *text_of(const cJSON *value)
     return cJSON_IsString(value) ? strdup(value->valuestring) : cJSON_PrintUnformatted(value);
 }
 
-/* Puts the beginning of the text in the member's place; false when out of memory. */
+/* Replaces the member by the beginning of the text; false when out of memory. */
 static bool cut(cJSON *step, const char *name, const char *text, size_t max)
 {
     size_t n = utf8_cut(text, strlen(text), max);
@@ -63,7 +63,7 @@ static bool cut_long(cJSON *step, const char *name, size_t max)
     return ok;
 }
 
-/* Short results are kept whole: the largest share with which all of them fit. */
+/* The largest share with which all results fit: short results stay whole. */
 static size_t share_of(const size_t *lens, size_t n, size_t room)
 {
     size_t low = 0;
@@ -84,15 +84,15 @@ static size_t share_of(const size_t *lens, size_t n, size_t room)
     return low;
 }
 
-static void count(const cJSON *step, struct report_counts *c)
+static void count(const cJSON *step, struct plan_report_counts *c)
 {
     c->all++;
     c->completed += is(get(step, "status"), "completed");
     c->failed += is(get(step, "status"), "failed");
 }
 
-/* Everything but results has a fixed room; *ret_used is what all of it takes. */
-static bool shorten(cJSON *steps, size_t *lens, struct report_counts *counts, size_t *ret_used)
+/* Cuts all members but results to fixed sizes; *ret_used is their total. */
+static bool shorten(cJSON *steps, size_t *lens, struct plan_report_counts *counts, size_t *ret_used)
 {
     cJSON *step = NULL;
     size_t i = 0;
@@ -115,7 +115,7 @@ static bool shorten(cJSON *steps, size_t *lens, struct report_counts *counts, si
     return true;
 }
 
-char *report_steps(cJSON *steps, size_t room, struct report_counts *ret)
+char *plan_report_steps(cJSON *steps, size_t room, struct plan_report_counts *ret)
 {
     size_t n = (size_t)cJSON_GetArraySize(steps);
     size_t *lens = calloc(n + 1, sizeof *lens);
@@ -126,7 +126,7 @@ char *report_steps(cJSON *steps, size_t room, struct report_counts *ret)
     size_t share;
     bool ok;
 
-    *ret = (struct report_counts){0};
+    *ret = (struct plan_report_counts){0};
     ok = lens != NULL && shorten(steps, lens, ret, &used);
     share = ok ? share_of(lens, n, room > used ? room - used : 0) : 0;
     buf_init(&out, SIZE_MAX / 4);
@@ -150,7 +150,8 @@ char *report_steps(cJSON *steps, size_t room, struct report_counts *ret)
     return all;
 }
 
-/* Names stand in a sentence that is ours: nothing that Markdown or a terminal takes for more. */
+/* Adds a name to a sentence of this program: without characters that Markdown or a terminal
+ * interprets. */
 static void add_name(struct buf *out, const char *name)
 {
     size_t n = utf8_cut(name, strlen(name), NAME_SHOWN);
@@ -203,7 +204,7 @@ static cJSON *agents_of(const cJSON *steps)
     return list;
 }
 
-void report_last_line(const cJSON *plan, char *ret, size_t room)
+void plan_report_last_line(const cJSON *plan, char *ret, size_t room)
 {
     const cJSON *ms = get(plan, "durationMs");
     bool completed = is(get(plan, "status"), "completed");

@@ -1,5 +1,4 @@
-/* The journal in memory: for tests and simulation. Keeps the promises of the port but durability.
- */
+/* The memory journal: rows, blobs, commit. */
 #include "protocol/base/assert.h"
 #include "protocol/base/buf.h"
 #include "tests/support/memory_journal/memory_internal.h"
@@ -17,9 +16,9 @@ static enum bt_code memory_append(struct journal *j, uint64_t pos, const struct 
     to->pos = pos;
     to->row = *row;
     to->row.seq = pos_seq(pos);
-    to->row.type.ptr = memory_keep(m, row->type.ptr, row->type.len);
-    to->row.topic.ptr = memory_keep(m, row->topic.ptr, row->topic.len);
-    to->row.body = memory_keep(m, row->body, row->body_len);
+    to->row.type.ptr = memory_copy(m, row->type.ptr, row->type.len);
+    to->row.topic.ptr = memory_copy(m, row->topic.ptr, row->topic.len);
+    to->row.body = memory_copy(m, row->body, row->body_len);
     if (to->row.type.ptr == NULL || to->row.topic.ptr == NULL || to->row.body == NULL) {
         return memory_full(err);
     }
@@ -57,28 +56,28 @@ static enum bt_code memory_blob_get(struct journal *j, uint64_t id, struct buf *
     return buf_check(out, err);
 }
 
-/* Makes the open batch part of what survives. */
-static void batch_keep(struct memory *m)
+/* Commits the open batch. */
+static void batch_commit(struct memory *m)
 {
-    memory_plans_keep(m);
-    m->talk.sessions_kept = m->talk.sessions_n;
-    m->talk.messages_kept = m->talk.messages_n;
-    m->talk.turns_kept = m->talk.turns_n;
-    m->rows_kept = m->rows_n;
-    m->blobs_kept = m->blobs_n;
+    memory_plans_commit(m);
+    m->conversation.sessions_committed = m->conversation.sessions_n;
+    m->conversation.messages_committed = m->conversation.messages_n;
+    m->conversation.turns_committed = m->conversation.turns_n;
+    m->rows_committed = m->rows_n;
+    m->blobs_committed = m->blobs_n;
     m->base.committed_pos = m->base.pos;
 }
 
-static void batch_drop(struct memory *m)
+static void batch_rollback(struct memory *m)
 {
-    memory_plans_drop(m);
-    m->talk.sessions_n = m->talk.sessions_kept;
-    m->talk.messages_n = m->talk.messages_kept;
-    m->talk.turns_n = m->talk.turns_kept;
-    for (; m->blobs_n > m->blobs_kept; m->blobs_n--) {
+    memory_plans_rollback(m);
+    m->conversation.sessions_n = m->conversation.sessions_committed;
+    m->conversation.messages_n = m->conversation.messages_committed;
+    m->conversation.turns_n = m->conversation.turns_committed;
+    for (; m->blobs_n > m->blobs_committed; m->blobs_n--) {
         free(m->blobs[m->blobs_n - 1].bytes);
     }
-    m->rows_n = m->rows_kept;
+    m->rows_n = m->rows_committed;
     m->base.pos = m->base.committed_pos;
     m->base.dirty = false;
 }
@@ -88,21 +87,21 @@ static enum bt_code memory_commit(struct journal *j, struct bt_error *err)
     struct memory *m = memory_of(j);
 
     if (m->fail_at > 0 && --m->fail_at == 0) {
-        if (m->fail_kept) {
-            batch_keep(m);
+        if (m->fail_stored) {
+            batch_commit(m);
         }
         (void)err_set(err, BT_IO, "commit failed on request");
         journal_die(j, err);
         return BT_IO;
     }
-    batch_keep(m);
+    batch_commit(m);
     return BT_OK;
 }
 
 static size_t first_row(const struct memory *m, uint64_t pos)
 {
     size_t lo = 0;
-    size_t hi = m->rows_kept;
+    size_t hi = m->rows_committed;
 
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
@@ -123,7 +122,8 @@ static enum bt_code memory_events(struct journal *j, uint64_t from_seq, uint64_t
     uint32_t given = 0;
 
     (void)err;
-    for (size_t i = first_row(m, from_seq << POS_K_BITS); i < m->rows_kept && given < limit; i++) {
+    for (size_t i = first_row(m, from_seq << POS_K_BITS); i < m->rows_committed && given < limit;
+         i++) {
         struct journal_row row = m->rows[i].row; /* a copy: fn may append, which moves the array */
         if (!row.is_public || (plan_ix != 0 && row.plan_ix != plan_ix)) {
             continue;
@@ -142,7 +142,7 @@ static enum bt_code memory_last_row(struct journal *j, uint64_t plan_ix, bool on
     struct memory *m = memory_of(j);
 
     (void)err;
-    for (size_t i = m->rows_kept; i > 0; i--) {
+    for (size_t i = m->rows_committed; i > 0; i--) {
         const struct journal_row row = m->rows[i - 1].row;
         if ((row.is_public || !only_public) && row.plan_ix == plan_ix) {
             (void)fn(&row, self);
@@ -158,7 +158,7 @@ static enum bt_code memory_replay(struct journal *j, uint64_t plan_ix, journal_r
     struct memory *m = memory_of(j);
 
     (void)err;
-    for (size_t i = 0; i < m->rows_kept; i++) {
+    for (size_t i = 0; i < m->rows_committed; i++) {
         struct journal_row row = m->rows[i].row;
         if (row.plan_ix == plan_ix && !fn(&row, self)) {
             break;
@@ -178,7 +178,7 @@ static void memory_close(struct journal *j)
     free(m->plans);
     free(m->rows);
     free(m->touched);
-    memory_talk_done(&m->talk);
+    memory_conversation_done(&m->conversation);
     map_done(&m->by_id);
     map_done(&m->by_key);
     arena_done(&m->arena);
@@ -216,7 +216,7 @@ static const struct journal_ops MEMORY_OPS = {
     .replay = memory_replay,
 };
 
-enum bt_code journal_open_memory(struct journal **ret, struct bt_error *err)
+enum bt_code memory_journal_open(struct journal **ret, struct bt_error *err)
 {
     struct memory *m = calloc(1, sizeof *m);
 
@@ -230,17 +230,17 @@ enum bt_code journal_open_memory(struct journal **ret, struct bt_error *err)
     return BT_OK;
 }
 
-void journal_memory_fail(struct journal *j, uint32_t fail_at, bool kept)
+void memory_journal_fail(struct journal *j, uint32_t fail_at, bool kept)
 {
     ASSERT(j->ops == &MEMORY_OPS);
     memory_of(j)->fail_at = fail_at;
-    memory_of(j)->fail_kept = kept;
+    memory_of(j)->fail_stored = kept;
 }
 
-void journal_memory_restart(struct journal *j)
+void memory_journal_restart(struct journal *j)
 {
     ASSERT(j->ops == &MEMORY_OPS);
-    batch_drop(memory_of(j));
+    batch_rollback(memory_of(j));
     j->dead = false;
     j->boot++;
 }

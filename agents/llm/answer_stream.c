@@ -1,25 +1,25 @@
-#include "agents/llm/tell.h"
+#include "agents/llm/answer_stream.h"
 
 #include "protocol/base/clock.h"
 
 enum { PIECE = 200, PIECE_MS = 100, HELD_MAX = 32 * 1024 * 1024 };
 
-void tell_init(struct tell *t, struct bt_step *step, const char *title)
+void answer_stream_init(struct answer_stream *t, struct bt_step *step, const char *title)
 {
-    *t = (struct tell){.step = step, .title = title};
+    *t = (struct answer_stream){.step = step, .title = title};
     buf_init(&t->held, HELD_MAX);
 }
 
-void tell_done(struct tell *t)
+void answer_stream_done(struct answer_stream *t)
 {
     buf_done(&t->held);
 }
 
-static void pour(struct tell *t)
+static void flush_held(struct answer_stream *t)
 {
     if (t->held.bad == BT_OK && t->held.len > 0) {
         bt_step_stream(t->step, (const char *)t->held.at, t->held.len);
-        t->told = true;
+        t->sent = true;
     }
     buf_clear(&t->held);
     t->due = msec_add(clock_mono_ms(), PIECE_MS);
@@ -30,8 +30,8 @@ static bool has_title(struct str text)
     return text.len >= 2 && text.ptr[0] == '#' && text.ptr[1] == ' ';
 }
 
-/* Text, once it is known to be: with its title in front. */
-static void open_text(struct tell *t)
+/* Starts to stream once the held bytes are known to be text; adds the title first. */
+static void open_text(struct answer_stream *t)
 {
     struct str text = buf_str(&t->held);
 
@@ -41,16 +41,16 @@ static void open_text(struct tell *t)
     if (t->title != NULL && !has_title(text)) {
         bt_step_stream(t->step, t->title, strlen(t->title));
         bt_step_stream(t->step, "\n\n", 2);
-        t->told = true;
+        t->sent = true;
     }
     t->open = true;
     t->due = msec_add(clock_mono_ms(), PIECE_MS);
 }
 
-void tell_text(struct tell *t, bool anew, struct str piece)
+void answer_stream_add(struct answer_stream *t, bool reset, struct str piece)
 {
-    if (anew) {
-        tell_drop(t);
+    if (reset) {
+        answer_stream_reset(t);
         return;
     }
     buf_add_str(&t->held, piece);
@@ -58,24 +58,24 @@ void tell_text(struct tell *t, bool anew, struct str piece)
         open_text(t);
     }
     if (t->open && t->held.len >= PIECE) {
-        pour(t);
+        flush_held(t);
     }
 }
 
-void tell_wait(struct tell *t)
+void answer_stream_tick(struct answer_stream *t)
 {
     if (t->open && t->held.len > 0 && clock_mono_ms() >= t->due) {
-        pour(t);
+        flush_held(t);
     }
 }
 
-void tell_drop(struct tell *t)
+void answer_stream_reset(struct answer_stream *t)
 {
     buf_clear(&t->held);
-    if (t->told) {
-        bt_step_stream_anew(t->step);
+    if (t->sent) {
+        bt_step_stream_reset(t->step);
     }
-    t->told = false;
+    t->sent = false;
     t->open = false;
 }
 
@@ -86,18 +86,19 @@ static void add_last_line(struct buf *out, const char *line)
     }
 }
 
-void tell_end(struct tell *t, struct str text, const char *last_line, struct buf *ret)
+void answer_stream_finish(struct answer_stream *t, struct str text, const char *last_line,
+                          struct buf *ret)
 {
     if (t->title != NULL && !has_title(text)) {
         buf_printf(ret, "%s\n\n", t->title);
     }
     buf_add_str(ret, text);
     add_last_line(ret, last_line);
-    if (!t->open) { /* it waited for its end */
+    if (!t->open) { /* nothing was streamed yet */
         buf_clear(&t->held);
         buf_add_str(&t->held, buf_str(ret));
     } else {
         add_last_line(&t->held, last_line);
     }
-    pour(t);
+    flush_held(t);
 }

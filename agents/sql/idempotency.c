@@ -1,8 +1,7 @@
-#include "agents/sql/done.h"
+#include "agents/sql/idempotency.h"
 
-#define NO_PLAN                                                                                    \
-    "00000000-0000-7000-8000-000000000000" /* a step of --once: its key means nothing              \
-                                            */
+/* The plan id of a step of --once: its key identifies nothing. */
+#define NO_PLAN "00000000-0000-7000-8000-000000000000"
 
 static bool has_key(const struct db *db)
 {
@@ -18,8 +17,8 @@ static void take(sqlite3_stmt *stmt, int column, struct buf *out)
     }
 }
 
-enum bt_code done_find(struct db *db, struct buf *ret_json, struct buf *ret_text, bool *ret_found,
-                       struct bt_error *err)
+enum bt_code idempotency_find(struct db *db, struct buf *ret_json, struct buf *ret_text,
+                              bool *ret_found, struct bt_error *err)
 {
     sqlite3_stmt *stmt = NULL;
     enum bt_code code;
@@ -71,7 +70,8 @@ static enum bt_code insert(struct db *db, struct str json, struct str text, stru
     return code;
 }
 
-enum bt_code done_record(struct db *db, struct str json, struct str text, struct bt_error *err)
+enum bt_code idempotency_record(struct db *db, struct str json, struct str text,
+                                struct bt_error *err)
 {
     enum bt_code code;
 
@@ -79,7 +79,7 @@ enum bt_code done_record(struct db *db, struct str json, struct str text, struct
         return BT_OK;
     }
     code = insert(db, json, text, err);
-    _Static_assert(DONE_KEPT == 10000, "the number below");
+    _Static_assert(IDEMPOTENCY_KEPT == 10000, "the number below");
     return code == BT_OK ? db_run_own(db,
                                       "DELETE FROM _baton_done WHERE n <= "
                                       "(SELECT max(n) FROM _baton_done) - 10000",

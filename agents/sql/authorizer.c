@@ -1,11 +1,11 @@
-/* What a statement of a step may do, and for how long. */
+/* Limits a statement of a step: what it may do, and for how long. */
 #include <stdio.h>
 #include <strings.h>
 
 #include "agents/sql/db.h"
 #include "protocol/base/clock.h"
 
-enum { OPS_BETWEEN_LOOKS = 1000, BUSY_NAP_MS = 10 };
+enum { OPS_PER_PROGRESS_CALL = 1000, BUSY_SLEEP_MS = 10 };
 
 struct pragma {
     const char *name;
@@ -21,7 +21,7 @@ static const struct pragma pragmas[] = {
     {"quick_check", true},    {"integrity_check", true},  {"foreign_key_check", true},
 };
 
-static int deny(struct db *db, const char *what, const char *name)
+static int deny_action(struct db *db, const char *what, const char *name)
 {
     (void)snprintf(db->denied, sizeof db->denied, "%s%s%.40s", what, name == NULL ? "" : " ",
                    name == NULL ? "" : name);
@@ -36,7 +36,7 @@ static int check_pragma(struct db *db, const char *name, const char *argument)
             return SQLITE_OK;
         }
     }
-    return deny(db, "PRAGMA", name);
+    return deny_action(db, "PRAGMA", name);
 }
 
 static bool is_own_table(const char *name)
@@ -44,24 +44,24 @@ static bool is_own_table(const char *name)
     return name != NULL && strncasecmp(name, DB_OWN_PREFIX, sizeof DB_OWN_PREFIX - 1) == 0;
 }
 
-/* What no statement may do, whatever the mode: leave its database, its transaction, this process.
- */
+/* Actions that are denied in both modes: leaving the database, the transaction or the process. */
 static int check_always(struct db *db, int action, const char *a, const char *b)
 {
     switch (action) {
     case SQLITE_ATTACH:
-        return deny(db, "ATTACH (or VACUUM INTO)", NULL);
+        return deny_action(db, "ATTACH (or VACUUM INTO)", NULL);
     case SQLITE_DETACH:
-        return deny(db, "DETACH", NULL);
+        return deny_action(db, "DETACH", NULL);
     case SQLITE_TRANSACTION:
     case SQLITE_SAVEPOINT:
-        return deny(db, "a transaction of your own (each step is one)", NULL);
+        return deny_action(db, "a transaction of your own (each step is one)", NULL);
     case SQLITE_CREATE_VTABLE:
-        return deny(db, "CREATE VIRTUAL TABLE", NULL);
+        return deny_action(db, "CREATE VIRTUAL TABLE", NULL);
     case SQLITE_PRAGMA:
         return check_pragma(db, a, b);
     case SQLITE_FUNCTION:
-        return strcasecmp(b, "load_extension") == 0 ? deny(db, "the function", b) : SQLITE_OK;
+        return strcasecmp(b, "load_extension") == 0 ? deny_action(db, "the function", b)
+                                                    : SQLITE_OK;
     default:
         return SQLITE_OK;
     }
@@ -75,7 +75,7 @@ static int authorize(void *self, int action, const char *a, const char *b, const
 
     (void)schema;
     (void)inner;
-    if (db->own) {
+    if (db->own_statement) {
         return SQLITE_OK;
     }
     rc = check_always(db, action, a, b);
@@ -84,25 +84,24 @@ static int authorize(void *self, int action, const char *a, const char *b, const
         return rc;
     }
     if (db->mode == DB_READ && action == SQLITE_UPDATE && strcmp(a, "sqlite_master") == 0) {
-        return SQLITE_OK; /* how SQLite declares a table-valued function; it lets no statement do so
-                           */
+        return SQLITE_OK; /* SQLite declares table-valued functions this way; statements cannot */
     }
     if (db->mode == DB_READ) {
-        return deny(db, "anything but reading; the skill execute changes data", NULL);
+        return deny_action(db, "anything but reading; the skill execute changes data", NULL);
     }
     return is_own_table(a) || (action == SQLITE_ALTER_TABLE && is_own_table(b))
-               ? deny(db, "changing the agent's own table", NULL)
+               ? deny_action(db, "changing the agent's own table", NULL)
                : SQLITE_OK;
 }
 
-static int must_stop(void *self)
+static int on_progress(void *self)
 {
     const struct db *db = self;
     return bt_step_cancelled(db->step);
 }
 
-/* Waits for another writer, but not past the settings' patience, the deadline, or a cancel. */
-static int wait_for_lock(void *self, int times)
+/* Waits for another writer until busyMs, the deadline or a cancel. */
+static int on_busy(void *self, int times)
 {
     struct db *db = self;
     msec now = clock_mono_ms();
@@ -113,13 +112,13 @@ static int wait_for_lock(void *self, int times)
     if (bt_step_cancelled(db->step) || now - db->busy_since >= db->settings->busy_ms) {
         return 0;
     }
-    (void)sqlite3_sleep(BUSY_NAP_MS);
+    (void)sqlite3_sleep(BUSY_SLEEP_MS);
     return 1;
 }
 
-void db_guard(struct db *db)
+void db_set_handlers(struct db *db)
 {
     (void)sqlite3_set_authorizer(db->sql, authorize, db);
-    sqlite3_progress_handler(db->sql, OPS_BETWEEN_LOOKS, must_stop, db);
-    (void)sqlite3_busy_handler(db->sql, wait_for_lock, db);
+    sqlite3_progress_handler(db->sql, OPS_PER_PROGRESS_CALL, on_progress, db);
+    (void)sqlite3_busy_handler(db->sql, on_busy, db);
 }

@@ -1,10 +1,9 @@
-/* A step without a supervisor: a request made from a few JSON members. For --once and for the tests
- * of handlers. */
+/* Builds a step from a few JSON members, for --once and for tests of handlers. */
 #include "agents/sdk/step.h"
 #include "protocol/base/clock.h"
 
-/* Everything that the protocol requires and that does not matter to a handler. */
-static void put_frame(struct buf *out, const char *skill)
+/* Members that the protocol requires and handlers do not read. */
+static void put_required_members(struct buf *out, const char *skill)
 {
     doc_put_cstr(out, "skill");
     doc_put_cstr(out, skill);
@@ -32,9 +31,9 @@ enum { FRAME_MEMBERS = 10 };
 
 static enum bt_code build(struct str json, const char *skill, struct buf *out, struct bt_error *err)
 {
-    static const char *const taken[] = {"task",       "parameters", "context",
-                                        "deadlineMs", "feedback",   "purpose",
-                                        "result",     "idleMs",     "budget"};
+    static const char *const members[] = {"task",       "parameters", "context",
+                                          "deadlineMs", "feedback",   "purpose",
+                                          "result",     "idleMs",     "budget"};
     struct buf given;
     struct doc d;
     uint32_t n = 0;
@@ -47,16 +46,16 @@ static enum bt_code build(struct str json, const char *skill, struct buf *out, s
         code = err_set(err, BT_INVALID,
                        "a step: expected a JSON object {\"task\", \"parameters\", \"context\"}");
     }
-    for (size_t i = 0; code == BT_OK && i < sizeof taken / sizeof taken[0]; i++) {
-        n += doc_get(d, str_from(taken[i])).ptr != NULL;
+    for (size_t i = 0; code == BT_OK && i < sizeof members / sizeof members[0]; i++) {
+        n += doc_get(d, str_from(members[i])).ptr != NULL;
     }
     if (code == BT_OK) {
         doc_put_map(out, FRAME_MEMBERS + n);
-        put_frame(out, skill);
-        for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
-            struct doc member = doc_get(d, str_from(taken[i]));
+        put_required_members(out, skill);
+        for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+            struct doc member = doc_get(d, str_from(members[i]));
             if (member.ptr != NULL) {
-                doc_put_cstr(out, taken[i]);
+                doc_put_cstr(out, members[i]);
                 doc_put_doc(out, member);
             }
         }
@@ -66,8 +65,8 @@ static enum bt_code build(struct str json, const char *skill, struct buf *out, s
     return code;
 }
 
-enum bt_code step_new_once(struct str json, const char *skill, struct bt_step **ret,
-                           struct bt_error *err)
+enum bt_code step_new_from_json(struct str json, const char *skill, struct bt_step **ret,
+                                struct bt_error *err)
 {
     struct msg_reader r = {0};
     struct bt_step *s = NULL;

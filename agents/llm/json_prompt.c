@@ -1,16 +1,16 @@
-#include "agents/llm/question.h"
+#include "agents/llm/json_prompt.h"
 
 #include <cjson/cJSON.h>
 
 #include "protocol/base/assert.h"
 
-void question_init(struct question *q)
+void json_prompt_init(struct json_prompt *q)
 {
-    *q = (struct question){.ok = true};
+    *q = (struct json_prompt){.ok = true};
     prompt_init(&q->p);
 }
 
-void question_done(struct question *q)
+void json_prompt_done(struct json_prompt *q)
 {
     prompt_done(&q->p);
     for (uint32_t i = 0; i < q->n; i++) {
@@ -19,15 +19,15 @@ void question_done(struct question *q)
     q->n = 0;
 }
 
-void question_text(struct question *q, const char *from, char *text)
+void json_prompt_text(struct json_prompt *q, const char *from, char *text)
 {
-    ASSERT(q->n < QUESTION_TEXTS);
+    ASSERT(q->n < JSON_PROMPT_TEXTS);
     q->ok = q->ok && text != NULL;
     prompt_data(&q->p, from, text);
     q->texts[q->n++] = text;
 }
 
-void question_data(struct question *q, const char *from, const cJSON *value)
+void json_prompt_data(struct json_prompt *q, const char *from, const cJSON *value)
 {
     bool empty = cJSON_IsArray(value) && value->child == NULL;
 
@@ -37,11 +37,11 @@ void question_data(struct question *q, const char *from, const cJSON *value)
     if (cJSON_IsString(value)) {
         prompt_data(&q->p, from, value->valuestring);
     } else {
-        question_text(q, from, cJSON_PrintUnformatted(value));
+        json_prompt_text(q, from, cJSON_PrintUnformatted(value));
     }
 }
 
-void question_forget_times(cJSON *list)
+void json_prompt_drop_times(cJSON *list)
 {
     static const char *const names[] = {"timestamp", "at", "atMs", "createdAt"};
     cJSON *item = NULL;

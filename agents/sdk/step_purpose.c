@@ -1,5 +1,5 @@
-/* Requests that are not about doing the step: what they are for, what they carry, how they are
- * answered. */
+/* Questions: the purpose of a request, the data that a question carries, and the verdict that
+ * answers it. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -50,7 +50,7 @@ const char *bt_step_result_json(struct bt_step *s)
     }
     buf_init(&out, LIMIT_STEP_BYTES * 2);
     if (doc_to_json(s->req.result, false, &out, NULL) == BT_OK) {
-        kept = step_keep(s, buf_str(&out));
+        kept = step_copy_text(s, buf_str(&out));
     }
     buf_done(&out);
     return kept;
