@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "supervisor/plan/plan_pack.h"
+#include "supervisor/plan/pack.h"
 
 /* What the engine keeps of a revision that has been read. */
 static enum bt_code keep(const struct plan *plan, struct new_revision *ret, struct bt_error *err)

@@ -6,7 +6,7 @@
 #include "supervisor/dispatch/job.h"
 #include "supervisor/dispatch/revise.h"
 #include "supervisor/events/record_codec.h"
-#include "supervisor/plan/plan_pack.h"
+#include "supervisor/plan/pack.h"
 
 enum { RECOVERIES_MAX = 3 };
 

@@ -1,6 +1,6 @@
 #include "supervisor/plan/expand.h"
 
-#include "supervisor/plan/subst.h"
+#include "supervisor/plan/subst_internal.h"
 
 struct expander {
     expand_resolver resolver;

@@ -9,8 +9,8 @@
  * member, the path is tried from the result itself, so that {{results.x.text}}, {{results.x.data}}
  * and {{results.x.artifacts.0.uri}} can be named.
  */
-#ifndef PLANNER_EXPAND_H
-#define PLANNER_EXPAND_H
+#ifndef PLAN_EXPAND_H
+#define PLAN_EXPAND_H
 
 #include "protocol/base/buf.h"
 #include "protocol/wire/doc.h"

@@ -1,4 +1,4 @@
-#include "supervisor/plan/fields.h"
+#include "supervisor/plan/fields_internal.h"
 
 #include <inttypes.h>
 #include <math.h>

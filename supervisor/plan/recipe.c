@@ -5,7 +5,7 @@
 #include "protocol/jsonschema/schema.h"
 #include "protocol/limits.h"
 #include "supervisor/plan/recipe_internal.h"
-#include "supervisor/plan/subst.h"
+#include "supervisor/plan/subst_internal.h"
 
 static bool has(struct doc doc, const char *key)
 {

@@ -9,8 +9,8 @@
  * ["file"]}, "steps": [ {"agentId": "files", "skill": "read", "task": "read {{inputs.file}}",
  *                 "parameters": {"path": "{{inputs.file}}"}} ] }
  */
-#ifndef PLANNER_RECIPE_H
-#define PLANNER_RECIPE_H
+#ifndef PLAN_RECIPE_H
+#define PLAN_RECIPE_H
 
 #include "protocol/base/arena.h"
 #include "protocol/base/buf.h"

@@ -8,11 +8,11 @@
 #include "protocol/jsonschema/schema.h"
 #include "protocol/limits.h"
 #include "registry/card.h"
-#include "supervisor/plan/fields.h"
-#include "supervisor/plan/plan_read.h"
+#include "supervisor/plan/fields_internal.h"
+#include "supervisor/plan/read.h"
 #include "supervisor/plan/recipe.h"
 #include "supervisor/plan/recipe_internal.h"
-#include "supervisor/plan/subst.h"
+#include "supervisor/plan/subst_internal.h"
 
 enum { TITLE_MAX = 200, DESCRIPTION_MAX = 4096, DEFAULT_PROBLEMS_MAX = 64 };
 

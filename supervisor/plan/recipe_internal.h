@@ -1,6 +1,6 @@
 /* Pairs of maps, and what recipe.c and recipe_check.c share. Private to this folder. */
-#ifndef PLANNER_RECIPE_PARTS_H
-#define PLANNER_RECIPE_PARTS_H
+#ifndef PLAN_RECIPE_INTERNAL_H
+#define PLAN_RECIPE_INTERNAL_H
 
 #include "protocol/base/buf.h"
 #include "protocol/wire/doc.h"

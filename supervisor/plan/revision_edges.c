@@ -1,5 +1,5 @@
 /* Which row depends on which in the next revision of a plan. */
-#include "supervisor/plan/revision_edges.h"
+#include "supervisor/plan/revision_edges_internal.h"
 
 /* ---- the plan as it is ---- */
 

@@ -1,4 +1,4 @@
-#include "supervisor/plan/subst.h"
+#include "supervisor/plan/subst_internal.h"
 
 #include <string.h>
 

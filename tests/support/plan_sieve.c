@@ -10,8 +10,8 @@
 
 #include "protocol/wire/doc.h"
 #include "protocol/wire/msg.h"
-#include "supervisor/plan/plan_read.h"
-#include "supervisor/plan/plan_reader.h"
+#include "supervisor/plan/read.h"
+#include "supervisor/plan/reader_internal.h"
 
 enum { PROBLEMS_MAX = 64, AGENTS_MAX = 64 };
 

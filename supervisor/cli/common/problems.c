@@ -4,7 +4,7 @@
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/common/cli.h"
-#include "supervisor/plan/plan_read.h"
+#include "supervisor/plan/read.h"
 
 static void say_problem(const char *severity, const char *step, const char *field,
                         const char *message, const char *category)

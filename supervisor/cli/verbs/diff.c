@@ -11,8 +11,8 @@
 #include "protocol/wire/doc.h"
 #include "supervisor/cli/common/cli.h"
 #include "supervisor/cli/common/recipes.h"
-#include "supervisor/plan/plan_diff.h"
-#include "supervisor/plan/plan_read.h"
+#include "supervisor/plan/diff.h"
+#include "supervisor/plan/read.h"
 
 enum { PROBLEMS_MAX = 200, ID_MAX = 64 };
 

@@ -13,7 +13,7 @@
 #include "supervisor/cli/verbs/follow.h"
 #include "supervisor/cli/verbs/lint.h"
 #include "supervisor/cli/verbs/submit.h"
-#include "supervisor/plan/plan_read.h"
+#include "supervisor/plan/read.h"
 
 enum { OFFLINE_PROBLEMS_MAX = 200, CHECK_MS = 5000 };
 

@@ -1,6 +1,6 @@
 #include "fixture.h"
 
-#include "supervisor/plan/plan_reader.h"
+#include "supervisor/plan/reader_internal.h"
 
 const struct registry_limits bench_limits = {
     .agents = 64, .instances = 64, .lease_ms = 3000, .suspect_ms = 2000};

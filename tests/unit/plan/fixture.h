@@ -13,7 +13,7 @@
 
 #include "protocol/wire/msg.h"
 #include "registry/registry.h"
-#include "supervisor/plan/plan_read.h"
+#include "supervisor/plan/read.h"
 
 /* Everything that a test makes; one end. */
 struct bench {

@@ -1,6 +1,6 @@
 #include "revise.h"
 
-#include "supervisor/plan/plan_reader.h"
+#include "supervisor/plan/reader_internal.h"
 
 static void put(struct bench *b, struct run *run, struct record rec)
 {

@@ -4,7 +4,7 @@
 
 #include "fixture.h"
 #include "supervisor/core/run/run.h"
-#include "supervisor/plan/plan_revise.h"
+#include "supervisor/plan/revise.h"
 
 #define TASK "'task':'do something worth doing'"
 

@@ -5,8 +5,8 @@
 
 #include "revise.h"
 #include "supervisor/keyword/planner.h"
+#include "supervisor/plan/diff.h"
 #include "supervisor/plan/expand.h"
-#include "supervisor/plan/plan_diff.h"
 #include "supervisor/plan/recipe.h"
 
 void *__real_malloc(size_t n);

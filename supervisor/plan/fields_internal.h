@@ -1,0 +1,74 @@
+/*
+ * Reading the members of a map by a table of names: aliases, wrong types and unknown names are
+ * reported with the step and the field. Private to this folder.
+ */
+#ifndef PLAN_FIELDS_INTERNAL_H
+#define PLAN_FIELDS_INTERNAL_H
+
+#include "protocol/base/arena.h"
+#include "protocol/wire/doc.h"
+#include "supervisor/core/plan/plan_check.h"
+
+/* Where problems are: in a step (NULL = the plan), below `prefix` ("policy.backoff"; "" = at the
+ * top). */
+struct place {
+    struct problems *problems;
+    const struct plan_step *step;
+    uint32_t ix;
+    const char *prefix;
+    bool mild; /* a value of the wrong kind is only a warning: it is left out */
+};
+
+void place_problem(const struct place *at, enum problem_category c, bool warning, const char *field,
+                   const char *fmt, ...) BT_PRINTF(5, 6);
+
+/* One name of a field. The first row of a field is its canonical name; earlier rows win over later
+ * ones. */
+struct field_name {
+    const char *name;
+    uint8_t field;
+};
+
+/* A name that is known and means nothing here: neither read nor warned of. */
+#define FIELD_QUIET 255u
+
+enum { FIELD_NAMES_MAX = 128, FIELD_UNKNOWN_MAX = 20 };
+
+/* Rows of a table that were reported as an alias: once per plan is enough. */
+struct field_said {
+    uint64_t entries[FIELD_NAMES_MAX / 64];
+};
+
+struct field_table {
+    const struct field_name *names;
+    uint32_t n;
+    struct field_said *said;
+    uint32_t *unknown; /* unknown names reported so far, at most FIELD_UNKNOWN_MAX per plan */
+};
+
+/* values[field] = the member's value or absent (nil counts as absent). The map must be a map. */
+void fields_read(const struct field_table *t, struct doc map, const struct place *at,
+                 struct doc *values);
+const char *field_canonical(const struct field_table *t, uint8_t field);
+
+/* ---- one value; false and a problem when it is of the wrong kind. An absent value is false
+ * without a problem. ---- */
+bool value_string(const struct place *at, const char *field, struct doc v, struct str *ret);
+/* A string, or an integer, which is printed into the arena (numeric ids). *oom is set when that
+ * fails. */
+bool value_id(const struct place *at, const char *field, struct doc v, struct arena *arena,
+              struct str *ret, bool *oom);
+/* A whole number min..max; 5.0 is 5. */
+bool value_u64(const struct place *at, const char *field, struct doc v, uint64_t min, uint64_t max,
+               uint64_t *ret);
+/* A number min..max, in thousandths. */
+bool value_permille(const struct place *at, const char *field, struct doc v, double min, double max,
+                    uint32_t *ret);
+bool value_bool(const struct place *at, const char *field, struct doc v, bool *ret);
+bool value_map(const struct place *at, const char *field, struct doc v);
+/* One of names[0..n-1]; *ret = its index. */
+bool value_choice(const struct place *at, const char *field, struct doc v, const char *const *names,
+                  uint32_t n, uint32_t *ret);
+/* For messages: "7", "\"abc\"", "an array". */
+void value_describe(struct doc v, char *ret, size_t cap);
+#endif

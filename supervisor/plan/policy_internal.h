@@ -1,0 +1,106 @@
+/* The policy of a plan and of its steps. Private to this folder. */
+#ifndef PLAN_POLICY_INTERNAL_H
+#define PLAN_POLICY_INTERNAL_H
+
+#include "supervisor/plan/about.h"
+#include "supervisor/plan/fields_internal.h"
+#include "supervisor/plan/read.h"
+
+/* Longest timeout or delay: 2^31 - 1 ms, 24.8 days. What is longer was not meant. */
+#define POLICY_MS_MAX 2147483647u
+
+/* What plan and step can both say (common_fields.def): the first fields of either table. */
+enum common_field {
+    COM_ON_FAILURE,
+    COM_ON_VERIFY,
+    COM_CRITICAL,
+    COM_RETRIES,
+    COM_BACKOFF,
+    COM_RETRY_ON,
+    COM_NO_RETRY,
+    COM_IDLE,
+    COM_QUEUE,
+    COM_STEP_LIMIT,
+    COM_APPROVAL_TIMEOUT,
+    COM_CHECK_TIMEOUT,
+    COM_APPROVAL,
+    COM_ESTIMATE,
+    COM_GATE,
+    COM_VERIFY_WITH,
+    COM_FALLBACKS,
+    COM_SCOPE,
+    COM_COUNT
+};
+
+/* An agent as the document names it: by its id, by a skill, or "none". */
+struct who {
+    bool given;
+    struct str agent_id; /* both empty: none is wished */
+    struct str skill;
+};
+
+/* Names already reported, for the tables of one plan. */
+struct policy_said {
+    struct field_said policy, backoff, who, replan, amounts, synthesis;
+    uint32_t unknown;
+};
+
+/*
+ * What a plan says for all its steps. Behind struct plan.policy it lives as long as the plan: new
+ * steps of a later revision get what it says, and plan_write writes it.
+ */
+struct plan_policy {
+    struct step_policy step; /* of a step that says nothing; effects are the card's */
+    bool scope_given;
+    bool concurrency_given;
+    uint32_t max_concurrency;
+    msec plan_timeout_ms;
+    uint32_t context_budget;
+    uint32_t context_result;
+    uint32_t max_fallbacks;
+    uint32_t max_handoffs;
+    bool handback;
+    bool signoff;
+    uint64_t budget_tokens, budget_micros;
+    struct replan_policy replan; /* agent_id: see replanner */
+    msec planner_timeout_ms;
+    enum on_invalid on_invalid;
+    struct synthesis_choice synthesis;
+    bool synthesis_given; /* not by the configuration: who is meant has to be there */
+    struct plan_about about;
+    struct plan_job job;
+    struct who gate, verifier, replanner, searcher;
+    struct doc fallbacks, handoff_to; /* lists of ids, as given; absent mostly */
+    /* Ids, once the plan has been read (plan_who.c): */
+    struct str gate_with, verify_with;
+    struct str *fallback_ids;
+    uint32_t n_fallback_ids;
+};
+
+void plan_policy_init(struct plan_policy *p, const struct plan_defaults *defaults);
+/* Reads a `policy` map over *io, field by field. */
+void plan_policy_read(struct doc policy, struct problems *problems, struct policy_said *said,
+                      struct plan_policy *io);
+
+/* plan_common.c: the values of COM_* but gate, verifyWith, fallbackAgents and contextScope. Each
+ * leaves *io alone when the value is absent or wrong. */
+void policy_common(const struct place *at, const struct doc *values, struct policy_said *said,
+                   struct step_policy *io);
+void policy_timeout(const struct place *at, const char *field, struct doc v, msec *io);
+void policy_scope(const struct place *at, struct doc v, enum context_scope *io, bool *given);
+/* {tokens, costMicros}. */
+void policy_amounts(const struct place *at, const char *field, struct doc v,
+                    struct policy_said *said, uint64_t *io_tokens, uint64_t *io_micros);
+/*
+ * "agent", {agentId | skill}, false, and where `skill` is not empty true, which means an agent with
+ * that skill. A map that names nobody keeps who *io was, else means the skill. *io_closed (may be
+ * NULL) = what failClosed or failOpen say.
+ */
+void policy_who(const struct place *at, const char *field, struct doc v, const char *skill,
+                struct policy_said *said, struct who *io, bool *io_closed);
+/* plan_phases.c: plannerTimeoutMs, onInvalidPlan and synthesis. */
+void policy_phases(const struct place *at, struct doc timeout, struct doc on_invalid,
+                   struct doc synthesis, struct policy_said *said, struct plan_policy *io);
+/* The place one level down: at->prefix and field in *mem. */
+struct place place_below(const struct place *at, const char *field, char mem[96]);
+#endif

@@ -1,0 +1,55 @@
+/* Writing the members of one map. Private to this folder. */
+#ifndef PLAN_WRITER_INTERNAL_H
+#define PLAN_WRITER_INTERNAL_H
+
+#include "supervisor/plan/reader_internal.h"
+
+/* The number of members stands before them, so they are written apart and counted. */
+struct writer {
+    struct buf *out;
+    uint32_t n;
+};
+
+static inline void put_key(struct writer *w, const char *key)
+{
+    doc_put_cstr(w->out, key);
+    w->n++;
+}
+
+static inline void put_str(struct writer *w, const char *key, struct str v)
+{
+    put_key(w, key);
+    doc_put_str(w->out, v);
+}
+
+static inline void put_name(struct writer *w, const char *key, const char *v)
+{
+    put_key(w, key);
+    doc_put_cstr(w->out, v);
+}
+
+static inline void put_u64(struct writer *w, const char *key, uint64_t v)
+{
+    put_key(w, key);
+    doc_put_u64(w->out, v);
+}
+
+static inline void put_bool(struct writer *w, const char *key, bool v)
+{
+    put_key(w, key);
+    doc_put_bool(w->out, v);
+}
+
+/* false when nobody is meant, else {agentId, skill, flag}. */
+void put_who(struct writer *w, const char *key, struct str agent_id, struct str skill,
+             const char *flag_name, bool flag);
+/* `policy` of a plan: every number, so that later defaults change nothing. */
+void plan_write_policy(struct writer *w, const struct plan *plan);
+/* `planning`, `job`, `dryRun`, and of the policy what is about planning and the answer. */
+void plan_write_phases(struct writer *w, const struct plan *plan);
+void plan_write_phases_policy(struct writer *w, const struct plan *plan);
+void plan_about_write(struct writer *w, const struct plan_about *about);
+/* What a step has otherwise than the plan. */
+void plan_write_step_policy(struct writer *w, const struct plan_step *s,
+                            const struct step_policy *base);
+#endif
