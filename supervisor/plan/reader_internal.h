@@ -110,8 +110,7 @@ BT_MUST_CHECK enum bt_code plan_reader_refuse(const struct plan_reader *r);
 BT_MUST_CHECK enum bt_code plan_step_read(struct plan_reader *r, uint32_t ix);
 /* plan_step_policy.c: what it says about how it is done, and who is asked about it. */
 BT_MUST_CHECK enum bt_code plan_step_policy(struct step_reader *s);
-/* plan_edges.c: dependencies as names, and the strings of parameters that hold templates. */
-BT_MUST_CHECK enum bt_code plan_step_deps(struct step_reader *s);
+/* The strings of a step's parameters that hold templates. */
 BT_MUST_CHECK enum bt_code plan_step_texts(struct plan_reader *r, uint32_t ix);
 /* plan_skill.c: the skill of a step that names only its agent; a warning says which was taken. */
 BT_MUST_CHECK enum bt_code plan_skill_choose(struct plan_reader *r, struct plan_step *step,

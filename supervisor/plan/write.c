@@ -3,6 +3,208 @@
 
 #include "supervisor/plan/writer_internal.h"
 
+/* ---- policies ---- */
+
+static void put_who(struct writer *w, const char *key, struct str agent_id, struct str skill,
+                    const char *flag_name, bool flag)
+{
+    struct writer in = {.out = w->out};
+    put_key(w, key);
+    if (agent_id.len == 0) {
+        doc_put_bool(w->out, false);
+        return;
+    }
+    doc_put_map(w->out, skill.len > 0 ? 3 : 2);
+    put_str(&in, "agentId", agent_id);
+    if (skill.len > 0) {
+        put_str(&in, "skill", skill);
+    }
+    put_bool(&in, flag_name, flag);
+}
+
+static void put_backoff(struct writer *w, const struct backoff *b)
+{
+    struct writer in = {.out = w->out};
+    put_key(w, "backoff");
+    doc_put_map(w->out, 5);
+    put_name(&in, "kind", backoff_kind_name(b->kind));
+    put_u64(&in, "initialMs", b->initial_ms);
+    put_key(&in, "multiplier");
+    doc_put_f64(w->out, b->multiplier_permille / 1000.0);
+    put_u64(&in, "maxMs", b->max_ms);
+    put_key(&in, "jitter");
+    doc_put_f64(w->out, b->jitter_permille / 1000.0);
+}
+
+static void put_amounts(struct writer *w, const char *key, uint64_t tokens, uint64_t micros)
+{
+    struct writer in = {.out = w->out};
+    put_key(w, key);
+    doc_put_map(w->out, 2);
+    put_u64(&in, "tokens", tokens);
+    put_u64(&in, "costMicros", micros);
+}
+
+static void put_no_retry(struct writer *w, uint32_t set)
+{
+    uint32_t n = 0;
+    for (uint32_t c = 0; c < CLASS_COUNT; c++) {
+        n += set >> c & 1;
+    }
+    put_key(w, "noRetry");
+    doc_put_array(w->out, n);
+    for (uint32_t c = 0; c < CLASS_COUNT; c++) {
+        if ((set >> c & 1) != 0) {
+            doc_put_cstr(w->out, err_class_name((enum err_class)c));
+        }
+    }
+}
+
+static bool same_backoff(const struct backoff *a, const struct backoff *b)
+{
+    return a->kind == b->kind && a->initial_ms == b->initial_ms && a->max_ms == b->max_ms &&
+           a->multiplier_permille == b->multiplier_permille &&
+           a->jitter_permille == b->jitter_permille;
+}
+
+static void put_ms(struct writer *w, const char *key, msec v, const msec *base)
+{
+    if (base == NULL || v != *base) {
+        put_u64(w, key, v);
+    }
+}
+
+/* Each number, or with a base those that differ. */
+static void put_common(struct writer *w, const struct step_policy *p,
+                       const struct step_policy *base, const char *timeout)
+{
+#define BASE(member) (base == NULL ? NULL : &base->member)
+    if (base == NULL || p->on_verify != base->on_verify) {
+        put_name(w, "onVerificationFailure", on_failure_name(p->on_verify));
+    }
+    if (base == NULL || p->max_retries != base->max_retries) {
+        put_u64(w, "maxRetries", p->max_retries);
+    }
+    if (base == NULL || !same_backoff(&p->backoff, &base->backoff)) {
+        put_backoff(w, &p->backoff);
+    }
+    if (base == NULL || p->no_retry != base->no_retry) {
+        put_no_retry(w, p->no_retry);
+    }
+    put_ms(w, timeout, p->timeout_ms, BASE(timeout_ms));
+    put_ms(w, "idleTimeoutMs", p->idle_ms, BASE(idle_ms));
+    put_ms(w, "queueTimeoutMs", p->queue_timeout_ms, BASE(queue_timeout_ms));
+    put_ms(w, "stepLimitMs", p->limit_ms, BASE(limit_ms));
+    put_ms(w, "approvalTimeoutMs", p->approval_timeout_ms, BASE(approval_timeout_ms));
+    put_ms(w, "checkTimeoutMs", p->check_timeout_ms, BASE(check_timeout_ms));
+    if (base == NULL || p->requires_approval != base->requires_approval) {
+        put_bool(w, "requiresApproval", p->requires_approval);
+    }
+    if (base == NULL || p->estimate_tokens != base->estimate_tokens ||
+        p->estimate_micros != base->estimate_micros) {
+        put_amounts(w, "estimate", p->estimate_tokens, p->estimate_micros);
+    }
+#undef BASE
+}
+
+static void put_replan(struct writer *w, const struct replan_policy *r)
+{
+    struct writer in = {.out = w->out};
+    const bool skilled = r->agent_id.len > 0 && r->skill.len > 0;
+    const bool budget = r->budget_tokens > 0 || r->budget_micros > 0;
+    put_key(w, "replan");
+    doc_put_map(w->out,
+                4u + (r->agent_id.len > 0 ? 1u : 0u) + (skilled ? 1u : 0u) + (budget ? 1u : 0u));
+    if (r->agent_id.len > 0) {
+        put_str(&in, "agentId", r->agent_id);
+    }
+    if (skilled) {
+        put_str(&in, "skill", r->skill);
+    }
+    put_u64(&in, "maxPerStep", r->max_step);
+    put_u64(&in, "maxTotal", r->max_total);
+    put_u64(&in, "cooldownMs", r->cooldown_ms);
+    put_u64(&in, "timeoutMs", r->timeout_ms);
+    if (budget) {
+        put_amounts(&in, "budget", r->budget_tokens, r->budget_micros);
+    }
+}
+
+static void put_policy_checkers(struct writer *w, const struct plan *plan)
+{
+    const struct plan_policy *p = plan->policy;
+    if (p->gate_with.len > 0) {
+        put_who(w, "gate", p->gate_with, p->gate.skill, "failClosed", p->step.gate_closed);
+    }
+    if (p->verify_with.len > 0) {
+        put_who(w, "verifyWith", p->verify_with, p->verifier.skill, "failOpen",
+                p->step.verify_open);
+    }
+    if (p->n_fallback_ids > 0) {
+        put_key(w, "fallbackAgents");
+        doc_put_array(w->out, p->n_fallback_ids);
+        for (uint32_t i = 0; i < p->n_fallback_ids; i++) {
+            doc_put_str(w->out, p->fallback_ids[i]);
+        }
+    }
+    put_replan(w, &plan->replan);
+    put_key(w, "searchAgent");
+    if (plan->search_with.len > 0) {
+        doc_put_str(w->out, plan->search_with);
+    } else {
+        doc_put_bool(w->out, false);
+    }
+}
+
+static void write_policy(struct writer *w, const struct plan *plan)
+{
+    struct buf members;
+    struct writer in = {.out = &members};
+    buf_init(&members, LIMIT_CONTROL_BYTES);
+    put_name(&in, "onFailure", on_failure_name(plan->policy->step.on_failure));
+    put_common(&in, &plan->policy->step, NULL, "stepTimeoutMs");
+    put_u64(&in, "planTimeoutMs", plan->timeout_ms);
+    put_u64(&in, "maxConcurrency", plan->max_concurrency);
+    if (!plan->planning.pending || plan->policy->scope_given) {
+        put_name(&in, "contextScope", context_scope_name(plan->policy->step.scope));
+    }
+    put_u64(&in, "contextBudgetBytes", plan->context_budget);
+    put_u64(&in, "contextResultBytes", plan->context_result);
+    put_u64(&in, "maxFallbacks", plan->max_fallbacks);
+    put_u64(&in, "maxHandoffs", plan->max_handoffs);
+    put_bool(&in, "handback", plan->handback);
+    put_bool(&in, "signoff", plan->signoff);
+    put_amounts(&in, "budget", plan->budget_tokens, plan->budget_micros);
+    put_policy_checkers(&in, plan);
+    plan_write_phases_policy(&in, plan);
+    put_key(w, "policy");
+    doc_put_map(w->out, in.n);
+    buf_add_str(w->out, buf_str(&members));
+    w->out->bad = w->out->bad != BT_OK ? w->out->bad : members.bad;
+    buf_done(&members);
+}
+
+static void write_step_policy(struct writer *w, const struct plan_step *s,
+                              const struct step_policy *base)
+{
+    const struct step_policy *p = &s->policy;
+    /* A synthesis has defaults of its own for these. */
+    const bool own = s->type == STEP_TYPE_SYNTHESIS;
+    put_name(w, "effects", effects_name(p->effects));
+    if (own || p->on_failure != base->on_failure) {
+        put_name(w, "onFailure", on_failure_name(p->on_failure));
+    }
+    put_common(w, p, base, "timeoutMs");
+    if (p->run_if_always) {
+        put_name(w, "runIf", "always");
+    }
+    if (own || p->scope != base->scope) {
+        put_name(w, "contextScope", context_scope_name(p->scope));
+    }
+}
+
+/* ---- steps ---- */
+
 /* A step that is superseded has its revision with its name: others may be called so again. */
 static void put_dep(struct buf *out, const struct plan_step *dep)
 {
@@ -58,7 +260,7 @@ static void put_fallbacks(struct writer *w, const struct plan *plan, const struc
 }
 
 /* Where the plan says something for all steps, each says for itself what it has of it. */
-static void put_asked(struct writer *w, const struct plan *plan, const struct plan_step *s)
+static void put_step_checkers(struct writer *w, const struct plan *plan, const struct plan_step *s)
 {
     const struct plan_policy *base = plan->policy;
     if (base->gate_with.len > 0 || s->gate_with.len > 0) {
@@ -96,8 +298,8 @@ static void put_step(struct writer *w, const struct plan *plan, const struct pla
         put_key(w, "verify");
         doc_put_doc(w->out, s->verify);
     }
-    put_asked(w, plan, s);
-    plan_write_step_policy(w, s, &plan->policy->step);
+    put_step_checkers(w, plan, s);
+    write_step_policy(w, s, &plan->policy->step);
 }
 
 static enum bt_code put_steps(struct buf *out, const struct plan *plan, struct bt_error *err)
@@ -145,7 +347,7 @@ enum bt_code plan_write(const struct plan *plan, struct buf *out, struct bt_erro
     }
     plan_about_write(&w, &plan->policy->about);
     plan_write_phases(&w, plan);
-    plan_write_policy(&w, plan);
+    write_policy(&w, plan);
     put_grants(&w, plan);
     put_key(&w, "steps");
     doc_put_map(out, w.n);

@@ -40,16 +40,8 @@ static inline void put_bool(struct writer *w, const char *key, bool v)
     doc_put_bool(w->out, v);
 }
 
-/* false when nobody is meant, else {agentId, skill, flag}. */
-void put_who(struct writer *w, const char *key, struct str agent_id, struct str skill,
-             const char *flag_name, bool flag);
-/* `policy` of a plan: every number, so that later defaults change nothing. */
-void plan_write_policy(struct writer *w, const struct plan *plan);
 /* `planning`, `job`, `dryRun`, and of the policy what is about planning and the answer. */
 void plan_write_phases(struct writer *w, const struct plan *plan);
 void plan_write_phases_policy(struct writer *w, const struct plan *plan);
 void plan_about_write(struct writer *w, const struct plan_about *about);
-/* What a step has otherwise than the plan. */
-void plan_write_step_policy(struct writer *w, const struct plan_step *s,
-                            const struct step_policy *base);
 #endif
