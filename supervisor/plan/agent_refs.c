@@ -13,7 +13,7 @@ static bool may_use(const struct plan_reader *r, struct str agent_id)
     return !r->granted_only || plan_grant_find(r->plan, agent_id) != UINT32_MAX;
 }
 
-uint32_t plan_who_can(const struct plan_reader *r, struct str skill)
+uint32_t plan_agent_with_skill(const struct plan_reader *r, struct str skill)
 {
     uint32_t absent = REGISTRY_NONE;
     if (r->registry == NULL) {
@@ -47,8 +47,8 @@ static void put_names(const struct plan_reader *r, struct buf *text)
     buf_add_cstr(text, n > NAMES_SHOWN ? ", ..." : n == 0 ? "none" : "");
 }
 
-static void put_stranger(const struct plan_reader *r, const struct place *at, const char *field,
-                         struct str agent_id)
+static void report_unknown_agent(const struct plan_reader *r, const struct place *at,
+                                 const char *field, struct str agent_id)
 {
     struct buf names;
     const int shown = (int)utf8_cut(agent_id.ptr, agent_id.len, 80);
@@ -65,18 +65,18 @@ static void put_stranger(const struct plan_reader *r, const struct place *at, co
     buf_done(&names);
 }
 
-bool plan_who_granted(struct plan_reader *r, const struct place *at, const char *field,
-                      struct str agent_id)
+bool plan_agent_check_granted(struct plan_reader *r, const struct place *at, const char *field,
+                              struct str agent_id)
 {
     if (!may_use(r, agent_id)) {
-        put_stranger(r, at, field, agent_id);
+        report_unknown_agent(r, at, field, agent_id);
         return false;
     }
     return true;
 }
 
-bool plan_who_known(struct plan_reader *r, const struct place *at, const char *field,
-                    struct str agent_id)
+bool plan_agent_check_known(struct plan_reader *r, const struct place *at, const char *field,
+                            struct str agent_id)
 {
     if (r->again) {
         return true;
@@ -86,16 +86,16 @@ bool plan_who_known(struct plan_reader *r, const struct place *at, const char *f
             place_problem(at, PROBLEM_INVALID_FIELD, false, field,
                           "is no agent's id; it needs 1 to 64 of A-Z a-z 0-9 _ . -");
         }
-        return card_id_ok(agent_id) && plan_who_granted(r, at, field, agent_id);
+        return card_id_ok(agent_id) && plan_agent_check_granted(r, at, field, agent_id);
     }
     if (registry_agent(r->registry, agent_id) != REGISTRY_NONE && may_use(r, agent_id)) {
         return true;
     }
-    put_stranger(r, at, field, agent_id);
+    report_unknown_agent(r, at, field, agent_id);
     return false;
 }
 
-bool plan_who_has(const struct plan_reader *r, struct str agent_id, struct str skill)
+bool plan_agent_has_skill(const struct plan_reader *r, struct str agent_id, struct str skill)
 {
     const uint32_t agent =
         r->registry == NULL || r->again ? REGISTRY_NONE : registry_agent(r->registry, agent_id);
@@ -105,36 +105,36 @@ bool plan_who_has(const struct plan_reader *r, struct str agent_id, struct str s
 }
 
 static bool has_skill(const struct plan_reader *r, const struct place *at, const char *field,
-                      const struct who *who)
+                      const struct agent_ref *ref)
 {
-    if (plan_who_has(r, who->agent_id, who->skill)) {
+    if (plan_agent_has_skill(r, ref->agent_id, ref->skill)) {
         return true;
     }
     place_problem(at, PROBLEM_MISSING_SKILL, false, field, "agent \"%.*s\" has no skill \"%.*s\"",
-                  STR_ARG(who->agent_id), (int)utf8_cut(who->skill.ptr, who->skill.len, 80),
-                  who->skill.ptr);
+                  STR_ARG(ref->agent_id), (int)utf8_cut(ref->skill.ptr, ref->skill.len, 80),
+                  ref->skill.ptr);
     return false;
 }
 
-enum bt_code plan_who_resolve(struct plan_reader *r, const struct place *at, const char *field,
-                              const struct who *who, struct str *ret)
+enum bt_code plan_agent_resolve(struct plan_reader *r, const struct place *at, const char *field,
+                                const struct agent_ref *ref, struct str *ret)
 {
     *ret = (struct str){NULL, 0};
-    if (who->agent_id.len > 0) {
-        if (plan_who_known(r, at, field, who->agent_id) && has_skill(r, at, field, who)) {
-            *ret = who->agent_id;
+    if (ref->agent_id.len > 0) {
+        if (plan_agent_check_known(r, at, field, ref->agent_id) && has_skill(r, at, field, ref)) {
+            *ret = ref->agent_id;
         }
         return BT_OK;
     }
-    if (who->skill.len == 0 || r->registry == NULL || r->again) {
+    if (ref->skill.len == 0 || r->registry == NULL || r->again) {
         return BT_OK;
     }
-    const uint32_t agent = plan_who_can(r, who->skill);
+    const uint32_t agent = plan_agent_with_skill(r, ref->skill);
     if (agent == REGISTRY_NONE) {
         place_problem(at, PROBLEM_MISSING_SKILL, false, field,
                       "no %s agent has the skill \"%.*s\"; name one, or register one that has it",
                       r->granted_only ? "granted" : "registered",
-                      (int)utf8_cut(who->skill.ptr, who->skill.len, 80), who->skill.ptr);
+                      (int)utf8_cut(ref->skill.ptr, ref->skill.len, 80), ref->skill.ptr);
         return BT_OK;
     }
     *ret = arena_str(r->arena, registry_agent_view(r->registry, agent).id);
@@ -153,8 +153,8 @@ static bool listed(const struct str *ids, uint32_t n, struct str id)
     return false;
 }
 
-uint32_t plan_who_list(struct plan_reader *r, const struct place *at, const char *field,
-                       struct doc list, struct str *ret, uint32_t cap)
+uint32_t plan_agent_read_list(struct plan_reader *r, const struct place *at, const char *field,
+                              struct doc list, struct str *ret, uint32_t cap)
 {
     struct doc_cursor c = doc_cursor(list);
     struct doc_head head;
@@ -175,7 +175,7 @@ uint32_t plan_who_list(struct plan_reader *r, const struct place *at, const char
     for (uint32_t i = 0; i < head.n && n < cap; i++) {
         struct str id;
         if (value_string(at, field, doc_skip(&c), &id) && !listed(ret, n, id) &&
-            plan_who_known(r, at, field, id)) {
+            plan_agent_check_known(r, at, field, id)) {
             ret[n++] = id;
         }
     }
@@ -184,17 +184,17 @@ uint32_t plan_who_list(struct plan_reader *r, const struct place *at, const char
 
 /* ---- what the plan says for all its steps ---- */
 
-enum bt_code plan_who_policy(struct plan_reader *r)
+enum bt_code plan_agent_read_policy(struct plan_reader *r)
 {
     struct str ids[LIMIT_PLAN_AGENTS];
     const struct place at = {.problems = r->problems, .prefix = "policy"};
     struct plan_policy *p = r->policy;
-    enum bt_code code = plan_who_resolve(r, &at, "gate", &p->gate, &p->gate_with);
+    enum bt_code code = plan_agent_resolve(r, &at, "gate", &p->gate, &p->gate_with);
     if (code == BT_OK) {
-        code = plan_who_resolve(r, &at, "verifyWith", &p->verifier, &p->verify_with);
+        code = plan_agent_resolve(r, &at, "verifyWith", &p->verifier, &p->verify_with);
     }
     p->n_fallback_ids =
-        plan_who_list(r, &at, "fallbackAgents", p->fallbacks, ids, LIMIT_PLAN_AGENTS);
+        plan_agent_read_list(r, &at, "fallbackAgents", p->fallbacks, ids, LIMIT_PLAN_AGENTS);
     p->fallback_ids = arena_alloc(r->arena, (p->n_fallback_ids + 1) * sizeof ids[0]);
     if (p->fallback_ids == NULL) {
         return reader_nomem(r);

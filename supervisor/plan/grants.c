@@ -41,7 +41,7 @@ static void add_listed(struct plan_reader *r, const char *prefix, const char *fi
 {
     const struct place at = {.problems = r->problems, .prefix = prefix};
     struct str ids[LIMIT_PLAN_AGENTS];
-    const uint32_t n = plan_who_list(r, &at, field, list, ids, LIMIT_PLAN_AGENTS);
+    const uint32_t n = plan_agent_read_list(r, &at, field, list, ids, LIMIT_PLAN_AGENTS);
     for (uint32_t i = 0; i < n; i++) {
         (void)add(r, ids[i]);
     }
@@ -53,7 +53,7 @@ static bool is_star(struct doc list)
 }
 
 /* handoffTo ["*"]: whoever is known now. */
-static enum bt_code add_everyone(struct plan_reader *r)
+static enum bt_code add_all_agents(struct plan_reader *r)
 {
     const struct place at = {.problems = r->problems, .prefix = "policy"};
     const uint32_t n = r->registry == NULL ? 0 : registry_agents(r->registry);
@@ -89,23 +89,23 @@ static uint32_t first_replan(const struct plan *p)
 
 static enum bt_code find_replanner(struct plan_reader *r)
 {
-    static const struct who planner = {.skill = {"plan", 4}};
+    static const struct agent_ref planner = {.skill = {"plan", 4}};
     const struct place at = {.problems = r->problems, .prefix = "policy"};
-    const struct who *who = &r->policy->replanner;
+    const struct agent_ref *ref = &r->policy->replanner;
     struct str *id = &r->plan->replan.agent_id;
     const uint32_t step = first_replan(r->plan);
-    r->plan->replan.skill = who->skill;
-    if (r->again || who->given) {
-        const enum bt_code code = plan_who_resolve(r, &at, "replan", who, id);
-        if (code != BT_OK || r->again || who->agent_id.len + who->skill.len > 0) {
+    r->plan->replan.skill = ref->skill;
+    if (r->again || ref->given) {
+        const enum bt_code code = plan_agent_resolve(r, &at, "replan", ref, id);
+        if (code != BT_OK || r->again || ref->agent_id.len + ref->skill.len > 0) {
             return code;
         }
     }
     if (step == UINT32_MAX || id->len > 0 || r->registry == NULL) {
         return BT_OK;
     }
-    if (!who->given && plan_who_can(r, planner.skill) != REGISTRY_NONE) {
-        return plan_who_resolve(r, &at, "replan", &planner, id);
+    if (!ref->given && plan_agent_with_skill(r, planner.skill) != REGISTRY_NONE) {
+        return plan_agent_resolve(r, &at, "replan", &planner, id);
     }
     place_problem(&at, PROBLEM_MISSING_AGENT, false, "replan",
                   "step \"%.*s\" asks for a replan, but the plan has no replanner; add "
@@ -116,14 +116,14 @@ static enum bt_code find_replanner(struct plan_reader *r)
 
 static enum bt_code find_searcher(struct plan_reader *r)
 {
-    static const struct who finder = {.skill = {"search", 6}};
+    static const struct agent_ref finder = {.skill = {"search", 6}};
     const struct place at = {.problems = r->problems, .prefix = "policy"};
-    const struct who *who = &r->policy->searcher;
-    if (!who->given && !r->again && r->policy->max_fallbacks > 0 && r->plan->job == JOB_NONE &&
-        plan_who_can(r, finder.skill) != REGISTRY_NONE) {
-        who = &finder;
+    const struct agent_ref *ref = &r->policy->searcher;
+    if (!ref->given && !r->again && r->policy->max_fallbacks > 0 && r->plan->job == JOB_NONE &&
+        plan_agent_with_skill(r, finder.skill) != REGISTRY_NONE) {
+        ref = &finder;
     }
-    return plan_who_resolve(r, &at, "searchAgent", who, &r->plan->search_with);
+    return plan_agent_resolve(r, &at, "searchAgent", ref, &r->plan->search_with);
 }
 
 /* ---- all ---- */
@@ -165,7 +165,7 @@ static enum bt_code add_named(struct plan_reader *r)
     enum bt_code code = find_searcher(r);
     (void)add(r, r->plan->search_with);
     if (code == BT_OK && is_star(r->policy->handoff_to)) {
-        return add_everyone(r);
+        return add_all_agents(r);
     }
     add_listed(r, "policy", "handoffTo", r->policy->handoff_to);
     return code;

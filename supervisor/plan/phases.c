@@ -172,21 +172,21 @@ void plan_phases_read(struct plan_reader *r, struct doc planning, struct doc job
 
 /* ---- who is asked ---- */
 
-static bool is_known(const struct plan_reader *r, const struct who *who)
+static bool is_known(const struct plan_reader *r, const struct agent_ref *ref)
 {
-    if (who->agent_id.len == 0) {
-        return plan_who_can(r, who->skill) != REGISTRY_NONE;
+    if (ref->agent_id.len == 0) {
+        return plan_agent_with_skill(r, ref->skill) != REGISTRY_NONE;
     }
-    return r->registry != NULL && registry_agent(r->registry, who->agent_id) != REGISTRY_NONE &&
-           plan_who_has(r, who->agent_id, who->skill);
+    return r->registry != NULL && registry_agent(r->registry, ref->agent_id) != REGISTRY_NONE &&
+           plan_agent_has_skill(r, ref->agent_id, ref->skill);
 }
 
 /* "llm" where no model is configured: the name of its agent would say little. */
-static bool lacks_model(struct plan_reader *r, const struct place *at, const char *field,
-                        const struct who *who)
+static bool reports_missing_model(struct plan_reader *r, const struct place *at, const char *field,
+                                  const struct agent_ref *ref)
 {
-    if (!str_is(who->agent_id, PLAN_ORCHESTRATOR) || r->again || r->registry == NULL ||
-        registry_agent(r->registry, who->agent_id) != REGISTRY_NONE) {
+    if (!str_is(ref->agent_id, PLAN_ORCHESTRATOR) || r->again || r->registry == NULL ||
+        registry_agent(r->registry, ref->agent_id) != REGISTRY_NONE) {
         return false;
     }
     place_problem(at, PROBLEM_MISSING_AGENT, false, field,
@@ -197,13 +197,13 @@ static bool lacks_model(struct plan_reader *r, const struct place *at, const cha
 
 /* An id that lives as long as the plan; empty when nobody can be asked, and a problem says why. */
 static enum bt_code ask(struct plan_reader *r, const struct place *at, const char *field,
-                        const struct who *who, struct str *ret_id)
+                        const struct agent_ref *ref, struct str *ret_id)
 {
     *ret_id = (struct str){NULL, 0};
-    if (lacks_model(r, at, field, who)) {
+    if (reports_missing_model(r, at, field, ref)) {
         return BT_OK;
     }
-    const enum bt_code code = plan_who_resolve(r, at, field, who, ret_id);
+    const enum bt_code code = plan_agent_resolve(r, at, field, ref, ret_id);
     if (code != BT_OK || ret_id->len == 0) {
         return code;
     }
@@ -222,14 +222,14 @@ static enum bt_code find_synthesizer(struct plan_reader *r)
     const struct place at = {.problems = r->problems, .prefix = "policy"};
     const struct synthesis_choice *wish = &r->policy->synthesis;
     struct synthesis_policy *s = &r->plan->synthesis;
-    const struct who who = {.agent_id = wish->agent_id,
-                            .skill = wish->skill.len > 0 ? wish->skill : synthesize};
+    const struct agent_ref ref = {.agent_id = wish->agent_id,
+                                  .skill = wish->skill.len > 0 ? wish->skill : synthesize};
     *s = (struct synthesis_policy){.agent = AGENT_NONE};
     if ((wish->agent_id.len == 0 && wish->skill.len == 0) || r->plan->job != JOB_NONE ||
-        (!r->policy->synthesis_given && !r->again && !is_known(r, &who))) {
+        (!r->policy->synthesis_given && !r->again && !is_known(r, &ref))) {
         return BT_OK;
     }
-    enum bt_code code = ask(r, &at, "synthesis", &who, &s->agent_id);
+    enum bt_code code = ask(r, &at, "synthesis", &ref, &s->agent_id);
     if (code != BT_OK || s->agent_id.len == 0) {
         return code;
     }
@@ -245,8 +245,9 @@ static enum bt_code find_planner(struct plan_reader *r)
     if (r->planner == NULL) {
         return BT_OK;
     }
-    const struct who who = {.agent_id = r->planner->agent_id,
-                            .skill = r->planner->skill.len > 0 ? r->planner->skill : plan_skill};
+    const struct agent_ref ref = {.agent_id = r->planner->agent_id,
+                                  .skill =
+                                      r->planner->skill.len > 0 ? r->planner->skill : plan_skill};
     if (r->plan->goal.len == 0) {
         place_problem(&at, PROBLEM_EMPTY_PLAN, false, "goal",
                       "is missing; say in words what is to be done");
@@ -255,7 +256,7 @@ static enum bt_code find_planner(struct plan_reader *r)
         place_problem(&at, PROBLEM_INVALID_FIELD, false, "planner", "more than %d repairs",
                       REPAIRS_MAX);
     }
-    const enum bt_code code = ask(r, &at, "planner", &who, &p->agent_id);
+    const enum bt_code code = ask(r, &at, "planner", &ref, &p->agent_id);
     return code == BT_OK ? keep_skill(r, r->planner->skill, &p->skill) : code;
 }
 

@@ -179,14 +179,14 @@ static void read_replan(const struct place *at, struct doc v, struct policy_said
                                       &said->replan, &said->unknown};
     struct replan_policy *r = &io->replan;
     if (v.ptr == NULL || doc_head(v).kind != DOC_MAP) {
-        policy_who(at, "replan", v, "plan", said, &io->replanner, NULL);
+        policy_agent_ref(at, "replan", v, "plan", said, &io->replanner, NULL);
         return;
     }
     fields_read(&table, v, &in, values);
-    struct who who = {.given = true};
-    const bool named = value_string(&in, "agentId", values[REP_AGENT], &who.agent_id);
-    if (value_string(&in, "skill", values[REP_SKILL], &who.skill) || named) {
-        io->replanner = who;
+    struct agent_ref ref = {.given = true};
+    const bool named = value_string(&in, "agentId", values[REP_AGENT], &ref.agent_id);
+    if (value_string(&in, "skill", values[REP_SKILL], &ref.skill) || named) {
+        io->replanner = ref;
     }
     read_u32(&in, "maxPerStep", values[REP_STEP], 0, REPLANS_STEP_MAX, &r->max_step);
     read_u32(&in, "maxTotal", values[REP_TOTAL], 0, REPLANS_TOTAL_MAX, &r->max_total);
@@ -235,10 +235,10 @@ void plan_policy_read(struct doc policy, struct problems *problems, struct polic
     read_limits(&at, values, said, io);
     (void)value_bool(&at, "handback", values[POL_HANDBACK], &io->handback);
     (void)value_bool(&at, "signoff", values[POL_SIGNOFF], &io->signoff);
-    policy_who(&at, "gate", values[COM_GATE], "gate", said, &io->gate, &io->step.gate_closed);
-    policy_who(&at, "verifyWith", values[COM_VERIFY_WITH], "", said, &io->verifier, &closed);
+    policy_agent_ref(&at, "gate", values[COM_GATE], "gate", said, &io->gate, &io->step.gate_closed);
+    policy_agent_ref(&at, "verifyWith", values[COM_VERIFY_WITH], "", said, &io->verifier, &closed);
     io->step.verify_open = !closed;
-    policy_who(&at, "searchAgent", values[POL_SEARCH], "search", said, &io->searcher, NULL);
+    policy_agent_ref(&at, "searchAgent", values[POL_SEARCH], "search", said, &io->searcher, NULL);
     policy_phases(&at, values[POL_PLANNER_TIMEOUT], values[POL_ON_INVALID], values[POL_SYNTHESIS],
                   said, io);
     io->fallbacks = values[COM_FALLBACKS].ptr != NULL ? values[COM_FALLBACKS] : io->fallbacks;

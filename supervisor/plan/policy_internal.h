@@ -33,7 +33,7 @@ enum common_field {
 };
 
 /* An agent as the document names it: by its id, by a skill, or "none". */
-struct who {
+struct agent_ref {
     bool given;
     struct str agent_id; /* both empty: none is wished */
     struct str skill;
@@ -41,7 +41,7 @@ struct who {
 
 /* Names already reported, for the tables of one plan. */
 struct policy_said {
-    struct field_said policy, backoff, who, replan, amounts, synthesis;
+    struct field_said policy, backoff, ref, replan, amounts, synthesis;
     uint32_t unknown;
 };
 
@@ -69,7 +69,7 @@ struct plan_policy {
     bool synthesis_given; /* not by the configuration: who is meant has to be there */
     struct plan_about about;
     struct plan_job job;
-    struct who gate, verifier, replanner, searcher;
+    struct agent_ref gate, verifier, replanner, searcher;
     struct doc fallbacks, handoff_to; /* lists of ids, as given; absent mostly */
     /* Ids, once the plan has been read (plan_who.c): */
     struct str gate_with, verify_with;
@@ -96,8 +96,8 @@ void policy_amounts(const struct place *at, const char *field, struct doc v,
  * that skill. A map that names nobody keeps who *io was, else means the skill. *io_closed (may be
  * NULL) = what failClosed or failOpen say.
  */
-void policy_who(const struct place *at, const char *field, struct doc v, const char *skill,
-                struct policy_said *said, struct who *io, bool *io_closed);
+void policy_agent_ref(const struct place *at, const char *field, struct doc v, const char *skill,
+                      struct policy_said *said, struct agent_ref *io, bool *io_closed);
 /* plan_phases.c: plannerTimeoutMs, onInvalidPlan and synthesis. */
 void policy_phases(const struct place *at, struct doc timeout, struct doc on_invalid,
                    struct doc synthesis, struct policy_said *said, struct plan_policy *io);

@@ -185,29 +185,36 @@ static void no_retry(const struct place *at, const struct doc *values, uint32_t 
 
 /* ---- agents ---- */
 
-enum { WHO_AGENT, WHO_SKILL, WHO_OPEN, WHO_CLOSED, WHO_COUNT };
-static const struct field_name who_names[] = {
-    {"agentId", WHO_AGENT},     {"agent_id", WHO_AGENT},     {"agent", WHO_AGENT},
-    {"skill", WHO_SKILL},       {"failOpen", WHO_OPEN},      {"fail_open", WHO_OPEN},
-    {"failClosed", WHO_CLOSED}, {"fail_closed", WHO_CLOSED},
+enum { REF_AGENT, REF_SKILL, REF_FAIL_OPEN, REF_FAIL_CLOSED, REF_COUNT };
+static const struct field_name agent_ref_names[] = {
+    {"agentId", REF_AGENT},
+    {"agent_id", REF_AGENT},
+    {"agent", REF_AGENT},
+    {"skill", REF_SKILL},
+    {"failOpen", REF_FAIL_OPEN},
+    {"fail_open", REF_FAIL_OPEN},
+    {"failClosed", REF_FAIL_CLOSED},
+    {"fail_closed", REF_FAIL_CLOSED},
 };
 
-static void who_map(const struct place *at, const char *field, struct doc v, const char *skill,
-                    struct policy_said *said, struct who *io, bool *io_closed)
+static void agent_ref_map(const struct place *at, const char *field, struct doc v,
+                          const char *skill, struct policy_said *said, struct agent_ref *io,
+                          bool *io_closed)
 {
     char prefix[96];
     const struct place in = place_below(at, field, prefix);
-    struct doc values[WHO_COUNT] = {{NULL, 0}};
-    const struct field_table table = {who_names, sizeof who_names / sizeof who_names[0], &said->who,
-                                      &said->unknown};
-    struct who who = {.given = true};
+    struct doc values[REF_COUNT] = {{NULL, 0}};
+    const struct field_table table = {agent_ref_names,
+                                      sizeof agent_ref_names / sizeof agent_ref_names[0],
+                                      &said->ref, &said->unknown};
+    struct agent_ref ref = {.given = true};
     bool open;
     fields_read(&table, v, &in, values);
-    const bool named = value_string(&in, "agentId", values[WHO_AGENT], &who.agent_id);
-    if (value_string(&in, "skill", values[WHO_SKILL], &who.skill) || named) {
-        *io = who;
+    const bool named = value_string(&in, "agentId", values[REF_AGENT], &ref.agent_id);
+    if (value_string(&in, "skill", values[REF_SKILL], &ref.skill) || named) {
+        *io = ref;
     } else if (io->agent_id.len == 0 && io->skill.len == 0) {
-        *io = (struct who){.given = true, .skill = str_from(skill)};
+        *io = (struct agent_ref){.given = true, .skill = str_from(skill)};
     }
     if (io->agent_id.len == 0 && io->skill.len == 0) {
         place_problem(at, PROBLEM_INVALID_FIELD, false, field,
@@ -216,14 +223,14 @@ static void who_map(const struct place *at, const char *field, struct doc v, con
     if (io_closed == NULL) {
         return;
     }
-    (void)value_bool(&in, "failClosed", values[WHO_CLOSED], io_closed);
-    if (value_bool(&in, "failOpen", values[WHO_OPEN], &open)) {
+    (void)value_bool(&in, "failClosed", values[REF_FAIL_CLOSED], io_closed);
+    if (value_bool(&in, "failOpen", values[REF_FAIL_OPEN], &open)) {
         *io_closed = !open;
     }
 }
 
-void policy_who(const struct place *at, const char *field, struct doc v, const char *skill,
-                struct policy_said *said, struct who *io, bool *io_closed)
+void policy_agent_ref(const struct place *at, const char *field, struct doc v, const char *skill,
+                      struct policy_said *said, struct agent_ref *io, bool *io_closed)
 {
     const struct doc_head head = v.ptr == NULL ? (struct doc_head){.kind = DOC_NIL} : doc_head(v);
     char got[64];
@@ -231,11 +238,11 @@ void policy_who(const struct place *at, const char *field, struct doc v, const c
         return;
     }
     if (head.kind == DOC_STR && head.str.len > 0) {
-        *io = (struct who){.given = true, .agent_id = head.str};
+        *io = (struct agent_ref){.given = true, .agent_id = head.str};
     } else if (head.kind == DOC_BOOL && (!head.b || skill[0] != '\0')) {
-        *io = (struct who){.given = true, .skill = str_from(head.b ? skill : "")};
+        *io = (struct agent_ref){.given = true, .skill = str_from(head.b ? skill : "")};
     } else if (head.kind == DOC_MAP) {
-        who_map(at, field, v, skill, said, io, io_closed);
+        agent_ref_map(at, field, v, skill, said, io, io_closed);
     } else {
         value_describe(v, got, sizeof got);
         place_problem(at, PROBLEM_INVALID_FIELD, false, field,

@@ -81,7 +81,7 @@ static enum bt_code read_steps(struct plan_reader *r)
     if (r->plan->steps == NULL) {
         return reader_nomem(r);
     }
-    enum bt_code code = plan_who_policy(r);
+    enum bt_code code = plan_agent_read_policy(r);
     code = code == BT_OK ? plan_reader_steps(r) : code;
     if (code != BT_OK) {
         return code;

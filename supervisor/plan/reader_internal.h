@@ -127,25 +127,25 @@ BT_MUST_CHECK enum bt_code plan_write(const struct plan *plan, struct buf *out,
 /* ---- plan_who.c: agents by name ---- */
 
 /* The first agent with the skill (see registry_agent_with_skill) that the plan may use. */
-uint32_t plan_who_can(const struct plan_reader *r, struct str skill);
+uint32_t plan_agent_with_skill(const struct plan_reader *r, struct str skill);
 /* Whether the agent is known and granted; if not, a problem says so. */
-bool plan_who_known(struct plan_reader *r, const struct place *at, const char *field,
-                    struct str agent_id);
+bool plan_agent_check_known(struct plan_reader *r, const struct place *at, const char *field,
+                            struct str agent_id);
 /* Whether a replan may name the agent; if not, a problem says so. */
-bool plan_who_granted(struct plan_reader *r, const struct place *at, const char *field,
-                      struct str agent_id);
+bool plan_agent_check_granted(struct plan_reader *r, const struct place *at, const char *field,
+                              struct str agent_id);
 /* Whether the agent may have the skill: its card says so, or has not come yet. */
-bool plan_who_has(const struct plan_reader *r, struct str agent_id, struct str skill);
+bool plan_agent_has_skill(const struct plan_reader *r, struct str agent_id, struct str skill);
 /* The id of who is meant; empty when nobody is, or when a problem says why not. The text lives as
  * long as the plan. */
-BT_MUST_CHECK enum bt_code plan_who_resolve(struct plan_reader *r, const struct place *at,
-                                            const char *field, const struct who *who,
-                                            struct str *ret);
+BT_MUST_CHECK enum bt_code plan_agent_resolve(struct plan_reader *r, const struct place *at,
+                                              const char *field, const struct agent_ref *ref,
+                                              struct str *ret);
 /* The ids of a list (or one alone) that plan_who_known; each once, at most cap of them. */
-uint32_t plan_who_list(struct plan_reader *r, const struct place *at, const char *field,
-                       struct doc list, struct str *ret, uint32_t cap);
+uint32_t plan_agent_read_list(struct plan_reader *r, const struct place *at, const char *field,
+                              struct doc list, struct str *ret, uint32_t cap);
 /* The plan's own words for all steps: gate, verifyWith, fallbackAgents. Before the steps. */
-BT_MUST_CHECK enum bt_code plan_who_policy(struct plan_reader *r);
+BT_MUST_CHECK enum bt_code plan_agent_read_policy(struct plan_reader *r);
 /* plan_grants.c: the replanner, the search agent, and plan->agents with all the plan names; the
  * steps' alternatives out of `fallbacks`. After the steps. */
 BT_MUST_CHECK enum bt_code plan_grants(struct plan_reader *r);

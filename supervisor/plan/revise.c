@@ -234,7 +234,7 @@ static void check_granted(struct revision_edges *w)
         const struct plan_step *s = &r->plan->steps[i];
         const struct place at = {.problems = r->problems, .step = s, .ix = i, .prefix = ""};
         if (s->agent_id.len > 0 && (r->registry == NULL || s->agent != REGISTRY_NONE)) {
-            (void)plan_who_granted(r, &at, "agentId", s->agent_id);
+            (void)plan_agent_check_granted(r, &at, "agentId", s->agent_id);
         }
     }
 }

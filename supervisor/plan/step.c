@@ -112,7 +112,7 @@ static enum bt_code read_agent(struct step_reader *s)
     (void)value_string(&s->at, "skill", s->values[STEP_SKILL], &s->step->skill);
     s->by_skill = s->step->agent_id.len == 0 && s->step->skill.len != 0;
     if (s->by_skill && reg != NULL && !s->r->again) {
-        const uint32_t agent = plan_who_can(s->r, s->step->skill);
+        const uint32_t agent = plan_agent_with_skill(s->r, s->step->skill);
         if (agent != REGISTRY_NONE) {
             code = keep(s, registry_agent_view(reg, agent).id, &s->step->agent_id);
         }

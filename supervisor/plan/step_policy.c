@@ -91,13 +91,13 @@ static bool is_fixed(const struct step_reader *s, struct str plans_own)
 
 /* The plan's own was found, and granted, when the plan was submitted. */
 static enum bt_code find_asked(struct step_reader *s, const char *field, struct str plans_own,
-                               const struct who *who, struct str *ret)
+                               const struct agent_ref *ref, struct str *ret)
 {
     if (is_fixed(s, plans_own)) {
-        *ret = who->agent_id;
+        *ret = ref->agent_id;
         return BT_OK;
     }
-    return plan_who_resolve(s->r, &s->at, field, who, ret);
+    return plan_agent_resolve(s->r, &s->at, field, ref, ret);
 }
 
 static enum bt_code read_asked(struct step_reader *s)
@@ -106,23 +106,23 @@ static enum bt_code read_asked(struct step_reader *s)
     struct step_policy *p = &s->step->policy;
     /* A gate asks about the results before the step: the plan's is for steps that have some, which
      * plan_reader_settle finds out. */
-    struct who gate = {.agent_id = base->gate_with, .skill = base->gate.skill};
-    struct who verifier = {.agent_id = base->verify_with, .skill = base->verifier.skill};
+    struct agent_ref gate = {.agent_id = base->gate_with, .skill = base->gate.skill};
+    struct agent_ref verifier = {.agent_id = base->verify_with, .skill = base->verifier.skill};
     bool closed = !p->verify_open;
     if (base->gate_with.len == 0) {
-        gate = (struct who){.given = false};
+        gate = (struct agent_ref){.given = false};
     }
     if (base->verify_with.len == 0 || is_review(s)) {
-        verifier = (struct who){.given = false};
+        verifier = (struct agent_ref){.given = false};
     }
     if (!is_fixed(s, base->gate_with)) {
-        policy_who(&s->at, "gate", s->values[COM_GATE], "gate", &s->r->said, &gate,
-                   &p->gate_closed);
+        policy_agent_ref(&s->at, "gate", s->values[COM_GATE], "gate", &s->r->said, &gate,
+                         &p->gate_closed);
         s->gate_given = gate.given;
     }
     if (!is_fixed(s, base->verify_with)) {
-        policy_who(&s->at, "verifyWith", s->values[COM_VERIFY_WITH], "", &s->r->said, &verifier,
-                   &closed);
+        policy_agent_ref(&s->at, "verifyWith", s->values[COM_VERIFY_WITH], "", &s->r->said,
+                         &verifier, &closed);
     }
     p->verify_open = !closed;
     s->step->gate_skill = gate.skill;
@@ -169,11 +169,12 @@ static enum bt_code read_fallbacks(struct step_reader *s)
     const struct plan_policy *base = s->r->policy;
     const struct doc own = s->values[COM_FALLBACKS];
     struct str ids[LIMIT_PLAN_AGENTS];
-    const uint32_t n = plan_who_list(s->r, &s->at, "fallbackAgents", own, ids, LIMIT_PLAN_AGENTS);
+    const uint32_t n =
+        plan_agent_read_list(s->r, &s->at, "fallbackAgents", own, ids, LIMIT_PLAN_AGENTS);
     enum bt_code code = BT_OK;
     s->step->alternatives_at = s->r->plan->n_alternatives;
     for (uint32_t i = 0; i < n; i++) {
-        if (!plan_who_has(s->r, ids[i], s->step->skill)) {
+        if (!plan_agent_has_skill(s->r, ids[i], s->step->skill)) {
             place_problem(&s->at, PROBLEM_MISSING_SKILL, false, "fallbackAgents",
                           "agent \"%.*s\" has no skill \"%.*s\"", STR_ARG(ids[i]),
                           STR_ARG(s->step->skill));
@@ -182,7 +183,7 @@ static enum bt_code read_fallbacks(struct step_reader *s)
         }
     }
     for (uint32_t i = 0; own.ptr == NULL && i < base->n_fallback_ids; i++) {
-        if (plan_who_has(s->r, base->fallback_ids[i], s->step->skill) &&
+        if (plan_agent_has_skill(s->r, base->fallback_ids[i], s->step->skill) &&
             !str_eq(base->fallback_ids[i], s->step->agent_id)) {
             add_alternative(s, base->fallback_ids[i]);
         }

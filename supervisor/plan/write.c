@@ -5,8 +5,8 @@
 
 /* ---- policies ---- */
 
-static void put_who(struct writer *w, const char *key, struct str agent_id, struct str skill,
-                    const char *flag_name, bool flag)
+static void put_agent_ref(struct writer *w, const char *key, struct str agent_id, struct str skill,
+                          const char *flag_name, bool flag)
 {
     struct writer in = {.out = w->out};
     put_key(w, key);
@@ -134,11 +134,11 @@ static void put_policy_checkers(struct writer *w, const struct plan *plan)
 {
     const struct plan_policy *p = plan->policy;
     if (p->gate_with.len > 0) {
-        put_who(w, "gate", p->gate_with, p->gate.skill, "failClosed", p->step.gate_closed);
+        put_agent_ref(w, "gate", p->gate_with, p->gate.skill, "failClosed", p->step.gate_closed);
     }
     if (p->verify_with.len > 0) {
-        put_who(w, "verifyWith", p->verify_with, p->verifier.skill, "failOpen",
-                p->step.verify_open);
+        put_agent_ref(w, "verifyWith", p->verify_with, p->verifier.skill, "failOpen",
+                      p->step.verify_open);
     }
     if (p->n_fallback_ids > 0) {
         put_key(w, "fallbackAgents");
@@ -226,7 +226,7 @@ static void put_deps(struct writer *w, const struct plan *plan, const struct pla
     }
 }
 
-static void put_who_does_it(struct writer *w, const struct plan_step *s)
+static void put_agent(struct writer *w, const struct plan_step *s)
 {
     if (s->type == STEP_TYPE_REVIEW) {
         return;
@@ -264,14 +264,14 @@ static void put_step_checkers(struct writer *w, const struct plan *plan, const s
 {
     const struct plan_policy *base = plan->policy;
     if (base->gate_with.len > 0 || s->gate_with.len > 0) {
-        put_who(w, "gate", s->gate_with, s->gate_skill, "failClosed", s->policy.gate_closed);
+        put_agent_ref(w, "gate", s->gate_with, s->gate_skill, "failClosed", s->policy.gate_closed);
     }
     if (s->type == STEP_TYPE_REVIEW) {
         return;
     }
     if (base->verify_with.len > 0 || s->verify_with.len > 0) {
-        put_who(w, "verifyWith", s->verify_with, s->verify_skill, "failOpen",
-                s->policy.verify_open);
+        put_agent_ref(w, "verifyWith", s->verify_with, s->verify_skill, "failOpen",
+                      s->policy.verify_open);
     }
     if (base->n_fallback_ids > 0 || s->alternatives_n > 0) {
         put_fallbacks(w, plan, s);
@@ -284,7 +284,7 @@ static void put_step(struct writer *w, const struct plan *plan, const struct pla
     if (s->type != STEP_TYPE_TASK) {
         put_name(w, "type", step_type_name(s->type));
     }
-    put_who_does_it(w, s);
+    put_agent(w, s);
     put_str(w, "task", s->task);
     if (!plan->chain) {
         put_deps(w, plan, s);
