@@ -85,9 +85,9 @@ static const struct field_name phase_names[] = {
     {"name", FIELD_QUIET},        {"description", FIELD_QUIET},
 };
 
-#define TABLE(names, said, r)                                                                      \
+#define TABLE(names, reported, r)                                                                  \
     {                                                                                              \
-        (names), sizeof(names) / sizeof(names)[0], &(r)->said, &(r)->said_unknown                  \
+        (names), sizeof(names) / sizeof(names)[0], &(r)->reported, &(r)->said_unknown              \
     }
 
 static struct place top(const struct plan_reader *r)
@@ -132,10 +132,10 @@ static enum bt_code take_list(struct plan_reader *r, struct doc list)
 static enum bt_code take_phases(struct plan_reader *r, struct doc phases)
 {
     const uint32_t n_phases = doc_head(phases).n;
-    struct field_said said = {{0}};
+    struct fields_reported reported = {{0}};
     uint32_t n = 0;
     const struct field_table table = {phase_names, sizeof phase_names / sizeof phase_names[0],
-                                      &said, &r->said.unknown};
+                                      &reported, &r->reported.unknown};
     if (over_limit(r, r->first + n_phases)) {
         return BT_OK;
     }
@@ -232,9 +232,9 @@ static void read_change(struct plan_reader *r, const struct doc *values)
     }
 }
 
-static struct str either(struct str given, struct doc said)
+static struct str either(struct str given, struct doc reported)
 {
-    return given.len > 0 ? given : doc_string(said);
+    return given.len > 0 ? given : doc_string(reported);
 }
 
 static void read_texts(struct plan_reader *r, const struct doc *values, const struct doc *pending)
@@ -265,14 +265,14 @@ static void read_own_words(struct plan_reader *r, const struct doc *values)
 static void read_pending(struct plan_reader *r, struct doc *ret)
 {
     const struct place at = top(r);
-    struct field_said said = {{0}};
-    const struct field_table table = {plan_names, sizeof plan_names / sizeof plan_names[0], &said,
-                                      &r->said.unknown};
+    struct fields_reported reported = {{0}};
+    const struct field_table table = {plan_names, sizeof plan_names / sizeof plan_names[0],
+                                      &reported, &r->reported.unknown};
     if (r->pending.ptr == NULL) {
         return;
     }
     fields_read(&table, r->pending, &at, ret);
-    plan_policy_read(ret[PLAN_POLICY], r->problems, &r->said, r->policy);
+    plan_policy_read(ret[PLAN_POLICY], r->problems, &r->reported, r->policy);
     /* All numbers stand there; that does not mean that anybody wished for them. */
     r->policy->concurrency_given = false;
     r->policy->synthesis_given = false;
@@ -297,7 +297,7 @@ static void read_about(struct plan_reader *r, const struct doc *values)
     r->grants = base[PLAN_GRANTS];
     read_texts(r, values, pending);
     if (!r->distrusted) {
-        plan_policy_read(values[PLAN_POLICY], r->problems, &r->said, r->policy);
+        plan_policy_read(values[PLAN_POLICY], r->problems, &r->reported, r->policy);
     }
     read_own_words(r, values);
     if (r->pending.ptr != NULL) {
@@ -312,7 +312,7 @@ static enum bt_code read_map(struct plan_reader *r, struct doc doc)
     const struct place at = top(r);
     struct doc values[PLAN_FIELD_COUNT] = {{NULL, 0}};
     const struct field_table table = {plan_names, sizeof plan_names / sizeof plan_names[0],
-                                      &r->said_plan, &r->said.unknown};
+                                      &r->reported_plan, &r->reported.unknown};
     fields_read(&table, doc, &at, values);
     if (values[PLAN_STEPS].ptr == NULL && values[PLAN_PHASES].ptr == NULL &&
         values[PLAN_NESTED].ptr != NULL) {
@@ -371,6 +371,6 @@ enum bt_code plan_find(struct plan_reader *r, struct doc doc)
             return reader_nomem(r);
         }
     }
-    plan_policy_read(policy, r->problems, &r->said, r->policy);
+    plan_policy_read(policy, r->problems, &r->reported, r->policy);
     return plan_about_constrain(r, r->request->constraints, r->request->n_constraints);
 }

@@ -70,12 +70,12 @@ const char *field_canonical(const struct field_table *t, uint8_t field)
     return "";
 }
 
-static void say_alias(const struct field_table *t, uint32_t entry, const struct place *at)
+static void report_alias(const struct field_table *t, uint32_t entry, const struct place *at)
 {
     const char *canonical = field_canonical(t, t->names[entry].field);
-    uint64_t *said = &t->said->entries[entry / 64];
-    if (canonical != t->names[entry].name && (*said >> entry % 64 & 1) == 0) {
-        *said |= UINT64_C(1) << entry % 64;
+    uint64_t *reported = &t->reported->entries[entry / 64];
+    if (canonical != t->names[entry].name && (*reported >> entry % 64 & 1) == 0) {
+        *reported |= UINT64_C(1) << entry % 64;
         place_problem(at, PROBLEM_STYLE, true, t->names[entry].name, "is read as \"%s\"",
                       canonical);
     }
@@ -120,7 +120,7 @@ void fields_read(const struct field_table *t, struct doc map, const struct place
         if (entry < rank[field]) {
             rank[field] = (uint8_t)entry;
             values[field] = value;
-            say_alias(t, entry, at);
+            report_alias(t, entry, at);
         }
     }
 }

@@ -35,14 +35,14 @@ struct field_name {
 enum { FIELD_NAMES_MAX = 128, FIELD_UNKNOWN_MAX = 20 };
 
 /* Rows of a table that were reported as an alias: once per plan is enough. */
-struct field_said {
+struct fields_reported {
     uint64_t entries[FIELD_NAMES_MAX / 64];
 };
 
 struct field_table {
     const struct field_name *names;
     uint32_t n;
-    struct field_said *said;
+    struct fields_reported *reported;
     uint32_t *unknown; /* unknown names reported so far, at most FIELD_UNKNOWN_MAX per plan */
 };
 

@@ -80,7 +80,7 @@ static enum bt_code add_all_agents(struct plan_reader *r)
 static uint32_t first_replan(const struct plan *p)
 {
     for (uint32_t i = 0; i < p->n_steps; i++) {
-        if (!p->steps[i].superseded && says_replan(&p->steps[i].policy)) {
+        if (!p->steps[i].superseded && wants_replan(&p->steps[i].policy)) {
             return i;
         }
     }

@@ -50,15 +50,15 @@ static void read_strategy(const struct place *at, const char *field, struct doc 
                   "expected \"concat\", \"llm\", \"agent\" or \"agent:<id>\", got %s", got);
 }
 
-static void read_synthesis_map(const struct place *at, struct doc v, struct policy_said *said,
-                               struct plan_policy *io)
+static void read_synthesis_map(const struct place *at, struct doc v,
+                               struct policy_reported *reported, struct plan_policy *io)
 {
     char prefix[96];
     const struct place in = place_below(at, "synthesis", prefix);
     struct doc values[SYN_COUNT] = {{NULL, 0}};
     const struct field_table table = {synthesis_names,
                                       sizeof synthesis_names / sizeof synthesis_names[0],
-                                      &said->synthesis, &said->unknown};
+                                      &reported->synthesis, &reported->unknown};
     struct str agent_id = {NULL, 0};
     struct str skill = {NULL, 0};
     uint64_t retries;
@@ -83,7 +83,7 @@ static void read_synthesis_map(const struct place *at, struct doc v, struct poli
 }
 
 void policy_phases(const struct place *at, struct doc timeout, struct doc on_invalid,
-                   struct doc synthesis, struct policy_said *said, struct plan_policy *io)
+                   struct doc synthesis, struct policy_reported *reported, struct plan_policy *io)
 {
     static const char *const names[] = {"fail", "synthesize", "interrupt"};
     uint32_t choice;
@@ -97,7 +97,7 @@ void policy_phases(const struct place *at, struct doc timeout, struct doc on_inv
     }
     const struct doc_head head = doc_head(synthesis);
     if (head.kind == DOC_MAP) {
-        read_synthesis_map(at, synthesis, said, io);
+        read_synthesis_map(at, synthesis, reported, io);
     } else if (head.kind == DOC_BOOL && !head.b) {
         (void)synthesis_choice_named(STR_LIT("concat"), &io->synthesis);
         io->synthesis_given = true;

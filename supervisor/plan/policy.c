@@ -169,17 +169,17 @@ static const struct field_name replan_names[] = {
 
 enum { REPLANS_STEP_MAX = 100, REPLANS_TOTAL_MAX = LIMIT_REVISIONS - 1 };
 
-static void read_replan(const struct place *at, struct doc v, struct policy_said *said,
+static void read_replan(const struct place *at, struct doc v, struct policy_reported *reported,
                         struct plan_policy *io)
 {
     char prefix[96];
     const struct place in = place_below(at, "replan", prefix);
     struct doc values[REP_COUNT] = {{NULL, 0}};
     const struct field_table table = {replan_names, sizeof replan_names / sizeof replan_names[0],
-                                      &said->replan, &said->unknown};
+                                      &reported->replan, &reported->unknown};
     struct replan_policy *r = &io->replan;
     if (v.ptr == NULL || doc_head(v).kind != DOC_MAP) {
-        policy_agent_ref(at, "replan", v, "plan", said, &io->replanner, NULL);
+        policy_agent_ref(at, "replan", v, "plan", reported, &io->replanner, NULL);
         return;
     }
     fields_read(&table, v, &in, values);
@@ -192,13 +192,14 @@ static void read_replan(const struct place *at, struct doc v, struct policy_said
     read_u32(&in, "maxTotal", values[REP_TOTAL], 0, REPLANS_TOTAL_MAX, &r->max_total);
     policy_timeout(&in, "cooldownMs", values[REP_COOLDOWN], &r->cooldown_ms);
     policy_timeout(&in, "timeoutMs", values[REP_TIMEOUT], &r->timeout_ms);
-    policy_amounts(&in, "budget", values[REP_BUDGET], said, &r->budget_tokens, &r->budget_micros);
+    policy_amounts(&in, "budget", values[REP_BUDGET], reported, &r->budget_tokens,
+                   &r->budget_micros);
 }
 
 /* ---- all ---- */
 
-static void read_limits(const struct place *at, const struct doc *values, struct policy_said *said,
-                        struct plan_policy *io)
+static void read_limits(const struct place *at, const struct doc *values,
+                        struct policy_reported *reported, struct plan_policy *io)
 {
     policy_timeout(at, "planTimeoutMs", values[POL_PLAN_TIMEOUT], &io->plan_timeout_ms);
     read_u32(at, "maxConcurrency", values[POL_CONCURRENCY], 1, LIMIT_STEPS, &io->max_concurrency);
@@ -209,38 +210,42 @@ static void read_limits(const struct place *at, const struct doc *values, struct
              &io->context_result);
     read_u32(at, "maxFallbacks", values[POL_FALLBACKS_MAX], 0, 1000, &io->max_fallbacks);
     read_u32(at, "maxHandoffs", values[POL_HANDOFFS_MAX], 0, LIMIT_PLAN_AGENTS, &io->max_handoffs);
-    policy_amounts(at, "budget", values[POL_BUDGET], said, &io->budget_tokens, &io->budget_micros);
-    read_replan(at, values[POL_REPLAN], said, io);
+    policy_amounts(at, "budget", values[POL_BUDGET], reported, &io->budget_tokens,
+                   &io->budget_micros);
+    read_replan(at, values[POL_REPLAN], reported, io);
     read_u32(at, "maxReplans", values[POL_REPLANS_MAX], 0, REPLANS_TOTAL_MAX,
              &io->replan.max_total);
 }
 
-void plan_policy_read(struct doc policy, struct problems *problems, struct policy_said *said,
-                      struct plan_policy *io)
+void plan_policy_read(struct doc policy, struct problems *problems,
+                      struct policy_reported *reported, struct plan_policy *io)
 {
     const struct place top = {.problems = problems, .prefix = ""};
     const struct place at = {.problems = problems, .prefix = "policy"};
     const struct field_table table = {policy_names, sizeof policy_names / sizeof policy_names[0],
-                                      &said->policy, &said->unknown};
+                                      &reported->policy, &reported->unknown};
     struct doc values[POL_COUNT] = {{NULL, 0}};
     bool closed = !io->step.verify_open;
     if (!value_map(&top, "policy", policy)) {
         return;
     }
     fields_read(&table, policy, &at, values);
-    policy_common(&at, values, said, &io->step);
+    policy_common(&at, values, reported, &io->step);
     continue_on_failure(&at, values, &io->step.on_failure);
     policy_timeout(&at, "stepTimeoutMs", values[POL_STEP_TIMEOUT], &io->step.timeout_ms);
     policy_scope(&at, values[COM_SCOPE], &io->step.scope, &io->scope_given);
-    read_limits(&at, values, said, io);
+    read_limits(&at, values, reported, io);
     (void)value_bool(&at, "handback", values[POL_HANDBACK], &io->handback);
     (void)value_bool(&at, "signoff", values[POL_SIGNOFF], &io->signoff);
-    policy_agent_ref(&at, "gate", values[COM_GATE], "gate", said, &io->gate, &io->step.gate_closed);
-    policy_agent_ref(&at, "verifyWith", values[COM_VERIFY_WITH], "", said, &io->verifier, &closed);
+    policy_agent_ref(&at, "gate", values[COM_GATE], "gate", reported, &io->gate,
+                     &io->step.gate_closed);
+    policy_agent_ref(&at, "verifyWith", values[COM_VERIFY_WITH], "", reported, &io->verifier,
+                     &closed);
     io->step.verify_open = !closed;
-    policy_agent_ref(&at, "searchAgent", values[POL_SEARCH], "search", said, &io->searcher, NULL);
+    policy_agent_ref(&at, "searchAgent", values[POL_SEARCH], "search", reported, &io->searcher,
+                     NULL);
     policy_phases(&at, values[POL_PLANNER_TIMEOUT], values[POL_ON_INVALID], values[POL_SYNTHESIS],
-                  said, io);
+                  reported, io);
     io->fallbacks = values[COM_FALLBACKS].ptr != NULL ? values[COM_FALLBACKS] : io->fallbacks;
     io->handoff_to = values[POL_HANDOFF_TO].ptr != NULL ? values[POL_HANDOFF_TO] : io->handoff_to;
 }

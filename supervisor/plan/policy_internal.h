@@ -40,8 +40,8 @@ struct agent_ref {
 };
 
 /* Names already reported, for the tables of one plan. */
-struct policy_said {
-    struct field_said policy, backoff, ref, replan, amounts, synthesis;
+struct policy_reported {
+    struct fields_reported policy, backoff, ref, replan, amounts, synthesis;
     uint32_t unknown;
 };
 
@@ -79,28 +79,28 @@ struct plan_policy {
 
 void plan_policy_init(struct plan_policy *p, const struct plan_defaults *defaults);
 /* Reads a `policy` map over *io, field by field. */
-void plan_policy_read(struct doc policy, struct problems *problems, struct policy_said *said,
-                      struct plan_policy *io);
+void plan_policy_read(struct doc policy, struct problems *problems,
+                      struct policy_reported *reported, struct plan_policy *io);
 
 /* plan_common.c: the values of COM_* but gate, verifyWith, fallbackAgents and contextScope. Each
  * leaves *io alone when the value is absent or wrong. */
-void policy_common(const struct place *at, const struct doc *values, struct policy_said *said,
-                   struct step_policy *io);
+void policy_common(const struct place *at, const struct doc *values,
+                   struct policy_reported *reported, struct step_policy *io);
 void policy_timeout(const struct place *at, const char *field, struct doc v, msec *io);
 void policy_scope(const struct place *at, struct doc v, enum context_scope *io, bool *given);
 /* {tokens, costMicros}. */
 void policy_amounts(const struct place *at, const char *field, struct doc v,
-                    struct policy_said *said, uint64_t *io_tokens, uint64_t *io_micros);
+                    struct policy_reported *reported, uint64_t *io_tokens, uint64_t *io_micros);
 /*
  * "agent", {agentId | skill}, false, and where `skill` is not empty true, which means an agent with
  * that skill. A map that names nobody keeps who *io was, else means the skill. *io_closed (may be
  * NULL) = what failClosed or failOpen say.
  */
 void policy_agent_ref(const struct place *at, const char *field, struct doc v, const char *skill,
-                      struct policy_said *said, struct agent_ref *io, bool *io_closed);
+                      struct policy_reported *reported, struct agent_ref *io, bool *io_closed);
 /* plan_phases.c: plannerTimeoutMs, onInvalidPlan and synthesis. */
 void policy_phases(const struct place *at, struct doc timeout, struct doc on_invalid,
-                   struct doc synthesis, struct policy_said *said, struct plan_policy *io);
+                   struct doc synthesis, struct policy_reported *reported, struct plan_policy *io);
 /* The place one level down: at->prefix and field in *mem. */
 struct place place_below(const struct place *at, const char *field, char mem[96]);
 #endif

@@ -61,14 +61,14 @@ static const struct field_name amount_names[] = {
 };
 
 void policy_amounts(const struct place *at, const char *field, struct doc v,
-                    struct policy_said *said, uint64_t *io_tokens, uint64_t *io_micros)
+                    struct policy_reported *reported, uint64_t *io_tokens, uint64_t *io_micros)
 {
     /* So that sums over all steps and attempts of a plan fit. */
     const uint64_t most = UINT64_C(1) << 40;
     char prefix[96];
     struct doc values[AMOUNT_COUNT] = {{NULL, 0}};
     const struct field_table table = {amount_names, sizeof amount_names / sizeof amount_names[0],
-                                      &said->amounts, &said->unknown};
+                                      &reported->amounts, &reported->unknown};
     if (!value_map(at, field, v)) {
         return;
     }
@@ -92,7 +92,7 @@ static const struct field_name backoff_names[] = {
     {"jitter", BACK_JITTER},
 };
 
-static void backoff(const struct place *at, struct doc v, struct policy_said *said,
+static void backoff(const struct place *at, struct doc v, struct policy_reported *reported,
                     struct backoff *io)
 {
     static const char *const kinds[] = {"linear", "exponential", "fixed"};
@@ -100,7 +100,7 @@ static void backoff(const struct place *at, struct doc v, struct policy_said *sa
     struct place in = *at;
     struct doc values[BACK_COUNT] = {{NULL, 0}};
     const struct field_table table = {backoff_names, sizeof backoff_names / sizeof backoff_names[0],
-                                      &said->backoff, &said->unknown};
+                                      &reported->backoff, &reported->unknown};
     uint32_t kind = io->kind;
     if (v.ptr == NULL) {
         return;
@@ -171,16 +171,16 @@ static void no_retry(const struct place *at, const struct doc *values, uint32_t 
 {
     uint32_t set;
     uint32_t never = 0;
-    bool said = false;
+    bool reported = false;
     if (classes(at, "retryOn", values[COM_RETRY_ON], &set)) {
         never = ((1u << CLASS_COUNT) - 1) & ~set & ~(1u << CLASS_NONE);
-        said = true;
+        reported = true;
     }
     if (classes(at, "noRetry", values[COM_NO_RETRY], &set)) {
         never |= set;
-        said = true;
+        reported = true;
     }
-    *io = said ? never : *io;
+    *io = reported ? never : *io;
 }
 
 /* ---- agents ---- */
@@ -198,7 +198,7 @@ static const struct field_name agent_ref_names[] = {
 };
 
 static void agent_ref_map(const struct place *at, const char *field, struct doc v,
-                          const char *skill, struct policy_said *said, struct agent_ref *io,
+                          const char *skill, struct policy_reported *reported, struct agent_ref *io,
                           bool *io_closed)
 {
     char prefix[96];
@@ -206,7 +206,7 @@ static void agent_ref_map(const struct place *at, const char *field, struct doc 
     struct doc values[REF_COUNT] = {{NULL, 0}};
     const struct field_table table = {agent_ref_names,
                                       sizeof agent_ref_names / sizeof agent_ref_names[0],
-                                      &said->ref, &said->unknown};
+                                      &reported->ref, &reported->unknown};
     struct agent_ref ref = {.given = true};
     bool open;
     fields_read(&table, v, &in, values);
@@ -230,7 +230,7 @@ static void agent_ref_map(const struct place *at, const char *field, struct doc 
 }
 
 void policy_agent_ref(const struct place *at, const char *field, struct doc v, const char *skill,
-                      struct policy_said *said, struct agent_ref *io, bool *io_closed)
+                      struct policy_reported *reported, struct agent_ref *io, bool *io_closed)
 {
     const struct doc_head head = v.ptr == NULL ? (struct doc_head){.kind = DOC_NIL} : doc_head(v);
     char got[64];
@@ -242,7 +242,7 @@ void policy_agent_ref(const struct place *at, const char *field, struct doc v, c
     } else if (head.kind == DOC_BOOL && (!head.b || skill[0] != '\0')) {
         *io = (struct agent_ref){.given = true, .skill = str_from(head.b ? skill : "")};
     } else if (head.kind == DOC_MAP) {
-        agent_ref_map(at, field, v, skill, said, io, io_closed);
+        agent_ref_map(at, field, v, skill, reported, io, io_closed);
     } else {
         value_describe(v, got, sizeof got);
         place_problem(at, PROBLEM_INVALID_FIELD, false, field,
@@ -253,8 +253,8 @@ void policy_agent_ref(const struct place *at, const char *field, struct doc v, c
 
 /* ---- all ---- */
 
-void policy_common(const struct place *at, const struct doc *values, struct policy_said *said,
-                   struct step_policy *io)
+void policy_common(const struct place *at, const struct doc *values,
+                   struct policy_reported *reported, struct step_policy *io)
 {
     uint64_t n;
     on_failure(at, "onFailure", values[COM_ON_FAILURE], &io->on_failure);
@@ -263,7 +263,7 @@ void policy_common(const struct place *at, const struct doc *values, struct poli
     if (value_u64(at, "maxRetries", values[COM_RETRIES], 0, LIMIT_ATTEMPTS - 1, &n)) {
         io->max_retries = (uint32_t)n;
     }
-    backoff(at, values[COM_BACKOFF], said, &io->backoff);
+    backoff(at, values[COM_BACKOFF], reported, &io->backoff);
     no_retry(at, values, &io->no_retry);
     policy_timeout(at, "idleTimeoutMs", values[COM_IDLE], &io->idle_ms);
     policy_timeout(at, "queueTimeoutMs", values[COM_QUEUE], &io->queue_timeout_ms);
@@ -271,6 +271,6 @@ void policy_common(const struct place *at, const struct doc *values, struct poli
     policy_timeout(at, "approvalTimeoutMs", values[COM_APPROVAL_TIMEOUT], &io->approval_timeout_ms);
     policy_timeout(at, "checkTimeoutMs", values[COM_CHECK_TIMEOUT], &io->check_timeout_ms);
     (void)value_bool(at, "requiresApproval", values[COM_APPROVAL], &io->requires_approval);
-    policy_amounts(at, "estimate", values[COM_ESTIMATE], said, &io->estimate_tokens,
+    policy_amounts(at, "estimate", values[COM_ESTIMATE], reported, &io->estimate_tokens,
                    &io->estimate_micros);
 }

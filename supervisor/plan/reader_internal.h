@@ -26,8 +26,8 @@ struct plan_reader {
     struct bt_error *err;
     struct plan *plan;
     struct plan_policy *policy; /* in the arena */
-    struct policy_said said;
-    struct field_said said_plan, said_step;
+    struct policy_reported reported;
+    struct fields_reported reported_plan, reported_step;
     uint32_t first;         /* rows before it came with earlier revisions */
     struct doc *steps;      /* as found: those of the rows from `first` */
     struct doc *phase_deps; /* dependencies of the phase that the step was in; absent mostly */
@@ -159,7 +159,7 @@ static inline enum bt_code reader_nomem(struct plan_reader *r)
     return err_set(r->err, BT_NOMEM, "out of memory for a plan");
 }
 
-static inline bool says_replan(const struct step_policy *p)
+static inline bool wants_replan(const struct step_policy *p)
 {
     return p->on_failure == ON_FAILURE_REPLAN || p->on_verify == ON_FAILURE_REPLAN;
 }

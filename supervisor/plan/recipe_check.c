@@ -45,9 +45,9 @@ static void check_about(struct recipe_checker *k)
 {
     const struct doc about = doc_get(k->recipe, STR_LIT("recipe"));
     const struct place at = {.problems = k->problems, .prefix = "recipe"};
-    struct field_said said = {{0}};
+    struct fields_reported reported = {{0}};
     uint32_t unknown = 0;
-    const struct field_table table = {recipe_names, REC_COUNT, &said, &unknown};
+    const struct field_table table = {recipe_names, REC_COUNT, &reported, &unknown};
     struct doc values[REC_COUNT] = {{NULL, 0}};
     struct str name;
     if (!value_map(&k->at, "recipe", about)) {

@@ -90,9 +90,9 @@ static void must_not_have_begun(struct revision_edges *w, const char *field, uin
     }
 }
 
-static struct str either(struct str given, struct str said)
+static struct str either(struct str given, struct str reported)
 {
-    return given.len > 0 ? given : said;
+    return given.len > 0 ? given : reported;
 }
 
 static void find_insert(struct revision_edges *w)

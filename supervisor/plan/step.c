@@ -305,7 +305,7 @@ static void peek_id(struct step_reader *s, struct doc doc)
 static bool find_fields(struct step_reader *s)
 {
     const struct field_table table = {step_names, sizeof step_names / sizeof step_names[0],
-                                      &s->r->said_step, &s->r->said.unknown};
+                                      &s->r->reported_step, &s->r->reported.unknown};
     const struct doc doc = s->r->steps[s->ix - s->r->first];
     const enum doc_kind kind = doc_head(doc).kind;
     char got[64];

@@ -58,7 +58,7 @@ static void read_policy(struct step_reader *s)
     bool scope_given = false;
     uint32_t choice = 0;
     start_policy(s);
-    policy_common(&s->at, s->values, &s->r->said, p);
+    policy_common(&s->at, s->values, &s->r->reported, p);
     policy_timeout(&s->at, "timeoutMs", s->values[STEP_TIMEOUT], &p->timeout_ms);
     policy_scope(&s->at, s->values[COM_SCOPE], &p->scope, &scope_given);
     (void)value_choice(&s->at, "runIf", s->values[STEP_RUN_IF], run_if, 2, &choice);
@@ -116,12 +116,12 @@ static enum bt_code read_asked(struct step_reader *s)
         verifier = (struct agent_ref){.given = false};
     }
     if (!is_fixed(s, base->gate_with)) {
-        policy_agent_ref(&s->at, "gate", s->values[COM_GATE], "gate", &s->r->said, &gate,
+        policy_agent_ref(&s->at, "gate", s->values[COM_GATE], "gate", &s->r->reported, &gate,
                          &p->gate_closed);
         s->gate_given = gate.given;
     }
     if (!is_fixed(s, base->verify_with)) {
-        policy_agent_ref(&s->at, "verifyWith", s->values[COM_VERIFY_WITH], "", &s->r->said,
+        policy_agent_ref(&s->at, "verifyWith", s->values[COM_VERIFY_WITH], "", &s->r->reported,
                          &verifier, &closed);
     }
     p->verify_open = !closed;
