@@ -9,7 +9,7 @@
 /* ---- reading ---- */
 
 /* Cut rather than refused: nothing depends on its end. */
-static void read_text(const struct place *at, const char *field, struct doc v, size_t cap,
+static void read_text(const struct location *at, const char *field, struct doc v, size_t cap,
                       struct str *io)
 {
     struct str text;
@@ -18,12 +18,12 @@ static void read_text(const struct place *at, const char *field, struct doc v, s
     }
     *io = (struct str){text.ptr, utf8_cut(text.ptr, text.len, cap)};
     if (io->len < text.len) {
-        place_problem(at, PROBLEM_STYLE, true, field, "is cut after %zu bytes", cap);
+        location_report(at, PROBLEM_STYLE, true, field, "is cut after %zu bytes", cap);
     }
 }
 
 /* Whether the list, or the one string that stands for a list of it, can be kept. */
-static bool list_fits(const struct place *at, const char *field, struct doc v)
+static bool list_fits(const struct location *at, const char *field, struct doc v)
 {
     struct doc_cursor c = doc_cursor(v);
     struct doc_head head;
@@ -34,8 +34,8 @@ static bool list_fits(const struct place *at, const char *field, struct doc v)
     const bool one = head.kind != DOC_ARRAY;
     const uint32_t n = one ? 1 : head.n;
     if (n > ABOUT_LIST_MAX) {
-        place_problem(at, PROBLEM_LIMIT, at->mild, field, "%u entries are more than %d", n,
-                      ABOUT_LIST_MAX);
+        location_report(at, PROBLEM_LIMIT, at->mild, field, "%u entries are more than %d", n,
+                        ABOUT_LIST_MAX);
         return false;
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -43,15 +43,15 @@ static bool list_fits(const struct place *at, const char *field, struct doc v)
             return false;
         }
         if (item.len > ABOUT_ITEM_MAX) {
-            place_problem(at, PROBLEM_LIMIT, at->mild, field, "an entry is longer than %d bytes",
-                          ABOUT_ITEM_MAX);
+            location_report(at, PROBLEM_LIMIT, at->mild, field, "an entry is longer than %d bytes",
+                            ABOUT_ITEM_MAX);
             return false;
         }
     }
     return n > 0;
 }
 
-static void read_list(const struct place *at, const char *field, struct doc v, struct doc *io)
+static void read_list(const struct location *at, const char *field, struct doc v, struct doc *io)
 {
     if (list_fits(at, field, v)) {
         *io = v;
@@ -61,7 +61,7 @@ static void read_list(const struct place *at, const char *field, struct doc v, s
 void plan_about_read(struct plan_reader *r, const struct about_fields *f)
 {
     struct plan_about *about = &r->policy->about;
-    struct place at = {.problems = r->problems, .prefix = "", .mild = true};
+    struct location at = {.problems = r->problems, .prefix = "", .mild = true};
     read_text(&at, "description", f->description, ABOUT_TEXT_MAX, &about->description);
     read_text(&at, "reasoning", f->reasoning, ABOUT_TEXT_MAX, &about->reasoning);
     read_text(&at, "estimatedTotalTime", f->total_time, ABOUT_TIME_MAX, &about->total_time);
@@ -75,7 +75,7 @@ void plan_about_read(struct plan_reader *r, const struct about_fields *f)
 
 enum bt_code plan_about_constrain(struct plan_reader *r, const struct str *at, uint32_t n)
 {
-    const struct place top = {.problems = r->problems, .prefix = ""};
+    const struct location top = {.problems = r->problems, .prefix = ""};
     struct buf list;
     if (n == 0) {
         return BT_OK;

@@ -47,7 +47,7 @@ static void put_names(const struct plan_reader *r, struct buf *text)
     buf_add_cstr(text, n > NAMES_SHOWN ? ", ..." : n == 0 ? "none" : "");
 }
 
-static void report_unknown_agent(const struct plan_reader *r, const struct place *at,
+static void report_unknown_agent(const struct plan_reader *r, const struct location *at,
                                  const char *field, struct str agent_id)
 {
     struct buf names;
@@ -55,17 +55,17 @@ static void report_unknown_agent(const struct plan_reader *r, const struct place
     buf_init(&names, 1024);
     put_names(r, &names);
     if (r->granted_only) {
-        place_problem(at, PROBLEM_MISSING_AGENT, false, field,
-                      "agent \"%.*s\" was not granted to this plan; granted: %s", shown,
-                      agent_id.ptr, buf_cstr(&names));
+        location_report(at, PROBLEM_MISSING_AGENT, false, field,
+                        "agent \"%.*s\" was not granted to this plan; granted: %s", shown,
+                        agent_id.ptr, buf_cstr(&names));
     } else {
-        place_problem(at, PROBLEM_MISSING_AGENT, false, field, "Unknown agent: %.*s; known: %s",
-                      shown, agent_id.ptr, buf_cstr(&names));
+        location_report(at, PROBLEM_MISSING_AGENT, false, field, "Unknown agent: %.*s; known: %s",
+                        shown, agent_id.ptr, buf_cstr(&names));
     }
     buf_done(&names);
 }
 
-bool plan_agent_check_granted(struct plan_reader *r, const struct place *at, const char *field,
+bool plan_agent_check_granted(struct plan_reader *r, const struct location *at, const char *field,
                               struct str agent_id)
 {
     if (!may_use(r, agent_id)) {
@@ -75,7 +75,7 @@ bool plan_agent_check_granted(struct plan_reader *r, const struct place *at, con
     return true;
 }
 
-bool plan_agent_check_known(struct plan_reader *r, const struct place *at, const char *field,
+bool plan_agent_check_known(struct plan_reader *r, const struct location *at, const char *field,
                             struct str agent_id)
 {
     if (r->again) {
@@ -83,8 +83,8 @@ bool plan_agent_check_known(struct plan_reader *r, const struct place *at, const
     }
     if (r->registry == NULL) {
         if (!card_id_ok(agent_id)) {
-            place_problem(at, PROBLEM_INVALID_FIELD, false, field,
-                          "is no agent's id; it needs 1 to 64 of A-Z a-z 0-9 _ . -");
+            location_report(at, PROBLEM_INVALID_FIELD, false, field,
+                            "is no agent's id; it needs 1 to 64 of A-Z a-z 0-9 _ . -");
         }
         return card_id_ok(agent_id) && plan_agent_check_granted(r, at, field, agent_id);
     }
@@ -104,19 +104,19 @@ bool plan_agent_has_skill(const struct plan_reader *r, struct str agent_id, stru
     return card == NULL || skill.len == 0 || card_skill(card, skill) != UINT32_MAX;
 }
 
-static bool has_skill(const struct plan_reader *r, const struct place *at, const char *field,
+static bool has_skill(const struct plan_reader *r, const struct location *at, const char *field,
                       const struct agent_ref *ref)
 {
     if (plan_agent_has_skill(r, ref->agent_id, ref->skill)) {
         return true;
     }
-    place_problem(at, PROBLEM_MISSING_SKILL, false, field, "agent \"%.*s\" has no skill \"%.*s\"",
-                  STR_ARG(ref->agent_id), (int)utf8_cut(ref->skill.ptr, ref->skill.len, 80),
-                  ref->skill.ptr);
+    location_report(at, PROBLEM_MISSING_SKILL, false, field, "agent \"%.*s\" has no skill \"%.*s\"",
+                    STR_ARG(ref->agent_id), (int)utf8_cut(ref->skill.ptr, ref->skill.len, 80),
+                    ref->skill.ptr);
     return false;
 }
 
-enum bt_code plan_agent_resolve(struct plan_reader *r, const struct place *at, const char *field,
+enum bt_code plan_agent_resolve(struct plan_reader *r, const struct location *at, const char *field,
                                 const struct agent_ref *ref, struct str *ret)
 {
     *ret = (struct str){NULL, 0};
@@ -131,10 +131,10 @@ enum bt_code plan_agent_resolve(struct plan_reader *r, const struct place *at, c
     }
     const uint32_t agent = plan_agent_with_skill(r, ref->skill);
     if (agent == REGISTRY_NONE) {
-        place_problem(at, PROBLEM_MISSING_SKILL, false, field,
-                      "no %s agent has the skill \"%.*s\"; name one, or register one that has it",
-                      r->granted_only ? "granted" : "registered",
-                      (int)utf8_cut(ref->skill.ptr, ref->skill.len, 80), ref->skill.ptr);
+        location_report(at, PROBLEM_MISSING_SKILL, false, field,
+                        "no %s agent has the skill \"%.*s\"; name one, or register one that has it",
+                        r->granted_only ? "granted" : "registered",
+                        (int)utf8_cut(ref->skill.ptr, ref->skill.len, 80), ref->skill.ptr);
         return BT_OK;
     }
     *ret = arena_str(r->arena, registry_agent_view(r->registry, agent).id);
@@ -153,7 +153,7 @@ static bool listed(const struct str *ids, uint32_t n, struct str id)
     return false;
 }
 
-uint32_t plan_agent_read_list(struct plan_reader *r, const struct place *at, const char *field,
+uint32_t plan_agent_read_list(struct plan_reader *r, const struct location *at, const char *field,
                               struct doc list, struct str *ret, uint32_t cap)
 {
     struct doc_cursor c = doc_cursor(list);
@@ -167,9 +167,9 @@ uint32_t plan_agent_read_list(struct plan_reader *r, const struct place *at, con
         c = doc_cursor(list);
         head.n = 1;
     } else if (head.n > LIMIT_PLAN_AGENTS) {
-        place_problem(at, PROBLEM_LIMIT, false, field,
-                      "%u agents are more than the %u that a plan may use", head.n,
-                      (unsigned)LIMIT_PLAN_AGENTS);
+        location_report(at, PROBLEM_LIMIT, false, field,
+                        "%u agents are more than the %u that a plan may use", head.n,
+                        (unsigned)LIMIT_PLAN_AGENTS);
         return 0;
     }
     for (uint32_t i = 0; i < head.n && n < cap; i++) {
@@ -187,7 +187,7 @@ uint32_t plan_agent_read_list(struct plan_reader *r, const struct place *at, con
 enum bt_code plan_agent_read_policy(struct plan_reader *r)
 {
     struct str ids[LIMIT_PLAN_AGENTS];
-    const struct place at = {.problems = r->problems, .prefix = "policy"};
+    const struct location at = {.problems = r->problems, .prefix = "policy"};
     struct plan_policy *p = r->policy;
     enum bt_code code = plan_agent_resolve(r, &at, "gate", &p->gate, &p->gate_with);
     if (code == BT_OK) {

@@ -90,21 +90,21 @@ static const struct field_name phase_names[] = {
         (names), sizeof(names) / sizeof(names)[0], &(r)->reported, &(r)->said_unknown              \
     }
 
-static struct place top(const struct plan_reader *r)
+static struct location top(const struct plan_reader *r)
 {
-    return (struct place){.problems = r->problems, .prefix = ""};
+    return (struct location){.problems = r->problems, .prefix = ""};
 }
 
 /* ---- steps ---- */
 
 static bool over_limit(struct plan_reader *r, uint32_t n)
 {
-    const struct place at = top(r);
+    const struct location at = top(r);
     if (n <= LIMIT_STEPS) {
         return false;
     }
-    place_problem(&at, PROBLEM_LIMIT, false, "steps", "%u steps are more than the %u of one plan",
-                  n, (unsigned)LIMIT_STEPS);
+    location_report(&at, PROBLEM_LIMIT, false, "steps", "%u steps are more than the %u of one plan",
+                    n, (unsigned)LIMIT_STEPS);
     return true;
 }
 
@@ -148,15 +148,15 @@ static enum bt_code take_phases(struct plan_reader *r, struct doc phases)
     struct doc_head head;
     (void)doc_next(&c, &head);
     for (uint32_t i = 0; i < n_phases; i++) {
-        const struct place at = {.problems = r->problems, .prefix = "phases"};
+        const struct location at = {.problems = r->problems, .prefix = "phases"};
         struct doc values[PHASE_FIELD_COUNT] = {{NULL, 0}};
         const struct doc phase = doc_skip(&c);
         fields_read(&table, phase, &at, values);
         struct doc_cursor steps = doc_cursor(values[PHASE_STEPS]);
         struct doc_head list;
         if (!doc_next(&steps, &list) || list.kind != DOC_ARRAY) {
-            place_problem(&at, PROBLEM_INVALID_FIELD, false, "steps",
-                          "phase %u has no list of steps", i + 1);
+            location_report(&at, PROBLEM_INVALID_FIELD, false, "steps",
+                            "phase %u has no list of steps", i + 1);
             continue;
         }
         if (over_limit(r, r->first + n + list.n)) {
@@ -174,7 +174,7 @@ static enum bt_code take_phases(struct plan_reader *r, struct doc phases)
 
 static enum bt_code take_steps(struct plan_reader *r, const struct doc *values)
 {
-    const struct place at = top(r);
+    const struct location at = top(r);
     const bool phases = values[PLAN_STEPS].ptr == NULL && values[PLAN_PHASES].ptr != NULL;
     const struct doc list = phases ? values[PLAN_PHASES] : values[PLAN_STEPS];
     char got[64];
@@ -183,8 +183,8 @@ static enum bt_code take_steps(struct plan_reader *r, const struct doc *values)
     }
     if (doc_head(list).kind != DOC_ARRAY) {
         value_describe(list, got, sizeof got);
-        place_problem(&at, PROBLEM_INVALID_FIELD, false, phases ? "phases" : "steps",
-                      "expected a list of steps, got %s", got);
+        location_report(&at, PROBLEM_INVALID_FIELD, false, phases ? "phases" : "steps",
+                        "expected a list of steps, got %s", got);
         return BT_OK;
     }
     return phases ? take_phases(r, list) : take_list(r, list);
@@ -196,12 +196,12 @@ static enum bt_code take_steps(struct plan_reader *r, const struct doc *values)
 static void take_text(struct plan_reader *r, const char *field, struct doc v, struct str given,
                       size_t cap, struct str *ret)
 {
-    const struct place at = top(r);
+    const struct location at = top(r);
     struct str text = {NULL, 0};
     (void)value_string(&at, field, v, &text);
     text = given.len > 0 ? given : text;
     if (text.len > cap) {
-        place_problem(&at, PROBLEM_LIMIT, false, field, "is longer than %zu bytes", cap);
+        location_report(&at, PROBLEM_LIMIT, false, field, "is longer than %zu bytes", cap);
         return;
     }
     *ret = text;
@@ -210,7 +210,7 @@ static void take_text(struct plan_reader *r, const char *field, struct doc v, st
 /* Members that only a document has which changes a plan, and the revision of one written down. */
 static void read_change(struct plan_reader *r, const struct doc *values)
 {
-    const struct place at = top(r);
+    const struct location at = top(r);
     uint64_t revision;
     if (r->again) {
         if (value_u64(&at, "revision", values[PLAN_REVISION], 1, LIMIT_REVISIONS, &revision)) {
@@ -225,8 +225,8 @@ static void read_change(struct plan_reader *r, const struct doc *values)
         for (uint8_t i = PLAN_REUSE; i <= PLAN_STEP; i++) {
             static const char *const names[] = {"reuse", "afterStepId", "beforeStepId", "stepId"};
             if (values[i].ptr != NULL) {
-                place_problem(&at, PROBLEM_STYLE, true, names[i - PLAN_REUSE],
-                              "is ignored: it belongs to a change of a plan");
+                location_report(&at, PROBLEM_STYLE, true, names[i - PLAN_REUSE],
+                                "is ignored: it belongs to a change of a plan");
             }
         }
     }
@@ -264,7 +264,7 @@ static void read_own_words(struct plan_reader *r, const struct doc *values)
 /* What the plan was submitted with, when this is the answer of its planner. */
 static void read_pending(struct plan_reader *r, struct doc *ret)
 {
-    const struct place at = top(r);
+    const struct location at = top(r);
     struct fields_reported reported = {{0}};
     const struct field_table table = {plan_names, sizeof plan_names / sizeof plan_names[0],
                                       &reported, &r->reported.unknown};
@@ -281,12 +281,12 @@ static void read_pending(struct plan_reader *r, struct doc *ret)
 /* Of a whole plan. A change leaves the plan's policy, goal and so on as they are. */
 static void read_about(struct plan_reader *r, const struct doc *values)
 {
-    const struct place at = top(r);
+    const struct location at = top(r);
     struct doc pending[PLAN_FIELD_COUNT] = {{NULL, 0}};
     if (r->change != NULL || r->distrusted) {
         if (values[PLAN_POLICY].ptr != NULL) {
-            place_problem(&at, PROBLEM_STYLE, true, "policy",
-                          "is ignored: the plan keeps its policy; say it of the steps");
+            location_report(&at, PROBLEM_STYLE, true, "policy",
+                            "is ignored: the plan keeps its policy; say it of the steps");
         }
     }
     if (r->change != NULL) {
@@ -309,7 +309,7 @@ static void read_about(struct plan_reader *r, const struct doc *values)
 
 static enum bt_code read_map(struct plan_reader *r, struct doc doc)
 {
-    const struct place at = top(r);
+    const struct location at = top(r);
     struct doc values[PLAN_FIELD_COUNT] = {{NULL, 0}};
     const struct field_table table = {plan_names, sizeof plan_names / sizeof plan_names[0],
                                       &r->reported_plan, &r->reported.unknown};
@@ -320,13 +320,13 @@ static enum bt_code read_map(struct plan_reader *r, struct doc doc)
         if (doc_head(inner).kind == DOC_ARRAY) {
             values[PLAN_STEPS] = inner;
         } else {
-            place_problem(&at, PROBLEM_STYLE, true, "plan", "the plan is read from inside it");
+            location_report(&at, PROBLEM_STYLE, true, "plan", "the plan is read from inside it");
             fields_read(&table, inner, &at, values);
         }
     }
     if (values[PLAN_INPUTS].ptr != NULL) {
-        place_problem(&at, PROBLEM_INVALID_FIELD, false, "inputs",
-                      "this is a recipe; fill in its inputs to make it a plan");
+        location_report(&at, PROBLEM_INVALID_FIELD, false, "inputs",
+                        "this is a recipe; fill in its inputs to make it a plan");
     }
     read_change(r, values);
     read_about(r, values);
@@ -335,7 +335,7 @@ static enum bt_code read_map(struct plan_reader *r, struct doc doc)
 
 enum bt_code plan_find(struct plan_reader *r, struct doc doc)
 {
-    const struct place at = top(r);
+    const struct location at = top(r);
     const struct doc none[PLAN_FIELD_COUNT] = {{NULL, 0}};
     enum bt_code code = BT_OK;
     char got[64];
@@ -344,7 +344,7 @@ enum bt_code plan_find(struct plan_reader *r, struct doc doc)
         code = read_map(r, doc);
         break;
     case DOC_ARRAY:
-        place_problem(&at, PROBLEM_STYLE, true, "steps", "the list is read as the plan's steps");
+        location_report(&at, PROBLEM_STYLE, true, "steps", "the list is read as the plan's steps");
         read_about(r, none);
         code = take_list(r, doc);
         break;
@@ -356,8 +356,8 @@ enum bt_code plan_find(struct plan_reader *r, struct doc doc)
     case DOC_STR:
     case DOC_BIN:
         value_describe(doc, got, sizeof got);
-        place_problem(&at, PROBLEM_INVALID_FIELD, false, "plan",
-                      "expected a map with \"steps\", got %s", got);
+        location_report(&at, PROBLEM_INVALID_FIELD, false, "plan",
+                        "expected a map with \"steps\", got %s", got);
         break;
     }
     if (code != BT_OK || r->change != NULL) {

@@ -9,8 +9,8 @@
 #include "protocol/base/suggest.h"
 #include "protocol/base/utf8.h"
 
-void place_problem(const struct place *at, enum problem_category c, bool warning, const char *field,
-                   const char *fmt, ...)
+void location_report(const struct location *at, enum problem_category c, bool warning,
+                     const char *field, const char *fmt, ...)
 {
     char path[96];
     char text[640];
@@ -26,7 +26,7 @@ void place_problem(const struct place *at, enum problem_category c, bool warning
 
 /* ---- members ---- */
 
-static void unknown_name(const struct field_table *t, struct str key, const struct place *at)
+static void unknown_name(const struct field_table *t, struct str key, const struct location *at)
 {
     if (++*t->unknown > FIELD_UNKNOWN_MAX) {
         return;
@@ -41,12 +41,12 @@ static void unknown_name(const struct field_table *t, struct str key, const stru
     const size_t shown = utf8_cut(key.ptr, key.len, 64);
     (void)snprintf(name, sizeof name, "%.*s", (int)shown, key.ptr);
     if (near.best.ptr != NULL) {
-        place_problem(at, PROBLEM_STYLE, true, name,
-                      "is not a field that is known here and is ignored; did you mean \"%.*s\"?",
-                      STR_ARG(near.best));
+        location_report(at, PROBLEM_STYLE, true, name,
+                        "is not a field that is known here and is ignored; did you mean \"%.*s\"?",
+                        STR_ARG(near.best));
     } else {
-        place_problem(at, PROBLEM_STYLE, true, name,
-                      "is not a field that is known here and is ignored");
+        location_report(at, PROBLEM_STYLE, true, name,
+                        "is not a field that is known here and is ignored");
     }
 }
 
@@ -70,18 +70,18 @@ const char *field_canonical(const struct field_table *t, uint8_t field)
     return "";
 }
 
-static void report_alias(const struct field_table *t, uint32_t entry, const struct place *at)
+static void report_alias(const struct field_table *t, uint32_t entry, const struct location *at)
 {
     const char *canonical = field_canonical(t, t->names[entry].field);
     uint64_t *reported = &t->reported->entries[entry / 64];
     if (canonical != t->names[entry].name && (*reported >> entry % 64 & 1) == 0) {
         *reported |= UINT64_C(1) << entry % 64;
-        place_problem(at, PROBLEM_STYLE, true, t->names[entry].name, "is read as \"%s\"",
-                      canonical);
+        location_report(at, PROBLEM_STYLE, true, t->names[entry].name, "is read as \"%s\"",
+                        canonical);
     }
 }
 
-void fields_read(const struct field_table *t, struct doc map, const struct place *at,
+void fields_read(const struct field_table *t, struct doc map, const struct location *at,
                  struct doc *values)
 {
     uint8_t rank[FIELD_NAMES_MAX];
@@ -114,8 +114,9 @@ void fields_read(const struct field_table *t, struct doc map, const struct place
         if (rank[field] != 0xff) {
             const uint32_t kept = entry < rank[field] ? entry : rank[field];
             const uint32_t lost = entry < rank[field] ? rank[field] : entry;
-            place_problem(at, PROBLEM_STYLE, true, t->names[lost].name,
-                          "is ignored: \"%s\" says the same and is given too", t->names[kept].name);
+            location_report(at, PROBLEM_STYLE, true, t->names[lost].name,
+                            "is ignored: \"%s\" says the same and is given too",
+                            t->names[kept].name);
         }
         if (entry < rank[field]) {
             rank[field] = (uint8_t)entry;
@@ -161,17 +162,17 @@ void value_describe(struct doc v, char *ret, size_t cap)
     }
 }
 
-static bool wrong(const struct place *at, const char *field, struct doc v, const char *expected)
+static bool wrong(const struct location *at, const char *field, struct doc v, const char *expected)
 {
     char got[64];
     value_describe(v, got, sizeof got);
-    place_problem(at, at->mild ? PROBLEM_STYLE : PROBLEM_INVALID_FIELD, at->mild, field,
-                  at->mild ? "is ignored: expected %s, got %s" : "expected %s, got %s", expected,
-                  got);
+    location_report(at, at->mild ? PROBLEM_STYLE : PROBLEM_INVALID_FIELD, at->mild, field,
+                    at->mild ? "is ignored: expected %s, got %s" : "expected %s, got %s", expected,
+                    got);
     return false;
 }
 
-bool value_string(const struct place *at, const char *field, struct doc v, struct str *ret)
+bool value_string(const struct location *at, const char *field, struct doc v, struct str *ret)
 {
     if (v.ptr == NULL) {
         return false;
@@ -184,7 +185,7 @@ bool value_string(const struct place *at, const char *field, struct doc v, struc
     return true;
 }
 
-bool value_id(const struct place *at, const char *field, struct doc v, struct arena *arena,
+bool value_id(const struct location *at, const char *field, struct doc v, struct arena *arena,
               struct str *ret, bool *oom)
 {
     if (v.ptr == NULL) {
@@ -209,8 +210,8 @@ bool value_id(const struct place *at, const char *field, struct doc v, struct ar
     return copy.ptr != NULL;
 }
 
-bool value_u64(const struct place *at, const char *field, struct doc v, uint64_t min, uint64_t max,
-               uint64_t *ret)
+bool value_u64(const struct location *at, const char *field, struct doc v, uint64_t min,
+               uint64_t max, uint64_t *ret)
 {
     if (v.ptr == NULL) {
         return false;
@@ -229,8 +230,8 @@ bool value_u64(const struct place *at, const char *field, struct doc v, uint64_t
     return true;
 }
 
-bool value_permille(const struct place *at, const char *field, struct doc v, double min, double max,
-                    uint32_t *ret)
+bool value_permille(const struct location *at, const char *field, struct doc v, double min,
+                    double max, uint32_t *ret)
 {
     if (v.ptr == NULL) {
         return false;
@@ -247,7 +248,7 @@ bool value_permille(const struct place *at, const char *field, struct doc v, dou
     return true;
 }
 
-bool value_bool(const struct place *at, const char *field, struct doc v, bool *ret)
+bool value_bool(const struct location *at, const char *field, struct doc v, bool *ret)
 {
     if (v.ptr == NULL) {
         return false;
@@ -260,7 +261,7 @@ bool value_bool(const struct place *at, const char *field, struct doc v, bool *r
     return true;
 }
 
-bool value_map(const struct place *at, const char *field, struct doc v)
+bool value_map(const struct location *at, const char *field, struct doc v)
 {
     if (v.ptr == NULL) {
         return false;
@@ -268,8 +269,8 @@ bool value_map(const struct place *at, const char *field, struct doc v)
     return doc_head(v).kind == DOC_MAP || wrong(at, field, v, "a map");
 }
 
-bool value_choice(const struct place *at, const char *field, struct doc v, const char *const *names,
-                  uint32_t n, uint32_t *ret)
+bool value_choice(const struct location *at, const char *field, struct doc v,
+                  const char *const *names, uint32_t n, uint32_t *ret)
 {
     if (v.ptr == NULL) {
         return false;

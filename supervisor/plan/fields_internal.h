@@ -11,7 +11,7 @@
 
 /* Where problems are: in a step (NULL = the plan), below `prefix` ("policy.backoff"; "" = at the
  * top). */
-struct place {
+struct location {
     struct problems *problems;
     const struct plan_step *step;
     uint32_t ix;
@@ -19,8 +19,8 @@ struct place {
     bool mild; /* a value of the wrong kind is only a warning: it is left out */
 };
 
-void place_problem(const struct place *at, enum problem_category c, bool warning, const char *field,
-                   const char *fmt, ...) BT_PRINTF(5, 6);
+void location_report(const struct location *at, enum problem_category c, bool warning,
+                     const char *field, const char *fmt, ...) BT_PRINTF(5, 6);
 
 /* One name of a field. The first row of a field is its canonical name; earlier rows win over later
  * ones. */
@@ -47,28 +47,28 @@ struct field_table {
 };
 
 /* values[field] = the member's value or absent (nil counts as absent). The map must be a map. */
-void fields_read(const struct field_table *t, struct doc map, const struct place *at,
+void fields_read(const struct field_table *t, struct doc map, const struct location *at,
                  struct doc *values);
 const char *field_canonical(const struct field_table *t, uint8_t field);
 
 /* ---- one value; false and a problem when it is of the wrong kind. An absent value is false
  * without a problem. ---- */
-bool value_string(const struct place *at, const char *field, struct doc v, struct str *ret);
+bool value_string(const struct location *at, const char *field, struct doc v, struct str *ret);
 /* A string, or an integer, which is printed into the arena (numeric ids). *oom is set when that
  * fails. */
-bool value_id(const struct place *at, const char *field, struct doc v, struct arena *arena,
+bool value_id(const struct location *at, const char *field, struct doc v, struct arena *arena,
               struct str *ret, bool *oom);
 /* A whole number min..max; 5.0 is 5. */
-bool value_u64(const struct place *at, const char *field, struct doc v, uint64_t min, uint64_t max,
-               uint64_t *ret);
+bool value_u64(const struct location *at, const char *field, struct doc v, uint64_t min,
+               uint64_t max, uint64_t *ret);
 /* A number min..max, in thousandths. */
-bool value_permille(const struct place *at, const char *field, struct doc v, double min, double max,
-                    uint32_t *ret);
-bool value_bool(const struct place *at, const char *field, struct doc v, bool *ret);
-bool value_map(const struct place *at, const char *field, struct doc v);
+bool value_permille(const struct location *at, const char *field, struct doc v, double min,
+                    double max, uint32_t *ret);
+bool value_bool(const struct location *at, const char *field, struct doc v, bool *ret);
+bool value_map(const struct location *at, const char *field, struct doc v);
 /* One of names[0..n-1]; *ret = its index. */
-bool value_choice(const struct place *at, const char *field, struct doc v, const char *const *names,
-                  uint32_t n, uint32_t *ret);
+bool value_choice(const struct location *at, const char *field, struct doc v,
+                  const char *const *names, uint32_t n, uint32_t *ret);
 /* For messages: "7", "\"abc\"", "an array". */
 void value_describe(struct doc v, char *ret, size_t cap);
 #endif

@@ -39,7 +39,7 @@ static uint32_t add(struct plan_reader *r, struct str id)
 static void add_listed(struct plan_reader *r, const char *prefix, const char *field,
                        struct doc list)
 {
-    const struct place at = {.problems = r->problems, .prefix = prefix};
+    const struct location at = {.problems = r->problems, .prefix = prefix};
     struct str ids[LIMIT_PLAN_AGENTS];
     const uint32_t n = plan_agent_read_list(r, &at, field, list, ids, LIMIT_PLAN_AGENTS);
     for (uint32_t i = 0; i < n; i++) {
@@ -55,14 +55,14 @@ static bool is_star(struct doc list)
 /* handoffTo ["*"]: whoever is known now. */
 static enum bt_code add_all_agents(struct plan_reader *r)
 {
-    const struct place at = {.problems = r->problems, .prefix = "policy"};
+    const struct location at = {.problems = r->problems, .prefix = "policy"};
     const uint32_t n = r->registry == NULL ? 0 : registry_agents(r->registry);
     for (uint32_t i = 0; i < n; i++) {
         const struct str id = registry_agent_view(r->registry, i).id;
         if (r->plan->agents.n == LIMIT_PLAN_AGENTS) {
-            place_problem(&at, PROBLEM_STYLE, true, "handoffTo",
-                          "\"*\" stands for the first %u agents only: a plan may use no more",
-                          (unsigned)LIMIT_PLAN_AGENTS);
+            location_report(&at, PROBLEM_STYLE, true, "handoffTo",
+                            "\"*\" stands for the first %u agents only: a plan may use no more",
+                            (unsigned)LIMIT_PLAN_AGENTS);
             break;
         }
         const struct str kept = arena_str(r->arena, id);
@@ -90,7 +90,7 @@ static uint32_t first_replan(const struct plan *p)
 static enum bt_code find_replanner(struct plan_reader *r)
 {
     static const struct agent_ref planner = {.skill = {"plan", 4}};
-    const struct place at = {.problems = r->problems, .prefix = "policy"};
+    const struct location at = {.problems = r->problems, .prefix = "policy"};
     const struct agent_ref *ref = &r->policy->replanner;
     struct str *id = &r->plan->replan.agent_id;
     const uint32_t step = first_replan(r->plan);
@@ -107,17 +107,17 @@ static enum bt_code find_replanner(struct plan_reader *r)
     if (!ref->given && plan_agent_with_skill(r, planner.skill) != REGISTRY_NONE) {
         return plan_agent_resolve(r, &at, "replan", &planner, id);
     }
-    place_problem(&at, PROBLEM_MISSING_AGENT, false, "replan",
-                  "step \"%.*s\" asks for a replan, but the plan has no replanner; add "
-                  "policy.replan.agent, or register an agent with the skill \"plan\"",
-                  STR_ARG(r->plan->steps[step].step_id));
+    location_report(&at, PROBLEM_MISSING_AGENT, false, "replan",
+                    "step \"%.*s\" asks for a replan, but the plan has no replanner; add "
+                    "policy.replan.agent, or register an agent with the skill \"plan\"",
+                    STR_ARG(r->plan->steps[step].step_id));
     return BT_OK;
 }
 
 static enum bt_code find_searcher(struct plan_reader *r)
 {
     static const struct agent_ref finder = {.skill = {"search", 6}};
-    const struct place at = {.problems = r->problems, .prefix = "policy"};
+    const struct location at = {.problems = r->problems, .prefix = "policy"};
     const struct agent_ref *ref = &r->policy->searcher;
     if (!ref->given && !r->again && r->policy->max_fallbacks > 0 && r->plan->job == JOB_NONE &&
         plan_agent_with_skill(r, finder.skill) != REGISTRY_NONE) {
@@ -203,10 +203,10 @@ enum bt_code plan_grants(struct plan_reader *r)
         code = code == BT_OK ? plan_phases_resolve(r) : code;
     }
     if (r->turned_away > 0) {
-        const struct place at = {.problems = r->problems, .prefix = ""};
-        place_problem(&at, PROBLEM_LIMIT, false, "steps",
-                      "the plan names more than the %u different agents that it may use",
-                      (unsigned)LIMIT_PLAN_AGENTS);
+        const struct location at = {.problems = r->problems, .prefix = ""};
+        location_report(&at, PROBLEM_LIMIT, false, "steps",
+                        "the plan names more than the %u different agents that it may use",
+                        (unsigned)LIMIT_PLAN_AGENTS);
     }
     p->replan.agent = index_of(r, p->replan.agent_id);
     p->search_agent = index_of(r, p->search_with);

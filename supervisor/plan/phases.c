@@ -37,7 +37,7 @@ static const struct field_name synthesis_names[] = {
     {"timeout_ms", SYN_TIMEOUT}, {"maxRetries", SYN_RETRIES}, {"max_retries", SYN_RETRIES},
 };
 
-static void read_strategy(const struct place *at, const char *field, struct doc v,
+static void read_strategy(const struct location *at, const char *field, struct doc v,
                           struct plan_policy *io)
 {
     char got[64];
@@ -46,15 +46,15 @@ static void read_strategy(const struct place *at, const char *field, struct doc 
         return;
     }
     value_describe(v, got, sizeof got);
-    place_problem(at, PROBLEM_INVALID_FIELD, false, field,
-                  "expected \"concat\", \"llm\", \"agent\" or \"agent:<id>\", got %s", got);
+    location_report(at, PROBLEM_INVALID_FIELD, false, field,
+                    "expected \"concat\", \"llm\", \"agent\" or \"agent:<id>\", got %s", got);
 }
 
-static void read_synthesis_map(const struct place *at, struct doc v,
+static void read_synthesis_map(const struct location *at, struct doc v,
                                struct policy_reported *reported, struct plan_policy *io)
 {
     char prefix[96];
-    const struct place in = place_below(at, "synthesis", prefix);
+    const struct location in = location_below(at, "synthesis", prefix);
     struct doc values[SYN_COUNT] = {{NULL, 0}};
     const struct field_table table = {synthesis_names,
                                       sizeof synthesis_names / sizeof synthesis_names[0],
@@ -69,8 +69,8 @@ static void read_synthesis_map(const struct place *at, struct doc v,
     const bool named = value_string(&in, "agentId", values[SYN_AGENT], &agent_id);
     const bool skilled = value_string(&in, "skill", values[SYN_SKILL], &skill);
     if ((named || skilled) && str_is(doc_string(values[SYN_STRATEGY]), "concat")) {
-        place_problem(&in, PROBLEM_INVALID_FIELD, false, "strategy",
-                      "\"concat\" asks no agent; leave agentId and skill out, or say \"agent\"");
+        location_report(&in, PROBLEM_INVALID_FIELD, false, "strategy",
+                        "\"concat\" asks no agent; leave agentId and skill out, or say \"agent\"");
     } else if (named || skilled) {
         io->synthesis.agent_id = named ? agent_id : io->synthesis.agent_id;
         io->synthesis.skill = skill;
@@ -82,7 +82,7 @@ static void read_synthesis_map(const struct place *at, struct doc v,
     }
 }
 
-void policy_phases(const struct place *at, struct doc timeout, struct doc on_invalid,
+void policy_phases(const struct location *at, struct doc timeout, struct doc on_invalid,
                    struct doc synthesis, struct policy_reported *reported, struct plan_policy *io)
 {
     static const char *const names[] = {"fail", "synthesize", "interrupt"};
@@ -129,7 +129,7 @@ void plan_job_of(struct doc document, struct plan_job *ret)
 static void read_planning(struct plan_reader *r, struct doc planning)
 {
     struct planning_policy *p = &r->plan->planning;
-    const struct place at = {.problems = r->problems, .prefix = "planning"};
+    const struct location at = {.problems = r->problems, .prefix = "planning"};
     uint64_t repairs = 0;
     p->pending = true;
     (void)value_string(&at, "agentId", doc_get(planning, STR_LIT("agentId")), &p->agent_id);
@@ -142,7 +142,7 @@ static void read_planning(struct plan_reader *r, struct doc planning)
 void plan_phases_read(struct plan_reader *r, struct doc planning, struct doc job,
                       struct doc dry_run)
 {
-    const struct place at = {.problems = r->problems, .prefix = ""};
+    const struct location at = {.problems = r->problems, .prefix = ""};
     struct plan *p = r->plan;
     p->dry_run = r->request->dry_run;
     p->planning.agent = p->synthesis.agent = AGENT_NONE;
@@ -152,8 +152,8 @@ void plan_phases_read(struct plan_reader *r, struct doc planning, struct doc job
     if (r->again || r->pending.ptr != NULL) {
         p->dry_run = p->dry_run || dry;
     } else if (dry && !p->dry_run) {
-        place_problem(&at, PROBLEM_STYLE, true, "dryRun",
-                      "is ignored: who submits the plan says whether it is to run");
+        location_report(&at, PROBLEM_STYLE, true, "dryRun",
+                        "is ignored: who submits the plan says whether it is to run");
     }
     if (r->again && planning.ptr != NULL) {
         read_planning(r, planning);
@@ -162,8 +162,8 @@ void plan_phases_read(struct plan_reader *r, struct doc planning, struct doc job
             .pending = true, .agent = AGENT_NONE, .repairs = r->planner->repairs};
     }
     if (job.ptr != NULL && !r->again && !r->request->own) {
-        place_problem(&at, PROBLEM_STYLE, true, "errand",
-                      "is ignored: only the supervisor makes errands");
+        location_report(&at, PROBLEM_STYLE, true, "errand",
+                        "is ignored: only the supervisor makes errands");
     } else if (job.ptr != NULL) {
         read_job(job, &r->policy->job);
         p->job = r->policy->job.kind;
@@ -182,21 +182,21 @@ static bool is_known(const struct plan_reader *r, const struct agent_ref *ref)
 }
 
 /* "llm" where no model is configured: the name of its agent would say little. */
-static bool reports_missing_model(struct plan_reader *r, const struct place *at, const char *field,
-                                  const struct agent_ref *ref)
+static bool reports_missing_model(struct plan_reader *r, const struct location *at,
+                                  const char *field, const struct agent_ref *ref)
 {
     if (!str_is(ref->agent_id, PLAN_ORCHESTRATOR) || r->again || r->registry == NULL ||
         registry_agent(r->registry, ref->agent_id) != REGISTRY_NONE) {
         return false;
     }
-    place_problem(at, PROBLEM_MISSING_AGENT, false, field,
-                  "\"llm\" needs the agent \"" PLAN_ORCHESTRATOR
-                  "\", which the setting llm of the configuration starts");
+    location_report(at, PROBLEM_MISSING_AGENT, false, field,
+                    "\"llm\" needs the agent \"" PLAN_ORCHESTRATOR
+                    "\", which the setting llm of the configuration starts");
     return true;
 }
 
 /* An id that lives as long as the plan; empty when nobody can be asked, and a problem says why. */
-static enum bt_code ask(struct plan_reader *r, const struct place *at, const char *field,
+static enum bt_code ask(struct plan_reader *r, const struct location *at, const char *field,
                         const struct agent_ref *ref, struct str *ret_id)
 {
     *ret_id = (struct str){NULL, 0};
@@ -219,7 +219,7 @@ static enum bt_code keep_skill(struct plan_reader *r, struct str skill, struct s
 
 static enum bt_code find_synthesizer(struct plan_reader *r)
 {
-    const struct place at = {.problems = r->problems, .prefix = "policy"};
+    const struct location at = {.problems = r->problems, .prefix = "policy"};
     const struct synthesis_choice *wish = &r->policy->synthesis;
     struct synthesis_policy *s = &r->plan->synthesis;
     const struct agent_ref ref = {.agent_id = wish->agent_id,
@@ -240,7 +240,7 @@ static enum bt_code find_synthesizer(struct plan_reader *r)
 
 static enum bt_code find_planner(struct plan_reader *r)
 {
-    const struct place at = {.problems = r->problems, .prefix = ""};
+    const struct location at = {.problems = r->problems, .prefix = ""};
     struct planning_policy *p = &r->plan->planning;
     if (r->planner == NULL) {
         return BT_OK;
@@ -249,12 +249,12 @@ static enum bt_code find_planner(struct plan_reader *r)
                                   .skill =
                                       r->planner->skill.len > 0 ? r->planner->skill : plan_skill};
     if (r->plan->goal.len == 0) {
-        place_problem(&at, PROBLEM_EMPTY_PLAN, false, "goal",
-                      "is missing; say in words what is to be done");
+        location_report(&at, PROBLEM_EMPTY_PLAN, false, "goal",
+                        "is missing; say in words what is to be done");
     }
     if (p->repairs > REPAIRS_MAX) {
-        place_problem(&at, PROBLEM_INVALID_FIELD, false, "planner", "more than %d repairs",
-                      REPAIRS_MAX);
+        location_report(&at, PROBLEM_INVALID_FIELD, false, "planner", "more than %d repairs",
+                        REPAIRS_MAX);
     }
     const enum bt_code code = ask(r, &at, "planner", &ref, &p->agent_id);
     return code == BT_OK ? keep_skill(r, r->planner->skill, &p->skill) : code;
@@ -263,12 +263,12 @@ static enum bt_code find_planner(struct plan_reader *r)
 /* An answer alone is the synthesizer's: concat has nothing to put together. */
 static void check_answer_alone(struct plan_reader *r)
 {
-    const struct place at = {.problems = r->problems, .prefix = "policy"};
+    const struct location at = {.problems = r->problems, .prefix = "policy"};
     if (r->planner != NULL && !r->again && r->plan->synthesis.agent_id.len == 0 &&
         r->plan->planning.on_invalid == ON_INVALID_SYNTHESIZE) {
-        place_problem(&at, PROBLEM_STYLE, true, "onInvalidPlan",
-                      "\"synthesize\" acts as \"fail\", because nobody is asked for the answer; "
-                      "give \"synthesis\" as well: \"llm\" or an agent");
+        location_report(&at, PROBLEM_STYLE, true, "onInvalidPlan",
+                        "\"synthesize\" acts as \"fail\", because nobody is asked for the answer; "
+                        "give \"synthesis\" as well: \"llm\" or an agent");
     }
 }
 

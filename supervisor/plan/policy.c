@@ -108,7 +108,7 @@ static const struct field_name policy_names[] = {
 };
 
 /* M024: false = abort, true = continue. */
-static void continue_on_failure(const struct place *at, const struct doc *values,
+static void continue_on_failure(const struct location *at, const struct doc *values,
                                 enum on_failure *io)
 {
     bool go_on;
@@ -117,15 +117,15 @@ static void continue_on_failure(const struct place *at, const struct doc *values
     }
     const enum on_failure wish = go_on ? ON_FAILURE_CONTINUE : ON_FAILURE_ABORT;
     if (values[COM_ON_FAILURE].ptr != NULL && wish != *io) {
-        place_problem(at, PROBLEM_INVALID_FIELD, false, "continueOnFailure",
-                      "says \"%s\" where onFailure says \"%s\"; give one of them",
-                      on_failure_name(wish), on_failure_name(*io));
+        location_report(at, PROBLEM_INVALID_FIELD, false, "continueOnFailure",
+                        "says \"%s\" where onFailure says \"%s\"; give one of them",
+                        on_failure_name(wish), on_failure_name(*io));
         return;
     }
     *io = wish;
 }
 
-static void read_u32(const struct place *at, const char *field, struct doc v, uint64_t min,
+static void read_u32(const struct location *at, const char *field, struct doc v, uint64_t min,
                      uint64_t max, uint32_t *io)
 {
     uint64_t n;
@@ -169,11 +169,11 @@ static const struct field_name replan_names[] = {
 
 enum { REPLANS_STEP_MAX = 100, REPLANS_TOTAL_MAX = LIMIT_REVISIONS - 1 };
 
-static void read_replan(const struct place *at, struct doc v, struct policy_reported *reported,
+static void read_replan(const struct location *at, struct doc v, struct policy_reported *reported,
                         struct plan_policy *io)
 {
     char prefix[96];
-    const struct place in = place_below(at, "replan", prefix);
+    const struct location in = location_below(at, "replan", prefix);
     struct doc values[REP_COUNT] = {{NULL, 0}};
     const struct field_table table = {replan_names, sizeof replan_names / sizeof replan_names[0],
                                       &reported->replan, &reported->unknown};
@@ -198,7 +198,7 @@ static void read_replan(const struct place *at, struct doc v, struct policy_repo
 
 /* ---- all ---- */
 
-static void read_limits(const struct place *at, const struct doc *values,
+static void read_limits(const struct location *at, const struct doc *values,
                         struct policy_reported *reported, struct plan_policy *io)
 {
     policy_timeout(at, "planTimeoutMs", values[POL_PLAN_TIMEOUT], &io->plan_timeout_ms);
@@ -220,8 +220,8 @@ static void read_limits(const struct place *at, const struct doc *values,
 void plan_policy_read(struct doc policy, struct problems *problems,
                       struct policy_reported *reported, struct plan_policy *io)
 {
-    const struct place top = {.problems = problems, .prefix = ""};
-    const struct place at = {.problems = problems, .prefix = "policy"};
+    const struct location top = {.problems = problems, .prefix = ""};
+    const struct location at = {.problems = problems, .prefix = "policy"};
     const struct field_table table = {policy_names, sizeof policy_names / sizeof policy_names[0],
                                       &reported->policy, &reported->unknown};
     struct doc values[POL_COUNT] = {{NULL, 0}};

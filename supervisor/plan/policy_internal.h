@@ -84,23 +84,23 @@ void plan_policy_read(struct doc policy, struct problems *problems,
 
 /* plan_common.c: the values of COM_* but gate, verifyWith, fallbackAgents and contextScope. Each
  * leaves *io alone when the value is absent or wrong. */
-void policy_common(const struct place *at, const struct doc *values,
+void policy_common(const struct location *at, const struct doc *values,
                    struct policy_reported *reported, struct step_policy *io);
-void policy_timeout(const struct place *at, const char *field, struct doc v, msec *io);
-void policy_scope(const struct place *at, struct doc v, enum context_scope *io, bool *given);
+void policy_timeout(const struct location *at, const char *field, struct doc v, msec *io);
+void policy_scope(const struct location *at, struct doc v, enum context_scope *io, bool *given);
 /* {tokens, costMicros}. */
-void policy_amounts(const struct place *at, const char *field, struct doc v,
+void policy_amounts(const struct location *at, const char *field, struct doc v,
                     struct policy_reported *reported, uint64_t *io_tokens, uint64_t *io_micros);
 /*
  * "agent", {agentId | skill}, false, and where `skill` is not empty true, which means an agent with
  * that skill. A map that names nobody keeps who *io was, else means the skill. *io_closed (may be
  * NULL) = what failClosed or failOpen say.
  */
-void policy_agent_ref(const struct place *at, const char *field, struct doc v, const char *skill,
+void policy_agent_ref(const struct location *at, const char *field, struct doc v, const char *skill,
                       struct policy_reported *reported, struct agent_ref *io, bool *io_closed);
 /* plan_phases.c: plannerTimeoutMs, onInvalidPlan and synthesis. */
-void policy_phases(const struct place *at, struct doc timeout, struct doc on_invalid,
+void policy_phases(const struct location *at, struct doc timeout, struct doc on_invalid,
                    struct doc synthesis, struct policy_reported *reported, struct plan_policy *io);
 /* The place one level down: at->prefix and field in *mem. */
-struct place place_below(const struct place *at, const char *field, char mem[96]);
+struct location location_below(const struct location *at, const char *field, char mem[96]);
 #endif

@@ -4,9 +4,9 @@
 #include "protocol/base/suggest.h"
 #include "supervisor/plan/policy_internal.h"
 
-struct place place_below(const struct place *at, const char *field, char mem[96])
+struct location location_below(const struct location *at, const char *field, char mem[96])
 {
-    struct place below = *at;
+    struct location below = *at;
     (void)snprintf(mem, 96, "%.64s%s%.24s", at->prefix, at->prefix[0] == '\0' ? "" : ".", field);
     below.prefix = mem;
     return below;
@@ -14,7 +14,7 @@ struct place place_below(const struct place *at, const char *field, char mem[96]
 
 /* ---- numbers and names ---- */
 
-void policy_timeout(const struct place *at, const char *field, struct doc v, msec *io)
+void policy_timeout(const struct location *at, const char *field, struct doc v, msec *io)
 {
     uint64_t n;
     if (value_u64(at, field, v, 0, POLICY_MS_MAX, &n)) {
@@ -22,7 +22,7 @@ void policy_timeout(const struct place *at, const char *field, struct doc v, mse
     }
 }
 
-void policy_scope(const struct place *at, struct doc v, enum context_scope *io, bool *given)
+void policy_scope(const struct location *at, struct doc v, enum context_scope *io, bool *given)
 {
     static const char *const names[] = {"all", "deps", "none"};
     uint32_t choice;
@@ -32,7 +32,8 @@ void policy_scope(const struct place *at, struct doc v, enum context_scope *io, 
     }
 }
 
-static void on_failure(const struct place *at, const char *field, struct doc v, enum on_failure *io)
+static void on_failure(const struct location *at, const char *field, struct doc v,
+                       enum on_failure *io)
 {
     static const char *const names[] = {"abort",  "skip", "continue", "retry",
                                         "replan", "ask",  "stop"};
@@ -44,7 +45,7 @@ static void on_failure(const struct place *at, const char *field, struct doc v, 
 }
 
 /* onFailure says it more exactly, so it wins. */
-static void critical(const struct place *at, const struct doc *values, enum on_failure *io)
+static void critical(const struct location *at, const struct doc *values, enum on_failure *io)
 {
     bool is_critical;
     if (value_bool(at, "critical", values[COM_CRITICAL], &is_critical) &&
@@ -60,7 +61,7 @@ static const struct field_name amount_names[] = {
     {"cost_micros", AMOUNT_MICROS},
 };
 
-void policy_amounts(const struct place *at, const char *field, struct doc v,
+void policy_amounts(const struct location *at, const char *field, struct doc v,
                     struct policy_reported *reported, uint64_t *io_tokens, uint64_t *io_micros)
 {
     /* So that sums over all steps and attempts of a plan fit. */
@@ -72,7 +73,7 @@ void policy_amounts(const struct place *at, const char *field, struct doc v,
     if (!value_map(at, field, v)) {
         return;
     }
-    const struct place in = place_below(at, field, prefix);
+    const struct location in = location_below(at, field, prefix);
     fields_read(&table, v, &in, values);
     (void)value_u64(&in, "tokens", values[AMOUNT_TOKENS], 0, most, io_tokens);
     (void)value_u64(&in, "costMicros", values[AMOUNT_MICROS], 0, most, io_micros);
@@ -92,12 +93,12 @@ static const struct field_name backoff_names[] = {
     {"jitter", BACK_JITTER},
 };
 
-static void backoff(const struct place *at, struct doc v, struct policy_reported *reported,
+static void backoff(const struct location *at, struct doc v, struct policy_reported *reported,
                     struct backoff *io)
 {
     static const char *const kinds[] = {"linear", "exponential", "fixed"};
     char prefix[96];
-    struct place in = *at;
+    struct location in = *at;
     struct doc values[BACK_COUNT] = {{NULL, 0}};
     const struct field_table table = {backoff_names, sizeof backoff_names / sizeof backoff_names[0],
                                       &reported->backoff, &reported->unknown};
@@ -108,7 +109,7 @@ static void backoff(const struct place *at, struct doc v, struct policy_reported
     if (doc_head(v).kind == DOC_STR) { /* "exponential" alone */
         values[BACK_KIND] = v;
     } else if (value_map(at, "backoff", v)) {
-        in = place_below(at, "backoff", prefix);
+        in = location_below(at, "backoff", prefix);
         fields_read(&table, v, &in, values);
     }
     if (value_choice(&in, "kind", values[BACK_KIND], kinds, 3, &kind)) {
@@ -123,7 +124,7 @@ static void backoff(const struct place *at, struct doc v, struct policy_reported
 
 /* ---- error classes ---- */
 
-static bool class_bit(const struct place *at, const char *field, struct doc v, uint32_t *io)
+static bool class_bit(const struct location *at, const char *field, struct doc v, uint32_t *io)
 {
     struct str name = {NULL, 0};
     if (!value_string(at, field, v, &name)) {
@@ -138,16 +139,16 @@ static bool class_bit(const struct place *at, const char *field, struct doc v, u
         }
         suggest_offer(&near, known);
     }
-    place_problem(at, PROBLEM_INVALID_FIELD, false, field,
-                  near.best.ptr != NULL ? "\"%.*s\" is no error class; did you mean \"%.*s\"?"
-                                        : "\"%.*s\" is no error class%.*s; classes are TIMEOUT, "
-                                          "RATE_LIMITED, SERVICE_UNAVAILABLE and so on",
-                  (int)(name.len < 64 ? name.len : 64), name.ptr, STR_ARG(near.best));
+    location_report(at, PROBLEM_INVALID_FIELD, false, field,
+                    near.best.ptr != NULL ? "\"%.*s\" is no error class; did you mean \"%.*s\"?"
+                                          : "\"%.*s\" is no error class%.*s; classes are TIMEOUT, "
+                                            "RATE_LIMITED, SERVICE_UNAVAILABLE and so on",
+                    (int)(name.len < 64 ? name.len : 64), name.ptr, STR_ARG(near.best));
     return false;
 }
 
 /* The set of the classes named; false when there is no list or one of them is wrong. */
-static bool classes(const struct place *at, const char *field, struct doc v, uint32_t *ret)
+static bool classes(const struct location *at, const char *field, struct doc v, uint32_t *ret)
 {
     struct doc_cursor c = doc_cursor(v);
     struct doc_head head;
@@ -167,7 +168,7 @@ static bool classes(const struct place *at, const char *field, struct doc v, uin
 }
 
 /* retryOn names the only classes that are retried; noRetry those that are not, also of them. */
-static void no_retry(const struct place *at, const struct doc *values, uint32_t *io)
+static void no_retry(const struct location *at, const struct doc *values, uint32_t *io)
 {
     uint32_t set;
     uint32_t never = 0;
@@ -197,12 +198,12 @@ static const struct field_name agent_ref_names[] = {
     {"fail_closed", REF_FAIL_CLOSED},
 };
 
-static void agent_ref_map(const struct place *at, const char *field, struct doc v,
+static void agent_ref_map(const struct location *at, const char *field, struct doc v,
                           const char *skill, struct policy_reported *reported, struct agent_ref *io,
                           bool *io_closed)
 {
     char prefix[96];
-    const struct place in = place_below(at, field, prefix);
+    const struct location in = location_below(at, field, prefix);
     struct doc values[REF_COUNT] = {{NULL, 0}};
     const struct field_table table = {agent_ref_names,
                                       sizeof agent_ref_names / sizeof agent_ref_names[0],
@@ -217,8 +218,8 @@ static void agent_ref_map(const struct place *at, const char *field, struct doc 
         *io = (struct agent_ref){.given = true, .skill = str_from(skill)};
     }
     if (io->agent_id.len == 0 && io->skill.len == 0) {
-        place_problem(at, PROBLEM_INVALID_FIELD, false, field,
-                      "names no agent; give agentId, or a skill that a registered agent has");
+        location_report(at, PROBLEM_INVALID_FIELD, false, field,
+                        "names no agent; give agentId, or a skill that a registered agent has");
     }
     if (io_closed == NULL) {
         return;
@@ -229,7 +230,7 @@ static void agent_ref_map(const struct place *at, const char *field, struct doc 
     }
 }
 
-void policy_agent_ref(const struct place *at, const char *field, struct doc v, const char *skill,
+void policy_agent_ref(const struct location *at, const char *field, struct doc v, const char *skill,
                       struct policy_reported *reported, struct agent_ref *io, bool *io_closed)
 {
     const struct doc_head head = v.ptr == NULL ? (struct doc_head){.kind = DOC_NIL} : doc_head(v);
@@ -245,15 +246,15 @@ void policy_agent_ref(const struct place *at, const char *field, struct doc v, c
         agent_ref_map(at, field, v, skill, reported, io, io_closed);
     } else {
         value_describe(v, got, sizeof got);
-        place_problem(at, PROBLEM_INVALID_FIELD, false, field,
-                      "expected an agent's id, {\"agentId\"} or {\"skill\"}%s or false, got %s",
-                      skill[0] == '\0' ? "" : ", true", got);
+        location_report(at, PROBLEM_INVALID_FIELD, false, field,
+                        "expected an agent's id, {\"agentId\"} or {\"skill\"}%s or false, got %s",
+                        skill[0] == '\0' ? "" : ", true", got);
     }
 }
 
 /* ---- all ---- */
 
-void policy_common(const struct place *at, const struct doc *values,
+void policy_common(const struct location *at, const struct doc *values,
                    struct policy_reported *reported, struct step_policy *io)
 {
     uint64_t n;

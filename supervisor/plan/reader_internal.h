@@ -69,7 +69,7 @@ struct step_reader {
     uint32_t ix;
     bool by_skill;   /* it named no agent, only a skill */
     bool gate_given; /* it said itself whether it has a gate */
-    struct place at;
+    struct location at;
     struct doc values[STEP_FIELD_COUNT];
 };
 
@@ -114,7 +114,7 @@ BT_MUST_CHECK enum bt_code plan_step_policy(struct step_reader *s);
 BT_MUST_CHECK enum bt_code plan_step_texts(struct plan_reader *r, uint32_t ix);
 /* plan_skill.c: the skill of a step that names only its agent; a warning says which was taken. */
 BT_MUST_CHECK enum bt_code plan_skill_choose(struct plan_reader *r, struct plan_step *step,
-                                             const struct place *at);
+                                             const struct location *at);
 /* plan_read.c: which steps the request says will not run; NULL = none. */
 const uint8_t *plan_reader_settled(const struct plan_reader *r);
 /* plan_schema.c: parameters against the skills' input schemas; verify is a schema. Rows from
@@ -129,20 +129,20 @@ BT_MUST_CHECK enum bt_code plan_write(const struct plan *plan, struct buf *out,
 /* The first agent with the skill (see registry_agent_with_skill) that the plan may use. */
 uint32_t plan_agent_with_skill(const struct plan_reader *r, struct str skill);
 /* Whether the agent is known and granted; if not, a problem says so. */
-bool plan_agent_check_known(struct plan_reader *r, const struct place *at, const char *field,
+bool plan_agent_check_known(struct plan_reader *r, const struct location *at, const char *field,
                             struct str agent_id);
 /* Whether a replan may name the agent; if not, a problem says so. */
-bool plan_agent_check_granted(struct plan_reader *r, const struct place *at, const char *field,
+bool plan_agent_check_granted(struct plan_reader *r, const struct location *at, const char *field,
                               struct str agent_id);
 /* Whether the agent may have the skill: its card says so, or has not come yet. */
 bool plan_agent_has_skill(const struct plan_reader *r, struct str agent_id, struct str skill);
 /* The id of who is meant; empty when nobody is, or when a problem says why not. The text lives as
  * long as the plan. */
-BT_MUST_CHECK enum bt_code plan_agent_resolve(struct plan_reader *r, const struct place *at,
+BT_MUST_CHECK enum bt_code plan_agent_resolve(struct plan_reader *r, const struct location *at,
                                               const char *field, const struct agent_ref *ref,
                                               struct str *ret);
 /* The ids of a list (or one alone) that plan_who_known; each once, at most cap of them. */
-uint32_t plan_agent_read_list(struct plan_reader *r, const struct place *at, const char *field,
+uint32_t plan_agent_read_list(struct plan_reader *r, const struct location *at, const char *field,
                               struct doc list, struct str *ret, uint32_t cap);
 /* The plan's own words for all steps: gate, verifyWith, fallbackAgents. Before the steps. */
 BT_MUST_CHECK enum bt_code plan_agent_read_policy(struct plan_reader *r);

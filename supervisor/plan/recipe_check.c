@@ -21,7 +21,7 @@ struct recipe_checker {
     const struct registry *registry;
     struct problems *problems;
     struct bt_error *err;
-    struct place at;                 /* the top */
+    struct location at;              /* the top */
     uint8_t used[RECIPE_INPUTS_MAX]; /* per property: a template names it */
     bool bad_template;
     bool bad_inputs;
@@ -33,18 +33,18 @@ enum { REC_NAME, REC_TITLE, REC_DESCRIPTION, REC_COUNT };
 static const struct field_name recipe_names[] = {
     {"name", REC_NAME}, {"title", REC_TITLE}, {"description", REC_DESCRIPTION}};
 
-static void check_text(const struct place *at, const char *field, struct doc v, size_t cap)
+static void check_text(const struct location *at, const char *field, struct doc v, size_t cap)
 {
     struct str text;
     if (value_string(at, field, v, &text) && text.len > cap) {
-        place_problem(at, PROBLEM_LIMIT, false, field, "is longer than %zu bytes", cap);
+        location_report(at, PROBLEM_LIMIT, false, field, "is longer than %zu bytes", cap);
     }
 }
 
 static void check_about(struct recipe_checker *k)
 {
     const struct doc about = doc_get(k->recipe, STR_LIT("recipe"));
-    const struct place at = {.problems = k->problems, .prefix = "recipe"};
+    const struct location at = {.problems = k->problems, .prefix = "recipe"};
     struct fields_reported reported = {{0}};
     uint32_t unknown = 0;
     const struct field_table table = {recipe_names, REC_COUNT, &reported, &unknown};
@@ -55,18 +55,18 @@ static void check_about(struct recipe_checker *k)
     }
     fields_read(&table, about, &at, values);
     if (values[REC_NAME].ptr == NULL) {
-        place_problem(&at, PROBLEM_INVALID_FIELD, false, "name",
-                      "is missing; give 1 to 64 of A-Z a-z 0-9 _ . -");
+        location_report(&at, PROBLEM_INVALID_FIELD, false, "name",
+                        "is missing; give 1 to 64 of A-Z a-z 0-9 _ . -");
     } else if (value_string(&at, "name", values[REC_NAME], &name) && !card_id_ok(name)) {
-        place_problem(&at, PROBLEM_INVALID_FIELD, false, "name",
-                      "\"%.*s\" is no name; it needs 1 to 64 of A-Z a-z 0-9 _ . -",
-                      (int)utf8_cut(name.ptr, name.len, 80), name.ptr);
+        location_report(&at, PROBLEM_INVALID_FIELD, false, "name",
+                        "\"%.*s\" is no name; it needs 1 to 64 of A-Z a-z 0-9 _ . -",
+                        (int)utf8_cut(name.ptr, name.len, 80), name.ptr);
     }
     check_text(&at, "title", values[REC_TITLE], TITLE_MAX);
     check_text(&at, "description", values[REC_DESCRIPTION], DESCRIPTION_MAX);
     if (doc_string(values[REC_DESCRIPTION]).len == 0) {
-        place_problem(&at, PROBLEM_STYLE, true, "description",
-                      "is missing; say what the recipe is for");
+        location_report(&at, PROBLEM_STYLE, true, "description",
+                        "is missing; say what the recipe is for");
     }
 }
 
@@ -100,7 +100,7 @@ static uint32_t property_find(const struct recipe_checker *k, struct str name)
 static void bad_inputs(struct recipe_checker *k, const char *field, const char *message)
 {
     k->bad_inputs = true;
-    place_problem(&k->at, PROBLEM_INVALID_FIELD, false, field, "%.400s", message);
+    location_report(&k->at, PROBLEM_INVALID_FIELD, false, field, "%.400s", message);
 }
 
 /* Problems of a value that was given, not of those that are missing yet. */
@@ -182,9 +182,9 @@ static enum bt_code note_use(const struct template_ref *t, struct doc *ret, void
         k->used[ix] = 1;
     } else {
         k->bad_template = true;
-        place_problem(&k->at, PROBLEM_BAD_TEMPLATE, false, "inputs",
-                      "%.*s names no input of this recipe",
-                      (int)utf8_cut(t->text.ptr, t->text.len, 100), t->text.ptr);
+        location_report(&k->at, PROBLEM_BAD_TEMPLATE, false, "inputs",
+                        "%.*s names no input of this recipe",
+                        (int)utf8_cut(t->text.ptr, t->text.len, 100), t->text.ptr);
     }
     *ret = (struct doc){nil, sizeof nil};
     return BT_OK;
@@ -202,11 +202,11 @@ static void check_uses(struct recipe_checker *k)
         (void)snprintf(field, sizeof field, "inputs.properties.%.*s",
                        (int)utf8_cut(name.ptr, name.len, 64), name.ptr);
         if (k->used[i] == 0) {
-            place_problem(&k->at, PROBLEM_STYLE, true, field, "is used nowhere in the recipe");
+            location_report(&k->at, PROBLEM_STYLE, true, field, "is used nowhere in the recipe");
         } else if (!recipe_requires(k->inputs, name) &&
                    doc_get(property, STR_LIT("default")).ptr == NULL) {
-            place_problem(&k->at, PROBLEM_STYLE, true, field,
-                          "is used but may be missing; make it required or give it a default");
+            location_report(&k->at, PROBLEM_STYLE, true, field,
+                            "is used but may be missing; make it required or give it a default");
         }
     }
 }
@@ -233,7 +233,7 @@ static enum bt_code check_templates(struct recipe_checker *k)
             k->bad_template = true;
             (void)snprintf(field, sizeof field, "%.*s", (int)utf8_cut(key.ptr, key.len, 64),
                            key.ptr);
-            place_problem(&k->at, PROBLEM_BAD_TEMPLATE, false, field, "%.400s", why.msg);
+            location_report(&k->at, PROBLEM_BAD_TEMPLATE, false, field, "%.400s", why.msg);
             code = BT_OK;
         }
     }
@@ -335,8 +335,8 @@ enum bt_code recipe_check(struct doc recipe, const struct registry *registry,
                                .at = {.problems = problems, .prefix = ""}};
     struct buf defaults;
     if (!recipe_is(recipe)) {
-        place_problem(&k.at, PROBLEM_INVALID_FIELD, false, "recipe",
-                      "expected a recipe: a map with \"recipe\" or \"inputs\"");
+        location_report(&k.at, PROBLEM_INVALID_FIELD, false, "recipe",
+                        "expected a recipe: a map with \"recipe\" or \"inputs\"");
         return refuse(&k);
     }
     buf_init(&defaults, LIMIT_CONTROL_BYTES);

@@ -3,9 +3,9 @@
 #include "protocol/base/utf8.h"
 #include "supervisor/plan/revision_edges_internal.h"
 
-static struct place top(const struct revision_edges *w)
+static struct location top(const struct revision_edges *w)
 {
-    return (struct place){.problems = w->r->problems, .prefix = ""};
+    return (struct location){.problems = w->r->problems, .prefix = ""};
 }
 
 /* ---- the old plan ---- */
@@ -67,26 +67,27 @@ static enum bt_code copy_entries(struct revision_edges *w)
 /* The row of a step that the plan still has; UINT32_MAX and a problem when there is none. */
 static uint32_t named_entry(struct revision_edges *w, const char *field, struct str id)
 {
-    const struct place at = top(w);
+    const struct location at = top(w);
     const uint32_t entry = plan_step_find(w->request->plan, id);
     if (entry != UINT32_MAX && !w->request->plan->steps[entry].superseded) {
         return entry;
     }
-    place_problem(&at, PROBLEM_MISSING_DEPENDENCY, false, field,
-                  "\"%.*s\" is no step of this plan%s",
-                  (int)utf8_cut(id.ptr, id.len, LIMIT_ID_BYTES), id.ptr,
-                  entry == UINT32_MAX ? "" : " any more");
+    location_report(&at, PROBLEM_MISSING_DEPENDENCY, false, field,
+                    "\"%.*s\" is no step of this plan%s",
+                    (int)utf8_cut(id.ptr, id.len, LIMIT_ID_BYTES), id.ptr,
+                    entry == UINT32_MAX ? "" : " any more");
     return UINT32_MAX;
 }
 
 static void must_not_have_begun(struct revision_edges *w, const char *field, uint32_t entry,
                                 const char *but)
 {
-    const struct place at = top(w);
+    const struct location at = top(w);
     if (entry != UINT32_MAX && w->settled[entry] != 0) {
-        place_problem(&at, PROBLEM_INVALID_FIELD, false, field, "step \"%.*s\" has %s, so %s",
-                      STR_ARG(w->request->plan->steps[entry].step_id),
-                      step_is_final(w->request->run->steps[entry].status) ? "ended" : "begun", but);
+        location_report(&at, PROBLEM_INVALID_FIELD, false, field, "step \"%.*s\" has %s, so %s",
+                        STR_ARG(w->request->plan->steps[entry].step_id),
+                        step_is_final(w->request->run->steps[entry].status) ? "ended" : "begun",
+                        but);
     }
 }
 
@@ -108,10 +109,10 @@ static void find_insert(struct revision_edges *w)
 static void find_replaced(struct revision_edges *w)
 {
     const struct str id = either(w->request->step, w->r->change->step);
-    const struct place at = top(w);
+    const struct location at = top(w);
     if (id.len == 0) {
-        place_problem(&at, PROBLEM_INVALID_FIELD, false, "stepId",
-                      "is missing; name the step that is to be replaced");
+        location_report(&at, PROBLEM_INVALID_FIELD, false, "stepId",
+                        "is missing; name the step that is to be replaced");
         return;
     }
     w->replaced = named_entry(w, "stepId", id);
@@ -123,16 +124,16 @@ static void find_replaced(struct revision_edges *w)
 
 static void reuse(struct revision_edges *w, struct doc name)
 {
-    const struct place at = top(w);
+    const struct location at = top(w);
     struct str id;
     if (!value_string(&at, "reuse", name, &id)) {
         return;
     }
     const uint32_t entry = named_entry(w, "reuse", id);
     if (entry != UINT32_MAX && w->request->run->steps[entry].status != STEP_COMPLETED) {
-        place_problem(&at, PROBLEM_INVALID_FIELD, false, "reuse",
-                      "step \"%.*s\" has not completed; only results can be used again",
-                      STR_ARG(id));
+        location_report(&at, PROBLEM_INVALID_FIELD, false, "reuse",
+                        "step \"%.*s\" has not completed; only results can be used again",
+                        STR_ARG(id));
     } else if (entry != UINT32_MAX) {
         w->reused[entry] = 1;
     }
@@ -140,14 +141,14 @@ static void reuse(struct revision_edges *w, struct doc name)
 
 static void find_reused(struct revision_edges *w)
 {
-    const struct place at = top(w);
+    const struct location at = top(w);
     const struct doc list = w->r->change->reuse;
     struct doc_cursor c = doc_cursor(list);
     struct doc_head head;
     if (list.ptr != NULL && doc_next(&c, &head)) {
         if (head.kind != DOC_ARRAY) {
-            place_problem(&at, PROBLEM_INVALID_FIELD, false, "reuse",
-                          "expected a list of the ids of completed steps");
+            location_report(&at, PROBLEM_INVALID_FIELD, false, "reuse",
+                            "expected a list of the ids of completed steps");
             head.n = 0;
         }
         for (uint32_t i = 0; i < head.n; i++) {
@@ -170,7 +171,7 @@ static void find_again(struct revision_edges *w)
     }
 }
 
-static void find_place(struct revision_edges *w)
+static void find_anchor(struct revision_edges *w)
 {
     const struct plan_step *steps = w->r->plan->steps;
     uint32_t anchor = UINT32_MAX;
@@ -202,15 +203,15 @@ static void find_place(struct revision_edges *w)
 
 static void check_size(struct revision_edges *w)
 {
-    const struct place at = top(w);
+    const struct location at = top(w);
     if (w->r->plan->n_steps == w->r->first && w->r->problems->errors == 0) {
-        place_problem(&at, PROBLEM_EMPTY_PLAN, false, "steps",
-                      "the change has no steps; give at least one");
+        location_report(&at, PROBLEM_EMPTY_PLAN, false, "steps",
+                        "the change has no steps; give at least one");
     }
     if (w->request->revision > LIMIT_REVISIONS) {
-        place_problem(&at, PROBLEM_LIMIT, false, "steps",
-                      "the plan has been changed %u times; more is not possible",
-                      (unsigned)LIMIT_REVISIONS - 1);
+        location_report(&at, PROBLEM_LIMIT, false, "steps",
+                        "the plan has been changed %u times; more is not possible",
+                        (unsigned)LIMIT_REVISIONS - 1);
     }
 }
 
@@ -232,7 +233,7 @@ static void check_granted(struct revision_edges *w)
     struct plan_reader *r = w->r;
     for (uint32_t i = r->first; i < r->plan->n_steps && r->granted_only; i++) {
         const struct plan_step *s = &r->plan->steps[i];
-        const struct place at = {.problems = r->problems, .step = s, .ix = i, .prefix = ""};
+        const struct location at = {.problems = r->problems, .step = s, .ix = i, .prefix = ""};
         if (s->agent_id.len > 0 && (r->registry == NULL || s->agent != REGISTRY_NONE)) {
             (void)plan_agent_check_granted(r, &at, "agentId", s->agent_id);
         }
@@ -250,7 +251,7 @@ static enum bt_code read_change(struct revision_edges *w)
         return code;
     }
     check_size(w);
-    find_place(w);
+    find_anchor(w);
     code = old_texts(w);
     code = code == BT_OK ? plan_reader_steps(w->r) : code;
     if (code == BT_OK) {

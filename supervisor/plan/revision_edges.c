@@ -117,10 +117,10 @@ static void find_ends(struct revision_edges *w)
 
 static void put_begun(struct revision_edges *w, uint32_t entry, const char *field)
 {
-    const struct place at = {.problems = w->r->problems, .prefix = ""};
-    place_problem(&at, PROBLEM_INVALID_FIELD, false, field,
-                  "step \"%.*s\" has begun, so nothing can come before it any more",
-                  STR_ARG(w->r->plan->steps[entry].step_id));
+    const struct location at = {.problems = w->r->problems, .prefix = ""};
+    location_report(&at, PROBLEM_INVALID_FIELD, false, field,
+                    "step \"%.*s\" has begun, so nothing can come before it any more",
+                    STR_ARG(w->r->plan->steps[entry].step_id));
 }
 
 /*
@@ -279,9 +279,9 @@ static enum bt_code put_edges(struct revision_edges *w)
     }
     if (w->names.bad == BT_LIMIT || p->n_edges > LIMIT_EDGES ||
         w->edge.len / sizeof(struct edge) >= LIMIT_EDGES) {
-        const struct place at = {.problems = w->r->problems, .prefix = ""};
-        place_problem(&at, PROBLEM_LIMIT, false, "steps",
-                      "the plan would have more than %u dependencies", (unsigned)LIMIT_EDGES);
+        const struct location at = {.problems = w->r->problems, .prefix = ""};
+        location_report(&at, PROBLEM_LIMIT, false, "steps",
+                        "the plan would have more than %u dependencies", (unsigned)LIMIT_EDGES);
         return BT_OK;
     }
     const enum bt_code code = buf_check(&w->names, w->r->err);

@@ -32,11 +32,11 @@ struct schema_checker {
 
 static void put(struct schema_checker *k, bool warning, const char *field, const char *message)
 {
-    const struct place at = {.problems = k->r->problems,
-                             .step = &k->r->plan->steps[k->step],
-                             .ix = k->step,
-                             .prefix = ""};
-    place_problem(&at, PROBLEM_INVALID_PARAMS, warning, field, "%s", message);
+    const struct location at = {.problems = k->r->problems,
+                                .step = &k->r->plan->steps[k->step],
+                                .ix = k->step,
+                                .prefix = ""};
+    location_report(&at, PROBLEM_INVALID_PARAMS, warning, field, "%s", message);
 }
 
 /* ---- the schema ---- */
@@ -225,10 +225,10 @@ static enum bt_code check_verify(struct schema_checker *k, const struct plan_ste
         return reader_nomem(k->r);
     }
     if (code != BT_OK) {
-        const struct place at = {
+        const struct location at = {
             .problems = k->r->problems, .step = s, .ix = k->step, .prefix = ""};
-        place_problem(&at, PROBLEM_INVALID_FIELD, false, "verify", "is no JSON Schema: %.300s",
-                      why.msg);
+        location_report(&at, PROBLEM_INVALID_FIELD, false, "verify", "is no JSON Schema: %.300s",
+                        why.msg);
     }
     return BT_OK;
 }

@@ -34,7 +34,7 @@ static enum bt_code find(struct plan_reader *r, const struct plan_step *step, ui
 }
 
 enum bt_code plan_skill_choose(struct plan_reader *r, struct plan_step *step,
-                               const struct place *at)
+                               const struct location *at)
 {
     const struct msg_card *card = NULL;
     uint32_t skill = 0;
@@ -56,8 +56,8 @@ enum bt_code plan_skill_choose(struct plan_reader *r, struct plan_step *step,
     code = find(r, step, &skill);
     if (code == BT_OK && skill != UINT32_MAX) {
         code = take(r, step, card->skills[skill].id);
-        place_problem(at, PROBLEM_STYLE, true, "skill",
-                      "is missing; took '%.*s' by the words of the task", STR_ARG(step->skill));
+        location_report(at, PROBLEM_STYLE, true, "skill",
+                        "is missing; took '%.*s' by the words of the task", STR_ARG(step->skill));
     }
     return code;
 }

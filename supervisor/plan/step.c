@@ -95,8 +95,8 @@ static bool names_nobody(struct step_reader *s)
     }
     s->step->agent = AGENT_NONE;
     if (s->values[STEP_AGENT].ptr != NULL || s->values[STEP_SKILL].ptr != NULL) {
-        place_problem(&s->at, PROBLEM_STYLE, true, "agentId",
-                      "is ignored: a person does a human_review");
+        location_report(&s->at, PROBLEM_STYLE, true, "agentId",
+                        "is ignored: a person does a human_review");
     }
     return true;
 }
@@ -130,10 +130,10 @@ static enum bt_code read_task(struct step_reader *s)
         return BT_OK;
     }
     if (s->step->skill.len == 0) {
-        place_problem(&s->at, PROBLEM_INVALID_FIELD, false, "task",
-                      s->step->type == STEP_TYPE_REVIEW
-                          ? "is missing; say what the person is to decide"
-                          : "is missing; say what the agent is to do");
+        location_report(&s->at, PROBLEM_INVALID_FIELD, false, "task",
+                        s->step->type == STEP_TYPE_REVIEW
+                            ? "is missing; say what the person is to decide"
+                            : "is missing; say what the agent is to do");
         return BT_OK;
     }
     const uint32_t skill = card == NULL ? UINT32_MAX : card_skill(card, s->step->skill);
@@ -184,8 +184,8 @@ static enum bt_code read_deps(struct step_reader *s)
         code = add_deps(s, s->r->phase_deps[s->ix - s->r->first]);
     }
     if (code == BT_LIMIT && s->r->plan->n_edges == LIMIT_EDGES) {
-        place_problem(&s->at, PROBLEM_LIMIT, false, "dependsOn",
-                      "the plan has more than %u dependencies", (unsigned)LIMIT_EDGES);
+        location_report(&s->at, PROBLEM_LIMIT, false, "dependsOn",
+                        "the plan has more than %u dependencies", (unsigned)LIMIT_EDGES);
         return BT_OK;
     }
     return code;
@@ -269,8 +269,8 @@ static void read_type(struct step_reader *s)
     }
     s->step->type = types[choice];
     if (choice >= STEP_TYPE_COUNT) {
-        place_problem(&s->at, PROBLEM_STYLE, true, "type", "\"%s\" is read as \"%s\"",
-                      names[choice], step_type_name(types[choice]));
+        location_report(&s->at, PROBLEM_STYLE, true, "type", "\"%s\" is read as \"%s\"",
+                        names[choice], step_type_name(types[choice]));
     }
 }
 
@@ -284,8 +284,8 @@ static void read_history(struct step_reader *s)
     (void)value_bool(&s->at, "superseded", s->values[STEP_SUPERSEDED], &superseded);
     s->step->superseded = superseded && s->r->again;
     if (superseded && !s->r->again) {
-        place_problem(&s->at, PROBLEM_INVALID_FIELD, false, "superseded",
-                      "a step that an earlier plan did without cannot be done; leave it out");
+        location_report(&s->at, PROBLEM_INVALID_FIELD, false, "superseded",
+                        "a step that an earlier plan did without cannot be done; leave it out");
     }
     s->step->after_any_end = s->r->after_any_end;
     (void)value_bool(&s->at, "afterAnyEnd", s->values[STEP_AFTER_ANY_END], &s->step->after_any_end);
@@ -320,15 +320,15 @@ static bool find_fields(struct step_reader *s)
         return true;
     }
     value_describe(doc, got, sizeof got);
-    place_problem(&s->at, PROBLEM_INVALID_FIELD, false, "steps",
-                  "step %u: expected a map or a task in words, got %s", s->ix + 1, got);
+    location_report(&s->at, PROBLEM_INVALID_FIELD, false, "steps",
+                    "step %u: expected a map or a task in words, got %s", s->ix + 1, got);
     return false;
 }
 
 enum bt_code plan_step_read(struct plan_reader *r, uint32_t ix)
 {
     struct step_reader s = {.r = r, .step = &r->plan->steps[ix], .ix = ix};
-    s.at = (struct place){.problems = r->problems, .step = s.step, .ix = ix, .prefix = ""};
+    s.at = (struct location){.problems = r->problems, .step = s.step, .ix = ix, .prefix = ""};
     const bool readable = find_fields(&s);
     enum bt_code code = read_id(&s);
     s.step->deps_at = r->plan->n_edges;

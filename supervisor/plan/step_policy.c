@@ -78,8 +78,8 @@ static void read_verify(struct step_reader *s)
         s->step->verify = s->values[STEP_VERIFY];
     }
     if (is_review(s) && (s->step->verify.ptr != NULL || s->values[COM_VERIFY_WITH].ptr != NULL)) {
-        place_problem(&s->at, PROBLEM_INVALID_FIELD, false, "verify",
-                      "a human_review has no result to verify; leave verify and verifyWith out");
+        location_report(&s->at, PROBLEM_INVALID_FIELD, false, "verify",
+                        "a human_review has no result to verify; leave verify and verifyWith out");
     }
 }
 
@@ -175,9 +175,9 @@ static enum bt_code read_fallbacks(struct step_reader *s)
     s->step->alternatives_at = s->r->plan->n_alternatives;
     for (uint32_t i = 0; i < n; i++) {
         if (!plan_agent_has_skill(s->r, ids[i], s->step->skill)) {
-            place_problem(&s->at, PROBLEM_MISSING_SKILL, false, "fallbackAgents",
-                          "agent \"%.*s\" has no skill \"%.*s\"", STR_ARG(ids[i]),
-                          STR_ARG(s->step->skill));
+            location_report(&s->at, PROBLEM_MISSING_SKILL, false, "fallbackAgents",
+                            "agent \"%.*s\" has no skill \"%.*s\"", STR_ARG(ids[i]),
+                            STR_ARG(s->step->skill));
         } else if (!str_eq(ids[i], s->step->agent_id)) {
             add_alternative(s, ids[i]);
         }
