@@ -34,7 +34,7 @@ static bool list_fits(const struct location *at, const char *field, struct doc v
     const bool one = head.kind != DOC_ARRAY;
     const uint32_t n = one ? 1 : head.n;
     if (n > ABOUT_LIST_MAX) {
-        location_report(at, PROBLEM_LIMIT, at->mild, field, "%u entries are more than %d", n,
+        location_report(at, PROBLEM_LIMIT, at->warn_only, field, "%u entries are more than %d", n,
                         ABOUT_LIST_MAX);
         return false;
     }
@@ -43,8 +43,8 @@ static bool list_fits(const struct location *at, const char *field, struct doc v
             return false;
         }
         if (item.len > ABOUT_ITEM_MAX) {
-            location_report(at, PROBLEM_LIMIT, at->mild, field, "an entry is longer than %d bytes",
-                            ABOUT_ITEM_MAX);
+            location_report(at, PROBLEM_LIMIT, at->warn_only, field,
+                            "an entry is longer than %d bytes", ABOUT_ITEM_MAX);
             return false;
         }
     }
@@ -61,7 +61,7 @@ static void read_list(const struct location *at, const char *field, struct doc v
 void plan_about_read(struct plan_reader *r, const struct about_fields *f)
 {
     struct plan_about *about = &r->policy->about;
-    struct location at = {.problems = r->problems, .prefix = "", .mild = true};
+    struct location at = {.problems = r->problems, .prefix = "", .warn_only = true};
     read_text(&at, "description", f->description, ABOUT_TEXT_MAX, &about->description);
     read_text(&at, "reasoning", f->reasoning, ABOUT_TEXT_MAX, &about->reasoning);
     read_text(&at, "estimatedTotalTime", f->total_time, ABOUT_TIME_MAX, &about->total_time);
@@ -69,7 +69,7 @@ void plan_about_read(struct plan_reader *r, const struct about_fields *f)
     (void)value_u64(&at, "estimatedTokens", f->tokens, 0, TOKENS_MAX, &about->tokens);
     (void)value_u64(&at, "estimatedSteps", f->steps, 0, TOKENS_MAX, &about->steps);
     /* A constraint that is lost would let through what somebody forbade. */
-    at.mild = false;
+    at.warn_only = false;
     read_list(&at, "constraints", f->constraints, &about->constraints);
 }
 

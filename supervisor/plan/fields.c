@@ -166,9 +166,9 @@ static bool wrong(const struct location *at, const char *field, struct doc v, co
 {
     char got[64];
     value_describe(v, got, sizeof got);
-    location_report(at, at->mild ? PROBLEM_STYLE : PROBLEM_INVALID_FIELD, at->mild, field,
-                    at->mild ? "is ignored: expected %s, got %s" : "expected %s, got %s", expected,
-                    got);
+    location_report(at, at->warn_only ? PROBLEM_STYLE : PROBLEM_INVALID_FIELD, at->warn_only, field,
+                    at->warn_only ? "is ignored: expected %s, got %s" : "expected %s, got %s",
+                    expected, got);
     return false;
 }
 

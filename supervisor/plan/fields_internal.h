@@ -16,7 +16,7 @@ struct location {
     const struct plan_step *step;
     uint32_t ix;
     const char *prefix;
-    bool mild; /* a value of the wrong kind is only a warning: it is left out */
+    bool warn_only; /* a value of the wrong kind is only a warning: it is left out */
 };
 
 void location_report(const struct location *at, enum problem_category c, bool warning,
