@@ -142,7 +142,7 @@ static void compare(struct differ *d, struct str step_id, const char *path, stru
 
 /* The members of two maps, those of `before` first; `quiet` = names that are compared elsewhere. */
 static void compare_maps(struct differ *d, struct str step_id, const char *prefix,
-                         struct doc before, struct doc after, const char *const *quiet, int depth)
+                         struct doc before, struct doc after, const char *const *ignored, int depth)
 {
     for (int side = 0; side < 2; side++) {
         struct pairs members = pairs_of(side == 0 ? before : after);
@@ -151,7 +151,7 @@ static void compare_maps(struct differ *d, struct str step_id, const char *prefi
         while (next_pair(&members, &key, &value)) {
             char path[PATH_MAX_BYTES];
             bool known = side == 1 && doc_get(before, key).ptr != NULL;
-            for (const char *const *q = quiet; q != NULL && *q != NULL && !known; q++) {
+            for (const char *const *q = ignored; q != NULL && *q != NULL && !known; q++) {
                 known = str_is(key, *q);
             }
             if (known) {
@@ -235,12 +235,12 @@ static bool any_end(const struct side *s, uint32_t ix)
 static void compare_steps(struct differ *d, const struct side *a, uint32_t i, const struct side *b,
                           uint32_t k)
 {
-    static const char *const quiet[] = {"stepId",   "dependsOn",   "superseded",
-                                        "revision", "afterAnyEnd", NULL};
+    static const char *const ignored[] = {"stepId",   "dependsOn",   "superseded",
+                                          "revision", "afterAnyEnd", NULL};
     static const uint8_t yes[] = {0xc3};
     static const uint8_t no[] = {0xc2};
     const struct str id = id_of(a->steps[i]);
-    compare_maps(d, id, "", a->steps[i], b->steps[k], quiet, 1);
+    compare_maps(d, id, "", a->steps[i], b->steps[k], ignored, 1);
     compare_lists(d, id, "dependsOn", a->deps[i], b->deps[k]);
     const bool was = any_end(a, i);
     const bool is = any_end(b, k);
@@ -254,10 +254,10 @@ static void compare_steps(struct differ *d, const struct side *a, uint32_t i, co
 static void compare_all(struct differ *d, struct doc before, struct doc after, struct side *a,
                         struct side *b)
 {
-    static const char *const quiet[] = {"steps", "grants", "revision", NULL};
+    static const char *const ignored[] = {"steps", "grants", "revision", NULL};
     const struct str none = {"", 0};
     const struct doc nothing = {NULL, 0};
-    compare_maps(d, none, "", before, after, quiet, 1);
+    compare_maps(d, none, "", before, after, ignored, 1);
     compare_lists(d, none, "grants", doc_get(before, STR_LIT("grants")),
                   doc_get(after, STR_LIT("grants")));
     for (uint32_t i = 0; i < a->n; i++) {

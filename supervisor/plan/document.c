@@ -54,11 +54,11 @@ static const struct field_name plan_names[] = {
     {"stepId", PLAN_STEP},
     {"step_id", PLAN_STEP},
     /* what other systems' plans say about themselves (M001) */
-    {"name", FIELD_QUIET},
-    {"title", FIELD_QUIET},
-    {"version", FIELD_QUIET},
-    {"planId", FIELD_QUIET},
-    {"recipe", FIELD_QUIET},
+    {"name", FIELD_IGNORED},
+    {"title", FIELD_IGNORED},
+    {"version", FIELD_IGNORED},
+    {"planId", FIELD_IGNORED},
+    {"recipe", FIELD_IGNORED},
     {"description", PLAN_DESCRIPTION},
     {"reasoning", PLAN_REASONING},
     {"estimatedTotalTime", PLAN_TOTAL_TIME},
@@ -79,10 +79,10 @@ static const struct field_name plan_names[] = {
 enum { PHASE_STEPS, PHASE_DEPS, PHASE_FIELD_COUNT };
 
 static const struct field_name phase_names[] = {
-    {"steps", PHASE_STEPS},       {"tasks", PHASE_STEPS},       {"dependsOn", PHASE_DEPS},
-    {"depends_on", PHASE_DEPS},   {"requires", PHASE_DEPS},     {"after", PHASE_DEPS},
-    {"dependencies", PHASE_DEPS}, {"phase", FIELD_QUIET},       {"id", FIELD_QUIET},
-    {"name", FIELD_QUIET},        {"description", FIELD_QUIET},
+    {"steps", PHASE_STEPS},       {"tasks", PHASE_STEPS},         {"dependsOn", PHASE_DEPS},
+    {"depends_on", PHASE_DEPS},   {"requires", PHASE_DEPS},       {"after", PHASE_DEPS},
+    {"dependencies", PHASE_DEPS}, {"phase", FIELD_IGNORED},       {"id", FIELD_IGNORED},
+    {"name", FIELD_IGNORED},      {"description", FIELD_IGNORED},
 };
 
 #define TABLE(names, reported, r)                                                                  \

@@ -108,7 +108,7 @@ void fields_read(const struct field_table *t, struct doc map, const struct locat
             continue;
         }
         const uint8_t field = t->names[entry].field;
-        if (field == FIELD_QUIET) {
+        if (field == FIELD_IGNORED) {
             continue;
         }
         if (rank[field] != 0xff) {

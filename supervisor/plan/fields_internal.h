@@ -30,7 +30,7 @@ struct field_name {
 };
 
 /* A name that is known and means nothing here: neither read nor warned of. */
-#define FIELD_QUIET 255u
+#define FIELD_IGNORED 255u
 
 enum { FIELD_NAMES_MAX = 128, FIELD_UNKNOWN_MAX = 20 };
 

@@ -49,9 +49,9 @@ static const struct field_name step_names[] = {
     {"after_any_end", STEP_AFTER_ANY_END},
     {"revision", STEP_REVISION},
     {"superseded", STEP_SUPERSEDED},
-    {"stepIndex", FIELD_QUIET},
-    {"status", FIELD_QUIET},
-    {"reasoning", FIELD_QUIET},
+    {"stepIndex", FIELD_IGNORED},
+    {"status", FIELD_IGNORED},
+    {"reasoning", FIELD_IGNORED},
 };
 _Static_assert(sizeof step_names / sizeof step_names[0] <= FIELD_NAMES_MAX, "a bit per name");
 
