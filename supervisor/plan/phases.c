@@ -220,12 +220,12 @@ static enum bt_code keep_skill(struct plan_reader *r, struct str skill, struct s
 static enum bt_code find_synthesizer(struct plan_reader *r)
 {
     const struct location at = {.problems = r->problems, .prefix = "policy"};
-    const struct synthesis_choice *wish = &r->policy->synthesis;
+    const struct synthesis_choice *choice = &r->policy->synthesis;
     struct synthesis_policy *s = &r->plan->synthesis;
-    const struct agent_ref ref = {.agent_id = wish->agent_id,
-                                  .skill = wish->skill.len > 0 ? wish->skill : synthesize};
+    const struct agent_ref ref = {.agent_id = choice->agent_id,
+                                  .skill = choice->skill.len > 0 ? choice->skill : synthesize};
     *s = (struct synthesis_policy){.agent = AGENT_NONE};
-    if ((wish->agent_id.len == 0 && wish->skill.len == 0) || r->plan->job != JOB_NONE ||
+    if ((choice->agent_id.len == 0 && choice->skill.len == 0) || r->plan->job != JOB_NONE ||
         (!r->policy->synthesis_given && !r->again && !is_known(r, &ref))) {
         return BT_OK;
     }
@@ -233,9 +233,9 @@ static enum bt_code find_synthesizer(struct plan_reader *r)
     if (code != BT_OK || s->agent_id.len == 0) {
         return code;
     }
-    s->timeout_ms = wish->timeout_ms;
-    s->max_retries = wish->max_retries;
-    return keep_skill(r, wish->skill, &s->skill);
+    s->timeout_ms = choice->timeout_ms;
+    s->max_retries = choice->max_retries;
+    return keep_skill(r, choice->skill, &s->skill);
 }
 
 static enum bt_code find_planner(struct plan_reader *r)

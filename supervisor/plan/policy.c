@@ -115,14 +115,14 @@ static void continue_on_failure(const struct location *at, const struct doc *val
     if (!value_bool(at, "continueOnFailure", values[POL_CONTINUE], &go_on)) {
         return;
     }
-    const enum on_failure wish = go_on ? ON_FAILURE_CONTINUE : ON_FAILURE_ABORT;
-    if (values[COM_ON_FAILURE].ptr != NULL && wish != *io) {
+    const enum on_failure choice = go_on ? ON_FAILURE_CONTINUE : ON_FAILURE_ABORT;
+    if (values[COM_ON_FAILURE].ptr != NULL && choice != *io) {
         location_report(at, PROBLEM_INVALID_FIELD, false, "continueOnFailure",
                         "says \"%s\" where onFailure says \"%s\"; give one of them",
-                        on_failure_name(wish), on_failure_name(*io));
+                        on_failure_name(choice), on_failure_name(*io));
         return;
     }
-    *io = wish;
+    *io = choice;
 }
 
 static void read_u32(const struct location *at, const char *field, struct doc v, uint64_t min,
