@@ -283,7 +283,7 @@ static void read_about(struct plan_reader *r, const struct doc *values)
 {
     const struct location at = top(r);
     struct doc pending[PLAN_FIELD_COUNT] = {{NULL, 0}};
-    if (r->change != NULL || r->distrusted) {
+    if (r->change != NULL || r->untrusted) {
         if (values[PLAN_POLICY].ptr != NULL) {
             location_report(&at, PROBLEM_STYLE, true, "policy",
                             "is ignored: the plan keeps its policy; say it of the steps");
@@ -296,7 +296,7 @@ static void read_about(struct plan_reader *r, const struct doc *values)
     const struct doc *base = r->pending.ptr != NULL ? pending : values;
     r->grants = base[PLAN_GRANTS];
     read_texts(r, values, pending);
-    if (!r->distrusted) {
+    if (!r->untrusted) {
         plan_policy_read(values[PLAN_POLICY], r->problems, &r->reported, r->policy);
     }
     read_own_words(r, values);

@@ -232,7 +232,7 @@ enum bt_code plan_read_request(const struct plan_request *request, struct arena 
 {
     struct plan_reader r = {.request = request,
                             .registry = request->registry,
-                            .distrusted = request->pending.ptr != NULL && !request->trusted,
+                            .untrusted = request->pending.ptr != NULL && !request->trusted,
                             .arena = arena,
                             .problems = problems,
                             .err = err};

@@ -18,7 +18,7 @@ struct plan_reader {
     const struct registry *registry; /* for indexes only when `again` */
     bool again;
     bool granted_only;          /* agents must stand in plan->agents: a replan */
-    bool distrusted;            /* an agent made it: what the plan's policy demands stays */
+    bool untrusted;             /* an agent made it: what the plan's policy demands stays */
     struct plan_change *change; /* NULL when a whole plan is read */
     struct arena *arena;        /* what the plan keeps */
     struct arena scratch;       /* what only the reading needs */

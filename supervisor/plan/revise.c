@@ -344,7 +344,7 @@ enum bt_code plan_revise(const struct plan_revise_request *request, struct arena
     struct plan_reader r = {.request = &none,
                             .registry = request->registry,
                             .granted_only = request->kind >= REVISE_REPLAN,
-                            .distrusted = request->kind >= REVISE_REPLAN,
+                            .untrusted = request->kind >= REVISE_REPLAN,
                             .change = &change,
                             .arena = &composing,
                             .problems = problems,

@@ -27,7 +27,7 @@ static void read_effects(struct step_reader *s)
     for (uint32_t i = 0; skill != UINT32_MAX && i < 3; i++) {
         choice = str_is(card->skills[skill].effects, names[i]) ? i : choice;
     }
-    const uint32_t least = r->distrusted ? choice : 0; /* no planner knows better than a card */
+    const uint32_t least = r->untrusted ? choice : 0; /* no planner knows better than a card */
     (void)value_choice(&s->at, "effects", s->values[STEP_EFFECTS], names, 3, &choice);
     choice = skill != UINT32_MAX && choice < least ? least : choice;
     s->step->policy.effects = is_review(s) ? EFFECTS_NONE : (enum effects)choice;
@@ -63,7 +63,7 @@ static void read_policy(struct step_reader *s)
     policy_scope(&s->at, s->values[COM_SCOPE], &p->scope, &scope_given);
     (void)value_choice(&s->at, "runIf", s->values[STEP_RUN_IF], run_if, 2, &choice);
     p->run_if_always = choice == 1;
-    if (s->r->distrusted && !is_review(s) && s->r->policy->step.requires_approval) {
+    if (s->r->untrusted && !is_review(s) && s->r->policy->step.requires_approval) {
         p->requires_approval = true; /* no planner can take that away (G26) */
     }
     read_effects(s);
@@ -86,7 +86,7 @@ static void read_verify(struct step_reader *s)
 /* Whom the plan's own policy asks, a planner cannot change: it may only ask for more (G26). */
 static bool is_fixed(const struct step_reader *s, struct str plans_own)
 {
-    return s->r->distrusted && plans_own.len > 0;
+    return s->r->untrusted && plans_own.len > 0;
 }
 
 /* The plan's own was found, and granted, when the plan was submitted. */
