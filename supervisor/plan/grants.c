@@ -28,7 +28,7 @@ static uint32_t add(struct plan_reader *r, struct str id)
         return at;
     }
     if (a->n == LIMIT_PLAN_AGENTS) {
-        r->turned_away++;
+        r->rejected_agents++;
         return UINT32_MAX;
     }
     a->ids[a->n] = id;
@@ -202,7 +202,7 @@ enum bt_code plan_grants(struct plan_reader *r)
         code = add_named(r);
         code = code == BT_OK ? plan_phases_resolve(r) : code;
     }
-    if (r->turned_away > 0) {
+    if (r->rejected_agents > 0) {
         const struct location at = {.problems = r->problems, .prefix = ""};
         location_report(&at, PROBLEM_LIMIT, false, "steps",
                         "the plan names more than the %u different agents that it may use",

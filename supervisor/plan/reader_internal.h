@@ -38,10 +38,10 @@ struct plan_reader {
     bool after_any_end;                 /* of steps that do not say */
     struct buf dep_names;               /* struct str, plan->n_edges of them */
     struct buf texts;                   /* struct plan_text */
-    struct buf fallbacks; /* struct str, plan->n_alternatives of them, grouped by step */
-    uint8_t *gate_given;  /* per row: the step said itself whether it has a gate */
-    uint32_t choices;     /* steps whose skill was chosen for them */
-    uint32_t turned_away; /* agents for which plan->agents had no room */
+    struct buf fallbacks;     /* struct str, plan->n_alternatives of them, grouped by step */
+    uint8_t *gate_given;      /* per row: the step said itself whether it has a gate */
+    uint32_t choices;         /* steps whose skill was chosen for them */
+    uint32_t rejected_agents; /* agents for which plan->agents had no room */
 };
 
 /* One step while it is being read. */
