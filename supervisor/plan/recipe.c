@@ -41,14 +41,14 @@ enum bt_code recipe_with_defaults(struct doc schema, struct doc values, struct b
             doc_put_doc(out, value);
         }
         while (next_pair(&properties, &key, &value)) {
-            const struct doc preset = doc_get(value, STR_LIT("default"));
-            if (preset.ptr == NULL || doc_get(values, key).ptr != NULL) {
+            const struct doc default_value = doc_get(value, STR_LIT("default"));
+            if (default_value.ptr == NULL || doc_get(values, key).ptr != NULL) {
                 continue;
             }
             n += pass == 0;
             if (pass == 1) {
                 doc_put_str(out, key);
-                doc_put_doc(out, preset);
+                doc_put_doc(out, default_value);
             }
         }
     }
@@ -244,8 +244,8 @@ enum bt_code recipe_describe(struct doc recipe, struct arena *arena, struct reci
     }
     while (r.n_inputs < RECIPE_INPUTS_MAX && next_pair(&properties, &input.name, &property)) {
         input.description = recipe_text(property, "description");
-        input.preset = doc_get(property, STR_LIT("default"));
-        input.required = input.preset.ptr == NULL && recipe_requires(schema, input.name);
+        input.default_value = doc_get(property, STR_LIT("default"));
+        input.required = input.default_value.ptr == NULL && recipe_requires(schema, input.name);
         const enum bt_code code = type_of(property, arena, &input.type, err);
         if (code != BT_OK) {
             return code;

@@ -37,8 +37,8 @@ struct recipe_input {
     struct str name;
     struct str type; /* "string", "integer", ..., "string or null", "one of a, b"; "any" */
     struct str description;
-    struct doc preset; /* its default; absent when there is none */
-    bool required;     /* it has to be given: the schema demands it and there is no default */
+    struct doc default_value; /* its default; absent when there is none */
+    bool required; /* it has to be given: the schema demands it and there is no default */
 };
 
 struct recipe_about {

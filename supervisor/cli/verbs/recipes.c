@@ -79,7 +79,8 @@ static cJSON *describe_input(const struct recipe_input *in)
     (void)cJSON_AddBoolToObject(o, "required", in->required);
     add_text(o, "description", in->description);
     buf_init(&json, LIMIT_CONTROL_BYTES);
-    if (in->preset.ptr != NULL && doc_to_json(in->preset, false, &json, NULL) == BT_OK) {
+    if (in->default_value.ptr != NULL &&
+        doc_to_json(in->default_value, false, &json, NULL) == BT_OK) {
         (void)cJSON_AddItemToObject(o, "default", cJSON_Parse(buf_cstr(&json)));
     }
     buf_done(&json);
@@ -184,8 +185,8 @@ static void print_recipe(const cJSON *r)
     t = table_new(heads);
     cJSON_ArrayForEach(in, cJSON_GetObjectItemCaseSensitive(r, "inputs"))
     {
-        const cJSON *preset = cJSON_GetObjectItemCaseSensitive(in, "default");
-        char *text = preset != NULL ? cJSON_PrintUnformatted(preset) : NULL;
+        const cJSON *default_value = cJSON_GetObjectItemCaseSensitive(in, "default");
+        char *text = default_value != NULL ? cJSON_PrintUnformatted(default_value) : NULL;
         table_cell(t, "%s", "   ");
         table_cell(t, "%s", json_text(in, "name", ""));
         table_cell(t, "%s", json_text(in, "type", ""));

@@ -106,7 +106,7 @@ static void a_recipe_says_what_it_takes(void **state)
     assert_true(str_is(about.inputs[0].type, "string"));
     assert_true(str_is(about.inputs[0].description, "which one"));
     assert_false(about.inputs[1].required); /* it has a default */
-    assert_string_equal(json_of(b, about.inputs[1].preset), "3");
+    assert_string_equal(json_of(b, about.inputs[1].default_value), "3");
     assert_true(str_is(about.inputs[2].type, "one of fast, slow"));
     assert_true(str_is(about.inputs[3].type, "string or null"));
     assert_true(str_is(about.inputs[4].type, "any"));
