@@ -88,21 +88,21 @@ static uint32_t dependent(const struct plan *p, uint32_t entry, uint32_t i)
 }
 
 /* The longest way to the end of each row. */
-struct way {
+struct longest_path {
     uint64_t ms;
     uint32_t steps; /* decides between ways of the same time */
     uint32_t from;
     uint32_t open;
 };
 
-static bool is_longer(const struct way *a, const struct way *b)
+static bool is_longer_path(const struct longest_path *a, const struct longest_path *b)
 {
     return a->ms != b->ms ? a->ms > b->ms : a->steps > b->steps;
 }
 
-static void pass_on(const struct way *w, uint32_t entry, struct way *to)
+static void extend_path(const struct longest_path *w, uint32_t entry, struct longest_path *to)
 {
-    if (is_longer(w, to)) {
+    if (is_longer_path(w, to)) {
         to->ms = w->ms;
         to->steps = w->steps;
         to->from = entry;
@@ -110,19 +110,20 @@ static void pass_on(const struct way *w, uint32_t entry, struct way *to)
 }
 
 /* The row with the longest way; UINT32_MAX when there is none. */
-static uint32_t walk(const struct plan *p, struct plan_lint *lint, struct way *ways, uint32_t *list)
+static uint32_t find_paths(const struct plan *p, struct plan_lint *lint, struct longest_path *paths,
+                           uint32_t *list)
 {
     uint32_t n = 0;
     uint32_t last = UINT32_MAX;
     for (uint32_t i = 0; i < p->n_steps; i++) {
-        ways[i] = (struct way){.from = UINT32_MAX, .open = n_deps(p, i)};
-        if (ways[i].open == 0) {
+        paths[i] = (struct longest_path){.from = UINT32_MAX, .open = n_deps(p, i)};
+        if (paths[i].open == 0) {
             list[n++] = i;
         }
     }
     for (uint32_t at = 0; at < n; at++) {
         const uint32_t entry = list[at];
-        struct way *w = &ways[entry];
+        struct longest_path *w = &paths[entry];
         struct lint_step *step = &lint->steps[entry];
         const uint32_t level = step->level;
         if (p->steps[entry].superseded) {
@@ -131,14 +132,14 @@ static uint32_t walk(const struct plan *p, struct plan_lint *lint, struct way *w
             w->ms = plus(w->ms, step->worst_ms);
             w->steps++;
             lint->n_levels = lint->n_levels > level ? lint->n_levels : level + 1;
-            last = last == UINT32_MAX || is_longer(w, &ways[last]) ? entry : last;
+            last = last == UINT32_MAX || is_longer_path(w, &paths[last]) ? entry : last;
         }
         for (uint32_t i = 0; i < n_dependents(p, entry); i++) {
             const uint32_t next = dependent(p, entry, i);
             const uint32_t its = p->steps[entry].superseded ? level : level + 1;
-            pass_on(w, entry, &ways[next]);
+            extend_path(w, entry, &paths[next]);
             lint->steps[next].level = lint->steps[next].level > its ? lint->steps[next].level : its;
-            if (--ways[next].open == 0) {
+            if (--paths[next].open == 0) {
                 list[n++] = next;
             }
         }
@@ -146,19 +147,19 @@ static uint32_t walk(const struct plan *p, struct plan_lint *lint, struct way *w
     return last;
 }
 
-static void trace(const struct plan *p, struct plan_lint *lint, const struct way *ways,
-                  uint32_t last)
+static void keep_path(const struct plan *p, struct plan_lint *lint,
+                      const struct longest_path *paths, uint32_t last)
 {
-    for (uint32_t i = last; i != UINT32_MAX; i = ways[i].from) {
+    for (uint32_t i = last; i != UINT32_MAX; i = paths[i].from) {
         lint->n_path += p->steps[i].superseded ? 0 : 1;
     }
     uint32_t at = lint->n_path;
-    for (uint32_t i = last; i != UINT32_MAX; i = ways[i].from) {
+    for (uint32_t i = last; i != UINT32_MAX; i = paths[i].from) {
         if (!p->steps[i].superseded) {
             lint->path[--at] = i;
         }
     }
-    lint->path_ms = last == UINT32_MAX ? 0 : ways[last].ms;
+    lint->path_ms = last == UINT32_MAX ? 0 : paths[last].ms;
 }
 
 /* ---- all ---- */
@@ -201,13 +202,13 @@ enum bt_code plan_lint(const struct plan *plan, struct arena *arena, struct plan
     const size_t n = (size_t)plan->n_steps + 1;
     struct plan_lint lint = {.steps = arena_alloc(arena, n * sizeof lint.steps[0]),
                              .path = arena_alloc(arena, n * sizeof lint.path[0])};
-    struct way *ways = arena_alloc(arena, n * sizeof *ways);
+    struct longest_path *paths = arena_alloc(arena, n * sizeof *paths);
     uint32_t *list = arena_alloc(arena, n * sizeof *list);
-    if (lint.steps == NULL || lint.path == NULL || ways == NULL || list == NULL) {
+    if (lint.steps == NULL || lint.path == NULL || paths == NULL || list == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for the worst case of a plan");
     }
     add_up(plan, &lint);
-    trace(plan, &lint, ways, walk(plan, &lint, ways, list));
+    keep_path(plan, &lint, paths, find_paths(plan, &lint, paths, list));
     lint.worst_ms = makespan(plan, &lint);
     *ret = lint;
     return BT_OK;
