@@ -90,8 +90,8 @@ static bool is_fixed(const struct step_reader *s, struct str plans_own)
 }
 
 /* The plan's own was found, and granted, when the plan was submitted. */
-static enum bt_code find_asked(struct step_reader *s, const char *field, struct str plans_own,
-                               const struct agent_ref *ref, struct str *ret)
+static enum bt_code find_checker(struct step_reader *s, const char *field, struct str plans_own,
+                                 const struct agent_ref *ref, struct str *ret)
 {
     if (is_fixed(s, plans_own)) {
         *ret = ref->agent_id;
@@ -100,7 +100,7 @@ static enum bt_code find_asked(struct step_reader *s, const char *field, struct 
     return plan_agent_resolve(s->r, &s->at, field, ref, ret);
 }
 
-static enum bt_code read_asked(struct step_reader *s)
+static enum bt_code read_checkers(struct step_reader *s)
 {
     const struct plan_policy *base = s->r->policy;
     struct step_policy *p = &s->step->policy;
@@ -127,10 +127,10 @@ static enum bt_code read_asked(struct step_reader *s)
     p->verify_open = !closed;
     s->step->gate_skill = gate.skill;
     s->step->verify_skill = verifier.skill;
-    const enum bt_code code = find_asked(s, "gate", base->gate_with, &gate, &s->step->gate_with);
+    const enum bt_code code = find_checker(s, "gate", base->gate_with, &gate, &s->step->gate_with);
     return code != BT_OK
                ? code
-               : find_asked(s, "verifyWith", base->verify_with, &verifier, &s->step->verify_with);
+               : find_checker(s, "verifyWith", base->verify_with, &verifier, &s->step->verify_with);
 }
 
 /* ---- alternatives ---- */
@@ -199,6 +199,6 @@ enum bt_code plan_step_policy(struct step_reader *s)
 {
     read_policy(s);
     read_verify(s);
-    const enum bt_code code = read_asked(s);
+    const enum bt_code code = read_checkers(s);
     return code == BT_OK && !is_review(s) ? read_fallbacks(s) : code;
 }
