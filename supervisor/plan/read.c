@@ -18,7 +18,7 @@ static bool plan_gate_fits(const struct plan *p, uint32_t ix)
     return p->steps[ix].type != STEP_TYPE_REVIEW && (p->chain ? ix > 0 : p->steps[ix].deps_n > 0);
 }
 
-void plan_reader_settle(struct plan_reader *r)
+void plan_reader_finish(struct plan_reader *r)
 {
     struct plan *p = r->plan;
     for (uint32_t i = r->first; i < p->n_steps; i++) {
@@ -33,7 +33,7 @@ void plan_reader_settle(struct plan_reader *r)
     }
 }
 
-static void settle_order(struct plan_reader *r)
+static void finish_order(struct plan_reader *r)
 {
     struct plan *p = r->plan;
     struct plan_policy *policy = r->policy;
@@ -60,7 +60,7 @@ static void settle_order(struct plan_reader *r)
     p->budget_tokens = policy->budget_tokens;
     p->budget_micros = policy->budget_micros;
     p->replan = policy->replan;
-    plan_reader_settle(r);
+    plan_reader_finish(r);
 }
 
 enum bt_code plan_reader_steps(struct plan_reader *r)
@@ -86,13 +86,13 @@ static enum bt_code read_steps(struct plan_reader *r)
     if (code != BT_OK) {
         return code;
     }
-    settle_order(r);
+    finish_order(r);
     return plan_grants(r);
 }
 
 /* ---- checks ---- */
 
-const uint8_t *plan_reader_settled(const struct plan_reader *r)
+const uint8_t *plan_reader_settled_steps(const struct plan_reader *r)
 {
     const struct plan_request *request = r->request;
     return request->n_settled == r->plan->n_steps ? request->settled : NULL;
@@ -117,7 +117,7 @@ static enum bt_code check(struct plan_reader *r)
         .scratch = scratch,
         .ret_deps = p->deps,
         .again = r->again,
-        .settled = plan_reader_settled(r),
+        .settled = plan_reader_settled_steps(r),
     };
     if (!p->planning.pending) {
         plan_check(&in, r->problems);

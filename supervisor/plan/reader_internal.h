@@ -103,7 +103,7 @@ void plan_reader_done(struct plan_reader *r);
 /* Reads the rows from `first`; settles what depends on all of them (scope, the plan's
  * gate); the error of the first problem. */
 BT_MUST_CHECK enum bt_code plan_reader_steps(struct plan_reader *r);
-void plan_reader_settle(struct plan_reader *r);
+void plan_reader_finish(struct plan_reader *r);
 BT_MUST_CHECK enum bt_code plan_reader_refuse(const struct plan_reader *r);
 /* plan_step.c: reads step ix into plan->steps[ix]; its dependencies into dep_names, its templates
  * into texts. */
@@ -116,7 +116,7 @@ BT_MUST_CHECK enum bt_code plan_step_texts(struct plan_reader *r, uint32_t ix);
 BT_MUST_CHECK enum bt_code plan_skill_choose(struct plan_reader *r, struct plan_step *step,
                                              const struct location *at);
 /* plan_read.c: which steps the request says will not run; NULL = none. */
-const uint8_t *plan_reader_settled(const struct plan_reader *r);
+const uint8_t *plan_reader_settled_steps(const struct plan_reader *r);
 /* plan_schema.c: parameters against the skills' input schemas; verify is a schema. Rows from
  * `first`. */
 BT_MUST_CHECK enum bt_code plan_schema_check(struct plan_reader *r);

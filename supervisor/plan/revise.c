@@ -300,7 +300,7 @@ static enum bt_code compose(struct revision_edges *w)
     if (r->plan->n_steps > r->first) {
         code = revision_edges_edges(w);
         if (code == BT_OK && r->plan->n_edges <= LIMIT_EDGES) {
-            plan_reader_settle(r);
+            plan_reader_finish(r);
             code = plan_grants(r);
             code = code == BT_OK ? check(w) : code;
         }

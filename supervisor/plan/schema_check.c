@@ -235,7 +235,7 @@ static enum bt_code check_verify(struct schema_checker *k, const struct plan_ste
 
 enum bt_code plan_schema_check(struct plan_reader *r)
 {
-    const uint8_t *settled = plan_reader_settled(r);
+    const uint8_t *settled = plan_reader_settled_steps(r);
     struct schema_checker k = {.r = r};
     k.at = arena_alloc(&r->scratch, (r->plan->n_steps + 1) * sizeof k.at[0]);
     enum bt_code code = k.at == NULL ? reader_nomem(r) : BT_OK;
