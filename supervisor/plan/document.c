@@ -333,7 +333,7 @@ static enum bt_code read_map(struct plan_reader *r, struct doc doc)
     return take_steps(r, values);
 }
 
-enum bt_code plan_find(struct plan_reader *r, struct doc doc)
+enum bt_code plan_document_find(struct plan_reader *r, struct doc doc)
 {
     const struct location at = top(r);
     const struct doc none[PLAN_FIELD_COUNT] = {{NULL, 0}};

@@ -126,7 +126,7 @@ static enum bt_code check(struct plan_reader *r)
     return r->again || p->job != JOB_NONE ? BT_OK : plan_schema_check(r);
 }
 
-enum bt_code plan_reader_refuse(const struct plan_reader *r)
+enum bt_code plan_reader_reject(const struct plan_reader *r)
 {
     const struct problems *p = r->problems;
     for (uint32_t i = 0; i < p->n; i++) {
@@ -176,7 +176,7 @@ static enum bt_code read_all(struct plan_reader *r)
         }
     }
     plan_policy_init(r->policy, r->request->defaults);
-    enum bt_code code = plan_find(r, doc);
+    enum bt_code code = plan_document_find(r, doc);
     code = code == BT_OK && !r->again ? keep_request(r) : code;
     code = code == BT_OK ? read_steps(r) : code;
     if (code != BT_OK) {
@@ -191,7 +191,7 @@ static enum bt_code read_all(struct plan_reader *r)
         return code;
     }
     if (r->problems->errors > 0) {
-        return plan_reader_refuse(r);
+        return plan_reader_reject(r);
     }
     plan_link(r->plan);
     return BT_OK;

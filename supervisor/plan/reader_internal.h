@@ -96,7 +96,7 @@ BT_MUST_CHECK enum bt_code plan_phases_resolve(struct plan_reader *r);
  * plan_find.c: the steps, goal, policy and so on, wherever they stand in the document. Fills steps,
  * phase_deps and plan->n_steps, the plan's texts and the policy.
  */
-BT_MUST_CHECK enum bt_code plan_find(struct plan_reader *r, struct doc doc);
+BT_MUST_CHECK enum bt_code plan_document_find(struct plan_reader *r, struct doc doc);
 /* plan_read.c: what the reading needs, and gives back at its end. */
 void plan_reader_init(struct plan_reader *r);
 void plan_reader_done(struct plan_reader *r);
@@ -104,7 +104,7 @@ void plan_reader_done(struct plan_reader *r);
  * gate); the error of the first problem. */
 BT_MUST_CHECK enum bt_code plan_reader_steps(struct plan_reader *r);
 void plan_reader_finish(struct plan_reader *r);
-BT_MUST_CHECK enum bt_code plan_reader_refuse(const struct plan_reader *r);
+BT_MUST_CHECK enum bt_code plan_reader_reject(const struct plan_reader *r);
 /* plan_step.c: reads step ix into plan->steps[ix]; its dependencies into dep_names, its templates
  * into texts. */
 BT_MUST_CHECK enum bt_code plan_step_read(struct plan_reader *r, uint32_t ix);

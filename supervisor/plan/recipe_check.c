@@ -312,7 +312,7 @@ static enum bt_code check_plan(struct recipe_checker *k)
 
 /* ---- all ---- */
 
-static enum bt_code refuse(const struct recipe_checker *k)
+static enum bt_code reject(const struct recipe_checker *k)
 {
     for (uint32_t i = 0; i < k->problems->n; i++) {
         const struct problem *p = &k->problems->at[i];
@@ -337,7 +337,7 @@ enum bt_code recipe_check(struct doc recipe, const struct registry *registry,
     if (!recipe_is(recipe)) {
         location_report(&k.at, PROBLEM_INVALID_FIELD, false, "recipe",
                         "expected a recipe: a map with \"recipe\" or \"inputs\"");
-        return refuse(&k);
+        return reject(&k);
     }
     buf_init(&defaults, LIMIT_CONTROL_BYTES);
     check_about(&k);
@@ -347,5 +347,5 @@ enum bt_code recipe_check(struct doc recipe, const struct registry *registry,
         code = check_plan(&k);
     }
     buf_done(&defaults);
-    return code == BT_OK && problems->errors > 0 ? refuse(&k) : code;
+    return code == BT_OK && problems->errors > 0 ? reject(&k) : code;
 }

@@ -242,7 +242,7 @@ static void check_granted(struct revision_edges *w)
 
 static enum bt_code read_change(struct revision_edges *w)
 {
-    enum bt_code code = plan_find(w->r, w->request->change);
+    enum bt_code code = plan_document_find(w->r, w->request->change);
     if (code != BT_OK) {
         return code;
     }
@@ -305,7 +305,7 @@ static enum bt_code compose(struct revision_edges *w)
             code = code == BT_OK ? check(w) : code;
         }
     }
-    return code == BT_OK && r->problems->errors > 0 ? plan_reader_refuse(r) : code;
+    return code == BT_OK && r->problems->errors > 0 ? plan_reader_reject(r) : code;
 }
 
 /* The plan is read from its document, so that it is what it will be after a restart. */

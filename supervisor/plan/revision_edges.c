@@ -127,7 +127,7 @@ static void put_begun(struct revision_edges *w, uint32_t entry, const char *fiel
  * Steps that only wait for the end of `row`, in a chain the next one, wait for the new ones, too.
  * Behind one that is over already (skipped, say) those are meant that wait for it.
  */
-static void push_back_followers(struct revision_edges *w, uint32_t entry)
+static void delay_followers(struct revision_edges *w, uint32_t entry)
 {
     const struct plan *old = w->request->plan;
     uint32_t n = 0;
@@ -190,7 +190,7 @@ static void revision_edges_insert(struct revision_edges *w)
         }
         add_edges_to_sinks(w, w->before);
     } else if (w->after != UINT32_MAX) {
-        push_back_followers(w, w->after);
+        delay_followers(w, w->after);
     } else if (revision_edges_is_ordered(w)) {
         append_after(w, is_live);
     }

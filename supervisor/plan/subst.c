@@ -7,7 +7,7 @@
 
 enum { FRAMES_MAX = 2 * LIMIT_DEPTH };
 
-static enum bt_code refuse(const struct template_ref *t, struct bt_error *err)
+static enum bt_code reject(const struct template_ref *t, struct bt_error *err)
 {
     return err_set(err, BT_INVALID, "template \"%.*s\" %s",
                    (int)(t->text.len < 100 ? t->text.len : 100), t->text.ptr,
@@ -17,7 +17,7 @@ static enum bt_code refuse(const struct template_ref *t, struct bt_error *err)
 static enum bt_code value_of(const struct subst *s, const struct template_ref *t, struct doc *ret,
                              struct bt_error *err)
 {
-    return t->kind == TEMPLATE_OK ? s->lookup(t, ret, s->self, err) : refuse(t, err);
+    return t->kind == TEMPLATE_OK ? s->lookup(t, ret, s->self, err) : reject(t, err);
 }
 
 enum bt_code subst_text(const struct subst *s, struct str text, struct buf *out,
