@@ -47,7 +47,7 @@ static enum bt_code read_document(struct engine *engine, const struct plan *plan
     enum bt_code code = load(engine, plan, document, arena, &doc, err);
 
     if (code == BT_OK) {
-        code = plan_read_again(doc, &engine->opt.defaults, engine->registry, arena, ret, err);
+        code = plan_read_canonical(doc, &engine->opt.defaults, engine->registry, arena, ret, err);
     }
     if (code == BT_OK) {
         (*ret)->plan_id = plan->plan_id;

@@ -78,7 +78,7 @@ bool plan_agent_check_granted(struct plan_reader *r, const struct location *at, 
 bool plan_agent_check_known(struct plan_reader *r, const struct location *at, const char *field,
                             struct str agent_id)
 {
-    if (r->again) {
+    if (r->canonical) {
         return true;
     }
     if (r->registry == NULL) {
@@ -98,7 +98,7 @@ bool plan_agent_check_known(struct plan_reader *r, const struct location *at, co
 bool plan_agent_has_skill(const struct plan_reader *r, struct str agent_id, struct str skill)
 {
     const uint32_t agent =
-        r->registry == NULL || r->again ? REGISTRY_NONE : registry_agent(r->registry, agent_id);
+        r->registry == NULL || r->canonical ? REGISTRY_NONE : registry_agent(r->registry, agent_id);
     const struct msg_card *card =
         agent == REGISTRY_NONE ? NULL : registry_agent_view(r->registry, agent).card;
     return card == NULL || skill.len == 0 || card_skill(card, skill) != UINT32_MAX;
@@ -126,7 +126,7 @@ enum bt_code plan_agent_resolve(struct plan_reader *r, const struct location *at
         }
         return BT_OK;
     }
-    if (ref->skill.len == 0 || r->registry == NULL || r->again) {
+    if (ref->skill.len == 0 || r->registry == NULL || r->canonical) {
         return BT_OK;
     }
     const uint32_t agent = plan_agent_with_skill(r, ref->skill);

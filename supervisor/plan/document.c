@@ -212,7 +212,7 @@ static void read_change(struct plan_reader *r, const struct doc *values)
 {
     const struct location at = top(r);
     uint64_t revision;
-    if (r->again) {
+    if (r->canonical) {
         if (value_u64(&at, "revision", values[PLAN_REVISION], 1, LIMIT_REVISIONS, &revision)) {
             r->plan->revision = (uint32_t)revision;
         }

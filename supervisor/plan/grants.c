@@ -95,9 +95,9 @@ static enum bt_code find_replanner(struct plan_reader *r)
     struct str *id = &r->plan->replan.agent_id;
     const uint32_t step = first_replan(r->plan);
     r->plan->replan.skill = ref->skill;
-    if (r->again || ref->given) {
+    if (r->canonical || ref->given) {
         const enum bt_code code = plan_agent_resolve(r, &at, "replan", ref, id);
-        if (code != BT_OK || r->again || ref->agent_id.len + ref->skill.len > 0) {
+        if (code != BT_OK || r->canonical || ref->agent_id.len + ref->skill.len > 0) {
             return code;
         }
     }
@@ -119,7 +119,7 @@ static enum bt_code find_searcher(struct plan_reader *r)
     static const struct agent_ref finder = {.skill = {"search", 6}};
     const struct location at = {.problems = r->problems, .prefix = "policy"};
     const struct agent_ref *ref = &r->policy->searcher;
-    if (!ref->given && !r->again && r->policy->max_fallbacks > 0 && r->plan->job == JOB_NONE &&
+    if (!ref->given && !r->canonical && r->policy->max_fallbacks > 0 && r->plan->job == JOB_NONE &&
         plan_agent_with_skill(r, finder.skill) != REGISTRY_NONE) {
         ref = &finder;
     }

@@ -149,19 +149,19 @@ void plan_phases_read(struct plan_reader *r, struct doc planning, struct doc job
     const struct doc_head head =
         dry_run.ptr == NULL ? (struct doc_head){.kind = DOC_NIL} : doc_head(dry_run);
     const bool dry = head.kind == DOC_BOOL && head.b;
-    if (r->again || r->pending.ptr != NULL) {
+    if (r->canonical || r->pending.ptr != NULL) {
         p->dry_run = p->dry_run || dry;
     } else if (dry && !p->dry_run) {
         location_report(&at, PROBLEM_STYLE, true, "dryRun",
                         "is ignored: who submits the plan says whether it is to run");
     }
-    if (r->again && planning.ptr != NULL) {
+    if (r->canonical && planning.ptr != NULL) {
         read_planning(r, planning);
     } else if (r->planner != NULL) {
         p->planning = (struct planning_policy){
             .pending = true, .agent = AGENT_NONE, .repairs = r->planner->repairs};
     }
-    if (job.ptr != NULL && !r->again && !r->request->own) {
+    if (job.ptr != NULL && !r->canonical && !r->request->own) {
         location_report(&at, PROBLEM_STYLE, true, "errand",
                         "is ignored: only the supervisor makes errands");
     } else if (job.ptr != NULL) {
@@ -185,7 +185,7 @@ static bool is_known(const struct plan_reader *r, const struct agent_ref *ref)
 static bool reports_missing_model(struct plan_reader *r, const struct location *at,
                                   const char *field, const struct agent_ref *ref)
 {
-    if (!str_is(ref->agent_id, PLAN_ORCHESTRATOR) || r->again || r->registry == NULL ||
+    if (!str_is(ref->agent_id, PLAN_ORCHESTRATOR) || r->canonical || r->registry == NULL ||
         registry_agent(r->registry, ref->agent_id) != REGISTRY_NONE) {
         return false;
     }
@@ -226,7 +226,7 @@ static enum bt_code find_synthesizer(struct plan_reader *r)
                                   .skill = choice->skill.len > 0 ? choice->skill : synthesize};
     *s = (struct synthesis_policy){.agent = AGENT_NONE};
     if ((choice->agent_id.len == 0 && choice->skill.len == 0) || r->plan->job != JOB_NONE ||
-        (!r->policy->synthesis_given && !r->again && !is_known(r, &ref))) {
+        (!r->policy->synthesis_given && !r->canonical && !is_known(r, &ref))) {
         return BT_OK;
     }
     enum bt_code code = ask(r, &at, "synthesis", &ref, &s->agent_id);
@@ -264,7 +264,7 @@ static enum bt_code find_planner(struct plan_reader *r)
 static void check_answer_alone(struct plan_reader *r)
 {
     const struct location at = {.problems = r->problems, .prefix = "policy"};
-    if (r->planner != NULL && !r->again && r->plan->synthesis.agent_id.len == 0 &&
+    if (r->planner != NULL && !r->canonical && r->plan->synthesis.agent_id.len == 0 &&
         r->plan->planning.on_invalid == ON_INVALID_SYNTHESIZE) {
         location_report(&at, PROBLEM_STYLE, true, "onInvalidPlan",
                         "\"synthesize\" acts as \"fail\", because nobody is asked for the answer; "

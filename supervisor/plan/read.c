@@ -111,19 +111,19 @@ static enum bt_code check(struct plan_reader *r)
     const struct plan_check_input in = {
         .plan = p,
         .dep_names = (const struct str *)(const void *)r->dep_names.at,
-        .registry = r->again ? NULL : r->registry,
+        .registry = r->canonical ? NULL : r->registry,
         .texts = (const struct plan_text *)(const void *)r->texts.at,
         .n_texts = (uint32_t)(r->texts.len / sizeof(struct plan_text)),
         .scratch = scratch,
         .ret_deps = p->deps,
-        .again = r->again,
+        .again = r->canonical,
         .settled = plan_reader_settled_steps(r),
     };
     if (!p->planning.pending) {
         plan_check(&in, r->problems);
     }
     /* Parameters of a job come with each attempt. */
-    return r->again || p->job != JOB_NONE ? BT_OK : plan_schema_check(r);
+    return r->canonical || p->job != JOB_NONE ? BT_OK : plan_schema_check(r);
 }
 
 enum bt_code plan_reader_reject(const struct plan_reader *r)
@@ -168,7 +168,7 @@ static enum bt_code read_all(struct plan_reader *r)
     }
     r->plan->revision = 1;
     r->plan->policy = r->policy;
-    if (!r->again) {
+    if (!r->canonical) {
         doc = doc_copy(r->arena, doc);
         r->pending = doc_copy(r->arena, r->request->pending);
         if (doc.ptr == NULL || (r->pending.ptr == NULL && r->request->pending.ptr != NULL)) {
@@ -177,7 +177,7 @@ static enum bt_code read_all(struct plan_reader *r)
     }
     plan_policy_init(r->policy, r->request->defaults);
     enum bt_code code = plan_document_find(r, doc);
-    code = code == BT_OK && !r->again ? keep_request(r) : code;
+    code = code == BT_OK && !r->canonical ? keep_request(r) : code;
     code = code == BT_OK ? read_steps(r) : code;
     if (code != BT_OK) {
         return code;
@@ -265,16 +265,16 @@ enum bt_code plan_read(struct doc doc, const struct plan_defaults *defaults,
     return plan_read_request(&request, arena, ret, problems, normalised, err);
 }
 
-enum bt_code plan_read_again(struct doc normalised, const struct plan_defaults *defaults,
-                             const struct registry *registry, struct arena *arena,
-                             struct plan **ret, struct bt_error *err)
+enum bt_code plan_read_canonical(struct doc normalised, const struct plan_defaults *defaults,
+                                 const struct registry *registry, struct arena *arena,
+                                 struct plan **ret, struct bt_error *err)
 {
     struct problem first[1];
     struct problems problems = {.at = first, .cap = 1};
     const struct plan_request request = {.plan = normalised, .defaults = defaults};
     struct plan_reader r = {.request = &request,
                             .registry = registry,
-                            .again = true,
+                            .canonical = true,
                             .arena = arena,
                             .problems = &problems,
                             .err = err};

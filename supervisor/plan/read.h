@@ -107,7 +107,7 @@ BT_MUST_CHECK enum bt_code plan_read_request(const struct plan_request *request,
 /*
  * A plan without steps, whose steps an agent is to be asked for: request->goal, session_id,
  * planner, policy, constraints and dry_run say what it is, request->plan is not looked at. Its
- * canonical document holds all that (and who plans), so that plan_read_again gives it back, and
+ * canonical document holds all that (and who plans), so that plan_read_canonical gives it back, and
  * that the answer can be read with `pending`. The agent must be known and may plan; neither it nor
  * the synthesizer is thereby granted to steps. Otherwise as plan_read_request.
  */
@@ -131,10 +131,10 @@ BT_MUST_CHECK enum bt_code plan_read(struct doc doc, const struct plan_defaults 
  * meanwhile and are not checked. Agents that the registry knows get their index in step.agent,
  * others REGISTRY_NONE (the owner adds them).
  */
-BT_MUST_CHECK enum bt_code plan_read_again(struct doc normalised,
-                                           const struct plan_defaults *defaults,
-                                           const struct registry *registry, struct arena *arena,
-                                           struct plan **ret, struct bt_error *err);
+BT_MUST_CHECK enum bt_code plan_read_canonical(struct doc normalised,
+                                               const struct plan_defaults *defaults,
+                                               const struct registry *registry, struct arena *arena,
+                                               struct plan **ret, struct bt_error *err);
 
 /*
  * Sets every registry index of the plan: of its agents (plan.agents.at), its steps, gates and

@@ -15,8 +15,8 @@ struct plan_change {
 
 struct plan_reader {
     const struct plan_request *request;
-    const struct registry *registry; /* for indexes only when `again` */
-    bool again;
+    const struct registry *registry; /* for indexes only when `canonical` */
+    bool canonical;
     bool granted_only;          /* agents must stand in plan->agents: a replan */
     bool untrusted;             /* an agent made it: what the plan's policy demands stays */
     struct plan_change *change; /* NULL when a whole plan is read */

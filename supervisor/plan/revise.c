@@ -324,7 +324,7 @@ static enum bt_code finish(struct revision_edges *w, struct arena *arena, struct
     if (doc.ptr == NULL) {
         return reader_nomem(w->r);
     }
-    code = plan_read_again(doc, &defaults, w->request->registry, arena, &plan, w->r->err);
+    code = plan_read_canonical(doc, &defaults, w->request->registry, arena, &plan, w->r->err);
     if (code == BT_OK) {
         plan->plan_id = old->plan_id;
         plan->session = old->session;

@@ -46,7 +46,7 @@ struct plan_revise_request {
 
 /*
  * Composes and checks. The new plan and all its strings live in the arena; it is what
- * plan_read_again makes of the canonical document, which is appended to *document; plan_id and
+ * plan_read_canonical makes of the canonical document, which is appended to *document; plan_id and
  * session are those of the old plan. The owner calls plan_resolve on it: an insertion or a
  * replacement may name agents that are new to the plan, a replan only those granted to it.
  * BT_INVALID: problems say why; steps in them count from the first row of the plan. BT_NOMEM,

@@ -40,7 +40,8 @@ enum bt_code plan_skill_choose(struct plan_reader *r, struct plan_step *step,
     uint32_t skill = 0;
     enum bt_code code = BT_OK;
 
-    if (r->again || r->registry == NULL || step->agent == REGISTRY_NONE || step->skill.len != 0) {
+    if (r->canonical || r->registry == NULL || step->agent == REGISTRY_NONE ||
+        step->skill.len != 0) {
         return BT_OK;
     }
     card = registry_agent_view(r->registry, step->agent).card;

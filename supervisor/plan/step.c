@@ -111,7 +111,7 @@ static enum bt_code read_agent(struct step_reader *s)
     (void)value_string(&s->at, "agentId", s->values[STEP_AGENT], &s->step->agent_id);
     (void)value_string(&s->at, "skill", s->values[STEP_SKILL], &s->step->skill);
     s->by_skill = s->step->agent_id.len == 0 && s->step->skill.len != 0;
-    if (s->by_skill && reg != NULL && !s->r->again) {
+    if (s->by_skill && reg != NULL && !s->r->canonical) {
         const uint32_t agent = plan_agent_with_skill(s->r, s->step->skill);
         if (agent != REGISTRY_NONE) {
             code = keep(s, registry_agent_view(reg, agent).id, &s->step->agent_id);
@@ -246,7 +246,7 @@ static enum bt_code read_parameters(struct step_reader *s)
         return BT_OK;
     }
     s->step->parameters = s->values[STEP_PARAMETERS];
-    return s->r->again ? BT_OK : plan_step_texts(s->r, s->ix);
+    return s->r->canonical ? BT_OK : plan_step_texts(s->r, s->ix);
 }
 
 /* ---- type and revision ---- */
@@ -280,10 +280,10 @@ static void read_history(struct step_reader *s)
     uint64_t revision = 1;
     bool superseded = false;
     (void)value_u64(&s->at, "revision", s->values[STEP_REVISION], 1, LIMIT_REVISIONS, &revision);
-    s->step->revision = s->r->again ? (uint32_t)revision : s->r->plan->revision;
+    s->step->revision = s->r->canonical ? (uint32_t)revision : s->r->plan->revision;
     (void)value_bool(&s->at, "superseded", s->values[STEP_SUPERSEDED], &superseded);
-    s->step->superseded = superseded && s->r->again;
-    if (superseded && !s->r->again) {
+    s->step->superseded = superseded && s->r->canonical;
+    if (superseded && !s->r->canonical) {
         location_report(&s->at, PROBLEM_INVALID_FIELD, false, "superseded",
                         "a step that an earlier plan did without cannot be done; leave it out");
     }

@@ -19,9 +19,10 @@ static void read_effects(struct step_reader *s)
 {
     static const char *const names[] = {"none", "idempotent", "unsafe"};
     const struct plan_reader *r = s->r;
-    const struct msg_card *card = r->again || r->registry == NULL || s->step->agent == REGISTRY_NONE
-                                      ? NULL
-                                      : registry_agent_view(r->registry, s->step->agent).card;
+    const struct msg_card *card =
+        r->canonical || r->registry == NULL || s->step->agent == REGISTRY_NONE
+            ? NULL
+            : registry_agent_view(r->registry, s->step->agent).card;
     const uint32_t skill = card == NULL ? UINT32_MAX : card_skill(card, s->step->skill);
     uint32_t choice = EFFECTS_IDEMPOTENT;
     for (uint32_t i = 0; skill != UINT32_MAX && i < 3; i++) {
@@ -188,7 +189,7 @@ static enum bt_code read_fallbacks(struct step_reader *s)
             add_alternative(s, base->fallback_ids[i]);
         }
     }
-    if (own.ptr == NULL && base->n_fallback_ids == 0 && s->by_skill && !s->r->again &&
+    if (own.ptr == NULL && base->n_fallback_ids == 0 && s->by_skill && !s->r->canonical &&
         base->max_fallbacks > 0) {
         code = others_with_the_skill(s);
     }

@@ -162,7 +162,7 @@ struct plan *read_back(struct bench *b)
     struct plan *again = NULL;
     struct buf out;
     buf_init(&out, LIMIT_STEP_BYTES);
-    if (plan_read_again(doc, &other, b->registry, &b->arena, &again, &b->err) != BT_OK ||
+    if (plan_read_canonical(doc, &other, b->registry, &b->arena, &again, &b->err) != BT_OK ||
         plan_write(again, &out, &b->err) != BT_OK) {
         fail_msg("%s in %s", b->err.msg, json_of(b, doc));
     }

@@ -44,8 +44,8 @@ void add_house(struct bench *b);
 /* Reads a plan; the code. Problems, plan and normalised document are in the bench. */
 enum bt_code read_doc(struct bench *b, struct doc doc);
 enum bt_code read_json(struct bench *b, const char *json);
-/* The canonical document of what plan_read_again makes of the last one; fails the test when that is
- * not the same byte for byte. */
+/* The canonical document of what plan_read_canonical makes of the last one; fails the test when
+ * that is not the same byte for byte. */
 struct plan *read_back(struct bench *b);
 /* "category step field: message" of the i-th problem; "" when there is none. */
 const char *problem_of(struct bench *b, uint32_t i);

@@ -21,7 +21,8 @@ static struct plan *packed(struct bench *b)
     struct plan *plan = NULL;
     const struct doc doc = doc_copy(&arena, doc_from_buf(&b->normalised));
     assert_non_null(doc.ptr);
-    assert_int_equal(plan_read_again(doc, &defaults, b->registry, &arena, &plan, &b->err), BT_OK);
+    assert_int_equal(plan_read_canonical(doc, &defaults, b->registry, &arena, &plan, &b->err),
+                     BT_OK);
     struct plan *copy = plan_pack(plan);
     assert_non_null(copy);
     arena_done(&arena);

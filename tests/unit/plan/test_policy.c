@@ -349,8 +349,8 @@ static void agents_that_have_gone_are_made_known_again(void **state)
     assert_int_equal(bench_setup((void **)&empty), 0);
     (void)read_step(b, STEP(",'gate':true,'verifyWith':'sql','onFailure':'replan',"
                             "'fallbackAgents':['exec']"));
-    assert_int_equal(plan_read_again(doc_from_buf(&b->normalised), &defaults, empty->registry,
-                                     &b->arena, &again, &b->err),
+    assert_int_equal(plan_read_canonical(doc_from_buf(&b->normalised), &defaults, empty->registry,
+                                         &b->arena, &again, &b->err),
                      BT_OK);
     assert_int_equal(again->steps[0].agent, AGENT_NONE);
     assert_int_equal(plan_resolve(again, empty->registry, 5, &b->err), BT_OK);

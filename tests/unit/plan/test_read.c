@@ -127,8 +127,8 @@ static void the_submitted_policy_wins_over_the_plans_own(void **state)
     assert_int_equal(b->plan->steps[0].policy.timeout_ms, 1);
     assert_true(str_is(b->plan->goal, "ours"));
     struct plan *again = NULL;
-    assert_int_equal(plan_read_again(doc_from_buf(&b->normalised), &defaults, b->registry,
-                                     &b->arena, &again, &b->err),
+    assert_int_equal(plan_read_canonical(doc_from_buf(&b->normalised), &defaults, b->registry,
+                                         &b->arena, &again, &b->err),
                      BT_OK);
     assert_true(str_is(again->session_id, "s-1") && str_is(again->planner, "file"));
     assert_int_equal(again->steps[0].policy.max_retries, 1);

@@ -91,16 +91,16 @@ static void what_was_normalised_is_read_back_without_the_agents(void **state)
                                   ",'parameters':{'path':'x'}},{'stepId':'b','agentId':'calc',"
                                   "'dependsOn':['a']," TASK "}]}"),
                      BT_OK);
-    assert_int_equal(plan_read_again(doc_from_buf(&b->normalised), &other, empty->registry,
-                                     &b->arena, &again, &b->err),
+    assert_int_equal(plan_read_canonical(doc_from_buf(&b->normalised), &other, empty->registry,
+                                         &b->arena, &again, &b->err),
                      BT_OK);
     assert_int_equal(again->max_concurrency, 5); /* as it was then, not as it is configured now */
     assert_int_equal(again->steps[0].policy.max_retries, 2);
     assert_int_equal(again->steps[0].policy.effects, EFFECTS_NONE);
     assert_int_equal(again->steps[0].agent, REGISTRY_NONE);
     const uint8_t damaged[] = {0x81, 0xa5, 's', 't', 'e', 'p', 's', 0x90};
-    assert_int_equal(plan_read_again((struct doc){damaged, sizeof damaged}, &other, NULL, &b->arena,
-                                     &again, &b->err),
+    assert_int_equal(plan_read_canonical((struct doc){damaged, sizeof damaged}, &other, NULL,
+                                         &b->arena, &again, &b->err),
                      BT_INVALID);
     bench_teardown((void **)&empty);
 }
