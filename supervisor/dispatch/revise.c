@@ -88,7 +88,7 @@ enum bt_code revise_make(struct engine *engine, const struct open_plan *p,
                                           .after = wish->after,
                                           .before = wish->before,
                                           .step = wish->step,
-                                          .again = wish->again,
+                                          .rerun = wish->again,
                                           .run = run,
                                           .registry = engine->registry,
                                           .revision = run->revision + 1};
@@ -200,7 +200,7 @@ enum bt_code revise_again(struct engine *engine, const struct open_plan *p, cons
                           struct new_revision *ret, struct blob_ref *ret_document,
                           struct bt_error *err)
 {
-    struct revise_wish wish = {.kind = REVISE_AGAIN, .again = again};
+    struct revise_wish wish = {.kind = REVISE_RERUN, .again = again};
     struct arena reading = {.chunks = NULL};
     struct doc document;
     struct buf change;

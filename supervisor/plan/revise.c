@@ -162,12 +162,12 @@ static void find_reused(struct revision_edges *w)
 }
 
 /* A step of a chain goes on waiting for the end of those before it, whatever became of them. */
-static void find_again(struct revision_edges *w)
+static void find_rerun(struct revision_edges *w)
 {
     for (uint32_t i = 0; i < w->r->first; i++) {
         struct plan_step *s = &w->r->plan->steps[i];
-        s->superseded = s->superseded || w->request->again[i] != 0;
-        w->reused[i] = w->request->again[i] == 0 ? 1 : 0;
+        s->superseded = s->superseded || w->request->rerun[i] != 0;
+        w->reused[i] = w->request->rerun[i] == 0 ? 1 : 0;
     }
 }
 
@@ -187,8 +187,8 @@ static void find_anchor(struct revision_edges *w)
     case REVISE_REPLAN:
         find_reused(w);
         break;
-    case REVISE_AGAIN:
-        find_again(w);
+    case REVISE_RERUN:
+        find_rerun(w);
         break;
     }
     /* New steps wait as those wait where they come in. */
@@ -196,7 +196,7 @@ static void find_anchor(struct revision_edges *w)
         anchor != UINT32_MAX
             ? steps[anchor].after_any_end
             : (w->request->kind == REVISE_INSERT && revision_edges_is_ordered(w)) ||
-                  (w->request->kind == REVISE_AGAIN && w->request->plan->chain);
+                  (w->request->kind == REVISE_RERUN && w->request->plan->chain);
 }
 
 /* ---- the new steps ---- */

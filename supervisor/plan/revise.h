@@ -30,7 +30,7 @@
 #include "supervisor/core/run/run.h"
 #include "supervisor/plan/read.h"
 
-enum plan_revise_kind { REVISE_INSERT, REVISE_REPLACE, REVISE_REPLAN, REVISE_AGAIN };
+enum plan_revise_kind { REVISE_INSERT, REVISE_REPLACE, REVISE_REPLAN, REVISE_RERUN };
 
 struct plan_revise_request {
     enum plan_revise_kind kind;
@@ -41,7 +41,7 @@ struct plan_revise_request {
     const struct run *run;           /* its run: what has begun, what is over */
     const struct registry *registry; /* NULL = agents are not checked */
     uint32_t revision;               /* of the new plan: run->revision + 1 */
-    const uint8_t *again;            /* AGAIN: per row of the plan, 1 = superseded */
+    const uint8_t *rerun;            /* RERUN: per row of the plan, 1 = superseded */
 };
 
 /*

@@ -327,7 +327,7 @@ enum bt_code revision_edges_edges(struct revision_edges *w)
     case REVISE_REPLAN:
         revision_edges_replan(w);
         break;
-    case REVISE_AGAIN: /* they say it themselves */
+    case REVISE_RERUN: /* they say it themselves */
         break;
     }
     if (w->edge.bad == BT_NOMEM) {
