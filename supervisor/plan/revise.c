@@ -298,7 +298,7 @@ static enum bt_code compose(struct revision_edges *w)
         return code;
     }
     if (r->plan->n_steps > r->first) {
-        code = revision_edges_edges(w);
+        code = revision_edges_find(w);
         if (code == BT_OK && r->plan->n_edges <= LIMIT_EDGES) {
             plan_reader_finish(r);
             code = plan_grants(r);

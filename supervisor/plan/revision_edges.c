@@ -37,12 +37,12 @@ static bool is_over(const struct revision_edges *w, uint32_t entry)
 
 static void add_edge(struct revision_edges *w, uint32_t entry, uint32_t dep)
 {
-    const struct edge t = {dep, w->edges[entry]};
-    if (w->edge.len / sizeof t >= LIMIT_EDGES) {
+    const struct added_edge t = {dep, w->last_added[entry]};
+    if (w->added.len / sizeof t >= LIMIT_EDGES) {
         return; /* put_edges says so */
     }
-    w->edges[entry] = (uint32_t)(w->edge.len / sizeof t);
-    buf_add(&w->edge, &t, sizeof t);
+    w->last_added[entry] = (uint32_t)(w->added.len / sizeof t);
+    buf_add(&w->added, &t, sizeof t);
 }
 
 static void add_edges_from_sources(struct revision_edges *w, uint32_t dep)
@@ -258,8 +258,8 @@ static void put_entry(struct revision_edges *w, uint32_t entry)
         }
         put_edge(w, name, UINT32_MAX);
     }
-    const struct edge *edges = (const struct edge *)(const void *)w->edge.at;
-    for (uint32_t t = w->edges[entry]; t != UINT32_MAX; t = edges[t].next) {
+    const struct added_edge *edges = (const struct added_edge *)(const void *)w->added.at;
+    for (uint32_t t = w->last_added[entry]; t != UINT32_MAX; t = edges[t].next) {
         if (w->mark[edges[t].dep] != stamp) {
             w->mark[edges[t].dep] = stamp;
             put_edge(w, none, edges[t].dep);
@@ -278,7 +278,7 @@ static enum bt_code put_edges(struct revision_edges *w)
         put_entry(w, i);
     }
     if (w->names.bad == BT_LIMIT || p->n_edges > LIMIT_EDGES ||
-        w->edge.len / sizeof(struct edge) >= LIMIT_EDGES) {
+        w->added.len / sizeof(struct added_edge) >= LIMIT_EDGES) {
         const struct location at = {.problems = w->r->problems, .prefix = ""};
         location_report(&at, PROBLEM_LIMIT, false, "steps",
                         "the plan would have more than %u dependencies", (unsigned)LIMIT_EDGES);
@@ -293,23 +293,23 @@ static enum bt_code make_room(struct revision_edges *w)
     const size_t n = w->r->plan->n_steps + 1;
     const size_t fresh = n - w->r->first;
     struct arena *a = &w->r->scratch;
-    w->edges = arena_alloc(a, n * sizeof w->edges[0]);
+    w->last_added = arena_alloc(a, n * sizeof w->last_added[0]);
     w->mark = arena_alloc(a, n * sizeof w->mark[0]);
     w->list = arena_alloc(a, n * sizeof w->list[0]);
     w->sources = arena_alloc(a, fresh * sizeof w->sources[0]);
     w->sinks = arena_alloc(a, fresh * sizeof w->sinks[0]);
-    if (w->edges == NULL || w->mark == NULL || w->list == NULL || w->sources == NULL ||
+    if (w->last_added == NULL || w->mark == NULL || w->list == NULL || w->sources == NULL ||
         w->sinks == NULL) {
         return reader_nomem(w->r);
     }
-    memset(w->edges, 0xff, n * sizeof w->edges[0]);
-    buf_init(&w->edge, (LIMIT_EDGES + 1) * sizeof(struct edge));
+    memset(w->last_added, 0xff, n * sizeof w->last_added[0]);
+    buf_init(&w->added, (LIMIT_EDGES + 1) * sizeof(struct added_edge));
     buf_init(&w->names, 2 * (LIMIT_EDGES + 1) * sizeof(struct str));
     buf_init(&w->entries, 2 * (LIMIT_EDGES + 1) * sizeof(uint32_t));
     return BT_OK;
 }
 
-enum bt_code revision_edges_edges(struct revision_edges *w)
+enum bt_code revision_edges_find(struct revision_edges *w)
 {
     enum bt_code code = make_room(w);
     code = code == BT_OK ? index_ids(w) : code;
@@ -330,7 +330,7 @@ enum bt_code revision_edges_edges(struct revision_edges *w)
     case REVISE_RERUN: /* they say it themselves */
         break;
     }
-    if (w->edge.bad == BT_NOMEM) {
+    if (w->added.bad == BT_NOMEM) {
         return reader_nomem(w->r);
     }
     return put_edges(w);
@@ -339,7 +339,7 @@ enum bt_code revision_edges_edges(struct revision_edges *w)
 void revision_edges_done(struct revision_edges *w)
 {
     map_done(&w->ids);
-    buf_done(&w->edge);
+    buf_done(&w->added);
     buf_done(&w->names);
     buf_done(&w->entries);
 }
