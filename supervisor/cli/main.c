@@ -8,6 +8,8 @@
 
 #include "protocol/base/log.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/verbs.h"
 
 enum { OPTION_BASE = 256, GLOBAL_BASE = 512 };
 

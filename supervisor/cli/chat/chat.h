@@ -11,6 +11,8 @@
 #include "supervisor/cli/chat/screen.h"
 #include "supervisor/cli/common/cli.h"
 
+struct cJSON;
+
 enum {
     CHAT_ID_MAX = 64,
     CHAT_REVIEW_MAX = 160,
@@ -60,7 +62,11 @@ struct chat {
     bool quit;
 };
 
-/* ---- chat_signal.c ---- */
+/* ---- loop.c ---- */
+/* Runs the chat until its end; the exit code of the verb. Its options are valid. */
+enum cli_exit chat_run(struct cli *cli);
+
+/* ---- signal.c ---- */
 /* How often Ctrl-C was pressed, set to 0 by who has seen it; whether to end; whether to draw. */
 extern volatile sig_atomic_t chat_interrupts, chat_endings, chat_changes;
 void chat_signals_catch(void);
@@ -68,7 +74,7 @@ void chat_signals_catch(void);
  * changed, draws again. */
 void chat_signals_take(struct chat_screen *s);
 
-/* ---- chat_link.c: the daemon, and that it may be away ---- */
+/* ---- connection.c: the daemon, and that it may be away ---- */
 /* A request. *ret is NULL unless BT_OK; cJSON_Delete it. Says nothing. */
 enum bt_code chat_call(struct chat *c, const char *type, struct cJSON *fields, struct cJSON **ret,
                        struct bt_error *err);
@@ -81,7 +87,7 @@ bool chat_next(struct chat *c, uint32_t timeout_ms, struct bt_event *ret);
 bool chat_is_away(const struct chat *c, enum bt_code code);
 void chat_end(struct chat *c);
 
-/* ---- chat_turn.c: what is said, and what comes of it ---- */
+/* ---- turn.c: what is said, and what comes of it ---- */
 /* Says a line of the person in the session: at once, or as soon as the daemon is there. */
 void chat_say(struct chat *c, const char *text);
 /* Tries again to say what is left to be said. */
@@ -92,7 +98,7 @@ void chat_event(struct chat *c, const struct bt_event *ev);
  * is no such session, unless --new was given. */
 enum cli_exit chat_catch_up(struct chat *c);
 
-/* ---- chat_plan.c: the plan that the talk is about ---- */
+/* ---- plan.c: the plan that the talk is about ---- */
 /* From now on it is about this plan; asks how it is. */
 void chat_plan_set(struct chat *c, const char *plan_id);
 /* An event of a plan of the session: what it means for us, and a line about it. */

@@ -8,6 +8,8 @@
 #include "protocol/base/clock.h"
 #include "protocol/client/state.h"
 #include "supervisor/cli/chat/chat.h"
+#include "supervisor/cli/common/call.h"
+#include "supervisor/cli/common/json.h"
 
 enum { LOOK_MS = 500 };
 

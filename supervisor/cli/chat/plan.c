@@ -6,6 +6,8 @@
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/chat/chat.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
 #include "supervisor/cli/view/event_line.h"
 #include "supervisor/cli/view/tree.h"
 

@@ -1,4 +1,5 @@
 #include "supervisor/cli/chat/screen.h"
+#include "supervisor/cli/common/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

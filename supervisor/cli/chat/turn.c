@@ -8,6 +8,10 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/uuid.h"
 #include "supervisor/cli/chat/chat.h"
+#include "supervisor/cli/common/agents.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/sessions.h"
+#include "supervisor/cli/common/text.h"
 
 enum { AGAIN_MS = 500, MESSAGES_SHOWN = 6, MESSAGE_SHOWN = 304 };
 

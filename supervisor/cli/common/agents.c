@@ -6,7 +6,9 @@
 
 #include <cjson/cJSON.h>
 
+#include "supervisor/cli/common/agents.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/recipes.h"
 
 /* The example that is installed beside this program, else where it lies in the source. */
@@ -53,4 +55,15 @@ void cli_look_for_agents(struct bt_client *client)
     }
     cJSON_Delete(answer);
     bt_free(json);
+}
+
+void agent_why(const cJSON *a, char *ret, size_t cap)
+{
+    const char *reason = json_text(a, "reason", "");
+    const char *log = json_text(a, "log", "");
+    const bool gave_up = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(a, "gaveUp"));
+
+    (void)snprintf(ret, cap, "%s%s%s%s%s", gave_up && log[0] != 0 ? ", given up" : "",
+                   reason[0] != 0 ? ": " : "", reason, log[0] != 0 ? "; its output is in " : "",
+                   log);
 }

@@ -1,154 +1,18 @@
-#include <ctype.h>
-#include <errno.h>
-#include <stdarg.h>
+/* Requests to the daemon: the connection, one call, and a plan with all its steps. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
 
-#include "protocol/base/suggest.h"
-#include "protocol/base/utf8.h"
+#include "protocol/base/buf.h"
 #include "protocol/client/state.h"
-#include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/call.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/problems.h"
+#include "supervisor/cli/common/text.h"
 
-/* What agents and plans say may be in it. */
-static BT_PRINTF(1, 0) void vnote(const char *fmt, va_list args)
-{
-    char text[8192];
-
-    (void)vsnprintf(text, sizeof text, fmt, args);
-    cli_scrub(text);
-    (void)fputs(text, stderr);
-}
-
-void cli_error(const char *fmt, ...)
-{
-    va_list args;
-
-    (void)fputs("baton: ", stderr);
-    va_start(args, fmt);
-    vnote(fmt, args);
-    va_end(args);
-    (void)fputc('\n', stderr);
-}
-
-void cli_note(const char *fmt, ...)
-{
-    va_list args;
-
-    va_start(args, fmt);
-    vnote(fmt, args);
-    va_end(args);
-}
-
-enum cli_exit cli_exit_of(enum bt_code code)
-{
-    switch ((int)code) {
-    case BT_OK:
-        return CLI_OK;
-    case BT_INVALID:
-    case BT_CONFLICT:
-    case BT_LIMIT:
-        return CLI_USAGE;
-    case BT_CANCELLED:
-        return CLI_CANCELLED;
-    case BT_UNAVAILABLE:
-    case BT_UNAUTHORIZED:
-    case BT_BUSY:
-        return CLI_UNREACHABLE;
-    case BT_NOT_FOUND:
-    case BT_GONE:
-        return CLI_NOT_FOUND;
-    case BT_TIMEOUT:
-        return CLI_TIMEOUT;
-    default:
-        return CLI_INTERNAL;
-    }
-}
-
-enum cli_exit cli_fail(const struct bt_error *err)
-{
-    cli_error("%s", err->msg);
-    return cli_exit_of(err->code);
-}
-
-static const char *find_value(const struct cli_option *o, const char *const *values,
-                              const char *name)
-{
-    for (int i = 0; o != NULL && o[i].name != NULL; i++) {
-        if (strcmp(o[i].name, name) == 0) {
-            return values[i];
-        }
-    }
-    return NULL;
-}
-
-const char *cli_value(const struct cli *cli, const char *name)
-{
-    const char *v = find_value(cli->verb->options, cli->values, name);
-    return v != NULL ? v : find_value(cli_global_options, cli->global, name);
-}
-
-bool cli_flag(const struct cli *cli, const char *name)
-{
-    return cli_value(cli, name) != NULL;
-}
-
-const char *cli_nth_value(const struct cli *cli, const char *name, int n)
-{
-    for (int i = 0; i < cli->n_repeats; i++) {
-        const struct cli_repeat *r = &cli->repeats[i];
-        if (strcmp(cli->verb->options[r->option].name, name) == 0 && n-- == 0) {
-            return r->value;
-        }
-    }
-    return NULL;
-}
-
-bool cli_is_text(const char *text, const char *what)
-{
-    size_t n = strlen(text);
-
-    if (utf8_valid(text, n)) {
-        return true;
-    }
-    cli_error("%s is not UTF-8 text, from its byte %zu on", what, utf8_prefix(text, n) + 1);
-    return false;
-}
-
-bool cli_number(const char *text, const char *what, uint64_t *ret)
-{
-    char *end = NULL;
-
-    errno = 0;
-    *ret = strtoull(text, &end, 10);
-    if (!isdigit((unsigned char)text[0]) || *end != 0 || errno != 0) {
-        cli_error("%s: expected a whole number, got '%s'", what, text);
-        return false;
-    }
-    return true;
-}
-
-bool cli_duration(const char *text, const char *what, uint32_t *ret_ms)
-{
-    static const struct {
-        const char *unit;
-        double ms;
-    } units[] = {{"", 1000}, {"s", 1000}, {"ms", 1}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
-    char *end = NULL;
-    double n = strtod(text, &end);
-
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (isdigit((unsigned char)text[0]) && strcmp(end, units[i].unit) == 0 &&
-            n * units[i].ms <= 4e9 && n * units[i].ms >= 1) {
-            *ret_ms = (uint32_t)(n * units[i].ms);
-            return true;
-        }
-    }
-    cli_error("%s: expected a time such as 500ms, 30s, 5m, 2h or 1d, got '%s'", what, text);
-    return false;
-}
+enum { NAMES_MAX = 256 };
 
 const char *cli_state_dir(const struct cli *cli)
 {
@@ -176,28 +40,6 @@ enum cli_exit cli_connect(struct cli *cli)
                                                                        : cli_exit_of(err.code);
     }
     return CLI_OK;
-}
-
-void cli_print_json(const struct cJSON *value)
-{
-    char *text = cJSON_PrintUnformatted(value);
-
-    if (text != NULL) {
-        (void)puts(text);
-    }
-    cJSON_free(text);
-}
-
-const char *json_text(const struct cJSON *object, const char *name, const char *fallback)
-{
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, name);
-    return cJSON_IsString(v) ? v->valuestring : fallback;
-}
-
-double json_number(const struct cJSON *object, const char *name)
-{
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, name);
-    return cJSON_IsNumber(v) ? v->valuedouble : 0;
 }
 
 enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, struct cJSON **ret)
@@ -231,12 +73,82 @@ enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, 
     return code;
 }
 
-const char *cli_did_you_mean(const char *word, const char *const *candidates)
+/* Moves the steps of `page` behind those of `view`; how many. */
+static int take_steps(cJSON *view, cJSON *page)
 {
-    struct suggest near = suggest_start(str_from(word));
+    cJSON *to = cJSON_GetObjectItemCaseSensitive(view, "steps");
+    cJSON *from = cJSON_GetObjectItemCaseSensitive(page, "steps");
+    int n = cJSON_GetArraySize(from);
 
-    for (; *candidates != NULL; candidates++) {
-        suggest_offer(&near, str_from(*candidates));
+    while (cJSON_GetArraySize(from) > 0) {
+        (void)cJSON_AddItemToArray(to, cJSON_DetachItemFromArray(from, 0));
     }
-    return near.best.ptr; /* one of the candidates, so terminated */
+    return n;
+}
+
+enum cli_exit cli_plan_view(struct cli *cli, const char *plan_id, cJSON **ret)
+{
+    enum cli_exit code = cli_call(cli, "plan.get", cli_fields("planId", plan_id), ret);
+    bool more = code == CLI_OK;
+
+    while (more && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(*ret, "stepsTruncated"))) {
+        cJSON *fields = cli_fields("planId", plan_id);
+        cJSON *page = NULL;
+        int n = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(*ret, "steps"));
+        (void)cJSON_AddNumberToObject(fields, "fromStep", n);
+        code = cli_call(cli, "plan.get", fields, &page);
+        more = code == CLI_OK && take_steps(*ret, page) > 0;
+        if (more && !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(page, "stepsTruncated"))) {
+            cJSON_DeleteItemFromObjectCaseSensitive(*ret, "stepsTruncated");
+        }
+        cJSON_Delete(page);
+    }
+    if (code != CLI_OK) {
+        cJSON_Delete(*ret);
+        *ret = NULL;
+    }
+    return code;
+}
+
+/* 0 when it is none. */
+static int number(const char *text)
+{
+    size_t n = strlen(text);
+
+    return n > 0 && n < 6 && strspn(text, "0123456789") == n ? (int)strtol(text, NULL, 10) : 0;
+}
+
+int cli_step_index(const cJSON *plan_view, const char *step)
+{
+    const cJSON *steps = cJSON_GetObjectItemCaseSensitive(plan_view, "steps");
+    const char *names[NAMES_MAX + 1];
+    const char *near;
+    const cJSON *s;
+    int found = -1;
+    int i = 0;
+    int n = 0;
+
+    cJSON_ArrayForEach(s, steps)
+    {
+        const char *id = json_text(s, "stepId", "");
+        bool gone = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(s, "superseded"));
+        if (strcmp(id, step) == 0 && (found < 0 || !gone)) {
+            found = i;
+        }
+        if (n < NAMES_MAX && !gone) {
+            names[n++] = id;
+        }
+        i++;
+    }
+    names[n] = NULL;
+    if (found < 0 && number(step) >= 1 && number(step) <= i) {
+        found = number(step) - 1;
+    }
+    if (found < 0) {
+        near = cli_did_you_mean(step, names);
+        cli_error("plan %s has no step '%s'%s%s%s; it has %d", json_text(plan_view, "planId", ""),
+                  step, near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+                  near != NULL ? "'?" : "", i);
+    }
+    return found;
 }

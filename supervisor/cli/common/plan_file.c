@@ -1,5 +1,7 @@
 /* Plan files: YAML or JSON, and recipes, whose inputs are filled in before the daemon sees the
  * plan. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,13 +9,47 @@
 
 #include <cjson/cJSON.h>
 
+#include "protocol/base/buf.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
-#include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/plan_file.h"
 #include "supervisor/config/yaml.h"
 #include "supervisor/plan/recipe.h"
 
 enum { NAME_BYTES_MAX = 256 };
+
+char *cli_read_file(const char *path, size_t max, size_t *ret_len)
+{
+    int fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct buf bytes;
+    ssize_t n = 1;
+
+    if (fd < 0) {
+        cli_error("%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    buf_init(&bytes, max);
+    while (n > 0 && bytes.bad == BT_OK) {
+        char part[65536];
+        n = read(fd, part, sizeof part);
+        if (n > 0) {
+            buf_add(&bytes, part, (size_t)n);
+        }
+    }
+    if (n < 0 || bytes.bad != BT_OK) {
+        cli_error("%s: %s", path, n < 0 ? strerror(errno) : "the file is too large for a plan");
+    }
+    if (fd != STDIN_FILENO) {
+        (void)close(fd);
+    }
+    if (n < 0 || bytes.bad != BT_OK) {
+        buf_done(&bytes);
+        return NULL;
+    }
+    (void)buf_cstr(&bytes); /* so that there is a terminating zero, also behind nothing */
+    return (char *)buf_take(&bytes, ret_len);
+}
 
 cJSON *cli_read_tree(const char *path)
 {

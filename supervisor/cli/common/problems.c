@@ -4,6 +4,8 @@
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/problems.h"
 #include "supervisor/plan/read.h"
 
 static void say_problem(const char *severity, const char *step, const char *field,

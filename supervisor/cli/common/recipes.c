@@ -1,4 +1,6 @@
 #include "supervisor/cli/common/recipes.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/plan_file.h"
 
 #include <dirent.h>
 #include <stdio.h>

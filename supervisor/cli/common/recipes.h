@@ -4,6 +4,8 @@
 
 #include "supervisor/cli/common/cli.h"
 
+struct cJSON;
+
 enum { RECIPE_PATH_MAX = 4096, RECIPE_DIRS_MAX = 3 };
 
 /* The folders that are searched, nearest first: $XDG_CONFIG_HOME/baton/recipes (else
@@ -13,6 +15,8 @@ int recipes_dirs(char ret[RECIPE_DIRS_MAX][RECIPE_PATH_MAX]);
 bool recipes_is_file(const char *name);
 /* The file that a name or path stands for; false after saying that there is none. */
 bool recipes_find(const char *name, char ret_path[RECIPE_PATH_MAX]);
+/* Reads it as cli_read_plan does; NULL after printing the error. */
+char *cli_read_recipe(const struct cli *cli, const char *name);
 /* Every plan file of the folder, in alphabetical order (free with recipes_free_list); NULL when
  * there is no such folder. */
 char **recipes_list(const char *dir, int *ret_n);

@@ -1,18 +1,12 @@
-/* How things look: marks, colours, times, and text that cannot play tricks on a terminal. */
-#include <errno.h>
-#include <fcntl.h>
+/* How text looks: marks, colours, times, and text that cannot play tricks on a terminal. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cjson/cJSON.h>
-
-#include "protocol/base/buf.h"
+#include "protocol/base/suggest.h"
 #include "protocol/base/utf8.h"
-#include "protocol/limits.h"
-#include "supervisor/cli/common/cli.h"
-#include "supervisor/config/yaml.h"
+#include "supervisor/cli/common/text.h"
 
 static const struct {
     const char *status;
@@ -121,21 +115,6 @@ void cli_cut_line(char *to, size_t cap, const char *from)
     }
 }
 
-static void scrub_all(struct cJSON *tree)
-{
-    for (struct cJSON *v = tree; v != NULL; v = v->next) {
-        if (v->valuestring != NULL) {
-            cli_scrub(v->valuestring);
-        }
-        scrub_all(v->child);
-    }
-}
-
-void cli_scrub_tree(struct cJSON *tree)
-{
-    scrub_all(tree);
-}
-
 void cli_print_safe(const char *text)
 {
     char *copy = isatty(STDOUT_FILENO) == 1 ? strdup(text) : NULL;
@@ -147,34 +126,12 @@ void cli_print_safe(const char *text)
     free(copy);
 }
 
-char *cli_read_file(const char *path, size_t max, size_t *ret_len)
+const char *cli_did_you_mean(const char *word, const char *const *candidates)
 {
-    int fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct buf bytes;
-    ssize_t n = 1;
+    struct suggest near = suggest_start(str_from(word));
 
-    if (fd < 0) {
-        cli_error("%s: %s", path, strerror(errno));
-        return NULL;
+    for (; *candidates != NULL; candidates++) {
+        suggest_offer(&near, str_from(*candidates));
     }
-    buf_init(&bytes, max);
-    while (n > 0 && bytes.bad == BT_OK) {
-        char part[65536];
-        n = read(fd, part, sizeof part);
-        if (n > 0) {
-            buf_add(&bytes, part, (size_t)n);
-        }
-    }
-    if (n < 0 || bytes.bad != BT_OK) {
-        cli_error("%s: %s", path, n < 0 ? strerror(errno) : "the file is too large for a plan");
-    }
-    if (fd != STDIN_FILENO) {
-        (void)close(fd);
-    }
-    if (n < 0 || bytes.bad != BT_OK) {
-        buf_done(&bytes);
-        return NULL;
-    }
-    (void)buf_cstr(&bytes); /* so that there is a terminating zero, also behind nothing */
-    return (char *)buf_take(&bytes, ret_len);
+    return near.best.ptr; /* one of the candidates, so terminated */
 }

@@ -4,19 +4,12 @@
 
 #include <cjson/cJSON.h>
 
+#include "supervisor/cli/common/agents.h"
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
-#include "supervisor/cli/common/why.h"
-
-void agent_why(const cJSON *a, char *ret, size_t cap)
-{
-    const char *reason = json_text(a, "reason", "");
-    const char *log = json_text(a, "log", "");
-    const bool gave_up = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(a, "gaveUp"));
-
-    (void)snprintf(ret, cap, "%s%s%s%s%s", gave_up && log[0] != 0 ? ", given up" : "",
-                   reason[0] != 0 ? ": " : "", reason, log[0] != 0 ? "; its output is in " : "",
-                   log);
-}
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/verbs.h"
 
 static void print_agent(struct cli *cli, const cJSON *a)
 {

@@ -4,7 +4,11 @@
 
 #include <cjson/cJSON.h>
 
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/plan_file.h"
+#include "supervisor/cli/verbs/verbs.h"
 
 static enum cli_exit hold(struct cli *cli, const char *type)
 {

@@ -5,6 +5,8 @@
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/config/config.h"
 
 static void show_json(const struct config *c)

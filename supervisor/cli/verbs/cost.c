@@ -5,7 +5,11 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/base/clock.h"
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/table.h"
 
 enum { AMOUNT_MAX = 32, TASK_MAX = 80 };

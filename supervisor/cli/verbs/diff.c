@@ -9,8 +9,13 @@
 #include "protocol/base/arena.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/plan_file.h"
 #include "supervisor/cli/common/recipes.h"
+#include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/diff.h"
 #include "supervisor/plan/diff.h"
 #include "supervisor/plan/read.h"
 

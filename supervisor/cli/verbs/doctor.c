@@ -15,9 +15,12 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/client/state.h"
+#include "supervisor/cli/common/agents.h"
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
-#include "supervisor/cli/common/why.h"
+#include "supervisor/cli/common/json.h"
 #include "supervisor/cli/verbs/doctor.h"
+#include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/config/config.h"
 #include "supervisor/journal/journal.h"
 

@@ -12,6 +12,7 @@
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
 #include "supervisor/cli/verbs/doctor.h"
 
 enum { CONNECT_MS = 1000, HOST_MAX = 256 };

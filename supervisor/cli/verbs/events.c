@@ -7,7 +7,10 @@
 
 #include "baton/vocabulary.h"
 #include "protocol/base/clock.h"
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/event_line.h"
 
 enum { SLICE_MS = 250, HISTORY_MS = 10000, LINE_BYTES_MAX = 65536 };

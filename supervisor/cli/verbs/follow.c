@@ -9,6 +9,9 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/base/clock.h"
+#include "supervisor/cli/common/call.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/submit.h"
 #include "supervisor/cli/view/answer.h"
 #include "supervisor/cli/view/event_line.h"
@@ -45,14 +48,6 @@ void follow_catch_interrupts(void)
     struct sigaction action = {.sa_handler = on_interrupt};
 
     (void)sigaction(SIGINT, &action, NULL);
-}
-
-enum cli_exit cli_exit_of_plan(const char *status)
-{
-    return strcmp(status, "completed") == 0   ? CLI_OK
-           : strcmp(status, "cancelled") == 0 ? CLI_CANCELLED
-           : strcmp(status, "waiting") == 0   ? CLI_NEEDS_HUMAN
-                                              : CLI_FAILED;
 }
 
 void follow_print_step(const struct cli *cli, const cJSON *answer, const char *step_id)

@@ -4,6 +4,8 @@
 
 #include "supervisor/cli/common/cli.h"
 
+struct cJSON;
+
 struct follow {
     const char *plan_id;
     const char *result_step; /* print this step's result; NULL = the plan's */

@@ -6,7 +6,11 @@
 
 #include <cjson/cJSON.h>
 
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/table.h"
 
 enum { LINE_MAX_LEN = 512 };

@@ -6,6 +6,8 @@
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
 #include "supervisor/cli/view/table.h"
 
 enum { ID_MAX = 65 };

@@ -9,10 +9,17 @@
 #include "protocol/base/arena.h"
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
+#include "supervisor/cli/common/agents.h"
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/plan_file.h"
+#include "supervisor/cli/common/problems.h"
+#include "supervisor/cli/verbs/diff.h"
 #include "supervisor/cli/verbs/follow.h"
 #include "supervisor/cli/verbs/lint.h"
 #include "supervisor/cli/verbs/submit.h"
+#include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/plan/read.h"
 
 enum { OFFLINE_PROBLEMS_MAX = 200, CHECK_MS = 5000 };

@@ -10,7 +10,12 @@
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/plan_file.h"
+#include "supervisor/cli/common/problems.h"
 #include "supervisor/cli/common/recipes.h"
+#include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/table.h"
 #include "supervisor/plan/recipe.h"
 

@@ -5,8 +5,12 @@
 #include <cjson/cJSON.h>
 
 #include "protocol/base/uuid.h"
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/plan_file.h"
 #include "supervisor/cli/verbs/follow.h"
+#include "supervisor/cli/verbs/verbs.h"
 
 static enum cli_exit again(struct cli *cli, const char *type, cJSON *fields, struct follow *f)
 {

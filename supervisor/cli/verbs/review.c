@@ -4,7 +4,12 @@
 
 #include <cjson/cJSON.h>
 
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/plan_file.h"
+#include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/verbs.h"
 
 enum { TEXT_MAX = 2048, ID_MAX = 161 };
 

@@ -6,8 +6,11 @@
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/plan_file.h"
+#include "supervisor/cli/common/recipes.h"
 #include "supervisor/cli/verbs/follow.h"
 #include "supervisor/cli/verbs/submit.h"
+#include "supervisor/cli/verbs/verbs.h"
 
 /* The options that go together. False after saying which do not. */
 static bool check_options(const struct cli *cli)

@@ -5,7 +5,12 @@
 
 #include <cjson/cJSON.h>
 
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/sessions.h"
+#include "supervisor/cli/common/text.h"
+#include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/table.h"
 
 enum {
@@ -145,32 +150,6 @@ static enum cli_exit list_sessions(struct cli *cli, uint64_t limit)
     }
     cJSON_Delete(answer);
     return code;
-}
-
-void cli_no_session(struct cli *cli, const char *id, const char *more)
-{
-    cJSON *answer = NULL;
-    const char **names = NULL;
-    const char *near = NULL;
-    const cJSON *s;
-    int n = 0;
-
-    if (ask_list(cli, SESSIONS_MAX, &answer) == CLI_OK) {
-        const cJSON *sessions = get(answer, "sessions");
-        names = calloc((size_t)cJSON_GetArraySize(sessions) + 1, sizeof *names);
-        cJSON_ArrayForEach(s, sessions)
-        {
-            if (names != NULL) {
-                names[n++] = json_text(s, "sessionId", "");
-            }
-        }
-        near = names != NULL ? cli_did_you_mean(id, names) : NULL;
-    }
-    cli_error("there is no session '%s'%s%s%sbaton sessions lists them%s", id,
-              near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
-              near != NULL ? "'? " : "; ", more);
-    free(names);
-    cJSON_Delete(answer);
 }
 
 static void print_line(const char *when, const char *mark, const char *text)

@@ -6,8 +6,12 @@
 
 #include <cjson/cJSON.h>
 
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
 #include "supervisor/cli/verbs/follow.h"
+#include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/cli/view/tree.h"
 
 static const cJSON *get(const cJSON *object, const char *name)

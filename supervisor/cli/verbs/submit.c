@@ -6,6 +6,10 @@
 
 #include <cjson/cJSON.h>
 
+#include "supervisor/cli/common/agents.h"
+#include "supervisor/cli/common/call.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/problems.h"
 #include "supervisor/cli/common/recipes.h"
 
 static const char *const on_invalid[] = {"fail", "synthesize", "interrupt", NULL};

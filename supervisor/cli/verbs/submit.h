@@ -5,6 +5,8 @@
 
 #include "supervisor/cli/common/cli.h"
 
+struct cJSON;
+
 struct submitting {
     const char *goal;          /* or */
     const char *plan;          /* a plan as JSON */

@@ -15,8 +15,11 @@
 #include "protocol/base/buf.h"
 #include "protocol/base/clock.h"
 #include "protocol/client/state.h"
+#include "supervisor/cli/common/agents.h"
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
-#include "supervisor/cli/common/why.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/verbs/verbs.h"
 
 enum { UP_TIMEOUT_MS = 20000, DOWN_TIMEOUT_MS = 15000, POLL_MS = 50, ARGS_MAX = 16 };
 enum { LINES_MAX = 1024 * 1024 };

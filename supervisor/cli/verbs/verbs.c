@@ -3,14 +3,8 @@
 #include <stddef.h>
 
 #include "supervisor/cli/common/cli.h"
-
-const struct cli_option cli_global_options[] = {
-    {"state", "DIR", "state directory (else BATON_STATE, else ~/.local/state/baton)"},
-    {"json", NULL, "machine-readable output on stdout"},
-    {"no-color", NULL, "no colours (also: NO_COLOR, or stderr is no terminal)"},
-    {"help", NULL, "this text"},
-    {NULL, NULL, NULL},
-};
+#include "supervisor/cli/common/recipes.h"
+#include "supervisor/cli/verbs/verbs.h"
 
 static const struct cli_option none[] = {{NULL, NULL, NULL}};
 

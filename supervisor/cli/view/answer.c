@@ -5,6 +5,7 @@
 
 #include "protocol/limits.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/text.h"
 
 void answer_init(struct answer *a)
 {

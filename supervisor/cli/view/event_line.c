@@ -6,6 +6,8 @@
 #include <cjson/cJSON.h>
 
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
 
 enum { TEXT_MAX = 400, NAME_MAX_LEN = 40 };
 

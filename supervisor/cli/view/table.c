@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/text.h"
 
 enum { COLUMNS_MAX = 16, CELL_MAX = 256, TABLE_BYTES_MAX = 64 << 20 };
 

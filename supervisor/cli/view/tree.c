@@ -1,4 +1,6 @@
 #include "supervisor/cli/view/tree.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/common/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

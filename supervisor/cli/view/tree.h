@@ -7,6 +7,7 @@
 
 #include "supervisor/cli/common/cli.h"
 
+struct cJSON;
 struct tree;
 
 /* plan_view: the answer of plan.get with steps (borrowed for the call). NULL when out of memory. */

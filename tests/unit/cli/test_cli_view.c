@@ -4,7 +4,9 @@
 
 #include <cjson/cJSON.h>
 
+#include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/text.h"
 #include "supervisor/cli/view/event_line.h"
 #include "supervisor/cli/view/table.h"
 #include "supervisor/core/run/record.h"
