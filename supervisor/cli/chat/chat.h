@@ -17,7 +17,7 @@ enum {
     CHAT_ID_MAX = 64,
     CHAT_REVIEW_MAX = 160,
     CHAT_TURNS_KEPT = 16,
-    CHAT_SAID_MAX = 2048,     /* of the last thing we were told, to know it again */
+    CHAT_REPLY_MAX = 2048,    /* of the last thing we were told, to know it again */
     CHAT_CALL_MS = 3000,      /* a request; the daemon may be away */
     CHAT_AWAY_MS_MAX = 60000, /* without a person: then it will not come back */
 };
@@ -26,7 +26,7 @@ enum {
 struct chat_plan {
     char id[CHAT_ID_MAX + 1]; /* "" = none */
     bool over;
-    bool told;                        /* its end was shown, with its answer */
+    bool end_shown;                   /* its end was shown, with its answer */
     bool waits;                       /* a person has to say something, as far as the events tell */
     bool muted;                       /* nobody wants to see how it goes on */
     char review[CHAT_REVIEW_MAX + 1]; /* that was shown last and still waits; "" = none */
@@ -41,10 +41,10 @@ struct chat {
     uint64_t last;          /* the newest event that was taken */
     bool away;              /* that was said */
     msec away_since, look_at;
-    char *saying;                      /* a message that the daemon has not taken yet; owned */
+    char *unsent;                      /* a message that the daemon has not taken yet; owned */
     char answers[CHAT_REVIEW_MAX + 1]; /* the review that was shown when it was typed */
     char key[BT_ID_LEN + 1];           /* its clientKey: said again, it is the same turn */
-    msec say_at;                       /* when to try again */
+    msec send_at;                      /* when to try again */
     bool turn_open;                    /* turn_end is still to come */
     char turn[CHAT_ID_MAX + 1];        /* the newest */
     uint64_t lines;                    /* that were read */
@@ -56,7 +56,7 @@ struct chat {
         bool replied;        /* what came of it is told: it was known at once */
     } mine[CHAT_TURNS_KEPT]; /* turns of what was said here: a ring; events may come later */
     uint32_t mine_at;
-    char said[CHAT_SAID_MAX + 1]; /* what we were told last */
+    char last_reply[CHAT_REPLY_MAX + 1]; /* what we were told last */
     struct chat_plan plan;
     enum cli_exit exit; /* of the last turn that came to nothing */
     bool quit;
@@ -89,9 +89,9 @@ void chat_end(struct chat *c);
 
 /* ---- turn.c: what is said, and what comes of it ---- */
 /* Says a line of the person in the session: at once, or as soon as the daemon is there. */
-void chat_say(struct chat *c, const char *text);
+void chat_send(struct chat *c, const char *text);
 /* Tries again to say what is left to be said. */
-void chat_say_again(struct chat *c);
+void chat_send_pending(struct chat *c);
 /* Takes an event of the session, and shows it. */
 void chat_event(struct chat *c, const struct bt_event *ev);
 /* What the session has come to: its last messages, the plan that is open. Says what is wrong: there
@@ -108,5 +108,5 @@ bool chat_plan_waits(struct chat *c);
 /* Prints the plan. */
 void chat_plan_show(struct chat *c);
 /* Shows what we were told, once. */
-void chat_tell(struct chat *c, const char *text);
+void chat_show_reply(struct chat *c, const char *text);
 #endif

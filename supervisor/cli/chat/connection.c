@@ -104,7 +104,7 @@ static void come_back(struct chat *c)
         return;
     }
     c->away = false;
-    c->say_at = 0;
+    c->send_at = 0;
     screen_note(&c->screen, "the daemon is back");
 }
 

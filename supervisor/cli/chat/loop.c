@@ -24,7 +24,7 @@ struct input {
     msec typed; /* when something came last */
 };
 
-static void say_session(struct chat *c)
+static void note_session(struct chat *c)
 {
     screen_note(&c->screen, "to come back: baton chat --session %s", c->session);
 }
@@ -34,12 +34,12 @@ static void new_session(struct chat *c)
     uuid_format(uuid_new(), c->session);
     c->plan = (struct chat_plan){.over = false};
     c->turn[0] = 0;
-    c->said[0] = 0;
+    c->last_reply[0] = 0;
     c->turn_open = false;
-    say_session(c);
+    note_session(c);
 }
 
-static void say_help(struct chat *c)
+static void note_help(struct chat *c)
 {
     static const char *const lines[] = {
         "a line is a message: a goal, a question, \"skip step 2\", \"yes\", \"stop\", ...",
@@ -64,14 +64,14 @@ static void command(struct chat *c, const char *line)
 
     step += strspn(step, " ");
     if (strcmp(line, "/help") == 0) {
-        say_help(c);
+        note_help(c);
     } else if (strcmp(line, "/status") == 0) {
         chat_plan_show(c);
     } else if (strncmp(line, "/skip ", 6) == 0 && step[0] != 0 && strlen(step) <= CHAT_ID_MAX) {
         (void)snprintf(text, sizeof text, "skip step %s", step);
-        chat_say(c, text);
+        chat_send(c, text);
     } else if (strcmp(line, "/stop") == 0) {
-        chat_say(c, "stop");
+        chat_send(c, "stop");
     } else if (strcmp(line, "/new") == 0) {
         new_session(c);
     } else if (strcmp(line, "/quit") == 0 || strcmp(line, "/exit") == 0) {
@@ -99,11 +99,11 @@ static void take_line(struct chat *c, char *line)
         c->exit = CLI_USAGE;
     } else if (line[0] == '/') {
         command(c, line);
-    } else if (line[0] != 0 && c->saying != NULL) {
+    } else if (line[0] != 0 && c->unsent != NULL) {
         screen_note(&c->screen,
                     "your last message still waits for the daemon; say this again then");
     } else if (line[0] != 0) {
-        chat_say(c, line);
+        chat_send(c, line);
     }
 }
 
@@ -177,7 +177,7 @@ static bool read_lines(struct chat *c, struct input *in)
 /* Whether the last line has come to what it comes to, so that the next one may be read. */
 static bool turn_is_over(struct chat *c)
 {
-    return c->saying == NULL && (!c->turn_open || chat_plan_waits(c));
+    return c->unsent == NULL && (!c->turn_open || chat_plan_waits(c));
 }
 
 /* Behind the last line: whether its plan, too, has come to its end. */
@@ -225,7 +225,7 @@ static bool takes_lines(struct chat *c)
 static void listen(struct chat *c, struct input *in)
 {
     chat_signals_take(&c->screen);
-    chat_say_again(c);
+    chat_send_pending(c);
     while (takes_lines(c) && read_lines(c, in)) {
         /* each is a turn; some are over at once */
     }
@@ -281,14 +281,14 @@ static enum cli_exit talk(struct chat *c)
         follow(c, &in);
         listen(c, &in);
     }
-    if (c->saying != NULL) {
+    if (c->unsent != NULL) {
         screen_note(&c->screen, "the daemon has not got your last message");
     }
     if (c->plan.id[0] != 0 && !c->plan.over) {
         screen_note(&c->screen, "the plan goes on: baton status %s", c->plan.id);
     }
     if (c->screen.person) {
-        say_session(c);
+        note_session(c);
     }
     return exit_code(c);
 }
@@ -320,7 +320,7 @@ enum cli_exit chat_run(struct cli *cli)
         screen_close(&c->screen);
     }
     chat_end(c);
-    free(c->saying);
+    free(c->unsent);
     free(c);
     return code;
 }

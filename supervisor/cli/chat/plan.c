@@ -31,12 +31,12 @@ static bool is_same(const char *a, const char *b)
     return strcmp(a, b) == 0 || (n >= SAME_FROM && strncmp(a, b, n - 4) == 0);
 }
 
-void chat_tell(struct chat *c, const char *text)
+void chat_show_reply(struct chat *c, const char *text)
 {
-    if (text[0] == 0 || is_same(text, c->said)) {
+    if (text[0] == 0 || is_same(text, c->last_reply)) {
         return;
     }
-    (void)snprintf(c->said, sizeof c->said, "%s", text);
+    (void)snprintf(c->last_reply, sizeof c->last_reply, "%s", text);
     if (!c->cli->json) {
         screen_answer(&c->screen, text);
     }
@@ -239,7 +239,7 @@ static void show_answer(struct chat *c, const cJSON *event)
         chat_call(c, "plan.result", cli_fields("planId", c->plan.id), &result, &err) == BT_OK) {
         summary = json_text(result, "aggregatedResult", summary);
     }
-    chat_tell(c, summary);
+    chat_show_reply(c, summary);
     cJSON_Delete(result);
 }
 
@@ -258,7 +258,7 @@ static void show_end(struct chat *c, const cJSON *event)
     const char *why = json_text(event, "failureReason", "");
 
     c->plan.over = true;
-    c->plan.told = true;
+    c->plan.end_shown = true;
     c->plan.waits = false;
     c->plan.exit = cli_exit_of_plan(status);
     if (c->plan.muted) {
@@ -277,7 +277,7 @@ static void show_end(struct chat *c, const cJSON *event)
 }
 
 /* Whether the pause or its end is told otherwise: by the step that waits, by what was decided. */
-static bool is_told_elsewhere(const char *type, const char *reason)
+static bool is_shown_elsewhere(const char *type, const char *reason)
 {
     return strcmp(reason, "review") == 0 ||
            (strcmp(type, "plan_resumed") == 0 && strcmp(reason, "requested") != 0);
@@ -293,7 +293,7 @@ static void show_pause(struct chat *c, const char *type, const cJSON *event)
     } else if (strcmp(type, "plan_paused") == 0 && strcmp(reason, "planning") == 0) {
         screen_note(&c->screen, "? no plan came out; once more? (yes or no)");
         shown(c, c->plan.id);
-    } else if (!is_told_elsewhere(type, reason)) {
+    } else if (!is_shown_elsewhere(type, reason)) {
         screen_note(&c->screen, "%s", strcmp(type, "plan_paused") == 0 ? "paused" : "resumed");
     }
 }

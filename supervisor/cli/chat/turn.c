@@ -13,7 +13,7 @@
 #include "supervisor/cli/common/sessions.h"
 #include "supervisor/cli/common/text.h"
 
-enum { AGAIN_MS = 500, MESSAGES_SHOWN = 6, MESSAGE_SHOWN = 304 };
+enum { RESEND_MS = 500, MESSAGES_SHOWN = 6, MESSAGE_SHOWN = 304 };
 
 static bool has_ended(const struct chat *c, const char *turn_id)
 {
@@ -58,7 +58,7 @@ static void taken(struct chat *c, const cJSON *answer)
     c->mine[c->mine_at++ % CHAT_TURNS_KEPT].replied = reply[0] != 0;
     judge(c, json_text(answer, "action", ""), plan_id);
     chat_plan_set(c, plan_id);
-    chat_tell(c, reply);
+    chat_show_reply(c, reply);
     if (c->exit == CLI_USAGE && !c->looked && c->cli->client != NULL) {
         c->looked = true;
         screen_clear(&c->screen);
@@ -66,18 +66,18 @@ static void taken(struct chat *c, const cJSON *answer)
     }
 }
 
-static void drop_saying(struct chat *c)
+static void drop_unsent(struct chat *c)
 {
-    free(c->saying);
-    c->saying = NULL;
+    free(c->unsent);
+    c->unsent = NULL;
 }
 
-static cJSON *say_fields(struct chat *c)
+static cJSON *send_fields(struct chat *c)
 {
     cJSON *fields = cli_fields("sessionId", c->session);
     const char *policy = cli_value(c->cli, "policy");
 
-    (void)cJSON_AddStringToObject(fields, "text", c->saying);
+    (void)cJSON_AddStringToObject(fields, "text", c->unsent);
     (void)cJSON_AddStringToObject(fields, "clientKey", c->key);
     if (c->answers[0] != 0) {
         (void)cJSON_AddStringToObject(fields, "reviewId", c->answers);
@@ -89,53 +89,54 @@ static cJSON *say_fields(struct chat *c)
     return fields;
 }
 
-void chat_say_again(struct chat *c)
+void chat_send_pending(struct chat *c)
 {
     cJSON *answer = NULL;
     struct bt_error err;
     enum bt_code code;
 
-    if (c->saying == NULL || c->watch == NULL || clock_mono_ms() < c->say_at) {
+    if (c->unsent == NULL || c->watch == NULL || clock_mono_ms() < c->send_at) {
         return;
     }
-    code = chat_call(c, "session.say", say_fields(c), &answer, &err);
+    code = chat_call(c, "session.say", send_fields(c), &answer, &err);
     if (chat_is_away(c, code)) {
-        c->say_at = clock_mono_ms() + AGAIN_MS;
+        c->send_at = clock_mono_ms() + RESEND_MS;
     } else if (code != BT_OK) {
         screen_note(&c->screen, "%s", err.msg);
         c->exit = cli_exit_of(code);
-        drop_saying(c);
+        drop_unsent(c);
     } else {
-        drop_saying(c);
+        drop_unsent(c);
         taken(c, answer);
     }
     cJSON_Delete(answer);
 }
 
-void chat_say(struct chat *c, const char *text)
+void chat_send(struct chat *c, const char *text)
 {
-    drop_saying(c);
-    c->saying = strdup(text);
-    if (c->saying == NULL) {
+    drop_unsent(c);
+    c->unsent = strdup(text);
+    if (c->unsent == NULL) {
         screen_note(&c->screen, "out of memory");
         return;
     }
     uuid_format(uuid_new(), c->key);
     memcpy(c->answers, c->plan.review, sizeof c->answers);
-    c->say_at = 0;
-    c->said[0] = 0;
+    c->send_at = 0;
+    c->last_reply[0] = 0;
     c->exit = CLI_OK;
     c->plan.muted = false;
-    chat_say_again(c);
+    chat_send_pending(c);
 }
 
 /* Whether what came of the turn was shown already: as the reply, or as the end of its plan. */
-static bool is_told(const struct chat *c, const char *turn, const char *plan_id, const char *action)
+static bool is_shown(const struct chat *c, const char *turn, const char *plan_id,
+                     const char *action)
 {
     bool replied;
 
     (void)is_mine(c, turn, &replied);
-    return replied || (c->plan.told && strcmp(plan_id, c->plan.id) == 0 &&
+    return replied || (c->plan.end_shown && strcmp(plan_id, c->plan.id) == 0 &&
                        (action[0] == 0 || strcmp(action, "new_plan") == 0));
 }
 
@@ -155,8 +156,8 @@ static void turn_end(struct chat *c, const struct bt_event *ev, const cJSON *eve
         (void)puts(ev->json);
         (void)fflush(stdout);
     }
-    if (!c->plan.muted && !is_told(c, turn, plan_id, action)) {
-        chat_tell(c, json_text(event, "message", ""));
+    if (!c->plan.muted && !is_shown(c, turn, plan_id, action)) {
+        chat_show_reply(c, json_text(event, "message", ""));
     }
 }
 
@@ -166,7 +167,7 @@ static void turn_start(struct chat *c, const cJSON *event)
     const char *message = json_text(event, "message", "");
     bool replied;
     bool ours = is_mine(c, json_text(event, "turnId", ""), &replied) ||
-                (c->saying != NULL && strncmp(c->saying, message, strlen(message)) == 0);
+                (c->unsent != NULL && strncmp(c->unsent, message, strlen(message)) == 0);
 
     if (!ours) {
         screen_note(&c->screen, "« %s", message);

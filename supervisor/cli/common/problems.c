@@ -8,8 +8,8 @@
 #include "supervisor/cli/common/problems.h"
 #include "supervisor/plan/read.h"
 
-static void say_problem(const char *severity, const char *step, const char *field,
-                        const char *message, const char *category)
+static void print_problem(const char *severity, const char *step, const char *field,
+                          const char *message, const char *category)
 {
     cli_note("  %s: %s%s%s%s%s%s [%s]\n", severity, step[0] != 0 ? "step " : "", step,
              step[0] != 0 ? ": " : "", field, field[0] != 0 ? ": " : "", message, category);
@@ -21,9 +21,9 @@ void cli_print_problems(const cJSON *problems)
 
     cJSON_ArrayForEach(p, problems)
     {
-        say_problem(json_text(p, "severity", "error"), json_text(p, "stepId", ""),
-                    json_text(p, "field", ""), json_text(p, "message", ""),
-                    json_text(p, "category", ""));
+        print_problem(json_text(p, "severity", "error"), json_text(p, "stepId", ""),
+                      json_text(p, "field", ""), json_text(p, "message", ""),
+                      json_text(p, "category", ""));
     }
 }
 

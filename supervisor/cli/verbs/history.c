@@ -16,7 +16,7 @@
 enum { LINE_MAX_LEN = 512 };
 
 /* A line of the story: the lists of the answer are put into one order of time. */
-struct told {
+struct timeline_entry {
     const char *when;
     size_t order;
     const char *kind;
@@ -24,7 +24,7 @@ struct told {
 };
 
 struct story {
-    struct told *at;
+    struct timeline_entry *at;
     size_t n, cap;
 };
 
@@ -54,8 +54,8 @@ static BT_PRINTF(4, 5) void tell(struct story *s, const char *when, const char *
 
 static int by_time(const void *a, const void *b)
 {
-    const struct told *x = a;
-    const struct told *y = b;
+    const struct timeline_entry *x = a;
+    const struct timeline_entry *y = b;
     int c = strcmp(x->when, y->when);
 
     return c != 0 ? c : (x->order > y->order) - (x->order < y->order);

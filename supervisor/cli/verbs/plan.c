@@ -88,7 +88,7 @@ static enum cli_exit lint(struct cli *cli, const char *goal, const char *plan_js
     }
     valid = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "valid"));
     cli_make_given(cJSON_GetObjectItemCaseSensitive(answer, "plan"));
-    cli_say_routes(cJSON_GetObjectItemCaseSensitive(answer, "routes"));
+    cli_print_routes(cJSON_GetObjectItemCaseSensitive(answer, "routes"));
     cli_print_problems(cJSON_GetObjectItemCaseSensitive(answer, "problems"));
     if (cli->json) {
         cli_print_json(answer);

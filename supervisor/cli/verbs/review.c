@@ -137,7 +137,7 @@ enum cli_exit verb_decide(struct cli *cli)
 }
 
 /* Several wait: which one is for the person to say. */
-static void say_which(const struct cli *cli, const cJSON *reviews)
+static void print_open_reviews(const struct cli *cli, const cJSON *reviews)
 {
     const cJSON *r;
 
@@ -180,7 +180,7 @@ static enum cli_exit find_review(struct cli *cli, char ret_id[ID_MAX])
     if (code == CLI_OK && n == 1) {
         (void)snprintf(ret_id, ID_MAX, "%s", json_text(found, "reviewId", ""));
     } else if (code == CLI_OK && n > 1) {
-        say_which(cli, reviews);
+        print_open_reviews(cli, reviews);
         code = CLI_USAGE;
     } else if (code == CLI_OK) {
         cli_error("%s%s%splan %s waits for no decision", step != NULL ? "step " : "",

@@ -85,13 +85,13 @@ static enum cli_exit look_at(struct cli *cli, cJSON *session)
     code = cli_call(cli, "session.get", fields, &view);
     if (code == CLI_OK) {
         const cJSON *newest = last_of(get(view, "messages"));
-        const cJSON *said = last_message(view);
+        const cJSON *message = last_message(view);
         const char *goal = json_text(last_of(get(view, "planHistory")), "task", "");
         const char *status = open_status(view);
         (void)cJSON_AddStringToObject(
             session, "lastMessageAt",
             json_text(newest, "timestamp", json_text(session, "updatedAt", "")));
-        (void)cJSON_AddStringToObject(session, "lastWords", json_text(said, "text", ""));
+        (void)cJSON_AddStringToObject(session, "lastWords", json_text(message, "text", ""));
         (void)cJSON_AddStringToObject(session, "lastGoal", goal);
         if (status[0] != 0) {
             (void)cJSON_AddStringToObject(session, "openPlanStatus", status);
@@ -112,10 +112,10 @@ static void print_sessions(const cJSON *sessions)
     {
         const char *words = json_text(s, "lastWords", "");
         const char *status = json_text(s, "openPlanStatus", "");
-        char said[WORDS_SHOWN];
+        char last[WORDS_SHOWN];
         char goal[WORDS_SHOWN];
         cli_cut_line(goal, sizeof goal, json_text(s, "lastGoal", ""));
-        cli_cut_line(said, sizeof said,
+        cli_cut_line(last, sizeof last,
                      strcmp(words, json_text(s, "lastGoal", "")) != 0 ? words : "");
         table_cell(t, "%s", json_text(s, "sessionId", ""));
         table_cell(t, "%s", json_text(s, "lastMessageAt", ""));
@@ -123,7 +123,7 @@ static void print_sessions(const cJSON *sessions)
         table_cell(t, status[0] != 0 ? "%s %s" : "%s%s", status[0] != 0 ? cli_mark(status) : "",
                    status);
         table_cell(t, "%s", goal);
-        table_cell(t, "%s", said);
+        table_cell(t, "%s", last);
     }
     table_show(t);
 }

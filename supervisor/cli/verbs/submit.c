@@ -109,7 +109,7 @@ static char *read_constraints(const struct cli *cli)
     return text;
 }
 
-void cli_say_routes(const cJSON *routes)
+void cli_print_routes(const cJSON *routes)
 {
     const cJSON *r;
 
@@ -121,7 +121,7 @@ void cli_say_routes(const cJSON *routes)
     }
 }
 
-static void say_warnings(const cJSON *answer)
+static void print_warnings(const cJSON *answer)
 {
     const cJSON *p;
 
@@ -135,7 +135,7 @@ static void say_warnings(const cJSON *answer)
 }
 
 /* An agent is missing that the plan names: which ones it needs in all. */
-static void say_needs(const char *plan_json)
+static void print_needed_agents(const char *plan_json)
 {
     cJSON *plan = cJSON_Parse(plan_json);
     cJSON *agents = recipe_agents(plan);
@@ -174,7 +174,7 @@ enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
     if (code == CLI_OK && bt_submit(cli->client, &s, ret_plan_id, &json, &err) != BT_OK) {
         code = cli_refused(cli, &err, json);
         if (what->plan != NULL && cli_has_problem(json, "missing_agent")) {
-            say_needs(what->plan);
+            print_needed_agents(what->plan);
         }
         if (cli_has_problem(json, "unroutable")) {
             cli_look_for_agents(cli->client);
@@ -183,9 +183,9 @@ enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
         cJSON *answer = cJSON_Parse(json);
         if (!what->quiet) {
             (void)fprintf(stderr, "plan %s\n", ret_plan_id);
-            cli_say_routes(cJSON_GetObjectItemCaseSensitive(answer, "routes"));
+            cli_print_routes(cJSON_GetObjectItemCaseSensitive(answer, "routes"));
         }
-        say_warnings(answer); /* what is wrong is no chatter */
+        print_warnings(answer); /* what is wrong is no chatter */
         if (what->ret_issues != NULL) {
             *what->ret_issues = cJSON_DetachItemFromObjectCaseSensitive(answer, "problems");
         }
@@ -198,7 +198,7 @@ enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
 }
 
 /* Who does which step: nobody said why, as a keyword planner would. */
-static void say_steps(const cJSON *view)
+static void print_step_agents(const cJSON *view)
 {
     const cJSON *s;
 
@@ -262,7 +262,7 @@ enum cli_exit cli_show_document(struct cli *cli, const char *plan_id, const cJSO
         document = NULL;
     } else if (valid) {
         char *text = cJSON_Print(document);
-        say_steps(view);
+        print_step_agents(view);
         (void)puts(text != NULL ? text : "");
         cJSON_free(text);
     }

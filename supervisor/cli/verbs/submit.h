@@ -29,5 +29,5 @@ enum cli_exit cli_show_document(struct cli *cli, const char *plan_id, const stru
  */
 void cli_make_given(struct cJSON *document);
 /* "  a → calc.add: why", each on a line of stderr. */
-void cli_say_routes(const struct cJSON *routes);
+void cli_print_routes(const struct cJSON *routes);
 #endif

@@ -147,7 +147,7 @@ static void agents_missing(const cJSON *list, struct missing *ret)
 }
 
 /* With --json: {"stateDir", what: ...} on stdout, like every verb. */
-static void tell_json(struct cli *cli, const char *what, bool yes)
+static void print_state_json(struct cli *cli, const char *what, bool yes)
 {
     cJSON *row = cJSON_CreateObject();
 
@@ -176,13 +176,13 @@ static enum cli_exit await_agents_until(struct cli *cli, msec deadline, struct m
             if (all == 0) {
                 cli_note_no_agents();
             }
-            tell_json(cli, "ready", true);
+            print_state_json(cli, "ready", true);
             return CLI_OK;
         }
         if (missing->hopeless == missing->n || clock_mono_ms() >= deadline) {
             cli_error("up, but these agents are not ready (see also: baton doctor):");
             (void)fputs(buf_cstr(&missing->lines), stderr);
-            tell_json(cli, "ready", false);
+            print_state_json(cli, "ready", false);
             return CLI_INTERNAL;
         }
         (void)poll(NULL, 0, POLL_MS);
@@ -283,7 +283,7 @@ enum cli_exit verb_down(struct cli *cli)
     }
     if (!lock_is_held(state)) {
         (void)fprintf(stderr, "baton: no daemon runs in %s\n", state);
-        tell_json(cli, "stopped", false);
+        print_state_json(cli, "stopped", false);
         return CLI_OK;
     }
     code = cli_call(cli, "supervisor.drain", NULL, &answer);
@@ -301,6 +301,6 @@ enum cli_exit verb_down(struct cli *cli)
         (void)poll(NULL, 0, POLL_MS);
     }
     (void)fprintf(stderr, "baton is down\n");
-    tell_json(cli, "stopped", true);
+    print_state_json(cli, "stopped", true);
     return CLI_OK;
 }
