@@ -23,7 +23,7 @@ struct timeline_entry {
     char text[LINE_MAX_LEN];
 };
 
-struct story {
+struct timeline {
     struct timeline_entry *at;
     size_t n, cap;
 };
@@ -33,8 +33,8 @@ static const cJSON *get(const cJSON *object, const char *name)
     return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
-static BT_PRINTF(4, 5) void tell(struct story *s, const char *when, const char *kind,
-                                 const char *fmt, ...)
+static BT_PRINTF(4, 5) void add_entry(struct timeline *s, const char *when, const char *kind,
+                                      const char *fmt, ...)
 {
     char text[2 * LINE_MAX_LEN];
     va_list args;
@@ -61,7 +61,7 @@ static int by_time(const void *a, const void *b)
     return c != 0 ? c : (x->order > y->order) - (x->order < y->order);
 }
 
-static void tell_phases(struct story *s, const cJSON *list)
+static void add_phases(struct timeline *s, const cJSON *list)
 {
     const cJSON *p;
 
@@ -72,57 +72,57 @@ static void tell_phases(struct story *s, const cJSON *list)
         if (over) {
             cli_format_ms(json_number(p, "durationMs"), ms, sizeof ms);
         }
-        tell(s, json_text(p, "startTime", ""), "phase", "%s: %s%s, %.0f tokens%s%s",
-             json_text(p, "phase", ""), ms,
-             !over                             ? ""
-             : cJSON_IsTrue(get(p, "success")) ? ", succeeded"
-                                               : ", failed",
-             json_number(p, "tokens"), json_text(p, "details", "")[0] != 0 ? ": " : "",
-             json_text(p, "details", ""));
+        add_entry(s, json_text(p, "startTime", ""), "phase", "%s: %s%s, %.0f tokens%s%s",
+                  json_text(p, "phase", ""), ms,
+                  !over                             ? ""
+                  : cJSON_IsTrue(get(p, "success")) ? ", succeeded"
+                                                    : ", failed",
+                  json_number(p, "tokens"), json_text(p, "details", "")[0] != 0 ? ": " : "",
+                  json_text(p, "details", ""));
     }
 }
 
-static void tell_revisions(struct story *s, const cJSON *list)
+static void add_revisions(struct timeline *s, const cJSON *list)
 {
     const cJSON *r;
 
     cJSON_ArrayForEach(r, list)
     {
-        tell(s, json_text(r, "timestamp", ""), "revision", "%.0f by %s, %.0f steps%s%s",
-             json_number(r, "revision"), json_text(r, "kind", ""), json_number(r, "steps"),
-             json_text(r, "reasoning", "")[0] != 0 ? ": " : "", json_text(r, "reasoning", ""));
+        add_entry(s, json_text(r, "timestamp", ""), "revision", "%.0f by %s, %.0f steps%s%s",
+                  json_number(r, "revision"), json_text(r, "kind", ""), json_number(r, "steps"),
+                  json_text(r, "reasoning", "")[0] != 0 ? ": " : "", json_text(r, "reasoning", ""));
     }
 }
 
-static void tell_replans(struct story *s, const cJSON *list)
+static void add_replans(struct timeline *s, const cJSON *list)
 {
     const cJSON *r;
 
     cJSON_ArrayForEach(r, list)
     {
         bool ok = cJSON_IsTrue(get(r, "ok"));
-        tell(s, json_text(r, "timestamp", ""), "replan", "%.0f of step %s, %s%s%s%s%s",
-             json_number(r, "attempt"), json_text(r, "stepId", ""),
-             ok ? "a new plan" : "no new plan", json_text(r, "approach", "")[0] != 0 ? ", " : "",
-             json_text(r, "approach", ""), json_text(r, "diagnosis", "")[0] != 0 ? ": " : "",
-             json_text(r, "diagnosis", ""));
+        add_entry(s, json_text(r, "timestamp", ""), "replan", "%.0f of step %s, %s%s%s%s%s",
+                  json_number(r, "attempt"), json_text(r, "stepId", ""),
+                  ok ? "a new plan" : "no new plan",
+                  json_text(r, "approach", "")[0] != 0 ? ", " : "", json_text(r, "approach", ""),
+                  json_text(r, "diagnosis", "")[0] != 0 ? ": " : "", json_text(r, "diagnosis", ""));
     }
 }
 
-static void tell_handoffs(struct story *s, const cJSON *list)
+static void add_handoffs(struct timeline *s, const cJSON *list)
 {
     const cJSON *h;
 
     cJSON_ArrayForEach(h, list)
     {
-        tell(s, json_text(h, "timestamp", ""), "handoff", "%s → %s for %s (%s): %s",
-             json_text(h, "fromAgentId", ""), json_text(h, "toAgentId", ""),
-             json_text(h, "planStepId", ""), json_text(h, "reason", ""),
-             json_text(h, "explanation", ""));
+        add_entry(s, json_text(h, "timestamp", ""), "handoff", "%s → %s for %s (%s): %s",
+                  json_text(h, "fromAgentId", ""), json_text(h, "toAgentId", ""),
+                  json_text(h, "planStepId", ""), json_text(h, "reason", ""),
+                  json_text(h, "explanation", ""));
     }
 }
 
-static void tell_reviews(struct story *s, const cJSON *list)
+static void add_reviews(struct timeline *s, const cJSON *list)
 {
     const cJSON *r;
 
@@ -131,10 +131,10 @@ static void tell_reviews(struct story *s, const cJSON *list)
         const char *step = json_text(r, "stepId", "the plan");
         const char *prompt = json_text(r, "prompt", "");
         const char *comment = json_text(r, "comment", "");
-        tell(s, json_text(r, "askedAt", ""), "review", "%s (%s) asked%s%s", step,
-             json_text(r, "kind", ""), prompt[0] != 0 ? ": " : "", prompt);
-        tell(s, json_text(r, "decidedAt", ""), "review", "%s: %s%s%s", step,
-             json_text(r, "decision", ""), comment[0] != 0 ? ": " : "", comment);
+        add_entry(s, json_text(r, "askedAt", ""), "review", "%s (%s) asked%s%s", step,
+                  json_text(r, "kind", ""), prompt[0] != 0 ? ": " : "", prompt);
+        add_entry(s, json_text(r, "decidedAt", ""), "review", "%s: %s%s%s", step,
+                  json_text(r, "decision", ""), comment[0] != 0 ? ": " : "", comment);
     }
 }
 
@@ -165,7 +165,7 @@ static void print_head(const cJSON *h)
 static enum cli_exit print_history(const cJSON *h)
 {
     static const char *const lists[] = {"phases", "revisions", "replans", "handoffs", "reviews"};
-    struct story s = {.cap = 1};
+    struct timeline s = {.cap = 1};
 
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         s.cap += 2 * (size_t)cJSON_GetArraySize(get(h, lists[i]));
@@ -175,11 +175,11 @@ static enum cli_exit print_history(const cJSON *h)
         cli_error("out of memory");
         return CLI_INTERNAL;
     }
-    tell_phases(&s, get(h, "phases"));
-    tell_revisions(&s, get(h, "revisions"));
-    tell_replans(&s, get(h, "replans"));
-    tell_handoffs(&s, get(h, "handoffs"));
-    tell_reviews(&s, get(h, "reviews"));
+    add_phases(&s, get(h, "phases"));
+    add_revisions(&s, get(h, "revisions"));
+    add_replans(&s, get(h, "replans"));
+    add_handoffs(&s, get(h, "handoffs"));
+    add_reviews(&s, get(h, "reviews"));
     qsort(s.at, s.n, sizeof *s.at, by_time);
     print_head(h);
     for (size_t i = 0; i < s.n; i++) {
