@@ -239,7 +239,7 @@ static void cell_against(struct table *t, const cJSON *object, const char *spent
     table_cell(t, "%s%s%s", text[0], was > 0 ? " of " : "", was > 0 ? text[1] : "");
 }
 
-static void print_step_figures(const cJSON *steps)
+static void print_step_stats(const cJSON *steps)
 {
     static const char *const heads[] = {"step",  "status",  "agent", ">tries", ">queued",
                                         ">took", ">tokens", ">cost", "error",  NULL};
@@ -261,7 +261,7 @@ static void print_step_figures(const cJSON *steps)
     table_show(t);
 }
 
-static void print_agent_figures(const cJSON *agents)
+static void print_agent_stats(const cJSON *agents)
 {
     static const char *const heads[] = {"agent",    ">steps", ">errors", ">rate",
                                         ">average", ">max",   ">tokens", NULL};
@@ -299,9 +299,9 @@ static void print_stats(const cJSON *s)
     (void)printf("  %.0f tokens (%.0f estimated), cost %s\n\n",
                  json_number(usage, "inputTokens") + json_number(usage, "outputTokens"),
                  json_number(s, "estimatedTokens"), cost);
-    print_step_figures(get(s, "steps"));
+    print_step_stats(get(s, "steps"));
     (void)fputc('\n', stdout);
-    print_agent_figures(get(s, "agents"));
+    print_agent_stats(get(s, "agents"));
 }
 
 enum cli_exit verb_stats(struct cli *cli)
