@@ -40,7 +40,7 @@ struct chat {
     struct bt_watch *watch; /* NULL while the daemon is away */
     uint64_t last;          /* the newest event that was taken */
     bool away;              /* that was said */
-    msec away_since, look_at;
+    msec away_since, check_at;
     char *unsent;                      /* a message that the daemon has not taken yet; owned */
     char answers[CHAT_REVIEW_MAX + 1]; /* the review that was shown when it was typed */
     char key[BT_ID_LEN + 1];           /* its clientKey: said again, it is the same turn */
@@ -48,7 +48,7 @@ struct chat {
     bool turn_open;                    /* turn_end is still to come */
     char turn[CHAT_ID_MAX + 1];        /* the newest */
     uint64_t lines;                    /* that were read */
-    bool looked;                       /* whether there are agents at all: once is enough */
+    bool agents_checked;               /* whether there are agents at all: once is enough */
     char ended[CHAT_TURNS_KEPT][CHAT_ID_MAX + 1]; /* turns whose end was seen: a ring */
     uint32_t ended_at;
     struct {

@@ -11,7 +11,7 @@
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/json.h"
 
-enum { LOOK_MS = 500 };
+enum { CHECK_MS = 500 };
 
 enum bt_code chat_call(struct chat *c, const char *type, cJSON *fields, cJSON **ret,
                        struct bt_error *err)
@@ -135,8 +135,8 @@ bool chat_next(struct chat *c, uint32_t timeout_ms, struct bt_event *ret)
     struct bt_error err;
     enum bt_code code;
 
-    if (now >= c->look_at) {
-        c->look_at = now + LOOK_MS;
+    if (now >= c->check_at) {
+        c->check_at = now + CHECK_MS;
         if (c->watch != NULL && !is_there(c)) {
             went_away(c);
         } else if (c->watch == NULL) {

@@ -59,10 +59,10 @@ static void taken(struct chat *c, const cJSON *answer)
     judge(c, json_text(answer, "action", ""), plan_id);
     chat_plan_set(c, plan_id);
     chat_show_reply(c, reply);
-    if (c->exit == CLI_USAGE && !c->looked && c->cli->client != NULL) {
-        c->looked = true;
+    if (c->exit == CLI_USAGE && !c->agents_checked && c->cli->client != NULL) {
+        c->agents_checked = true;
         screen_clear(&c->screen);
-        cli_look_for_agents(c->cli->client);
+        cli_note_if_no_agents(c->cli->client);
     }
 }
 

@@ -40,7 +40,7 @@ void cli_note_no_agents(void)
         example(path), own ? xdg : "~/.config");
 }
 
-void cli_look_for_agents(struct bt_client *client)
+void cli_note_if_no_agents(struct bt_client *client)
 {
     char *json = NULL;
     struct bt_error err;

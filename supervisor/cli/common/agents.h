@@ -16,5 +16,5 @@ void agent_why(const struct cJSON *agent, char *ret, size_t cap);
 /* Prints what to do to have agents. */
 void cli_note_no_agents(void);
 /* Asks the daemon for its agents; prints that note when it has none. An error prints nothing. */
-void cli_look_for_agents(struct bt_client *client);
+void cli_note_if_no_agents(struct bt_client *client);
 #endif

@@ -12,7 +12,7 @@ static const struct {
     const char *status;
     const char *mark;
     const char *color;
-} looks[] = {
+} styles[] = {
     {"completed", "✓", "\033[32m"}, {"failed", "✗", "\033[31m"},   {"skipped", "-", "\033[33m"},
     {"cancelled", "-", "\033[33m"}, {"waiting", "?", "\033[35m"},  {"in_progress", "▸", "\033[36m"},
     {"running", "▸", "\033[36m"},   {"pending", "·", ""},          {"up", "✓", "\033[32m"},
@@ -21,9 +21,9 @@ static const struct {
 
 const char *cli_mark(const char *status)
 {
-    for (size_t i = 0; i < sizeof looks / sizeof looks[0]; i++) {
-        if (strcmp(looks[i].status, status) == 0) {
-            return looks[i].mark;
+    for (size_t i = 0; i < sizeof styles / sizeof styles[0]; i++) {
+        if (strcmp(styles[i].status, status) == 0) {
+            return styles[i].mark;
         }
     }
     return "·";
@@ -31,9 +31,9 @@ const char *cli_mark(const char *status)
 
 const char *cli_color(const struct cli *cli, const char *status)
 {
-    for (size_t i = 0; cli->color && i < sizeof looks / sizeof looks[0]; i++) {
-        if (strcmp(looks[i].status, status) == 0) {
-            return looks[i].color;
+    for (size_t i = 0; cli->color && i < sizeof styles / sizeof styles[0]; i++) {
+        if (strcmp(styles[i].status, status) == 0) {
+            return styles[i].color;
         }
     }
     return "";

@@ -136,7 +136,7 @@ static enum cli_exit interrupted(struct cli *cli, const char *plan_id)
 }
 
 /* A revision brought other steps. The view may be ahead of the events; they catch up. */
-static void look_again(struct following *g)
+static void refresh_steps(struct following *g)
 {
     cJSON *view = NULL;
 
@@ -212,7 +212,7 @@ static void take(struct following *g, const char *type, const cJSON *event)
         note_plan(g, event);
     }
     if (brings_steps(g, type, event)) {
-        look_again(g);
+        refresh_steps(g);
     }
     for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++) {
         if (strcmp(reason, whole[i]) == 0 && strcmp(type, "plan_paused") == 0) {

@@ -106,7 +106,7 @@ static enum cli_exit lint(struct cli *cli, const char *goal, const char *plan_js
         cli_error("%s", goal != NULL ? "no plan could be made" : "the plan is not valid");
     }
     if (!valid && goal != NULL) {
-        cli_look_for_agents(cli->client);
+        cli_note_if_no_agents(cli->client);
     }
     return valid ? CLI_OK : CLI_USAGE;
 }

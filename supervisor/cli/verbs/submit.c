@@ -177,7 +177,7 @@ enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
             print_needed_agents(what->plan);
         }
         if (cli_has_problem(json, "unroutable")) {
-            cli_look_for_agents(cli->client);
+            cli_note_if_no_agents(cli->client);
         }
     } else if (code == CLI_OK) {
         cJSON *answer = cJSON_Parse(json);

@@ -30,7 +30,7 @@ struct top {
     struct cli *cli;
     bool screen;           /* redraw in place, keys are read */
     struct termios before; /* of the terminal */
-    msec heard;
+    msec last_answer;
     cJSON *frame; /* {stats, plans}; the last one that came */
 };
 
@@ -81,7 +81,7 @@ static enum bt_code add_plans(struct cli *cli, const char *status, cJSON *plans,
 }
 
 /* Asks for everything that is shown; keeps the frame of before when that fails. */
-static enum bt_code look(struct top *t, struct bt_error *err)
+static enum bt_code fetch(struct top *t, struct bt_error *err)
 {
     cJSON *stats = NULL;
     cJSON *plans = cJSON_CreateArray();
@@ -102,7 +102,7 @@ static enum bt_code look(struct top *t, struct bt_error *err)
     t->frame = cJSON_CreateObject();
     (void)cJSON_AddItemToObject(t->frame, "stats", stats);
     (void)cJSON_AddItemToObject(t->frame, "plans", plans);
-    t->heard = clock_mono_ms();
+    t->last_answer = clock_mono_ms();
     return BT_OK;
 }
 
@@ -273,7 +273,7 @@ static void leave_screen(struct top *t)
 }
 
 /* Waits for the next frame; false when a key or a signal says that it is enough. */
-static bool rest(const struct top *t, uint32_t interval_ms)
+static bool wait_for_next(const struct top *t, uint32_t interval_ms)
 {
     struct pollfd keys = {.fd = t->screen ? STDIN_FILENO : -1, .events = POLLIN};
     msec until = clock_mono_ms() + interval_ms;
@@ -295,9 +295,9 @@ static enum cli_exit run(struct top *t, uint32_t interval_ms)
     struct bt_error err;
 
     do {
-        enum bt_code code = look(t, &err);
+        enum bt_code code = fetch(t, &err);
         if (code != BT_OK && (t->frame == NULL || (code != BT_UNAVAILABLE && code != BT_TIMEOUT) ||
-                              clock_mono_ms() - t->heard > GONE_MS)) {
+                              clock_mono_ms() - t->last_answer > GONE_MS)) {
             leave_screen(t);
             t->screen = false;
             return cli_fail(&err);
@@ -306,7 +306,7 @@ static enum cli_exit run(struct top *t, uint32_t interval_ms)
         if (fflush(stdout) != 0 || cli_flag(t->cli, "once")) {
             return CLI_OK; /* or: whoever reads has had enough */
         }
-    } while (rest(t, interval_ms));
+    } while (wait_for_next(t, interval_ms));
     return stop != 0 ? CLI_INTERRUPTED : CLI_OK;
 }
 
