@@ -84,7 +84,7 @@ enum cli_exit chat_begin(struct chat *c);
  * and mended. */
 bool chat_next(struct chat *c, uint32_t timeout_ms, struct bt_event *ret);
 /* Whether the error means that the daemon is away, so that the request is to be repeated. */
-bool chat_is_away(const struct chat *c, enum bt_code code);
+bool chat_is_unreachable(const struct chat *c, enum bt_code code);
 void chat_end(struct chat *c);
 
 /* ---- turn.c: what is said, and what comes of it ---- */

@@ -40,14 +40,14 @@ enum bt_code chat_call(struct chat *c, const char *type, cJSON *fields, cJSON **
     return code;
 }
 
-bool chat_is_away(const struct chat *c, enum bt_code code)
+bool chat_is_unreachable(const struct chat *c, enum bt_code code)
 {
     return code == BT_UNAVAILABLE || code == BT_TIMEOUT || code == BT_BUSY ||
            (code == BT_NOT_FOUND && c->cli->client == NULL);
 }
 
 /* Whether a daemon is there, as far as the state directory tells: an answer would take its time. */
-static bool is_there(const struct chat *c)
+static bool daemon_runs(const struct chat *c)
 {
     const char *dir = cli_state_dir(c->cli);
     struct state_endpoints at;
@@ -56,7 +56,7 @@ static bool is_there(const struct chat *c)
            (at.pid == 0 || kill((pid_t)at.pid, 0) == 0 || errno != ESRCH);
 }
 
-static void hang_up(struct chat *c)
+static void disconnect(struct chat *c)
 {
     bt_watch_close(c->watch);
     c->watch = NULL;
@@ -64,9 +64,9 @@ static void hang_up(struct chat *c)
     c->cli->client = NULL;
 }
 
-static void went_away(struct chat *c)
+static void connection_lost(struct chat *c)
 {
-    hang_up(c);
+    disconnect(c);
     if (!c->away) {
         c->away = true;
         c->away_since = clock_mono_ms();
@@ -94,13 +94,13 @@ static bool is_same_journal(struct chat *c)
     return same;
 }
 
-static void come_back(struct chat *c)
+static void reconnect(struct chat *c)
 {
     struct bt_error err;
 
-    if (!is_there(c) || !is_same_journal(c) || c->cli->client == NULL ||
+    if (!daemon_runs(c) || !is_same_journal(c) || c->cli->client == NULL ||
         bt_watch_open(c->cli->client, NULL, c->last, &c->watch, &err) != BT_OK) {
-        hang_up(c);
+        disconnect(c);
         return;
     }
     c->away = false;
@@ -137,10 +137,10 @@ bool chat_next(struct chat *c, uint32_t timeout_ms, struct bt_event *ret)
 
     if (now >= c->check_at) {
         c->check_at = now + CHECK_MS;
-        if (c->watch != NULL && !is_there(c)) {
-            went_away(c);
+        if (c->watch != NULL && !daemon_runs(c)) {
+            connection_lost(c);
         } else if (c->watch == NULL) {
-            come_back(c);
+            reconnect(c);
         }
     }
     if (c->watch == NULL) {
@@ -157,7 +157,7 @@ bool chat_next(struct chat *c, uint32_t timeout_ms, struct bt_event *ret)
         return true;
     }
     if (code != BT_TIMEOUT) {
-        went_away(c);
+        connection_lost(c);
     }
     return false;
 }

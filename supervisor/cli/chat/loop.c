@@ -222,7 +222,7 @@ static bool takes_lines(struct chat *c)
 }
 
 /* What the person did. */
-static void listen(struct chat *c, struct input *in)
+static void handle_input(struct chat *c, struct input *in)
 {
     chat_signals_take(&c->screen);
     chat_send_pending(c);
@@ -234,7 +234,7 @@ static void listen(struct chat *c, struct input *in)
 }
 
 /* What the daemon tells, waiting for it a little. */
-static void follow(struct chat *c, const struct input *in)
+static void handle_events(struct chat *c, const struct input *in)
 {
     struct pollfd keys = {.fd = in->end ? -1 : STDIN_FILENO, .events = POLLIN};
     struct bt_event ev;
@@ -272,14 +272,14 @@ static enum cli_exit exit_code(const struct chat *c)
     return c->plan.over ? c->plan.exit : CLI_NEEDS_HUMAN;
 }
 
-static enum cli_exit talk(struct chat *c)
+static enum cli_exit run_loop(struct chat *c)
 {
     struct input in = {.typed = clock_mono_ms()};
 
-    listen(c, &in);
+    handle_input(c, &in);
     while (!is_done(c, &in)) {
-        follow(c, &in);
-        listen(c, &in);
+        handle_events(c, &in);
+        handle_input(c, &in);
     }
     if (c->unsent != NULL) {
         screen_note(&c->screen, "the daemon has not got your last message");
@@ -316,7 +316,7 @@ enum cli_exit chat_run(struct cli *cli)
         if (code == CLI_OK && c->screen.person) {
             screen_note(&c->screen, "/help lists what is not a message");
         }
-        code = code == CLI_OK ? talk(c) : code;
+        code = code == CLI_OK ? run_loop(c) : code;
         screen_close(&c->screen);
     }
     chat_end(c);

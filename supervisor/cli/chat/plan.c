@@ -47,7 +47,7 @@ static enum bt_code ask_plan(struct chat *c, const char *plan_id, cJSON **ret)
     struct bt_error err;
     enum bt_code code = chat_call(c, "plan.get", cli_fields("planId", plan_id), ret, &err);
 
-    if (code != BT_OK && !chat_is_away(c, code)) {
+    if (code != BT_OK && !chat_is_unreachable(c, code)) {
         screen_note(&c->screen, "plan %s: %s", plan_id, err.msg);
     }
     return code;

@@ -99,7 +99,7 @@ void chat_send_pending(struct chat *c)
         return;
     }
     code = chat_call(c, "session.say", send_fields(c), &answer, &err);
-    if (chat_is_away(c, code)) {
+    if (chat_is_unreachable(c, code)) {
         c->send_at = clock_mono_ms() + RESEND_MS;
     } else if (code != BT_OK) {
         screen_note(&c->screen, "%s", err.msg);
