@@ -53,9 +53,9 @@ struct chat {
     uint32_t ended_at;
     struct {
         char turn[CHAT_ID_MAX + 1];
-        bool replied;        /* what came of it is told: it was known at once */
-    } mine[CHAT_TURNS_KEPT]; /* turns of what was said here: a ring; events may come later */
-    uint32_t mine_at;
+        bool replied;             /* what came of it is told: it was known at once */
+    } own_turns[CHAT_TURNS_KEPT]; /* turns of what was said here: a ring; events may come later */
+    uint32_t own_turns_at;
     char last_reply[CHAT_REPLY_MAX + 1]; /* what we were told last */
     struct chat_plan plan;
     enum cli_exit exit; /* of the last turn that came to nothing */

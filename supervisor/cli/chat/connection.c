@@ -144,7 +144,7 @@ bool chat_next(struct chat *c, uint32_t timeout_ms, struct bt_event *ret)
         }
     }
     if (c->watch == NULL) {
-        if (!c->screen.person && now - c->away_since > CHAT_AWAY_MS_MAX) {
+        if (!c->screen.interactive && now - c->away_since > CHAT_AWAY_MS_MAX) {
             screen_note(&c->screen, "the daemon does not come back");
             c->exit = CLI_UNREACHABLE;
             c->quit = true;

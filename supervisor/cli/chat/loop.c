@@ -166,7 +166,7 @@ static bool read_lines(struct chat *c, struct input *in)
         } else {
             take_line(c, text);
         }
-        if (!c->screen.person) {
+        if (!c->screen.interactive) {
             return true;
         }
     }
@@ -196,7 +196,7 @@ static void interrupted(struct chat *c)
         return;
     }
     seen = now;
-    if (now > 1 || !c->screen.person) {
+    if (now > 1 || !c->screen.interactive) {
         c->exit = CLI_INTERRUPTED;
         c->quit = true;
     } else if (c->plan.id[0] != 0 && !c->plan.over && !c->plan.muted) {
@@ -210,7 +210,7 @@ static void interrupted(struct chat *c)
 
 static uint32_t slice(const struct chat *c, const struct input *in)
 {
-    return !c->screen.person                         ? PIPE_MS
+    return !c->screen.interactive                    ? PIPE_MS
            : clock_mono_ms() - in->typed < TYPING_MS ? BUSY_MS
                                                      : IDLE_MS;
 }
@@ -218,7 +218,7 @@ static uint32_t slice(const struct chat *c, const struct input *in)
 /* Whether a line may be taken now. */
 static bool takes_lines(struct chat *c)
 {
-    return c->screen.person || turn_is_over(c);
+    return c->screen.interactive || turn_is_over(c);
 }
 
 /* What the person did. */
@@ -254,7 +254,7 @@ static bool is_done(struct chat *c, const struct input *in)
 {
     return c->quit || chat_endings != 0 ||
            (in->end && in->at == in->n && c->screen.line.len == 0 &&
-            (c->screen.person || all_is_over(c)));
+            (c->screen.interactive || all_is_over(c)));
 }
 
 /* Of a person's talk 0; else that of the last turn's plan. */
@@ -263,7 +263,7 @@ static enum cli_exit exit_code(const struct chat *c)
     if (chat_endings != 0) {
         return CLI_INTERRUPTED;
     }
-    if (c->screen.person) {
+    if (c->screen.interactive) {
         return c->exit == CLI_INTERRUPTED || c->exit == CLI_NOT_FOUND ? c->exit : CLI_OK;
     }
     if (c->exit != CLI_OK || c->plan.id[0] == 0) {
@@ -287,7 +287,7 @@ static enum cli_exit run_loop(struct chat *c)
     if (c->plan.id[0] != 0 && !c->plan.over) {
         screen_note(&c->screen, "the plan goes on: baton status %s", c->plan.id);
     }
-    if (c->screen.person) {
+    if (c->screen.interactive) {
         note_session(c);
     }
     return exit_code(c);
@@ -313,7 +313,7 @@ enum cli_exit chat_run(struct cli *cli)
         } else {
             new_session(c);
         }
-        if (code == CLI_OK && c->screen.person) {
+        if (code == CLI_OK && c->screen.interactive) {
             screen_note(&c->screen, "/help lists what is not a message");
         }
         code = code == CLI_OK ? run_loop(c) : code;

@@ -120,7 +120,7 @@ bool chat_plan_waits(struct chat *c)
 }
 
 /* The person is shown this review: an answer is for it and no other. */
-static void shown(struct chat *c, const char *review_id)
+static void keep_review(struct chat *c, const char *review_id)
 {
     (void)snprintf(c->plan.review, sizeof c->plan.review, "%s", review_id);
 }
@@ -152,7 +152,7 @@ static void show_waits(struct chat *c, const cJSON *view)
         if (strcmp(json_text(s, "status", ""), "waiting") == 0) {
             screen_note(&c->screen, "? %.0f %s: %s (yes or no)", json_number(s, "stepIndex") + 1,
                         json_text(s, "stepId", ""), json_text(get(s, "waiting"), "text", ""));
-            shown(c, json_text(get(s, "waiting"), "reviewId", ""));
+            keep_review(c, json_text(get(s, "waiting"), "reviewId", ""));
         }
     }
 }
@@ -216,7 +216,7 @@ static void show_step(struct chat *c, const char *type, const cJSON *event)
                     json_text(event, "prompt", "it needs your approval"),
                     strcmp(json_text(event, "kind", ""), "input") == 0 ? "an answer, or no"
                                                                        : "yes or no");
-        shown(c, json_text(event, "reviewId", ""));
+        keep_review(c, json_text(event, "reviewId", ""));
     } else if (strcmp(status, "in_progress") == 0) {
         screen_note(&c->screen, "%s %.0f %s → %s", cli_mark(status), n, step,
                     json_text(event, "agentId", ""));
@@ -289,10 +289,10 @@ static void show_pause(struct chat *c, const char *type, const cJSON *event)
 
     if (strcmp(type, "plan_paused") == 0 && strcmp(reason, "signoff") == 0) {
         screen_note(&c->screen, "? shall this plan be run? (yes or no)");
-        shown(c, c->plan.id);
+        keep_review(c, c->plan.id);
     } else if (strcmp(type, "plan_paused") == 0 && strcmp(reason, "planning") == 0) {
         screen_note(&c->screen, "? no plan came out; once more? (yes or no)");
-        shown(c, c->plan.id);
+        keep_review(c, c->plan.id);
     } else if (!is_shown_elsewhere(type, reason)) {
         screen_note(&c->screen, "%s", strcmp(type, "plan_paused") == 0 ? "paused" : "resumed");
     }

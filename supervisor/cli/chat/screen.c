@@ -36,9 +36,9 @@ void screen_open(struct chat_screen *s, const struct cli *cli)
 {
     const char *term = getenv("TERM");
 
-    *s = (struct chat_screen){.cli = cli, .person = isatty(STDIN_FILENO) == 1};
+    *s = (struct chat_screen){.cli = cli, .interactive = isatty(STDIN_FILENO) == 1};
     answer_init(&s->answer);
-    s->prompt = s->person && isatty(STDERR_FILENO) == 1 &&
+    s->prompt = s->interactive && isatty(STDERR_FILENO) == 1 &&
                 (term == NULL || strcmp(term, "dumb") != 0) &&
                 tcgetattr(STDIN_FILENO, &s->before) == 0;
     if (s->prompt) {

@@ -14,12 +14,12 @@
 
 struct chat_screen {
     const struct cli *cli;
-    bool person;  /* somebody types */
-    bool prompt;  /* there is a prompt, and keys come one by one */
-    bool drawn;   /* the prompt is on the screen */
-    bool entered; /* the terminal has our settings */
-    bool hold;    /* the daemon went away while an answer was being written: it is shown when it is
-                     whole */
+    bool interactive; /* somebody types */
+    bool prompt;      /* there is a prompt, and keys come one by one */
+    bool drawn;       /* the prompt is on the screen */
+    bool entered;     /* the terminal has our settings */
+    bool hold; /* the daemon went away while an answer was being written: it is shown when it is
+                  whole */
     struct termios before;
     struct chat_line line;
     struct answer answer;

@@ -25,11 +25,11 @@ static bool has_ended(const struct chat *c, const char *turn_id)
     return false;
 }
 
-static bool is_mine(const struct chat *c, const char *turn_id, bool *ret_replied)
+static bool is_own_turn(const struct chat *c, const char *turn_id, bool *ret_replied)
 {
     for (int i = 0; i < CHAT_TURNS_KEPT; i++) {
-        if (turn_id[0] != 0 && strcmp(c->mine[i].turn, turn_id) == 0) {
-            *ret_replied = c->mine[i].replied;
+        if (turn_id[0] != 0 && strcmp(c->own_turns[i].turn, turn_id) == 0) {
+            *ret_replied = c->own_turns[i].replied;
             return true;
         }
     }
@@ -38,7 +38,7 @@ static bool is_mine(const struct chat *c, const char *turn_id, bool *ret_replied
 }
 
 /* A plan was wanted and none was made: that is no success, as little as in `baton run`. */
-static void judge(struct chat *c, const char *action, const char *plan_id)
+static void set_exit(struct chat *c, const char *action, const char *plan_id)
 {
     if (strcmp(action, "new_plan") == 0 && plan_id[0] == 0) {
         c->exit = CLI_USAGE;
@@ -46,17 +46,17 @@ static void judge(struct chat *c, const char *action, const char *plan_id)
 }
 
 /* The daemon has taken the message. */
-static void taken(struct chat *c, const cJSON *answer)
+static void on_accepted(struct chat *c, const cJSON *answer)
 {
     const char *reply = json_text(answer, "reply", "");
     const char *plan_id = json_text(answer, "planId", "");
 
     (void)snprintf(c->turn, sizeof c->turn, "%s", json_text(answer, "turnId", ""));
     c->turn_open = !has_ended(c, c->turn);
-    (void)snprintf(c->mine[c->mine_at % CHAT_TURNS_KEPT].turn, sizeof c->mine[0].turn, "%s",
-                   c->turn);
-    c->mine[c->mine_at++ % CHAT_TURNS_KEPT].replied = reply[0] != 0;
-    judge(c, json_text(answer, "action", ""), plan_id);
+    (void)snprintf(c->own_turns[c->own_turns_at % CHAT_TURNS_KEPT].turn,
+                   sizeof c->own_turns[0].turn, "%s", c->turn);
+    c->own_turns[c->own_turns_at++ % CHAT_TURNS_KEPT].replied = reply[0] != 0;
+    set_exit(c, json_text(answer, "action", ""), plan_id);
     chat_plan_set(c, plan_id);
     chat_show_reply(c, reply);
     if (c->exit == CLI_USAGE && !c->agents_checked && c->cli->client != NULL) {
@@ -107,7 +107,7 @@ void chat_send_pending(struct chat *c)
         drop_unsent(c);
     } else {
         drop_unsent(c);
-        taken(c, answer);
+        on_accepted(c, answer);
     }
     cJSON_Delete(answer);
 }
@@ -135,7 +135,7 @@ static bool is_shown(const struct chat *c, const char *turn, const char *plan_id
 {
     bool replied;
 
-    (void)is_mine(c, turn, &replied);
+    (void)is_own_turn(c, turn, &replied);
     return replied || (c->plan.end_shown && strcmp(plan_id, c->plan.id) == 0 &&
                        (action[0] == 0 || strcmp(action, "new_plan") == 0));
 }
@@ -149,7 +149,7 @@ static void turn_end(struct chat *c, const struct bt_event *ev, const cJSON *eve
     (void)snprintf(c->ended[c->ended_at++ % CHAT_TURNS_KEPT], sizeof c->ended[0], "%s", turn);
     if (strcmp(turn, c->turn) == 0) {
         c->turn_open = false;
-        judge(c, action, plan_id);
+        set_exit(c, action, plan_id);
     }
     chat_plan_set(c, plan_id);
     if (c->cli->json) {
@@ -166,7 +166,7 @@ static void turn_start(struct chat *c, const cJSON *event)
 {
     const char *message = json_text(event, "message", "");
     bool replied;
-    bool ours = is_mine(c, json_text(event, "turnId", ""), &replied) ||
+    bool ours = is_own_turn(c, json_text(event, "turnId", ""), &replied) ||
                 (c->unsent != NULL && strncmp(c->unsent, message, strlen(message)) == 0);
 
     if (!ours) {
