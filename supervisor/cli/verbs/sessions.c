@@ -75,7 +75,7 @@ static const char *open_status(const cJSON *view)
 
 /* Adds to a session of the list what only its own view tells: the last words, the last goal, how
  * its plan is. */
-static enum cli_exit check_at(struct cli *cli, cJSON *session)
+static enum cli_exit add_details(struct cli *cli, cJSON *session)
 {
     cJSON *fields = cli_fields("sessionId", json_text(session, "sessionId", ""));
     cJSON *view = NULL;
@@ -138,7 +138,7 @@ static enum cli_exit list_sessions(struct cli *cli, uint64_t limit)
     sessions = cJSON_GetObjectItemCaseSensitive(answer, "sessions");
     cJSON_ArrayForEach(s, sessions)
     {
-        code = code == CLI_OK ? check_at(cli, s) : code;
+        code = code == CLI_OK ? add_details(cli, s) : code;
     }
     if (code == CLI_OK && cli->json) {
         cli_print_json(sessions);
