@@ -222,7 +222,7 @@ enum cli_exit chat_catch_up(struct chat *c)
     } else if (code == BT_NOT_FOUND && c->cli->client != NULL && cli_flag(c->cli, "new")) {
         screen_note(&c->screen, "a new session: %s", c->session);
     } else if (code == BT_NOT_FOUND && c->cli->client != NULL) {
-        cli_no_session(c->cli, c->session, "; with --new it is begun");
+        cli_report_no_session(c->cli, c->session, "; with --new it is begun");
         exit = CLI_NOT_FOUND;
     } else {
         exit = cli_fail(&err);

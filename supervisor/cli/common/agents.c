@@ -57,7 +57,7 @@ void cli_note_if_no_agents(struct bt_client *client)
     bt_free(json);
 }
 
-void agent_why(const cJSON *a, char *ret, size_t cap)
+void agent_down_reason(const cJSON *a, char *ret, size_t cap)
 {
     const char *reason = json_text(a, "reason", "");
     const char *log = json_text(a, "log", "");

@@ -54,7 +54,7 @@ enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, 
         enum bt_code called = bt_client_call(cli->client, type, text, &json, &err);
         code = CLI_OK;
         if (called != BT_OK) {
-            code = cli_refused(cli, &err, json);
+            code = cli_rejected(cli, &err, json);
         } else {
             *ret = cJSON_Parse(json);
             if (!cli->json && strcmp(type, "plan.result") !=

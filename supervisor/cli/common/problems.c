@@ -35,7 +35,7 @@ static const cJSON *problems_of(const cJSON *error)
     return cJSON_GetObjectItemCaseSensitive(details != NULL ? details : error, "problems");
 }
 
-enum cli_exit cli_refused(struct cli *cli, const struct bt_error *err, const char *error_json)
+enum cli_exit cli_rejected(struct cli *cli, const struct bt_error *err, const char *error_json)
 {
     cJSON *error = error_json != NULL ? cJSON_Parse(error_json) : NULL;
     const cJSON *problems = problems_of(error);

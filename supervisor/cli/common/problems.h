@@ -10,7 +10,7 @@ struct problems;
 /* Prints a rejected request once and returns its exit code: as the list of its problems, or as its
  * message when it carries none. With --json the error goes to stdout, too. error_json may be NULL.
  */
-enum cli_exit cli_refused(struct cli *cli, const struct bt_error *err, const char *error_json);
+enum cli_exit cli_rejected(struct cli *cli, const struct bt_error *err, const char *error_json);
 /* Whether the error carries a problem of the category. */
 bool cli_has_problem(const char *error_json, const char *category);
 /* Prints each problem of a list in the daemon's form. */

@@ -10,7 +10,7 @@
 
 enum { SESSIONS_MAX = 1000 };
 
-void cli_no_session(struct cli *cli, const char *id, const char *more)
+void cli_report_no_session(struct cli *cli, const char *id, const char *more)
 {
     cJSON *fields = cJSON_CreateObject();
     cJSON *answer = NULL;

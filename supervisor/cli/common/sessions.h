@@ -5,5 +5,5 @@
 #include "supervisor/cli/common/cli.h"
 
 /* Prints that there is no such session, the nearest id if one is near, and `more`. */
-void cli_no_session(struct cli *cli, const char *id, const char *more);
+void cli_report_no_session(struct cli *cli, const char *id, const char *more);
 #endif

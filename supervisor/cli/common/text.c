@@ -64,7 +64,7 @@ void cli_format_micros(double micros, char *ret, size_t cap)
 }
 
 /* Bytes of the character at p that must not reach a terminal; 0 = it may. */
-static size_t tricky(const unsigned char *p)
+static size_t unsafe_bytes(const unsigned char *p)
 {
     if ((*p < 0x20 && *p != '\n' && *p != '\t') || *p == 0x7F) {
         return 1;
@@ -85,7 +85,7 @@ void cli_scrub(char *text)
     unsigned char *p = (unsigned char *)text;
 
     while (*p != 0) {
-        size_t n = tricky(p);
+        size_t n = unsafe_bytes(p);
         memset(p, '?', n);
         p += n == 0 ? 1 : n;
     }

@@ -43,8 +43,8 @@ static void print_agent(struct cli *cli, const cJSON *a)
         capacity, json_number(a, "queued"), well ? "" : "breaker ", well ? "" : breaker,
         well ? "" : "  ", skills);
     if (strcmp(state, "down") == 0) {
-        char why[AGENT_WHY_MAX];
-        agent_why(a, why, sizeof why);
+        char why[AGENT_REASON_MAX];
+        agent_down_reason(a, why, sizeof why);
         (void)printf("%s%s%s", why[0] != 0 ? "    down" : "", why, why[0] != 0 ? "\n" : "");
     }
 }

@@ -219,13 +219,13 @@ static void check_daemon(struct doctor *d, const char *state, bool daemon_runs)
     list = cJSON_Parse(json);
     cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(list, "agents"))
     {
-        char detail[AGENT_WHY_MAX + 200];
+        char detail[AGENT_REASON_MAX + 200];
         const char *state_name = json_text(a, "state", "");
         const char *id = json_text(cJSON_GetObjectItemCaseSensitive(a, "card"), "agentId", "");
         bool up = strcmp(state_name, "up") == 0;
         int n = snprintf(detail, sizeof detail, "%s is %s", id, state_name);
         if (!up) {
-            agent_why(a, detail + n, sizeof detail - (size_t)n);
+            agent_down_reason(a, detail + n, sizeof detail - (size_t)n);
         }
         finding(d, up, "agent", detail);
     }

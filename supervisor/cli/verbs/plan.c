@@ -87,7 +87,7 @@ static enum cli_exit lint(struct cli *cli, const char *goal, const char *plan_js
         return code;
     }
     valid = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "valid"));
-    cli_make_given(cJSON_GetObjectItemCaseSensitive(answer, "plan"));
+    cli_make_submittable(cJSON_GetObjectItemCaseSensitive(answer, "plan"));
     cli_print_routes(cJSON_GetObjectItemCaseSensitive(answer, "routes"));
     cli_print_problems(cJSON_GetObjectItemCaseSensitive(answer, "problems"));
     if (cli->json) {

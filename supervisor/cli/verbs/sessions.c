@@ -208,7 +208,7 @@ static enum cli_exit show_session(struct cli *cli, const char *id, uint64_t limi
     }
     called = bt_client_call(cli->client, "session.get", text, &json, &err);
     if (called == BT_NOT_FOUND) {
-        cli_no_session(cli, id, "");
+        cli_report_no_session(cli, id, "");
         code = CLI_NOT_FOUND;
     } else if (called != BT_OK) {
         code = cli_fail(&err);

@@ -172,7 +172,7 @@ enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
     s.constraints_json = constraints;
     code = cli_connect(cli);
     if (code == CLI_OK && bt_submit(cli->client, &s, ret_plan_id, &json, &err) != BT_OK) {
-        code = cli_refused(cli, &err, json);
+        code = cli_rejected(cli, &err, json);
         if (what->plan != NULL && cli_has_problem(json, "missing_agent")) {
             print_needed_agents(what->plan);
         }
@@ -210,7 +210,7 @@ static void print_step_agents(const cJSON *view)
     }
 }
 
-void cli_make_given(cJSON *document)
+void cli_make_submittable(cJSON *document)
 {
     cJSON_DeleteItemFromObjectCaseSensitive(document, "dryRun");
     cJSON_DeleteItemFromObjectCaseSensitive(document, "planner");
@@ -255,7 +255,7 @@ enum cli_exit cli_show_document(struct cli *cli, const char *plan_id, const cJSO
     }
     code = cli_exit_of_plan(json_text(view, "status", ""));
     document = cJSON_DetachItemFromObjectCaseSensitive(view, "document");
-    cli_make_given(document);
+    cli_make_submittable(document);
     valid = code == CLI_OK && document != NULL;
     if (cli->json) {
         print_shape(view, document, issues, valid);

@@ -27,7 +27,7 @@ enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
 enum cli_exit cli_show_document(struct cli *cli, const char *plan_id, const struct cJSON *issues);
 /* Makes of a document that the daemon wrote one that people run: some day, and nobody plans then.
  */
-void cli_make_given(struct cJSON *document);
+void cli_make_submittable(struct cJSON *document);
 /* "  a → calc.add: why", each on a line of stderr. */
 void cli_print_routes(const struct cJSON *routes);
 #endif

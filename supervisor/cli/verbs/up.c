@@ -121,7 +121,7 @@ static enum cli_exit await_ready(pid_t pid, int fd, const char *log, msec deadli
 }
 
 struct missing {
-    int n, hopeless; /* hopeless: of them, those that are not started any more */
+    int n, gave_up; /* hopeless: of them, those that are not started any more */
     struct buf lines;
 };
 
@@ -129,19 +129,19 @@ struct missing {
 static void agents_missing(const cJSON *list, struct missing *ret)
 {
     const cJSON *a;
-    char why[AGENT_WHY_MAX];
+    char why[AGENT_REASON_MAX];
 
     ret->n = 0;
-    ret->hopeless = 0;
+    ret->gave_up = 0;
     buf_clear(&ret->lines);
     cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(list, "agents"))
     {
         if (strcmp(json_text(a, "state", ""), "down") == 0) {
             const cJSON *card = cJSON_GetObjectItemCaseSensitive(a, "card");
-            agent_why(a, why, sizeof why);
+            agent_down_reason(a, why, sizeof why);
             buf_printf(&ret->lines, "  %s%s\n", json_text(card, "agentId", "?"), why);
             ret->n++;
-            ret->hopeless += cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(a, "gaveUp")) ? 1 : 0;
+            ret->gave_up += cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(a, "gaveUp")) ? 1 : 0;
         }
     }
 }
@@ -179,7 +179,7 @@ static enum cli_exit await_agents_until(struct cli *cli, msec deadline, struct m
             print_state_json(cli, "ready", true);
             return CLI_OK;
         }
-        if (missing->hopeless == missing->n || clock_mono_ms() >= deadline) {
+        if (missing->gave_up == missing->n || clock_mono_ms() >= deadline) {
             cli_error("up, but these agents are not ready (see also: baton doctor):");
             (void)fputs(buf_cstr(&missing->lines), stderr);
             print_state_json(cli, "ready", false);
