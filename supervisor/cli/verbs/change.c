@@ -10,7 +10,7 @@
 #include "supervisor/cli/common/plan_file.h"
 #include "supervisor/cli/verbs/verbs.h"
 
-static enum cli_exit hold(struct cli *cli, const char *type)
+static enum cli_exit set_pause(struct cli *cli, const char *type)
 {
     cJSON *fields = cli_fields("planId", cli->argv[0]);
     cJSON *answer = NULL;
@@ -32,12 +32,12 @@ static enum cli_exit hold(struct cli *cli, const char *type)
 
 enum cli_exit verb_pause(struct cli *cli)
 {
-    return hold(cli, "plan.pause");
+    return set_pause(cli, "plan.pause");
 }
 
 enum cli_exit verb_resume(struct cli *cli)
 {
-    return hold(cli, "plan.resume");
+    return set_pause(cli, "plan.resume");
 }
 
 /* Frees fields. */

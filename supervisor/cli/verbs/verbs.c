@@ -87,7 +87,7 @@ static const struct cli_option reject_options[] = {
     {NULL, NULL, NULL},
 };
 
-static const struct cli_option hold_options[] = {
+static const struct cli_option pause_options[] = {
     {"reason", "TEXT", "kept in the journal"},
     {NULL, NULL, NULL},
 };
@@ -223,7 +223,7 @@ const struct cli_verb cli_verbs[] = {
      none, 0, 2, verb_agents},
     {"result", "PLAN_ID [STEP_ID]", "the result of a plan or of one step", NULL, none, 1, 2,
      verb_result},
-    {"cancel", "PLAN_ID", "cancel a plan", NULL, hold_options, 1, 1, verb_cancel},
+    {"cancel", "PLAN_ID", "cancel a plan", NULL, pause_options, 1, 1, verb_cancel},
     {"reviews", "[PLAN_ID]", "what waits for a person, and what must be seen to decide it", NULL,
      none, 0, 1, verb_reviews},
     {"approve", "REVIEW_ID | PLAN_ID [STEP_ID]", "let a waiting step or plan go on",
@@ -232,9 +232,9 @@ const struct cli_verb cli_verbs[] = {
      "A plan's id stands for its only open review.\n", reject_options, 1, 2, verb_reject},
     {"decide", "REVIEW_ID approve|reject|skip", "decide a waiting step, by the review's id", NULL,
      decide_options, 2, 2, verb_decide},
-    {"pause", "PLAN_ID", "begin nothing new; what is under way goes on", NULL, hold_options, 1, 1,
+    {"pause", "PLAN_ID", "begin nothing new; what is under way goes on", NULL, pause_options, 1, 1,
      verb_pause},
-    {"resume", "PLAN_ID", "go on after a pause", NULL, hold_options, 1, 1, verb_resume},
+    {"resume", "PLAN_ID", "go on after a pause", NULL, pause_options, 1, 1, verb_resume},
     {"skip", "PLAN_ID STEP... | PLAN_ID --to STEP", "skip steps that have not begun",
      "A STEP is its id or its number, from 1 on. What depends on a skipped step goes on.\n",
      skip_options, 1, -1, verb_skip},
