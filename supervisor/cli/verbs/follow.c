@@ -26,14 +26,14 @@ struct following {
     struct tree *tree;
     uint64_t
         history; /* events up to here had happened when we began: they are told, not acted on */
-    const char *needs;    /* what the plan as a whole waits to be decided: signoff, planning */
-    struct answer answer; /* as it is written */
-    bool stream;          /* it is shown as it comes */
-    bool asked;           /* an agent makes the plan */
+    const char *needs;     /* what the plan as a whole waits to be decided: signoff, planning */
+    struct answer answer;  /* as it is written */
+    bool print_piece;      /* it is shown as it comes */
+    bool planned_by_agent; /* an agent makes the plan */
 };
 
 /* What the plan as a whole can wait for. */
-static const char *const whole[] = {"signoff", "planning"};
+static const char *const plan_reviews[] = {"signoff", "planning"};
 
 static volatile sig_atomic_t interrupts;
 
@@ -147,7 +147,7 @@ static void refresh_steps(struct following *g)
 }
 
 /* What concerns the plan as a whole is said in a line of its own. */
-static void note(struct following *g, const char *type, const cJSON *event)
+static void note_event(struct following *g, const char *type, const cJSON *event)
 {
     const char *title = event_title(event);
     struct buf line;
@@ -167,9 +167,9 @@ static void note(struct following *g, const char *type, const cJSON *event)
 }
 
 /* A piece of the answer. What is drawn above it stays. */
-static void stream(struct following *g, const cJSON *event)
+static void print_piece(struct following *g, const cJSON *event)
 {
-    if (g->stream) {
+    if (g->print_piece) {
         tree_settle(g->tree);
         answer_piece(&g->answer, (uint64_t)json_number(event, "index"),
                      json_text(event, "text", ""));
@@ -182,7 +182,7 @@ static void note_plan(struct following *g, const cJSON *event)
     const char *about = json_text(event, "description", "");
     double n = json_number(event, "estimatedSteps");
 
-    if (g->asked) {
+    if (g->planned_by_agent) {
         tree_note(g->tree, "  planned: %.0f step%s by %s%s%s", n, n == 1 ? "" : "s",
                   json_text(event, "planner", "an agent"), about[0] != 0 ? ": " : "", about);
     }
@@ -197,27 +197,27 @@ static bool brings_steps(const struct following *g, const char *type, const cJSO
             json_number(event, "newSteps") > 0);
 }
 
-static void take(struct following *g, const char *type, const cJSON *event)
+static void on_event(struct following *g, const char *type, const cJSON *event)
 {
     const char *reason = json_text(event, "reason", "");
 
     if (strcmp(type, "text_delta") == 0) {
-        stream(g, event);
+        print_piece(g, event);
         return;
     }
-    note(g, type, event);
+    note_event(g, type, event);
     if (strcmp(type, "planning_started") == 0) {
-        g->asked = true;
+        g->planned_by_agent = true;
     } else if (strcmp(type, "plan_generated") == 0) {
         note_plan(g, event);
     }
     if (brings_steps(g, type, event)) {
         refresh_steps(g);
     }
-    for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++) {
-        if (strcmp(reason, whole[i]) == 0 && strcmp(type, "plan_paused") == 0) {
-            g->needs = whole[i];
-        } else if (strcmp(reason, whole[i]) == 0 && strcmp(type, "plan_resumed") == 0) {
+    for (size_t i = 0; i < sizeof plan_reviews / sizeof plan_reviews[0]; i++) {
+        if (strcmp(reason, plan_reviews[i]) == 0 && strcmp(type, "plan_paused") == 0) {
+            g->needs = plan_reviews[i];
+        } else if (strcmp(reason, plan_reviews[i]) == 0 && strcmp(type, "plan_resumed") == 0) {
             g->needs = NULL;
         }
     }
@@ -272,7 +272,7 @@ static enum cli_exit follow(struct following *g)
         seq = ev.seq;
         ended = strcmp(ev.type, "plan_completed") == 0;
         event = cJSON_Parse(ev.json);
-        take(g, json_text(event, "type", ""), event);
+        on_event(g, json_text(event, "type", ""), event);
         cJSON_Delete(event);
         if (ended) {
             return CLI_OK;
@@ -288,8 +288,8 @@ enum cli_exit follow_plan(struct cli *cli, const struct follow *f)
 {
     struct following g = {.cli = cli,
                           .f = f,
-                          .stream = !cli->json && !f->dry && f->result_step == NULL &&
-                                    isatty(STDOUT_FILENO) == 1};
+                          .print_piece = !cli->json && !f->dry && f->result_step == NULL &&
+                                         isatty(STDOUT_FILENO) == 1};
     cJSON *view = NULL;
     struct bt_error err;
     enum cli_exit code = cli_plan_view(cli, f->plan_id, &view);
