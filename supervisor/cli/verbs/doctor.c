@@ -86,7 +86,7 @@ static void check_models(struct doctor *d, const struct config_agent *a)
     cJSON_ArrayForEach(p, cJSON_GetObjectItemCaseSensitive(a->settings, "providers"))
     {
         if (replay == NULL && json_text(p, "api", NULL) != NULL) {
-            bool there = doctor_model_there(p, detail, sizeof detail);
+            bool there = doctor_check_model(p, detail, sizeof detail);
             finding(d, there, "model", detail);
         }
     }

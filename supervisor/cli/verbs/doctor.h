@@ -10,5 +10,5 @@ struct cJSON;
 /* Whether something listens where a model of these settings ("providers": [...]) is said to be: a
  * connection, opened within a second and closed again. No request goes out, no key is read. Its
  * host and port stand in detail, and what is wrong. False: nobody there. */
-bool doctor_model_there(const struct cJSON *provider, char *detail, size_t cap);
+bool doctor_check_model(const struct cJSON *provider, char *detail, size_t cap);
 #endif

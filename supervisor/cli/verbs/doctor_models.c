@@ -17,14 +17,14 @@
 
 enum { CONNECT_MS = 1000, HOST_MAX = 256 };
 
-struct place {
+struct endpoint {
     char host[HOST_MAX];
     char port[8];
 };
 
 /* scheme://host[:port][/path]; a user before the host, as proxies have it, is not told. False: it
  * is no such URL, which is for the configuration to say. */
-static bool place_read(const char *url, struct place *ret)
+static bool endpoint_read(const char *url, struct endpoint *ret)
 {
     const char *scheme = strstr(url, "://");
     const char *host = scheme == NULL ? url : scheme + 3;
@@ -89,7 +89,7 @@ static int connect_unix(const char *path)
 }
 
 /* NULL, or why not. */
-static const char *connect_host(const struct place *to)
+static const char *connect_host(const struct endpoint *to)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *list = NULL;
@@ -111,7 +111,7 @@ static const char *connect_host(const struct place *to)
     return why == 0 ? NULL : strerror(why);
 }
 
-bool doctor_model_there(const cJSON *provider, char *detail, size_t cap)
+bool doctor_check_model(const cJSON *provider, char *detail, size_t cap)
 {
     const char *model = json_text(provider, "model", "");
     const char *id = json_text(provider, "id", model);
@@ -119,13 +119,13 @@ bool doctor_model_there(const cJSON *provider, char *detail, size_t cap)
     const char *proxy = json_text(provider, "proxy", NULL);
     const char *url = proxy != NULL ? proxy : json_text(provider, "baseUrl", "");
     const char *why;
-    struct place to;
+    struct endpoint to;
 
     if (socket_path != NULL) {
         const int failed = connect_unix(socket_path);
         why = failed == 0 ? NULL : strerror(failed);
         (void)snprintf(detail, cap, "%s at %s", id, socket_path);
-    } else if (place_read(url, &to)) {
+    } else if (endpoint_read(url, &to)) {
         why = connect_host(&to);
         (void)snprintf(detail, cap, "%s at %s port %s%s", id, to.host, to.port,
                        proxy != NULL ? " (its proxy)" : "");
