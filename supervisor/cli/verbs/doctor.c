@@ -19,7 +19,7 @@
 #include "supervisor/cli/common/call.h"
 #include "supervisor/cli/common/cli.h"
 #include "supervisor/cli/common/json.h"
-#include "supervisor/cli/verbs/doctor.h"
+#include "supervisor/cli/verbs/doctor_internal.h"
 #include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/config/config.h"
 #include "supervisor/journal/journal.h"

@@ -13,7 +13,7 @@
 
 #include "supervisor/cli/common/cli.h"
 #include "supervisor/cli/common/json.h"
-#include "supervisor/cli/verbs/doctor.h"
+#include "supervisor/cli/verbs/doctor_internal.h"
 
 enum { CONNECT_MS = 1000, HOST_MAX = 256 };
 

@@ -1,6 +1,6 @@
 /* Looks of doctor that need more than a few lines. Private to verb_doctor.c. */
-#ifndef CLI_DOCTOR_H
-#define CLI_DOCTOR_H
+#ifndef CLI_DOCTOR_INTERNAL_H
+#define CLI_DOCTOR_INTERNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
