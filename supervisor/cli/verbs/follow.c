@@ -28,7 +28,7 @@ struct following {
         history; /* events up to here had happened when we began: they are told, not acted on */
     const char *needs;     /* what the plan as a whole waits to be decided: signoff, planning */
     struct answer answer;  /* as it is written */
-    bool print_piece;      /* it is shown as it comes */
+    bool streams;          /* it is shown as it comes */
     bool planned_by_agent; /* an agent makes the plan */
 };
 
@@ -169,7 +169,7 @@ static void note_event(struct following *g, const char *type, const cJSON *event
 /* A piece of the answer. What is drawn above it stays. */
 static void print_piece(struct following *g, const cJSON *event)
 {
-    if (g->print_piece) {
+    if (g->streams) {
         tree_settle(g->tree);
         answer_piece(&g->answer, (uint64_t)json_number(event, "index"),
                      json_text(event, "text", ""));
@@ -288,8 +288,8 @@ enum cli_exit follow_plan(struct cli *cli, const struct follow *f)
 {
     struct following g = {.cli = cli,
                           .f = f,
-                          .print_piece = !cli->json && !f->dry && f->result_step == NULL &&
-                                         isatty(STDOUT_FILENO) == 1};
+                          .streams = !cli->json && !f->dry && f->result_step == NULL &&
+                                     isatty(STDOUT_FILENO) == 1};
     cJSON *view = NULL;
     struct bt_error err;
     enum cli_exit code = cli_plan_view(cli, f->plan_id, &view);
