@@ -3,12 +3,12 @@
 #include "protocol/base/utf8.h"
 #include "supervisor/plan/writer_internal.h"
 
-/* So that sums over all plans fit. */
+/* So that sums over all plans fit into 64 bits. */
 #define TOKENS_MAX (UINT64_C(1) << 40)
 
 /* ---- reading ---- */
 
-/* Cut rather than refused: nothing depends on its end. */
+/* A longer text is cut, not an error: nothing depends on its end. */
 static void read_text(const struct location *at, const char *field, struct doc v, size_t cap,
                       struct str *io)
 {
@@ -22,7 +22,7 @@ static void read_text(const struct location *at, const char *field, struct doc v
     }
 }
 
-/* Whether the list, or the one string that stands for a list of it, can be kept. */
+/* Whether the list can be kept. One string stands for a list of one. */
 static bool list_fits(const struct location *at, const char *field, struct doc v)
 {
     struct doc_cursor c = doc_cursor(v);
@@ -68,7 +68,7 @@ void plan_about_read(struct plan_reader *r, const struct about_fields *f)
     read_list(&at, "successCriteria", f->success_criteria, &about->success_criteria);
     (void)value_u64(&at, "estimatedTokens", f->tokens, 0, TOKENS_MAX, &about->tokens);
     (void)value_u64(&at, "estimatedSteps", f->steps, 0, TOKENS_MAX, &about->steps);
-    /* A constraint that is lost would let through what somebody forbade. */
+    /* A wrong constraint is an error: without it the plan could do what it forbids. */
     at.warn_only = false;
     read_list(&at, "constraints", f->constraints, &about->constraints);
 }
@@ -137,7 +137,7 @@ void plan_about_write(struct writer *w, const struct plan_about *about)
     put_text(w, "reasoning", about->reasoning);
 }
 
-/* ---- out of a document ---- */
+/* ---- from a document ---- */
 
 static struct str text_of(struct doc document, const char *key)
 {

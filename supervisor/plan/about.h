@@ -1,6 +1,6 @@
 /*
- * What a plan says about itself for people and for those who answer out of it: it changes nothing
- * about how the plan runs. Kept in the canonical document alone; struct plan has none of it.
+ * What a plan document contains for people and for answering agents. It does not change how the
+ * plan runs. Only the canonical document has it; struct plan does not.
  */
 #ifndef PLAN_ABOUT_H
 #define PLAN_ABOUT_H
@@ -16,19 +16,18 @@ enum {
     ABOUT_ITEM_MAX = 1024
 };
 
-/* Empty, absent or 0: not said. */
+/* A missing member is empty, absent or 0. */
 struct plan_about {
     struct str description;
     struct str reasoning;
-    struct str total_time;       /* "two minutes": words, never read as a number */
+    struct str total_time;       /* a duration in words, not interpreted */
     struct doc success_criteria; /* a list of strings */
     struct doc constraints;      /* a list of strings */
     uint64_t tokens, steps;      /* estimates */
 };
 
-/* Out of a canonical document (plan_read*, plan_revise), whose bytes it borrows. */
+/* Reads them from a canonical document (plan_read*, plan_revise). Borrows its bytes. */
 void plan_about_of(struct doc document, struct plan_about *ret);
-/* The list as one text for people, its items joined by "; "; at most cap bytes of it, whole
- * characters. */
+/* Appends the items of the list, joined by "; ": at most cap bytes, whole characters. */
 void plan_about_join(struct doc list, size_t cap, struct buf *out);
 #endif

@@ -1,4 +1,4 @@
-/* Who is meant by "agent x" or by "whoever has the skill y". */
+/* References to agents: by id, or by a skill that the agent must have. */
 #include "protocol/base/utf8.h"
 #include "protocol/wire/msg.h"
 #include "registry/card.h"
@@ -35,7 +35,7 @@ uint32_t plan_agent_with_skill(const struct plan_reader *r, struct str skill)
 
 /* ---- ids ---- */
 
-/* "a, b, c, ..." of what is known, or granted, in text. */
+/* Appends "a, b, c, ...": the ids of the known agents, or of the granted ones in a replan. */
 static void put_names(const struct plan_reader *r, struct buf *text)
 {
     const uint32_t n = r->granted_only ? r->plan->agents.n : registry_agents(r->registry);
@@ -182,7 +182,7 @@ uint32_t plan_agent_read_list(struct plan_reader *r, const struct location *at, 
     return n;
 }
 
-/* ---- what the plan says for all its steps ---- */
+/* ---- the policy of the plan ---- */
 
 enum bt_code plan_agent_read_policy(struct plan_reader *r)
 {

@@ -7,7 +7,7 @@
 #include "protocol/limits.h"
 #include "supervisor/plan/recipe_internal.h"
 
-/* Members of members are told apart down to here: policy.replan.budget.tokens. */
+/* Maps are compared member by member down to this depth: policy.replan.budget.tokens. */
 enum { DEPTH_MAX = 4, PATH_MAX_BYTES = 200 };
 /* Of the text form, in bytes. */
 enum { VALUE_SHOWN = 120, NAMES_SHOWN = 64, TASK_SHOWN = 100 };
@@ -15,7 +15,7 @@ enum { VALUE_SHOWN = 120, NAMES_SHOWN = 64, TASK_SHOWN = 100 };
 /* The steps of one document that are not superseded. */
 struct side {
     struct doc *steps;
-    struct doc *deps; /* a list of ids: as given, or what a chain means; absent for none */
+    struct doc *deps; /* a list of ids: as written, or as a chain implies; absent for none */
     uint32_t n;
     bool chain;
     struct map by_id;
@@ -42,7 +42,7 @@ static struct str id_of(struct doc step)
 
 /* ---- the sides ---- */
 
-/* [id], in the arena. */
+/* A list of one id, in the arena. */
 static struct doc list_of_one(struct differ *d, struct str id)
 {
     struct buf out;
@@ -119,7 +119,7 @@ static bool same_bytes(struct doc a, struct doc b)
            (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
-/* 2 and 2.0: a document that went through JSON may have either. */
+/* 2 and 2.0 are equal: JSON does not distinguish them. */
 static bool same_number(struct doc a, struct doc b)
 {
     const struct doc_head nothing = {.kind = DOC_NIL};
@@ -140,7 +140,7 @@ static bool is_map(struct doc v)
 static void compare(struct differ *d, struct str step_id, const char *path, struct doc before,
                     struct doc after, int depth);
 
-/* The members of two maps, those of `before` first; `quiet` = names that are compared elsewhere. */
+/* Compares the members of two maps, those of `before` first. `ignored` are compared elsewhere. */
 static void compare_maps(struct differ *d, struct str step_id, const char *prefix,
                          struct doc before, struct doc after, const char *const *ignored, int depth)
 {
@@ -193,7 +193,7 @@ static bool listed(struct doc list, struct str name)
     return false;
 }
 
-/* Whether each name of a stands in b. */
+/* Whether b has each name of a. */
 static bool all_listed(struct doc a, struct doc b)
 {
     struct doc_cursor c = doc_cursor(a);
@@ -226,7 +226,7 @@ static void compare_lists(struct differ *d, struct str step_id, const char *fiel
     }
 }
 
-/* A chain's steps wait for any end; they need not say so. */
+/* The steps of a chain wait for any end, without the field. */
 static bool any_end(const struct side *s, uint32_t ix)
 {
     return (s->chain && ix > 0) || is_true(doc_get(s->steps[ix], STR_LIT("afterAnyEnd")));
@@ -244,7 +244,7 @@ static void compare_steps(struct differ *d, const struct side *a, uint32_t i, co
     compare_lists(d, id, "dependsOn", a->deps[i], b->deps[k]);
     const bool was = any_end(a, i);
     const bool is = any_end(b, k);
-    /* The first step of a chain waits for nobody, however it came to stand elsewhere. */
+    /* Only where both steps have dependencies: the first step of a chain has none. */
     if (was != is && a->deps[i].ptr != NULL && b->deps[k].ptr != NULL) {
         add(d, PLAN_CHANGE_CHANGED, id, "afterAnyEnd", (struct doc){was ? yes : no, 1},
             (struct doc){is ? yes : no, 1});
@@ -322,7 +322,7 @@ static void put_clean(struct buf *out, struct str text, size_t cap)
     }
 }
 
-/* As JSON, which has no control characters. */
+/* As JSON, which contains no control characters. */
 static void put_value(struct buf *out, struct doc v)
 {
     struct buf json;
@@ -345,7 +345,7 @@ static bool is_list(struct doc v)
     return v.ptr == NULL || (doc_head(v).kind == DOC_ARRAY && doc_head(v).n <= PLAN_DIFF_NAMES_MAX);
 }
 
-/* " + name" for those of `list` that `other` does not have; at most NAMES_SHOWN. */
+/* Appends " + name" for the names of `list` that `other` lacks; at most NAMES_SHOWN. */
 static void put_names(struct buf *out, const char *mark, struct doc list, struct doc other)
 {
     struct doc_cursor c = doc_cursor(list);

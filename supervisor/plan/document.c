@@ -1,5 +1,7 @@
-/* Where the steps are: {steps}, {tasks}, {workflow}, {phases: [{tasks}]}, {plan: {steps}}, or a
- * bare list (C02, F03). */
+/*
+ * The top level of a document: {steps}, {tasks}, {workflow}, {phases: [{tasks}]}, {plan: {steps}},
+ * or a list of steps (C02, F03).
+ */
 #include "supervisor/plan/reader_internal.h"
 
 enum {
@@ -53,7 +55,7 @@ static const struct field_name plan_names[] = {
     {"before_step_id", PLAN_BEFORE},
     {"stepId", PLAN_STEP},
     {"step_id", PLAN_STEP},
-    /* what other systems' plans say about themselves (M001) */
+    /* members of other systems' plans (M001) */
     {"name", FIELD_IGNORED},
     {"title", FIELD_IGNORED},
     {"version", FIELD_IGNORED},
@@ -108,7 +110,7 @@ static bool over_limit(struct plan_reader *r, uint32_t n)
     return true;
 }
 
-/* The elements of a list, as they stand. */
+/* Takes the elements of the list as steps. */
 static enum bt_code take_list(struct plan_reader *r, struct doc list)
 {
     struct doc_cursor c = doc_cursor(list);
@@ -127,8 +129,7 @@ static enum bt_code take_list(struct plan_reader *r, struct doc list)
     return BT_OK;
 }
 
-/* Phases (S003): their steps one after the other, each also depending on what its phase depends on.
- */
+/* Phases (S003): their steps as one list; each also depends on what its phase depends on. */
 static enum bt_code take_phases(struct plan_reader *r, struct doc phases)
 {
     const uint32_t n_phases = doc_head(phases).n;
@@ -179,7 +180,7 @@ static enum bt_code take_steps(struct plan_reader *r, const struct doc *values)
     const struct doc list = phases ? values[PLAN_PHASES] : values[PLAN_STEPS];
     char got[64];
     if (list.ptr == NULL) {
-        return BT_OK; /* plan_check says that the plan is empty */
+        return BT_OK; /* plan_check reports the empty plan */
     }
     if (doc_head(list).kind != DOC_ARRAY) {
         value_describe(list, got, sizeof got);
@@ -190,9 +191,9 @@ static enum bt_code take_steps(struct plan_reader *r, const struct doc *values)
     return phases ? take_phases(r, list) : take_list(r, list);
 }
 
-/* ---- the rest ---- */
+/* ---- other members ---- */
 
-/* The request's words win over the document's. */
+/* A value of the request wins over the document's. */
 static void take_text(struct plan_reader *r, const char *field, struct doc v, struct str given,
                       size_t cap, struct str *ret)
 {
@@ -207,7 +208,7 @@ static void take_text(struct plan_reader *r, const char *field, struct doc v, st
     *ret = text;
 }
 
-/* Members that only a document has which changes a plan, and the revision of one written down. */
+/* Members of a change, and the revision of a canonical document. */
 static void read_change(struct plan_reader *r, const struct doc *values)
 {
     const struct location at = top(r);
@@ -261,7 +262,7 @@ static void read_own_words(struct plan_reader *r, const struct doc *values)
     plan_about_read(r, &f);
 }
 
-/* What the plan was submitted with, when this is the answer of its planner. */
+/* Reads the request's pending plan, when the document is the answer of its planner. */
 static void read_pending(struct plan_reader *r, struct doc *ret)
 {
     const struct location at = top(r);
@@ -273,12 +274,12 @@ static void read_pending(struct plan_reader *r, struct doc *ret)
     }
     fields_read(&table, r->pending, &at, ret);
     plan_policy_read(ret[PLAN_POLICY], r->problems, &r->reported, r->policy);
-    /* All numbers stand there; that does not mean that anybody wished for them. */
+    /* A canonical document has every number; that does not mean that somebody chose it. */
     r->policy->concurrency_given = false;
     r->policy->synthesis_given = false;
 }
 
-/* Of a whole plan. A change leaves the plan's policy, goal and so on as they are. */
+/* The members of a whole plan. A change keeps the plan's own policy, goal and so on. */
 static void read_about(struct plan_reader *r, const struct doc *values)
 {
     const struct location at = top(r);
@@ -363,7 +364,7 @@ enum bt_code plan_document_find(struct plan_reader *r, struct doc doc)
     if (code != BT_OK || r->change != NULL) {
         return code;
     }
-    /* The plan keeps names out of it; the request ends. */
+    /* The plan borrows names from the policy, and the request ends before it. */
     struct doc policy = r->request->policy;
     if (policy.ptr != NULL) {
         policy = doc_copy(r->arena, policy);

@@ -97,7 +97,7 @@ void fields_read(const struct field_table *t, struct doc map, const struct locat
         const bool named = doc_next(&c, &key) && key.kind == DOC_STR;
         const struct doc value = doc_skip(&c);
         if (value.ptr == NULL || !named) {
-            return; /* damaged: the guard should have seen it */
+            return; /* damaged: mp_validate rejects such a document */
         }
         if (doc_head(value).kind == DOC_NIL) {
             continue;
@@ -238,7 +238,7 @@ bool value_permille(const struct location *at, const char *field, struct doc v, 
     }
     const struct doc_head h = doc_head(v);
     const double n = h.kind == DOC_FLOAT ? h.f : (double)h.u;
-    /* Written so that NaN fails. */
+    /* Written so that NaN is rejected. */
     if ((h.kind != DOC_FLOAT && h.kind != DOC_UINT) || !(n >= min && n <= max)) {
         char expected[96];
         (void)snprintf(expected, sizeof expected, "a number from %g to %g", min, max);

@@ -19,7 +19,10 @@ enum bt_code plan_grants_init(struct plan_reader *r)
     return a->ids == NULL || a->at == NULL ? reader_nomem(r) : BT_OK;
 }
 
-/* Where it stands in plan->agents; UINT32_MAX when they are full. An empty id stands nowhere. */
+/*
+ * The index in plan->agents, which gets the agent if it is new. UINT32_MAX when there is no room or
+ * the id is empty.
+ */
 static uint32_t add(struct plan_reader *r, struct str id)
 {
     struct plan_agents *a = &r->plan->agents;
@@ -52,7 +55,7 @@ static bool is_star(struct doc list)
     return str_is(doc_string(doc_head(list).kind == DOC_ARRAY ? doc_at(list, 0) : list), "*");
 }
 
-/* handoffTo ["*"]: whoever is known now. */
+/* handoffTo ["*"]: all agents that are registered now. */
 static enum bt_code add_all_agents(struct plan_reader *r)
 {
     const struct location at = {.problems = r->problems, .prefix = "policy"};
@@ -74,9 +77,9 @@ static enum bt_code add_all_agents(struct plan_reader *r)
     return BT_OK;
 }
 
-/* ---- who is asked about the plan as a whole ---- */
+/* ---- replanner and search agent ---- */
 
-/* The first row that asks for a replan; UINT32_MAX. */
+/* The first entry with onFailure replan; UINT32_MAX = none. */
 static uint32_t first_replan(const struct plan *p)
 {
     for (uint32_t i = 0; i < p->n_steps; i++) {
@@ -126,7 +129,7 @@ static enum bt_code find_searcher(struct plan_reader *r)
     return plan_agent_resolve(r, &at, "searchAgent", ref, &r->plan->search_with);
 }
 
-/* ---- all ---- */
+/* ---- entry points ---- */
 
 static uint32_t index_of(const struct plan_reader *r, struct str id)
 {
@@ -159,7 +162,7 @@ static enum bt_code add_alternatives(struct plan_reader *r)
     return BT_OK;
 }
 
-/* Of a whole plan: a change of one finds its agents there already. */
+/* The agents of a whole plan. A change already has them. */
 static enum bt_code add_named(struct plan_reader *r)
 {
     enum bt_code code = find_searcher(r);
@@ -171,7 +174,8 @@ static enum bt_code add_named(struct plan_reader *r)
     return code;
 }
 
-/* What a plan keeps: most have one or two agents, and tens of thousands of plans may wait. */
+/* The plan keeps arrays of the exact size: most plans have one or two agents, and thousands may
+ * wait. */
 static enum bt_code keep_exact(struct plan_reader *r)
 {
     struct plan_agents *a = &r->plan->agents;

@@ -1,6 +1,6 @@
 #include "supervisor/plan/lint.h"
 
-/* Sums stop at "no bound". */
+/* Sums saturate at LINT_NO_BOUND. */
 static uint64_t plus(uint64_t a, uint64_t b)
 {
     return a > LINT_NO_BOUND - b ? LINT_NO_BOUND : a + b;
@@ -26,8 +26,8 @@ static uint64_t longest_delay(const struct backoff *b, uint32_t failed_attempt)
     return plus(delay, times(delay, b->jitter_permille) / 1000);
 }
 
-/* Attempts that do not count as retries: one after a wait, one by the search agent, one for each
- * other agent. */
+/* Attempts that are no retries: one after a wait, one by the search agent, one by each other agent.
+ */
 static uint32_t fallbacks_of(const struct plan *p, const struct plan_step *s)
 {
     const uint32_t most = s->policy.effects == EFFECTS_UNSAFE
@@ -36,7 +36,7 @@ static uint32_t fallbacks_of(const struct plan *p, const struct plan_step *s)
     return most < p->max_fallbacks ? most : p->max_fallbacks;
 }
 
-/* The last fallback of a run waits longest: 2^n seconds, at most 30. */
+/* The last fallback of a run has the longest wait: 2^n seconds, at most 30. */
 static uint64_t longest_wait(const struct plan *p)
 {
     return p->max_fallbacks > 5 ? 30000 : UINT64_C(1000) << (p->max_fallbacks - 1);
@@ -87,10 +87,10 @@ static uint32_t dependent(const struct plan *p, uint32_t entry, uint32_t i)
     return p->chain ? entry + 1 : p->dependents[p->steps[entry].dependents_at + i];
 }
 
-/* The longest way to the end of each row. */
+/* The longest path that ends at an entry. */
 struct longest_path {
     uint64_t ms;
-    uint32_t steps; /* decides between ways of the same time */
+    uint32_t steps; /* decides between paths of the same duration */
     uint32_t from;
     uint32_t open;
 };
@@ -109,7 +109,7 @@ static void extend_path(const struct longest_path *w, uint32_t entry, struct lon
     }
 }
 
-/* The row with the longest way; UINT32_MAX when there is none. */
+/* The last entry of the longest path; UINT32_MAX when there is none. */
 static uint32_t find_paths(const struct plan *p, struct plan_lint *lint, struct longest_path *paths,
                            uint32_t *list)
 {
@@ -162,7 +162,7 @@ static void keep_path(const struct plan *p, struct plan_lint *lint,
     lint->path_ms = last == UINT32_MAX ? 0 : paths[last].ms;
 }
 
-/* ---- all ---- */
+/* ---- entry points ---- */
 
 static void add_up(const struct plan *p, struct plan_lint *lint)
 {
@@ -190,7 +190,7 @@ static uint64_t makespan(const struct plan *p, const struct plan_lint *lint)
     const uint64_t c = p->max_concurrency > 0 ? p->max_concurrency : 1;
     uint64_t ms = LINT_NO_BOUND;
     if (lint->work_ms != LINT_NO_BOUND) {
-        /* Graham's bound, rounded up; never over the sum. */
+        /* Graham's bound, rounded up; never more than the sum. */
         ms = lint->path_ms + (lint->work_ms - lint->path_ms + c - 1) / c;
     }
     return p->timeout_ms > 0 && ms > p->timeout_ms ? p->timeout_ms : ms;

@@ -1,4 +1,4 @@
-/* What experience says of the shape of a plan (F08). */
+/* Warnings about the shape of a plan (F08). */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -12,8 +12,8 @@ struct style {
     const struct plan *plan;
     const struct plan_lint *lint;
     struct problems *problems;
-    uint32_t *mark; /* per row; zero between uses */
-    uint32_t *part; /* per row: parent in the forest of connected rows */
+    uint32_t *mark; /* per entry; zero between uses */
+    uint32_t *part; /* per entry: its parent in the forest of connected entries */
 };
 
 static bool is_live(const struct style *s, uint32_t entry)
@@ -30,7 +30,7 @@ static void warn(const struct style *s, enum problem_category c, uint32_t entry,
 
 /* ---- steps ---- */
 
-/* Dependencies that no other of them depends on: they come in side by side. */
+/* The number of dependencies that no other dependency depends on: those run in parallel. */
 static uint32_t joined(const struct style *s, uint32_t entry)
 {
     const struct plan *p = s->plan;
@@ -71,7 +71,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Whether a word of the text is among those that reach outside. */
+/* The first word of the text that means an outside call; NULL = none. */
 static const char *outside_word(struct str text)
 {
     static const char *const words[] = {"search", "fetch",   "api",   "web",
@@ -156,7 +156,7 @@ static void connect(const struct style *s)
     }
 }
 
-/* Steps alone, and the number of larger parts. */
+/* Warns of steps without connections and of several connected parts. */
 static void orphans_and_parts(const struct style *s)
 {
     const struct plan *p = s->plan;

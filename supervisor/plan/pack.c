@@ -5,7 +5,7 @@
 
 #include "supervisor/plan/reader_internal.h"
 
-/* Gone through twice: without memory to count, then to fill it. */
+/* Runs twice: without memory it counts bytes, with memory it copies. */
 struct packer {
     unsigned char *mem;
     size_t used;
@@ -40,7 +40,7 @@ static struct doc put_doc(struct packer *k, struct doc d)
     return d.ptr == NULL ? d : (struct doc){put(k, d.ptr, d.len, 1), d.len};
 }
 
-/* Agents stand once in the plan, however many steps name them. */
+/* An agent's id is stored once in the plan, however many steps name it. */
 static struct str put_agent(struct packer *k, struct str id)
 {
     const uint32_t at = id.len == 0 ? UINT32_MAX : plan_grant_find(k->plan, id);
@@ -56,7 +56,8 @@ static void put_agents(struct packer *k, struct plan_agents *io)
     io->at = put(k, io->at, io->n * sizeof io->at[0], alignof(uint32_t));
 }
 
-/* What a row says as the one before it does: most plans repeat skills, many their tasks. */
+/* A text that equals the one of the entry before is shared: most plans repeat skills, many tasks.
+ */
 static struct str put_like(struct packer *k, struct str s, struct str before, struct str kept)
 {
     return s.len > 0 && str_eq(s, before) ? kept : put_str(k, s);

@@ -1,5 +1,7 @@
-/* What a plan as a whole asks of an agent: its steps, and its answer. And plans that are such a
- * question themselves. */
+/*
+ * The jobs that a plan asks of agents: its steps (planning) and its answer (synthesis). Also plans
+ * that are such jobs themselves.
+ */
 #include "protocol/base/utf8.h"
 #include "supervisor/plan/writer_internal.h"
 
@@ -106,7 +108,7 @@ void policy_phases(const struct location *at, struct doc timeout, struct doc on_
     }
 }
 
-/* ---- documents of the supervisor ---- */
+/* ---- members of canonical documents ---- */
 
 static void read_job(struct doc v, struct plan_job *ret)
 {
@@ -170,7 +172,7 @@ void plan_phases_read(struct plan_reader *r, struct doc planning, struct doc job
     }
 }
 
-/* ---- who is asked ---- */
+/* ---- planner and synthesizer ---- */
 
 static bool is_known(const struct plan_reader *r, const struct agent_ref *ref)
 {
@@ -181,7 +183,7 @@ static bool is_known(const struct plan_reader *r, const struct agent_ref *ref)
            plan_agent_has_skill(r, ref->agent_id, ref->skill);
 }
 
-/* "llm" where no model is configured: the name of its agent would say little. */
+/* Reports "llm" without a configured model. The general message would only name its agent. */
 static bool reports_missing_model(struct plan_reader *r, const struct location *at,
                                   const char *field, const struct agent_ref *ref)
 {
@@ -195,7 +197,7 @@ static bool reports_missing_model(struct plan_reader *r, const struct location *
     return true;
 }
 
-/* An id that lives as long as the plan; empty when nobody can be asked, and a problem says why. */
+/* The id of the agent, valid as long as the plan. Empty after a problem was reported. */
 static enum bt_code ask(struct plan_reader *r, const struct location *at, const char *field,
                         const struct agent_ref *ref, struct str *ret_id)
 {
@@ -260,7 +262,7 @@ static enum bt_code find_planner(struct plan_reader *r)
     return code == BT_OK ? keep_skill(r, r->planner->skill, &p->skill) : code;
 }
 
-/* An answer alone is the synthesizer's: concat has nothing to put together. */
+/* onInvalidPlan synthesize needs a synthesizer: concat has no results to join. */
 static void check_answer_alone(struct plan_reader *r)
 {
     const struct location at = {.problems = r->problems, .prefix = "policy"};

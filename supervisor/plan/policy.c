@@ -1,4 +1,4 @@
-/* What a plan says for all its steps, and of itself. */
+/* The policy of a plan. */
 #include "supervisor/plan/policy_internal.h"
 
 struct plan_defaults plan_defaults_builtin(void)
@@ -78,7 +78,7 @@ static const struct field_name policy_names[] = {
     {"step_timeout_ms", POL_STEP_TIMEOUT},
     {"planTimeoutMs", POL_PLAN_TIMEOUT},
     {"plan_timeout_ms", POL_PLAN_TIMEOUT},
-    {"timeoutMs", POL_PLAN_TIMEOUT}, /* of the whole run in S000 */
+    {"timeoutMs", POL_PLAN_TIMEOUT}, /* of the whole run, in S000 */
     {"maxConcurrency", POL_CONCURRENCY},
     {"max_concurrency", POL_CONCURRENCY},
     {"contextBudgetBytes", POL_CONTEXT_BUDGET},
@@ -196,7 +196,7 @@ static void read_replan(const struct location *at, struct doc v, struct policy_r
                    &r->budget_micros);
 }
 
-/* ---- all ---- */
+/* ---- entry points ---- */
 
 static void read_limits(const struct location *at, const struct doc *values,
                         struct policy_reported *reported, struct plan_policy *io)

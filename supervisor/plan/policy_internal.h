@@ -6,10 +6,10 @@
 #include "supervisor/plan/fields_internal.h"
 #include "supervisor/plan/read.h"
 
-/* Longest timeout or delay: 2^31 - 1 ms, 24.8 days. What is longer was not meant. */
+/* The longest timeout or delay: 2^31 - 1 ms, 24.8 days. A longer one is a mistake. */
 #define POLICY_MS_MAX 2147483647u
 
-/* What plan and step can both say (common_fields.def): the first fields of either table. */
+/* The fields of both plan and step (common_fields.def): the first fields of either table. */
 enum common_field {
     COM_ON_FAILURE,
     COM_ON_VERIFY,
@@ -32,25 +32,25 @@ enum common_field {
     COM_COUNT
 };
 
-/* An agent as the document names it: by its id, by a skill, or "none". */
+/* A reference to an agent in a document: by its id, by a skill, or none. */
 struct agent_ref {
     bool given;
-    struct str agent_id; /* both empty: none is wished */
+    struct str agent_id; /* both empty: no agent is wanted */
     struct str skill;
 };
 
-/* Names already reported, for the tables of one plan. */
+/* Names that were already reported, for the tables of one plan. */
 struct policy_reported {
     struct fields_reported policy, backoff, ref, replan, amounts, synthesis;
     uint32_t unknown;
 };
 
 /*
- * What a plan says for all its steps. Behind struct plan.policy it lives as long as the plan: new
- * steps of a later revision get what it says, and plan_write writes it.
+ * The policy of a plan. struct plan.policy points to it as long as the plan lives: new steps of a
+ * later revision use it, and plan_write writes it.
  */
 struct plan_policy {
-    struct step_policy step; /* of a step that says nothing; effects are the card's */
+    struct step_policy step; /* of a step without its own values; effects are the card's */
     bool scope_given;
     bool concurrency_given;
     uint32_t max_concurrency;
@@ -62,16 +62,16 @@ struct plan_policy {
     bool handback;
     bool signoff;
     uint64_t budget_tokens, budget_micros;
-    struct replan_policy replan; /* agent_id: see replanner */
+    struct replan_policy replan; /* agent_id: see `replanner` */
     msec planner_timeout_ms;
     enum on_invalid on_invalid;
     struct synthesis_choice synthesis;
-    bool synthesis_given; /* not by the configuration: who is meant has to be there */
+    bool synthesis_given; /* the plan chose it, not the configuration: its agent must exist */
     struct plan_about about;
     struct plan_job job;
     struct agent_ref gate, verifier, replanner, searcher;
-    struct doc fallbacks, handoff_to; /* lists of ids, as given; absent mostly */
-    /* Ids, once the plan has been read (plan_who.c): */
+    struct doc fallbacks, handoff_to; /* lists of ids as given; often absent */
+    /* Ids, resolved by agent_refs.c: */
     struct str gate_with, verify_with;
     struct str *fallback_ids;
     uint32_t n_fallback_ids;
@@ -82,8 +82,10 @@ void plan_policy_init(struct plan_policy *p, const struct plan_defaults *default
 void plan_policy_read(struct doc policy, struct problems *problems,
                       struct policy_reported *reported, struct plan_policy *io);
 
-/* plan_common.c: the values of COM_* but gate, verifyWith, fallbackAgents and contextScope. Each
- * leaves *io alone when the value is absent or wrong. */
+/*
+ * policy_values.c: the values of COM_* except gate, verifyWith, fallbackAgents and contextScope. An
+ * absent or wrong value leaves *io unchanged.
+ */
 void policy_common(const struct location *at, const struct doc *values,
                    struct policy_reported *reported, struct step_policy *io);
 void policy_timeout(const struct location *at, const char *field, struct doc v, msec *io);
@@ -92,15 +94,15 @@ void policy_scope(const struct location *at, struct doc v, enum context_scope *i
 void policy_amounts(const struct location *at, const char *field, struct doc v,
                     struct policy_reported *reported, uint64_t *io_tokens, uint64_t *io_micros);
 /*
- * "agent", {agentId | skill}, false, and where `skill` is not empty true, which means an agent with
- * that skill. A map that names nobody keeps who *io was, else means the skill. *io_closed (may be
- * NULL) = what failClosed or failOpen say.
+ * "agent", {agentId | skill}, false; true means an agent with `skill`, where that is not empty. A
+ * map that names nobody keeps *io, or means the skill when *io is empty. *io_closed (may be NULL)
+ * gets failClosed or the negation of failOpen.
  */
 void policy_agent_ref(const struct location *at, const char *field, struct doc v, const char *skill,
                       struct policy_reported *reported, struct agent_ref *io, bool *io_closed);
-/* plan_phases.c: plannerTimeoutMs, onInvalidPlan and synthesis. */
+/* phases.c: plannerTimeoutMs, onInvalidPlan and synthesis. */
 void policy_phases(const struct location *at, struct doc timeout, struct doc on_invalid,
                    struct doc synthesis, struct policy_reported *reported, struct plan_policy *io);
-/* The place one level down: at->prefix and field in *mem. */
+/* The location one level down; its prefix is written to mem. */
 struct location location_below(const struct location *at, const char *field, char mem[96]);
 #endif

@@ -1,4 +1,4 @@
-/* Values that a plan's policy and its steps share. */
+/* Values that both a plan's policy and its steps may have. */
 #include <stdio.h>
 
 #include "protocol/base/suggest.h"
@@ -44,7 +44,7 @@ static void on_failure(const struct location *at, const char *field, struct doc 
     }
 }
 
-/* onFailure says it more exactly, so it wins. */
+/* onFailure is more exact, so it wins. */
 static void critical(const struct location *at, const struct doc *values, enum on_failure *io)
 {
     bool is_critical;
@@ -64,7 +64,7 @@ static const struct field_name amount_names[] = {
 void policy_amounts(const struct location *at, const char *field, struct doc v,
                     struct policy_reported *reported, uint64_t *io_tokens, uint64_t *io_micros)
 {
-    /* So that sums over all steps and attempts of a plan fit. */
+    /* So that sums over all steps and attempts of a plan fit into 64 bits. */
     const uint64_t most = UINT64_C(1) << 40;
     char prefix[96];
     struct doc values[AMOUNT_COUNT] = {{NULL, 0}};
@@ -147,7 +147,7 @@ static bool class_bit(const struct location *at, const char *field, struct doc v
     return false;
 }
 
-/* The set of the classes named; false when there is no list or one of them is wrong. */
+/* The set of the named classes. False when there is no list or a name is wrong. */
 static bool classes(const struct location *at, const char *field, struct doc v, uint32_t *ret)
 {
     struct doc_cursor c = doc_cursor(v);
@@ -167,7 +167,7 @@ static bool classes(const struct location *at, const char *field, struct doc v, 
     return all;
 }
 
-/* retryOn names the only classes that are retried; noRetry those that are not, also of them. */
+/* retryOn permits only its classes; noRetry forbids classes, also those of retryOn. */
 static void no_retry(const struct location *at, const struct doc *values, uint32_t *io)
 {
     uint32_t set;
@@ -252,7 +252,7 @@ void policy_agent_ref(const struct location *at, const char *field, struct doc v
     }
 }
 
-/* ---- all ---- */
+/* ---- entry points ---- */
 
 void policy_common(const struct location *at, const struct doc *values,
                    struct policy_reported *reported, struct step_policy *io)

@@ -1,4 +1,4 @@
-/* problem_put with printf, for edges. */
+/* problem_put with printf, for rooms that are not pure. */
 #ifndef PLAN_PROBLEM_ADD_H
 #define PLAN_PROBLEM_ADD_H
 

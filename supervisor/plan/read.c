@@ -4,15 +4,15 @@
 
 #include "supervisor/plan/reader_internal.h"
 
-/* ---- chain or DAG ---- */
+/* ---- chain or graph ---- */
 
-/* A chain hands all results on, a step of a graph those it depends on. */
+/* A step of a chain gets all results, a step of a graph those of its dependencies. */
 static enum context_scope scope_of(const struct plan_reader *r, const struct plan_step *s)
 {
     return s->type == STEP_TYPE_SYNTHESIS && !r->plan->chain ? SCOPE_DEPS : r->policy->step.scope;
 }
 
-/* The plan's gate is for steps that have something before them, done by an agent. */
+/* The plan's gate applies to steps of agents that have dependencies. */
 static bool plan_gate_fits(const struct plan *p, uint32_t ix)
 {
     return p->steps[ix].type != STEP_TYPE_REVIEW && (p->chain ? ix > 0 : p->steps[ix].deps_n > 0);
@@ -122,7 +122,7 @@ static enum bt_code check(struct plan_reader *r)
     if (!p->planning.pending) {
         plan_check(&in, r->problems);
     }
-    /* Parameters of a job come with each attempt. */
+    /* The parameters of a job come with each attempt. */
     return r->canonical || p->job != JOB_NONE ? BT_OK : plan_schema_check(r);
 }
 
@@ -182,8 +182,7 @@ static enum bt_code read_all(struct plan_reader *r)
     if (code != BT_OK) {
         return code;
     }
-    /* Too many steps, or no list at all: saying that the plan is empty would be beside the point.
-     */
+    /* After "too many steps" or "no list" the message that the plan is empty would mislead. */
     if (r->plan->n_steps > 0 || r->problems->errors == 0) {
         code = check(r);
     }

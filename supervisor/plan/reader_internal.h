@@ -1,5 +1,7 @@
-/* One reading of one plan document. Private to this folder; the parts are plan_find, plan_step,
- * plan_edges, plan_who, plan_schema, plan_write. */
+/*
+ * One reading of one plan document. Private to this folder: document.c, step.c, step_policy.c,
+ * agent_refs.c, grants.c, schema_check.c and write.c are its parts.
+ */
 #ifndef PLAN_READER_INTERNAL_H
 #define PLAN_READER_INTERNAL_H
 
@@ -7,7 +9,7 @@
 #include "supervisor/plan/about.h"
 #include "supervisor/plan/policy_internal.h"
 
-/* What a document that changes a plan says besides its steps (plan_revise). */
+/* Members of a document that changes a plan, besides its steps (plan_revise). */
 struct plan_change {
     struct doc reuse;
     struct str after, before, step;
@@ -15,33 +17,33 @@ struct plan_change {
 
 struct plan_reader {
     const struct plan_request *request;
-    const struct registry *registry; /* for indexes only when `canonical` */
+    const struct registry *registry; /* only for indexes when `canonical` */
     bool canonical;
-    bool granted_only;          /* agents must stand in plan->agents: a replan */
-    bool untrusted;             /* an agent made it: what the plan's policy demands stays */
+    bool granted_only;          /* agents must be in plan->agents: a replan */
+    bool untrusted;             /* an agent made it: the requirements of the plan's policy stay */
     struct plan_change *change; /* NULL when a whole plan is read */
-    struct arena *arena;        /* what the plan keeps */
-    struct arena scratch;       /* what only the reading needs */
+    struct arena *arena;        /* memory of the plan */
+    struct arena scratch;       /* memory of the reading */
     struct problems *problems;
     struct bt_error *err;
     struct plan *plan;
     struct plan_policy *policy; /* in the arena */
     struct policy_reported reported;
     struct fields_reported reported_plan, reported_step;
-    uint32_t first;         /* rows before it came with earlier revisions */
-    struct doc *steps;      /* as found: those of the rows from `first` */
-    struct doc *phase_deps; /* dependencies of the phase that the step was in; absent mostly */
-    struct doc grants;      /* as found */
-    const struct plan_pending *planner; /* a pending plan is made; who is to plan it */
+    uint32_t first;                     /* entries before it belong to earlier revisions */
+    struct doc *steps;                  /* as found: those of the entries from `first` */
+    struct doc *phase_deps;             /* dependencies of the step's phase; often absent */
+    struct doc grants;                  /* as found */
+    const struct plan_pending *planner; /* the planner of a pending plan that is being made */
     struct doc pending;                 /* the request's, kept as long as the plan */
-    bool any_deps;                      /* a dependency field stands somewhere: not a chain */
-    bool after_any_end;                 /* of steps that do not say */
+    bool any_deps;                      /* some step has a dependency field: the plan is no chain */
+    bool after_any_end;                 /* the default of steps */
     struct buf dep_names;               /* struct str, plan->n_edges of them */
     struct buf texts;                   /* struct plan_text */
     struct buf fallbacks;     /* struct str, plan->n_alternatives of them, grouped by step */
-    uint8_t *gate_given;      /* per row: the step said itself whether it has a gate */
-    uint32_t choices;         /* steps whose skill was chosen for them */
-    uint32_t rejected_agents; /* agents for which plan->agents had no room */
+    uint8_t *gate_given;      /* per entry: the step itself has a `gate` */
+    uint32_t choices;         /* steps whose skill was chosen by the words of the task */
+    uint32_t rejected_agents; /* agents that plan->agents had no room for */
 };
 
 /* One step while it is being read. */
@@ -67,91 +69,102 @@ struct step_reader {
     struct plan_reader *r;
     struct plan_step *step;
     uint32_t ix;
-    bool by_skill;   /* it named no agent, only a skill */
-    bool gate_given; /* it said itself whether it has a gate */
+    bool by_skill;   /* it has no agentId, only a skill */
+    bool gate_given; /* the step itself has a `gate` */
     struct location at;
     struct doc values[STEP_FIELD_COUNT];
 };
 
-/* ---- plan_about.c: what a plan says of itself ---- */
+/* ---- about.c: description, constraints, estimates ---- */
 
-/* As found; absent mostly. */
+/* The members as found; often absent. */
 struct about_fields {
     struct doc description, reasoning, total_time, success_criteria, constraints, tokens, steps;
 };
 void plan_about_read(struct plan_reader *r, const struct about_fields *f);
-/* The request's constraints win over the document's when there are any. */
+/* Constraints of the request win over the document's when there are any. */
 BT_MUST_CHECK enum bt_code plan_about_constrain(struct plan_reader *r, const struct str *at,
                                                 uint32_t n);
 
-/* ---- plan_phases.c: planning, synthesis, jobs ---- */
+/* ---- phases.c: planning, synthesis, jobs ---- */
 
-/* `planning`, `job` and `dryRun`, which only documents of the supervisor have. */
+/* `planning`, `job` and `dryRun`; only documents of the supervisor have them. */
 void plan_phases_read(struct plan_reader *r, struct doc planning, struct doc job,
                       struct doc dry_run);
-/* Who plans, and who writes the answer. */
+/* Resolves the planner and the synthesizer. */
 BT_MUST_CHECK enum bt_code plan_phases_resolve(struct plan_reader *r);
 
 /*
- * plan_find.c: the steps, goal, policy and so on, wherever they stand in the document. Fills steps,
- * phase_deps and plan->n_steps, the plan's texts and the policy.
+ * document.c: reads the top level. Fills steps, phase_deps, plan->n_steps, the plan's texts and the
+ * policy.
  */
 BT_MUST_CHECK enum bt_code plan_document_find(struct plan_reader *r, struct doc doc);
-/* plan_read.c: what the reading needs, and gives back at its end. */
+/* read.c: initialises and releases the buffers of a reading. */
 void plan_reader_init(struct plan_reader *r);
 void plan_reader_done(struct plan_reader *r);
-/* Reads the rows from `first`; settles what depends on all of them (scope, the plan's
- * gate); the error of the first problem. */
+/*
+ * Reads the entries from `first`; plan_reader_finish sets what depends on all of them (scope, the
+ * plan's gate); plan_reader_reject returns the error of the first problem.
+ */
 BT_MUST_CHECK enum bt_code plan_reader_steps(struct plan_reader *r);
 void plan_reader_finish(struct plan_reader *r);
 BT_MUST_CHECK enum bt_code plan_reader_reject(const struct plan_reader *r);
-/* plan_step.c: reads step ix into plan->steps[ix]; its dependencies into dep_names, its templates
- * into texts. */
+/*
+ * step.c: reads step ix into plan->steps[ix], its dependencies into dep_names, its templates into
+ * texts.
+ */
 BT_MUST_CHECK enum bt_code plan_step_read(struct plan_reader *r, uint32_t ix);
-/* plan_step_policy.c: what it says about how it is done, and who is asked about it. */
+/* step_policy.c: the policy, verification, gate and fallbacks of a step. */
 BT_MUST_CHECK enum bt_code plan_step_policy(struct step_reader *s);
-/* The strings of a step's parameters that hold templates. */
+/* step.c: adds the strings of a step's parameters that contain templates to texts. */
 BT_MUST_CHECK enum bt_code plan_step_texts(struct plan_reader *r, uint32_t ix);
-/* plan_skill.c: the skill of a step that names only its agent; a warning says which was taken. */
+/* skill.c: chooses the skill of a step that has only an agent; a warning names the choice. */
 BT_MUST_CHECK enum bt_code plan_skill_choose(struct plan_reader *r, struct plan_step *step,
                                              const struct location *at);
-/* plan_read.c: which steps the request says will not run; NULL = none. */
+/* read.c: which steps the request marks as settled; NULL = none. */
 const uint8_t *plan_reader_settled_steps(const struct plan_reader *r);
-/* plan_schema.c: parameters against the skills' input schemas; verify is a schema. Rows from
- * `first`. */
+/*
+ * schema_check.c: checks parameters against the skills' input schemas, and that verify is a schema,
+ * for the entries from `first`.
+ */
 BT_MUST_CHECK enum bt_code plan_schema_check(struct plan_reader *r);
-/* plan_write.c: the canonical document. The plan must have a policy. */
+/* write.c: appends the canonical document. The plan must have a policy. */
 BT_MUST_CHECK enum bt_code plan_write(const struct plan *plan, struct buf *out,
                                       struct bt_error *err);
 
-/* ---- plan_who.c: agents by name ---- */
+/* ---- agent_refs.c: references to agents ---- */
 
-/* The first agent with the skill (see registry_agent_with_skill) that the plan may use. */
+/* The index of the first agent that has the skill and that the plan may use; REGISTRY_NONE. */
 uint32_t plan_agent_with_skill(const struct plan_reader *r, struct str skill);
-/* Whether the agent is known and granted; if not, a problem says so. */
+/* Whether the agent is known and granted; reports a problem if not. */
 bool plan_agent_check_known(struct plan_reader *r, const struct location *at, const char *field,
                             struct str agent_id);
-/* Whether a replan may name the agent; if not, a problem says so. */
+/* Whether a replan may name the agent; reports a problem if not. */
 bool plan_agent_check_granted(struct plan_reader *r, const struct location *at, const char *field,
                               struct str agent_id);
-/* Whether the agent may have the skill: its card says so, or has not come yet. */
+/* Whether the agent may have the skill: its card has it, or there is no card yet. */
 bool plan_agent_has_skill(const struct plan_reader *r, struct str agent_id, struct str skill);
-/* The id of who is meant; empty when nobody is, or when a problem says why not. The text lives as
- * long as the plan. */
+/*
+ * The id of the agent, valid as long as the plan. Empty when the reference is empty or after a
+ * problem was reported.
+ */
 BT_MUST_CHECK enum bt_code plan_agent_resolve(struct plan_reader *r, const struct location *at,
                                               const char *field, const struct agent_ref *ref,
                                               struct str *ret);
-/* The ids of a list (or one alone) that plan_who_known; each once, at most cap of them. */
+/* The known ids of a list (or of one id alone): each once, at most cap of them. Returns their
+ * number. */
 uint32_t plan_agent_read_list(struct plan_reader *r, const struct location *at, const char *field,
                               struct doc list, struct str *ret, uint32_t cap);
-/* The plan's own words for all steps: gate, verifyWith, fallbackAgents. Before the steps. */
+/* Resolves gate, verifyWith and fallbackAgents of the plan's policy. Before the steps are read. */
 BT_MUST_CHECK enum bt_code plan_agent_read_policy(struct plan_reader *r);
-/* plan_grants.c: the replanner, the search agent, and plan->agents with all the plan names; the
- * steps' alternatives out of `fallbacks`. After the steps. */
+/*
+ * grants.c: resolves the replanner and the search agent, fills plan->agents with all agents that
+ * the plan names, and the steps' alternatives from `fallbacks`. After the steps are read.
+ */
 BT_MUST_CHECK enum bt_code plan_grants(struct plan_reader *r);
-/* Room for plan->agents. */
+/* Allocates plan->agents. */
 BT_MUST_CHECK enum bt_code plan_grants_init(struct plan_reader *r);
-/* Where the id stands in plan->agents; UINT32_MAX. */
+/* The index of the id in plan->agents; UINT32_MAX = not granted. */
 uint32_t plan_grant_find(const struct plan *plan, struct str agent_id);
 
 static inline enum bt_code reader_nomem(struct plan_reader *r)

@@ -23,7 +23,7 @@ bool recipe_is(struct doc doc)
 
 /* ---- the values ---- */
 
-/* The given values, then the schema's defaults for properties that were not given. */
+/* Appends the given values, then the schema's defaults of the missing properties. */
 enum bt_code recipe_with_defaults(struct doc schema, struct doc values, struct buf *out,
                                   struct bt_error *err)
 {
@@ -148,7 +148,7 @@ enum bt_code recipe_fill(struct doc recipe, struct doc values, struct buf *out,
     return code;
 }
 
-/* ---- what a recipe is, for lists and help texts ---- */
+/* ---- description ---- */
 
 struct str recipe_text(struct doc map, const char *key)
 {
@@ -170,7 +170,7 @@ bool recipe_requires(struct doc schema, struct str name)
     }
 }
 
-/* "one of a, b" of a list of values, "string or null" of a list of types. */
+/* Appends the values joined: "a, b" of an enum, "string or null" of types. */
 static void put_listed(struct buf *out, struct doc list, const char *between)
 {
     for (uint32_t i = 0; out->len < TYPE_MAX; i++) {

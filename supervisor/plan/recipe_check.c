@@ -1,4 +1,4 @@
-/* Whether a recipe is right, before anybody fills it in. */
+/* Checks a recipe before it is filled in. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,8 +21,8 @@ struct recipe_checker {
     const struct registry *registry;
     struct problems *problems;
     struct bt_error *err;
-    struct location at;              /* the top */
-    uint8_t used[RECIPE_INPUTS_MAX]; /* per property: a template names it */
+    struct location at;              /* the top level */
+    uint8_t used[RECIPE_INPUTS_MAX]; /* per property: whether a template names it */
     bool bad_template;
     bool bad_inputs;
 };
@@ -103,7 +103,7 @@ static void bad_inputs(struct recipe_checker *k, const char *field, const char *
     location_report(&k->at, PROBLEM_INVALID_FIELD, false, field, "%.400s", message);
 }
 
-/* Problems of a value that was given, not of those that are missing yet. */
+/* Reports problems of given values only, not of missing ones. */
 static void put_default_problems(struct recipe_checker *k, struct doc defaults,
                                  const struct schema_problem *found, uint32_t n)
 {
@@ -211,7 +211,7 @@ static void check_uses(struct recipe_checker *k)
     }
 }
 
-/* Each member but `inputs` for itself, so that one bad template does not hide the others. */
+/* Each member except `inputs` by itself, so that one bad template does not hide the others. */
 static enum bt_code check_templates(struct recipe_checker *k)
 {
     const struct subst s = {.word = STR_LIT("inputs"), .lookup = note_use, .self = k};
@@ -244,7 +244,7 @@ static enum bt_code check_templates(struct recipe_checker *k)
 
 /* ---- the plan ---- */
 
-/* What of an unfilled plan is wrong whatever its inputs are. */
+/* Problems of an unfilled plan that no inputs can remove. */
 static bool stands_anyway(enum problem_category c)
 {
     return c == PROBLEM_EMPTY_PLAN || c == PROBLEM_DUPLICATE_ID ||
@@ -277,7 +277,7 @@ static enum bt_code read_plan(struct recipe_checker *k, struct doc plan, bool fi
     return code == BT_NOMEM ? err_set(k->err, code, "out of memory for a recipe") : BT_OK;
 }
 
-/* The members of a plan, its templates as they are. */
+/* Appends the members of the plan with their templates. */
 static void put_unfilled(struct recipe_checker *k, struct buf *out)
 {
     struct pairs members = pairs_of(k->recipe);
@@ -310,7 +310,7 @@ static enum bt_code check_plan(struct recipe_checker *k)
     return code == BT_NOMEM ? err_set(k->err, code, "out of memory for a recipe") : code;
 }
 
-/* ---- all ---- */
+/* ---- entry points ---- */
 
 static enum bt_code reject(const struct recipe_checker *k)
 {

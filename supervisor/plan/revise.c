@@ -16,7 +16,7 @@ static bool has_begun(const struct run *run, uint32_t entry)
     return s != STEP_PENDING && s != STEP_READY;
 }
 
-/* A copy whose rows, agents and numbers may change; texts stay where they are. */
+/* A copy whose entries, agents and numbers may change; texts are shared. */
 static enum bt_code start(struct revision_edges *w, struct plan_reader *r)
 {
     const struct plan *old = w->request->plan;
@@ -62,9 +62,9 @@ static enum bt_code copy_entries(struct revision_edges *w)
     return BT_OK;
 }
 
-/* ---- what the change is about ---- */
+/* ---- the steps that a change names ---- */
 
-/* The row of a step that the plan still has; UINT32_MAX and a problem when there is none. */
+/* The entry of a step that is not superseded; UINT32_MAX after a problem was reported. */
 static uint32_t named_entry(struct revision_edges *w, const char *field, struct str id)
 {
     const struct location at = top(w);
@@ -161,7 +161,7 @@ static void find_reused(struct revision_edges *w)
     }
 }
 
-/* A step of a chain goes on waiting for the end of those before it, whatever became of them. */
+/* Marks the entries of a rerun as superseded. */
 static void find_rerun(struct revision_edges *w)
 {
     for (uint32_t i = 0; i < w->r->first; i++) {
@@ -191,7 +191,7 @@ static void find_anchor(struct revision_edges *w)
         find_rerun(w);
         break;
     }
-    /* New steps wait as those wait where they come in. */
+    /* New steps wait in the same way as the steps at their place. */
     w->r->after_any_end =
         anchor != UINT32_MAX
             ? steps[anchor].after_any_end
@@ -215,7 +215,7 @@ static void check_size(struct revision_edges *w)
     }
 }
 
-/* Templates of rows that were not begun: what they name may be gone. */
+/* Checks the templates of entries that have not begun again: what they name may be gone. */
 static enum bt_code old_texts(struct revision_edges *w)
 {
     enum bt_code code = BT_OK;
@@ -227,7 +227,7 @@ static enum bt_code old_texts(struct revision_edges *w)
     return code;
 }
 
-/* The agents of a replan's steps; plan_check says of those that nobody knows. */
+/* The agents of a replan's steps; plan_check reports unknown ones. */
 static void check_granted(struct revision_edges *w)
 {
     struct plan_reader *r = w->r;
@@ -308,7 +308,7 @@ static enum bt_code compose(struct revision_edges *w)
     return code == BT_OK && r->problems->errors > 0 ? plan_reader_reject(r) : code;
 }
 
-/* The plan is read from its document, so that it is what it will be after a restart. */
+/* The plan is read from its canonical document, so it equals the plan after a restart. */
 static enum bt_code finish(struct revision_edges *w, struct arena *arena, struct plan **ret,
                            struct buf *document)
 {

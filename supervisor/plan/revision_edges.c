@@ -1,7 +1,7 @@
-/* Which row depends on which in the next revision of a plan. */
+/* The dependencies of all entries in the next revision of a plan. */
 #include "supervisor/plan/revision_edges_internal.h"
 
-/* ---- the plan as it is ---- */
+/* ---- the old plan ---- */
 
 static uint32_t old_deps(const struct plan *old, uint32_t entry)
 {
@@ -39,7 +39,7 @@ static void add_edge(struct revision_edges *w, uint32_t entry, uint32_t dep)
 {
     const struct added_edge t = {dep, w->last_added[entry]};
     if (w->added.len / sizeof t >= LIMIT_EDGES) {
-        return; /* put_edges says so */
+        return; /* put_edges reports it */
     }
     w->last_added[entry] = (uint32_t)(w->added.len / sizeof t);
     buf_add(&w->added, &t, sizeof t);
@@ -113,7 +113,7 @@ static void find_ends(struct revision_edges *w)
     }
 }
 
-/* ---- what the kinds mean ---- */
+/* ---- insert, replace, replan ---- */
 
 static void put_begun(struct revision_edges *w, uint32_t entry, const char *field)
 {
@@ -124,8 +124,9 @@ static void put_begun(struct revision_edges *w, uint32_t entry, const char *fiel
 }
 
 /*
- * Steps that only wait for the end of `row`, in a chain the next one, wait for the new ones, too.
- * Behind one that is over already (skipped, say) those are meant that wait for it.
+ * Followers are steps that wait only for the end of `entry` (in a chain: the next one). They also
+ * wait for the new ones. After a follower that is over already (skipped, say) come its own
+ * followers.
  */
 static void delay_followers(struct revision_edges *w, uint32_t entry)
 {
@@ -162,7 +163,8 @@ bool revision_edges_is_ordered(const struct revision_edges *w)
     return true;
 }
 
-/* The first new ones come after every row that passes and that no other passing row depends on. */
+/* Makes the first new steps depend on every entry that passes and on which no other passing one
+ * depends. */
 static void append_after(struct revision_edges *w,
                          bool (*passes)(const struct revision_edges *w, uint32_t entry))
 {
@@ -213,7 +215,7 @@ static void revision_edges_replace(struct revision_edges *w)
     }
 }
 
-/* The answer without any dependsOn is a chain, as any plan (C10), behind what it keeps. */
+/* An answer without any dependsOn is a chain (C10), after the steps that it reuses. */
 static void revision_edges_replan(struct revision_edges *w)
 {
     struct plan *p = w->r->plan;
@@ -327,7 +329,7 @@ enum bt_code revision_edges_find(struct revision_edges *w)
     case REVISE_REPLAN:
         revision_edges_replan(w);
         break;
-    case REVISE_RERUN: /* they say it themselves */
+    case REVISE_RERUN: /* the new steps name their dependencies */
         break;
     }
     if (w->added.bad == BT_NOMEM) {

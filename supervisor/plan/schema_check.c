@@ -1,9 +1,9 @@
 /*
- * Parameters against the input schema of the step's skill (M015), and that `verify` is a schema.
+ * Checks parameters against the input schema of the step's skill (M015), and that `verify` is a
+ * schema.
  *
- * A template has no value yet. A string that holds one is taken as of any type: what is said of it
- * is dropped, and so is what a combination of forms (anyOf, oneOf, not) says of a value with a
- * template somewhere inside.
+ * A template has no value yet, so a string with one has any type: problems of such a string are
+ * dropped. So are problems of a combination (anyOf, oneOf, not) whose value contains a template.
  */
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -62,8 +62,7 @@ static const struct msg_skill *skill_of(const struct plan_reader *r, const struc
     return ix == UINT32_MAX ? NULL : &card->skills[ix];
 }
 
-/* *ret NULL: the skill has no schema that can be used; a bad one is the agent's fault and a
- * warning. */
+/* *ret NULL: the skill has no usable schema. A bad one is the agent's fault, so it is a warning. */
 static enum bt_code find_schema(struct schema_checker *k, const struct plan_step *s,
                                 const struct msg_skill *skill, struct schema **ret)
 {
@@ -100,7 +99,7 @@ static enum bt_code find_schema(struct schema_checker *k, const struct plan_step
 
 /* ---- templates in the values ---- */
 
-/* Whether a template stands somewhere in the value (a path as in JSON pointers: "/a/0/b"). */
+/* Whether the value contains a template. */
 static bool holds_template(struct doc value)
 {
     struct doc_cursor c = doc_cursor(value);
@@ -117,7 +116,7 @@ static bool holds_template(struct doc value)
     return false;
 }
 
-/* The value at a JSON pointer; absent when it leads nowhere. */
+/* The value at a JSON pointer ("/a/0/b"); absent when there is none. */
 static struct doc at_pointer(struct doc value, const char *pointer)
 {
     while (*pointer == '/' && value.ptr != NULL) {
@@ -133,7 +132,7 @@ static struct doc at_pointer(struct doc value, const char *pointer)
         if (doc_head(value).kind == DOC_MAP) {
             value = doc_get(value, name);
         } else {
-            /* doc_path knows indexes; a name with a dot is none. */
+            /* doc_path takes indexes; a name with a dot is no index. */
             value = memchr(part, '.', n) == NULL && n > 0 ? doc_path(value, name)
                                                           : (struct doc){NULL, 0};
         }

@@ -1,4 +1,4 @@
-/* One step of a document into a row of the plan. */
+/* Reads one step of a document into an entry of the plan. */
 #include <stdio.h>
 
 #include "protocol/wire/msg.h"
@@ -6,8 +6,7 @@
 #include "supervisor/core/plan/template.h"
 #include "supervisor/plan/reader_internal.h"
 
-/* Each field's first row is its name; the rest are the aliases of C02 and F03, the likelier ones
- * first. */
+/* The first entry of a field is its canonical name; the rest are the aliases of C02 and F03. */
 static const struct field_name step_names[] = {
     {"stepId", STEP_ID},
     {"id", STEP_ID},
@@ -72,14 +71,14 @@ static enum bt_code read_id(struct step_reader *s)
     return oom ? reader_nomem(s->r) : BT_OK;
 }
 
-/* A copy that lives as long as the plan, of what belongs to the registry. */
+/* A copy of a registry string that lives as long as the plan. */
 static enum bt_code keep(struct step_reader *s, struct str text, struct str *ret)
 {
     *ret = arena_str(s->r->arena, text);
     return ret->ptr == NULL ? reader_nomem(s->r) : BT_OK;
 }
 
-/* The card of the step's agent, when it is known. */
+/* The card of the step's agent; NULL when it is not known. */
 static const struct msg_card *card_of(const struct step_reader *s)
 {
     const struct registry *reg = s->r->registry;
@@ -121,7 +120,7 @@ static enum bt_code read_agent(struct step_reader *s)
     return code;
 }
 
-/* A step with a skill may leave the task out: then it is what the skill is called. */
+/* A step with a skill may omit the task: then it is the skill's name. */
 static enum bt_code read_task(struct step_reader *s)
 {
     const struct msg_card *card = card_of(s);
@@ -168,7 +167,7 @@ static enum bt_code add_deps(struct step_reader *s, struct doc deps)
     }
     s->r->any_deps = true;
     if (head.kind != DOC_ARRAY) {
-        return add_dep(s, deps); /* one name, not in a list */
+        return add_dep(s, deps); /* one id without a list */
     }
     for (uint32_t i = 0; i < head.n && code == BT_OK; i++) {
         code = add_dep(s, doc_skip(&c));
@@ -207,8 +206,7 @@ static enum bt_code add_text(struct plan_reader *r, uint32_t ix, struct str text
     return buf_check(&r->texts, r->err);
 }
 
-/* Every string with braces in it; map keys among them do no harm: they are not expanded, but
- * checked all the same. */
+/* Adds every string with a template. Map keys are checked, too, though they are never expanded. */
 static enum bt_code find_texts(struct plan_reader *r, uint32_t ix, struct doc value, struct str key)
 {
     struct doc_cursor c = doc_cursor(value);
@@ -251,7 +249,7 @@ static enum bt_code read_parameters(struct step_reader *s)
 
 /* ---- type and revision ---- */
 
-/* F04: the names that other systems have for the same. */
+/* F04: aliases of other systems. */
 static void read_type(struct step_reader *s)
 {
     static const char *const names[] = {"task",      "human_review", "synthesis_gate", "review",
@@ -274,7 +272,7 @@ static void read_type(struct step_reader *s)
     }
 }
 
-/* What only a plan that was written down knows. */
+/* Members of a canonical document. */
 static void read_history(struct step_reader *s)
 {
     uint64_t revision = 1;
@@ -291,10 +289,9 @@ static void read_history(struct step_reader *s)
     (void)value_bool(&s->at, "afterAnyEnd", s->values[STEP_AFTER_ANY_END], &s->step->after_any_end);
 }
 
-/* ---- all ---- */
+/* ---- entry points ---- */
 
-/* The id before the rest, so that whatever is wrong with the other fields is said of the step by
- * its name. */
+/* Reads the id first, so that problems of the other fields can name the step. */
 static void peek_id(struct step_reader *s, struct doc doc)
 {
     for (uint32_t i = 0; step_names[i].field == STEP_ID && s->step->step_id.ptr == NULL; i++) {
@@ -315,7 +312,7 @@ static bool find_fields(struct step_reader *s)
         s->step->step_id = (struct str){NULL, 0};
         return true;
     }
-    if (kind == DOC_STR) { /* a task in words alone */
+    if (kind == DOC_STR) { /* a step that is only a task */
         s->values[STEP_TASK] = doc;
         return true;
     }

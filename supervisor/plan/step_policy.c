@@ -1,9 +1,9 @@
-/* How a step is done, and who is asked about it. */
+/* The policy of a step, its checks and its fallbacks. */
 #include "protocol/wire/msg.h"
 #include "registry/card.h"
 #include "supervisor/plan/reader_internal.h"
 
-/* Agents with the same skill that a step gets as alternatives when it named nobody. */
+/* The most alternatives that a step with only a skill gets. */
 enum { ALTERNATIVES_BY_SKILL = 4 };
 
 static bool is_review(const struct step_reader *s)
@@ -13,8 +13,8 @@ static bool is_review(const struct step_reader *s)
 
 /* ---- effects ---- */
 
-/* The step's own word, else the card's, else idempotent: the default that retries what may be
- * retried. A review changes nothing. */
+/* The step's own value, else the card's, else idempotent, which permits retries. A review has no
+ * effects. */
 static void read_effects(struct step_reader *s)
 {
     static const char *const names[] = {"none", "idempotent", "unsafe"};
@@ -28,7 +28,7 @@ static void read_effects(struct step_reader *s)
     for (uint32_t i = 0; skill != UINT32_MAX && i < 3; i++) {
         choice = str_is(card->skills[skill].effects, names[i]) ? i : choice;
     }
-    const uint32_t least = r->untrusted ? choice : 0; /* no planner knows better than a card */
+    const uint32_t least = r->untrusted ? choice : 0; /* a planner cannot weaken the card */
     (void)value_choice(&s->at, "effects", s->values[STEP_EFFECTS], names, 3, &choice);
     choice = skill != UINT32_MAX && choice < least ? least : choice;
     s->step->policy.effects = is_review(s) ? EFFECTS_NONE : (enum effects)choice;
@@ -36,14 +36,15 @@ static void read_effects(struct step_reader *s)
 
 /* ---- numbers ---- */
 
-/* What the plan says for all steps and makes no sense of this type, or has another default. */
+/* The plan's policy, without what does not apply to this type of step. */
 static void start_policy(struct step_reader *s)
 {
     struct step_policy *p = &s->step->policy;
     *p = s->r->policy->step;
-    /* Until it is known whether the plan is a chain, COUNT stands for "as the plan". */
+    /* COUNT means "as the plan": the scope depends on whether the plan is a chain, which is not
+     * known yet. */
     p->scope = SCOPE_COUNT;
-    if (is_review(s)) { /* it is an approval itself, and nothing is spent on it */
+    if (is_review(s)) { /* it is an approval itself and costs nothing */
         p->requires_approval = false;
         p->estimate_tokens = 0;
         p->estimate_micros = 0;
@@ -65,7 +66,7 @@ static void read_policy(struct step_reader *s)
     (void)value_choice(&s->at, "runIf", s->values[STEP_RUN_IF], run_if, 2, &choice);
     p->run_if_always = choice == 1;
     if (s->r->untrusted && !is_review(s) && s->r->policy->step.requires_approval) {
-        p->requires_approval = true; /* no planner can take that away (G26) */
+        p->requires_approval = true; /* a planner cannot remove it (G26) */
     }
     read_effects(s);
 }
@@ -84,13 +85,13 @@ static void read_verify(struct step_reader *s)
     }
 }
 
-/* Whom the plan's own policy asks, a planner cannot change: it may only ask for more (G26). */
+/* A planner cannot change the gate and verifier of the plan's policy; it may add others (G26). */
 static bool is_fixed(const struct step_reader *s, struct str plans_own)
 {
     return s->r->untrusted && plans_own.len > 0;
 }
 
-/* The plan's own was found, and granted, when the plan was submitted. */
+/* The plan's own agents were resolved and granted when the plan was submitted. */
 static enum bt_code find_checker(struct step_reader *s, const char *field, struct str plans_own,
                                  const struct agent_ref *ref, struct str *ret)
 {
@@ -105,8 +106,7 @@ static enum bt_code read_checkers(struct step_reader *s)
 {
     const struct plan_policy *base = s->r->policy;
     struct step_policy *p = &s->step->policy;
-    /* A gate asks about the results before the step: the plan's is for steps that have some, which
-     * plan_reader_settle finds out. */
+    /* plan_reader_finish removes the plan's gate from steps without dependencies. */
     struct agent_ref gate = {.agent_id = base->gate_with, .skill = base->gate.skill};
     struct agent_ref verifier = {.agent_id = base->verify_with, .skill = base->verifier.skill};
     bool closed = !p->verify_open;
@@ -143,7 +143,7 @@ static void add_alternative(struct step_reader *s, struct str id)
     s->step->alternatives_n++;
 }
 
-/* A step that named only a skill: whoever else has it. */
+/* For a step that has only a skill: other agents that have it. */
 static enum bt_code others_with_the_skill(struct step_reader *s)
 {
     const struct registry *reg = s->r->registry;
@@ -164,7 +164,7 @@ static enum bt_code others_with_the_skill(struct step_reader *s)
     return BT_OK;
 }
 
-/* The plan's list is for those steps that its agents can do; a step's own must be right. */
+/* The plan's list applies to steps whose skill its agents have; a step's own list must fit. */
 static enum bt_code read_fallbacks(struct step_reader *s)
 {
     const struct plan_policy *base = s->r->policy;

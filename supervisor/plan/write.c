@@ -1,4 +1,4 @@
-/* The canonical document of a plan: the names of the README, every policy number written out. */
+/* Writes the canonical document of a plan: canonical names, every number of the policy. */
 #include <stdio.h>
 
 #include "supervisor/plan/writer_internal.h"
@@ -74,7 +74,7 @@ static void put_ms(struct writer *w, const char *key, msec v, const msec *base)
     }
 }
 
-/* Each number, or with a base those that differ. */
+/* Every number; with a base only those that differ from it. */
 static void put_common(struct writer *w, const struct step_policy *p,
                        const struct step_policy *base, const char *timeout)
 {
@@ -188,7 +188,7 @@ static void write_step_policy(struct writer *w, const struct plan_step *s,
                               const struct step_policy *base)
 {
     const struct step_policy *p = &s->policy;
-    /* A synthesis has defaults of its own for these. */
+    /* A synthesis_gate has its own defaults of these. */
     const bool own = s->type == STEP_TYPE_SYNTHESIS;
     put_name(w, "effects", effects_name(p->effects));
     if (own || p->on_failure != base->on_failure) {
@@ -205,7 +205,7 @@ static void write_step_policy(struct writer *w, const struct plan_step *s,
 
 /* ---- steps ---- */
 
-/* A step that is superseded has its revision with its name: others may be called so again. */
+/* A superseded step is named with its revision: a later step may have the same id. */
 static void put_dep(struct buf *out, const struct plan_step *dep)
 {
     char text[LIMIT_ID_BYTES + 16];
@@ -259,7 +259,7 @@ static void put_fallbacks(struct writer *w, const struct plan *plan, const struc
     }
 }
 
-/* Where the plan says something for all steps, each says for itself what it has of it. */
+/* Where the plan has a value for all steps, each step writes its own. */
 static void put_step_checkers(struct writer *w, const struct plan *plan, const struct plan_step *s)
 {
     const struct plan_policy *base = plan->policy;

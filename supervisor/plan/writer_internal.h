@@ -1,10 +1,10 @@
-/* Writing the members of one map. Private to this folder. */
+/* Writes the members of one map. Private to this folder. */
 #ifndef PLAN_WRITER_INTERNAL_H
 #define PLAN_WRITER_INTERNAL_H
 
 #include "supervisor/plan/reader_internal.h"
 
-/* The number of members stands before them, so they are written apart and counted. */
+/* The number of members comes first in msgpack, so members are written to a buffer and counted. */
 struct writer {
     struct buf *out;
     uint32_t n;
@@ -40,7 +40,7 @@ static inline void put_bool(struct writer *w, const char *key, bool v)
     doc_put_bool(w->out, v);
 }
 
-/* `planning`, `job`, `dryRun`, and of the policy what is about planning and the answer. */
+/* `planning`, `job`, `dryRun`; and the policy fields of planning and synthesis. */
 void plan_write_phases(struct writer *w, const struct plan *plan);
 void plan_write_phases_policy(struct writer *w, const struct plan *plan);
 void plan_about_write(struct writer *w, const struct plan_about *about);
