@@ -1,4 +1,4 @@
-/* chat: the daemon, which may go and come back. */
+/* chat: the connection to the daemon, which may be lost and restored. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -46,7 +46,7 @@ bool chat_is_unreachable(const struct chat *c, enum bt_code code)
            (code == BT_NOT_FOUND && c->cli->client == NULL);
 }
 
-/* Whether a daemon is there, as far as the state directory tells: an answer would take its time. */
+/* Whether the state directory names a running daemon. Cheaper than a request. */
 static bool daemon_runs(const struct chat *c)
 {
     const char *dir = cli_state_dir(c->cli);
@@ -75,7 +75,7 @@ static void connection_lost(struct chat *c)
     }
 }
 
-/* Numbers of events only grow: a smaller one means that this is not the daemon's old journal. */
+/* Event numbers only grow: a smaller lastSeq means another journal. */
 static bool is_same_journal(struct chat *c)
 {
     cJSON *info = NULL;

@@ -1,4 +1,4 @@
-/* chat: a line is a message; plans run and answer while one goes on typing. */
+/* chat: the loop. Each line is a message; plans run and answer meanwhile. */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -16,12 +16,12 @@
 
 enum { BUSY_MS = 25, IDLE_MS = 100, PIPE_MS = 250, TYPING_MS = 5000, INPUT_BYTES = 4096 };
 
-/* What was read and not yet been looked at. */
+/* Bytes that were read and not handled yet. */
 struct input {
     char bytes[INPUT_BYTES];
     size_t at, n;
     bool end;
-    msec typed; /* when something came last */
+    msec typed; /* when the last bytes came */
 };
 
 static void note_session(struct chat *c)
@@ -56,7 +56,7 @@ static void note_help(struct chat *c)
     }
 }
 
-/* A line that begins with a slash is for us. */
+/* A line that begins with a slash is a command. */
 static void command(struct chat *c, const char *line)
 {
     char text[CHAT_ID_MAX + 16];
@@ -107,7 +107,7 @@ static void take_line(struct chat *c, char *line)
     }
 }
 
-/* Looks at what was read, up to the end of a line. True when there was one. */
+/* Handles bytes up to the end of a line. True when there was one. */
 static bool next_line(struct chat *c, struct input *in)
 {
     struct chat_line *line = &c->screen.line;
@@ -133,7 +133,7 @@ static bool next_line(struct chat *c, struct input *in)
     return false;
 }
 
-/* Takes the lines that have come; one at a time when each is a turn. Whether there was one. */
+/* Handles the lines that were read; without a terminal one at a time. True when one was handled. */
 static bool read_lines(struct chat *c, struct input *in)
 {
     struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -153,7 +153,7 @@ static bool read_lines(struct chat *c, struct input *in)
         char text[CHAT_LINE_MAX + 1];
         const bool cut = line->cut;
         (void)snprintf(text, sizeof text, "%s", line->text);
-        if (c->screen.prompt) { /* the line stays above, as a terminal of its own would leave it */
+        if (c->screen.prompt) { /* the line stays above the prompt, as in a terminal */
             screen_typed(&c->screen);
             (void)fputc('\n', stderr);
             c->screen.drawn = false;
@@ -174,13 +174,13 @@ static bool read_lines(struct chat *c, struct input *in)
     return false;
 }
 
-/* Whether the last line has come to what it comes to, so that the next one may be read. */
+/* Whether the last turn is over or waits for a person, so the next line may be read. */
 static bool turn_is_over(struct chat *c)
 {
     return c->unsent == NULL && (!c->turn_open || chat_plan_waits(c));
 }
 
-/* Behind the last line: whether its plan, too, has come to its end. */
+/* After the last line: whether its plan is over as well. */
 static bool all_is_over(struct chat *c)
 {
     return turn_is_over(c) && (c->plan.id[0] == 0 || c->plan.over || chat_plan_waits(c));
@@ -215,25 +215,25 @@ static uint32_t slice(const struct chat *c, const struct input *in)
                                                      : IDLE_MS;
 }
 
-/* Whether a line may be taken now. */
+/* Whether a line may be handled now. */
 static bool takes_lines(struct chat *c)
 {
     return c->screen.interactive || turn_is_over(c);
 }
 
-/* What the person did. */
+/* Handles signals and input. */
 static void handle_input(struct chat *c, struct input *in)
 {
     chat_signals_take(&c->screen);
     chat_send_pending(c);
     while (takes_lines(c) && read_lines(c, in)) {
-        /* each is a turn; some are over at once */
+        /* each line is a turn; some end at once */
     }
     interrupted(c);
     screen_prompt(&c->screen);
 }
 
-/* What the daemon tells, waiting for it a little. */
+/* Handles events, and waits a little for them. */
 static void handle_events(struct chat *c, const struct input *in)
 {
     struct pollfd keys = {.fd = in->end ? -1 : STDIN_FILENO, .events = POLLIN};
@@ -249,7 +249,7 @@ static void handle_events(struct chat *c, const struct input *in)
     }
 }
 
-/* Nothing more is to be read, and all that was said has come to its end. */
+/* The end of the input, and everything that was sent is over. */
 static bool is_done(struct chat *c, const struct input *in)
 {
     return c->quit || chat_endings != 0 ||
@@ -257,7 +257,7 @@ static bool is_done(struct chat *c, const struct input *in)
             (c->screen.interactive || all_is_over(c)));
 }
 
-/* Of a person's talk 0; else that of the last turn's plan. */
+/* 0 with a person; otherwise that of the last turn's plan. */
 static enum cli_exit exit_code(const struct chat *c)
 {
     if (chat_endings != 0) {

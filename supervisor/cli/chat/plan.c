@@ -1,4 +1,4 @@
-/* chat: the plan that the talk is about, in short lines. */
+/* chat: the current plan, in short lines. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ enum {
     STEPS_SHOWN = 20,
     LINE_BYTES_MAX = 65536,
     SAME_FROM = 1000,
-    WRAPPING_MAX = 32 /* of a text as it is kept */
+    WRAPPING_MAX = 32 /* the reply around an answer that is stored */
 };
 
 static const cJSON *get(const cJSON *object, const char *name)
@@ -23,7 +23,7 @@ static const cJSON *get(const cJSON *object, const char *name)
     return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
-/* Whether both are the same text, of which one may have been cut. */
+/* Whether the texts are equal, or one is the beginning of the other. */
 static bool is_same(const char *a, const char *b)
 {
     size_t n = strlen(a) < strlen(b) ? strlen(a) : strlen(b);
@@ -53,7 +53,7 @@ static enum bt_code ask_plan(struct chat *c, const char *plan_id, cJSON **ret)
     return code;
 }
 
-/* A step, or the plan as a whole, waits for a person. */
+/* Whether a step, or the whole plan, waits for a person. */
 static bool waits_by_view(const cJSON *view)
 {
     const cJSON *v;
@@ -76,8 +76,10 @@ static bool is_final(const char *status)
            strcmp(status, "cancelled") == 0;
 }
 
-/* What the view says, as far as the events have told it: what is still to come is shown first.
- * False: there is more to come. */
+/*
+ * Takes the state of a view that is not newer than the events. False: events are still to come and
+ * are shown first.
+ */
 static bool take_view(struct chat *c, const cJSON *view)
 {
     const char *status = json_text(view, "status", "");
@@ -119,13 +121,13 @@ bool chat_plan_waits(struct chat *c)
     return waits;
 }
 
-/* The person is shown this review: an answer is for it and no other. */
+/* Remembers the review that was shown: an answer of the person is for it. */
 static void keep_review(struct chat *c, const char *review_id)
 {
     (void)snprintf(c->plan.review, sizeof c->plan.review, "%s", review_id);
 }
 
-/* The review that was shown was decided, or its step has gone on without. */
+/* Forgets the review when it was decided or its step has continued. */
 static void forget_shown(struct chat *c, const char *type, const cJSON *event)
 {
     char of[CHAT_REVIEW_MAX + 1];
@@ -142,7 +144,7 @@ static void forget_shown(struct chat *c, const char *type, const cJSON *event)
     }
 }
 
-/* What each waiting step asks. */
+/* Shows the question of each waiting step. */
 static void show_waits(struct chat *c, const cJSON *view)
 {
     const cJSON *s;
@@ -228,7 +230,7 @@ static void show_step(struct chat *c, const char *type, const cJSON *event)
     }
 }
 
-/* The answer in full: an event holds only the beginning of a long one. */
+/* Shows the whole answer: an event has only the beginning of a long one. */
 static void show_answer(struct chat *c, const cJSON *event)
 {
     const char *summary = json_text(event, "summary", "");
@@ -243,7 +245,7 @@ static void show_answer(struct chat *c, const cJSON *event)
     cJSON_Delete(result);
 }
 
-/* Who says no or stop has nothing to be told that was not done: only what was. */
+/* A cancelled plan has an answer only if a step completed. */
 static bool has_answer(const char *status, const cJSON *event)
 {
     const cJSON *counts = get(event, "counts");
@@ -276,7 +278,7 @@ static void show_end(struct chat *c, const cJSON *event)
     c->screen.hold = false;
 }
 
-/* Whether the pause or its end is told otherwise: by the step that waits, by what was decided. */
+/* Whether another line reports it: that of the waiting step, or of the decision. */
 static bool is_shown_elsewhere(const char *type, const char *reason)
 {
     return strcmp(reason, "review") == 0 ||
@@ -341,7 +343,7 @@ void chat_plan_event(struct chat *c, const char *type, const cJSON *event)
         (void)snprintf(c->plan.id, sizeof c->plan.id, "%s", id);
     }
     if (strcmp(id, c->plan.id) != 0) {
-        return; /* one of before: who talks has gone on to another */
+        return; /* an event of an earlier plan */
     }
     if (strcmp(type, "plan_step_waiting") == 0 ||
         (strcmp(type, "plan_paused") == 0 &&

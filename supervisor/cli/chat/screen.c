@@ -18,7 +18,8 @@ static void enter(struct chat_screen *s)
     keys.c_cc[VMIN] = 1;
     keys.c_cc[VTIME] = 0;
     s->entered = tcsetattr(STDIN_FILENO, TCSANOW, &keys) == 0;
-    (void)fputs("\033[?2004h", stderr); /* says where a paste begins and ends */
+    (void)fputs("\033[?2004h",
+                stderr); /* bracketed paste: the terminal marks where a paste begins and ends */
 }
 
 void screen_leave(struct chat_screen *s)
@@ -99,7 +100,7 @@ void screen_prompt(struct chat_screen *s)
 
 void screen_typed(struct chat_screen *s)
 {
-    s->drawn = false; /* drawing it again wipes the line */
+    s->drawn = false; /* drawing wipes the line */
     screen_prompt(s);
 }
 

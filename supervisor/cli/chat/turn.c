@@ -1,4 +1,4 @@
-/* chat: what is said, and what comes of it. */
+/* chat: sends messages and handles turns. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static bool is_own_turn(const struct chat *c, const char *turn_id, bool *ret_rep
     return false;
 }
 
-/* A plan was wanted and none was made: that is no success, as little as in `baton run`. */
+/* A turn that wanted a plan and got none is an error, as in `baton run`. */
 static void set_exit(struct chat *c, const char *action, const char *plan_id)
 {
     if (strcmp(action, "new_plan") == 0 && plan_id[0] == 0) {
@@ -45,7 +45,7 @@ static void set_exit(struct chat *c, const char *action, const char *plan_id)
     }
 }
 
-/* The daemon has taken the message. */
+/* The daemon has accepted the message. */
 static void on_accepted(struct chat *c, const cJSON *answer)
 {
     const char *reply = json_text(answer, "reply", "");
@@ -129,7 +129,7 @@ void chat_send(struct chat *c, const char *text)
     chat_send_pending(c);
 }
 
-/* Whether what came of the turn was shown already: as the reply, or as the end of its plan. */
+/* Whether the outcome of the turn was shown: as the reply, or as the end of its plan. */
 static bool is_shown(const struct chat *c, const char *turn, const char *plan_id,
                      const char *action)
 {
@@ -161,7 +161,7 @@ static void turn_end(struct chat *c, const struct bt_event *ev, const cJSON *eve
     }
 }
 
-/* Somebody else may talk in the session, too. */
+/* Another client may write in the session, too. */
 static void turn_start(struct chat *c, const cJSON *event)
 {
     const char *message = json_text(event, "message", "");

@@ -1,4 +1,4 @@
-/* What to do when there is no agent: a daemon without a configuration is up, and can do nothing. */
+/* Missing agents: a daemon without a configuration runs, but can do nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "supervisor/cli/common/json.h"
 #include "supervisor/cli/common/recipes.h"
 
-/* The example that is installed beside this program, else where it lies in the source. */
+/* The installed example, else its place in the source. */
 static const char *example(char path[RECIPE_PATH_MAX])
 {
     char dirs[RECIPE_DIRS_MAX][RECIPE_PATH_MAX];
@@ -47,7 +47,7 @@ void cli_note_if_no_agents(struct bt_client *client)
     cJSON *answer = NULL;
 
     if (bt_client_call(client, "agents.list", NULL, &json, &err) == BT_OK) {
-        answer = cJSON_Parse(json); /* else: it is only about a hint */
+        answer = cJSON_Parse(json); /* no answer: it is only a hint */
     }
     if (answer != NULL &&
         cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(answer, "agents")) == 0) {

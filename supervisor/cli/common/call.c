@@ -58,7 +58,7 @@ enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, 
         } else {
             *ret = cJSON_Parse(json);
             if (!cli->json && strcmp(type, "plan.result") !=
-                                  0) { /* results are data: a file gets their very bytes */
+                                  0) { /* results are data: a file gets the exact bytes */
                 cli_scrub_tree(*ret);
             }
             if (*ret == NULL) {
@@ -73,7 +73,7 @@ enum cli_exit cli_call(struct cli *cli, const char *type, struct cJSON *fields, 
     return code;
 }
 
-/* Moves the steps of `page` behind those of `view`; how many. */
+/* Appends the steps of `page` to those of `view`; returns their number. */
 static int take_steps(cJSON *view, cJSON *page)
 {
     cJSON *to = cJSON_GetObjectItemCaseSensitive(view, "steps");
@@ -110,7 +110,7 @@ enum cli_exit cli_plan_view(struct cli *cli, const char *plan_id, cJSON **ret)
     return code;
 }
 
-/* 0 when it is none. */
+/* 0 when the text is no number. */
 static int number(const char *text)
 {
     size_t n = strlen(text);

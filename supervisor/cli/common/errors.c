@@ -6,7 +6,7 @@
 #include "supervisor/cli/common/cli.h"
 #include "supervisor/cli/common/text.h"
 
-/* What agents and plans say may be in it. */
+/* The text may contain strings of agents and plans. */
 static BT_PRINTF(1, 0) void vnote(const char *fmt, va_list args)
 {
     char text[8192];

@@ -1,4 +1,4 @@
-/* Options: those of every verb, and the values that were given. */
+/* The global options, and the values of options. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>

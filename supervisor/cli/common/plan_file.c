@@ -1,5 +1,4 @@
-/* Plan files: YAML or JSON, and recipes, whose inputs are filled in before the daemon sees the
- * plan. */
+/* Plan files in YAML or JSON. Recipes are filled in before the daemon gets the plan. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -47,7 +46,7 @@ char *cli_read_file(const char *path, size_t max, size_t *ret_len)
         buf_done(&bytes);
         return NULL;
     }
-    (void)buf_cstr(&bytes); /* so that there is a terminating zero, also behind nothing */
+    (void)buf_cstr(&bytes); /* adds the terminating zero, also to an empty file */
     return (char *)buf_take(&bytes, ret_len);
 }
 
@@ -81,7 +80,7 @@ cJSON *cli_read_value(const char *text, const char *what)
     return tree;
 }
 
-/* Whether the list has that text. */
+/* Whether the list contains the text. */
 static bool holds(const cJSON *list, const char *text)
 {
     const cJSON *v;
@@ -95,7 +94,7 @@ static bool holds(const cJSON *list, const char *text)
     return false;
 }
 
-/* Whether the schema takes the text as it stands, be it JSON or not. */
+/* Whether the schema accepts the text as a string, even if it is valid JSON. */
 static bool takes_text(const cJSON *schema, const char *text)
 {
     const cJSON *type = cJSON_GetObjectItemCaseSensitive(schema, "type");
@@ -105,8 +104,8 @@ static bool takes_text(const cJSON *schema, const char *text)
            holds(cJSON_GetObjectItemCaseSensitive(schema, "enum"), text);
 }
 
-/* The value of NAME=VALUE in the type that the recipe's inputs give the name. NULL after saying
- * what is wrong. */
+/* The value of NAME=VALUE, with the type of the recipe's input. Prints the error and returns NULL.
+ */
 static cJSON *typed_value(const cJSON *recipe, const char *name, const char *text)
 {
     const cJSON *inputs = cJSON_GetObjectItemCaseSensitive(recipe, "inputs");
@@ -124,8 +123,10 @@ static cJSON *typed_value(const cJSON *recipe, const char *name, const char *tex
     return value != NULL ? value : cJSON_CreateString(text);
 }
 
-/* All that was given as --inputs and --input, as JSON (cJSON_free it); "" when nothing was. NULL
- * after saying what is wrong. */
+/*
+ * The values of --inputs and --input as JSON, to be freed with cJSON_free; "" without any. Prints
+ * the error and returns NULL.
+ */
 static char *read_inputs(const struct cli *cli, const cJSON *recipe)
 {
     const char *given = cli_value(cli, "inputs");
@@ -164,8 +165,8 @@ static char *read_inputs(const struct cli *cli, const cJSON *recipe)
     return json;
 }
 
-/* Fills the recipe in; appends JSON. A plan without inputs is left as it is, unless inputs were
- * given. */
+/* Appends the filled-in recipe as JSON. A plan without inputs stays as it is; inputs for it are an
+ * error. */
 static enum bt_code fill(const char *json, const char *inputs, struct buf *out,
                          struct bt_error *err)
 {
@@ -180,7 +181,7 @@ static enum bt_code fill(const char *json, const char *inputs, struct buf *out,
     buf_init(&filled, LIMIT_CONTROL_BYTES);
     if (json_to_doc(str_from(json), NULL, &doc, &plain) != BT_OK ||
         !recipe_is(doc_from_buf(&doc))) {
-        code = BT_OK; /* what is wrong with a plan is for plan_read to say */
+        code = BT_OK; /* plan_read reports the problems of a plan */
         if (inputs[0] != 0) {
             code = err_set(err, BT_INVALID, "the plan has no 'inputs' to fill in");
         }
@@ -202,7 +203,7 @@ out:
     return code;
 }
 
-/* The bytes of out as a text that cJSON_free takes. */
+/* A copy of out that cJSON_free takes. */
 static char *take_text(struct buf *out)
 {
     char *text = cJSON_malloc(out->len + 1);

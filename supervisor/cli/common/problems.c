@@ -1,4 +1,4 @@
-/* What is wrong with a plan: of the daemon's answers, and of what is checked without it. */
+/* Prints problems of plans: of the daemon's answers, and of local checks. */
 #include <string.h>
 
 #include <cjson/cJSON.h>

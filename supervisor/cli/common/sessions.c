@@ -1,4 +1,4 @@
-/* What is said of a session that does not exist. */
+/* The error for a session that does not exist. */
 #include <stdlib.h>
 
 #include <cjson/cJSON.h>

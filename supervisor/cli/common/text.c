@@ -1,4 +1,4 @@
-/* How text looks: marks, colours, times, and text that cannot play tricks on a terminal. */
+/* Marks, colours, durations, and text that is safe for a terminal. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,7 @@ void cli_format_micros(double micros, char *ret, size_t cap)
     }
 }
 
-/* Bytes of the character at p that must not reach a terminal; 0 = it may. */
+/* The bytes of the character at p that must not reach a terminal; 0 = it is safe. */
 static size_t unsafe_bytes(const unsigned char *p)
 {
     if ((*p < 0x20 && *p != '\n' && *p != '\t') || *p == 0x7F) {

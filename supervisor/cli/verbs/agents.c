@@ -1,4 +1,4 @@
-/* agents, info: the daemon and who works for it. */
+/* agents, info: the agents and the daemon. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* pause, resume, skip, modify: a plan is changed while it runs. */
+/* pause, resume, skip, modify: changes of a running plan. */
 #include <stdio.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ enum cli_exit verb_resume(struct cli *cli)
     return set_pause(cli, "plan.resume");
 }
 
-/* Frees fields. */
+/* Takes ownership of fields. */
 static enum cli_exit modify(struct cli *cli, cJSON *fields)
 {
     cJSON *answer = NULL;
@@ -63,7 +63,7 @@ static enum cli_exit modify(struct cli *cli, cJSON *fields)
     return code;
 }
 
-/* planId, kind, expectRevision; NULL after saying what is wrong. */
+/* planId, kind, expectRevision. Prints the error and returns NULL. */
 static cJSON *modify_fields(struct cli *cli, const char *kind)
 {
     const char *expect = cli_value(cli, "expect-revision");
@@ -119,7 +119,7 @@ enum cli_exit verb_skip(struct cli *cli)
     return modify(cli, fields);
 }
 
-/* A file with steps: a list, a plan, or one step; as a list. NULL after saying what is wrong. */
+/* The steps of a file that has a list, a plan, or one step. Prints the error and returns NULL. */
 static cJSON *read_steps(const char *path)
 {
     cJSON *tree = cli_read_tree(path);
@@ -146,11 +146,11 @@ static cJSON *read_steps(const char *path)
 
 struct change {
     const char *kind;
-    const char *file; /* of new steps; NULL = none */
+    const char *file; /* with the new steps; NULL = none */
     const char *reasoning;
 };
 
-/* Which change the options ask for; false after saying what is wrong. */
+/* The change that the options describe. Prints the error and returns false. */
 static bool read_change(const struct cli *cli, struct change *c)
 {
     const char *insert = cli_value(cli, "insert");

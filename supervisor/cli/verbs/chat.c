@@ -6,7 +6,7 @@
 #include "supervisor/cli/chat/chat.h"
 #include "supervisor/cli/verbs/verbs.h"
 
-/* False after saying what is wrong. */
+/* Prints the error and returns false. */
 static bool check_options(const struct cli *cli)
 {
     const char *session = cli_value(cli, "session");

@@ -1,4 +1,4 @@
-/* config show, completion: what needs no daemon. */
+/* config show, completion: verbs without a daemon. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* plan diff: what is different between two plans, or two revisions of one. */
+/* plan diff: compares two plans, or two revisions of one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,10 @@
 
 enum { PROBLEMS_MAX = 200, ID_MAX = 64 };
 
-/* A file as the daemon would keep it, so that aliases and defaults are no differences. Appends to
- * out; a plan with problems is compared as it stands. */
+/*
+ * Appends the canonical document of a file, so that aliases and defaults make no difference. A plan
+ * with problems is compared as it is.
+ */
 static enum bt_code canonical(struct doc plan, struct buf *out, struct bt_error *err)
 {
     struct plan_defaults defaults = plan_defaults_builtin();

@@ -1,5 +1,4 @@
-/* doctor: looks at everything that a running Baton needs, one line each, and names what is wrong.
- */
+/* doctor: checks everything that Baton needs, one line each. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -64,7 +63,7 @@ static void check_agent_binary(struct doctor *d, const struct config_agent *a)
     finding(d, found, "agent binary", detail);
 }
 
-/* A daemon that runs was perhaps started with other variables, and says so itself. */
+/* Without a daemon only: a running one may have other variables, and reports them itself. */
 static void check_held_back(struct doctor *d, const struct config_agent *a, bool daemon_runs)
 {
     char detail[1024];
@@ -76,7 +75,7 @@ static void check_held_back(struct doctor *d, const struct config_agent *a, bool
     }
 }
 
-/* Settings with providers are those of agents with models; a replay asks nobody. */
+/* Settings with providers belong to agents with models; a replay uses none. */
 static void check_models(struct doctor *d, const struct config_agent *a)
 {
     const cJSON *replay = cJSON_GetObjectItemCaseSensitive(a->settings, "replay");
@@ -92,7 +91,7 @@ static void check_models(struct doctor *d, const struct config_agent *a)
     }
 }
 
-/* Whether somebody else has the port that the daemon would listen on. */
+/* Whether another program has the port that the daemon would listen on. */
 static void check_port(struct doctor *d, const char *what, const char *url, bool daemon_runs)
 {
     const char *colon = strrchr(url, ':');

@@ -1,4 +1,4 @@
-/* Looks of doctor that need more than a few lines. Private to verb_doctor.c. */
+/* Longer checks of doctor. Private to doctor.c and doctor_models.c. */
 #ifndef CLI_DOCTOR_INTERNAL_H
 #define CLI_DOCTOR_INTERNAL_H
 
@@ -7,8 +7,10 @@
 
 struct cJSON;
 
-/* Whether something listens where a model of these settings ("providers": [...]) is said to be: a
- * connection, opened within a second and closed again. No request goes out, no key is read. Its
- * host and port stand in detail, and what is wrong. False: nobody there. */
+/*
+ * Whether a connection to the model's provider (an item of "providers") can be opened within a
+ * second. No request is sent and no key is read. Writes host, port and the error to detail, at most
+ * cap bytes.
+ */
 bool doctor_check_model(const struct cJSON *provider, char *detail, size_t cap);
 #endif

@@ -1,4 +1,4 @@
-/* Whether models can be reached: a connection, and nothing said on it. */
+/* Whether model providers accept connections. Sends nothing. */
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -22,8 +22,10 @@ struct endpoint {
     char port[8];
 };
 
-/* scheme://host[:port][/path]; a user before the host, as proxies have it, is not told. False: it
- * is no such URL, which is for the configuration to say. */
+/*
+ * scheme://host[:port][/path]. A user name before the host (proxies) is not printed. False for
+ * another form, which the configuration reports.
+ */
 static bool endpoint_read(const char *url, struct endpoint *ret)
 {
     const char *scheme = strstr(url, "://");
@@ -52,7 +54,7 @@ static bool endpoint_read(const char *url, struct endpoint *ret)
     return true;
 }
 
-/* 0, or why not. */
+/* 0, or an errno. */
 static int connect_to(const struct sockaddr *to, socklen_t len)
 {
     int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -88,7 +90,7 @@ static int connect_unix(const char *path)
     return connect_to((const struct sockaddr *)&to, sizeof to);
 }
 
-/* NULL, or why not. */
+/* NULL, or the error. */
 static const char *connect_host(const struct endpoint *to)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
@@ -96,7 +98,7 @@ static const char *connect_host(const struct endpoint *to)
     int why = 0;
     int looked;
 
-    (void)setenv("RES_OPTIONS", "timeout:1 attempts:1", 0); /* a name is not waited for long */
+    (void)setenv("RES_OPTIONS", "timeout:1 attempts:1", 0); /* a short wait for name resolution */
     looked = getaddrinfo(to->host, to->port, &hints, &list);
     if (looked != 0) {
         return gai_strerror(looked);

@@ -24,15 +24,14 @@ struct following {
     const struct follow *f;
     struct bt_watch *watch;
     struct tree *tree;
-    uint64_t
-        history; /* events up to here had happened when we began: they are told, not acted on */
-    const char *needs;     /* what the plan as a whole waits to be decided: signoff, planning */
-    struct answer answer;  /* as it is written */
-    bool streams;          /* it is shown as it comes */
+    uint64_t history;      /* events up to this one happened before: they are shown, not acted on */
+    const char *needs;     /* the open review of the whole plan: signoff, planning; NULL = none */
+    struct answer answer;  /* the answer while it is written */
+    bool streams;          /* the answer is printed while it is written */
     bool planned_by_agent; /* an agent makes the plan */
 };
 
-/* What the plan as a whole can wait for. */
+/* The reviews of a whole plan. */
 static const char *const plan_reviews[] = {"signoff", "planning"};
 
 static volatile sig_atomic_t interrupts;
@@ -69,7 +68,7 @@ void follow_print_step(const struct cli *cli, const cJSON *answer, const char *s
     }
 }
 
-/* One step's result; CLI_OK also when it has none. */
+/* Prints one step's result; CLI_OK also without one. */
 static enum cli_exit print_step(struct cli *cli, const struct follow *f)
 {
     cJSON *fields = cli_fields("planId", f->plan_id);
@@ -110,7 +109,7 @@ static enum cli_exit print_result(struct cli *cli, const struct follow *f, struc
     return code == CLI_OK ? shown : code;
 }
 
-/* Ctrl-C once: leave the plan running. Twice: cancel it. */
+/* The first Ctrl-C leaves the plan running, the second cancels it. */
 static enum cli_exit interrupted(struct cli *cli, const char *plan_id)
 {
     struct bt_error err;
@@ -135,7 +134,7 @@ static enum cli_exit interrupted(struct cli *cli, const char *plan_id)
     return CLI_INTERRUPTED;
 }
 
-/* A revision brought other steps. The view may be ahead of the events; they catch up. */
+/* A revision has new steps. The view may be newer than the events, which follow. */
 static void refresh_steps(struct following *g)
 {
     cJSON *view = NULL;
@@ -146,7 +145,7 @@ static void refresh_steps(struct following *g)
     cJSON_Delete(view);
 }
 
-/* What concerns the plan as a whole is said in a line of its own. */
+/* Events about the whole plan get a line. */
 static void note_event(struct following *g, const char *type, const cJSON *event)
 {
     const char *title = event_title(event);
@@ -166,7 +165,7 @@ static void note_event(struct following *g, const char *type, const cJSON *event
     buf_done(&line);
 }
 
-/* A piece of the answer. What is drawn above it stays. */
+/* Prints a piece of the answer below the tree. */
 static void print_piece(struct following *g, const cJSON *event)
 {
     if (g->streams) {
@@ -176,7 +175,7 @@ static void print_piece(struct following *g, const cJSON *event)
     }
 }
 
-/* A plan that was made by an agent. */
+/* The plan that an agent made. */
 static void note_plan(struct following *g, const cJSON *event)
 {
     const char *about = json_text(event, "description", "");
@@ -188,7 +187,7 @@ static void note_plan(struct following *g, const cJSON *event)
     }
 }
 
-/* Whether the event brings steps that are not drawn yet. */
+/* Whether the event adds steps that are not drawn. */
 static bool brings_steps(const struct following *g, const char *type, const cJSON *event)
 {
     return (strcmp(type, "plan_generated") == 0 && tree_size(g->tree) == 0) ||
@@ -241,7 +240,7 @@ static enum cli_exit needs_human(const struct following *g)
     return CLI_NEEDS_HUMAN;
 }
 
-/* Follows the events until the plan has ended. */
+/* Handles events until the plan has ended. */
 static enum cli_exit follow(struct following *g)
 {
     const struct follow *f = g->f;

@@ -1,4 +1,4 @@
-/* history, stats: what became of a plan over its revisions, and what it took. */
+/* history, stats: what happened to a plan, and what it took. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 enum { LINE_MAX_LEN = 512 };
 
-/* A line of the story: the lists of the answer are put into one order of time. */
+/* A line of the timeline: the lists of the answer are sorted by time. */
 struct timeline_entry {
     const char *when;
     size_t order;
@@ -217,7 +217,7 @@ static void cell_ms(struct table *t, const cJSON *object, const char *name)
     table_cell(t, "%s", ms);
 }
 
-/* "spent of estimated"; nothing when neither is known. */
+/* "spent of estimated"; empty when both are 0. */
 static void cell_against(struct table *t, const cJSON *object, const char *spent,
                          const char *estimated, bool micros)
 {

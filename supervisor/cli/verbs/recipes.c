@@ -1,4 +1,4 @@
-/* recipes: what can be run by name, what each takes, and what is wrong with one. */
+/* recipes: lists what can be run by name, and checks recipes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,10 @@
 
 enum { PROBLEMS_MAX = 200, NAME_MAX_LEN = 128 };
 
-/* A recipe file as a document; the caller has initialised *out. *ret_agents (may be NULL) are those
- * that it names, cJSON_Delete them. False after saying what is wrong. */
+/*
+ * Appends a recipe file as a document to the initialised *out. *ret_agents (may be NULL) gets the
+ * agents that it names; free with cJSON_Delete. Prints the error and returns false.
+ */
 static bool read_document(const char *path, struct buf *out, cJSON **ret_agents)
 {
     cJSON *tree = cli_read_tree(path);
@@ -41,7 +43,7 @@ static bool read_document(const char *path, struct buf *out, cJSON **ret_agents)
     return ok;
 }
 
-/* Whether `recipes check` refuses it; err says why. */
+/* Whether `recipes check` rejects it, with the reason in err. */
 static bool is_broken(struct doc doc, struct bt_error *err)
 {
     struct problem *list = calloc(PROBLEMS_MAX, sizeof *list);
@@ -117,8 +119,10 @@ static cJSON *describe(const char *path, const struct recipe_about *about, struc
     return o;
 }
 
-/* Adds what the file is to the list; nothing when it is a plan without inputs. False when it cannot
- * be read, or is no recipe and was asked for by name. */
+/*
+ * Adds the description of the file to the list; a plan without inputs is skipped. False when the
+ * file cannot be read, or when it was named and is no recipe.
+ */
 static bool add_recipe(cJSON *list, const char *path, bool asked_for)
 {
     struct recipe_about about;
@@ -264,7 +268,7 @@ static enum cli_exit check_recipe(struct cli *cli, const char *name)
     code = recipe_check(doc_from_buf(&doc), NULL, &problems, &err);
     cli_print_found(cli, &problems, code == BT_OK);
     if (code != BT_OK) {
-        if (problems.errors > 0) { /* they are told already */
+        if (problems.errors > 0) { /* they were printed */
             cli_error("%s: %u problem%s", path, problems.errors, problems.errors == 1 ? "" : "s");
         } else {
             cli_error("%s: %s", path, err.msg);

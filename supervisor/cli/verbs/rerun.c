@@ -1,4 +1,4 @@
-/* retry, fork: a new plan that takes over what an ended one has completed. */
+/* retry, fork: a new plan that reuses the completed results of an ended one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static enum cli_exit again(struct cli *cli, const char *type, cJSON *fields, str
     enum cli_exit code;
     bool wait = cli_flag(cli, "wait");
 
-    uuid_format(uuid_new(), key); /* a request that is repeated makes no second plan */
+    uuid_format(uuid_new(), key); /* a repeated request makes no second plan */
     (void)cJSON_AddStringToObject(fields, "clientKey",
                                   cli_value(cli, "key") != NULL ? cli_value(cli, "key") : key);
     cli_add_value(cli, "session", fields, "sessionId");
@@ -46,7 +46,7 @@ static enum cli_exit again(struct cli *cli, const char *type, cJSON *fields, str
     return code == CLI_OK && wait ? follow_plan(cli, f) : code;
 }
 
-/* False after saying what is wrong. */
+/* Prints the error and returns false. */
 static bool read_waiting(struct cli *cli, struct follow *f)
 {
     const char *timeout = cli_value(cli, "timeout");

@@ -1,4 +1,4 @@
-/* reviews, decide, approve, reject: what waits for a person, and the person's word. */
+/* reviews, decide, approve, reject: decisions of a person. */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static void print_document(const char *name, const cJSON *value)
     cJSON_free(text);
 }
 
-/* What a person must see to decide. */
+/* What a person needs for the decision. */
 static void print_review(const cJSON *r)
 {
     const cJSON *u;
@@ -85,7 +85,7 @@ enum cli_exit verb_reviews(struct cli *cli)
     return code;
 }
 
-/* What --edit or --plan put in the place of what was asked. False after saying what is wrong. */
+/* The document of --edit or --plan. Prints the error and returns false. */
 static bool read_edit(struct cli *cli, const char *decision, cJSON **ret)
 {
     const char *edit = cli_value(cli, "edit");
@@ -136,7 +136,7 @@ enum cli_exit verb_decide(struct cli *cli)
     return decide(cli, cli->argv[0], cli->argv[1]);
 }
 
-/* Several wait: which one is for the person to say. */
+/* Lists the open reviews when there are several. */
 static void print_open_reviews(const struct cli *cli, const cJSON *reviews)
 {
     const cJSON *r;
@@ -151,7 +151,7 @@ static void print_open_reviews(const struct cli *cli, const cJSON *reviews)
     }
 }
 
-/* The open review that a plan's id, and perhaps a step's, stands for. */
+/* The open review of a plan, or of one of its steps. */
 static enum cli_exit find_review(struct cli *cli, char ret_id[ID_MAX])
 {
     const char *step = cli->argc == 2 ? cli->argv[1] : NULL;
@@ -160,8 +160,8 @@ static enum cli_exit find_review(struct cli *cli, char ret_id[ID_MAX])
     const cJSON *reviews;
     const cJSON *r;
     int n = 0;
-    enum cli_exit code =
-        cli_call(cli, "plan.get", cli_fields("planId", cli->argv[0]), &answer); /* a wrong id */
+    enum cli_exit code = cli_call(cli, "plan.get", cli_fields("planId", cli->argv[0]),
+                                  &answer); /* reports an unknown id */
 
     cJSON_Delete(answer);
     answer = NULL;

@@ -1,4 +1,4 @@
-/* sessions: who talked with the daemon, about what, and how to go on. */
+/* sessions: the sessions, or the messages and plans of one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ enum {
     SESSIONS_SHOWN = 20,
     SESSIONS_MAX = 1000,
     MESSAGES_SHOWN = 100,
-    NEWEST = 4,       /* messages among which a person's last one is looked for */
+    NEWEST = 4,       /* messages in which the person's last one is searched */
     WORDS_SHOWN = 44, /* bytes, in the list */
     TEXT_SHOWN = 64,
     LINE_SHOWN = 512
@@ -36,7 +36,7 @@ static enum cli_exit ask_list(struct cli *cli, uint64_t limit, cJSON **ret)
     return cli_call(cli, "session.list", fields, ret);
 }
 
-/* The last thing that a person said, else the last that was said; NULL = nothing was. */
+/* The last message of a person, else the last message; NULL = none. */
 static const cJSON *last_message(const cJSON *view)
 {
     const cJSON *m;
@@ -57,7 +57,7 @@ static const cJSON *last_of(const cJSON *list)
     return cJSON_GetArrayItem(list, cJSON_GetArraySize(list) - 1);
 }
 
-/* The state of the open plan; "" = none is open. */
+/* The status of the open plan; "" = none is open. */
 static const char *open_status(const cJSON *view)
 {
     const char *open = json_text(view, "openPlanId", "");
@@ -73,8 +73,8 @@ static const char *open_status(const cJSON *view)
     return status;
 }
 
-/* Adds to a session of the list what only its own view tells: the last words, the last goal, how
- * its plan is. */
+/* Adds to a session of the list what only session.get returns: the last message, the last goal, the
+ * open plan's status. */
 static enum cli_exit add_details(struct cli *cli, cJSON *session)
 {
     cJSON *fields = cli_fields("sessionId", json_text(session, "sessionId", ""));

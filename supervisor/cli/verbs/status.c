@@ -1,4 +1,4 @@
-/* status, result, cancel: one plan, or the list of them. */
+/* status, result, cancel: one plan, or the list of plans. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static void print_spent(const cJSON *view)
     (void)fputc('\n', stdout);
 }
 
-/* ", of it planning 120, synthesis 300": only when a phase besides the steps took something. */
+/* ", of it planning 120, synthesis 300": only when another phase than the steps used tokens. */
 static void print_phases(const cJSON *view)
 {
     static const struct {
@@ -101,7 +101,7 @@ static void print_about_line(const char *name, const char *text)
     }
 }
 
-/* What the plan says of itself. */
+/* The description, constraints and estimates of the plan. */
 static void print_about(const cJSON *about)
 {
     const cJSON *c;
@@ -147,7 +147,7 @@ static void print_path(const cJSON *view)
     }
 }
 
-/* What a person can do about it. */
+/* What a person can do now. */
 static void print_hints(const cJSON *view)
 {
     const char *id = json_text(view, "planId", "");

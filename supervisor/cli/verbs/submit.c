@@ -14,7 +14,8 @@
 
 static const char *const on_invalid[] = {"fail", "synthesize", "interrupt", NULL};
 
-/* A value for policy.synthesis: a word, agent:ID, or an object. NULL after saying what is wrong. */
+/* A value for policy.synthesis: a word, agent:ID, or an object. Prints the error and returns NULL.
+ */
 static cJSON *read_synthesis(const char *text)
 {
     cJSON *tree;
@@ -36,7 +37,7 @@ static cJSON *read_synthesis(const char *text)
     return tree;
 }
 
-/* Puts what has options of its own into the policy. False after saying what is wrong. */
+/* Adds the options that are parts of the policy. Prints the error and returns false. */
 static bool add_policy(const struct cli *cli, cJSON *policy)
 {
     const char *synthesis = cli_value(cli, "synthesis");
@@ -67,8 +68,8 @@ static bool add_policy(const struct cli *cli, cJSON *policy)
     return true;
 }
 
-/* *ret = the policy as JSON (cJSON_free it), NULL when none was given. False after saying what is
- * wrong. */
+/* *ret = the policy as JSON, to be freed with cJSON_free; NULL without one. Prints the error and
+ * returns false. */
 static bool read_policy(const struct cli *cli, char **ret)
 {
     const char *given = cli_value(cli, "policy");
@@ -92,7 +93,7 @@ static bool read_policy(const struct cli *cli, char **ret)
     return ok;
 }
 
-/* The constraints as a JSON list (cJSON_free it); NULL when there are none. */
+/* The constraints as a JSON list, to be freed with cJSON_free; NULL without any. */
 static char *read_constraints(const struct cli *cli)
 {
     cJSON *list = cJSON_CreateArray();
@@ -134,7 +135,7 @@ static void print_warnings(const cJSON *answer)
     }
 }
 
-/* An agent is missing that the plan names: which ones it needs in all. */
+/* Lists all agents that the plan needs, when one is missing. */
 static void print_needed_agents(const char *plan_json)
 {
     cJSON *plan = cJSON_Parse(plan_json);
@@ -185,7 +186,7 @@ enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
             (void)fprintf(stderr, "plan %s\n", ret_plan_id);
             cli_print_routes(cJSON_GetObjectItemCaseSensitive(answer, "routes"));
         }
-        print_warnings(answer); /* what is wrong is no chatter */
+        print_warnings(answer); /* warnings are printed even when quiet */
         if (what->ret_issues != NULL) {
             *what->ret_issues = cJSON_DetachItemFromObjectCaseSensitive(answer, "problems");
         }
@@ -197,7 +198,7 @@ enum cli_exit cli_submit(struct cli *cli, const struct submitting *what,
     return code;
 }
 
-/* Who does which step: nobody said why, as a keyword planner would. */
+/* The agent of each step, for a plan of an agent, which has no routes. */
 static void print_step_agents(const cJSON *view)
 {
     const cJSON *s;
@@ -216,7 +217,7 @@ void cli_make_submittable(cJSON *document)
     cJSON_DeleteItemFromObjectCaseSensitive(document, "planner");
 }
 
-/* --json: the shape of a lint, with what the plan says of itself. */
+/* With --json: the form of a lint, with the plan's description. */
 static void print_shape(const cJSON *view, cJSON *document, const cJSON *issues, bool valid)
 {
     cJSON *shape = cJSON_CreateObject();

@@ -1,4 +1,4 @@
-/* up, down: the daemon's life. */
+/* up, down: start and stop the daemon. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,7 +24,7 @@
 enum { UP_TIMEOUT_MS = 20000, DOWN_TIMEOUT_MS = 15000, POLL_MS = 50, ARGS_MAX = 16 };
 enum { LINES_MAX = 1024 * 1024 };
 
-/* batond lies beside us. */
+/* batond is in the same folder. */
 static bool find_daemon(char *ret, size_t cap)
 {
     ssize_t n = readlink("/proc/self/exe", ret, cap - 8);
@@ -65,8 +65,7 @@ static int daemon_args(const struct cli *cli, const char *state, const char *rea
     return n;
 }
 
-/* In the child: a session of its own, output to the log, nothing of ours open but the ready pipe.
- */
+/* In the child: a new session, output to the log, only the ready pipe open. */
 static void become_daemon(const char *program, char **args, const char *log, int ready_fd)
 {
     int out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -98,7 +97,7 @@ static void print_tail(const char *log)
     }
 }
 
-/* CLI_OK when the daemon said "ready". */
+/* CLI_OK when the daemon is ready. */
 static enum cli_exit await_ready(pid_t pid, int fd, const char *log, msec deadline)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -121,11 +120,11 @@ static enum cli_exit await_ready(pid_t pid, int fd, const char *log, msec deadli
 }
 
 struct missing {
-    int n, gave_up; /* hopeless: of them, those that are not started any more */
+    int n, gave_up; /* gave_up: those of them that the daemon does not start any more */
     struct buf lines;
 };
 
-/* Configured agents that are not up yet, a line for each. */
+/* The configured agents that are not up, one line each. */
 static void agents_missing(const cJSON *list, struct missing *ret)
 {
     const cJSON *a;
@@ -146,7 +145,7 @@ static void agents_missing(const cJSON *list, struct missing *ret)
     }
 }
 
-/* With --json: {"stateDir", what: ...} on stdout, like every verb. */
+/* With --json: {"stateDir", what: ...} on stdout. */
 static void print_state_json(struct cli *cli, const char *what, bool yes)
 {
     cJSON *row = cJSON_CreateObject();

@@ -1,5 +1,4 @@
-/* The table of verbs. To add one: a row here, a function in its group's file, a line in the e2e
- * test of the CLI. */
+/* The table of verbs. See the recipe in README.md. */
 #include <stddef.h>
 
 #include "supervisor/cli/common/cli.h"

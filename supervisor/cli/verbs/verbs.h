@@ -1,4 +1,4 @@
-/* The verbs: the table, and the function of each of its rows. */
+/* The verbs: the table, and the function of each row. */
 #ifndef CLI_VERBS_H
 #define CLI_VERBS_H
 
