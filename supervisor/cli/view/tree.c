@@ -49,12 +49,12 @@ static void fill_note(struct node *node, const cJSON *step)
                        json_number(step, "attempts") > 1 ? ", more than one attempt" : "");
     }
     if (strcmp(json_text(step, "reason", ""), "already_completed") == 0) {
-        (void)snprintf(node->note, sizeof node->note, "taken over from before");
+        (void)snprintf(node->note, sizeof node->note, "reused");
     } else if (node->note[0] == 0 && strcmp(node->status, "skipped") == 0) {
         cli_cut_line(node->note, sizeof node->note, json_text(step, "reason", ""));
     }
     if (stop != NULL && strcmp(stop, "fenced") == 0 && strlen(node->note) + 40 < NOTE_MAX) {
-        (void)strncat(node->note, " (may still run; it will not count)",
+        (void)strncat(node->note, " (may still run; its result will not count)",
                       NOTE_MAX - 1 - strlen(node->note));
     }
 }
