@@ -11,7 +11,7 @@
 #include "protocol/base/utf8.h"
 #include "supervisor/api/api.h"
 #include "supervisor/engine/row_body.h"
-#include "supervisor/plan/plan_about.h"
+#include "supervisor/plan/about.h"
 #include "supervisor/query/cost_jobs.h"
 
 enum { PLANS_MAX = 1000, TASK_MAX = 200, LOOKS_MAX = 20000 };

@@ -2,7 +2,7 @@
 #include "supervisor/api/api.h"
 #include "supervisor/api/rerun.h"
 #include "supervisor/engine/submission.h"
-#include "supervisor/plan/plan_about.h"
+#include "supervisor/plan/about.h"
 #include "supervisor/query/projection.h"
 
 /* What either request asks for. */

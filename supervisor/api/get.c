@@ -4,7 +4,7 @@
 #include "supervisor/api/api.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/events/record_codec.h"
-#include "supervisor/plan/plan_about.h"
+#include "supervisor/plan/about.h"
 #include "supervisor/query/projection.h"
 #include "supervisor/query/waits.h"
 

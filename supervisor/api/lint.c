@@ -1,7 +1,7 @@
 /* plan.lint: what a goal or a document would become, and the worst that may come of it. */
+#include "supervisor/plan/lint.h"
 #include "supervisor/api/api.h"
 #include "supervisor/engine/submission.h"
-#include "supervisor/plan/plan_lint.h"
 
 /* The document of a large plan needs the room that names would take. */
 static bool has_room(const struct submission *d)

@@ -6,7 +6,7 @@
 #include "supervisor/dispatch/assignment.h"
 #include "supervisor/dispatch/job.h"
 #include "supervisor/engine/row_body.h"
-#include "supervisor/plan/plan_about.h"
+#include "supervisor/plan/about.h"
 
 enum {
     TEXT_CARD = 1024,

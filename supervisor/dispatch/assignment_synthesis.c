@@ -7,7 +7,7 @@
 #include "supervisor/dispatch/job.h"
 #include "supervisor/engine/row_body.h"
 #include "supervisor/events/record_codec.h"
-#include "supervisor/plan/plan_about.h"
+#include "supervisor/plan/about.h"
 
 enum {
     STEPS_MAX = 1000,

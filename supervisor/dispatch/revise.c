@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "supervisor/plan/plan_pack.h"
+#include "supervisor/plan/pack.h"
 
 /* What the engine keeps of a revision that has been read. */
 static enum bt_code keep(const struct plan *plan, struct new_revision *ret, struct bt_error *err)
@@ -47,7 +47,7 @@ static enum bt_code read_document(struct engine *engine, const struct plan *plan
     enum bt_code code = load(engine, plan, document, arena, &doc, err);
 
     if (code == BT_OK) {
-        code = plan_read_again(doc, &engine->opt.defaults, engine->registry, arena, ret, err);
+        code = plan_read_canonical(doc, &engine->opt.defaults, engine->registry, arena, ret, err);
     }
     if (code == BT_OK) {
         (*ret)->plan_id = plan->plan_id;
@@ -88,7 +88,7 @@ enum bt_code revise_make(struct engine *engine, const struct open_plan *p,
                                           .after = wish->after,
                                           .before = wish->before,
                                           .step = wish->step,
-                                          .again = wish->again,
+                                          .rerun = wish->again,
                                           .run = run,
                                           .registry = engine->registry,
                                           .revision = run->revision + 1};
@@ -200,7 +200,7 @@ enum bt_code revise_again(struct engine *engine, const struct open_plan *p, cons
                           struct new_revision *ret, struct blob_ref *ret_document,
                           struct bt_error *err)
 {
-    struct revise_wish wish = {.kind = REVISE_AGAIN, .again = again};
+    struct revise_wish wish = {.kind = REVISE_RERUN, .again = again};
     struct arena reading = {.chunks = NULL};
     struct doc document;
     struct buf change;

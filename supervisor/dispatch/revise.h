@@ -4,7 +4,7 @@
 #define ENGINE_REVISE_H
 
 #include "supervisor/engine/engine.h"
-#include "supervisor/plan/plan_revise.h"
+#include "supervisor/plan/revise.h"
 
 /* What a change says besides its steps; ids that are empty are those of the document. */
 struct revise_wish {

@@ -22,7 +22,7 @@
 #include "supervisor/engine/session_slots.h"
 #include "supervisor/engine/step_notes.h"
 #include "supervisor/journal/journal.h"
-#include "supervisor/plan/plan_read.h"
+#include "supervisor/plan/read.h"
 #include "supervisor/query/agent_stats.h"
 
 enum {

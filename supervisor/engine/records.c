@@ -7,7 +7,7 @@
 #include "supervisor/core/run/aggregate.h"
 #include "supervisor/dispatch/job.h"
 #include "supervisor/events/record_codec.h"
-#include "supervisor/plan/plan_about.h"
+#include "supervisor/plan/about.h"
 
 /* The text that answers for the whole plan (M080), stored as a blob in the same commit as
  * plan_completed. */

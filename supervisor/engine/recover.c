@@ -6,7 +6,7 @@
 #include "supervisor/dispatch/job.h"
 #include "supervisor/dispatch/revise.h"
 #include "supervisor/events/record_codec.h"
-#include "supervisor/plan/plan_pack.h"
+#include "supervisor/plan/pack.h"
 
 enum { RECOVERIES_MAX = 3 };
 
@@ -28,8 +28,8 @@ static enum bt_code read_plan(struct survivor *v, const struct journal_plan *row
     struct plan *plan = NULL;
     enum bt_code code = doc.ptr == NULL
                             ? err_set(v->err, BT_NOMEM, "out of memory for a plan")
-                            : plan_read_again(doc, &engine->opt.defaults, engine->registry,
-                                              &v->reading, &plan, v->err);
+                            : plan_read_canonical(doc, &engine->opt.defaults, engine->registry,
+                                                  &v->reading, &plan, v->err);
 
     if (code == BT_OK) {
         code = plan_resolve(plan, engine->registry, engine->now, v->err);

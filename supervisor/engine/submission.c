@@ -4,7 +4,7 @@
 
 #include "protocol/base/utf8.h"
 #include "supervisor/dispatch/job.h"
-#include "supervisor/plan/plan_pack.h"
+#include "supervisor/plan/pack.h"
 
 enum { PROBLEMS_MAX = 200, PROBLEM_BYTES = 1024 /* as messages.def has it */ };
 

@@ -122,8 +122,8 @@ static enum bt_code load_plan(struct engine *engine, struct projection *s, struc
         code = err_set(err, BT_NOMEM, "out of memory for a story");
     }
     return code != BT_OK ? code
-                         : plan_read_again(s->document, &engine->opt.defaults, engine->registry,
-                                           &s->arena, &s->plan, err);
+                         : plan_read_canonical(s->document, &engine->opt.defaults, engine->registry,
+                                               &s->arena, &s->plan, err);
 }
 
 /* ---- the plan ---- */

@@ -2,7 +2,7 @@
  * compared; what was checked with all its defaults can be filled. */
 #include "house.h"
 
-#include "supervisor/plan/plan_diff.h"
+#include "supervisor/plan/diff.h"
 #include "supervisor/plan/recipe.h"
 
 enum { PROBLEMS_MAX = 16 };

@@ -34,8 +34,13 @@ BEGIN {
     may["supervisor/dispatch"] = five
     may["supervisor/conversation"] = five
     may["supervisor/api"] = five
-    cli = base " protocol/wire protocol/client baton/client.h baton/vocabulary.h supervisor/config supervisor/plan supervisor/journal/journal.h supervisor/cli/common"
-    may["supervisor/cli"] = cli " supervisor/cli"
+    # the command line: common <- view <- chat <- verbs <- main.c
+    common = base " protocol/wire protocol/client/state.h baton/client.h supervisor/cli/common"
+    may["supervisor/cli/common"] = common " supervisor/config/yaml.h supervisor/plan"
+    may["supervisor/cli/view"] = common
+    may["supervisor/cli/chat"] = common " supervisor/cli/view"
+    may["supervisor/cli/verbs"] = common " baton/vocabulary.h supervisor/cli/view supervisor/cli/chat supervisor/config supervisor/plan supervisor/journal/journal.h"
+    may["supervisor/cli"] = base " supervisor/cli"
     # shared with the configuration: it must not know agents or the daemon
     may["agents/llm/model"] = base " protocol/wire protocol/jsonschema"
     may["agents/llm"] = base " protocol/wire protocol/jsonschema agents/sdk baton/agent.h agents/llm/model"

@@ -1,4 +1,4 @@
-/* config show, completion: what needs no daemon. */
+/* config show, completion: verbs without a daemon. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,6 +6,8 @@
 
 #include "baton/vocabulary.h"
 #include "supervisor/cli/common/cli.h"
+#include "supervisor/cli/common/json.h"
+#include "supervisor/cli/verbs/verbs.h"
 #include "supervisor/config/config.h"
 
 static void show_json(const struct config *c)
