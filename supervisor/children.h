@@ -3,7 +3,7 @@
 #define SUPERVISOR_CHILDREN_H
 
 #include "supervisor/config/config.h"
-#include "supervisor/supervisor.h"
+#include "supervisor/daemon.h"
 
 /* Fills opt->specs and opt->agent_ids (kept until the process ends). */
 BT_MUST_CHECK enum bt_code children_of_config(const struct config *c,

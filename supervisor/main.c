@@ -11,8 +11,8 @@
 #include "protocol/client/state.h"
 #include "supervisor/children.h"
 #include "supervisor/config/config.h"
+#include "supervisor/daemon.h"
 #include "supervisor/spawn/spawner.h"
-#include "supervisor/supervisor.h"
 
 enum { BALLAST_BYTES = 1024 * 1024, FLAGS_MAX = 8, NOTES_MAX = 1024 * 1024 };
 

@@ -4,7 +4,7 @@
 
 #include "supervisor/engine/row_body.h"
 #include "supervisor/journal/journal.h"
-#include "supervisor/query/hiprojection.h"
+#include "supervisor/query/history.h"
 #include "supervisor/query/projection.h"
 #include "tests/support/cmocka.h"
 

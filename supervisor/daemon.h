@@ -5,8 +5,8 @@
  * commit
  *     -> perform the actions in order -> publish the events
  */
-#ifndef SUPERVISOR_SUPERVISOR_H
-#define SUPERVISOR_SUPERVISOR_H
+#ifndef SUPERVISOR_DAEMON_H
+#define SUPERVISOR_DAEMON_H
 
 #include "supervisor/engine/engine.h"
 #include "supervisor/processes.h"

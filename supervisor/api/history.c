@@ -1,5 +1,5 @@
 /* plan.history: how the plan became what it is, and how its time and tokens were spent. */
-#include "supervisor/query/hiprojection.h"
+#include "supervisor/query/history.h"
 #include "supervisor/api/api.h"
 #include "supervisor/engine/row_body.h"
 

@@ -1,4 +1,4 @@
-#include "supervisor/query/hiprojection.h"
+#include "supervisor/query/history.h"
 
 #include <string.h>
 

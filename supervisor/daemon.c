@@ -1,4 +1,4 @@
-#include "supervisor/supervisor.h"
+#include "supervisor/daemon.h"
 
 #include <errno.h>
 #include <poll.h>
