@@ -11,6 +11,11 @@
 #include "protocol/base/clock.h"
 #include "protocol/base/log.h"
 #include "protocol/client/state.h"
+#include "supervisor/api/api.h"
+#include "supervisor/conversation/conversation.h"
+#include "supervisor/dispatch/dispatch.h"
+#include "supervisor/dispatch/job.h"
+#include "supervisor/dispatch/lanes.h"
 #include "supervisor/notify.h"
 #include "supervisor/processes.h"
 
@@ -27,10 +32,11 @@ enum { WATCH_LINK, WATCH_SPAWN, WATCH_SIGNAL, WATCH_COUNT };
 
 struct supervisor {
     const struct supervisor_options *opt;
-    struct engine engine;
     struct journal *journal;
-    struct link *link;
     struct spawn *spawn;
+    struct link *link;
+    struct engine *engine;
+    struct api *api;
     struct processes processes;
     struct pollfd watch[WATCH_COUNT];
     struct uuid instance; /* of this start */
@@ -56,18 +62,65 @@ static enum bt_code block_signals(int *ret_fd, struct bt_error *err)
     return *ret_fd >= 0 ? BT_OK : err_errno(err, errno, "signalfd");
 }
 
+/* What the engine calls upward, room by room. */
+static struct engine_hooks hooks_of(struct dispatch *dispatch, struct api *api)
+{
+    return (struct engine_hooks){
+        .dispatch = dispatch,
+        .on_lane_event = lanes_on_link,
+        .perform = dispatch_perform,
+        .on_record = dispatch_on_record,
+        .on_job_command = job_on_command,
+        .settle = jobs_cycle,
+        .jobs_recovered = jobs_find,
+        .plan_ended = conversation_plan_ended,
+        .turns_recovered = conversation_recover,
+        .api = api,
+        .on_request = api_on_request,
+        .after_commit = api_after_commit,
+        .deadline = api_deadline,
+    };
+}
+
+/* The rooms of the loop, each built on those before it. */
+static enum bt_code open_rooms(struct supervisor *s, struct bt_error *err)
+{
+    const struct engine_options *opt = &s->opt->engine;
+    struct process_hooks processes;
+    struct engine_hooks hooks;
+    struct dispatch *dispatch = NULL;
+    enum bt_code code = engine_new(opt, s->journal, s->link, &s->engine, err);
+
+    if (code == BT_OK) {
+        s->processes = (struct processes){.engine = s->engine,
+                                          .spawn = s->spawn,
+                                          .held_back = s->opt->held_back,
+                                          .n_held_back = s->opt->n_held_back};
+        processes = processes_hooks(&s->processes);
+        code = dispatch_new(opt, s->link, &processes, conversation_job_over, &dispatch, err);
+    }
+    if (code == BT_OK) {
+        code = api_new(&s->api, err);
+    }
+    if (code == BT_OK) {
+        hooks = hooks_of(dispatch, s->api);
+        engine_set_hooks(s->engine, &hooks);
+    }
+    return code;
+}
+
 /* In this order: signals before any thread, the lock before the spawner, the spawner before nng. */
 static enum bt_code open_all(struct supervisor *s, struct bt_error *err)
 {
-    const struct engine_options *engine = &s->opt->engine;
-    struct journal_options journal = {.durability = engine->durability,
-                                      .ballast_bytes = s->opt->ballast_bytes};
-    struct spawn_options spawn = {.state_dir = engine->state_dir};
+    const char *dir = s->opt->engine.state_dir;
+    const struct journal_options journal = {.durability = s->opt->engine.durability,
+                                            .ballast_bytes = s->opt->ballast_bytes};
+    const struct spawn_options spawn = {.state_dir = dir};
     int signals = -1;
     enum bt_code code = block_signals(&signals, err);
 
     if (code == BT_OK) {
-        code = journal_open_sqlite(engine->state_dir, &journal, &s->journal, err);
+        code = journal_open_sqlite(dir, &journal, &s->journal, err);
     }
     if (code == BT_OK) {
         code = spawn_open(&spawn, &s->spawn, err);
@@ -76,14 +129,9 @@ static enum bt_code open_all(struct supervisor *s, struct bt_error *err)
         code = link_new(s->opt->inbox, &s->link, err);
     }
     if (code == BT_OK) {
-        code = engine_init(&s->engine, engine, s->journal, s->link, err);
+        code = open_rooms(s, err);
     }
     if (code == BT_OK) {
-        s->processes = (struct processes){.engine = &s->engine,
-                                          .spawn = s->spawn,
-                                          .held_back = s->opt->held_back,
-                                          .n_held_back = s->opt->n_held_back};
-        s->engine.processes = processes_for_engine(&s->processes);
         code = link_canary_start(CANARY_PERIOD_MS, err);
     }
     if (code == BT_OK) {
@@ -100,23 +148,23 @@ static enum bt_code first_cycle(struct supervisor *s, struct bt_error *err)
     uint64_t recovered = 0;
     enum bt_code code;
 
-    engine_begin(&s->engine, clock_mono_ms(), clock_wall_ms());
+    engine_begin(s->engine, clock_mono_ms(), clock_wall_ms());
     for (size_t i = 0; i < s->opt->n_agent_ids; i++) {
-        (void)registry_agent_add(s->engine.registry, str_from(s->opt->agent_ids[i]), s->engine.now);
+        (void)registry_agent_add(engine_registry(s->engine), str_from(s->opt->agent_ids[i]),
+                                 engine_now(s->engine));
     }
     processes_hold_back(&s->processes);
-    code = engine_recover(&s->engine, &recovered, err);
+    code = engine_recover(s->engine, &recovered, err);
     if (code == BT_OK) {
-        code =
-            engine_system_record(&s->engine, REC_SUPERVISOR_STARTED, STR_LIT(""), recovered, err);
+        code = engine_system_record(s->engine, REC_SUPERVISOR_STARTED, STR_LIT(""), recovered, err);
     }
     if (code == BT_OK) {
-        code = engine_end(&s->engine, err);
+        code = engine_end(s->engine, err);
     }
     if (code == BT_OK) {
         log_info("supervisor.started", "state=%s control=%s events=%s plans=%llu durability=%s",
-                 s->opt->engine.state_dir, link_server_url(s->engine.server),
-                 link_pub_url(s->engine.pub), (unsigned long long)recovered,
+                 s->opt->engine.state_dir, engine_control_url(s->engine),
+                 engine_events_url(s->engine), (unsigned long long)recovered,
                  s->opt->engine.durability == DURABILITY_POWER ? "power" : "process");
     }
     return code;
@@ -127,8 +175,8 @@ static enum bt_code announce(struct supervisor *s, struct bt_error *err)
     struct state_endpoints e = {.instance = s->instance, .pid = (uint64_t)getpid()};
     enum bt_code code;
 
-    (void)snprintf(e.control, sizeof e.control, "%s", link_server_url(s->engine.server));
-    (void)snprintf(e.events, sizeof e.events, "%s", link_pub_url(s->engine.pub));
+    (void)snprintf(e.control, sizeof e.control, "%s", engine_control_url(s->engine));
+    (void)snprintf(e.events, sizeof e.events, "%s", engine_events_url(s->engine));
     (void)snprintf(e.version, sizeof e.version, "%s", BATON_VERSION);
     code = state_endpoints_write(s->opt->engine.state_dir, &e, err);
     if (code == BT_OK) {
@@ -151,27 +199,26 @@ static void begin_stop(struct supervisor *s, const char *why)
     log_info("supervisor.stopping", "reason=\"%s\" grace_ms=%llu", why,
              (unsigned long long)s->opt->shutdown_grace_ms);
     notify_service_manager("STOPPING=1\nSTATUS=draining");
-    s->engine.draining = true;
-    s->stop_begun = s->engine.now;
-    s->stop_deadline = s->engine.now + s->opt->shutdown_grace_ms;
-    for (uint32_t i = 0; i < registry_instances(s->engine.registry); i++) {
+    engine_drain(s->engine);
+    s->stop_begun = engine_now(s->engine);
+    s->stop_deadline = engine_now(s->engine) + s->opt->shutdown_grace_ms;
+    for (uint32_t i = 0; i < registry_instances(engine_registry(s->engine)); i++) {
         struct instance_view view;
         struct core_event drain = {
             .type = CORE_DRAIN, .slot = i, .text = STR_LIT("the supervisor is stopping")};
-        if (!registry_instance_view(s->engine.registry, i, &view)) {
+        if (!registry_instance_view(engine_registry(s->engine), i, &view)) {
             continue;
         }
         drain.epoch = view.epoch;
         drain.agent = view.agent;
-        if (engine_feed(&s->engine, &drain, NULL, NULL, &err) != BT_OK) {
-            engine_fail(&s->engine, &err);
+        if (engine_feed(s->engine, &drain, NULL, &err) != BT_OK) {
+            engine_fail(s->engine, &err);
         }
     }
-    if (engine_system_record(&s->engine, REC_SUPERVISOR_STOPPING, str_from(why), 0, &err) !=
-        BT_OK) {
-        engine_fail(&s->engine, &err);
+    if (engine_system_record(s->engine, REC_SUPERVISOR_STOPPING, str_from(why), 0, &err) != BT_OK) {
+        engine_fail(s->engine, &err);
     }
-    spawn_stop_all(s->spawn, s->opt->shutdown_grace_ms, s->engine.now);
+    spawn_stop_all(s->spawn, s->opt->shutdown_grace_ms, engine_now(s->engine));
 }
 
 static void signal_cycle(struct supervisor *s)
@@ -187,7 +234,7 @@ static void signal_cycle(struct supervisor *s)
             begin_stop(s, info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
         }
     }
-    if (s->engine.stop_asked && s->stop_deadline == MSEC_NEVER) {
+    if (api_stop_asked(s->api) && s->stop_deadline == MSEC_NEVER) {
         begin_stop(s, "supervisor.drain");
     }
 }
@@ -196,9 +243,9 @@ static uint32_t outstanding(const struct supervisor *s)
 {
     uint32_t n = 0;
 
-    for (uint32_t i = 0; i < registry_instances(s->engine.registry); i++) {
+    for (uint32_t i = 0; i < registry_instances(engine_registry(s->engine)); i++) {
         struct instance_view view;
-        n += registry_instance_view(s->engine.registry, i, &view) ? view.outstanding : 0;
+        n += registry_instance_view(engine_registry(s->engine), i, &view) ? view.outstanding : 0;
     }
     return n;
 }
@@ -208,12 +255,12 @@ static bool is_over(const struct supervisor *s)
     if (s->stop_deadline == MSEC_NEVER) {
         return false;
     }
-    if (!s->stop_now && s->engine.now - s->stop_begun < FAREWELL_MS) {
+    if (!s->stop_now && engine_now(s->engine) - s->stop_begun < FAREWELL_MS) {
         return false; /* the answer to supervisor.drain and the last events are still on their way
                          out of the transport */
     }
-    return s->stop_now ||
-           (spawn_is_idle(s->spawn) && (outstanding(s) == 0 || s->engine.now >= s->stop_deadline));
+    return s->stop_now || (spawn_is_idle(s->spawn) &&
+                           (outstanding(s) == 0 || engine_now(s->engine) >= s->stop_deadline));
 }
 
 /* Restarts that were clean, or that we lived long after, do not count towards a plan's quarantine.
@@ -222,33 +269,36 @@ static void settle(struct supervisor *s)
 {
     struct bt_error err;
 
-    if (!s->settled && s->engine.now - s->engine.started_mono > SETTLED_MS) {
+    if (!s->settled && engine_now(s->engine) - engine_started(s->engine) > SETTLED_MS) {
         s->settled = true;
         if (journal_recovered(s->journal, 0, &err) != BT_OK) {
-            engine_fail(&s->engine, &err);
+            engine_fail(s->engine, &err);
         }
     }
 }
 
 static enum bt_code turn(struct supervisor *s, struct bt_error *err)
 {
+    const struct uuid *registered;
+    uint32_t n_registered;
     struct link_event ev;
     enum bt_code code;
 
-    engine_begin(&s->engine, clock_mono_ms(), clock_wall_ms());
+    engine_begin(s->engine, clock_mono_ms(), clock_wall_ms());
     for (int n = 0;
-         n < ENGINE_CYCLE_EVENTS && !engine_is_full(&s->engine) && link_next(s->link, &ev); n++) {
-        engine_on_link(&s->engine, &ev);
+         n < ENGINE_CYCLE_EVENTS && !engine_is_full(s->engine) && link_next(s->link, &ev); n++) {
+        engine_on_link(s->engine, &ev);
     }
     processes_cycle(&s->processes,
                     (s->watch[WATCH_SPAWN].revents & (POLLIN | POLLHUP | POLLERR)) != 0);
     signal_cycle(s);
     settle(s);
-    code = engine_end(&s->engine, err);
-    for (uint32_t i = 0; i < s->engine.registered_n; i++) {
+    code = engine_end(s->engine, err);
+    registered = api_take_registered(s->api, &n_registered);
+    for (uint32_t i = 0; i < n_registered; i++) {
         char id[UUID_TEXT_LEN + 1];
-        uuid_format(s->engine.registered[i], id);
-        (void)spawn_registered(s->spawn, str_from(id), s->engine.now);
+        uuid_format(registered[i], id);
+        (void)spawn_registered(s->spawn, str_from(id), engine_now(s->engine));
     }
     return code;
 }
@@ -256,7 +306,7 @@ static enum bt_code turn(struct supervisor *s, struct bt_error *err)
 static void wait_for_work(struct supervisor *s)
 {
     msec now = clock_mono_ms();
-    msec due = engine_deadline(&s->engine);
+    msec due = engine_deadline(s->engine);
     msec timeout;
 
     due = spawn_deadline(s->spawn) < due ? spawn_deadline(s->spawn) : due;
@@ -280,9 +330,9 @@ static void replace_when_wedged(struct supervisor *s, char **argv)
     if (link_canary_age() < CANARY_LATE_MS) {
         s->wedged_since = 0;
     } else if (s->wedged_since == 0) {
-        s->wedged_since = s->engine.now;
+        s->wedged_since = engine_now(s->engine);
         log_warn("supervisor.wedged", "the transport does not answer");
-    } else if (s->engine.now - s->wedged_since > CANARY_DEAD_MS) {
+    } else if (engine_now(s->engine) - s->wedged_since > CANARY_DEAD_MS) {
         log_err("supervisor.wedged",
                 "the transport is stuck; replacing the daemon, the journal goes on");
         journal_close(s->journal);
@@ -305,7 +355,7 @@ static int finish(struct supervisor *s)
     }
     spawn_close(s->spawn);
     journal_close(s->journal);
-    log_info("supervisor.stopped", "plans_open=%u", core_runs_open(s->engine.core));
+    log_info("supervisor.stopped", "plans_open=%u", core_runs_open(engine_core(s->engine)));
     return EXIT_STOPPED;
 }
 

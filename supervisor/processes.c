@@ -60,7 +60,7 @@ static void process_kill(void *of, struct str instance_id)
     char text[UUID_TEXT_LEN + 1];
 
     (void)spawn_kill_instance(p->spawn, as_spawned(instance_id, text), "did not stop its work",
-                              p->engine->now);
+                              engine_now(p->engine));
 }
 
 static bool process_about(void *of, struct str agent_id, struct agent_process *ret)
@@ -89,7 +89,7 @@ static bool process_about(void *of, struct str agent_id, struct agent_process *r
     return found;
 }
 
-struct process_hooks processes_for_engine(struct processes *p)
+struct process_hooks processes_hooks(struct processes *p)
 {
     return (struct process_hooks){
         .of = p, .is_ours = process_is_ours, .kill = process_kill, .about = process_about};
@@ -99,13 +99,13 @@ struct process_hooks processes_for_engine(struct processes *p)
 
 static void tell_gave_up(struct processes *p, struct str agent_id, const char *why)
 {
-    struct core_event ev = {.type = CORE_GAVE_UP,
-                            .agent =
-                                registry_agent_add(p->engine->registry, agent_id, p->engine->now),
-                            .text = str_from(why)};
+    struct core_event ev = {
+        .type = CORE_GAVE_UP,
+        .agent = registry_agent_add(engine_registry(p->engine), agent_id, engine_now(p->engine)),
+        .text = str_from(why)};
     struct bt_error err;
 
-    if (ev.agent != REGISTRY_NONE && engine_feed(p->engine, &ev, NULL, NULL, &err) != BT_OK) {
+    if (ev.agent != REGISTRY_NONE && engine_feed(p->engine, &ev, NULL, &err) != BT_OK) {
         engine_fail(p->engine, &err);
     }
 }
@@ -186,8 +186,8 @@ static void child_ended(struct processes *p, const struct spawn_event *ev)
     struct siblings of;
 
     siblings_of(p, ev->name, ev->agent_id, &of);
-    if (p->engine->draining || of.others || of.failed.name == NULL || of.named.name == NULL ||
-        of.named.state != POLICY_STOPPED) {
+    if (engine_is_draining(p->engine) || of.others || of.failed.name == NULL ||
+        of.named.name == NULL || of.named.state != POLICY_STOPPED) {
         return;
     }
     put_text(reason, sizeof reason, "crashes of %s; the last: %s", of.failed.name,
@@ -204,14 +204,14 @@ static void instance_gone(struct processes *p, const struct spawn_event *ev)
     if (!uuid_parse(str_from(ev->instance_id), &gone.instance)) {
         return;
     }
-    gone.slot = registry_instance(p->engine->registry, gone.instance);
+    gone.slot = registry_instance(engine_registry(p->engine), gone.instance);
     if (gone.slot == REGISTRY_NONE ||
-        !registry_instance_view(p->engine->registry, gone.slot, &view)) {
+        !registry_instance_view(engine_registry(p->engine), gone.slot, &view)) {
         return;
     }
     gone.epoch = view.epoch;
     gone.agent = view.agent;
-    if (engine_feed(p->engine, &gone, NULL, NULL, &err) != BT_OK) {
+    if (engine_feed(p->engine, &gone, NULL, &err) != BT_OK) {
         engine_fail(p->engine, &err);
     }
 }
@@ -222,9 +222,10 @@ static void instance_restarted(struct processes *p, const struct spawn_event *ev
         .type = CORE_RESTARTED, .pid = (uint32_t)ev->pid, .text = str_from(ev->reason)};
     struct bt_error err;
 
-    again.agent = registry_agent_add(p->engine->registry, str_from(ev->agent_id), p->engine->now);
+    again.agent = registry_agent_add(engine_registry(p->engine), str_from(ev->agent_id),
+                                     engine_now(p->engine));
     (void)uuid_parse(str_from(ev->instance_id), &again.instance);
-    if (again.agent != REGISTRY_NONE && engine_feed(p->engine, &again, NULL, NULL, &err) != BT_OK) {
+    if (again.agent != REGISTRY_NONE && engine_feed(p->engine, &again, NULL, &err) != BT_OK) {
         engine_fail(p->engine, &err);
     }
 }
@@ -234,10 +235,10 @@ void processes_cycle(struct processes *p, bool readable)
     struct spawn_event ev;
 
     if (readable) {
-        spawn_handle(p->spawn, p->engine->now);
+        spawn_handle(p->spawn, engine_now(p->engine));
     }
-    if (spawn_deadline(p->spawn) <= p->engine->now) {
-        spawn_tick(p->spawn, p->engine->now);
+    if (spawn_deadline(p->spawn) <= engine_now(p->engine)) {
+        spawn_tick(p->spawn, engine_now(p->engine));
     }
     while (spawn_next_event(p->spawn, &ev)) {
         enum log_level level = ev.type == SPAWN_GAVE_UP || (ev.type == SPAWN_EXITED && !ev.expected)

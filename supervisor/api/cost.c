@@ -120,7 +120,7 @@ static enum bt_code put_estimates(struct engine *engine, struct uuid id, struct 
     struct doc document;
     struct buf bytes;
     uint64_t steps;
-    enum bt_code code = journal_plan_by_id(engine->journal, id, &row, err);
+    enum bt_code code = journal_plan_by_id(engine_journal(engine), id, &row, err);
 
     if (code != BT_OK) {
         return code;
@@ -128,9 +128,9 @@ static enum bt_code put_estimates(struct engine *engine, struct uuid id, struct 
     buf_init(&bytes, LIMIT_STEP_BYTES);
     document = (struct doc){row.doc, row.doc_len};
     if (doc_get(document, STR_LIT("planning")).ptr != NULL) {
-        code = journal_events(engine->journal, 0, row.ix, 64, find_made, &made, err);
+        code = journal_events(engine_journal(engine), 0, row.ix, 64, find_made, &made, err);
         if (code == BT_OK && made.ref != 0) {
-            code = journal_blob_get(engine->journal, made.ref, &bytes, err);
+            code = journal_blob_get(engine_journal(engine), made.ref, &bytes, err);
             document = doc_from_buf(&bytes);
         }
     }
@@ -155,7 +155,7 @@ static enum bt_code fill(struct costs *all, uint32_t i, struct bt_error *err)
         put_phases(c, run->usage, run->planning_usage, run->replan_usage, run->synthesis_usage);
         c->status = str_from(plan_status_name(run->status));
     } else {
-        code = journal_last_row(all->engine->journal, all->ixs[i], true, tell_end, all, err);
+        code = journal_last_row(engine_journal(all->engine), all->ixs[i], true, tell_end, all, err);
     }
     return code == BT_OK ? put_estimates(all->engine, all->ids[i], c, err) : code;
 }
@@ -296,7 +296,7 @@ static enum bt_code collect(struct costs *all, const struct msg_plan_cost *m, st
             (void)add(&row, all);
         }
     } else {
-        code = journal_plans(all->engine->journal, (struct str){"", 0}, m->session_id, 0,
+        code = journal_plans(engine_journal(all->engine), (struct str){"", 0}, m->session_id, 0,
                              UINT32_MAX, add, all, err);
     }
     if (code == BT_OK && all->no_memory) {

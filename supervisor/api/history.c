@@ -57,7 +57,7 @@ static struct msg_plan_history_ok view_of(struct engine *engine, struct projecti
         .task = s->view.query,
         .status = s->view.status,
         .outcome = s->view.outcome,
-        .total_duration_ms = (s->ended ? s->ended_at : engine->wall) - s->created,
+        .total_duration_ms = (s->ended ? s->ended_at : engine_wall(engine)) - s->created,
         .total_tokens = total.input_tokens + total.output_tokens,
         .execution_attempts = executions,
         .replan_count = h->replans_n,

@@ -54,14 +54,13 @@ void api_revise(struct engine *engine, struct request *rq, struct open_plan *p,
     ev->type = CORE_REVISE;
     if (submission_init(&d, &err) != BT_OK ||
         revise_make(engine, p, &wish, &d.problems, &rev, &ev->result, &err) != BT_OK) {
-        if (!engine->failed) {
+        if (!engine_has_failed(engine)) {
             submission_refuse(engine, rq, &d, &err);
         }
     } else {
         ev->plan = rev.plan;
         ev->block = rev.block;
-        engine->revision = &rev;
-        if (request_feed(engine, rq, p, ev, not_now(p))) {
+        if (request_revise(engine, rq, p, ev, &rev, not_now(p))) {
             struct msg_plan_modify_ok ok = {.plan_id = str_from(p->id),
                                             .revision = core_block_run(p->block)->revision,
                                             .changed = p->plan->n_steps - steps +
@@ -70,7 +69,6 @@ void api_revise(struct engine *engine, struct request *rq, struct open_plan *p,
             ok.problems = d.problem_views;
             request_answer(engine, rq, MSG_plan_modify_ok, &ok);
         }
-        engine->revision = NULL;
     }
     new_revision_done(&rev);
     submission_done(&d);

@@ -9,20 +9,17 @@
  *                         │ no rule fits, and an agent can converse
  *                         └─► job converse ─► session_job_over ─► the same
  */
-#ifndef ENGINE_SESSION_H
-#define ENGINE_SESSION_H
+#ifndef CONVERSATION_CONVERSATION_H
+#define CONVERSATION_CONVERSATION_H
 
-#include "supervisor/api/api.h"
 #include "supervisor/conversation/intent_rules.h"
 #include "supervisor/dispatch/job.h"
+#include "supervisor/engine/request.h"
+#include "supervisor/query/session_view.h"
 
 enum {
-    SESSION_TEXT_MAX = 8192,     /* of a person's message */
-    SESSION_ANSWER_MAX = 65000,  /* of an answer as it is stored; the whole is in plan.result */
-    SESSION_NEWEST = 20,         /* M072: messages that agents see */
-    SESSION_KEPT = 10,           /* of them, those that a new summary leaves out */
-    SESSION_CONTEXT_MAX = 65536, /* bytes of texts that agents see */
-    SESSION_SUMMARY_MAX = 16384
+    SESSION_ANSWER_MAX = 65000, /* of an answer as it is stored; the whole is in plan.result */
+    SESSION_KEPT = 10 /* of SESSION_NEWEST messages, those that a new summary leaves out */
 };
 
 /* What a message was about when it was said, for an answer that comes later. */
@@ -52,27 +49,19 @@ void turn_init(struct turn_ctx *t, struct engine *engine, struct str session_id)
 void turn_done(struct turn_ctx *t);
 
 /* ---- turn.c ---- */
-/* Message, turn and turn_start. False: the journal has failed (engine->failed). */
+/* Message, turn and turn_start. False: the journal has failed (engine_has_failed). */
 bool turn_begin(struct turn_ctx *t);
 /* What became of it: waits, or answer and turn_end. */
 bool turn_end(struct turn_ctx *t);
-/* records.c: row and publication of a turn's record; fills in seq and event_id. */
-struct record_extra;
-BT_MUST_CHECK enum bt_code conversation_record(struct engine *engine, const struct record *rec,
-                                               struct record_extra *x, struct bt_error *err);
-/* The plan that is open in the session, the newest when there are several; NULL. */
-struct open_plan *conversation_open_plan(struct engine *engine, struct str session_id);
-/* The same for many sessions in one pass over the open plans: ret[i] is that of the session with
- * the value i, and must be NULL before. */
-void conversation_open_plans(struct engine *engine, const struct map *sessions,
-                             struct open_plan **ret);
-/* Called by records.c for REC_PLAN_COMPLETED, behind its row. summary: the plan's answer. BT_IO
- * only when the journal has failed. */
+/* ---- hooks of the engine and of dispatch ---- */
+/* A plan has ended: its answer becomes a message and ends the turn that waits for it. */
 BT_MUST_CHECK enum bt_code conversation_plan_ended(struct engine *engine, const struct open_plan *p,
                                                    const struct record *rec, struct str summary,
                                                    struct bt_error *err);
 /* After a recovery: turns whose plan or job did not come back are ended. */
 BT_MUST_CHECK enum bt_code conversation_recover(struct engine *engine, struct bt_error *err);
+/* A job of a session has ended. */
+void conversation_job_over(struct engine *engine, const struct job *e, const struct job_end *end);
 
 /* ---- say_do.c: what was wanted, done or refused in words ---- */
 /* On t->plan, which must not be NULL. */
@@ -127,7 +116,6 @@ void reply_quote(struct buf *out, struct str text, size_t max);
 struct str conversation_agent(struct engine *engine, const char *skill);
 /* The turn waits for what an agent makes of it. False: it could not be asked. */
 bool conversation_converse(struct turn_ctx *t);
-void conversation_job_over(struct engine *engine, const struct job *e, const struct job_end *end);
 
 /* ---- session_digest.c: the summary of the older messages ---- */
 /* Asks for a new one when one is due; after one that failed only some messages later. */
@@ -135,28 +123,7 @@ void conversation_summarize(struct engine *engine, struct str session_id);
 void conversation_summary_over(struct engine *engine, const struct job *e,
                                const struct job_end *end);
 
-/* ---- session_view.c: what of a session is shown ---- */
-struct conversation_messages {
-    struct arena *arena;
-    struct journal_message *at; /* oldest first; strings in the arena */
-    uint32_t n;
-};
-/* The newest before `before` (0 = all), at most limit. BT_NOT_FOUND: there is no such session. */
-BT_MUST_CHECK enum bt_code
-conversation_messages(struct engine *engine, struct str session_id, uint64_t before, uint32_t limit,
-                      struct arena *arena, struct conversation_messages *ret, struct bt_error *err);
-/* M072: for agents: {messages [{role, text, timestamp}], oldest first, and the summary of those
- * before}; both empty when nothing was said. Texts together are at most SESSION_CONTEXT_MAX. */
-BT_MUST_CHECK enum bt_code conversation_context(struct engine *engine, struct str session_id,
-                                                uint64_t before, struct arena *arena,
-                                                struct doc *ret_messages, struct str *ret_summary,
-                                                struct bt_error *err);
-/* The text of the summary; empty when there is none, or it cannot be read. */
-struct str conversation_summary(struct engine *engine, const struct journal_session *s,
-                                struct arena *arena);
-
 /* ---- requests ---- */
-void on_session_say(struct engine *engine, struct request *rq);
-void on_session_get(struct engine *engine, struct request *rq);
-void on_session_list(struct engine *engine, struct request *rq);
+/* Answers session.say. */
+void conversation_say(struct engine *engine, struct request *rq);
 #endif

@@ -192,7 +192,7 @@ static bool store_words(struct turn_ctx *t, struct str words, struct blob_ref *r
     code = buf_check(&bytes, &err);
     ret->len = bytes.len;
     if (code == BT_OK) {
-        code = journal_blob_add(t->engine->journal, bytes.at, bytes.len, &ret->id, &err);
+        code = journal_blob_add(engine_journal(t->engine), bytes.at, bytes.len, &ret->id, &err);
     }
     buf_done(&bytes);
     if (code != BT_OK) {

@@ -15,7 +15,7 @@ bool intent_feed(struct turn_ctx *t, struct core_event *ev)
     struct bt_error err;
 
     ev->run = t->plan->run;
-    if (engine_feed(t->engine, ev, &reject, NULL, &err) != BT_OK) {
+    if (engine_feed(t->engine, ev, &reject, &err) != BT_OK) {
         engine_fail(t->engine, &err);
         return false;
     }
@@ -26,7 +26,8 @@ bool intent_feed(struct turn_ctx *t, struct core_event *ev)
                    "different.");
         return false;
     }
-    if (request_reject(reject, core_revision(t->engine->core, t->plan->run), &err) != BT_OK) {
+    if (request_reject(reject, core_revision(engine_core(t->engine), t->plan->run), &err) !=
+        BT_OK) {
         reply_only(t, "That cannot be done now: %s.", err.msg);
         return false;
     }

@@ -3,8 +3,8 @@
  * whole message, so that a goal which merely contains such words stays a goal. What was meant is
  * checked against the plan by session_say.c. Pure.
  */
-#ifndef ENGINE_SAY_RULES_H
-#define ENGINE_SAY_RULES_H
+#ifndef CONVERSATION_SAY_RULES_H
+#define CONVERSATION_SAY_RULES_H
 
 #include <stdbool.h>
 #include <stdint.h>

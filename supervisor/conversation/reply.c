@@ -152,7 +152,7 @@ void reply_last(struct engine *engine, struct str session_id, struct buf *out)
     struct last l = {.out = out};
     struct bt_error err;
 
-    if (journal_plans(engine->journal, (struct str){"", 0}, session_id, 0, 1, tell_last, &l,
+    if (journal_plans(engine_journal(engine), (struct str){"", 0}, session_id, 0, 1, tell_last, &l,
                       &err) != BT_OK ||
         !l.found) {
         buf_add_cstr(out, "No plan is open in this session; say what is to be done.");

@@ -10,7 +10,7 @@ enum { MEMBERS = 4 };
 static void note(struct turn_ctx *t)
 {
     t->meant.plan = t->plan != NULL ? str_from(t->plan->id) : (struct str){"", 0};
-    t->meant.revision = t->plan != NULL ? core_revision(t->engine->core, t->plan->run) : 0;
+    t->meant.revision = t->plan != NULL ? core_revision(engine_core(t->engine), t->plan->run) : 0;
     /* What was shown and has gone by now is nothing that a later review could be. */
     t->meant.awaited = t->plan == NULL        ? 0
                        : decision_is_shown(t) ? decision_awaited(t->plan)
@@ -40,7 +40,8 @@ bool turn_context_keep(struct turn_ctx *t)
     }
     code = buf_check(&bytes, &err);
     if (code == BT_OK) {
-        code = journal_blob_add(t->engine->journal, bytes.at, bytes.len, &t->turn.wish, &err);
+        code =
+            journal_blob_add(engine_journal(t->engine), bytes.at, bytes.len, &t->turn.wish, &err);
     }
     buf_done(&bytes);
     if (code != BT_OK) {
@@ -81,7 +82,7 @@ bool turn_context_holds(struct turn_ctx *t, enum intent_kind intent)
     if (!str_eq(t->meant.plan, str_from(t->plan->id))) {
         why = "By now another plan is open; nothing was changed.";
     } else if ((intent == INTENT_SKIP || intent == INTENT_SKIP_TO) &&
-               t->meant.revision != core_revision(t->engine->core, t->plan->run)) {
+               t->meant.revision != core_revision(engine_core(t->engine), t->plan->run)) {
         why = "By now the plan has other steps; nothing was changed.";
     } else if ((intent == INTENT_YES || intent == INTENT_NO) &&
                t->meant.awaited != decision_awaited(t->plan)) {

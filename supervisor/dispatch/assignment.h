@@ -3,10 +3,12 @@
  * question about it (gate, verify, replan). One assignment is made at a time, in the cycle's
  * `assignment` arena; its message borrows from the assignment, the plan and the cards.
  */
-#ifndef ENGINE_ASSIGNMENT_H
-#define ENGINE_ASSIGNMENT_H
+#ifndef DISPATCH_ASSIGNMENT_H
+#define DISPATCH_ASSIGNMENT_H
 
+#include "supervisor/dispatch/keys.h"
 #include "supervisor/engine/engine.h"
+#include "supervisor/engine/open_plan.h"
 
 /* From several allocations, with one end. */
 struct assignment {
@@ -75,7 +77,4 @@ BT_MUST_CHECK enum bt_code assignment_synthesis(struct assignment *q, struct bt_
 void assignment_put(struct buf *out, const char *name, struct str text, size_t max);
 /* The plan that waits for this job; NULL and an error when it does not any more. */
 const struct open_plan *assignment_asker(struct assignment *q, struct bt_error *err);
-/* The document of a plan's newest revision, in the assignment's arena. */
-BT_MUST_CHECK enum bt_code assignment_document(struct assignment *q, const struct open_plan *p,
-                                               struct doc *ret, struct bt_error *err);
 #endif

@@ -114,7 +114,7 @@ static enum bt_code read_past(struct assignment *q, struct past *p, struct bt_er
     if (p->errors == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a replan");
     }
-    code = journal_events(q->engine->journal, 0, q->plan->ix, UINT32_MAX, tell, p, err);
+    code = journal_events(engine_journal(q->engine), 0, q->plan->ix, UINT32_MAX, tell, p, err);
     return code == BT_OK && p->no_memory ? err_set(err, BT_NOMEM, "out of memory for a replan")
                                          : code;
 }
@@ -245,9 +245,10 @@ static void put_agents(struct assignment *q, struct buf *out)
     doc_put_cstr(out, "agents");
     doc_put_array(out, granted->n);
     for (uint32_t i = 0; i < granted->n; i++) {
-        bool known = granted->at[i] < registry_agents(q->engine->registry);
-        struct agent_view view = known ? registry_agent_view(q->engine->registry, granted->at[i])
-                                       : (struct agent_view){.id = granted->ids[i]};
+        bool known = granted->at[i] < registry_agents(engine_registry(q->engine));
+        struct agent_view view =
+            known ? registry_agent_view(engine_registry(q->engine), granted->at[i])
+                  : (struct agent_view){.id = granted->ids[i]};
         uint32_t n = view.card != NULL ? view.card->skills_n : 0;
         doc_put_map(out, 4);
         doc_put_cstr(out, "agentId");

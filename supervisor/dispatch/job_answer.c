@@ -194,7 +194,7 @@ static bool rectify(struct engine *engine, struct open_plan *p, struct doc named
     new_revision_done(&revision);
     free(problems.at);
     free(redo);
-    return done || engine->failed;
+    return done || engine_has_failed(engine);
 }
 
 static void tell_answer(struct engine *engine, const struct open_plan *p, const struct job_end *end)
@@ -203,7 +203,7 @@ static void tell_answer(struct engine *engine, const struct open_plan *p, const 
         .type = CORE_SYNTHESIZED, .run = p->run, .result = end->result, .usage = end->usage};
     struct bt_error err;
 
-    if (engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+    if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {
         engine_fail(engine, &err);
     }
 }
@@ -260,7 +260,7 @@ void job_answered(struct engine *engine, struct open_plan *p, const struct job *
         job_failed(engine, p, e, end, end->ok ? str_from(err.msg) : why, false, 0);
         return;
     }
-    stored = doc_copy(&engine->cycle, stored);
+    stored = doc_copy(engine_cycle_arena(engine), stored);
     text = doc_string(doc_get(stored, STR_LIT("text")));
     retry = doc_get(doc_get(stored, STR_LIT("data")), STR_LIT("retry"));
     if (!wants_retry(retry, text)) {

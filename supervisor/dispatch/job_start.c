@@ -91,7 +91,7 @@ enum bt_code job_start(struct engine *engine, const struct job_ask *ask, uint64_
             code = submission_start(engine, &how, &d, id, err);
         }
         if (code == BT_OK) {
-            *ret_run = core_newest_run(engine->core);
+            *ret_run = core_newest_run(engine_core(engine));
         }
         submission_done(&d);
     }
@@ -105,8 +105,8 @@ void job_stop(struct engine *engine, uint64_t run)
         .type = CORE_CANCEL, .run = run, .text = STR_LIT("nobody waits for it any more")};
     struct bt_error err;
 
-    if (run != 0 && core_run(engine->core, run, NULL) != NULL &&
-        engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {
+    if (run != 0 && core_run(engine_core(engine), run, NULL) != NULL &&
+        engine_feed(engine, &ev, NULL, &err) != BT_OK) {
         engine_fail(engine, &err);
     }
 }

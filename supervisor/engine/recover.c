@@ -2,9 +2,8 @@
 #include <stdlib.h>
 
 #include "protocol/base/log.h"
-#include "supervisor/conversation/conversation.h"
-#include "supervisor/dispatch/job.h"
-#include "supervisor/dispatch/revise.h"
+#include "supervisor/engine/engine_internal.h"
+#include "supervisor/engine/revision.h"
 #include "supervisor/events/record_codec.h"
 #include "supervisor/plan/plan_pack.h"
 
@@ -50,7 +49,7 @@ static enum bt_code revise(struct survivor *v, const struct record *rec)
 {
     struct new_revision next;
     struct run *run = NULL;
-    enum bt_code code = revise_read(v->engine, &v->plan, rec->result, &next, v->err);
+    enum bt_code code = revision_read(v->engine, &v->plan, rec->result, &next, v->err);
 
     if (code == BT_OK) {
         run = run_revise(core_block_run(next.block), next.plan, v->run, v->plan.plan, rec);
@@ -138,6 +137,7 @@ static bool recover_plan(const struct journal_plan *row, void *self)
     struct bt_error why = {.code = BT_OK};
     struct survivor v = {.engine = all->engine, .err = &why};
     struct core_event ev = {.type = CORE_RECOVER};
+    enum core_reject reject;
     bool job;
 
     if (row->recoveries > RECOVERIES_MAX) {
@@ -155,17 +155,15 @@ static bool recover_plan(const struct journal_plan *row, void *self)
     job = v.plan.job != NULL;
     ev.plan = v.plan.plan;
     ev.block = v.plan.block;
-    all->engine->pending = &v.plan;
-    all->code = engine_feed(all->engine, &ev, NULL, NULL, all->err);
-    if (all->engine->pending != NULL) {
+    all->code = engine_submit(all->engine, &ev, &v.plan, (struct doc){NULL, 0}, &reject, all->err);
+    if (reject != REJECT_NONE) {
         /* More plans are open than limits.maxOpenPlans allows now. It stays in the journal. */
         log_err("plan.not_recovered", "ix=%llu no room: raise limits.maxOpenPlans and start again",
                 (unsigned long long)row->ix);
-        all->engine->pending = NULL;
-        open_plan_done(&v.plan);
     } else if (!job) {
         all->n++;
     }
+    open_plan_done(&v.plan);
     survivor_done(&v);
     return all->code == BT_OK;
 }
@@ -200,8 +198,8 @@ enum bt_code engine_recover(struct engine *engine, uint64_t *ret_n, struct bt_er
 
     *ret_n = all.n;
     if (code == BT_OK && all.code == BT_OK) {
-        jobs_find(engine);
-        code = conversation_recover(engine, err);
+        engine->hooks.jobs_recovered(engine);
+        code = engine->hooks.turns_recovered(engine, err);
     }
     if (code == BT_OK && all.code == BT_OK) {
         code = forgive_idle(engine, err);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "protocol/base/utf8.h"
-#include "supervisor/dispatch/job.h"
+#include "supervisor/engine/engine_internal.h"
 #include "supervisor/plan/plan_pack.h"
 
 enum { PROBLEMS_MAX = 200, PROBLEM_BYTES = 1024 /* as messages.def has it */ };
@@ -266,9 +266,7 @@ enum bt_code submission_start(struct engine *engine, const struct submission_sta
         }
         return code;
     }
-    engine->pending = &d->plan;
-    code = engine_feed(engine, &ev, &reject, NULL, err);
-    engine->pending = NULL;
+    code = engine_submit(engine, &ev, &d->plan, doc_from_buf(&d->normalised), &reject, err);
     if (code == BT_OK && reject != REJECT_NONE) {
         /* The row of the plan is in the batch but no run is: this must not be committed. */
         code = err_set(err, BT_INTERNAL, "the core refused a plan that had a place: %s",

@@ -6,6 +6,8 @@
 #define ENGINE_SUBMISSION_H
 
 #include "supervisor/engine/engine.h"
+#include "supervisor/engine/open_plan.h"
+#include "supervisor/engine/request.h"
 #include "supervisor/keyword/planner.h"
 
 /* All that is said of the plan, and the plan as it was read, live in the arena; what runs is a copy

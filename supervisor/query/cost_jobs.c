@@ -67,7 +67,7 @@ static enum bt_code usage_of(struct engine *engine, struct uuid id, uint64_t ix,
         *ret = run->usage;
         return BT_OK;
     }
-    return journal_last_row(engine->journal, ix, false, tell_usage, ret, err);
+    return journal_last_row(engine_journal(engine), ix, false, tell_usage, ret, err);
 }
 
 static enum bt_code tell(struct engine *engine, struct uuid id, cost_job_fn fn, void *self,
@@ -77,7 +77,7 @@ static enum bt_code tell(struct engine *engine, struct uuid id, cost_job_fn fn, 
     struct job *e;
     struct usage usage;
     bool ok;
-    enum bt_code code = journal_plan_by_id(engine->journal, id, &row, err);
+    enum bt_code code = journal_plan_by_id(engine_journal(engine), id, &row, err);
 
     if (code != BT_OK) {
         return code;
@@ -99,7 +99,7 @@ enum bt_code cost_jobs(struct engine *engine, const struct cost_jobs_of *ask, co
 {
     struct found f = {.ask = ask};
     enum bt_code code =
-        journal_jobs(engine->journal, ask->session_id, 0, UINT32_MAX, find, &f, err);
+        journal_jobs(engine_journal(engine), ask->session_id, 0, UINT32_MAX, find, &f, err);
 
     if (code == BT_OK && f.no_memory) {
         code = err_set(err, BT_NOMEM, "out of memory for a list of errands");

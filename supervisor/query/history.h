@@ -3,8 +3,8 @@
  * reviews, gathered from the rows one after the other. Lists are bounded; what is over is said.
  * Everything lives in the projection's arena.
  */
-#ifndef ENGINE_HISTORY_H
-#define ENGINE_HISTORY_H
+#ifndef QUERY_HISTORY_H
+#define QUERY_HISTORY_H
 
 #include "supervisor/query/projection.h"
 

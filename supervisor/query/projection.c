@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "registry/registry.h"
-#include "supervisor/api/api.h"
+#include "supervisor/engine/request.h"
 
 void projection_done(struct projection *s)
 {
@@ -44,8 +44,8 @@ static void name_agent(struct engine *engine, const struct plan_step *p, struct 
     uint32_t agent;
 
     v->agent_id = v->agent_id.len > 0 ? v->agent_id : p->agent_id;
-    agent = registry_agent(engine->registry, v->agent_id);
-    card = agent == REGISTRY_NONE ? NULL : registry_agent_view(engine->registry, agent).card;
+    agent = registry_agent(engine_registry(engine), v->agent_id);
+    card = agent == REGISTRY_NONE ? NULL : registry_agent_view(engine_registry(engine), agent).card;
     v->agent_name = card != NULL && card->name.len > 0 ? card->name : v->agent_id;
     if (card != NULL) {
         v->agent_icon = card->icon;
@@ -112,7 +112,7 @@ static enum bt_code load_plan(struct engine *engine, struct projection *s, struc
 
     if (s->revised.id != 0) {
         buf_init(&bytes, LIMIT_STEP_BYTES);
-        code = journal_blob_get(engine->journal, s->revised.id, &bytes, err);
+        code = journal_blob_get(engine_journal(engine), s->revised.id, &bytes, err);
         if (code == BT_OK) {
             s->document = doc_copy(&s->arena, doc_from_buf(&bytes));
         }
@@ -122,8 +122,8 @@ static enum bt_code load_plan(struct engine *engine, struct projection *s, struc
         code = err_set(err, BT_NOMEM, "out of memory for a story");
     }
     return code != BT_OK ? code
-                         : plan_read_again(s->document, &engine->opt.defaults, engine->registry,
-                                           &s->arena, &s->plan, err);
+                         : plan_read_again(s->document, &engine_options(engine)->defaults,
+                                           engine_registry(engine), &s->arena, &s->plan, err);
 }
 
 /* ---- the plan ---- */
@@ -187,7 +187,7 @@ enum bt_code projection_read_also(struct engine *engine, struct str plan_id, str
     id = row.plan_id;
     quarantined = str_is(row.status, "quarantined");
     open_projection(&row, ret);
-    code = journal_replay(engine->journal, ix, tell_row, &t, err);
+    code = journal_replay(engine_journal(engine), ix, tell_row, &t, err);
     code = code == BT_OK ? t.code : code;
     if (code == BT_OK) {
         code = load_plan(engine, ret, err);

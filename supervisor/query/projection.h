@@ -2,8 +2,8 @@
  * What became of a plan, read from its rows in the journal: the same for a running plan and for one
  * that ended last year. Everything lives in the projection's arena.
  */
-#ifndef ENGINE_PROJECTION_H
-#define ENGINE_PROJECTION_H
+#ifndef QUERY_PROJECTION_H
+#define QUERY_PROJECTION_H
 
 #include "protocol/base/arena.h"
 #include "protocol/wire/msg.h"

@@ -1,6 +1,6 @@
-/* What the engine may ask of whoever supervises processes. */
-#ifndef ENGINE_PROCESS_H
-#define ENGINE_PROCESS_H
+/* What may be asked of the supervisor of processes. */
+#ifndef DISPATCH_PROCESS_H
+#define DISPATCH_PROCESS_H
 
 #include <stdbool.h>
 
