@@ -6,7 +6,6 @@
 #include "protocol/base/assert.h"
 #include "protocol/base/log.h"
 #include "supervisor/dispatch/dispatch_internal.h"
-#include "supervisor/dispatch/job.h"
 
 enum bt_code dispatch_new(const struct engine_options *opt, struct link *link,
                           const struct process_hooks *processes, session_job_fn *session_job_over,
@@ -89,13 +88,9 @@ void dispatch_perform(struct engine *engine, const struct core_cmd *cmd)
     }
 }
 
-void dispatch_on_record(struct engine *engine, struct open_plan *p, const struct record *rec)
+void dispatch_on_attempt_over(struct engine *engine, const struct record *rec)
 {
-    if (record_about(rec->type) != ABOUT_AGENT && rec->step != STEP_NONE &&
-        rec->agent < registry_agents(engine_registry(engine))) {
+    if (rec->agent < registry_agents(engine_registry(engine))) {
         agent_stats_record(&agent_card_of(engine, rec->agent)->agent_stats, rec);
-    }
-    if (p->job != NULL) {
-        job_on_record(engine, p, rec);
     }
 }

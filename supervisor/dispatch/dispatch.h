@@ -28,6 +28,6 @@ uint64_t dispatch_sent(const struct engine *engine);
 /* ---- hooks of the engine ---- */
 /* CMD_DISPATCH, CMD_CANCEL_STEP, CMD_QUERY, CMD_CLOSE, CMD_PROBE, CMD_KILL. */
 void dispatch_perform(struct engine *engine, const struct core_cmd *cmd);
-/* Counts for the agent of the record, and notes what a job's record means for its asker. */
-void dispatch_on_record(struct engine *engine, struct open_plan *p, const struct record *rec);
+/* Counts for the agent of the record. */
+void dispatch_on_attempt_over(struct engine *engine, const struct record *rec);
 #endif

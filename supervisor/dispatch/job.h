@@ -47,15 +47,13 @@ void job_stop(struct engine *engine, uint64_t run);
 
 /* ---- hooks of the engine ---- */
 void job_on_command(struct engine *engine, const struct core_cmd *cmd);
+/* p is a job. */
+void job_on_record(struct engine *engine, const struct open_plan *p, const struct record *rec);
 /* Does what the cycle's commands and records of jobs lead to, until nothing is left. Before the
  * commit. False: there was nothing. */
 bool jobs_cycle(struct engine *engine);
 /* After a recovery: plans find the jobs that go on for them. Before jobs_cycle. */
 void jobs_find(struct engine *engine);
-
-/* ---- within the room ---- */
-/* p is a job. */
-void job_on_record(struct engine *engine, const struct open_plan *p, const struct record *rec);
 
 /* ---- job_planned.c, job_answer.c: what a job of a plan brought ---- */
 void job_planned(struct engine *engine, struct open_plan *p, const struct job *e,

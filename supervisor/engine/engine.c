@@ -100,10 +100,10 @@ enum bt_code engine_new(const struct engine_options *opt, struct journal *journa
 void engine_set_hooks(struct engine *engine, const struct engine_hooks *hooks)
 {
     ASSERT(hooks->on_request != NULL && hooks->on_lane_event != NULL && hooks->perform != NULL);
-    ASSERT(hooks->on_job_command != NULL && hooks->on_record != NULL && hooks->settle != NULL);
+    ASSERT(hooks->on_job_command != NULL && hooks->on_job_record != NULL && hooks->settle != NULL);
     ASSERT(hooks->jobs_recovered != NULL && hooks->plan_ended != NULL);
     ASSERT(hooks->turns_recovered != NULL && hooks->after_commit != NULL);
-    ASSERT(hooks->deadline != NULL);
+    ASSERT(hooks->on_attempt_over != NULL && hooks->deadline != NULL);
     engine->hooks = *hooks;
 }
 
@@ -201,6 +201,14 @@ static void keep_revision(struct engine *engine, struct feed *f)
     }
 }
 
+/* What an agent did is known now; a step that a person ended has no agent. */
+static bool is_attempt_over(const struct record *rec)
+{
+    return (rec->type == REC_STEP_COMPLETED || rec->type == REC_STEP_RETRY ||
+            rec->type == REC_STEP_WAITING || rec->type == REC_VERIFICATION_FAILED) &&
+           rec->step != STEP_NONE;
+}
+
 /* A record becomes a row; then the rooms that wait for its plan see it. */
 static enum bt_code take_record(struct engine *engine, const struct feed *f,
                                 const struct record *rec, struct bt_error *err)
@@ -221,8 +229,11 @@ static enum bt_code take_record(struct engine *engine, const struct feed *f,
         engine->jobs -= p->job != NULL ? 1 : 0;
         code = engine->hooks.plan_ended(engine, p, &whole, buf_str(&summary), err);
     }
-    if (code == BT_OK && p != NULL) {
-        engine->hooks.on_record(engine, p, &whole);
+    if (code == BT_OK && p != NULL && is_attempt_over(rec)) {
+        engine->hooks.on_attempt_over(engine, &whole);
+    }
+    if (code == BT_OK && p != NULL && p->job != NULL) {
+        engine->hooks.on_job_record(engine, p, &whole);
     }
     buf_done(&summary);
     return code;

@@ -83,8 +83,11 @@ struct engine_hooks {
     void (*perform)(struct engine *engine, const struct core_cmd *cmd);
     /* Notes that a plan asks for a job or calls it off (CMD_JOB, CMD_JOB_STOP); `settle` acts. */
     void (*on_job_command)(struct engine *engine, const struct core_cmd *cmd);
-    /* Sees a record about a plan after its row was written, before the commit. */
-    void (*on_record)(struct engine *engine, struct open_plan *p, const struct record *rec);
+    /* Sees a record of a job after its row was written, before the commit. */
+    void (*on_job_record)(struct engine *engine, const struct open_plan *job,
+                          const struct record *rec);
+    /* Counts, for the record's agent, the end of a step or of an attempt, in the same place. */
+    void (*on_attempt_over)(struct engine *engine, const struct record *rec);
     /* Does what the notes about jobs lead to, before the commit. False: there were none. */
     bool (*settle)(struct engine *engine);
     /* After a recovery: ties the jobs that go on to the plans that wait for them. */

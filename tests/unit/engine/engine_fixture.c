@@ -55,10 +55,17 @@ static void perform(struct engine *engine, const struct core_cmd *cmd)
     (void)cmd;
 }
 
-static void on_record(struct engine *engine, struct open_plan *p, const struct record *rec)
+static void on_job_record(struct engine *engine, const struct open_plan *p,
+                          const struct record *rec)
 {
     (void)engine;
     (void)p;
+    (void)rec;
+}
+
+static void on_attempt_over(struct engine *engine, const struct record *rec)
+{
+    (void)engine;
     (void)rec;
 }
 
@@ -104,7 +111,8 @@ static const struct engine_hooks hooks = {.on_request = on_request,
                                           .on_lane_event = on_lane_event,
                                           .perform = perform,
                                           .on_job_command = perform,
-                                          .on_record = on_record,
+                                          .on_job_record = on_job_record,
+                                          .on_attempt_over = on_attempt_over,
                                           .settle = nothing,
                                           .jobs_recovered = recovered,
                                           .plan_ended = plan_ended,
