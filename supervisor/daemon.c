@@ -30,8 +30,8 @@ enum {
 };
 enum { WATCH_LINK, WATCH_SPAWN, WATCH_SIGNAL, WATCH_COUNT };
 
-struct supervisor {
-    const struct supervisor_options *opt;
+struct daemon {
+    const struct daemon_options *opt;
     struct journal *journal;
     struct spawn *spawn;
     struct link *link;
@@ -84,241 +84,241 @@ static struct engine_hooks hooks_of(struct dispatch *dispatch, struct api *api)
 }
 
 /* The rooms of the loop, each built on those before it. */
-static enum bt_code open_rooms(struct supervisor *s, struct bt_error *err)
+static enum bt_code open_rooms(struct daemon *d, struct bt_error *err)
 {
-    const struct engine_options *opt = &s->opt->engine;
+    const struct engine_options *opt = &d->opt->engine;
     struct process_hooks processes;
     struct engine_hooks hooks;
     struct dispatch *dispatch = NULL;
-    enum bt_code code = engine_new(opt, s->journal, s->link, &s->engine, err);
+    enum bt_code code = engine_new(opt, d->journal, d->link, &d->engine, err);
 
     if (code == BT_OK) {
-        s->processes = (struct processes){.engine = s->engine,
-                                          .spawn = s->spawn,
-                                          .held_back = s->opt->held_back,
-                                          .n_held_back = s->opt->n_held_back};
-        processes = processes_hooks(&s->processes);
-        code = dispatch_new(opt, s->link, &processes, conversation_job_over, &dispatch, err);
+        d->processes = (struct processes){.engine = d->engine,
+                                          .spawn = d->spawn,
+                                          .held_back = d->opt->held_back,
+                                          .n_held_back = d->opt->n_held_back};
+        processes = processes_hooks(&d->processes);
+        code = dispatch_new(opt, d->link, &processes, conversation_job_over, &dispatch, err);
     }
     if (code == BT_OK) {
-        code = api_new(&s->api, err);
+        code = api_new(&d->api, err);
     }
     if (code == BT_OK) {
-        hooks = hooks_of(dispatch, s->api);
-        engine_set_hooks(s->engine, &hooks);
+        hooks = hooks_of(dispatch, d->api);
+        engine_set_hooks(d->engine, &hooks);
     }
     return code;
 }
 
 /* In this order: signals before any thread, the lock before the spawner, the spawner before nng. */
-static enum bt_code open_all(struct supervisor *s, struct bt_error *err)
+static enum bt_code open_all(struct daemon *d, struct bt_error *err)
 {
-    const char *dir = s->opt->engine.state_dir;
-    const struct journal_options journal = {.durability = s->opt->engine.durability,
-                                            .ballast_bytes = s->opt->ballast_bytes};
+    const char *dir = d->opt->engine.state_dir;
+    const struct journal_options journal = {.durability = d->opt->engine.durability,
+                                            .ballast_bytes = d->opt->ballast_bytes};
     const struct spawn_options spawn = {.state_dir = dir};
     int signals = -1;
     enum bt_code code = block_signals(&signals, err);
 
     if (code == BT_OK) {
-        code = journal_open_sqlite(dir, &journal, &s->journal, err);
+        code = journal_open_sqlite(dir, &journal, &d->journal, err);
     }
     if (code == BT_OK) {
-        code = spawn_open(&spawn, &s->spawn, err);
+        code = spawn_open(&spawn, &d->spawn, err);
     }
     if (code == BT_OK) {
-        code = link_new(s->opt->inbox, &s->link, err);
+        code = link_new(d->opt->inbox, &d->link, err);
     }
     if (code == BT_OK) {
-        code = open_rooms(s, err);
+        code = open_rooms(d, err);
     }
     if (code == BT_OK) {
         code = link_canary_start(CANARY_PERIOD_MS, err);
     }
     if (code == BT_OK) {
-        s->watch[WATCH_LINK] = (struct pollfd){.fd = link_fd(s->link), .events = POLLIN};
-        s->watch[WATCH_SPAWN] = (struct pollfd){.fd = spawn_fd(s->spawn), .events = POLLIN};
-        s->watch[WATCH_SIGNAL] = (struct pollfd){.fd = signals, .events = POLLIN};
+        d->watch[WATCH_LINK] = (struct pollfd){.fd = link_fd(d->link), .events = POLLIN};
+        d->watch[WATCH_SPAWN] = (struct pollfd){.fd = spawn_fd(d->spawn), .events = POLLIN};
+        d->watch[WATCH_SIGNAL] = (struct pollfd){.fd = signals, .events = POLLIN};
     }
     return code;
 }
 
-/* The first turn: what the journal holds goes on, and the world is told that we are here. */
-static enum bt_code first_cycle(struct supervisor *s, struct bt_error *err)
+/* The first cycle: what the journal holds goes on, and supervisor_started is published. */
+static enum bt_code first_cycle(struct daemon *d, struct bt_error *err)
 {
     uint64_t recovered = 0;
     enum bt_code code;
 
-    engine_begin(s->engine, clock_mono_ms(), clock_wall_ms());
-    for (size_t i = 0; i < s->opt->n_agent_ids; i++) {
-        (void)registry_agent_add(engine_registry(s->engine), str_from(s->opt->agent_ids[i]),
-                                 engine_now(s->engine));
+    engine_begin(d->engine, clock_mono_ms(), clock_wall_ms());
+    for (size_t i = 0; i < d->opt->n_agent_ids; i++) {
+        (void)registry_agent_add(engine_registry(d->engine), str_from(d->opt->agent_ids[i]),
+                                 engine_now(d->engine));
     }
-    processes_hold_back(&s->processes);
-    code = engine_recover(s->engine, &recovered, err);
+    processes_hold_back(&d->processes);
+    code = engine_recover(d->engine, &recovered, err);
     if (code == BT_OK) {
-        code = engine_system_record(s->engine, REC_SUPERVISOR_STARTED, STR_LIT(""), recovered, err);
+        code = engine_system_record(d->engine, REC_SUPERVISOR_STARTED, STR_LIT(""), recovered, err);
     }
     if (code == BT_OK) {
-        code = engine_end(s->engine, err);
+        code = engine_end(d->engine, err);
     }
     if (code == BT_OK) {
         log_info("supervisor.started", "state=%s control=%s events=%s plans=%llu durability=%s",
-                 s->opt->engine.state_dir, engine_control_url(s->engine),
-                 engine_events_url(s->engine), (unsigned long long)recovered,
-                 s->opt->engine.durability == DURABILITY_POWER ? "power" : "process");
+                 d->opt->engine.state_dir, engine_control_url(d->engine),
+                 engine_events_url(d->engine), (unsigned long long)recovered,
+                 d->opt->engine.durability == DURABILITY_POWER ? "power" : "process");
     }
     return code;
 }
 
-static enum bt_code announce(struct supervisor *s, struct bt_error *err)
+static enum bt_code announce(struct daemon *d, struct bt_error *err)
 {
-    struct state_endpoints e = {.instance = s->instance, .pid = (uint64_t)getpid()};
+    struct state_endpoints e = {.instance = d->instance, .pid = (uint64_t)getpid()};
     enum bt_code code;
 
-    (void)snprintf(e.control, sizeof e.control, "%s", engine_control_url(s->engine));
-    (void)snprintf(e.events, sizeof e.events, "%s", engine_events_url(s->engine));
+    (void)snprintf(e.control, sizeof e.control, "%s", engine_control_url(d->engine));
+    (void)snprintf(e.events, sizeof e.events, "%s", engine_events_url(d->engine));
     (void)snprintf(e.version, sizeof e.version, "%s", BATON_VERSION);
-    code = state_endpoints_write(s->opt->engine.state_dir, &e, err);
+    code = state_endpoints_write(d->opt->engine.state_dir, &e, err);
     if (code == BT_OK) {
-        code = spawn_set_children(s->spawn, s->opt->specs, s->opt->n_specs, clock_mono_ms(), err);
+        code = spawn_set_children(d->spawn, d->opt->specs, d->opt->n_specs, clock_mono_ms(), err);
     }
     if (code == BT_OK) {
-        if (s->opt->ready_fd >= 0) {
-            (void)!write(s->opt->ready_fd, "ready\n", 6);
-            (void)close(s->opt->ready_fd);
+        if (d->opt->ready_fd >= 0) {
+            (void)!write(d->opt->ready_fd, "ready\n", 6);
+            (void)close(d->opt->ready_fd);
         }
         notify_service_manager("READY=1\nSTATUS=serving");
     }
     return code;
 }
 
-static void begin_stop(struct supervisor *s, const char *why)
+static void begin_stop(struct daemon *d, const char *why)
 {
     struct bt_error err;
 
     log_info("supervisor.stopping", "reason=\"%s\" grace_ms=%llu", why,
-             (unsigned long long)s->opt->shutdown_grace_ms);
+             (unsigned long long)d->opt->shutdown_grace_ms);
     notify_service_manager("STOPPING=1\nSTATUS=draining");
-    engine_drain(s->engine);
-    s->stop_begun = engine_now(s->engine);
-    s->stop_deadline = engine_now(s->engine) + s->opt->shutdown_grace_ms;
-    for (uint32_t i = 0; i < registry_instances(engine_registry(s->engine)); i++) {
+    engine_drain(d->engine);
+    d->stop_begun = engine_now(d->engine);
+    d->stop_deadline = engine_now(d->engine) + d->opt->shutdown_grace_ms;
+    for (uint32_t i = 0; i < registry_instances(engine_registry(d->engine)); i++) {
         struct instance_view view;
         struct core_event drain = {
             .type = CORE_DRAIN, .slot = i, .text = STR_LIT("the supervisor is stopping")};
-        if (!registry_instance_view(engine_registry(s->engine), i, &view)) {
+        if (!registry_instance_view(engine_registry(d->engine), i, &view)) {
             continue;
         }
         drain.epoch = view.epoch;
         drain.agent = view.agent;
-        if (engine_feed(s->engine, &drain, NULL, &err) != BT_OK) {
-            engine_fail(s->engine, &err);
+        if (engine_feed(d->engine, &drain, NULL, &err) != BT_OK) {
+            engine_fail(d->engine, &err);
         }
     }
-    if (engine_system_record(s->engine, REC_SUPERVISOR_STOPPING, str_from(why), 0, &err) != BT_OK) {
-        engine_fail(s->engine, &err);
+    if (engine_system_record(d->engine, REC_SUPERVISOR_STOPPING, str_from(why), 0, &err) != BT_OK) {
+        engine_fail(d->engine, &err);
     }
-    spawn_stop_all(s->spawn, s->opt->shutdown_grace_ms, engine_now(s->engine));
+    spawn_stop_all(d->spawn, d->opt->shutdown_grace_ms, engine_now(d->engine));
 }
 
-static void signal_cycle(struct supervisor *s)
+static void signal_cycle(struct daemon *d)
 {
     struct signalfd_siginfo info;
 
-    while (read(s->watch[WATCH_SIGNAL].fd, &info, sizeof info) == (ssize_t)sizeof info) {
+    while (read(d->watch[WATCH_SIGNAL].fd, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGHUP) {
             log_info("supervisor.hup", "configuration is read at start only");
-        } else if (s->stop_deadline != MSEC_NEVER) {
-            s->stop_now = true;
+        } else if (d->stop_deadline != MSEC_NEVER) {
+            d->stop_now = true;
         } else {
-            begin_stop(s, info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+            begin_stop(d, info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
         }
     }
-    if (api_stop_asked(s->api) && s->stop_deadline == MSEC_NEVER) {
-        begin_stop(s, "supervisor.drain");
+    if (api_stop_asked(d->api) && d->stop_deadline == MSEC_NEVER) {
+        begin_stop(d, "supervisor.drain");
     }
 }
 
-static uint32_t outstanding(const struct supervisor *s)
+static uint32_t outstanding(const struct daemon *d)
 {
     uint32_t n = 0;
 
-    for (uint32_t i = 0; i < registry_instances(engine_registry(s->engine)); i++) {
+    for (uint32_t i = 0; i < registry_instances(engine_registry(d->engine)); i++) {
         struct instance_view view;
-        n += registry_instance_view(engine_registry(s->engine), i, &view) ? view.outstanding : 0;
+        n += registry_instance_view(engine_registry(d->engine), i, &view) ? view.outstanding : 0;
     }
     return n;
 }
 
-static bool is_over(const struct supervisor *s)
+static bool is_over(const struct daemon *d)
 {
-    if (s->stop_deadline == MSEC_NEVER) {
+    if (d->stop_deadline == MSEC_NEVER) {
         return false;
     }
-    if (!s->stop_now && engine_now(s->engine) - s->stop_begun < FAREWELL_MS) {
+    if (!d->stop_now && engine_now(d->engine) - d->stop_begun < FAREWELL_MS) {
         return false; /* the answer to supervisor.drain and the last events are still on their way
                          out of the transport */
     }
-    return s->stop_now || (spawn_is_idle(s->spawn) &&
-                           (outstanding(s) == 0 || engine_now(s->engine) >= s->stop_deadline));
+    return d->stop_now || (spawn_is_idle(d->spawn) &&
+                           (outstanding(d) == 0 || engine_now(d->engine) >= d->stop_deadline));
 }
 
 /* Restarts that were clean, or that we lived long after, do not count towards a plan's quarantine.
  */
-static void settle(struct supervisor *s)
+static void settle(struct daemon *d)
 {
     struct bt_error err;
 
-    if (!s->settled && engine_now(s->engine) - engine_started(s->engine) > SETTLED_MS) {
-        s->settled = true;
-        if (journal_recovered(s->journal, 0, &err) != BT_OK) {
-            engine_fail(s->engine, &err);
+    if (!d->settled && engine_now(d->engine) - engine_started(d->engine) > SETTLED_MS) {
+        d->settled = true;
+        if (journal_recovered(d->journal, 0, &err) != BT_OK) {
+            engine_fail(d->engine, &err);
         }
     }
 }
 
-static enum bt_code turn(struct supervisor *s, struct bt_error *err)
+static enum bt_code cycle(struct daemon *d, struct bt_error *err)
 {
     const struct uuid *registered;
     uint32_t n_registered;
     struct link_event ev;
     enum bt_code code;
 
-    engine_begin(s->engine, clock_mono_ms(), clock_wall_ms());
+    engine_begin(d->engine, clock_mono_ms(), clock_wall_ms());
     for (int n = 0;
-         n < ENGINE_CYCLE_EVENTS && !engine_is_full(s->engine) && link_next(s->link, &ev); n++) {
-        engine_on_link(s->engine, &ev);
+         n < ENGINE_CYCLE_EVENTS && !engine_is_full(d->engine) && link_next(d->link, &ev); n++) {
+        engine_on_link(d->engine, &ev);
     }
-    processes_cycle(&s->processes,
-                    (s->watch[WATCH_SPAWN].revents & (POLLIN | POLLHUP | POLLERR)) != 0);
-    signal_cycle(s);
-    settle(s);
-    code = engine_end(s->engine, err);
-    registered = api_take_registered(s->api, &n_registered);
+    processes_cycle(&d->processes,
+                    (d->watch[WATCH_SPAWN].revents & (POLLIN | POLLHUP | POLLERR)) != 0);
+    signal_cycle(d);
+    settle(d);
+    code = engine_end(d->engine, err);
+    registered = api_take_registered(d->api, &n_registered);
     for (uint32_t i = 0; i < n_registered; i++) {
         char id[UUID_TEXT_LEN + 1];
         uuid_format(registered[i], id);
-        (void)spawn_registered(s->spawn, str_from(id), engine_now(s->engine));
+        (void)spawn_registered(d->spawn, str_from(id), engine_now(d->engine));
     }
     return code;
 }
 
-static void wait_for_work(struct supervisor *s)
+static void wait_for_work(struct daemon *d)
 {
     msec now = clock_mono_ms();
-    msec due = engine_deadline(s->engine);
+    msec due = engine_deadline(d->engine);
     msec timeout;
 
-    due = spawn_deadline(s->spawn) < due ? spawn_deadline(s->spawn) : due;
+    due = spawn_deadline(d->spawn) < due ? spawn_deadline(d->spawn) : due;
     timeout = due <= now ? 0 : due - now;
     timeout = timeout > WAIT_MAX_MS ? WAIT_MAX_MS : timeout;
     timeout =
-        s->stop_deadline != MSEC_NEVER && timeout > FAREWELL_WAIT_MS ? FAREWELL_WAIT_MS : timeout;
+        d->stop_deadline != MSEC_NEVER && timeout > FAREWELL_WAIT_MS ? FAREWELL_WAIT_MS : timeout;
     for (int i = 0; i < WATCH_COUNT; i++) {
-        s->watch[i].revents = 0;
+        d->watch[i].revents = 0;
     }
-    (void)poll(s->watch, WATCH_COUNT, (int)timeout);
+    (void)poll(d->watch, WATCH_COUNT, (int)timeout);
 }
 
 /*
@@ -326,65 +326,65 @@ static void wait_for_work(struct supervisor *s)
  * up again. Seen late for some time, not once: after a stop of the whole process the canary is
  * late, too, but sings again at once.
  */
-static void replace_when_wedged(struct supervisor *s, char **argv)
+static void replace_when_wedged(struct daemon *d, char **argv)
 {
     if (link_canary_age() < CANARY_LATE_MS) {
-        s->wedged_since = 0;
-    } else if (s->wedged_since == 0) {
-        s->wedged_since = engine_now(s->engine);
+        d->wedged_since = 0;
+    } else if (d->wedged_since == 0) {
+        d->wedged_since = engine_now(d->engine);
         log_warn("supervisor.wedged", "the transport does not answer");
-    } else if (engine_now(s->engine) - s->wedged_since > CANARY_DEAD_MS) {
+    } else if (engine_now(d->engine) - d->wedged_since > CANARY_DEAD_MS) {
         log_err("supervisor.wedged",
                 "the transport is stuck; replacing the daemon, the journal goes on");
-        journal_close(s->journal);
-        (void)setenv(SUPERVISOR_REPLACED, "1", 1);
+        journal_close(d->journal);
+        (void)setenv(DAEMON_REPLACED, "1", 1);
         (void)execv("/proc/self/exe", argv);
         _exit(EXIT_JOURNAL_DEAD);
     }
 }
 
-static int finish(struct supervisor *s)
+static int finish(struct daemon *d)
 {
     struct bt_error err;
 
-    if (state_endpoints_remove(s->opt->engine.state_dir, s->instance, &err) != BT_OK) {
+    if (state_endpoints_remove(d->opt->engine.state_dir, d->instance, &err) != BT_OK) {
         log_warn("supervisor.stop", "%s", err.msg);
     }
-    if (journal_recovered(s->journal, 0, &err) != BT_OK ||
-        (journal_dirty(s->journal) && journal_commit(s->journal, &err) != BT_OK)) {
+    if (journal_recovered(d->journal, 0, &err) != BT_OK ||
+        (journal_dirty(d->journal) && journal_commit(d->journal, &err) != BT_OK)) {
         log_warn("supervisor.stop", "%s", err.msg);
     }
-    spawn_close(s->spawn);
-    journal_close(s->journal);
-    log_info("supervisor.stopped", "plans_open=%u", core_runs_open(engine_core(s->engine)));
+    spawn_close(d->spawn);
+    journal_close(d->journal);
+    log_info("supervisor.stopped", "plans_open=%u", core_runs_open(engine_core(d->engine)));
     return EXIT_STOPPED;
 }
 
-int supervisor_run(const struct supervisor_options *opt, char **argv)
+int daemon_run(const struct daemon_options *opt, char **argv)
 {
-    struct supervisor *s = calloc(1, sizeof *s);
+    struct daemon *d = calloc(1, sizeof *d);
     struct bt_error err = {.code = BT_NOMEM, .msg = "out of memory"};
     enum bt_code code = BT_NOMEM;
 
-    if (s != NULL) {
-        s->opt = opt;
-        s->stop_deadline = MSEC_NEVER;
-        s->instance = uuid_new();
-        code = open_all(s, &err);
+    if (d != NULL) {
+        d->opt = opt;
+        d->stop_deadline = MSEC_NEVER;
+        d->instance = uuid_new();
+        code = open_all(d, &err);
     }
     if (code == BT_OK) {
-        code = first_cycle(s, &err);
+        code = first_cycle(d, &err);
     }
     if (code == BT_OK) {
-        code = announce(s, &err);
+        code = announce(d, &err);
     }
     if (code != BT_OK) {
         log_err("supervisor.start", "%s", err.msg);
-        return code == BT_CONFLICT && s->journal == NULL ? EXIT_LOCKED : EXIT_FAILURE_TO_START;
+        return code == BT_CONFLICT && d->journal == NULL ? EXIT_LOCKED : EXIT_FAILURE_TO_START;
     }
-    while (!is_over(s)) {
-        wait_for_work(s);
-        if (turn(s, &err) != BT_OK) {
+    while (!is_over(d)) {
+        wait_for_work(d);
+        if (cycle(d, &err) != BT_OK) {
             /* What the last commit did is unknown: only the journal can tell, so stop and be
              * started again. */
             log_err("supervisor.journal",
@@ -392,7 +392,7 @@ int supervisor_run(const struct supervisor_options *opt, char **argv)
                     err.msg);
             return EXIT_JOURNAL_DEAD;
         }
-        replace_when_wedged(s, argv);
+        replace_when_wedged(d, argv);
     }
-    return finish(s);
+    return finish(d);
 }

@@ -22,7 +22,7 @@ struct processes {
 
 /* What the engine may ask; valid as long as *p. */
 struct process_hooks processes_hooks(struct processes *p);
-/* In the first turn, before anything is recovered: nobody waits for agents that are held back. */
+/* In the first cycle, before anything is recovered: no plan waits for agents that are held back. */
 void processes_hold_back(struct processes *p);
 /* Within a cycle: takes what the spawner said (readable: it has said something), does what is due,
  * and tells the core. */
