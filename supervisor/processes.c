@@ -97,7 +97,7 @@ struct process_hooks processes_hooks(struct processes *p)
 
 /* ---- agents that do not come any more ---- */
 
-static void tell_gave_up(struct processes *p, struct str agent_id, const char *why)
+static void feed_gave_up(struct processes *p, struct str agent_id, const char *why)
 {
     struct core_event ev = {
         .type = CORE_GAVE_UP,
@@ -121,7 +121,7 @@ void processes_hold_back(struct processes *p)
                  "it was not started: %.*s; correct it, then start the daemon again "
                  "(see also: baton doctor)",
                  (int)utf8_cut(held, strlen(held), 400), held);
-        tell_gave_up(p, str_from(p->held_back[i].agent_id), why);
+        feed_gave_up(p, str_from(p->held_back[i].agent_id), why);
     }
 }
 
@@ -156,7 +156,7 @@ static void siblings_of(const struct processes *p, const char *name, const char 
 
 /* The core keeps it, and plans and the journal do for good: never a line of the agent's output,
  * which may have secrets in it. */
-static void tell_failed(struct processes *p, const struct spawn_info *last, const char *reason)
+static void feed_failed(struct processes *p, const struct spawn_info *last, const char *reason)
 {
     char why[REGISTRY_FAILURE_BYTES];
     const size_t log = strlen(last->log);
@@ -165,7 +165,7 @@ static void tell_failed(struct processes *p, const struct spawn_info *last, cons
 
     put_text(why, sizeof why, "it gave up after %s; see %s%sbaton agents %s", reason,
              fits ? last->log : "", fits ? "; or: " : "", last->agent_id);
-    tell_gave_up(p, str_from(last->agent_id), why);
+    feed_gave_up(p, str_from(last->agent_id), why);
 }
 
 static void child_gave_up(struct processes *p, const struct spawn_event *ev)
@@ -174,7 +174,7 @@ static void child_gave_up(struct processes *p, const struct spawn_event *ev)
 
     siblings_of(p, ev->name, ev->agent_id, &of);
     if (!of.others && of.named.name != NULL) {
-        tell_failed(p, &of.named, ev->reason);
+        feed_failed(p, &of.named, ev->reason);
     }
 }
 
@@ -192,7 +192,7 @@ static void child_ended(struct processes *p, const struct spawn_event *ev)
     }
     put_text(reason, sizeof reason, "crashes of %s; the last: %s", of.failed.name,
              of.failed.reason);
-    tell_failed(p, &of.failed, reason);
+    feed_failed(p, &of.failed, reason);
 }
 
 static void instance_gone(struct processes *p, const struct spawn_event *ev)

@@ -63,7 +63,7 @@ static void put_sums(struct msg_cost_record *c)
 
 /* ---- one plan ---- */
 
-static bool tell_end(const struct journal_row *row, void *self)
+static bool take_end(const struct journal_row *row, void *self)
 {
     struct costs *all = self;
     struct msg_cost_record *c = &all->plans[all->told];
@@ -155,7 +155,7 @@ static enum bt_code fill(struct costs *all, uint32_t i, struct bt_error *err)
         put_phases(c, run->usage, run->planning_usage, run->replan_usage, run->synthesis_usage);
         c->status = str_from(plan_status_name(run->status));
     } else {
-        code = journal_last_row(engine_journal(all->engine), all->ixs[i], true, tell_end, all, err);
+        code = journal_last_row(engine_journal(all->engine), all->ixs[i], true, take_end, all, err);
     }
     return code == BT_OK ? put_estimates(all->engine, all->ids[i], c, err) : code;
 }

@@ -64,8 +64,8 @@ static struct str hint(struct arena *arena, const char *text, size_t max)
 }
 
 /* Why it is not there, and where its output is. */
-static bool tell_why(struct engine *engine, const struct agent_view *a, struct arena *arena,
-                     struct msg_agent_view *ret)
+static bool fill_reason(struct engine *engine, const struct agent_view *a, struct arena *arena,
+                        struct msg_agent_view *ret)
 {
     const struct process_hooks *processes = dispatch_processes(engine);
     struct agent_process process;
@@ -109,7 +109,7 @@ static bool fill_agent(struct engine *engine, uint32_t agent, struct arena *aren
                  : a.instances == 0 ? STR_LIT("down")
                  : all_draining     ? STR_LIT("draining")
                                     : STR_LIT("up");
-    if (a.instances == 0 && !tell_why(engine, &a, arena, ret)) {
+    if (a.instances == 0 && !fill_reason(engine, &a, arena, ret)) {
         return false;
     }
     ret->queued = core_agent_queued(engine_core(engine), agent);

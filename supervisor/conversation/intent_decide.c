@@ -160,8 +160,8 @@ static const char *approved(enum review_kind kind)
     }
 }
 
-static void tell_decided(struct turn_ctx *t, uint32_t step, enum review_kind kind,
-                         enum review_decision decision)
+static void reply_decided(struct turn_ctx *t, uint32_t step, enum review_kind kind,
+                          enum review_decision decision)
 {
     intent_done(t, wants_words(kind) && decision == DECISION_APPROVE
                        ? "answer"
@@ -246,6 +246,6 @@ void intent_decide(struct turn_ctx *t, const struct intent *s, enum review_decis
                !store_words(t, ev.text, &ev.result)) {
         return;
     } else if (intent_feed(t, &ev)) {
-        tell_decided(t, ev.step, kind, decision);
+        reply_decided(t, ev.step, kind, decision);
     }
 }

@@ -169,7 +169,7 @@ static bool collect(struct turn_ctx *t, const struct intent_range *ranges, uint3
     return true;
 }
 
-static void tell_skipped(struct turn_ctx *t, const uint32_t *steps, uint32_t n)
+static void reply_skipped(struct turn_ctx *t, const uint32_t *steps, uint32_t n)
 {
     intent_done(t, modify_kind_name(MODIFY_SKIP_STEPS));
     buf_add_cstr(&t->reply, n == 1 ? "Step " : "Steps ");
@@ -205,7 +205,7 @@ void intent_skip(struct turn_ctx *t, const struct intent_range *ranges, uint32_t
     }
     ev.steps = steps;
     if (intent_feed(t, &ev)) {
-        tell_skipped(t, steps, ev.n_steps);
+        reply_skipped(t, steps, ev.n_steps);
     }
 }
 

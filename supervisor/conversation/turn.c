@@ -174,8 +174,8 @@ static void end_text(const struct open_plan *p, const struct record *rec, struct
 }
 
 /* M081: the answer of a plan becomes a message, and ends the turn that waits for it. */
-static enum bt_code tell_end(struct engine *engine, const struct open_plan *p, struct str text,
-                             struct bt_error *err)
+static enum bt_code answer_turn(struct engine *engine, const struct open_plan *p, struct str text,
+                                struct bt_error *err)
 {
     struct journal_turn t;
     struct arena arena = {.chunks = NULL};
@@ -228,7 +228,7 @@ enum bt_code conversation_plan_ended(struct engine *engine, const struct open_pl
     end_text(p, rec, summary, &text);
     code = buf_check(&text, err);
     if (code == BT_OK) {
-        code = tell_end(engine, p, buf_str(&text), err);
+        code = answer_turn(engine, p, buf_str(&text), err);
     }
     buf_done(&text);
     return code;

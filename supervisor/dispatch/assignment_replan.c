@@ -79,7 +79,7 @@ static void on_replan(struct past *p, enum record_type type, struct doc body, ms
     }
 }
 
-static bool tell(const struct journal_row *row, void *self)
+static bool add_row(const struct journal_row *row, void *self)
 {
     struct past *p = self;
     struct doc body = {row->body, row->body_len};
@@ -114,7 +114,7 @@ static enum bt_code read_past(struct assignment *q, struct past *p, struct bt_er
     if (p->errors == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for a replan");
     }
-    code = journal_events(engine_journal(q->engine), 0, q->plan->ix, UINT32_MAX, tell, p, err);
+    code = journal_events(engine_journal(q->engine), 0, q->plan->ix, UINT32_MAX, add_row, p, err);
     return code == BT_OK && p->no_memory ? err_set(err, BT_NOMEM, "out of memory for a replan")
                                          : code;
 }

@@ -42,7 +42,7 @@ static struct str keep(struct past *p, struct str s)
     return s;
 }
 
-static bool tell(const struct journal_row *row, void *self)
+static bool add_row(const struct journal_row *row, void *self)
 {
     struct past *p = self;
     const struct doc body = {row->body, row->body_len};
@@ -211,7 +211,7 @@ enum bt_code assignment_synthesis(struct assignment *q, struct bt_error *err)
     if (past.errors == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for an answer");
     }
-    code = journal_events(engine_journal(q->engine), 0, p->ix, UINT32_MAX, tell, &past, err);
+    code = journal_events(engine_journal(q->engine), 0, p->ix, UINT32_MAX, add_row, &past, err);
     if (code == BT_OK && past.no_memory) {
         code = err_set(err, BT_NOMEM, "out of memory for an answer");
     }

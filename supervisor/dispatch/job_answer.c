@@ -165,7 +165,7 @@ static void put_change(const struct open_plan *p, const uint8_t *redo, uint32_t 
     }
 }
 
-/* ---- telling the core ---- */
+/* ---- to the core ---- */
 
 static bool rectify(struct engine *engine, struct open_plan *p, struct doc named, struct str why,
                     const struct usage *usage, struct bt_error *err)
@@ -197,7 +197,7 @@ static bool rectify(struct engine *engine, struct open_plan *p, struct doc named
     return done || engine_has_failed(engine);
 }
 
-static void tell_answer(struct engine *engine, const struct open_plan *p, const struct job_end *end)
+static void feed_answer(struct engine *engine, const struct open_plan *p, const struct job_end *end)
 {
     struct core_event ev = {
         .type = CORE_SYNTHESIZED, .run = p->run, .result = end->result, .usage = end->usage};
@@ -267,7 +267,7 @@ void job_answered(struct engine *engine, struct open_plan *p, const struct job *
         if (end->result.id == 0 || says_nothing(stored)) {
             job_failed(engine, p, e, end, STR_LIT("The answer is empty"), false, 0);
         } else {
-            tell_answer(engine, p, end);
+            feed_answer(engine, p, end);
         }
         return;
     }

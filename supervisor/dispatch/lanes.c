@@ -28,7 +28,7 @@ struct lane_instance *lanes_instance(struct engine *engine, uint32_t slot, uint6
     return in != NULL && in->epoch == epoch ? in : NULL;
 }
 
-static void tell_core(struct engine *engine, const struct lane *lane, enum core_event_type type)
+static void feed_lane(struct engine *engine, const struct lane *lane, enum core_event_type type)
 {
     struct core_event ev = {.type = type,
                             .slot = lane->instance->slot,
@@ -117,7 +117,7 @@ static void greeted(struct engine *engine, struct lane *lane, struct msg_reader 
         return;
     }
     lane->state = LANE_READY;
-    tell_core(engine, lane, CORE_LANE_UP);
+    feed_lane(engine, lane, CORE_LANE_UP);
 }
 
 static struct core_event probed(struct lane_instance *in, bool ok)
@@ -248,7 +248,7 @@ static void lost(struct engine *engine, struct lane *lane, bool sent)
     struct bt_error err;
 
     if (lane->state != LANE_CONNECTING && lane->state != LANE_GREETING) {
-        tell_core(engine, lane, CORE_LANE_DOWN);
+        feed_lane(engine, lane, CORE_LANE_DOWN);
     }
     lane->state = LANE_CONNECTING;
     lane->cancelled = false;
@@ -385,7 +385,7 @@ void lanes_on_link(struct engine *engine, struct link_event *ev)
         }
     } else if (ev->type == LINK_DOWN) {
         if (lane->state == LANE_READY) {
-            tell_core(engine, lane, CORE_LANE_DOWN);
+            feed_lane(engine, lane, CORE_LANE_DOWN);
             lane->state = LANE_CONNECTING;
         }
     } else if (ev->type == LINK_ANSWER) {

@@ -48,7 +48,7 @@ enum bt_code revise_make(struct engine *engine, const struct open_plan *p,
     return code;
 }
 
-static void tell(const struct problems *p, bool warnings, uint32_t most, struct buf *text)
+static void list_problems(const struct problems *p, bool warnings, uint32_t most, struct buf *text)
 {
     uint32_t told = 0;
     uint32_t all = 0;
@@ -72,12 +72,12 @@ static void tell(const struct problems *p, bool warnings, uint32_t most, struct 
 
 void revise_problems(const struct problems *p, uint32_t most, struct buf *text)
 {
-    tell(p, false, most, text);
+    list_problems(p, false, most, text);
 }
 
 void revise_remarks(const struct problems *p, uint32_t most, struct buf *text)
 {
-    tell(p, true, most, text);
+    list_problems(p, true, most, text);
 }
 
 static enum bt_code read_planned(struct engine *engine, const struct open_plan *p,

@@ -14,7 +14,7 @@ void projection_done(struct projection *s)
     *s = (struct projection){0};
 }
 
-struct teller {
+struct replay {
     struct projection *projection;
     struct arena scratch;
     projection_row_fn also;
@@ -23,11 +23,11 @@ struct teller {
     struct bt_error *err;
 };
 
-static bool tell_row(const struct journal_row *row, void *self)
+static bool apply_row(const struct journal_row *row, void *self)
 {
-    struct teller *t = self;
+    struct replay *t = self;
 
-    t->code = projection_tell(t->projection, &t->scratch, row, t->err);
+    t->code = projection_apply(t->projection, &t->scratch, row, t->err);
     arena_reset(&t->scratch);
     if (t->code == BT_OK && t->also != NULL && !t->also(t->projection, row, t->self)) {
         t->code = err_set(t->err, BT_NOMEM, "out of memory for a story");
@@ -171,7 +171,7 @@ static void open_projection(const struct journal_plan *row, struct projection *s
 enum bt_code projection_read_also(struct engine *engine, struct str plan_id, struct projection *ret,
                                   projection_row_fn also, void *self, struct bt_error *err)
 {
-    struct teller t = {.projection = ret, .also = also, .self = self, .err = err};
+    struct replay t = {.projection = ret, .also = also, .self = self, .err = err};
     struct journal_plan row;
     uint64_t ix;
     struct uuid id;
@@ -187,7 +187,7 @@ enum bt_code projection_read_also(struct engine *engine, struct str plan_id, str
     id = row.plan_id;
     quarantined = str_is(row.status, "quarantined");
     open_projection(&row, ret);
-    code = journal_replay(engine_journal(engine), ix, tell_row, &t, err);
+    code = journal_replay(engine_journal(engine), ix, apply_row, &t, err);
     code = code == BT_OK ? t.code : code;
     if (code == BT_OK) {
         code = load_plan(engine, ret, err);

@@ -55,8 +55,8 @@ BT_MUST_CHECK enum bt_code projection_read_also(struct engine *engine, struct st
 void projection_done(struct projection *s);
 
 /* projection_rows.c: one row more. */
-BT_MUST_CHECK enum bt_code projection_tell(struct projection *s, struct arena *scratch,
-                                           const struct journal_row *row, struct bt_error *err);
+BT_MUST_CHECK enum bt_code projection_apply(struct projection *s, struct arena *scratch,
+                                            const struct journal_row *row, struct bt_error *err);
 /* Makes room for n steps; false when out of memory. */
 bool projection_make_room(struct projection *s, uint32_t n);
 struct str projection_keep(struct projection *s, struct str text);
