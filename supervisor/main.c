@@ -120,10 +120,10 @@ static int parse(int argc, char **argv, struct arguments *a)
 /* The schema of the configuration has checked the name. */
 static struct synthesis_choice synthesis_of(const char *name)
 {
-    struct synthesis_choice wish = plan_defaults_builtin().synthesis;
+    struct synthesis_choice choice = plan_defaults_builtin().synthesis;
 
-    (void)synthesis_choice_named(str_from(name), &wish);
-    return wish;
+    (void)synthesis_choice_named(str_from(name), &choice);
+    return choice;
 }
 
 static struct plan_defaults defaults_of(const struct config_policy *p)

@@ -34,12 +34,12 @@ static const char *not_now(const struct open_plan *p)
 void api_revise(struct engine *engine, struct request *rq, struct open_plan *p,
                 const struct msg_plan_modify *m, struct core_event *ev)
 {
-    const struct revise_wish wish = {.kind = ev->modify == MODIFY_INSERT ? REVISE_INSERT
-                                                                         : REVISE_REPLACE,
-                                     .change = m->steps,
-                                     .after = m->after_step_id,
-                                     .before = m->before_step_id,
-                                     .step = m->step_id};
+    const struct revise_change change = {.kind = ev->modify == MODIFY_INSERT ? REVISE_INSERT
+                                                                             : REVISE_REPLACE,
+                                         .steps = m->steps,
+                                         .after = m->after_step_id,
+                                         .before = m->before_step_id,
+                                         .step = m->step_id};
     const char *lacks = what_lacks(m, ev->modify);
     uint32_t steps = p->plan->n_steps;
     uint32_t without = superseded(p->plan);
@@ -53,7 +53,7 @@ void api_revise(struct engine *engine, struct request *rq, struct open_plan *p,
     }
     ev->type = CORE_REVISE;
     if (submission_init(&d, &err) != BT_OK ||
-        revise_make(engine, p, &wish, &d.problems, &rev, &ev->result, &err) != BT_OK) {
+        revise_make(engine, p, &change, &d.problems, &rev, &ev->result, &err) != BT_OK) {
         if (!engine_has_failed(engine)) {
             submission_refuse(engine, rq, &d, &err);
         }

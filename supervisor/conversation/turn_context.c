@@ -60,18 +60,18 @@ static uint64_t number(struct doc map, struct str name)
 
 void turn_context_read(struct turn_ctx *t)
 {
-    struct doc wish;
+    struct doc context;
     struct bt_error err;
 
     t->meant = (struct intent_meant){.plan = {"", 0}};
-    if (t->turn.wish != 0 &&
-        engine_result_doc(t->engine, (struct blob_ref){.id = t->turn.wish}, &wish, &err) == BT_OK) {
-        wish = doc_copy(&t->arena, wish);
-        t->planner = doc_string(doc_get(wish, STR_LIT("planner")));
-        t->policy = doc_get(wish, STR_LIT("policy"));
-        t->meant.plan = doc_string(doc_get(wish, STR_LIT("plan")));
-        t->meant.revision = number(wish, STR_LIT("revision"));
-        t->meant.awaited = number(wish, STR_LIT("awaited"));
+    if (t->turn.wish != 0 && engine_result_doc(t->engine, (struct blob_ref){.id = t->turn.wish},
+                                               &context, &err) == BT_OK) {
+        context = doc_copy(&t->arena, context);
+        t->planner = doc_string(doc_get(context, STR_LIT("planner")));
+        t->policy = doc_get(context, STR_LIT("policy"));
+        t->meant.plan = doc_string(doc_get(context, STR_LIT("plan")));
+        t->meant.revision = number(context, STR_LIT("revision"));
+        t->meant.awaited = number(context, STR_LIT("awaited"));
     }
 }
 

@@ -6,7 +6,7 @@
 #include "supervisor/dispatch/dispatch.h"
 #include "supervisor/dispatch/lanes.h"
 
-struct job_news;
+struct job_note;
 
 struct dispatch {
     struct link *link;
@@ -15,8 +15,8 @@ struct dispatch {
     struct lane_instance **instances; /* by registry slot */
     uint32_t instances_max;
     struct agent_card *cards; /* by agent index */
-    struct job_news *news;    /* of jobs, of this cycle: see job.c */
-    uint32_t news_n, news_cap;
+    struct job_note *notes;   /* of jobs, of this cycle: see job.c */
+    uint32_t notes_n, notes_cap;
     struct arena assignment; /* of the step being sent */
     struct buf message;      /* the one being sent */
     uint64_t sent;           /* steps and questions */

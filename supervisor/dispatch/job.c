@@ -12,42 +12,42 @@ enum { ROUNDS_MAX = 100000 };
 
 /* ---- what the cycle brings ---- */
 
-enum news_type { NEWS_ORDER, NEWS_STOP, NEWS_TEXT, NEWS_END };
+enum note_type { NOTE_JOB_ORDER, NOTE_JOB_STOP, NOTE_JOB_TEXT, NOTE_JOB_END };
 
-struct job_news {
-    enum news_type type;
+struct job_note {
+    enum note_type type;
     uint64_t run; /* ORDER: of the plan; STOP, TEXT, END: of the job */
     struct job_ask ask;
     struct job_end end;
 };
 
-static struct job_news *add_news(struct engine *engine, enum news_type type, uint64_t run)
+static struct job_note *add_note(struct engine *engine, enum note_type type, uint64_t run)
 {
     struct dispatch *d = dispatch_of(engine);
 
-    if (d->news_n == d->news_cap) {
-        const uint32_t cap = d->news_cap == 0 ? 16 : d->news_cap * 2;
-        struct job_news *at = realloc(d->news, cap * sizeof *at);
+    if (d->notes_n == d->notes_cap) {
+        const uint32_t cap = d->notes_cap == 0 ? 16 : d->notes_cap * 2;
+        struct job_note *at = realloc(d->notes, cap * sizeof *at);
         ASSERT(at != NULL); /* a plan would wait for ever: crash, replay */
-        d->news = at;
-        d->news_cap = cap;
+        d->notes = at;
+        d->notes_cap = cap;
     }
-    d->news[d->news_n] = (struct job_news){.type = type, .run = run};
-    return &d->news[d->news_n++];
+    d->notes[d->notes_n] = (struct job_note){.type = type, .run = run};
+    return &d->notes[d->notes_n++];
 }
 
 void job_on_command(struct engine *engine, const struct core_cmd *cmd)
 {
     struct open_plan *p = open_plan_of_run(engine, cmd->run);
-    struct job_news *n;
+    struct job_note *n;
 
     if (cmd->type == CMD_JOB) {
-        n = add_news(engine, NEWS_ORDER, cmd->run);
+        n = add_note(engine, NOTE_JOB_ORDER, cmd->run);
         n->ask.kind = cmd->job;
         n->ask.attempt = cmd->attempt;
         n->end.text = engine_cycle_text(engine, cmd->text);
     } else if (p != NULL && p->asked != 0) {
-        (void)add_news(engine, NEWS_STOP, p->asked);
+        (void)add_note(engine, NOTE_JOB_STOP, p->asked);
         open_plan_await_job(engine, p, 0);
     }
 }
@@ -65,15 +65,15 @@ void job_on_record(struct engine *engine, const struct open_plan *p, const struc
 {
     const struct run *run = core_block_run(p->block);
     const struct run_step *step = &run->steps[0];
-    struct job_news *n;
+    struct job_note *n;
 
     if (rec->type == REC_STEP_PROGRESS && p->job->kind == JOB_SYNTHESIS && rec->text.len > 0) {
-        n = add_news(engine, NEWS_TEXT, rec->run);
+        n = add_note(engine, NOTE_JOB_TEXT, rec->run);
         n->end.text = engine_cycle_text(engine, rec->text);
         n->end.ok = p->job->told == 0 || (p->job->told == rec->attempt && !is_anew(rec->data));
         p->job->told = rec->attempt;
     } else if (rec->type == REC_PLAN_COMPLETED) {
-        n = add_news(engine, NEWS_END, rec->run);
+        n = add_note(engine, NOTE_JOB_END, rec->run);
         n->end.ok = rec->plan_status == PLAN_COMPLETED && step->status == STEP_COMPLETED;
         n->end.result = step->result;
         n->end.usage = run->usage;
@@ -90,7 +90,7 @@ static struct str task_of(enum job_kind kind)
                                 : STR_LIT("Write the answer out of the results of all steps.");
 }
 
-static enum bt_code start_for(struct engine *engine, struct open_plan *p, const struct job_news *n,
+static enum bt_code start_for(struct engine *engine, struct open_plan *p, const struct job_note *n,
                               struct bt_error *err)
 {
     const struct plan *plan = p->plan;
@@ -116,7 +116,7 @@ static enum bt_code start_for(struct engine *engine, struct open_plan *p, const 
     return code;
 }
 
-static void take_order(struct engine *engine, const struct job_news *n)
+static void take_order(struct engine *engine, const struct job_note *n)
 {
     struct open_plan *p = open_plan_of_run(engine, n->run);
     const struct job e = {.kind = n->ask.kind, .attempt = n->ask.attempt};
@@ -133,7 +133,7 @@ static void take_order(struct engine *engine, const struct job_news *n)
 
 /* ---- ends ---- */
 
-static void take_end(struct engine *engine, const struct job_news *n)
+static void take_end(struct engine *engine, const struct job_note *n)
 {
     const struct open_plan *done = open_plan_of_run(engine, n->run);
     struct job e;
@@ -165,7 +165,7 @@ static void take_end(struct engine *engine, const struct job_news *n)
     }
 }
 
-static void take_text(struct engine *engine, const struct job_news *n)
+static void take_text(struct engine *engine, const struct job_note *n)
 {
     const struct open_plan *writing = open_plan_of_run(engine, n->run);
     const struct open_plan *p =
@@ -181,29 +181,29 @@ static void take_text(struct engine *engine, const struct job_news *n)
     }
 }
 
-static void take_stop(struct engine *engine, const struct job_news *n)
+static void take_stop(struct engine *engine, const struct job_note *n)
 {
     job_stop(engine, n->run);
 }
 
 bool jobs_cycle(struct engine *engine)
 {
-    static void (*const takes[])(struct engine *, const struct job_news *) = {
-        [NEWS_ORDER] = take_order,
-        [NEWS_STOP] = take_stop,
-        [NEWS_TEXT] = take_text,
-        [NEWS_END] = take_end,
+    static void (*const takes[])(struct engine *, const struct job_note *) = {
+        [NOTE_JOB_ORDER] = take_order,
+        [NOTE_JOB_STOP] = take_stop,
+        [NOTE_JOB_TEXT] = take_text,
+        [NOTE_JOB_END] = take_end,
     };
 
     struct dispatch *d = dispatch_of(engine);
-    const bool any = d->news_n > 0;
+    const bool any = d->notes_n > 0;
 
-    for (uint32_t i = 0; i < d->news_n && !engine_has_failed(engine); i++) {
-        const struct job_news n = d->news[i]; /* more may come, and the list may move */
+    for (uint32_t i = 0; i < d->notes_n && !engine_has_failed(engine); i++) {
+        const struct job_note n = d->notes[i]; /* more may come, and the list may move */
         ASSERT(i < ROUNDS_MAX);
         takes[n.type](engine, &n);
     }
-    d->news_n = 0;
+    d->notes_n = 0;
     return any;
 }
 

@@ -5,17 +5,17 @@
 #include "supervisor/engine/revision.h"
 
 enum bt_code revise_make(struct engine *engine, const struct open_plan *p,
-                         const struct revise_wish *wish, struct problems *problems,
+                         const struct revise_change *change, struct problems *problems,
                          struct new_revision *ret, struct blob_ref *ret_document,
                          struct bt_error *err)
 {
     const struct run *run = core_block_run(p->block);
-    struct plan_revise_request request = {.kind = wish->kind,
-                                          .change = wish->change,
-                                          .after = wish->after,
-                                          .before = wish->before,
-                                          .step = wish->step,
-                                          .again = wish->again,
+    struct plan_revise_request request = {.kind = change->kind,
+                                          .change = change->steps,
+                                          .after = change->after,
+                                          .before = change->before,
+                                          .step = change->step,
+                                          .again = change->again,
                                           .run = run,
                                           .registry = engine_registry(engine),
                                           .revision = run->revision + 1};
@@ -129,24 +129,24 @@ enum bt_code revise_again(struct engine *engine, const struct open_plan *p, cons
                           struct new_revision *ret, struct blob_ref *ret_document,
                           struct bt_error *err)
 {
-    struct revise_wish wish = {.kind = REVISE_AGAIN, .again = again};
+    struct revise_change change = {.kind = REVISE_AGAIN, .again = again};
     struct arena reading = {.chunks = NULL};
     struct doc document;
-    struct buf change;
+    struct buf steps;
     enum bt_code code = revision_document(engine, p, &reading, &document, err);
 
     *ret = (struct new_revision){0};
-    buf_init(&change, LIMIT_STEP_BYTES);
+    buf_init(&steps, LIMIT_STEP_BYTES);
     code = code == BT_IO ? BT_INTERNAL : code;
     if (code == BT_OK) {
-        compose(p, again, n, document, &change);
-        code = buf_check(&change, err);
+        compose(p, again, n, document, &steps);
+        code = buf_check(&steps, err);
     }
     if (code == BT_OK) {
-        wish.change = doc_from_buf(&change);
-        code = revise_make(engine, p, &wish, problems, ret, ret_document, err);
+        change.steps = doc_from_buf(&steps);
+        code = revise_make(engine, p, &change, problems, ret, ret_document, err);
     }
-    buf_done(&change);
+    buf_done(&steps);
     arena_done(&reading);
     return code;
 }

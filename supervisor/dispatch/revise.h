@@ -6,11 +6,11 @@
 #include "supervisor/engine/open_plan.h"
 #include "supervisor/plan/plan_revise.h"
 
-/* What a change says besides its steps; ids that are empty are those of the document. */
-struct revise_wish {
+/* A change of a plan: its new steps, and where they go. Empty ids are those of the document. */
+struct revise_change {
     enum plan_revise_kind kind;
     const uint8_t *again; /* AGAIN */
-    struct doc change;
+    struct doc steps;
     struct str after, before, step;
 };
 
@@ -21,9 +21,9 @@ struct revise_wish {
  * for engine_revise; new_revision_done in every case.
  */
 BT_MUST_CHECK enum bt_code revise_make(struct engine *engine, const struct open_plan *p,
-                                       const struct revise_wish *wish, struct problems *problems,
-                                       struct new_revision *ret, struct blob_ref *ret_document,
-                                       struct bt_error *err);
+                                       const struct revise_change *change,
+                                       struct problems *problems, struct new_revision *ret,
+                                       struct blob_ref *ret_document, struct bt_error *err);
 /*
  * Makes the plan that p, which has no steps yet, was waiting for, out of its planner's answer (or,
  * `trusted`, a person's document). Otherwise as above; *ret_document is its own document.

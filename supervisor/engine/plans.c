@@ -29,7 +29,7 @@ struct open_plan *open_plan_of_run(struct engine *engine, uint64_t run)
 
 /* The core gives a slot away as soon as its run has ended; what the cycle still has to do for that
  * run needs its plan. */
-static void make_way(struct engine *engine, struct open_plan *p)
+static void set_aside(struct engine *engine, struct open_plan *p)
 {
     if (engine->ended_n == engine->ended_cap) {
         uint32_t cap = engine->ended_cap == 0 ? 16 : engine->ended_cap * 2;
@@ -145,7 +145,7 @@ void open_plan_bind(struct engine *engine, struct open_plan *plan, uint64_t run)
 
     ASSERT(slot_of(run) < engine->runs_max);
     if (p->run != 0) {
-        make_way(engine, p);
+        set_aside(engine, p);
     }
     *p = *plan;
     *plan = (struct open_plan){0};

@@ -9,7 +9,7 @@
 
 enum { RECOVERIES_MAX = 3 };
 
-struct survivor {
+struct rebuilt {
     struct engine *engine;
     struct open_plan plan;
     struct run *run;
@@ -20,7 +20,7 @@ struct survivor {
 };
 
 /* The plan of the row, packed, with an empty block. */
-static enum bt_code read_plan(struct survivor *v, const struct journal_plan *row)
+static enum bt_code read_plan(struct rebuilt *v, const struct journal_plan *row)
 {
     struct engine *engine = v->engine;
     struct doc doc = doc_copy(&v->reading, (struct doc){row->doc, row->doc_len});
@@ -45,7 +45,7 @@ static enum bt_code read_plan(struct survivor *v, const struct journal_plan *row
 }
 
 /* The record brings the plan's next revision: the run goes on in a block of its size. */
-static enum bt_code revise(struct survivor *v, const struct record *rec)
+static enum bt_code revise(struct rebuilt *v, const struct record *rec)
 {
     struct new_revision next;
     struct run *run = NULL;
@@ -67,7 +67,7 @@ static enum bt_code revise(struct survivor *v, const struct record *rec)
 
 static bool replay_row(const struct journal_row *row, void *self)
 {
-    struct survivor *v = self;
+    struct rebuilt *v = self;
     struct record rec;
 
     v->code = record_decode(row, v->plan.plan, v->engine->now, v->engine->wall, &v->scratch, &rec,
@@ -88,7 +88,7 @@ static bool replay_row(const struct journal_row *row, void *self)
     return v->code == BT_OK;
 }
 
-static enum bt_code rebuild(struct survivor *v, const struct journal_plan *row)
+static enum bt_code rebuild(struct rebuilt *v, const struct journal_plan *row)
 {
     enum bt_code code = read_plan(v, row);
 
@@ -125,7 +125,7 @@ struct recovery {
     struct bt_error *err;
 };
 
-static void survivor_done(struct survivor *v)
+static void rebuilt_done(struct rebuilt *v)
 {
     arena_done(&v->reading);
     arena_done(&v->scratch);
@@ -135,7 +135,7 @@ static bool recover_plan(const struct journal_plan *row, void *self)
 {
     struct recovery *all = self;
     struct bt_error why = {.code = BT_OK};
-    struct survivor v = {.engine = all->engine, .err = &why};
+    struct rebuilt v = {.engine = all->engine, .err = &why};
     struct core_event ev = {.type = CORE_RECOVER};
     enum core_reject reject;
     bool job;
@@ -148,7 +148,7 @@ static bool recover_plan(const struct journal_plan *row, void *self)
     }
     if (rebuild(&v, row) != BT_OK) {
         open_plan_done(&v.plan);
-        survivor_done(&v);
+        rebuilt_done(&v);
         all->code = quarantine(all->engine, row, why.msg, all->err);
         return all->code == BT_OK;
     }
@@ -164,7 +164,7 @@ static bool recover_plan(const struct journal_plan *row, void *self)
         all->n++;
     }
     open_plan_done(&v.plan);
-    survivor_done(&v);
+    rebuilt_done(&v);
     return all->code == BT_OK;
 }
 
