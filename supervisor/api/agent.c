@@ -134,7 +134,7 @@ static void answer_registered(struct engine *engine, struct request *rq,
 
 /* Taking the place of an instance needs the same agent: a stranger must not end another's work
  * (G16). */
-static bool speaks_for_another(const struct engine *engine, struct uuid id, uint32_t agent)
+static bool is_of_another_agent(const struct engine *engine, struct uuid id, uint32_t agent)
 {
     struct instance_view live;
     uint32_t slot = registry_instance(engine_registry(engine), id);
@@ -172,7 +172,7 @@ void on_agent_register(struct engine *engine, struct request *rq)
                             engine_options(engine)->agents_max);
         return;
     }
-    if (speaks_for_another(engine, ev.instance, ev.agent)) {
+    if (is_of_another_agent(engine, ev.instance, ev.agent)) {
         log_warn("agent.refused", "instance=%.*s is registered by another agent",
                  STR_ARG(m.instance_id));
         refuse_foreign_instance(engine, rq);
@@ -211,8 +211,8 @@ void on_agent_register(struct engine *engine, struct request *rq)
     answer_registered(engine, rq, &m, slot, epoch);
 }
 
-struct lane_instance *api_speaker(struct engine *engine, struct request *rq, struct str instance_id,
-                                  uint64_t epoch)
+struct lane_instance *request_instance(struct engine *engine, struct request *rq,
+                                       struct str instance_id, uint64_t epoch)
 {
     struct uuid id;
     uint32_t slot = uuid_parse(instance_id, &id) ? registry_instance(engine_registry(engine), id)
@@ -276,7 +276,7 @@ void on_agent_heartbeat(struct engine *engine, struct request *rq)
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = api_speaker(engine, rq, m.instance_id, m.epoch);
+    in = request_instance(engine, rq, m.instance_id, m.epoch);
     if (in == NULL || !feed_about(engine, CORE_SEEN, in, "")) {
         return;
     }
@@ -310,7 +310,7 @@ void on_agent_drain(struct engine *engine, struct request *rq)
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = api_speaker(engine, rq, m.instance_id, m.epoch);
+    in = request_instance(engine, rq, m.instance_id, m.epoch);
     if (in != NULL && feed_about(engine, CORE_DRAIN, in, "the agent asked for it")) {
         request_answer(engine, rq, MSG_empty, NULL);
     }
@@ -326,7 +326,7 @@ void on_agent_deregister(struct engine *engine, struct request *rq)
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = api_speaker(engine, rq, m.instance_id, m.epoch);
+    in = request_instance(engine, rq, m.instance_id, m.epoch);
     if (in != NULL && feed_about(engine, CORE_GONE, in, "deregistered")) {
         request_answer(engine, rq, MSG_empty, NULL);
     }

@@ -37,8 +37,8 @@ BT_MUST_CHECK enum bt_code request_document(struct engine *engine, struct str pl
  * otherwise: when there is no better reason. */
 const char *request_why_not(const struct open_plan *p, const char *otherwise);
 /* The live instance that a request speaks for; NULL after refusing. */
-struct lane_instance *api_speaker(struct engine *engine, struct request *rq, struct str instance_id,
-                                  uint64_t epoch);
+struct lane_instance *request_instance(struct engine *engine, struct request *rq,
+                                       struct str instance_id, uint64_t epoch);
 /* The kinds of plan.modify that bring new steps. Answers. */
 void api_revise(struct engine *engine, struct request *rq, struct open_plan *p,
                 const struct msg_plan_modify *m, struct core_event *ev);

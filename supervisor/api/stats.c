@@ -141,7 +141,7 @@ static bool add_shape(struct plan_figures *g)
     return true;
 }
 
-static bool fill_figures(struct engine *engine, struct plan_figures *g)
+static bool fill_stats(struct engine *engine, struct plan_figures *g)
 {
     struct projection *s = g->s;
     const struct open_plan *p = open_plan_by_id(engine, s->view.plan_id);
@@ -169,7 +169,7 @@ static bool fill_figures(struct engine *engine, struct plan_figures *g)
     return add_shape(g);
 }
 
-static void answer_figures(struct engine *engine, struct request *rq, struct msg_plan_stats_ok *ok)
+static void answer_stats(struct engine *engine, struct request *rq, struct msg_plan_stats_ok *ok)
 {
     struct bt_error err;
 
@@ -197,8 +197,8 @@ void on_plan_stats(struct engine *engine, struct request *rq)
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else {
         g.s = &s;
-        if (fill_figures(engine, &g)) {
-            answer_figures(engine, rq, &g.ok);
+        if (fill_stats(engine, &g)) {
+            answer_stats(engine, rq, &g.ok);
         } else {
             request_refuse_text(engine, rq, BT_NOMEM, "out of memory for the figures of a plan");
         }

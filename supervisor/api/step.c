@@ -16,7 +16,7 @@ void on_step_progress(struct engine *engine, struct request *rq)
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = api_speaker(engine, rq, m.instance_id, m.epoch);
+    in = request_instance(engine, rq, m.instance_id, m.epoch);
     if (in == NULL) {
         return;
     }
@@ -55,7 +55,7 @@ void on_step_result(struct engine *engine, struct request *rq)
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    in = api_speaker(engine, rq, m.instance_id, m.epoch);
+    in = request_instance(engine, rq, m.instance_id, m.epoch);
     if (in == NULL) {
         return;
     }

@@ -220,7 +220,7 @@ static void make_plan(struct request *rq, struct turn_ctx *t, struct str goal)
     submission_done(&d);
 }
 
-static void intent(struct request *rq, struct turn_ctx *t)
+static void take_message(struct request *rq, struct turn_ctx *t)
 {
     struct intent s = intent_read(t->text);
     const enum course course = choose(t, &s);
@@ -271,7 +271,7 @@ void conversation_say(struct engine *engine, struct request *rq)
     if (code != BT_OK && code != BT_NOT_FOUND) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
     } else if (!said_before(rq, &t)) {
-        intent(rq, &t);
+        take_message(rq, &t);
         if (!engine_has_failed(engine) && rq->answered) {
             conversation_summarize(engine, m.session_id);
         }

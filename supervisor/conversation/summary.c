@@ -60,7 +60,7 @@ static enum bt_code tried_upto(struct engine *engine, struct str session_id, uin
     }
     e = job_of_document((struct doc){row.doc, row.doc_len}, &ok);
     if (!ok) {
-        return err_set(err, BT_NOMEM, "out of memory for an errand");
+        return err_set(err, BT_NOMEM, "out of memory for a job");
     }
     *ret = e != NULL ? strtoull(e->turn, NULL, 10) : 0;
     free(e);

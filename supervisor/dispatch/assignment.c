@@ -242,7 +242,7 @@ static enum bt_code make_job(struct assignment *q, struct bt_error *err)
     };
     const struct plan_step *s = &q->plan->plan->steps[q->step];
 
-    _Static_assert(sizeof kinds / sizeof kinds[0] == JOB_KIND_COUNT, "a maker per errand");
+    _Static_assert(sizeof kinds / sizeof kinds[0] == JOB_KIND_COUNT, "a maker per job");
     q->m.purpose = str_from(kinds[q->plan->job->kind].purpose);
     q->m.task = s->task;
     q->m.skill = s->skill;

@@ -149,7 +149,7 @@ static void take_end(struct engine *engine, const struct job_note *n)
     }
     p = open_plan_by_id(engine, str_from(e.of));
     if (p == NULL || p->asked != n->run) {
-        log_debug("errand.late", "errand=%s of=%s", job_kind_name(e.kind), e.of);
+        log_debug("job.late", "job=%s of=%s", job_kind_name(e.kind), e.of);
         return;
     }
     open_plan_await_job(engine, p, 0);

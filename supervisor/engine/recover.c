@@ -99,7 +99,7 @@ static enum bt_code rebuild(struct rebuilt *v, const struct journal_plan *row)
 
     v->plan.job = job_of_document((struct doc){row->doc, row->doc_len}, &ok);
     if (!ok) {
-        return err_set(v->err, BT_NOMEM, "out of memory for an errand");
+        return err_set(v->err, BT_NOMEM, "out of memory for a job");
     }
     v->plan.ix = row->ix;
     v->plan.recovered = true;

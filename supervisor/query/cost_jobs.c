@@ -84,7 +84,7 @@ static enum bt_code report_job(struct engine *engine, struct uuid id, cost_job_f
     }
     e = job_of_document((struct doc){row.doc, row.doc_len}, &ok);
     if (!ok) {
-        return err_set(err, BT_NOMEM, "out of memory for an errand");
+        return err_set(err, BT_NOMEM, "out of memory for a job");
     }
     code = usage_of(engine, id, row.ix, &usage, err);
     if (code == BT_OK && e != NULL) {
@@ -102,7 +102,7 @@ enum bt_code cost_jobs(struct engine *engine, const struct cost_jobs_of *ask, co
         journal_jobs(engine_journal(engine), ask->session_id, 0, UINT32_MAX, find, &f, err);
 
     if (code == BT_OK && f.no_memory) {
-        code = err_set(err, BT_NOMEM, "out of memory for a list of errands");
+        code = err_set(err, BT_NOMEM, "out of memory for a list of jobs");
     }
     for (uint32_t i = 0; i < f.n && code == BT_OK; i++) {
         code = report_job(engine, f.ids[i], fn, self, err);
