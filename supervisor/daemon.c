@@ -79,7 +79,6 @@ static struct engine_hooks hooks_of(struct dispatch *dispatch, struct api *api)
         .api = api,
         .on_request = api_on_request,
         .after_commit = api_after_commit,
-        .deadline = api_deadline,
     };
 }
 

@@ -15,10 +15,8 @@ struct api *api_of(const struct engine *engine);
 /* ---- hooks of the engine ---- */
 void api_on_request(struct engine *engine, uint64_t handle, struct str bytes);
 /* Answers parked reads that have something now (`committed`: rows were written), or whose time is
- * over. False: none was parked. */
-bool api_after_commit(struct engine *engine, bool committed);
-/* When the time of the next parked read is over. */
-msec api_deadline(const struct engine *engine);
+ * over. */
+void api_after_commit(struct engine *engine, bool committed);
 
 /* ---- for the daemon ---- */
 /* The instances that have registered since the last call: their processes are ready. Valid until

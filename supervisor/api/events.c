@@ -113,6 +113,20 @@ static bool join_types(const struct msg_events_read *m, struct parked_read *q)
     return true;
 }
 
+/* The engine calls back for as long as a read is parked. */
+static void report_parked(struct engine *engine)
+{
+    const struct api *api = api_of(engine);
+    msec deadline = MSEC_NEVER;
+
+    for (uint32_t i = 0; i < API_PARKED_MAX && api->parked_n > 0; i++) {
+        if (api->parked[i].request != 0 && api->parked[i].deadline < deadline) {
+            deadline = api->parked[i].deadline;
+        }
+    }
+    engine_set_waiting(engine, api->parked_n, deadline);
+}
+
 static bool park(struct engine *engine, struct request *rq, struct parked_read *q)
 {
     struct api *api = api_of(engine);
@@ -124,6 +138,7 @@ static bool park(struct engine *engine, struct request *rq, struct parked_read *
             (void)snprintf(q->id, sizeof q->id, "%.*s", STR_ARG(rq->env.id));
             api->parked[i] = *q;
             api->parked_n++;
+            report_parked(engine);
             return true;
         }
     }
@@ -160,12 +175,11 @@ void on_events_read(struct engine *engine, struct request *rq)
     }
 }
 
-bool api_after_commit(struct engine *engine, bool committed)
+void api_after_commit(struct engine *engine, bool committed)
 {
     struct api *api = api_of(engine);
-    const bool any = api->parked_n > 0;
 
-    for (uint32_t i = 0; i < API_PARKED_MAX && any; i++) {
+    for (uint32_t i = 0; i < API_PARKED_MAX; i++) {
         struct parked_read *q = &api->parked[i];
         bool due = q->request != 0 && q->deadline <= engine_now(engine);
         struct request rq = {
@@ -176,18 +190,5 @@ bool api_after_commit(struct engine *engine, bool committed)
             api->parked_n--;
         }
     }
-    return any;
-}
-
-msec api_deadline(const struct engine *engine)
-{
-    const struct api *api = api_of(engine);
-    msec d = MSEC_NEVER;
-
-    for (uint32_t i = 0; i < API_PARKED_MAX && api->parked_n > 0; i++) {
-        if (api->parked[i].request != 0 && api->parked[i].deadline < d) {
-            d = api->parked[i].deadline;
-        }
-    }
-    return d;
+    report_parked(engine);
 }

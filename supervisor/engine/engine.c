@@ -103,7 +103,7 @@ void engine_set_hooks(struct engine *engine, const struct engine_hooks *hooks)
     ASSERT(hooks->on_job_command != NULL && hooks->on_job_record != NULL && hooks->settle != NULL);
     ASSERT(hooks->jobs_recovered != NULL && hooks->plan_ended != NULL);
     ASSERT(hooks->turns_recovered != NULL && hooks->after_commit != NULL);
-    ASSERT(hooks->on_attempt_over != NULL && hooks->deadline != NULL);
+    ASSERT(hooks->on_attempt_over != NULL);
     engine->hooks = *hooks;
 }
 
@@ -233,6 +233,7 @@ static enum bt_code take_record(struct engine *engine, const struct feed *f,
         engine->hooks.on_attempt_over(engine, &whole);
     }
     if (code == BT_OK && p != NULL && p->job != NULL) {
+        engine->settle_due = true;
         engine->hooks.on_job_record(engine, p, &whole);
     }
     buf_done(&summary);
@@ -254,6 +255,7 @@ static enum bt_code take_commands(struct engine *engine, struct feed *f, struct 
         } else if (cmd->type == CMD_REVISED) {
             take_revision(engine, f, cmd->run);
         } else if (cmd->type == CMD_JOB || cmd->type == CMD_JOB_STOP) {
+            engine->settle_due = true;
             engine->hooks.on_job_command(engine, cmd);
         } else if (cmd->type != CMD_REGISTERED) {
             struct effect *e = engine_effect(engine, EFFECT_COMMAND);
@@ -355,13 +357,20 @@ enum bt_code engine_register(struct engine *engine, struct core_event *ev, uint3
 msec engine_deadline(const struct engine *engine)
 {
     msec d = core_deadline(engine->core);
-    msec upper = engine->hooks.deadline(engine);
 
     if (engine->later_n > 0) {
         return 0;
     }
-    d = upper < d ? upper : d;
+    if (engine->waiting > 0 && engine->waiting_until < d) {
+        d = engine->waiting_until;
+    }
     return engine->heartbeat_at < d ? engine->heartbeat_at : d;
+}
+
+void engine_set_waiting(struct engine *engine, uint32_t n, msec deadline)
+{
+    engine->waiting = n;
+    engine->waiting_until = deadline;
 }
 
 bool engine_has_failed(const struct engine *engine)
@@ -403,8 +412,9 @@ enum bt_code engine_end(struct engine *engine, struct bt_error *err)
         }
         news = news || journal_dirty(engine->journal);
     }
-    if (!engine->failed && engine->hooks.settle(engine)) {
-        news = true;
+    if (!engine->failed && engine->settle_due) {
+        news = engine->hooks.settle(engine) || news;
+        engine->settle_due = false;
     }
     if (!engine->failed && news) {
         struct bt_error why;
@@ -418,7 +428,8 @@ enum bt_code engine_end(struct engine *engine, struct bt_error *err)
         return BT_IO;
     }
     engine_perform(engine);
-    if (engine->hooks.after_commit(engine, news)) {
+    if (engine->waiting > 0) {
+        engine->hooks.after_commit(engine, news);
         engine_perform(engine);
     }
     heartbeat(engine);

@@ -88,7 +88,8 @@ struct engine_hooks {
                           const struct record *rec);
     /* Counts, for the record's agent, the end of a step or of an attempt, in the same place. */
     void (*on_attempt_over)(struct engine *engine, const struct record *rec);
-    /* Does what the notes about jobs lead to, before the commit. False: there were none. */
+    /* Does what the job commands and records of the cycle lead to, before the commit; not called in
+     * a cycle without any. False: they led to nothing. */
     bool (*settle)(struct engine *engine);
     /* After a recovery: ties the jobs that go on to the plans that wait for them. */
     void (*jobs_recovered)(struct engine *engine);
@@ -98,11 +99,9 @@ struct engine_hooks {
                                const struct record *rec, struct str summary, struct bt_error *err);
     /* After jobs_recovered: ends the turns whose plan or job did not come back. */
     enum bt_code (*turns_recovered)(struct engine *engine, struct bt_error *err);
-    /* Answers parked reads, after the commit. committed: the cycle wrote rows. False: none was
-     * parked. */
-    bool (*after_commit)(struct engine *engine, bool committed);
-    /* When after_commit has something to do although nothing else happens; MSEC_NEVER. */
-    msec (*deadline)(const struct engine *engine);
+    /* Answers the requests that wait for rows, after the commit; not called when engine_set_waiting
+     * named none. committed: the cycle wrote rows. */
+    void (*after_commit)(struct engine *engine, bool committed);
 };
 
 /* Opens the sockets. The journal and the link stay the caller's, and outlive the engine. */
@@ -156,6 +155,8 @@ BT_MUST_CHECK enum bt_code engine_revise(struct engine *engine, struct core_even
 BT_MUST_CHECK enum bt_code engine_register(struct engine *engine, struct core_event *ev,
                                            uint32_t *ret_slot, uint64_t *ret_epoch,
                                            enum core_reject *ret_reject, struct bt_error *err);
+/* How many requests wait for rows, and when the wait of the first one is over. */
+void engine_set_waiting(struct engine *engine, uint32_t n, msec deadline);
 /* Feeds ev in the next cycle (which comes at once); its text is copied. */
 void engine_later(struct engine *engine, const struct core_event *ev);
 

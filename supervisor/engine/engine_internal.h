@@ -47,6 +47,9 @@ struct engine {
     struct map plan_by_id;         /* upper-case id -> slot */
     struct session_slots sessions; /* of the open plans */
     uint32_t jobs, asking;         /* open jobs; plans that wait for one of them */
+    bool settle_due;               /* a job command or record came in this cycle */
+    uint32_t waiting;              /* requests that wait for rows */
+    msec waiting_until;            /* the first one's end */
 
     struct commands commands;
     struct effect *effects;

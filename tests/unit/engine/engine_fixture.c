@@ -69,9 +69,10 @@ static void on_attempt_over(struct engine *engine, const struct record *rec)
     (void)rec;
 }
 
-static bool nothing(struct engine *engine)
+static bool settle(struct engine *engine)
 {
     (void)engine;
+    fail_msg("no job asked for anything");
     return false;
 }
 
@@ -94,17 +95,11 @@ static enum bt_code turns_recovered(struct engine *engine, struct bt_error *err)
     return BT_OK;
 }
 
-static bool after_commit(struct engine *engine, bool committed)
+static void after_commit(struct engine *engine, bool committed)
 {
     (void)engine;
     (void)committed;
-    return false;
-}
-
-static msec deadline(const struct engine *engine)
-{
-    (void)engine;
-    return MSEC_NEVER;
+    fail_msg("no request waits");
 }
 
 static const struct engine_hooks hooks = {.on_request = on_request,
@@ -113,12 +108,11 @@ static const struct engine_hooks hooks = {.on_request = on_request,
                                           .on_job_command = perform,
                                           .on_job_record = on_job_record,
                                           .on_attempt_over = on_attempt_over,
-                                          .settle = nothing,
+                                          .settle = settle,
                                           .jobs_recovered = recovered,
                                           .plan_ended = plan_ended,
                                           .turns_recovered = turns_recovered,
-                                          .after_commit = after_commit,
-                                          .deadline = deadline};
+                                          .after_commit = after_commit};
 
 void engine_world_open(struct engine_world *w)
 {
