@@ -4,8 +4,8 @@
  * Only steps that have such a thing have a note, and an ended step has none, so a waiting plan pays
  * for one. Filled from records, live and at a recovery alike. Not thread-safe: the loop thread's.
  */
-#ifndef ENGINE_NOTES_H
-#define ENGINE_NOTES_H
+#ifndef ENGINE_STEP_NOTES_H
+#define ENGINE_STEP_NOTES_H
 
 #include "protocol/base/str.h"
 #include "supervisor/core/run/record.h"

@@ -2,7 +2,7 @@
 #ifndef TEST_ENGINE_FIXTURE_H
 #define TEST_ENGINE_FIXTURE_H
 
-#include "supervisor/engine/engine.h"
+#include "supervisor/engine/submission.h"
 
 struct engine_world {
     struct journal *journal;
@@ -13,6 +13,8 @@ struct engine_world {
 
 /* What the journal was asked to read since engine_world_open: plans and blobs. */
 extern uint32_t engine_world_reads;
+/* Whether jobs may be asked for. */
+extern bool engine_world_jobs;
 /* Called for plan_ended; NULL = nothing. */
 extern enum bt_code (*engine_world_plan_ended)(struct engine *engine, const struct open_plan *p,
                                                const struct record *rec, struct str summary,
@@ -20,6 +22,9 @@ extern enum bt_code (*engine_world_plan_ended)(struct engine *engine, const stru
 
 void engine_world_open(struct engine_world *w);
 void engine_world_close(struct engine_world *w);
-/* Submits the plan ("'" for '"') in a cycle that is not ended; its id in ret_id. */
-void engine_world_submit(struct engine_world *w, const char *json, char ret_id[UUID_TEXT_LEN + 1]);
+/* JSON ("'" for '"') as a document. */
+struct doc engine_world_doc(struct engine_world *w, const char *json);
+/* Submits it in a cycle that is not ended; its id in ret_id. */
+void engine_world_submit(struct engine_world *w, const struct submit_request *request,
+                         char ret_id[UUID_TEXT_LEN + 1]);
 #endif
