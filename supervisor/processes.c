@@ -80,7 +80,7 @@ static bool process_about(void *of, struct str agent_id, struct agent_process *r
         spawn_describe(p->spawn, i, &info);
         if (str_is(agent_id, info.agent_id) && (!found || info.reason[0] != 0)) {
             found = true;
-            /* The one place where a line of its output is told: to who asks, kept nowhere. */
+            /* The one place where a line of its output is shown: to the client, kept nowhere. */
             put_text(ret->why, sizeof ret->why, "%s%s%s", info.reason,
                      info.last_line[0] != 0 ? ": " : "", info.last_line);
             (void)snprintf(ret->log, sizeof ret->log, "%s", info.log);

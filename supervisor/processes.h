@@ -24,7 +24,7 @@ struct processes {
 struct process_hooks processes_hooks(struct processes *p);
 /* In the first cycle, before anything is recovered: no plan waits for agents that are held back. */
 void processes_hold_back(struct processes *p);
-/* Within a cycle: takes what the spawner said (readable: it has said something), does what is due,
- * and tells the core. */
+/* Within a cycle: takes the spawner's reports (readable: there are some), does what is due,
+ * and feeds the core. */
 void processes_cycle(struct processes *p, bool readable);
 #endif

@@ -251,7 +251,7 @@ static bool feed_about(struct engine *engine, enum core_event_type type,
     return true;
 }
 
-/* It speaks to us, but nobody answers where it said that it listens: steps must not wait for it. */
+/* It sends heartbeats, but nothing answers at its endpoint: steps must not wait for it. */
 static bool is_unreachable(const struct engine *engine, struct lane_instance *in)
 {
     struct instance_view view;

@@ -1,7 +1,7 @@
 /*
- * plan.cost (M111): what plans cost, by phase. Of a plan that has ended its last event says so, of
+ * plan.cost (M111): what plans cost, by phase. Of a plan that has ended its last event has them, of
  * an open one its run, and of what was asked for it the rows of its jobs, which can say more:
- * nobody waits for a job that is called off. What sessions ask is in no plan, only in the sum.
+ * no plan waits for a job that is cancelled. What sessions ask is in no plan, only in the sum.
  * Estimates are the plan's own and those of its steps.
  */
 #include <stdlib.h>
@@ -20,12 +20,12 @@ struct costs {
     struct engine *engine;
     struct arena arena;
     struct msg_cost_record *plans;
-    uint32_t n, limit, looks, told; /* told: the one that is being told */
-    struct usage *asked;            /* of the jobs of each plan: planning, synthesis */
+    uint32_t n, limit, looks, at; /* at: the plan being read */
+    struct usage *asked;          /* of the jobs of each plan: planning, synthesis */
     struct usage conversation;
     struct uuid *ids; /* of the plans: their documents are read afterwards */
     uint64_t *ixs;
-    msec since, ended; /* ended: the plan that was told last; 0 = it has not */
+    msec since, ended; /* ended: of the plan read last; 0 = it has not */
     bool more;
     bool no_memory;
 };
@@ -66,7 +66,7 @@ static void put_sums(struct msg_cost_record *c)
 static bool take_end(const struct journal_row *row, void *self)
 {
     struct costs *all = self;
-    struct msg_cost_record *c = &all->plans[all->told];
+    struct msg_cost_record *c = &all->plans[all->at];
     const struct doc body = {row->body, row->body_len};
 
     if (record_type_from_wire(row->type) == REC_PLAN_COMPLETED) {
@@ -303,7 +303,7 @@ static enum bt_code collect(struct costs *all, const struct msg_plan_cost *m, st
         code = err_set(err, BT_NOMEM, "out of memory for a list of costs");
     }
     for (uint32_t i = 0; i < all->n && code == BT_OK; i++) {
-        all->told = i;
+        all->at = i;
         all->ended = 0;
         code = fill(all, i, err);
     }

@@ -6,7 +6,7 @@
 #include "protocol/base/assert.h"
 #include "supervisor/api/api_internal.h"
 
-/* Rows looked at by one read: a search for a rare type over a long projection must not hold up the
+/* Rows looked at by one read: a search for a rare type over a long history must not hold up the
  * others. */
 enum { ROWS_PER_READ = 20000 };
 
@@ -68,7 +68,7 @@ static void answer_page(struct engine *engine, struct request *rq, struct event_
     doc_put_array(&list, page->n);
     buf_add(&list, page->docs.at, page->docs.len);
     ok.events = doc_from_buf(&list);
-    /* Read to the end: go on behind the newest, not behind the newest that matched. */
+    /* Read to the end: go on after the newest, not after the newest that matched. */
     ok.next_seq = page->full || page->next_seq > ok.last_seq ? page->next_seq : ok.last_seq + 1;
     request_answer(engine, rq, MSG_events_read_ok, &ok);
     buf_done(&list);

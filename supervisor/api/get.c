@@ -245,7 +245,7 @@ static struct str *texts_of(struct projection *s, struct doc list, uint32_t *ret
     return at;
 }
 
-/* What the plan says of itself; and of a job, whose it is. */
+/* What the document says about the plan; and of a job, whose it is. */
 static void fill_about(struct projection *s)
 {
     struct msg_plan_about *a = &s->view.about;

@@ -75,7 +75,7 @@ static struct msg_plan_history_ok view_of(struct engine *engine, struct projecti
     };
 }
 
-/* As much as fits: the newest are left out, and it is said. */
+/* As much as fits: the newest are left out, and `truncated` is set. */
 static void answer_history(struct engine *engine, struct request *rq,
                            struct msg_plan_history_ok *ok)
 {

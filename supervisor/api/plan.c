@@ -106,7 +106,7 @@ static void answer_cancelled(struct engine *engine, struct request *rq,
     }
 }
 
-/* "cancelling" while attempts are out: they are told to stop and have the grace to answer. */
+/* "cancelling" while attempts are out: agents are asked to stop and have the grace to answer. */
 void on_plan_cancel(struct engine *engine, struct request *rq)
 {
     struct msg_plan_cancel_ok ok = {.status = STR_LIT("cancelling")};

@@ -166,7 +166,7 @@ static bool add_asked(const struct journal_row *row, void *self)
 }
 
 /* Rows are read as committed: what began to wait in this very turn has none yet, and comes into the
- * list with the next one. Nobody can have heard of it before. */
+ * list with the next one. No client can know it before. */
 static void leave_out_unwritten(struct review_page *page)
 {
     struct msg_review_list_ok *ok = &page->ok;

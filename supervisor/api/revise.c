@@ -13,7 +13,7 @@ static uint32_t superseded(const struct plan *plan)
     return n;
 }
 
-/* Only what names no step of the old plan can be said before it is looked at. */
+/* Problems that can be found before the old plan is looked at. */
 static const char *what_lacks(const struct msg_plan_modify *m, enum modify_kind kind)
 {
     if (m->steps.ptr == NULL) {

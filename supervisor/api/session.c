@@ -1,4 +1,4 @@
-/* session.get and session.list: what was said, and the plans of a session. */
+/* session.get and session.list: the messages and plans of a session. */
 #include <stdlib.h>
 
 #include "protocol/base/clock.h"
@@ -179,7 +179,7 @@ void on_session_get(struct engine *engine, struct request *rq)
         page.view.summary = session_summary(engine, &s, &page.arena);
         code = put_messages(&page, &m, &err);
     } else if (code == BT_NOT_FOUND && page.view.plan_history_n > 0) {
-        /* Plans were submitted in it, and nothing was said. */
+        /* Plans were submitted in it, without a message. */
         s = (struct journal_session){.session_id = m.session_id};
         put_head(&page, &s, &page.view);
         page.view.created_at = page.view.plan_history[0].created_at;

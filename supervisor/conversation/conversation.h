@@ -1,13 +1,13 @@
 /*
- * Sessions: what people say, what becomes of it, and what they are told. A message of a person is a
+ * Sessions: what people say, what becomes of it, and the replies. A message of a person is a
  * turn; it ends when it is answered, which for a new plan is when the plan has ended. Messages and
  * turns are rows of the journal and nothing else: after a restart the end of a plan finds its turn
  * again. What a model made of a message is checked like what a person types. (session_slots.h is
  * something else: numbers for the limits of the core.)
  *
- *     session.say ─► say_read (rules) ─► new plan │ change │ decision │ words
+ *     session.say ─► intent_read (rules) ─► new plan │ change │ decision │ words
  *                         │ no rule fits, and an agent can converse
- *                         └─► job converse ─► session_job_over ─► the same
+ *                         └─► job converse ─► conversation_job_over ─► the same
  */
 #ifndef CONVERSATION_CONVERSATION_H
 #define CONVERSATION_CONVERSATION_H
@@ -22,7 +22,7 @@ enum {
     SESSION_KEPT = 10 /* of SESSION_NEWEST messages, those that a new summary leaves out */
 };
 
-/* What a message was about when it was said, for an answer that comes later. */
+/* What a message was about when it came, for an answer that comes later. */
 struct intent_meant {
     struct str plan; /* "" = none was open */
     uint64_t revision, awaited;
@@ -32,7 +32,7 @@ struct intent_meant {
 struct turn_ctx {
     struct engine *engine;
     struct journal_turn turn; /* its strings are in the arena */
-    struct str text;          /* what was said */
+    struct str text;          /* of the message */
     struct str reasoning;     /* why the model takes it as it does; "" = no model was asked */
     struct str planner;       /* of a plan that it leads to */
     struct doc policy;
@@ -63,20 +63,21 @@ BT_MUST_CHECK enum bt_code conversation_recover(struct engine *engine, struct bt
 /* A job of a session has ended. */
 void conversation_job_over(struct engine *engine, const struct job *e, const struct job_end *end);
 
-/* ---- say_do.c: what was wanted, done or refused in words ---- */
+/* ---- intent_do.c: what was wanted, done or refused in words ---- */
 /* On t->plan, which must not be NULL. */
 void intent_do(struct turn_ctx *t, const struct intent *s);
 /* The steps of the ranges, or to one, on the open plan. */
 void intent_skip(struct turn_ctx *t, const struct intent_range *ranges, uint32_t n);
 void intent_skip_to(struct turn_ctx *t, uint32_t number);
-/* Feeds an event about the open plan. False: the core refused it, and the reply says why. */
+/* Feeds an event about the open plan. False: the core rejected it, and the reply has the reason. */
 bool intent_feed(struct turn_ctx *t, struct core_event *ev);
 /* It was done: the reply is empty and to be written, the turn is about the open plan. */
 void intent_done(struct turn_ctx *t, const char *action);
-/* The number of the step that was said, 1 to n_steps; 0 after saying that there is no such step. */
+/* The number of the step as the person gave it, 1 to n_steps; 0 after replying that there is none.
+ */
 uint32_t intent_number(struct turn_ctx *t, uint32_t said);
 
-/* ---- say_decide.c: what waits for a person ---- */
+/* ---- intent_decide.c: what waits for a person ---- */
 void intent_decide(struct turn_ctx *t, const struct intent *s, enum review_decision decision);
 bool decision_is_awaited(const struct open_plan *p);
 /* Tells what waits for a person from what waited before; 0 = nothing does. */
@@ -87,21 +88,22 @@ bool decision_is_shown(const struct turn_ctx *t);
 /* Whether the open plan waits for words, which any text then is. */
 bool decision_is_answer(const struct open_plan *p);
 
-/* ---- say_wish.c: until an agent has answered ---- */
+/* ---- turn_context.c: until an agent has answered ---- */
 /* Keeps what the turn is about (turn.wish). False: the journal has failed. */
 bool turn_context_keep(struct turn_ctx *t);
 void turn_context_read(struct turn_ctx *t);
-/* Whether the open plan, which must be there, is what was meant; false after saying that not. */
+/* Whether the open plan, which must be there, is what was meant; false after replying that it is
+ * not. */
 bool turn_context_holds(struct turn_ctx *t, enum intent_kind intent);
 
-/* ---- say_plan.c: a new one ---- */
+/* ---- intent_plan.c: a new one ---- */
 struct submission;
-/* BT_OK: `d` can be started. Otherwise the reply says why not. submission_done in both cases. */
+/* BT_OK: `d` can be started. Otherwise the reply has the reason. submission_done in both cases. */
 BT_MUST_CHECK enum bt_code intent_submission(struct turn_ctx *t, struct str goal,
                                              struct submission *d);
 void intent_start(struct turn_ctx *t, struct submission *d);
 
-/* ---- say_reply.c: words ---- */
+/* ---- reply.c: words ---- */
 /* The answer is these words, and nothing changes. */
 void reply_only(struct turn_ctx *t, const char *fmt, ...) BT_PRINTF(2, 3);
 void reply_where(const struct open_plan *p, struct buf *out);
@@ -111,13 +113,13 @@ void reply_last(struct engine *engine, struct str session_id, struct buf *out);
 void reply_without_model(struct turn_ctx *t);
 void reply_quote(struct buf *out, struct str text, size_t max);
 
-/* ---- session_ask.c: what agents are asked about a session ---- */
+/* ---- ask.c: what agents are asked about a session ---- */
 /* The agent that has the skill and is there, the orchestrator first; empty: none. */
 struct str conversation_agent(struct engine *engine, const char *skill);
 /* The turn waits for what an agent makes of it. False: it could not be asked. */
 bool conversation_converse(struct turn_ctx *t);
 
-/* ---- session_digest.c: the summary of the older messages ---- */
+/* ---- summary.c: the summary of the older messages ---- */
 /* Asks for a new one when one is due; after one that failed only some messages later. */
 void conversation_summarize(struct engine *engine, struct str session_id);
 void conversation_summary_over(struct engine *engine, const struct job *e,

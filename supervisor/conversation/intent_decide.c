@@ -48,7 +48,7 @@ bool decision_is_awaited(const struct open_plan *p)
     return all.n > 0;
 }
 
-/* A review is told by its step and attempt; a later one has others. */
+/* A review is identified by its step and attempt; a later one has others. */
 uint64_t decision_awaited(const struct open_plan *p)
 {
     const struct run *run = core_block_run(p->block);
@@ -209,7 +209,7 @@ static bool read_answer(struct turn_ctx *t, const struct intent *s, enum review_
         s->intent == INTENT_ANSWER ? intent_read(s->rest).intent : s->intent;
 
     if (kind == REVIEW_INPUT && said == INTENT_NO) {
-        *io = DECISION_APPROVE; /* "no" is what the agent is told */
+        *io = DECISION_APPROVE; /* "no" is the answer to the agent */
     } else if (s->intent == INTENT_ANSWER && !wants_words(kind)) {
         *io = said == INTENT_NO ? DECISION_REJECT : DECISION_APPROVE;
         if (said != INTENT_YES && said != INTENT_NO) {

@@ -41,7 +41,7 @@ void intent_done(struct turn_ctx *t, const char *action)
     t->turn.plan = t->plan->plan->plan_id;
 }
 
-/* What the journal says of a change: the words, and what the model made of them (M064). */
+/* The text of a change in the journal: the words, and what the model made of them (M064). */
 static struct str reasoning_of(struct turn_ctx *t)
 {
     static const char between[] = " (the model: ";

@@ -11,7 +11,7 @@ static void reply_no_plan(struct turn_ctx *t, const char *what, const char *why)
     t->action = STR_LIT("new_plan");
 }
 
-/* `why` names the first problem: when there is no other it says all. */
+/* `why` names the first problem, which may be the only one. */
 static void reply_problems(struct turn_ctx *t, struct submission *d, const struct bt_error *why)
 {
     const uint32_t n = submission_problems(d);

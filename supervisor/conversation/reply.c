@@ -1,4 +1,4 @@
-/* What people are told, in words. */
+/* Replies to people, in words. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -71,7 +71,7 @@ static bool check(struct engine *engine, struct request *rq, const struct msg_se
     return false;
 }
 
-/* ---- said before ---- */
+/* ---- a repeated message ---- */
 
 static void answer(struct request *rq, struct turn_ctx *t, bool existing)
 {

@@ -190,7 +190,7 @@ static enum bt_code answer_turn(struct engine *engine, const struct open_plan *p
         code = t.client_key.ptr == NULL || t.action.ptr == NULL
                    ? err_set(err, BT_NOMEM, "out of memory for a turn")
                    : close_turn(engine, &t, text, err);
-    } else if (code == BT_NOT_FOUND) { /* a plan of the session that nobody asked for in words */
+    } else if (code == BT_NOT_FOUND) { /* a plan of the session that no message asked for */
         code = add_message(engine, p->plan->session_id, ROLE_ASSISTANT, text, NULL,
                            p->plan->plan_id, &n, err);
     } else if (code == BT_IO) { /* a damaged turn */

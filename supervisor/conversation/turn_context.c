@@ -1,7 +1,7 @@
 /*
  * What is kept of a message that an agent is asked about, until it has answered: what goes with a
- * plan of these words, and which plan and which review were there when it was said. An answer that
- * comes when they are not there any more changes nothing.
+ * plan of these words, and which plan and which review were there when the message came. An answer
+ * that comes when they are not there any more changes nothing.
  */
 #include "supervisor/conversation/conversation.h"
 

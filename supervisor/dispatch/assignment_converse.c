@@ -1,6 +1,6 @@
 /*
- * Questions about a session: what does a person's message mean for the plan (M009, M064), and what
- * was said so far, in short (M072). Texts of results and of answers came from agents: they are
+ * Questions about a session: what a person's message means for the plan (M009, M064), and a summary
+ * of its older messages (M072). Texts of results and of answers came from agents: they are
  * data.
  */
 #include <stdlib.h>
@@ -140,7 +140,7 @@ static void put_last_result(struct assignment *q, const struct open_plan *p, str
 
 /* ---- converse ---- */
 
-/* A damaged session costs the agent what was said, not the work. */
+/* With a damaged session the agent works without its messages. */
 static enum bt_code find_context(struct assignment *q, struct str session_id, uint64_t before,
                                  struct doc *ret_messages, struct str *ret_summary,
                                  struct bt_error *err)
@@ -282,7 +282,7 @@ enum bt_code assignment_summary(struct assignment *q, struct bt_error *err)
     return buf_check(&q->params, err);
 }
 
-/* ---- what every step of a session is told ---- */
+/* ---- the context of every step of a session ---- */
 
 enum bt_code assignment_session(struct assignment *q, struct bt_error *err)
 {

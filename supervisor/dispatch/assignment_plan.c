@@ -14,7 +14,7 @@ enum {
     TEXT_SKILL = 512,
     TEXT_EXAMPLE = 200,
     EXAMPLES_MAX = 4,
-    CARDS_ROOM = 512 * 1024 /* of all cards; those behind have ids and no more */
+    CARDS_ROOM = 512 * 1024 /* of all cards; those that do not fit have ids alone */
 };
 
 #define PLAN_QUESTION                                                                              \

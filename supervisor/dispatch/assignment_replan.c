@@ -97,7 +97,7 @@ static bool add_row(const struct journal_row *row, void *self)
         doc_get(body, STR_LIT("stepIndex")).ptr == NULL) {
         return !p->no_memory;
     }
-    /* The end of a step that a revision did away with says only that. */
+    /* The end of a step that a revision superseded has no error. */
     if (type != REC_STEP_COMPLETED || p->errors[step].len == 0 ||
         !p->q->plan->plan->steps[step].superseded) {
         p->errors[step] = keep_cut(p, error, LINE_ERROR);

@@ -23,7 +23,8 @@ static enum bt_code resolve(struct str step_id, struct doc *ret, void *self, str
 
 /* ---- parameters that a person gave ---- */
 
-/* The last parameters that a person put in the place of the plan's; .ptr NULL when nobody did. */
+/* The last parameters that a person put in the place of the plan's; .ptr NULL when there are none.
+ */
 static enum bt_code edited(struct assignment *q, const struct note *note, struct doc *ret,
                            struct bt_error *err)
 {

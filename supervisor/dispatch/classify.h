@@ -9,6 +9,6 @@
 #include "protocol/base/err.h"
 #include "protocol/base/str.h"
 
-/* CLASS_UNKNOWN when neither says anything. Looks at the first 4 KiB of the message. */
+/* CLASS_UNKNOWN when neither has a hint. Looks at the first 4 KiB of the message. */
 enum err_class classify_error(struct str code, struct str message);
 #endif

@@ -52,7 +52,7 @@ void job_on_command(struct engine *engine, const struct core_cmd *cmd)
     }
 }
 
-/* The agent's word that what it told before is void. */
+/* Whether the agent declares its earlier texts void. */
 static bool is_anew(struct doc data)
 {
     const struct doc anew = data.ptr != NULL && doc_head(data).kind == DOC_MAP
@@ -70,8 +70,9 @@ void job_on_record(struct engine *engine, const struct open_plan *p, const struc
     if (rec->type == REC_STEP_PROGRESS && p->job->kind == JOB_SYNTHESIS && rec->text.len > 0) {
         n = add_note(engine, NOTE_JOB_TEXT, rec->run);
         n->end.text = engine_cycle_text(engine, rec->text);
-        n->end.ok = p->job->told == 0 || (p->job->told == rec->attempt && !is_anew(rec->data));
-        p->job->told = rec->attempt;
+        n->end.ok = p->job->text_attempt == 0 ||
+                    (p->job->text_attempt == rec->attempt && !is_anew(rec->data));
+        p->job->text_attempt = rec->attempt;
     } else if (rec->type == REC_PLAN_COMPLETED) {
         n = add_note(engine, NOTE_JOB_END, rec->run);
         n->end.ok = rec->plan_status == PLAN_COMPLETED && step->status == STEP_COMPLETED;
@@ -258,7 +259,7 @@ void jobs_find(struct engine *engine)
         }
         if (run != NULL && run->job == (uint8_t)e->job->kind) {
             open_plan_await_job(engine, p, e->run);
-            e->job->told = run->texts > 0 ? core_block_run(e->block)->steps[0].attempt : 0;
+            e->job->text_attempt = run->texts > 0 ? core_block_run(e->block)->steps[0].attempt : 0;
         } else {
             job_stop(engine, e->run); /* a cut journal lost who waited for it */
         }

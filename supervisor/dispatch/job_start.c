@@ -25,8 +25,8 @@ static void put_policy(const struct job_ask *ask, struct buf *out)
     put_number(out, "planTimeoutMs", ask->timeout_ms);
     put_number(out, "stepTimeoutMs", ask->timeout_ms);
     put_number(out, "maxFallbacks", 0);
-    /* What a configuration says of steps is not meant for jobs: their time is their own, and
-     * nobody is asked when one fails. */
+    /* The policies that a configuration has for steps do not hold for jobs: their time is their
+     * own, and no person is asked when one fails. */
     put_text(out, "onFailure", STR_LIT("abort"));
     put_number(out, "idleTimeoutMs", 0);
     put_number(out, "queueTimeoutMs", 0);

@@ -16,7 +16,7 @@ void step_key(const struct plan *plan, uint32_t step, enum step_phase phase,
                    phase == PHASE_EXECUTE ? "" : step_phase_name(phase));
 }
 
-/* The same id may have come again with a later revision: the key says which one is meant. */
+/* The same id may have come again with a later revision: the key names the revision. */
 static bool is_step(const struct plan *plan, uint32_t step, uint32_t revision, struct str id)
 {
     return step < plan->n_steps && plan->steps[step].revision == revision &&

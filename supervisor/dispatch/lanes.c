@@ -132,7 +132,7 @@ static void ping_answered(struct engine *engine, struct lane *lane, struct msg_r
     struct msg_empty m;
     struct bt_error err;
     enum bt_code code = msg_read_answer(r, MSG_empty, &m, NULL, &err);
-    /* Who does not know the ping answers all the same; who says that it cannot work now, cannot. */
+    /* An agent that does not know the ping answers, too; one that refuses for now cannot work. */
     struct core_event ev =
         probed(lane->instance, code == BT_OK || code == BT_INVALID || code == BT_NOT_FOUND);
 
@@ -344,7 +344,7 @@ void lanes_control(struct engine *engine, const struct core_cmd *cmd, enum contr
 }
 
 /*
- * What cannot be read is no answer, and a peer that says it is not greeted again on this pipe: the
+ * What cannot be read is no answer. Its peer is not greeted again on this pipe: the
  * two of us would go on for ever at the speed of the line.
  */
 static void garbage(struct engine *engine, struct lane *lane)

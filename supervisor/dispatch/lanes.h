@@ -69,6 +69,6 @@ void lanes_on_link(struct engine *engine, struct link_event *ev);
 /* NULL when the slot has no lanes, or those of another epoch. */
 struct lane_instance *lanes_instance(struct engine *engine, uint32_t slot, uint64_t epoch);
 void lanes_control(struct engine *engine, const struct core_cmd *cmd, enum control_kind kind);
-/* agent.ping on the control lane; CORE_PROBED says whether it was answered. */
+/* agent.ping on the control lane; CORE_PROBED reports whether it was answered. */
 void lanes_probe(struct engine *engine, const struct core_cmd *cmd);
 #endif

@@ -9,7 +9,7 @@
 
 enum { PROBLEMS_MAX = 64, PROBLEMS_TOLD = 5, TEXT_MAX = 2048, ANSWER_MAX = 1024 * 1024 };
 
-/* The plan is wrong: told to people, and to the next replan as history. */
+/* The plan is wrong: people see the text, and the next replan gets it as history. */
 static void refuse(struct core_event *ev, struct buf *text)
 {
     ev->outcome = STEP_OUTCOME_FAILED;

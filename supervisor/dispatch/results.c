@@ -207,7 +207,7 @@ static void take_verdict(const struct msg_step_result *m, struct core_event *ev,
     ev->data = missing->len > 0 ? doc_from_buf(missing) : (struct doc){NULL, 0};
 }
 
-/* What the answer needs until the core has heard it. */
+/* What the answer needs until the core has taken it. */
 struct answer {
     struct buf text;    /* diagnosis, verdict, problems of a plan */
     struct buf missing; /* of a gate */
@@ -290,7 +290,8 @@ enum core_reject results_take(struct engine *engine, const struct msg_step_resul
             price_of(engine, lanes_instance(engine, ev->slot, ev->epoch), &ev->usage);
     }
     if (!is_awaited(engine, ev)) {
-        ev->outcome = STEP_OUTCOME_FAILED; /* stale: the core says how, and frees the lane */
+        ev->outcome = STEP_OUTCOME_FAILED; /* stale: the core rejects it with the reason, and frees
+                                              the lane */
     } else {
         code = ev->phase <= PHASE_SEARCH ? take_attempt(engine, m, ev, &a.text, &err)
                                          : take_answer(engine, m, ev, &a, &err);

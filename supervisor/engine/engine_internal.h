@@ -60,7 +60,7 @@ struct engine {
     struct core_event *later; /* found after the commit; fed at the start of the next cycle */
     uint32_t later_n, later_cap;
     struct arena later_arena; /* their texts */
-    bool failed;              /* the journal is dead; `fatal` says why */
+    bool failed;              /* the journal is dead, by `fatal` */
     struct bt_error fatal;
 };
 
@@ -68,7 +68,7 @@ struct engine {
 /* Moves the plan into the slot of its run and leaves *plan empty. */
 void open_plan_bind(struct engine *engine, struct open_plan *plan, uint64_t run);
 void open_plan_remove(struct engine *engine, uint64_t run);
-/* Keeps what a record says that neither the run nor its notes hold; live and at a recovery. */
+/* Keeps what of a record neither the run nor its notes hold; live and at a recovery. */
 void open_plan_keep(struct open_plan *p, const struct record *rec, const struct plan *revised);
 /* Puts the revision in the place of the plan's plan and block, and what was there before into
  * *revision. */

@@ -17,7 +17,7 @@ struct engine;
 struct job {
     enum job_kind kind;
     uint32_t attempt;             /* of asking the planner; filled in at its end */
-    uint32_t told;                /* attempt whose text was passed on last; 0 = none yet */
+    uint32_t text_attempt;        /* attempt whose text was passed on last; 0 = none yet */
     char of[LIMIT_ID_BYTES + 1];  /* the plan, or the session, that it is for */
     char turn[UUID_TEXT_LEN + 1]; /* CONVERSE: the turn; SUMMARY: the last message in it */
 };
@@ -54,10 +54,10 @@ void open_plans_of_sessions(struct engine *engine, const struct map *sessions,
 /* The one after `p` in the order of slots, jobs included; the first when p is NULL. */
 struct open_plan *open_plan_next(struct engine *engine, const struct open_plan *p);
 
-/* ---- what it says ---- */
+/* ---- texts and decisions of one ---- */
 /* The sentence about its end that begins with the text, or the text when it is no longer. */
 struct str open_plan_failure(const struct open_plan *p, struct str text);
-/* What the agent asks of a person; empty when it says nothing. */
+/* What the agent asks of a person; empty when it gives no text. */
 struct str open_plan_prompt(const struct open_plan *p, uint32_t step);
 /* What a person decides about the plan as a whole. */
 enum review_kind open_plan_review(const struct open_plan *p);

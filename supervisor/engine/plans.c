@@ -171,7 +171,7 @@ void open_plan_keep(struct open_plan *p, const struct record *rec, const struct 
     step_notes_record(&p->notes, rec);
     if (rec->type == REC_SYNTHESIS_STARTED) {
         char *copy = rec->text.len > 0 ? malloc(rec->text.len) : NULL;
-        if (copy != NULL) { /* without it the run's own, shorter one is told */
+        if (copy != NULL) { /* without it the run's own, shorter text is used */
             memcpy(copy, rec->text.ptr, rec->text.len);
         }
         free((void *)(uintptr_t)p->failure.ptr);
@@ -297,7 +297,8 @@ enum bt_code engine_result_doc(struct engine *engine, struct blob_ref ref, struc
 /*
  * Data as JSON text, cut to what is wanted or to what the buffer holds: a byte of a document is at
  * most six of text
- * ("null," or an escape), so that 3 MiB of result may become 18. A cut is said, never a failure.
+ * ("null," or an escape), so that 3 MiB of result may become 18. A cut is reported, it is never a
+ * failure.
  */
 static enum bt_code data_text(struct doc data, size_t max, struct buf *out, bool *ret_cut,
                               struct bt_error *err)

@@ -33,7 +33,7 @@ bool request_read(struct engine *engine, struct request *rq, enum msg_type type,
 /* The open plan that a request is about; NULL after refusing: NOT_FOUND when there is no such plan,
  * CONFLICT when it has ended, INVALID for a job. */
 struct open_plan *request_open_plan(struct engine *engine, struct request *rq, struct str plan_id);
-/* INVALID: the id is that of a job, which nobody but its owner changes. */
+/* INVALID: the id is that of a job, which only its owner changes. */
 void request_refuse_job(struct engine *engine, struct request *rq, struct str of);
 /* NOT_FOUND: "No state found for <id>" (M110). */
 enum bt_code request_no_plan(struct str plan_id, struct bt_error *err);

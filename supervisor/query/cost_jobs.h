@@ -1,5 +1,5 @@
 /*
- * What the jobs of plans and sessions used, read from their own rows: also those that nobody
+ * What the jobs of plans and sessions used, read from their own rows: also those that no plan
  * waited for any more when they ended, and those of sessions, which no plan counts.
  */
 #ifndef QUERY_COST_JOBS_H

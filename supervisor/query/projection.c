@@ -37,7 +37,7 @@ static bool apply_row(const struct journal_row *row, void *self)
 
 /* ---- the steps as planned ---- */
 
-/* Who has the step: the plan's agent, unless a row said another. */
+/* The agent of the step: the plan's, unless a row names another. */
 static void name_agent(struct engine *engine, const struct plan_step *p, struct msg_step_view *v)
 {
     const struct msg_card *card;
@@ -82,7 +82,7 @@ static void count_step(struct projection *s, struct msg_step_view *v)
         return;
     }
     if (s->ended && str_is(v->status, "pending")) {
-        v->status = STR_LIT("cancelled"); /* never began: the end of the plan says it for all */
+        v->status = STR_LIT("cancelled"); /* never began: the end of the plan ends it, too */
     }
     n->total++;
     n->completed += str_is(v->status, "completed");

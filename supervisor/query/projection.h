@@ -46,7 +46,7 @@ struct projection {
  * in every case. */
 BT_MUST_CHECK enum bt_code projection_read(struct engine *engine, struct str plan_id,
                                            struct projection *ret, struct bt_error *err);
-/* The same, with a look at each row after it was told. `also` returns false when it is out of
+/* The same; `also` sees each row after it was applied. It returns false when it is out of
  * memory. */
 typedef bool (*projection_row_fn)(struct projection *s, const struct journal_row *row, void *self);
 BT_MUST_CHECK enum bt_code projection_read_also(struct engine *engine, struct str plan_id,

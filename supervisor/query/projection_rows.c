@@ -1,4 +1,4 @@
-/* One row after the other: what each says of the plan and its steps. */
+/* How each type of row changes the view of the plan and its steps. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,7 +165,7 @@ static void on_completed(struct told *t)
     v->result_len = row_number(t->body, "resultLen");
     v->stop = projection_keep(t->s, row_text(t->body, "stop"));
     v->phase = (struct str){"", 0};
-    /* Of a step that was replanned the end only says that; why it failed was said before. */
+    /* The end of a replanned step has no error of its own; an earlier row has it. */
     if (!str_is(v->reason, "superseded") || v->error.len == 0) {
         take_error(t, "error", row_text(t->body, "errorClass"));
     }
