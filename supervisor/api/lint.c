@@ -55,7 +55,8 @@ static enum bt_code look_ahead(struct engine *engine, struct submission *d,
     enum bt_code code = plan_lint(d->made, &d->arena, &lint, err);
 
     if (code == BT_OK) {
-        code = plan_lint_style(d->made, &lint, engine->registry, &d->arena, &d->problems, err);
+        code =
+            plan_lint_style(d->made, &lint, engine_registry(engine), &d->arena, &d->problems, err);
     }
     if (code != BT_OK) {
         return code;

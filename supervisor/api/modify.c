@@ -213,7 +213,7 @@ void on_plan_modify(struct engine *engine, struct request *rq)
                             "kind: expected skip_to_step, skip_steps, conversation_only, insert, "
                             "replace or cancel_step, got '%.*s'",
                             STR_ARG(m.kind));
-    } else if (ev.expect != 0 && ev.expect != core_revision(engine->core, p->run)) {
+    } else if (ev.expect != 0 && ev.expect != core_revision(engine_core(engine), p->run)) {
         /* Before the steps are looked up: their numbers and ids are those of the other revision. */
         request_refuse_revision(engine, rq, p);
     } else if (ev.modify == MODIFY_INSERT || ev.modify == MODIFY_REPLACE) {

@@ -1,6 +1,5 @@
 /* What the requests have in common. */
-#include "supervisor/api/api.h"
-#include "supervisor/dispatch/job.h"
+#include "supervisor/engine/request.h"
 
 bool request_read(struct engine *engine, struct request *rq, enum msg_type type, void *body)
 {
@@ -28,7 +27,7 @@ enum bt_code request_plan_row(struct engine *engine, struct str plan_id, struct 
     enum bt_code code = BT_NOT_FOUND;
 
     if (uuid_parse(plan_id, &id)) {
-        code = journal_plan_by_id(engine->journal, id, ret, err);
+        code = journal_plan_by_id(engine_journal(engine), id, ret, err);
     }
     return code == BT_NOT_FOUND ? request_no_plan(plan_id, err) : code;
 }
@@ -100,7 +99,7 @@ enum bt_code request_reject(enum core_reject reject, uint32_t revision, struct b
 
 void request_refuse_revision(struct engine *engine, struct request *rq, const struct open_plan *p)
 {
-    uint32_t revision = core_revision(engine->core, p->run);
+    uint32_t revision = core_revision(engine_core(engine), p->run);
     struct bt_error why;
     struct buf details;
 
@@ -113,6 +112,22 @@ void request_refuse_revision(struct engine *engine, struct request *rq, const st
     buf_done(&details);
 }
 
+/* The answer to a request whose event went through the core. */
+static bool check_fed(struct engine *engine, struct request *rq, const struct open_plan *p,
+                      enum core_reject reject, const char *not_waiting)
+{
+    struct bt_error why;
+
+    if (reject == REJECT_REVISION) {
+        request_refuse_revision(engine, rq, p);
+    } else if (reject == REJECT_NOT_WAITING && not_waiting != NULL) {
+        request_refuse_text(engine, rq, BT_CONFLICT, "%s", not_waiting);
+    } else if (request_reject(reject, 0, &why) != BT_OK) {
+        request_refuse(engine, rq, &why, CLASS_NONE, 0, (struct doc){NULL, 0});
+    }
+    return reject == REJECT_NONE;
+}
+
 bool request_feed(struct engine *engine, struct request *rq, const struct open_plan *p,
                   struct core_event *ev, const char *not_waiting)
 {
@@ -120,16 +135,23 @@ bool request_feed(struct engine *engine, struct request *rq, const struct open_p
     struct bt_error err;
 
     ev->run = p->run;
-    if (engine_feed(engine, ev, &reject, NULL, &err) != BT_OK) {
+    if (engine_feed(engine, ev, &reject, &err) != BT_OK) {
         engine_fail(engine, &err);
         return false;
     }
-    if (reject == REJECT_REVISION) {
-        request_refuse_revision(engine, rq, p);
-    } else if (reject == REJECT_NOT_WAITING && not_waiting != NULL) {
-        request_refuse_text(engine, rq, BT_CONFLICT, "%s", not_waiting);
-    } else if (request_reject(reject, 0, &err) != BT_OK) {
-        request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
+    return check_fed(engine, rq, p, reject, not_waiting);
+}
+
+bool request_revise(struct engine *engine, struct request *rq, const struct open_plan *p,
+                    struct core_event *ev, struct new_revision *revision, const char *not_waiting)
+{
+    enum core_reject reject = REJECT_NONE;
+    struct bt_error err;
+
+    ev->run = p->run;
+    if (engine_revise(engine, ev, revision, &reject, &err) != BT_OK) {
+        engine_fail(engine, &err);
+        return false;
     }
-    return reject == REJECT_NONE;
+    return check_fed(engine, rq, p, reject, not_waiting);
 }

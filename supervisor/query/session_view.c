@@ -1,12 +1,12 @@
-/* What of a session is shown: to people, and to agents. */
+#include "supervisor/query/session_view.h"
+
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
-#include "supervisor/conversation/conversation.h"
 
 enum { AGENT_TEXT_MAX = 16384 /* of one message, for agents */ };
 
 struct reading {
-    struct conversation_messages *to;
+    struct session_messages *to;
     uint32_t cap;
     bool no_memory;
 };
@@ -15,7 +15,7 @@ struct reading {
 static bool keep(const struct journal_message *m, void *self)
 {
     struct reading *r = self;
-    struct conversation_messages *to = r->to;
+    struct session_messages *to = r->to;
     struct journal_message *kept = &to->at[r->cap - ++to->n];
 
     *kept = *m;
@@ -25,19 +25,19 @@ static bool keep(const struct journal_message *m, void *self)
     return !r->no_memory && to->n < r->cap;
 }
 
-enum bt_code conversation_messages(struct engine *engine, struct str session_id, uint64_t before,
-                                   uint32_t limit, struct arena *arena,
-                                   struct conversation_messages *ret, struct bt_error *err)
+enum bt_code session_messages(struct engine *engine, struct str session_id, uint64_t before,
+                              uint32_t limit, struct arena *arena, struct session_messages *ret,
+                              struct bt_error *err)
 {
     struct reading r = {.to = ret, .cap = limit};
     enum bt_code code;
 
-    *ret = (struct conversation_messages){.arena = arena};
+    *ret = (struct session_messages){.arena = arena};
     ret->at = arena_alloc(arena, (limit + 1u) * sizeof *ret->at);
     if (ret->at == NULL) {
         return err_set(err, BT_NOMEM, "out of memory for messages");
     }
-    code = journal_messages(engine->journal, session_id, before, limit, keep, &r, err);
+    code = journal_messages(engine_journal(engine), session_id, before, limit, keep, &r, err);
     if (code == BT_OK && r.no_memory) {
         code = err_set(err, BT_NOMEM, "out of memory for messages");
     }
@@ -45,8 +45,8 @@ enum bt_code conversation_messages(struct engine *engine, struct str session_id,
     return code;
 }
 
-struct str conversation_summary(struct engine *engine, const struct journal_session *s,
-                                struct arena *arena)
+struct str session_summary(struct engine *engine, const struct journal_session *s,
+                           struct arena *arena)
 {
     struct doc doc = {NULL, 0};
     struct bt_error err;
@@ -79,7 +79,7 @@ static void put_message(struct buf *out, const struct journal_message *m, size_t
 }
 
 /* How much of each message fits, the newest first; the first one that is shown. */
-static uint32_t share_room(const struct conversation_messages *all, size_t *rooms)
+static uint32_t share_room(const struct session_messages *all, size_t *rooms)
 {
     size_t left = SESSION_CONTEXT_MAX;
     uint32_t first = all->n;
@@ -94,21 +94,21 @@ static uint32_t share_room(const struct conversation_messages *all, size_t *room
     return first;
 }
 
-enum bt_code conversation_context(struct engine *engine, struct str session_id, uint64_t before,
-                                  struct arena *arena, struct doc *ret_messages,
-                                  struct str *ret_summary, struct bt_error *err)
+enum bt_code session_context(struct engine *engine, struct str session_id, uint64_t before,
+                             struct arena *arena, struct doc *ret_messages, struct str *ret_summary,
+                             struct bt_error *err)
 {
     size_t rooms[SESSION_NEWEST];
-    struct conversation_messages all;
+    struct session_messages all;
     struct journal_session s;
     struct buf out;
     uint32_t first;
-    enum bt_code code = journal_session(engine->journal, session_id, &s, err);
+    enum bt_code code = journal_session(engine_journal(engine), session_id, &s, err);
 
     *ret_messages = (struct doc){NULL, 0};
     *ret_summary = (struct str){"", 0};
     if (code == BT_OK) {
-        code = conversation_messages(engine, session_id, before, SESSION_NEWEST, arena, &all, err);
+        code = session_messages(engine, session_id, before, SESSION_NEWEST, arena, &all, err);
     }
     if (code != BT_OK || all.n == 0) {
         return code == BT_NOT_FOUND ? BT_OK : code;
@@ -122,7 +122,7 @@ enum bt_code conversation_context(struct engine *engine, struct str session_id, 
     code = buf_check(&out, err);
     if (code == BT_OK) {
         *ret_messages = doc_copy(arena, doc_from_buf(&out));
-        *ret_summary = conversation_summary(engine, &s, arena);
+        *ret_summary = session_summary(engine, &s, arena);
         code = ret_messages->ptr == NULL ? err_set(err, BT_NOMEM, "out of memory for messages")
                                          : BT_OK;
     }

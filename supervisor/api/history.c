@@ -1,5 +1,5 @@
 /* plan.history: how the plan became what it is, and how its time and tokens were spent. */
-#include "supervisor/query/hiprojection.h"
+#include "supervisor/query/history.h"
 #include "supervisor/api/api.h"
 #include "supervisor/engine/row_body.h"
 
@@ -57,7 +57,7 @@ static struct msg_plan_history_ok view_of(struct engine *engine, struct projecti
         .task = s->view.query,
         .status = s->view.status,
         .outcome = s->view.outcome,
-        .total_duration_ms = (s->ended ? s->ended_at : engine->wall) - s->created,
+        .total_duration_ms = (s->ended ? s->ended_at : engine_wall(engine)) - s->created,
         .total_tokens = total.input_tokens + total.output_tokens,
         .execution_attempts = executions,
         .replan_count = h->replans_n,
@@ -75,7 +75,7 @@ static struct msg_plan_history_ok view_of(struct engine *engine, struct projecti
     };
 }
 
-/* As much as fits: the newest are left out, and it is said. */
+/* As much as fits: the newest are left out, and `truncated` is set. */
 static void answer_history(struct engine *engine, struct request *rq,
                            struct msg_plan_history_ok *ok)
 {

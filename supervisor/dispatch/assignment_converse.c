@@ -1,14 +1,14 @@
 /*
- * Questions about a session: what does a person's message mean for the plan (M009, M064), and what
- * was said so far, in short (M072). Texts of results and of answers came from agents: they are
+ * Questions about a session: what a person's message means for the plan (M009, M064), and a summary
+ * of its older messages (M072). Texts of results and of answers came from agents: they are
  * data.
  */
 #include <stdlib.h>
 
 #include "protocol/base/log.h"
 #include "protocol/base/utf8.h"
-#include "supervisor/conversation/conversation.h"
 #include "supervisor/dispatch/assignment.h"
+#include "supervisor/query/session_view.h"
 
 enum {
     STEPS_SHOWN = 400,
@@ -140,7 +140,7 @@ static void put_last_result(struct assignment *q, const struct open_plan *p, str
 
 /* ---- converse ---- */
 
-/* A damaged session costs the agent what was said, not the work. */
+/* With a damaged session the agent works without its messages. */
 static enum bt_code find_context(struct assignment *q, struct str session_id, uint64_t before,
                                  struct doc *ret_messages, struct str *ret_summary,
                                  struct bt_error *err)
@@ -150,8 +150,8 @@ static enum bt_code find_context(struct assignment *q, struct str session_id, ui
     *ret_messages = (struct doc){NULL, 0};
     *ret_summary = (struct str){"", 0};
     if (session_id.len > 0) {
-        code = conversation_context(q->engine, session_id, before, q->arena, ret_messages,
-                                    ret_summary, err);
+        code = session_context(q->engine, session_id, before, q->arena, ret_messages, ret_summary,
+                               err);
     }
     if (code != BT_OK && code != BT_NOMEM) {
         log_err("session.context", "plan=%s %s", q->plan->id, err->msg);
@@ -183,20 +183,20 @@ enum bt_code assignment_converse(struct assignment *q, struct bt_error *err)
 {
     const struct job *e = q->plan->job;
     const struct str session_id = str_from(e->of);
-    const struct open_plan *p = conversation_open_plan(q->engine, session_id);
-    struct conversation_messages said;
+    const struct open_plan *p = open_plan_of_session(q->engine, session_id);
+    struct session_messages said;
     struct journal_turn turn;
     struct buf *out = &q->params;
     struct uuid id;
     enum bt_code code = assignment_question_skill(q, q->m.skill, "converse", err);
 
     if (code == BT_OK) {
-        code = uuid_parse(str_from(e->turn), &id) ? journal_turn(q->engine->journal, id, &turn, err)
-                                                  : err_set(err, BT_INVALID, "no such turn");
+        code = uuid_parse(str_from(e->turn), &id)
+                   ? journal_turn(engine_journal(q->engine), id, &turn, err)
+                   : err_set(err, BT_INVALID, "no such turn");
     }
     if (code == BT_OK) {
-        code =
-            conversation_messages(q->engine, session_id, turn.asked + 1, 1, q->arena, &said, err);
+        code = session_messages(q->engine, session_id, turn.asked + 1, 1, q->arena, &said, err);
     }
     if (code != BT_OK) {
         return code;
@@ -227,7 +227,7 @@ static void add_line(struct buf *text, const struct journal_message *m)
 }
 
 /* The messages that are not in the summary, the newest of them when there are too many. */
-static void conversation(const struct journal_session *s, const struct conversation_messages *all,
+static void conversation(const struct journal_session *s, const struct session_messages *all,
                          struct str before, struct buf *text)
 {
     size_t room = DIGEST_ROOM;
@@ -259,21 +259,21 @@ enum bt_code assignment_summary(struct assignment *q, struct bt_error *err)
 {
     const struct job *e = q->plan->job;
     const struct str session_id = str_from(e->of);
-    struct conversation_messages all;
+    struct session_messages all;
     struct journal_session s;
     enum bt_code code = assignment_question_skill(q, q->m.skill, "summarize", err);
 
     if (code == BT_OK) {
-        code = journal_session(q->engine->journal, session_id, &s, err);
+        code = journal_session(engine_journal(q->engine), session_id, &s, err);
     }
     if (code == BT_OK) {
-        code = conversation_messages(q->engine, session_id, strtoull(e->turn, NULL, 10) + 1,
-                                     DIGEST_MESSAGES, q->arena, &all, err);
+        code = session_messages(q->engine, session_id, strtoull(e->turn, NULL, 10) + 1,
+                                DIGEST_MESSAGES, q->arena, &all, err);
     }
     if (code != BT_OK) {
         return code;
     }
-    conversation(&s, &all, conversation_summary(q->engine, &s, q->arena), &q->text);
+    conversation(&s, &all, session_summary(q->engine, &s, q->arena), &q->text);
     q->m.task = STR_LIT(DIGEST_QUESTION);
     doc_put_map(&q->params, 1);
     doc_put_cstr(&q->params, "text");
@@ -282,7 +282,7 @@ enum bt_code assignment_summary(struct assignment *q, struct bt_error *err)
     return buf_check(&q->params, err);
 }
 
-/* ---- what every step of a session is told ---- */
+/* ---- the context of every step of a session ---- */
 
 enum bt_code assignment_session(struct assignment *q, struct bt_error *err)
 {

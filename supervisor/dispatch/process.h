@@ -1,6 +1,6 @@
-/* What the engine may ask of whoever supervises processes. */
-#ifndef ENGINE_PROCESS_H
-#define ENGINE_PROCESS_H
+/* What may be asked of the supervisor of processes. */
+#ifndef DISPATCH_PROCESS_H
+#define DISPATCH_PROCESS_H
 
 #include <stdbool.h>
 
@@ -12,14 +12,14 @@ struct agent_process {
     char log[4200]; /* the file with that process's output; "" = there is none */
 };
 
-/* Given by whoever supervises processes; NULL = there are none. Called within a cycle. */
+/* Functions of the supervisor of processes; NULL = there is none. Called within a cycle. */
 struct process_hooks {
     void *of;
     /* Whether the instance runs in a process of ours. */
     bool (*is_ours)(void *of, struct str instance_id);
     /* Its end, with all that it started. */
     void (*kill)(void *of, struct str instance_id);
-    /* What is to be told of the agent; false: no process of it is ours. */
+    /* What is known about the agent's processes; false: none of them is ours. */
     bool (*about)(void *of, struct str agent_id, struct agent_process *ret);
 };
 #endif

@@ -1,10 +1,10 @@
 /*
- * What plan.history tells beside the projection: revisions, replans (M053), phases (M112) and
- * reviews, gathered from the rows one after the other. Lists are bounded; what is over is said.
+ * What plan.history returns beside the projection: revisions, replans (M053), phases (M112) and
+ * reviews, gathered from the rows one after the other. Lists are bounded; `truncated` marks a cut.
  * Everything lives in the projection's arena.
  */
-#ifndef ENGINE_HISTORY_H
-#define ENGINE_HISTORY_H
+#ifndef QUERY_HISTORY_H
+#define QUERY_HISTORY_H
 
 #include "supervisor/query/projection.h"
 

@@ -1,4 +1,4 @@
-#include "supervisor/query/hiprojection.h"
+#include "supervisor/query/history.h"
 
 #include <string.h>
 
@@ -9,7 +9,7 @@
 /* Lengths of M053. */
 enum { OUTPUT_MAX = 500, DIAGNOSIS_MAX = 300 };
 
-/* Room for one row more in a list of the arena: the old list stays behind, which at most doubles
+/* Room for one row more in a list of the arena: the old list stays allocated, which at most doubles
  * what is used. NULL when out of memory. */
 static void *grown(struct projection *s, void *at, uint32_t n, uint32_t *cap, size_t size)
 {

@@ -1,10 +1,8 @@
-/*
- * Keys of what is asked of agents: planId/revision/stepId, and for what is not the step itself
- * planId/revision/stepId/phase. A step's id has no slash, so the two cannot be mistaken.
- */
+#include "supervisor/dispatch/keys.h"
+
 #include <stdio.h>
 
-#include "supervisor/engine/engine.h"
+#include "supervisor/engine/open_plan.h"
 
 void step_key(const struct plan *plan, uint32_t step, enum step_phase phase,
               char ret[LIMIT_KEY_BYTES + 1])
@@ -18,7 +16,7 @@ void step_key(const struct plan *plan, uint32_t step, enum step_phase phase,
                    phase == PHASE_EXECUTE ? "" : step_phase_name(phase));
 }
 
-/* The same id may have come again with a later revision: the key says which one is meant. */
+/* The same id may have come again with a later revision: the key names the revision. */
 static bool is_step(const struct plan *plan, uint32_t step, uint32_t revision, struct str id)
 {
     return step < plan->n_steps && plan->steps[step].revision == revision &&

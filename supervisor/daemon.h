@@ -5,14 +5,14 @@
  * commit
  *     -> perform the actions in order -> publish the events
  */
-#ifndef SUPERVISOR_SUPERVISOR_H
-#define SUPERVISOR_SUPERVISOR_H
+#ifndef SUPERVISOR_DAEMON_H
+#define SUPERVISOR_DAEMON_H
 
 #include "supervisor/engine/engine.h"
 #include "supervisor/processes.h"
 #include "supervisor/spawn/spawn.h"
 
-struct supervisor_options {
+struct daemon_options {
     struct engine_options engine;
     const struct spawn_spec *specs;
     size_t n_specs;
@@ -28,7 +28,7 @@ struct supervisor_options {
 
 /* Set in the environment of a daemon that replaced itself: its --ready-fd was used up by the one
  * before. */
-#define SUPERVISOR_REPLACED "BATON_REPLACED"
+#define DAEMON_REPLACED "BATON_REPLACED"
 
 /* Exit codes of batond. */
 enum {
@@ -44,5 +44,5 @@ enum {
  * leaves with _exit (never closing nng under traffic). Call before any thread exists. argv is for
  * replacing itself when nng has wedged.
  */
-int supervisor_run(const struct supervisor_options *opt, char **argv);
+int daemon_run(const struct daemon_options *opt, char **argv);
 #endif
