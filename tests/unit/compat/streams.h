@@ -2,8 +2,8 @@
  * Streams of events that daemons published, one JSON object per line, and their translations.
  * tests/e2e/test_vocabulary.py recorded them and names those made by hand.
  */
-#ifndef CLIENT_STREAMS_H
-#define CLIENT_STREAMS_H
+#ifndef UNIT_COMPAT_STREAMS_H
+#define UNIT_COMPAT_STREAMS_H
 
 #include <stddef.h>
 

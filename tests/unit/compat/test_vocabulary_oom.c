@@ -40,7 +40,7 @@ static const char answer[] =
 
 /* Returns whether all went well. One allocation fails; what comes after it is translated all the
  * same. */
-static bool story(const char *name, const struct stream *s)
+static bool translate_stream(const char *name, const struct stream *s)
 {
     struct bt_vocabulary *v = NULL;
     struct bt_translated translated;
@@ -82,7 +82,7 @@ static void each_allocation_may_fail(void **state)
             long i = 0;
             for (;; i++) {
                 successes_left = i;
-                const bool well = story(*name, &streams[s]);
+                const bool well = translate_stream(*name, &streams[s]);
                 const bool hit = successes_left < 0;
                 successes_left = -1;
                 if (well != !hit) {
