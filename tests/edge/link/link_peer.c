@@ -1,9 +1,14 @@
 /*
  * The other process of a link test: an agent in one loop.
  *
- *      link_peer MODE URL LOG     prints the URL that it serves, then answers; LOG gets a line per
- * request echo      answers at once with the same bytes hold      answers nothing until a byte
- * arrives on stdin, then all that it holds publish, stopped-subscribe      see below
+ *     link_peer MODE URL LOG
+ *         prints the URL that it serves, then answers; LOG gets a line per request
+ *     echo
+ *         answers at once with the same bytes
+ *     hold
+ *         answers nothing until a byte arrives on stdin, then all that it holds
+ *     publish, stopped-subscribe
+ *         see below
  */
 #include <fcntl.h>
 #include <poll.h>
