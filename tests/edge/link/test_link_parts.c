@@ -1,4 +1,4 @@
-/* The two lock-free parts on their own: the inbox under many producers, and the word that tracks a
+/* The two lock-free parts by themselves: the inbox under many producers, and the word that tracks a
  * lane's pipe. */
 #include <nng/nng.h>
 
@@ -60,7 +60,7 @@ static void no_change_is_missed_whatever_the_interleaving(void **state)
     while (total < PRODUCERS * ROUNDS) {
         struct pollfd wait = {.fd = in.fd, .events = POLLIN};
         assert_int_equal(poll(&wait, 1, FIXTURE_WAIT_MS), 1); /* a lost wake-up fails here */
-        for (int k = 0; k < 3; k++) { /* stops early, so the fd must still say that nodes wait */
+        for (int k = 0; k < 3; k++) { /* stops early, so the fd must still be readable */
             struct inbox_node *n = inbox_take(&in);
             if (n == NULL) {
                 break;
@@ -129,7 +129,7 @@ static void transitions_are_told_in_order_and_a_replaced_pipe_is_down_then_up(vo
     struct pipe_track t = {0};
     uint32_t seen_generation = 0;
     assert_true(pipe_track_admit(&t, 1) && pipe_track_up(&t, 1));
-    assert_false(pipe_track_is_up(&t, seen_generation)); /* not told yet */
+    assert_false(pipe_track_is_up(&t, seen_generation)); /* not reported yet */
     assert_int_equal(pipe_track_next(&t, &seen_generation), 1);
     assert_true(pipe_track_is_up(&t, seen_generation));
     for (uint32_t pipe = 2; pipe < 200; pipe++) {
@@ -147,7 +147,7 @@ static void generation_survives_its_own_wrap(void **state)
 {
     (void)state;
     struct pipe_track t = {.word = UINT64_MAX
-                                   << 35}; /* the largest generation: odd, so "up" was told */
+                                   << 35}; /* the largest generation: odd, so "up" was reported */
     uint32_t seen_generation = 0x1fffffff;
     assert_true(pipe_track_is_up(&t, seen_generation));
     atomic_store(&t.word, atomic_load(&t.word) | (UINT64_C(1) << 32) | 5);
@@ -181,8 +181,8 @@ static void count_pipe(nng_pipe pipe, nng_pipe_ev ev, void *arg)
     (void)atomic_fetch_add(pipes, 1);
 }
 
-/* A dialer of nng may give up for good; without a pipe for long it is replaced, and not while there
- * is one. */
+/* nng's dialer may give up for good (N7). Without a pipe for long it is replaced, and not while
+ * there is one. */
 static void dialer_without_a_pipe_is_replaced(void **state)
 {
     (void)state;
@@ -196,7 +196,7 @@ static void dialer_without_a_pipe_is_replaced(void **state)
     assert_int_equal(nng_req0_open(&e.socket), 0);
     assert_int_equal(nng_pipe_notify(e.socket, NNG_PIPE_EV_ADD_POST, count_pipe, &pipes), 0);
     assert_int_equal(redial_start(&r, &e, &track, NULL), BT_OK);
-    redial_stop(&r); /* from here on the test runs the job, not the helper */
+    redial_stop(&r); /* from here on the test runs the task, not the helper */
     const msec until = clock_mono_ms() + FIXTURE_WAIT_MS;
     while (atomic_load(&pipes) == 0 && clock_mono_ms() < until) {
         (void)link_wait(l, 5);
@@ -213,7 +213,7 @@ static void dialer_without_a_pipe_is_replaced(void **state)
         (void)link_wait(l, 5);
     }
     assert_int_equal(atomic_load(&pipes), 2);
-    assert_true(pipe_track_admit(&track, 2)); /* and it takes pipes again */
+    assert_true(pipe_track_admit(&track, 2)); /* and it admits pipes again */
     (void)nng_close(e.socket);
     endpoint_done(&e);
     link_free(l);

@@ -1,8 +1,8 @@
 /*
- * nng 1.5.2 can be wedged by a peer that pipelines requests and dies (LIBRARIES part one, finding
- * 1): its only reaper thread waits for ever. That cannot be prevented from here; it is noticed, and
- * nothing of ours hangs on it. On a version without the defect the test is skipped. A program of
- * its own: afterwards nng is of no use in the process.
+ * A peer that pipelines requests and dies can wedge nng (N1): its only reaper thread waits for
+ * ever. The room cannot prevent that. It detects it, and none of our calls hangs. On a version
+ * without the defect the test is skipped. This is a program of its own because nng is unusable in
+ * the process afterwards.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

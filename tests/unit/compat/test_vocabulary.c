@@ -1,6 +1,6 @@
 /*
- * What events become in other vocabularies. BATON_GOLDEN_WRITE=1 writes the golden files anew;
- * tests/e2e/test_vocabulary.py holds them against the documents.
+ * What events become in other vocabularies. BATON_GOLDEN_WRITE=1 writes the golden files again.
+ * tests/e2e/test_vocabulary.py checks them against the documents.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static void take(struct bt_vocabulary *v, const char *event, struct buf *out)
     }
 }
 
-/* All of them, one behind the other, as lines. */
+/* All of them, one after another, as lines. */
 static void assert_becomes(const char *vocabulary, const char *const *events, const char *expected)
 {
     struct bt_vocabulary *v = opened(vocabulary);
@@ -343,7 +343,7 @@ static void what_was_read_of_a_document_is_counted_and_goes_with_its_plan(void *
     assert_true(once > v->plans[0]->document.len);
     describe_many(v, STEPS);
     assert_int_equal(v->bytes, once);
-    describe_many(v, 3 * STEPS); /* no plan has so many; those behind are not known */
+    describe_many(v, 3 * STEPS); /* no plan has so many; those after the cap are unknown */
     assert_int_equal(v->plans[0]->n_step_offsets, COMPAT_STEPS);
     describe_many(v, 1);
     assert_true(v->bytes < 1000);
@@ -354,7 +354,8 @@ static void what_was_read_of_a_document_is_counted_and_goes_with_its_plan(void *
     bt_vocabulary_free(v);
 }
 
-/* A step that began before we came is told as ended; one that never began is not. */
+/* A step that started before the stream began is reported as ended; one that never started is not.
+ */
 static void who_comes_in_the_middle_hears_what_is_known(void **state)
 {
     static const char *const events[] = {
@@ -405,7 +406,7 @@ static void turn_lasts_from_its_start_to_its_end_with_the_planning(void **state)
                    "\"duration\":1000000}}\n");
 }
 
-/* planner: who was asked; parentPlanId: it is a copy, and nobody was. */
+/* planner: the planner that made it; parentPlanId: it is a copy, and no planner made it. */
 static void only_what_somebody_planned_is_told_as_planned(void **state)
 {
     static const struct {
@@ -469,8 +470,8 @@ static void result_that_is_json_is_told_as_that(void **state)
     }
 }
 
-/* New work under an old name: the row is found by its index. What the repair plan does without is
- * not said to be kept. */
+/* New work under an old name: the step is found by its index. Steps that the repair plan drops are
+ * not reported as kept. */
 static void revision_is_told_by_the_rows_of_its_document(void **state)
 {
     static const char answer[] =
@@ -529,8 +530,8 @@ static void plan_that_nobody_could_make_is_the_interrupt_of_the_orchestrator_log
     "{\"type\":\"replan_started\",\"seq\":7,\"planId\":\"P\",\"planSeq\":7,\"stepId\":\"b\","      \
     "\"stepIndex\":1,\"attempt\":1,\"diagnosis\":\"broken\",\"totalReplans\":1,\"tsMs\":" tsms "}"
 
-/* Who came after the step had begun hears its end when the bus says it, without the time of the
- * replan. */
+/* A subscriber that came after the step's start gets its end with the event, without the time of
+ * the replan. */
 static void time_of_a_task_is_without_that_of_its_replan(void **state)
 {
     static const char *const events[] = {

@@ -1,4 +1,5 @@
-/* The i-th allocation fails, for every i: BT_NOMEM and nothing half told; ASan sees what leaks. */
+/* The i-th allocation fails, for every i: BT_NOMEM, and no object is emitted in part. ASan reports
+ * leaks. */
 #include <stdlib.h>
 
 #include "protocol/compat/compat_internal.h"
@@ -37,8 +38,9 @@ void *__wrap_realloc(void *at, size_t n)
 static const char answer[] =
     "{\"planId\":\"P\",\"document\":{\"steps\":[{\"stepId\":\"a\",\"skill\":\"add\"}]}}";
 
-/* Whether all went well. One allocation fails; what comes behind it is translated all the same. */
-static bool story(const char *name, const struct stream *s)
+/* Returns whether all went well. One allocation fails; what comes after it is translated all the
+ * same. */
+static bool translate_stream(const char *name, const struct stream *s)
 {
     struct bt_vocabulary *v = NULL;
     struct bt_translated translated;
@@ -80,7 +82,7 @@ static void each_allocation_may_fail(void **state)
             long i = 0;
             for (;; i++) {
                 successes_left = i;
-                const bool well = story(*name, &streams[s]);
+                const bool well = translate_stream(*name, &streams[s]);
                 const bool hit = successes_left < 0;
                 successes_left = -1;
                 if (well != !hit) {

@@ -1,6 +1,6 @@
 /*
- * Hostile and broken streams: what comes out is always one strict JSON object per event, and what
- * is remembered stays within its caps.
+ * Hostile and broken streams: every output is one strict JSON object, and the state stays within
+ * its caps.
  */
 #include "protocol/compat/compat_internal.h"
 #include "tests/support/cmocka.h"
@@ -62,7 +62,7 @@ static void recorded_streams_cut_doubled_and_shuffled(void **state)
             struct bt_vocabulary *v = NULL;
             assert_int_equal(bt_vocabulary_new(*name, &v, NULL), BT_OK);
             for (size_t i = 0; i < at; i++) {
-                v->last_seq = round % 2 == 0 ? 0 : v->last_seq; /* also what comes too late */
+                v->last_seq = round % 2 == 0 ? 0 : v->last_seq; /* also events that come too late */
                 take(v, events[i]);
             }
             bt_vocabulary_free(v);
@@ -165,7 +165,7 @@ static void make_event(struct rng *rng, struct buf *out)
     buf_add_byte(out, '}');
 }
 
-/* Events with any members of any kind. A key that comes twice is refused as no event. */
+/* Events with any members of any kind. A duplicate key makes it no event. */
 static void made_up_events(void **state)
 {
     struct rng rng = rng_seeded("made_up_events");

@@ -1,4 +1,4 @@
-/* The machine of one breaker: every input in every state. */
+/* The state machine of one breaker: every input in every state. */
 #include "fixture.h"
 
 #include "registry/breaker.h"

@@ -112,7 +112,7 @@ static void word_from_a_free_slot_changes_nothing(void **state)
     assert_true(registry_deadline(r) == MSEC_NEVER);
 }
 
-/* The deadline never lies: nothing is due before it, something is due at it. */
+/* The deadline is exact: nothing is due before it, something is due at it. */
 static void the_deadline_is_exact_through_random_histories(void **state)
 {
     struct registry *r = *state;

@@ -78,7 +78,8 @@ static void a_full_registry_refuses_a_new_instance_but_takes_a_known_one_back(vo
     assert_int_equal(registry_register(r, a, id_of(4), 1, 2), 3);
 }
 
-/* Finding by id stays right through every order of coming and going (backward-shift deletion). */
+/* Lookup by id stays right through every order of additions and removals (backward-shift deletion).
+ */
 static void ids_are_found_through_random_churn(void **state)
 {
     struct registry *r = *state;

@@ -164,7 +164,7 @@ static void every_truncation_of_a_valid_frame_is_refused(void **state)
     buf_done(&doc);
 }
 
-/* What the guard lets pass must be safe for the cursor: every walk ends exactly at the end. */
+/* What the validator accepts must be safe for the cursor: every walk ends exactly at the end. */
 static void walk(const uint8_t *bytes, size_t len)
 {
     struct doc_cursor c = doc_cursor((struct doc){bytes, len});

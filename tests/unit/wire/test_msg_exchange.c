@@ -123,8 +123,8 @@ static void only_what_may_work_later_is_retryable(void **state)
     buf_done(&out);
 }
 
-/* The message may quote bytes of a peer, or be cut inside a character: the refusal must still go
- * out. */
+/* The message may quote bytes of a peer, or be cut inside a character. The error answer must still
+ * be written. */
 static void a_refusal_goes_out_whatever_its_message_holds(void **state)
 {
     struct bt_error why;
