@@ -1,4 +1,4 @@
-/* The answer while it comes: pieces in order, void ones said to be so, never a key. */
+/* The streamed answer: pieces in order, void ones marked, never a key. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static void on_text(void *self, bool reset, struct str piece)
     assert_true(pthread_equal(w->asker, pthread_self()));
     if (reset) {
         assert_int_equal(piece.len, 0);
-        assert_true(n > 0); /* said only when something is void */
+        assert_true(n > 0); /* a reset is emitted only after pieces */
         w->reset++;
         w->text[0] = 0;
         return;
@@ -90,7 +90,7 @@ static void pieces_joined_are_the_answer(void **state)
         {"openai", "breaks,ok", "", false, 1},
         {"anthropic", "breaks,ok", "", false, 1},
         {"ollama", "breaks,ok", "", false, 1},
-        {"openai", "503,ok", "", false, 0}, /* nothing had come */
+        {"openai", "503,ok", "", false, 0}, /* no piece had come */
         {"openai", "wrong,ok", "", true, 1},
         {"openai", "noschema", "", true, 0},
     };
@@ -111,7 +111,7 @@ static void pieces_joined_are_the_answer(void **state)
     }
 }
 
-/* The piece is there while the server still hangs. */
+/* The piece arrives while the server still hangs. */
 static bool has_piece(void *self)
 {
     return ((struct watcher *)self)->pieces > 0;
@@ -168,7 +168,7 @@ static void answer_as_it_is_is_not_repaired(void **state)
 {
     static const struct {
         const char *script;
-        const char *json; /* NULL = none can be had */
+        const char *json; /* NULL = there is none */
     } rows[] = {
         {"ok", "{\"answer\":42}"},
         {"wrong", "{\"answer\":\"forty-two\"}"},
@@ -201,8 +201,8 @@ static void answer_as_it_is_is_not_repaired(void **state)
     }
 }
 
-/* A server that holds a model only to closed objects is not asked for free ones, and keeps its
- * output_mode. */
+/* A server that only enforces closed objects gets no schema with a free object, and keeps its
+ * output mode. */
 static void free_object_costs_no_output_mode(void **state)
 {
     static const char open[] = "{\"type\":\"object\",\"required\":[\"answer\"],\"properties\":{"

@@ -1,4 +1,4 @@
-/* What a plan of a model may say, and what a plan came to as data for one. */
+/* The members that a model's plan may set, and the report of a plan as data. */
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
@@ -47,7 +47,7 @@ static void names_that_are_not_known_are_not_the_models_to_say(void **state)
                    "]}");
 }
 
-/* The reader of plans takes steps by many names and in many places. */
+/* The reader of plans accepts steps under many names and at many places. */
 static void steps_are_trimmed_wherever_a_plan_has_them(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Configurations that are wrong: every problem is told, at its file, line and column. */
+/* Invalid configurations: every problem is reported, at its file, line and column. */
 #include "tests/unit/config/config_test.h"
 
 static void all_problems_are_told_at_once_by_line_and_column(void **state)

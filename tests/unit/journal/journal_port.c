@@ -1,4 +1,4 @@
-/* The promises of the port, asked of both implementations. */
+/* The port's contract, tested on both implementations. */
 #include "tests/unit/journal/journal_fixture.h"
 
 #include <string.h>

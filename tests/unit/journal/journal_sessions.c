@@ -1,5 +1,4 @@
-/* What the port promises about jobs, sessions, messages and turns, asked of both
- * implementations. */
+/* The port's contract for jobs, sessions, messages and turns, tested on both implementations. */
 #include "tests/unit/journal/journal_fixture.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What a refusal teaches. */
+/* What a rejected request teaches. */
 #include "tests/support/cmocka.h"
 
 #include "agents/llm/model/output_mode.h"

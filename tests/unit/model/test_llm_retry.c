@@ -1,4 +1,4 @@
-/* Again or not, and when; left alone or not. */
+/* Whether and when to retry; when the breaker opens. */
 #include "tests/support/cmocka.h"
 
 #include "agents/llm/model/breaker.h"
@@ -90,12 +90,12 @@ static void waits_are_within_attempts_cap_and_deadline(void **state)
     c.after = 20000;
     assert_true(retry_decide(&c).again);
     assert_int_equal(retry_decide(&c).wait_ms, 20000);
-    c.after = 20001; /* longer than anybody here waits: another provider */
+    c.after = 20001; /* longer than max_wait_ms: another provider */
     assert_false(retry_decide(&c).again);
     c.after = 5000;
     c.deadline = 6000;
     assert_false(retry_decide(&c).again);
-    for (uint64_t i = 0; i < 1000; i++) { /* full jitter: from nothing to the step */
+    for (uint64_t i = 0; i < 1000; i++) { /* full jitter: from 0 to the exponential step */
         c = usual(503);
         c.attempts = 100;
         c.attempt = (uint32_t)(i % 40) + 1;
@@ -121,8 +121,8 @@ static void breaker_opens_waits_lets_one_through_and_closes(void **state)
     breaker_failed(&b, 30, 0);
     assert_false(breaker_allow(&b, 129));
     assert_true(breaker_allow(&b, 130));
-    assert_false(breaker_allow(&b, 131)); /* one */
-    assert_true(breaker_allow(&b, 230));  /* who was let through never said how it went */
+    assert_false(breaker_allow(&b, 131)); /* one probe */
+    assert_true(breaker_allow(&b, 230));  /* the probe never reported its outcome */
     breaker_failed(&b, 240, 0);
     assert_false(breaker_allow(&b, 339));
     assert_true(breaker_allow(&b, 340));
@@ -146,8 +146,8 @@ static void breaker_says_how_long_it_will_be_open(void **state)
     assert_int_equal(breaker_left(&b, 11), 99);
     assert_int_equal(breaker_left(&b, 110), 0);
     assert_true(breaker_allow(&b, 120));
-    assert_int_equal(breaker_left(&b, 121), 99); /* somebody is trying */
-    assert_true(breaker_is_open(&b));            /* and may do so once */
+    assert_int_equal(breaker_left(&b, 121), 99); /* a probe is in progress */
+    assert_true(breaker_is_open(&b));            /* and may probe once */
     breaker_succeeded(&b);
     assert_false(breaker_is_open(&b));
     assert_int_equal(breaker_left(&b, 122), 0);

@@ -1,4 +1,4 @@
-/* What is told while an answer comes is what the whole answer will be, however it is cut. */
+/* The emitted pieces add up to the final answer, however the input is divided. */
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ static int drop_key(void **state)
     return 0;
 }
 
-/* What somebody has who joins the pieces, and begins again when told so. */
+/* A subscriber that joins the pieces, and starts over after a reset. */
 struct watcher {
     char text[8192];
     unsigned reset;
@@ -148,7 +148,7 @@ static void text_comes_at_once_and_reasoning_never(void **state)
     assert_int_equal(w.reset, 0);
     assert_string_equal(w.text, "four");
     pour("one two</think>three", 1, NULL, &w);
-    assert_int_equal(w.reset, 1); /* what had come was reasoning after all */
+    assert_int_equal(w.reset, 1); /* the text so far was reasoning */
     assert_string_equal(w.text, "three");
     pour("one two</think>three", 100, NULL, &w);
     assert_int_equal(w.reset, 0);
@@ -174,7 +174,7 @@ static void random_texts_in_random_pieces_are_the_answer(void **state)
     }
 }
 
-/* A drip of reasoning, byte by byte: reading it must not begin anew for each byte. */
+/* Reasoning that arrives byte by byte must not be parsed again for each byte. */
 static void long_reasoning_costs_time_linear_in_its_bytes(void **state)
 {
     enum { LONG = 4 * 1024 * 1024 };

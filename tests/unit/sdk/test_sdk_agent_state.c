@@ -34,7 +34,7 @@ static const struct agent_state_action *did(enum agent_state_action_type type)
     return NULL;
 }
 
-/* Lets time pass to the next deadline and ticks. */
+/* Advances the clock to the next deadline and sends a tick. */
 static void pass_to_deadline(void)
 {
     msec at = agent_state_deadline(&w.s);
@@ -99,7 +99,7 @@ static void a_step_runs_and_its_lane_is_answered(void **state)
     finish(slot, 10);
     assert_non_null(did(DO_ANSWER_RESULT));
     assert_int_equal(did(DO_ANSWER_RESULT)->request, 100);
-    assert_null(did(DO_RESULT)); /* the lane has it; nothing travels twice */
+    assert_null(did(DO_RESULT)); /* the answer carried it; it is not sent twice */
 }
 
 static void a_running_attempt_is_joined_not_run_twice(void **state)
@@ -183,7 +183,7 @@ static void the_lease_is_renewed_and_orders_are_obeyed(void **state)
     assert_int_equal(did(DO_CANCEL)->slot, slot);
     pass_to_deadline();
     assert_true(w.s.slots[slot].overdue);
-    finish(slot, 1); /* always answered, also after a cancel */
+    finish(slot, 1); /* every lane request is answered, also after a cancel */
     assert_int_equal(did(DO_ANSWER_RESULT)->request, 100);
 }
 
@@ -235,7 +235,7 @@ static void a_result_of_an_older_epoch_is_also_sent_by_control(void **state)
     (void)state;
     reconnect(8);
     finish(slot, 10);
-    assert_non_null(did(DO_ANSWER_RESULT)); /* the lane is answered, even if nobody listens */
+    assert_non_null(did(DO_ANSWER_RESULT)); /* answered, even if the sender is gone */
     assert_int_equal(did(DO_RESULT)->slot, slot);
     feed((struct agent_state_event){.type = AGENT_STATE_RESULT_OK, .accepted = true});
     assert_int_equal(w.s.slots[slot].undelivered, false);
@@ -273,11 +273,11 @@ static void a_result_after_the_last_sign_of_life_is_told_again(void **state)
     pass_to_deadline();
     feed((struct agent_state_event){.type = AGENT_STATE_HEARTBEAT_OK, .lease_ms = 3000});
     late = start("p/1/b", 1, 7, 101);
-    finish(late, 10); /* answered on a lane whose supervisor dies now */
+    finish(late, 10); /* answered on a lane whose supervisor ends now */
     reconnect(8);
     assert_int_equal(did(DO_RESULT)->slot, late);
     feed((struct agent_state_event){.type = AGENT_STATE_RESULT_OK, .accepted = true});
-    assert_null(did(DO_RESULT)); /* the early one was safe before */
+    assert_null(did(DO_RESULT)); /* the early one was delivered before */
 }
 
 static void a_result_that_a_query_fetched_is_not_pushed(void **state)
@@ -312,7 +312,7 @@ static void a_silent_supervisor_is_dialed_anew(void **state)
     assert_int_equal(w.now, 1000 + 1000 + 3000);
     pass_to_deadline();
     assert_non_null(did(DO_DIAL));
-    pass_to_deadline(); /* nobody there either: again, later */
+    pass_to_deadline(); /* no supervisor there either: retries later */
     pass_to_deadline();
     assert_non_null(did(DO_DIAL));
 }

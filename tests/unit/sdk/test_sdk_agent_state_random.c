@@ -1,13 +1,13 @@
 /*
- * The session against a supervisor that does what supervisors and networks do: sends attempts
- * twice, cancels, asks, loses answers, goes silent, restarts. Whatever happens:
- *   - an attempt runs at most once, and never more than `capacity` at a time
- *   - every request is answered exactly once
- *   - what the session knows of rows fits what runs and is kept
- *   - in the end, with a supervisor that behaves, every finished result was told: by its lane, by
- * step.result, or asked
- *   - a stop ends it
- * usage: test_sdk_agent_state_random [SEED]; a failure prints its seed
+ * agent_state against a supervisor with all faults of supervisors and networks: it repeats
+ * attempts, cancels, queries, loses answers, stops answering, restarts. Invariants:
+ * - An attempt runs at most once, and never more than `capacity` at a time.
+ * - Every request is answered exactly once.
+ * - The slots match the executions that run or are kept.
+ * - At the end, with a supervisor that behaves, every finished result was delivered: on its lane,
+ *   by step.result, or by a query.
+ * - A stop ends it.
+ * usage: test_sdk_agent_state_random [SEED]; a failure prints its seed.
  */
 #include "tests/support/cmocka.h"
 
@@ -23,8 +23,8 @@ enum { KEYS = 24, ATTEMPTS = 4, REQUESTS = 4096, EVENTS = 3000, SEEDS = 60 };
 struct attempt {
     bool ran, finished;
     uint32_t slot;
-    bool told;    /* to a supervisor that lives on */
-    bool settled; /* pushed out or superseded: nobody asks any more */
+    bool told;    /* delivered to a supervisor that is still alive */
+    bool settled; /* evicted or superseded: it will not be requested again */
 };
 
 struct world {
@@ -80,7 +80,7 @@ static void answered(uint64_t request)
     w.open[request] = false;
 }
 
-/* DO_RUN follows SESSION_EXECUTE of (key, attempt): remembered here. */
+/* DO_RUN follows AGENT_STATE_EXECUTE of (key, attempt), stored here. */
 static uint32_t run_key, run_attempt;
 
 static void on_run(const struct agent_state_action *a)
@@ -178,7 +178,7 @@ static void name_key(uint32_t key, char ret[32])
     (void)snprintf(ret, 32, "plan/1/s%u", key);
 }
 
-/* ---- what the supervisor does ---- */
+/* ---- the supervisor's actions ---- */
 
 static void execute(void)
 {
@@ -187,7 +187,7 @@ static void execute(void)
 
     run_key = draw(KEYS);
     run_attempt = 1 + draw(ATTEMPTS);
-    /* A supervisor never goes back to an attempt that it has given up for a later one. */
+    /* A supervisor never returns to an attempt after it has started a later one. */
     for (uint32_t a = run_attempt; a < ATTEMPTS; a++) {
         run_attempt = w.attempts[run_key][a].ran ? a + 1 : run_attempt;
     }
@@ -225,7 +225,7 @@ static void answer_heartbeat(void)
         .type = AGENT_STATE_HEARTBEAT_OK, .lease_ms = 3000, .orders = &order, .n = draw(2)});
 }
 
-/* An answer to what was asked; now and then a refusal. */
+/* Answers the outstanding request; sometimes rejects it. */
 static void answer_ask(bool behave)
 {
     enum agent_state_call asked = w.asked;
@@ -288,7 +288,7 @@ static void connect_up(void)
 
 static void break_up(void)
 {
-    w.asked = CALL_NONE; /* its answer will never come */
+    w.asked = CALL_NONE; /* its answer never comes */
     feed((struct agent_state_event){.type = draw(2) == 0 ? AGENT_STATE_DOWN : AGENT_STATE_LOST});
 }
 
@@ -342,7 +342,7 @@ static void one_event(void)
     }
 }
 
-/* Faults are over: the supervisor answers, time passes. */
+/* No more faults: the supervisor answers, time passes. */
 static void settle(void)
 {
     for (int i = 0; i < 2000 && !w.exited; i++) {

@@ -1,4 +1,4 @@
-/* A step as its handler sees it, and what becomes of its answers. */
+/* The request as a handler reads it, and the reply that it makes. */
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
@@ -46,7 +46,7 @@ static void parameters_are_found_by_path_or_fall_back(void **state)
     (void)state;
     assert_string_equal(bt_step_task(s), "t");
     assert_string_equal(bt_step_param_string(s, "a.b.1", "no"), "two");
-    assert_string_equal(bt_step_param_string(s, "a.b.0", "no"), "no"); /* another kind */
+    assert_string_equal(bt_step_param_string(s, "a.b.0", "no"), "no"); /* another type */
     assert_true(bt_step_param_number(s, "a.b.2", 0) == -2.5);
     assert_true(bt_step_param_bool(s, "yes", false));
     assert_true(bt_step_has_param(s, "n"));
@@ -115,7 +115,7 @@ static void what_a_request_is_for_and_may_cost_is_there_to_be_asked(void **state
              "\"budget\":{\"tokens\":0},\"feedback\":\"too short\"}");
     assert_string_equal(bt_step_purpose(s), "verify");
     assert_string_equal(bt_step_result_json(s), "{\"text\":\"5\"}");
-    assert_int_equal(bt_step_budget_tokens(s), 0); /* all spent is not the same as no budget */
+    assert_int_equal(bt_step_budget_tokens(s), 0); /* a spent budget differs from no budget */
     assert_true(bt_step_budget_micros(s) == UINT64_MAX);
     assert_int_equal(bt_step_idle_ms(s), 700);
     assert_string_equal(bt_step_feedback(s), "too short");
@@ -141,7 +141,8 @@ static void purpose_that_is_not_known_or_has_no_skill_is_refused(void **state)
     assert_non_null(strstr(err.msg, "dance"));
     for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
         (void)snprintf(json, sizeof json, "{\"purpose\":\"%s\"}", questions[i]);
-        /* Without a name the only skill of an agent would do the step instead of judging it. */
+        /* Without a skill the only skill of an agent would execute the step instead of judging
+         * it. */
         assert_int_equal(step_new_from_json(str_from(json), "", &step, &err), BT_NOT_FOUND);
         step_free(make(json));
     }
@@ -316,7 +317,7 @@ static void only_the_newest_progress_travels(void **state)
     s->notify = notify;
     bt_step_progress(s, 1, "one");
     bt_step_progress(s, 2, "two");
-    assert_int_equal(notified, 1); /* the shell is woken once for both */
+    assert_int_equal(notified, 1); /* the runtime is woken once for both */
     assert_true(step_take_progress(s, &p));
     assert_string_equal(p.text, "two");
     assert_int_equal(p.n, 2);
@@ -331,7 +332,7 @@ static void only_the_newest_progress_travels(void **state)
     step_free(s);
 }
 
-/* Takes one piece as the shell does; "" when there is none. */
+/* Takes one piece as the runtime does; "" when there is none. */
 static const char *piece_of(struct bt_step *s, struct step_progress *p)
 {
     return step_stream_piece(s, p) == 0 ? "" : p->text;
@@ -353,17 +354,18 @@ static void stream_travels_whole_and_in_order(void **state)
     text[2000] = 0;
     bt_step_stream(s, "a", 1);
     bt_step_stream(s, text, 2000);
-    bt_step_stream(s, "\xff", 1); /* no text */
+    bt_step_stream(s, "\xff", 1); /* not UTF-8 */
     bt_step_stream(s, "", 0);
     while (step_stream_waits(s)) {
         size_t len = step_stream_piece(s, &p);
         assert_int_equal(len, strlen(p.text));
-        assert_true(p.n > n); /* so that one that comes twice is known */
+        assert_true(p.n > n); /* so that a duplicate is recognised */
         n = p.n;
         assert_true(strlen(p.text) <= STEP_PROGRESS_TEXT_MAX);
         assert_true(utf8_valid(p.text, strlen(p.text)));
         (void)snprintf(before, sizeof before, "%s", p.text);
-        assert_string_equal(piece_of(s, &p), before); /* its answer was lost: the same again */
+        /* its answer was lost: the same piece again */
+        assert_string_equal(piece_of(s, &p), before);
         assert_int_equal(p.n, n);
         (void)strncat(all, p.text, sizeof all - strlen(all) - 1);
         step_stream_answered(s, true);
@@ -384,7 +386,7 @@ static void stream_that_begins_anew_says_so_once(void **state)
     bt_step_stream_reset(s);
     bt_step_stream(s, "one", 3);
     assert_string_equal(piece_of(s, &p), "one");
-    assert_false(p.reset); /* nobody has heard anything that is void */
+    assert_false(p.reset); /* no reader has received a void piece */
     bt_step_stream(s, "two", 3);
     bt_step_stream_reset(s);
     bt_step_stream(s, "three", 5);
@@ -410,7 +412,8 @@ static void nothing_is_streamed_behind_a_hole(void **state)
 
     (void)state;
     bt_step_stream(s, "one", 3);
-    step_stream_answered(s, false); /* no piece is under way: somebody else's answer */
+    /* no piece is in transit: the answer belongs to another request */
+    step_stream_answered(s, false);
     assert_string_equal(piece_of(s, &p), "one");
     bt_step_stream(s, "two", 3);
     step_stream_answered(s, false);
@@ -422,7 +425,7 @@ static void nothing_is_streamed_behind_a_hole(void **state)
     s = make("{}");
     memset(big, 'x', sizeof big);
     bt_step_stream(s, big, sizeof big);
-    bt_step_stream(s, big, sizeof big); /* nobody takes it */
+    bt_step_stream(s, big, sizeof big); /* it is never read */
     assert_false(step_stream_waits(s));
     step_free(s);
 }
