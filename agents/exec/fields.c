@@ -105,7 +105,7 @@ static enum bt_code env_name_ok(struct str name, struct bt_error *err)
 
     return ok && !ours ? BT_OK
                        : err_set(err, BT_INVALID,
-                                 "env: '%.*s' is no name of a variable, or one that the agent sets",
+                                 "env: '%.*s' is not a variable name, or the agent sets it itself",
                                  STR_ARG(name));
 }
 

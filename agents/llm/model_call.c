@@ -172,7 +172,7 @@ bool model_call_run(const struct model_call *a, struct prompt *p, struct llm_rep
     request.deadline = deadline_of(a->step);
     if (request.max_tokens == 0) {
         bt_step_fail(a->step, "BUDGET_EXCEEDED", false,
-                     "what the plan has left does not pay for a question of about %zu tokens",
+                     "the plan's remaining budget does not pay for a prompt of about %zu tokens",
                      (p->system.len + p->user.len) / BYTES_PER_TOKEN);
         return false;
     }

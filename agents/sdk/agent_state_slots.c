@@ -237,7 +237,7 @@ void agent_state_tick_slots(struct agent_state *s, msec now, struct agent_state_
         if (slot->state == SLOT_RUNNING && slot->cancelled && !slot->overdue &&
             slot->cancel_at <= now) {
             slot->overdue = true;
-            agent_state_log(out, i, "the handler ignores the cancel; its worker stays taken");
+            agent_state_log(out, i, "the handler ignores the cancel; its worker stays busy");
         }
         if (slot->state == SLOT_DONE && !slot->undelivered &&
             msec_add(slot->touched, AGENT_STATE_KEEP_MS) <= now) {

@@ -36,8 +36,8 @@ static enum bt_code make_path(const struct sql_settings *s, const char *name, ch
     }
     *ret_there = lstat(ret, &st) == 0;
     if (*ret_there && !S_ISREG(st.st_mode)) {
-        return err_set(err, BT_UNAUTHORIZED,
-                       "database '%s': is a symbolic link or no file; refused", name);
+        return err_set(err, BT_UNAUTHORIZED, "database '%s': is a symbolic link or not a file",
+                       name);
     }
     return BT_OK;
 }

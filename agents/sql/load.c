@@ -301,10 +301,10 @@ void sql_load(struct bt_step *step, void *self)
     struct buf json;
     struct buf text;
     struct bt_error err;
-    enum bt_code code =
-        s->read_only && !s->allow_load
-            ? err_set(&err, BT_UNAUTHORIZED, "load: the settings say readOnly and no allowLoad")
-            : BT_OK;
+    enum bt_code code = s->read_only && !s->allow_load
+                            ? err_set(&err, BT_UNAUTHORIZED,
+                                      "load: the setting readOnly forbids it without allowLoad")
+                            : BT_OK;
 
     buf_init(&json, STATEMENT_MAX * 4);
     buf_init(&text, STATEMENT_MAX * 4);

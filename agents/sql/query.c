@@ -164,7 +164,7 @@ void sql_execute(struct bt_step *step, void *self)
     struct bt_error err;
     enum bt_code code =
         s->read_only
-            ? err_set(&err, BT_UNAUTHORIZED, "execute: the settings say readOnly")
+            ? err_set(&err, BT_UNAUTHORIZED, "execute: the setting readOnly forbids it")
             : db_open(&db, s, step, bt_step_param_string(step, "database", "main"), DB_WRITE, &err);
 
     buf_init(&json, (size_t)LIMIT_STEP_BYTES * 2);

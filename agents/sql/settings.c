@@ -83,7 +83,7 @@ static enum bt_code read_dir(struct doc map, struct sql_settings *s, struct bt_e
     }
     return S_ISDIR(st.st_mode)
                ? BT_OK
-               : err_set(err, BT_INVALID, "databaseDir: '%s' is no directory", path);
+               : err_set(err, BT_INVALID, "databaseDir: '%s' is not a directory", path);
 }
 
 static enum bt_code read_all(struct doc map, struct sql_settings *s, struct bt_error *err)

@@ -62,7 +62,8 @@ enum bt_code sqlite_write_error(struct sqlite_journal *s, const char *what, stru
         (void)sqlite3_reset(s->stmt[SQL_ROLLBACK]);
     }
     if (sqlite3_get_autocommit(s->db) == 0 && code == BT_UNAVAILABLE) {
-        code = err_set(err, BT_IO, "%s: storage is full, and the batch cannot be taken back", what);
+        code =
+            err_set(err, BT_IO, "%s: storage is full, and the batch cannot be rolled back", what);
     }
     batch_forget(s);
     if (code != BT_UNAVAILABLE) {

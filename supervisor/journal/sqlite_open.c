@@ -155,7 +155,7 @@ enum bt_code sqlite_lock_dir(const char *dir, bool create, int *ret_fd, struct b
 static enum bt_code check_regular(const char *path, struct stat *ret, struct bt_error *err)
 {
     if (lstat(path, ret) != 0) {
-        return err_errno(err, errno, "cannot look at %s", path);
+        return err_errno(err, errno, "cannot read the status of %s", path);
     }
     if (!S_ISREG(ret->st_mode)) {
         return err_set(err, BT_INVALID, "%s is not a regular file; move it away", path);
@@ -179,7 +179,7 @@ static enum bt_code header_check(const char *path, struct bt_error *err)
     if (n == 0) {
         return err_set(err, BT_INVALID,
                        "%s is empty: it was cut off; restore it from a copy, or remove it and its "
-                       "-wal file to start anew",
+                       "-wal file to start with an empty journal",
                        path);
     }
     if (n != (ssize_t)sizeof head || memcmp(head, "SQLite format 3", 16) != 0) {
@@ -270,8 +270,8 @@ enum bt_code sqlite_check_file(const char *dir, bool create, struct bt_error *er
     }
     if (wal_code == BT_OK) {
         return err_set(err, BT_INVALID,
-                       "%s is missing but its journal.db-wal is there: somebody moved one without "
-                       "the other; bring it back, or remove both to start anew",
+                       "%s is missing but its journal.db-wal is there: one was moved without "
+                       "the other; bring it back, or remove both to start with an empty journal",
                        path);
     }
     return create ? make_new(dir, path, err) : code;

@@ -137,7 +137,7 @@ enum bt_code sqlite_version_check(sqlite3 *db, int *ret_version, struct bt_error
                        version, SCHEMA_VERSION);
     }
     if (version < 0 || (version > 0 && id != APPLICATION_ID)) {
-        return err_set(err, BT_INVALID, "the journal's version %" PRId64 " is none of ours",
+        return err_set(err, BT_INVALID, "the journal's version %" PRId64 " is not one of Baton",
                        version);
     }
     *ret_version = (int)version;

@@ -161,7 +161,7 @@ enum bt_code spawn_open(const struct spawn_options *opt, struct spawn **ret_spaw
     while (code == BT_OK && !done) {
         code = clock_mono_ms() < until
                    ? try_open(s, &started, &done, until, err)
-                   : err_set(err, BT_TIMEOUT, "%s: no spawner could be had in %d ms",
+                   : err_set(err, BT_TIMEOUT, "%s: no spawner was ready within %d ms",
                              opt->state_dir, OPEN_MS);
     }
     if (code != BT_OK) {

@@ -76,7 +76,7 @@ static bool end_step(struct spawner *s, msec now)
         children_kill_all(s, now);
     }
     if (now >= s->end_limit) {
-        log_err("spawner.end", "reason=\"some processes resist\"");
+        log_err("spawner.end", "reason=\"some processes survive SIGKILL\"");
         return true;
     }
     return !any_alive(s) && !kill_descendants(s) && (s->conn < 0 || !conn_has_pending(s));

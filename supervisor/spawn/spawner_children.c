@@ -62,7 +62,8 @@ void children_start(struct spawner *s, struct packet *order)
     struct child *child = names_are_valid(order) ? free_slot(s) : NULL;
 
     if (child == NULL) {
-        log_err("spawner.refused", "child=%s reason=\"no row free, or a bad name\"", order->name);
+        log_err("spawner.refused", "child=%s reason=\"no slot free, or an invalid name\"",
+                order->name);
         return;
     }
     *child = (struct child){.state = CHILD_STARTING, .hash = order->hash, .exec_pipe = -1};

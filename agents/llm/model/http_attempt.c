@@ -238,11 +238,11 @@ static enum bt_code classify(struct attempt *a, const struct dialect_request *as
     }
     if (a->answer.failed) {
         a->retryable = true;
-        return server_error(a, secrets, BT_UNAVAILABLE, "the server gave up in mid-answer", err);
+        return server_error(a, secrets, BT_UNAVAILABLE, "the server aborted mid-answer", err);
     }
     if (!is_whole(a) && a->answer.finish == LLM_FINISH_UNKNOWN) {
         a->retryable = true;
-        return err_set(err, BT_UNAVAILABLE, "the answer ended before its end");
+        return err_set(err, BT_UNAVAILABLE, "the answer ended early");
     }
     return finish_text(a, ask, secrets, err);
 }

@@ -221,7 +221,7 @@ enum bt_code net_call_verdict(const struct net_call *c, struct bt_error *err)
         return err_set(err, BT_TIMEOUT, "silence for %llu ms",
                        (unsigned long long)c->spec->idle_ms);
     case NET_LATE:
-        return err_set(err, BT_TIMEOUT, "no whole answer in time");
+        return err_set(err, BT_TIMEOUT, "no complete answer in time");
     case NET_STOPPED:
         return err_set(err, BT_CANCELLED, "stopped on request");
     case NET_RUNNING:
@@ -236,7 +236,7 @@ enum bt_code net_call_verdict(const struct net_call *c, struct bt_error *err)
                        "only)");
     }
     if (c->result == CURLE_OPERATION_TIMEDOUT) {
-        return err_set(err, BT_TIMEOUT, "no whole answer in time: %s", why);
+        return err_set(err, BT_TIMEOUT, "no complete answer in time: %s", why);
     }
     if (c->result == CURLE_OUT_OF_MEMORY) {
         return err_set(err, BT_NOMEM, "out of memory for a call");
