@@ -1,6 +1,6 @@
 /*
  * The I/O around the agent state machine: one loop thread owns the sockets, the state and the
- * slots; K worker threads run the handlers. The loop turns input into events of agent_state and
+ * slots; K worker threads run the handlers. The loop converts input into events of agent_state and
  * performs its actions, in order.
  */
 #ifndef SDK_RUNTIME_H

@@ -30,8 +30,8 @@ static const char *const MIGRATIONS[SCHEMA_VERSION] = {
     /* 2: the same tables. Documents and rows may have gates, approvals and revisions. An older
      * program would run such plans without them: it must reject the journal. */
     "",
-    /* 3: jobs (a plan's row with an entry in errands; its checksum covers the kind), sessions. An
-     * older program would list jobs as plans and never answer an open turn. */
+    /* 3: jobs (a plan's row with an entry in a table of their own; its checksum covers the kind),
+     * sessions. An older program would list jobs as plans and never answer an open turn. */
     "CREATE TABLE errands(ix INTEGER PRIMARY KEY, kind TEXT NOT NULL);"
     "CREATE TABLE sessions(id TEXT PRIMARY KEY, created INTEGER NOT NULL,"
     " updated INTEGER NOT NULL, messages INTEGER NOT NULL, summarized INTEGER NOT NULL,"
