@@ -287,7 +287,7 @@ static void read_about(struct plan_reader *r, const struct doc *values)
     if (r->change != NULL || r->untrusted) {
         if (values[PLAN_POLICY].ptr != NULL) {
             location_report(&at, PROBLEM_STYLE, true, "policy",
-                            "is ignored: the plan keeps its policy; say it of the steps");
+                            "is ignored: the plan keeps its policy; set the fields in the steps");
         }
     }
     if (r->change != NULL) {

@@ -115,7 +115,7 @@ void fields_read(const struct field_table *t, struct doc map, const struct locat
             const uint32_t kept = entry < rank[field] ? entry : rank[field];
             const uint32_t lost = entry < rank[field] ? rank[field] : entry;
             location_report(at, PROBLEM_STYLE, true, t->names[lost].name,
-                            "is ignored: \"%s\" says the same and is given too",
+                            "is ignored: \"%s\" is the same field and is given, too",
                             t->names[kept].name);
         }
         if (entry < rank[field]) {

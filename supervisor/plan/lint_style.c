@@ -59,8 +59,8 @@ static void missing_gate(const struct style *s, uint32_t entry)
     const uint32_t n = joined(s, entry);
     if (n > JOIN_MAX) {
         (void)snprintf(text, sizeof text,
-                       "takes the results of %u steps that run side by side, and nobody looks "
-                       "whether they are enough; give it a gate, or a synthesis_gate before it",
+                       "joins the results of %u parallel steps unchecked; give it a gate, or a "
+                       "synthesis_gate before it",
                        n);
         warn(s, PROBLEM_MISSING_GATE, entry, "gate", text);
     }
@@ -108,8 +108,8 @@ static void optimism_bias(const struct style *s, uint32_t entry)
     word = word == NULL ? outside_word(step->skill) : word;
     if (word != NULL) {
         (void)snprintf(text, sizeof text,
-                       "\"%s\" may well fail, and then the whole plan fails with it; give "
-                       "fallbackAgents, or onFailure skip, continue, replan or ask",
+                       "\"%s\" may fail, and the plan would fail with it; give fallbackAgents, or "
+                       "onFailure skip, continue, replan or ask",
                        word);
         warn(s, PROBLEM_OPTIMISM_BIAS, entry, "onFailure", text);
     }
@@ -180,8 +180,8 @@ static void orphans_and_parts(const struct style *s)
     }
     if (parts > 1) {
         (void)snprintf(text, sizeof text,
-                       "the steps fall into %u parts that have nothing to do with each other; "
-                       "plans of their own would not fail together",
+                       "the steps form %u parts without a connection; as separate plans they would "
+                       "not fail together",
                        parts);
         warn(s, PROBLEM_DISCONNECTED_FLOW, UINT32_MAX, "steps", text);
     }
@@ -200,8 +200,8 @@ static void parallel_explosion(const struct style *s)
     for (uint32_t level = 0; level < s->lint->n_levels; level++) {
         if (s->mark[level] > PARALLEL_MAX) {
             (void)snprintf(text, sizeof text,
-                           "%u steps stand side by side; at most maxConcurrency (%u) run at once, "
-                           "but each may spend its estimate",
+                           "%u steps are parallel; at most maxConcurrency (%u) run at once, but "
+                           "each may spend its estimate",
                            s->mark[level], p->max_concurrency);
             warn(s, PROBLEM_PARALLEL_EXPLOSION, UINT32_MAX, "steps", text);
             break;

@@ -72,7 +72,7 @@ static void read_synthesis_map(const struct location *at, struct doc v,
     const bool skilled = value_string(&in, "skill", values[SYN_SKILL], &skill);
     if ((named || skilled) && str_is(doc_string(values[SYN_STRATEGY]), "concat")) {
         location_report(&in, PROBLEM_INVALID_FIELD, false, "strategy",
-                        "\"concat\" asks no agent; leave agentId and skill out, or say \"agent\"");
+                        "\"concat\" asks no agent; leave agentId and skill out, or give \"agent\"");
     } else if (named || skilled) {
         io->synthesis.agent_id = named ? agent_id : io->synthesis.agent_id;
         io->synthesis.skill = skill;
@@ -252,7 +252,7 @@ static enum bt_code find_planner(struct plan_reader *r)
                                       r->planner->skill.len > 0 ? r->planner->skill : plan_skill};
     if (r->plan->goal.len == 0) {
         location_report(&at, PROBLEM_EMPTY_PLAN, false, "goal",
-                        "is missing; say in words what is to be done");
+                        "is missing; describe in words what is to be done");
     }
     if (p->repairs > REPAIRS_MAX) {
         location_report(&at, PROBLEM_INVALID_FIELD, false, "planner", "more than %d repairs",

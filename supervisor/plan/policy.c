@@ -118,7 +118,7 @@ static void continue_on_failure(const struct location *at, const struct doc *val
     const enum on_failure choice = go_on ? ON_FAILURE_CONTINUE : ON_FAILURE_ABORT;
     if (values[COM_ON_FAILURE].ptr != NULL && choice != *io) {
         location_report(at, PROBLEM_INVALID_FIELD, false, "continueOnFailure",
-                        "says \"%s\" where onFailure says \"%s\"; give one of them",
+                        "is \"%s\" where onFailure is \"%s\"; give one of them",
                         on_failure_name(choice), on_failure_name(*io));
         return;
     }

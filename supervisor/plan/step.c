@@ -283,7 +283,7 @@ static void read_history(struct step_reader *s)
     s->step->superseded = superseded && s->r->canonical;
     if (superseded && !s->r->canonical) {
         location_report(&s->at, PROBLEM_INVALID_FIELD, false, "superseded",
-                        "a step that an earlier plan did without cannot be done; leave it out");
+                        "a superseded step cannot be done; leave it out");
     }
     s->step->after_any_end = s->r->after_any_end;
     (void)value_bool(&s->at, "afterAnyEnd", s->values[STEP_AFTER_ANY_END], &s->step->after_any_end);

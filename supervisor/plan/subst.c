@@ -58,10 +58,10 @@ static enum bt_code check_text(const struct subst *s, struct str text, struct st
     size_t from = 0;
     while (template_next_of(s->own, text, &from, &t)) {
         if (t.kind != TEMPLATE_FOREIGN && !stands_in(t.text, written)) {
-            return err_set(err, BT_INVALID,
-                           "a value brings the template \"%.*s\"; only the plan itself can name "
-                           "%.*s",
-                           (int)(t.text.len < 100 ? t.text.len : 100), t.text.ptr, STR_ARG(s->own));
+            return err_set(
+                err, BT_INVALID,
+                "a value contains the template \"%.*s\"; only the plan itself can name %.*s",
+                (int)(t.text.len < 100 ? t.text.len : 100), t.text.ptr, STR_ARG(s->own));
         }
     }
     return BT_OK;
@@ -177,7 +177,7 @@ enum bt_code subst_doc(const struct subst *s, struct doc doc, struct buf *out, s
         code = mp_validate(out->at + at, out->len - at, &limits, err);
         if (code != BT_OK) {
             code = BT_INVALID;
-            (void)err_wrap(err, "with its templates put in, the value cannot be sent");
+            (void)err_wrap(err, "with its templates replaced, the value cannot be sent");
         }
     }
     return code;

@@ -47,8 +47,8 @@ static void note_help(struct chat *c)
         "/skip N    skip step N of the plan",
         "/stop      cancel the plan",
         "/new       begin another session",
-        "/quit      leave; what runs goes on (also Ctrl-D)",
-        "Ctrl-C     once: do not watch this plan any more; twice: leave",
+        "/quit      leave; plans continue (also Ctrl-D)",
+        "Ctrl-C     once: stop watching this plan; twice: leave",
     };
 
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
@@ -101,7 +101,7 @@ static void take_line(struct chat *c, char *line)
         command(c, line);
     } else if (line[0] != 0 && c->unsent != NULL) {
         screen_note(&c->screen,
-                    "your last message still waits for the daemon; say this again then");
+                    "your last message still waits for the daemon; send this one again later");
     } else if (line[0] != 0) {
         chat_send(c, line);
     }

@@ -290,10 +290,10 @@ static void show_pause(struct chat *c, const char *type, const cJSON *event)
     const char *reason = json_text(event, "reason", "");
 
     if (strcmp(type, "plan_paused") == 0 && strcmp(reason, "signoff") == 0) {
-        screen_note(&c->screen, "? shall this plan be run? (yes or no)");
+        screen_note(&c->screen, "? run this plan? (yes or no)");
         keep_review(c, c->plan.id);
     } else if (strcmp(type, "plan_paused") == 0 && strcmp(reason, "planning") == 0) {
-        screen_note(&c->screen, "? no plan came out; once more? (yes or no)");
+        screen_note(&c->screen, "? no valid plan was made; plan again? (yes or no)");
         keep_review(c, c->plan.id);
     } else if (!is_shown_elsewhere(type, reason)) {
         screen_note(&c->screen, "%s", strcmp(type, "plan_paused") == 0 ? "paused" : "resumed");

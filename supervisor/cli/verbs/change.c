@@ -23,7 +23,7 @@ static enum cli_exit set_pause(struct cli *cli, const char *type)
     } else if (code == CLI_OK) {
         (void)printf("%s %s%s\n", json_text(answer, "planId", ""), json_text(answer, "status", ""),
                      strcmp(type, "plan.pause") == 0
-                         ? ", paused: what is under way goes on, nothing new begins"
+                         ? ", paused: running steps continue, no others start"
                          : "");
     }
     cJSON_Delete(answer);
@@ -181,7 +181,8 @@ static bool read_change(const struct cli *cli, struct change *c)
     } else if (note != NULL && cli_flag(cli, "reasoning")) {
         cli_error("modify: --note is the reasoning; give one of them");
     } else if (c->reasoning == NULL) {
-        cli_error("modify: say why with --reasoning TEXT; it is kept in the plan's history");
+        cli_error(
+            "modify: give the reason with --reasoning TEXT; it is stored in the plan's history");
     } else {
         return true;
     }

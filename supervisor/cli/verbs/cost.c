@@ -175,7 +175,7 @@ static void print_cost(const cJSON *answer, bool one)
     }
     print_total(get(answer, "total"));
     if (cJSON_IsTrue(get(answer, "truncated"))) {
-        cli_note("there are more plans than that; the sum is of these\n");
+        cli_note("there are more plans; the total is of these\n");
     }
 }
 

@@ -233,9 +233,9 @@ static enum cli_exit needs_human(const struct following *g)
             "takes yours, baton reject %s ends it",
             id, id, id);
     } else {
-        cli_error("the plan needs your approval: see `baton reviews`, then baton approve %s (or "
-                  "reject); the plan goes on then",
-                  id);
+        cli_error(
+            "the plan needs your approval: see `baton reviews`, then baton approve %s (or reject)",
+            id);
     }
     return CLI_NEEDS_HUMAN;
 }
@@ -259,7 +259,7 @@ static enum cli_exit follow(struct following *g)
         }
         if (clock_mono_ms() >= deadline) {
             answer_break(&g->answer);
-            cli_error("plan %s has not ended within the timeout; it goes on", f->plan_id);
+            cli_error("plan %s has not ended within the timeout; it continues", f->plan_id);
             return CLI_TIMEOUT;
         }
         if (got == BT_TIMEOUT) {

@@ -186,8 +186,7 @@ static enum cli_exit print_history(const cJSON *h)
         (void)printf("%s %-8s %s\n", s.at[i].when, s.at[i].kind, s.at[i].text);
     }
     if (cJSON_IsTrue(get(h, "truncated"))) {
-        cli_note("  there is more than one answer holds: see baton events %s\n",
-                 json_text(h, "planId", ""));
+        cli_note("  the answer was cut: see baton events %s\n", json_text(h, "planId", ""));
     }
     free(s.at);
     return CLI_OK;

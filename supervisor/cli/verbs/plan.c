@@ -44,10 +44,10 @@ static enum cli_exit check_offline(struct cli *cli, const char *plan_json)
     }
     cli_print_found(cli, &problems, code == BT_OK);
     if (code == BT_OK) {
-        (void)fprintf(
-            stderr,
-            "valid as far as it can be told without a daemon: %u steps; agents were not checked\n",
-            plan->n_steps);
+        (void)fprintf(stderr,
+                      "valid as far as it can be checked without a daemon: %u steps; agents were "
+                      "not checked\n",
+                      plan->n_steps);
     }
     arena_done(&arena);
     buf_done(&doc);

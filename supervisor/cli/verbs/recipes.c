@@ -274,7 +274,7 @@ static enum cli_exit check_recipe(struct cli *cli, const char *name)
             cli_error("%s: %s", path, err.msg);
         }
     } else {
-        cli_note("valid as far as it can be told without its inputs and without agents\n");
+        cli_note("valid as far as it can be checked without its inputs and without agents\n");
     }
 out:
     buf_done(&doc);

@@ -82,7 +82,7 @@ enum cli_exit verb_fork(struct cli *cli)
         return CLI_USAGE;
     }
     if (cli_value(cli, "from") == NULL) {
-        cli_error("fork: expected --from STEP: that step and what depends on it run again");
+        cli_error("fork: expected --from STEP: that step and all that depend on it run again");
         return CLI_USAGE;
     }
     if (cli_value(cli, "policy") != NULL) {

@@ -61,7 +61,7 @@ static void print_review(const cJSON *r)
     }
     print_line("denied at", json_text(r, "until", ""));
     if (strcmp(json_text(r, "kind", ""), "planning") == 0) {
-        print_line("approve", "plans again; with --plan FILE: that plan is run; reject: it ends");
+        print_line("approve", "plans again; with --plan FILE: runs that plan; reject: ends it");
     }
 }
 
@@ -141,7 +141,7 @@ static void print_open_reviews(const struct cli *cli, const cJSON *reviews)
 {
     const cJSON *r;
 
-    cli_error("plan %s waits for %d decisions; say which: baton %s PLAN_ID STEP_ID, or by its id",
+    cli_error("plan %s waits for %d decisions; name one: baton %s PLAN_ID STEP_ID, or by its id",
               cli->argv[0], cJSON_GetArraySize(reviews), cli->verb->name);
     cJSON_ArrayForEach(r, reviews)
     {

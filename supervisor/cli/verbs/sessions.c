@@ -143,10 +143,10 @@ static enum cli_exit list_sessions(struct cli *cli, uint64_t limit)
     if (code == CLI_OK && cli->json) {
         cli_print_json(sessions);
     } else if (code == CLI_OK && cJSON_GetArraySize(sessions) == 0) {
-        cli_note("no sessions yet: baton chat begins one\n");
+        cli_note("no sessions yet: baton chat creates one\n");
     } else if (code == CLI_OK) {
         print_sessions(sessions);
-        cli_note("to go on with one: baton chat --session ID; its messages: baton sessions ID\n");
+        cli_note("to continue one: baton chat --session ID; its messages: baton sessions ID\n");
     }
     cJSON_Delete(answer);
     return code;
@@ -220,7 +220,7 @@ static enum cli_exit show_session(struct cli *cli, const char *id, uint64_t limi
     } else {
         cli_scrub_tree(view);
         print_session(view);
-        cli_note("to go on: baton chat --session %s\n", id);
+        cli_note("to continue: baton chat --session %s\n", id);
     }
 out:
     bt_free(json);

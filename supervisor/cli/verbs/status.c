@@ -165,9 +165,9 @@ static void print_hints(const cJSON *view)
     cJSON_ArrayForEach(why, get(view, "paused"))
     {
         if (cJSON_IsString(why) && strcmp(why->valuestring, "planning") == 0) {
-            (void)printf("  there is no plan: baton approve %s plans again, with --plan FILE takes "
-                         "yours\n",
-                         id);
+            (void)printf(
+                "  there is no plan: baton approve %s plans again, with --plan FILE runs yours\n",
+                id);
         } else if (cJSON_IsString(why) && strcmp(why->valuestring, "signoff") == 0) {
             (void)printf("  the plan needs your approval: baton approve %s\n", id);
         } else if (cJSON_IsString(why) && strcmp(why->valuestring, "requested") == 0) {

@@ -143,7 +143,7 @@ static void print_needed_agents(const char *plan_json)
     char *names = recipe_agents_text(agents);
 
     if (names != NULL) {
-        cli_note("  it needs the agents %s; baton agents lists those that are here\n", names);
+        cli_note("  it needs the agents %s; baton agents lists the registered ones\n", names);
     }
     free(names);
     cJSON_Delete(agents);

@@ -72,8 +72,7 @@ static const struct {
     {"plan_paused", "paused", "{reason}[, baton approve {reviewId}][: {comment}]"},
     {"plan_resumed", "resumed", "{reason}[: {comment}]"},
     {"plan_cancelling", "cancelling",
-     "what is under way is told to stop[, within {graceMs:ms}][: "
-     "{reason}]"},
+     "running steps are cancelled[, within {graceMs:ms}][: {reason}]"},
     {"plan_completed", NULL,
      "{status}[, outcome {outcome}][ after {durationMs:ms}][, revision {revision:again}][: "
      "{failureReason}]"},

@@ -54,7 +54,7 @@ static void fill_note(struct node *node, const cJSON *step)
         cli_cut_line(node->note, sizeof node->note, json_text(step, "reason", ""));
     }
     if (stop != NULL && strcmp(stop, "fenced") == 0 && strlen(node->note) + 40 < NOTE_MAX) {
-        (void)strncat(node->note, " (may still run; it will not count)",
+        (void)strncat(node->note, " (may still run; its result will not count)",
                       NOTE_MAX - 1 - strlen(node->note));
     }
 }
