@@ -1,4 +1,4 @@
-/* How the command line says things: one line for each event, tables, times, texts of others. */
+/* Output for people: one line per event, tables, durations, safe texts. */
 #include <stdio.h>
 #include <string.h>
 
@@ -87,7 +87,7 @@ static void texts_of_others_stay_in_their_line_and_are_cut(void **state)
     cJSON_Delete(event);
 }
 
-/* A public event without a sentence would be told by its members: nobody would notice. */
+/* A public event without a template would be shown by its members, and nobody would notice. */
 static void every_public_event_has_a_sentence(void **state)
 {
     char json[128];

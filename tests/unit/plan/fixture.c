@@ -155,7 +155,7 @@ enum bt_code read_json(struct bench *b, const char *json)
 
 struct plan *read_back(struct bench *b)
 {
-    /* Other defaults: the document has to say it all. */
+    /* Other defaults: the document must contain every value. */
     const struct plan_defaults other = {.step = {.max_retries = 9, .on_verify = ON_FAILURE_ASK},
                                         .max_concurrency = 77};
     const struct doc doc = doc_copy(&b->arena, doc_from_buf(&b->normalised));

@@ -80,7 +80,7 @@ static bool same_deps(const struct plan *a, const struct plan *b, uint32_t entry
                    a->steps[entry].deps_n * sizeof a->deps[0]) == 0);
 }
 
-/* What holds of old rows whatever the change was. */
+/* What holds for old entries after every change. */
 static void check_rows(struct bench *b, const struct run *run, const struct plan *next)
 {
     const struct plan *old = b->plan;

@@ -1,4 +1,4 @@
-/* What is different between two plan documents. */
+/* The differences between two plan documents. */
 #include "revise.h"
 #include "supervisor/plan/diff.h"
 
@@ -49,7 +49,7 @@ static void equal_plans_have_no_difference(void **state)
     assert_string_equal(diff_json(b, "{'policy':{'backoff':{'multiplier':2}},'steps':[]}",
                                   "{'policy':{'backoff':{'multiplier':2.5}},'steps':[]}"),
                         "~ policy.backoff.multiplier: 2 -> 2.5\n");
-    /* Order says nothing where dependsOn does. */
+    /* With dependsOn, the order of steps has no meaning. */
     assert_string_equal(
         diff_json(b,
                   "{'steps':[{'stepId':'a','dependsOn':[]},{'stepId':'b','dependsOn':[]},"
@@ -91,13 +91,13 @@ static void moved_edges_are_told_by_name(void **state)
         diff_json(b, "{'steps':[{'stepId':'a','dependsOn':[]},{'stepId':'b','dependsOn':['a']}]}",
                   "{'steps':[{'stepId':'a','dependsOn':['b']},{'stepId':'b','dependsOn':[]}]}"),
         "~ step a: dependsOn: + b\n~ step b: dependsOn: - a\n");
-    /* A chain: the order is the edges. */
+    /* In a chain the order is the dependencies. */
     assert_string_equal(diff_json(b, "{'steps':[{'stepId':'a'},{'stepId':'b'},{'stepId':'c'}]}",
                                   "{'steps':[{'stepId':'a'},{'stepId':'c'},{'stepId':'b'}]}"),
                         "~ step b: dependsOn: + c - a\n~ step c: dependsOn: + a - b\n");
 }
 
-/* A chain becomes a graph when it is revised; that alone changes nothing. */
+/* A revised chain is a graph; that alone is no difference. */
 static void a_revision_shows_what_was_revised_and_nothing_else(void **state)
 {
     struct bench *b = *state;

@@ -150,7 +150,7 @@ static void a_chain_is_its_sum_and_the_plans_deadline_an_end(void **state)
     assert_int_equal(lint.worst_ms, 55);
 }
 
-/* Against a list scheduler that takes ready steps in every order it likes. */
+/* Compared with a list scheduler that starts ready steps in any order. */
 static void no_schedule_takes_longer(void **state)
 {
     struct bench *b = *state;
@@ -254,7 +254,7 @@ static void three_results_joined_without_a_gate_are_named(void **state)
     assert_string_equal(styled(b, THREE(D("j", "['a','b','c']", ""))), "missing_gate j");
     assert_string_equal(styled(b, THREE(D("j", "['a','b','c']", ",'gate':'sql'"))), "");
     assert_string_equal(styled(b, THREE(D("j", "['a','b','c']", ",'type':'synthesis_gate'"))), "");
-    /* r comes through the others: two side by side. */
+    /* r comes through the others: two are parallel. */
     assert_string_equal(styled(b, THREE(D("j", "['a','b','r']", "") "," D("k", "['c','j']", ""))),
                         "");
 }

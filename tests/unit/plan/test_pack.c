@@ -1,4 +1,4 @@
-/* plan_pack: the copy says what the plan says, and needs nothing of what it was made from. */
+/* plan_pack: the copy equals the plan and uses none of its memory. */
 #include "fixture.h"
 #include "supervisor/plan/pack.h"
 #include "supervisor/plan/reader_internal.h"
@@ -13,7 +13,7 @@ static int pack_setup(void **state)
 #undef RULE
 #define RULE(f) cmocka_unit_test_setup_teardown(f, pack_setup, bench_teardown)
 
-/* Read from the document into memory that goes before anything looks at the copy. */
+/* Reads the document into memory that is freed before the copy is compared. */
 static struct plan *packed(struct bench *b)
 {
     const struct plan_defaults defaults = plan_defaults_builtin();

@@ -1,4 +1,4 @@
-/* What a plan says of itself, and what it asks of agents as a whole: its steps and its answer. */
+/* The description of a plan, its planning and its synthesis. */
 #include "revise.h"
 #include "supervisor/plan/about.h"
 #include "supervisor/plan/reader_internal.h"
@@ -233,16 +233,16 @@ static void a_default_that_nobody_can_fulfil_is_forgotten(void **state)
     assert_int_equal(read_wish(b, &request), BT_OK);
     assert_true(str_is(b->plan->synthesis.agent_id, "orchestrator"));
     (void)read_back(b);
-    /* The plan's word wins. */
+    /* The plan's value wins. */
     request.plan = doc_of(b, "{'policy':{'synthesis':'concat'}," STEPS "}");
     assert_int_equal(read_wish(b, &request), BT_OK);
     assert_int_equal(b->plan->synthesis.agent_id.len, 0);
-    /* Without an agent, what the default is worth shows in silence. */
+    /* Without the agent, the default is ignored. */
     request.registry = NULL;
     assert_false(synthesis_choice_named(STR_LIT("agent:"), &defaults.synthesis));
 }
 
-/* Whoever writes the answer does not do steps for that. */
+/* The synthesizer may not do steps for that reason. */
 static void the_synthesizer_is_not_granted_to_steps(void **state)
 {
     struct bench *b = *state;
@@ -316,7 +316,7 @@ static void a_pending_plan_needs_a_goal_and_somebody_who_plans(void **state)
     struct plan_request request = {.goal = STR_LIT("add two numbers")};
     struct plan_pending planner = {.repairs = 1};
     assert_int_equal(read_pending(b, &request, &planner), BT_OK);
-    assert_true(str_is(b->plan->planning.agent_id, "thinker")); /* the first that can */
+    assert_true(str_is(b->plan->planning.agent_id, "thinker")); /* the first agent with the skill */
     planner.agent_id = STR_LIT("orchestrator");
     assert_int_equal(read_pending(b, &request, &planner), BT_INVALID);
     assert_non_null(strstr(problem_of(b, 0), "planner: \"llm\" needs the agent \"orchestrator\""));
@@ -375,7 +375,7 @@ static void an_answer_keeps_what_the_plan_was_submitted_with(void **state)
     assert_int_equal(b->plan->steps[1].policy.scope, SCOPE_DEPS);
 }
 
-/* G26: an agent's answer changes what is done, not what it may do. */
+/* G26: an agent's answer changes what is done, not what the plan may do. */
 static void an_answer_cannot_loosen_what_the_plan_demands(void **state)
 {
     struct bench *b = *state;
@@ -398,7 +398,7 @@ static void an_answer_cannot_loosen_what_the_plan_demands(void **state)
     assert_int_equal(p->synthesis.agent_id.len, 0);
     assert_true(p->steps[0].policy.requires_approval);
     assert_true(str_is(p->steps[0].verify_with, "calc"));
-    assert_int_equal(p->steps[1].policy.effects, EFFECTS_UNSAFE); /* as the card says */
+    assert_int_equal(p->steps[1].policy.effects, EFFECTS_UNSAFE); /* as the card requires */
     assert_int_equal(plan_grant_find(p, STR_LIT("sql")), UINT32_MAX);
     /* A person may. */
     assert_int_equal(answer(b, pending, loose, true), BT_OK);
@@ -435,7 +435,7 @@ static void a_job_is_kept_and_only_the_supervisor_makes_one(void **state)
         .own = true};
     assert_true(synthesis_choice_named(STR_LIT("agent"), &defaults.synthesis));
     add_agent(b, "{'agentId':'finder','skills':[{'id':'search'}]}");
-    /* Parameters come with each attempt; nobody else is asked about a job. */
+    /* Parameters come with each attempt; no agent is asked about a job. */
     if (read_wish(b, &request) != BT_OK) {
         fail_msg("%s", b->err.msg);
     }
@@ -448,7 +448,7 @@ static void a_job_is_kept_and_only_the_supervisor_makes_one(void **state)
     assert_true(str_is(job.of, "p1"));
     assert_true(str_is(job.turn, "t1"));
     request.own = false;
-    assert_int_equal(read_wish(b, &request), BT_INVALID); /* now its parameters count */
+    assert_int_equal(read_wish(b, &request), BT_INVALID); /* now its parameters are checked */
     reads(b, "{'errand':{'kind':'planning','of':'p1'},'planning':{'agentId':'calc'},"
              "'dryRun':true," STEPS "}");
     assert_int_equal(b->plan->job, JOB_NONE);

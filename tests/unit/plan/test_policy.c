@@ -299,7 +299,7 @@ static void a_replan_needs_a_replanner(void **state)
     (void)read_step(b, STEP(",'onVerificationFailure':'replan'"));
     assert_true(str_is(b->plan->replan.agent_id, "planner"));
     (void)read_step(b, STEP(""));
-    assert_int_equal(b->plan->replan.agent_id.len, 0); /* nobody asks for it */
+    assert_int_equal(b->plan->replan.agent_id.len, 0); /* no step needs it */
     assert_int_equal(read_json(b, "{'policy':{'replan':false},'steps':[{'agentId':'calc'," TASK
                                   ",'onFailure':'replan'}]}"),
                      BT_INVALID);

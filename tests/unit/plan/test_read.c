@@ -26,7 +26,7 @@ static void a_chain_is_read_with_every_default(void **state)
     assert_int_equal(s->timeout_ms, 60000);
     assert_int_equal(s->on_failure, ON_FAILURE_ABORT);
     assert_int_equal(s->scope, SCOPE_ALL);
-    assert_int_equal(s->effects, EFFECTS_NONE); /* the card says so */
+    assert_int_equal(s->effects, EFFECTS_NONE); /* from the card */
     assert_int_equal(p->steps[1].policy.effects, EFFECTS_IDEMPOTENT);
     assert_int_equal(s->backoff.kind, BACKOFF_LINEAR);
     assert_int_equal(s->backoff.initial_ms, 1000);
@@ -84,7 +84,7 @@ static void policy_is_read_for_plan_and_step(void **state)
     assert_int_equal(s->on_failure, ON_FAILURE_SKIP);
     assert_int_equal(s->max_retries, 7);
     assert_int_equal(s->backoff.kind, BACKOFF_FIXED);
-    assert_int_equal(s->backoff.initial_ms, 10); /* the rest is the plan's */
+    assert_int_equal(s->backoff.initial_ms, 10); /* the rest comes from the plan */
     assert_int_equal(s->timeout_ms, 0);
     assert_int_equal(s->effects, EFFECTS_UNSAFE);
     assert_int_equal(s->scope, SCOPE_ALL);
@@ -204,7 +204,7 @@ static void a_step_that_names_only_its_agent_gets_the_skill_its_task_is_about(vo
                      BT_OK);
     assert_true(str_is(b->plan->steps[0].skill, "only"));
     assert_true(str_is(b->plan->steps[1].skill, "sing"));
-    assert_int_equal(b->problems.total, 1); /* a word about the choice */
+    assert_int_equal(b->problems.total, 1); /* a warning about the choice */
     assert_int_equal(b->problems.errors, 0);
     assert_int_equal(
         read_json(b, "{'steps':[{'agentId':'two','task':'translate this into Latin'}]}"), BT_OK);

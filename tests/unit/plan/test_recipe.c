@@ -67,7 +67,7 @@ static void an_input_that_looks_like_a_template_is_not_filled_again(void **state
     assert_non_null(strstr(fill(b, recipe, "{'file':'{{inputs.n}}'}"), "'path':'{{inputs.n}}'"));
 }
 
-/* Who gives a value must not get at what other steps found. */
+/* A value cannot name the results of other steps. */
 static void a_value_cannot_name_results(void **state)
 {
     struct bench *b = *state;
@@ -213,7 +213,7 @@ static void what_is_wrong_with_a_recipe_is_told_at_once(void **state)
     }
 }
 
-/* A recipe whose inputs have no defaults is checked for what they cannot change. */
+/* A recipe whose inputs have no defaults is checked for what the inputs cannot change. */
 static void what_depends_on_inputs_is_not_held_against_a_recipe(void **state)
 {
     struct bench *b = *state;

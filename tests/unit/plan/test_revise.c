@@ -38,7 +38,7 @@ static void an_insertion_into_a_chain_comes_between(void **state)
     assert_string_equal(shape(b, b->plan), "a; b~a,m; c~b; n~a; m~n");
     assert_int_equal(b->plan->max_concurrency, 1);
     assert_int_equal(b->plan->steps[3].policy.scope, SCOPE_ALL);
-    /* And once more, in the graph that it is now. */
+    /* Once more, now as a graph. */
     move_step(b, run, 0, STEP_COMPLETED);
     run = revised(b, run, REVISE_INSERT, "{'after_step_id':'n','steps':[" A("o") "]}");
     assert_string_equal(shape(b, b->plan), "a; b~a,m; c~b; n~a; m~n,o; o~n");
@@ -158,7 +158,8 @@ static void a_replan_keeps_what_it_reuses_and_nothing_else(void **state)
             "a", "['b']") ",{'id':'n','agent':'calc','description':'tell what {{results.b}} and "
                           "{{results.a}} mean','depends_on':['a']}]}");
     assert_string_equal(shape(b, b->plan), "-a; b<a; -c<a; -d<b,c; a<b; n<a");
-    assert_int_equal(b->plan->deps[b->plan->steps[1].deps_at], 0); /* the old one of that name */
+    assert_int_equal(b->plan->deps[b->plan->steps[1].deps_at],
+                     0); /* the superseded one of that name */
     assert_int_equal(b->plan->deps[b->plan->steps[5].deps_at], 4);
     assert_int_equal(run->completed, 1);
     assert_int_equal(run->superseded, 3);
@@ -248,7 +249,7 @@ static void a_replan_uses_only_agents_that_were_granted(void **state)
 static void a_replan_cannot_take_away_what_the_plan_demands(void **state)
 {
     struct bench *b =
-        *state; /* G26: a replanner says what is done next, not what people see of it */
+        *state; /* G26: a replanner decides what is done next, not what people approve */
     struct run *run =
         start_run(b, "{'policy':{'requiresApproval':true,'gate':'exec','verifyWith':{'agentId':"
                      "'files','failOpen':false},'handoffTo':['sql']},'steps':[" A("a") "]}");

@@ -1,12 +1,11 @@
-/* Random revisions of random plans while they run: whatever plan_revise takes, the run takes, too.
- */
+/* Random revisions of random running plans: the run accepts whatever plan_revise returns. */
 #include "revise.h"
 
 enum { ROUNDS = 300, TURNS = 25 };
 
 struct dice {
     uint32_t x;
-    uint32_t named; /* step ids given so far */
+    uint32_t named; /* step ids used so far */
 };
 
 static uint32_t draw(struct dice *d, uint32_t n)
@@ -15,7 +14,7 @@ static uint32_t draw(struct dice *d, uint32_t n)
     return (d->x >> 8) % n;
 }
 
-/* A few ids of the plan, over or open, and of the new steps. */
+/* Some ids of the plan, over or open, and of the new steps. */
 static void put_deps(struct bench *b, struct dice *d, struct buf *json, uint32_t from, uint32_t to)
 {
     const uint32_t n = draw(d, 3);
@@ -42,7 +41,7 @@ static void put_steps(struct bench *b, struct dice *d, struct buf *json)
     const bool graph = draw(d, 2) == 0;
     buf_add_cstr(json, "'steps':[");
     for (uint32_t i = 0; i < n; i++) {
-        /* Now and then an old name for new work. */
+        /* Sometimes an old name for new work. */
         const uint32_t name = from > 0 && draw(d, 6) == 0 ? draw(d, from) : d->named++;
         buf_printf(json, "%s{'stepId':'s%u','agentId':'%s'," TASK "%s", i > 0 ? "," : "", name,
                    agents[draw(d, 3)], draw(d, 5) == 0 ? ",'runIf':'always'" : "");
@@ -140,7 +139,7 @@ static void whatever_is_taken_fits_the_run(void **state)
         struct dice d = {.x = seed + round};
         add_house(b);
         struct run *run = start(b, &d);
-        print_message("seed %u\r", seed + round); /* a failure says which */
+        print_message("seed %u\r", seed + round); /* printed on a failure */
         for (uint32_t turn = 0; turn < TURNS; turn++) {
             if (draw(&d, 3) > 0) {
                 advance(b, &d, run);

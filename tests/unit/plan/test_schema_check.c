@@ -48,7 +48,7 @@ static void a_template_stands_for_a_value_of_any_type(void **state)
                                   "{'stepId':'b','agentId':'t','skill':'s'," TASK
                                   ",'parameters':{'u':{'k':'no'},'e':'{{results.a.e}}'}}]}"),
                      BT_INVALID);
-    assert_int_equal(b->problems.errors, 2); /* n is missing, u fits no form */
+    assert_int_equal(b->problems.errors, 2); /* n is missing, u matches no form */
 }
 
 static void a_bad_input_schema_is_the_agents_fault_and_only_a_warning(void **state)
@@ -94,7 +94,8 @@ static void what_was_normalised_is_read_back_without_the_agents(void **state)
     assert_int_equal(plan_read_canonical(doc_from_buf(&b->normalised), &other, empty->registry,
                                          &b->arena, &again, &b->err),
                      BT_OK);
-    assert_int_equal(again->max_concurrency, 5); /* as it was then, not as it is configured now */
+    assert_int_equal(again->max_concurrency,
+                     5); /* with the values of that time, not of today's configuration */
     assert_int_equal(again->steps[0].policy.max_retries, 2);
     assert_int_equal(again->steps[0].policy.effects, EFFECTS_NONE);
     assert_int_equal(again->steps[0].agent, REGISTRY_NONE);
@@ -206,9 +207,9 @@ static void reading_what_was_normalised_changes_nothing(void **state)
             assert_memory_equal(&first.steps[i].policy, &b->plan->steps[i].policy,
                                 sizeof first.steps[i].policy);
         }
-        assert_int_equal(b->problems.total, 0); /* and needs no normalising any more */
+        assert_int_equal(b->problems.total, 0); /* no normalisation is left to do */
         arena_reset(&b->arena);
-        /* The cards lived in the arena. */
+        /* The cards were in the arena. */
         registry_init(b->registry,
                       &(struct registry_limits){
                           .agents = 64, .instances = 64, .lease_ms = 3000, .suspect_ms = 2000});
