@@ -71,8 +71,7 @@ static void connection_lost(struct chat *c)
         c->away = true;
         c->away_since = clock_mono_ms();
         c->screen.hold = c->screen.hold || c->screen.answer.text.len > 0;
-        screen_note(&c->screen,
-                    "the daemon is unreachable; running plans continue when it is back");
+        screen_note(&c->screen, "waiting for the daemon; running plans continue when it is back");
     }
 }
 

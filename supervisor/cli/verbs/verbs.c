@@ -210,8 +210,7 @@ const struct cli_verb cli_verbs[] = {
     {"events", "[PLAN_ID]", "print the events of one plan or of all",
      "With --json one JSON object per line. Gaps of the live events are filled from the "
      "journal.\nWith --vocabulary always JSON; --type and --limit then apply to its events. NAME "
-     "is "
-     "one of:\n"
+     "is one of:\n"
      "ai-sdk, plan-executor, agent-turn, ptc-runner, ptc-runner-telemetry, orchestrator-log.\n"
      "--sse prints only the body of a stream: a server in front adds the headers\n"
      "(text/event-stream, no-cache).\n",
