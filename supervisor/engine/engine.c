@@ -175,7 +175,7 @@ struct feed {
     struct open_plan *plan;        /* of a submission or a recovery; NULL = none */
     struct new_revision *revision; /* NULL = none, or taken over */
     struct doc document;           /* of the plan or the revision; .ptr NULL = not in hand */
-    uint64_t document_id;          /* of the revision's; 0: it is in the plan's row */
+    uint64_t document_id;          /* the blob that it is in; 0: the plan's row */
     enum core_reject reject;
 };
 
@@ -201,7 +201,7 @@ static void keep_revision(struct engine *engine, struct feed *f)
     }
 }
 
-/* What an agent did is known now; a step that a person ended has no agent. */
+/* A step has ended, or an attempt of it: there is something to count for its agent. */
 static bool is_attempt_over(const struct record *rec)
 {
     return (rec->type == REC_STEP_COMPLETED || rec->type == REC_STEP_RETRY ||
