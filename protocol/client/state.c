@@ -77,7 +77,7 @@ static enum bt_code make_parents(const char *dir, struct bt_error *err)
         memcpy(path, dir, i);
         path[i] = '\0';
         if (mkdir(path, 0700) != 0 && errno != EEXIST && errno != EISDIR) {
-            return err_errno(err, errno, "%s: cannot be made", path);
+            return err_errno(err, errno, "%s: cannot be created", path);
         }
     }
     return BT_OK;
@@ -250,8 +250,7 @@ enum bt_code state_endpoints_read(const char *dir, struct state_endpoints *ret,
     if (code == BT_OK) {
         code = json_to_doc(buf_str(&json), NULL, &packed, err);
         if (code == BT_OK && !read_endpoints(doc_from_buf(&packed), &found)) {
-            code = err_set(err, BT_INVALID,
-                           "control, events, version, instance and pid should stand in it");
+            code = err_set(err, BT_INVALID, "expected control, events, version, instance and pid");
         }
         if (code != BT_OK) {
             code = err_wrap(err, "%s/%s", dir, ENDPOINTS_FILE);

@@ -149,13 +149,13 @@ static bool plan_ends_turn(struct bt_vocabulary *v, struct compat_turn *t,
     }
     if (t->plan.text[0] == 0 && makes_plan && !known) {
         compat_id_set(&t->plan, plan_id);
-        t->bus_ended = true;
+        t->turn_end_seen = true;
         return true;
     }
     return false;
 }
 
-static void bus_turn_end(struct bt_vocabulary *v, const struct compat_event *ev)
+static void on_turn_end(struct bt_vocabulary *v, const struct compat_event *ev)
 {
     const struct str message = compat_text(ev, "message");
     struct compat_turn *t = compat_turn_find(v, compat_text(ev, "turnId"));
@@ -182,7 +182,7 @@ static void bus_turn_end(struct bt_vocabulary *v, const struct compat_event *ev)
     }
 }
 
-static void bus_turn_start(struct bt_vocabulary *v, const struct compat_event *ev)
+static void on_turn_start(struct bt_vocabulary *v, const struct compat_event *ev)
 {
     struct compat_turn *t = compat_turn_add(v, compat_text(ev, "turnId"), ev->session_id);
 
@@ -328,7 +328,7 @@ static void completed(struct bt_vocabulary *v, struct compat_plan *p, const stru
         text(v, p->turn.text, message, p->n_texts);
     }
     end_turn(v, p->turn.text, message, ev, p->turn_ms);
-    if (t != NULL && t->bus_ended) {
+    if (t != NULL && t->turn_end_seen) {
         compat_turn_drop(v, t);
     } else if (t != NULL) {
         t->end_emitted = true;
@@ -339,9 +339,9 @@ static void take(struct bt_vocabulary *v, struct compat_plan *p, const struct co
 {
     if (p == NULL) {
         if (str_is(ev->type, "turn_start")) {
-            bus_turn_start(v, ev);
+            on_turn_start(v, ev);
         } else if (str_is(ev->type, "turn_end")) {
-            bus_turn_end(v, ev);
+            on_turn_end(v, ev);
         }
     } else if (str_is(ev->type, "planning_started")) {
         begin(v, p, ev);

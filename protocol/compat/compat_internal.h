@@ -87,8 +87,8 @@ struct compat_plan {
 struct compat_turn {
     struct compat_id id, session, plan;
     uint64_t started_ms;
-    bool end_emitted; /* turn_end is emitted, because its plan has ended */
-    bool bus_ended;   /* Baton's turn_end came before its plan began */
+    bool end_emitted;   /* turn_end is emitted, because its plan has ended */
+    bool turn_end_seen; /* Baton's turn_end came before its plan began */
 };
 
 struct compat_event {

@@ -6,7 +6,7 @@ enum bt_code keyword_schema(struct compiler *k, const struct keyword_ctx *at)
     struct rule *rule = compile_rule(k, at);
 
     if (rule == NULL) {
-        return compile_error(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "appears twice here");
     }
     return compile_child(k, at, NULL, NODE_NONE, at->value, &rule->u.node);
 }
@@ -32,7 +32,7 @@ enum bt_code keyword_schema_list(struct compiler *k, const struct keyword_ctx *a
     struct rule *rule = compile_rule(k, at);
 
     if (rule == NULL) {
-        return compile_error(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "appears twice here");
     }
     if (!cJSON_IsArray(at->value) || at->value->child == NULL) {
         return compile_error(k, at, BT_INVALID, "expected an array with at least one schema");
@@ -167,7 +167,7 @@ enum bt_code keyword_dependencies(struct compiler *k, const struct keyword_ctx *
     void *list = NULL;
 
     if (rule == NULL) {
-        return compile_error(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "appears twice here");
     }
     if (code == BT_OK) {
         code = compile_alloc(k, (size_t)cJSON_GetArraySize(at->value), sizeof *d->at, &list);
@@ -201,7 +201,7 @@ enum bt_code keyword_if(struct compiler *k, const struct keyword_ctx *at)
     enum bt_code code;
 
     if (rule == NULL) {
-        return compile_error(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "appears twice here");
     }
     b = &rule->u.conditional;
     b->then_node = NODE_NONE;

@@ -35,7 +35,7 @@ static enum bt_code read_type(struct compiler *k, const struct keyword_ctx *at)
     const cJSON *name;
 
     if (rule == NULL) {
-        return compile_error(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "appears twice here");
     }
     if (!cJSON_IsArray(at->value)) {
         return add_type(k, at, at->value, rule);
@@ -55,7 +55,7 @@ static enum bt_code read_json(struct compiler *k, const struct keyword_ctx *at)
     struct rule *rule = compile_rule(k, at);
 
     if (rule == NULL) {
-        return compile_error(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "appears twice here");
     }
     rule->u.json = at->value;
     return BT_OK;
@@ -95,7 +95,7 @@ static enum bt_code read_number(struct compiler *k, const struct keyword_ctx *at
     struct rule *rule = compile_rule(k, at);
 
     if (rule == NULL) {
-        return compile_error(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "appears twice here");
     }
     if (!cJSON_IsNumber(at->value) || !isfinite(at->value->valuedouble)) {
         return compile_error(k, at, BT_INVALID, "expected a number");
@@ -113,7 +113,7 @@ static enum bt_code read_count(struct compiler *k, const struct keyword_ctx *at)
     double v = at->value->valuedouble;
 
     if (rule == NULL) {
-        return compile_error(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "appears twice here");
     }
     if (!cJSON_IsNumber(at->value) || !(v >= 0 && v <= 9007199254740992.0) || floor(v) != v) {
         return compile_error(k, at, BT_INVALID, "expected a whole number, 0 or more");
@@ -127,7 +127,7 @@ static enum bt_code read_pattern(struct compiler *k, const struct keyword_ctx *a
     struct rule *rule = compile_rule(k, at);
 
     if (rule == NULL) {
-        return compile_error(k, at, BT_INVALID, "stands here twice");
+        return compile_error(k, at, BT_INVALID, "appears twice here");
     }
     if (!cJSON_IsString(at->value)) {
         return compile_error(k, at, BT_INVALID, "expected a regular expression as a string");

@@ -36,7 +36,7 @@ static enum bt_code ensure_private_directory(const struct endpoint *e, struct bt
     char *slash = strrchr(dir, '/');
     *(slash == dir ? slash + 1 : slash) = '\0';
     if (mkdir(dir, 0700) != 0 && errno != EEXIST) {
-        return err_errno(err, errno, "%s: its directory cannot be made", e->url);
+        return err_errno(err, errno, "%s: its directory cannot be created", e->url);
     }
     if (lstat(dir, &st) != 0) {
         return err_errno(err, errno, "%s: its directory", e->url);

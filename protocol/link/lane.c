@@ -247,7 +247,7 @@ enum bt_code link_lane_send(struct link_lane *lane, const void *bytes, size_t le
     if (!link_lane_is_up(lane)) {
         atomic_store(&lane->phase, LANE_IDLE);
         nng_msg_free(msg);
-        return err_set(err, BT_UNAVAILABLE, "%s: nobody is connected", lane->endpoint.url);
+        return err_set(err, BT_UNAVAILABLE, "%s: no peer is connected", lane->endpoint.url);
     }
     if (len > 0) {
         memcpy(nng_msg_body(msg), bytes, len);

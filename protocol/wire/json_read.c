@@ -176,7 +176,8 @@ static enum bt_code check_keys(struct json_scan *s, const struct json_frame *f)
                           "the key '%.*s' is there twice",
                           (int)utf8_cut(found.key.ptr, found.key.len, 64), found.key.ptr);
     case KEYS_COLLIDING:
-        return json_error(s, f->start, BT_LIMIT, "the keys of this object are too much alike");
+        return json_error(s, f->start, BT_LIMIT,
+                          "too many keys of this object collide in a hash table");
     }
     return BT_OK;
 }

@@ -88,7 +88,7 @@ static enum bt_code as_protocol_error(enum bt_code code, struct bt_error *err)
         return code;
     }
     if (err != NULL) {
-        (void)err_wrap(err, "the answer is not what the protocol says");
+        (void)err_wrap(err, "the answer breaks the protocol");
         err->code = BT_PROTOCOL;
     }
     return BT_PROTOCOL;
