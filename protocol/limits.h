@@ -7,7 +7,7 @@ enum {
     LIMIT_CONTROL_BYTES = 1024 * 1024,  /* a control body: a plan of 10,000 small steps fits */
     LIMIT_STEP_BYTES = 4 * 1024 * 1024, /* a lane body: context and results */
     LIMIT_EVENT_BYTES =
-        4 * 1024,         /* x SENDBUF 8192 x subscribers is the publisher's worst memory (F8) */
+        4 * 1024,         /* x SENDBUF 8192 x subscribers is the publisher's worst memory (N8) */
     LIMIT_DEPTH = 16,     /* nesting of any body */
     LIMIT_NODES = 200000, /* values in one body */
     LIMIT_RESULT_BYTES = 3 * 1024 * 1024, /* a result; less than a lane body by the envelope */

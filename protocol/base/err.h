@@ -1,4 +1,4 @@
-/* Filling in a bt_error, and the step error classes (REQUIREMENTS M040). Pure, no allocation. */
+/* Filling in a bt_error, and the step error classes (M040). Pure, no allocation. */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 

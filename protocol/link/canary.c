@@ -1,6 +1,6 @@
 /*
  * A pair of inproc sockets, opened, connected and closed on the helper thread. Closing needs nng's
- * only reaper thread: when that is wedged (LIBRARIES part one, finding 1) the close never returns
+ * only reaper thread: when that is wedged (N1) the close never returns
  * and the age grows.
  */
 #include <nng/nng.h>

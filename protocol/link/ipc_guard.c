@@ -1,5 +1,5 @@
 /*
- * Keeps an ipc:// listener of nng 1.5.2 alive (RELIABILITY F1). One connect() and close() without a
+ * Keeps an ipc:// listener of nng 1.5.2 alive (N6). One connect() and close() without a
  * handshake ends its accept loop for ever, while the pipes that it has go on. So: only our own user
  * can reach the path (directory 0700), only one process listens on it (lock file, before nng's own
  * check, which kills the other one's listener), and the helper thread shakes hands with it now and

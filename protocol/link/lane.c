@@ -117,7 +117,7 @@ static int lane_socket(struct link_lane *lane)
 {
     const nng_socket s = lane->endpoint.socket;
     /* Before the context is opened: it copies the value. Anything but infinite executes requests
-     * twice (F2). */
+     * twice (N2). */
     int rv = nng_socket_set_ms(s, NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE);
     rv = rv != 0 ? rv : nng_socket_set_ms(s, NNG_OPT_RECONNMINT, LINK_REDIAL_MIN_MS);
     rv = rv != 0 ? rv : nng_socket_set_ms(s, NNG_OPT_RECONNMAXT, LINK_REDIAL_MAX_MS);
@@ -320,7 +320,7 @@ static void lane_submit_burial(struct link_lane *lane)
     helper_submit(&lane->closing, 0);
 }
 
-/* Safe to close: no pipe, or nothing outstanding on it (LIBRARIES part one, finding 1). */
+/* Safe to close: no pipe, or nothing outstanding on it (N1). */
 static void lane_close_when_idle(struct link_lane *lane)
 {
     if (lane->retired && !lane->buried && (!lane->outstanding || pipe_track_empty(&lane->track))) {

@@ -71,8 +71,7 @@ bool link_next(struct link *l, struct link_event *ret);
 bool link_wait(struct link *l, msec timeout_ms);
 /*
  * Ends a link whose sockets are idle (tests, clients between calls). Daemons end with _exit
- * instead: closing a socket under traffic wedges nng 1.5.2 (LIBRARIES part one, finding 1). Accepts
- * NULL.
+ * instead: closing a socket under traffic wedges nng 1.5.2 (N1). Accepts NULL.
  */
 void link_free(struct link *l);
 

@@ -122,8 +122,8 @@ BT_MUST_CHECK enum bt_code endpoint_listen(struct endpoint *e, nng_listener *ret
                                            struct bt_error *err);
 bool endpoint_is_ipc(const struct endpoint *e);
 
-/* ---- a dialer that has no pipe for long is replaced: nng 1.5.2 gives up on ipc (#1518) and sleeps
- * on after a clock step, because its timers use CLOCK_REALTIME (RELIABILITY F4) ---- */
+/* ---- a dialer that has no pipe for long is replaced: nng 1.5.2 gives up on ipc (N7) and sleeps
+ * on after a clock step, because its timers use CLOCK_REALTIME (N4) ---- */
 
 struct redial {
     struct helper_job job;
@@ -141,7 +141,7 @@ void redial_stop(struct redial *r);
  * the pipe of a socket that is closed then. On the helper's thread. */
 bool redial_is_young(const struct redial *r, msec now);
 
-/* ---- guard of an ipc listener (RELIABILITY F1) ---- */
+/* ---- guard of an ipc listener (N6) ---- */
 
 struct ipc_guard {
     struct helper_job job;

@@ -1,5 +1,4 @@
-/* PUB: nng drops the oldest frame of a slow subscriber and never blocks the sender (LIBRARIES part
- * one, section 3). */
+/* PUB: nng drops the oldest frame of a slow subscriber and never blocks the sender (N8). */
 #include <nng/nng.h>
 
 #include <nng/protocol/pubsub0/pub.h>
@@ -31,7 +30,7 @@ static enum bt_code pub_start(struct link_pub *p, struct bt_error *err)
         ipc_guard_abandon(&p->guard);
         return endpoint_error(err, rv, "has no socket", e->url);
     }
-    /* The default of 16 loses most of a burst even for a healthy subscriber (F8). */
+    /* The default of 16 loses most of a burst even for a healthy subscriber (N8). */
     rv = nng_socket_set_int(e->socket, NNG_OPT_SENDBUF, LINK_QUEUE_MAX);
     rv = rv != 0 ? rv : nng_aio_alloc(&p->aio, NULL, NULL);
     if (rv != 0) {

@@ -1,5 +1,5 @@
-/* Which addresses may be dialed or listened on (RELIABILITY "Registration", threat 9). Names are
- * not resolved here. */
+/* Which addresses may be dialed or listened on: an agent that registers must not make the daemon
+ * connect to a metadata service or to itself. Names are not resolved here. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 

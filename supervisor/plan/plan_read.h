@@ -66,7 +66,7 @@ struct plan_defaults {
     struct synthesis_choice synthesis; /* whoever is meant and is not there: nobody, in silence */
 };
 
-/* The numbers of REQUIREMENTS, "Default numbers". */
+/* What holds when neither the plan nor the configuration names a value. */
 struct plan_defaults plan_defaults_builtin(void);
 
 struct plan_request {

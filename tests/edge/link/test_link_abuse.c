@@ -1,4 +1,4 @@
-/* No bytes from a stranger harm a listener (RELIABILITY G15, "Frames"). Raw sockets against every
+/* No bytes from a stranger harm a listener (G15). Raw sockets against every
  * kind of listener. */
 #include <arpa/inet.h>
 #include <netinet/in.h>

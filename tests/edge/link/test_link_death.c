@@ -87,8 +87,7 @@ static void request_for_a_dead_peer_never_reaches_its_successor(void **state)
     fixture_rmdir(dir);
 }
 
-/* Kills with a request outstanding and retires the lane, over and over: the wedge of LIBRARIES
- * finding 1. */
+/* Kills with a request outstanding and retires the lane, over and over: the wedge of N1. */
 static void kill_and_retire_cycles_do_not_wedge(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The guard of ipc:// listeners (RELIABILITY F1): directory and lock. The probe is in
+/* The guard of ipc:// listeners (N6): directory and lock. The probe is in
  * test_link_storm.c. */
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * The probe that guards ipc:// listeners (RELIABILITY F1). A program of its own, because nng 1.5.2
+ * The probe that guards ipc:// listeners (N6). A program of its own, because nng 1.5.2
  * itself loses the memory of connections that reach a dead listener; that, and only that, is kept
  * from the leak checker here.
  */

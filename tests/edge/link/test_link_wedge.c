@@ -1,8 +1,8 @@
 /*
- * nng 1.5.2 can be wedged by a peer that pipelines requests and dies (LIBRARIES part one, finding
- * 1): its only reaper thread waits for ever. That cannot be prevented from here; it is noticed, and
- * nothing of ours hangs on it. On a version without the defect the test is skipped. A program of
- * its own: afterwards nng is of no use in the process.
+ * nng 1.5.2 can be wedged by a peer that pipelines requests and dies (N1): its only reaper thread
+ * waits for ever. That cannot be prevented from here; it is noticed, and nothing of ours hangs on
+ * it. On a version without the defect the test is skipped. A program of its own: afterwards nng is
+ * of no use in the process.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-/* RELIABILITY, "Bad inputs to survive", Plan submit: a typed refusal, or the plan; never a crash,
+/* Hostile bodies of plan.submit (G15): a typed refusal, or the plan; never a crash,
  * hang or leak. */
 #include "fixture.h"
 
