@@ -1,5 +1,5 @@
 /*
- * SUB: one receive that never times out (timeouts crash 1.5.2, #1523). Its completion puts the
+ * SUB: one receive that never times out (timeouts crash 1.5.2, N9). Its completion puts the
  * frame into a ring and receives again, until the ring is full; then the owner resumes it by taking
  * a frame. One producer, one consumer.
  */

@@ -12,7 +12,7 @@
 
 BT_API const char *__lsan_default_suppressions(void);
 
-/* nng 1.5.2 loses a message when a peer dies while it is written (#1713) and a pipe that comes up
+/* nng 1.5.2 loses a message when a peer dies while it is written (N20) and a pipe that comes up
  * while its dialer is being closed. What is ours is still looked at. */
 const char *__lsan_default_suppressions(void)
 {

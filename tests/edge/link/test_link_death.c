@@ -1,6 +1,6 @@
 /*
  * Peers that end at every moment. A program of its own, because nng 1.5.2 itself loses a message
- * whose peer dies while it is being written (#1713), and a connection whose socket ends in the
+ * whose peer dies while it is being written (N20), and a connection whose socket ends in the
  * middle of its handshake (a peer that is rejected shakes hands all the time); that is kept from
  * the leak checker.
  */
