@@ -6,7 +6,7 @@
  *                                 `--never taken---------------------------> done = UNSENT
  *
  * The receive is posted from the send's completion. Nothing here is ever cancelled, so the cancel
- * races of nng 1.5.2 (N3) cannot be met, and a loop turn is saved.
+ * races of nng 1.5.2 (N3) cannot be met, and a cycle is saved.
  */
 #include <nng/nng.h>
 

@@ -170,7 +170,7 @@ static void record_run(struct recorded *rec, const char *dir, enum durability du
     told = work(dir, &opt, BATCHES, ack, NULL);
     rec->log = shim_log(&rec->n);
     assert_true(told.acked > 50);
-    /* What happened at close is not part of the story: the last commit is the end of the log. */
+    /* What happened at close does not count: the last commit is the end of the log. */
     while (rec->n > 0 && rec->log[rec->n - 1].kind != SHIM_ACK) {
         rec->n--;
     }
