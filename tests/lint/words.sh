@@ -74,8 +74,11 @@ FNR == 1 {
     inside = 0
     page = FILENAME ~ /\.md$/
     c = FILENAME ~ /\.([ch]|def)$/
+    generated = page && tolower($0) ~ /generated/ ? 2 : 0
 }
-{
+page && /^<!-- generated/ { generated = 1 }
+page && /^<!-- end -->/ && generated == 1 { generated = 0 }
+!generated {
     text = tolower(c ? comment_of($0) : page ? $0 : script_comment($0))
     gsub(/`[^`]*`/, " ", text) # names of code in pages
     gsub(/draft[- ]?[0-9]+/, "", text)
