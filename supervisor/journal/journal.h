@@ -33,7 +33,7 @@ struct journal_options {
     uint32_t cache_kib;        /* page cache; 0 = default */
     uint32_t checkpoint_pages; /* of the write-ahead log between checkpoints; 0 = default */
     uint64_t
-        ballast_bytes; /* freed when the disk is full, so that clean-up can write (Q4); 0 = none */
+        ballast_bytes; /* freed when the disk is full, so that clean-up can write (Q13); 0 = none */
 };
 
 /*

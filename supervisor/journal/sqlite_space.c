@@ -1,6 +1,6 @@
 /*
  * The ballast: a file that only holds room. When the disk is filling up it is given back, so that
- * results of running work can still be written while new work is refused (Q4, G20).
+ * results of running work can still be written while new work is refused (Q13, G20).
  */
 #include <fcntl.h>
 #include <sys/statvfs.h>
