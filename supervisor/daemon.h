@@ -1,5 +1,5 @@
 /*
- * The shell around the core: one loop thread, one wait, the cycle. See ARCHITECTURE in the README.
+ * The shell around the core: one loop thread, one wait, the cycle. See ARCHITECTURE.md.
  *
  *     take up to N events from the inbox -> core_handle each -> append every record in ONE journal
  * commit

@@ -6,7 +6,7 @@
  * be acknowledged, sent or published before its commit has returned BT_OK.
  *
  * After a failed commit the outcome is UNKNOWN: the journal is dead, every call returns BT_IO, and
- * the daemon must stop and read the journal again (F9). There is one exception. BT_UNAVAILABLE from
+ * the daemon must stop and read the journal again (Q11). There is one exception. BT_UNAVAILABLE from
  * a write or from journal_commit() means that the storage is full and that the WHOLE open batch is
  * not stored. The journal then continues from its last commit.
  *
@@ -34,7 +34,7 @@ struct journal_options {
     uint32_t cache_kib;        /* page cache; 0 = default */
     uint32_t checkpoint_pages; /* pages of the write-ahead log between checkpoints; 0 = default */
     uint64_t
-        /* freed when the disk is full, so that running work can still write (F11); 0 = none */
+        /* freed when the disk is full, so that running work can still write (Q13); 0 = none */
         ballast_bytes;
 };
 

@@ -170,7 +170,7 @@ static void sqlite_done(struct journal *j)
     }
     if (s->db != NULL) {
         /* After an error the files stay as they are: the next start reads what was really stored
-         * (F9, Q4). */
+         * (Q11, Q4). */
         (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, s->base.dead ? 1 : 0,
                                 NULL);
         int rc = sqlite3_close(s->db);

@@ -148,7 +148,7 @@ enum bt_code sqlite_version_check(sqlite3 *db, int *ret_version, struct bt_error
 enum bt_code sqlite_number(sqlite3 *db, const char *sql, int64_t *ret, struct bt_error *err);
 enum bt_code sqlite_exec(sqlite3 *db, const char *sql, struct bt_error *err);
 
-/* ---- sqlite_space.c: the ballast (F11, G20) ---- */
+/* ---- sqlite_space.c: the ballast (Q13, G20) ---- */
 void sqlite_space_open(struct sqlite_journal *s);
 /* Called before a commit: releases the ballast when free space is short, reserves it again when
  * there is room. */

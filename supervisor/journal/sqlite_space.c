@@ -1,6 +1,6 @@
 /*
  * The ballast: a file that reserves disk space. When the disk is nearly full it is truncated, so
- * that the results of running work can still be written while new work is rejected (F11, G20).
+ * that the results of running work can still be written while new work is rejected (Q13, G20).
  */
 #include <fcntl.h>
 #include <sys/statvfs.h>

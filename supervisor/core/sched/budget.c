@@ -1,5 +1,5 @@
 /*
- * The plan's budget (G40): before an attempt gets a lane, what it is expected to cost is reserved.
+ * The plan's budget (E7): before an attempt gets a lane, what it is expected to cost is reserved.
  * Three words: it fits; it would fit if others did not hold what they have reserved, so it waits
  * for them; it does not fit into what is left, so the step fails and the plan with it.
  *

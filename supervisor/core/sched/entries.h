@@ -22,7 +22,7 @@
 
 enum {
     CORE_TEXT_BYTES = 16 * 1024, /* texts made while one event is handled; see core_text.c */
-    CORE_REASON_BYTES = 256,     /* what of an instance's last words goes into an error */
+    CORE_REASON_BYTES = 256,     /* of an instance's last message that go into an error */
     CORE_PROGRESS_PER_SECOND = 10,
     CORE_TEXTS_PER_SECOND = 1000, /* of a job: pieces of an answer, of which none may be lost */
     CORE_UNSENT_MAX =

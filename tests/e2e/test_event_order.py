@@ -1,10 +1,10 @@
-"""story.py itself: it takes a right story, and each wrong one breaks the rule that it should. A checker that never fails
+"""event_order.py itself: it accepts right events, and each wrong list breaks the rule that it should. A checker that never fails
 proves nothing."""
 import copy
 import unittest
 import uuid
 
-import story
+import event_order
 
 PLAN = "01A1FD3C-74BC-705A-B5E7-B94D17448D40"
 A, B = {"stepId": "a", "stepIndex": 0}, {"stepId": "b", "stepIndex": 1}
@@ -37,14 +37,14 @@ class Stories(unittest.TestCase):
     def broken(self, why, change):
         events = list(RIGHT)
         change(events)
-        with self.assertRaises(story.Broken) as caught:
-            story.check(told(events))
+        with self.assertRaises(event_order.Broken) as caught:
+            event_order.check(told(events))
         self.assertIn(why, str(caught.exception))
 
     def test_a_right_story_is_taken_whole_or_so_far(self):
         events = told(RIGHT)
         for n in range(1, len(events) + 1):
-            story.check(events[:n])
+            event_order.check(events[:n])
 
     def test_each_rule_has_a_story_that_breaks_it(self):
         def put(at, type_, **fields):
@@ -103,10 +103,10 @@ class Stories(unittest.TestCase):
         answer = [("synthesis_started", {}), ("text_delta", {"index": 0}), ("text_delta", {"index": 1}), ("synthesis_finished", {"ok": True})]
         right = start + RIGHT[2:-1] + answer + RIGHT[-1:]
         for n in range(1, len(right) + 1):
-            story.check(told(right[:n]))
+            event_order.check(told(right[:n]))
         at = len(right) - 5  # synthesis_started
         again = [("synthesis_retry", {"revision": 2}), ("synthesis_started", {})]
-        story.check(told(right[:at + 3] + again + [("text_delta", {"index": 0})] + right[at + 3:]))
+        event_order.check(told(right[:at + 3] + again + [("text_delta", {"index": 0})] + right[at + 3:]))
 
         def without(i):
             return right[:i] + right[i + 1:]
@@ -131,37 +131,37 @@ class Stories(unittest.TestCase):
                 ("an answer was asked for", between(at, ("synthesis_finished", {"ok": True}))),
                 ("without an answer it says why", right[:at + 3] + [("synthesis_finished", {"ok": False})]),
                 ("the answer is there, or there will be none", without(at + 3))):
-            with self.subTest(why), self.assertRaisesRegex(story.Broken, why):
-                story.check(told(wrong))
-        story.check(told(right[:2] + [failed, ("plan_started", {})] + answer + [
+            with self.subTest(why), self.assertRaisesRegex(event_order.Broken, why):
+                event_order.check(told(wrong))
+        event_order.check(told(right[:2] + [failed, ("plan_started", {})] + answer + [
             ("plan_completed", {"status": "completed", "outcome": "partial", "counts": {"total": 0}})]))
 
     def test_numbers_have_no_gap_and_ids_are_unique(self):
         for key, value, why in (("planSeq", 99, "planSeq has no gap"), ("seq", 1, "seq grows")):
             events = told(RIGHT)
             events[3][key] = value
-            with self.assertRaisesRegex(story.Broken, why):
-                story.check(events)
+            with self.assertRaisesRegex(event_order.Broken, why):
+                event_order.check(events)
         events = told(RIGHT)
         events[3]["eventId"] = events[2]["eventId"]
-        with self.assertRaisesRegex(story.Broken, "unique"):
-            story.check(events)
+        with self.assertRaisesRegex(event_order.Broken, "unique"):
+            event_order.check(events)
 
     def test_what_plan_get_says_is_what_was_told(self):
         def view(**second):
             return {"status": "completed", "revision": 1, "steps": [{**A, "status": "completed"}, {**B, "status": "completed", "dependsOn": ["a"], **second}]}
-        story.check(told(RIGHT), view())
+        event_order.check(told(RIGHT), view())
         for second, why in (({"status": "failed"}, "plan.get says failed"), ({"reason": "superseded"}, "plan.get says completed superseded"),
                             ({"status": "in_progress"}, "plan.get says in_progress"), ({"error": "x"}, "plan.get says 'x'")):
-            with self.assertRaisesRegex(story.Broken, why):
-                story.check(told(RIGHT), view(**second))
-        with self.assertRaisesRegex(story.Broken, "agree on the end"):
-            story.check(told(RIGHT), {**view(), "status": "running"})
+            with self.assertRaisesRegex(event_order.Broken, why):
+                event_order.check(told(RIGHT), view(**second))
+        with self.assertRaisesRegex(event_order.Broken, "agree on the end"):
+            event_order.check(told(RIGHT), {**view(), "status": "running"})
         backwards = view()
         backwards["steps"][0]["dependsOn"] = ["b"]
         backwards["steps"][1]["dependsOn"] = []
-        with self.assertRaisesRegex(story.Broken, "starts when b is over"):
-            story.check(told(RIGHT), backwards)
+        with self.assertRaisesRegex(event_order.Broken, "starts when b is over"):
+            event_order.check(told(RIGHT), backwards)
 
 
 if __name__ == "__main__":

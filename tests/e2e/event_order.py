@@ -1,6 +1,6 @@
 """What the events of a plan must always be, whatever happened to it: the order of the catalogue, in one place.
 
-    story.check(events, view=None)       # the events of one plan, from the first; `view` is its plan.get, if it is at hand
+    event_order.check(events, view=None)       # the events of one plan, from the first; `view` is its plan.get, if it is at hand
 
 harness.py calls this for every plan of every daemon that a test leaves alive.
 """
@@ -240,7 +240,7 @@ class Story:
 
 
 def check(events, view=None):
-    """Raises Broken with the whole story when a rule does not hold."""
+    """Raises Broken with all events when a rule does not hold."""
     if not events:
         return None
     story = Story(events).run()
