@@ -8,6 +8,7 @@
 #include "supervisor/engine/submission.h"
 #include "supervisor/journal/journal_internal.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/memory_journal/memory_journal.h"
 
 uint32_t engine_world_reads;
 bool engine_world_jobs;
@@ -133,7 +134,7 @@ void engine_world_open(struct engine_world *w)
     struct bt_error err;
 
     *w = (struct engine_world){.journal = NULL};
-    assert_int_equal(journal_open_memory(&w->journal, &err), BT_OK);
+    assert_int_equal(memory_journal_open(&w->journal, &err), BT_OK);
     real = w->journal->ops;
     counting = *real;
     counting.plan_by_id = plan_by_id;
