@@ -59,7 +59,7 @@ static enum bt_code check_target(int dir, const char *name, bool *ret_there, mod
         return errno == ENOENT ? BT_OK : err_errno(err, errno, "'%.200s'", name);
     }
     if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) {
-        return err_set(err, BT_INVALID, "the name belongs to something that is not a file");
+        return err_set(err, BT_INVALID, "there is something by that name that is no file");
     }
     *ret_there = S_ISREG(st.st_mode);
     *ret_mode = st.st_mode & 07777;

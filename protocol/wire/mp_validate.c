@@ -38,7 +38,7 @@ static enum bt_code check_head(struct mp_validator *v, struct doc_head *ret, siz
     case HEAD_OK:
         break;
     case HEAD_TRUNCATED:
-        return error_at(v, BT_INVALID, v->at, "the value is longer than the bytes");
+        return error_at(v, BT_INVALID, v->at, "the value ends after the end of the bytes");
     case HEAD_EXT:
         return error_at(v, BT_INVALID, v->at, "ext types (timestamps too) are not allowed");
     case HEAD_RESERVED:
@@ -143,7 +143,7 @@ enum bt_code mp_validate(const void *bytes, size_t len, const struct mp_limits *
         v.limits.depth = WIRE_DEPTH_MAX;
     }
     if (len == 0) {
-        return err_set(err, BT_INVALID, "empty: expected one msgpack value");
+        return err_set(err, BT_INVALID, "nothing there: expected one msgpack value");
     }
     if (len >= UINT32_MAX) {
         return err_set(err, BT_LIMIT, "%zu bytes are more than any body may have", len);

@@ -6,9 +6,9 @@
  * be acknowledged, sent or published before its commit has returned BT_OK.
  *
  * After a failed commit the outcome is UNKNOWN: the journal is dead, every call returns BT_IO, and
- * the daemon must stop and read the journal again (Q11). There is one exception. BT_UNAVAILABLE from
- * a write or from journal_commit() means that the storage is full and that the WHOLE open batch is
- * not stored. The journal then continues from its last commit.
+ * the daemon must stop and read the journal again (Q11). There is one exception. BT_UNAVAILABLE
+ * from a write or from journal_commit() means that the storage is full and that the WHOLE open
+ * batch is not stored. The journal then continues from its last commit.
  *
  * Rows: a position is seq << 20 | k. Public records have k = 0 and the next seq (+1, no gaps).
  * Internal ones follow with k = 1, 2, ... under the last seq. Every row has a CRC-32C of its

@@ -103,7 +103,7 @@ static void find_insert(struct revision_edges *w)
     const struct str before = either(w->request->before, c->before);
     w->after = after.len > 0 ? named_entry(w, "afterStepId", after) : UINT32_MAX;
     w->before = before.len > 0 ? named_entry(w, "beforeStepId", before) : UINT32_MAX;
-    must_not_have_begun(w, "beforeStepId", w->before, "no step can come before it any more");
+    must_not_have_begun(w, "beforeStepId", w->before, "nothing can come before it any more");
 }
 
 static void find_replaced(struct revision_edges *w)

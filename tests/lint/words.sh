@@ -11,7 +11,7 @@
 set -eu
 cd "$1"
 [ -f protocol/messages.def ] # or this is not the root, and nothing would be checked
-BASE=62e05b49d6733f7a9155f925acc1f8a35692cfe0
+BASE=64635f78986561788213ac5886ba868893d33b15
 todo=tests/lint/words-todo.txt
 found=$(mktemp)
 trap 'rm -f "$found" "$found".*' EXIT

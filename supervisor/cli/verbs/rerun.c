@@ -32,7 +32,7 @@ static enum cli_exit again(struct cli *cli, const char *type, cJSON *fields, str
         (void)snprintf(plan_id, sizeof plan_id, "%s", json_text(answer, "planId", ""));
         if (!f->quiet) {
             double reused = json_number(answer, "reused");
-            cli_note("plan %s from %s, %.0f result%s reused\n", plan_id,
+            cli_note("plan %s from %s, %.0f result%s taken over\n", plan_id,
                      json_text(answer, "parentPlanId", ""), reused, reused == 1 ? "" : "s");
         }
         if (!wait && cli->json) {

@@ -49,7 +49,7 @@ static void fill_note(struct node *node, const cJSON *step)
                        json_number(step, "attempts") > 1 ? ", more than one attempt" : "");
     }
     if (strcmp(json_text(step, "reason", ""), "already_completed") == 0) {
-        (void)snprintf(node->note, sizeof node->note, "reused");
+        (void)snprintf(node->note, sizeof node->note, "taken over from before");
     } else if (node->note[0] == 0 && strcmp(node->status, "skipped") == 0) {
         cli_cut_line(node->note, sizeof node->note, json_text(step, "reason", ""));
     }
