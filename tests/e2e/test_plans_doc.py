@@ -41,7 +41,7 @@ def table_after(marker, text=PAGE):
 
 
 def documented(section):
-    return {row[0]: dict(zip(("type", "range", "default", "meaning"), row[1:])) for row in table_after(f"fields: {section}")}
+    return {row[0].strip("`"): dict(zip(("type", "range", "default", "meaning"), row[1:])) for row in table_after(f"fields: {section}")}
 
 
 SECTIONS = re.findall(r"<!-- fields: (\w+) -->", PAGE)
