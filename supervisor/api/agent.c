@@ -6,7 +6,7 @@
 #include "protocol/base/assert.h"
 #include "protocol/base/log.h"
 #include "registry/card.h"
-#include "supervisor/engine/engine.h"
+#include "supervisor/api/api.h"
 
 enum { SESSION_KEY_MIN = 16, UNREACHABLE_LEASES = 2 };
 

@@ -40,8 +40,9 @@ const char *request_why_not(const struct open_plan *p, const char *otherwise);
 void api_revise(struct engine *engine, struct request *rq, struct open_plan *p,
                 const struct msg_plan_modify *m, struct core_event *ev);
 
-/* Requests whose handlers are known to the table in control.c alone. */
-void on_plan_history(struct engine *engine, struct request *rq);
-void on_plan_stats(struct engine *engine, struct request *rq);
-void on_plan_cost(struct engine *engine, struct request *rq);
+/* The handlers, one per REQUEST of messages.def. Each answers rq once: at once, or later when it
+ * parks rq. */
+typedef void request_fn(struct engine *engine, struct request *rq);
+#define REQUEST(name, handler, answer, sender, sentence) request_fn handler;
+#include "protocol/messages.def"
 #endif

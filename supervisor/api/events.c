@@ -163,8 +163,10 @@ void api_answer_parked_reads(struct engine *engine, bool all)
     for (uint32_t i = 0; i < ENGINE_PARKED_MAX; i++) {
         struct parked_read *q = &engine->parked[i];
         bool due = q->request != 0 && q->deadline <= engine->now;
-        struct request rq = {
-            .handle = q->request, .reader = {.form = q->form}, .env = {.id = str_from(q->id)}};
+        struct request rq = {.handle = q->request,
+                             .reader = {.form = q->form},
+                             .env = {.id = str_from(q->id)},
+                             .answer = MSG_events_read_ok};
 
         if (q->request != 0 && (all || due) && try_read(engine, &rq, q, !due)) {
             q->request = 0;

@@ -5,7 +5,7 @@
 
 #include "protocol/base/clock.h"
 #include "protocol/base/utf8.h"
-#include "supervisor/engine/engine.h"
+#include "supervisor/api/api.h"
 
 static struct msg_breaker_view breaker_of(const struct engine *engine, const struct breaker_view *v)
 {

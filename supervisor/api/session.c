@@ -153,6 +153,11 @@ static void answer_view(struct session_page *page, struct request *rq)
     }
 }
 
+void on_session_say(struct engine *engine, struct request *rq)
+{
+    conversation_say(engine, rq);
+}
+
 void on_session_get(struct engine *engine, struct request *rq)
 {
     struct session_page page = {.engine = engine};

@@ -1,6 +1,6 @@
 /* What agents say about their steps on the control socket: progress, and results that came late. */
+#include "supervisor/api/api.h"
 #include "supervisor/dispatch/result_form.h"
-#include "supervisor/engine/engine.h"
 
 void on_step_progress(struct engine *engine, struct request *rq)
 {

@@ -156,7 +156,6 @@ struct str conversation_summary(struct engine *engine, const struct journal_sess
                                 struct arena *arena);
 
 /* ---- requests ---- */
-void on_session_say(struct engine *engine, struct request *rq);
-void on_session_get(struct engine *engine, struct request *rq);
-void on_session_list(struct engine *engine, struct request *rq);
+/* Answers session.say. */
+void conversation_say(struct engine *engine, struct request *rq);
 #endif

@@ -248,7 +248,7 @@ static void intent(struct request *rq, struct turn_ctx *t)
     }
 }
 
-void on_session_say(struct engine *engine, struct request *rq)
+void conversation_say(struct engine *engine, struct request *rq)
 {
     struct msg_session_say m;
     struct journal_session s;

@@ -120,7 +120,7 @@ enum bt_code request_try_answer(struct engine *engine, struct request *rq, enum 
     struct effect *e;
     enum bt_code code;
 
-    ASSERT(!rq->answered);
+    ASSERT(!rq->answered && type == rq->answer);
     code = msg_answer(&engine->out, rq->reader.form, rq->env.id, type, body, err);
     if (code == BT_OK && engine->out.len - at > LIMIT_STEP_BYTES) {
         code = err_set(err, BT_LIMIT, "the answer would be larger than %u bytes; ask for less",

@@ -317,7 +317,8 @@ struct request {
     uint64_t handle;
     struct msg_reader reader;
     struct msg_envelope env;
-    size_t bytes; /* as it came */
+    size_t bytes;         /* as it came */
+    enum msg_type answer; /* its type, from messages.def */
     bool answered;
 };
 void request_answer(struct engine *engine, struct request *rq, enum msg_type type,
@@ -336,38 +337,9 @@ void request_refuse_text(struct engine *engine, struct request *rq, enum bt_code
 /* control.c routes; one function per type in control_agent.c, control_plan.c, request_read.c,
  * control_ops.c */
 void api_on_request(struct engine *engine, uint64_t handle, struct str bytes);
-typedef void (*request_fn)(struct engine *engine, struct request *rq);
 /* The live instance that a request speaks for; NULL after refusing. */
 struct lane_instance *api_speaker(struct engine *engine, struct request *rq, struct str instance_id,
                                   uint64_t epoch);
-void on_agent_register(struct engine *engine, struct request *rq);
-void on_agent_heartbeat(struct engine *engine, struct request *rq);
-void on_agent_drain(struct engine *engine, struct request *rq);
-void on_agent_deregister(struct engine *engine, struct request *rq);
-void on_step_progress(struct engine *engine, struct request *rq);
-void on_step_result(struct engine *engine, struct request *rq);
-void on_plan_submit(struct engine *engine, struct request *rq);
-void on_plan_lint(struct engine *engine, struct request *rq);
-void on_plan_cancel(struct engine *engine, struct request *rq);
-void on_plan_pause(struct engine *engine, struct request *rq);
-void on_plan_resume(struct engine *engine, struct request *rq);
-void on_plan_modify(struct engine *engine, struct request *rq);
-void on_plan_retry(struct engine *engine, struct request *rq);
-void on_plan_fork(struct engine *engine, struct request *rq);
-void on_plan_get(struct engine *engine, struct request *rq);
-void on_plan_list(struct engine *engine, struct request *rq);
-void on_plan_result(struct engine *engine, struct request *rq);
-void on_review_list(struct engine *engine, struct request *rq);
-void on_review_decide(struct engine *engine, struct request *rq);
-void on_events_read(struct engine *engine, struct request *rq);
-void on_blob_get(struct engine *engine, struct request *rq);
-void on_agents_list(struct engine *engine, struct request *rq);
-void on_agents_get(struct engine *engine, struct request *rq);
-void on_agents_drain(struct engine *engine, struct request *rq);
-void on_agents_enable(struct engine *engine, struct request *rq);
-void on_supervisor_info(struct engine *engine, struct request *rq);
-void on_supervisor_stats(struct engine *engine, struct request *rq);
-void on_supervisor_drain(struct engine *engine, struct request *rq);
 /* request_read.c: answers parked reads that have something now, or whose time is over */
 void api_answer_parked_reads(struct engine *engine, bool all);
 
