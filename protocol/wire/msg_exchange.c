@@ -52,10 +52,7 @@ static struct str clean_text(const char *text, char ret[BT_ERROR_MSG_MAX])
 /* Whether the same request may be sent again as it is. */
 static bool is_retryable(enum bt_code code, enum err_class cls)
 {
-    if (cls != CLASS_NONE) {
-        return err_class_retryable(cls);
-    }
-    return code == BT_BUSY || code == BT_UNAVAILABLE || code == BT_TIMEOUT;
+    return cls != CLASS_NONE ? err_class_retryable(cls) : err_code_retryable(code);
 }
 
 enum bt_code msg_refuse(struct buf *out, enum wire_form form, struct str id,

@@ -7,9 +7,6 @@
 #include "protocol/base/log.h"
 #include "supervisor/engine/engine.h"
 
-/* For who comes again: long enough that a crowd of clients is no load. */
-enum { RETRY_AFTER_MS = 500 };
-
 struct effect *engine_effect(struct engine *engine, enum effect_type type)
 {
     if (engine->effects_n == engine->effects_cap) {
@@ -157,8 +154,8 @@ void request_refuse(struct engine *engine, struct request *rq, const struct bt_e
     ASSERT(!rq->answered);
     rq->answered = true;
     engine->stats.refused_busy += why->code == BT_BUSY;
-    if (retry_after_ms == 0 && (why->code == BT_BUSY || why->code == BT_UNAVAILABLE)) {
-        retry_after_ms = RETRY_AFTER_MS;
+    if (retry_after_ms == 0) {
+        retry_after_ms = err_code_wait_ms(why->code);
     }
     if (msg_refuse(&engine->out, rq->reader.form, rq->env.id, why, cls, retry_after_ms, details) !=
         BT_OK) {
