@@ -81,14 +81,19 @@ void event_decode_step_completed(struct decoding *d, const union payload *p)
 
 /* ---- bookkeeping ---- */
 
-void event_decode_internal(struct decoding *d, const union payload *p)
+void event_decode_assigned(struct decoding *d, const union payload *p)
 {
-    event_decode_step(d, p->step.step_index, (struct str){NULL, 0});
-    event_decode_agent(d, p->step.agent_id);
-    d->rec->attempt = (uint32_t)p->step.attempt;
-    d->rec->delay_ms = p->step.delay_ms;
-    event_decode_instance(d, p->step.instance_id, p->step.epoch);
-    event_decode_phase(d, p->step.phase);
+    event_decode_step(d, p->assigned.step_index, (struct str){NULL, 0});
+    event_decode_agent(d, p->assigned.agent_id);
+    d->rec->attempt = (uint32_t)p->assigned.attempt;
+    d->rec->delay_ms = p->assigned.delay_ms;
+    event_decode_instance(d, p->assigned.instance_id, p->assigned.epoch);
+    event_decode_phase(d, p->assigned.phase);
+}
+
+void event_decode_unknown(struct decoding *d, const union payload *p)
+{
+    event_decode_assigned(d, p);
 }
 
 void event_decode_checking(struct decoding *d, const union payload *p)

@@ -145,9 +145,9 @@ enum msg_type event_encode_step_completed(struct encoding *e, union payload *p)
 
 /* ---- bookkeeping ---- */
 
-enum msg_type event_encode_internal(struct encoding *e, union payload *p)
+enum msg_type event_encode_assigned(struct encoding *e, union payload *p)
 {
-    p->step = (struct msg_rec_step){
+    p->assigned = (struct msg_rec_step){
         .step_index = e->rec->step,
         .attempt = e->rec->attempt,
         .instance_id = record_instance(e),
@@ -157,6 +157,11 @@ enum msg_type event_encode_internal(struct encoding *e, union payload *p)
         .phase = str_from(step_phase_name(e->rec->phase)),
     };
     return MSG_rec_step;
+}
+
+enum msg_type event_encode_unknown(struct encoding *e, union payload *p)
+{
+    return event_encode_assigned(e, p);
 }
 
 enum msg_type event_encode_checking(struct encoding *e, union payload *p)

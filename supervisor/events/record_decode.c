@@ -81,20 +81,20 @@ void event_decode_usage(struct decoding *d, const struct msg_usage *u)
 
 /* ---- plans ---- */
 
-static void get_nothing(struct decoding *d, const union payload *p)
+void event_decode_started(struct decoding *d, const union payload *p)
 {
     (void)d;
     (void)p;
 }
 
-static void get_generated(struct decoding *d, const union payload *p)
+void event_decode_generated(struct decoding *d, const union payload *p)
 {
     event_decode_usage(d, &p->generated.usage);
     d->rec->revision = (uint32_t)p->generated.revision;
     d->rec->result = (struct blob_ref){p->generated.plan_ref, p->generated.plan_len};
 }
 
-static void get_modified(struct decoding *d, const union payload *p)
+void event_decode_modified(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_plan_modified *m = &p->modified;
 
@@ -110,7 +110,7 @@ static void get_modified(struct decoding *d, const union payload *p)
     record_expect(d, d->rec->modify != MODIFY_KIND_COUNT);
 }
 
-static void get_paused(struct decoding *d, const union payload *p)
+void event_decode_paused(struct decoding *d, const union payload *p)
 {
     d->rec->pause = pause_reason_from_name(p->paused.reason);
     d->rec->text = p->paused.comment;
@@ -118,20 +118,20 @@ static void get_paused(struct decoding *d, const union payload *p)
     record_expect(d, d->rec->pause != PAUSE_REASON_COUNT);
 }
 
-static void get_resumed(struct decoding *d, const union payload *p)
+void event_decode_resumed(struct decoding *d, const union payload *p)
 {
     d->rec->pause = pause_reason_from_name(p->resumed.reason);
     d->rec->text = p->resumed.comment;
     record_expect(d, d->rec->pause != PAUSE_REASON_COUNT);
 }
 
-static void get_cancelling(struct decoding *d, const union payload *p)
+void event_decode_cancelling(struct decoding *d, const union payload *p)
 {
     d->rec->text = p->cancelling.reason;
     d->rec->delay_ms = p->cancelling.grace_ms;
 }
 
-static void get_completed(struct decoding *d, const union payload *p)
+void event_decode_completed(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_plan_completed *m = &p->completed;
 
@@ -157,39 +157,13 @@ static const struct {
     enum msg_type type;
     record_get *get; /* NULL: no record about a plan */
 } GETS[REC_COUNT] = {
-    [REC_PLANNING_STARTED] = {MSG_ev_planning_started, event_decode_planning_started},
-    [REC_PLANNING_RETRY] = {MSG_ev_planning_retry, event_decode_planning_retry},
-    [REC_PLANNING_FAILED] = {MSG_ev_planning_failed, event_decode_planning_failed},
-    [REC_SYNTHESIS_STARTED] = {MSG_ev_synthesis_started, event_decode_synthesis_started},
-    [REC_TEXT_DELTA] = {MSG_ev_text_delta, event_decode_text_delta},
-    [REC_SYNTHESIS_RETRY] = {MSG_ev_synthesis_retry, event_decode_synthesis_retry},
-    [REC_SYNTHESIS_FINISHED] = {MSG_ev_synthesis_finished, event_decode_synthesis_finished},
-    [REC_PLAN_GENERATED] = {MSG_ev_plan_generated, get_generated},
-    [REC_PLAN_STARTED] = {MSG_ev_plan_started, get_nothing},
-    [REC_STEP_STARTED] = {MSG_ev_plan_step_started, event_decode_step_started},
-    [REC_HANDOFF] = {MSG_ev_agent_handoff, event_decode_handoff},
-    [REC_STEP_PROGRESS] = {MSG_ev_plan_step_progress, event_decode_progress},
-    [REC_STEP_RETRY] = {MSG_ev_plan_step_retry, event_decode_retry},
-    [REC_STEP_WAITING] = {MSG_ev_plan_step_waiting, event_decode_waiting},
-    [REC_REVIEW_DECIDED] = {MSG_ev_review_decided, event_decode_decided},
-    [REC_VERIFICATION_FAILED] = {MSG_ev_plan_step_verification_failed, event_decode_verification},
-    [REC_GATE_STARTED] = {MSG_ev_quality_gate_started, event_decode_gate_started},
-    [REC_GATE_PASSED] = {MSG_ev_quality_gate_passed, event_decode_gate_passed},
-    [REC_GATE_FAILED] = {MSG_ev_quality_gate_failed, event_decode_gate_failed},
-    [REC_GATE_ERROR] = {MSG_ev_quality_gate_error, event_decode_gate_error},
-    [REC_FALLBACK_USED] = {MSG_ev_fallback_used, event_decode_fallback},
-    [REC_REPLAN_STARTED] = {MSG_ev_replan_started, event_decode_replan_started},
-    [REC_REPLAN_FINISHED] = {MSG_ev_replan_finished, event_decode_replan_finished},
-    [REC_STEP_COMPLETED] = {MSG_ev_plan_step_completed, event_decode_step_completed},
-    [REC_PLAN_MODIFIED] = {MSG_ev_plan_modified, get_modified},
-    [REC_PLAN_PAUSED] = {MSG_ev_plan_paused, get_paused},
-    [REC_PLAN_RESUMED] = {MSG_ev_plan_resumed, get_resumed},
-    [REC_PLAN_CANCELLING] = {MSG_ev_plan_cancelling, get_cancelling},
-    [REC_PLAN_COMPLETED] = {MSG_ev_plan_completed, get_completed},
-    [REC_STEP_ASSIGNED] = {MSG_rec_step, event_decode_internal},
-    [REC_STEP_CHECKING] = {MSG_rec_checking, event_decode_checking},
-    [REC_RESULT_REJECTED] = {MSG_rec_rejected, event_decode_rejected},
-    [REC_STEP_UNKNOWN] = {MSG_rec_step, event_decode_internal},
+#define GET_PLAN_ONLY(codec) event_decode_##codec
+#define GET_STEP_ONLY(codec) event_decode_##codec
+#define GET_EITHER(codec) event_decode_##codec
+#define GET_NO_RUN(codec) NULL
+#define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence)              \
+    [REC_##name] = {MSG_##message, GET_##scope(codec)},
+#include "supervisor/core/run/record.def"
 };
 
 static enum bt_code wrong(const struct journal_row *row, const char *what, struct bt_error *err)

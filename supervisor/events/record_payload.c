@@ -135,7 +135,7 @@ uint32_t record_list_steps(struct encoding *e, const struct plan *plan, uint32_t
 
 /* ---- plans ---- */
 
-static enum msg_type put_generated(struct encoding *e, union payload *p)
+enum msg_type event_encode_generated(struct encoding *e, union payload *p)
 {
     const struct plan *plan = e->x->revised != NULL ? e->x->revised : e->x->plan;
 
@@ -162,13 +162,13 @@ static enum msg_type put_generated(struct encoding *e, union payload *p)
     return MSG_ev_plan_generated;
 }
 
-static enum msg_type put_started(struct encoding *e, union payload *p)
+enum msg_type event_encode_started(struct encoding *e, union payload *p)
 {
     p->started = (struct msg_ev_plan_started){.step_count = e->x->plan->n_steps};
     return MSG_ev_plan_started;
 }
 
-static enum msg_type put_modified(struct encoding *e, union payload *p)
+enum msg_type event_encode_modified(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
 
@@ -196,7 +196,7 @@ static enum msg_type put_modified(struct encoding *e, union payload *p)
     return MSG_ev_plan_modified;
 }
 
-static enum msg_type put_paused(struct encoding *e, union payload *p)
+enum msg_type event_encode_paused(struct encoding *e, union payload *p)
 {
     p->paused = (struct msg_ev_plan_paused){
         .reason = str_from(pause_reason_name(e->rec->pause)),
@@ -209,7 +209,7 @@ static enum msg_type put_paused(struct encoding *e, union payload *p)
     return MSG_ev_plan_paused;
 }
 
-static enum msg_type put_resumed(struct encoding *e, union payload *p)
+enum msg_type event_encode_resumed(struct encoding *e, union payload *p)
 {
     p->resumed = (struct msg_ev_plan_resumed){
         .reason = str_from(pause_reason_name(e->rec->pause)),
@@ -218,7 +218,7 @@ static enum msg_type put_resumed(struct encoding *e, union payload *p)
     return MSG_ev_plan_resumed;
 }
 
-static enum msg_type put_cancelling(struct encoding *e, union payload *p)
+enum msg_type event_encode_cancelling(struct encoding *e, union payload *p)
 {
     p->cancelling = (struct msg_ev_plan_cancelling){.reason = record_cut(e, e->rec->text, 512),
                                                     .grace_ms = e->rec->delay_ms};
@@ -242,7 +242,7 @@ static void put_sums(const struct run *run, struct msg_ev_plan_completed *m)
     m->fallbacks = run->fallbacks;
 }
 
-static enum msg_type put_completed(struct encoding *e, union payload *p)
+enum msg_type event_encode_completed(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
     const struct record_extra *x = e->x;
@@ -277,9 +277,9 @@ static enum msg_type put_completed(struct encoding *e, union payload *p)
 
 /* ---- agents and the supervisor ---- */
 
-static enum msg_type put_agent(struct encoding *e, union payload *p)
+enum msg_type event_encode_agent_event(struct encoding *e, union payload *p)
 {
-    p->agent = (struct msg_ev_agent){
+    p->agent_event = (struct msg_ev_agent){
         .agent_id = e->x->agent_id,
         .agent_name = e->x->agent_name.len > 0 ? e->x->agent_name : e->x->agent_id,
         .instance_id = record_instance(e),
@@ -292,9 +292,9 @@ static enum msg_type put_agent(struct encoding *e, union payload *p)
     return MSG_ev_agent;
 }
 
-static enum msg_type put_system(struct encoding *e, union payload *p)
+enum msg_type event_encode_system_event(struct encoding *e, union payload *p)
 {
-    p->system = (struct msg_ev_system){
+    p->system_event = (struct msg_ev_system){
         .version = record_cut(e, e->x->version, 32),
         .reason = record_cut(e, e->rec->text, 256),
         .pid = e->rec->pid,
@@ -309,48 +309,13 @@ static const struct {
     record_put *put;
     bool about_step;
 } PUTS[REC_COUNT] = {
-    [REC_PLANNING_STARTED] = {event_encode_planning_started, false},
-    [REC_PLANNING_RETRY] = {event_encode_planning_retry, false},
-    [REC_PLANNING_FAILED] = {event_encode_planning_failed, false},
-    [REC_SYNTHESIS_STARTED] = {event_encode_synthesis_started, false},
-    [REC_TEXT_DELTA] = {event_encode_text_delta, false},
-    [REC_SYNTHESIS_RETRY] = {event_encode_synthesis_retry, false},
-    [REC_SYNTHESIS_FINISHED] = {event_encode_synthesis_finished, false},
-    [REC_TURN_START] = {event_encode_turn_start, false},
-    [REC_TURN_END] = {event_encode_turn_end, false},
-    [REC_PLAN_GENERATED] = {put_generated, false},
-    [REC_PLAN_STARTED] = {put_started, false},
-    [REC_STEP_STARTED] = {event_encode_step_started, true},
-    [REC_HANDOFF] = {event_encode_handoff, true},
-    [REC_STEP_PROGRESS] = {event_encode_progress, true},
-    [REC_STEP_RETRY] = {event_encode_retry, true},
-    [REC_STEP_WAITING] = {event_encode_waiting, true},
-    [REC_REVIEW_DECIDED] = {event_encode_decided, false},
-    [REC_VERIFICATION_FAILED] = {event_encode_verification, true},
-    [REC_GATE_STARTED] = {event_encode_gate_started, true},
-    [REC_GATE_PASSED] = {event_encode_gate_passed, true},
-    [REC_GATE_FAILED] = {event_encode_gate_failed, true},
-    [REC_GATE_ERROR] = {event_encode_gate_error, true},
-    [REC_FALLBACK_USED] = {event_encode_fallback, true},
-    [REC_REPLAN_STARTED] = {event_encode_replan_started, true},
-    [REC_REPLAN_FINISHED] = {event_encode_replan_finished, true},
-    [REC_STEP_COMPLETED] = {event_encode_step_completed, true},
-    [REC_PLAN_MODIFIED] = {put_modified, false},
-    [REC_PLAN_PAUSED] = {put_paused, false},
-    [REC_PLAN_RESUMED] = {put_resumed, false},
-    [REC_PLAN_CANCELLING] = {put_cancelling, false},
-    [REC_PLAN_COMPLETED] = {put_completed, false},
-    [REC_AGENT_REGISTERED] = {put_agent, false},
-    [REC_AGENT_UP] = {put_agent, false},
-    [REC_AGENT_DOWN] = {put_agent, false},
-    [REC_AGENT_DRAINING] = {put_agent, false},
-    [REC_AGENT_RESTARTED] = {put_agent, false},
-    [REC_SUPERVISOR_STARTED] = {put_system, false},
-    [REC_SUPERVISOR_STOPPING] = {put_system, false},
-    [REC_STEP_ASSIGNED] = {event_encode_internal, true},
-    [REC_STEP_CHECKING] = {event_encode_checking, true},
-    [REC_RESULT_REJECTED] = {event_encode_rejected, false},
-    [REC_STEP_UNKNOWN] = {event_encode_internal, true},
+#define ABOUT_STEP_PLAN_ONLY false
+#define ABOUT_STEP_STEP_ONLY true
+#define ABOUT_STEP_EITHER false
+#define ABOUT_STEP_NO_RUN false
+#define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence)              \
+    [REC_##name] = {event_encode_##codec, ABOUT_STEP_##scope},
+#include "supervisor/core/run/record.def"
 };
 
 enum msg_type record_payload(struct encoding *e, union payload *p)

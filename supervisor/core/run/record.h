@@ -18,9 +18,8 @@
 enum record_about { ABOUT_PLAN, ABOUT_AGENT, ABOUT_SESSION, ABOUT_SYSTEM };
 
 enum record_type {
-#define RECORD(name, wire, is_public, about) REC_##name,
+#define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence) REC_##name,
 #include "supervisor/core/run/record.def"
-#undef RECORD
     REC_COUNT
 };
 
