@@ -8,7 +8,8 @@ static const struct {
     bool is_public;
     enum record_about about;
 } records[] = {
-#define RECORD(name, wire, is_public, about) [REC_##name] = {wire, is_public, ABOUT_##about},
+#define RECORD(name, wire, is_public, about, member)                                               \
+    [REC_##name] = {wire, is_public, ABOUT_##about},
 #include "supervisor/core/run/record.def"
 #undef RECORD
 };
@@ -253,9 +254,7 @@ NAME_OF(step_stop, step_stop, STEP_STOP_COUNT)
 
 bool record_revises(const struct record *rec)
 {
-    return (rec->type == REC_PLAN_GENERATED || rec->type == REC_PLAN_MODIFIED ||
-            rec->type == REC_REPLAN_FINISHED || rec->type == REC_SYNTHESIS_RETRY) &&
-           rec->result.id != 0;
+    return record_member(rec->type) == RECORD_revision && REC(rec, revision)->result.id != 0;
 }
 
 bool step_is_final(enum step_status s)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "protocol/base/assert.h"
 #include "protocol/base/err.h"
 #include "protocol/base/msec.h"
 #include "protocol/base/str.h"
@@ -18,7 +19,7 @@
 enum record_about { ABOUT_PLAN, ABOUT_AGENT, ABOUT_SESSION, ABOUT_SYSTEM };
 
 enum record_type {
-#define RECORD(name, wire, is_public, about) REC_##name,
+#define RECORD(name, wire, is_public, about, member) REC_##name,
 #include "supervisor/core/run/record.def"
 #undef RECORD
     REC_COUNT
@@ -175,47 +176,215 @@ struct usage {
 #define STEP_NONE UINT32_MAX
 #define AGENT_SUPERVISOR (UINT32_MAX - 1) /* `from` of the first handoff */
 
-struct record {
-    enum record_type type;
-    uint64_t run; /* handle; 0 for agent and system records */
-    msec now;     /* CLOCK_MONOTONIC; re-based on replay */
-    msec wall;
-    uint32_t step;       /* STEP_NONE for records about the plan */
-    uint32_t attempt;    /* 1-based */
-    uint32_t agent;      /* registry index */
-    uint32_t from_agent; /* HANDOFF: registry index or AGENT_SUPERVISOR */
+/* ---- what a type of record has beside the common fields ---- */
+
+struct rec_assigned { /* nil instance: the step begins without an attempt */
     struct uuid instance;
     uint64_t epoch;
-    enum step_status status; /* STEP_COMPLETED: the final status */
-    enum step_reason reason;
-    enum err_class error_class;
-    enum plan_status plan_status; /* PLAN_COMPLETED; SYNTHESIS_STARTED: how the plan will end */
-    enum plan_outcome outcome;
+    enum step_phase phase;
+    msec delay_ms; /* STEP_UNKNOWN: how long the instance may take to come back */
+};
+struct rec_timed {
+    msec delay_ms; /* how long it may take */
+};
+struct rec_planning_retry {
+    uint64_t n; /* errors of the plan */
+    struct blob_ref result;
+};
+struct rec_planning_failed {
     enum plan_failure failure;
+};
+struct rec_revision {
+    uint32_t revision;       /* of the plan, after the record */
+    struct blob_ref result;  /* the plan's document; none: the steps stay as they are */
+    enum modify_kind modify; /* PLAN_MODIFIED */
+    bool ok;                 /* REPLAN_FINISHED */
+};
+struct rec_handoff {
+    enum handoff_kind kind;
+    uint32_t from_agent; /* registry index or AGENT_SUPERVISOR; the head's agent takes over */
+};
+struct rec_progress {
+    uint64_t n;
+    double percent;
+    struct doc data; /* borrowed */
+};
+struct rec_retry {
+    enum err_class error_class;
+    msec delay_ms;
+};
+struct rec_waiting {
+    enum review_kind review;
+    enum err_class error_class;
+    msec delay_ms;   /* 0 = no end */
+    struct doc data; /* borrowed */
+};
+struct rec_decided {
     enum review_kind review;
     enum review_decision decision;
-    enum step_phase phase; /* CHECKING, ASSIGNED, RESULT_REJECTED */
-    enum pause_reason pause;
-    enum modify_kind modify;
-    enum handoff_kind handoff;
-    enum fallback_action fallback;
+    struct blob_ref result; /* edited parameters, given data or a plan's document */
+};
+struct rec_gate {
+    struct doc data; /* GATE_FAILED: what is missing; borrowed */
+};
+struct rec_fallback {
+    enum fallback_action action;
+    enum err_class error_class;
+    msec delay_ms;
+};
+struct rec_replan_started {
+    enum err_class error_class;
+    uint32_t revision; /* of the plan that failed */
+    uint64_t n;        /* replans of the plan, with this one */
+    msec delay_ms;     /* the pause before the replanner is asked */
+};
+struct rec_step_completed {
+    enum step_status status; /* a final one */
+    enum step_reason reason;
+    enum err_class error_class;
     enum step_stop stop;
-    bool ok;           /* REPLAN_FINISHED, SYNTHESIS_FINISHED */
-    uint32_t revision; /* MODIFIED, REPLAN_STARTED and _FINISHED, SYNTHESIS_RETRY: of the plan,
-                          after it */
+    struct blob_ref result;
+    msec duration_ms;
+    struct uuid instance;
+    uint64_t epoch;
+};
+struct rec_pause {
+    enum pause_reason reason;
+    msec delay_ms; /* 0 = no end */
+};
+struct rec_synthesis_started {
+    enum plan_status status; /* how the plan will end */
+    enum plan_outcome outcome;
+    enum plan_failure failure;
+    msec delay_ms; /* how long it may take */
+};
+struct rec_text_delta {
+    uint64_t n; /* 0: the text begins again */
+};
+struct rec_synthesis_finished {
+    bool ok;
+    struct blob_ref result;
+};
+struct rec_plan_completed {
+    enum plan_status status;
+    enum plan_outcome outcome;
+    enum plan_failure failure;
+    msec duration_ms;
+    struct blob_ref result;
+};
+struct rec_agent {
+    struct uuid instance;
+    uint64_t epoch;
     uint32_t capacity;
     uint32_t pid;
-    msec delay_ms; /* RETRY, UNKNOWN, FALLBACK_USED, REPLAN_STARTED (cooldown), CHECKING, WAITING (0
-                      = no end), CANCELLING (the grace), PLANNING_ and SYNTHESIS_STARTED: how long
-                      it lasts */
-    msec duration_ms; /* STEP_COMPLETED, PLAN_COMPLETED */
-    struct blob_ref result;
-    struct usage usage;
-    double percent;
-    uint64_t n;
-    struct str text; /* error, reason, prompt, comment, progress text; borrowed */
-    struct doc data; /* progress data; borrowed */
 };
+struct rec_turn_end {
+    msec duration_ms;
+};
+struct rec_supervisor {
+    uint32_t pid;
+};
+struct rec_checking {
+    enum step_phase phase;
+    struct blob_ref result; /* what is verified */
+    msec delay_ms;
+};
+
+enum record_member {
+    RECORD_none,
+    RECORD_assigned,
+    RECORD_timed,
+    RECORD_planning_retry,
+    RECORD_planning_failed,
+    RECORD_revision,
+    RECORD_handoff,
+    RECORD_progress,
+    RECORD_retry,
+    RECORD_waiting,
+    RECORD_decided,
+    RECORD_gate,
+    RECORD_fallback,
+    RECORD_replan_started,
+    RECORD_step_completed,
+    RECORD_pause,
+    RECORD_synthesis_started,
+    RECORD_text_delta,
+    RECORD_synthesis_finished,
+    RECORD_plan_completed,
+    RECORD_agent,
+    RECORD_turn_end,
+    RECORD_supervisor,
+    RECORD_checking,
+};
+
+struct record {
+    enum record_type type;
+    uint32_t step;    /* STEP_NONE for records about the plan */
+    uint32_t attempt; /* 1-based */
+    uint32_t agent;   /* registry index */
+    uint64_t run;     /* handle; 0 for agent and system records */
+    msec now;         /* CLOCK_MONOTONIC; re-based on replay */
+    msec wall;
+    struct usage usage; /* what the record adds to the sums of the run */
+    struct str text;    /* error, reason, prompt, comment, progress text; borrowed */
+    union {
+        struct rec_step_completed step_completed;
+        struct rec_assigned assigned;
+        struct rec_timed timed;
+        struct rec_planning_retry planning_retry;
+        struct rec_planning_failed planning_failed;
+        struct rec_revision revision;
+        struct rec_handoff handoff;
+        struct rec_progress progress;
+        struct rec_retry retry;
+        struct rec_waiting waiting;
+        struct rec_decided decided;
+        struct rec_gate gate;
+        struct rec_fallback fallback;
+        struct rec_replan_started replan_started;
+        struct rec_pause pause;
+        struct rec_synthesis_started synthesis_started;
+        struct rec_text_delta text_delta;
+        struct rec_synthesis_finished synthesis_finished;
+        struct rec_plan_completed plan_completed;
+        struct rec_agent agent;
+        struct rec_turn_end turn_end;
+        struct rec_supervisor supervisor;
+        struct rec_checking checking;
+    } as; /* through REC and REC_INIT only */
+};
+
+/* Which member of `as` a type has. */
+enum {
+#define RECORD(name, wire, is_public, about, member) RECORD_MEMBER_OF_##name = RECORD_##member,
+#include "supervisor/core/run/record.def"
+#undef RECORD
+};
+static inline enum record_member record_member(enum record_type t)
+{
+    static const uint8_t members[] = {
+#define RECORD(name, wire, is_public, about, member) [REC_##name] = RECORD_##member,
+#include "supervisor/core/run/record.def"
+#undef RECORD
+    };
+    return (unsigned)t < REC_COUNT ? (enum record_member)members[t] : RECORD_none;
+}
+
+/*
+ * A pointer to a member of `as`. Asserts that the record's type has that member:
+ *   REC(rec, retry)->delay_ms
+ */
+#define REC(rec, member)                                                                           \
+    (&(DEBUG_ASSERT(record_member((rec)->type) == RECORD_##member), (rec))->as.member)
+/*
+ * The type and its member of an initialiser. Does not compile when they do not belong together:
+ *   (struct record){REC_INIT(STEP_RETRY, retry, .delay_ms = 5), .step = 3}
+ */
+#define REC_INIT(name, member, ...)                                                                \
+    .type = (enum record_type)(REC_##name + 0 * RECORD_FITS(name, member)),                        \
+    .as.member = {__VA_ARGS__}
+#define RECORD_FITS(name, member)                                                                  \
+    sizeof(char[(int)RECORD_MEMBER_OF_##name == (int)RECORD_##member ? 1 : -1])
 
 const char *record_wire_type(enum record_type t);
 enum record_type record_type_from_wire(struct str s); /* REC_COUNT when unknown */

@@ -31,7 +31,8 @@ static bool apply_started(struct run *run, const struct plan *plan, const struct
 static bool apply_modified(struct run *run, const struct plan *plan, const struct record *rec)
 {
     (void)plan;
-    if ((unsigned)rec->modify >= MODIFY_KIND_COUNT || rec->revision != run->revision + 1) {
+    if ((unsigned)REC(rec, revision)->modify >= MODIFY_KIND_COUNT ||
+        REC(rec, revision)->revision != run->revision + 1) {
         return false;
     }
     run->revision++;
@@ -40,25 +41,27 @@ static bool apply_modified(struct run *run, const struct plan *plan, const struc
 
 static bool apply_paused(struct run *run, const struct plan *plan, const struct record *rec)
 {
+    const struct rec_pause *pause = REC(rec, pause);
     (void)plan;
-    if ((unsigned)rec->pause >= PAUSE_REASON_COUNT || (run->paused & 1u << rec->pause) != 0) {
+    if ((unsigned)pause->reason >= PAUSE_REASON_COUNT || (run->paused & 1u << pause->reason) != 0) {
         return false;
     }
-    run->paused |= (uint8_t)(1u << rec->pause);
-    if (rec->pause == PAUSE_SIGNOFF ||
-        rec->pause == PAUSE_PLANNING) { /* a plan that has not started has no other deadline */
-        run->deadline = rec->delay_ms == 0 ? MSEC_NEVER : msec_add(rec->now, rec->delay_ms);
+    run->paused |= (uint8_t)(1u << pause->reason);
+    if (pause->reason == PAUSE_SIGNOFF ||
+        pause->reason == PAUSE_PLANNING) { /* a plan that has not started has no other deadline */
+        run->deadline = pause->delay_ms == 0 ? MSEC_NEVER : msec_add(rec->now, pause->delay_ms);
     }
     return true;
 }
 
 static bool apply_resumed(struct run *run, const struct plan *plan, const struct record *rec)
 {
-    if ((unsigned)rec->pause >= PAUSE_REASON_COUNT || (run->paused & 1u << rec->pause) == 0) {
+    const enum pause_reason reason = REC(rec, pause)->reason;
+    if ((unsigned)reason >= PAUSE_REASON_COUNT || (run->paused & 1u << reason) == 0) {
         return false;
     }
-    run->paused &= (uint8_t) ~(1u << rec->pause);
-    if (rec->pause == PAUSE_REQUESTED) {
+    run->paused &= (uint8_t) ~(1u << reason);
+    if (reason == PAUSE_REQUESTED) {
         run_renew_questions(run, plan, rec->now);
     }
     return true;
@@ -72,7 +75,7 @@ static bool apply_cancelling(struct run *run, const struct plan *plan, const str
     run->deadline = MSEC_NEVER; /* the grace is its end */
     for (uint32_t i = 0; run->active > 0 && i < run->n_steps; i++) {
         if (run->steps[i].status == STEP_IN_PROGRESS) {
-            run->steps[i].deadline = msec_add(rec->now, rec->delay_ms);
+            run->steps[i].deadline = msec_add(rec->now, REC(rec, timed)->delay_ms);
         }
     }
     return true;
@@ -80,15 +83,16 @@ static bool apply_cancelling(struct run *run, const struct plan *plan, const str
 
 static bool apply_completed(struct run *run, const struct plan *plan, const struct record *rec)
 {
+    const struct rec_plan_completed *end = REC(rec, plan_completed);
     (void)plan;
-    if (run->active != 0 || !plan_is_final(rec->plan_status) ||
-        (unsigned)rec->plan_status >= PLAN_STATUS_COUNT ||
-        (unsigned)rec->outcome >= PLAN_OUTCOME_COUNT) {
+    if (run->active != 0 || !plan_is_final(end->status) ||
+        (unsigned)end->status >= PLAN_STATUS_COUNT ||
+        (unsigned)end->outcome >= PLAN_OUTCOME_COUNT) {
         return false;
     }
     run_end_open_steps(run);
-    run->status = (uint8_t)rec->plan_status;
-    run->outcome = (uint8_t)rec->outcome;
+    run->status = (uint8_t)end->status;
+    run->outcome = (uint8_t)end->outcome;
     run->job = JOB_NONE;
     run->paused = 0;
     run->deadline = MSEC_NEVER;
@@ -144,7 +148,8 @@ static bool speaks_of_it(const struct run *run, const struct record *rec)
     const enum about about = rules[rec->type].about;
     const bool step = about == STEP_ONLY || (about == EITHER && rec->step != STEP_NONE);
     /* Before the plan has started its steps only end with it. */
-    const bool reused = rec->type == REC_STEP_COMPLETED && rec->reason == REASON_REUSED;
+    const bool reused =
+        rec->type == REC_STEP_COMPLETED && REC(rec, step_completed)->reason == REASON_REUSED;
     const bool early = run->status == PLAN_PENDING && about == STEP_ONLY && !reused;
     return !(step && rec->step >= run->n_steps) && !early;
 }
@@ -233,7 +238,7 @@ struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
 {
     const uint32_t revision = run->revision + (rec->type == REC_PLAN_GENERATED ? 0 : 1);
     if (!speaks_of_it(run, rec) || !record_revises(rec) || to->revision != revision ||
-        rec->revision != revision || !run_job_revises(run, from, rec) ||
+        REC(rec, revision)->revision != revision || !run_job_revises(run, from, rec) ||
         !keeps_rows(to, run, from)) {
         return NULL;
     }

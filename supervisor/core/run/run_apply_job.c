@@ -53,10 +53,11 @@ bool run_apply_planning_failed(struct run *run, const struct plan *plan, const s
 
 static void keep_end(struct run *run, const struct record *rec)
 {
+    const struct rec_synthesis_started *end = REC(rec, synthesis_started);
     const size_t n = utf8_cut(rec->text.ptr, rec->text.len, RUN_END_TEXT);
-    run->end_status = (uint8_t)rec->plan_status;
-    run->end_outcome = (uint8_t)rec->outcome;
-    run->end_failure = (uint8_t)rec->failure;
+    run->end_status = (uint8_t)end->status;
+    run->end_outcome = (uint8_t)end->outcome;
+    run->end_failure = (uint8_t)end->failure;
     run->end_step = rec->step;
     if (n > 0) {
         memmove(run->end_text, rec->text.ptr, n); /* it may be the one that is there */
@@ -67,17 +68,20 @@ static void keep_end(struct run *run, const struct record *rec)
 
 static void forget_end(struct run *run)
 {
-    keep_end(run, &(struct record){.plan_status = PLAN_PENDING, .step = STEP_NONE});
+    keep_end(run, &(struct record){
+                      REC_INIT(SYNTHESIS_STARTED, synthesis_started, .status = PLAN_PENDING),
+                      .step = STEP_NONE});
 }
 
 /* The plan has begun, nothing of it is under way, and how it ends is decided. */
 bool run_apply_synthesis_started(struct run *run, const struct plan *plan, const struct record *rec)
 {
+    const struct rec_synthesis_started *end = REC(rec, synthesis_started);
     (void)plan;
     if (run->status == PLAN_PENDING || run->job != JOB_NONE || run->active != 0 ||
-        run->cancelling || run->answered || (unsigned)rec->plan_status >= PLAN_STATUS_COUNT ||
-        !plan_is_final(rec->plan_status) || (unsigned)rec->outcome >= PLAN_OUTCOME_COUNT ||
-        (unsigned)rec->failure >= PLAN_FAILURE_COUNT) {
+        run->cancelling || run->answered || (unsigned)end->status >= PLAN_STATUS_COUNT ||
+        !plan_is_final(end->status) || (unsigned)end->outcome >= PLAN_OUTCOME_COUNT ||
+        (unsigned)end->failure >= PLAN_FAILURE_COUNT) {
         return false;
     }
     run_end_open_steps(run);
@@ -88,12 +92,12 @@ bool run_apply_synthesis_started(struct run *run, const struct plan *plan, const
 
 bool run_apply_text_delta(struct run *run, const struct plan *plan, const struct record *rec)
 {
+    const uint64_t n = REC(rec, text_delta)->n;
     (void)plan;
-    if (run->job != JOB_SYNTHESIS || (rec->n != run->texts && rec->n != 0) ||
-        rec->n >= UINT32_MAX) {
+    if (run->job != JOB_SYNTHESIS || (n != run->texts && n != 0) || n >= UINT32_MAX) {
         return false;
     }
-    run->texts = (uint32_t)rec->n + 1; /* 0: it begins anew */
+    run->texts = (uint32_t)n + 1; /* 0: it begins anew */
     return true;
 }
 
@@ -101,14 +105,15 @@ bool run_apply_text_delta(struct run *run, const struct plan *plan, const struct
 bool run_apply_synthesis_finished(struct run *run, const struct plan *plan,
                                   const struct record *rec)
 {
+    const struct rec_synthesis_finished *end = REC(rec, synthesis_finished);
     (void)plan;
-    if (run->status == PLAN_PENDING || (run->job != JOB_SYNTHESIS && rec->ok) || run->active != 0 ||
+    if (run->status == PLAN_PENDING || (run->job != JOB_SYNTHESIS && end->ok) || run->active != 0 ||
         run->answered) {
         return false;
     }
     run->job = JOB_NONE;
     run->answered = 1;
-    run->answer = rec->ok ? rec->result : (struct blob_ref){0};
+    run->answer = end->ok ? end->result : (struct blob_ref){0};
     run_usage_add(&run->usage, &rec->usage);
     run_usage_add(&run->synthesis_usage, &rec->usage);
     return true;

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "supervisor/core/run/record.h"
+#include "tests/unit/core/run/flat_record.h"
 
 static void every_record_type_has_a_name_that_leads_back(void **state)
 {
@@ -86,7 +86,8 @@ static void only_a_change_with_a_document_revises(void **state)
     for (int t = 0; t < REC_COUNT; t++) {
         const bool may = t == REC_PLAN_GENERATED || t == REC_PLAN_MODIFIED ||
                          t == REC_REPLAN_FINISHED || t == REC_SYNTHESIS_RETRY;
-        const struct record with = {.type = (enum record_type)t, .result = {7, 1}};
+        const struct flat_record flat = {.type = (enum record_type)t, .result = {7, 1}};
+        const struct record with = record_of_flat(&flat);
         const struct record without = {.type = (enum record_type)t};
         assert_int_equal(record_revises(&with), may);
         assert_false(record_revises(&without));
