@@ -1,5 +1,5 @@
-/* The only place that changes a run: which record may do what, and the records about the whole
- * plan. Each rule checks first and changes after. */
+/* The rules: which record may change a run and how, and the records about the whole plan. A rule
+ * checks first and changes after. Nothing else changes a run. */
 #include "supervisor/core/run/run_apply.h"
 
 #include <string.h>
@@ -67,12 +67,12 @@ static bool apply_resumed(struct run *run, const struct plan *plan, const struct
     return true;
 }
 
-/* What is out has so long to stop; the plan's own time no longer matters. */
+/* Attempts under way have the grace to stop; the plan's deadline no longer applies. */
 static bool apply_cancelling(struct run *run, const struct plan *plan, const struct record *rec)
 {
     (void)plan;
     run->cancelling = 1;
-    run->deadline = MSEC_NEVER; /* the grace is its end */
+    run->deadline = MSEC_NEVER; /* the grace is the new limit */
     for (uint32_t i = 0; run->active > 0 && i < run->n_steps; i++) {
         if (run->steps[i].status == STEP_IN_PROGRESS) {
             run->steps[i].deadline = msec_add(rec->now, REC(rec, timed)->delay_ms);
@@ -102,7 +102,7 @@ static bool apply_completed(struct run *run, const struct plan *plan, const stru
 enum about { PLAN_ONLY, STEP_ONLY, EITHER };
 
 static const struct {
-    run_rule *apply; /* NULL: not about a run */
+    run_rule *apply; /* NULL: the record is not about a run */
     enum about about;
 } rules[REC_COUNT] = {
     [REC_PLANNING_STARTED] = {run_apply_planning_started, PLAN_ONLY},
@@ -147,7 +147,7 @@ static bool speaks_of_it(const struct run *run, const struct record *rec)
     }
     const enum about about = rules[rec->type].about;
     const bool step = about == STEP_ONLY || (about == EITHER && rec->step != STEP_NONE);
-    /* Before the plan has started its steps only end with it. */
+    /* Before the plan starts, its steps can only be completed by reuse. */
     const bool reused =
         rec->type == REC_STEP_COMPLETED && REC(rec, step_completed)->reason == REASON_REUSED;
     const bool early = run->status == PLAN_PENDING && about == STEP_ONLY && !reused;
@@ -182,8 +182,9 @@ static bool keeps_rows(const struct plan *to, const struct run *run, const struc
     return true;
 }
 
-/* Who hands over to a row that has not begun (C20), when none that it needs now was the last to
- * complete: what had ended before the revision has no order any more, so the last row of it. */
+/* Sets the step whose agent hands over to a step that has not begun (C20). When the last one to
+ * complete is no dependency any more, the order before the revision is unknown: the last of them in
+ * plan order is taken. */
 static void reckon_last_dep(struct run *run, const struct plan *plan, uint32_t ix)
 {
     uint32_t last = STEP_NONE;
@@ -200,7 +201,7 @@ static void reckon_last_dep(struct run *run, const struct plan *plan, uint32_t i
     run->steps[ix].last_dep = last;
 }
 
-/* What of its dependencies is open, and whether a row that has not begun may now start. */
+/* Recounts the open and failed dependencies. A step that has not begun becomes ready or pending. */
 static bool recount(struct run *run, const struct plan *plan, uint32_t ix)
 {
     struct run_step *step = &run->steps[ix];
@@ -253,7 +254,7 @@ struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
             return NULL;
         }
         for (uint32_t k = 0; i >= run->n_steps && k < run->n_steps; k++) {
-            /* New work under an old name (C32) goes on counting the name's replans. */
+            /* A new step with an old id (C32) inherits the count of replans. */
             if (rows[k].replans > rows[i].replans && !MUTANT(REPLANS_FORGOTTEN) &&
                 str_eq(to->steps[k].step_id, to->steps[i].step_id)) {
                 rows[i].replans = rows[k].replans;

@@ -1,4 +1,4 @@
-/* Records about what a step asks for: people, gates, verifications, replans. */
+/* Records about a step's reviews, gates, verifications and replans. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/run/run_apply.h"
@@ -8,7 +8,7 @@ static msec until(msec now, msec delay_ms)
     return delay_ms == 0 ? MSEC_NEVER : msec_add(now, delay_ms);
 }
 
-/* Between attempts, and before the first when it is `fresh`. */
+/* The step is between two attempts, or before its first when `fresh`. */
 static bool is_between(const struct run_step *step, const struct record *rec, bool fresh)
 {
     return step->status == STEP_BACKOFF &&
@@ -46,7 +46,7 @@ bool run_apply_waiting(struct run *run, const struct plan *plan, const struct re
     step->review = (uint8_t)asks->review;
     step->error_class = (uint8_t)asks->error_class;
     step->deadline = until(rec->now, asks->delay_ms);
-    step->limit = MSEC_NEVER; /* the time of people does not count */
+    step->limit = MSEC_NEVER; /* time in review does not count */
     run_usage_add(&run->usage, &rec->usage);
     return true;
 }
@@ -70,8 +70,8 @@ bool run_apply_decided(struct run *run, const struct plan *plan, const struct re
     if (step->status != STEP_WAITING) {
         return false;
     }
-    /* A rejection and a skip only say why the step's end, the next record, is what it is; so does
-     * the approval of a human_review. */
+    /* After a rejection, a skip, or the approval of a human_review the end of the step is the next
+     * record. */
     if (decision == DECISION_APPROVE && step->review != REVIEW_STEP) {
         run_step_move(run, step, STEP_BACKOFF, run_next_phase(plan, step));
         step->deadline = rec->now;
@@ -179,7 +179,7 @@ bool run_apply_replan_started(struct run *run, const struct plan *plan, const st
     return true;
 }
 
-/* It came to nothing; when it brought a plan, run_revise() is asked instead. */
+/* Only a replan without a plan; run_revise() applies the others. */
 bool run_apply_replan_finished(struct run *run, const struct plan *plan, const struct record *rec)
 {
     (void)plan;

@@ -1,5 +1,4 @@
-/* Records about what a plan as a whole asks of an agent: its steps, and the answer out of their
- * results. */
+/* Records about a plan's jobs: planning and synthesis. */
 #include "supervisor/core/run/run_apply.h"
 
 #include <string.h>
@@ -60,7 +59,7 @@ static void keep_end(struct run *run, const struct record *rec)
     run->end_failure = (uint8_t)end->failure;
     run->end_step = rec->step;
     if (n > 0) {
-        memmove(run->end_text, rec->text.ptr, n); /* it may be the one that is there */
+        memmove(run->end_text, rec->text.ptr, n); /* the two may be the same text */
     }
     memset(run->end_text + n, 0, RUN_END_TEXT - n);
     run->end_text_n = (uint8_t)n;
@@ -73,7 +72,7 @@ static void forget_end(struct run *run)
                       .step = STEP_NONE});
 }
 
-/* The plan has begun, nothing of it is under way, and how it ends is decided. */
+/* The plan has started, nothing is under way, and its end is decided. */
 bool run_apply_synthesis_started(struct run *run, const struct plan *plan, const struct record *rec)
 {
     const struct rec_synthesis_started *end = REC(rec, synthesis_started);
@@ -97,11 +96,11 @@ bool run_apply_text_delta(struct run *run, const struct plan *plan, const struct
     if (run->job != JOB_SYNTHESIS || (n != run->texts && n != 0) || n >= UINT32_MAX) {
         return false;
     }
-    run->texts = (uint32_t)n + 1; /* 0: it begins anew */
+    run->texts = (uint32_t)n + 1; /* 0: the text restarts */
     return true;
 }
 
-/* Without a question before it: there was nothing left to ask with. */
+/* Without SYNTHESIS_STARTED before it: the budget was spent. */
 bool run_apply_synthesis_finished(struct run *run, const struct plan *plan,
                                   const struct record *rec)
 {
@@ -121,7 +120,7 @@ bool run_apply_synthesis_finished(struct run *run, const struct plan *plan,
 
 bool run_job_revises(const struct run *run, const struct plan *from, const struct record *rec)
 {
-    if (rec->type == REC_PLAN_GENERATED) { /* from the planner, or from a person in its place */
+    if (rec->type == REC_PLAN_GENERATED) { /* from the planner, or from a person */
         return run->status == PLAN_PENDING && from->planning.pending && run->n_steps == 0 &&
                run->paused == 0;
     }
@@ -131,7 +130,7 @@ bool run_job_revises(const struct run *run, const struct plan *from, const struc
     return run->job == JOB_NONE;
 }
 
-/* What failed the plan may stand although other steps are tried again: then it still fails. */
+/* A failure of the plan stands while other steps are retried: then the plan still fails. */
 void run_job_revised(struct run *next, const struct plan *to, const struct record *rec)
 {
     if (rec->type == REC_PLAN_GENERATED) {

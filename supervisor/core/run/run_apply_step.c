@@ -33,7 +33,7 @@ bool run_apply_step_started(struct run *run, const struct plan *plan, const stru
         return false;
     }
     if (uuid_is_nil(
-            REC(rec, assigned)->instance)) { /* a gate or a person comes before its first attempt */
+            REC(rec, assigned)->instance)) { /* a gate or a review comes before the first attempt */
         run_step_move(run, step, STEP_BACKOFF, PHASE_EXECUTE);
         step->deadline = rec->now;
     } else {
@@ -167,7 +167,7 @@ bool run_apply_rejected(struct run *run, const struct plan *plan, const struct r
     (void)run;
     (void)plan;
     (void)rec;
-    return true; /* it changes nothing: that is what it says */
+    return true; /* a rejected result changes nothing; the record only documents it */
 }
 
 bool run_apply_step_completed(struct run *run, const struct plan *plan, const struct record *rec)
