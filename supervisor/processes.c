@@ -99,13 +99,11 @@ struct process_hooks processes_for_engine(struct processes *p)
 
 static void tell_gave_up(struct processes *p, struct str agent_id, const char *why)
 {
-    struct core_event ev = {.type = CORE_GAVE_UP,
-                            .agent =
-                                registry_agent_add(p->engine->registry, agent_id, p->engine->now),
-                            .text = str_from(why)};
+    const uint32_t agent = registry_agent_add(p->engine->registry, agent_id, p->engine->now);
+    struct core_event ev = {CORE_EV_INIT(GAVE_UP, process, .agent = agent), .text = str_from(why)};
     struct bt_error err;
 
-    if (ev.agent != REGISTRY_NONE && engine_feed(p->engine, &ev, NULL, NULL, &err) != BT_OK) {
+    if (agent != REGISTRY_NONE && engine_feed(p->engine, &ev, NULL, NULL, &err) != BT_OK) {
         engine_fail(p->engine, &err);
     }
 }
@@ -210,7 +208,6 @@ static void instance_gone(struct processes *p, const struct spawn_event *ev)
         return;
     }
     gone.epoch = view.epoch;
-    gone.agent = view.agent;
     if (engine_feed(p->engine, &gone, NULL, NULL, &err) != BT_OK) {
         engine_fail(p->engine, &err);
     }
@@ -218,13 +215,15 @@ static void instance_gone(struct processes *p, const struct spawn_event *ev)
 
 static void instance_restarted(struct processes *p, const struct spawn_event *ev)
 {
+    const uint32_t agent =
+        registry_agent_add(p->engine->registry, str_from(ev->agent_id), p->engine->now);
     struct core_event again = {
-        .type = CORE_RESTARTED, .pid = (uint32_t)ev->pid, .text = str_from(ev->reason)};
+        CORE_EV_INIT(RESTARTED, process, .agent = agent, .pid = (uint32_t)ev->pid),
+        .text = str_from(ev->reason)};
     struct bt_error err;
 
-    again.agent = registry_agent_add(p->engine->registry, str_from(ev->agent_id), p->engine->now);
     (void)uuid_parse(str_from(ev->instance_id), &again.instance);
-    if (again.agent != REGISTRY_NONE && engine_feed(p->engine, &again, NULL, NULL, &err) != BT_OK) {
+    if (agent != REGISTRY_NONE && engine_feed(p->engine, &again, NULL, NULL, &err) != BT_OK) {
         engine_fail(p->engine, &err);
     }
 }

@@ -162,7 +162,6 @@ static void begin_stop(struct supervisor *s, const char *why)
             continue;
         }
         drain.epoch = view.epoch;
-        drain.agent = view.agent;
         if (engine_feed(&s->engine, &drain, NULL, NULL, &err) != BT_OK) {
             engine_fail(&s->engine, &err);
         }

@@ -198,6 +198,7 @@ static void refuse_foreign_instance(struct engine *engine, struct request *rq)
 void on_agent_register(struct engine *engine, struct request *rq)
 {
     struct core_event ev = {.type = CORE_REGISTER};
+    struct core_ev_registration *reg = CORE_EV(&ev, registration);
     enum core_reject reject;
     struct msg_agent_register m;
     struct bt_error err;
@@ -210,26 +211,26 @@ void on_agent_register(struct engine *engine, struct request *rq)
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    ev.agent = registry_agent_add(engine->registry, m.card.agent_id, engine->now);
-    if (ev.agent == REGISTRY_NONE) {
+    reg->agent = registry_agent_add(engine->registry, m.card.agent_id, engine->now);
+    if (reg->agent == REGISTRY_NONE) {
         request_refuse_text(engine, rq, BT_LIMIT, "there are %u agents already",
                             engine->opt.agents_max);
         return;
     }
-    if (speaks_for_another(engine, ev.instance, ev.agent)) {
+    if (speaks_for_another(engine, ev.instance, reg->agent)) {
         log_warn("agent.refused", "instance=%.*s is registered by another agent",
                  STR_ARG(m.instance_id));
         refuse_foreign_instance(engine, rq);
         return;
     }
-    if (keep_card(engine, ev.agent, &m.card, &err) != BT_OK) {
+    if (keep_card(engine, reg->agent, &m.card, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         return;
     }
-    ev.capacity = (uint32_t)m.capacity;
-    ev.pid = (uint32_t)m.pid;
-    ev.spawned = engine->processes.is_ours != NULL &&
-                 engine->processes.is_ours(engine->processes.of, m.instance_id);
+    reg->capacity = (uint32_t)m.capacity;
+    reg->pid = (uint32_t)m.pid;
+    reg->spawned = engine->processes.is_ours != NULL &&
+                   engine->processes.is_ours(engine->processes.of, m.instance_id);
     if (engine_feed(engine, &ev, &reject, NULL, &err) != BT_OK) {
         engine_fail(engine, &err);
         return;
@@ -238,7 +239,7 @@ void on_agent_register(struct engine *engine, struct request *rq)
         request_refuse_text(engine, rq, BT_LIMIT, "%s", core_reject_text(reject));
         return;
     }
-    if (open_instance(engine, &m, rq->reader.form, ev.agent, slot, epoch, &err) != BT_OK) {
+    if (open_instance(engine, &m, rq->reader.form, reg->agent, slot, epoch, &err) != BT_OK) {
         struct core_event gone = {
             .type = CORE_GONE, .slot = slot, .epoch = epoch, .text = STR_LIT("no lanes")};
         struct bt_error why;
@@ -251,7 +252,7 @@ void on_agent_register(struct engine *engine, struct request *rq)
     }
     remember_registered(engine, ev.instance);
     log_info("agent.registered", "agent=%.*s instance=%.*s capacity=%u epoch=%llu",
-             STR_ARG(m.card.agent_id), STR_ARG(m.instance_id), ev.capacity,
+             STR_ARG(m.card.agent_id), STR_ARG(m.instance_id), reg->capacity,
              (unsigned long long)epoch);
     answer_registered(engine, rq, &m, slot, epoch);
 }
@@ -282,11 +283,8 @@ struct lane_instance *api_speaker(struct engine *engine, struct request *rq, str
 static bool feed_about(struct engine *engine, enum core_event_type type,
                        const struct lane_instance *in, const char *why)
 {
-    struct core_event ev = {.type = type,
-                            .slot = in->slot,
-                            .epoch = in->epoch,
-                            .agent = in->agent,
-                            .text = str_from(why)};
+    struct core_event ev = {
+        .type = type, .slot = in->slot, .epoch = in->epoch, .text = str_from(why)};
     struct bt_error err;
 
     if (engine_feed(engine, &ev, NULL, NULL, &err) != BT_OK) {

@@ -38,7 +38,7 @@ enum bt_code request_reject(enum core_reject reject, uint32_t revision, struct b
 const char *request_why_not(const struct open_plan *p, const char *otherwise);
 /* api_revise.c: the kinds of plan.modify that bring new steps. Answers. */
 void api_revise(struct engine *engine, struct request *rq, struct open_plan *p,
-                const struct msg_plan_modify *m, struct core_event *ev);
+                const struct msg_plan_modify *m, enum modify_kind kind, uint32_t expect);
 
 /* The handlers, one per REQUEST of messages.def. Each answers rq once: at once, or later when it
  * parks rq. */

@@ -4,23 +4,25 @@
 void event_decode_waiting(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_plan_step_waiting *m = &p->waiting;
+    struct rec_waiting *asks = REC(d->rec, waiting);
 
     event_decode_step(d, m->step_index, m->step_id);
     event_decode_agent(d, m->agent_id);
     d->rec->attempt = (uint32_t)m->attempt;
-    d->rec->review = review_kind_from_name(m->kind);
     d->rec->text = m->prompt;
-    d->rec->data = m->schema;
-    d->rec->delay_ms = m->timeout_ms;
-    event_decode_class(d, m->error_class);
+    asks->review = review_kind_from_name(m->kind);
+    asks->data = m->schema;
+    asks->delay_ms = m->timeout_ms;
+    asks->error_class = event_decode_class(d, m->error_class);
     event_decode_usage(d, &m->usage);
-    record_expect(d, d->rec->review != REVIEW_KIND_COUNT);
+    record_expect(d, asks->review != REVIEW_KIND_COUNT);
 }
 
 void event_decode_decided(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_review_decided *m = &p->decided;
     const bool about_step = msg_has(m, ev_review_decided, step_index);
+    struct rec_decided *decided = REC(d->rec, decided);
     struct uuid plan_id;
     struct str step_id = {NULL, 0};
 
@@ -29,11 +31,11 @@ void event_decode_decided(struct decoding *d, const union payload *p)
     }
     record_expect(d, review_id_parse(m->review_id, &plan_id, &step_id, &d->rec->attempt) &&
                          uuid_eq(plan_id, d->plan->plan_id) && about_step == (step_id.len > 0));
-    d->rec->decision = review_decision_from_name(m->decision);
-    d->rec->review = m->kind.len == 0 ? REVIEW_UNKNOWN_OUTCOME : review_kind_from_name(m->kind);
+    decided->decision = review_decision_from_name(m->decision);
+    decided->review = m->kind.len == 0 ? REVIEW_UNKNOWN_OUTCOME : review_kind_from_name(m->kind);
     d->rec->text = m->comment;
-    d->rec->result = (struct blob_ref){m->edit_ref, m->edit_len};
-    record_expect(d, d->rec->decision != DECISION_COUNT && d->rec->review != REVIEW_KIND_COUNT);
+    decided->result = (struct blob_ref){m->edit_ref, m->edit_len};
+    record_expect(d, decided->decision != DECISION_COUNT && decided->review != REVIEW_KIND_COUNT);
 }
 
 void event_decode_verification(struct decoding *d, const union payload *p)
@@ -63,7 +65,7 @@ void event_decode_gate_started(struct decoding *d, const union payload *p)
 
     get_gate(d, m->step_index, m->step_id);
     d->rec->attempt = (uint32_t)m->attempt;
-    d->rec->delay_ms = m->timeout_ms;
+    REC(d->rec, timed)->delay_ms = m->timeout_ms;
 }
 
 void event_decode_gate_passed(struct decoding *d, const union payload *p)
@@ -101,26 +103,28 @@ void event_decode_gate_error(struct decoding *d, const union payload *p)
 void event_decode_replan_started(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_replan_started *m = &p->replan_started;
+    struct rec_replan_started *starts = REC(d->rec, replan_started);
 
     event_decode_step(d, m->step_index, m->step_id);
     d->rec->agent = d->plan->replan.agent;
     d->rec->attempt = (uint32_t)m->attempt;
     d->rec->text = m->diagnosis;
-    d->rec->delay_ms = m->delay_ms;
-    d->rec->revision = (uint32_t)m->revision;
-    event_decode_class(d, m->error_class);
+    starts->delay_ms = m->delay_ms;
+    starts->revision = (uint32_t)m->revision;
+    starts->error_class = event_decode_class(d, m->error_class);
     event_decode_usage(d, &m->usage);
 }
 
 void event_decode_replan_finished(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_replan_finished *m = &p->replan_finished;
+    struct rec_revision *revision = REC(d->rec, revision);
 
     event_decode_step(d, m->step_index, m->step_id);
     d->rec->attempt = (uint32_t)m->attempt;
-    d->rec->ok = m->ok;
-    d->rec->revision = (uint32_t)m->revision;
     d->rec->text = m->reason;
-    d->rec->result = (struct blob_ref){m->plan_ref, m->plan_len};
+    revision->ok = m->ok;
+    revision->revision = (uint32_t)m->revision;
+    revision->result = (struct blob_ref){m->plan_ref, m->plan_len};
     event_decode_usage(d, &m->usage);
 }

@@ -6,21 +6,22 @@ enum { SCHEMA_MAX = 1024, MISSING_ROOM = 256 };
 enum msg_type event_encode_waiting(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
+    const struct rec_waiting *asks = REC(rec, waiting);
 
     p->waiting = (struct msg_ev_plan_step_waiting){
         .step_id = record_step(e)->step_id,
         .step_index = rec->step,
         .attempt = rec->attempt,
         .review_id = record_review(e),
-        .kind = str_from(review_kind_name(rec->review)),
+        .kind = str_from(review_kind_name(asks->review)),
         .prompt = record_cut(e, rec->text, 2048),
-        .error_class = record_class(e),
+        .error_class = record_class(asks->error_class),
         .agent_id = record_agent_id(e, rec->agent),
-        .timeout_ms = rec->delay_ms,
+        .timeout_ms = asks->delay_ms,
         .usage = record_usage(&rec->usage),
     };
-    if (rec->data.len <= SCHEMA_MAX && e->room >= SCHEMA_MAX) {
-        p->waiting.schema = rec->data; /* a document cannot be cut, only left out */
+    if (asks->data.len <= SCHEMA_MAX && e->room >= SCHEMA_MAX) {
+        p->waiting.schema = asks->data; /* a document cannot be cut, only left out */
     }
     return MSG_ev_plan_step_waiting;
 }
@@ -28,14 +29,15 @@ enum msg_type event_encode_waiting(struct encoding *e, union payload *p)
 enum msg_type event_encode_decided(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
+    const struct rec_decided *decided = REC(rec, decided);
 
     p->decided = (struct msg_ev_review_decided){
         .review_id = record_review(e),
-        .decision = str_from(review_decision_name(rec->decision)),
+        .decision = str_from(review_decision_name(decided->decision)),
         .comment = record_cut(e, rec->text, 2048),
-        .kind = str_from(review_kind_name(rec->review)),
-        .edit_ref = rec->result.id,
-        .edit_len = rec->result.len,
+        .kind = str_from(review_kind_name(decided->review)),
+        .edit_ref = decided->result.id,
+        .edit_len = decided->result.len,
     };
     if (rec->step < e->x->plan->n_steps) {
         p->decided.step_id = record_step(e)->step_id;
@@ -66,7 +68,7 @@ enum msg_type event_encode_gate_started(struct encoding *e, union payload *p)
         .step_id = record_step(e)->step_id,
         .step_index = e->rec->step,
         .agent_id = record_step(e)->gate_with,
-        .timeout_ms = e->rec->delay_ms,
+        .timeout_ms = REC(e->rec, timed)->delay_ms,
         .attempt = e->rec->attempt,
     };
     return MSG_ev_quality_gate_started;
@@ -91,7 +93,7 @@ static uint32_t list_missing(struct encoding *e)
     uint32_t n = 0;
 
     for (uint32_t i = 0; n < MISSING_SHOWN; i++) {
-        const struct doc one = doc_at(e->rec->data, i);
+        const struct doc one = doc_at(REC(e->rec, gate)->data, i);
         if (one.ptr == NULL) {
             break;
         }
@@ -134,16 +136,18 @@ enum msg_type event_encode_gate_error(struct encoding *e, union payload *p)
 
 enum msg_type event_encode_replan_started(struct encoding *e, union payload *p)
 {
+    const struct rec_replan_started *starts = REC(e->rec, replan_started);
+
     p->replan_started = (struct msg_ev_replan_started){
         .step_id = record_step(e)->step_id,
         .step_index = e->rec->step,
         .attempt = e->rec->attempt,
         .agent_id = e->x->plan->replan.agent_id,
         .diagnosis = record_cut(e, e->rec->text, 2048),
-        .error_class = record_class(e),
-        .total_replans = e->rec->n,
-        .delay_ms = e->rec->delay_ms,
-        .revision = e->rec->revision,
+        .error_class = record_class(starts->error_class),
+        .total_replans = starts->n,
+        .delay_ms = starts->delay_ms,
+        .revision = starts->revision,
         .usage = record_usage(&e->rec->usage),
     };
     return MSG_ev_replan_started;
@@ -152,22 +156,23 @@ enum msg_type event_encode_replan_started(struct encoding *e, union payload *p)
 enum msg_type event_encode_replan_finished(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
+    const struct rec_revision *revision = REC(rec, revision);
 
     p->replan_finished = (struct msg_ev_replan_finished){
         .step_id = record_step(e)->step_id,
         .step_index = rec->step,
         .attempt = rec->attempt,
-        .ok = rec->ok,
+        .ok = revision->ok,
         .steps = e->steps,
-        .revision = rec->revision,
+        .revision = revision->revision,
         .reason = record_cut(e, rec->text, 2048),
-        .plan_ref = rec->result.id,
-        .plan_len = rec->result.len,
+        .plan_ref = revision->result.id,
+        .plan_len = revision->result.len,
         .usage = record_usage(&rec->usage),
     };
     if (e->x->revised != NULL && record_revises(rec)) {
         uint32_t all;
-        p->replan_finished.steps_n = record_list_steps(e, e->x->revised, rec->revision, &all,
+        p->replan_finished.steps_n = record_list_steps(e, e->x->revised, revision->revision, &all,
                                                        &p->replan_finished.steps_truncated);
         p->replan_finished.new_steps = all;
     }

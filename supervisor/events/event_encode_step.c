@@ -9,6 +9,7 @@ enum msg_type event_encode_step_started(struct encoding *e, union payload *p)
 {
     const struct plan_step *s = record_step(e);
     const struct str agent = record_agent_id(e, e->rec->agent);
+    const struct rec_assigned *to = REC(e->rec, assigned);
 
     p->step_started = (struct msg_ev_plan_step_started){
         .step_id = s->step_id,
@@ -17,8 +18,8 @@ enum msg_type event_encode_step_started(struct encoding *e, union payload *p)
         .agent_name = record_agent_name(e, e->rec->agent, agent),
         .task = record_cut(e, s->task, LIMIT_TASK_BYTES),
         .attempt = e->rec->attempt,
-        .instance_id = record_instance(e),
-        .epoch = e->rec->epoch,
+        .instance_id = record_instance(e, to->instance),
+        .epoch = to->epoch,
     };
     return MSG_ev_plan_step_started;
 }
@@ -32,7 +33,7 @@ static struct str explanation(struct encoding *e)
         [HANDOFF_BACK] = "Returning control after step: ",
         [HANDOFF_FALLBACK] = "Falling back to another agent for step: ",
     };
-    const enum handoff_kind kind = e->rec->handoff;
+    const enum handoff_kind kind = REC(e->rec, handoff)->kind;
 
     buf_clear(&e->made);
     buf_add_cstr(&e->made, INTRO[kind]);
@@ -46,17 +47,18 @@ enum msg_type event_encode_handoff(struct encoding *e, union payload *p)
 {
     const struct str from = record_from_id(e);
     const struct str to = record_agent_id(e, e->rec->agent);
+    const struct rec_handoff *handoff = REC(e->rec, handoff);
 
-    if ((unsigned)e->rec->handoff >= HANDOFF_KIND_COUNT) {
+    if ((unsigned)handoff->kind >= HANDOFF_KIND_COUNT) {
         return MSG_TYPE_COUNT;
     }
     uuid_format(e->x->handoff_id, e->id);
     p->handoff = (struct msg_ev_agent_handoff){
         .handoff_id = {e->id, UUID_TEXT_LEN},
         .from_agent = {.agent_id = from,
-                       .agent_name = record_agent_name(e, e->rec->from_agent, from)},
+                       .agent_name = record_agent_name(e, handoff->from_agent, from)},
         .to_agent = {.agent_id = to, .agent_name = record_agent_name(e, e->rec->agent, to)},
-        .reason = str_from(handoff_kind_name(e->rec->handoff)),
+        .reason = str_from(handoff_kind_name(handoff->kind)),
         .explanation = explanation(e),
         .plan_step_id = record_step(e)->step_id,
         .step_index = e->rec->step,
@@ -69,17 +71,18 @@ enum msg_type event_encode_handoff(struct encoding *e, union payload *p)
 enum msg_type event_encode_progress(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
+    const struct rec_progress *news = REC(rec, progress);
 
     p->progress = (struct msg_ev_plan_step_progress){
         .step_id = record_step(e)->step_id,
         .step_index = rec->step,
         .attempt = rec->attempt,
-        .n = rec->n,
+        .n = news->n,
         .text = record_cut(e, rec->text, 1024),
-        .percent = isfinite(rec->percent) ? rec->percent : 0,
+        .percent = isfinite(news->percent) ? news->percent : 0,
     };
-    if (rec->data.len <= DATA_MAX && e->room >= DATA_MAX) {
-        p->progress.data = rec->data; /* a document cannot be cut, only left out */
+    if (news->data.len <= DATA_MAX && e->room >= DATA_MAX) {
+        p->progress.data = news->data; /* a document cannot be cut, only left out */
     }
     return MSG_ev_plan_step_progress;
 }
@@ -90,9 +93,9 @@ enum msg_type event_encode_retry(struct encoding *e, union payload *p)
         .step_id = record_step(e)->step_id,
         .step_index = e->rec->step,
         .attempt = e->rec->attempt,
-        .delay_ms = e->rec->delay_ms,
+        .delay_ms = REC(e->rec, retry)->delay_ms,
         .error = record_cut(e, e->rec->text, 2048),
-        .error_class = record_class(e),
+        .error_class = record_class(REC(e->rec, retry)->error_class),
         .agent_id = record_agent_id(e, e->rec->agent),
         .usage = record_usage(&e->rec->usage),
     };
@@ -101,14 +104,16 @@ enum msg_type event_encode_retry(struct encoding *e, union payload *p)
 
 enum msg_type event_encode_fallback(struct encoding *e, union payload *p)
 {
+    const struct rec_fallback *instead = REC(e->rec, fallback);
+
     p->fallback = (struct msg_ev_fallback_used){
         .step_id = record_step(e)->step_id,
         .step_index = e->rec->step,
         .attempt = e->rec->attempt,
-        .class_ = record_class(e),
-        .action = str_from(fallback_action_name(e->rec->fallback)),
+        .class_ = record_class(instead->error_class),
+        .action = str_from(fallback_action_name(instead->action)),
         .agent_id = record_agent_id(e, e->rec->agent),
-        .delay_ms = e->rec->delay_ms,
+        .delay_ms = instead->delay_ms,
         .error = record_cut(e, e->rec->text, 2048),
         .fallbacks_used = e->x->run != NULL ? e->x->run->fallbacks : 0,
         .usage = record_usage(&e->rec->usage),
@@ -119,25 +124,26 @@ enum msg_type event_encode_fallback(struct encoding *e, union payload *p)
 enum msg_type event_encode_step_completed(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
+    const struct rec_step_completed *end = REC(rec, step_completed);
 
     p->step_completed = (struct msg_ev_plan_step_completed){
         .step_id = record_step(e)->step_id,
         .step_index = rec->step,
         .agent_id = record_agent_id(e, rec->agent),
-        .status = str_from(step_status_name(rec->status)),
-        .reason = str_from(step_reason_name(rec->reason)),
-        .result_ref = rec->result.id,
-        .result_len = rec->result.len,
+        .status = str_from(step_status_name(end->status)),
+        .reason = str_from(step_reason_name(end->reason)),
+        .result_ref = end->result.id,
+        .result_len = end->result.len,
         .error = record_cut(e, rec->text, 2048),
-        .error_class = record_class(e),
-        .instance_id = record_instance(e),
-        .epoch = rec->epoch,
+        .error_class = record_class(end->error_class),
+        .instance_id = record_instance(e, end->instance),
+        .epoch = end->epoch,
         .attempts = rec->attempt,
-        .duration_ms = rec->duration_ms,
+        .duration_ms = end->duration_ms,
         .usage = record_usage(&rec->usage),
-        .stop = str_from(step_stop_name(rec->stop)),
+        .stop = str_from(step_stop_name(end->stop)),
     };
-    if (rec->result.id != 0) {
+    if (end->result.id != 0) {
         p->step_completed.result = record_cut(e, e->x->preview, LIMIT_PREVIEW_BYTES);
     }
     return MSG_ev_plan_step_completed;
@@ -147,14 +153,16 @@ enum msg_type event_encode_step_completed(struct encoding *e, union payload *p)
 
 enum msg_type event_encode_assigned(struct encoding *e, union payload *p)
 {
+    const struct rec_assigned *to = REC(e->rec, assigned);
+
     p->assigned = (struct msg_rec_step){
         .step_index = e->rec->step,
         .attempt = e->rec->attempt,
-        .instance_id = record_instance(e),
-        .epoch = e->rec->epoch,
-        .delay_ms = e->rec->delay_ms,
+        .instance_id = record_instance(e, to->instance),
+        .epoch = to->epoch,
+        .delay_ms = to->delay_ms,
         .agent_id = record_agent_id(e, e->rec->agent),
-        .phase = str_from(step_phase_name(e->rec->phase)),
+        .phase = str_from(step_phase_name(to->phase)),
     };
     return MSG_rec_step;
 }
@@ -166,14 +174,16 @@ enum msg_type event_encode_unknown(struct encoding *e, union payload *p)
 
 enum msg_type event_encode_checking(struct encoding *e, union payload *p)
 {
+    const struct rec_checking *checking = REC(e->rec, checking);
+
     p->checking = (struct msg_rec_checking){
         .step_index = e->rec->step,
         .attempt = e->rec->attempt,
-        .phase = str_from(step_phase_name(e->rec->phase)),
+        .phase = str_from(step_phase_name(checking->phase)),
         .agent_id = record_agent_id(e, e->rec->agent),
-        .delay_ms = e->rec->delay_ms,
-        .result_ref = e->rec->result.id,
-        .result_len = e->rec->result.len,
+        .delay_ms = checking->delay_ms,
+        .result_ref = checking->result.id,
+        .result_len = checking->result.len,
         .usage = record_usage(&e->rec->usage),
     };
     return MSG_rec_checking;
@@ -181,12 +191,14 @@ enum msg_type event_encode_checking(struct encoding *e, union payload *p)
 
 enum msg_type event_encode_rejected(struct encoding *e, union payload *p)
 {
+    const struct rec_assigned *sender = REC(e->rec, assigned);
+
     p->rejected = (struct msg_rec_rejected){
         .attempt = e->rec->attempt,
-        .phase = str_from(step_phase_name(e->rec->phase)),
+        .phase = str_from(step_phase_name(sender->phase)),
         .agent_id = record_agent_id(e, e->rec->agent),
-        .instance_id = record_instance(e),
-        .epoch = e->rec->epoch,
+        .instance_id = record_instance(e, sender->instance),
+        .epoch = sender->epoch,
         .text = record_cut(e, e->rec->text, 2048),
         .usage = record_usage(&e->rec->usage),
     };

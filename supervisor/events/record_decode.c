@@ -46,31 +46,38 @@ void event_decode_agent(struct decoding *d, struct str agent_id)
     record_expect(d, d->rec->agent != AGENT_NONE);
 }
 
-void event_decode_from(struct decoding *d, struct str from)
+uint32_t event_decode_from(const struct decoding *d, struct str from)
 {
     const uint32_t agent = agent_of(d->plan, from);
 
-    d->rec->from_agent = agent == AGENT_NONE ? AGENT_SUPERVISOR : agent;
+    return agent == AGENT_NONE ? AGENT_SUPERVISOR : agent;
 }
 
-void event_decode_instance(struct decoding *d, struct str id, uint64_t epoch)
+struct uuid event_decode_instance(struct decoding *d, struct str id)
 {
-    record_expect(d, id.len == 0 || uuid_parse(id, &d->rec->instance));
-    d->rec->epoch = epoch;
+    struct uuid instance = {{0}};
+
+    record_expect(d, id.len == 0 || uuid_parse(id, &instance));
+    return instance;
 }
 
-void event_decode_class(struct decoding *d, struct str name)
+enum err_class event_decode_class(struct decoding *d, struct str name)
 {
+    enum err_class class = CLASS_NONE;
+
     if (name.len > 0) {
-        d->rec->error_class = err_class_from_name(name.ptr, name.len);
-        record_expect(d, str_is(name, err_class_name(d->rec->error_class)));
+        class = err_class_from_name(name.ptr, name.len);
+        record_expect(d, str_is(name, err_class_name(class)));
     }
+    return class;
 }
 
-void event_decode_phase(struct decoding *d, struct str name)
+enum step_phase event_decode_phase(struct decoding *d, struct str name)
 {
-    d->rec->phase = name.len == 0 ? PHASE_EXECUTE : step_phase_from_name(name);
-    record_expect(d, d->rec->phase != STEP_PHASE_COUNT);
+    const enum step_phase phase = name.len == 0 ? PHASE_EXECUTE : step_phase_from_name(name);
+
+    record_expect(d, phase != STEP_PHASE_COUNT);
+    return phase;
 }
 
 void event_decode_usage(struct decoding *d, const struct msg_usage *u)
@@ -90,65 +97,70 @@ void event_decode_started(struct decoding *d, const union payload *p)
 void event_decode_generated(struct decoding *d, const union payload *p)
 {
     event_decode_usage(d, &p->generated.usage);
-    d->rec->revision = (uint32_t)p->generated.revision;
-    d->rec->result = (struct blob_ref){p->generated.plan_ref, p->generated.plan_len};
+    REC(d->rec, revision)->revision = (uint32_t)p->generated.revision;
+    REC(d->rec, revision)->result = (struct blob_ref){p->generated.plan_ref, p->generated.plan_len};
 }
 
 void event_decode_modified(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_plan_modified *m = &p->modified;
+    struct rec_revision *revision = REC(d->rec, revision);
 
     if (msg_has(m, ev_plan_modified, step_index)) {
         event_decode_step(d, m->step_index, m->step_id);
     }
     d->rec->attempt = (uint32_t)m->attempt;
-    d->rec->modify = modify_kind_from_name(m->kind);
-    d->rec->revision = (uint32_t)m->revision;
-    d->rec->result = (struct blob_ref){m->plan_ref, m->plan_len};
+    revision->modify = modify_kind_from_name(m->kind);
+    revision->revision = (uint32_t)m->revision;
+    revision->result = (struct blob_ref){m->plan_ref, m->plan_len};
     d->rec->text = m->reasoning;
     event_decode_usage(d, &m->usage);
-    record_expect(d, d->rec->modify != MODIFY_KIND_COUNT);
+    record_expect(d, revision->modify != MODIFY_KIND_COUNT);
 }
 
 void event_decode_paused(struct decoding *d, const union payload *p)
 {
-    d->rec->pause = pause_reason_from_name(p->paused.reason);
+    struct rec_pause *pause = REC(d->rec, pause);
+
+    pause->reason = pause_reason_from_name(p->paused.reason);
+    pause->delay_ms = p->paused.timeout_ms;
     d->rec->text = p->paused.comment;
-    d->rec->delay_ms = p->paused.timeout_ms;
-    record_expect(d, d->rec->pause != PAUSE_REASON_COUNT);
+    record_expect(d, pause->reason != PAUSE_REASON_COUNT);
 }
 
 void event_decode_resumed(struct decoding *d, const union payload *p)
 {
-    d->rec->pause = pause_reason_from_name(p->resumed.reason);
+    struct rec_pause *pause = REC(d->rec, pause);
+
+    pause->reason = pause_reason_from_name(p->resumed.reason);
     d->rec->text = p->resumed.comment;
-    record_expect(d, d->rec->pause != PAUSE_REASON_COUNT);
+    record_expect(d, pause->reason != PAUSE_REASON_COUNT);
 }
 
 void event_decode_cancelling(struct decoding *d, const union payload *p)
 {
     d->rec->text = p->cancelling.reason;
-    d->rec->delay_ms = p->cancelling.grace_ms;
+    REC(d->rec, timed)->delay_ms = p->cancelling.grace_ms;
 }
 
 void event_decode_completed(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_plan_completed *m = &p->completed;
+    struct rec_plan_completed *end = REC(d->rec, plan_completed);
 
-    d->rec->plan_status = plan_status_from_name(m->status);
-    d->rec->outcome = plan_outcome_from_name(m->outcome);
+    end->status = plan_status_from_name(m->status);
+    end->outcome = plan_outcome_from_name(m->outcome);
     d->rec->text = m->failure_reason;
-    d->rec->duration_ms = m->duration_ms;
+    end->duration_ms = m->duration_ms;
     event_decode_usage(d, &m->usage);
-    d->rec->result = (struct blob_ref){m->summary_ref, m->summary_len};
+    end->result = (struct blob_ref){m->summary_ref, m->summary_len};
     if (msg_has(m, ev_plan_completed, failed_step_index)) {
         event_decode_step(d, m->failed_step_index, m->failed_step_id);
     } else if (m->failed_step_id.len > 0) {
         d->rec->step = plan_step_find(d->plan, m->failed_step_id);
     }
-    d->rec->failure = record_failure(d, m->failure_kind);
-    record_expect(d, d->rec->plan_status != PLAN_STATUS_COUNT &&
-                         d->rec->outcome != PLAN_OUTCOME_COUNT);
+    end->failure = record_failure(d, m->failure_kind);
+    record_expect(d, end->status != PLAN_STATUS_COUNT && end->outcome != PLAN_OUTCOME_COUNT);
 }
 
 /* ---- all ---- */

@@ -50,9 +50,9 @@ struct str record_agent_name(const struct encoding *e, uint32_t agent, struct st
 /* from_agent of a handoff as text. */
 struct str record_from_id(const struct encoding *e);
 const struct plan_step *record_step(const struct encoding *e);
-struct str record_instance(struct encoding *e);    /* empty for none */
-struct str record_class(const struct encoding *e); /* empty for none */
-struct str record_review(struct encoding *e);      /* the id of the review that it is about */
+struct str record_instance(struct encoding *e, struct uuid instance); /* empty for nil */
+struct str record_class(enum err_class class);                        /* empty for none */
+struct str record_review(struct encoding *e); /* the id of the review that it is about */
 struct msg_usage record_usage(const struct usage *u);
 /* Lists the steps of plan that came with revision `since` or later, as many as there is room for;
  * *ret_all says how many there are, *ret_cut whether something is missing. */
@@ -87,10 +87,10 @@ void event_decode_step(struct decoding *d, uint64_t ix, struct str step_id);
  * event_decode_step. */
 void event_decode_agent(struct decoding *d, struct str agent_id);
 /* Who handed over; the supervisor when it is none of the plan's. */
-void event_decode_from(struct decoding *d, struct str from);
-void event_decode_instance(struct decoding *d, struct str id, uint64_t epoch);
-void event_decode_class(struct decoding *d, struct str name);
-void event_decode_phase(struct decoding *d, struct str name); /* empty = execute */
+uint32_t event_decode_from(const struct decoding *d, struct str from);
+struct uuid event_decode_instance(struct decoding *d, struct str id); /* empty = nil */
+enum err_class event_decode_class(struct decoding *d, struct str name);
+enum step_phase event_decode_phase(struct decoding *d, struct str name); /* empty = execute */
 void event_decode_usage(struct decoding *d, const struct msg_usage *u);
 
 #define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence)              \

@@ -10,7 +10,7 @@ enum msg_type event_encode_planning_started(struct encoding *e, union payload *p
         .goal = record_cut(e, e->x->plan->goal, 512),
         .planner = e->x->plan->planner,
         .agent_id = record_agent_id(e, e->rec->agent),
-        .timeout_ms = e->rec->delay_ms,
+        .timeout_ms = REC(e->rec, timed)->delay_ms,
         .attempt = e->rec->attempt,
     };
     return MSG_ev_planning_started;
@@ -18,12 +18,14 @@ enum msg_type event_encode_planning_started(struct encoding *e, union payload *p
 
 enum msg_type event_encode_planning_retry(struct encoding *e, union payload *p)
 {
+    const struct rec_planning_retry *retry = REC(e->rec, planning_retry);
+
     p->planning_retry = (struct msg_ev_planning_retry){
         .attempt = e->rec->attempt,
-        .validation_errors = e->rec->n,
+        .validation_errors = retry->n,
         .text = record_cut(e, e->rec->text, 2048),
-        .result_ref = e->rec->result.id,
-        .result_len = e->rec->result.len,
+        .result_ref = retry->result.id,
+        .result_len = retry->result.len,
         .usage = record_usage(&e->rec->usage),
     };
     return MSG_ev_planning_retry;
@@ -34,7 +36,7 @@ enum msg_type event_encode_planning_failed(struct encoding *e, union payload *p)
     p->planning_failed = (struct msg_ev_planning_failed){
         .attempt = e->rec->attempt,
         .reason = record_cut(e, e->rec->text, 2048),
-        .failure_kind = str_from(plan_failure_name(e->rec->failure)),
+        .failure_kind = str_from(plan_failure_name(REC(e->rec, planning_failed)->failure)),
         .usage = record_usage(&e->rec->usage),
     };
     return MSG_ev_planning_failed;
@@ -43,17 +45,18 @@ enum msg_type event_encode_planning_failed(struct encoding *e, union payload *p)
 enum msg_type event_encode_synthesis_started(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
+    const struct rec_synthesis_started *end = REC(rec, synthesis_started);
     struct msg_ev_synthesis_started *m = &p->synthesis_started;
 
     *m = (struct msg_ev_synthesis_started){
         .agent_id = record_agent_id(e, rec->agent),
-        .timeout_ms = rec->delay_ms,
-        .status = str_from(plan_status_name(rec->plan_status)),
-        .outcome = str_from(plan_outcome_name(rec->outcome)),
+        .timeout_ms = end->delay_ms,
+        .status = str_from(plan_status_name(end->status)),
+        .outcome = str_from(plan_outcome_name(end->outcome)),
         .failure_reason = record_cut(e, rec->text, 2048),
     };
-    if (rec->failure != PLAN_FAILURE_NONE) {
-        m->failure_kind = str_from(plan_failure_name(rec->failure));
+    if (end->failure != PLAN_FAILURE_NONE) {
+        m->failure_kind = str_from(plan_failure_name(end->failure));
     }
     if (rec->step < e->x->plan->n_steps) {
         m->failed_step_id = record_step(e)->step_id;
@@ -66,7 +69,7 @@ enum msg_type event_encode_synthesis_started(struct encoding *e, union payload *
 enum msg_type event_encode_text_delta(struct encoding *e, union payload *p)
 {
     p->text_delta = (struct msg_ev_text_delta){
-        .index = e->rec->n,
+        .index = REC(e->rec, text_delta)->n,
         .text = record_cut(e, e->rec->text, 2048),
     };
     return MSG_ev_text_delta;
@@ -75,20 +78,22 @@ enum msg_type event_encode_text_delta(struct encoding *e, union payload *p)
 enum msg_type event_encode_synthesis_retry(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
+    const struct rec_revision *revision = REC(rec, revision);
     struct msg_ev_synthesis_retry *m = &p->synthesis_retry;
 
     *m = (struct msg_ev_synthesis_retry){
         .agent_id = record_agent_id(e, rec->agent),
         .steps = e->steps,
-        .revision = rec->revision,
+        .revision = revision->revision,
         .reason = record_cut(e, rec->text, 2048),
-        .plan_ref = rec->result.id,
-        .plan_len = rec->result.len,
+        .plan_ref = revision->result.id,
+        .plan_len = revision->result.len,
         .usage = record_usage(&rec->usage),
     };
     if (e->x->revised != NULL) {
         uint32_t all;
-        m->steps_n = record_list_steps(e, e->x->revised, rec->revision, &all, &m->steps_truncated);
+        m->steps_n =
+            record_list_steps(e, e->x->revised, revision->revision, &all, &m->steps_truncated);
         m->new_steps = all;
     }
     return MSG_ev_synthesis_retry;
@@ -96,12 +101,14 @@ enum msg_type event_encode_synthesis_retry(struct encoding *e, union payload *p)
 
 enum msg_type event_encode_synthesis_finished(struct encoding *e, union payload *p)
 {
+    const struct rec_synthesis_finished *end = REC(e->rec, synthesis_finished);
+
     p->synthesis_finished = (struct msg_ev_synthesis_finished){
-        .ok = e->rec->ok,
+        .ok = end->ok,
         .agent_id = record_agent_id(e, e->rec->agent),
         .reason = record_cut(e, e->rec->text, 2048),
-        .result_ref = e->rec->result.id,
-        .result_len = e->rec->result.len,
+        .result_ref = end->result.id,
+        .result_len = end->result.len,
         .usage = record_usage(&e->rec->usage),
     };
     return MSG_ev_synthesis_finished;
@@ -123,7 +130,7 @@ enum msg_type event_encode_turn_end(struct encoding *e, union payload *p)
         .message = record_cut(e, e->rec->text, 2048),
         .action = e->x->action,
         .turn_plan_id = e->x->turn_plan_id,
-        .duration_ms = e->rec->duration_ms,
+        .duration_ms = REC(e->rec, turn_end)->duration_ms,
     };
     return MSG_ev_turn_end;
 }
@@ -144,16 +151,17 @@ enum plan_failure record_failure(struct decoding *d, struct str name)
 void event_decode_planning_started(struct decoding *d, const union payload *p)
 {
     d->rec->attempt = (uint32_t)p->planning_started.attempt;
-    d->rec->delay_ms = p->planning_started.timeout_ms;
+    REC(d->rec, timed)->delay_ms = p->planning_started.timeout_ms;
 }
 
 void event_decode_planning_retry(struct decoding *d, const union payload *p)
 {
     d->rec->attempt = (uint32_t)p->planning_retry.attempt;
-    d->rec->n = p->planning_retry.validation_errors;
     d->rec->text = p->planning_retry.text;
-    d->rec->result.id = p->planning_retry.result_ref;
-    d->rec->result.len = p->planning_retry.result_len;
+    *REC(d->rec, planning_retry) = (struct rec_planning_retry){
+        .n = p->planning_retry.validation_errors,
+        .result = {p->planning_retry.result_ref, p->planning_retry.result_len},
+    };
     event_decode_usage(d, &p->planning_retry.usage);
 }
 
@@ -161,29 +169,29 @@ void event_decode_planning_failed(struct decoding *d, const union payload *p)
 {
     d->rec->attempt = (uint32_t)p->planning_failed.attempt;
     d->rec->text = p->planning_failed.reason;
-    d->rec->failure = record_failure(d, p->planning_failed.failure_kind);
+    REC(d->rec, planning_failed)->failure = record_failure(d, p->planning_failed.failure_kind);
     event_decode_usage(d, &p->planning_failed.usage);
 }
 
 void event_decode_synthesis_started(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_synthesis_started *m = &p->synthesis_started;
+    struct rec_synthesis_started *end = REC(d->rec, synthesis_started);
 
-    d->rec->plan_status = plan_status_from_name(m->status);
-    d->rec->outcome = plan_outcome_from_name(m->outcome);
-    d->rec->failure = record_failure(d, m->failure_kind);
+    end->status = plan_status_from_name(m->status);
+    end->outcome = plan_outcome_from_name(m->outcome);
+    end->failure = record_failure(d, m->failure_kind);
+    end->delay_ms = m->timeout_ms;
     d->rec->text = m->failure_reason;
-    d->rec->delay_ms = m->timeout_ms;
     if (msg_has(m, ev_synthesis_started, failed_step_index)) {
         event_decode_step(d, m->failed_step_index, m->failed_step_id);
     }
-    record_expect(d, d->rec->plan_status != PLAN_STATUS_COUNT &&
-                         d->rec->outcome != PLAN_OUTCOME_COUNT);
+    record_expect(d, end->status != PLAN_STATUS_COUNT && end->outcome != PLAN_OUTCOME_COUNT);
 }
 
 void event_decode_text_delta(struct decoding *d, const union payload *p)
 {
-    d->rec->n = p->text_delta.index;
+    REC(d->rec, text_delta)->n = p->text_delta.index;
     d->rec->text = p->text_delta.text;
 }
 
@@ -191,9 +199,9 @@ void event_decode_synthesis_retry(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_synthesis_retry *m = &p->synthesis_retry;
 
-    d->rec->revision = (uint32_t)m->revision;
     d->rec->text = m->reason;
-    d->rec->result = (struct blob_ref){m->plan_ref, m->plan_len};
+    REC(d->rec, revision)->revision = (uint32_t)m->revision;
+    REC(d->rec, revision)->result = (struct blob_ref){m->plan_ref, m->plan_len};
     event_decode_usage(d, &m->usage);
 }
 
@@ -201,8 +209,8 @@ void event_decode_synthesis_finished(struct decoding *d, const union payload *p)
 {
     const struct msg_ev_synthesis_finished *m = &p->synthesis_finished;
 
-    d->rec->ok = m->ok;
     d->rec->text = m->reason;
-    d->rec->result = (struct blob_ref){m->result_ref, m->result_len};
+    REC(d->rec, synthesis_finished)->ok = m->ok;
+    REC(d->rec, synthesis_finished)->result = (struct blob_ref){m->result_ref, m->result_len};
     event_decode_usage(d, &m->usage);
 }

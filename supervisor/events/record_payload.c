@@ -59,28 +59,28 @@ struct str record_agent_name(const struct encoding *e, uint32_t agent, struct st
 
 struct str record_from_id(const struct encoding *e)
 {
+    const uint32_t from = REC(e->rec, handoff)->from_agent;
     struct str id;
 
-    if (e->rec->from_agent == AGENT_SUPERVISOR) {
+    if (from == AGENT_SUPERVISOR) {
         return STR_LIT("supervisor");
     }
-    id = record_agent_id(e, e->rec->from_agent);
+    id = record_agent_id(e, from);
     return id.len > 0 ? id : STR_LIT("unknown");
 }
 
-struct str record_instance(struct encoding *e)
+struct str record_instance(struct encoding *e, struct uuid instance)
 {
-    if (uuid_is_nil(e->rec->instance)) {
+    if (uuid_is_nil(instance)) {
         return (struct str){NULL, 0};
     }
-    uuid_format(e->rec->instance, e->instance);
+    uuid_format(instance, e->instance);
     return (struct str){e->instance, UUID_TEXT_LEN};
 }
 
-struct str record_class(const struct encoding *e)
+struct str record_class(enum err_class class)
 {
-    return e->rec->error_class == CLASS_NONE ? (struct str){NULL, 0}
-                                             : str_from(err_class_name(e->rec->error_class));
+    return class == CLASS_NONE ? (struct str){NULL, 0} : str_from(err_class_name(class));
 }
 
 struct str record_review(struct encoding *e)
@@ -146,8 +146,8 @@ enum msg_type event_encode_generated(struct encoding *e, union payload *p)
         .estimated_steps = plan->n_steps,
         .revision = plan->revision,
         .usage = record_usage(&e->rec->usage),
-        .plan_ref = e->rec->result.id,
-        .plan_len = e->rec->result.len,
+        .plan_ref = REC(e->rec, revision)->result.id,
+        .plan_len = REC(e->rec, revision)->result.len,
         .description = record_cut(e, e->x->description, 512),
         .success_criteria = record_cut(e, e->x->success_criteria, 512),
         .estimated_tokens = e->x->estimated_tokens,
@@ -171,15 +171,16 @@ enum msg_type event_encode_started(struct encoding *e, union payload *p)
 enum msg_type event_encode_modified(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
+    const struct rec_revision *revision = REC(rec, revision);
 
     p->modified = (struct msg_ev_plan_modified){
-        .kind = str_from(modify_kind_name(rec->modify)),
-        .revision = rec->revision,
+        .kind = str_from(modify_kind_name(revision->modify)),
+        .revision = revision->revision,
         .reasoning = record_cut(e, rec->text, 2048),
         .attempt = rec->attempt,
         .steps = e->steps,
-        .plan_ref = rec->result.id,
-        .plan_len = rec->result.len,
+        .plan_ref = revision->result.id,
+        .plan_len = revision->result.len,
         .usage = record_usage(&rec->usage),
     };
     if (rec->step < e->x->plan->n_steps) {
@@ -189,7 +190,7 @@ enum msg_type event_encode_modified(struct encoding *e, union payload *p)
     }
     if (e->x->revised != NULL && record_revises(rec)) {
         uint32_t all;
-        p->modified.steps_n = record_list_steps(e, e->x->revised, e->rec->revision, &all,
+        p->modified.steps_n = record_list_steps(e, e->x->revised, revision->revision, &all,
                                                 &p->modified.steps_truncated);
         p->modified.new_steps = all;
     }
@@ -198,12 +199,14 @@ enum msg_type event_encode_modified(struct encoding *e, union payload *p)
 
 enum msg_type event_encode_paused(struct encoding *e, union payload *p)
 {
+    const struct rec_pause *pause = REC(e->rec, pause);
+
     p->paused = (struct msg_ev_plan_paused){
-        .reason = str_from(pause_reason_name(e->rec->pause)),
+        .reason = str_from(pause_reason_name(pause->reason)),
         .comment = record_cut(e, e->rec->text, 512),
-        .timeout_ms = e->rec->delay_ms,
+        .timeout_ms = pause->delay_ms,
     };
-    if (e->rec->pause == PAUSE_SIGNOFF || e->rec->pause == PAUSE_PLANNING) {
+    if (pause->reason == PAUSE_SIGNOFF || pause->reason == PAUSE_PLANNING) {
         p->paused.review_id = record_review(e);
     }
     return MSG_ev_plan_paused;
@@ -212,7 +215,7 @@ enum msg_type event_encode_paused(struct encoding *e, union payload *p)
 enum msg_type event_encode_resumed(struct encoding *e, union payload *p)
 {
     p->resumed = (struct msg_ev_plan_resumed){
-        .reason = str_from(pause_reason_name(e->rec->pause)),
+        .reason = str_from(pause_reason_name(REC(e->rec, pause)->reason)),
         .comment = record_cut(e, e->rec->text, 512),
     };
     return MSG_ev_plan_resumed;
@@ -221,7 +224,7 @@ enum msg_type event_encode_resumed(struct encoding *e, union payload *p)
 enum msg_type event_encode_cancelling(struct encoding *e, union payload *p)
 {
     p->cancelling = (struct msg_ev_plan_cancelling){.reason = record_cut(e, e->rec->text, 512),
-                                                    .grace_ms = e->rec->delay_ms};
+                                                    .grace_ms = REC(e->rec, timed)->delay_ms};
     return MSG_ev_plan_cancelling;
 }
 
@@ -246,23 +249,24 @@ enum msg_type event_encode_completed(struct encoding *e, union payload *p)
 {
     const struct record *rec = e->rec;
     const struct record_extra *x = e->x;
+    const struct rec_plan_completed *end = REC(rec, plan_completed);
 
     buf_clear(&e->made);
     plan_failure_reason(rec, x->plan, &e->made);
     p->completed = (struct msg_ev_plan_completed){
-        .status = str_from(plan_status_name(rec->plan_status)),
-        .outcome = str_from(plan_outcome_name(rec->outcome)),
+        .status = str_from(plan_status_name(end->status)),
+        .outcome = str_from(plan_outcome_name(end->outcome)),
         .summary = record_cut(e, x->preview, LIMIT_PREVIEW_BYTES),
         .summary_ref = x->summary.id,
         .summary_len = x->summary.len,
         .failure_reason = record_cut(e, buf_str(&e->made), 2048),
-        .duration_ms = rec->duration_ms,
+        .duration_ms = end->duration_ms,
     };
-    if (rec->result.id != 0) {
+    if (end->result.id != 0) {
         p->completed.synthesis = STR_LIT("agent");
     }
-    if (rec->failure != PLAN_FAILURE_NONE) {
-        p->completed.failure_kind = str_from(plan_failure_name(rec->failure));
+    if (end->failure != PLAN_FAILURE_NONE) {
+        p->completed.failure_kind = str_from(plan_failure_name(end->failure));
     }
     if (rec->step < x->plan->n_steps) {
         p->completed.failed_step_id = record_step(e)->step_id;
@@ -279,14 +283,16 @@ enum msg_type event_encode_completed(struct encoding *e, union payload *p)
 
 enum msg_type event_encode_agent_event(struct encoding *e, union payload *p)
 {
+    const struct rec_agent *of = REC(e->rec, agent);
+
     p->agent_event = (struct msg_ev_agent){
         .agent_id = e->x->agent_id,
         .agent_name = e->x->agent_name.len > 0 ? e->x->agent_name : e->x->agent_id,
-        .instance_id = record_instance(e),
-        .epoch = e->rec->epoch,
+        .instance_id = record_instance(e, of->instance),
+        .epoch = of->epoch,
         .reason = record_cut(e, e->rec->text, 256),
-        .pid = e->rec->pid,
-        .capacity = e->rec->capacity,
+        .pid = of->pid,
+        .capacity = of->capacity,
         .version = e->x->version,
     };
     return MSG_ev_agent;
@@ -297,7 +303,7 @@ enum msg_type event_encode_system_event(struct encoding *e, union payload *p)
     p->system_event = (struct msg_ev_system){
         .version = record_cut(e, e->x->version, 32),
         .reason = record_cut(e, e->rec->text, 256),
-        .pid = e->rec->pid,
+        .pid = REC(e->rec, supervisor)->pid,
         .plans_recovered = e->x->plans_recovered,
     };
     return MSG_ev_system;

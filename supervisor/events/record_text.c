@@ -70,21 +70,23 @@ static const char *bare_reason(enum plan_failure failure)
 
 void plan_failure_reason(const struct record *rec, const struct plan *plan, struct buf *out)
 {
-    if (rec->failure == PLAN_FAILURE_STEP) {
+    const struct rec_plan_completed *end = REC(rec, plan_completed);
+
+    if (end->failure == PLAN_FAILURE_STEP) {
         if (rec->step < plan->n_steps) {
             buf_printf(out, "Step %u failed: ", rec->step + 1);
         }
         buf_add_str(out, rec->text);
-    } else if (rec->failure != PLAN_FAILURE_NONE) {
+    } else if (end->failure != PLAN_FAILURE_NONE) {
         /* The core has put the sentence together where it has something to say. */
         if (rec->text.len > 0) {
             buf_add_str(out, rec->text);
-        } else if (rec->failure == PLAN_FAILURE_TIMEOUT) {
+        } else if (end->failure == PLAN_FAILURE_TIMEOUT) {
             buf_printf(out, "Execution timeout after %llums", (unsigned long long)plan->timeout_ms);
         } else {
-            buf_add_cstr(out, bare_reason(rec->failure));
+            buf_add_cstr(out, bare_reason(end->failure));
         }
-    } else if (rec->plan_status == PLAN_CANCELLED) {
+    } else if (end->status == PLAN_CANCELLED) {
         buf_add_cstr(out, rec->text.len > 0 ? "Cancelled: " : "Cancelled");
         buf_add_str(out, rec->text);
     }

@@ -1,5 +1,5 @@
-/* The only place that changes a run: which record may do what, and the records about the whole
- * plan. Each rule checks first and changes after. */
+/* The rules: which record may change a run and how, and the records about the whole plan. A rule
+ * checks first and changes after. Nothing else changes a run. */
 #include "supervisor/core/run/run_apply.h"
 
 #include <string.h>
@@ -31,7 +31,8 @@ bool run_apply_started(struct run *run, const struct plan *plan, const struct re
 bool run_apply_modified(struct run *run, const struct plan *plan, const struct record *rec)
 {
     (void)plan;
-    if ((unsigned)rec->modify >= MODIFY_KIND_COUNT || rec->revision != run->revision + 1) {
+    if ((unsigned)REC(rec, revision)->modify >= MODIFY_KIND_COUNT ||
+        REC(rec, revision)->revision != run->revision + 1) {
         return false;
     }
     run->revision++;
@@ -40,39 +41,41 @@ bool run_apply_modified(struct run *run, const struct plan *plan, const struct r
 
 bool run_apply_paused(struct run *run, const struct plan *plan, const struct record *rec)
 {
+    const struct rec_pause *pause = REC(rec, pause);
     (void)plan;
-    if ((unsigned)rec->pause >= PAUSE_REASON_COUNT || (run->paused & 1u << rec->pause) != 0) {
+    if ((unsigned)pause->reason >= PAUSE_REASON_COUNT || (run->paused & 1u << pause->reason) != 0) {
         return false;
     }
-    run->paused |= (uint8_t)(1u << rec->pause);
-    if (rec->pause == PAUSE_SIGNOFF ||
-        rec->pause == PAUSE_PLANNING) { /* a plan that has not started has no other deadline */
-        run->deadline = rec->delay_ms == 0 ? MSEC_NEVER : msec_add(rec->now, rec->delay_ms);
+    run->paused |= (uint8_t)(1u << pause->reason);
+    if (pause->reason == PAUSE_SIGNOFF ||
+        pause->reason == PAUSE_PLANNING) { /* a plan that has not started has no other deadline */
+        run->deadline = pause->delay_ms == 0 ? MSEC_NEVER : msec_add(rec->now, pause->delay_ms);
     }
     return true;
 }
 
 bool run_apply_resumed(struct run *run, const struct plan *plan, const struct record *rec)
 {
-    if ((unsigned)rec->pause >= PAUSE_REASON_COUNT || (run->paused & 1u << rec->pause) == 0) {
+    const enum pause_reason reason = REC(rec, pause)->reason;
+    if ((unsigned)reason >= PAUSE_REASON_COUNT || (run->paused & 1u << reason) == 0) {
         return false;
     }
-    run->paused &= (uint8_t) ~(1u << rec->pause);
-    if (rec->pause == PAUSE_REQUESTED) {
+    run->paused &= (uint8_t) ~(1u << reason);
+    if (reason == PAUSE_REQUESTED) {
         run_renew_questions(run, plan, rec->now);
     }
     return true;
 }
 
-/* What is out has so long to stop; the plan's own time no longer matters. */
+/* Attempts under way have the grace to stop; the plan's deadline no longer applies. */
 bool run_apply_cancelling(struct run *run, const struct plan *plan, const struct record *rec)
 {
     (void)plan;
     run->cancelling = 1;
-    run->deadline = MSEC_NEVER; /* the grace is its end */
+    run->deadline = MSEC_NEVER; /* the grace is the new limit */
     for (uint32_t i = 0; run->active > 0 && i < run->n_steps; i++) {
         if (run->steps[i].status == STEP_IN_PROGRESS) {
-            run->steps[i].deadline = msec_add(rec->now, rec->delay_ms);
+            run->steps[i].deadline = msec_add(rec->now, REC(rec, timed)->delay_ms);
         }
     }
     return true;
@@ -80,15 +83,16 @@ bool run_apply_cancelling(struct run *run, const struct plan *plan, const struct
 
 bool run_apply_completed(struct run *run, const struct plan *plan, const struct record *rec)
 {
+    const struct rec_plan_completed *end = REC(rec, plan_completed);
     (void)plan;
-    if (run->active != 0 || !plan_is_final(rec->plan_status) ||
-        (unsigned)rec->plan_status >= PLAN_STATUS_COUNT ||
-        (unsigned)rec->outcome >= PLAN_OUTCOME_COUNT) {
+    if (run->active != 0 || !plan_is_final(end->status) ||
+        (unsigned)end->status >= PLAN_STATUS_COUNT ||
+        (unsigned)end->outcome >= PLAN_OUTCOME_COUNT) {
         return false;
     }
     run_end_open_steps(run);
-    run->status = (uint8_t)rec->plan_status;
-    run->outcome = (uint8_t)rec->outcome;
+    run->status = (uint8_t)end->status;
+    run->outcome = (uint8_t)end->outcome;
     run->job = JOB_NONE;
     run->paused = 0;
     run->deadline = MSEC_NEVER;
@@ -98,7 +102,7 @@ bool run_apply_completed(struct run *run, const struct plan *plan, const struct 
 enum scope { PLAN_ONLY, STEP_ONLY, EITHER };
 
 static const struct {
-    run_rule *apply; /* NULL: not about a run */
+    run_rule *apply; /* NULL: the record is not about a run */
     enum scope scope;
 } rules[REC_COUNT] = {
 #define RULE_PLAN_ONLY(codec)                                                                      \
@@ -130,8 +134,9 @@ static bool speaks_of_it(const struct run *run, const struct record *rec)
     }
     const enum scope scope = rules[rec->type].scope;
     const bool step = scope == STEP_ONLY || (scope == EITHER && rec->step != STEP_NONE);
-    /* Before the plan has started its steps only end with it. */
-    const bool reused = rec->type == REC_STEP_COMPLETED && rec->reason == REASON_REUSED;
+    /* Before the plan starts, its steps can only be completed by reuse. */
+    const bool reused =
+        rec->type == REC_STEP_COMPLETED && REC(rec, step_completed)->reason == REASON_REUSED;
     const bool early = run->status == PLAN_PENDING && scope == STEP_ONLY && !reused;
     return !(step && rec->step >= run->n_steps) && !early;
 }
@@ -163,8 +168,9 @@ static bool keeps_rows(const struct plan *to, const struct run *run, const struc
     return true;
 }
 
-/* Who hands over to a row that has not begun (C20), when none that it needs now was the last to
- * complete: what had ended before the revision has no order any more, so the last row of it. */
+/* Sets the step whose agent hands over to a step that has not begun (C20). When the last one to
+ * complete is no dependency any more, the order before the revision is unknown: the last of them in
+ * plan order is taken. */
 static void reckon_last_dep(struct run *run, const struct plan *plan, uint32_t ix)
 {
     uint32_t last = STEP_NONE;
@@ -181,7 +187,7 @@ static void reckon_last_dep(struct run *run, const struct plan *plan, uint32_t i
     run->steps[ix].last_dep = last;
 }
 
-/* What of its dependencies is open, and whether a row that has not begun may now start. */
+/* Recounts the open and failed dependencies. A step that has not begun becomes ready or pending. */
 static bool recount(struct run *run, const struct plan *plan, uint32_t ix)
 {
     struct run_step *step = &run->steps[ix];
@@ -219,7 +225,7 @@ struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
 {
     const uint32_t revision = run->revision + (rec->type == REC_PLAN_GENERATED ? 0 : 1);
     if (!speaks_of_it(run, rec) || !record_revises(rec) || to->revision != revision ||
-        rec->revision != revision || !run_job_revises(run, from, rec) ||
+        REC(rec, revision)->revision != revision || !run_job_revises(run, from, rec) ||
         !keeps_rows(to, run, from)) {
         return NULL;
     }
@@ -234,7 +240,7 @@ struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
             return NULL;
         }
         for (uint32_t k = 0; i >= run->n_steps && k < run->n_steps; k++) {
-            /* New work under an old name (C32) goes on counting the name's replans. */
+            /* A new step with an old id (C32) inherits the count of replans. */
             if (rows[k].replans > rows[i].replans && !MUTANT(REPLANS_FORGOTTEN) &&
                 str_eq(to->steps[k].step_id, to->steps[i].step_id)) {
                 rows[i].replans = rows[k].replans;

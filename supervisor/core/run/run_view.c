@@ -1,4 +1,4 @@
-/* What must hold in a run between two events, worked out anew from the steps alone. */
+/* The invariants of a run, computed from the steps alone. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/run/run_internal.h"
 
@@ -22,7 +22,8 @@ static bool deps_hold(const struct run *run, const struct plan *plan, uint32_t i
         failed += step_is_final(dep->status) && run_end_is_failure(plan, dep, ix) ? 1 : 0;
     }
     const bool ending = run->job == JOB_SYNTHESIS || run->answered;
-    if (!plan_is_final(run->status) && !ending) { /* the end of the plan settles nobody */
+    if (!plan_is_final(run->status) &&
+        !ending) { /* steps that end with the plan settle no dependents */
         CHECK(step->deps_open == open, "deps_open is not the number of open dependencies");
         CHECK(step->deps_failed == failed, "deps_failed is not the number of failed dependencies");
         CHECK(step->status != STEP_PENDING || !run_step_can_start(run, plan, ix),

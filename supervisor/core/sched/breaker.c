@@ -34,8 +34,9 @@ void core_on_probed(struct core *c, const struct core_event *ev)
         core_reject(c, ev, REJECT_STALE_EPOCH);
         return;
     }
-    if (ev->ok) {
+    const bool ok = CORE_EV(ev, probed)->ok;
+    if (ok) {
         core_alive(c, ev);
     }
-    wake(c, registry_breaker_probed(c->registry, ev->slot, ev->ok, c->now));
+    wake(c, registry_breaker_probed(c->registry, ev->slot, ok, c->now));
 }

@@ -131,10 +131,9 @@ void core_budget_exceeded(struct core *c, struct core_run *entry, uint32_t step)
     }
     c->quiet = true;
     core_end_step(c, entry,
-                  (struct record){.step = step,
-                                  .status = STEP_FAILED,
-                                  .error_class = CLASS_BUDGET_EXCEEDED,
-                                  .text = text});
+                  (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_FAILED,
+                                           .error_class = CLASS_BUDGET_EXCEEDED),
+                                  .step = step, .text = text});
     core_plan_over(c, entry,
                    &(struct plan_end){.status = PLAN_FAILED,
                                       .outcome = OUTCOME_FAILED,

@@ -11,12 +11,10 @@ void core_stopped(struct core *c, struct core_run *entry, uint32_t step, enum st
                   const struct failure *why)
 {
     core_step_over(c, entry,
-                   (struct record){.step = step,
-                                   .status = STEP_CANCELLED,
-                                   .reason = REASON_CANCELLED,
-                                   .error_class = CLASS_CANCELLED,
-                                   .stop = stop,
-                                   .usage = why->usage,
+                   (struct record){REC_INIT(STEP_COMPLETED, step_completed,
+                                            .status = STEP_CANCELLED, .reason = REASON_CANCELLED,
+                                            .error_class = CLASS_CANCELLED, .stop = stop),
+                                   .step = step, .usage = why->usage,
                                    .text = STR_LIT("Cancelled")});
 }
 
@@ -32,13 +30,12 @@ static bool call_off(struct core *c, struct core_run *entry, uint32_t step, stru
     } else if (out) {
         core_due(c, entry, step, state->deadline);
     } else if (run_step_is_active(state->status)) {
-        core_end_step(c, entry,
-                      (struct record){.step = step,
-                                      .status = STEP_CANCELLED,
-                                      .reason = REASON_CANCELLED,
-                                      .error_class = CLASS_CANCELLED,
-                                      .stop = list == LIST_UNKNOWN ? STOP_FENCED : STOP_NONE,
-                                      .text = why});
+        core_end_step(
+            c, entry,
+            (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_CANCELLED,
+                                     .reason = REASON_CANCELLED, .error_class = CLASS_CANCELLED,
+                                     .stop = list == LIST_UNKNOWN ? STOP_FENCED : STOP_NONE),
+                            .step = step, .text = why});
     }
     if (list == LIST_HELD || list == LIST_UNKNOWN) {
         core_tell_to_stop(c, entry, step, &who, why);
@@ -54,11 +51,10 @@ void core_on_cancel(struct core *c, const struct core_event *ev)
         return;
     }
     const struct str why = ev->text.len > 0 ? ev->text : STR_LIT("Cancelled");
-    core_record(c, entry,
-                (struct record){.type = REC_PLAN_CANCELLING,
-                                .step = STEP_NONE,
-                                .delay_ms = c->config.cancel_grace_ms,
-                                .text = ev->text});
+    core_record(
+        c, entry,
+        (struct record){REC_INIT(PLAN_CANCELLING, timed, .delay_ms = c->config.cancel_grace_ms),
+                        .step = STEP_NONE, .text = ev->text});
     core_rearm(c, entry);
     core_job_stop(c, entry);
     uint32_t out = 0;

@@ -158,10 +158,9 @@ static void tell_whether_it_waits(struct core *c, struct core_run *entry)
     if (plan_is_final(run->status) || run->cancelling || run->open == 0 || other || said == waits) {
         return;
     }
-    core_record(c, entry,
-                (struct record){.type = waits ? REC_PLAN_PAUSED : REC_PLAN_RESUMED,
-                                .step = STEP_NONE,
-                                .pause = PAUSE_REVIEW});
+    struct record rec = {.type = waits ? REC_PLAN_PAUSED : REC_PLAN_RESUMED, .step = STEP_NONE};
+    REC(&rec, pause)->reason = PAUSE_REVIEW;
+    core_record(c, entry, rec);
 }
 
 void core_record(struct core *c, struct core_run *entry, struct record rec)
@@ -186,17 +185,18 @@ void core_emit_waiting(struct core *c, struct core_run *entry)
 }
 
 void core_record_revision(struct core *c, struct core_run *entry, struct record rec,
-                          const struct plan *plan, void *block)
+                          const struct core_new_plan *next)
 {
     rec.now = c->now;
     rec.wall = c->wall;
     rec.run = core_handle_of(c, entry);
-    struct run *run = run_revise(core_block_run(block), plan, entry->run, entry->plan, &rec);
+    struct run *run =
+        run_revise(core_block_run(next->block), next->plan, entry->run, entry->plan, &rec);
     ASSERT(run != NULL);
     if (entry->plan->planning.pending) {
-        core_entry_init(entry, run, plan); /* there were no rows before */
+        core_entry_init(entry, run, next->plan); /* there were no rows before */
     } else {
-        core_entry_move(entry, run, plan);
+        core_entry_move(entry, run, next->plan);
     }
     core_rearm(c, entry);
     emit_record(c, &rec);

@@ -16,6 +16,7 @@
 #include "supervisor/core/plan/plan.h"
 #include "supervisor/core/run/record.h"
 #include "supervisor/core/run/run.h"
+#include "supervisor/core/sched/core_event.h"
 
 struct core;
 
@@ -35,117 +36,6 @@ struct core_config {
 size_t core_size(const struct core_config *c);
 struct core *core_init(void *mem, const struct core_config *c);
 struct registry *core_registry(struct core *c);
-
-enum core_event_type {
-    CORE_SUBMIT,    /* plan, block: a new run */
-    CORE_RECOVER,   /* plan, block: a run rebuilt by run_apply; open attempts become UNKNOWN */
-    CORE_CANCEL,    /* run, text */
-    CORE_PAUSE,     /* run, text */
-    CORE_RESUME,    /* run, text */
-    CORE_MODIFY,    /* run, modify (all but INSERT and REPLACE), steps, n_steps, expect, text */
-    CORE_REVISE,    /* run, modify (INSERT or REPLACE), plan, block, result (its document), expect,
-                     * text
-                     */
-    CORE_REGISTER,  /* agent, instance, capacity, pid, spawned -> CMD_REGISTERED or CMD_REJECT */
-    CORE_SEEN,      /* slot, epoch: heartbeat or any sign of life */
-    CORE_LANE_UP,   /* slot, epoch, lane: greeted and ready (REGISTRY_CONTROL_LANE: queries can be
-                       asked) */
-    CORE_LANE_DOWN, /* slot, epoch, lane */
-    CORE_GONE,      /* slot, epoch, text: deregistered, or its process has ended */
-    CORE_DRAIN,     /* slot, epoch */
-    CORE_RESULT,    /* run, step, phase, attempt, outcome...; slot, epoch, lane when it came over a
-                       lane    (frees the lane). GATE and VERIFY: passed, text. REPLAN: plan, block,
-                       result, or    outcome FAILED, text, and invalid when a plan came that the check
-                       refuses */
-    CORE_LOST,      /* slot, epoch, lane, run, step, attempt, sent: the lane's request has no answer
-                       (frees the lane) */
-    CORE_LANE_FREE, /* slot, epoch, lane: answered, but the answer fits no attempt of ours */
-    CORE_STATE, /* run, step, attempt, slot, epoch, running: the instance's word about a key (done
-                   is CORE_RESULT) */
-    CORE_PROGRESS, /* run, step, attempt, slot, epoch, n, percent, text, data */
-    CORE_DECIDE,   /* run, step, attempt, decision, text, result (edited parameters or given data);
-                      step STEP_NONE: the sign-off, or what becomes of failed planning (approve
-                      with plan, block, result: that plan) */
-    CORE_PROBED,   /* slot, epoch, ok: an instance answered a probe, or did not */
-    CORE_PLANNED, /* run, plan, block, result (its document), usage, text (what was normalised): the
-                     plan that was asked for */
-    CORE_JOB_FAILED,  /* run, job, attempt, text, invalid (an answer came that is no plan), n
-                            (what is wrong with it), usage */
-    CORE_JOB_TEXT,    /* run, text: a piece of the answer that is being written; invalid: what was
-                            told before is void, the answer begins anew (another attempt) */
-    CORE_SYNTHESIZED, /* run, result (the answer), usage */
-    CORE_RECTIFY,   /* run, plan, block, result (its document), text, usage: failed steps are to be
-                       tried again before there is an answer */
-    CORE_RESTARTED, /* agent, text, pid: the spawner restarted a process (only a record) */
-    CORE_GAVE_UP,   /* agent, text: no process of it will be started any more, and why. What a plan
-                       or a session asks of it fails at once; a step waits for agent_wait_ms, as for
-                       any agent that a person may bring back */
-    CORE_TICK,
-    CORE_EVENT_TYPE_COUNT
-};
-
-enum step_outcome {
-    STEP_OUTCOME_COMPLETED,
-    STEP_OUTCOME_FAILED,
-    STEP_OUTCOME_NEEDS_INPUT,
-    STEP_OUTCOME_NEEDS_APPROVAL,
-    STEP_OUTCOME_HANDOFF, /* agent: to whom (AGENT_NONE = unknown), text: why */
-    STEP_OUTCOME_COUNT
-};
-
-#define LANE_NONE UINT32_MAX
-
-/* A step that need not run: its result is known from an earlier run (M007, C32). */
-struct core_reuse {
-    uint32_t step;
-    struct blob_ref result;
-};
-
-struct core_event {
-    enum core_event_type type;
-    msec now;
-    msec wall;
-    const struct plan *plan; /* borrowed until CMD_RUN_DONE */
-    void *block; /* core_run_size(plan) bytes, the caller's, until CMD_RUN_DONE; RECOVER: holds the
-                    run */
-    uint64_t run;
-    uint32_t step;
-    uint32_t attempt;
-    uint32_t agent;
-    struct uuid instance;
-    uint32_t capacity;
-    uint32_t pid;
-    uint32_t slot;
-    uint64_t epoch;
-    uint32_t lane; /* LANE_NONE when no lane is concerned */
-    bool sent;
-    bool running;
-    enum step_outcome outcome;
-    enum err_class error_class;
-    bool retryable_given; /* the agent said whether a retry makes sense */
-    bool retryable;
-    msec retry_after_ms;
-    struct blob_ref result;
-    struct usage usage;
-    enum review_decision decision;
-    uint64_t n;
-    double percent;
-    struct str text; /* error, reason, comment; borrowed for the call */
-    struct doc data;
-    enum step_phase phase;
-    bool passed;
-    bool invalid;
-    bool ok;
-    bool spawned;
-    enum modify_kind modify;
-    uint32_t expect; /* what core_revision() must say; 0 = whatever it is */
-    const uint32_t *steps;
-    uint32_t n_steps;
-    const struct core_reuse *reuse; /* SUBMIT; in an order in which dependencies come first */
-    uint32_t n_reuse;
-    struct usage planning; /* SUBMIT: what making the plan cost */
-    enum job_kind job;
-};
 
 enum core_cmd_type {
     CMD_RECORD,      /* rec */

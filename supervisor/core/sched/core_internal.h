@@ -35,9 +35,9 @@ struct core_cmd *core_emit(struct core *c, enum core_cmd_type type);
 /* Fills in run, now and wall, applies the record to the run (NULL: about an agent), and emits it.
  */
 void core_record(struct core *c, struct core_run *entry, struct record rec);
-/* The record brings a revision: plan and block take the place of the run's. */
+/* The record brings a revision: its plan and block take the place of the run's. */
 void core_record_revision(struct core *c, struct core_run *entry, struct record rec,
-                          const struct plan *plan, void *block);
+                          const struct core_new_plan *next);
 /* The end of what was done while c->quiet: tells whether the plan waits for people. */
 void core_emit_waiting(struct core *c, struct core_run *entry);
 void core_reject(struct core *c, const struct core_event *ev, enum core_reject why);
@@ -150,7 +150,7 @@ core_handler core_on_planned, core_on_job_failed, core_on_job_text, core_on_synt
 /* An agent is asked for the plan's steps. */
 void core_start_planning(struct core *c, struct core_run *entry);
 /* The event has a plan, a block and a document that can take the place of one without steps. */
-bool core_brings_plan(const struct core_run *entry, const struct core_event *ev);
+bool core_brings_plan(const struct core_run *entry, const struct core_new_plan *next);
 /* What a person decided about a plan that could not be made. A plan that comes with it fits. */
 void core_planning_decided(struct core *c, struct core_run *entry, const struct core_event *ev);
 /* A rebuilt run waits for a job, or a cut journal lost what followed from its end; false when
@@ -191,6 +191,8 @@ void core_accept(struct core *c, struct core_run *entry, uint32_t step, struct b
 void core_check_answered(struct core *c, struct core_run *entry, const struct core_event *ev);
 /* The agent could not answer the question about ev->step. */
 void core_check_error(struct core *c, struct core_run *entry, const struct core_event *ev);
+/* No answer to the question about the step came, or comes any more. */
+void core_check_failed(struct core *c, struct core_run *entry, uint32_t step, struct str text);
 void core_check_timeout(struct core *c, struct core_run *entry, uint32_t step);
 /* The question or its answer was lost: it is asked again. */
 void core_check_lost(struct core *c, struct core_run *entry, uint32_t step);
@@ -210,9 +212,9 @@ void core_replan_due(struct core *c, struct core_run *entry, uint32_t step);
 void core_replan_answered(struct core *c, struct core_run *entry, const struct core_event *ev);
 void core_replan_failed(struct core *c, struct core_run *entry, uint32_t step,
                         enum plan_failure failure, struct str text, const struct usage *usage);
-/* Takes over ev's plan and block as the next revision, with rec to say so; false, and nothing has
+/* Takes over the plan and block as the next revision, with rec to say so; false, and nothing has
  * changed, when they do not fit the run. */
-bool core_revise(struct core *c, struct core_run *entry, const struct core_event *ev,
+bool core_revise(struct core *c, struct core_run *entry, const struct core_new_plan *next,
                  struct record rec);
 
 /* ---- core_cancel.c ---- */

@@ -21,15 +21,11 @@ static void record_attempt(struct core *c, struct core_run *entry, uint32_t step
 {
     const struct run_step *state = &entry->run->steps[step];
     const uint32_t from = handed_over_by(entry, step);
-    struct record rec = {.type = REC_STEP_ASSIGNED,
-                         .step = step,
-                         .attempt = state->attempt,
-                         .phase = state->phase,
-                         .agent = state->agent,
-                         .instance = to->id,
-                         .epoch = to->epoch};
+    struct record rec = {REC_INIT(STEP_ASSIGNED, assigned, .phase = state->phase,
+                                  .instance = to->id, .epoch = to->epoch),
+                         .step = step, .attempt = state->attempt, .agent = state->agent};
     if (state->status == STEP_READY) {
-        rec.type = REC_STEP_STARTED;
+        rec.type = REC_STEP_STARTED; /* it has the same member */
     }
     if (state->status == STEP_READY || state->status == STEP_BACKOFF) {
         rec.attempt++;
@@ -37,12 +33,9 @@ static void record_attempt(struct core *c, struct core_run *entry, uint32_t step
     core_record(c, entry, rec);
     if (rec.attempt == 1 && (state->did & STEP_DID_HANDOFF) == 0 && from != state->agent) {
         core_record(c, entry,
-                    (struct record){.type = REC_HANDOFF,
-                                    .step = step,
-                                    .attempt = 1,
-                                    .handoff = HANDOFF_PLAN_STEP,
-                                    .agent = state->agent,
-                                    .from_agent = from});
+                    (struct record){
+                        REC_INIT(HANDOFF, handoff, .kind = HANDOFF_PLAN_STEP, .from_agent = from),
+                        .step = step, .attempt = 1, .agent = state->agent});
     }
 }
 

@@ -54,14 +54,13 @@ void core_settle(struct core *c, struct core_run *entry, uint32_t step)
                     core_link(c, entry, next, LIST_READY, false);
                 }
             } else if (run_step_is_doomed(entry->run, entry->plan, next)) {
-                core_record(c, entry,
-                            (struct record){.type = REC_STEP_COMPLETED,
-                                            .step = next,
-                                            .agent = entry->plan->steps[next].agent,
-                                            .status = STEP_SKIPPED,
-                                            .reason = REASON_DEPENDENCY_FAILED,
-                                            .error_class = CLASS_DEPENDENCY_FAILED,
-                                            .text = STR_LIT("A dependency failed")});
+                core_record(
+                    c, entry,
+                    (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_SKIPPED,
+                                             .reason = REASON_DEPENDENCY_FAILED,
+                                             .error_class = CLASS_DEPENDENCY_FAILED),
+                                    .step = next, .agent = entry->plan->steps[next].agent,
+                                    .text = STR_LIT("A dependency failed")});
                 entry->work[n++] = next;
             }
         }
@@ -71,13 +70,13 @@ void core_settle(struct core *c, struct core_run *entry, uint32_t step)
 void core_end_step(struct core *c, struct core_run *entry, struct record rec)
 {
     const struct run_step *state = &entry->run->steps[rec.step];
+    struct rec_step_completed *end = REC(&rec, step_completed);
     core_unlink(c, entry, rec.step);
-    rec.type = REC_STEP_COMPLETED;
     rec.agent = state->agent;
     rec.attempt = state->attempt;
-    rec.instance = state->instance;
-    rec.epoch = state->epoch;
-    rec.duration_ms = (state->did & STEP_DID_BEGIN) != 0 ? c->now - state->started : 0;
+    end->instance = state->instance;
+    end->epoch = state->epoch;
+    end->duration_ms = (state->did & STEP_DID_BEGIN) != 0 ? c->now - state->started : 0;
     core_record(c, entry, rec);
 }
 
@@ -132,14 +131,12 @@ void core_step_over(struct core *c, struct core_run *entry, struct record rec)
     const struct run_step *state = &entry->run->steps[rec.step];
     const uint32_t planned = entry->plan->steps[rec.step].agent;
     core_end_step(c, entry, rec);
-    if (rec.status == STEP_COMPLETED && state->hops > 0 && entry->plan->handback) {
+    if (REC(&rec, step_completed)->status == STEP_COMPLETED && state->hops > 0 &&
+        entry->plan->handback) {
         core_record(c, entry,
-                    (struct record){.type = REC_HANDOFF,
-                                    .step = rec.step,
-                                    .attempt = state->attempt,
-                                    .handoff = HANDOFF_BACK,
-                                    .agent = planned,
-                                    .from_agent = state->agent});
+                    (struct record){REC_INIT(HANDOFF, handoff, .kind = HANDOFF_BACK,
+                                             .from_agent = state->agent),
+                                    .step = rec.step, .attempt = state->attempt, .agent = planned});
     }
     if (!entry->run->cancelling) {
         core_settle(c, entry, rec.step);
@@ -164,12 +161,10 @@ static void stop_step(struct core *c, struct core_run *entry, uint32_t step,
     }
     const struct holder who = core_holder(c, entry, step);
     core_end_step(c, entry,
-                  (struct record){.step = step,
-                                  .status = STEP_CANCELLED,
-                                  .reason = end->reason,
-                                  .error_class = CLASS_CANCELLED,
-                                  .stop = out ? STOP_FENCED : STOP_NONE,
-                                  .text = end->text});
+                  (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_CANCELLED,
+                                           .reason = end->reason, .error_class = CLASS_CANCELLED,
+                                           .stop = out ? STOP_FENCED : STOP_NONE),
+                                  .step = step, .text = end->text});
     if (out) {
         core_tell_to_stop(c, entry, step, &who, end->text);
     }
@@ -181,14 +176,11 @@ void core_plan_finish(struct core *c, struct core_run *entry, const struct plan_
     const bool begun = entry->run->status != PLAN_PENDING;
     c->quiet = true;
     core_record(c, entry,
-                (struct record){.type = REC_PLAN_COMPLETED,
-                                .step = end->step,
-                                .plan_status = end->status,
-                                .outcome = end->outcome,
-                                .failure = end->failure,
-                                .duration_ms = begun ? c->now - entry->run->started : 0,
-                                .result = result,
-                                .text = end->text});
+                (struct record){REC_INIT(PLAN_COMPLETED, plan_completed, .status = end->status,
+                                         .outcome = end->outcome, .failure = end->failure,
+                                         .duration_ms = begun ? c->now - entry->run->started : 0,
+                                         .result = result),
+                                .step = end->step, .text = end->text});
     c->quiet = false;
     core_emit(c, CMD_RUN_DONE)->run = core_handle_of(c, entry);
     core_release_run(c, entry);

@@ -37,14 +37,11 @@ void core_step_unknown(struct core *c, struct core_run *entry, uint32_t step)
         return;
     }
     core_unlink(c, entry, step);
-    core_record(c, entry,
-                (struct record){.type = REC_STEP_UNKNOWN,
-                                .step = step,
-                                .attempt = state->attempt,
-                                .agent = state->agent,
-                                .instance = state->instance,
-                                .epoch = state->epoch,
-                                .delay_ms = c->config.unknown_wait_ms});
+    core_record(
+        c, entry,
+        (struct record){REC_INIT(STEP_UNKNOWN, assigned, .instance = state->instance,
+                                 .epoch = state->epoch, .delay_ms = c->config.unknown_wait_ms),
+                        .step = step, .attempt = state->attempt, .agent = state->agent});
     core_link(c, entry, step, LIST_UNKNOWN, false);
     core_due(c, entry, step, state->deadline);
     ask(c, entry, step);
@@ -145,6 +142,7 @@ static void not_sent(struct core *c, struct core_run *entry, uint32_t step)
 
 void core_on_lost(struct core *c, const struct core_event *ev)
 {
+    const bool sent = CORE_EV(ev, lost)->sent;
     core_lane_answered(c, ev);
     struct core_run *entry = core_attempt(c, ev);
     if (entry == NULL) {
@@ -152,12 +150,12 @@ void core_on_lost(struct core *c, const struct core_event *ev)
     }
     const struct run_step *state = &entry->run->steps[ev->step];
     core_breaker_result(c, ev->slot, ev->epoch,
-                        ev->sent ? CLASS_REPLY_LOST : CLASS_SERVICE_UNAVAILABLE);
+                        sent ? CLASS_REPLY_LOST : CLASS_SERVICE_UNAVAILABLE);
     if (state->status == STEP_CHECKING) {
         core_check_lost(c, entry, ev->step);
     } else if (state->epoch != ev->epoch) {
         core_reject(c, ev, REJECT_STALE_EPOCH);
-    } else if (!ev->sent) {
+    } else if (!sent) {
         not_sent(c, entry, ev->step);
     } else if (state->status == STEP_IN_PROGRESS) {
         core_step_unknown(c, entry, ev->step);
@@ -186,7 +184,7 @@ void core_on_state(struct core *c, const struct core_event *ev)
         core_reject(c, ev, REJECT_STALE_EPOCH);
         return;
     }
-    if (!ev->running) {
+    if (!CORE_EV(ev, state)->running) {
         /* It does not know the key, so it never ran there: even an unsafe step may run again. */
         const struct failure f = {
             .error_class = CLASS_REPLY_LOST, .text = STR_LIT("Reply lost"), .retryable = true};
@@ -195,13 +193,9 @@ void core_on_state(struct core *c, const struct core_event *ev)
     }
     core_unlink(c, entry, step);
     core_record(c, entry,
-                (struct record){.type = REC_STEP_ASSIGNED,
-                                .step = step,
-                                .attempt = state->attempt,
-                                .phase = state->phase,
-                                .agent = state->agent,
-                                .instance = view.id,
-                                .epoch = view.epoch});
+                (struct record){REC_INIT(STEP_ASSIGNED, assigned, .phase = state->phase,
+                                         .instance = view.id, .epoch = view.epoch),
+                                .step = step, .attempt = state->attempt, .agent = state->agent});
     entry->sched[step].slot = ev->slot;
     entry->sched[step].sign = c->now;
     core_link(c, entry, step, LIST_HELD, false);

@@ -223,7 +223,7 @@ static void absent(struct core *c, struct core_run *entry, uint32_t step)
     const struct failure f = {.error_class = CLASS_AGENT_UNAVAILABLE,
                               .text = core_text_absent(c, agent)};
     if (entry->run->steps[step].status == STEP_CHECKING) {
-        core_check_error(c, entry, &(struct core_event){.step = step, .text = f.text});
+        core_check_failed(c, entry, step, f.text);
         return;
     }
     core_give_up(c, entry, step, &f);

@@ -16,15 +16,10 @@ static bool is_current(struct core *c, const struct core_event *ev, struct insta
 static void record_instance(struct core *c, enum record_type type, const struct instance_view *of,
                             uint32_t pid, struct str text)
 {
-    core_record(c, NULL,
-                (struct record){.type = type,
-                                .step = STEP_NONE,
-                                .agent = of->agent,
-                                .instance = of->id,
-                                .epoch = of->epoch,
-                                .capacity = of->capacity,
-                                .pid = pid,
-                                .text = text});
+    struct record rec = {.type = type, .step = STEP_NONE, .agent = of->agent, .text = text};
+    *REC(&rec, agent) = (struct rec_agent){
+        .instance = of->id, .epoch = of->epoch, .capacity = of->capacity, .pid = pid};
+    core_record(c, NULL, rec);
 }
 
 static void close_lanes(struct core *c, uint32_t slot, uint64_t epoch)
@@ -86,16 +81,17 @@ void core_alive(struct core *c, const struct core_event *ev)
 
 void core_on_register(struct core *c, const struct core_event *ev)
 {
+    const struct core_ev_registration *reg = CORE_EV(ev, registration);
     struct instance_view view;
     uint32_t slot = registry_instance(c->registry, ev->instance);
     if (slot != REGISTRY_NONE && registry_instance_view(c->registry, slot, &view)) {
-        if (view.agent != ev->agent) {
+        if (view.agent != reg->agent) {
             core_reject(c, ev, REJECT_FOREIGN);
             return;
         }
         close_lanes(c, slot, view.epoch);
     }
-    slot = registry_register(c->registry, ev->agent, ev->instance, ev->capacity, c->now);
+    slot = registry_register(c->registry, reg->agent, ev->instance, reg->capacity, c->now);
     if (slot == REGISTRY_NONE) {
         core_reject(c, ev, REJECT_TOO_MANY_INSTANCES);
         return;
@@ -105,9 +101,9 @@ void core_on_register(struct core *c, const struct core_event *ev)
     core_instance_lost(
         c, slot); /* what the incarnation before had; it is asked when the control lane is up */
     c->instances[slot].told_up = false;
-    c->instances[slot].spawned = ev->spawned;
-    came_or_went(c, ev->agent);
-    record_instance(c, REC_AGENT_REGISTERED, &view, ev->pid, ev->text);
+    c->instances[slot].spawned = reg->spawned;
+    came_or_went(c, reg->agent);
+    record_instance(c, REC_AGENT_REGISTERED, &view, reg->pid, ev->text);
     struct core_cmd *cmd = core_emit(c, CMD_REGISTERED);
     cmd->slot = slot;
     cmd->epoch = view.epoch;
@@ -192,28 +188,27 @@ void core_on_drain(struct core *c, const struct core_event *ev)
 
 void core_on_gave_up(struct core *c, const struct core_event *ev)
 {
-    if (ev->agent >= registry_agents(c->registry)) {
+    const uint32_t agent = CORE_EV(ev, process)->agent;
+    if (agent >= registry_agents(c->registry)) {
         core_reject(c, ev, REJECT_FOREIGN);
         return;
     }
-    registry_agent_failed(c->registry, ev->agent, ev->text);
-    look_at_all(c, ev->agent);
+    registry_agent_failed(c->registry, agent, ev->text);
+    look_at_all(c, agent);
 }
 
 void core_on_restarted(struct core *c, const struct core_event *ev)
 {
-    if (ev->agent < registry_agents(c->registry) &&
-        registry_agent_view(c->registry, ev->agent).failure.len > 0) {
-        registry_agent_failed(c->registry, ev->agent, (struct str){"", 0});
-        look_at_all(c, ev->agent);
+    const struct core_ev_process *of = CORE_EV(ev, process);
+    if (of->agent < registry_agents(c->registry) &&
+        registry_agent_view(c->registry, of->agent).failure.len > 0) {
+        registry_agent_failed(c->registry, of->agent, (struct str){"", 0});
+        look_at_all(c, of->agent);
     }
-    core_record(c, NULL,
-                (struct record){.type = REC_AGENT_RESTARTED,
-                                .step = STEP_NONE,
-                                .agent = ev->agent,
-                                .instance = ev->instance,
-                                .pid = ev->pid,
-                                .text = ev->text});
+    core_record(
+        c, NULL,
+        (struct record){REC_INIT(AGENT_RESTARTED, agent, .instance = ev->instance, .pid = of->pid),
+                        .step = STEP_NONE, .agent = of->agent, .text = ev->text});
 }
 
 /* Silence is not death: what an expired instance had becomes unknown, and it may still come back

@@ -19,13 +19,10 @@ static void fail_with(struct core *c, struct core_run *entry, uint32_t step,
     const struct holder who = core_holder(c, entry, step);
     c->quiet = true;
     core_end_step(c, entry,
-                  (struct record){.step = step,
-                                  .status = STEP_FAILED,
-                                  .reason = f->reason,
-                                  .error_class = f->error_class,
-                                  .stop = f->tell ? STOP_FENCED : STOP_NONE,
-                                  .usage = f->usage,
-                                  .text = f->text});
+                  (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_FAILED,
+                                           .reason = f->reason, .error_class = f->error_class,
+                                           .stop = f->tell ? STOP_FENCED : STOP_NONE),
+                                  .step = step, .usage = f->usage, .text = f->text});
     if (f->tell) {
         core_tell_to_stop(c, entry, step, &who, f->text);
     }
@@ -58,17 +55,13 @@ void core_replan(struct core *c, struct core_run *entry, uint32_t step, const st
     }
     core_begin_bare(c, entry, step);
     core_unlink(c, entry, step);
-    core_record(c, entry,
-                (struct record){.type = REC_REPLAN_STARTED,
-                                .step = step,
-                                .attempt = state->attempt,
-                                .agent = policy->agent,
-                                .error_class = f->error_class,
-                                .revision = entry->run->revision,
-                                .n = entry->run->replans + 1u,
-                                .delay_ms = policy->cooldown_ms,
-                                .usage = f->usage,
-                                .text = f->text});
+    core_record(
+        c, entry,
+        (struct record){REC_INIT(REPLAN_STARTED, replan_started, .error_class = f->error_class,
+                                 .revision = entry->run->revision, .n = entry->run->replans + 1u,
+                                 .delay_ms = policy->cooldown_ms),
+                        .step = step, .attempt = state->attempt, .agent = policy->agent,
+                        .usage = f->usage, .text = f->text});
     core_park(c, entry);
     core_due(c, entry, step, msec_add(c->now, policy->cooldown_ms));
     if (f->tell) {
@@ -90,14 +83,11 @@ void core_replan_failed(struct core *c, struct core_run *entry, uint32_t step,
 {
     const struct run_step *state = &entry->run->steps[step];
     core_unlink(c, entry, step);
-    core_record(c, entry,
-                (struct record){.type = REC_REPLAN_FINISHED,
-                                .step = step,
-                                .attempt = state->attempt,
-                                .agent = entry->plan->replan.agent,
-                                .revision = entry->run->revision,
-                                .usage = *usage,
-                                .text = text});
+    core_record(
+        c, entry,
+        (struct record){REC_INIT(REPLAN_FINISHED, revision, .revision = entry->run->revision),
+                        .step = step, .attempt = state->attempt, .agent = entry->plan->replan.agent,
+                        .usage = *usage, .text = text});
     const struct failure f = {.error_class = state->error_class, .text = text};
     fail_with(c, entry, step, &f, failure, text);
 }
@@ -172,17 +162,16 @@ static void end_superseded(struct core *c, struct core_run *entry, const struct 
             continue;
         }
         const struct holder who = core_holder(c, entry, i);
-        struct record rec = {.step = i,
-                             .status = STEP_SKIPPED,
-                             .reason = REASON_SUPERSEDED,
-                             .stop = out && !failed ? STOP_FENCED : STOP_NONE,
-                             .text = STR_LIT("A revision of the plan does without it")};
+        struct record rec = {REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_SKIPPED,
+                                      .reason = REASON_SUPERSEDED,
+                                      .stop = out && !failed ? STOP_FENCED : STOP_NONE),
+                             .step = i, .text = STR_LIT("A revision of the plan does without it")};
         if (failed) {
-            rec.status = STEP_FAILED;
-            rec.error_class = state->error_class;
+            REC(&rec, step_completed)->status = STEP_FAILED;
+            REC(&rec, step_completed)->error_class = state->error_class;
         } else if (run_step_is_active(state->status)) {
-            rec.status = STEP_CANCELLED;
-            rec.error_class = CLASS_CANCELLED;
+            REC(&rec, step_completed)->status = STEP_CANCELLED;
+            REC(&rec, step_completed)->error_class = CLASS_CANCELLED;
         }
         core_end_step(c, entry, rec);
         if (out && !failed && !MUTANT(SUPERSEDED_GOES_ON)) {
@@ -216,21 +205,20 @@ static void unlink_unbegun(struct core *c, struct core_run *entry)
     }
 }
 
-bool core_revise(struct core *c, struct core_run *entry, const struct core_event *ev,
+bool core_revise(struct core *c, struct core_run *entry, const struct core_new_plan *next,
                  struct record rec)
 {
     const bool person = rec.type == REC_PLAN_MODIFIED;
-    if (ev->plan == NULL || ev->block == NULL || !revision_fits(ev->plan, entry, person)) {
+    if (next->plan == NULL || next->block == NULL || !revision_fits(next->plan, entry, person)) {
         return false;
     }
     core_park(c, entry);
     c->quiet = true;
-    end_superseded(c, entry, ev->plan);
+    end_superseded(c, entry, next->plan);
     unlink_unbegun(c, entry);
-    rec.revision = ev->plan->revision;
-    rec.result = ev->result;
-    rec.n = ev->plan->n_steps - entry->plan->n_steps;
-    core_record_revision(c, entry, rec, ev->plan, ev->block);
+    REC(&rec, revision)->revision = next->plan->revision;
+    REC(&rec, revision)->result = next->document;
+    core_record_revision(c, entry, rec, next);
     core_emit(c, CMD_REVISED)->run = core_handle_of(c, entry);
     settle_all(c, entry);
     core_emit_waiting(c, entry);
@@ -241,18 +229,18 @@ bool core_revise(struct core *c, struct core_run *entry, const struct core_event
 void core_replan_answered(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
     const struct run_step *state = &entry->run->steps[ev->step];
-    const struct record rec = {.type = REC_REPLAN_FINISHED,
+    const struct core_ev_result *answer = CORE_EV(ev, result);
+    const struct record rec = {REC_INIT(REPLAN_FINISHED, revision, .ok = true),
                                .step = ev->step,
                                .attempt = state->attempt,
                                .agent = entry->plan->replan.agent,
-                               .ok = true,
-                               .usage = ev->usage,
+                               .usage = answer->usage,
                                .text = ev->text};
-    if (ev->outcome == STEP_OUTCOME_COMPLETED && core_revise(c, entry, ev, rec)) {
+    if (answer->outcome == STEP_OUTCOME_COMPLETED && core_revise(c, entry, &answer->next, rec)) {
         return;
     }
     const struct str why =
         ev->text.len > 0 ? ev->text : STR_LIT("the plan does not fit what is under way");
     core_replan_failed(c, entry, ev->step, PLAN_FAILURE_REPAIR_INVALID,
-                       core_text_pair(c, "The replanner's plan is invalid: ", why), &ev->usage);
+                       core_text_pair(c, "The replanner's plan is invalid: ", why), &answer->usage);
 }

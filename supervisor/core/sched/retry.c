@@ -41,14 +41,10 @@ static void retry(struct core *c, struct core_run *entry, uint32_t step, const s
     const msec ours = backoff_delay(backoff, state->attempt, next_random(c));
     core_unlink(c, entry, step);
     core_record(c, entry,
-                (struct record){.type = REC_STEP_RETRY,
-                                .step = step,
-                                .attempt = state->attempt,
-                                .agent = state->agent,
-                                .error_class = f->error_class,
-                                .delay_ms = asked > ours ? asked : ours,
-                                .usage = f->usage,
-                                .text = f->text});
+                (struct record){REC_INIT(STEP_RETRY, retry, .error_class = f->error_class,
+                                         .delay_ms = asked > ours ? asked : ours),
+                                .step = step, .attempt = state->attempt, .agent = state->agent,
+                                .usage = f->usage, .text = f->text});
     core_due(c, entry, step, state->deadline);
     if (f->tell) {
         core_tell_to_stop(c, entry, step, &who, f->text);
@@ -113,19 +109,20 @@ static bool choose_fallback(const struct core *c, const struct core_run *entry, 
 {
     const struct run_step *state = &entry->run->steps[step];
     const bool waited = (state->did & STEP_DID_WAIT) != 0;
+    struct rec_fallback *instead = REC(rec, fallback);
     rec->agent = state->agent;
     if (f->error_class == CLASS_RATE_LIMITED || f->error_class == CLASS_SERVICE_UNAVAILABLE) {
         const msec ours =
             f->error_class == CLASS_RATE_LIMITED ? rate_limited_wait(entry->run) : 2000;
         const msec wait = pause_asked(f) > ours ? pause_asked(f) : ours;
         if (!waited && state->attempt > 0 && !outlasts(c, entry, step, wait)) {
-            rec->fallback = FALLBACK_WAIT;
-            rec->delay_ms = wait;
+            instead->action = FALLBACK_WAIT;
+            instead->delay_ms = wait;
             return true;
         }
     }
     if (f->error_class == CLASS_RESOURCE_NOT_FOUND) {
-        rec->fallback = FALLBACK_SEARCH;
+        instead->action = FALLBACK_SEARCH;
         rec->agent = entry->plan->search_agent;
         return entry->plan->search_with.len > 0 && state->attempt > 0 &&
                (state->did & STEP_DID_SEARCH) == 0;
@@ -134,7 +131,7 @@ static bool choose_fallback(const struct core *c, const struct core_run *entry, 
         f->error_class != CLASS_AGENT_CRASHED && f->error_class != CLASS_TOOL_NOT_FOUND) {
         return false;
     }
-    rec->fallback = FALLBACK_AGENT;
+    instead->action = FALLBACK_AGENT;
     rec->agent = alternative(entry, step);
     return rec->agent != AGENT_NONE;
 }
@@ -144,11 +141,8 @@ static bool fall_back(struct core *c, struct core_run *entry, uint32_t step,
 {
     const struct run_step *state = &entry->run->steps[step];
     const bool unsafe = entry->plan->steps[step].policy.effects == EFFECTS_UNSAFE;
-    struct record rec = {.type = REC_FALLBACK_USED,
-                         .step = step,
-                         .error_class = f->error_class,
-                         .usage = f->usage,
-                         .text = f->text};
+    struct record rec = {REC_INIT(FALLBACK_USED, fallback, .error_class = f->error_class),
+                         .step = step, .usage = f->usage, .text = f->text};
     if (f->reason != REASON_NONE ||
         (entry->run->fallbacks >= entry->plan->max_fallbacks && !MUTANT(FALLBACKS_UNLIMITED)) ||
         state->attempt >= LIMIT_ATTEMPTS || state->limit <= c->now ||
@@ -164,17 +158,14 @@ static bool fall_back(struct core *c, struct core_run *entry, uint32_t step,
     core_record(c, entry, rec);
     if (rec.agent != from && state->attempt > 0) { /* else the plan hands over to it at once */
         core_record(c, entry,
-                    (struct record){.type = REC_HANDOFF,
-                                    .step = step,
-                                    .attempt = state->attempt,
-                                    .handoff = HANDOFF_FALLBACK,
-                                    .agent = rec.agent,
-                                    .from_agent = from});
+                    (struct record){
+                        REC_INIT(HANDOFF, handoff, .kind = HANDOFF_FALLBACK, .from_agent = from),
+                        .step = step, .attempt = state->attempt, .agent = rec.agent});
     }
     if (f->tell) {
         core_tell_to_stop(c, entry, step, &who, f->text);
     }
-    if (rec.delay_ms > 0) {
+    if (REC(&rec, fallback)->delay_ms > 0) {
         core_due(c, entry, step, state->deadline);
     } else {
         core_continue(c, entry, step);
@@ -188,18 +179,16 @@ static void fail_step(struct core *c, struct core_run *entry, uint32_t step,
                       const struct failure *f, enum on_failure policy)
 {
     const struct holder who = core_holder(c, entry, step);
-    struct record rec = {.step = step,
-                         .status = STEP_FAILED,
-                         .reason = f->reason,
-                         .error_class = f->error_class,
-                         .usage = f->usage,
-                         .text = f->text};
+    struct record rec = {REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_FAILED,
+                                  .reason = f->reason, .error_class = f->error_class),
+                         .step = step, .usage = f->usage, .text = f->text};
     if (policy == ON_FAILURE_SKIP) {
-        rec.status = STEP_SKIPPED;
-        rec.reason = f->reason == REASON_NONE ? REASON_ON_FAILURE_SKIP : f->reason;
+        REC(&rec, step_completed)->status = STEP_SKIPPED;
+        REC(&rec, step_completed)->reason =
+            f->reason == REASON_NONE ? REASON_ON_FAILURE_SKIP : f->reason;
     }
     if (f->tell) {
-        rec.stop = STOP_FENCED;
+        REC(&rec, step_completed)->stop = STOP_FENCED;
     }
     if (policy == ON_FAILURE_SKIP || policy == ON_FAILURE_CONTINUE) {
         core_end_step(c, entry, rec);

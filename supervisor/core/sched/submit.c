@@ -36,10 +36,11 @@ void core_release_run(struct core *c, struct core_run *entry)
     c->open--;
 }
 
-static bool has_room(struct core *c, const struct core_event *ev)
+static bool has_room(struct core *c, const struct core_event *ev, const struct plan *plan,
+                     const void *block)
 {
-    ASSERT(ev->plan != NULL && ev->block != NULL);
-    ASSERT((uintptr_t)ev->block % alignof(max_align_t) == 0);
+    ASSERT(plan != NULL && block != NULL);
+    ASSERT((uintptr_t)block % alignof(max_align_t) == 0);
     c->newest = 0;
     if (c->free_run == UINT32_MAX) {
         core_reject(c, ev, REJECT_TOO_MANY_RUNS);
@@ -49,18 +50,18 @@ static bool has_room(struct core *c, const struct core_event *ev)
 }
 
 /* Results that an earlier run gave are taken over; an entry that is not open is passed by. */
-static void reuse_results(struct core *c, struct core_run *entry, const struct core_event *ev)
+static void reuse_results(struct core *c, struct core_run *entry, const struct core_ev_submit *from)
 {
-    for (uint32_t i = 0; i < ev->n_reuse; i++) {
-        const uint32_t step = ev->reuse[i].step;
+    for (uint32_t i = 0; i < from->n_reuse; i++) {
+        const uint32_t step = from->reuse[i].step;
         const enum step_status status =
             step < entry->run->n_steps ? entry->run->steps[step].status : STEP_COMPLETED;
         if (status == STEP_PENDING || status == STEP_READY) {
-            core_end_step(c, entry,
-                          (struct record){.step = step,
-                                          .status = STEP_COMPLETED,
-                                          .reason = REASON_REUSED,
-                                          .result = ev->reuse[i].result});
+            core_end_step(
+                c, entry,
+                (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_COMPLETED,
+                                         .reason = REASON_REUSED, .result = from->reuse[i].result),
+                                .step = step});
         }
     }
 }
@@ -86,34 +87,34 @@ void core_start_run(struct core *c, struct core_run *entry)
 static void wait_for_signoff(struct core *c, struct core_run *entry)
 {
     core_record(c, entry,
-                (struct record){.type = REC_PLAN_PAUSED,
-                                .step = STEP_NONE,
-                                .pause = PAUSE_SIGNOFF,
-                                .delay_ms = entry->plan->signoff_timeout_ms});
+                (struct record){REC_INIT(PLAN_PAUSED, pause, .reason = PAUSE_SIGNOFF,
+                                         .delay_ms = entry->plan->signoff_timeout_ms),
+                                .step = STEP_NONE});
     core_rearm(c, entry);
 }
 
 void core_on_submit(struct core *c, const struct core_event *ev)
 {
-    if (!has_room(c, ev)) {
+    const struct core_ev_submit *submit = CORE_EV(ev, submit);
+    const struct plan *plan = submit->plan;
+    if (!has_room(c, ev, plan, submit->block)) {
         return;
     }
-    struct core_run *entry = attach(c, run_init(ev->block, ev->plan), ev->plan);
-    if (ev->plan->planning.pending) {
+    struct core_run *entry = attach(c, run_init(submit->block, plan), plan);
+    if (plan->planning.pending) {
         core_start_planning(c, entry);
         return;
     }
     core_record(
         c, entry,
-        (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE, .usage = ev->planning});
-    if ((!ev->plan->dry_run || MUTANT(DRY_RUN_RUNS)) &&
-        !(ev->plan->signoff && !MUTANT(SIGNOFF_SKIPPED))) {
+        (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE, .usage = submit->planning});
+    if ((!plan->dry_run || MUTANT(DRY_RUN_RUNS)) && !(plan->signoff && !MUTANT(SIGNOFF_SKIPPED))) {
         core_record(c, entry, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
-        reuse_results(c, entry, ev);
+        reuse_results(c, entry, submit);
         start_ready_steps(c, entry);
         return;
     }
-    reuse_results(c, entry, ev);
+    reuse_results(c, entry, submit);
     core_plan_made(c, entry);
 }
 
@@ -227,17 +228,18 @@ static void recover_unstarted(struct core *c, struct core_run *entry)
 
 void core_on_recover(struct core *c, const struct core_event *ev)
 {
-    if (!has_room(c, ev)) {
+    const struct core_ev_recover *from = CORE_EV(ev, recover);
+    if (!has_room(c, ev, from->plan, from->block)) {
         return;
     }
-    struct run *run = core_block_run(ev->block);
-    ASSERT(run->n_steps == ev->plan->n_steps);
+    struct run *run = core_block_run(from->block);
+    ASSERT(run->n_steps == from->plan->n_steps);
     if (plan_is_final(run->status)) {
         core_reject(c, ev, REJECT_FINAL);
         return;
     }
     c->recovered_at = c->now;
-    struct core_run *entry = attach(c, run, ev->plan);
+    struct core_run *entry = attach(c, run, from->plan);
     if (run->cancelling) { /* the grace is over: nobody knows what of it still runs */
         core_plan_cancelled(c, entry, STR_LIT(""));
         return;
