@@ -1,5 +1,5 @@
-/* From a row back to the record: what run_apply needs, checked against the plan. What all kinds
- * share, and the records about plans; steps: event_decode_step.c, event_decode_ask.c. */
+/* From a row back to the record: what run_apply needs, checked against the plan. What all types of
+ * records share; the types themselves are in event_*.c. */
 #include <inttypes.h>
 
 #include "protocol/wire/mp_validate.h"
@@ -84,83 +84,6 @@ void event_decode_usage(struct decoding *d, const struct msg_usage *u)
 {
     d->rec->usage =
         (struct usage){u->input_tokens, u->output_tokens, u->cached_tokens, u->cost_micros};
-}
-
-/* ---- plans ---- */
-
-void event_decode_started(struct decoding *d, const union payload *p)
-{
-    (void)d;
-    (void)p;
-}
-
-void event_decode_generated(struct decoding *d, const union payload *p)
-{
-    event_decode_usage(d, &p->generated.usage);
-    REC(d->rec, revision)->revision = (uint32_t)p->generated.revision;
-    REC(d->rec, revision)->result = (struct blob_ref){p->generated.plan_ref, p->generated.plan_len};
-}
-
-void event_decode_modified(struct decoding *d, const union payload *p)
-{
-    const struct msg_ev_plan_modified *m = &p->modified;
-    struct rec_revision *revision = REC(d->rec, revision);
-
-    if (msg_has(m, ev_plan_modified, step_index)) {
-        event_decode_step(d, m->step_index, m->step_id);
-    }
-    d->rec->attempt = (uint32_t)m->attempt;
-    revision->modify = modify_kind_from_name(m->kind);
-    revision->revision = (uint32_t)m->revision;
-    revision->result = (struct blob_ref){m->plan_ref, m->plan_len};
-    d->rec->text = m->reasoning;
-    event_decode_usage(d, &m->usage);
-    record_expect(d, revision->modify != MODIFY_KIND_COUNT);
-}
-
-void event_decode_paused(struct decoding *d, const union payload *p)
-{
-    struct rec_pause *pause = REC(d->rec, pause);
-
-    pause->reason = pause_reason_from_name(p->paused.reason);
-    pause->delay_ms = p->paused.timeout_ms;
-    d->rec->text = p->paused.comment;
-    record_expect(d, pause->reason != PAUSE_REASON_COUNT);
-}
-
-void event_decode_resumed(struct decoding *d, const union payload *p)
-{
-    struct rec_pause *pause = REC(d->rec, pause);
-
-    pause->reason = pause_reason_from_name(p->resumed.reason);
-    d->rec->text = p->resumed.comment;
-    record_expect(d, pause->reason != PAUSE_REASON_COUNT);
-}
-
-void event_decode_cancelling(struct decoding *d, const union payload *p)
-{
-    d->rec->text = p->cancelling.reason;
-    REC(d->rec, timed)->delay_ms = p->cancelling.grace_ms;
-}
-
-void event_decode_completed(struct decoding *d, const union payload *p)
-{
-    const struct msg_ev_plan_completed *m = &p->completed;
-    struct rec_plan_completed *end = REC(d->rec, plan_completed);
-
-    end->status = plan_status_from_name(m->status);
-    end->outcome = plan_outcome_from_name(m->outcome);
-    d->rec->text = m->failure_reason;
-    end->duration_ms = m->duration_ms;
-    event_decode_usage(d, &m->usage);
-    end->result = (struct blob_ref){m->summary_ref, m->summary_len};
-    if (msg_has(m, ev_plan_completed, failed_step_index)) {
-        event_decode_step(d, m->failed_step_index, m->failed_step_id);
-    } else if (m->failed_step_id.len > 0) {
-        d->rec->step = plan_step_find(d->plan, m->failed_step_id);
-    }
-    end->failure = record_failure(d, m->failure_kind);
-    record_expect(d, end->status != PLAN_STATUS_COUNT && end->outcome != PLAN_OUTCOME_COUNT);
 }
 
 /* ---- all ---- */
