@@ -34,7 +34,7 @@ BEGIN {
     may["supervisor/dispatch"] = five
     may["supervisor/conversation"] = five
     may["supervisor/api"] = five " protocol/messages.def"
-    cli = base " protocol/wire protocol/client baton/client.h baton/vocabulary.h supervisor/config supervisor/plan supervisor/journal/journal.h supervisor/cli/common"
+    cli = base " protocol/messages.def protocol/wire protocol/client baton/client.h baton/vocabulary.h supervisor/config supervisor/plan supervisor/journal/journal.h supervisor/cli/common"
     may["supervisor/cli"] = cli " supervisor/cli"
     # shared with the configuration: it must not know agents or the daemon
     may["agents/llm/model"] = base " protocol/wire protocol/jsonschema"
