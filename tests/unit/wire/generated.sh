@@ -1,7 +1,7 @@
 #!/bin/sh
 # generated.sh [--write] PROGRAM FILE...: what stands in FILE between the lines
 #     <!-- generated: TABLE -->
-#     <!-- /generated -->
+#     <!-- end -->
 # must be what `PROGRAM TABLE` prints. --write puts it there. A file without such lines is an error.
 set -eu
 write=no
@@ -28,7 +28,7 @@ for file in "$@"; do
             inside = 1
             n++
         }
-        /^<!-- \/generated -->$/ { inside = 0 }
+        /^<!-- end -->$/ { inside = 0 }
         !inside { print }
         END {
             if (inside || n == 0) {
