@@ -3,8 +3,8 @@
  * made, and read back for replay. What run_apply needs is always in the body, so that replay needs
  * nothing but the rows.
  */
-#ifndef JOURNAL_RECORD_CODEC_H
-#define JOURNAL_RECORD_CODEC_H
+#ifndef EVENTS_RECORD_CODEC_H
+#define EVENTS_RECORD_CODEC_H
 
 #include "protocol/base/arena.h"
 #include "protocol/base/buf.h"

@@ -1,6 +1,6 @@
 /* What the files of the record codec share. */
-#ifndef JOURNAL_RECORD_INTERNAL_H
-#define JOURNAL_RECORD_INTERNAL_H
+#ifndef EVENTS_RECORD_INTERNAL_H
+#define EVENTS_RECORD_INTERNAL_H
 
 #include "protocol/base/clock.h"
 #include "protocol/wire/msg.h"

@@ -1,5 +1,5 @@
-/* What a step asks of others: gates and verifications by agents, and what comes before its first
- * attempt. People: core_review.c. */
+/* Questions about a step: gates and verifications by agents, and what comes before the first
+ * attempt. Reviews by people: review.c. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
@@ -8,7 +8,7 @@
 
 static bool has_gate(const struct core_run *entry, uint32_t step)
 {
-    /* Without anything before it there is nothing to judge. */
+    /* Without dependencies there are no results to judge. */
     return entry->plan->steps[step].gate_with.len > 0 && run_deps(entry->plan, step) > 0;
 }
 
@@ -111,7 +111,7 @@ static void gate_answered(struct core *c, struct core_run *entry, const struct c
     core_give_up(c, entry, ev->step, &f);
 }
 
-/* The result that was held back is the step's. */
+/* The result that waited for its verification becomes the step's. */
 static void verified(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
     core_step_over(
@@ -211,7 +211,7 @@ void core_check_lost(struct core *c, struct core_run *entry, uint32_t step)
     if (entry->run->cancelling) {
         core_stopped(c, entry, step, STOP_NONE, &(struct failure){0});
     } else if (++sched->unsent < CORE_UNSENT_MAX) {
-        core_enqueue(c, entry, step, true); /* asking again changes nothing: it only reads */
+        core_enqueue(c, entry, step, true); /* asking again is safe: a question only reads */
     } else {
         core_unlink(c, entry, step);
         core_check_failed(c, entry, step, STR_LIT("the answer was lost again and again"));

@@ -1,10 +1,12 @@
 /*
- * The plan's budget (G40): before an attempt gets a lane, what it is expected to cost is reserved.
- * Three words: it fits; it would fit if others did not hold what they have reserved, so it waits
- * for them; it does not fit into what is left, so the step fails and the plan with it.
+ * The plan's budget (G40). Before an attempt gets a lane, its estimated cost is reserved.
+ * The check has three results:
+ *   - it fits
+ *   - it would fit without the reservations of other steps: the step waits for them
+ *   - it does not fit into what is left: the step fails, and the plan with it
  *
- * What was reserved comes back when the attempt is over, and what it really cost is spent: then
- * those that wait are looked at again. They have a place in max_concurrency, so they are few.
+ * At the end of an attempt its reservation is returned and its real cost is spent. Then the waiting
+ * steps are checked again. They have a place within max_concurrency, so they are few.
  */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
@@ -30,8 +32,8 @@ static bool is_spent(uint64_t budget, uint64_t spent)
     return budget > 0 && spent >= budget;
 }
 
-/* A question reserves nothing, since it says only afterwards what it cost: it is asked as long as
- * anything is left, of the plan's budget and, to replan, of the phase's (M111). */
+/* A question reserves nothing: its cost is known only afterwards. It may be asked while anything is
+ * left of the plan's budget and, for a replan, of the phase's (M111). */
 static bool may_ask(const struct core_run *entry, enum step_phase phase)
 {
     const struct replan_policy *replan = &entry->plan->replan;
@@ -143,7 +145,7 @@ void core_budget_exceeded(struct core *c, struct core_run *entry, uint32_t step)
                                       .text = text});
 }
 
-/* False when the plan is over. */
+/* False when the plan has ended. */
 static bool look_again(struct core *c, struct core_run *entry, uint32_t step)
 {
     switch (core_budget_asks(entry, step)) {

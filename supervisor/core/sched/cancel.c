@@ -1,8 +1,6 @@
-/*
- * Calling a plan off: what is not out ends at once; what is out is told to stop and has the grace
- * to answer; then its process is ended when it was spawned and does nothing else, or it is fenced:
- * it may run on, but nothing that it says counts.
- */
+/* Cancelling a plan. Steps that no instance has end at once. For the others the instance gets a
+ * cancel request and the grace to answer. After it a spawned process without other work is ended.
+ * Any other attempt is fenced: it may run on, but its result is rejected. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
@@ -18,7 +16,7 @@ void core_stopped(struct core *c, struct core_run *entry, uint32_t step, enum st
                                    .text = STR_LIT("Cancelled")});
 }
 
-/* True when the step is out and has the grace to stop. */
+/* True when an instance has the step and gets the grace. */
 static bool call_off(struct core *c, struct core_run *entry, uint32_t step, struct str why)
 {
     const struct run_step *state = &entry->run->steps[step];
@@ -62,7 +60,7 @@ void core_on_cancel(struct core *c, const struct core_event *ev)
         out += call_off(c, entry, i, why) ? 1 : 0;
     }
     if (out > 0) {
-        core_park(c, entry); /* nothing begins any more */
+        core_park(c, entry); /* nothing starts any more */
     } else {
         core_plan_cancelled(c, entry, ev->text);
     }

@@ -1,4 +1,4 @@
-/* What must hold in queues, rings and counts between two events: all worked out anew. */
+/* The invariants of queues, rings and counts between two events. Everything is counted again. */
 #include "supervisor/core/sched/fair.h"
 
 #define CHECK(cond, why)                                                                           \
@@ -54,7 +54,7 @@ static bool queue_holds(const struct core *c, const struct core_run *entry, uint
     return true;
 }
 
-/* What a step has of the counts fits its list. */
+/* The counts that a step holds fit its list. */
 static bool holds_fit(const struct core *c, const struct core_run *entry, uint32_t step,
                       const char **ret_why)
 {
@@ -176,7 +176,7 @@ static bool agent_holds(const struct core *c, uint32_t agent, uint32_t *rings, c
     return true;
 }
 
-/* Of the session of this run: counted by its first run. */
+/* The session of this run, checked once: by its first run. */
 static bool session_holds(const struct core *c, uint32_t at, uint32_t *rings, const char **ret_why)
 {
     const uint32_t session = c->runs[at].plan->session;

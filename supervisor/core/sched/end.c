@@ -110,7 +110,7 @@ void core_carry_on(struct core *c, struct core_run *entry)
         core_plan_over_naturally(c, entry);
         return;
     }
-    if (nothing_can_happen(entry)) { /* only in a plan that nobody checked (M026) */
+    if (nothing_can_happen(entry)) { /* only in a plan that was not checked (M026) */
         core_plan_over(
             c, entry,
             &(struct plan_end){.status = PLAN_FAILED,
@@ -146,8 +146,8 @@ void core_step_over(struct core *c, struct core_run *entry, struct record rec)
 
 /* ---- the plan ---- */
 
-/* Ends one step of a plan that is over. Those that never began only leave the lists: PLAN_COMPLETED
- * says it all. */
+/* Ends one step of a plan that is over. A step that never began only leaves its list:
+ * PLAN_COMPLETED covers it. */
 static void stop_step(struct core *c, struct core_run *entry, uint32_t step,
                       const struct plan_end *end)
 {
@@ -188,7 +188,7 @@ void core_plan_finish(struct core *c, struct core_run *entry, const struct plan_
 
 void core_plan_over(struct core *c, struct core_run *entry, const struct plan_end *end)
 {
-    c->quiet = true; /* it is over: that is all there is to say about it */
+    c->quiet = true; /* the plan ends: no PLAN_PAUSED or PLAN_RESUMED any more */
     for (uint32_t i = 0; entry->run->open > 0 && i < entry->run->n_steps; i++) {
         stop_step(c, entry, i, end);
     }
@@ -210,7 +210,7 @@ void core_step_fails_plan(struct core *c, struct core_run *entry, uint32_t step,
                                       .text = text});
 }
 
-/* C07: what people left out on purpose, and what a later revision does without, is no failure. */
+/* C07: steps that a person skipped, and superseded ones, are no failure. */
 static bool went_well(const struct core_run *entry)
 {
     for (uint32_t i = 0; i < entry->run->n_steps; i++) {

@@ -1,13 +1,12 @@
 /*
- * What a plan as a whole asks of an agent: its steps before it runs, and one answer out of all
- * results when they are over. The question itself is another run, of one step; the shell starts it
- * (CMD_JOB) and tells its end.
+ * The jobs of a plan: planning before it runs, and synthesis of one answer when its steps are over.
+ * A job is another run, of one step. The engine starts it (CMD_JOB) and reports its end.
  *
  *   PENDING --PLANNING_STARTED--> planning --PLANNED--> the plan's own life
- *                                  |  ^ `--no plan, first time: PLANNING_RETRY
- *                                  |  `--a person: once more
- *                                  `--PLANNING_FAILED--> failed, a person, or an answer alone
- *   all steps over --SYNTHESIS_STARTED--> the answer --SYNTHESIS_FINISHED--> ended
+ *                                  |  ^ `--invalid plan: PLANNING_RETRY
+ *                                  |  `--a person approves: once more
+ *                                  `--PLANNING_FAILED--> failed, a review, or an answer alone
+ *   all steps over --SYNTHESIS_STARTED--> synthesis --SYNTHESIS_FINISHED--> ended
  *                                          `--SYNTHESIS_RETRY--> running again
  */
 #include "protocol/base/assert.h"
@@ -76,7 +75,7 @@ static void await_decision(struct core *c, struct core_run *entry, struct str te
     core_rearm(c, entry);
 }
 
-/* M008: an answer to the goal without any steps. */
+/* M008: an answer to the goal, without any steps. */
 static void answer_alone(struct core *c, struct core_run *entry, const struct plan_end *end)
 {
     core_record(c, entry, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
@@ -154,7 +153,7 @@ static void planning_failed(struct core *c, struct core_run *entry, const struct
 
 /* ---- the answer ---- */
 
-/* C21, M082: one step's result is the answer as it is. */
+/* C21, M082: the result of a single step is the answer. */
 static bool wants_answer(const struct core_run *entry, const struct plan_end *end)
 {
     const struct run *run = entry->run;
@@ -183,7 +182,7 @@ bool core_synthesize(struct core *c, struct core_run *entry, const struct plan_e
         return false;
     }
     if ((entry->run->paused & 1u << PAUSE_REVIEW) !=
-        0) { /* whom it waited for has no say any more */
+        0) { /* the reviews have ended with their steps */
         core_record(c, entry,
                     (struct record){REC_INIT(PLAN_RESUMED, pause, .reason = PAUSE_REVIEW),
                                     .step = STEP_NONE});
@@ -198,8 +197,8 @@ bool core_synthesize(struct core *c, struct core_run *entry, const struct plan_e
     return true;
 }
 
-/* How the plan ends was decided when its answer was asked for. Without steps there is an answer, if
- * no plan. */
+/* The plan's end was decided before the synthesis. Without steps an answer alone is a partial
+ * success. */
 static struct plan_end decided_end(const struct run *run)
 {
     if (run->n_steps == 0 && run->answer.id != 0) {
@@ -233,7 +232,7 @@ bool core_end_stands(const struct core_run *entry, struct plan_end *ret)
     return false;
 }
 
-/* SYNTHESIS_FINISHED, and the plan ends as it was to. */
+/* Emits SYNTHESIS_FINISHED and ends the plan as decided. */
 static void finish(struct core *c, struct core_run *entry, struct record rec)
 {
     rec.step = STEP_NONE;
@@ -347,7 +346,7 @@ bool core_job_recover(struct core *c, struct core_run *entry)
         return true;
     }
     if (run->answered && run->end_status != PLAN_PENDING &&
-        !MUTANT(ANSWERED_TWICE)) { /* cut before the plan's own end */
+        !MUTANT(ANSWERED_TWICE)) { /* the journal was cut before PLAN_COMPLETED */
         const struct plan_end end = decided_end(run);
         core_plan_finish(c, entry, &end, run->answer);
         return true;
@@ -356,10 +355,11 @@ bool core_job_recover(struct core *c, struct core_run *entry)
         return false;
     }
     if (run->paused != 0) {
-        core_rearm(c, entry); /* the time spent down counts */
+        core_rearm(c, entry); /* time while the supervisor was down counts */
     } else {
         core_start_planning(
-            c, entry); /* a cut journal lost its beginning, or what followed from its end */
+            c,
+            entry); /* the journal was cut before PLANNING_STARTED, or after the end of the job */
     }
     return true;
 }

@@ -1,8 +1,6 @@
-/*
- * Attempts whose reply was lost. Lost is not failed: the instance is asked first (step.query), as
- * soon as its control lane is up. Only when it has gone for good, or did not come back in time, the
- * outcome is given up as unknown.
- */
+/* Lost replies. A lost reply is not a failure: the instance is queried first (step.query), as soon
+ * as its control lane is up. The outcome stays unknown only when the instance is gone, or does not
+ * come back in time. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
@@ -93,7 +91,8 @@ void core_resolve_unknown(struct core *c, struct core_run *entry, uint32_t step,
     }
 }
 
-/* Moves a step to the list of those being resolved; that list survives plans that end meanwhile. */
+/* Moves a step to the list of those being resolved. The list stays valid when plans end meanwhile.
+ */
 static void set_aside(struct core *c, struct core_run *entry, uint32_t step)
 {
     core_unlink(c, entry, step);
@@ -121,8 +120,8 @@ void core_instance_gone(struct core *c, uint32_t slot, struct uuid instance, str
     }
 }
 
-/* The request never left: the same attempt goes to whoever is free, before all others. Not for
- * ever, though. */
+/* The request never left: the attempt goes to any free instance, before other steps. The number of
+ * tries is limited. */
 static void not_sent(struct core *c, struct core_run *entry, uint32_t step)
 {
     struct sched_step *sched = &entry->sched[step];
@@ -160,11 +159,11 @@ void core_on_lost(struct core *c, const struct core_event *ev)
     } else if (state->status == STEP_IN_PROGRESS) {
         core_step_unknown(c, entry, ev->step);
     } else {
-        core_reject(c, ev, REJECT_STALE_ATTEMPT); /* known to be unknown */
+        core_reject(c, ev, REJECT_STALE_ATTEMPT); /* it is unknown already */
     }
 }
 
-/* An instance's answer to step.query, other than the result. */
+/* An instance's answer to step.query, other than a result. */
 void core_on_state(struct core *c, const struct core_event *ev)
 {
     core_alive(c, ev);
@@ -185,7 +184,8 @@ void core_on_state(struct core *c, const struct core_event *ev)
         return;
     }
     if (!CORE_EV(ev, state)->running) {
-        /* It does not know the key, so it never ran there: even an unsafe step may run again. */
+        /* The instance does not know the key, so the attempt never ran there: even an unsafe step
+         * may run again. */
         const struct failure f = {
             .error_class = CLASS_REPLY_LOST, .text = STR_LIT("Reply lost"), .retryable = true};
         core_attempt_failed(c, entry, step, &f);

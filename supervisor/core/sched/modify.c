@@ -1,10 +1,10 @@
-/* What people change while a plan runs (M064): pausing, skipping, revising. */
+/* Changes of a running plan by people (M064): pause, resume, skip, cancel steps, revise. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
-/* The run, when it can be changed at all; else the rejection is out. What was paused before its
- * answer was asked for can be resumed meanwhile: its steps may be tried again. */
+/* The run, if it can be changed; otherwise the rejection is emitted. A paused plan can be resumed
+ * during its synthesis: its steps may be retried. */
 static struct core_run *open_run(struct core *c, const struct core_event *ev)
 {
     struct core_run *entry = core_find_run(c, ev->run);
@@ -55,8 +55,8 @@ void core_on_resume(struct core *c, const struct core_event *ev)
     core_record(c, entry,
                 (struct record){REC_INIT(PLAN_RESUMED, pause, .reason = PAUSE_REQUESTED),
                                 .step = STEP_NONE, .text = ev->text});
-    core_unpark(c,
-                entry); /* also the question to a replanner, for which the others go on waiting */
+    core_unpark(
+        c, entry); /* also the question to the replanner, for which the other steps keep waiting */
     core_carry_on(c, entry);
 }
 
@@ -67,7 +67,7 @@ static bool is_open(const struct core_run *entry, uint32_t step)
     return !step_is_final(entry->run->steps[step].status);
 }
 
-/* What the client knew when it asked for the change. */
+/* Whether the run still has the revision that the client knew. */
 static bool is_expected(const struct core_run *entry, uint32_t revision)
 {
     return revision == 0 || revision == entry->run->revision || MUTANT(EXPECT_IGNORED);
@@ -108,7 +108,8 @@ static enum core_reject check_modify(const struct core_event *ev, const struct c
     return REJECT_NOT_WAITING;
 }
 
-/* Ends one step by a person's word. What is out is told to stop; what it says no longer counts. */
+/* Ends one step for a person. If an instance has it, it gets a cancel request and its result is
+ * rejected. */
 static void take_out(struct core *c, struct core_run *entry, uint32_t step, bool cancel,
                      struct str why)
 {

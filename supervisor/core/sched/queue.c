@@ -1,4 +1,4 @@
-/* Lists, the time of steps, and the way to an agent's queue: admission, hold, what comes due. */
+/* Lists, deadlines of steps, and the way to an agent's queue: admission, hold, expiry. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/fair.h"
@@ -53,7 +53,7 @@ struct list *core_list(struct core *c, struct core_run *entry, uint32_t step, en
 static uint8_t queue_of(const struct core_run *entry, uint32_t step)
 {
     const uint32_t at = plan_agent_find(entry->plan, run_step_agent(entry->run, entry->plan, step));
-    ASSERT(at < LIMIT_PLAN_AGENTS); /* whoever gives a step to an agent checks the grants */
+    ASSERT(at < LIMIT_PLAN_AGENTS); /* whoever assigns an agent checks the grants */
     return (uint8_t)at;
 }
 
@@ -118,9 +118,9 @@ void core_unlink(struct core *c, struct core_run *entry, uint32_t step)
 
 /* ---- time ---- */
 
-/* The time of a job is for one question: it begins anew with the daemon. That of a plan's own
- * questions does not run while they wait for a lane: whether others ask, too, says nothing of the
- * planner. Who talks with a session has a person waiting. */
+/* The deadline of a job belongs to one question, so it starts again after a restart. The time of a
+ * planning or synthesis job does not run while it waits for a lane: other plans' jobs must not use
+ * it up. A conversation job has no such rule: a person waits. */
 msec core_entry_deadline(const struct core *c, const struct core_run *entry)
 {
     const msec deadline = entry->run->deadline;
@@ -166,7 +166,7 @@ static msec sooner(msec a, msec b)
     return a < b ? a : b;
 }
 
-/* A question has its deadline; any other step its limit, wherever it waits. */
+/* For a question its deadline, for any other step its limit. */
 static msec end_of(const struct core_run *entry, uint32_t step)
 {
     const struct run_step *state = &entry->run->steps[step];
@@ -179,14 +179,14 @@ msec core_parked_due(const struct core_run *entry, uint32_t step)
     return state->status == STEP_CHECKING ? MSEC_NEVER : state->limit;
 }
 
-/* A question with a deadline needs nothing else: who does not answer by then is absent enough. */
+/* A question with a deadline needs no absence check: the deadline covers an absent agent. */
 static bool has_deadline(const struct core_run *entry, uint32_t step)
 {
     const struct run_step *state = &entry->run->steps[step];
     return state->status == STEP_CHECKING && state->deadline != MSEC_NEVER;
 }
 
-/* When it has waited for a lane too long; a question has nothing but its deadline. */
+/* When the step has waited too long for a lane; a question has only its deadline. */
 static msec queue_end(const struct core_run *entry, uint32_t step)
 {
     const msec wait = entry->plan->steps[step].policy.queue_timeout_ms;
@@ -196,8 +196,8 @@ static msec queue_end(const struct core_run *entry, uint32_t step)
                : msec_add(entry->sched[step].since, wait);
 }
 
-/* Whether the agent is there at all: looked at now and then instead of whenever instances come and
- * go. */
+/* When to check whether the agent has instances. Checking now and then is cheaper than on every
+ * change. */
 static msec absence_end(const struct core *c, const struct core_run *entry, uint32_t step)
 {
     const struct agent_view agent =
@@ -208,7 +208,7 @@ static msec absence_end(const struct core *c, const struct core_run *entry, uint
     return agent.instances > 0 ? msec_add(c->now, wait > 0 ? wait : 1000) : msec_add(absent, wait);
 }
 
-/* Nobody will come, and who asks has a better use for the answer than for the time. */
+/* For questions and jobs a prompt failure is better than waiting for an agent that gave up. */
 bool core_agent_unavailable(const struct core *c, const struct core_run *entry, uint32_t step)
 {
     const struct agent_view agent =
@@ -294,7 +294,7 @@ bool core_hold_step(const struct core_run *entry, uint32_t step)
     return replan ? is_held(entry) || entry->run->cancelling : core_hold(entry);
 }
 
-/* A step on hold waits where its turn is kept. */
+/* Puts a step on hold where it keeps its order. */
 static void set_aside(struct core *c, struct core_run *entry, uint32_t step, bool front)
 {
     core_unlink(c, entry, step);

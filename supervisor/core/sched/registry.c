@@ -1,4 +1,4 @@
-/* Instances coming, going, falling silent. */
+/* Instances that register, leave or fall silent. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
@@ -29,8 +29,8 @@ static void close_lanes(struct core *c, uint32_t slot, uint64_t epoch)
     cmd->epoch = epoch;
 }
 
-/* The steps in the queues of one agent: what nobody will come for is due now, and no sooner than
- * its deadline when there is hope again. */
+/* Rechecks the queued steps of one agent. When the agent is unavailable they are due now; otherwise
+ * at their deadline again. */
 static void look_again(struct core *c, struct core_run *entry, uint32_t agent)
 {
     for (uint32_t i = 0; i < entry->plan->agents.n; i++) {
@@ -51,7 +51,7 @@ static void look_again(struct core *c, struct core_run *entry, uint32_t agent)
     }
 }
 
-/* After whatever changed the hope for an agent that gave up, or did until now. */
+/* After a change in the availability of an agent that gave up. */
 static void look_at_all(struct core *c, uint32_t agent)
 {
     for (uint32_t i = 0; i < c->config.runs_max; i++) {
@@ -63,7 +63,7 @@ static void look_at_all(struct core *c, uint32_t agent)
 
 static void came_or_went(struct core *c, uint32_t agent)
 {
-    core_mark_dirty(c, agent); /* one that is not there any more may have had a breaker's trial */
+    core_mark_dirty(c, agent); /* an instance that left may have had a breaker's trial */
     if (registry_agent_view(c->registry, agent).failure.len > 0) {
         look_at_all(c, agent);
     }
@@ -75,7 +75,7 @@ void core_alive(struct core *c, const struct core_event *ev)
     if (registry_is_current(c->registry, ev->slot, ev->epoch) &&
         registry_seen(c->registry, ev->slot, c->now) &&
         registry_instance_view(c->registry, ev->slot, &view)) {
-        core_mark_dirty(c, view.agent); /* it was suspect and may have work again */
+        core_mark_dirty(c, view.agent); /* it was suspect, and may get work again */
     }
 }
 
@@ -99,7 +99,7 @@ void core_on_register(struct core *c, const struct core_event *ev)
     const bool live = registry_instance_view(c->registry, slot, &view);
     ASSERT(live);
     core_instance_lost(
-        c, slot); /* what the incarnation before had; it is asked when the control lane is up */
+        c, slot); /* what the previous incarnation had; it is queried when the control lane is up */
     c->instances[slot].told_up = false;
     c->instances[slot].spawned = reg->spawned;
     came_or_went(c, reg->agent);
@@ -153,7 +153,7 @@ void core_on_lane_down(struct core *c, const struct core_event *ev)
         core_reject(c, ev, REJECT_FOREIGN);
         return;
     }
-    /* A request that was out on it is reported on its own, as LOST. */
+    /* A request that was on it is reported on its own, as LOST. */
     registry_lane_set(c->registry, ev->slot, ev->lane, false);
 }
 
@@ -211,8 +211,8 @@ void core_on_restarted(struct core *c, const struct core_event *ev)
                         .step = STEP_NONE, .agent = of->agent, .text = ev->text});
 }
 
-/* Silence is not death: what an expired instance had becomes unknown, and it may still come back
- * and say. */
+/* An expired lease is not an end: attempts become unknown, and the instance may come back with
+ * results. */
 void core_expire_instances(struct core *c)
 {
     enum health health = HEALTH_HEALTHY;

@@ -1,10 +1,9 @@
-/* People: reviews of steps, the sign-off of plans, decisions that do not come. */
+/* Reviews of steps, sign-offs of plans, and their timeouts. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
-/* Of a job nobody sees a review, and somebody else's plan waits for it. No job is begun with
- * one. */
+/* No person sees a review of a job, and another plan waits for it: the job fails. */
 static void job_fails(struct core *c, struct core_run *entry, uint32_t step, enum review_kind kind,
                       const struct failure *why)
 {
@@ -79,8 +78,8 @@ static enum core_reject check_decision(const struct core_event *ev, const struct
     if (ev->attempt != state->attempt) {
         return REJECT_STALE_ATTEMPT;
     }
-    /* Approvals do not count against max_retries, but there is an end to everything: only "reject"
-     * and "skip" are left. */
+    /* Approvals do not count against max_retries. At these limits only "reject" and "skip" are
+     * left. */
     const bool enough = state->attempt >= LIMIT_ATTEMPTS || state->ask >= CORE_ASKS_MAX;
     return decision == DECISION_APPROVE && enough ? REJECT_TOO_MUCH : REJECT_NONE;
 }

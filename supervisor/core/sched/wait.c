@@ -1,4 +1,4 @@
-/* Why an open step does not move, for people. Looks at that step and its dependencies only. */
+/* Why an open step does not move. Looks only at the step and its dependencies. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/sched/core_internal.h"
 
@@ -102,7 +102,7 @@ static void for_nobody(const struct core_run *entry, uint32_t step, struct step_
         w->review = state->review;
         w->until = state->deadline;
         break;
-    case STEP_CHECKING: /* the pause before a replan */
+    case STEP_CHECKING: /* the cooldown before a replan */
         w->kind = WAIT_REPLAN;
         w->until = entry->due.keys[step];
         break;
