@@ -1,4 +1,4 @@
-/* Records about people, checks and replans, read back. */
+/* From messages to records about reviews, checks and replans. */
 #include "supervisor/events/record_internal.h"
 
 void event_decode_waiting(struct decoding *d, const union payload *p)

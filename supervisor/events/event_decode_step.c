@@ -1,4 +1,4 @@
-/* Records about attempts, read back. */
+/* From messages to records about attempts. */
 #include "supervisor/events/record_internal.h"
 
 void event_decode_step_started(struct decoding *d, const union payload *p)
@@ -21,7 +21,7 @@ void event_decode_handoff(struct decoding *d, const union payload *p)
     handoff->from_agent = event_decode_from(d, p->handoff.from_agent.agent_id);
     d->rec->attempt = (uint32_t)p->handoff.attempt;
     handoff->kind = handoff_kind_from_name(p->handoff.reason);
-    if (handoff->kind == HANDOFF_AGENT) { /* the others' sentences were made here */
+    if (handoff->kind == HANDOFF_AGENT) { /* the other explanations were made by the encoder */
         d->rec->text = p->handoff.explanation;
     }
     event_decode_usage(d, &p->handoff.usage);

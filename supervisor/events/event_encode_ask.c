@@ -1,4 +1,4 @@
-/* From records about people, checks and replans to the fields of their messages. */
+/* From records about reviews, checks and replans to their messages. */
 #include "supervisor/events/record_internal.h"
 
 enum { SCHEMA_MAX = 1024, MISSING_ROOM = 256 };
@@ -87,7 +87,7 @@ enum msg_type event_encode_gate_passed(struct encoding *e, union payload *p)
     return MSG_ev_quality_gate_passed;
 }
 
-/* The texts in the list that the gate gave. */
+/* The texts in the gate's list of what is missing. */
 static uint32_t list_missing(struct encoding *e)
 {
     uint32_t n = 0;

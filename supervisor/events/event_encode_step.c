@@ -1,4 +1,4 @@
-/* From records about attempts to the fields of their messages. */
+/* From records about attempts to their messages. */
 #include <math.h>
 
 #include "supervisor/events/record_internal.h"
@@ -24,7 +24,7 @@ enum msg_type event_encode_step_started(struct encoding *e, union payload *p)
     return MSG_ev_plan_step_started;
 }
 
-/* M090; an agent that hands over says why itself. */
+/* M090; an agent that hands over gives its own reason. */
 static struct str explanation(struct encoding *e)
 {
     static const char *const INTRO[HANDOFF_KIND_COUNT] = {

@@ -1,5 +1,5 @@
-/* From a row back to the record: what run_apply needs, checked against the plan. What all kinds
- * share, and the records about plans; steps: event_decode_step.c, event_decode_ask.c. */
+/* From a row to the record that run_apply needs, checked against the plan: the common part, and
+ * records about plans. Steps: event_decode_step.c, event_decode_ask.c. */
 #include <inttypes.h>
 
 #include "protocol/wire/mp_validate.h"
@@ -21,7 +21,7 @@ void event_decode_step(struct decoding *d, uint64_t ix, struct str step_id)
     record_expect(d, step_id.ptr == NULL || str_eq(step_id, d->plan->steps[ix].step_id));
 }
 
-/* AGENT_NONE when the plan has none of that id. */
+/* AGENT_NONE when the plan has no agent of that id. */
 static uint32_t agent_of(const struct plan *plan, struct str id)
 {
     for (uint32_t i = 0; i < plan->agents.n; i++) {
@@ -167,7 +167,7 @@ static void get_completed(struct decoding *d, const union payload *p)
 
 static const struct {
     enum msg_type type;
-    record_get *get; /* NULL: no record about a plan */
+    record_get *get; /* NULL: not about a plan */
 } GETS[REC_COUNT] = {
     [REC_PLANNING_STARTED] = {MSG_ev_planning_started, event_decode_planning_started},
     [REC_PLANNING_RETRY] = {MSG_ev_planning_retry, event_decode_planning_retry},
@@ -210,7 +210,7 @@ static enum bt_code wrong(const struct journal_row *row, const char *what, struc
                    STR_ARG(row->type), what);
 }
 
-/* The numbers stand twice, in the row and in the body; they must agree. */
+/* Sequence and type are in the row and in the body; they must be equal. */
 static bool base_agrees(const struct journal_row *row, struct doc body)
 {
     return !row->is_public || (doc_head(doc_get(body, STR_LIT("seq"))).u == row->seq &&

@@ -1,5 +1,5 @@
-/* From the record to the fields of its message: what all kinds share, and the records about plans,
- * agents and the supervisor. Steps: event_encode_step.c, event_encode_ask.c. */
+/* From records to their messages: the common part, and records about plans, agents and the
+ * supervisor. Steps: event_encode_step.c, event_encode_ask.c. */
 #include "protocol/base/utf8.h"
 #include "supervisor/events/record_internal.h"
 
