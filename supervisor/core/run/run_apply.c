@@ -139,7 +139,7 @@ static const struct {
     [REC_STEP_UNKNOWN] = {run_apply_unknown, STEP_ONLY},
 };
 
-static bool speaks_of_it(const struct run *run, const struct record *rec)
+static bool is_about_run(const struct run *run, const struct record *rec)
 {
     if ((unsigned)rec->type >= REC_COUNT || plan_is_final(run->status) ||
         (rules[rec->type].apply == NULL && rec->type != REC_SYNTHESIS_RETRY)) {
@@ -156,7 +156,7 @@ static bool speaks_of_it(const struct run *run, const struct record *rec)
 
 bool run_apply(struct run *run, const struct plan *plan, const struct record *rec)
 {
-    if (!speaks_of_it(run, rec) || record_revises(rec) || rules[rec->type].apply == NULL ||
+    if (!is_about_run(run, rec) || record_revises(rec) || rules[rec->type].apply == NULL ||
         !rules[rec->type].apply(run, plan, rec)) {
         return false;
     }
@@ -238,7 +238,7 @@ struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
                        const struct plan *from, const struct record *rec)
 {
     const uint32_t revision = run->revision + (rec->type == REC_PLAN_GENERATED ? 0 : 1);
-    if (!speaks_of_it(run, rec) || !record_revises(rec) || to->revision != revision ||
+    if (!is_about_run(run, rec) || !record_revises(rec) || to->revision != revision ||
         REC(rec, revision)->revision != revision || !run_job_revises(run, from, rec) ||
         !keeps_rows(to, run, from)) {
         return NULL;

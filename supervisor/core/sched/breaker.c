@@ -36,7 +36,7 @@ void core_on_probed(struct core *c, const struct core_event *ev)
     }
     const bool ok = CORE_EV(ev, probed)->ok;
     if (ok) {
-        core_alive(c, ev);
+        core_mark_alive(c, ev);
     }
     wake(c, registry_breaker_probed(c->registry, ev->slot, ok, c->now));
 }

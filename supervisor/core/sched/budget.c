@@ -46,7 +46,8 @@ static bool may_ask(const struct core_run *entry, enum step_phase phase)
            !is_spent(entry->plan->budget_micros, entry->run->usage.cost_micros);
 }
 
-static enum budget_word ask(uint64_t budget, uint64_t spent, uint64_t reserved, uint64_t needs)
+static enum budget_verdict check_limit(uint64_t budget, uint64_t spent, uint64_t reserved,
+                                       uint64_t needs)
 {
     if (budget == 0) {
         return BUDGET_FITS;
@@ -59,16 +60,16 @@ static enum budget_word ask(uint64_t budget, uint64_t spent, uint64_t reserved, 
                : BUDGET_FITS;
 }
 
-static enum budget_word ask_tokens(const struct core_run *entry, uint32_t step)
+static enum budget_verdict check_tokens(const struct core_run *entry, uint32_t step)
 {
-    return ask(entry->plan->budget_tokens, spent_tokens(entry), entry->reserved_tokens,
-               entry->plan->steps[step].policy.estimate_tokens);
+    return check_limit(entry->plan->budget_tokens, spent_tokens(entry), entry->reserved_tokens,
+                       entry->plan->steps[step].policy.estimate_tokens);
 }
 
-static enum budget_word ask_micros(const struct core_run *entry, uint32_t step)
+static enum budget_verdict check_micros(const struct core_run *entry, uint32_t step)
 {
-    return ask(entry->plan->budget_micros, entry->run->usage.cost_micros, entry->reserved_micros,
-               entry->plan->steps[step].policy.estimate_micros);
+    return check_limit(entry->plan->budget_micros, entry->run->usage.cost_micros,
+                       entry->reserved_micros, entry->plan->steps[step].policy.estimate_micros);
 }
 
 bool core_budget_is_spent(const struct core_run *entry, const struct usage *more)
@@ -78,14 +79,14 @@ bool core_budget_is_spent(const struct core_run *entry, const struct usage *more
                     sum(entry->run->usage.cost_micros, more->cost_micros));
 }
 
-enum budget_word core_budget_asks(const struct core_run *entry, uint32_t step)
+enum budget_verdict core_budget_check(const struct core_run *entry, uint32_t step)
 {
     const enum step_phase phase = entry->run->steps[step].phase;
     if (phase > PHASE_SEARCH) {
         return may_ask(entry, phase) ? BUDGET_FITS : BUDGET_EXCEEDED;
     }
-    const enum budget_word tokens = ask_tokens(entry, step);
-    const enum budget_word micros = ask_micros(entry, step);
+    const enum budget_verdict tokens = check_tokens(entry, step);
+    const enum budget_verdict micros = check_micros(entry, step);
     return tokens > micros ? tokens : micros;
 }
 
@@ -101,7 +102,7 @@ void core_budget_return(struct core *c, struct core_run *entry, uint32_t step)
     const struct step_policy *policy = &entry->plan->steps[step].policy;
     entry->reserved_tokens -= policy->estimate_tokens;
     entry->reserved_micros -= policy->estimate_micros;
-    if (entry->broke.n > 0 && !entry->woken) {
+    if (entry->budget_waiters.n > 0 && !entry->woken) {
         ASSERT(c->n_woken < c->config.runs_max);
         entry->woken = true;
         c->woken[c->n_woken++] = (uint32_t)(entry - c->runs);
@@ -112,7 +113,7 @@ void core_budget_wait(struct core *c, struct core_run *entry, uint32_t step)
 {
     core_unlink(c, entry, step);
     core_link(c, entry, step, LIST_BUDGET, false);
-    core_due(c, entry, step, entry->run->steps[step].limit);
+    core_set_due(c, entry, step, entry->run->steps[step].limit);
 }
 
 void core_budget_exceeded(struct core *c, struct core_run *entry, uint32_t step)
@@ -124,7 +125,7 @@ void core_budget_exceeded(struct core *c, struct core_run *entry, uint32_t step)
         text = may_ask(entry, PHASE_GATE)
                    ? STR_LIT("Budget exceeded: nothing is left for replanning")
                    : STR_LIT("Budget exceeded: nothing is left to ask about the step");
-    } else if (ask_tokens(entry, step) == BUDGET_EXCEEDED) {
+    } else if (check_tokens(entry, step) == BUDGET_EXCEEDED) {
         text = core_text_budget(c, "tokens", spent_tokens(entry), plan->budget_tokens,
                                 policy->estimate_tokens);
     } else {
@@ -136,19 +137,19 @@ void core_budget_exceeded(struct core *c, struct core_run *entry, uint32_t step)
                   (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_FAILED,
                                            .error_class = CLASS_BUDGET_EXCEEDED),
                                   .step = step, .text = text});
-    core_plan_over(c, entry,
-                   &(struct plan_end){.status = PLAN_FAILED,
-                                      .outcome = OUTCOME_FAILED,
-                                      .failure = PLAN_FAILURE_BUDGET,
-                                      .reason = REASON_PLAN_ABORTED,
-                                      .step = step,
-                                      .text = text});
+    core_end_plan(c, entry,
+                  &(struct plan_end){.status = PLAN_FAILED,
+                                     .outcome = OUTCOME_FAILED,
+                                     .failure = PLAN_FAILURE_BUDGET,
+                                     .reason = REASON_PLAN_ABORTED,
+                                     .step = step,
+                                     .text = text});
 }
 
 /* False when the plan has ended. */
-static bool look_again(struct core *c, struct core_run *entry, uint32_t step)
+static bool check_again(struct core *c, struct core_run *entry, uint32_t step)
 {
-    switch (core_budget_asks(entry, step)) {
+    switch (core_budget_check(entry, step)) {
     case BUDGET_FITS:
         core_enqueue(c, entry, step, false);
         break;
@@ -166,11 +167,11 @@ void core_budget_wake(struct core *c)
     while (c->n_woken > 0) {
         struct core_run *entry = &c->runs[c->woken[--c->n_woken]];
         entry->woken = false;
-        uint64_t ref = entry->run == NULL ? REF_NONE : entry->broke.head;
+        uint64_t ref = entry->run == NULL ? REF_NONE : entry->budget_waiters.head;
         while (ref != REF_NONE) {
             const uint32_t step = (uint32_t)ref;
             ref = entry->sched[step].next;
-            if (!look_again(c, entry, step)) {
+            if (!check_again(c, entry, step)) {
                 break;
             }
         }

@@ -20,9 +20,10 @@ static bool list_fits(const struct core_run *entry, uint32_t step, const char **
     CHECK(status != STEP_READY || list == LIST_READY || list == LIST_QUEUE || list == LIST_BUDGET ||
               entry->run->status == PLAN_PENDING || entry->run->cancelling /* these never begin */,
           "a ready step waits for nothing");
-    CHECK(status != STEP_IN_PROGRESS || list == LIST_HELD || waits, "an attempt that nobody has");
+    CHECK(status != STEP_IN_PROGRESS || list == LIST_HELD || waits,
+          "an attempt without an instance");
     CHECK(status != STEP_UNKNOWN || list == LIST_UNKNOWN || waits,
-          "an unknown outcome that nobody waits for");
+          "an unknown outcome outside its list");
     CHECK(status != STEP_BACKOFF || list == LIST_NONE || waits, "between attempts, but in a list");
     CHECK(status != STEP_CHECKING || list == LIST_NONE || list == LIST_HELD || waits,
           "a question in a list of attempts");
@@ -101,10 +102,10 @@ static bool run_holds(const struct core *c, const struct core_run *entry, const 
           "a plan that has not begun waits for nothing");
     CHECK(doomed == 0 || run->cancelling, "a step can never start and was not skipped");
     CHECK(run->active + queued <= run_concurrency(entry->plan), "max_concurrency");
-    CHECK(entry->ready.n == 0 || core_hold(entry) ||
+    CHECK(entry->ready.n == 0 || core_on_hold(entry) ||
               run->active + queued == run_concurrency(entry->plan),
           "a ready step is held back without a reason");
-    CHECK(core_hold(entry) || run->active + queued > 0,
+    CHECK(core_on_hold(entry) || run->active + queued > 0,
           "nothing is under way and nothing can begin");
     CHECK(heap_ok(&entry->due, run->n_steps), "the heap of the steps");
     const msec steps = heap_min(&entry->due);

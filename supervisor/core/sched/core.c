@@ -147,16 +147,17 @@ static void emit_record(struct core *c, const struct record *rec)
 
 /* C05: when everything open in a plan waits for people, the plan is paused; it is resumed when one
  * of them decides. */
-static void tell_whether_it_waits(struct core *c, struct core_run *entry)
+static void emit_waiting_change(struct core *c, struct core_run *entry)
 {
     if (c->quiet) {
         return;
     }
     const struct run *run = entry->run;
-    const bool said = (run->paused & 1u << PAUSE_REVIEW) != 0;
+    const bool paused = (run->paused & 1u << PAUSE_REVIEW) != 0;
     const bool other = (run->paused & ~(1u << PAUSE_REVIEW)) != 0;
     const bool waits = run->status == PLAN_WAITING && !other;
-    if (plan_is_final(run->status) || run->cancelling || run->open == 0 || other || said == waits) {
+    if (plan_is_final(run->status) || run->cancelling || run->open == 0 || other ||
+        paused == waits) {
         return;
     }
     struct record rec = {.type = waits ? REC_PLAN_PAUSED : REC_PLAN_RESUMED, .step = STEP_NONE};
@@ -175,14 +176,14 @@ void core_record(struct core *c, struct core_run *entry, struct record rec)
     }
     emit_record(c, &rec);
     if (entry != NULL) {
-        tell_whether_it_waits(c, entry);
+        emit_waiting_change(c, entry);
     }
 }
 
 void core_emit_waiting(struct core *c, struct core_run *entry)
 {
     c->quiet = false;
-    tell_whether_it_waits(c, entry);
+    emit_waiting_change(c, entry);
 }
 
 void core_record_revision(struct core *c, struct core_run *entry, struct record rec,
@@ -201,7 +202,7 @@ void core_record_revision(struct core *c, struct core_run *entry, struct record 
     }
     core_rearm(c, entry);
     emit_record(c, &rec);
-    tell_whether_it_waits(c, entry);
+    emit_waiting_change(c, entry);
 }
 
 void core_reject(struct core *c, const struct core_event *ev, enum core_reject why)

@@ -10,8 +10,8 @@ struct failure {
     struct str text;
     enum step_reason reason;
     bool retryable;
-    bool blind; /* it may have run: an unsafe step asks a person instead of running again */
-    bool tell;  /* the instance may still work on it: send a cancel request */
+    bool may_have_run; /* it may have run: an unsafe step asks a person instead of running again */
+    bool cancel;       /* the instance may still work on it: send a cancel request */
     msec retry_after_ms;
     struct usage usage;
 };
@@ -63,7 +63,7 @@ void core_link(struct core *c, struct core_run *entry, uint32_t step, enum list_
 void core_unlink(struct core *c, struct core_run *entry, uint32_t step);
 struct list *core_list(struct core *c, struct core_run *entry, uint32_t step, enum list_kind kind);
 struct core_run *core_deref(const struct core *c, uint64_t ref, uint32_t *ret_step);
-void core_due(struct core *c, struct core_run *entry, uint32_t step, msec when);
+void core_set_due(struct core *c, struct core_run *entry, uint32_t step, msec when);
 msec core_entry_deadline(const struct core *c,
                          const struct core_run *entry); /* see core_plan_deadline */
 /* Updates the run's key in the core's heap: the earliest of its steps' and its own deadline. */
@@ -74,9 +74,9 @@ void core_enqueue(struct core *c, struct core_run *entry, uint32_t step, bool fr
 /* Moves ready steps to their agents' queues within max_concurrency; none of a run on hold. */
 void core_admit(struct core *c, struct core_run *entry);
 /* Nothing may begin: the plan is paused, replanned or cancelled, or waits for a job. */
-bool core_hold(const struct core_run *entry);
+bool core_on_hold(const struct core_run *entry);
 /* The same for one step: the replanner is asked while the other steps wait for it. */
-bool core_hold_step(const struct core_run *entry, uint32_t step);
+bool core_step_on_hold(const struct core_run *entry, uint32_t step);
 /* After a run is put on hold: parks the steps that wait for a lane or for the budget. */
 void core_park(struct core *c, struct core_run *entry);
 /* Puts parked steps back into the queues, and admits ready ones. */
@@ -114,23 +114,23 @@ struct holder {
 struct holder core_holder(const struct core *c, const struct core_run *entry, uint32_t step);
 /* Sends a cancel request to the instance that has, or may have, the attempt. It still answers on
  * its lane. */
-void core_tell_to_stop(struct core *c, const struct core_run *entry, uint32_t step,
-                       const struct holder *who, struct str why);
+void core_emit_cancel(struct core *c, const struct core_run *entry, uint32_t step,
+                      const struct holder *who, struct str why);
 /* Records the end of a step and takes it out of all lists. core_settle follows for its dependents.
  */
 void core_end_step(struct core *c, struct core_run *entry, struct record rec);
 /* Ends a step with rec, settles its dependents, and starts or ends what follows. */
-void core_step_over(struct core *c, struct core_run *entry, struct record rec);
+void core_step_ended(struct core *c, struct core_run *entry, struct record rec);
 /* After steps ended or a hold was lifted: starts ready steps, or ends the plan. */
-void core_carry_on(struct core *c, struct core_run *entry);
-void core_plan_over(struct core *c, struct core_run *entry, const struct plan_end *end);
+void core_advance(struct core *c, struct core_run *entry);
+void core_end_plan(struct core *c, struct core_run *entry, const struct plan_end *end);
 /* The plan was cancelled, and nothing is under way any more. */
 void core_plan_cancelled(struct core *c, struct core_run *entry, struct str why);
 /* The plan fails because of a step. */
 void core_step_fails_plan(struct core *c, struct core_run *entry, uint32_t step,
                           enum plan_failure failure, struct str text);
 /* All steps are over: the plan's end follows from theirs. */
-void core_plan_over_naturally(struct core *c, struct core_run *entry);
+void core_end_plan_by_steps(struct core *c, struct core_run *entry);
 /* Skips the steps that can never start after `step`, and lists those that became ready. */
 void core_settle(struct core *c, struct core_run *entry, uint32_t step);
 void core_plan_timeout(struct core *c, struct core_run *entry);
@@ -175,7 +175,7 @@ void core_verification_failed(struct core *c, struct core_run *entry, uint32_t s
 
 /* ---- ask.c ---- */
 /* A ready step begins without an attempt. Nothing changes for other steps. */
-void core_begin_bare(struct core *c, struct core_run *entry, uint32_t step);
+void core_begin_without_attempt(struct core *c, struct core_run *entry, uint32_t step);
 /* Called for a READY step before it is queued. True when a gate or a review comes before its first
  * attempt; then it is no longer READY. */
 bool core_prepare(struct core *c, struct core_run *entry, uint32_t step);
@@ -258,7 +258,7 @@ core_handler core_on_register, core_on_seen, core_on_lane_up, core_on_lane_down,
     core_on_drain, core_on_restarted, core_on_gave_up;
 void core_expire_instances(struct core *c);
 /* Any message of this incarnation shows that it is alive. */
-void core_alive(struct core *c, const struct core_event *ev);
+void core_mark_alive(struct core *c, const struct core_event *ev);
 
 /* ---- modify.c ---- */
 core_handler core_on_pause, core_on_resume, core_on_modify, core_on_revise;

@@ -49,7 +49,7 @@ static void fill(struct core_run *entry, uint32_t n_steps, uint32_t n_agents)
 void core_entry_init(struct core_run *entry, struct run *run, const struct plan *plan)
 {
     core_list_init(&entry->ready);
-    core_list_init(&entry->broke);
+    core_list_init(&entry->budget_waiters);
     core_list_init(&entry->parked);
     entry->queued = 0;
     entry->held = 0;

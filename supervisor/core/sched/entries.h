@@ -64,7 +64,7 @@ struct sched_step {
     uint64_t prev, next;
     msec
         since; /* queued: since when; under way: start of the second in which progress is counted */
-    msec sign; /* last sign of life of the attempt under way */
+    msec last_sign; /* last sign of life of the attempt under way */
     uint64_t epoch; /* of the incarnation that got it last */
     uint32_t slot;  /* of the instance that has or had the attempt; REGISTRY_NONE = not seen by this
                        daemon */
@@ -97,9 +97,9 @@ struct core_run {
     uint32_t *work;  /* n_steps: steps whose dependents are to be settled */
     struct heap due; /* of the steps: when each is due */
     struct list ready;
-    struct list broke;         /* LIST_BUDGET */
-    struct list parked;        /* LIST_PARKED */
-    struct core_queue *queues; /* one per agent of the plan */
+    struct list budget_waiters; /* LIST_BUDGET */
+    struct list parked;         /* LIST_PARKED */
+    struct core_queue *queues;  /* one per agent of the plan */
     uint64_t reserved_tokens, reserved_micros;
     uint32_t queued; /* queued steps that have not begun: each has a place within max_concurrency */
     uint32_t held;   /* its steps in flight */
@@ -130,7 +130,7 @@ struct core_fifo {
 
 struct core_instance {
     struct list held;
-    bool told_up;
+    bool up_emitted;
     bool spawned; /* the supervisor can end its process */
 };
 

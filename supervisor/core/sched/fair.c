@@ -241,7 +241,7 @@ static bool start_first(struct core *c, uint64_t ref, uint32_t slot)
     struct core_run *entry = &c->runs[ref >> 32];
     struct core_queue *queue = queue_at(c, ref);
     const uint32_t step = (uint32_t)queue->steps.head;
-    switch (core_budget_asks(entry, step)) {
+    switch (core_budget_check(entry, step)) {
     case BUDGET_WAITS:
         core_budget_wait(c, entry, step);
         return false;

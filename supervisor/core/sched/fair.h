@@ -18,9 +18,9 @@ void core_give_back(struct core *c, struct core_run *entry, uint32_t step);
 void core_dispatch(struct core *c, struct core_run *entry, uint32_t step, uint32_t slot);
 
 /* ---- budget.c ---- */
-enum budget_word { BUDGET_FITS, BUDGET_WAITS, BUDGET_EXCEEDED };
+enum budget_verdict { BUDGET_FITS, BUDGET_WAITS, BUDGET_EXCEEDED };
 /* Whether the estimate of a step fits into what is left. Called before its dispatch. */
-enum budget_word core_budget_asks(const struct core_run *entry, uint32_t step);
+enum budget_verdict core_budget_check(const struct core_run *entry, uint32_t step);
 /* The plan's budget is spent after `more`. */
 bool core_budget_is_spent(const struct core_run *entry, const struct usage *more);
 /* The step waits until other steps return their reservations. */

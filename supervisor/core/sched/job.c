@@ -13,7 +13,7 @@
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/fair.h"
 
-static void order(struct core *c, const struct core_run *entry, struct str text)
+static void emit_job(struct core *c, const struct core_run *entry, struct str text)
 {
     struct core_cmd *cmd = core_emit(c, CMD_JOB);
     cmd->run = core_handle_of(c, entry);
@@ -31,7 +31,7 @@ void core_start_planning(struct core *c, struct core_run *entry)
                 (struct record){REC_INIT(PLANNING_STARTED, timed, .delay_ms = policy->timeout_ms),
                                 .step = STEP_NONE, .attempt = 1, .agent = policy->agent});
     core_rearm(c, entry);
-    order(c, entry, STR_LIT(""));
+    emit_job(c, entry, STR_LIT(""));
 }
 
 static void take_plan(struct core *c, struct core_run *entry, const struct core_new_plan *next,
@@ -76,15 +76,15 @@ static void await_decision(struct core *c, struct core_run *entry, struct str te
 }
 
 /* M008: an answer to the goal, without any steps. */
-static void answer_alone(struct core *c, struct core_run *entry, const struct plan_end *end)
+static void answer_without_plan(struct core *c, struct core_run *entry, const struct plan_end *end)
 {
     core_record(c, entry, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
     core_rearm(c, entry);
-    core_plan_over(c, entry, end);
+    core_end_plan(c, entry, end);
 }
 
-static void no_plan(struct core *c, struct core_run *entry, enum plan_failure failure,
-                    struct str text, const struct usage *usage)
+static void give_up_planning(struct core *c, struct core_run *entry, enum plan_failure failure,
+                             struct str text, const struct usage *usage)
 {
     const struct plan_end end = {.status = PLAN_FAILED,
                                  .outcome = OUTCOME_FAILED,
@@ -100,7 +100,7 @@ static void no_plan(struct core *c, struct core_run *entry, enum plan_failure fa
     if (policy == ON_INVALID_INTERRUPT) {
         await_decision(c, entry, text);
     } else if (policy == ON_INVALID_SYNTHESIZE && answers) {
-        answer_alone(c, entry, &end);
+        answer_without_plan(c, entry, &end);
     } else {
         core_plan_finish(c, entry, &end, (struct blob_ref){0});
     }
@@ -134,13 +134,13 @@ static void planning_failed(struct core *c, struct core_run *entry, const struct
 {
     const struct core_ev_job_failed *failed = CORE_EV(ev, job_failed);
     if (!failed->invalid) {
-        no_plan(c, entry, PLAN_FAILURE_PLANNING, ev->text, &failed->usage);
+        give_up_planning(c, entry, PLAN_FAILURE_PLANNING, ev->text, &failed->usage);
         return;
     }
     const bool enough =
         entry->run->asked > entry->plan->planning.repairs || entry->run->asked >= LIMIT_ATTEMPTS;
     if ((enough && !MUTANT(REPAIRS_UNLIMITED)) || core_budget_is_spent(entry, &failed->usage)) {
-        no_plan(c, entry, PLAN_FAILURE_INVALID_PLAN, ev->text, &failed->usage);
+        give_up_planning(c, entry, PLAN_FAILURE_INVALID_PLAN, ev->text, &failed->usage);
         return;
     }
     core_record(c, entry,
@@ -148,13 +148,13 @@ static void planning_failed(struct core *c, struct core_run *entry, const struct
                                          .result = failed->result),
                                 .step = STEP_NONE, .attempt = entry->run->asked,
                                 .usage = failed->usage, .text = ev->text});
-    order(c, entry, ev->text);
+    emit_job(c, entry, ev->text);
 }
 
 /* ---- the answer ---- */
 
 /* C21, M082: the result of a single step is the answer. */
-static bool wants_answer(const struct core_run *entry, const struct plan_end *end)
+static bool wants_synthesis(const struct core_run *entry, const struct plan_end *end)
 {
     const struct run *run = entry->run;
     const bool single =
@@ -169,7 +169,7 @@ static bool wants_answer(const struct core_run *entry, const struct plan_end *en
 bool core_synthesize(struct core *c, struct core_run *entry, const struct plan_end *end)
 {
     const struct synthesis_policy *policy = &entry->plan->synthesis;
-    if (!wants_answer(entry, end)) {
+    if (!wants_synthesis(entry, end)) {
         return false;
     }
     if (core_budget_is_spent(entry, &(struct usage){0})) {
@@ -193,7 +193,7 @@ bool core_synthesize(struct core *c, struct core_run *entry, const struct plan_e
                                          .failure = end->failure, .delay_ms = policy->timeout_ms),
                                 .step = end->step, .agent = policy->agent, .text = end->text});
     core_rearm(c, entry);
-    order(c, entry, STR_LIT(""));
+    emit_job(c, entry, STR_LIT(""));
     return true;
 }
 
@@ -341,7 +341,7 @@ bool core_job_recover(struct core *c, struct core_run *entry)
     if (run->job != JOB_NONE) {
         core_rearm(c, entry);
         if (!MUTANT(JOB_FORGOTTEN)) {
-            order(c, entry, STR_LIT(""));
+            emit_job(c, entry, STR_LIT(""));
         }
         return true;
     }

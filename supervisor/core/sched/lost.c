@@ -5,7 +5,7 @@
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
-static void ask(struct core *c, const struct core_run *entry, uint32_t step)
+static void emit_query(struct core *c, const struct core_run *entry, uint32_t step)
 {
     const struct run_step *state = &entry->run->steps[step];
     struct instance_view to;
@@ -41,8 +41,8 @@ void core_step_unknown(struct core *c, struct core_run *entry, uint32_t step)
                                  .epoch = state->epoch, .delay_ms = c->config.unknown_wait_ms),
                         .step = step, .attempt = state->attempt, .agent = state->agent});
     core_link(c, entry, step, LIST_UNKNOWN, false);
-    core_due(c, entry, step, state->deadline);
-    ask(c, entry, step);
+    core_set_due(c, entry, step, state->deadline);
+    emit_query(c, entry, step);
 }
 
 void core_query_instance(struct core *c, uint32_t slot)
@@ -55,7 +55,7 @@ void core_query_instance(struct core *c, uint32_t slot)
         uint32_t step;
         const struct core_run *entry = core_deref(c, ref, &step);
         if (uuid_eq(entry->run->steps[step].instance, view.id)) {
-            ask(c, entry, step);
+            emit_query(c, entry, step);
         }
         ref = entry->sched[step].next;
     }
@@ -166,7 +166,7 @@ void core_on_lost(struct core *c, const struct core_event *ev)
 /* An instance's answer to step.query, other than a result. */
 void core_on_state(struct core *c, const struct core_event *ev)
 {
-    core_alive(c, ev);
+    core_mark_alive(c, ev);
     struct core_run *entry = core_attempt(c, ev);
     if (entry == NULL) {
         return;
@@ -197,7 +197,7 @@ void core_on_state(struct core *c, const struct core_event *ev)
                                          .instance = view.id, .epoch = view.epoch),
                                 .step = step, .attempt = state->attempt, .agent = state->agent});
     entry->sched[step].slot = ev->slot;
-    entry->sched[step].sign = c->now;
+    entry->sched[step].last_sign = c->now;
     core_link(c, entry, step, LIST_HELD, false);
-    core_due(c, entry, step, core_held_due(entry, step));
+    core_set_due(c, entry, step, core_held_due(entry, step));
 }

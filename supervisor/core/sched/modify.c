@@ -57,7 +57,7 @@ void core_on_resume(struct core *c, const struct core_event *ev)
                                 .step = STEP_NONE, .text = ev->text});
     core_unpark(
         c, entry); /* also the question to the replanner, for which the other steps keep waiting */
-    core_carry_on(c, entry);
+    core_advance(c, entry);
 }
 
 /* ---- skipping ---- */
@@ -110,8 +110,8 @@ static enum core_reject check_modify(const struct core_event *ev, const struct c
 
 /* Ends one step for a person. If an instance has it, it gets a cancel request and its result is
  * rejected. */
-static void take_out(struct core *c, struct core_run *entry, uint32_t step, bool cancel,
-                     struct str why)
+static void end_by_person(struct core *c, struct core_run *entry, uint32_t step, bool cancel,
+                          struct str why)
 {
     const enum list_kind list = entry->sched[step].list;
     const bool out = list == LIST_HELD || list == LIST_UNKNOWN;
@@ -127,7 +127,7 @@ static void take_out(struct core *c, struct core_run *entry, uint32_t step, bool
                                            .stop = out ? STOP_FENCED : STOP_NONE),
                                   .step = step, .text = why});
     if (out) {
-        core_tell_to_stop(c, entry, step, &who, why);
+        core_emit_cancel(c, entry, step, &who, why);
     }
 }
 
@@ -155,13 +155,13 @@ void core_on_modify(struct core *c, const struct core_event *ev)
     const uint32_t n = skip_to ? ev->step : change->n_steps;
     c->quiet = true;
     for (uint32_t i = 0; i < n; i++) {
-        take_out(c, entry, skip_to ? i : change->steps[i], cancel, ev->text);
+        end_by_person(c, entry, skip_to ? i : change->steps[i], cancel, ev->text);
     }
     for (uint32_t i = 0; i < n; i++) {
         core_settle(c, entry, skip_to ? i : change->steps[i]);
     }
     core_emit_waiting(c, entry);
-    core_carry_on(c, entry);
+    core_advance(c, entry);
 }
 
 /* ---- a new plan ---- */

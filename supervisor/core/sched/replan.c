@@ -19,10 +19,10 @@ static void fail_with(struct core *c, struct core_run *entry, uint32_t step,
     core_end_step(c, entry,
                   (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_FAILED,
                                            .reason = f->reason, .error_class = f->error_class,
-                                           .stop = f->tell ? STOP_FENCED : STOP_NONE),
+                                           .stop = f->cancel ? STOP_FENCED : STOP_NONE),
                                   .step = step, .usage = f->usage, .text = f->text});
-    if (f->tell) {
-        core_tell_to_stop(c, entry, step, &who, f->text);
+    if (f->cancel) {
+        core_emit_cancel(c, entry, step, &who, f->text);
     }
     core_step_fails_plan(c, entry, step, failure, text);
 }
@@ -51,7 +51,7 @@ void core_replan(struct core *c, struct core_run *entry, uint32_t step, const st
                   max_replans_text(c, policy->max_step, f->text));
         return;
     }
-    core_begin_bare(c, entry, step);
+    core_begin_without_attempt(c, entry, step);
     core_unlink(c, entry, step);
     core_record(
         c, entry,
@@ -61,9 +61,9 @@ void core_replan(struct core *c, struct core_run *entry, uint32_t step, const st
                         .step = step, .attempt = state->attempt, .agent = policy->agent,
                         .usage = f->usage, .text = f->text});
     core_park(c, entry);
-    core_due(c, entry, step, msec_add(c->now, policy->cooldown_ms));
-    if (f->tell) {
-        core_tell_to_stop(c, entry, step, &who, f->text);
+    core_set_due(c, entry, step, msec_add(c->now, policy->cooldown_ms));
+    if (f->cancel) {
+        core_emit_cancel(c, entry, step, &who, f->text);
     }
 }
 
@@ -173,7 +173,7 @@ static void end_superseded(struct core *c, struct core_run *entry, const struct 
         }
         core_end_step(c, entry, rec);
         if (out && !failed && !MUTANT(SUPERSEDED_GOES_ON)) {
-            core_tell_to_stop(c, entry, i, &who, rec.text);
+            core_emit_cancel(c, entry, i, &who, rec.text);
         }
     }
 }
@@ -220,7 +220,7 @@ bool core_revise(struct core *c, struct core_run *entry, const struct core_new_p
     core_emit(c, CMD_REVISED)->run = core_handle_of(c, entry);
     settle_all(c, entry);
     core_emit_waiting(c, entry);
-    core_carry_on(c, entry);
+    core_advance(c, entry);
     return true;
 }
 

@@ -93,7 +93,7 @@ void core_on_lane_free(struct core *c, const struct core_event *ev)
         core_reject(c, ev, REJECT_STALE_EPOCH);
         return;
     }
-    core_alive(c, ev);
+    core_mark_alive(c, ev);
     core_lane_answered(c, ev);
 }
 
@@ -150,7 +150,7 @@ static void take_late(struct core *c, struct core_run *entry, const struct core_
     const bool out = list == LIST_HELD || list == LIST_UNKNOWN;
     core_unlink(c, entry, ev->step);
     if (out) {
-        core_tell_to_stop(c, entry, ev->step, &who, STR_LIT("An earlier attempt has completed"));
+        core_emit_cancel(c, entry, ev->step, &who, STR_LIT("An earlier attempt has completed"));
     }
     core_accept(c, entry, ev->step, CORE_EV(ev, result)->result, &CORE_EV(ev, result)->usage,
                 out ? STOP_FENCED : STOP_NONE);
@@ -246,7 +246,7 @@ static void attempt_answered(struct core *c, struct core_run *entry, const struc
 
 void core_on_result(struct core *c, const struct core_event *ev)
 {
-    core_alive(c, ev);
+    core_mark_alive(c, ev);
     core_lane_answered(c, ev);
     struct core_run *entry = core_find_run(c, ev->run);
     const enum core_reject why = check_attempt(c, ev, entry);
@@ -269,15 +269,15 @@ void core_on_result(struct core *c, const struct core_event *ev)
 void core_on_progress(struct core *c, const struct core_event *ev)
 {
     const struct core_ev_progress *news = CORE_EV(ev, progress);
-    core_alive(c, ev);
+    core_mark_alive(c, ev);
     struct core_run *entry = core_attempt(c, ev);
     if (entry == NULL) {
         return;
     }
     struct sched_step *sched = &entry->sched[ev->step];
     if (sched->list == LIST_HELD) {
-        sched->sign = c->now;
-        core_due(c, entry, ev->step, core_held_due(entry, ev->step));
+        sched->last_sign = c->now;
+        core_set_due(c, entry, ev->step, core_held_due(entry, ev->step));
     }
     if (entry->run->steps[ev->step].status == STEP_CHECKING) {
         return; /* progress of a question is not published */

@@ -43,9 +43,9 @@ static void retry(struct core *c, struct core_run *entry, uint32_t step, const s
                                          .delay_ms = asked > ours ? asked : ours),
                                 .step = step, .attempt = state->attempt, .agent = state->agent,
                                 .usage = f->usage, .text = f->text});
-    core_due(c, entry, step, state->deadline);
-    if (f->tell) {
-        core_tell_to_stop(c, entry, step, &who, f->text);
+    core_set_due(c, entry, step, state->deadline);
+    if (f->cancel) {
+        core_emit_cancel(c, entry, step, &who, f->text);
     }
 }
 
@@ -69,7 +69,7 @@ void core_attempt_failed(struct core *c, struct core_run *entry, uint32_t step,
         core_stopped(c, entry, step, STOP_ACKNOWLEDGED, f);
     } else if (!may_retry(c, entry, step, f)) {
         core_give_up(c, entry, step, f);
-    } else if (f->blind && entry->plan->steps[step].policy.effects == EFFECTS_UNSAFE &&
+    } else if (f->may_have_run && entry->plan->steps[step].policy.effects == EFFECTS_UNSAFE &&
                !MUTANT(UNSAFE_AGAIN)) {
         core_step_waits(c, entry, step, REVIEW_UNKNOWN_OUTCOME, f, (struct doc){0});
     } else {
@@ -150,7 +150,7 @@ static bool fall_back(struct core *c, struct core_run *entry, uint32_t step,
     }
     const struct holder who = core_holder(c, entry, step);
     const uint32_t from = state->agent;
-    core_begin_bare(c, entry, step);
+    core_begin_without_attempt(c, entry, step);
     core_unlink(c, entry, step);
     rec.attempt = state->attempt;
     core_record(c, entry, rec);
@@ -161,11 +161,11 @@ static bool fall_back(struct core *c, struct core_run *entry, uint32_t step,
                         REC_INIT(HANDOFF, handoff, .kind = HANDOFF_FALLBACK, .from_agent = from),
                         .step = step, .attempt = state->attempt, .agent = rec.agent});
     }
-    if (f->tell) {
-        core_tell_to_stop(c, entry, step, &who, f->text);
+    if (f->cancel) {
+        core_emit_cancel(c, entry, step, &who, f->text);
     }
     if (REC(&rec, fallback)->delay_ms > 0) {
-        core_due(c, entry, step, state->deadline);
+        core_set_due(c, entry, step, state->deadline);
     } else {
         core_continue(c, entry, step);
     }
@@ -186,22 +186,22 @@ static void fail_step(struct core *c, struct core_run *entry, uint32_t step,
         REC(&rec, step_completed)->reason =
             f->reason == REASON_NONE ? REASON_ON_FAILURE_SKIP : f->reason;
     }
-    if (f->tell) {
+    if (f->cancel) {
         REC(&rec, step_completed)->stop = STOP_FENCED;
     }
     if (policy == ON_FAILURE_SKIP || policy == ON_FAILURE_CONTINUE) {
         core_end_step(c, entry, rec);
-        if (f->tell) {
-            core_tell_to_stop(c, entry, step, &who, rec.text);
+        if (f->cancel) {
+            core_emit_cancel(c, entry, step, &who, rec.text);
         }
         core_settle(c, entry, step);
-        core_carry_on(c, entry);
+        core_advance(c, entry);
         return;
     }
     c->quiet = true;
     core_end_step(c, entry, rec);
-    if (f->tell) {
-        core_tell_to_stop(c, entry, step, &who, rec.text);
+    if (f->cancel) {
+        core_emit_cancel(c, entry, step, &who, rec.text);
     }
     core_step_fails_plan(c, entry, step, PLAN_FAILURE_STEP, rec.text);
 }
@@ -220,7 +220,7 @@ void core_fail_by(struct core *c, struct core_run *entry, uint32_t step, const s
     case ON_FAILURE_ASK:
         /* After a rejection no person is asked again. */
         if (known.reason == REASON_NONE || known.reason == REASON_GATE_FAILED) {
-            core_begin_bare(c, entry, step);
+            core_begin_without_attempt(c, entry, step);
             core_step_waits(c, entry, step, REVIEW_FAILURE, &known, (struct doc){0});
             return;
         }

@@ -75,7 +75,7 @@ static void start_ready_steps(struct core *c, struct core_run *entry)
         }
     }
     core_rearm(c, entry);
-    core_carry_on(c, entry);
+    core_advance(c, entry);
 }
 
 void core_start_run(struct core *c, struct core_run *entry)
@@ -151,7 +151,7 @@ static void resume_step(struct core *c, struct core_run *entry, uint32_t step)
         core_link(c, entry, step, LIST_READY, false);
         break;
     case STEP_BACKOFF:
-        core_due(c, entry, step, state->deadline);
+        core_set_due(c, entry, step, state->deadline);
         break;
     case STEP_IN_PROGRESS:
     case STEP_UNKNOWN:
@@ -163,13 +163,13 @@ static void resume_step(struct core *c, struct core_run *entry, uint32_t step)
         break;
     case STEP_CHECKING:
         if (state->phase == PHASE_REPLAN && asked_at(c, entry, step) > c->now) {
-            core_due(c, entry, step, asked_at(c, entry, step));
+            core_set_due(c, entry, step, asked_at(c, entry, step));
         } else {
             core_enqueue(c, entry, step, false);
         }
         break;
     case STEP_WAITING:
-        core_due(c, entry, step, state->deadline);
+        core_set_due(c, entry, step, state->deadline);
         break;
     case STEP_PENDING:
     case STEP_COMPLETED:
@@ -183,11 +183,11 @@ static void resume_step(struct core *c, struct core_run *entry, uint32_t step)
 
 bool core_step_aborts(const struct core_run *entry, uint32_t step)
 {
-    const struct step_policy *say = &entry->plan->steps[step].policy;
+    const struct step_policy *rules = &entry->plan->steps[step].policy;
     const struct run_step *state = &entry->run->steps[step];
     const bool verified = state->error_class == CLASS_VERIFICATION_FAILED &&
-                          state->reason == REASON_NONE && say->on_verify != ON_FAILURE_RETRY;
-    const enum on_failure policy = verified ? say->on_verify : say->on_failure;
+                          state->reason == REASON_NONE && rules->on_verify != ON_FAILURE_RETRY;
+    const enum on_failure policy = verified ? rules->on_verify : rules->on_failure;
     return !entry->plan->steps[step].superseded && state->status == STEP_FAILED &&
            (policy == ON_FAILURE_ABORT || policy == ON_FAILURE_RETRY || policy == ON_FAILURE_ASK);
 }

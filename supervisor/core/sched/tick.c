@@ -11,7 +11,7 @@ msec core_held_due(const struct core_run *entry, uint32_t step)
         entry->run->cancelling) {
         return state->deadline;
     }
-    const msec silent = msec_add(entry->sched[step].sign, idle);
+    const msec silent = msec_add(entry->sched[step].last_sign, idle);
     return silent < state->deadline ? silent : state->deadline;
 }
 
@@ -24,14 +24,14 @@ static void held_due(struct core *c, struct core_run *entry, uint32_t step)
     struct failure timeout = {.error_class = CLASS_TIMEOUT,
                               .text = STR_LIT("Step execution timeout"),
                               .retryable = true,
-                              .blind = true,
-                              .tell = true};
+                              .may_have_run = true,
+                              .cancel = true};
     if (entry->run->cancelling) {
         core_grace_over(c, entry, step);
         return;
     }
     if (state->status == STEP_CHECKING && state->deadline > c->now) {
-        core_due(c, entry, step, state->deadline); /* its time was renewed after a hold */
+        core_set_due(c, entry, step, state->deadline); /* its time was renewed after a hold */
         return;
     }
     if (state->limit > c->now) { /* the step's limit is no fault of the agent */

@@ -39,15 +39,15 @@ static void for_dependency(const struct core_run *entry, uint32_t step, struct s
 
 static void for_hold(const struct core_run *entry, struct step_wait *w)
 {
-    const uint32_t told = 1u << PAUSE_REQUESTED | 1u << PAUSE_SIGNOFF;
-    w->kind = (entry->run->paused & told) != 0 ? WAIT_PAUSED
-              : entry->run->replanning > 0     ? WAIT_REPLAN
-                                               : WAIT_NOTHING;
+    const uint32_t holds = 1u << PAUSE_REQUESTED | 1u << PAUSE_SIGNOFF;
+    w->kind = (entry->run->paused & holds) != 0 ? WAIT_PAUSED
+              : entry->run->replanning > 0      ? WAIT_REPLAN
+                                                : WAIT_NOTHING;
 }
 
 static void for_turn(const struct core_run *entry, struct step_wait *w)
 {
-    if (core_hold(entry)) {
+    if (core_on_hold(entry)) {
         for_hold(entry, w);
         return;
     }
