@@ -162,7 +162,7 @@ void event_decode_gate_passed(struct decoding *d, const union payload *p)
     event_decode_usage(d, &m->usage);
 }
 
-/* The texts in the list that the gate gave. */
+/* The texts in the gate's list of what is missing. */
 static uint32_t list_missing(struct encoding *e)
 {
     uint32_t n = 0;

@@ -1,5 +1,4 @@
-/* Records about what a plan as a whole asks of an agent, and about the turns of a session; both
- * ways. */
+/* Records about jobs of a plan and turns of a session, to messages and back. */
 #include "supervisor/events/record_internal.h"
 
 enum msg_type event_encode_planning_started(struct encoding *e, union payload *p)

@@ -35,7 +35,7 @@ void event_decode_step_started(struct decoding *d, const union payload *p)
     assigned->epoch = p->step_started.epoch;
 }
 
-/* M090; an agent that hands over says why itself. */
+/* M090; an agent that hands over gives its own reason. */
 static struct str explanation(struct encoding *e)
 {
     static const char *const INTRO[HANDOFF_KIND_COUNT] = {
@@ -88,7 +88,7 @@ void event_decode_handoff(struct decoding *d, const union payload *p)
     handoff->from_agent = event_decode_from(d, p->handoff.from_agent.agent_id);
     d->rec->attempt = (uint32_t)p->handoff.attempt;
     handoff->kind = handoff_kind_from_name(p->handoff.reason);
-    if (handoff->kind == HANDOFF_AGENT) { /* the others' sentences were made here */
+    if (handoff->kind == HANDOFF_AGENT) { /* the other explanations were made by the encoder */
         d->rec->text = p->handoff.explanation;
     }
     event_decode_usage(d, &p->handoff.usage);

@@ -21,7 +21,7 @@ void event_decode_step(struct decoding *d, uint64_t ix, struct str step_id)
     record_expect(d, step_id.ptr == NULL || str_eq(step_id, d->plan->steps[ix].step_id));
 }
 
-/* AGENT_NONE when the plan has none of that id. */
+/* AGENT_NONE when the plan has no agent of that id. */
 static uint32_t agent_of(const struct plan *plan, struct str id)
 {
     for (uint32_t i = 0; i < plan->agents.n; i++) {
@@ -107,7 +107,7 @@ static enum bt_code wrong(const struct journal_row *row, const char *what, struc
                    STR_ARG(row->type), what);
 }
 
-/* The numbers stand twice, in the row and in the body; they must agree. */
+/* Sequence and type are in the row and in the body; they must be equal. */
 static bool base_agrees(const struct journal_row *row, struct doc body)
 {
     return !row->is_public || (doc_head(doc_get(body, STR_LIT("seq"))).u == row->seq &&

@@ -1,5 +1,6 @@
 /* The rules of the records about the whole plan. */
 #include "tests/explore/world.h"
+#include "tests/unit/core/run/flat_record.h"
 
 bool world_take_generated(struct world *w, const struct record *rec, const char **ret_why)
 {
@@ -79,10 +80,11 @@ bool world_take_cancelling(struct world *w, const struct record *rec, const char
 
 bool world_ended_rightly(const struct world *w, const struct record *rec, const char **ret_why)
 {
+    const struct flat_record end = flat_record(rec); /* SYNTHESIS_STARTED or PLAN_COMPLETED */
     const struct plan *plan = world_plan(w);
     bool well = true;
     if (!w->at.begun || plan->n_steps == 0) {
-        RULE(REC(rec, plan_completed)->status != PLAN_COMPLETED || plan->dry_run || w->at.job.ok,
+        RULE(end.plan_status != PLAN_COMPLETED || plan->dry_run || w->at.job.ok,
              "completed without having run");
         return true;
     }
@@ -92,26 +94,19 @@ bool world_ended_rightly(const struct world *w, const struct record *rec, const 
         const bool skip = s->status == STEP_SKIPPED && s->reason == REASON_USER_SKIP;
         completed += s->status == STEP_COMPLETED && !plan->steps[i].superseded ? 1 : 0;
         well = well && (s->status == STEP_COMPLETED || skip || plan->steps[i].superseded);
-        RULE(step_is_final(s->status) || REC(rec, plan_completed)->status != PLAN_COMPLETED,
-             "completed too early");
+        RULE(step_is_final(s->status) || end.plan_status != PLAN_COMPLETED, "completed too early");
     }
-    const bool success = REC(rec, plan_completed)->outcome == OUTCOME_SUCCESS;
-    RULE(REC(rec, plan_completed)->status != PLAN_COMPLETED || completed > 0,
-         "completed with nothing");
-    RULE(REC(rec, plan_completed)->status != PLAN_COMPLETED || success == well,
-         "success or partial");
-    RULE(REC(rec, plan_completed)->status == PLAN_COMPLETED ||
-             REC(rec, plan_completed)->outcome == OUTCOME_FAILED,
-         "outcome");
-    RULE((REC(rec, plan_completed)->status == PLAN_CANCELLED) ==
-             (w->at.cancelling || REC(rec, plan_completed)->failure == PLAN_FAILURE_REJECTED),
+    const bool success = end.outcome == OUTCOME_SUCCESS;
+    RULE(end.plan_status != PLAN_COMPLETED || completed > 0, "completed with nothing");
+    RULE(end.plan_status != PLAN_COMPLETED || success == well, "success or partial");
+    RULE(end.plan_status == PLAN_COMPLETED || end.outcome == OUTCOME_FAILED, "outcome");
+    RULE((end.plan_status == PLAN_CANCELLED) ==
+             (w->at.cancelling || end.failure == PLAN_FAILURE_REJECTED),
          "cancelled or not");
-    RULE(REC(rec, plan_completed)->failure != PLAN_FAILURE_DEADLOCK,
-         "a deadlock in a plan without a cycle");
-    RULE(REC(rec, plan_completed)->failure != PLAN_FAILURE_TIMEOUT ||
-             w->at.now >= w->at.started_at + plan->timeout_ms,
+    RULE(end.failure != PLAN_FAILURE_DEADLOCK, "a deadlock in a plan without a cycle");
+    RULE(end.failure != PLAN_FAILURE_TIMEOUT || w->at.now >= w->at.started_at + plan->timeout_ms,
          "a timeout before its time");
-    if (REC(rec, plan_completed)->failure == PLAN_FAILURE_STEP) {
+    if (end.failure == PLAN_FAILURE_STEP) {
         const struct step_policy *policy = &plan->steps[rec->step].policy;
         const struct run_step *s = &w->shadow->steps[rec->step];
         const bool sched =

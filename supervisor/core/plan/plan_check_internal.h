@@ -1,6 +1,6 @@
 /* Declarations shared by plan_check.c, plan_cycle.c and plan_template.c. */
-#ifndef CORE_PLAN_CHECK_STATE_H
-#define CORE_PLAN_CHECK_STATE_H
+#ifndef CORE_PLAN_CHECK_INTERNAL_H
+#define CORE_PLAN_CHECK_INTERNAL_H
 
 #include "supervisor/core/plan/plan_check.h"
 

@@ -126,7 +126,7 @@ static const struct {
 #include "supervisor/core/run/record.def"
 };
 
-static bool speaks_of_it(const struct run *run, const struct record *rec)
+static bool is_about_run(const struct run *run, const struct record *rec)
 {
     if ((unsigned)rec->type >= REC_COUNT || plan_is_final(run->status) ||
         rules[rec->type].apply == NULL) {
@@ -143,7 +143,7 @@ static bool speaks_of_it(const struct run *run, const struct record *rec)
 
 bool run_apply(struct run *run, const struct plan *plan, const struct record *rec)
 {
-    if (!speaks_of_it(run, rec) || record_revises(rec) || !rules[rec->type].apply(run, plan, rec)) {
+    if (!is_about_run(run, rec) || record_revises(rec) || !rules[rec->type].apply(run, plan, rec)) {
         return false;
     }
     run_derive_status(run, plan);
@@ -224,7 +224,7 @@ struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
                        const struct plan *from, const struct record *rec)
 {
     const uint32_t revision = run->revision + (rec->type == REC_PLAN_GENERATED ? 0 : 1);
-    if (!speaks_of_it(run, rec) || !record_revises(rec) || to->revision != revision ||
+    if (!is_about_run(run, rec) || !record_revises(rec) || to->revision != revision ||
         REC(rec, revision)->revision != revision || !run_job_revises(run, from, rec) ||
         !keeps_rows(to, run, from)) {
         return NULL;

@@ -81,7 +81,8 @@ bool run_apply_decided(struct run *run, const struct plan *plan, const struct re
     return true;
 }
 
-static void ask(struct run *run, struct run_step *step, enum step_phase phase, msec deadline)
+static void begin_question(struct run *run, struct run_step *step, enum step_phase phase,
+                           msec deadline)
 {
     run_step_move(run, step, STEP_CHECKING, phase);
     step->ask++;
@@ -98,7 +99,7 @@ bool run_apply_checking(struct run *run, const struct plan *plan, const struct r
     if (!begun || asks->phase != PHASE_VERIFY) {
         return false;
     }
-    ask(run, step, PHASE_VERIFY, until(rec->now, asks->delay_ms));
+    begin_question(run, step, PHASE_VERIFY, until(rec->now, asks->delay_ms));
     step->result = asks->result;
     run_usage_add(&run->usage, &rec->usage);
     return true;
@@ -111,7 +112,7 @@ bool run_apply_gate_started(struct run *run, const struct plan *plan, const stru
     if (!is_between(step, rec, true) || step->ask == UINT16_MAX) {
         return false;
     }
-    ask(run, step, PHASE_GATE, until(rec->now, REC(rec, timed)->delay_ms));
+    begin_question(run, step, PHASE_GATE, until(rec->now, REC(rec, timed)->delay_ms));
     return true;
 }
 
@@ -170,8 +171,9 @@ bool run_apply_replan_started(struct run *run, const struct plan *plan, const st
         return false;
     }
     const msec asked = msec_add(rec->now, REC(rec, replan_started)->delay_ms);
-    ask(run, step, PHASE_REPLAN,
-        plan->replan.timeout_ms == 0 ? MSEC_NEVER : msec_add(asked, plan->replan.timeout_ms));
+    begin_question(run, step, PHASE_REPLAN,
+                   plan->replan.timeout_ms == 0 ? MSEC_NEVER
+                                                : msec_add(asked, plan->replan.timeout_ms));
     step->error_class = (uint8_t)REC(rec, replan_started)->error_class;
     step->replans++;
     run->replans++;

@@ -148,8 +148,8 @@ void run_derive_status(struct run *run, const struct plan *plan)
     /* PLAN_WAITING: all active steps wait for people and none may begin, or the plan is paused. */
     const bool may_begin = run->ready > 0 && run->active < run_concurrency(plan);
     const bool waits = run->active > 0 && run->waiting == run->active && !may_begin;
-    const bool told = (run->paused & ~(1u << PAUSE_REVIEW)) != 0;
-    run->status = (waits || told) && !run->cancelling ? PLAN_WAITING : PLAN_RUNNING;
+    const bool held = (run->paused & ~(1u << PAUSE_REVIEW)) != 0;
+    run->status = (waits || held) && !run->cancelling ? PLAN_WAITING : PLAN_RUNNING;
 }
 
 void run_grant(struct run_step *step)

@@ -56,7 +56,8 @@ static bool step_holds(const struct run *run, const struct plan *plan, uint32_t 
           "out without an attempt");
     CHECK(step->status != STEP_COMPLETED || begun || step->reason == REASON_REUSED,
           "completed without a beginning");
-    CHECK(step->status == STEP_CHECKING || step->phase <= PHASE_SEARCH, "a question nobody asks");
+    CHECK(step->status == STEP_CHECKING || step->phase <= PHASE_SEARCH,
+          "a question without a phase of questions");
     CHECK(step->status != STEP_CHECKING || step->phase > PHASE_SEARCH,
           "checking without a question");
     CHECK((step->status != STEP_READY && step->status != STEP_PENDING) || step->attempt == 0,
@@ -119,7 +120,8 @@ bool run_invariant(const struct run *run, const struct plan *plan, const char **
     CHECK(run->job != JOB_PLANNING || run->status == PLAN_PENDING, "planned while it runs");
     CHECK(run->job != JOB_SYNTHESIS || (run->status != PLAN_PENDING && run->open == 0),
           "an answer out of steps that are not over");
-    CHECK(run->status != PLAN_WAITING || run->waiting > 0 || run->paused != 0, "waits for nobody");
+    CHECK(run->status != PLAN_WAITING || run->waiting > 0 || run->paused != 0,
+          "waits without a reason");
     CHECK(run->active <= run_concurrency(plan), "more steps under way than max_concurrency");
     return true;
 }

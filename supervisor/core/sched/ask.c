@@ -1,5 +1,5 @@
-/* What a step asks of others: gates and verifications by agents, and what comes before its first
- * attempt. People: core_review.c. */
+/* Questions about a step: gates and verifications by agents, and what comes before the first
+ * attempt. Reviews by people: review.c. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
@@ -8,11 +8,11 @@
 
 static bool has_gate(const struct core_run *entry, uint32_t step)
 {
-    /* Without anything before it there is nothing to judge. */
+    /* Without dependencies there are no results to judge. */
     return entry->plan->steps[step].gate_with.len > 0 && run_deps(entry->plan, step) > 0;
 }
 
-void core_begin_bare(struct core *c, struct core_run *entry, uint32_t step)
+void core_begin_without_attempt(struct core *c, struct core_run *entry, uint32_t step)
 {
     const struct run_step *state = &entry->run->steps[step];
     if (state->status != STEP_READY) {
@@ -54,7 +54,7 @@ bool core_prepare(struct core *c, struct core_run *entry, uint32_t step)
         !has_gate(entry, step)) {
         return false;
     }
-    core_begin_bare(c, entry, step);
+    core_begin_without_attempt(c, entry, step);
     core_continue(c, entry, step);
     return true;
 }
@@ -67,7 +67,7 @@ void core_accept(struct core *c, struct core_run *entry, uint32_t step, struct b
     const struct plan_step *about = &entry->plan->steps[step];
     const struct run_step *state = &entry->run->steps[step];
     if (about->verify_with.len == 0 || entry->run->cancelling) {
-        core_step_over(
+        core_step_ended(
             c, entry,
             (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_COMPLETED,
                                      .stop = stop, .result = result),
@@ -111,10 +111,10 @@ static void gate_answered(struct core *c, struct core_run *entry, const struct c
     core_give_up(c, entry, ev->step, &f);
 }
 
-/* The result that was held back is the step's. */
+/* The result that waited for its verification becomes the step's. */
 static void verified(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
-    core_step_over(
+    core_step_ended(
         c, entry,
         (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_COMPLETED,
                                  .result = entry->run->steps[ev->step].result),
@@ -199,7 +199,7 @@ void core_check_timeout(struct core *c, struct core_run *entry, uint32_t step)
     const struct holder who = core_holder(c, entry, step);
     const bool held = entry->sched[step].list == LIST_HELD;
     if (held) {
-        core_tell_to_stop(c, entry, step, &who, STR_LIT("Timeout"));
+        core_emit_cancel(c, entry, step, &who, STR_LIT("Timeout"));
     }
     core_unlink(c, entry, step);
     core_check_failed(c, entry, step, STR_LIT("no answer in time"));
@@ -211,7 +211,7 @@ void core_check_lost(struct core *c, struct core_run *entry, uint32_t step)
     if (entry->run->cancelling) {
         core_stopped(c, entry, step, STOP_NONE, &(struct failure){0});
     } else if (++sched->unsent < CORE_UNSENT_MAX) {
-        core_enqueue(c, entry, step, true); /* asking again changes nothing: it only reads */
+        core_enqueue(c, entry, step, true); /* asking again is safe: a question only reads */
     } else {
         core_unlink(c, entry, step);
         core_check_failed(c, entry, step, STR_LIT("the answer was lost again and again"));

@@ -1,5 +1,4 @@
-/* Events: all that the core is told. Plain values; texts and documents are borrowed for the call.
- */
+/* Events: the input of the core. Plain values; texts and documents are borrowed for the call. */
 #ifndef CORE_EVENT_H
 #define CORE_EVENT_H
 
@@ -24,13 +23,13 @@ enum step_outcome {
 
 #define LANE_NONE UINT32_MAX
 
-/* A step that need not run: its result is known from an earlier run (M007, C32). */
+/* A step that need not run: an earlier run's result is reused (M007, C32). */
 struct core_reuse {
     uint32_t step;
     struct blob_ref result;
 };
 
-/* A plan that takes the place of the run's. */
+/* A plan that replaces the run's. */
 struct core_new_plan {
     const struct plan *plan; /* borrowed until CMD_RUN_DONE or the next CMD_REVISED */
     void *block;             /* core_run_size(plan) bytes, the caller's, for as long */
@@ -42,9 +41,9 @@ struct core_new_plan {
 struct core_ev_submit {
     const struct plan *plan;        /* borrowed until CMD_RUN_DONE or CMD_REVISED */
     void *block;                    /* core_run_size(plan) bytes, the caller's, for as long */
-    const struct core_reuse *reuse; /* in an order in which dependencies come first */
+    const struct core_reuse *reuse; /* dependencies come first */
     uint32_t n_reuse;
-    struct usage planning; /* what making the plan cost */
+    struct usage planning; /* the cost of making the plan */
 };
 struct core_ev_recover {
     const struct plan *plan; /* as in core_ev_submit */
@@ -70,10 +69,10 @@ struct core_ev_registration {
 struct core_ev_result {
     enum step_outcome outcome;
     enum err_class error_class;
-    bool retryable_given; /* the agent said whether a retry makes sense */
+    bool retryable_given; /* the agent set `retryable` */
     bool retryable;
     bool passed;    /* GATE and VERIFY */
-    bool invalid;   /* REPLAN, FAILED: a plan came, and the check rejected it */
+    bool invalid;   /* REPLAN, FAILED: there was a plan, and the plan check rejected it */
     uint32_t agent; /* HANDOFF: the agent that takes over; AGENT_NONE = unknown */
     msec retry_after_ms;
     struct blob_ref result;
@@ -82,7 +81,7 @@ struct core_ev_result {
     struct core_new_plan next; /* REPLAN, COMPLETED */
 };
 struct core_ev_lost {
-    bool sent; /* the request had left: the instance may work on it */
+    bool sent; /* the request had left, so the instance may have begun */
 };
 struct core_ev_state {
     bool running; /* false: the instance does not know the attempt */
@@ -94,8 +93,8 @@ struct core_ev_progress {
 };
 struct core_ev_decide {
     enum review_decision decision;
-    struct blob_ref result;    /* about a step: edited parameters or given data */
-    struct core_new_plan next; /* about failed planning, APPROVE: the plan; NULL: plan once more */
+    struct blob_ref result;    /* for a step: edited parameters or given data */
+    struct core_new_plan next; /* for failed planning, APPROVE: the plan; NULL: plan once more */
 };
 struct core_ev_probed {
     bool ok;
@@ -106,13 +105,13 @@ struct core_ev_planned {
 };
 struct core_ev_job_failed {
     enum job_kind job;
-    bool invalid; /* an answer came, and it is no plan */
+    bool invalid; /* there was an answer, but no valid plan */
     uint64_t n;   /* errors of that answer */
     struct blob_ref result;
     struct usage usage;
 };
 struct core_ev_job_text {
-    bool restarts; /* the text before it is void: another attempt begins the answer again */
+    bool restarts; /* another attempt begins the text again; the earlier pieces are void */
 };
 struct core_ev_synthesized {
     struct blob_ref result;
@@ -146,7 +145,7 @@ enum core_ev_member {
 struct core_event {
     enum core_event_type type;
     uint32_t step;
-    uint32_t attempt; /* of a question: its number */
+    uint32_t attempt; /* for a question its number */
     enum step_phase phase;
     uint64_t run;
     msec now;
@@ -154,7 +153,7 @@ struct core_event {
     uint32_t slot;
     uint32_t lane; /* LANE_NONE when no lane is concerned */
     uint64_t epoch;
-    struct uuid instance; /* nil: the slot and the lane are enough */
+    struct uuid instance; /* nil: slot and lane identify the sender */
     struct str text;      /* error, reason, comment */
     union {
         struct core_ev_result result;
@@ -193,13 +192,13 @@ static inline enum core_ev_member core_ev_member(enum core_event_type t)
 }
 
 /*
- * A pointer to a member of `as`. Asserts that the event's type has that member:
+ * A pointer to a member of `as`. In debug builds it asserts that the event's type has the member:
  *   CORE_EV(ev, lost)->sent
  */
 #define CORE_EV(ev, member)                                                                        \
     (&(DEBUG_ASSERT(core_ev_member((ev)->type) == CORE_EV_##member), (ev))->as.member)
 /*
- * The type and its member of an initialiser. Does not compile when they do not belong together:
+ * The type and its member in an initialiser. It does not compile when the type has another member:
  *   (struct core_event){CORE_EV_INIT(LOST, lost, .sent = true), .run = run}
  */
 #define CORE_EV_INIT(name, member, ...)                                                            \

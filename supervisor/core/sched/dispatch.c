@@ -1,10 +1,10 @@
-/* Giving a lane to a queued step: what is said about it, and the request. */
+/* Giving a lane to a queued step: its records and the request. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/fair.h"
 
-/* Who hands over to the step (C20): in a chain whoever had the last attempt; else whose result came
- * last among those it needs. */
+/* The agent that hands over to the step (C20). In a chain the agent of the last attempt; otherwise
+ * the agent of the dependency that completed last. */
 static uint32_t handed_over_by(const struct core_run *entry, uint32_t step)
 {
     if (entry->plan->chain) {
@@ -15,7 +15,7 @@ static uint32_t handed_over_by(const struct core_run *entry, uint32_t step)
     return agent == AGENT_NONE ? AGENT_SUPERVISOR : agent;
 }
 
-/* The attempt goes to this instance. A question is not recorded: it may be asked again. */
+/* Records the attempt and its instance. A question is not recorded: it may be asked again. */
 static void record_attempt(struct core *c, struct core_run *entry, uint32_t step,
                            const struct instance_view *to)
 {
@@ -59,11 +59,11 @@ void core_dispatch(struct core *c, struct core_run *entry, uint32_t step, uint32
     sched->slot = slot;
     sched->epoch = to.epoch;
     sched->since = c->now;
-    sched->sign = c->now;
+    sched->last_sign = c->now;
     sched->progress = 0;
     entry->run->unused += MUTANT(RUN_BESIDE_APPLY) ? 1 : 0;
     core_link(c, entry, step, LIST_HELD, false);
-    core_due(c, entry, step, core_held_due(entry, step));
+    core_set_due(c, entry, step, core_held_due(entry, step));
     struct core_cmd *cmd = core_emit(c, CMD_DISPATCH);
     cmd->run = core_handle_of(c, entry);
     cmd->step = step;

@@ -23,8 +23,8 @@ struct holder core_holder(const struct core *c, const struct core_run *entry, ui
     return who;
 }
 
-void core_tell_to_stop(struct core *c, const struct core_run *entry, uint32_t step,
-                       const struct holder *who, struct str why)
+void core_emit_cancel(struct core *c, const struct core_run *entry, uint32_t step,
+                      const struct holder *who, struct str why)
 {
     if (who->slot == REGISTRY_NONE) {
         return;
@@ -82,20 +82,20 @@ void core_end_step(struct core *c, struct core_run *entry, struct record rec)
 
 void core_plan_cancelled(struct core *c, struct core_run *entry, struct str why)
 {
-    core_plan_over(c, entry,
-                   &(struct plan_end){.status = PLAN_CANCELLED,
-                                      .outcome = OUTCOME_FAILED,
-                                      .reason = REASON_CANCELLED,
-                                      .step = STEP_NONE,
-                                      .text = why});
+    core_end_plan(c, entry,
+                  &(struct plan_end){.status = PLAN_CANCELLED,
+                                     .outcome = OUTCOME_FAILED,
+                                     .reason = REASON_CANCELLED,
+                                     .step = STEP_NONE,
+                                     .text = why});
 }
 
 static bool nothing_can_happen(const struct core_run *entry)
 {
-    return entry->run->active == 0 && entry->run->ready == 0 && !core_hold(entry);
+    return entry->run->active == 0 && entry->run->ready == 0 && !core_on_hold(entry);
 }
 
-void core_carry_on(struct core *c, struct core_run *entry)
+void core_advance(struct core *c, struct core_run *entry)
 {
     if (entry->run->job != JOB_NONE) {
         return; /* the steps are over, or there are none yet */
@@ -107,11 +107,11 @@ void core_carry_on(struct core *c, struct core_run *entry)
         return;
     }
     if (entry->run->open == 0) {
-        core_plan_over_naturally(c, entry);
+        core_end_plan_by_steps(c, entry);
         return;
     }
-    if (nothing_can_happen(entry)) { /* only in a plan that nobody checked (M026) */
-        core_plan_over(
+    if (nothing_can_happen(entry)) { /* only in a plan that was not checked (M026) */
+        core_end_plan(
             c, entry,
             &(struct plan_end){.status = PLAN_FAILED,
                                .outcome = OUTCOME_FAILED,
@@ -121,12 +121,12 @@ void core_carry_on(struct core *c, struct core_run *entry)
                                .text = STR_LIT("Deadlock: no steps ready and none in progress")});
         return;
     }
-    if (!core_hold(entry)) {
+    if (!core_on_hold(entry)) {
         core_unpark(c, entry);
     }
 }
 
-void core_step_over(struct core *c, struct core_run *entry, struct record rec)
+void core_step_ended(struct core *c, struct core_run *entry, struct record rec)
 {
     const struct run_step *state = &entry->run->steps[rec.step];
     const uint32_t planned = entry->plan->steps[rec.step].agent;
@@ -141,13 +141,13 @@ void core_step_over(struct core *c, struct core_run *entry, struct record rec)
     if (!entry->run->cancelling) {
         core_settle(c, entry, rec.step);
     }
-    core_carry_on(c, entry);
+    core_advance(c, entry);
 }
 
 /* ---- the plan ---- */
 
-/* Ends one step of a plan that is over. Those that never began only leave the lists: PLAN_COMPLETED
- * says it all. */
+/* Ends one step of a plan that is over. A step that never began only leaves its list:
+ * PLAN_COMPLETED covers it. */
 static void stop_step(struct core *c, struct core_run *entry, uint32_t step,
                       const struct plan_end *end)
 {
@@ -166,7 +166,7 @@ static void stop_step(struct core *c, struct core_run *entry, uint32_t step,
                                            .stop = out ? STOP_FENCED : STOP_NONE),
                                   .step = step, .text = end->text});
     if (out) {
-        core_tell_to_stop(c, entry, step, &who, end->text);
+        core_emit_cancel(c, entry, step, &who, end->text);
     }
 }
 
@@ -186,9 +186,9 @@ void core_plan_finish(struct core *c, struct core_run *entry, const struct plan_
     core_release_run(c, entry);
 }
 
-void core_plan_over(struct core *c, struct core_run *entry, const struct plan_end *end)
+void core_end_plan(struct core *c, struct core_run *entry, const struct plan_end *end)
 {
-    c->quiet = true; /* it is over: that is all there is to say about it */
+    c->quiet = true; /* the plan ends: no PLAN_PAUSED or PLAN_RESUMED any more */
     for (uint32_t i = 0; entry->run->open > 0 && i < entry->run->n_steps; i++) {
         stop_step(c, entry, i, end);
     }
@@ -201,17 +201,17 @@ void core_plan_over(struct core *c, struct core_run *entry, const struct plan_en
 void core_step_fails_plan(struct core *c, struct core_run *entry, uint32_t step,
                           enum plan_failure failure, struct str text)
 {
-    core_plan_over(c, entry,
-                   &(struct plan_end){.status = PLAN_FAILED,
-                                      .outcome = OUTCOME_FAILED,
-                                      .failure = failure,
-                                      .reason = REASON_PLAN_ABORTED,
-                                      .step = step,
-                                      .text = text});
+    core_end_plan(c, entry,
+                  &(struct plan_end){.status = PLAN_FAILED,
+                                     .outcome = OUTCOME_FAILED,
+                                     .failure = failure,
+                                     .reason = REASON_PLAN_ABORTED,
+                                     .step = step,
+                                     .text = text});
 }
 
-/* C07: what people left out on purpose, and what a later revision does without, is no failure. */
-static bool went_well(const struct core_run *entry)
+/* C07: steps that a person skipped, and superseded ones, are no failure. */
+static bool is_success(const struct core_run *entry)
 {
     for (uint32_t i = 0; i < entry->run->n_steps; i++) {
         const struct run_step *state = &entry->run->steps[i];
@@ -224,21 +224,21 @@ static bool went_well(const struct core_run *entry)
     return true;
 }
 
-void core_plan_over_naturally(struct core *c, struct core_run *entry)
+void core_end_plan_by_steps(struct core *c, struct core_run *entry)
 {
     struct plan_end end = {.status = PLAN_COMPLETED, .outcome = OUTCOME_PARTIAL, .step = STEP_NONE};
     if (core_end_stands(entry, &end)) {
-        core_plan_over(c, entry, &end);
+        core_end_plan(c, entry, &end);
         return;
     }
     if (entry->run->completed == 0) {
         end.status = PLAN_FAILED;
         end.outcome = OUTCOME_FAILED;
         end.failure = PLAN_FAILURE_NOTHING_COMPLETED;
-    } else if (went_well(entry)) {
+    } else if (is_success(entry)) {
         end.outcome = OUTCOME_SUCCESS;
     }
-    core_plan_over(c, entry, &end);
+    core_end_plan(c, entry, &end);
 }
 
 void core_plan_timeout(struct core *c, struct core_run *entry)
@@ -247,11 +247,11 @@ void core_plan_timeout(struct core *c, struct core_run *entry)
         core_synthesis_timeout(c, entry);
         return;
     }
-    core_plan_over(c, entry,
-                   &(struct plan_end){.status = PLAN_FAILED,
-                                      .outcome = OUTCOME_FAILED,
-                                      .failure = PLAN_FAILURE_TIMEOUT,
-                                      .reason = REASON_PLAN_TIMEOUT,
-                                      .step = STEP_NONE,
-                                      .text = core_text_timeout(c, entry->plan->timeout_ms)});
+    core_end_plan(c, entry,
+                  &(struct plan_end){.status = PLAN_FAILED,
+                                     .outcome = OUTCOME_FAILED,
+                                     .failure = PLAN_FAILURE_TIMEOUT,
+                                     .reason = REASON_PLAN_TIMEOUT,
+                                     .step = STEP_NONE,
+                                     .text = core_text_timeout(c, entry->plan->timeout_ms)});
 }

@@ -1,20 +1,19 @@
 /*
- * What a plan as a whole asks of an agent: its steps before it runs, and one answer out of all
- * results when they are over. The question itself is another run, of one step; the shell starts it
- * (CMD_JOB) and tells its end.
+ * The jobs of a plan: planning before it runs, and synthesis of one answer when its steps are over.
+ * A job is another run, of one step. The engine starts it (CMD_JOB) and reports its end.
  *
  *   PENDING --PLANNING_STARTED--> planning --PLANNED--> the plan's own life
- *                                  |  ^ `--no plan, first time: PLANNING_RETRY
- *                                  |  `--a person: once more
- *                                  `--PLANNING_FAILED--> failed, a person, or an answer alone
- *   all steps over --SYNTHESIS_STARTED--> the answer --SYNTHESIS_FINISHED--> ended
+ *                                  |  ^ `--invalid plan: PLANNING_RETRY
+ *                                  |  `--a person approves: once more
+ *                                  `--PLANNING_FAILED--> failed, a review, or an answer alone
+ *   all steps over --SYNTHESIS_STARTED--> synthesis --SYNTHESIS_FINISHED--> ended
  *                                          `--SYNTHESIS_RETRY--> running again
  */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/fair.h"
 
-static void order(struct core *c, const struct core_run *entry, struct str text)
+static void emit_job(struct core *c, const struct core_run *entry, struct str text)
 {
     struct core_cmd *cmd = core_emit(c, CMD_JOB);
     cmd->run = core_handle_of(c, entry);
@@ -32,7 +31,7 @@ void core_start_planning(struct core *c, struct core_run *entry)
                 (struct record){REC_INIT(PLANNING_STARTED, timed, .delay_ms = policy->timeout_ms),
                                 .step = STEP_NONE, .attempt = 1, .agent = policy->agent});
     core_rearm(c, entry);
-    order(c, entry, STR_LIT(""));
+    emit_job(c, entry, STR_LIT(""));
 }
 
 static void take_plan(struct core *c, struct core_run *entry, const struct core_new_plan *next,
@@ -76,16 +75,16 @@ static void await_decision(struct core *c, struct core_run *entry, struct str te
     core_rearm(c, entry);
 }
 
-/* M008: an answer to the goal without any steps. */
-static void answer_alone(struct core *c, struct core_run *entry, const struct plan_end *end)
+/* M008: an answer to the goal, without any steps. */
+static void answer_without_plan(struct core *c, struct core_run *entry, const struct plan_end *end)
 {
     core_record(c, entry, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
     core_rearm(c, entry);
-    core_plan_over(c, entry, end);
+    core_end_plan(c, entry, end);
 }
 
-static void no_plan(struct core *c, struct core_run *entry, enum plan_failure failure,
-                    struct str text, const struct usage *usage)
+static void give_up_planning(struct core *c, struct core_run *entry, enum plan_failure failure,
+                             struct str text, const struct usage *usage)
 {
     const struct plan_end end = {.status = PLAN_FAILED,
                                  .outcome = OUTCOME_FAILED,
@@ -101,7 +100,7 @@ static void no_plan(struct core *c, struct core_run *entry, enum plan_failure fa
     if (policy == ON_INVALID_INTERRUPT) {
         await_decision(c, entry, text);
     } else if (policy == ON_INVALID_SYNTHESIZE && answers) {
-        answer_alone(c, entry, &end);
+        answer_without_plan(c, entry, &end);
     } else {
         core_plan_finish(c, entry, &end, (struct blob_ref){0});
     }
@@ -135,13 +134,13 @@ static void planning_failed(struct core *c, struct core_run *entry, const struct
 {
     const struct core_ev_job_failed *failed = CORE_EV(ev, job_failed);
     if (!failed->invalid) {
-        no_plan(c, entry, PLAN_FAILURE_PLANNING, ev->text, &failed->usage);
+        give_up_planning(c, entry, PLAN_FAILURE_PLANNING, ev->text, &failed->usage);
         return;
     }
     const bool enough =
         entry->run->asked > entry->plan->planning.repairs || entry->run->asked >= LIMIT_ATTEMPTS;
     if ((enough && !MUTANT(REPAIRS_UNLIMITED)) || core_budget_is_spent(entry, &failed->usage)) {
-        no_plan(c, entry, PLAN_FAILURE_INVALID_PLAN, ev->text, &failed->usage);
+        give_up_planning(c, entry, PLAN_FAILURE_INVALID_PLAN, ev->text, &failed->usage);
         return;
     }
     core_record(c, entry,
@@ -149,13 +148,13 @@ static void planning_failed(struct core *c, struct core_run *entry, const struct
                                          .result = failed->result),
                                 .step = STEP_NONE, .attempt = entry->run->asked,
                                 .usage = failed->usage, .text = ev->text});
-    order(c, entry, ev->text);
+    emit_job(c, entry, ev->text);
 }
 
 /* ---- the answer ---- */
 
-/* C21, M082: one step's result is the answer as it is. */
-static bool wants_answer(const struct core_run *entry, const struct plan_end *end)
+/* C21, M082: the result of a single step is the answer. */
+static bool wants_synthesis(const struct core_run *entry, const struct plan_end *end)
 {
     const struct run *run = entry->run;
     const bool single =
@@ -170,7 +169,7 @@ static bool wants_answer(const struct core_run *entry, const struct plan_end *en
 bool core_synthesize(struct core *c, struct core_run *entry, const struct plan_end *end)
 {
     const struct synthesis_policy *policy = &entry->plan->synthesis;
-    if (!wants_answer(entry, end)) {
+    if (!wants_synthesis(entry, end)) {
         return false;
     }
     if (core_budget_is_spent(entry, &(struct usage){0})) {
@@ -183,7 +182,7 @@ bool core_synthesize(struct core *c, struct core_run *entry, const struct plan_e
         return false;
     }
     if ((entry->run->paused & 1u << PAUSE_REVIEW) !=
-        0) { /* whom it waited for has no say any more */
+        0) { /* the reviews have ended with their steps */
         core_record(c, entry,
                     (struct record){REC_INIT(PLAN_RESUMED, pause, .reason = PAUSE_REVIEW),
                                     .step = STEP_NONE});
@@ -194,12 +193,12 @@ bool core_synthesize(struct core *c, struct core_run *entry, const struct plan_e
                                          .failure = end->failure, .delay_ms = policy->timeout_ms),
                                 .step = end->step, .agent = policy->agent, .text = end->text});
     core_rearm(c, entry);
-    order(c, entry, STR_LIT(""));
+    emit_job(c, entry, STR_LIT(""));
     return true;
 }
 
-/* How the plan ends was decided when its answer was asked for. Without steps there is an answer, if
- * no plan. */
+/* The plan's end was decided before the synthesis. Without steps an answer alone is a partial
+ * success. */
 static struct plan_end decided_end(const struct run *run)
 {
     if (run->n_steps == 0 && run->answer.id != 0) {
@@ -233,7 +232,7 @@ bool core_end_stands(const struct core_run *entry, struct plan_end *ret)
     return false;
 }
 
-/* SYNTHESIS_FINISHED, and the plan ends as it was to. */
+/* Emits SYNTHESIS_FINISHED and ends the plan as decided. */
 static void finish(struct core *c, struct core_run *entry, struct record rec)
 {
     rec.step = STEP_NONE;
@@ -342,12 +341,12 @@ bool core_job_recover(struct core *c, struct core_run *entry)
     if (run->job != JOB_NONE) {
         core_rearm(c, entry);
         if (!MUTANT(JOB_FORGOTTEN)) {
-            order(c, entry, STR_LIT(""));
+            emit_job(c, entry, STR_LIT(""));
         }
         return true;
     }
     if (run->answered && run->end_status != PLAN_PENDING &&
-        !MUTANT(ANSWERED_TWICE)) { /* cut before the plan's own end */
+        !MUTANT(ANSWERED_TWICE)) { /* the journal was cut before PLAN_COMPLETED */
         const struct plan_end end = decided_end(run);
         core_plan_finish(c, entry, &end, run->answer);
         return true;
@@ -356,10 +355,11 @@ bool core_job_recover(struct core *c, struct core_run *entry)
         return false;
     }
     if (run->paused != 0) {
-        core_rearm(c, entry); /* the time spent down counts */
+        core_rearm(c, entry); /* time while the supervisor was down counts */
     } else {
         core_start_planning(
-            c, entry); /* a cut journal lost its beginning, or what followed from its end */
+            c,
+            entry); /* the journal was cut before PLANNING_STARTED, or after the end of the job */
     }
     return true;
 }

@@ -1,10 +1,10 @@
-/* What people change while a plan runs (M064): pausing, skipping, revising. */
+/* Changes of a running plan by people (M064): pause, resume, skip, cancel steps, revise. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
-/* The run, when it can be changed at all; else the rejection is out. What was paused before its
- * answer was asked for can be resumed meanwhile: its steps may be tried again. */
+/* The run, if it can be changed; otherwise the rejection is emitted. A paused plan can be resumed
+ * during its synthesis: its steps may be retried. */
 static struct core_run *open_run(struct core *c, const struct core_event *ev)
 {
     struct core_run *entry = core_find_run(c, ev->run);
@@ -55,9 +55,9 @@ void core_on_resume(struct core *c, const struct core_event *ev)
     core_record(c, entry,
                 (struct record){REC_INIT(PLAN_RESUMED, pause, .reason = PAUSE_REQUESTED),
                                 .step = STEP_NONE, .text = ev->text});
-    core_unpark(c,
-                entry); /* also the question to a replanner, for which the others go on waiting */
-    core_carry_on(c, entry);
+    core_unpark(
+        c, entry); /* also the question to the replanner, for which the other steps keep waiting */
+    core_advance(c, entry);
 }
 
 /* ---- skipping ---- */
@@ -67,7 +67,7 @@ static bool is_open(const struct core_run *entry, uint32_t step)
     return !step_is_final(entry->run->steps[step].status);
 }
 
-/* What the client knew when it asked for the change. */
+/* Whether the run still has the revision that the client knew. */
 static bool is_expected(const struct core_run *entry, uint32_t revision)
 {
     return revision == 0 || revision == entry->run->revision || MUTANT(EXPECT_IGNORED);
@@ -108,9 +108,10 @@ static enum core_reject check_modify(const struct core_event *ev, const struct c
     return REJECT_NOT_WAITING;
 }
 
-/* Ends one step by a person's word. What is out is told to stop; what it says no longer counts. */
-static void take_out(struct core *c, struct core_run *entry, uint32_t step, bool cancel,
-                     struct str why)
+/* Ends one step for a person. If an instance has it, it gets a cancel request and its result is
+ * rejected. */
+static void end_by_person(struct core *c, struct core_run *entry, uint32_t step, bool cancel,
+                          struct str why)
 {
     const enum list_kind list = entry->sched[step].list;
     const bool out = list == LIST_HELD || list == LIST_UNKNOWN;
@@ -126,7 +127,7 @@ static void take_out(struct core *c, struct core_run *entry, uint32_t step, bool
                                            .stop = out ? STOP_FENCED : STOP_NONE),
                                   .step = step, .text = why});
     if (out) {
-        core_tell_to_stop(c, entry, step, &who, why);
+        core_emit_cancel(c, entry, step, &who, why);
     }
 }
 
@@ -154,13 +155,13 @@ void core_on_modify(struct core *c, const struct core_event *ev)
     const uint32_t n = skip_to ? ev->step : change->n_steps;
     c->quiet = true;
     for (uint32_t i = 0; i < n; i++) {
-        take_out(c, entry, skip_to ? i : change->steps[i], cancel, ev->text);
+        end_by_person(c, entry, skip_to ? i : change->steps[i], cancel, ev->text);
     }
     for (uint32_t i = 0; i < n; i++) {
         core_settle(c, entry, skip_to ? i : change->steps[i]);
     }
     core_emit_waiting(c, entry);
-    core_carry_on(c, entry);
+    core_advance(c, entry);
 }
 
 /* ---- a new plan ---- */

@@ -1,7 +1,5 @@
-/*
- * Revisions of a plan: asked of the replanner when a step failed (M050-M054, C16), or made by a
- * person. Rows keep their indexes, so whatever is out goes on untouched; see run_revise().
- */
+/* Revisions of a plan, by the replanner after a failure (M050-M054, C16) or by a person. Steps keep
+ * their indexes, so work under way is not affected; see run_revise(). */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
@@ -21,10 +19,10 @@ static void fail_with(struct core *c, struct core_run *entry, uint32_t step,
     core_end_step(c, entry,
                   (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_FAILED,
                                            .reason = f->reason, .error_class = f->error_class,
-                                           .stop = f->tell ? STOP_FENCED : STOP_NONE),
+                                           .stop = f->cancel ? STOP_FENCED : STOP_NONE),
                                   .step = step, .usage = f->usage, .text = f->text});
-    if (f->tell) {
-        core_tell_to_stop(c, entry, step, &who, f->text);
+    if (f->cancel) {
+        core_emit_cancel(c, entry, step, &who, f->text);
     }
     core_step_fails_plan(c, entry, step, failure, text);
 }
@@ -39,7 +37,7 @@ void core_replan(struct core *c, struct core_run *entry, uint32_t step, const st
         return;
     }
     if (entry->run->replanning > 0) {
-        /* The revision that is being made will do without it, or take it up again. */
+        /* The revision that is being made will drop the step, or contain it again. */
         core_fail_by(c, entry, step, f, ON_FAILURE_CONTINUE);
         return;
     }
@@ -53,7 +51,7 @@ void core_replan(struct core *c, struct core_run *entry, uint32_t step, const st
                   max_replans_text(c, policy->max_step, f->text));
         return;
     }
-    core_begin_bare(c, entry, step);
+    core_begin_without_attempt(c, entry, step);
     core_unlink(c, entry, step);
     core_record(
         c, entry,
@@ -63,9 +61,9 @@ void core_replan(struct core *c, struct core_run *entry, uint32_t step, const st
                         .step = step, .attempt = state->attempt, .agent = policy->agent,
                         .usage = f->usage, .text = f->text});
     core_park(c, entry);
-    core_due(c, entry, step, msec_add(c->now, policy->cooldown_ms));
-    if (f->tell) {
-        core_tell_to_stop(c, entry, step, &who, f->text);
+    core_set_due(c, entry, step, msec_add(c->now, policy->cooldown_ms));
+    if (f->cancel) {
+        core_emit_cancel(c, entry, step, &who, f->text);
     }
 }
 
@@ -107,7 +105,7 @@ static bool same_deps(const struct plan *a, const struct plan *b, uint32_t step)
     return true;
 }
 
-/* A row that has begun stays as it is: nothing new may come before it. */
+/* A step that has begun stays as it is: it gets no new dependencies. */
 static bool row_fits(const struct plan *to, const struct core_run *entry, uint32_t i)
 {
     const struct plan_step *was = &entry->plan->steps[i];
@@ -122,7 +120,7 @@ static bool row_fits(const struct plan *to, const struct core_run *entry, uint32
     return is->superseded || !run_step_is_active(state->status) || same_deps(entry->plan, to, i);
 }
 
-/* Whoever was granted stays where it is; only a person may grant more (G26). */
+/* Granted agents stay at their places; only a person may grant more (G26). */
 static bool grants_fit(const struct plan *to, const struct plan *from, bool grows)
 {
     const struct plan_agents *had = &from->agents;
@@ -151,7 +149,7 @@ static bool revision_fits(const struct plan *to, const struct core_run *entry, b
     return true;
 }
 
-/* Ends the rows that the revision does without. */
+/* Ends the steps that the revision drops. */
 static void end_superseded(struct core *c, struct core_run *entry, const struct plan *to)
 {
     for (uint32_t i = 0; i < entry->plan->n_steps; i++) {
@@ -175,12 +173,12 @@ static void end_superseded(struct core *c, struct core_run *entry, const struct 
         }
         core_end_step(c, entry, rec);
         if (out && !failed && !MUTANT(SUPERSEDED_GOES_ON)) {
-            core_tell_to_stop(c, entry, i, &who, rec.text);
+            core_emit_cancel(c, entry, i, &who, rec.text);
         }
     }
 }
 
-/* What follows from the steps as they stand: doomed ones are skipped, ready ones listed. */
+/* Skips the steps that can never start, and lists the ready ones. */
 static void settle_all(struct core *c, struct core_run *entry)
 {
     for (uint32_t i = 0; i < entry->run->n_steps; i++) {
@@ -195,7 +193,7 @@ static void settle_all(struct core *c, struct core_run *entry)
     }
 }
 
-/* Rows that have not begun leave their lists: their dependencies may change. */
+/* Steps that have not begun leave their lists: their dependencies may change. */
 static void unlink_unbegun(struct core *c, struct core_run *entry)
 {
     for (uint32_t i = 0; i < entry->run->n_steps; i++) {
@@ -222,7 +220,7 @@ bool core_revise(struct core *c, struct core_run *entry, const struct core_new_p
     core_emit(c, CMD_REVISED)->run = core_handle_of(c, entry);
     settle_all(c, entry);
     core_emit_waiting(c, entry);
-    core_carry_on(c, entry);
+    core_advance(c, entry);
     return true;
 }
 

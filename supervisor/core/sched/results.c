@@ -1,14 +1,11 @@
-/* What instances say about an attempt. */
+/* Results and progress of attempts. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
-/*
- * Whether the event comes from the instance that has the attempt. A current incarnation is known by
- * its slot. Of one that was replaced or is gone only the word about the very epoch that got the
- * attempt counts, and only when the shell vouches for it: by the lane that it came over, or by the
- * instance's id.
- */
+/* Whether the event comes from the instance that has the attempt. A current incarnation is known by
+ * its slot. From a replaced or gone one only the epoch that got the attempt counts, and only when
+ * the caller identifies the sender: by the lane of the event, or by the instance's id. */
 static enum core_reject check_sender(const struct core *c, const struct core_event *ev,
                                      const struct core_run *entry)
 {
@@ -30,7 +27,7 @@ static enum core_reject check_sender(const struct core *c, const struct core_eve
                                                                         : REJECT_STALE_EPOCH;
 }
 
-/* The answer to a question counts over the lane that it was asked on, and nowhere else. */
+/* An answer to a question counts only over the lane that the question was sent on. */
 static enum core_reject check_answer(const struct core *c, const struct core_event *ev,
                                      const struct core_run *entry)
 {
@@ -96,11 +93,11 @@ void core_on_lane_free(struct core *c, const struct core_event *ev)
         core_reject(c, ev, REJECT_STALE_EPOCH);
         return;
     }
-    core_alive(c, ev);
+    core_mark_alive(c, ev);
     core_lane_answered(c, ev);
 }
 
-/* An unsafe step runs again after a failure only when the agent itself said that this is fine. */
+/* An unsafe step runs again after a failure only when the agent allows it. */
 static bool worth_retrying(const struct core_ev_result *result, const struct step_policy *policy)
 {
     if (result->retryable_given) {
@@ -111,11 +108,9 @@ static bool worth_retrying(const struct core_ev_result *result, const struct ste
 
 /* ---- late results ---- */
 
-/*
- * An attempt that timed out may still bring its result, over the lane that it kept (the shell
- * vouches for that: one lane, one request). It counts when nothing newer has finished: the step is
- * between attempts, or the next attempt is still out, or a person is asked what became of it.
- */
+/* An attempt that timed out may still return its result over its lane (one lane, one request, so
+ * the sender is known). It counts while nothing newer has finished: the step is between attempts,
+ * the next attempt is still under way, or a person is asked about the outcome. */
 static bool is_late(const struct core *c, const struct core_event *ev, const struct core_run *entry)
 {
     if (entry == NULL || ev->step >= entry->run->n_steps || ev->lane == LANE_NONE ||
@@ -155,13 +150,13 @@ static void take_late(struct core *c, struct core_run *entry, const struct core_
     const bool out = list == LIST_HELD || list == LIST_UNKNOWN;
     core_unlink(c, entry, ev->step);
     if (out) {
-        core_tell_to_stop(c, entry, ev->step, &who, STR_LIT("An earlier attempt has completed"));
+        core_emit_cancel(c, entry, ev->step, &who, STR_LIT("An earlier attempt has completed"));
     }
     core_accept(c, entry, ev->step, CORE_EV(ev, result)->result, &CORE_EV(ev, result)->usage,
                 out ? STOP_FENCED : STOP_NONE);
 }
 
-/* What came over a lane was really asked for, so there is no more of this than of requests. */
+/* Only results over a lane are recorded, so there are no more of these records than requests. */
 static void record_rejected(struct core *c, struct core_run *entry, const struct core_event *ev,
                             enum core_reject why)
 {
@@ -177,7 +172,7 @@ static void record_rejected(struct core *c, struct core_run *entry, const struct
 
 /* ---- results ---- */
 
-/* The agent gives the step to another one (F51, F52). */
+/* The agent hands the step over to another one (F51, F52). */
 static void handed_off(struct core *c, struct core_run *entry, const struct core_event *ev,
                        const struct failure *f)
 {
@@ -251,7 +246,7 @@ static void attempt_answered(struct core *c, struct core_run *entry, const struc
 
 void core_on_result(struct core *c, const struct core_event *ev)
 {
-    core_alive(c, ev);
+    core_mark_alive(c, ev);
     core_lane_answered(c, ev);
     struct core_run *entry = core_find_run(c, ev->run);
     const enum core_reject why = check_attempt(c, ev, entry);
@@ -274,18 +269,18 @@ void core_on_result(struct core *c, const struct core_event *ev)
 void core_on_progress(struct core *c, const struct core_event *ev)
 {
     const struct core_ev_progress *news = CORE_EV(ev, progress);
-    core_alive(c, ev);
+    core_mark_alive(c, ev);
     struct core_run *entry = core_attempt(c, ev);
     if (entry == NULL) {
         return;
     }
     struct sched_step *sched = &entry->sched[ev->step];
     if (sched->list == LIST_HELD) {
-        sched->sign = c->now;
-        core_due(c, entry, ev->step, core_held_due(entry, ev->step));
+        sched->last_sign = c->now;
+        core_set_due(c, entry, ev->step, core_held_due(entry, ev->step));
     }
     if (entry->run->steps[ev->step].status == STEP_CHECKING) {
-        return; /* a question's progress is nobody's news */
+        return; /* progress of a question is not published */
     }
     if (c->now - sched->since >= 1000) {
         sched->since = c->now;
