@@ -210,7 +210,6 @@ static void begin_stop(struct daemon *d, const char *why)
             continue;
         }
         drain.epoch = view.epoch;
-        drain.agent = view.agent;
         if (engine_feed(d->engine, &drain, NULL, &err) != BT_OK) {
             engine_fail(d->engine, &err);
         }

@@ -99,13 +99,12 @@ struct process_hooks processes_hooks(struct processes *p)
 
 static void feed_gave_up(struct processes *p, struct str agent_id, const char *why)
 {
-    struct core_event ev = {
-        .type = CORE_GAVE_UP,
-        .agent = registry_agent_add(engine_registry(p->engine), agent_id, engine_now(p->engine)),
-        .text = str_from(why)};
+    const uint32_t agent =
+        registry_agent_add(engine_registry(p->engine), agent_id, engine_now(p->engine));
+    struct core_event ev = {CORE_EV_INIT(GAVE_UP, process, .agent = agent), .text = str_from(why)};
     struct bt_error err;
 
-    if (ev.agent != REGISTRY_NONE && engine_feed(p->engine, &ev, NULL, &err) != BT_OK) {
+    if (agent != REGISTRY_NONE && engine_feed(p->engine, &ev, NULL, &err) != BT_OK) {
         engine_fail(p->engine, &err);
     }
 }
@@ -210,7 +209,6 @@ static void instance_gone(struct processes *p, const struct spawn_event *ev)
         return;
     }
     gone.epoch = view.epoch;
-    gone.agent = view.agent;
     if (engine_feed(p->engine, &gone, NULL, &err) != BT_OK) {
         engine_fail(p->engine, &err);
     }
@@ -218,14 +216,15 @@ static void instance_gone(struct processes *p, const struct spawn_event *ev)
 
 static void instance_restarted(struct processes *p, const struct spawn_event *ev)
 {
+    const uint32_t agent = registry_agent_add(engine_registry(p->engine), str_from(ev->agent_id),
+                                              engine_now(p->engine));
     struct core_event again = {
-        .type = CORE_RESTARTED, .pid = (uint32_t)ev->pid, .text = str_from(ev->reason)};
+        CORE_EV_INIT(RESTARTED, process, .agent = agent, .pid = (uint32_t)ev->pid),
+        .text = str_from(ev->reason)};
     struct bt_error err;
 
-    again.agent = registry_agent_add(engine_registry(p->engine), str_from(ev->agent_id),
-                                     engine_now(p->engine));
     (void)uuid_parse(str_from(ev->instance_id), &again.instance);
-    if (again.agent != REGISTRY_NONE && engine_feed(p->engine, &again, NULL, &err) != BT_OK) {
+    if (agent != REGISTRY_NONE && engine_feed(p->engine, &again, NULL, &err) != BT_OK) {
         engine_fail(p->engine, &err);
     }
 }

@@ -24,7 +24,8 @@ target_include_directories(baton_options INTERFACE
     ${PROJECT_SOURCE_DIR}/protocol/client/include
     ${PROJECT_SOURCE_DIR}/protocol/compat/include
     ${PROJECT_SOURCE_DIR}/agents/sdk/include)
-target_compile_definitions(baton_options INTERFACE _GNU_SOURCE BATON_VERSION="${PROJECT_VERSION}")
+target_compile_definitions(baton_options INTERFACE _GNU_SOURCE BATON_VERSION="${PROJECT_VERSION}"
+    $<$<CONFIG:Debug>:BATON_CHECKED>)
 target_compile_options(baton_options INTERFACE
     -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wimplicit-fallthrough -Wcast-qual
     -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wundef -Wpointer-arith -Wwrite-strings

@@ -154,6 +154,7 @@ void on_agent_register(struct engine *engine, struct request *rq)
 {
     const struct process_hooks *processes = dispatch_processes(engine);
     struct core_event ev = {.type = CORE_REGISTER};
+    struct core_ev_registration *reg = CORE_EV(&ev, registration);
     enum core_reject reject;
     struct msg_agent_register m;
     struct bt_error err;
@@ -166,25 +167,25 @@ void on_agent_register(struct engine *engine, struct request *rq)
         request_refuse(engine, rq, &err, CLASS_VALIDATION_ERROR, 0, (struct doc){NULL, 0});
         return;
     }
-    ev.agent = registry_agent_add(engine_registry(engine), m.card.agent_id, engine_now(engine));
-    if (ev.agent == REGISTRY_NONE) {
+    reg->agent = registry_agent_add(engine_registry(engine), m.card.agent_id, engine_now(engine));
+    if (reg->agent == REGISTRY_NONE) {
         request_refuse_text(engine, rq, BT_LIMIT, "there are %u agents already",
                             engine_options(engine)->agents_max);
         return;
     }
-    if (is_of_another_agent(engine, ev.instance, ev.agent)) {
+    if (is_of_another_agent(engine, ev.instance, reg->agent)) {
         log_warn("agent.refused", "instance=%.*s is registered by another agent",
                  STR_ARG(m.instance_id));
         refuse_foreign_instance(engine, rq);
         return;
     }
-    if (agent_card_keep(engine, ev.agent, &m.card, &err) != BT_OK) {
+    if (agent_card_keep(engine, reg->agent, &m.card, &err) != BT_OK) {
         request_refuse(engine, rq, &err, CLASS_NONE, 0, (struct doc){NULL, 0});
         return;
     }
-    ev.capacity = (uint32_t)m.capacity;
-    ev.pid = (uint32_t)m.pid;
-    ev.spawned = processes->is_ours != NULL && processes->is_ours(processes->of, m.instance_id);
+    reg->capacity = (uint32_t)m.capacity;
+    reg->pid = (uint32_t)m.pid;
+    reg->spawned = processes->is_ours != NULL && processes->is_ours(processes->of, m.instance_id);
     if (engine_register(engine, &ev, &slot, &epoch, &reject, &err) != BT_OK) {
         engine_fail(engine, &err);
         return;
@@ -193,7 +194,7 @@ void on_agent_register(struct engine *engine, struct request *rq)
         request_refuse_text(engine, rq, BT_LIMIT, "%s", core_reject_text(reject));
         return;
     }
-    if (open_instance(engine, &m, rq->reader.form, ev.agent, slot, epoch, &err) != BT_OK) {
+    if (open_instance(engine, &m, rq->reader.form, reg->agent, slot, epoch, &err) != BT_OK) {
         struct core_event gone = {
             .type = CORE_GONE, .slot = slot, .epoch = epoch, .text = STR_LIT("no lanes")};
         struct bt_error why;
@@ -206,7 +207,7 @@ void on_agent_register(struct engine *engine, struct request *rq)
     }
     remember_registered(engine, ev.instance);
     log_info("agent.registered", "agent=%.*s instance=%.*s capacity=%u epoch=%llu",
-             STR_ARG(m.card.agent_id), STR_ARG(m.instance_id), ev.capacity,
+             STR_ARG(m.card.agent_id), STR_ARG(m.instance_id), reg->capacity,
              (unsigned long long)epoch);
     answer_registered(engine, rq, &m, slot, epoch);
 }
@@ -237,11 +238,8 @@ struct lane_instance *request_instance(struct engine *engine, struct request *rq
 static bool feed_about(struct engine *engine, enum core_event_type type,
                        const struct lane_instance *in, const char *why)
 {
-    struct core_event ev = {.type = type,
-                            .slot = in->slot,
-                            .epoch = in->epoch,
-                            .agent = in->agent,
-                            .text = str_from(why)};
+    struct core_event ev = {
+        .type = type, .slot = in->slot, .epoch = in->epoch, .text = str_from(why)};
     struct bt_error err;
 
     if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {

@@ -27,7 +27,7 @@ static enum bt_code check_edit(const struct msg_review_decide *m, const struct c
     if (m->edit.ptr == NULL) {
         return BT_OK;
     }
-    if (ev->decision != DECISION_APPROVE) {
+    if (CORE_EV(ev, decide)->decision != DECISION_APPROVE) {
         return err_set(err, BT_INVALID, "edit: goes with decision approve only");
     }
     if (kind == REVIEW_PLANNING) {
@@ -47,7 +47,8 @@ static enum bt_code check_edit(const struct msg_review_decide *m, const struct c
 static enum bt_code store_edit(struct engine *engine, const struct msg_review_decide *m,
                                enum review_kind kind, struct core_event *ev, struct bt_error *err)
 {
-    bool words = kind == REVIEW_STEP && ev->decision == DECISION_APPROVE && m->comment.len > 0;
+    struct core_ev_decide *decided = CORE_EV(ev, decide);
+    bool words = kind == REVIEW_STEP && decided->decision == DECISION_APPROVE && m->comment.len > 0;
     struct buf bytes;
     enum bt_code code;
 
@@ -62,8 +63,9 @@ static enum bt_code store_edit(struct engine *engine, const struct msg_review_de
     }
     code = buf_check(&bytes, err);
     if (code == BT_OK) {
-        ev->result.len = bytes.len;
-        code = journal_blob_add(engine_journal(engine), bytes.at, bytes.len, &ev->result.id, err);
+        decided->result.len = bytes.len;
+        code =
+            journal_blob_add(engine_journal(engine), bytes.at, bytes.len, &decided->result.id, err);
     }
     buf_done(&bytes);
     return code;
@@ -107,13 +109,15 @@ static void decide_planning(struct engine *engine, struct request *rq, struct op
 {
     struct submission d;
     struct new_revision revision = {0};
+    struct core_new_plan *next = &CORE_EV(ev, decide)->next;
     struct bt_error err;
     enum bt_code code = submission_init(&d, &err);
 
     if (code == BT_OK && m->edit.ptr != NULL) {
-        code = revise_planned(engine, p, m->edit, true, &d.problems, &revision, &ev->result, &err);
-        ev->plan = revision.plan;
-        ev->block = revision.block;
+        code =
+            revise_planned(engine, p, m->edit, true, &d.problems, &revision, &next->document, &err);
+        next->plan = revision.plan;
+        next->block = revision.block;
     }
     if (code != BT_OK && !engine_has_failed(engine)) {
         submission_refuse(engine, rq, &d, &err);
@@ -135,7 +139,7 @@ static void decide(struct engine *engine, struct request *rq, struct open_plan *
                                 : open_plan_review(p);
     struct bt_error err;
 
-    if (ev->step == STEP_NONE && ev->decision == DECISION_SKIP) {
+    if (ev->step == STEP_NONE && CORE_EV(ev, decide)->decision == DECISION_SKIP) {
         request_refuse_text(engine, rq, BT_INVALID,
                             "decision: a sign-off is approved or rejected, it cannot be skipped");
         return;
@@ -166,8 +170,8 @@ void on_review_decide(struct engine *engine, struct request *rq)
     if (!request_read(engine, rq, MSG_review_decide, &m)) {
         return;
     }
-    ev.decision = review_decision_from_name(m.decision);
-    if (ev.decision == DECISION_COUNT) {
+    CORE_EV(&ev, decide)->decision = review_decision_from_name(m.decision);
+    if (CORE_EV(&ev, decide)->decision == DECISION_COUNT) {
         request_refuse_text(engine, rq, BT_INVALID,
                             "decision: expected approve, reject or skip, got '%.*s'",
                             STR_ARG(m.decision));

@@ -148,21 +148,23 @@ static enum bt_code listed_steps(const struct plan *plan, struct doc list, struc
 static enum bt_code find_targets(const struct plan *plan, const struct msg_plan_modify *m,
                                  struct core_event *ev, struct targets *ret, struct bt_error *err)
 {
+    struct core_ev_modify *change = CORE_EV(ev, modify);
     enum bt_code code = BT_OK;
 
-    if (ev->modify == MODIFY_SKIP_TO_STEP) {
+    if (change->kind == MODIFY_SKIP_TO_STEP) {
         return one_step(plan, m, &ev->step, err);
     }
-    if (ev->modify == MODIFY_SKIP_STEPS && (m->steps_to_skip.ptr != NULL || m->step_id.len == 0)) {
+    if (change->kind == MODIFY_SKIP_STEPS &&
+        (m->steps_to_skip.ptr != NULL || m->step_id.len == 0)) {
         code = listed_steps(plan, m->steps_to_skip, ret, err);
-    } else if (ev->modify == MODIFY_SKIP_STEPS || ev->modify == MODIFY_CANCEL_STEP) {
+    } else if (change->kind == MODIFY_SKIP_STEPS || change->kind == MODIFY_CANCEL_STEP) {
         ret->at = arena_alloc(&ret->arena, sizeof *ret->at);
         ret->n = 1;
         code = ret->at == NULL ? err_set(err, BT_NOMEM, "out of memory for a step")
                                : one_step(plan, m, ret->at, err);
     }
-    ev->steps = ret->at;
-    ev->n_steps = ret->n;
+    change->steps = ret->at;
+    change->n_steps = ret->n;
     return code;
 }
 
@@ -197,6 +199,7 @@ static void modify(struct engine *engine, struct request *rq, struct open_plan *
 void on_plan_modify(struct engine *engine, struct request *rq)
 {
     struct core_event ev = {.type = CORE_MODIFY, .step = STEP_NONE};
+    struct core_ev_modify *change = CORE_EV(&ev, modify);
     struct msg_plan_modify m;
     struct open_plan *p;
 
@@ -205,19 +208,20 @@ void on_plan_modify(struct engine *engine, struct request *rq)
     if (p == NULL) {
         return;
     }
-    ev.modify = modify_kind_from_name(m.kind);
+    change->kind = modify_kind_from_name(m.kind);
     ev.text = m.reasoning;
-    ev.expect = (uint32_t)m.expect_revision;
-    if (ev.modify == MODIFY_KIND_COUNT) {
+    change->expect = (uint32_t)m.expect_revision;
+    if (change->kind == MODIFY_KIND_COUNT) {
         request_refuse_text(engine, rq, BT_INVALID,
                             "kind: expected skip_to_step, skip_steps, conversation_only, insert, "
                             "replace or cancel_step, got '%.*s'",
                             STR_ARG(m.kind));
-    } else if (ev.expect != 0 && ev.expect != core_revision(engine_core(engine), p->run)) {
+    } else if (change->expect != 0 &&
+               change->expect != core_revision(engine_core(engine), p->run)) {
         /* Before the steps are looked up: their numbers and ids are those of the other revision. */
         request_refuse_revision(engine, rq, p);
-    } else if (ev.modify == MODIFY_INSERT || ev.modify == MODIFY_REPLACE) {
-        api_revise(engine, rq, p, &m, &ev);
+    } else if (change->kind == MODIFY_INSERT || change->kind == MODIFY_REPLACE) {
+        api_revise(engine, rq, p, &m, change->kind, change->expect);
     } else {
         modify(engine, rq, p, &m, &ev);
     }

@@ -211,10 +211,8 @@ void on_agents_drain(struct engine *engine, struct request *rq)
     }
     for (uint32_t i = 0; i < registry_instances(engine_registry(engine)); i++) {
         struct instance_view v;
-        struct core_event ev = {.type = CORE_DRAIN,
-                                .slot = i,
-                                .agent = agent,
-                                .text = STR_LIT("an operator asked for it")};
+        struct core_event ev = {
+            .type = CORE_DRAIN, .slot = i, .text = STR_LIT("an operator asked for it")};
         struct uuid wanted = {{0}};
         bool any = m.instance_id.len == 0;
         if (!registry_instance_view(engine_registry(engine), i, &v) || v.agent != agent ||

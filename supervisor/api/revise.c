@@ -32,15 +32,18 @@ static const char *not_now(const struct open_plan *p)
 }
 
 void api_revise(struct engine *engine, struct request *rq, struct open_plan *p,
-                const struct msg_plan_modify *m, struct core_event *ev)
+                const struct msg_plan_modify *m, enum modify_kind kind, uint32_t expect)
 {
-    const struct revise_change change = {.kind = ev->modify == MODIFY_INSERT ? REVISE_INSERT
-                                                                             : REVISE_REPLACE,
+    struct core_event ev = {CORE_EV_INIT(REVISE, revise, .kind = kind, .expect = expect),
+                            .step = STEP_NONE, .text = m->reasoning};
+    struct core_new_plan *next = &CORE_EV(&ev, revise)->next;
+    const struct revise_change change = {.kind =
+                                             kind == MODIFY_INSERT ? REVISE_INSERT : REVISE_REPLACE,
                                          .steps = m->steps,
                                          .after = m->after_step_id,
                                          .before = m->before_step_id,
                                          .step = m->step_id};
-    const char *lacks = what_lacks(m, ev->modify);
+    const char *lacks = what_lacks(m, kind);
     uint32_t steps = p->plan->n_steps;
     uint32_t without = superseded(p->plan);
     struct new_revision rev = {.plan = NULL};
@@ -51,16 +54,15 @@ void api_revise(struct engine *engine, struct request *rq, struct open_plan *p,
         request_refuse_text(engine, rq, BT_INVALID, "%s", lacks);
         return;
     }
-    ev->type = CORE_REVISE;
     if (submission_init(&d, &err) != BT_OK ||
-        revise_make(engine, p, &change, &d.problems, &rev, &ev->result, &err) != BT_OK) {
+        revise_make(engine, p, &change, &d.problems, &rev, &next->document, &err) != BT_OK) {
         if (!engine_has_failed(engine)) {
             submission_refuse(engine, rq, &d, &err);
         }
     } else {
-        ev->plan = rev.plan;
-        ev->block = rev.block;
-        if (request_revise(engine, rq, p, ev, &rev, not_now(p))) {
+        next->plan = rev.plan;
+        next->block = rev.block;
+        if (request_revise(engine, rq, p, &ev, &rev, not_now(p))) {
             struct msg_plan_modify_ok ok = {.plan_id = str_from(p->id),
                                             .revision = core_block_run(p->block)->revision,
                                             .changed = p->plan->n_steps - steps +

@@ -29,10 +29,9 @@ void on_step_progress(struct engine *engine, struct request *rq)
     ev.slot = in->slot;
     ev.epoch = in->epoch;
     (void)uuid_parse(m.instance_id, &ev.instance);
-    ev.n = m.n;
-    ev.percent = m.percent;
     ev.text = m.text;
-    ev.data = m.data;
+    *CORE_EV(&ev, progress) =
+        (struct core_ev_progress){.n = m.n, .percent = m.percent, .data = m.data};
     if (engine_feed(engine, &ev, &reject, &err) != BT_OK) {
         engine_fail(engine, &err);
     } else if (reject != REJECT_NONE && reject != REJECT_TOO_MUCH) {

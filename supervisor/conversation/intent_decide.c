@@ -232,7 +232,7 @@ void intent_decide(struct turn_ctx *t, const struct intent *s, enum review_decis
     if (!read_answer(t, s, kind, &decision)) {
         return;
     }
-    ev.decision = decision;
+    CORE_EV(&ev, decide)->decision = decision;
     ev.text = s->intent == INTENT_ANSWER || (s->intent == INTENT_NO && decision == DECISION_REJECT)
                   ? s->rest
               : wants_words(kind) ? t->text
@@ -243,7 +243,7 @@ void intent_decide(struct turn_ctx *t, const struct intent *s, enum review_decis
     if (run_of(t)->cancelling) {
         reply_only(t, "The plan is being stopped.");
     } else if (kind == REVIEW_STEP && decision == DECISION_APPROVE &&
-               !store_words(t, ev.text, &ev.result)) {
+               !store_words(t, ev.text, &CORE_EV(&ev, decide)->result)) {
         return;
     } else if (intent_feed(t, &ev)) {
         reply_decided(t, ev.step, kind, decision);

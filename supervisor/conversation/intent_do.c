@@ -183,13 +183,12 @@ static void reply_skipped(struct turn_ctx *t, const uint32_t *steps, uint32_t n)
 
 void intent_skip(struct turn_ctx *t, const struct intent_range *ranges, uint32_t n)
 {
-    struct core_event ev = {.type = CORE_MODIFY,
-                            .modify = MODIFY_SKIP_STEPS,
-                            .step = STEP_NONE,
-                            .text = reasoning_of(t)};
+    struct core_event ev = {CORE_EV_INIT(MODIFY, modify, .kind = MODIFY_SKIP_STEPS),
+                            .step = STEP_NONE, .text = reasoning_of(t)};
     const uint32_t all = run_of(t)->n_steps;
     uint8_t *wanted = arena_alloc(&t->arena, all + 1);
     uint32_t *steps = arena_alloc(&t->arena, (all + 1) * sizeof *steps);
+    uint32_t n_steps = 0;
 
     if (wanted == NULL || steps == NULL) {
         reply_only(t, "There is no memory left to do that; try again later.");
@@ -200,19 +199,20 @@ void intent_skip(struct turn_ctx *t, const struct intent_range *ranges, uint32_t
     }
     for (uint32_t i = 0; i < all; i++) {
         if (wanted[i] != 0) {
-            steps[ev.n_steps++] = i;
+            steps[n_steps++] = i;
         }
     }
-    ev.steps = steps;
+    CORE_EV(&ev, modify)->steps = steps;
+    CORE_EV(&ev, modify)->n_steps = n_steps;
     if (intent_feed(t, &ev)) {
-        reply_skipped(t, steps, ev.n_steps);
+        reply_skipped(t, steps, n_steps);
     }
 }
 
 void intent_skip_to(struct turn_ctx *t, uint32_t number)
 {
-    struct core_event ev = {
-        .type = CORE_MODIFY, .modify = MODIFY_SKIP_TO_STEP, .text = reasoning_of(t)};
+    struct core_event ev = {CORE_EV_INIT(MODIFY, modify, .kind = MODIFY_SKIP_TO_STEP),
+                            .text = reasoning_of(t)};
     uint32_t skipped = 0;
 
     number = intent_number(t, number);

@@ -29,18 +29,15 @@ static enum bt_code record(struct engine *engine, const struct journal_turn *t,
 {
     char turn_id[UUID_TEXT_LEN + 1];
     char plan_id[UUID_TEXT_LEN + 1];
-    const struct record rec = {.type = type,
-                               .now = engine_now(engine),
-                               .wall = engine_wall(engine),
-                               .text = text,
-                               .duration_ms = engine_wall(engine) > t->started_wall
-                                                  ? engine_wall(engine) - t->started_wall
-                                                  : 0};
+    struct record rec = {
+        .type = type, .now = engine_now(engine), .wall = engine_wall(engine), .text = text};
     struct record_extra x = {.session_id = t->session_id};
 
     uuid_format(t->turn_id, turn_id);
     x.turn_id = str_from(turn_id);
     if (type == REC_TURN_END) {
+        REC(&rec, turn_end)->duration_ms =
+            engine_wall(engine) > t->started_wall ? engine_wall(engine) - t->started_wall : 0;
         x.action = t->action;
         if (!uuid_is_nil(t->plan)) {
             uuid_format(t->plan, plan_id);
@@ -160,15 +157,16 @@ static void end_text(const struct open_plan *p, const struct record *rec, struct
                      struct buf *out)
 {
     const struct run *run = core_block_run(p->block);
+    const enum plan_status status = REC(rec, plan_completed)->status;
 
-    if (rec->plan_status == PLAN_FAILED) {
+    if (status == PLAN_FAILED) {
         buf_add_cstr(out, "The plan failed: ");
     }
-    if (rec->plan_status != PLAN_COMPLETED) {
+    if (status != PLAN_COMPLETED) {
         plan_failure_reason(rec, p->plan, out);
         buf_add_cstr(out, run->completed > 0 && summary.len > 0 ? "\n\n" : "");
     }
-    if (rec->plan_status == PLAN_COMPLETED || run->completed > 0) {
+    if (status == PLAN_COMPLETED || run->completed > 0) {
         buf_add_str(out, summary);
     }
 }

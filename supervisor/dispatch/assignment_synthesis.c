@@ -159,7 +159,7 @@ static void put_failure(const struct past *past, const struct open_plan *p, stru
 {
     const struct run *run = past->run;
     const struct record rec = {
-        .failure = run->end_failure,
+        REC_INIT(PLAN_COMPLETED, plan_completed, .failure = run->end_failure),
         .step = run->end_step,
         .text = open_plan_failure(p, (struct str){run->end_text, run->end_text_n})};
     struct buf text;

@@ -71,11 +71,12 @@ void job_on_record(struct engine *engine, const struct open_plan *p, const struc
         n = add_note(engine, NOTE_JOB_TEXT, rec->run);
         n->end.text = engine_cycle_text(engine, rec->text);
         n->end.ok = p->job->text_attempt == 0 ||
-                    (p->job->text_attempt == rec->attempt && !is_anew(rec->data));
+                    (p->job->text_attempt == rec->attempt && !is_anew(REC(rec, progress)->data));
         p->job->text_attempt = rec->attempt;
     } else if (rec->type == REC_PLAN_COMPLETED) {
         n = add_note(engine, NOTE_JOB_END, rec->run);
-        n->end.ok = rec->plan_status == PLAN_COMPLETED && step->status == STEP_COMPLETED;
+        n->end.ok =
+            REC(rec, plan_completed)->status == PLAN_COMPLETED && step->status == STEP_COMPLETED;
         n->end.result = step->result;
         n->end.usage = run->usage;
         n->end.error_class = step->error_class;
@@ -171,7 +172,8 @@ static void take_text(struct engine *engine, const struct job_note *n)
     const struct open_plan *writing = open_plan_of_run(engine, n->run);
     const struct open_plan *p =
         writing != NULL ? open_plan_by_id(engine, str_from(writing->job->of)) : NULL;
-    struct core_event ev = {.type = CORE_JOB_TEXT, .text = n->end.text, .invalid = !n->end.ok};
+    struct core_event ev = {CORE_EV_INIT(JOB_TEXT, job_text, .restarts = !n->end.ok),
+                            .text = n->end.text};
     struct bt_error err;
 
     if (p != NULL && p->asked == n->run) {
@@ -213,14 +215,12 @@ bool job_bring(struct engine *engine, const struct open_plan *p, enum core_event
                const struct usage *usage)
 {
     enum core_reject reject = REJECT_NONE;
-    struct core_event ev = {.type = type,
-                            .run = p->run,
-                            .plan = revision->plan,
-                            .block = revision->block,
-                            .result = document,
-                            .text = text,
-                            .usage = *usage};
+    struct core_event ev = {.type = type, .run = p->run, .text = text};
     struct bt_error err;
+
+    *CORE_EV(&ev, planned) = (struct core_ev_planned){
+        .next = {.plan = revision->plan, .block = revision->block, .document = document},
+        .usage = *usage};
 
     if (engine_revise(engine, &ev, revision, &reject, &err) != BT_OK) {
         engine_fail(engine, &err);
@@ -231,14 +231,9 @@ bool job_bring(struct engine *engine, const struct open_plan *p, enum core_event
 void job_failed(struct engine *engine, const struct open_plan *p, const struct job *e,
                 const struct job_end *end, struct str why, bool invalid, uint64_t problems)
 {
-    struct core_event ev = {.type = CORE_JOB_FAILED,
-                            .job = e->kind,
-                            .attempt = e->attempt,
-                            .text = why,
-                            .invalid = invalid,
-                            .n = problems,
-                            .result = end->result,
-                            .usage = end->usage};
+    struct core_event ev = {CORE_EV_INIT(JOB_FAILED, job_failed, .job = e->kind, .invalid = invalid,
+                                         .n = problems, .result = end->result, .usage = end->usage),
+                            .attempt = e->attempt, .text = why};
     struct bt_error err;
 
     if (p != NULL) {

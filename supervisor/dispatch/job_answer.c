@@ -200,7 +200,8 @@ static bool rectify(struct engine *engine, struct open_plan *p, struct doc named
 static void feed_answer(struct engine *engine, const struct open_plan *p, const struct job_end *end)
 {
     struct core_event ev = {
-        .type = CORE_SYNTHESIZED, .run = p->run, .result = end->result, .usage = end->usage};
+        CORE_EV_INIT(SYNTHESIZED, synthesized, .result = end->result, .usage = end->usage),
+        .run = p->run};
     struct bt_error err;
 
     if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {

@@ -123,8 +123,8 @@ static void greeted(struct engine *engine, struct lane *lane, struct msg_reader 
 static struct core_event probed(struct lane_instance *in, bool ok)
 {
     in->pinged = false;
-    return (struct core_event){
-        .type = CORE_PROBED, .slot = in->slot, .epoch = in->epoch, .lane = LANE_NONE, .ok = ok};
+    return (struct core_event){CORE_EV_INIT(PROBED, probed, .ok = ok), .slot = in->slot,
+                               .epoch = in->epoch, .lane = LANE_NONE};
 }
 
 static void ping_answered(struct engine *engine, struct lane *lane, struct msg_reader *r)
@@ -137,7 +137,7 @@ static void ping_answered(struct engine *engine, struct lane *lane, struct msg_r
         probed(lane->instance, code == BT_OK || code == BT_INVALID || code == BT_NOT_FOUND);
 
     lane->state = LANE_READY;
-    if (!ev.ok) {
+    if (!CORE_EV(&ev, probed)->ok) {
         log_info("agent.ping", "instance=%s %s", lane->instance->id, err.msg);
     }
     if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {
@@ -185,7 +185,7 @@ static void control_answered(struct engine *engine, struct lane *lane, struct ms
         (void)results_take(engine, &m.result, item->run, item->step, &ev);
         return;
     }
-    ev.running = str_is(m.state, "running");
+    CORE_EV(&ev, state)->running = str_is(m.state, "running");
     if (engine_feed(engine, &ev, NULL, &err) != BT_OK) {
         engine_fail(engine, &err);
     }
@@ -236,15 +236,14 @@ static void lost(struct engine *engine, struct lane *lane, bool sent)
     bool step_is_out = lane->state == LANE_BUSY && lane->ix != REGISTRY_CONTROL_LANE;
     bool ping_is_out =
         lane->state == LANE_BUSY && lane->ix == REGISTRY_CONTROL_LANE && item->kind == CONTROL_PING;
-    struct core_event ev = {.type = CORE_LOST,
+    struct core_event ev = {CORE_EV_INIT(LOST, lost, .sent = sent),
                             .run = item->run,
                             .step = item->step,
                             .phase = item->phase,
                             .attempt = item->attempt,
                             .slot = lane->instance->slot,
                             .epoch = lane->instance->epoch,
-                            .lane = lane->ix,
-                            .sent = sent};
+                            .lane = lane->ix};
     struct bt_error err;
 
     if (lane->state != LANE_CONNECTING && lane->state != LANE_GREETING) {

@@ -12,9 +12,9 @@ enum { PROBLEMS_MAX = 64, PROBLEMS_TOLD = 5, TEXT_MAX = 2048, ANSWER_MAX = 1024 
 /* The plan is wrong: people see the text, and the next replan gets it as history. */
 static void refuse(struct core_event *ev, struct buf *text)
 {
-    ev->outcome = STEP_OUTCOME_FAILED;
-    ev->error_class = CLASS_VALIDATION_ERROR;
-    ev->invalid = true;
+    CORE_EV(ev, result)->outcome = STEP_OUTCOME_FAILED;
+    CORE_EV(ev, result)->error_class = CLASS_VALIDATION_ERROR;
+    CORE_EV(ev, result)->invalid = true;
     ev->text = buf_str(text);
     if (ev->text.len > TEXT_MAX) {
         ev->text.len = utf8_cut(ev->text.ptr, ev->text.len, TEXT_MAX);
@@ -41,12 +41,12 @@ static enum bt_code make(struct engine *engine, const struct open_plan *p, struc
                                 .cap = PROBLEMS_MAX};
     enum bt_code code = problems.at == NULL ? err_set(err, BT_NOMEM, "out of memory for a plan")
                                             : revise_make(engine, p, &change, &problems, revision,
-                                                          &ev->result, err);
+                                                          &CORE_EV(ev, result)->next.document, err);
 
     if (code == BT_OK) {
-        ev->outcome = STEP_OUTCOME_COMPLETED;
-        ev->plan = revision->plan;
-        ev->block = revision->block;
+        CORE_EV(ev, result)->outcome = STEP_OUTCOME_COMPLETED;
+        CORE_EV(ev, result)->next.plan = revision->plan;
+        CORE_EV(ev, result)->next.block = revision->block;
     } else if (code != BT_IO) {
         buf_clear(text);
         revise_problems(&problems, PROBLEMS_TOLD, text);
@@ -54,8 +54,11 @@ static enum bt_code make(struct engine *engine, const struct open_plan *p, struc
             buf_add_cstr(text, err->msg);
         }
         refuse(ev, text);
-        ev->invalid = code != BT_NOMEM && code != BT_INTERNAL; /* then it is no fault of the plan */
-        ev->error_class = ev->invalid ? ev->error_class : CLASS_SERVICE_UNAVAILABLE;
+        CORE_EV(ev, result)->invalid =
+            code != BT_NOMEM && code != BT_INTERNAL; /* then it is no fault of the plan */
+        CORE_EV(ev, result)->error_class = CORE_EV(ev, result)->invalid
+                                               ? CORE_EV(ev, result)->error_class
+                                               : CLASS_SERVICE_UNAVAILABLE;
         new_revision_done(revision);
         code = BT_OK;
     }
@@ -82,8 +85,8 @@ enum bt_code replan_take(struct engine *engine, const struct msg_step_result *m,
         refuse(ev, text);
     } else {
         if (answer_impossible(answer, text)) { /* F63: it is over, and this is why */
-            ev->outcome = STEP_OUTCOME_FAILED;
-            ev->error_class = CLASS_UNKNOWN;
+            CORE_EV(ev, result)->outcome = STEP_OUTCOME_FAILED;
+            CORE_EV(ev, result)->error_class = CLASS_UNKNOWN;
             ev->text = buf_str(text);
             buf_done(&parsed);
             return BT_OK;

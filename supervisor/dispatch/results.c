@@ -49,23 +49,23 @@ static void classify_failure(const struct msg_step_result *m, struct core_event 
 {
     const struct msg_error *f = &m->failure;
 
-    ev->outcome = STEP_OUTCOME_FAILED;
-    ev->error_class = err_class_from_name(f->class_.ptr, f->class_.len);
-    if (f->class_.len == 0 || ev->error_class == CLASS_NONE) {
-        ev->error_class = classify_error(f->code, f->message);
+    CORE_EV(ev, result)->outcome = STEP_OUTCOME_FAILED;
+    CORE_EV(ev, result)->error_class = err_class_from_name(f->class_.ptr, f->class_.len);
+    if (f->class_.len == 0 || CORE_EV(ev, result)->error_class == CLASS_NONE) {
+        CORE_EV(ev, result)->error_class = classify_error(f->code, f->message);
     }
-    ev->retryable_given = msg_has(f, error, retryable);
-    ev->retryable = f->retryable;
-    ev->retry_after_ms = f->retry_after_ms;
+    CORE_EV(ev, result)->retryable_given = msg_has(f, error, retryable);
+    CORE_EV(ev, result)->retryable = f->retryable;
+    CORE_EV(ev, result)->retry_after_ms = f->retry_after_ms;
     ev->text = f->message; /* for an empty one the core has a sentence (M021) */
 }
 
 void result_invalid(struct core_event *ev, struct str why)
 {
-    ev->outcome = STEP_OUTCOME_FAILED;
-    ev->error_class = CLASS_PROTOCOL_ERROR;
-    ev->retryable_given = true;
-    ev->retryable = false;
+    CORE_EV(ev, result)->outcome = STEP_OUTCOME_FAILED;
+    CORE_EV(ev, result)->error_class = CLASS_PROTOCOL_ERROR;
+    CORE_EV(ev, result)->retryable_given = true;
+    CORE_EV(ev, result)->retryable = false;
     ev->text = why;
 }
 
@@ -103,7 +103,7 @@ static enum bt_code store(struct engine *engine, const struct msg_step_result *m
                                    "a file and return its path"));
     } else if (code == BT_OK && !is_empty_result(&m->result)) {
         /* An empty one is neither injected nor part of the answer: no blob. */
-        code = engine_result_store(engine, &doc, &ev->result, err);
+        code = engine_result_store(engine, &doc, &CORE_EV(ev, result)->result, err);
     }
     buf_done(&doc);
     return code;
@@ -142,8 +142,8 @@ static bool passes_verification(struct engine *engine, const struct msg_step_res
                       (s->verify.ptr == NULL || verify_result(s->verify, &m->result, diagnosis)))) {
         return true;
     }
-    ev->outcome = STEP_OUTCOME_FAILED;
-    ev->error_class = CLASS_VERIFICATION_FAILED;
+    CORE_EV(ev, result)->outcome = STEP_OUTCOME_FAILED;
+    CORE_EV(ev, result)->error_class = CLASS_VERIFICATION_FAILED;
     ev->text = buf_str(diagnosis);
     return false;
 }
@@ -155,8 +155,8 @@ static void take_handoff(struct engine *engine, const struct msg_step_result *m,
         result_invalid(ev, STR_LIT("outcome handoff without `handoff`: {toAgentId, reason}"));
         return;
     }
-    ev->outcome = STEP_OUTCOME_HANDOFF;
-    ev->agent = registry_agent(engine_registry(engine), m->handoff.to_agent_id);
+    CORE_EV(ev, result)->outcome = STEP_OUTCOME_HANDOFF;
+    CORE_EV(ev, result)->agent = registry_agent(engine_registry(engine), m->handoff.to_agent_id);
     ev->text = m->handoff.reason;
 }
 
@@ -171,16 +171,18 @@ static enum bt_code take_attempt(struct engine *engine, const struct msg_step_re
         if (!passes_verification(engine, m, ev, text)) {
             return BT_OK;
         }
-        ev->outcome = STEP_OUTCOME_COMPLETED;
+        CORE_EV(ev, result)->outcome = STEP_OUTCOME_COMPLETED;
         return store(engine, m, ev, err);
     }
     if (str_is(m->outcome, "failed")) {
         classify_failure(m, ev);
     } else if (str_is(m->outcome, "needs_input") || str_is(m->outcome, "needs_approval")) {
-        ev->outcome = str_is(m->outcome, "needs_input") ? STEP_OUTCOME_NEEDS_INPUT
-                                                        : STEP_OUTCOME_NEEDS_APPROVAL;
+        CORE_EV(ev, result)->outcome = str_is(m->outcome, "needs_input")
+                                           ? STEP_OUTCOME_NEEDS_INPUT
+                                           : STEP_OUTCOME_NEEDS_APPROVAL;
         ev->text = m->need.prompt;
-        ev->data = m->need.schema.len <= SCHEMA_MAX ? m->need.schema : (struct doc){NULL, 0};
+        CORE_EV(ev, result)->data =
+            m->need.schema.len <= SCHEMA_MAX ? m->need.schema : (struct doc){NULL, 0};
     } else if (str_is(m->outcome, "handoff")) {
         take_handoff(engine, m, ev);
     } else {
@@ -201,10 +203,10 @@ static void take_verdict(const struct msg_step_result *m, struct core_event *ev,
         result_invalid(ev, buf_str(text));
         return;
     }
-    ev->outcome = STEP_OUTCOME_COMPLETED;
-    ev->passed = v == VERDICT_YES;
+    CORE_EV(ev, result)->outcome = STEP_OUTCOME_COMPLETED;
+    CORE_EV(ev, result)->passed = v == VERDICT_YES;
     ev->text = buf_str(text);
-    ev->data = missing->len > 0 ? doc_from_buf(missing) : (struct doc){NULL, 0};
+    CORE_EV(ev, result)->data = missing->len > 0 ? doc_from_buf(missing) : (struct doc){NULL, 0};
 }
 
 /* What the answer needs until the core has taken it. */
@@ -235,7 +237,7 @@ static void count_error(struct engine *engine, const struct core_event *ev)
 {
     const struct lane_instance *in = lanes_instance(engine, ev->slot, ev->epoch);
 
-    if (in != NULL && ev->outcome == STEP_OUTCOME_FAILED) {
+    if (in != NULL && CORE_EV(ev, result)->outcome == STEP_OUTCOME_FAILED) {
         agent_card_of(engine, in->agent)->errors++;
     }
 }
@@ -283,15 +285,15 @@ enum core_reject results_take(struct engine *engine, const struct msg_step_resul
     ev->run = run;
     ev->step = step;
     ev->attempt = (uint32_t)m->attempt;
-    ev->usage = (struct usage){m->usage.input_tokens, m->usage.output_tokens,
-                               m->usage.cached_tokens, m->usage.cost_micros};
+    CORE_EV(ev, result)->usage = (struct usage){m->usage.input_tokens, m->usage.output_tokens,
+                                                m->usage.cached_tokens, m->usage.cost_micros};
     if (!msg_has(&m->usage, usage, cost_micros)) {
-        ev->usage.cost_micros =
-            price_of(engine, lanes_instance(engine, ev->slot, ev->epoch), &ev->usage);
+        CORE_EV(ev, result)->usage.cost_micros = price_of(
+            engine, lanes_instance(engine, ev->slot, ev->epoch), &CORE_EV(ev, result)->usage);
     }
     if (!is_awaited(engine, ev)) {
-        ev->outcome = STEP_OUTCOME_FAILED; /* stale: the core rejects it with the reason, and frees
-                                              the lane */
+        /* stale: the core rejects it with the reason, and frees the lane */
+        CORE_EV(ev, result)->outcome = STEP_OUTCOME_FAILED;
     } else {
         code = ev->phase <= PHASE_SEARCH ? take_attempt(engine, m, ev, &a.text, &err)
                                          : take_answer(engine, m, ev, &a, &err);

@@ -11,7 +11,8 @@ static void fail_step(struct engine *engine, const struct core_cmd *cmd, enum er
                       const struct bt_error *why)
 {
     const struct lane_instance *in = lanes_instance(engine, cmd->slot, cmd->epoch);
-    struct core_event ev = {.type = CORE_RESULT,
+    struct core_event ev = {CORE_EV_INIT(RESULT, result, .outcome = STEP_OUTCOME_FAILED,
+                                         .error_class = cls, .retryable_given = true),
                             .run = cmd->run,
                             .step = cmd->step,
                             .phase = cmd->phase,
@@ -19,9 +20,6 @@ static void fail_step(struct engine *engine, const struct core_cmd *cmd, enum er
                             .slot = cmd->slot,
                             .epoch = cmd->epoch,
                             .lane = cmd->lane,
-                            .outcome = STEP_OUTCOME_FAILED,
-                            .error_class = cls,
-                            .retryable_given = true,
                             .text = str_from(why->msg)};
 
     if (in != NULL) {
@@ -32,15 +30,14 @@ static void fail_step(struct engine *engine, const struct core_cmd *cmd, enum er
 
 static void not_sent(struct engine *engine, const struct core_cmd *cmd)
 {
-    struct core_event ev = {.type = CORE_LOST,
+    struct core_event ev = {CORE_EV_INIT(LOST, lost, .sent = false),
                             .run = cmd->run,
                             .step = cmd->step,
                             .phase = cmd->phase,
                             .attempt = cmd->attempt,
                             .slot = cmd->slot,
                             .epoch = cmd->epoch,
-                            .lane = cmd->lane,
-                            .sent = false};
+                            .lane = cmd->lane};
     engine_later(engine, &ev);
 }
 

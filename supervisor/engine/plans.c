@@ -178,7 +178,7 @@ void open_plan_keep(struct open_plan *p, const struct record *rec, const struct 
         p->failure = (struct str){copy, copy != NULL ? rec->text.len : 0};
     } else if (rec->type == REC_SYNTHESIS_RETRY && revised != NULL) {
         for (uint32_t i = 0; i < revised->n_steps; i++) {
-            if (revised->steps[i].revision == rec->revision) {
+            if (revised->steps[i].revision == REC(rec, revision)->revision) {
                 step_notes_feedback(&p->notes, i, rec->text);
             }
         }

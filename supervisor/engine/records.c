@@ -41,12 +41,13 @@ static enum bt_code aggregate(struct engine *engine, const struct open_plan *p,
 static enum bt_code synthesised(struct engine *engine, const struct record *rec,
                                 struct record_extra *x, struct buf *text, struct bt_error *err)
 {
+    const struct blob_ref result = REC(rec, plan_completed)->result;
     bool cut;
 
-    if (engine_result_text(engine, rec->result, LIMIT_PREVIEW_BYTES, text, &cut, err) != BT_OK) {
+    if (engine_result_text(engine, result, LIMIT_PREVIEW_BYTES, text, &cut, err) != BT_OK) {
         buf_clear(text);
     }
-    x->summary = rec->result;
+    x->summary = result;
     x->preview = buf_str(text);
     return BT_OK;
 }
@@ -98,15 +99,16 @@ static enum bt_code end_of_plan(struct engine *engine, const struct open_plan *p
                                 const struct record *rec, struct record_extra *x, struct buf *text,
                                 struct bt_error *err)
 {
+    const struct rec_plan_completed *end = REC(rec, plan_completed);
     enum bt_code code = BT_OK;
 
     if (p->job == NULL) {
-        code = rec->result.id != 0 ? synthesised(engine, rec, x, text, err)
-                                   : aggregate(engine, p, rec->plan_status, x, text, err);
+        code = end->result.id != 0 ? synthesised(engine, rec, x, text, err)
+                                   : aggregate(engine, p, end->status, x, text, err);
     }
     if (code == BT_OK) {
-        code = journal_plan_status(engine->journal, p->ix,
-                                   str_from(plan_status_name(rec->plan_status)), rec->wall, err);
+        code = journal_plan_status(engine->journal, p->ix, str_from(plan_status_name(end->status)),
+                                   rec->wall, err);
     }
     return code;
 }
@@ -137,18 +139,19 @@ static struct doc document_of(struct engine *engine, const struct open_plan *p,
 {
     struct journal_plan row = {.doc = NULL};
     struct doc document = {NULL, 0};
+    const uint64_t id = REC(rec, revision)->result.id;
     struct buf bytes;
 
-    if (from->document.ptr != NULL && from->document_id == rec->result.id) {
+    if (from->document.ptr != NULL && from->document_id == id) {
         return from->document;
     }
-    if (rec->result.id == 0) {
+    if (id == 0) {
         return journal_plan_by_id(engine->journal, p->plan->plan_id, &row, NULL) == BT_OK
                    ? (struct doc){row.doc, row.doc_len}
                    : document;
     }
     buf_init(&bytes, LIMIT_STEP_BYTES);
-    if (journal_blob_get(engine->journal, rec->result.id, &bytes, NULL) == BT_OK) {
+    if (journal_blob_get(engine->journal, id, &bytes, NULL) == BT_OK) {
         document = doc_copy(arena, doc_from_buf(&bytes));
     }
     buf_done(&bytes);
@@ -179,8 +182,8 @@ static enum bt_code add_plan(struct engine *engine, struct open_plan *p, const s
 
     if (rec->type == REC_HANDOFF) {
         x->handoff_id = uuid_new();
-    } else if (rec->type == REC_STEP_COMPLETED && rec->result.id != 0) {
-        preview(engine, rec->result, text);
+    } else if (rec->type == REC_STEP_COMPLETED && REC(rec, step_completed)->result.id != 0) {
+        preview(engine, REC(rec, step_completed)->result, text);
         x->preview = buf_str(text);
     } else if (rec->type == REC_PLAN_GENERATED && p->job == NULL) {
         describe_plan(document_of(engine, p, rec, from, about), x, about);

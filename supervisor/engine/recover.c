@@ -49,13 +49,15 @@ static enum bt_code revise(struct rebuilt *v, const struct record *rec)
 {
     struct new_revision next;
     struct run *run = NULL;
-    enum bt_code code = revision_read(v->engine, &v->plan, rec->result, &next, v->err);
+    enum bt_code code =
+        revision_read(v->engine, &v->plan, REC(rec, revision)->result, &next, v->err);
 
     if (code == BT_OK) {
         run = run_revise(core_block_run(next.block), next.plan, v->run, v->plan.plan, rec);
-        code = run == NULL ? err_set(v->err, BT_PROTOCOL,
-                                     "revision %u does not fit the plan's state", rec->revision)
-                           : BT_OK;
+        code = run == NULL
+                   ? err_set(v->err, BT_PROTOCOL, "revision %u does not fit the plan's state",
+                             REC(rec, revision)->revision)
+                   : BT_OK;
     }
     if (code == BT_OK) {
         open_plan_revise(&v->plan, &next);
@@ -153,8 +155,8 @@ static bool recover_plan(const struct journal_plan *row, void *self)
         return all->code == BT_OK;
     }
     job = v.plan.job != NULL;
-    ev.plan = v.plan.plan;
-    ev.block = v.plan.block;
+    CORE_EV(&ev, recover)->plan = v.plan.plan;
+    CORE_EV(&ev, recover)->block = v.plan.block;
     all->code = engine_submit(all->engine, &ev, &v.plan, (struct doc){NULL, 0}, &reject, all->err);
     if (reject != REJECT_NONE) {
         /* More plans are open than limits.maxOpenPlans allows now. It stays in the journal. */

@@ -112,8 +112,9 @@ static void keep_edit(struct note *t, struct blob_ref doc, bool adds)
 
 static void on_decided(struct step_notes *n, const struct record *rec)
 {
-    bool told = rec->decision == DECISION_APPROVE && rec->text.len > 0;
-    bool edited = rec->decision == DECISION_APPROVE && rec->result.id != 0;
+    const struct rec_decided *decided = REC(rec, decided);
+    bool told = decided->decision == DECISION_APPROVE && rec->text.len > 0;
+    bool edited = decided->decision == DECISION_APPROVE && decided->result.id != 0;
     struct note *t =
         step_notes_of(n, rec->step) != NULL || told || edited ? open_note(n, rec->step) : NULL;
 
@@ -125,7 +126,7 @@ static void on_decided(struct step_notes *n, const struct record *rec)
         keep_text(&t->feedback, rec->text, NOTE_FEEDBACK_MAX);
     }
     if (edited) {
-        keep_edit(t, rec->result, rec->review == REVIEW_INPUT);
+        keep_edit(t, decided->result, decided->review == REVIEW_INPUT);
     }
 }
 
@@ -153,7 +154,7 @@ void step_notes_record(struct step_notes *n, const struct record *rec)
     } else if (rec->type == REC_REVIEW_DECIDED) {
         on_decided(n, rec);
     } else if (rec->type == REC_VERIFICATION_FAILED ||
-               (rec->type == REC_HANDOFF && rec->handoff != HANDOFF_PLAN_STEP)) {
+               (rec->type == REC_HANDOFF && REC(rec, handoff)->kind != HANDOFF_PLAN_STEP)) {
         step_notes_feedback(n, rec->step, rec->text);
     } else if (rec->type == REC_STEP_COMPLETED) {
         drop(n, rec->step);

@@ -230,7 +230,8 @@ enum bt_code submission_start(struct engine *engine, const struct submission_sta
                               struct bt_error *err)
 {
     struct plan *plan = d->made;
-    struct core_event ev = {.type = CORE_SUBMIT, .reuse = how->reuse, .n_reuse = how->n_reuse};
+    struct core_event ev = {
+        CORE_EV_INIT(SUBMIT, submit, .reuse = how->reuse, .n_reuse = how->n_reuse)};
     enum core_reject reject = REJECT_NONE;
     struct journal_plan row = {.client_key = how->client_key,
                                .body_hash = how->body_hash,
@@ -251,12 +252,12 @@ enum bt_code submission_start(struct engine *engine, const struct submission_sta
     plan->plan_id = row.plan_id = uuid_new();
     uuid_format(plan->plan_id, ret_id);
     d->plan.parent = how->parent;
-    ev.plan = d->plan.plan = plan_pack(plan);
-    ev.block = d->plan.block = open_plan_block(plan);
+    CORE_EV(&ev, submit)->plan = d->plan.plan = plan_pack(plan);
+    CORE_EV(&ev, submit)->block = d->plan.block = open_plan_block(plan);
     if (how->job.len > 0) {
         d->plan.job = job_of_document(doc_from_buf(&d->normalised), &ok);
     }
-    if (ev.plan == NULL || ev.block == NULL || !ok) {
+    if (d->plan.plan == NULL || d->plan.block == NULL || !ok) {
         return err_set(err, BT_NOMEM, "out of memory for a plan of %u steps", plan->n_steps);
     }
     code = journal_plan_add(engine->journal, &row, &d->plan.ix, err);

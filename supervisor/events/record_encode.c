@@ -1,5 +1,5 @@
-/* From a record to the bytes that are stored, published and read again: one map, never over the cap
- * of a frame. */
+/* From a record to the bytes that are stored, published and read again: one map that always fits a
+ * frame. */
 #include "supervisor/events/record_internal.h"
 
 struct base_texts {
@@ -31,7 +31,7 @@ static void put_base(const struct encoding *e, struct base_texts *t, struct msg_
     }
 }
 
-/* One try with the room that texts have now. */
+/* Encodes with the current room for texts. */
 static enum bt_code try_encode(struct encoding *e, size_t max, struct buf *out,
                                struct bt_error *err)
 {
@@ -91,7 +91,7 @@ enum bt_code record_encode(const struct record *rec, const struct record_extra *
     if (record_about(rec->type) != ABOUT_PLAN || x->plan != NULL) {
         record_topic(rec, x, from, to, topic);
     }
-    max = LIMIT_EVENT_BYTES - topic->len - 1; /* a frame is topic, zero byte, body */
+    max = LIMIT_EVENT_BYTES - topic->len - 1; /* a frame is the topic, a zero byte and the body */
     code = try_encode(&e, max, out, err);
     while (code == BT_LIMIT && (e.room > 0 || e.steps_room > 0)) {
         if (lists_steps(rec) && e.steps_room > 0) {

@@ -1,6 +1,6 @@
-/* What the files of the record codec share. */
-#ifndef JOURNAL_RECORD_INTERNAL_H
-#define JOURNAL_RECORD_INTERNAL_H
+/* Declarations shared by the files of the codec. */
+#ifndef EVENTS_RECORD_INTERNAL_H
+#define EVENTS_RECORD_INTERNAL_H
 
 #include "protocol/base/clock.h"
 #include "protocol/wire/msg.h"
@@ -8,9 +8,9 @@
 #include "supervisor/events/record_codec.h"
 
 enum {
-    STEPS_SHOWN = 64,   /* of a list of new steps; more do not fit a frame anyway */
-    MISSING_SHOWN = 32, /* of what a gate misses */
-    TEXT_ROOM = 2048    /* what a free text may have at first; halved until the frame fits */
+    STEPS_SHOWN = 64,   /* entries of a list of new steps; more do not fit a frame */
+    MISSING_SHOWN = 32, /* entries of a gate's list */
+    TEXT_ROOM = 2048    /* bytes of a free text at first; halved until the frame fits */
 };
 
 /* The state of one record_encode. */
@@ -18,95 +18,54 @@ struct encoding {
     const struct record *rec;
     const struct record_extra *x;
     const struct registry *reg;
-    size_t room;         /* bytes that a free text may have */
+    size_t room;         /* bytes that a free text may use */
     uint32_t steps_room; /* steps that may be listed */
     struct arena repaired;
-    struct buf made;   /* a sentence made here */
+    struct buf made;   /* a sentence that the encoder makes */
     struct buf review; /* a review id */
     char instance[UUID_TEXT_LEN + 1];
-    char id[UUID_TEXT_LEN + 1]; /* of a handoff, of the plan before */
+    char id[UUID_TEXT_LEN + 1]; /* of a handoff, or of the parent plan */
     struct msg_ev_step_summary steps[STEPS_SHOWN];
     struct str missing[MISSING_SHOWN];
 };
 
+/* The message of every codec of record.def. */
 union payload {
-    struct msg_ev_planning_started planning_started;
-    struct msg_ev_planning_retry planning_retry;
-    struct msg_ev_planning_failed planning_failed;
-    struct msg_ev_synthesis_started synthesis_started;
-    struct msg_ev_text_delta text_delta;
-    struct msg_ev_synthesis_retry synthesis_retry;
-    struct msg_ev_synthesis_finished synthesis_finished;
-    struct msg_ev_turn_start turn_start;
-    struct msg_ev_turn_end turn_end;
-    struct msg_ev_plan_generated generated;
-    struct msg_ev_plan_started started;
-    struct msg_ev_plan_step_started step_started;
-    struct msg_ev_agent_handoff handoff;
-    struct msg_ev_plan_step_progress progress;
-    struct msg_ev_plan_step_retry retry;
-    struct msg_ev_plan_step_waiting waiting;
-    struct msg_ev_review_decided decided;
-    struct msg_ev_plan_step_verification_failed verification;
-    struct msg_ev_quality_gate_started gate_started;
-    struct msg_ev_quality_gate_passed gate_passed;
-    struct msg_ev_quality_gate_failed gate_failed;
-    struct msg_ev_quality_gate_error gate_error;
-    struct msg_ev_fallback_used fallback;
-    struct msg_ev_replan_started replan_started;
-    struct msg_ev_replan_finished replan_finished;
-    struct msg_ev_plan_step_completed step_completed;
-    struct msg_ev_plan_modified modified;
-    struct msg_ev_plan_paused paused;
-    struct msg_ev_plan_resumed resumed;
-    struct msg_ev_plan_cancelling cancelling;
-    struct msg_ev_plan_completed completed;
-    struct msg_ev_agent agent;
-    struct msg_ev_system system;
-    struct msg_rec_step step;
-    struct msg_rec_checking checking;
-    struct msg_rec_rejected rejected;
+#define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence)              \
+    struct msg_##message codec;
+#define RECORD_ALSO(name, wire, is_public, about, member, scope, message, codec, sentence)
+#include "supervisor/core/run/record.def"
 };
 
-/* Fills the payload of one kind of record and says which message it is. */
+/* Fills the payload of one type of record and returns its message type. */
 typedef enum msg_type record_put(struct encoding *e, union payload *p);
 
-/* s cut to cap and to the room, and made good UTF-8 when it is not: a bad text must not stop the
- * journal. */
+/* s cut to cap and to the room. Invalid UTF-8 is repaired: a bad text must not stop the journal. */
 struct str record_cut(struct encoding *e, struct str s, size_t cap);
 /* The id of an agent of the plan; empty for none. */
 struct str record_agent_id(const struct encoding *e, uint32_t agent);
-/* The card's name, or the id. */
+/* The name on the agent's card, or the id. */
 struct str record_agent_name(const struct encoding *e, uint32_t agent, struct str id);
 /* from_agent of a handoff as text. */
 struct str record_from_id(const struct encoding *e);
 const struct plan_step *record_step(const struct encoding *e);
-struct str record_instance(struct encoding *e);    /* empty for none */
-struct str record_class(const struct encoding *e); /* empty for none */
-struct str record_review(struct encoding *e);      /* the id of the review that it is about */
+struct str record_instance(struct encoding *e, struct uuid instance); /* empty for nil */
+struct str record_class(enum err_class class);                        /* empty for none */
+struct str record_review(struct encoding *e); /* the id of the record's review */
 struct msg_usage record_usage(const struct usage *u);
-/* Lists the steps of plan that came with revision `since` or later, as many as there is room for;
- * *ret_all says how many there are, *ret_cut whether something is missing. */
+/* Lists the steps of plan that came with revision `since` or later, as many as fit. *ret_all is
+ * their number; *ret_cut: something is missing. */
 uint32_t record_list_steps(struct encoding *e, const struct plan *plan, uint32_t since,
                            uint32_t *ret_all, bool *ret_cut);
-/* Fills the payload of a record; MSG_TYPE_COUNT when the record does not fit the plan. */
+/* Fills the payload of a record. MSG_TYPE_COUNT when the record does not fit the plan. */
 enum msg_type record_payload(struct encoding *e, union payload *p);
 
 void record_topic(const struct record *rec, const struct record_extra *x, struct str from,
                   struct str to, struct buf *topic);
 
-/* ---- event_encode_step.c, event_encode_ask.c ---- */
-record_put event_encode_step_started, event_encode_handoff, event_encode_progress,
-    event_encode_retry, event_encode_fallback, event_encode_step_completed, event_encode_internal,
-    event_encode_checking, event_encode_rejected;
-record_put event_encode_waiting, event_encode_decided, event_encode_verification,
-    event_encode_gate_started, event_encode_gate_passed, event_encode_gate_failed,
-    event_encode_gate_error, event_encode_replan_started, event_encode_replan_finished;
-
-/* ---- record_job.c ---- */
-record_put event_encode_planning_started, event_encode_planning_retry, event_encode_planning_failed,
-    event_encode_synthesis_started, event_encode_text_delta, event_encode_synthesis_retry,
-    event_encode_synthesis_finished, event_encode_turn_start, event_encode_turn_end;
+#define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence)              \
+    record_put event_encode_##codec;
+#include "supervisor/core/run/record.def"
 
 /* ---- back ---- */
 
@@ -114,35 +73,27 @@ struct decoding {
     const struct journal_row *row;
     const struct plan *plan;
     struct record *rec;
-    bool fits; /* false: a value is none of ours */
+    bool fits; /* false: a value is unknown or out of range */
 };
 
-/* Reads the payload of one kind of record. */
+/* Reads the payload of one type of record. */
 typedef void record_get(struct decoding *d, const union payload *p);
 
 void record_expect(struct decoding *d, bool ok);
-/* Sets the record's agent to the plan's, too. */
+/* Sets the record's step, and its agent from the plan. */
 void event_decode_step(struct decoding *d, uint64_t ix, struct str step_id);
-/* The agent of that id, which must be one of the plan's; empty leaves the plan's own. After
- * event_decode_step. */
+/* Sets the agent of that id, which must be one of the plan's; an empty id keeps the step's. Called
+ * after event_decode_step. */
 void event_decode_agent(struct decoding *d, struct str agent_id);
-/* Who handed over; the supervisor when it is none of the plan's. */
-void event_decode_from(struct decoding *d, struct str from);
-void event_decode_instance(struct decoding *d, struct str id, uint64_t epoch);
-void event_decode_class(struct decoding *d, struct str name);
-void event_decode_phase(struct decoding *d, struct str name); /* empty = execute */
+/* The agent that handed over; the supervisor when the plan has no such agent. */
+uint32_t event_decode_from(const struct decoding *d, struct str from);
+struct uuid event_decode_instance(struct decoding *d, struct str id); /* empty = nil */
+enum err_class event_decode_class(struct decoding *d, struct str name);
+enum step_phase event_decode_phase(struct decoding *d, struct str name); /* empty = execute */
 void event_decode_usage(struct decoding *d, const struct msg_usage *u);
 
-/* ---- event_decode_step.c, event_decode_ask.c ---- */
-record_get event_decode_step_started, event_decode_handoff, event_decode_progress,
-    event_decode_retry, event_decode_fallback, event_decode_step_completed, event_decode_internal,
-    event_decode_checking, event_decode_rejected;
-record_get event_decode_waiting, event_decode_decided, event_decode_verification,
-    event_decode_gate_started, event_decode_gate_passed, event_decode_gate_failed,
-    event_decode_gate_error, event_decode_replan_started, event_decode_replan_finished;
-/* ---- record_job.c ---- */
-record_get event_decode_planning_started, event_decode_planning_retry, event_decode_planning_failed,
-    event_decode_synthesis_started, event_decode_text_delta, event_decode_synthesis_retry,
-    event_decode_synthesis_finished;
+#define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence)              \
+    record_get event_decode_##codec;
+#include "supervisor/core/run/record.def"
 enum plan_failure record_failure(struct decoding *d, struct str name);
 #endif

@@ -1,4 +1,4 @@
-/* The small texts around records: review ids, topics, failure reasons. */
+/* Short texts of records: review ids, topics, failure reasons. */
 #include "supervisor/events/record_internal.h"
 
 #include <stdio.h>
@@ -34,7 +34,7 @@ bool review_id_parse(struct str id, struct uuid *ret_plan, struct str *ret_step_
     while (slash > 0 && id.ptr[slash - 1] != '/') {
         slash--;
     }
-    /* slash: the first digit. At most nine of them, none before the slash of the plan. */
+    /* slash: the first digit. There are at most nine digits, and none before the plan's slash. */
     if (slash <= UUID_TEXT_LEN + 2 || slash == id.len || id.len - slash > 9) {
         return false;
     }
@@ -49,7 +49,7 @@ bool review_id_parse(struct str id, struct uuid *ret_plan, struct str *ret_step_
     return true;
 }
 
-/* For a failure about which the core says nothing more. */
+/* For a failure without a sentence of the core. */
 static const char *bare_reason(enum plan_failure failure)
 {
     static const char *const TEXTS[PLAN_FAILURE_COUNT] = {
@@ -70,27 +70,29 @@ static const char *bare_reason(enum plan_failure failure)
 
 void plan_failure_reason(const struct record *rec, const struct plan *plan, struct buf *out)
 {
-    if (rec->failure == PLAN_FAILURE_STEP) {
+    const struct rec_plan_completed *end = REC(rec, plan_completed);
+
+    if (end->failure == PLAN_FAILURE_STEP) {
         if (rec->step < plan->n_steps) {
             buf_printf(out, "Step %u failed: ", rec->step + 1);
         }
         buf_add_str(out, rec->text);
-    } else if (rec->failure != PLAN_FAILURE_NONE) {
-        /* The core has put the sentence together where it has something to say. */
+    } else if (end->failure != PLAN_FAILURE_NONE) {
+        /* The core's own sentence comes first. */
         if (rec->text.len > 0) {
             buf_add_str(out, rec->text);
-        } else if (rec->failure == PLAN_FAILURE_TIMEOUT) {
+        } else if (end->failure == PLAN_FAILURE_TIMEOUT) {
             buf_printf(out, "Execution timeout after %llums", (unsigned long long)plan->timeout_ms);
         } else {
-            buf_add_cstr(out, bare_reason(rec->failure));
+            buf_add_cstr(out, bare_reason(end->failure));
         }
-    } else if (rec->plan_status == PLAN_CANCELLED) {
+    } else if (end->status == PLAN_CANCELLED) {
         buf_add_cstr(out, rec->text.len > 0 ? "Cancelled: " : "Cancelled");
         buf_add_str(out, rec->text);
     }
 }
 
-/* One segment of a topic: never empty, no slash and no control character, so that it stays one
+/* One segment of a topic. It is never empty, and has no slash or control character, so it stays one
  * segment. */
 static void segment(struct buf *topic, struct str s)
 {

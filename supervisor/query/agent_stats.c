@@ -23,6 +23,12 @@ void agent_stats_step(struct agent_stats *f, bool completed, uint64_t ms, uint64
     add_tokens(f, tokens);
 }
 
+static bool is_counted(const struct rec_step_completed *end)
+{
+    return end->reason != REASON_REUSED &&
+           (end->status == STEP_COMPLETED || end->status == STEP_FAILED);
+}
+
 void agent_stats_record(struct agent_stats *f, const struct record *rec)
 {
     const uint64_t tokens = usage_tokens(&rec->usage);
@@ -30,10 +36,10 @@ void agent_stats_record(struct agent_stats *f, const struct record *rec)
     if (rec->type == REC_STEP_RETRY || rec->type == REC_VERIFICATION_FAILED) {
         f->errors++;
         add_tokens(f, tokens);
-    } else if (rec->type == REC_STEP_COMPLETED && rec->reason != REASON_REUSED &&
-               (rec->status == STEP_COMPLETED || rec->status == STEP_FAILED)) {
-        agent_stats_step(f, rec->status == STEP_COMPLETED, rec->duration_ms,
-                         rec->status == STEP_FAILED, tokens);
+    } else if (rec->type == REC_STEP_COMPLETED && is_counted(REC(rec, step_completed))) {
+        const struct rec_step_completed *end = REC(rec, step_completed);
+        agent_stats_step(f, end->status == STEP_COMPLETED, end->duration_ms,
+                         end->status == STEP_FAILED, tokens);
     } else if (rec->type == REC_STEP_COMPLETED || rec->type == REC_STEP_WAITING) {
         add_tokens(f, tokens);
     }

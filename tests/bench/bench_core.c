@@ -101,15 +101,10 @@ static void answer(struct bench *b)
 
     b->out_at = (b->out_at + 1) % LANES;
     b->out_n--;
-    feed(b, (struct core_event){.type = CORE_RESULT,
-                                .run = o.run,
-                                .step = o.step,
-                                .attempt = o.attempt,
-                                .slot = o.slot,
-                                .epoch = o.epoch,
-                                .lane = o.lane,
-                                .outcome = STEP_OUTCOME_COMPLETED,
-                                .result = {.id = 1 + o.step, .len = 3}});
+    feed(b, (struct core_event){CORE_EV_INIT(RESULT, result, .outcome = STEP_OUTCOME_COMPLETED,
+                                             .result = {.id = 1 + o.step, .len = 3}),
+                                .run = o.run, .step = o.step, .attempt = o.attempt, .slot = o.slot,
+                                .epoch = o.epoch, .lane = o.lane});
 }
 
 static void set_clock(struct bench *b)
@@ -140,11 +135,9 @@ static struct bench *bench_new(uint32_t lanes)
     b->out = need(LANES, sizeof *b->out);
     b->commands.grow = grow;
     agent = registry_agent_add(core_registry(b->core), STR_LIT("x"), 0);
-    feed(b, (struct core_event){.type = CORE_REGISTER,
-                                .agent = agent,
-                                .instance = {.b = {1}},
-                                .capacity = LANES,
-                                .pid = 7});
+    feed(b, (struct core_event){
+                CORE_EV_INIT(REGISTER, registration, .agent = agent, .capacity = LANES, .pid = 7),
+                .instance = {.b = {1}}});
     slot = b->commands.at[b->commands.n - 1].slot;
     epoch = b->commands.at[b->commands.n - 1].epoch;
     for (uint32_t i = 0; i < lanes; i++) {
@@ -215,7 +208,7 @@ static void *submit(struct bench *b, const struct plan *p)
 {
     void *block = need(1, core_run_size(p));
 
-    feed(b, (struct core_event){.type = CORE_SUBMIT, .plan = p, .block = block});
+    feed(b, (struct core_event){CORE_EV_INIT(SUBMIT, submit, .plan = p, .block = block)});
     b->run = core_newest_run(b->core);
     return block;
 }
@@ -310,10 +303,9 @@ static void beside_waiting_plans(void)
     print("tick beside waiting plans", OPEN_PLANS, "ns_per_event", spent(b) / 1000);
     set_clock(b);
     for (uint32_t i = 0; i < OPEN_PLANS; i++) {
-        feed(b, (struct core_event){.type = CORE_DECIDE,
+        feed(b, (struct core_event){CORE_EV_INIT(DECIDE, decide, .decision = DECISION_APPROVE),
                                     .run = runs[i],
-                                    .attempt = core_run(b->core, runs[i], NULL)->steps[0].attempt,
-                                    .decision = DECISION_APPROVE});
+                                    .attempt = core_run(b->core, runs[i], NULL)->steps[0].attempt});
         while (b->out_n > 0) {
             answer(b);
         }
@@ -373,16 +365,14 @@ static void change_chain(uint32_t n)
     next->revision = 2;
     next->steps[n].revision = 2;
     print("revise: a step behind a chain", n, "ns_per_step",
-          one(b, (struct core_event){.type = CORE_REVISE,
-                                     .modify = MODIFY_INSERT,
-                                     .plan = next,
-                                     .block = revised,
-                                     .result = {.id = 1, .len = 1}}) /
+          one(b, (struct core_event){CORE_EV_INIT(
+                     REVISE, revise, .kind = MODIFY_INSERT,
+                     .next = {.plan = next, .block = revised, .document = {.id = 1, .len = 1}})}) /
               n);
-    print(
-        "skip_to_step: the last of a chain", n, "ns_per_step",
-        one(b, (struct core_event){.type = CORE_MODIFY, .modify = MODIFY_SKIP_TO_STEP, .step = n}) /
-            n);
+    print("skip_to_step: the last of a chain", n, "ns_per_step",
+          one(b, (struct core_event){CORE_EV_INIT(MODIFY, modify, .kind = MODIFY_SKIP_TO_STEP),
+                                     .step = n}) /
+              n);
     free(block);
     free(revised);
     plan_text_free(p);
@@ -420,14 +410,10 @@ static void fail_fan(uint32_t n)
     p->steps[0].policy.on_failure = ON_FAILURE_CONTINUE;
     block = submit(b, p);
     set_clock(b);
-    feed(b, (struct core_event){.type = CORE_RESULT,
-                                .run = b->run,
-                                .attempt = 1,
-                                .slot = b->out[0].slot,
-                                .epoch = b->out[0].epoch,
-                                .lane = b->out[0].lane,
-                                .outcome = STEP_OUTCOME_FAILED,
-                                .error_class = CLASS_VALIDATION_ERROR,
+    feed(b, (struct core_event){CORE_EV_INIT(RESULT, result, .outcome = STEP_OUTCOME_FAILED,
+                                             .error_class = CLASS_VALIDATION_ERROR),
+                                .run = b->run, .attempt = 1, .slot = b->out[0].slot,
+                                .epoch = b->out[0].epoch, .lane = b->out[0].lane,
                                 .text = STR_LIT("no")});
     print("skip all that depends on the root", n, "ns_per_step", spent(b) / n);
     free(block);

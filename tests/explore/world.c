@@ -111,11 +111,8 @@ static void submit(struct world *w)
             reuse[n++] = (struct core_reuse){.step = i, .result = {.id = 1, .len = 1}};
         }
     }
-    const struct core_event ev = {.type = CORE_SUBMIT,
-                                  .plan = w->plans[0],
-                                  .block = w->blocks[0],
-                                  .reuse = reuse,
-                                  .n_reuse = n,
+    const struct core_event ev = {CORE_EV_INIT(SUBMIT, submit, .plan = w->plans[0],
+                                               .block = w->blocks[0], .reuse = reuse, .n_reuse = n),
                                   .now = w->at.now};
     const char *why = "";
     w->doing = (struct world_event){.kind = WORLD_KIND_COUNT};
@@ -250,9 +247,8 @@ static void restart(struct world *w)
     }
     memset(w->at.bodies, 0, sizeof w->at.bodies);
     memcpy(w->blocks[w->at.block], w->shadow, run_size(w->shadow->n_steps));
-    handle(w, &(struct core_event){.type = CORE_RECOVER,
-                                   .plan = world_plan(w),
-                                   .block = w->blocks[w->at.block],
+    handle(w, &(struct core_event){CORE_EV_INIT(RECOVER, recover, .plan = world_plan(w),
+                                                .block = w->blocks[w->at.block]),
                                    .now = w->at.now});
     w->at.handle = core_newest_run(w->core);
 }
@@ -292,7 +288,7 @@ static void come_up(struct world *w, uint32_t body, struct core_event ev)
 
 /* ---- what the event says ---- */
 
-void world_bring(struct world *w, struct core_event *out, uint32_t plan)
+void world_bring(struct world *w, struct flat_event *out, uint32_t plan)
 {
     w->coming = w->plans[plan];
     w->coming_at = plan;
@@ -301,21 +297,21 @@ void world_bring(struct world *w, struct core_event *out, uint32_t plan)
     out->result = (struct blob_ref){.id = 900, .len = 9};
 }
 
-static void say_revision(struct world *w, struct core_event *out, enum world_change change)
+static void say_revision(struct world *w, struct flat_event *out, enum world_change change)
 {
     const uint32_t plan = world_change(w, change, out->step);
     ASSERT(plan != UINT32_MAX);
     world_bring(w, out, plan);
 }
 
-static void say_class(struct core_event *out, enum err_class cls)
+static void say_class(struct flat_event *out, enum err_class cls)
 {
     out->outcome = STEP_OUTCOME_FAILED;
     out->error_class = cls;
     out->text = STR_LIT("it did not work");
 }
 
-static void say_agent(const struct world *w, struct core_event *out, enum world_answer answer)
+static void say_agent(const struct world *w, struct flat_event *out, enum world_answer answer)
 {
     const struct plan_agents *agents = &world_plan(w)->agents;
     const uint32_t at = (uint32_t)answer - ANSWER_HAND_X;
@@ -323,7 +319,7 @@ static void say_agent(const struct world *w, struct core_event *out, enum world_
     out->agent = answer == ANSWER_HAND_FORBIDDEN || at >= agents->n ? AGENT_NONE : agents->at[at];
 }
 
-static void say(struct world *w, struct core_event *out, enum world_answer answer)
+static void say(struct world *w, struct flat_event *out, enum world_answer answer)
 {
     out->outcome = STEP_OUTCOME_COMPLETED;
     out->usage.input_tokens = w->scenario->spends;
@@ -391,7 +387,7 @@ static void say(struct world *w, struct core_event *out, enum world_answer answe
     }
 }
 
-static void answer_on(struct core_event *out, const struct request *req, enum core_event_type type)
+static void answer_on(struct flat_event *out, const struct request *req, enum core_event_type type)
 {
     out->type = type;
     out->slot = req->slot;
@@ -402,7 +398,7 @@ static void answer_on(struct core_event *out, const struct request *req, enum co
     out->step = req->step;
 }
 
-static void say_modify(const struct world *w, struct core_event *out, const struct world_event *ev,
+static void say_modify(const struct world *w, struct flat_event *out, const struct world_event *ev,
                        const uint32_t *step)
 {
     /* Uncharged ones must be refused: against an old revision, or of a step that is over. */
@@ -422,11 +418,11 @@ static const enum core_event_type plain[WORLD_KIND_COUNT] = {
     [WORLD_RESUME] = CORE_RESUME, [WORLD_DECIDE] = CORE_DECIDE,   [WORLD_SIGNOFF] = CORE_DECIDE,
 };
 
-static struct core_event translate(struct world *w, const struct world_event *ev,
+static struct flat_event translate(struct world *w, const struct world_event *ev,
                                    const uint32_t *step)
 {
     const struct body *b = &w->at.bodies[ev->body];
-    struct core_event out = {.type = plain[ev->kind],
+    struct flat_event out = {.type = plain[ev->kind],
                              .now = w->at.now,
                              .run = w->at.handle,
                              .step = ev->step,
@@ -560,7 +556,8 @@ bool world_do(struct world *w, const struct world_event *ev, const char **ret_wh
     w->doing = *ev;
     w->coming = NULL;
     w->out.n = 0;
-    const struct core_event translated = translate(w, ev, &step);
+    const struct flat_event flat = translate(w, ev, &step);
+    const struct core_event translated = event_of_flat(&flat);
     keep_books(w, ev);
     if (ev->kind == WORLD_RESTART) {
         restart(w);

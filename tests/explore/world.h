@@ -9,6 +9,7 @@
 
 #include "supervisor/core/sched/core_internal.h"
 #include "tests/unit/core/run/plan_life.h"
+#include "tests/unit/core/sched/flat_event.h"
 
 enum { WORLD_STEPS = 8, WORLD_BODIES = 3, WORLD_EVENTS_MAX = 256, WORLD_PLANS = 16384 };
 enum { WORLD_NOBODY = 255, WORLD_SUPERVISOR = 254 }; /* in place of an agent */
@@ -310,11 +311,11 @@ bool world_job_holds(const struct world *w, const char **ret_why);
 bool world_job_said(const struct world *w);
 /* What may be said about the plan's jobs; at most `room` of them. Returns the number. */
 uint32_t world_job_events(const struct world *w, struct world_event *ret);
-void world_job_translate(struct world *w, const struct world_event *ev, struct core_event *out);
+void world_job_translate(struct world *w, const struct world_event *ev, struct flat_event *out);
 /* How the plan ends by the steps as they stand. */
 bool world_ended_rightly(const struct world *w, const struct record *rec, const char **ret_why);
 /* The revision is coming with the event. */
-void world_bring(struct world *w, struct core_event *out, uint32_t plan);
+void world_bring(struct world *w, struct flat_event *out, uint32_t plan);
 
 /* ---- world_hash.c ---- */
 /* Equal for states that differ only in the time of day and in counters that decide nothing. */

@@ -99,7 +99,7 @@ static void mix_sched(struct digest *d, const struct core_run *row, uint32_t i)
     const msec wait = d->world->config.agent_wait_ms;
     const msec longest = policy->queue_timeout_ms > wait ? policy->queue_timeout_ms : wait;
     s.since = queued ? ago(d, s.since, longest) : 0;
-    s.sign = held && policy->idle_ms > 0 ? ago(d, s.sign, policy->idle_ms) : 0;
+    s.last_sign = held && policy->idle_ms > 0 ? ago(d, s.last_sign, policy->idle_ms) : 0;
     s.epoch = held ? rank_of(d, s.epoch) : 0;
     s.slot = held || s.list == LIST_UNKNOWN ? s.slot : 0;
     s.progress = 0;
@@ -116,7 +116,7 @@ static void mix_sched(struct digest *d, const struct core_run *row, uint32_t i)
 static void mix_row(struct digest *d, const struct core_run *row)
 {
     mix_bytes(d, &row->ready, sizeof row->ready);
-    mix_bytes(d, &row->broke, sizeof row->broke);
+    mix_bytes(d, &row->budget_waiters, sizeof row->budget_waiters);
     mix_bytes(d, &row->parked, sizeof row->parked);
     mix(d, row->reserved_tokens);
     for (uint32_t i = 0; i < row->plan->agents.n; i++) {

@@ -74,7 +74,7 @@ uint32_t world_job_events(const struct world *w, struct world_event *ret)
 
 /* ---- as the shell says it ---- */
 
-static void say_late(const struct world *w, struct core_event *out, enum world_late what)
+static void say_late(const struct world *w, struct flat_event *out, enum world_late what)
 {
     static const enum core_event_type types[LATE_COUNT] = {
         [LATE_PLAN] = CORE_PLANNED,    [LATE_FAILURE] = CORE_JOB_FAILED,
@@ -89,7 +89,7 @@ static void say_late(const struct world *w, struct core_event *out, enum world_l
     out->result = (struct blob_ref){.id = 900, .len = 9};
 }
 
-void world_job_translate(struct world *w, const struct world_event *ev, struct core_event *out)
+void world_job_translate(struct world *w, const struct world_event *ev, struct flat_event *out)
 {
     const struct asking *asking = &w->at.job;
     if (ev->kind < WORLD_PLANNED || ev->kind > WORLD_JOB_LATE) {
@@ -187,7 +187,8 @@ static bool takes_repair(struct world *w, const struct record *rec, const char *
         asking->asked++;
         return true;
     }
-    RULE(rec->failure == (invalid ? PLAN_FAILURE_INVALID_PLAN : PLAN_FAILURE_PLANNING),
+    RULE(REC(rec, planning_failed)->failure ==
+             (invalid ? PLAN_FAILURE_INVALID_PLAN : PLAN_FAILURE_PLANNING),
          "failed for another reason");
     return true;
 }
@@ -223,17 +224,18 @@ static bool is_single(const struct world *w)
     return n == 1 && completed;
 }
 
-static bool wants_answer(const struct world *w, const struct record *rec)
+static bool wants_answer(const struct world *w, enum plan_failure failure)
 {
     return world_plan(w)->synthesis.agent_id.len > 0 && w->at.begun && !w->at.cancelling &&
-           rec->failure != PLAN_FAILURE_TIMEOUT && !is_single(w);
+           failure != PLAN_FAILURE_TIMEOUT && !is_single(w);
 }
 
 bool world_take_synthesis_started(struct world *w, const struct record *rec, const char **ret_why)
 {
     struct asking *asking = &w->at.job;
     RULE(asking->kind == JOB_NONE && !asking->answered, "two answers at once");
-    RULE(wants_answer(w, rec) && has_budget(w, 0), "an answer that nobody wants");
+    RULE(wants_answer(w, REC(rec, synthesis_started)->failure) && has_budget(w, 0),
+         "an answer that nobody wants");
     RULE((w->at.paused & 1u << PAUSE_REVIEW) == 0, "asks although it says that it waits");
     for (uint32_t i = 0; i < world_plan(w)->n_steps; i++) {
         struct told *told = &w->at.told[i];
@@ -243,14 +245,14 @@ bool world_take_synthesis_started(struct world *w, const struct record *rec, con
             asking->pardoned |= (uint8_t)(1u << i);
         }
     }
-    RULE(rec->plan_status != PLAN_COMPLETED || !world_is_failed(w),
+    RULE(REC(rec, synthesis_started)->status != PLAN_COMPLETED || !world_is_failed(w),
          "completed although a step fails it");
-    RULE(asking->status != PLAN_FAILED || rec->plan_status == PLAN_FAILED,
+    RULE(asking->status != PLAN_FAILED || REC(rec, synthesis_started)->status == PLAN_FAILED,
          "what failed the plan is forgotten");
     asking->kind = JOB_SYNTHESIS;
-    asking->status = (uint8_t)rec->plan_status;
-    asking->outcome = (uint8_t)rec->outcome;
-    asking->failure = (uint8_t)rec->failure;
+    asking->status = (uint8_t)REC(rec, synthesis_started)->status;
+    asking->outcome = (uint8_t)REC(rec, synthesis_started)->outcome;
+    asking->failure = (uint8_t)REC(rec, synthesis_started)->failure;
     asking->step = rec->step;
     return world_ended_rightly(w, rec, ret_why);
 }
@@ -259,8 +261,9 @@ bool world_take_text(struct world *w, const struct record *rec, const char **ret
 {
     struct asking *asking = &w->at.job;
     RULE(w->doing.kind == WORLD_TEXT && asking->kind == JOB_SYNTHESIS, "a text by itself");
-    RULE(rec->n == (w->doing.variant == 1 ? 0 : asking->texts), "texts are not numbered");
-    asking->texts = (uint8_t)(rec->n + 1);
+    RULE(REC(rec, text_delta)->n == (w->doing.variant == 1 ? 0 : asking->texts),
+         "texts are not numbered");
+    asking->texts = (uint8_t)(REC(rec, text_delta)->n + 1);
     return true;
 }
 
@@ -284,12 +287,15 @@ bool world_take_synthesis_ended(struct world *w, const struct record *rec, const
         return true;
     }
     RULE(!asking->answered, "answered twice");
-    RULE(rec->ok == (w->doing.kind == WORLD_ANSWERED), "an answer by nobody");
-    RULE(asking->kind != JOB_SYNTHESIS || rec->ok || late || w->doing.kind == WORLD_JOB_FAILED,
+    RULE(REC(rec, synthesis_finished)->ok == (w->doing.kind == WORLD_ANSWERED),
+         "an answer by nobody");
+    RULE(asking->kind != JOB_SYNTHESIS || REC(rec, synthesis_finished)->ok || late ||
+             w->doing.kind == WORLD_JOB_FAILED,
          "given up by itself");
-    RULE(asking->kind != JOB_NONE || (!rec->ok && !has_budget(w, 0)), "given up unasked");
+    RULE(asking->kind != JOB_NONE || (!REC(rec, synthesis_finished)->ok && !has_budget(w, 0)),
+         "given up unasked");
     asking->answered = true;
-    asking->ok = rec->ok;
+    asking->ok = REC(rec, synthesis_finished)->ok;
     end_asking(w);
     return true;
 }
@@ -299,22 +305,28 @@ bool world_answered_rightly(const struct world *w, const struct record *rec, con
     const struct asking *asking = &w->at.job;
     const bool alone = world_plan(w)->n_steps == 0 && asking->ok;
     RULE(!asking->out, "an errand goes on after the end");
-    RULE(asking->answered || !wants_answer(w, rec), "ends without an answer");
-    RULE((rec->result.id != 0) == asking->ok, "the answer is lost, or comes from nowhere");
-    RULE(!alone || (rec->plan_status == PLAN_COMPLETED && rec->outcome == OUTCOME_PARTIAL),
+    RULE(asking->answered || !wants_answer(w, REC(rec, plan_completed)->failure),
+         "ends without an answer");
+    RULE((REC(rec, plan_completed)->result.id != 0) == asking->ok,
+         "the answer is lost, or comes from nowhere");
+    RULE(!alone || (REC(rec, plan_completed)->status == PLAN_COMPLETED &&
+                    REC(rec, plan_completed)->outcome == OUTCOME_PARTIAL),
          "an answer alone is no success and no failure");
-    RULE(rec->failure == PLAN_FAILURE_NONE || rec->failure == PLAN_FAILURE_NOTHING_COMPLETED ||
+    RULE(REC(rec, plan_completed)->failure == PLAN_FAILURE_NONE ||
+             REC(rec, plan_completed)->failure == PLAN_FAILURE_NOTHING_COMPLETED ||
              rec->text.len > 0,
          "fails without a sentence");
     if (!alone && asking->answered && asking->status != 0) {
-        RULE(rec->plan_status == asking->status && rec->outcome == asking->outcome &&
-                 rec->failure == asking->failure && rec->step == asking->step,
+        RULE(REC(rec, plan_completed)->status == asking->status &&
+                 REC(rec, plan_completed)->outcome == asking->outcome &&
+                 REC(rec, plan_completed)->failure == asking->failure && rec->step == asking->step,
              "ends otherwise than it was to");
         return true;
     }
-    RULE(asking->status != PLAN_FAILED || rec->plan_status != PLAN_COMPLETED || alone,
+    RULE(asking->status != PLAN_FAILED || REC(rec, plan_completed)->status != PLAN_COMPLETED ||
+             alone,
          "what failed the plan is forgotten");
-    RULE(rec->plan_status != PLAN_COMPLETED || !world_is_failed(w),
+    RULE(REC(rec, plan_completed)->status != PLAN_COMPLETED || !world_is_failed(w),
          "completed although a step fails it");
     return world_ended_rightly(w, rec, ret_why);
 }

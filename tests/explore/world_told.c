@@ -3,6 +3,7 @@
 
 #include "protocol/base/assert.h"
 #include "tests/explore/world.h"
+#include "tests/unit/core/run/flat_record.h"
 
 static void bump(uint8_t *counter, bool when)
 {
@@ -70,7 +71,7 @@ static bool gets_attempt(struct world *w, const struct record *rec, const char *
     RULE(told->agent == WORLD_NOBODY || told->agent == rec->agent, "given to another agent");
     told->agent = (uint8_t)rec->agent;
     told->visited |= (uint8_t)(1u << rec->agent);
-    told->body = rec->instance.b[15];
+    told->body = REC(rec, assigned)->instance.b[15];
     told->out = 1;
     told->adopted = w->doing.kind == WORLD_STATE && w->doing.step == rec->step;
     told->sent = told->sign = w->at.now;
@@ -111,7 +112,7 @@ static bool take_started(struct world *w, const struct record *rec, const char *
         RULE(w->at.told[dep].completed == 1, "started before a dependency was over");
         RULE(!prevents(w, dep, rec->step), "started although a dependency failed");
     }
-    return uuid_is_nil(rec->instance) || gets_attempt(w, rec, ret_why);
+    return uuid_is_nil(REC(rec, assigned)->instance) || gets_attempt(w, rec, ret_why);
 }
 
 static bool take_assigned(struct world *w, const struct record *rec, const char **ret_why)
@@ -119,7 +120,8 @@ static bool take_assigned(struct world *w, const struct record *rec, const char 
     const struct told *told = &w->at.told[rec->step];
     RULE(!on_hold(w) || w->doing.kind == WORLD_STATE, "an attempt while the plan is on hold");
     const bool search = told->searched && told->agent == world_plan(w)->search_agent;
-    RULE((rec->phase == PHASE_SEARCH) == search, "a search that is no fallback, or none that is");
+    RULE((REC(rec, assigned)->phase == PHASE_SEARCH) == search,
+         "a search that is no fallback, or none that is");
     return gets_attempt(w, rec, ret_why);
 }
 
@@ -129,14 +131,15 @@ static bool take_handoff(struct world *w, const struct record *rec, const char *
     const struct plan *plan = world_plan(w);
     const bool asked = w->doing.kind == WORLD_RESULT && w->doing.step == rec->step &&
                        w->doing.variant >= ANSWER_HAND_X;
-    w->seen->handoffs[rec->handoff]++;
-    switch (rec->handoff) {
+    w->seen->handoffs[REC(rec, handoff)->kind]++;
+    switch (REC(rec, handoff)->kind) {
     case HANDOFF_PLAN_STEP:
         RULE(told->handed++ == 0, "handed over twice");
         RULE(told->executions == 0 || w->at.left.unsent < w->scenario->left.unsent,
              "handed over after it was sent");
         RULE(rec->agent == told->agent, "handed over to who does not have it");
-        RULE(w->at.plan != 0 || (uint8_t)rec->from_agent == told->from, "handed over by another");
+        RULE(w->at.plan != 0 || (uint8_t)REC(rec, handoff)->from_agent == told->from,
+             "handed over by another");
         break;
     case HANDOFF_AGENT:
         RULE(asked, "nobody asked for the handoff");
@@ -184,7 +187,8 @@ static bool time_is_over(const struct world *w, const struct record *rec)
     const bool limit =
         policy->limit_ms > 0 && told->begun > 0 && now >= told->begun - 1 + policy->limit_ms;
     const enum step_status status = w->shadow->steps[rec->step].status;
-    if (rec->error_class != CLASS_TIMEOUT || status == STEP_WAITING || status == STEP_CHECKING) {
+    if (flat_record(rec).error_class != CLASS_TIMEOUT || status == STEP_WAITING ||
+        status == STEP_CHECKING) {
         return true; /* or it is the class of a failure of before */
     }
     return limit ||
@@ -205,7 +209,8 @@ static bool take_retry(struct world *w, const struct record *rec, const char **r
          "a retry after the step's time");
     RULE(w->doing.kind != WORLD_TICK || world_told_to_stop(w, rec->step),
          "not told that its time is over");
-    RULE((policy->no_retry & 1u << rec->error_class) == 0, "a retry of what is never retried");
+    RULE((policy->no_retry & 1u << REC(rec, retry)->error_class) == 0,
+         "a retry of what is never retried");
     bump(&told->allowed, again);
     told->out = 0;
     return true;
@@ -214,11 +219,14 @@ static bool take_retry(struct world *w, const struct record *rec, const char **r
 static bool take_waiting(struct world *w, const struct record *rec, const char **ret_why)
 {
     struct told *told = &w->at.told[rec->step];
-    const bool first = rec->review == REVIEW_BEFORE || rec->review == REVIEW_STEP;
+    const bool first =
+        REC(rec, waiting)->review == REVIEW_BEFORE || REC(rec, waiting)->review == REVIEW_STEP;
     RULE(!first || told->executions == 0, "asks before the beginning after it");
-    RULE(rec->review != REVIEW_BEFORE || !told->approved, "asks for what was approved");
-    RULE(rec->review != REVIEW_UNKNOWN_OUTCOME || is_unsafe(w, rec), "asks about a safe step");
-    w->seen->reviews[rec->review]++;
+    RULE(REC(rec, waiting)->review != REVIEW_BEFORE || !told->approved,
+         "asks for what was approved");
+    RULE(REC(rec, waiting)->review != REVIEW_UNKNOWN_OUTCOME || is_unsafe(w, rec),
+         "asks about a safe step");
+    w->seen->reviews[REC(rec, waiting)->review]++;
     told->out = 0;
     told->sent = w->at.now;
     told->begun = 0;
@@ -229,22 +237,23 @@ static bool take_decided(struct world *w, const struct record *rec, const char *
 {
     const bool person = w->doing.kind == WORLD_DECIDE || w->doing.kind == WORLD_SIGNOFF ||
                         w->doing.kind == WORLD_BRING;
-    RULE(person || rec->decision == DECISION_REJECT, "decided without a person");
-    RULE(!person || w->doing.variant == rec->decision, "decided otherwise");
-    w->seen->decisions[rec->decision]++;
+    RULE(person || REC(rec, decided)->decision == DECISION_REJECT, "decided without a person");
+    RULE(!person || w->doing.variant == REC(rec, decided)->decision, "decided otherwise");
+    w->seen->decisions[REC(rec, decided)->decision]++;
     if (rec->step == STEP_NONE) {
         const bool planning = (w->at.paused & 1u << PAUSE_PLANNING) != 0;
-        RULE(rec->review == (planning ? REVIEW_PLANNING : REVIEW_PLAN), "decided about another");
+        RULE(REC(rec, decided)->review == (planning ? REVIEW_PLANNING : REVIEW_PLAN),
+             "decided about another");
         RULE(planning || w->doing.kind != WORLD_BRING, "a plan in place of a sign-off");
-        w->seen->reviews[rec->review]++;
+        w->seen->reviews[REC(rec, decided)->review]++;
         w->at.paused &= (uint8_t) ~(1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING);
-        w->at.signed_off = !planning && rec->decision == DECISION_APPROVE;
-        w->at.job.may_plan = planning && rec->decision == DECISION_APPROVE;
+        w->at.signed_off = !planning && REC(rec, decided)->decision == DECISION_APPROVE;
+        w->at.job.may_plan = planning && REC(rec, decided)->decision == DECISION_APPROVE;
         return true;
     }
     struct told *told = &w->at.told[rec->step];
     RULE(!person || w->doing.step == rec->step, "decided about another step");
-    if (rec->decision == DECISION_APPROVE) {
+    if (REC(rec, decided)->decision == DECISION_APPROVE) {
         bump(&told->granted, told->attempts > 0);
         bump(&told->allowed, told->attempts > 0);
         told->approvals++;
@@ -286,7 +295,7 @@ static bool take_fallback(struct world *w, const struct record *rec, const char 
     for (uint32_t i = 0; i < about->alternatives_n; i++) {
         listed |= plan->agents.at[plan->alternatives[about->alternatives_at + i]] == rec->agent;
     }
-    switch (rec->fallback) {
+    switch (REC(rec, fallback)->action) {
     case FALLBACK_WAIT:
         RULE(told->waited++ == 0, "waited twice");
         break;
@@ -300,7 +309,7 @@ static bool take_fallback(struct world *w, const struct record *rec, const char 
     case FALLBACK_ACTION_COUNT:
         RULE(false, "no fallback");
     }
-    w->seen->fallbacks[rec->fallback]++;
+    w->seen->fallbacks[REC(rec, fallback)->action]++;
     bump(&told->granted, told->attempts > 0);
     told->agent = (uint8_t)rec->agent;
     told->visited |= (uint8_t)(1u << rec->agent);
@@ -333,7 +342,7 @@ static bool take_replan(struct world *w, const struct record *rec, const char **
         at->told[rec->step].replans++;
         at->told[rec->step].out = 0;
         at->replanning = step;
-        at->replan_at = at->now + rec->delay_ms;
+        at->replan_at = at->now + REC(rec, replan_started)->delay_ms;
         return true;
     }
     const bool answer = w->doing.kind == WORLD_RESULT && w->doing.phase == PHASE_REPLAN &&
@@ -341,7 +350,7 @@ static bool take_replan(struct world *w, const struct record *rec, const char **
     const bool good =
         answer && (w->doing.variant == ANSWER_OK || w->doing.variant == ANSWER_PLAN_KEEP);
     RULE(at->replanning == step || at->replanned == step, "a replan ended that had not begun");
-    RULE(rec->ok == good, "a replan came to something else than the replanner said");
+    RULE(REC(rec, revision)->ok == good, "a replan came to something else than the replanner said");
     at->replanning = 0;
     return true;
 }
@@ -354,7 +363,7 @@ static bool completed_rightly(struct world *w, const struct record *rec, const c
     struct told *told = &w->at.told[rec->step];
     const bool over_lane = ev->kind == WORLD_RESULT || ev->kind == WORLD_RESULT_OLD;
     const bool word = over_lane || ev->kind == WORLD_STRAY;
-    if (rec->type == REC_STEP_COMPLETED && rec->reason == REASON_REUSED) {
+    if (rec->type == REC_STEP_COMPLETED && REC(rec, step_completed)->reason == REASON_REUSED) {
         RULE(ev->kind == WORLD_KIND_COUNT && told->started == 0, "taken over while it runs");
         return true;
     }
@@ -396,7 +405,8 @@ static bool completed_rightly(struct world *w, const struct record *rec, const c
 
 static bool take_checking(struct world *w, const struct record *rec, const char **ret_why)
 {
-    RULE(about_of(w, rec)->verify_with.len > 0 && rec->phase == PHASE_VERIFY, "verified unasked");
+    RULE(about_of(w, rec)->verify_with.len > 0 && REC(rec, checking)->phase == PHASE_VERIFY,
+         "verified unasked");
     if (!completed_rightly(w, rec, ret_why)) {
         return false;
     }
@@ -414,15 +424,17 @@ static bool stopped_rightly(const struct world *w, const struct record *rec, con
     for (uint32_t i = 0; i < w->out.n; i++) {
         kill |= w->out.at[i].type == CMD_KILL;
     }
-    RULE(rec->stop != STOP_NONE || told->out == 0 || !w->at.cancelling,
+    RULE(REC(rec, step_completed)->stop != STOP_NONE || told->out == 0 || !w->at.cancelling,
          "called off without a word");
-    RULE(rec->stop != STOP_ACKNOWLEDGED || (spoke && w->doing.step == rec->step),
+    RULE(REC(rec, step_completed)->stop != STOP_ACKNOWLEDGED ||
+             (spoke && w->doing.step == rec->step),
          "nobody acknowledged the end");
-    RULE(rec->stop != STOP_KILLED || kill, "not killed");
-    RULE(rec->stop != STOP_GONE || w->doing.kind == WORLD_GONE, "not gone");
-    RULE(rec->stop != STOP_FENCED || world_told_to_stop(w, rec->step) || w->at.cancelling,
+    RULE(REC(rec, step_completed)->stop != STOP_KILLED || kill, "not killed");
+    RULE(REC(rec, step_completed)->stop != STOP_GONE || w->doing.kind == WORLD_GONE, "not gone");
+    RULE(REC(rec, step_completed)->stop != STOP_FENCED || world_told_to_stop(w, rec->step) ||
+             w->at.cancelling,
          "fenced, but not told to stop");
-    RULE(rec->stop != STOP_FENCED || told->out ||
+    RULE(REC(rec, step_completed)->stop != STOP_FENCED || told->out ||
              w->shadow->steps[rec->step].status == STEP_CHECKING,
          "fenced what nobody has");
     return true;
@@ -434,31 +446,36 @@ static bool take_completed(struct world *w, const struct record *rec, const char
     const struct run_step *state = &w->shadow->steps[rec->step];
     const bool doomed = can_never_start(w, rec->step);
     const bool person = w->doing.kind == WORLD_MODIFY || w->doing.kind == WORLD_DECIDE;
-    RULE(rec->status != STEP_COMPLETED || completed_rightly(w, rec, ret_why), *ret_why);
-    RULE(rec->reason != REASON_DEPENDENCY_FAILED || doomed, "skipped although it could begin");
-    RULE((rec->reason == REASON_DEPENDENCY_FAILED) == doomed || state->status != STEP_PENDING ||
-             person || w->doing.kind == WORLD_REVISE || rec->reason == REASON_SUPERSEDED ||
-             rec->reason == REASON_REUSED,
+    RULE(REC(rec, step_completed)->status != STEP_COMPLETED || completed_rightly(w, rec, ret_why),
+         *ret_why);
+    RULE(REC(rec, step_completed)->reason != REASON_DEPENDENCY_FAILED || doomed,
+         "skipped although it could begin");
+    RULE((REC(rec, step_completed)->reason == REASON_DEPENDENCY_FAILED) == doomed ||
+             state->status != STEP_PENDING || person || w->doing.kind == WORLD_REVISE ||
+             REC(rec, step_completed)->reason == REASON_SUPERSEDED ||
+             REC(rec, step_completed)->reason == REASON_REUSED,
          "doomed and not skipped");
     RULE(!w->at.cancelling || told->started, "a step that never began ends on its own");
-    RULE(rec->reason != REASON_USER_SKIP || person, "skipped by nobody");
-    RULE(rec->reason != REASON_REJECTED || (person && w->doing.variant == DECISION_REJECT),
+    RULE(REC(rec, step_completed)->reason != REASON_USER_SKIP || person, "skipped by nobody");
+    RULE(REC(rec, step_completed)->reason != REASON_REJECTED ||
+             (person && w->doing.variant == DECISION_REJECT),
          "rejected by nobody");
-    RULE(rec->reason != REASON_CANCELLED || w->at.cancelling, "cancelled by nobody");
-    RULE(rec->status != STEP_FAILED || state->status != STEP_CHECKING ||
+    RULE(REC(rec, step_completed)->reason != REASON_CANCELLED || w->at.cancelling,
+         "cancelled by nobody");
+    RULE(REC(rec, step_completed)->status != STEP_FAILED || state->status != STEP_CHECKING ||
              state->phase != PHASE_GATE || told->refused ||
-             rec->error_class == CLASS_BUDGET_EXCEEDED,
+             REC(rec, step_completed)->error_class == CLASS_BUDGET_EXCEEDED,
          "failed before its gate had a word");
     if (!stopped_rightly(w, rec, ret_why)) {
         return false;
     }
-    w->seen->reasons[rec->reason]++;
-    w->seen->stops[rec->stop]++;
+    w->seen->reasons[REC(rec, step_completed)->reason]++;
+    w->seen->stops[REC(rec, step_completed)->stop]++;
     if (w->at.replanning == rec->step + 1) { /* somebody ended it, or REPLAN_FINISHED follows */
         w->at.replanned = w->at.replanning;
         w->at.replanning = 0;
     }
-    if (rec->status == STEP_COMPLETED) {
+    if (REC(rec, step_completed)->status == STEP_COMPLETED) {
         told->agent = (uint8_t)rec->agent;
         told->nth = ++w->at.done;
     }
@@ -539,12 +556,13 @@ static bool in_its_time(const struct world *w, const struct record *rec, const c
 {
     const struct told *told = &w->at.told[rec->step];
     const bool after = rec->type == REC_RESULT_REJECTED || rec->type == REC_REPLAN_FINISHED ||
-                       (rec->type == REC_HANDOFF && rec->handoff == HANDOFF_BACK);
+                       (rec->type == REC_HANDOFF && REC(rec, handoff)->kind == HANDOFF_BACK);
     const bool before = rec->type == REC_STEP_STARTED || rec->type == REC_STEP_COMPLETED ||
                         rec->type == REC_RESULT_REJECTED || rec->type == REC_PLAN_MODIFIED;
     RULE(told->completed == 0 || after, "a record about a step that has ended");
     RULE(told->started == 1 || before, "a record about a step that has not started");
-    RULE(w->at.begun || rec->reason == REASON_REUSED, "a step before the plan has started");
+    RULE(w->at.begun || flat_record(rec).reason == REASON_REUSED,
+         "a step before the plan has started");
     RULE(w->at.job.kind == JOB_NONE || rec->type == REC_RESULT_REJECTED,
          "a step while the answer is being written");
     return true;

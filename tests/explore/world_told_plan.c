@@ -1,5 +1,6 @@
 /* The rules of the records about the whole plan. */
 #include "tests/explore/world.h"
+#include "tests/unit/core/run/flat_record.h"
 
 bool world_take_generated(struct world *w, const struct record *rec, const char **ret_why)
 {
@@ -30,17 +31,18 @@ bool world_take_modified(struct world *w, const struct record *rec, const char *
     RULE(w->at.job.kind == JOB_NONE, "changed while it is made or answered");
     RULE(!w->at.cancelling, "changed while it is cancelled");
     RULE(record_revises(rec) == revise, "a revision without a plan");
-    w->seen->modifies[rec->modify]++;
+    w->seen->modifies[REC(rec, revision)->modify]++;
     return true;
 }
 
 bool world_take_paused(struct world *w, const struct record *rec, const char **ret_why)
 {
-    const uint8_t bit = (uint8_t)(1u << rec->pause);
+    const uint8_t bit = (uint8_t)(1u << REC(rec, pause)->reason);
     RULE((w->at.paused & bit) == 0, "paused twice");
-    RULE(rec->pause != PAUSE_REQUESTED || w->doing.kind == WORLD_PAUSE, "paused by nobody");
+    RULE(REC(rec, pause)->reason != PAUSE_REQUESTED || w->doing.kind == WORLD_PAUSE,
+         "paused by nobody");
     RULE(w->at.job.kind == JOB_NONE, "paused while it is made or answered");
-    RULE(rec->pause != PAUSE_PLANNING ||
+    RULE(REC(rec, pause)->reason != PAUSE_PLANNING ||
              (w->doing.kind == WORLD_JOB_FAILED &&
               world_plan(w)->planning.on_invalid == ON_INVALID_INTERRUPT),
          "asks a person without need");
@@ -50,9 +52,10 @@ bool world_take_paused(struct world *w, const struct record *rec, const char **r
 
 bool world_take_resumed(struct world *w, const struct record *rec, const char **ret_why)
 {
-    const uint8_t bit = (uint8_t)(1u << rec->pause);
+    const uint8_t bit = (uint8_t)(1u << REC(rec, pause)->reason);
     RULE((w->at.paused & bit) != 0, "resumed, but not paused");
-    RULE(rec->pause != PAUSE_REQUESTED || w->doing.kind == WORLD_RESUME, "resumed by nobody");
+    RULE(REC(rec, pause)->reason != PAUSE_REQUESTED || w->doing.kind == WORLD_RESUME,
+         "resumed by nobody");
     w->at.paused &= (uint8_t)~bit;
     return true;
 }
@@ -77,10 +80,11 @@ bool world_take_cancelling(struct world *w, const struct record *rec, const char
 
 bool world_ended_rightly(const struct world *w, const struct record *rec, const char **ret_why)
 {
+    const struct flat_record end = flat_record(rec); /* SYNTHESIS_STARTED or PLAN_COMPLETED */
     const struct plan *plan = world_plan(w);
     bool well = true;
     if (!w->at.begun || plan->n_steps == 0) {
-        RULE(rec->plan_status != PLAN_COMPLETED || plan->dry_run || w->at.job.ok,
+        RULE(end.plan_status != PLAN_COMPLETED || plan->dry_run || w->at.job.ok,
              "completed without having run");
         return true;
     }
@@ -90,19 +94,19 @@ bool world_ended_rightly(const struct world *w, const struct record *rec, const 
         const bool skip = s->status == STEP_SKIPPED && s->reason == REASON_USER_SKIP;
         completed += s->status == STEP_COMPLETED && !plan->steps[i].superseded ? 1 : 0;
         well = well && (s->status == STEP_COMPLETED || skip || plan->steps[i].superseded);
-        RULE(step_is_final(s->status) || rec->plan_status != PLAN_COMPLETED, "completed too early");
+        RULE(step_is_final(s->status) || end.plan_status != PLAN_COMPLETED, "completed too early");
     }
-    const bool success = rec->outcome == OUTCOME_SUCCESS;
-    RULE(rec->plan_status != PLAN_COMPLETED || completed > 0, "completed with nothing");
-    RULE(rec->plan_status != PLAN_COMPLETED || success == well, "success or partial");
-    RULE(rec->plan_status == PLAN_COMPLETED || rec->outcome == OUTCOME_FAILED, "outcome");
-    RULE((rec->plan_status == PLAN_CANCELLED) ==
-             (w->at.cancelling || rec->failure == PLAN_FAILURE_REJECTED),
+    const bool success = end.outcome == OUTCOME_SUCCESS;
+    RULE(end.plan_status != PLAN_COMPLETED || completed > 0, "completed with nothing");
+    RULE(end.plan_status != PLAN_COMPLETED || success == well, "success or partial");
+    RULE(end.plan_status == PLAN_COMPLETED || end.outcome == OUTCOME_FAILED, "outcome");
+    RULE((end.plan_status == PLAN_CANCELLED) ==
+             (w->at.cancelling || end.failure == PLAN_FAILURE_REJECTED),
          "cancelled or not");
-    RULE(rec->failure != PLAN_FAILURE_DEADLOCK, "a deadlock in a plan without a cycle");
-    RULE(rec->failure != PLAN_FAILURE_TIMEOUT || w->at.now >= w->at.started_at + plan->timeout_ms,
+    RULE(end.failure != PLAN_FAILURE_DEADLOCK, "a deadlock in a plan without a cycle");
+    RULE(end.failure != PLAN_FAILURE_TIMEOUT || w->at.now >= w->at.started_at + plan->timeout_ms,
          "a timeout before its time");
-    if (rec->failure == PLAN_FAILURE_STEP) {
+    if (end.failure == PLAN_FAILURE_STEP) {
         const struct step_policy *policy = &plan->steps[rec->step].policy;
         const struct run_step *s = &w->shadow->steps[rec->step];
         const bool sched =
@@ -121,8 +125,8 @@ bool world_take_plan_completed(struct world *w, const struct record *rec, const 
     w->at.over = true;
     w->at.job.kind = JOB_NONE;
     w->at.paused = 0;
-    w->seen->failures[rec->failure]++;
-    w->seen->outcomes[rec->outcome]++;
+    w->seen->failures[REC(rec, plan_completed)->failure]++;
+    w->seen->outcomes[REC(rec, plan_completed)->outcome]++;
     for (uint32_t i = 0; i < world_plan(w)->n_steps; i++) {
         const struct told *told = &w->at.told[i];
         RULE(told->started == 0 || told->completed == 1, "a step started and never ended");
@@ -133,9 +137,11 @@ bool world_take_plan_completed(struct world *w, const struct record *rec, const 
 /* The same on the replayed run. */
 bool world_replay(struct world *w, const struct record *rec, const char **ret_why)
 {
-    if (rec->type == REC_PLAN_MODIFIED || (rec->type == REC_REPLAN_FINISHED && rec->ok) ||
+    if (rec->type == REC_PLAN_MODIFIED ||
+        (rec->type == REC_REPLAN_FINISHED && REC(rec, revision)->ok) ||
         rec->type == REC_SYNTHESIS_RETRY) {
-        RULE(rec->revision == w->at.revision + 1, "revisions are not numbered one by one");
+        RULE(REC(rec, revision)->revision == w->at.revision + 1,
+             "revisions are not numbered one by one");
         w->at.revision++;
     }
     if (!record_revises(rec)) {

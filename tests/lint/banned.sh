@@ -24,6 +24,9 @@ FNR == 1 { inside = 0 }
     if (FILENAME !~ /^(protocol\/base\/clock\.c$|tests\/bench\/)/ && (code ~ before times "[ \t]*\\(" || code ~ /CLOCK_REALTIME/)) {
         say("time is read through protocol/base/clock.h only")
     }
+    if (FILENAME !~ /^supervisor\/core\/(run\/record|sched\/core_event)\.h$/ && code ~ /(\.|->)as\./) {
+        say("unchecked: a member of a record or an event is read through REC or CORE_EV")
+    }
     if (code ~ /\/\//) {
         say("comments are /* */")
     }

@@ -33,11 +33,11 @@ BEGIN {
     may["supervisor/query"] = below " supervisor/engine"
     may["supervisor/dispatch"] = below " protocol/jsonschema supervisor/keyword supervisor/engine supervisor/query"
     may["supervisor/conversation"] = below " supervisor/engine supervisor/query supervisor/dispatch"
-    may["supervisor/api"] = below " supervisor/engine supervisor/query supervisor/dispatch supervisor/conversation"
+    may["supervisor/api"] = below " protocol/messages.def supervisor/engine supervisor/query supervisor/dispatch supervisor/conversation"
     # the command line: common <- view <- chat <- verbs <- main.c
     common = base " protocol/wire protocol/client/state.h baton/client.h supervisor/cli/common"
     may["supervisor/cli/common"] = common " supervisor/config/yaml.h supervisor/plan"
-    may["supervisor/cli/view"] = common
+    may["supervisor/cli/view"] = common " protocol/messages.def"
     may["supervisor/cli/chat"] = common " supervisor/cli/view"
     may["supervisor/cli/verbs"] = common " baton/vocabulary.h supervisor/cli/view supervisor/cli/chat supervisor/config supervisor/plan supervisor/journal/journal.h"
     may["supervisor/cli"] = base " supervisor/cli"

@@ -11,6 +11,9 @@
 #include "protocol/base/buf.h"
 #include "supervisor/core/sched/core_internal.h"
 #include "tests/sim/sim_sometimes.h"
+#include "tests/unit/core/run/flat_record.h"
+#include "tests/unit/core/sched/event_plan.h"
+#include "tests/unit/core/sched/flat_event.h"
 
 enum {
     SIM_PLANS_MAX = 6,

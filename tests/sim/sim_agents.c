@@ -26,10 +26,8 @@ void sim_born(struct sim *s, uint32_t ix)
     b->cut_until = 0;
     if (b->spawned && n % 2 == 0) {
         sim_turn(s,
-                 (struct core_event){.type = CORE_RESTARTED,
-                                     .agent = b->agent,
-                                     .instance = b->id,
-                                     .lane = LANE_NONE,
+                 (struct core_event){CORE_EV_INIT(RESTARTED, process, .agent = b->agent),
+                                     .instance = b->id, .lane = LANE_NONE,
                                      .text = STR_LIT("it ended")},
                  (struct uuid){{0}});
     }
@@ -46,15 +44,10 @@ void sim_drop_lanes(struct sim *s, struct body *b)
         const struct sim_plan *p = &s->plans[r->plan];
         if (r->token != 0) {
             sim_to_core(s, sim_range(s, 0, 20),
-                        (struct core_event){.type = CORE_LOST,
-                                            .run = p->handle,
-                                            .step = r->step,
-                                            .attempt = r->attempt,
-                                            .phase = r->phase,
-                                            .slot = b->slot,
-                                            .epoch = r->epoch,
-                                            .lane = i,
-                                            .sent = true},
+                        (struct core_event){CORE_EV_INIT(LOST, lost, .sent = true),
+                                            .run = p->handle, .step = r->step,
+                                            .attempt = r->attempt, .phase = r->phase,
+                                            .slot = b->slot, .epoch = r->epoch, .lane = i},
                         b->id);
         }
         r->token = 0;
@@ -77,8 +70,7 @@ void sim_crash(struct sim *s, uint32_t ix, bool told)
     b->epoch = 0;
     if (b->spawned && s->tokens % 4 == 1) { /* until somebody starts it by hand */
         sim_to_core(s, sim_range(s, 20, 40),
-                    (struct core_event){.type = CORE_GAVE_UP,
-                                        .agent = b->agent,
+                    (struct core_event){CORE_EV_INIT(GAVE_UP, process, .agent = b->agent),
                                         .lane = LANE_NONE,
                                         .text = STR_LIT("it gave up: exit code 2")},
                     b->id);
@@ -92,12 +84,10 @@ void sim_register(struct sim *s, uint32_t ix)
     sim_drop_lanes(s, b); /* it opens new ones */
     b->draining = false;
     sim_turn(s,
-             (struct core_event){.type = CORE_REGISTER,
-                                 .agent = b->agent,
-                                 .instance = b->id,
-                                 .capacity = b->capacity,
-                                 .spawned = b->spawned,
-                                 .pid = ix + 1},
+             (struct core_event){CORE_EV_INIT(REGISTER, registration, .agent = b->agent,
+                                              .capacity = b->capacity, .spawned = b->spawned,
+                                              .pid = ix + 1),
+                                 .instance = b->id},
              b->id);
 }
 
@@ -123,7 +113,7 @@ static void probed(struct sim *s, const struct sim_event *ev)
     const struct body *b = &s->bodies[ev->body];
     if (b->epoch == ev->core.epoch && s->now >= b->cut_until && !sim_fault(s, FAULT_PROBE_LOST)) {
         struct core_event answer = ev->core;
-        answer.ok = !sim_fault(s, FAULT_CHECK_ERROR);
+        CORE_EV(&answer, probed)->ok = !sim_fault(s, FAULT_CHECK_ERROR);
         sim_to_core(s, 1, answer, b->id);
     }
 }

@@ -15,11 +15,12 @@ static void failure(struct sim *s, struct core_event *ev)
                                              CLASS_SERVICE_UNAVAILABLE,
                                              CLASS_RESOURCE_NOT_FOUND,
                                              CLASS_AGENT_UNAVAILABLE};
-    ev->outcome = STEP_OUTCOME_FAILED;
-    ev->error_class = classes[sim_range(s, 0, sizeof classes / sizeof classes[0] - 1)];
-    ev->retryable_given = sim_chance(s, 300);
-    ev->retryable = sim_chance(s, 500);
-    ev->retry_after_ms = sim_chance(s, 100) ? sim_range(s, 1, 500) : 0;
+    CORE_EV(ev, result)->outcome = STEP_OUTCOME_FAILED;
+    CORE_EV(ev, result)->error_class =
+        classes[sim_range(s, 0, sizeof classes / sizeof classes[0] - 1)];
+    CORE_EV(ev, result)->retryable_given = sim_chance(s, 300);
+    CORE_EV(ev, result)->retryable = sim_chance(s, 500);
+    CORE_EV(ev, result)->retry_after_ms = sim_chance(s, 100) ? sim_range(s, 1, 500) : 0;
     ev->text = STR_LIT("it did not work");
 }
 
@@ -29,11 +30,12 @@ static void attempt(struct sim *s, struct core_event *ev)
     if (sim_fault(s, FAULT_FAILURE)) {
         failure(s, ev);
     } else if (sim_fault(s, FAULT_NEEDS_PERSON)) {
-        ev->outcome = sim_chance(s, 500) ? STEP_OUTCOME_NEEDS_APPROVAL : STEP_OUTCOME_NEEDS_INPUT;
+        CORE_EV(ev, result)->outcome =
+            sim_chance(s, 500) ? STEP_OUTCOME_NEEDS_APPROVAL : STEP_OUTCOME_NEEDS_INPUT;
         ev->text = STR_LIT("may I?");
     } else if (sim_fault(s, FAULT_HANDOFF)) {
-        ev->outcome = STEP_OUTCOME_HANDOFF;
-        ev->agent = agent == s->n_agents ? AGENT_NONE : agent;
+        CORE_EV(ev, result)->outcome = STEP_OUTCOME_HANDOFF;
+        CORE_EV(ev, result)->agent = agent == s->n_agents ? AGENT_NONE : agent;
         ev->text = STR_LIT("it knows better");
     }
 }
@@ -41,23 +43,24 @@ static void attempt(struct sim *s, struct core_event *ev)
 static void question(struct sim *s, struct exec *x)
 {
     struct core_event *ev = &x->answer;
-    ev->passed = true;
+    CORE_EV(ev, result)->passed = true;
     if (sim_fault(s, FAULT_CHECK_ERROR)) {
         failure(s, ev);
-        ev->invalid = x->phase == PHASE_REPLAN && sim_chance(s, 500);
+        CORE_EV(ev, result)->invalid = x->phase == PHASE_REPLAN && sim_chance(s, 500);
     } else if (x->phase == PHASE_REPLAN) {
         x->bad_plan = sim_fault(s, FAULT_BAD_REVISION);
     } else if (sim_fault(s, FAULT_VERDICT_NO)) {
-        ev->passed = false;
+        CORE_EV(ev, result)->passed = false;
         ev->text = sim_chance(s, 500) ? STR_LIT("not enough") : (struct str){0};
     }
 }
 
 void sim_draw_answer(struct sim *s, struct exec *x)
 {
-    x->answer = (struct core_event){.usage = {.input_tokens = sim_range(s, 0, 9),
-                                              .output_tokens = sim_range(s, 0, 2),
-                                              .cost_micros = sim_range(s, 0, 12)}};
+    x->answer = (struct core_event){CORE_EV_INIT(RESULT, result,
+                                                 .usage = {.input_tokens = sim_range(s, 0, 9),
+                                                           .output_tokens = sim_range(s, 0, 2),
+                                                           .cost_micros = sim_range(s, 0, 12)})};
     if (x->phase <= PHASE_SEARCH) {
         attempt(s, &x->answer);
     } else {

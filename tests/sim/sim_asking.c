@@ -41,7 +41,8 @@ static void check_planning(struct sim *s, struct sim_plan *p, const struct recor
         asking->asked = 1;
         return;
     }
-    const bool may = ev->invalid && asking->asked <= policy->repairs && has_budget(p, &rec->usage);
+    const bool invalid = ev->type == CORE_JOB_FAILED && CORE_EV(ev, job_failed)->invalid;
+    const bool may = invalid && asking->asked <= policy->repairs && has_budget(p, &rec->usage);
     SIM_RULE(ev->type == CORE_JOB_FAILED && asking->kind == JOB_PLANNING &&
                  ev->attempt == asking->asked,
              "planning failed by itself");
@@ -68,27 +69,29 @@ static void check_planned(struct sim *s, struct sim_plan *p, const struct record
 
 /* ---- the answer ---- */
 
-static bool wants_answer(const struct sim_plan *p, const struct record *rec)
+static bool wants_answer(const struct sim_plan *p, enum plan_status status,
+                         enum plan_failure failure)
 {
     const struct plan *plan = sim_plan_now(p);
     const struct run *run = p->shadow;
     const bool single = run->n_steps - run->superseded == 1 && run->completed == 1;
     return plan->synthesis.agent_id.len > 0 && p->started && !run->cancelling && !single &&
-           rec->plan_status != PLAN_CANCELLED && rec->failure != PLAN_FAILURE_TIMEOUT;
+           status != PLAN_CANCELLED && failure != PLAN_FAILURE_TIMEOUT;
 }
 
 static void check_synthesis(struct sim *s, struct sim_plan *p, const struct record *rec)
 {
     struct asking *asking = &p->asking;
     SIM_RULE(asking->kind == JOB_NONE && !asking->answered, "two answers at once");
-    SIM_RULE(wants_answer(p, rec) && has_budget(p, &(struct usage){0}),
+    const struct rec_synthesis_started *end = REC(rec, synthesis_started);
+    SIM_RULE(wants_answer(p, end->status, end->failure) && has_budget(p, &(struct usage){0}),
              "an answer that nobody wants");
     for (uint32_t i = 0; i < sim_plan_now(p)->n_steps; i++) {
         SIM_RULE(!p->told[i].started || p->told[i].completed, "asked before its steps are over");
         p->told[i].completed = true; /* what has not begun never will */
     }
     asking->kind = JOB_SYNTHESIS;
-    asking->failed = rec->plan_status == PLAN_FAILED;
+    asking->failed = REC(rec, synthesis_started)->status == PLAN_FAILED;
     asking->failed_by = rec->step;
 }
 
@@ -111,13 +114,16 @@ static void check_finished(struct sim *s, struct sim_plan *p, const struct recor
     struct asking *asking = &p->asking;
     const enum core_event_type by = s->turn->ev.type;
     SIM_RULE(!asking->answered, "answered twice");
-    SIM_RULE(rec->ok == (by == CORE_SYNTHESIZED), "an answer by nobody");
-    SIM_RULE(!rec->ok || rec->result.id == s->turn->ev.result.id, "another answer");
-    SIM_RULE(asking->kind == JOB_NONE ? !rec->ok && !has_budget(p, &(struct usage){0})
-                                      : rec->ok || by == CORE_JOB_FAILED || by == CORE_TICK,
+    SIM_RULE(REC(rec, synthesis_finished)->ok == (by == CORE_SYNTHESIZED), "an answer by nobody");
+    SIM_RULE(!REC(rec, synthesis_finished)->ok || REC(rec, synthesis_finished)->result.id ==
+                                                      CORE_EV(&s->turn->ev, synthesized)->result.id,
+             "another answer");
+    SIM_RULE(asking->kind == JOB_NONE
+                 ? !REC(rec, synthesis_finished)->ok && !has_budget(p, &(struct usage){0})
+                 : REC(rec, synthesis_finished)->ok || by == CORE_JOB_FAILED || by == CORE_TICK,
              "given up by itself");
     asking->answered = true;
-    asking->answer = rec->ok ? rec->result.id : 0;
+    asking->answer = REC(rec, synthesis_finished)->ok ? REC(rec, synthesis_finished)->result.id : 0;
     end_asking(p);
 }
 
@@ -125,8 +131,10 @@ static void check_text(struct sim *s, struct sim_plan *p, const struct record *r
 {
     SIM_RULE(p->asking.kind == JOB_SYNTHESIS && s->turn->ev.type == CORE_JOB_TEXT,
              "a text by itself");
-    SIM_RULE(rec->n == (s->turn->ev.invalid ? 0 : p->asking.texts), "texts are not numbered");
-    p->asking.texts = (uint32_t)rec->n + 1;
+    SIM_RULE(REC(rec, text_delta)->n ==
+                 (CORE_EV(&s->turn->ev, job_text)->restarts ? 0 : p->asking.texts),
+             "texts are not numbered");
+    p->asking.texts = (uint32_t)REC(rec, text_delta)->n + 1;
 }
 
 /* ---- all ---- */
@@ -200,13 +208,17 @@ void sim_check_answered(struct sim *s, struct sim_plan *p, const struct record *
     struct asking *asking = &p->asking;
     const bool alone = p->shadow->n_steps == 0 && asking->answer != 0;
     SIM_RULE(!asking->out, "an errand goes on after the end");
-    SIM_RULE(asking->answered || !wants_answer(p, rec), "ends without an answer");
-    SIM_RULE(rec->result.id == asking->answer, "the answer is lost, or comes from nowhere");
-    SIM_RULE(!asking->failed || rec->plan_status != PLAN_COMPLETED || alone,
+    const struct rec_plan_completed *end = REC(rec, plan_completed);
+    SIM_RULE(asking->answered || !wants_answer(p, end->status, end->failure),
+             "ends without an answer");
+    SIM_RULE(REC(rec, plan_completed)->result.id == asking->answer,
+             "the answer is lost, or comes from nowhere");
+    SIM_RULE(!asking->failed || REC(rec, plan_completed)->status != PLAN_COMPLETED || alone,
              "what failed the plan is forgotten");
-    SIM_RULE(!alone || rec->outcome == OUTCOME_PARTIAL, "an answer alone is no success");
+    SIM_RULE(!alone || REC(rec, plan_completed)->outcome == OUTCOME_PARTIAL,
+             "an answer alone is no success");
     for (uint32_t i = 0; i < p->shadow->n_steps; i++) {
-        SIM_RULE(rec->plan_status != PLAN_COMPLETED || !fails_plan(p, i),
+        SIM_RULE(REC(rec, plan_completed)->status != PLAN_COMPLETED || !fails_plan(p, i),
                  "completed although a step fails it");
     }
     end_asking(p);

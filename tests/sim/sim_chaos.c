@@ -9,7 +9,7 @@ static void lie(struct sim *s, const struct body *b)
     const struct plan *plan = sim_plan_now(p);
     const uint32_t step = sim_range(s, 0, plan->n_steps); /* one too many */
     const bool timed = step == plan->n_steps || plan->steps[step].policy.timeout_ms > 0;
-    const struct core_event ev = {
+    const struct flat_event flat = {
         .type = sim_chance(s, 700) || !timed ? CORE_RESULT : CORE_STATE,
         .run = sim_chance(s, 50) ? sim_random(s) : p->handle,
         .step = step,
@@ -22,7 +22,7 @@ static void lie(struct sim *s, const struct body *b)
         .passed = true,
         .running = true,
         .result = {.id = SIM_RESULT_OTHER + ++s->tokens}};
-    sim_turn(s, ev, b->id);
+    sim_turn(s, event_of_flat(&flat), b->id);
 }
 
 static void flood(struct sim *s, const struct body *b)
@@ -30,15 +30,14 @@ static void flood(struct sim *s, const struct body *b)
     for (uint32_t i = 0; i < b->capacity; i++) {
         const struct request r = b->lanes[i];
         for (uint32_t k = 0; r.token != 0 && b->epoch != 0 && k < 12; k++) {
-            const struct core_event ev = {.type = CORE_PROGRESS,
+            const struct core_event ev = {CORE_EV_INIT(PROGRESS, progress, .n = k),
                                           .run = s->plans[r.plan].handle,
                                           .step = r.step,
                                           .attempt = r.attempt,
                                           .phase = r.phase,
                                           .slot = b->slot,
                                           .epoch = b->epoch,
-                                          .lane = LANE_NONE,
-                                          .n = k};
+                                          .lane = LANE_NONE};
             sim_turn(s, ev, b->id);
         }
     }
@@ -50,14 +49,14 @@ static void stale(struct sim *s, const struct body *b)
     static const enum core_event_type types[] = {CORE_SEEN, CORE_LANE_UP, CORE_LANE_DOWN,
                                                  CORE_GONE, CORE_DRAIN,   CORE_LANE_FREE,
                                                  CORE_LOST, CORE_PROBED,  CORE_STATE};
-    const struct core_event ev = {.type =
-                                      types[sim_range(s, 0, sizeof types / sizeof types[0] - 1)],
-                                  .run = s->plans[0].handle,
-                                  .slot = sim_chance(s, 500) ? b->slot : 1000,
-                                  .epoch = b->epoch - 1,
-                                  .lane = sim_chance(s, 500) ? LANE_NONE : sim_range(s, 0, 70),
-                                  .sent = true};
-    sim_turn(s, ev, b->id);
+    const struct flat_event flat = {.type =
+                                        types[sim_range(s, 0, sizeof types / sizeof types[0] - 1)],
+                                    .run = s->plans[0].handle,
+                                    .slot = sim_chance(s, 500) ? b->slot : 1000,
+                                    .epoch = b->epoch - 1,
+                                    .lane = sim_chance(s, 500) ? LANE_NONE : sim_range(s, 0, 70),
+                                    .sent = true};
+    sim_turn(s, event_of_flat(&flat), b->id);
 }
 
 static void lane_down(struct sim *s, uint32_t ix)
@@ -73,15 +72,10 @@ static void lane_down(struct sim *s, uint32_t ix)
         const struct request r = b->lanes[lane];
         b->lanes[lane].token = 0;
         sim_turn(s,
-                 (struct core_event){.type = CORE_LOST,
-                                     .run = s->plans[r.plan].handle,
-                                     .step = r.step,
-                                     .attempt = r.attempt,
-                                     .phase = r.phase,
-                                     .slot = b->slot,
-                                     .epoch = r.epoch,
-                                     .lane = lane,
-                                     .sent = true},
+                 (struct core_event){CORE_EV_INIT(LOST, lost, .sent = true),
+                                     .run = s->plans[r.plan].handle, .step = r.step,
+                                     .attempt = r.attempt, .phase = r.phase, .slot = b->slot,
+                                     .epoch = r.epoch, .lane = lane},
                  b->id);
     }
     ev.type = CORE_LANE_UP;
@@ -104,12 +98,12 @@ static void to_body(struct sim *s, uint32_t ix)
     } else if (sim_fault(s, FAULT_REREGISTER)) {
         sim_register(s, ix);
     } else if (sim_fault(s, FAULT_STOLEN_ID)) {
-        sim_turn(s,
-                 (struct core_event){.type = CORE_REGISTER,
-                                     .agent = (b->agent + 1) % s->n_agents,
-                                     .instance = b->id,
-                                     .capacity = 1},
-                 b->id);
+        sim_turn(
+            s,
+            (struct core_event){CORE_EV_INIT(REGISTER, registration,
+                                             .agent = (b->agent + 1) % s->n_agents, .capacity = 1),
+                                .instance = b->id},
+            b->id);
     } else if (sim_fault(s, FAULT_LANE_DOWN)) {
         lane_down(s, ix);
     } else if (!b->draining && sim_fault(s, FAULT_DRAIN)) {

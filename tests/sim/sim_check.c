@@ -43,12 +43,12 @@ static bool went_well(const struct sim_plan *p, const struct plan *plan)
 static void check_plan_end(struct sim *s, struct sim_plan *p, const struct record *rec)
 {
     const struct plan *plan = sim_plan_now(p);
-    const bool success = rec->outcome == OUTCOME_SUCCESS;
+    const bool success = REC(rec, plan_completed)->outcome == OUTCOME_SUCCESS;
     const bool ran = p->started && plan->n_steps > 0;
-    SIM_RULE(success == (rec->plan_status == PLAN_COMPLETED &&
+    SIM_RULE(success == (REC(rec, plan_completed)->status == PLAN_COMPLETED &&
                          (ran ? p->shadow->open == 0 && went_well(p, plan) : plan->dry_run)),
              "the outcome is not what the steps say");
-    SIM_RULE(rec->plan_status != PLAN_COMPLETED || !ran || p->shadow->completed > 0,
+    SIM_RULE(REC(rec, plan_completed)->status != PLAN_COMPLETED || !ran || p->shadow->completed > 0,
              "completed with nothing completed");
     SIM_RULE(!plan->dry_run || !p->started, "a dry run ran");
     sim_check_answered(s, p, rec);
@@ -59,25 +59,25 @@ static void check_plan_end(struct sim *s, struct sim_plan *p, const struct recor
         }
     }
     p->over = true;
-    sometimes->ends[rec->plan_status][rec->outcome]++;
-    sometimes->failures[rec->failure]++;
+    sometimes->ends[REC(rec, plan_completed)->status][REC(rec, plan_completed)->outcome]++;
+    sometimes->failures[REC(rec, plan_completed)->failure]++;
 }
 
 static void count(const struct record *rec)
 {
     if (rec->type == REC_PLAN_PAUSED) {
-        sometimes->pauses[rec->pause]++;
+        sometimes->pauses[REC(rec, pause)->reason]++;
     } else if (rec->type == REC_PLAN_MODIFIED) {
-        sometimes->modifies[rec->modify]++;
+        sometimes->modifies[REC(rec, revision)->modify]++;
     } else if (rec->type == REC_HANDOFF) {
-        sometimes->handoffs[rec->handoff]++;
+        sometimes->handoffs[REC(rec, handoff)->kind]++;
     } else if (rec->type == REC_FALLBACK_USED) {
-        sometimes->fallbacks[rec->fallback]++;
+        sometimes->fallbacks[REC(rec, fallback)->action]++;
     } else if (rec->type == REC_REVIEW_DECIDED) {
-        sometimes->reviews[rec->review][rec->decision]++;
+        sometimes->reviews[REC(rec, decided)->review][REC(rec, decided)->decision]++;
     } else if (rec->type == REC_STEP_COMPLETED) {
-        sometimes->reasons[rec->reason]++;
-        sometimes->stops[rec->stop]++;
+        sometimes->reasons[REC(rec, step_completed)->reason]++;
+        sometimes->stops[REC(rec, step_completed)->stop]++;
     }
 }
 
@@ -110,8 +110,9 @@ static void check_about_plan(struct sim *s, struct sim_plan *p, const struct rec
         SIM_RULE(!plan->signoff || p->signed_off || alone, "started without its sign-off");
         p->started = true;
     } else if (rec->type == REC_REVIEW_DECIDED) {
-        p->signed_off = p->signed_off || (rec->review == REVIEW_PLAN && rec->step == STEP_NONE &&
-                                          rec->decision == DECISION_APPROVE);
+        p->signed_off =
+            p->signed_off || (REC(rec, decided)->review == REVIEW_PLAN && rec->step == STEP_NONE &&
+                              REC(rec, decided)->decision == DECISION_APPROVE);
     } else if (rec->type == REC_PLAN_COMPLETED) {
         check_plan_end(s, p, rec);
     } else if (rec->type == REC_FALLBACK_USED) {
@@ -119,7 +120,7 @@ static void check_about_plan(struct sim *s, struct sim_plan *p, const struct rec
         SIM_RULE(p->fallbacks <= plan->max_fallbacks, "more fallbacks than the plan may have");
     } else if (rec->type == REC_REPLAN_STARTED) {
         p->replans++;
-        p->replan_from = rec->now + rec->delay_ms;
+        p->replan_from = rec->now + REC(rec, replan_started)->delay_ms;
         p->told[rec->step].replans++;
         SIM_RULE(replans_of_name(p, plan, rec->step) <= plan->replan.max_step,
                  "more replans than the step may have");
@@ -146,7 +147,8 @@ static void take_revision(struct sim *s, struct sim_plan *p, const struct record
     SIM_RULE((rec->type != REC_REPLAN_FINISHED && rec->type != REC_SYNTHESIS_RETRY) ||
                  to->agents.n == from->agents.n,
              "a replan took agents that were not granted");
-    SIM_RULE(rec->result.id == s->turn->ev.result.id, "another revision than the one offered");
+    SIM_RULE(REC(rec, revision)->result.id == event_document(&s->turn->ev).id,
+             "another revision than the one offered");
     struct run *next = run_revise(sim_need(1, run_size(to->n_steps)), to, p->shadow, from, rec);
     SIM_RULE(next != NULL, "a revision does not fit on replay");
     for (uint32_t i = 0; i < from->n_steps; i++) {
@@ -193,9 +195,17 @@ static void take_record(struct sim *s, struct sim_plan *p, const struct record *
         sometimes->moves[from][to]++;
     }
     SIM_RULE(p->shadow->active <= run_concurrency(plan), "more under way than max_concurrency");
-    if (rec->type == REC_PLAN_RESUMED && rec->pause == PAUSE_REQUESTED) {
+    if (rec->type == REC_PLAN_RESUMED && REC(rec, pause)->reason == PAUSE_REQUESTED) {
         check_renewed(s, p, rec);
     }
+}
+
+/* The revision that the change was asked for; 0 = any. */
+static uint32_t expected(const struct core_event *ev)
+{
+    return ev->type == CORE_MODIFY   ? CORE_EV(ev, modify)->expect
+           : ev->type == CORE_REVISE ? CORE_EV(ev, revise)->expect
+                                     : 0;
 }
 
 void sim_check_record(struct sim *s, const struct record *rec, const struct record *back)
@@ -205,7 +215,7 @@ void sim_check_record(struct sim *s, const struct record *rec, const struct reco
         sim_fail(s, "a record of a plan that is over or unknown", 0, rec->step);
         return;
     }
-    const uint32_t expect = s->turn->ev.expect;
+    const uint32_t expect = expected(&s->turn->ev);
     count(rec);
     check_about_plan(s, p, rec);
     if (rec->type == REC_PLAN_MODIFIED && expect != 0 && expect != p->shadow->revision) {

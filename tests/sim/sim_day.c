@@ -160,12 +160,9 @@ static void submit(struct sim *s, uint32_t ix)
     sim_flush(s);
     if (!s->down && !s->failed && !p->submitted) {
         sim_turn(s,
-                 (struct core_event){.type = CORE_SUBMIT,
-                                     .plan = p->revisions[0],
-                                     .block = p->block,
-                                     .reuse = p->reuse,
-                                     .n_reuse = p->n_reuse,
-                                     .planning = {.input_tokens = 1, .cost_micros = 1}},
+                 (struct core_event){CORE_EV_INIT(
+                     SUBMIT, submit, .plan = p->revisions[0], .block = p->block, .reuse = p->reuse,
+                     .n_reuse = p->n_reuse, .planning = {.input_tokens = 1, .cost_micros = 1})},
                  (struct uuid){{0}});
     }
     if (!p->submitted) { /* busy, or the daemon died before it could say yes */

@@ -40,7 +40,30 @@ void sim_job_order(struct sim *s, const struct core_cmd *cmd)
 
 /* ---- what it says ---- */
 
-static void say_plan(struct sim *s, struct sim_plan *p, struct core_event *ev, bool nothing)
+static void keep_offer(const struct core_new_plan *next, struct flat_event *ev)
+{
+    ev->plan = next->plan;
+    ev->block = next->block;
+    ev->result = next->document;
+}
+
+static bool offer_plan(struct sim *s, struct sim_plan *p, struct flat_event *ev, bool bad)
+{
+    struct core_event made = {.type = CORE_PLANNED};
+    const bool offered = sim_offer_plan(s, p, &made, bad);
+    keep_offer(event_plan(&made), ev);
+    return offered;
+}
+
+static bool offer(struct sim *s, struct sim_plan *p, struct flat_event *ev, bool bad)
+{
+    struct core_event made = {.type = CORE_RECTIFY};
+    const bool offered = sim_offer(s, p, &made, bad);
+    keep_offer(event_plan(&made), ev);
+    return offered;
+}
+
+static void say_plan(struct sim *s, struct sim_plan *p, struct flat_event *ev, bool nothing)
 {
     ev->type = CORE_JOB_FAILED;
     ev->text = STR_LIT("no plan");
@@ -50,12 +73,12 @@ static void say_plan(struct sim *s, struct sim_plan *p, struct core_event *ev, b
     if (sim_fault(s, FAULT_BAD_PLAN)) {
         ev->invalid = true;
         ev->n = sim_range(s, 1, 9);
-    } else if (sim_offer_plan(s, p, ev, sim_fault(s, FAULT_BAD_REVISION))) {
+    } else if (offer_plan(s, p, ev, sim_fault(s, FAULT_BAD_REVISION))) {
         ev->type = CORE_PLANNED;
     }
 }
 
-static void say_answer(struct sim *s, struct sim_plan *p, struct core_event *ev, bool nothing)
+static void say_answer(struct sim *s, struct sim_plan *p, struct flat_event *ev, bool nothing)
 {
     ev->type = CORE_JOB_FAILED;
     ev->text = STR_LIT("no answer");
@@ -64,7 +87,7 @@ static void say_answer(struct sim *s, struct sim_plan *p, struct core_event *ev,
     }
     ev->type = CORE_RECTIFY;
     if (p->shadow->n_steps > 0 && sim_fault(s, FAULT_RECTIFY) &&
-        sim_offer(s, p, ev, sim_fault(s, FAULT_BAD_REVISION))) {
+        offer(s, p, ev, sim_fault(s, FAULT_BAD_REVISION))) {
         return;
     }
     ev->type = CORE_SYNTHESIZED;
@@ -72,7 +95,7 @@ static void say_answer(struct sim *s, struct sim_plan *p, struct core_event *ev,
 }
 
 /* Whatever it was about, nobody waits for it. */
-static void say_late(struct sim *s, struct core_event *ev)
+static void say_late(struct sim *s, struct flat_event *ev)
 {
     static const enum core_event_type types[] = {CORE_PLANNED, CORE_JOB_FAILED, CORE_JOB_TEXT,
                                                  CORE_SYNTHESIZED, CORE_RECTIFY};
@@ -81,10 +104,10 @@ static void say_late(struct sim *s, struct core_event *ev)
     ev->job = ev->type == CORE_JOB_FAILED ? JOB_PLANNING : ev->job;
 }
 
-static struct core_event draw(struct sim *s, struct sim_plan *p, uint32_t what, bool its)
+static struct flat_event draw(struct sim *s, struct sim_plan *p, uint32_t what, bool its)
 {
     const struct run *run = p->shadow;
-    struct core_event ev = {.run = p->handle,
+    struct flat_event ev = {.run = p->handle,
                             .step = STEP_NONE,
                             .lane = LANE_NONE,
                             .job = run->job,
@@ -138,13 +161,14 @@ void sim_job_says(struct sim *s, const struct sim_event *event)
         (void)comes_again(s, p, event);
         return;
     }
-    const struct core_event ev = draw(s, p, event->lane, its);
+    const struct flat_event flat = draw(s, p, event->lane, its);
+    const struct core_event ev = event_of_flat(&flat);
     if (!s->down && !s->failed) {
         sim_turn(s, ev, (struct uuid){{0}});
         sim_flush(s);
         sim_withdraw(p);
     }
-    if (!s->down && !s->failed && ev.plan == NULL && !is_open(p, event->token) &&
+    if (!s->down && !s->failed && flat.plan == NULL && !is_open(p, event->token) &&
         sim_fault(s, FAULT_DUPLICATE)) { /* it says so once more */
         sim_turn(s, ev, (struct uuid){{0}});
     }

@@ -15,10 +15,13 @@ static struct core_event draw_decision(struct sim *s)
 {
     struct core_event ev = {.type = CORE_DECIDE, .text = STR_LIT("because")};
     const uint32_t word = sim_range(s, 0, 9);
-    ev.decision = word < 6 ? DECISION_APPROVE : word < 8 ? DECISION_REJECT : DECISION_SKIP;
+    CORE_EV(&ev, decide)->decision = word < 6   ? DECISION_APPROVE
+                                     : word < 8 ? DECISION_REJECT
+                                                : DECISION_SKIP;
     ev.text.len = sim_chance(s, 300) ? 0 : ev.text.len;
     if (sim_chance(s, 300)) { /* other parameters, the data that was asked for */
-        ev.result = (struct blob_ref){.id = SIM_RESULT_OTHER + ++s->tokens, .len = 2};
+        CORE_EV(&ev, decide)->result =
+            (struct blob_ref){.id = SIM_RESULT_OTHER + ++s->tokens, .len = 2};
     }
     return ev;
 }
@@ -80,25 +83,25 @@ static void modify(struct sim *s, const struct sim_plan *p)
     for (int i = 0; i < 3; i++) {
         steps[i] = sim_range(s, 0, sim_chance(s, 30) ? n : n - 1);
     }
-    const struct core_event ev = {.type = CORE_MODIFY,
-                                  .modify = kinds[sim_range(s, 0, 3)],
-                                  .step = sim_range(s, 0, sim_chance(s, 50) ? n : n - 1) / 2,
-                                  .steps = steps,
-                                  .n_steps = sim_chance(s, 30) ? 0 : sim_range(s, 1, 3),
-                                  .expect = expected(s, p),
-                                  .text = STR_LIT("a reason")};
+    struct core_event ev = {.type = CORE_MODIFY, .text = STR_LIT("a reason")};
+    struct core_ev_modify *change = CORE_EV(&ev, modify);
+    ev.step = sim_range(s, 0, sim_chance(s, 50) ? n : n - 1) / 2;
+    change->kind = kinds[sim_range(s, 0, 3)];
+    change->expect = expected(s, p);
+    change->steps = steps;
+    change->n_steps = sim_chance(s, 30) ? 0 : sim_range(s, 1, 3);
     ask(s, p, ev);
     sim_flush(s); /* the steps are on this stack */
 }
 
 static void revise(struct sim *s, struct sim_plan *p)
 {
-    struct core_event ev = {.type = CORE_REVISE,
-                            .modify = sim_chance(s, 500) ? MODIFY_INSERT : MODIFY_REPLACE,
-                            .text = STR_LIT("a reason")};
+    struct core_event ev = {
+        CORE_EV_INIT(REVISE, revise, .kind = sim_chance(s, 500) ? MODIFY_INSERT : MODIFY_REPLACE),
+        .text = STR_LIT("a reason")};
     const bool bad = sim_fault(s, FAULT_BAD_REVISION);
     if (sim_offer(s, p, &ev, bad)) {
-        ev.expect = expected(s, p);
+        CORE_EV(&ev, revise)->expect = expected(s, p);
         ask(s, p, ev);
         sim_withdraw(p);
     }
@@ -108,7 +111,7 @@ static void nonsense(struct sim *s, const struct sim_plan *p)
 {
     static const enum core_event_type types[] = {CORE_DECIDE, CORE_PAUSE,  CORE_RESUME,
                                                  CORE_MODIFY, CORE_CANCEL, CORE_REVISE};
-    const struct core_event ev = {
+    const struct flat_event ev = {
         .type = types[sim_range(s, 0, 5)],
         .run = sim_chance(s, 400) ? sim_random(s) | 1 : 0,
         .step = sim_chance(s, 200) ? STEP_NONE : sim_range(s, 0, p->shadow->n_steps + 1),
@@ -116,7 +119,7 @@ static void nonsense(struct sim *s, const struct sim_plan *p)
         .decision = (enum review_decision)sim_range(s, 0, DECISION_COUNT - 1),
         .result = {.id = SIM_RESULT_OTHER + ++s->tokens}};
     if (ev.type != CORE_CANCEL || ev.run != 0) {
-        ask(s, p, ev);
+        ask(s, p, event_of_flat(&ev));
     }
 }
 

@@ -261,9 +261,10 @@ bool sim_offer_plan(struct sim *s, struct sim_plan *p, struct core_event *ev, bo
     plan->planning.pending = bring; /* as good as none */
     p->revisions[p->n_revisions] = plan;
     p->offer = sim_need(1, core_run_size(plan));
-    ev->plan = plan;
-    ev->block = p->offer;
-    ev->result = (struct blob_ref){.id = SIM_RESULT_OTHER + ++s->tokens, .len = 9};
+    *event_plan(ev) =
+        (struct core_new_plan){.plan = plan,
+                               .block = p->offer,
+                               .document = {.id = SIM_RESULT_OTHER + ++s->tokens, .len = 9}};
     return true;
 }
 

@@ -72,7 +72,8 @@ static void recover(struct sim *s, struct sim_plan *p)
         return;
     }
     sim_turn(s,
-             (struct core_event){.type = CORE_RECOVER, .plan = sim_plan_now(p), .block = p->block},
+             (struct core_event){
+                 CORE_EV_INIT(RECOVER, recover, .plan = sim_plan_now(p), .block = p->block)},
              (struct uuid){{0}});
 }
 

@@ -58,6 +58,11 @@ static bool begun(const struct run *run, uint32_t step)
     return run->steps[step].status > STEP_READY;
 }
 
+static bool is_revise(const struct core_event *ev, enum modify_kind kind)
+{
+    return ev->type == CORE_REVISE && CORE_EV(ev, revise)->kind == kind;
+}
+
 /* What goes: for a replan most of what is not reused; for a person's REPLACE one step. */
 static void supersede(struct sim *s, const struct run *run, struct plan *plan,
                       const struct core_event *ev)
@@ -71,7 +76,7 @@ static void supersede(struct sim *s, const struct run *run, struct plan *plan,
         const bool done = run->steps[i].status == STEP_COMPLETED;
         const bool reuse = sim_chance(s, done ? 750 : keep);
         row->superseded = row->superseded || (replan && (i == ev->step || !reuse)) ||
-                          (!replan && ev->modify == MODIFY_REPLACE && i == victim) ||
+                          (is_revise(ev, MODIFY_REPLACE) && i == victim) ||
                           (again && !done && sim_chance(s, 700));
     }
 }
@@ -167,7 +172,7 @@ bool sim_offer(struct sim *s, struct sim_plan *p, struct core_event *ev, bool ba
     const struct run *run = p->shadow;
     const bool replan = ev->type == CORE_RESULT || ev->type == CORE_RECTIFY;
     const uint32_t n_new =
-        sim_range(s, replan || ev->modify == MODIFY_INSERT ? 1 : 0, NEW_ROWS_MAX);
+        sim_range(s, replan || is_revise(ev, MODIFY_INSERT) ? 1 : 0, NEW_ROWS_MAX);
     struct plan *plan = copy_of(old, n_new, old->agents.at[0]);
     plan->revision = run->revision + 1;
     if (!replan || bad) {
@@ -185,9 +190,10 @@ bool sim_offer(struct sim *s, struct sim_plan *p, struct core_event *ev, bool ba
     }
     p->revisions[p->n_revisions] = plan;
     p->offer = sim_need(1, size);
-    ev->plan = plan;
-    ev->block = p->offer;
-    ev->result = (struct blob_ref){.id = SIM_RESULT_OTHER + ++s->tokens, .len = 9};
+    *event_plan(ev) =
+        (struct core_new_plan){.plan = plan,
+                               .block = p->offer,
+                               .document = {.id = SIM_RESULT_OTHER + ++s->tokens, .len = 9}};
     return true;
 }
 

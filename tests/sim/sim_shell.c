@@ -27,18 +27,13 @@ static void report_lost(struct sim *s, const struct core_cmd *cmd, struct body *
     if (b != NULL) {
         b->lanes[cmd->lane].token = 0;
     }
-    sim_after(s, sim_range(s, 0, 15),
-              (struct sim_event){.kind = SIM_CORE,
-                                 .life = s->life,
-                                 .core = {.type = CORE_LOST,
-                                          .run = cmd->run,
-                                          .step = cmd->step,
-                                          .attempt = cmd->attempt,
-                                          .phase = cmd->phase,
-                                          .slot = cmd->slot,
-                                          .epoch = cmd->epoch,
-                                          .lane = cmd->lane,
-                                          .sent = sent}});
+    sim_after(
+        s, sim_range(s, 0, 15),
+        (struct sim_event){.kind = SIM_CORE,
+                           .life = s->life,
+                           .core = {CORE_EV_INIT(LOST, lost, .sent = sent), .run = cmd->run,
+                                    .step = cmd->step, .attempt = cmd->attempt, .phase = cmd->phase,
+                                    .slot = cmd->slot, .epoch = cmd->epoch, .lane = cmd->lane}});
 }
 
 static void dispatch(struct sim *s, const struct core_cmd *cmd)
@@ -90,10 +85,11 @@ static void cancel_step(struct sim *s, const struct core_cmd *cmd)
         if (!x->done && uuid_eq(x->process, b->id) && x->step == cmd->step &&
             x->phase == cmd->phase && x->attempt == cmd->attempt &&
             s->plans[x->plan].handle == cmd->run) {
-            x->answer.outcome = STEP_OUTCOME_FAILED;
-            x->answer.error_class = CLASS_CANCELLED;
-            x->answer.retryable_given = false;
-            x->answer.result = (struct blob_ref){0};
+            struct core_ev_result *answer = CORE_EV(&x->answer, result);
+            answer->outcome = STEP_OUTCOME_FAILED;
+            answer->error_class = CLASS_CANCELLED;
+            answer->retryable_given = false;
+            answer->result = (struct blob_ref){0};
             sim_after(s, sim_range(s, 0, 10),
                       (struct sim_event){.kind = SIM_REPLY,
                                          .body = (uint32_t)(b - s->bodies),

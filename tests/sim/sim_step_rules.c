@@ -56,15 +56,16 @@ static void check_result(struct sim *s, const struct sim_plan *p, const struct r
     const struct run_step *was = &p->shadow->steps[rec->step];
     const struct core_event *ev = &s->turn->ev;
     SIM_RULE(ev->type == CORE_RESULT && ev->step == rec->step && ev->phase <= PHASE_SEARCH &&
-                 ev->outcome == STEP_OUTCOME_COMPLETED,
+                 CORE_EV(ev, result)->outcome == STEP_OUTCOME_COMPLETED,
              "completed by no result");
     SIM_RULE(ev->attempt == was->attempt || (ev->attempt < was->attempt && ev->lane != LANE_NONE),
              "completed by a result of another attempt");
     SIM_RULE(sim_was_sent(s, p, rec->step, PHASE_SEARCH, ev->attempt, s->turn->sender),
              "completed by an instance that did not have it");
-    SIM_RULE(rec->result.id == ev->result.id, "another result than the one that came");
-    if (ev->result.id < SIM_RESULT_OTHER && ev->result.id > 0) {
-        const struct exec *x = &s->execs[ev->result.id - 1];
+    const uint64_t result = CORE_EV(ev, result)->result.id;
+    SIM_RULE(flat_record(rec).result.id == result, "another result than the one that came");
+    if (result < SIM_RESULT_OTHER && result > 0) {
+        const struct exec *x = &s->execs[result - 1];
         SIM_RULE(&s->plans[x->plan] == p && x->step == rec->step && x->attempt == ev->attempt,
                  "the result of something else");
     }
@@ -81,20 +82,21 @@ static void check_completed(struct sim *s, const struct sim_plan *p, const struc
     const struct plan_step *about = &sim_plan_now(p)->steps[rec->step];
     const struct run_step *was = &p->shadow->steps[rec->step];
     const struct core_event *ev = &s->turn->ev;
-    if (rec->reason == REASON_REUSED) {
+    if (REC(rec, step_completed)->reason == REASON_REUSED) {
         SIM_RULE(ev->type == CORE_SUBMIT && !p->told[rec->step].started, "reused while it runs");
         return;
     }
     SIM_RULE(p->told[rec->step].started, "completed before it started");
     if (was->status == STEP_CHECKING) {
         const bool passed =
-            ev->type == CORE_RESULT && ev->passed && ev->phase == PHASE_VERIFY &&
+            ev->type == CORE_RESULT && CORE_EV(ev, result)->passed && ev->phase == PHASE_VERIFY &&
             sim_was_sent(s, p, rec->step, PHASE_VERIFY, ev->attempt, s->turn->sender);
         SIM_RULE(was->phase == PHASE_VERIFY, "completed while something else was asked");
-        SIM_RULE(rec->result.id == was->result.id, "another result than the verified one");
+        SIM_RULE(REC(rec, step_completed)->result.id == was->result.id,
+                 "another result than the verified one");
         SIM_RULE(passed || about->policy.verify_open, "completed without being verified");
     } else if (was->status == STEP_WAITING && was->review == REVIEW_STEP) {
-        SIM_RULE(ev->type == CORE_DECIDE && ev->decision == DECISION_APPROVE &&
+        SIM_RULE(ev->type == CORE_DECIDE && CORE_EV(ev, decide)->decision == DECISION_APPROVE &&
                      ev->step == rec->step,
                  "a review completed by nobody");
     } else {
@@ -108,13 +110,13 @@ static void check_handoff(struct sim *s, struct sim_plan *p, const struct record
 {
     const struct plan *plan = sim_plan_now(p);
     struct told *told = &p->told[rec->step];
-    if (rec->handoff == HANDOFF_BACK) {
+    if (REC(rec, handoff)->kind == HANDOFF_BACK) {
         SIM_RULE(plan->handback && told->completed && told->hops > 0, "a handback for nothing");
         return;
     }
     SIM_RULE(!told->completed, "a handoff of a step that has ended");
     SIM_RULE(plan_agent_find(plan, rec->agent) != UINT32_MAX, "given to an agent not granted");
-    if (rec->handoff == HANDOFF_AGENT) {
+    if (REC(rec, handoff)->kind == HANDOFF_AGENT) {
         told->hops++;
         told->allowed++; /* who had it said that another one may do it */
         SIM_RULE(told->hops <= plan->max_handoffs, "handed over too often");
@@ -132,12 +134,15 @@ static void check_retry(struct sim *s, struct sim_plan *p, const struct record *
     told->retries += rec->attempt > told->retried ? 1 : 0; /* a late result may fail it again */
     told->retried = rec->attempt;
     SIM_RULE(told->retries <= policy->max_retries + told->granted, "retried too often");
-    SIM_RULE((policy->no_retry & 1u << rec->error_class) == 0, "a class that is never retried");
+    SIM_RULE((policy->no_retry & 1u << REC(rec, retry)->error_class) == 0,
+             "a class that is never retried");
     SIM_RULE(ev->type != CORE_RESULT || ev->step != rec->step ||
-                 ev->outcome != STEP_OUTCOME_FAILED || rec->delay_ms >= ev->retry_after_ms ||
+                 CORE_EV(ev, result)->outcome != STEP_OUTCOME_FAILED ||
+                 REC(rec, retry)->delay_ms >= CORE_EV(ev, result)->retry_after_ms ||
                  was->status == STEP_CHECKING,
              "the pause that the agent asked for is not kept");
-    if (ev->type == CORE_RESULT && ev->retryable_given && ev->retryable) {
+    if (ev->type == CORE_RESULT && CORE_EV(ev, result)->retryable_given &&
+        CORE_EV(ev, result)->retryable) {
         told->allowed++; /* the agent itself said that it may run again */
     }
 }
@@ -162,13 +167,14 @@ static void check_fallback(struct sim *s, struct sim_plan *p, const struct recor
 {
     struct told *told = &p->told[rec->step];
     const uint64_t bit = rec->agent < 64 ? UINT64_C(1) << rec->agent : 0;
-    const uint32_t once = 1u << rec->fallback;
+    const uint32_t once = 1u << REC(rec, fallback)->action;
     told->granted++;
-    SIM_RULE(rec->fallback == FALLBACK_AGENT || (told->fell & once) == 0, "a fallback used twice");
+    SIM_RULE(REC(rec, fallback)->action == FALLBACK_AGENT || (told->fell & once) == 0,
+             "a fallback used twice");
     told->fell |= once;
     SIM_RULE(plan_agent_find(sim_plan_now(p), rec->agent) != UINT32_MAX,
              "a fallback to an agent not granted");
-    SIM_RULE(rec->fallback != FALLBACK_AGENT || (told->visited & bit) == 0,
+    SIM_RULE(REC(rec, fallback)->action != FALLBACK_AGENT || (told->visited & bit) == 0,
              "a fallback to an agent that has had it");
     told->visited |= bit;
 }
@@ -190,11 +196,11 @@ static bool may_speak(const struct told *told, const struct record *rec)
     if (rec->type == REC_RESULT_REJECTED) {
         return true;
     }
-    if (rec->type == REC_HANDOFF && rec->handoff == HANDOFF_BACK) {
+    if (rec->type == REC_HANDOFF && REC(rec, handoff)->kind == HANDOFF_BACK) {
         return told->completed;
     }
     if (rec->type == REC_REPLAN_FINISHED) { /* the step that it does without has ended before */
-        return told->started && told->completed == rec->ok;
+        return told->started && told->completed == REC(rec, revision)->ok;
     }
     if (rec->type == REC_STEP_STARTED || rec->type == REC_STEP_COMPLETED) {
         return !told->completed;
@@ -206,14 +212,15 @@ static void take_step(struct sim *s, struct sim_plan *p, const struct record *re
 {
     struct told *told = &p->told[rec->step];
     const struct run_step *was = &p->shadow->steps[rec->step];
-    const bool approves = rec->type == REC_REVIEW_DECIDED && rec->decision == DECISION_APPROVE;
+    const bool approves =
+        rec->type == REC_REVIEW_DECIDED && REC(rec, decided)->decision == DECISION_APPROVE;
     const bool open = !sim_plan_now(p)->steps[rec->step].policy.gate_closed;
     if (rec->type == REC_STEP_STARTED) {
         check_started(s, p, rec);
     } else if (rec->type == REC_STEP_COMPLETED) {
-        if (rec->status == STEP_COMPLETED) {
+        if (REC(rec, step_completed)->status == STEP_COMPLETED) {
             check_completed(s, p, rec);
-        } else if (rec->reason == REASON_DEPENDENCY_FAILED) {
+        } else if (REC(rec, step_completed)->reason == REASON_DEPENDENCY_FAILED) {
             check_skipped(s, p, rec);
         }
         told->completed = true;
@@ -239,7 +246,7 @@ static void take_step(struct sim *s, struct sim_plan *p, const struct record *re
     if (!s->failed && rec->type != REC_RESULT_REJECTED) {
         check_answered(s, p, rec);
     }
-    const bool begins = rec->type == REC_STEP_STARTED && !uuid_is_nil(rec->instance);
+    const bool begins = rec->type == REC_STEP_STARTED && !uuid_is_nil(REC(rec, assigned)->instance);
     if (!s->failed && (begins || rec->type == REC_STEP_ASSIGNED)) {
         told->visited |= UINT64_C(1) << rec->agent;
         if (begins || (rec->attempt == 1 && was->attempt == 0)) {
@@ -250,7 +257,8 @@ static void take_step(struct sim *s, struct sim_plan *p, const struct record *re
 
 void sim_check_step(struct sim *s, struct sim_plan *p, const struct record *rec)
 {
-    const bool reused = rec->type == REC_STEP_COMPLETED && rec->reason == REASON_REUSED;
+    const bool reused =
+        rec->type == REC_STEP_COMPLETED && REC(rec, step_completed)->reason == REASON_REUSED;
     if (rec->type == REC_PLAN_MODIFIED) {
         return; /* the step is only where it leads to */
     }

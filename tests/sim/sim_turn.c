@@ -37,8 +37,10 @@ void sim_fail(struct sim *s, const char *why, uint32_t plan, uint32_t step)
     s->failed = true;
 }
 
-static void say_record(struct sim *s, const struct record *rec)
+static void say_record(struct sim *s, const struct record *record)
 {
+    const struct flat_record all = flat_record(record);
+    const struct flat_record *rec = &all;
     const struct sim_plan *p = sim_plan_of(s, rec->run);
     sim_say(s,
             "    %s plan=%d step=%d attempt=%u status=%s reason=%s class=%s review=%d decision=%d "
@@ -92,15 +94,17 @@ static void say_event(struct sim *s, const struct core_event *ev)
         [CORE_JOB_TEXT] = "text",       [CORE_SYNTHESIZED] = "answered",
         [CORE_RECTIFY] = "rectify",     [CORE_GAVE_UP] = "gave up"};
     _Static_assert(sizeof names / sizeof names[0] == CORE_EVENT_TYPE_COUNT, "all");
+    const struct core_ev_result nothing = {.outcome = STEP_OUTCOME_COMPLETED};
+    const struct core_ev_result *result = ev->type == CORE_RESULT ? CORE_EV(ev, result) : &nothing;
     if (ev->type == CORE_SEEN) {
         return; /* they are too many */
     }
     sim_say(s,
             "%s run=%" PRIx64 " step=%d attempt=%u phase=%d outcome=%d class=%s slot=%d "
-            "epoch=%" PRIu64 " lane=%d agent=%d",
+            "epoch=%" PRIu64 " lane=%d to=%d",
             names[ev->type], ev->run, (int)ev->step, (unsigned)ev->attempt, (int)ev->phase,
-            (int)ev->outcome, err_class_name(ev->error_class), (int)ev->slot, ev->epoch,
-            (int)ev->lane, (int)ev->agent);
+            (int)result->outcome, err_class_name(result->error_class), (int)ev->slot, ev->epoch,
+            (int)ev->lane, (int)result->agent);
 }
 
 /* ---- the commit ---- */
@@ -123,8 +127,9 @@ static void commit_record(struct sim *s, const struct record *rec)
 {
     struct sim_plan *p = rec->run == 0 ? NULL : sim_plan_of(s, rec->run);
     sometimes->records[rec->type]++;
-    sim_mix(s, (uint64_t)rec->type << 48 ^ rec->run ^ rec->delay_ms << 20 ^ rec->text.len);
-    sim_mix(s, (uint64_t)rec->status << 40 ^ rec->result.id ^ (uint64_t)rec->error_class << 56);
+    const struct flat_record flat = flat_record(rec);
+    sim_mix(s, (uint64_t)rec->type << 48 ^ rec->run ^ flat.delay_ms << 20 ^ rec->text.len);
+    sim_mix(s, (uint64_t)flat.status << 40 ^ flat.result.id ^ (uint64_t)flat.error_class << 56);
     if (rec->run == 0) {
         return;
     }
@@ -171,7 +176,8 @@ static void commit_command(struct sim *s, const struct core_cmd *cmd)
         s->incarnations = sim_room(s->incarnations, s->n_incarnations, &s->cap_incarnations,
                                    sizeof *s->incarnations);
         s->incarnations[s->n_incarnations++] =
-            (struct incarnation){s->turn->ev.instance, cmd->slot, s->turn->ev.agent, cmd->epoch};
+            (struct incarnation){s->turn->ev.instance, cmd->slot,
+                                 CORE_EV(&s->turn->ev, registration)->agent, cmd->epoch};
     }
 }
 
@@ -228,10 +234,10 @@ static void count_at_once(struct sim *s)
     }
 }
 
-static void remember_handle(struct sim *s, const struct core_event *ev)
+static void remember_handle(struct sim *s, const void *block)
 {
     for (uint32_t i = 0; i < s->n_plans; i++) {
-        if (s->plans[i].block == ev->block && core_newest_run(s->core) != 0) {
+        if (s->plans[i].block == block && core_newest_run(s->core) != 0) {
             s->plans[i].handle = core_newest_run(s->core);
         }
     }
@@ -252,13 +258,13 @@ void sim_turn(struct sim *s, struct core_event ev, struct uuid sender)
     *t = (struct turn){.ev = ev, .sender = sender, .from = s->out.n};
     core_handle(s->core, &t->ev, &s->out);
     t->to = s->out.n;
+    const struct core_new_plan *next = event_plan(&ev);
     for (uint32_t i = t->from; i < t->to; i++) {
         sometimes->refused +=
-            ev.plan != NULL && ev.type != CORE_SUBMIT && s->out.at[i].reject == REJECT_BEGUN ? 1
-                                                                                             : 0;
+            next != NULL && next->plan != NULL && s->out.at[i].reject == REJECT_BEGUN ? 1 : 0;
     }
     if (ev.type == CORE_SUBMIT || ev.type == CORE_RECOVER) {
-        remember_handle(s, &ev);
+        remember_handle(s, event_block(&ev));
     }
     /* What there was no room for the sentences of is left to the next tick; so is who, with no time
      * to wait for an agent, came to its queue at the end of this one. */
@@ -266,7 +272,7 @@ void sim_turn(struct sim *s, struct core_event ev, struct uuid sender)
     if (ev.type == CORE_TICK && all && core_deadline(s->core) <= s->now) {
         sim_fail(s, "something is still due after a tick", 0, STEP_NONE);
     }
-    if (s->n_batch >= s->batch_max || s->recovering || ev.block != NULL) {
+    if (s->n_batch >= s->batch_max || s->recovering || event_block(&ev) != NULL) {
         sim_flush(s);
     }
 }

@@ -82,24 +82,25 @@ static void check_time(struct sim *s, const struct sim_plan *p, const struct rec
 {
     const struct run_step *was = &p->shadow->steps[rec->step];
     const msec now = s->turn->ev.now;
+    const struct flat_record flat = flat_record(rec);
     const bool tick = s->turn->ev.type == CORE_TICK;
     const bool fails = rec->type == REC_STEP_RETRY || rec->type == REC_FALLBACK_USED ||
                        rec->type == REC_STEP_WAITING ||
-                       (rec->type == REC_STEP_COMPLETED && rec->status == STEP_FAILED);
+                       (rec->type == REC_STEP_COMPLETED && flat.status == STEP_FAILED);
     if (rec->type == REC_STEP_ASSIGNED && was->status == STEP_BACKOFF) {
         SIM_RULE(now >= was->deadline, "the next attempt came before its backoff was over");
     }
     if (rec->type == REC_STEP_PROGRESS) {
         p->told[rec->step].sign = now;
     }
-    if (tick && was->status == STEP_IN_PROGRESS && fails && rec->error_class == CLASS_TIMEOUT) {
+    if (tick && was->status == STEP_IN_PROGRESS && fails && flat.error_class == CLASS_TIMEOUT) {
         check_timeout(s, p, rec);
     }
-    if (tick && was->status == STEP_UNKNOWN && fails && rec->error_class == CLASS_REPLY_LOST) {
+    if (tick && was->status == STEP_UNKNOWN && fails && flat.error_class == CLASS_REPLY_LOST) {
         SIM_RULE(was->deadline <= now, "an unknown outcome was given up before its time");
     }
     if (tick && rec->type == REC_REVIEW_DECIDED) {
-        SIM_RULE(was->deadline <= now && rec->decision == DECISION_REJECT,
+        SIM_RULE(was->deadline <= now && REC(rec, decided)->decision == DECISION_REJECT,
                  "denied before its time");
     }
 }
@@ -140,7 +141,7 @@ void sim_rules_command(struct sim *s, const struct core_cmd *cmd)
         check_kill(s, cmd);
     }
     s->kills += cmd->type == CMD_KILL ? 1 : 0;
-    s->kills -= cmd->type == CMD_RECORD && cmd->rec.stop == STOP_KILLED ? 1 : 0;
+    s->kills -= cmd->type == CMD_RECORD && flat_record(&cmd->rec).stop == STOP_KILLED ? 1 : 0;
     s->queries += cmd->type == CMD_QUERY ? 1 : 0;
     s->closed = s->closed || cmd->type == CMD_CLOSE;
     s->rejected = s->rejected || cmd->type == CMD_REJECT;

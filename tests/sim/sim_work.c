@@ -26,8 +26,9 @@ void sim_arrive(struct sim *s, const struct sim_event *ev)
                        .token = ev->token};
     sim_check_execution(s, x);
     sim_draw_answer(s, x);
-    if (x->answer.outcome == STEP_OUTCOME_COMPLETED && x->phase <= PHASE_SEARCH) {
-        x->answer.result = (struct blob_ref){.id = s->n_execs + 1u, .len = 1};
+    struct core_ev_result *answer = CORE_EV(&x->answer, result);
+    if (answer->outcome == STEP_OUTCOME_COMPLETED && x->phase <= PHASE_SEARCH) {
+        answer->result = (struct blob_ref){.id = s->n_execs + 1u, .len = 1};
     }
     struct sim_event event = {.body = ev->body, .exec = s->n_execs, .process = b->id};
     event.kind = SIM_REPLY;
@@ -42,7 +43,6 @@ void sim_arrive(struct sim *s, const struct sim_event *ev)
 static struct core_event about(const struct sim *s, const struct exec *x)
 {
     struct core_event ev = x->answer;
-    ev.type = CORE_RESULT;
     ev.run = s->plans[x->plan].handle;
     ev.step = x->step;
     ev.attempt = x->attempt;
@@ -67,15 +67,15 @@ void sim_tell(struct sim *s, const struct exec *x, msec delay)
 static void answer(struct sim *s, const struct exec *x, struct core_event ev, struct uuid sender)
 {
     struct sim_plan *p = &s->plans[x->plan];
-    const bool plan =
-        x->phase == PHASE_REPLAN && ev.type == CORE_RESULT && ev.outcome == STEP_OUTCOME_COMPLETED;
+    const bool plan = x->phase == PHASE_REPLAN && ev.type == CORE_RESULT &&
+                      CORE_EV(&ev, result)->outcome == STEP_OUTCOME_COMPLETED;
     if (plan) {
         sim_flush(s);
     }
     if (plan && p->submitted && !p->over && !s->down && ev.step < p->shadow->n_steps) {
         if (!sim_offer(s, p, &ev, x->bad_plan)) {
-            ev.outcome = STEP_OUTCOME_FAILED;
-            ev.invalid = true;
+            CORE_EV(&ev, result)->outcome = STEP_OUTCOME_FAILED;
+            CORE_EV(&ev, result)->invalid = true;
         }
     }
     sim_turn(s, ev, sender);
@@ -107,7 +107,7 @@ void sim_reply(struct sim *s, const struct sim_event *event)
     r->token = 0;
     if (sim_fault(s, FAULT_REPLY_LOST)) {
         ev.type = CORE_LOST;
-        ev.sent = true;
+        *CORE_EV(&ev, lost) = (struct core_ev_lost){.sent = true};
     } else if (s->plans[x->plan].over && x->token % 2 == 0) {
         ev.type = CORE_LANE_FREE; /* the shell does not know the key any more */
     }
@@ -126,9 +126,8 @@ void sim_progress(struct sim *s, const struct sim_event *event)
         return;
     }
     ev.type = CORE_PROGRESS;
+    *CORE_EV(&ev, progress) = (struct core_ev_progress){.percent = 0.5, .n = 1};
     ev.epoch = b->epoch;
-    ev.percent = 0.5;
-    ev.n = 1;
     if (b->epoch != 0 && s->now >= b->cut_until) {
         sim_turn(s, ev, b->id);
     }
@@ -150,7 +149,7 @@ void sim_query(struct sim *s, const struct sim_event *ev)
                 return;
             }
             struct core_event state = ev->core;
-            state.running = true;
+            CORE_EV(&state, state)->running = true;
             sim_to_core(s, sim_range(s, 0, 10), state, b->id);
             return;
         }

@@ -89,7 +89,7 @@ const char *on_invalid_name(enum on_invalid v)
     return names[v];
 }
 
-/* v * permille / 1000, stopping at cap; no product overflows. */
+/* v * permille / 1000, at most cap; no product overflows. */
 static msec scale(msec v, uint32_t permille, msec cap)
 {
     const msec whole = v / 1000;
@@ -139,7 +139,7 @@ msec backoff_delay(const struct backoff *b, uint32_t failed_attempt, uint32_t ra
 
 void plan_link(struct plan *p)
 {
-    /* Counting sort by dependency: the dependents of a step come out in step order. */
+    /* Counting sort by dependency: the dependents of a step are in step order. */
     for (uint32_t s = 0; s < p->n_steps; s++) {
         p->steps[s].dependents_n = 0;
     }

@@ -1,7 +1,5 @@
-/*
- * A plan: one immutable revision of the steps, parsed once, strings and documents borrowed from its
- * owner's arena. Read by the core; made by planner/plan_read. Pure.
- */
+/* A plan: one immutable revision of the steps, parsed once. Strings and documents are borrowed from
+ * the owner's arena. plan/plan_read makes it; the core reads it. Pure. */
 #ifndef CORE_PLAN_H
 #define CORE_PLAN_H
 
@@ -14,7 +12,7 @@
 #include "protocol/limits.h"
 #include "protocol/wire/doc.h"
 
-/* Of results that a step gets to read, when neither plan nor configuration says: all, and one. */
+/* Defaults for the bytes of injected results: of all results together, and of one. */
 enum { CONTEXT_BUDGET_BYTES = 32768, CONTEXT_RESULT_BYTES = 5000 };
 
 /* What happens when a step will get no further attempt (C11, M025). */
@@ -24,14 +22,14 @@ enum on_failure {
     ON_FAILURE_CONTINUE,
     ON_FAILURE_RETRY,  /* every failure is retried up to max_retries, whatever its class; then ABORT
                         */
-    ON_FAILURE_REPLAN, /* the replanner is asked for a new revision of the plan */
-    ON_FAILURE_ASK,    /* a person decides: once more, skip or fail */
+    ON_FAILURE_REPLAN, /* the replanner makes a new revision of the plan */
+    ON_FAILURE_ASK,    /* a person decides: retry, skip or fail */
     ON_FAILURE_COUNT
 };
 enum step_type {
     STEP_TYPE_TASK,
-    STEP_TYPE_REVIEW,    /* human_review: no agent; a person's word completes it (M063) */
-    STEP_TYPE_SYNTHESIS, /* synthesis_gate: brings the results before it together (M062) */
+    STEP_TYPE_REVIEW,    /* human_review: no agent; a person's approval completes it (M063) */
+    STEP_TYPE_SYNTHESIS, /* synthesis_gate: combines the results before it (M062) */
     STEP_TYPE_COUNT
 };
 enum effects { EFFECTS_NONE, EFFECTS_IDEMPOTENT, EFFECTS_UNSAFE, EFFECTS_COUNT };
@@ -43,32 +41,30 @@ struct backoff {
     msec initial_ms;
     uint32_t multiplier_permille; /* exponential: 2000 = double */
     msec max_ms;
-    uint32_t jitter_permille; /* of the delay, added at random from the run's seed; 0 = none */
+    uint32_t jitter_permille; /* of the delay, added at random; 0 = none */
 };
 
 struct step_policy {
     uint32_t max_retries; /* after the first attempt */
     struct backoff backoff;
-    msec timeout_ms;          /* per attempt; 0 = none */
-    msec idle_ms;             /* no progress for so long = timeout of the attempt; 0 = none */
-    msec queue_timeout_ms;    /* schedule-to-start: longest wait for a lane; 0 = none */
-    msec limit_ms;            /* of the whole step from its first attempt, waiting for people not
-                                 counted; 0 = none */
-    msec approval_timeout_ms; /* then a review is denied; 0 = waits for ever */
-    msec check_timeout_ms;    /* of a gate or a verification by an agent, waiting for its lane
-                                 included */
-    uint32_t no_retry;        /* bit per err_class: never retried */
+    msec timeout_ms;       /* per attempt; 0 = none */
+    msec idle_ms;          /* an attempt without progress for this long times out; 0 = none */
+    msec queue_timeout_ms; /* the longest wait for a lane; 0 = none */
+    msec limit_ms; /* of the whole step from its first attempt, without time in review; 0 = none */
+    msec approval_timeout_ms; /* after it the review is denied; 0 = no end */
+    msec check_timeout_ms; /* of a gate or a verification by an agent, with the wait for its lane */
+    uint32_t no_retry;     /* bit per err_class: these are never retried */
     enum on_failure on_failure;
-    enum on_failure on_verify; /* when verification failed; RETRY = next attempt with the diagnosis,
-                                  then on_failure */
+    enum on_failure on_verify; /* after a failed verification; RETRY = next attempt with the
+                                  diagnosis, then on_failure */
     bool requires_approval;
-    bool gate_closed; /* a gate that cannot answer fails the step; default: it goes on (C27) */
-    bool verify_open; /* a verifier that cannot answer is taken as yes; default: the step fails */
+    bool gate_closed; /* an error of the gate fails the step; default: the step goes on (C27) */
+    bool verify_open; /* an error of the verifier counts as passed; default: the step fails */
     uint64_t estimate_tokens,
         estimate_micros; /* reserved from the plan's budget before an attempt */
     enum effects effects;
     enum context_scope scope;
-    bool run_if_always; /* runs also when a dependency failed */
+    bool run_if_always; /* also runs when a dependency failed */
 };
 
 /* Agents are registry indexes, set by the owner from the ids before the core sees the plan. */
@@ -76,20 +72,20 @@ struct step_policy {
 
 struct plan_step {
     enum step_type type;
-    uint32_t revision;  /* in which the step came: part of its key */
-    bool superseded;    /* a later revision does without it; the row stays so that indexes stay */
-    bool after_any_end; /* its dependencies need only be over, however they ended (chains, C10) */
+    uint32_t revision; /* the revision that added the step: part of its key */
+    bool superseded; /* a later revision does not need it; the entry stays, so indexes stay valid */
+    bool after_any_end; /* its dependencies only have to be over, with any outcome (chains, C10) */
     struct str step_id;
     struct str agent_id;
     struct str skill; /* may be empty */
     struct str task;
     struct doc parameters;  /* absent or a map */
     struct doc verify;      /* absent or a JSON Schema over the result's data (or text) */
-    struct str gate_with;   /* agent that is asked before the step; empty = no gate */
-    struct str verify_with; /* agent that is asked after it; empty = none */
-    struct str gate_skill, verify_skill; /* what they are asked by; empty = "gate", "verify" */
+    struct str gate_with;   /* agent that answers the gate; empty = no gate */
+    struct str verify_with; /* agent that verifies the result; empty = none */
+    struct str gate_skill, verify_skill; /* skills of both; empty = "gate", "verify" */
     uint32_t agent;                      /* AGENT_NONE for STEP_TYPE_REVIEW */
-    uint32_t gate_agent, verify_agent;   /* of gate_with and verify_with, when there are any */
+    uint32_t gate_agent, verify_agent;   /* of gate_with and verify_with */
     uint32_t alternatives_at;            /* into plan.agents: fallback agents */
     uint32_t alternatives_n;
     uint32_t deps_at; /* into plan.deps */
@@ -101,76 +97,77 @@ struct plan_step {
 
 /* Replanning (M050-M054, C16). */
 struct replan_policy {
-    struct str agent_id; /* who is asked; empty = no replanning */
-    struct str skill;    /* what it is asked by; empty = "plan" */
+    struct str agent_id; /* the replanner; empty = no replanning */
+    struct str skill;    /* its skill; empty = "plan" */
     uint32_t agent;
     uint32_t max_step, max_total;
     msec cooldown_ms, timeout_ms;
     uint64_t budget_tokens,
-        budget_micros; /* of all replanning (M111); 0 = no budget but the plan's */
+        budget_micros; /* of all replanning (M111); 0 = only the plan's budget applies */
 };
 
-/* What a plan as a whole asks of an agent: a plan of one step of its own (a job). */
+/* What a job does. A job is a plan of one step that another plan or a session waits for. */
 enum job_kind {
     JOB_NONE,
-    JOB_PLANNING,  /* the steps are yet to be made */
-    JOB_SYNTHESIS, /* the steps are over: one answer out of all results */
-    JOB_CONVERSE,  /* of a session: what does a person want? */
-    JOB_SUMMARY,   /* of a session: its older messages in few words */
+    JOB_PLANNING,  /* makes the steps of a plan */
+    JOB_SYNTHESIS, /* writes one answer from all results */
+    JOB_CONVERSE,  /* of a session: reads a person's intent */
+    JOB_SUMMARY,   /* of a session: summarises its older messages */
     JOB_KIND_COUNT
 };
 
-/* What becomes of a plan when planning brought none that can be run (M008, C24). */
+/* How a plan ends when planning returned none that can run (M008, C24). */
 enum on_invalid { ON_INVALID_FAIL, ON_INVALID_SYNTHESIZE, ON_INVALID_INTERRUPT, ON_INVALID_COUNT };
 
 struct planning_policy {
-    bool pending;        /* there are no steps yet: an agent is asked for them */
-    struct str agent_id; /* who is asked; empty = nobody needs to be */
-    struct str skill;    /* what it is asked by; empty = "plan" */
+    bool pending;        /* there are no steps yet: a planner will make them */
+    struct str agent_id; /* the planner; empty = none is needed */
+    struct str skill;    /* its skill; empty = "plan" */
     uint32_t agent;
-    msec timeout_ms;  /* of one question, its retries included; 0 = none */
-    uint32_t repairs; /* times that an answer that is no plan is sent back with what is wrong */
+    msec timeout_ms;  /* of one request with its repairs; 0 = none */
+    uint32_t repairs; /* times that an invalid answer is sent back with its errors */
     enum on_invalid on_invalid;
 };
 
 struct synthesis_policy {
-    struct str agent_id; /* who is asked; empty = the results are put one behind the other (C21) */
-    struct str skill;    /* what it is asked by; empty = "synthesize" */
+    struct str agent_id; /* the synthesizer; empty = the results are concatenated (C21) */
+    struct str skill;    /* its skill; empty = "synthesize" */
     uint32_t agent;
     msec timeout_ms;      /* 0 = none */
-    uint32_t max_retries; /* times that it may ask for failed steps to be tried again */
+    uint32_t max_retries; /* times that the synthesizer may have failed steps retried */
 };
 
-/* The agents that the plan may use, each once: those of its steps, gates, verifiers, the replanner,
- * fallbacks, targets of handoffs. Granted when it was submitted; a replan cannot add any (G26). */
+/* The agents that the plan may use, each once: of its steps, gates, verifiers, fallbacks and
+ * handoffs, the replanner and the search agent. They are granted at submission; a replan cannot add
+ * any (G26). */
 struct plan_agents {
     struct str *ids;
     uint32_t *at; /* registry indexes */
     uint32_t n;   /* <= LIMIT_PLAN_AGENTS */
 };
 
-struct plan_policy; /* private to planner/ */
+struct plan_policy; /* private to plan/ */
 
 struct plan {
     struct uuid plan_id;
-    uint32_t revision; /* 1 when submitted; later that of the run when the revision came */
+    uint32_t revision; /* 1 at submission; later the revision of the run that it brought */
     struct plan_agents agents;
     uint32_t *alternatives; /* indexes into agents, grouped by step */
     uint32_t n_alternatives;
     struct replan_policy replan;
     struct planning_policy planning;
     struct synthesis_policy synthesis;
-    enum job_kind job;      /* this plan is one; JOB_NONE = a plan like any other */
-    bool dry_run;           /* it is planned and checked, and ends without having run (M017) */
+    enum job_kind job;      /* the kind of job that this plan is; JOB_NONE = an ordinary plan */
+    bool dry_run;           /* the plan is made and checked, and ends without running (M017) */
     struct str search_with; /* agent with the skill "search" for RESOURCE_NOT_FOUND; empty = none */
     uint32_t search_agent;
     uint32_t max_fallbacks; /* per run (C17); 0 = off */
-    uint32_t max_handoffs;  /* agent-initiated ones per step */
+    uint32_t max_handoffs;  /* by agents, per step */
     bool handback;
     bool signoff;                          /* a person must approve before it starts */
-    msec signoff_timeout_ms;               /* then it is denied; 0 = waits for ever */
+    msec signoff_timeout_ms;               /* after it the sign-off is denied; 0 = no end */
     uint64_t budget_tokens, budget_micros; /* 0 = no budget */
-    uint32_t session;                      /* dense index, set by the owner; for the limits */
+    uint32_t session; /* dense index of the session, set by the owner; for the limits */
     struct str session_id;
     struct str goal;
     struct str planner;
@@ -180,13 +177,13 @@ struct plan {
     uint32_t *dependents;
     uint32_t n_edges;
     uint32_t max_concurrency;
-    bool chain;      /* no dependency was given anywhere: each step follows the one before, whatever
-                        became of it (C10). A revision of a chain says so by edges instead. */
-    msec timeout_ms; /* whole plan; 0 = off */
+    bool chain; /* no step names a dependency: each step follows the one before it, whatever its
+                   outcome (C10). A revision of a chain has edges instead. */
+    msec timeout_ms;                  /* whole plan; 0 = off */
     uint32_t context_budget;          /* bytes of all injected results together */
     uint32_t context_result;          /* bytes of one injected result */
-    const struct plan_policy *policy; /* what steps get that say nothing, for later revisions; NULL
-                                         in a plan that planner/ has not read */
+    const struct plan_policy *policy; /* defaults of the steps, for later revisions; NULL in a plan
+                                         that plan/ did not read */
 };
 
 const char *on_failure_name(enum on_failure v);
@@ -197,22 +194,20 @@ const char *backoff_kind_name(enum backoff_kind v);
 const char *job_kind_name(enum job_kind v);     /* "", "planning", "synthesis", ... */
 const char *on_invalid_name(enum on_invalid v); /* "fail", "synthesize", "interrupt" */
 
-/* Delay before attempt `failed_attempt + 1`: linear initial*n, exponential
- * initial*multiplier^(n-1), fixed initial; capped by max_ms; plus jitter drawn from `random`. */
+/* The delay before attempt `failed_attempt + 1`. Linear: initial * n. Exponential: initial *
+ * multiplier^(n-1). Fixed: initial. At most max_ms, plus jitter drawn from `random`. */
 msec backoff_delay(const struct backoff *b, uint32_t failed_attempt, uint32_t random);
 
-/* Fills dependents of every step (deps must be valid indexes). n_edges entries of plan->dependents
- * are written. */
+/* Fills the dependents of every step: n_edges entries of plan->dependents. deps must be valid
+ * indexes. */
 void plan_link(struct plan *p);
-/*
- * Fills plan.agents from the steps, their gates and verifiers, alternatives' ids already in it, the
- * replanner and the search agent, in that order: those not in it yet go to its end. ids and at have
- * room for LIMIT_PLAN_AGENTS. False when there are more than that. Indexes must be set already.
- */
+/* Fills plan.agents from the steps, their gates and verifiers, the alternatives in it already, the
+ * replanner and the search agent, in that order. New ones are appended. ids and at have room for
+ * LIMIT_PLAN_AGENTS; false when there are more. The registry indexes must be set. */
 bool plan_agents_collect(struct plan *p);
-/* Where the agent stands in plan.agents; UINT32_MAX when the plan was not granted it. */
+/* The agent's place in plan.agents; UINT32_MAX when it was not granted. */
 uint32_t plan_agent_find(const struct plan *p, uint32_t agent);
-/* The step with that id, of several revisions the one that is not superseded; UINT32_MAX when there
- * is none. Linear: for edges, not for the hot path. */
+/* The step with that id that is not superseded; UINT32_MAX when there is none. Linear: not for the
+ * hot path. */
 uint32_t plan_step_find(const struct plan *p, struct str step_id);
 #endif

@@ -1,4 +1,4 @@
-/* Ids, dependencies, agents, lengths. Cycles: plan_cycle.c; templates: plan_refs.c. */
+/* Ids, dependencies, agents, lengths. Cycles: plan_cycle.c; templates: plan_template.c. */
 #include "supervisor/core/plan/plan_check.h"
 
 #include "protocol/wire/msg.h"
@@ -8,7 +8,7 @@
 
 /* ---- step ids ---- */
 
-/* The row that the table's place holds is the one meant: of revision 0 the one in use. */
+/* Whether the entry in the table is the one that is meant: with revision 0 the one in use. */
 static bool is_meant(const struct plan_checker *k, uint32_t place, struct str id, uint32_t revision)
 {
     const struct plan_step *s = &k->plan->steps[k->table[place]];
@@ -16,7 +16,7 @@ static bool is_meant(const struct plan_checker *k, uint32_t place, struct str id
            (revision == 0 ? !s->superseded : s->superseded && s->revision == revision);
 }
 
-/* The place where the row is, or would be put. */
+/* The entry's place in the table, or the free one for it. */
 static uint32_t *id_place(const struct plan_checker *k, struct str id, uint32_t revision)
 {
     uint32_t at = (uint32_t)(str_hash(id) % k->table_n);
@@ -31,7 +31,7 @@ uint32_t plan_check_find(const struct plan_checker *k, struct str id)
     return *id_place(k, id, 0);
 }
 
-/* "id@3": '@' stands in no id. */
+/* "id@3": an id never contains '@'. */
 static uint32_t find_superseded(const struct plan_checker *k, struct str name)
 {
     const char *at = name.len == 0 ? NULL : memchr(name.ptr, '@', name.len);
@@ -200,7 +200,7 @@ static void check_agent(struct plan_checker *k, uint32_t s)
 
 static void check_task(struct plan_checker *k, uint32_t s)
 {
-    enum { SHORT_TASK = 15, LONG_TASK = 200 }; /* characters; S004 */
+    enum { SHORT_TASK = 15, LONG_TASK = 200 }; /* characters; rule S004 */
     const struct plan_step *step = &k->plan->steps[s];
     if (step->task.len > LIMIT_TASK_BYTES) {
         CHECK_PUT(k, PROBLEM_LIMIT, s, "task", STR_LIT("the task is longer than 8192 bytes"));

@@ -1,9 +1,7 @@
-/*
- * What is wrong with a plan: all problems at once (F07). Works on the plan as read, before
- * plan_link, with dependencies still as names, so that it can name what is missing. Pure: the
- * caller gives all memory. Schema mismatches of parameters are found by planner/plan_schema, which
- * appends to the same list.
- */
+/* The plan check: returns all problems of a plan at once (F07). It works on the plan as read,
+ * before plan_link. Dependencies are still names, so messages can name the missing ones. Pure: the
+ * caller gives all memory. plan/plan_schema checks parameters against schemas and appends to the
+ * same list. */
 #ifndef CORE_PLAN_CHECK_H
 #define CORE_PLAN_CHECK_H
 
@@ -24,7 +22,7 @@ enum problem_category {
     PROBLEM_BAD_TEMPLATE,
     PROBLEM_LIMIT,
     PROBLEM_INVALID_FIELD,
-    PROBLEM_STYLE, /* warnings, as those that follow: F08, of planner/plan_lint only */
+    PROBLEM_STYLE, /* this and the next are warnings of plan/plan_lint only (F08) */
     PROBLEM_MISSING_GATE,
     PROBLEM_PARALLEL_EXPLOSION,
     PROBLEM_OPTIMISM_BIAS,
@@ -43,7 +41,7 @@ struct problem {
     char message[512];
 };
 
-/* Caller's memory; beyond cap problems are only counted. */
+/* Caller's memory. Problems beyond cap are only counted. */
 struct problems {
     struct problem *at;
     uint32_t cap;
@@ -52,17 +50,14 @@ struct problems {
     uint32_t errors;
 };
 
-/*
- * Adds one problem; its message is the parts one after the other, cut at a whole character, control
- * characters replaced. When the list is full, an error takes the place of a warning. step NULL =
- * the plan. Edges use planner/problem_add.h, which formats with printf.
- */
+/* Adds one problem. Its message is the parts joined, cut at a whole character, without control
+ * characters. In a full list an error replaces a warning. step NULL = the plan. */
 void problem_put(struct problems *p, enum problem_category c, bool warning,
                  const struct plan_step *step, uint32_t ix, const char *field,
                  const struct str *parts, uint32_t n_parts);
 
-/* A text of a step that may hold templates, besides its task: the strings of its parameters, found
- * by the edge. */
+/* A text of a step that may contain templates, besides its task: a string of its parameters. The
+ * caller finds them. */
 struct plan_text {
     uint32_t step;
     struct str text;
@@ -72,45 +67,45 @@ struct plan_text {
 struct plan_check_input {
     const struct plan *plan;
     /* Names of dependencies as read: dep_names[step->deps_at .. +deps_n]. "id" is the step of that
-     * name that is not superseded, "id@3" the superseded one of revision 3. One without .ptr is
-     * known already: its index stands in ret_deps. */
+     * name that is not superseded; "id@3" is the superseded one of revision 3. One without .ptr is
+     * resolved: its index is in ret_deps. */
     const struct str *dep_names;
     const struct registry
-        *registry;                 /* NULL = do not check agents (offline `plan check`, recovery) */
+        *registry; /* NULL = agents are not checked (offline `plan check`, recovery) */
     const struct plan_text *texts; /* grouped by step, steps ascending */
     uint32_t n_texts;
-    bool again;     /* a plan that was checked once: only ids, dependencies and cycles */
-    uint32_t first; /* rows before it came with earlier revisions: their agents and the lengths of
-                       their tasks are not checked again, */
-    const uint8_t
-        *settled;       /* where it is not 0, the step will not run (again): neither is its agent
-                           checked, nor its task, nor its templates. NULL = none is settled */
-    uint32_t *scratch;  /* plan_check_scratch() numbers */
-    uint32_t *ret_deps; /* n_edges: resolved indexes, ascending in each step (only valid when there
-                           were no errors) */
+    bool again;     /* the plan was checked before: only ids, dependencies and cycles */
+    uint32_t first; /* entries before it came with earlier revisions: their agents and lengths of
+                       tasks are not checked */
+    const uint8_t *settled; /* not 0: the step will not run again, so its agent, task and templates
+                               are not checked; NULL = check all */
+    uint32_t *scratch;      /* plan_check_scratch() numbers */
+    uint32_t *
+        ret_deps; /* n_edges: resolved indexes, ascending in each step; valid only without errors */
 };
 
 size_t plan_check_scratch(const struct plan *p);
 
 /*
- * Empty plan; duplicate or malformed ids; dependencies that are missing, doubled or on itself;
- * cycles with their path
- * ("a -> b -> a", read "a depends on b"); agent unknown ("Unknown agent: x; known: ..."); skill
- * that the agent does not have; templates (core/template.h) in task and texts that are malformed,
- * name an unknown step or one that does not come before (not a dependency, direct or not; in a
- * chain: not earlier); a task that is too long; a task length outside 15-200 (warning). Agents
- * without a card (configured, not yet registered) are known, their skills are not. Superseded rows
- * keep their names, their place and their dependencies; nothing else about them is checked, and no
- * template of another row can mean them.
+ * Checks the whole plan:
+ *   - it is not empty; ids are well formed and unique
+ *   - dependencies exist, are not repeated and not on the step itself; cycles are reported with
+ *     their path ("a -> b -> a", read "a depends on b")
+ *   - agents are known ("Unknown agent: x; known: ...") and have the skill. An agent without a card
+ *     (configured, not yet registered) is known; its skills are not
+ *   - templates (template.h) in task and texts are well formed and name a step that comes before:
+ *     a direct or indirect dependency, or in a chain an earlier step
+ *   - tasks are not too long; a length outside 15-200 is a warning
  *
- * No recursion. O(steps + edges + texts), but for templates that name an indirect dependency:
- * finding those is bounded by a budget of visited edges, beyond which the step is told to name the
- * dependency directly.
+ * Superseded steps keep their names, places and dependencies. Nothing else of them is checked, and
+ * no template of another step can mean them. No recursion. O(steps + edges + texts), except for
+ * templates that name an indirect dependency: a budget of visited edges bounds that search. Beyond
+ * it the message asks to name the dependency directly.
  */
 void plan_check(const struct plan_check_input *in, struct problems *out);
 
 /* Whether the text at `ref` ("fetch.rows.0" or a step called "fetch.rows") names a step of the
- * plan: the longest match wins. Returns its index, or UINT32_MAX; *ret_path is what is left
- * ("rows.0"). For edges: linear in the steps. */
+ * plan; the longest match wins. Returns the step's index or UINT32_MAX. *ret_path is the rest
+ * ("rows.0"). Linear in the steps. */
 uint32_t plan_check_ref(const struct plan *p, struct str ref, struct str *ret_path);
 #endif

@@ -1,6 +1,6 @@
-/* What the parts of plan_check share. Private to plan_check*.c. */
-#ifndef CORE_PLAN_CHECK_STATE_H
-#define CORE_PLAN_CHECK_STATE_H
+/* Declarations shared by plan_check.c, plan_cycle.c and plan_template.c. */
+#ifndef CORE_PLAN_CHECK_INTERNAL_H
+#define CORE_PLAN_CHECK_INTERNAL_H
 
 #include "supervisor/core/plan/plan_check.h"
 
@@ -8,17 +8,17 @@ struct plan_checker {
     const struct plan_check_input *in;
     const struct plan *plan;
     struct problems *out;
-    uint32_t *table; /* step ids -> index; open addressing, table_n places */
+    uint32_t *table; /* step ids to indexes; open addressing, table_n places */
     uint32_t table_n;
     uint32_t *mark;   /* n_steps, zero between uses */
     uint32_t *list;   /* n_steps: a queue or a stack */
-    uint32_t *open;   /* n_steps: dependencies that are left */
-    uint32_t *rev_at; /* n_steps + 1: where the dependents of a step start in rev */
+    uint32_t *open;   /* n_steps: dependencies that are not removed yet */
+    uint32_t *rev_at; /* n_steps + 1: where the dependents of a step begin in rev */
     uint32_t *rev;    /* n_edges */
     uint64_t visits;  /* edges visited for templates so far */
 };
 
-/* Adds a problem with the field and the parts given as str. */
+/* Adds a problem with the field and the parts, given as str. */
 #define CHECK_PUT(k, category, step, field, ...)                                                   \
     problem_put((k)->out, (category), false, &(k)->plan->steps[step], (step), (field),             \
                 (const struct str[]){__VA_ARGS__},                                                 \
@@ -29,6 +29,6 @@ uint32_t plan_check_find(const struct plan_checker *k, struct str id);
 void plan_check_cycles(struct plan_checker *k);
 void plan_check_templates(struct plan_checker *k);
 
-/* The digits of n at the end of buf (21 bytes), as a str. */
+/* The decimal digits of n at the end of buf (21 bytes). */
 struct str plan_check_number(char *buf, uint64_t n);
 #endif

@@ -1,13 +1,11 @@
-/*
- * Cycles: Kahn's algorithm takes away what can be done; from what is left, every walk along
- * dependencies runs into a cycle. Each disjoint one is named once. On the way the dependencies of
- * each step are put in ascending order.
- */
+/* Cycles. Kahn's algorithm removes the steps that can run. In the rest every walk along
+ * dependencies reaches a cycle; each disjoint cycle is reported once. It also sorts the
+ * dependencies of each step. */
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/plan/plan_check_internal.h"
 
-/* rev and rev_at: the dependents of each step; then ret_deps again from them, which sorts it (a
- * double transposition). */
+/* Fills rev and rev_at with the dependents of each step, then ret_deps from them. Transposing twice
+ * sorts it. */
 static void transpose(struct plan_checker *k)
 {
     const struct plan *p = k->plan;
@@ -40,8 +38,8 @@ static void transpose(struct plan_checker *k)
     }
 }
 
-/* A dependency of the step that is not done either. There is one: else the step would have been
- * taken away. */
+/* A dependency of the step that is not removed. There is one, or the step would have been removed.
+ */
 static uint32_t open_dep(const struct plan_checker *k, uint32_t s)
 {
     const struct plan_step *step = &k->plan->steps[s];

@@ -1,9 +1,10 @@
-/* Templates in tasks and parameters: well formed, and naming a step that has a result by then. */
+/* Templates in tasks and parameters: well formed, and naming a step whose result is there in time.
+ */
 #include "supervisor/core/plan/plan_check_internal.h"
 #include "supervisor/core/plan/template.h"
 
-/* Edges that may be visited to find indirect dependencies, per plan: some 20 ms. A plan over it is
- * refused with advice. */
+/* Edges that may be visited to find indirect dependencies, per plan: about 20 ms. A plan beyond it
+ * is rejected with advice. */
 #define VISITS_MAX 10000000u
 
 struct refs {
@@ -25,7 +26,7 @@ static void mark_deps(struct refs *r)
     r->deps_known = true;
 }
 
-/* Marks what the dependencies depend on, and so on. False when the budget is spent. */
+/* Marks the dependencies of the dependencies, and so on. False when the budget is spent. */
 static bool mark_ancestors(struct refs *r)
 {
     struct plan_checker *k = r->k;
@@ -75,8 +76,8 @@ static enum before comes_before(struct refs *r, uint32_t other)
     return k->mark[other] == r->step + 1 ? BEFORE_YES : BEFORE_NO;
 }
 
-/* The step that the ref names; the longest id that fits. *ret_shorter: another one that fits too,
- * or UINT32_MAX. */
+/* The step that the ref names: the longest id that fits. *ret_shorter: another one that fits, or
+ * UINT32_MAX. */
 static uint32_t find(const struct plan_checker *k, struct str ref, uint32_t *ret_shorter)
 {
     struct str id = {NULL, 0};
@@ -132,8 +133,7 @@ static void check_ref(struct refs *r, const char *field, const struct template_r
     }
 }
 
-/* "{{result.x}}" or "{{inputs.x}}": text as far as a plan is concerned, and perhaps not meant so.
- */
+/* "{{result.x}}" or "{{inputs.x}}": plain text in a plan, but perhaps not intended. */
 static void warn_foreign(struct refs *r, const char *field, const struct template_ref *t)
 {
     const struct str parts[] = {
@@ -158,7 +158,7 @@ static void check_text(struct refs *r, const char *field, struct str text)
     }
 }
 
-/* Its templates were filled long ago, or never will be. */
+/* Its templates have been filled, or never will be. */
 static bool is_past(const struct plan_checker *k, uint32_t s)
 {
     return k->plan->steps[s].superseded || (k->in->settled != NULL && k->in->settled[s] != 0);

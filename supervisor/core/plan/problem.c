@@ -28,8 +28,8 @@ const char *problem_category_name(enum problem_category c)
     return names[c];
 }
 
-/* Appends to a terminated text of cap bytes. Plans come from anywhere and messages go to terminals:
- * no controls. */
+/* Appends to a terminated text of cap bytes, without control characters: plans come from anywhere
+ * and messages go to terminals. */
 static void append(char *to, size_t cap, struct str s)
 {
     const size_t used = strlen(to);
@@ -44,7 +44,7 @@ static void append(char *to, size_t cap, struct str s)
     to[used + n] = '\0';
 }
 
-/* The place for the next problem, or NULL. An error may take the place of the last warning. */
+/* The place for the next problem, or NULL. An error may replace the last warning. */
 static struct problem *place(struct problems *p, bool warning)
 {
     if (p->n < p->cap) {
@@ -55,8 +55,7 @@ static struct problem *place(struct problems *p, bool warning)
     }
     for (uint32_t i = p->n; i > 0; i--) {
         if (p->at[i - 1].warning) {
-            /* The later errors move up, so that errors stay in the order in which they were found.
-             */
+            /* The later errors move up: errors stay in the order of their discovery. */
             memmove(&p->at[i - 1], &p->at[i], (p->n - i) * sizeof p->at[0]);
             return &p->at[p->n - 1];
         }

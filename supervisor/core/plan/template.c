@@ -40,7 +40,7 @@ static bool segments_ok(struct str ref)
     return in_segment > 0;
 }
 
-/* What stands between the braces. */
+/* The kind and the reference of the text between the braces. */
 static enum template_kind inside(struct str word, struct str body, struct str *ret_ref)
 {
     body = trimmed(body);

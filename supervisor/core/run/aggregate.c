@@ -1,6 +1,6 @@
 #include "supervisor/core/run/aggregate.h"
 
-/* What a revision of the plan does without is no part of its answer. */
+/* Superseded steps are no part of the answer. */
 static bool has_result(const struct plan *plan, const struct run *run, uint32_t step)
 {
     const struct run_step *s = &run->steps[step];

@@ -1,14 +1,14 @@
 /*
- * Which results make up the plan's answer (M080, strategy concat), and the exact texts around them.
- * Chooses steps; the edge loads the bytes and joins them. Pure.
+ * The steps whose results make up the plan's answer (M080, strategy concat), and the exact texts
+ * around them. This module chooses steps; the caller loads the bytes and joins them. Pure.
  *
- * - no result: AGGREGATE_NOTHING, or what a dry run and a cancelled plan say in its place
- *   (aggregate_nothing)
- * - one result: that text, bare, whatever was skipped
- * - more: AGGREGATE_HEAD task AGGREGATE_HEAD_END text-or-AGGREGATE_SKIPPED for each part, in plan
- *   order, AGGREGATE_BETWEEN between them; failed and cancelled steps are left out
+ *   - no result: AGGREGATE_NOTHING; for a dry run or a cancelled plan its own text
+ * (aggregate_nothing)
+ *   - one result: that text alone, whatever was skipped
+ *   - more: AGGREGATE_HEAD task AGGREGATE_HEAD_END text-or-AGGREGATE_SKIPPED for each part, in plan
+ *     order, AGGREGATE_BETWEEN between them; failed and cancelled steps are left out
  *
- * An empty result counts as none: the edge gives such a step no blob (id 0 or len 0).
+ * An empty result counts as none: the caller stores no blob for it (id 0 or len 0).
  */
 #ifndef CORE_AGGREGATE_H
 #define CORE_AGGREGATE_H

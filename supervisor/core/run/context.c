@@ -8,7 +8,7 @@ struct chooser {
     struct context_pick *picks; /* newest first while choosing */
     uint32_t cap;
     uint32_t n;
-    uint32_t seen; /* completed steps looked at and not left out */
+    uint32_t seen; /* completed steps examined and not left out */
     uint64_t left; /* of the budget */
 };
 

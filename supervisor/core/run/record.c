@@ -1,4 +1,4 @@
-/* The names of records, and back. */
+/* The names of records and statuses, in both directions. */
 #include "supervisor/core/run/record.h"
 
 #include "protocol/base/assert.h"
@@ -8,13 +8,13 @@ static const struct {
     bool is_public;
     enum record_about about;
 } records[] = {
-#define RECORD(name, wire, is_public, about) [REC_##name] = {wire, is_public, ABOUT_##about},
+#define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence)              \
+    [REC_##name] = {wire, is_public, ABOUT_##about},
 #include "supervisor/core/run/record.def"
-#undef RECORD
 };
 _Static_assert(sizeof records / sizeof records[0] == REC_COUNT, "a row per record");
 
-/* What users see; the three inner states between attempts are "in_progress" to them. */
+/* The names that users see. The three inner states between attempts are "in_progress" to them. */
 static const char *const step_status_names[] = {
     [STEP_PENDING] = "pending",         [STEP_READY] = "ready",
     [STEP_IN_PROGRESS] = "in_progress", [STEP_BACKOFF] = "in_progress",
@@ -143,7 +143,7 @@ static const char *const step_stop_names[] = {
 };
 _Static_assert(sizeof step_stop_names / sizeof step_stop_names[0] == STEP_STOP_COUNT, "all");
 
-/* The first row with the name (so "in_progress" is STEP_IN_PROGRESS); n when there is none. */
+/* The first entry with the name, so "in_progress" is STEP_IN_PROGRESS; n when there is none. */
 static uint32_t index_of(const char *const *names, uint32_t n, struct str s)
 {
     uint32_t i = 0;
@@ -253,9 +253,7 @@ NAME_OF(step_stop, step_stop, STEP_STOP_COUNT)
 
 bool record_revises(const struct record *rec)
 {
-    return (rec->type == REC_PLAN_GENERATED || rec->type == REC_PLAN_MODIFIED ||
-            rec->type == REC_REPLAN_FINISHED || rec->type == REC_SYNTHESIS_RETRY) &&
-           rec->result.id != 0;
+    return record_member(rec->type) == RECORD_revision && REC(rec, revision)->result.id != 0;
 }
 
 bool step_is_final(enum step_status s)

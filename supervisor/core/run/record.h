@@ -1,14 +1,13 @@
-/*
- * Records: the facts that the core decides, the journal keeps, the bus publishes and run_apply()
- * replays. Plain values; texts are borrowed from the event being handled and must be encoded before
- * the next one. Pure.
- */
+/* Records: the state changes that the core decides. The journal stores them, the engine publishes
+ * them and run_apply() replays them. Plain values. Texts are borrowed from the event that is
+ * handled and must be encoded before the next event. Pure. */
 #ifndef CORE_RECORD_H
 #define CORE_RECORD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "protocol/base/assert.h"
 #include "protocol/base/err.h"
 #include "protocol/base/msec.h"
 #include "protocol/base/str.h"
@@ -18,9 +17,8 @@
 enum record_about { ABOUT_PLAN, ABOUT_AGENT, ABOUT_SESSION, ABOUT_SYSTEM };
 
 enum record_type {
-#define RECORD(name, wire, is_public, about) REC_##name,
+#define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence) REC_##name,
 #include "supervisor/core/run/record.def"
-#undef RECORD
     REC_COUNT
 };
 
@@ -28,14 +26,14 @@ enum record_type {
  * run.c */
 enum step_status {
     STEP_PENDING,     /* a dependency is open */
-    STEP_READY,       /* waits for a place in the plan's concurrency or for a free lane */
-    STEP_IN_PROGRESS, /* an attempt is with an instance */
-    STEP_BACKOFF,     /* between attempts; "in_progress" outside */
-    STEP_UNKNOWN,     /* the reply was lost: asking, or waiting for the instance to come back;
-                         "in_progress" outside */
-    STEP_WAITING,     /* for a person's decision */
-    STEP_CHECKING, /* an agent is asked about it (phase GATE, VERIFY or REPLAN), or will be as soon
-                      as it has a lane; "in_progress" outside */
+    STEP_READY,       /* waits for a place within max_concurrency or for a free lane */
+    STEP_IN_PROGRESS, /* an instance has the attempt */
+    STEP_BACKOFF,     /* between attempts; users see "in_progress" */
+    STEP_UNKNOWN,     /* the reply was lost: the instance is queried, or has to come back; users see
+                         "in_progress" */
+    STEP_WAITING,     /* waits for a person's decision */
+    STEP_CHECKING, /* an agent answers a question about the step (phase GATE, VERIFY or REPLAN), or
+                      will when it has a free lane; users see "in_progress" */
     STEP_COMPLETED,
     STEP_FAILED,
     STEP_SKIPPED,
@@ -70,53 +68,53 @@ enum step_reason {
     REASON_PLAN_TIMEOUT,
     REASON_REJECTED, /* by a person */
     REASON_APPROVAL_TIMEOUT,
-    REASON_USER_SKIP,   /* a person skipped it: satisfies those that depend on it (M028) */
+    REASON_USER_SKIP,   /* a person skipped it; its dependents may start (M028) */
     REASON_USER_CANCEL, /* a person cancelled this step alone */
-    REASON_SUPERSEDED,  /* a later revision of the plan does without it */
-    REASON_REUSED,      /* completed by an earlier run or revision; the result was taken over */
+    REASON_SUPERSEDED,  /* a later revision of the plan does not need it */
+    REASON_REUSED,      /* an earlier run or revision completed it; its result is reused */
     REASON_GATE_FAILED,
     STEP_REASON_COUNT
 };
 
-/* Why a plan failed, for failureReason; the sentence is rendered at the edge. */
+/* Why a plan failed, for failureReason. The codec renders the sentence. */
 enum plan_failure {
     PLAN_FAILURE_NONE,
     PLAN_FAILURE_STEP,
     PLAN_FAILURE_TIMEOUT,
     PLAN_FAILURE_NOTHING_COMPLETED,
     PLAN_FAILURE_BUDGET,
-    PLAN_FAILURE_MAX_REPLANS,      /* of the plan */
-    PLAN_FAILURE_MAX_REPLANS_STEP, /* of the step */
-    PLAN_FAILURE_REPLAN,           /* the replanner gave no plan */
-    PLAN_FAILURE_REPAIR_INVALID,   /* it gave one that the plan check refuses */
-    PLAN_FAILURE_REJECTED,         /* a person refused the sign-off */
+    PLAN_FAILURE_MAX_REPLANS,      /* limit of the plan */
+    PLAN_FAILURE_MAX_REPLANS_STEP, /* limit of the step */
+    PLAN_FAILURE_REPLAN,           /* the replanner returned no plan */
+    PLAN_FAILURE_REPAIR_INVALID,   /* the plan check rejected the replanner's plan */
+    PLAN_FAILURE_REJECTED,         /* a person rejected the sign-off */
     PLAN_FAILURE_DEADLOCK,
-    PLAN_FAILURE_PLANNING,     /* the planner gave no plan */
-    PLAN_FAILURE_INVALID_PLAN, /* it gave one that the plan check refuses, also when asked again */
+    PLAN_FAILURE_PLANNING,     /* the planner returned no plan */
+    PLAN_FAILURE_INVALID_PLAN, /* the plan check rejected the planner's plan, and its repairs */
     PLAN_FAILURE_COUNT
 };
 
 enum review_kind {
-    REVIEW_UNKNOWN_OUTCOME, /* approve: run it again; skip; reject: it failed */
-    REVIEW_APPROVAL,        /* the agent asks; approve: next attempt */
-    REVIEW_INPUT,           /* the agent asks for words or data; they go into the next attempt */
-    REVIEW_BEFORE,          /* requires_approval: before the first attempt */
+    REVIEW_UNKNOWN_OUTCOME, /* approve: run the step again; skip; reject: the step failed */
+    REVIEW_APPROVAL,        /* the agent asks; approve: the next attempt */
+    REVIEW_INPUT,           /* the agent asks for text or data, which the next attempt gets */
+    REVIEW_BEFORE,          /* requires_approval: a review before the first attempt */
     REVIEW_STEP,            /* a step of type human_review: approve completes it */
-    REVIEW_FAILURE,         /* on_failure ask; approve: one more attempt; skip; reject: it failed */
-    REVIEW_PLAN,            /* sign-off: before the plan starts; about no step */
-    REVIEW_PLANNING, /* planning failed; approve: once more, or the plan that comes with it; about
-                        no step */
+    REVIEW_FAILURE,  /* on_failure ask; approve: one more attempt; skip; reject: the step failed */
+    REVIEW_PLAN,     /* sign-off before the plan starts; belongs to no step */
+    REVIEW_PLANNING, /* planning failed; approve: plan once more, or take the plan that comes with
+                        the decision; belongs to no step */
     REVIEW_KIND_COUNT
 };
 enum review_decision { DECISION_APPROVE, DECISION_REJECT, DECISION_SKIP, DECISION_COUNT };
 
-/* What an attempt, or an agent that is asked about a step, is to do. */
+/* What an attempt, or the agent that answers a question about a step, has to do. */
 enum step_phase {
     PHASE_EXECUTE,
-    PHASE_SEARCH, /* a fallback: the search skill is asked for what was not found (M042) */
-    PHASE_GATE,   /* are the results before it enough to begin? (M061) */
-    PHASE_VERIFY, /* is the result right? (M060) */
-    PHASE_REPLAN, /* a new revision of the plan (M052) */
+    PHASE_SEARCH, /* a fallback: the search skill looks for the missing resource (M042) */
+    PHASE_GATE,   /* are the results before the step sufficient to begin? (M061) */
+    PHASE_VERIFY, /* is the result correct? (M060) */
+    PHASE_REPLAN, /* make a new revision of the plan (M052) */
     STEP_PHASE_COUNT
 };
 
@@ -124,7 +122,7 @@ enum pause_reason {
     PAUSE_REQUESTED,
     PAUSE_REVIEW,
     PAUSE_SIGNOFF,
-    PAUSE_PLANNING, /* it failed, and a person decides what becomes of the plan */
+    PAUSE_PLANNING, /* planning failed, and a person decides how the plan goes on */
     PAUSE_REASON_COUNT
 };
 
@@ -141,25 +139,26 @@ enum modify_kind {
 enum handoff_kind {
     HANDOFF_PLAN_STEP, /* M090: the plan goes to another agent with this step */
     HANDOFF_AGENT,     /* the agent asked for it */
-    HANDOFF_BACK,      /* control returns to who handed over, when the plan says so (C20) */
-    HANDOFF_FALLBACK,  /* an alternative agent */
+    HANDOFF_BACK, /* control returns to the agent that handed over, when the plan wants that (C20)
+                   */
+    HANDOFF_FALLBACK, /* an alternative agent */
     HANDOFF_KIND_COUNT
 };
 
 enum fallback_action {
-    FALLBACK_WAIT,  /* and try once more */
-    FALLBACK_AGENT, /* an alternative one */
+    FALLBACK_WAIT,  /* wait, then retry */
+    FALLBACK_AGENT, /* use an alternative agent */
     FALLBACK_SEARCH,
     FALLBACK_ACTION_COUNT
 };
 
-/* What became of an attempt that was under way when it was called off. */
+/* How an attempt that was under way stopped when it was cancelled. */
 enum step_stop {
     STOP_NONE,         /* nothing was under way */
     STOP_ACKNOWLEDGED, /* the agent answered */
-    STOP_KILLED,       /* its process was ended */
+    STOP_KILLED,       /* the supervisor ended its process */
     STOP_GONE,         /* the instance is gone */
-    STOP_FENCED,       /* it may still run; what it says will not count */
+    STOP_FENCED,       /* it may still run; its result will be rejected */
     STEP_STOP_COUNT
 };
 
@@ -173,49 +172,217 @@ struct usage {
 };
 
 #define STEP_NONE UINT32_MAX
-#define AGENT_SUPERVISOR (UINT32_MAX - 1) /* `from` of the first handoff */
+#define AGENT_SUPERVISOR (UINT32_MAX - 1) /* from_agent of the first handoff */
+
+/* ---- what a type of record has beside the common fields ---- */
+
+struct rec_assigned { /* A nil instance: the step begins without an attempt. */
+    struct uuid instance;
+    uint64_t epoch;
+    enum step_phase phase;
+    msec delay_ms; /* STEP_UNKNOWN: how long the instance may take to come back */
+};
+struct rec_timed {
+    msec delay_ms; /* how long it may take */
+};
+struct rec_planning_retry {
+    uint64_t n; /* errors of the plan */
+    struct blob_ref result;
+};
+struct rec_planning_failed {
+    enum plan_failure failure;
+};
+struct rec_revision {
+    uint32_t revision;       /* of the plan, after the record */
+    struct blob_ref result;  /* the plan's document; none: the steps stay as they are */
+    enum modify_kind modify; /* PLAN_MODIFIED */
+    bool ok;                 /* REPLAN_FINISHED */
+};
+struct rec_handoff {
+    enum handoff_kind kind;
+    uint32_t from_agent; /* registry index or AGENT_SUPERVISOR; the head's agent takes over */
+};
+struct rec_progress {
+    uint64_t n;
+    double percent;
+    struct doc data; /* borrowed */
+};
+struct rec_retry {
+    enum err_class error_class;
+    msec delay_ms;
+};
+struct rec_waiting {
+    enum review_kind review;
+    enum err_class error_class;
+    msec delay_ms;   /* 0 = no end */
+    struct doc data; /* borrowed */
+};
+struct rec_decided {
+    enum review_kind review;
+    enum review_decision decision;
+    struct blob_ref result; /* edited parameters, given data or a plan's document */
+};
+struct rec_gate {
+    struct doc data; /* GATE_FAILED: what is missing; borrowed */
+};
+struct rec_fallback {
+    enum fallback_action action;
+    enum err_class error_class;
+    msec delay_ms;
+};
+struct rec_replan_started {
+    enum err_class error_class;
+    uint32_t revision; /* of the plan that failed */
+    uint64_t n;        /* replans of the plan, with this one */
+    msec delay_ms;     /* the cooldown before the replanner is asked */
+};
+struct rec_step_completed {
+    enum step_status status; /* a final one */
+    enum step_reason reason;
+    enum err_class error_class;
+    enum step_stop stop;
+    struct blob_ref result;
+    msec duration_ms;
+    struct uuid instance;
+    uint64_t epoch;
+};
+struct rec_pause {
+    enum pause_reason reason;
+    msec delay_ms; /* 0 = no end */
+};
+struct rec_synthesis_started {
+    enum plan_status status; /* how the plan will end */
+    enum plan_outcome outcome;
+    enum plan_failure failure;
+    msec delay_ms; /* how long it may take */
+};
+struct rec_text_delta {
+    uint64_t n; /* 0: the text begins again */
+};
+struct rec_synthesis_finished {
+    bool ok;
+    struct blob_ref result;
+};
+struct rec_plan_completed {
+    enum plan_status status;
+    enum plan_outcome outcome;
+    enum plan_failure failure;
+    msec duration_ms;
+    struct blob_ref result;
+};
+struct rec_agent {
+    struct uuid instance;
+    uint64_t epoch;
+    uint32_t capacity;
+    uint32_t pid;
+};
+struct rec_turn_end {
+    msec duration_ms;
+};
+struct rec_supervisor {
+    uint32_t pid;
+};
+struct rec_checking {
+    enum step_phase phase;
+    struct blob_ref result; /* what is verified */
+    msec delay_ms;
+};
+
+enum record_member {
+    RECORD_none,
+    RECORD_assigned,
+    RECORD_timed,
+    RECORD_planning_retry,
+    RECORD_planning_failed,
+    RECORD_revision,
+    RECORD_handoff,
+    RECORD_progress,
+    RECORD_retry,
+    RECORD_waiting,
+    RECORD_decided,
+    RECORD_gate,
+    RECORD_fallback,
+    RECORD_replan_started,
+    RECORD_step_completed,
+    RECORD_pause,
+    RECORD_synthesis_started,
+    RECORD_text_delta,
+    RECORD_synthesis_finished,
+    RECORD_plan_completed,
+    RECORD_agent,
+    RECORD_turn_end,
+    RECORD_supervisor,
+    RECORD_checking,
+};
 
 struct record {
     enum record_type type;
-    uint64_t run; /* handle; 0 for agent and system records */
-    msec now;     /* CLOCK_MONOTONIC; re-based on replay */
+    uint32_t step;    /* STEP_NONE for records about the plan */
+    uint32_t attempt; /* 1-based */
+    uint32_t agent;   /* registry index */
+    uint64_t run;     /* handle; 0 for agent and system records */
+    msec now;         /* CLOCK_MONOTONIC; re-based on replay */
     msec wall;
-    uint32_t step;       /* STEP_NONE for records about the plan */
-    uint32_t attempt;    /* 1-based */
-    uint32_t agent;      /* registry index */
-    uint32_t from_agent; /* HANDOFF: registry index or AGENT_SUPERVISOR */
-    struct uuid instance;
-    uint64_t epoch;
-    enum step_status status; /* STEP_COMPLETED: the final status */
-    enum step_reason reason;
-    enum err_class error_class;
-    enum plan_status plan_status; /* PLAN_COMPLETED; SYNTHESIS_STARTED: how the plan will end */
-    enum plan_outcome outcome;
-    enum plan_failure failure;
-    enum review_kind review;
-    enum review_decision decision;
-    enum step_phase phase; /* CHECKING, ASSIGNED, RESULT_REJECTED */
-    enum pause_reason pause;
-    enum modify_kind modify;
-    enum handoff_kind handoff;
-    enum fallback_action fallback;
-    enum step_stop stop;
-    bool ok;           /* REPLAN_FINISHED, SYNTHESIS_FINISHED */
-    uint32_t revision; /* MODIFIED, REPLAN_STARTED and _FINISHED, SYNTHESIS_RETRY: of the plan,
-                          after it */
-    uint32_t capacity;
-    uint32_t pid;
-    msec delay_ms; /* RETRY, UNKNOWN, FALLBACK_USED, REPLAN_STARTED (cooldown), CHECKING, WAITING (0
-                      = no end), CANCELLING (the grace), PLANNING_ and SYNTHESIS_STARTED: how long
-                      it lasts */
-    msec duration_ms; /* STEP_COMPLETED, PLAN_COMPLETED */
-    struct blob_ref result;
-    struct usage usage;
-    double percent;
-    uint64_t n;
-    struct str text; /* error, reason, prompt, comment, progress text; borrowed */
-    struct doc data; /* progress data; borrowed */
+    struct usage usage; /* what the record adds to the sums of the run */
+    struct str text;    /* error, reason, prompt, comment, progress text; borrowed */
+    union {
+        struct rec_step_completed step_completed;
+        struct rec_assigned assigned;
+        struct rec_timed timed;
+        struct rec_planning_retry planning_retry;
+        struct rec_planning_failed planning_failed;
+        struct rec_revision revision;
+        struct rec_handoff handoff;
+        struct rec_progress progress;
+        struct rec_retry retry;
+        struct rec_waiting waiting;
+        struct rec_decided decided;
+        struct rec_gate gate;
+        struct rec_fallback fallback;
+        struct rec_replan_started replan_started;
+        struct rec_pause pause;
+        struct rec_synthesis_started synthesis_started;
+        struct rec_text_delta text_delta;
+        struct rec_synthesis_finished synthesis_finished;
+        struct rec_plan_completed plan_completed;
+        struct rec_agent agent;
+        struct rec_turn_end turn_end;
+        struct rec_supervisor supervisor;
+        struct rec_checking checking;
+    } as; /* through REC and REC_INIT only */
 };
+
+/* Which member of `as` a type has. */
+enum {
+#define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence)              \
+    RECORD_MEMBER_OF_##name = RECORD_##member,
+#include "supervisor/core/run/record.def"
+};
+static inline enum record_member record_member(enum record_type t)
+{
+    static const uint8_t members[] = {
+#define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence)              \
+    [REC_##name] = RECORD_##member,
+#include "supervisor/core/run/record.def"
+    };
+    return (unsigned)t < REC_COUNT ? (enum record_member)members[t] : RECORD_none;
+}
+
+/*
+ * A pointer to a member of `as`. In debug builds it asserts that the record's type has the member:
+ *   REC(rec, retry)->delay_ms
+ */
+#define REC(rec, member)                                                                           \
+    (&(DEBUG_ASSERT(record_member((rec)->type) == RECORD_##member), (rec))->as.member)
+/*
+ * The type and its member in an initialiser. It does not compile when the type has another member:
+ *   (struct record){REC_INIT(STEP_RETRY, retry, .delay_ms = 5), .step = 3}
+ */
+#define REC_INIT(name, member, ...)                                                                \
+    .type = (enum record_type)(REC_##name + 0 * RECORD_FITS(name, member)),                        \
+    .as.member = {__VA_ARGS__}
+#define RECORD_FITS(name, member)                                                                  \
+    sizeof(char[(int)RECORD_MEMBER_OF_##name == (int)RECORD_##member ? 1 : -1])
 
 const char *record_wire_type(enum record_type t);
 enum record_type record_type_from_wire(struct str s); /* REC_COUNT when unknown */
@@ -238,12 +405,12 @@ const char *handoff_kind_name(enum handoff_kind k); /* "plan_step", "agent_reque
 const char *fallback_action_name(enum fallback_action a); /* "wait_and_retry", "alternative_agent",
                                                              "search" */
 const char *step_stop_name(enum step_stop s); /* "", "acknowledged", "killed", "gone", "fenced" */
-/* Whether the record brings a new revision of the plan with it (`result` is its document): the run
- * is then changed by run_revise(), not run_apply(). */
+/* Whether the record brings a new revision of the plan. Then run_revise() changes the run, not
+ * run_apply(). */
 bool record_revises(const struct record *rec);
 bool step_is_final(enum step_status s);
 bool plan_is_final(enum plan_status s);
-/* The inverse of the names above; the _COUNT when there is none. For replay. */
+/* The inverse of the names above, for replay; the _COUNT when there is none. */
 enum step_status step_status_from_name(struct str s);
 enum plan_status plan_status_from_name(struct str s);
 enum plan_outcome plan_outcome_from_name(struct str s);

@@ -20,20 +20,20 @@
 
 static const uint32_t moves[] = {
     [STEP_PENDING] = BIT(READY) | BIT(SKIPPED) | BIT(CANCELLED) | BIT(COMPLETED),
-    /* BACKOFF: begun, but a gate or a person comes before its first attempt. */
+    /* BACKOFF: the step has begun, but a gate or a person comes before its first attempt. */
     [STEP_READY] = BIT(IN_PROGRESS) | BIT(BACKOFF) | BIT(COMPLETED) | ENDS,
-    /* Again in progress: the request never left, and another instance gets the same attempt. */
+    /* IN_PROGRESS again: the request never left, and another instance gets the same attempt. */
     [STEP_IN_PROGRESS] = BIT(IN_PROGRESS) | BIT(BACKOFF) | BIT(UNKNOWN) | BIT(WAITING) |
                          BIT(CHECKING) | BIT(COMPLETED) | ENDS,
-    /* Completed, or verified: by a late result of the attempt before. Again backoff: a fallback. */
+    /* COMPLETED, CHECKING: by a late result of the previous attempt. BACKOFF again: a fallback. */
     [STEP_BACKOFF] =
         BIT(IN_PROGRESS) | BIT(BACKOFF) | BIT(WAITING) | BIT(CHECKING) | BIT(COMPLETED) | ENDS,
-    /* Again unknown: the supervisor was restarted and waits anew. */
+    /* UNKNOWN again: the supervisor was restarted, and the wait starts again. */
     [STEP_UNKNOWN] = BIT(IN_PROGRESS) | BIT(UNKNOWN) | BIT(BACKOFF) | BIT(WAITING) | BIT(CHECKING) |
                      BIT(COMPLETED) | ENDS,
-    /* Checking: a late result, or a review whose end leads to a replan. */
+    /* CHECKING: a late result, or a review whose end leads to a replan. */
     [STEP_WAITING] = BIT(BACKOFF) | BIT(CHECKING) | BIT(COMPLETED) | ENDS,
-    /* Again checking: what failed its verification is replanned. */
+    /* CHECKING again: a step whose verification failed is replanned. */
     [STEP_CHECKING] = BIT(BACKOFF) | BIT(WAITING) | BIT(CHECKING) | BIT(COMPLETED) | ENDS,
     [STEP_COMPLETED] = 0,
     [STEP_FAILED] = 0,
@@ -167,7 +167,7 @@ struct run *run_init(void *mem, const struct plan *plan)
 
 uint64_t run_hash(const struct run *run)
 {
-    /* No padding anywhere in the block: equal states are equal bytes. */
+    /* There is no padding in the block, so equal states are equal bytes. */
     _Static_assert(sizeof(struct run_step) == 104, "struct run_step has no padding");
     _Static_assert(sizeof(struct run) == 360, "struct run has no padding");
     return str_hash((struct str){(const char *)run, run_size(run->n_steps)});

@@ -1,5 +1,5 @@
-/* The only place that changes a run: which record may do what, and the records about the whole
- * plan. Each rule checks first and changes after. */
+/* The rules: which record may change a run and how, and the records about the whole plan. A rule
+ * checks first and changes after. Nothing else changes a run. */
 #include "supervisor/core/run/run_apply.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 
-static bool apply_generated(struct run *run, const struct plan *plan, const struct record *rec)
+bool run_apply_generated(struct run *run, const struct plan *plan, const struct record *rec)
 {
     if (run->status != PLAN_PENDING || run->plan_seq != 0 || plan->planning.pending) {
         return false;
@@ -17,7 +17,7 @@ static bool apply_generated(struct run *run, const struct plan *plan, const stru
     return true;
 }
 
-static bool apply_started(struct run *run, const struct plan *plan, const struct record *rec)
+bool run_apply_started(struct run *run, const struct plan *plan, const struct record *rec)
 {
     if (run->status != PLAN_PENDING || run->paused != 0 || run->job != JOB_NONE) {
         return false;
@@ -28,131 +28,122 @@ static bool apply_started(struct run *run, const struct plan *plan, const struct
     return true;
 }
 
-static bool apply_modified(struct run *run, const struct plan *plan, const struct record *rec)
+bool run_apply_modified(struct run *run, const struct plan *plan, const struct record *rec)
 {
     (void)plan;
-    if ((unsigned)rec->modify >= MODIFY_KIND_COUNT || rec->revision != run->revision + 1) {
+    if ((unsigned)REC(rec, revision)->modify >= MODIFY_KIND_COUNT ||
+        REC(rec, revision)->revision != run->revision + 1) {
         return false;
     }
     run->revision++;
     return true;
 }
 
-static bool apply_paused(struct run *run, const struct plan *plan, const struct record *rec)
+bool run_apply_paused(struct run *run, const struct plan *plan, const struct record *rec)
 {
+    const struct rec_pause *pause = REC(rec, pause);
     (void)plan;
-    if ((unsigned)rec->pause >= PAUSE_REASON_COUNT || (run->paused & 1u << rec->pause) != 0) {
+    if ((unsigned)pause->reason >= PAUSE_REASON_COUNT || (run->paused & 1u << pause->reason) != 0) {
         return false;
     }
-    run->paused |= (uint8_t)(1u << rec->pause);
-    if (rec->pause == PAUSE_SIGNOFF ||
-        rec->pause == PAUSE_PLANNING) { /* a plan that has not started has no other deadline */
-        run->deadline = rec->delay_ms == 0 ? MSEC_NEVER : msec_add(rec->now, rec->delay_ms);
+    run->paused |= (uint8_t)(1u << pause->reason);
+    if (pause->reason == PAUSE_SIGNOFF ||
+        pause->reason == PAUSE_PLANNING) { /* a plan that has not started has no other deadline */
+        run->deadline = pause->delay_ms == 0 ? MSEC_NEVER : msec_add(rec->now, pause->delay_ms);
     }
     return true;
 }
 
-static bool apply_resumed(struct run *run, const struct plan *plan, const struct record *rec)
+bool run_apply_resumed(struct run *run, const struct plan *plan, const struct record *rec)
 {
-    if ((unsigned)rec->pause >= PAUSE_REASON_COUNT || (run->paused & 1u << rec->pause) == 0) {
+    const enum pause_reason reason = REC(rec, pause)->reason;
+    if ((unsigned)reason >= PAUSE_REASON_COUNT || (run->paused & 1u << reason) == 0) {
         return false;
     }
-    run->paused &= (uint8_t) ~(1u << rec->pause);
-    if (rec->pause == PAUSE_REQUESTED) {
+    run->paused &= (uint8_t) ~(1u << reason);
+    if (reason == PAUSE_REQUESTED) {
         run_renew_questions(run, plan, rec->now);
     }
     return true;
 }
 
-/* What is out has so long to stop; the plan's own time no longer matters. */
-static bool apply_cancelling(struct run *run, const struct plan *plan, const struct record *rec)
+/* Attempts under way have the grace to stop; the plan's deadline no longer applies. */
+bool run_apply_cancelling(struct run *run, const struct plan *plan, const struct record *rec)
 {
     (void)plan;
     run->cancelling = 1;
-    run->deadline = MSEC_NEVER; /* the grace is its end */
+    run->deadline = MSEC_NEVER; /* the grace is the new limit */
     for (uint32_t i = 0; run->active > 0 && i < run->n_steps; i++) {
         if (run->steps[i].status == STEP_IN_PROGRESS) {
-            run->steps[i].deadline = msec_add(rec->now, rec->delay_ms);
+            run->steps[i].deadline = msec_add(rec->now, REC(rec, timed)->delay_ms);
         }
     }
     return true;
 }
 
-static bool apply_completed(struct run *run, const struct plan *plan, const struct record *rec)
+bool run_apply_completed(struct run *run, const struct plan *plan, const struct record *rec)
 {
+    const struct rec_plan_completed *end = REC(rec, plan_completed);
     (void)plan;
-    if (run->active != 0 || !plan_is_final(rec->plan_status) ||
-        (unsigned)rec->plan_status >= PLAN_STATUS_COUNT ||
-        (unsigned)rec->outcome >= PLAN_OUTCOME_COUNT) {
+    if (run->active != 0 || !plan_is_final(end->status) ||
+        (unsigned)end->status >= PLAN_STATUS_COUNT ||
+        (unsigned)end->outcome >= PLAN_OUTCOME_COUNT) {
         return false;
     }
     run_end_open_steps(run);
-    run->status = (uint8_t)rec->plan_status;
-    run->outcome = (uint8_t)rec->outcome;
+    run->status = (uint8_t)end->status;
+    run->outcome = (uint8_t)end->outcome;
     run->job = JOB_NONE;
     run->paused = 0;
     run->deadline = MSEC_NEVER;
     return true;
 }
 
-enum about { PLAN_ONLY, STEP_ONLY, EITHER };
+enum scope { PLAN_ONLY, STEP_ONLY, EITHER };
 
 static const struct {
-    run_rule *apply; /* NULL: not about a run */
-    enum about about;
+    run_rule *apply; /* NULL: the record is not about a run */
+    enum scope scope;
 } rules[REC_COUNT] = {
-    [REC_PLANNING_STARTED] = {run_apply_planning_started, PLAN_ONLY},
-    [REC_PLANNING_RETRY] = {run_apply_planning_retry, PLAN_ONLY},
-    [REC_PLANNING_FAILED] = {run_apply_planning_failed, PLAN_ONLY},
-    [REC_SYNTHESIS_STARTED] = {run_apply_synthesis_started, EITHER},
-    [REC_TEXT_DELTA] = {run_apply_text_delta, PLAN_ONLY},
-    [REC_SYNTHESIS_FINISHED] = {run_apply_synthesis_finished, PLAN_ONLY},
-    [REC_PLAN_GENERATED] = {apply_generated, PLAN_ONLY},
-    [REC_PLAN_STARTED] = {apply_started, PLAN_ONLY},
-    [REC_STEP_STARTED] = {run_apply_step_started, STEP_ONLY},
-    [REC_HANDOFF] = {run_apply_handoff, STEP_ONLY},
-    [REC_STEP_PROGRESS] = {run_apply_progress, STEP_ONLY},
-    [REC_STEP_RETRY] = {run_apply_retry, STEP_ONLY},
-    [REC_STEP_WAITING] = {run_apply_waiting, STEP_ONLY},
-    [REC_REVIEW_DECIDED] = {run_apply_decided, EITHER},
-    [REC_VERIFICATION_FAILED] = {run_apply_verification, STEP_ONLY},
-    [REC_GATE_STARTED] = {run_apply_gate_started, STEP_ONLY},
-    [REC_GATE_PASSED] = {run_apply_gate_passed, STEP_ONLY},
-    [REC_GATE_FAILED] = {run_apply_gate_failed, STEP_ONLY},
-    [REC_GATE_ERROR] = {run_apply_gate_error, STEP_ONLY},
-    [REC_FALLBACK_USED] = {run_apply_fallback, STEP_ONLY},
-    [REC_REPLAN_STARTED] = {run_apply_replan_started, STEP_ONLY},
-    [REC_REPLAN_FINISHED] = {run_apply_replan_finished, STEP_ONLY},
-    [REC_STEP_COMPLETED] = {run_apply_step_completed, STEP_ONLY},
-    [REC_PLAN_MODIFIED] = {apply_modified, EITHER},
-    [REC_PLAN_PAUSED] = {apply_paused, PLAN_ONLY},
-    [REC_PLAN_RESUMED] = {apply_resumed, PLAN_ONLY},
-    [REC_PLAN_CANCELLING] = {apply_cancelling, PLAN_ONLY},
-    [REC_PLAN_COMPLETED] = {apply_completed, EITHER},
-    [REC_STEP_ASSIGNED] = {run_apply_assigned, STEP_ONLY},
-    [REC_STEP_CHECKING] = {run_apply_checking, STEP_ONLY},
-    [REC_RESULT_REJECTED] = {run_apply_rejected, EITHER},
-    [REC_STEP_UNKNOWN] = {run_apply_unknown, STEP_ONLY},
+#define RULE_PLAN_ONLY(codec)                                                                      \
+    {                                                                                              \
+        run_apply_##codec, PLAN_ONLY                                                               \
+    }
+#define RULE_STEP_ONLY(codec)                                                                      \
+    {                                                                                              \
+        run_apply_##codec, STEP_ONLY                                                               \
+    }
+#define RULE_EITHER(codec)                                                                         \
+    {                                                                                              \
+        run_apply_##codec, EITHER                                                                  \
+    }
+#define RULE_NO_RUN(codec)                                                                         \
+    {                                                                                              \
+        NULL, PLAN_ONLY                                                                            \
+    }
+#define RECORD(name, wire, is_public, about, member, scope, message, codec, sentence)              \
+    [REC_##name] = RULE_##scope(codec),
+#include "supervisor/core/run/record.def"
 };
 
-static bool speaks_of_it(const struct run *run, const struct record *rec)
+static bool is_about_run(const struct run *run, const struct record *rec)
 {
     if ((unsigned)rec->type >= REC_COUNT || plan_is_final(run->status) ||
-        (rules[rec->type].apply == NULL && rec->type != REC_SYNTHESIS_RETRY)) {
+        rules[rec->type].apply == NULL) {
         return false;
     }
-    const enum about about = rules[rec->type].about;
-    const bool step = about == STEP_ONLY || (about == EITHER && rec->step != STEP_NONE);
-    /* Before the plan has started its steps only end with it. */
-    const bool reused = rec->type == REC_STEP_COMPLETED && rec->reason == REASON_REUSED;
-    const bool early = run->status == PLAN_PENDING && about == STEP_ONLY && !reused;
+    const enum scope scope = rules[rec->type].scope;
+    const bool step = scope == STEP_ONLY || (scope == EITHER && rec->step != STEP_NONE);
+    /* Before the plan starts, its steps can only be completed by reuse. */
+    const bool reused =
+        rec->type == REC_STEP_COMPLETED && REC(rec, step_completed)->reason == REASON_REUSED;
+    const bool early = run->status == PLAN_PENDING && scope == STEP_ONLY && !reused;
     return !(step && rec->step >= run->n_steps) && !early;
 }
 
 bool run_apply(struct run *run, const struct plan *plan, const struct record *rec)
 {
-    if (!speaks_of_it(run, rec) || record_revises(rec) || rules[rec->type].apply == NULL ||
-        !rules[rec->type].apply(run, plan, rec)) {
+    if (!is_about_run(run, rec) || record_revises(rec) || !rules[rec->type].apply(run, plan, rec)) {
         return false;
     }
     run_derive_status(run, plan);
@@ -177,8 +168,9 @@ static bool keeps_rows(const struct plan *to, const struct run *run, const struc
     return true;
 }
 
-/* Who hands over to a row that has not begun (C20), when none that it needs now was the last to
- * complete: what had ended before the revision has no order any more, so the last row of it. */
+/* Sets the step whose agent hands over to a step that has not begun (C20). When the last one to
+ * complete is no dependency any more, the order before the revision is unknown: the last of them in
+ * plan order is taken. */
 static void reckon_last_dep(struct run *run, const struct plan *plan, uint32_t ix)
 {
     uint32_t last = STEP_NONE;
@@ -195,7 +187,7 @@ static void reckon_last_dep(struct run *run, const struct plan *plan, uint32_t i
     run->steps[ix].last_dep = last;
 }
 
-/* What of its dependencies is open, and whether a row that has not begun may now start. */
+/* Recounts the open and failed dependencies. A step that has not begun becomes ready or pending. */
 static bool recount(struct run *run, const struct plan *plan, uint32_t ix)
 {
     struct run_step *step = &run->steps[ix];
@@ -232,8 +224,8 @@ struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
                        const struct plan *from, const struct record *rec)
 {
     const uint32_t revision = run->revision + (rec->type == REC_PLAN_GENERATED ? 0 : 1);
-    if (!speaks_of_it(run, rec) || !record_revises(rec) || to->revision != revision ||
-        rec->revision != revision || !run_job_revises(run, from, rec) ||
+    if (!is_about_run(run, rec) || !record_revises(rec) || to->revision != revision ||
+        REC(rec, revision)->revision != revision || !run_job_revises(run, from, rec) ||
         !keeps_rows(to, run, from)) {
         return NULL;
     }
@@ -248,7 +240,7 @@ struct run *run_revise(void *mem, const struct plan *to, const struct run *run,
             return NULL;
         }
         for (uint32_t k = 0; i >= run->n_steps && k < run->n_steps; k++) {
-            /* New work under an old name (C32) goes on counting the name's replans. */
+            /* A new step with an old id (C32) inherits the count of replans. */
             if (rows[k].replans > rows[i].replans && !MUTANT(REPLANS_FORGOTTEN) &&
                 str_eq(to->steps[k].step_id, to->steps[i].step_id)) {
                 rows[i].replans = rows[k].replans;

@@ -1,14 +1,14 @@
-/* Records about what a step asks for: people, gates, verifications, replans. */
+/* Records about a step's reviews, gates, verifications and replans. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/run/run_apply.h"
 
-static msec until(const struct record *rec)
+static msec until(msec now, msec delay_ms)
 {
-    return rec->delay_ms == 0 ? MSEC_NEVER : msec_add(rec->now, rec->delay_ms);
+    return delay_ms == 0 ? MSEC_NEVER : msec_add(now, delay_ms);
 }
 
-/* Between attempts, and before the first when it is `fresh`. */
+/* The step is between two attempts, or before its first when `fresh`. */
 static bool is_between(const struct run_step *step, const struct record *rec, bool fresh)
 {
     return step->status == STEP_BACKOFF &&
@@ -18,9 +18,10 @@ static bool is_between(const struct run_step *step, const struct record *rec, bo
 bool run_apply_waiting(struct run *run, const struct plan *plan, const struct record *rec)
 {
     struct run_step *step = &run->steps[rec->step];
+    const struct rec_waiting *asks = REC(rec, waiting);
     bool fits = false;
     (void)plan;
-    switch (rec->review) {
+    switch (asks->review) {
     case REVIEW_UNKNOWN_OUTCOME:
     case REVIEW_APPROVAL:
     case REVIEW_INPUT:
@@ -42,17 +43,18 @@ bool run_apply_waiting(struct run *run, const struct plan *plan, const struct re
         return false;
     }
     run_step_move(run, step, STEP_WAITING, PHASE_EXECUTE);
-    step->review = (uint8_t)rec->review;
-    step->error_class = (uint8_t)rec->error_class;
-    step->deadline = until(rec);
-    step->limit = MSEC_NEVER; /* the time of people does not count */
+    step->review = (uint8_t)asks->review;
+    step->error_class = (uint8_t)asks->error_class;
+    step->deadline = until(rec->now, asks->delay_ms);
+    step->limit = MSEC_NEVER; /* time in review does not count */
     run_usage_add(&run->usage, &rec->usage);
     return true;
 }
 
 bool run_apply_decided(struct run *run, const struct plan *plan, const struct record *rec)
 {
-    if ((unsigned)rec->decision >= DECISION_COUNT) {
+    const enum review_decision decision = REC(rec, decided)->decision;
+    if ((unsigned)decision >= DECISION_COUNT) {
         return false;
     }
     if (rec->step == STEP_NONE) {
@@ -68,9 +70,9 @@ bool run_apply_decided(struct run *run, const struct plan *plan, const struct re
     if (step->status != STEP_WAITING) {
         return false;
     }
-    /* A rejection and a skip only say why the step's end, the next record, is what it is; so does
-     * the approval of a human_review. */
-    if (rec->decision == DECISION_APPROVE && step->review != REVIEW_STEP) {
+    /* After a rejection, a skip, or the approval of a human_review the end of the step is the next
+     * record. */
+    if (decision == DECISION_APPROVE && step->review != REVIEW_STEP) {
         run_step_move(run, step, STEP_BACKOFF, run_next_phase(plan, step));
         step->deadline = rec->now;
         run_grant(step);
@@ -79,7 +81,8 @@ bool run_apply_decided(struct run *run, const struct plan *plan, const struct re
     return true;
 }
 
-static void ask(struct run *run, struct run_step *step, enum step_phase phase, msec deadline)
+static void begin_question(struct run *run, struct run_step *step, enum step_phase phase,
+                           msec deadline)
 {
     run_step_move(run, step, STEP_CHECKING, phase);
     step->ask++;
@@ -91,12 +94,13 @@ bool run_apply_checking(struct run *run, const struct plan *plan, const struct r
     struct run_step *step = &run->steps[rec->step];
     const bool begun = run_may_recover(run, rec) && step->attempt > 0 &&
                        step->status != STEP_CHECKING && step->ask < UINT16_MAX;
+    const struct rec_checking *asks = REC(rec, checking);
     (void)plan;
-    if (!begun || rec->phase != PHASE_VERIFY) {
+    if (!begun || asks->phase != PHASE_VERIFY) {
         return false;
     }
-    ask(run, step, PHASE_VERIFY, until(rec));
-    step->result = rec->result;
+    begin_question(run, step, PHASE_VERIFY, until(rec->now, asks->delay_ms));
+    step->result = asks->result;
     run_usage_add(&run->usage, &rec->usage);
     return true;
 }
@@ -108,7 +112,7 @@ bool run_apply_gate_started(struct run *run, const struct plan *plan, const stru
     if (!is_between(step, rec, true) || step->ask == UINT16_MAX) {
         return false;
     }
-    ask(run, step, PHASE_GATE, until(rec));
+    begin_question(run, step, PHASE_GATE, until(rec->now, REC(rec, timed)->delay_ms));
     return true;
 }
 
@@ -166,21 +170,22 @@ bool run_apply_replan_started(struct run *run, const struct plan *plan, const st
         plan->replan.agent_id.len == 0 || step->ask == UINT16_MAX || step->replans == UINT8_MAX) {
         return false;
     }
-    const msec asked = msec_add(rec->now, rec->delay_ms);
-    ask(run, step, PHASE_REPLAN,
-        plan->replan.timeout_ms == 0 ? MSEC_NEVER : msec_add(asked, plan->replan.timeout_ms));
-    step->error_class = (uint8_t)rec->error_class;
+    const msec asked = msec_add(rec->now, REC(rec, replan_started)->delay_ms);
+    begin_question(run, step, PHASE_REPLAN,
+                   plan->replan.timeout_ms == 0 ? MSEC_NEVER
+                                                : msec_add(asked, plan->replan.timeout_ms));
+    step->error_class = (uint8_t)REC(rec, replan_started)->error_class;
     step->replans++;
     run->replans++;
     run_usage_add(&run->usage, &rec->usage);
     return true;
 }
 
-/* It came to nothing; when it brought a plan, run_revise() is asked instead. */
+/* Only a replan without a plan; run_revise() applies the others. */
 bool run_apply_replan_finished(struct run *run, const struct plan *plan, const struct record *rec)
 {
     (void)plan;
-    if (!is_asked(&run->steps[rec->step], PHASE_REPLAN) || rec->ok) {
+    if (!is_asked(&run->steps[rec->step], PHASE_REPLAN) || REC(rec, revision)->ok) {
         return false;
     }
     run_usage_add(&run->usage, &rec->usage);

@@ -1,5 +1,4 @@
-/* Records about what a plan as a whole asks of an agent: its steps, and the answer out of their
- * results. */
+/* Records about a plan's jobs: planning and synthesis. */
 #include "supervisor/core/run/run_apply.h"
 
 #include <string.h>
@@ -53,13 +52,14 @@ bool run_apply_planning_failed(struct run *run, const struct plan *plan, const s
 
 static void keep_end(struct run *run, const struct record *rec)
 {
+    const struct rec_synthesis_started *end = REC(rec, synthesis_started);
     const size_t n = utf8_cut(rec->text.ptr, rec->text.len, RUN_END_TEXT);
-    run->end_status = (uint8_t)rec->plan_status;
-    run->end_outcome = (uint8_t)rec->outcome;
-    run->end_failure = (uint8_t)rec->failure;
+    run->end_status = (uint8_t)end->status;
+    run->end_outcome = (uint8_t)end->outcome;
+    run->end_failure = (uint8_t)end->failure;
     run->end_step = rec->step;
     if (n > 0) {
-        memmove(run->end_text, rec->text.ptr, n); /* it may be the one that is there */
+        memmove(run->end_text, rec->text.ptr, n); /* the two may be the same text */
     }
     memset(run->end_text + n, 0, RUN_END_TEXT - n);
     run->end_text_n = (uint8_t)n;
@@ -67,17 +67,20 @@ static void keep_end(struct run *run, const struct record *rec)
 
 static void forget_end(struct run *run)
 {
-    keep_end(run, &(struct record){.plan_status = PLAN_PENDING, .step = STEP_NONE});
+    keep_end(run, &(struct record){
+                      REC_INIT(SYNTHESIS_STARTED, synthesis_started, .status = PLAN_PENDING),
+                      .step = STEP_NONE});
 }
 
-/* The plan has begun, nothing of it is under way, and how it ends is decided. */
+/* The plan has started, nothing is under way, and its end is decided. */
 bool run_apply_synthesis_started(struct run *run, const struct plan *plan, const struct record *rec)
 {
+    const struct rec_synthesis_started *end = REC(rec, synthesis_started);
     (void)plan;
     if (run->status == PLAN_PENDING || run->job != JOB_NONE || run->active != 0 ||
-        run->cancelling || run->answered || (unsigned)rec->plan_status >= PLAN_STATUS_COUNT ||
-        !plan_is_final(rec->plan_status) || (unsigned)rec->outcome >= PLAN_OUTCOME_COUNT ||
-        (unsigned)rec->failure >= PLAN_FAILURE_COUNT) {
+        run->cancelling || run->answered || (unsigned)end->status >= PLAN_STATUS_COUNT ||
+        !plan_is_final(end->status) || (unsigned)end->outcome >= PLAN_OUTCOME_COUNT ||
+        (unsigned)end->failure >= PLAN_FAILURE_COUNT) {
         return false;
     }
     run_end_open_steps(run);
@@ -88,27 +91,37 @@ bool run_apply_synthesis_started(struct run *run, const struct plan *plan, const
 
 bool run_apply_text_delta(struct run *run, const struct plan *plan, const struct record *rec)
 {
+    const uint64_t n = REC(rec, text_delta)->n;
     (void)plan;
-    if (run->job != JOB_SYNTHESIS || (rec->n != run->texts && rec->n != 0) ||
-        rec->n >= UINT32_MAX) {
+    if (run->job != JOB_SYNTHESIS || (n != run->texts && n != 0) || n >= UINT32_MAX) {
         return false;
     }
-    run->texts = (uint32_t)rec->n + 1; /* 0: it begins anew */
+    run->texts = (uint32_t)n + 1; /* 0: the text restarts */
     return true;
 }
 
-/* Without a question before it: there was nothing left to ask with. */
+/* Without SYNTHESIS_STARTED before it: the budget was spent. */
+/* It always brings a revision, which run_revise applies. */
+bool run_apply_synthesis_retry(struct run *run, const struct plan *plan, const struct record *rec)
+{
+    (void)run;
+    (void)plan;
+    (void)rec;
+    return false;
+}
+
 bool run_apply_synthesis_finished(struct run *run, const struct plan *plan,
                                   const struct record *rec)
 {
+    const struct rec_synthesis_finished *end = REC(rec, synthesis_finished);
     (void)plan;
-    if (run->status == PLAN_PENDING || (run->job != JOB_SYNTHESIS && rec->ok) || run->active != 0 ||
+    if (run->status == PLAN_PENDING || (run->job != JOB_SYNTHESIS && end->ok) || run->active != 0 ||
         run->answered) {
         return false;
     }
     run->job = JOB_NONE;
     run->answered = 1;
-    run->answer = rec->ok ? rec->result : (struct blob_ref){0};
+    run->answer = end->ok ? end->result : (struct blob_ref){0};
     run_usage_add(&run->usage, &rec->usage);
     run_usage_add(&run->synthesis_usage, &rec->usage);
     return true;
@@ -116,7 +129,7 @@ bool run_apply_synthesis_finished(struct run *run, const struct plan *plan,
 
 bool run_job_revises(const struct run *run, const struct plan *from, const struct record *rec)
 {
-    if (rec->type == REC_PLAN_GENERATED) { /* from the planner, or from a person in its place */
+    if (rec->type == REC_PLAN_GENERATED) { /* from the planner, or from a person */
         return run->status == PLAN_PENDING && from->planning.pending && run->n_steps == 0 &&
                run->paused == 0;
     }
@@ -126,7 +139,7 @@ bool run_job_revises(const struct run *run, const struct plan *from, const struc
     return run->job == JOB_NONE;
 }
 
-/* What failed the plan may stand although other steps are tried again: then it still fails. */
+/* A failure of the plan stands while other steps are retried: then the plan still fails. */
 void run_job_revised(struct run *next, const struct plan *to, const struct record *rec)
 {
     if (rec->type == REC_PLAN_GENERATED) {

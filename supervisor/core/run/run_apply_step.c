@@ -10,12 +10,13 @@ static void give_attempt(struct run *run, const struct plan *plan, const struct 
 {
     struct run_step *step = &run->steps[rec->step];
     const struct step_policy *policy = &plan->steps[rec->step].policy;
-    run_step_move(run, step, STEP_IN_PROGRESS, rec->phase);
+    const struct rec_assigned *to = REC(rec, assigned);
+    run_step_move(run, step, STEP_IN_PROGRESS, to->phase);
     step->attempt = (uint16_t)rec->attempt;
     step->agent = rec->agent;
     step->visited = run_visit(plan, step->visited, rec->agent);
-    step->instance = rec->instance;
-    step->epoch = rec->epoch;
+    step->instance = to->instance;
+    step->epoch = to->epoch;
     if (step->limit == MSEC_NEVER) {
         step->limit = after(rec->now, policy->limit_ms);
     }
@@ -27,10 +28,12 @@ static void give_attempt(struct run *run, const struct plan *plan, const struct 
 bool run_apply_step_started(struct run *run, const struct plan *plan, const struct record *rec)
 {
     struct run_step *step = &run->steps[rec->step];
-    if (step->status != STEP_READY || rec->attempt != 1 || rec->phase != PHASE_EXECUTE) {
+    if (step->status != STEP_READY || rec->attempt != 1 ||
+        REC(rec, assigned)->phase != PHASE_EXECUTE) {
         return false;
     }
-    if (uuid_is_nil(rec->instance)) { /* a gate or a person comes before its first attempt */
+    if (uuid_is_nil(
+            REC(rec, assigned)->instance)) { /* a gate or a review comes before the first attempt */
         run_step_move(run, step, STEP_BACKOFF, PHASE_EXECUTE);
         step->deadline = rec->now;
     } else {
@@ -47,7 +50,7 @@ bool run_apply_assigned(struct run *run, const struct plan *plan, const struct r
     const struct run_step *step = &run->steps[rec->step];
     const bool next = step->status == STEP_BACKOFF && rec->attempt == step->attempt + 1u &&
                       rec->attempt <= UINT16_MAX;
-    if ((!next && !run_is_current_attempt(run, rec)) || rec->phase > PHASE_SEARCH) {
+    if ((!next && !run_is_current_attempt(run, rec)) || REC(rec, assigned)->phase > PHASE_SEARCH) {
         return false;
     }
     give_attempt(run, plan, rec);
@@ -57,7 +60,7 @@ bool run_apply_assigned(struct run *run, const struct plan *plan, const struct r
 bool run_apply_handoff(struct run *run, const struct plan *plan, const struct record *rec)
 {
     struct run_step *step = &run->steps[rec->step];
-    switch (rec->handoff) {
+    switch (REC(rec, handoff)->kind) {
     case HANDOFF_PLAN_STEP:
         if (step->status != STEP_IN_PROGRESS) {
             return false;
@@ -109,8 +112,8 @@ bool run_apply_retry(struct run *run, const struct plan *plan, const struct reco
         return false;
     }
     run_step_move(run, step, STEP_BACKOFF, run_next_phase(plan, step));
-    step->deadline = msec_add(rec->now, rec->delay_ms);
-    step->error_class = (uint8_t)rec->error_class;
+    step->deadline = msec_add(rec->now, REC(rec, retry)->delay_ms);
+    step->error_class = (uint8_t)REC(rec, retry)->error_class;
     step->result = (struct blob_ref){0, 0};
     run_usage_add(&run->usage, &rec->usage);
     return true;
@@ -124,25 +127,26 @@ bool run_apply_unknown(struct run *run, const struct plan *plan, const struct re
     }
     struct run_step *step = &run->steps[rec->step];
     run_step_move(run, step, STEP_UNKNOWN, step->phase);
-    step->deadline = msec_add(rec->now, rec->delay_ms);
+    step->deadline = msec_add(rec->now, REC(rec, assigned)->delay_ms);
     return true;
 }
 
 bool run_apply_fallback(struct run *run, const struct plan *plan, const struct record *rec)
 {
     struct run_step *step = &run->steps[rec->step];
+    const struct rec_fallback *instead = REC(rec, fallback);
     if (!run_may_recover(run, rec) || step->status == STEP_WAITING ||
-        (unsigned)rec->fallback >= FALLBACK_ACTION_COUNT) {
+        (unsigned)instead->action >= FALLBACK_ACTION_COUNT) {
         return false;
     }
-    const bool search = rec->fallback == FALLBACK_SEARCH;
-    const bool wait = rec->fallback == FALLBACK_WAIT;
+    const bool search = instead->action == FALLBACK_SEARCH;
+    const bool wait = instead->action == FALLBACK_WAIT;
     run_step_move(run, step, STEP_BACKOFF,
                   search ? PHASE_SEARCH
                   : wait ? run_next_phase(plan, step)
                          : PHASE_EXECUTE);
-    step->deadline = msec_add(rec->now, rec->delay_ms);
-    step->error_class = (uint8_t)rec->error_class;
+    step->deadline = msec_add(rec->now, instead->delay_ms);
+    step->error_class = (uint8_t)instead->error_class;
     step->result = (struct blob_ref){0, 0};
     run_grant(step);
     if (wait) {
@@ -163,31 +167,32 @@ bool run_apply_rejected(struct run *run, const struct plan *plan, const struct r
     (void)run;
     (void)plan;
     (void)rec;
-    return true; /* it changes nothing: that is what it says */
+    return true; /* a rejected result changes nothing; the record only documents it */
 }
 
 bool run_apply_step_completed(struct run *run, const struct plan *plan, const struct record *rec)
 {
     struct run_step *step = &run->steps[rec->step];
+    const struct rec_step_completed *end = REC(rec, step_completed);
     const bool begun = step->status != STEP_PENDING && step->status != STEP_READY;
-    if (!step_is_final(rec->status) || !run_move_allowed(step->status, rec->status) ||
-        (unsigned)rec->reason >= STEP_REASON_COUNT || (unsigned)rec->error_class >= CLASS_COUNT ||
-        (rec->status == STEP_COMPLETED && begun != (rec->reason != REASON_REUSED))) {
+    if (!step_is_final(end->status) || !run_move_allowed(step->status, end->status) ||
+        (unsigned)end->reason >= STEP_REASON_COUNT || (unsigned)end->error_class >= CLASS_COUNT ||
+        (end->status == STEP_COMPLETED && begun != (end->reason != REASON_REUSED))) {
         return false;
     }
     struct usage *replan =
         step->status == STEP_CHECKING && step->phase == PHASE_REPLAN ? &run->replan_usage : NULL;
-    run_step_move(run, step, rec->status, PHASE_EXECUTE);
-    step->reason = (uint8_t)rec->reason;
-    step->error_class = (uint8_t)rec->error_class;
-    step->result = rec->result;
+    run_step_move(run, step, end->status, PHASE_EXECUTE);
+    step->reason = (uint8_t)end->reason;
+    step->error_class = (uint8_t)end->error_class;
+    step->result = end->result;
     step->limit = MSEC_NEVER;
     run_usage_add(&run->usage, &rec->usage);
     if (replan != NULL) {
         run_usage_add(replan, &rec->usage);
         run_renew_questions(run, plan, rec->now);
     }
-    run->last_done = rec->status == STEP_COMPLETED ? rec->step : run->last_done;
+    run->last_done = end->status == STEP_COMPLETED ? rec->step : run->last_done;
     run_settle_dependents(run, plan, rec->step);
     return true;
 }

@@ -1,4 +1,4 @@
-/* What all records share when they change a run: moving a step, telling its dependents, sums. */
+/* Shared by all rules: moving a step, updating its dependents, sums. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/run/run_apply.h"
 
@@ -87,7 +87,7 @@ void run_end_open_steps(struct run *run)
     }
 }
 
-/* Agents say what they used: no sum of what they say may pass what a record can hold. */
+/* Agents report their usage. The cap keeps a sum within what a record can store. */
 static uint64_t add_capped(uint64_t a, uint64_t b)
 {
     return a > INT64_MAX || b > INT64_MAX - a ? INT64_MAX : a + b;
@@ -145,12 +145,11 @@ void run_derive_status(struct run *run, const struct plan *plan)
     if (plan_is_final(run->status) || run->status == PLAN_PENDING) {
         return;
     }
-    /* WAITING: everything under way waits for a person and nothing else may begin; or it is told to
-     * wait. */
+    /* PLAN_WAITING: all active steps wait for people and none may begin, or the plan is paused. */
     const bool may_begin = run->ready > 0 && run->active < run_concurrency(plan);
     const bool waits = run->active > 0 && run->waiting == run->active && !may_begin;
-    const bool told = (run->paused & ~(1u << PAUSE_REVIEW)) != 0;
-    run->status = (waits || told) && !run->cancelling ? PLAN_WAITING : PLAN_RUNNING;
+    const bool held = (run->paused & ~(1u << PAUSE_REVIEW)) != 0;
+    run->status = (waits || held) && !run->cancelling ? PLAN_WAITING : PLAN_RUNNING;
 }
 
 void run_grant(struct run_step *step)

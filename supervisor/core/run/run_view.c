@@ -1,4 +1,4 @@
-/* What must hold in a run between two events, worked out anew from the steps alone. */
+/* The invariants of a run, computed from the steps alone. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/run/run_internal.h"
 
@@ -22,7 +22,8 @@ static bool deps_hold(const struct run *run, const struct plan *plan, uint32_t i
         failed += step_is_final(dep->status) && run_end_is_failure(plan, dep, ix) ? 1 : 0;
     }
     const bool ending = run->job == JOB_SYNTHESIS || run->answered;
-    if (!plan_is_final(run->status) && !ending) { /* the end of the plan settles nobody */
+    if (!plan_is_final(run->status) &&
+        !ending) { /* steps that end with the plan settle no dependents */
         CHECK(step->deps_open == open, "deps_open is not the number of open dependencies");
         CHECK(step->deps_failed == failed, "deps_failed is not the number of failed dependencies");
         CHECK(step->status != STEP_PENDING || !run_step_can_start(run, plan, ix),
@@ -55,7 +56,8 @@ static bool step_holds(const struct run *run, const struct plan *plan, uint32_t 
           "out without an attempt");
     CHECK(step->status != STEP_COMPLETED || begun || step->reason == REASON_REUSED,
           "completed without a beginning");
-    CHECK(step->status == STEP_CHECKING || step->phase <= PHASE_SEARCH, "a question nobody asks");
+    CHECK(step->status == STEP_CHECKING || step->phase <= PHASE_SEARCH,
+          "a question without a phase of questions");
     CHECK(step->status != STEP_CHECKING || step->phase > PHASE_SEARCH,
           "checking without a question");
     CHECK((step->status != STEP_READY && step->status != STEP_PENDING) || step->attempt == 0,
@@ -118,7 +120,8 @@ bool run_invariant(const struct run *run, const struct plan *plan, const char **
     CHECK(run->job != JOB_PLANNING || run->status == PLAN_PENDING, "planned while it runs");
     CHECK(run->job != JOB_SYNTHESIS || (run->status != PLAN_PENDING && run->open == 0),
           "an answer out of steps that are not over");
-    CHECK(run->status != PLAN_WAITING || run->waiting > 0 || run->paused != 0, "waits for nobody");
+    CHECK(run->status != PLAN_WAITING || run->waiting > 0 || run->paused != 0,
+          "waits without a reason");
     CHECK(run->active <= run_concurrency(plan), "more steps under way than max_concurrency");
     return true;
 }

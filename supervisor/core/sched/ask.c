@@ -1,5 +1,5 @@
-/* What a step asks of others: gates and verifications by agents, and what comes before its first
- * attempt. People: core_review.c. */
+/* Questions about a step: gates and verifications by agents, and what comes before the first
+ * attempt. Reviews by people: review.c. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
@@ -8,11 +8,11 @@
 
 static bool has_gate(const struct core_run *entry, uint32_t step)
 {
-    /* Without anything before it there is nothing to judge. */
+    /* Without dependencies there are no results to judge. */
     return entry->plan->steps[step].gate_with.len > 0 && run_deps(entry->plan, step) > 0;
 }
 
-void core_begin_bare(struct core *c, struct core_run *entry, uint32_t step)
+void core_begin_without_attempt(struct core *c, struct core_run *entry, uint32_t step)
 {
     const struct run_step *state = &entry->run->steps[step];
     if (state->status != STEP_READY) {
@@ -34,10 +34,9 @@ void core_continue(struct core *c, struct core_run *entry, uint32_t step)
     } else if (has_gate(entry, step) && (state->did & STEP_DID_GATE) == 0) {
         core_unlink(c, entry, step);
         core_record(c, entry,
-                    (struct record){.type = REC_GATE_STARTED,
-                                    .step = step,
-                                    .agent = about->gate_agent,
-                                    .delay_ms = about->policy.check_timeout_ms});
+                    (struct record){
+                        REC_INIT(GATE_STARTED, timed, .delay_ms = about->policy.check_timeout_ms),
+                        .step = step, .agent = about->gate_agent});
         core_enqueue(c, entry, step, false);
     } else if (about->type == STEP_TYPE_REVIEW) {
         core_step_waits(c, entry, step, REVIEW_STEP, &nothing, (struct doc){0});
@@ -55,7 +54,7 @@ bool core_prepare(struct core *c, struct core_run *entry, uint32_t step)
         !has_gate(entry, step)) {
         return false;
     }
-    core_begin_bare(c, entry, step);
+    core_begin_without_attempt(c, entry, step);
     core_continue(c, entry, step);
     return true;
 }
@@ -68,43 +67,39 @@ void core_accept(struct core *c, struct core_run *entry, uint32_t step, struct b
     const struct plan_step *about = &entry->plan->steps[step];
     const struct run_step *state = &entry->run->steps[step];
     if (about->verify_with.len == 0 || entry->run->cancelling) {
-        core_step_over(c, entry,
-                       (struct record){.step = step,
-                                       .status = STEP_COMPLETED,
-                                       .stop = stop,
-                                       .result = result,
-                                       .usage = *usage});
+        core_step_ended(
+            c, entry,
+            (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_COMPLETED,
+                                     .stop = stop, .result = result),
+                            .step = step, .usage = *usage});
         return;
     }
     core_unlink(c, entry, step);
-    core_record(c, entry,
-                (struct record){.type = REC_STEP_CHECKING,
-                                .step = step,
-                                .attempt = state->attempt,
-                                .agent = about->verify_agent,
-                                .phase = PHASE_VERIFY,
-                                .result = result,
-                                .delay_ms = about->policy.check_timeout_ms,
-                                .usage = *usage});
+    core_record(
+        c, entry,
+        (struct record){REC_INIT(STEP_CHECKING, checking, .phase = PHASE_VERIFY, .result = result,
+                                 .delay_ms = about->policy.check_timeout_ms),
+                        .step = step, .attempt = state->attempt, .agent = about->verify_agent,
+                        .usage = *usage});
     core_enqueue(c, entry, step, false);
 }
 
 static void record_gate(struct core *c, struct core_run *entry, enum record_type type,
                         const struct core_event *ev, struct str text)
 {
+    struct record rec = {.type = type,
+                         .step = ev->step,
+                         .agent = entry->plan->steps[ev->step].gate_agent,
+                         .usage = CORE_EV(ev, result)->usage,
+                         .text = text};
+    REC(&rec, gate)->data = CORE_EV(ev, result)->data;
     core_unlink(c, entry, ev->step);
-    core_record(c, entry,
-                (struct record){.type = type,
-                                .step = ev->step,
-                                .agent = entry->plan->steps[ev->step].gate_agent,
-                                .usage = ev->usage,
-                                .text = text,
-                                .data = ev->data});
+    core_record(c, entry, rec);
 }
 
 static void gate_answered(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
-    if (ev->passed) {
+    if (CORE_EV(ev, result)->passed) {
         record_gate(c, entry, REC_GATE_PASSED, ev, ev->text);
         core_continue(c, entry, ev->step);
         return;
@@ -116,25 +111,25 @@ static void gate_answered(struct core *c, struct core_run *entry, const struct c
     core_give_up(c, entry, ev->step, &f);
 }
 
-/* The result that was held back is the step's. */
+/* The result that waited for its verification becomes the step's. */
 static void verified(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
-    core_step_over(c, entry,
-                   (struct record){.step = ev->step,
-                                   .status = STEP_COMPLETED,
-                                   .result = entry->run->steps[ev->step].result,
-                                   .usage = ev->usage});
+    core_step_ended(
+        c, entry,
+        (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_COMPLETED,
+                                 .result = entry->run->steps[ev->step].result),
+                        .step = ev->step, .usage = CORE_EV(ev, result)->usage});
 }
 
 static void verify_answered(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
-    if (ev->passed || MUTANT(VERDICT_IGNORED)) {
+    if (CORE_EV(ev, result)->passed || MUTANT(VERDICT_IGNORED)) {
         verified(c, entry, ev);
         return;
     }
     const struct failure f = {.text = ev->text.len > 0 ? ev->text : STR_LIT("Verification failed"),
                               .retryable = true,
-                              .usage = ev->usage};
+                              .usage = CORE_EV(ev, result)->usage};
     core_verification_failed(c, entry, ev->step, &f);
 }
 
@@ -143,7 +138,8 @@ void core_check_error(struct core *c, struct core_run *entry, const struct core_
     const struct step_policy *policy = &entry->plan->steps[ev->step].policy;
     const struct run_step *state = &entry->run->steps[ev->step];
     const struct str text = ev->text.len > 0 ? ev->text : STR_LIT("the agent could not answer");
-    struct failure f = {.error_class = CLASS_VERIFICATION_FAILED, .usage = ev->usage};
+    const struct usage *usage = &CORE_EV(ev, result)->usage;
+    struct failure f = {.error_class = CLASS_VERIFICATION_FAILED, .usage = *usage};
     switch ((enum step_phase)state->phase) {
     case PHASE_GATE:
         record_gate(c, entry, REC_GATE_ERROR, ev, text);
@@ -165,7 +161,7 @@ void core_check_error(struct core *c, struct core_run *entry, const struct core_
         core_verification_failed(c, entry, ev->step, &f);
         return;
     case PHASE_REPLAN:
-        core_replan_failed(c, entry, ev->step, PLAN_FAILURE_REPLAN, text, &ev->usage);
+        core_replan_failed(c, entry, ev->step, PLAN_FAILURE_REPLAN, text, usage);
         return;
     case PHASE_EXECUTE:
     case PHASE_SEARCH:
@@ -178,7 +174,8 @@ void core_check_error(struct core *c, struct core_run *entry, const struct core_
 void core_check_answered(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
     const enum step_phase phase = entry->run->steps[ev->step].phase;
-    if (ev->outcome != STEP_OUTCOME_COMPLETED && !(phase == PHASE_REPLAN && ev->invalid)) {
+    const struct core_ev_result *answer = CORE_EV(ev, result);
+    if (answer->outcome != STEP_OUTCOME_COMPLETED && !(phase == PHASE_REPLAN && answer->invalid)) {
         core_check_error(c, entry, ev);
     } else if (phase == PHASE_GATE) {
         gate_answered(c, entry, ev);
@@ -189,9 +186,12 @@ void core_check_answered(struct core *c, struct core_run *entry, const struct co
     }
 }
 
-static void check_failed(struct core *c, struct core_run *entry, uint32_t step, struct str text)
+void core_check_failed(struct core *c, struct core_run *entry, uint32_t step, struct str text)
 {
-    core_check_error(c, entry, &(struct core_event){.step = step, .text = text});
+    core_check_error(
+        c, entry,
+        &(struct core_event){CORE_EV_INIT(RESULT, result, .outcome = STEP_OUTCOME_FAILED),
+                             .step = step, .text = text});
 }
 
 void core_check_timeout(struct core *c, struct core_run *entry, uint32_t step)
@@ -199,10 +199,10 @@ void core_check_timeout(struct core *c, struct core_run *entry, uint32_t step)
     const struct holder who = core_holder(c, entry, step);
     const bool held = entry->sched[step].list == LIST_HELD;
     if (held) {
-        core_tell_to_stop(c, entry, step, &who, STR_LIT("Timeout"));
+        core_emit_cancel(c, entry, step, &who, STR_LIT("Timeout"));
     }
     core_unlink(c, entry, step);
-    check_failed(c, entry, step, STR_LIT("no answer in time"));
+    core_check_failed(c, entry, step, STR_LIT("no answer in time"));
 }
 
 void core_check_lost(struct core *c, struct core_run *entry, uint32_t step)
@@ -211,9 +211,9 @@ void core_check_lost(struct core *c, struct core_run *entry, uint32_t step)
     if (entry->run->cancelling) {
         core_stopped(c, entry, step, STOP_NONE, &(struct failure){0});
     } else if (++sched->unsent < CORE_UNSENT_MAX) {
-        core_enqueue(c, entry, step, true); /* asking again changes nothing: it only reads */
+        core_enqueue(c, entry, step, true); /* asking again is safe: a question only reads */
     } else {
         core_unlink(c, entry, step);
-        check_failed(c, entry, step, STR_LIT("the answer was lost again and again"));
+        core_check_failed(c, entry, step, STR_LIT("the answer was lost again and again"));
     }
 }

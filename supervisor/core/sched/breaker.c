@@ -1,5 +1,5 @@
-/* Breakers: attempts tell them how things are, time asks for probes, and what they let through
- * again starts at once. When they open and close is decided in registry/breaker.c. */
+/* Circuit breakers. Results feed them, time asks for probes, and a breaker that closes starts
+ * queued steps. registry/breaker.c decides when one opens and closes. */
 #include "supervisor/core/sched/core_internal.h"
 
 static void wake(struct core *c, uint32_t agent)
@@ -34,8 +34,9 @@ void core_on_probed(struct core *c, const struct core_event *ev)
         core_reject(c, ev, REJECT_STALE_EPOCH);
         return;
     }
-    if (ev->ok) {
-        core_alive(c, ev);
+    const bool ok = CORE_EV(ev, probed)->ok;
+    if (ok) {
+        core_mark_alive(c, ev);
     }
-    wake(c, registry_breaker_probed(c->registry, ev->slot, ev->ok, c->now));
+    wake(c, registry_breaker_probed(c->registry, ev->slot, ok, c->now));
 }

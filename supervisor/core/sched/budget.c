@@ -1,10 +1,12 @@
 /*
- * The plan's budget (E7): before an attempt gets a lane, what it is expected to cost is reserved.
- * Three words: it fits; it would fit if others did not hold what they have reserved, so it waits
- * for them; it does not fit into what is left, so the step fails and the plan with it.
+ * The plan's budget (E7). Before an attempt gets a lane, its estimated cost is reserved.
+ * The check has three results:
+ *   - it fits
+ *   - it would fit without the reservations of other steps: the step waits for them
+ *   - it does not fit into what is left: the step fails, and the plan with it
  *
- * What was reserved comes back when the attempt is over, and what it really cost is spent: then
- * those that wait are looked at again. They have a place in max_concurrency, so they are few.
+ * At the end of an attempt its reservation is returned and its real cost is spent. Then the waiting
+ * steps are checked again. They have a place within max_concurrency, so they are few.
  */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
@@ -30,8 +32,8 @@ static bool is_spent(uint64_t budget, uint64_t spent)
     return budget > 0 && spent >= budget;
 }
 
-/* A question reserves nothing, since it says only afterwards what it cost: it is asked as long as
- * anything is left, of the plan's budget and, to replan, of the phase's (M111). */
+/* A question reserves nothing: its cost is known only afterwards. It may be asked while anything is
+ * left of the plan's budget and, for a replan, of the phase's (M111). */
 static bool may_ask(const struct core_run *entry, enum step_phase phase)
 {
     const struct replan_policy *replan = &entry->plan->replan;
@@ -44,7 +46,8 @@ static bool may_ask(const struct core_run *entry, enum step_phase phase)
            !is_spent(entry->plan->budget_micros, entry->run->usage.cost_micros);
 }
 
-static enum budget_word ask(uint64_t budget, uint64_t spent, uint64_t reserved, uint64_t needs)
+static enum budget_verdict check_limit(uint64_t budget, uint64_t spent, uint64_t reserved,
+                                       uint64_t needs)
 {
     if (budget == 0) {
         return BUDGET_FITS;
@@ -57,16 +60,16 @@ static enum budget_word ask(uint64_t budget, uint64_t spent, uint64_t reserved, 
                : BUDGET_FITS;
 }
 
-static enum budget_word ask_tokens(const struct core_run *entry, uint32_t step)
+static enum budget_verdict check_tokens(const struct core_run *entry, uint32_t step)
 {
-    return ask(entry->plan->budget_tokens, spent_tokens(entry), entry->reserved_tokens,
-               entry->plan->steps[step].policy.estimate_tokens);
+    return check_limit(entry->plan->budget_tokens, spent_tokens(entry), entry->reserved_tokens,
+                       entry->plan->steps[step].policy.estimate_tokens);
 }
 
-static enum budget_word ask_micros(const struct core_run *entry, uint32_t step)
+static enum budget_verdict check_micros(const struct core_run *entry, uint32_t step)
 {
-    return ask(entry->plan->budget_micros, entry->run->usage.cost_micros, entry->reserved_micros,
-               entry->plan->steps[step].policy.estimate_micros);
+    return check_limit(entry->plan->budget_micros, entry->run->usage.cost_micros,
+                       entry->reserved_micros, entry->plan->steps[step].policy.estimate_micros);
 }
 
 bool core_budget_is_spent(const struct core_run *entry, const struct usage *more)
@@ -76,14 +79,14 @@ bool core_budget_is_spent(const struct core_run *entry, const struct usage *more
                     sum(entry->run->usage.cost_micros, more->cost_micros));
 }
 
-enum budget_word core_budget_asks(const struct core_run *entry, uint32_t step)
+enum budget_verdict core_budget_check(const struct core_run *entry, uint32_t step)
 {
     const enum step_phase phase = entry->run->steps[step].phase;
     if (phase > PHASE_SEARCH) {
         return may_ask(entry, phase) ? BUDGET_FITS : BUDGET_EXCEEDED;
     }
-    const enum budget_word tokens = ask_tokens(entry, step);
-    const enum budget_word micros = ask_micros(entry, step);
+    const enum budget_verdict tokens = check_tokens(entry, step);
+    const enum budget_verdict micros = check_micros(entry, step);
     return tokens > micros ? tokens : micros;
 }
 
@@ -99,7 +102,7 @@ void core_budget_return(struct core *c, struct core_run *entry, uint32_t step)
     const struct step_policy *policy = &entry->plan->steps[step].policy;
     entry->reserved_tokens -= policy->estimate_tokens;
     entry->reserved_micros -= policy->estimate_micros;
-    if (entry->broke.n > 0 && !entry->woken) {
+    if (entry->budget_waiters.n > 0 && !entry->woken) {
         ASSERT(c->n_woken < c->config.runs_max);
         entry->woken = true;
         c->woken[c->n_woken++] = (uint32_t)(entry - c->runs);
@@ -110,7 +113,7 @@ void core_budget_wait(struct core *c, struct core_run *entry, uint32_t step)
 {
     core_unlink(c, entry, step);
     core_link(c, entry, step, LIST_BUDGET, false);
-    core_due(c, entry, step, entry->run->steps[step].limit);
+    core_set_due(c, entry, step, entry->run->steps[step].limit);
 }
 
 void core_budget_exceeded(struct core *c, struct core_run *entry, uint32_t step)
@@ -122,7 +125,7 @@ void core_budget_exceeded(struct core *c, struct core_run *entry, uint32_t step)
         text = may_ask(entry, PHASE_GATE)
                    ? STR_LIT("Budget exceeded: nothing is left for replanning")
                    : STR_LIT("Budget exceeded: nothing is left to ask about the step");
-    } else if (ask_tokens(entry, step) == BUDGET_EXCEEDED) {
+    } else if (check_tokens(entry, step) == BUDGET_EXCEEDED) {
         text = core_text_budget(c, "tokens", spent_tokens(entry), plan->budget_tokens,
                                 policy->estimate_tokens);
     } else {
@@ -131,23 +134,22 @@ void core_budget_exceeded(struct core *c, struct core_run *entry, uint32_t step)
     }
     c->quiet = true;
     core_end_step(c, entry,
-                  (struct record){.step = step,
-                                  .status = STEP_FAILED,
-                                  .error_class = CLASS_BUDGET_EXCEEDED,
-                                  .text = text});
-    core_plan_over(c, entry,
-                   &(struct plan_end){.status = PLAN_FAILED,
-                                      .outcome = OUTCOME_FAILED,
-                                      .failure = PLAN_FAILURE_BUDGET,
-                                      .reason = REASON_PLAN_ABORTED,
-                                      .step = step,
-                                      .text = text});
+                  (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_FAILED,
+                                           .error_class = CLASS_BUDGET_EXCEEDED),
+                                  .step = step, .text = text});
+    core_end_plan(c, entry,
+                  &(struct plan_end){.status = PLAN_FAILED,
+                                     .outcome = OUTCOME_FAILED,
+                                     .failure = PLAN_FAILURE_BUDGET,
+                                     .reason = REASON_PLAN_ABORTED,
+                                     .step = step,
+                                     .text = text});
 }
 
-/* False when the plan is over. */
-static bool look_again(struct core *c, struct core_run *entry, uint32_t step)
+/* False when the plan has ended. */
+static bool check_again(struct core *c, struct core_run *entry, uint32_t step)
 {
-    switch (core_budget_asks(entry, step)) {
+    switch (core_budget_check(entry, step)) {
     case BUDGET_FITS:
         core_enqueue(c, entry, step, false);
         break;
@@ -165,11 +167,11 @@ void core_budget_wake(struct core *c)
     while (c->n_woken > 0) {
         struct core_run *entry = &c->runs[c->woken[--c->n_woken]];
         entry->woken = false;
-        uint64_t ref = entry->run == NULL ? REF_NONE : entry->broke.head;
+        uint64_t ref = entry->run == NULL ? REF_NONE : entry->budget_waiters.head;
         while (ref != REF_NONE) {
             const uint32_t step = (uint32_t)ref;
             ref = entry->sched[step].next;
-            if (!look_again(c, entry, step)) {
+            if (!check_again(c, entry, step)) {
                 break;
             }
         }

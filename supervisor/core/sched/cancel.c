@@ -1,8 +1,6 @@
-/*
- * Calling a plan off: what is not out ends at once; what is out is told to stop and has the grace
- * to answer; then its process is ended when it was spawned and does nothing else, or it is fenced:
- * it may run on, but nothing that it says counts.
- */
+/* Cancelling a plan. Steps that no instance has end at once. For the others the instance gets a
+ * cancel request and the grace to answer. After it a spawned process without other work is ended.
+ * Any other attempt is fenced: it may run on, but its result is rejected. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
@@ -10,38 +8,35 @@
 void core_stopped(struct core *c, struct core_run *entry, uint32_t step, enum step_stop stop,
                   const struct failure *why)
 {
-    core_step_over(c, entry,
-                   (struct record){.step = step,
-                                   .status = STEP_CANCELLED,
-                                   .reason = REASON_CANCELLED,
-                                   .error_class = CLASS_CANCELLED,
-                                   .stop = stop,
-                                   .usage = why->usage,
-                                   .text = STR_LIT("Cancelled")});
+    core_step_ended(c, entry,
+                    (struct record){REC_INIT(STEP_COMPLETED, step_completed,
+                                             .status = STEP_CANCELLED, .reason = REASON_CANCELLED,
+                                             .error_class = CLASS_CANCELLED, .stop = stop),
+                                    .step = step, .usage = why->usage,
+                                    .text = STR_LIT("Cancelled")});
 }
 
-/* True when the step is out and has the grace to stop. */
-static bool call_off(struct core *c, struct core_run *entry, uint32_t step, struct str why)
+/* True when an instance has the step and gets the grace. */
+static bool cancel_step(struct core *c, struct core_run *entry, uint32_t step, struct str why)
 {
     const struct run_step *state = &entry->run->steps[step];
     const enum list_kind list = entry->sched[step].list;
     const struct holder who = core_holder(c, entry, step);
     const bool out = list == LIST_HELD && state->status == STEP_IN_PROGRESS;
     if (out && MUTANT(GRACE_NOT_ARMED)) {
-        core_due(c, entry, step, MSEC_NEVER);
+        core_set_due(c, entry, step, MSEC_NEVER);
     } else if (out) {
-        core_due(c, entry, step, state->deadline);
+        core_set_due(c, entry, step, state->deadline);
     } else if (run_step_is_active(state->status)) {
-        core_end_step(c, entry,
-                      (struct record){.step = step,
-                                      .status = STEP_CANCELLED,
-                                      .reason = REASON_CANCELLED,
-                                      .error_class = CLASS_CANCELLED,
-                                      .stop = list == LIST_UNKNOWN ? STOP_FENCED : STOP_NONE,
-                                      .text = why});
+        core_end_step(
+            c, entry,
+            (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_CANCELLED,
+                                     .reason = REASON_CANCELLED, .error_class = CLASS_CANCELLED,
+                                     .stop = list == LIST_UNKNOWN ? STOP_FENCED : STOP_NONE),
+                            .step = step, .text = why});
     }
     if (list == LIST_HELD || list == LIST_UNKNOWN) {
-        core_tell_to_stop(c, entry, step, &who, why);
+        core_emit_cancel(c, entry, step, &who, why);
     }
     return out;
 }
@@ -54,19 +49,18 @@ void core_on_cancel(struct core *c, const struct core_event *ev)
         return;
     }
     const struct str why = ev->text.len > 0 ? ev->text : STR_LIT("Cancelled");
-    core_record(c, entry,
-                (struct record){.type = REC_PLAN_CANCELLING,
-                                .step = STEP_NONE,
-                                .delay_ms = c->config.cancel_grace_ms,
-                                .text = ev->text});
+    core_record(
+        c, entry,
+        (struct record){REC_INIT(PLAN_CANCELLING, timed, .delay_ms = c->config.cancel_grace_ms),
+                        .step = STEP_NONE, .text = ev->text});
     core_rearm(c, entry);
     core_job_stop(c, entry);
     uint32_t out = 0;
     for (uint32_t i = 0; entry->run->open > 0 && i < entry->run->n_steps; i++) {
-        out += call_off(c, entry, i, why) ? 1 : 0;
+        out += cancel_step(c, entry, i, why) ? 1 : 0;
     }
     if (out > 0) {
-        core_park(c, entry); /* nothing begins any more */
+        core_park(c, entry); /* nothing starts any more */
     } else {
         core_plan_cancelled(c, entry, ev->text);
     }

@@ -1,5 +1,4 @@
-/* What must hold in the core between two events. For tests and debug builds: looks at everything.
- */
+/* The invariants of the core between two events. For tests and debug builds; cost O(everything). */
 #include "supervisor/core/sched/fair.h"
 
 #define CHECK(cond, why)                                                                           \
@@ -19,11 +18,12 @@ static bool list_fits(const struct core_run *entry, uint32_t step, const char **
     CHECK(!step_is_final(status) || list == LIST_NONE, "a step that ended is still in a list");
     CHECK(status != STEP_PENDING || list == LIST_NONE, "a pending step is in a list");
     CHECK(status != STEP_READY || list == LIST_READY || list == LIST_QUEUE || list == LIST_BUDGET ||
-              entry->run->status == PLAN_PENDING || entry->run->cancelling /* they never begin */,
+              entry->run->status == PLAN_PENDING || entry->run->cancelling /* these never begin */,
           "a ready step waits for nothing");
-    CHECK(status != STEP_IN_PROGRESS || list == LIST_HELD || waits, "an attempt that nobody has");
+    CHECK(status != STEP_IN_PROGRESS || list == LIST_HELD || waits,
+          "an attempt without an instance");
     CHECK(status != STEP_UNKNOWN || list == LIST_UNKNOWN || waits,
-          "an unknown outcome that nobody waits for");
+          "an unknown outcome outside its list");
     CHECK(status != STEP_BACKOFF || list == LIST_NONE || waits, "between attempts, but in a list");
     CHECK(status != STEP_CHECKING || list == LIST_NONE || list == LIST_HELD || waits,
           "a question in a list of attempts");
@@ -55,7 +55,7 @@ static bool due_fits(const struct core *c, const struct core_run *entry, uint32_
     case LIST_PARKED:
         CHECK(due == core_parked_due(entry, step), "a parked step is due without a reason");
         break;
-    case LIST_HELD: /* a question whose time was renewed is looked at when it was due before */
+    case LIST_HELD: /* a question whose time was renewed keeps its earlier key in the heap */
         CHECK(state->status == STEP_CHECKING ? due <= state->deadline
                                              : due == core_held_due(entry, step),
               "due at another time than deadline or silence");
@@ -65,7 +65,7 @@ static bool due_fits(const struct core *c, const struct core_run *entry, uint32_
         break;
     case LIST_NONE:
         CHECK(state->status == STEP_CHECKING
-                  ? due <= state->deadline /* the pause before a replan */
+                  ? due <= state->deadline /* the cooldown before a replan */
                   : due == (state->status == STEP_BACKOFF || state->status == STEP_WAITING
                                 ? state->deadline
                                 : MSEC_NEVER),
@@ -90,7 +90,7 @@ static bool run_holds(const struct core *c, const struct core_run *entry, const 
     }
     CHECK(!plan_is_final(run->status), "a plan that ended is still open");
     CHECK(run->open > 0 || run->job != JOB_NONE ||
-              run->status == PLAN_PENDING /* not signed off yet */,
+              run->status == PLAN_PENDING /* it waits for its sign-off */,
           "all steps are over and the plan is not");
     for (uint32_t i = 0; i < run->n_steps; i++) {
         if (!list_fits(entry, i, ret_why) || !due_fits(c, entry, i, ret_why)) {
@@ -102,10 +102,10 @@ static bool run_holds(const struct core *c, const struct core_run *entry, const 
           "a plan that has not begun waits for nothing");
     CHECK(doomed == 0 || run->cancelling, "a step can never start and was not skipped");
     CHECK(run->active + queued <= run_concurrency(entry->plan), "max_concurrency");
-    CHECK(entry->ready.n == 0 || core_hold(entry) ||
+    CHECK(entry->ready.n == 0 || core_on_hold(entry) ||
               run->active + queued == run_concurrency(entry->plan),
           "a ready step is held back without a reason");
-    CHECK(core_hold(entry) || run->active + queued > 0,
+    CHECK(core_on_hold(entry) || run->active + queued > 0,
           "nothing is under way and nothing can begin");
     CHECK(heap_ok(&entry->due, run->n_steps), "the heap of the steps");
     const msec steps = heap_min(&entry->due);

@@ -1,4 +1,4 @@
-/* What must hold in queues, rings and counts between two events: all worked out anew. */
+/* The invariants of queues, rings and counts between two events. Everything is counted again. */
 #include "supervisor/core/sched/fair.h"
 
 #define CHECK(cond, why)                                                                           \
@@ -18,9 +18,9 @@ bool core_list_holds(const struct core *c, const struct list *list, enum list_ki
         uint32_t step;
         const struct core_run *entry = core_deref(c, ref, &step);
         const struct sched_step *sched = &entry->sched[step];
-        CHECK(sched->list == kind, "a step in another list than it says");
+        CHECK(sched->list == kind, "a step in another list than its own");
         CHECK(sched->prev == prev, "a list's links do not fit");
-        CHECK(n < list->n, "a list is longer than it says");
+        CHECK(n < list->n, "a list is longer than its count");
         n++;
         prev = ref;
         ref = sched->next;
@@ -46,7 +46,7 @@ static bool queue_holds(const struct core *c, const struct core_run *entry, uint
         uint32_t step;
         const struct core_run *of = core_deref(c, ref, &step);
         CHECK(of == entry && entry->sched[step].queue == at,
-              "a step in another queue than it says");
+              "a step in another queue than its own");
         CHECK(run_step_agent(entry->run, entry->plan, step) == queue->agent,
               "a step in the queue of an agent that it does not want");
         ref = entry->sched[step].next;
@@ -54,7 +54,7 @@ static bool queue_holds(const struct core *c, const struct core_run *entry, uint
     return true;
 }
 
-/* What a step has of the counts fits its list. */
+/* The counts that a step holds fit its list. */
 static bool holds_fit(const struct core *c, const struct core_run *entry, uint32_t step,
                       const char **ret_why)
 {
@@ -66,17 +66,17 @@ static bool holds_fit(const struct core *c, const struct core_run *entry, uint32
     const unsigned holds = (waits && state->status == STEP_READY ? HOLDS_PLACE : 0u) |
                            (sched->list == LIST_HELD ? HOLDS_LANE : 0u) |
                            (out && attempt ? HOLDS_BUDGET : 0u);
-    CHECK(sched->holds == holds, "a step holds other counts than its list says");
+    CHECK(sched->holds == holds, "a step holds other counts than those of its list");
     CHECK(sched->list != LIST_HELD ||
               entry->queues[sched->queue].agent == run_step_agent(entry->run, entry->plan, step),
           "held for another agent than the step's");
-    CHECK(!waits || !core_hold_step(entry, step), "a step on hold waits for a lane");
-    CHECK(sched->list != LIST_PARKED || core_hold_step(entry, step), "parked without a reason");
-    CHECK(sched->list != LIST_BUDGET || core_budget_asks(entry, step) != BUDGET_FITS,
+    CHECK(!waits || !core_step_on_hold(entry, step), "a step on hold waits for a lane");
+    CHECK(sched->list != LIST_PARKED || core_step_on_hold(entry, step), "parked without a reason");
+    CHECK(sched->list != LIST_BUDGET || core_budget_check(entry, step) != BUDGET_FITS,
           "a step waits for a budget that is there");
     CHECK(sched->list != LIST_BUDGET || c->n_woken > 0 || entry->reserved_tokens > 0 ||
               entry->reserved_micros > 0,
-          "a step waits for a reservation that nobody has");
+          "a step waits for a reservation that no step has");
     return true;
 }
 
@@ -87,7 +87,7 @@ bool core_run_queues_hold(const struct core *c, const struct core_run *entry, co
     uint64_t tokens = 0;
     uint64_t micros = 0;
     if (!core_list_holds(c, &entry->ready, LIST_READY, ret_why) ||
-        !core_list_holds(c, &entry->broke, LIST_BUDGET, ret_why) ||
+        !core_list_holds(c, &entry->budget_waiters, LIST_BUDGET, ret_why) ||
         !core_list_holds(c, &entry->parked, LIST_PARKED, ret_why)) {
         return false;
     }
@@ -127,12 +127,12 @@ static bool ring_holds(const struct core *c, const struct list *ring, enum ring_
         CHECK(entry->run != NULL && (uint32_t)ref < entry->plan->agents.n,
               "a ring leads to no queue");
         const struct core_queue *queue = &entry->queues[(uint32_t)ref];
-        CHECK(queue->ring == kind, "a queue in another ring than it says");
+        CHECK(queue->ring == kind, "a queue in another ring than its own");
         CHECK(queue->prev == prev, "a ring's links do not fit");
         CHECK(kind != RING_AGENT || queue->agent == agent, "in the ring of another agent");
         CHECK(kind != RING_SESSION || entry->plan->session == session,
               "blocked by another session");
-        CHECK(n < ring->n, "a ring is longer than it says");
+        CHECK(n < ring->n, "a ring is longer than its count");
         n++;
         prev = ref;
         ref = queue->next;
@@ -176,7 +176,7 @@ static bool agent_holds(const struct core *c, uint32_t agent, uint32_t *rings, c
     return true;
 }
 
-/* Of the session of this run: counted by its first run. */
+/* The session of this run, checked once: by its first run. */
 static bool session_holds(const struct core *c, uint32_t at, uint32_t *rings, const char **ret_why)
 {
     const uint32_t session = c->runs[at].plan->session;

@@ -1,4 +1,4 @@
-/* The frame of the core: its memory, the way in, and what can be asked. */
+/* The frame of the core: its memory, core_handle and the queries. */
 #include "supervisor/core/sched/core.h"
 
 #include <stdalign.h>
@@ -14,7 +14,7 @@ static size_t rounded(size_t bytes)
     return (bytes + to - 1) / to * to;
 }
 
-/* The parts of the block, one behind the other; `mem` may be NULL to count only. */
+/* The parts of the block, one after the other; with `mem` NULL they are only counted. */
 struct layout {
     unsigned char *mem;
     size_t used;
@@ -145,23 +145,24 @@ static void emit_record(struct core *c, const struct record *rec)
     cmd->rec = *rec;
 }
 
-/* C05: a plan of which everything open waits for people says so, and says when it moves again. */
-static void tell_whether_it_waits(struct core *c, struct core_run *entry)
+/* C05: when everything open in a plan waits for people, the plan is paused; it is resumed when one
+ * of them decides. */
+static void emit_waiting_change(struct core *c, struct core_run *entry)
 {
     if (c->quiet) {
         return;
     }
     const struct run *run = entry->run;
-    const bool said = (run->paused & 1u << PAUSE_REVIEW) != 0;
+    const bool paused = (run->paused & 1u << PAUSE_REVIEW) != 0;
     const bool other = (run->paused & ~(1u << PAUSE_REVIEW)) != 0;
     const bool waits = run->status == PLAN_WAITING && !other;
-    if (plan_is_final(run->status) || run->cancelling || run->open == 0 || other || said == waits) {
+    if (plan_is_final(run->status) || run->cancelling || run->open == 0 || other ||
+        paused == waits) {
         return;
     }
-    core_record(c, entry,
-                (struct record){.type = waits ? REC_PLAN_PAUSED : REC_PLAN_RESUMED,
-                                .step = STEP_NONE,
-                                .pause = PAUSE_REVIEW});
+    struct record rec = {.type = waits ? REC_PLAN_PAUSED : REC_PLAN_RESUMED, .step = STEP_NONE};
+    REC(&rec, pause)->reason = PAUSE_REVIEW;
+    core_record(c, entry, rec);
 }
 
 void core_record(struct core *c, struct core_run *entry, struct record rec)
@@ -175,32 +176,33 @@ void core_record(struct core *c, struct core_run *entry, struct record rec)
     }
     emit_record(c, &rec);
     if (entry != NULL) {
-        tell_whether_it_waits(c, entry);
+        emit_waiting_change(c, entry);
     }
 }
 
 void core_emit_waiting(struct core *c, struct core_run *entry)
 {
     c->quiet = false;
-    tell_whether_it_waits(c, entry);
+    emit_waiting_change(c, entry);
 }
 
 void core_record_revision(struct core *c, struct core_run *entry, struct record rec,
-                          const struct plan *plan, void *block)
+                          const struct core_new_plan *next)
 {
     rec.now = c->now;
     rec.wall = c->wall;
     rec.run = core_handle_of(c, entry);
-    struct run *run = run_revise(core_block_run(block), plan, entry->run, entry->plan, &rec);
+    struct run *run =
+        run_revise(core_block_run(next->block), next->plan, entry->run, entry->plan, &rec);
     ASSERT(run != NULL);
     if (entry->plan->planning.pending) {
-        core_entry_init(entry, run, plan); /* there were no rows before */
+        core_entry_init(entry, run, next->plan); /* the plan had no steps before */
     } else {
-        core_entry_move(entry, run, plan);
+        core_entry_move(entry, run, next->plan);
     }
     core_rearm(c, entry);
     emit_record(c, &rec);
-    tell_whether_it_waits(c, entry);
+    emit_waiting_change(c, entry);
 }
 
 void core_reject(struct core *c, const struct core_event *ev, enum core_reject why)
@@ -279,7 +281,7 @@ void core_handle(struct core *c, const struct core_event *ev, struct commands *o
     ASSERT((unsigned)ev->type < CORE_EVENT_TYPE_COUNT);
     ASSERT(c->out == NULL);
     c->out = out;
-    c->now = ev->now > c->now ? ev->now : c->now; /* time never runs back in here */
+    c->now = ev->now > c->now ? ev->now : c->now; /* time never runs backwards in the core */
     c->wall = ev->wall;
     c->text_used = 0;
     c->text_agent = REGISTRY_NONE;

@@ -1,10 +1,10 @@
 /*
- * The core: everything that decides. (state, event) -> commands. Reads no clock, draws no random
- * number, logs nothing, opens nothing, allocates nothing (commands grow through the caller's
- * function), parses nothing.
+ * The core is a pure state machine: core_handle(state, event) appends commands. It reads no clock,
+ * draws no random number, logs nothing, opens nothing, parses nothing and allocates nothing
+ * (commands grow through the caller's function).
  *
- * Order of commands: each RECORD stands before the actions it causes. The shell appends all records
- * of a turn in one commit and only then performs the actions.
+ * Order of commands: a RECORD stands before the actions that it causes. The engine appends all
+ * records of a cycle in one commit, and performs the actions only after it.
  */
 #ifndef CORE_CORE_H
 #define CORE_CORE_H
@@ -16,155 +16,46 @@
 #include "supervisor/core/plan/plan.h"
 #include "supervisor/core/run/record.h"
 #include "supervisor/core/run/run.h"
+#include "supervisor/core/sched/core_event.h"
 
 struct core;
 
 struct core_config {
-    uint32_t runs_max; /* open runs */
+    uint32_t runs_max; /* open runs at the same time */
     struct registry_limits registry;
     msec agent_wait_ms;   /* how long a ready step waits for an agent that has no live instance */
     msec unknown_wait_ms; /* how long an unknown outcome waits for its instance to come back */
-    msec cancel_grace_ms; /* of an attempt that is called off; then its process is ended, or it is
-                             fenced */
-    uint32_t sessions;    /* rows for plan.session: >= 1 */
-    /* attempts and questions that may be out at the same time; 0 = no limit */
+    msec cancel_grace_ms; /* an attempt of a cancelled plan has this long to stop; then its process
+                             is ended, or it is fenced */
+    uint32_t sessions;    /* places for plan.session: >= 1 */
+    /* attempts and questions under way at the same time; 0 = no limit */
     uint32_t in_flight, in_flight_agent, in_flight_session;
-    uint64_t seed; /* of the jitter */
+    uint64_t seed; /* for the jitter */
 };
 
 size_t core_size(const struct core_config *c);
 struct core *core_init(void *mem, const struct core_config *c);
 struct registry *core_registry(struct core *c);
 
-enum core_event_type {
-    CORE_SUBMIT,    /* plan, block: a new run */
-    CORE_RECOVER,   /* plan, block: a run rebuilt by run_apply; open attempts become UNKNOWN */
-    CORE_CANCEL,    /* run, text */
-    CORE_PAUSE,     /* run, text */
-    CORE_RESUME,    /* run, text */
-    CORE_MODIFY,    /* run, modify (all but INSERT and REPLACE), steps, n_steps, expect, text */
-    CORE_REVISE,    /* run, modify (INSERT or REPLACE), plan, block, result (its document), expect,
-                     * text
-                     */
-    CORE_REGISTER,  /* agent, instance, capacity, pid, spawned -> CMD_REGISTERED or CMD_REJECT */
-    CORE_SEEN,      /* slot, epoch: heartbeat or any sign of life */
-    CORE_LANE_UP,   /* slot, epoch, lane: greeted and ready (REGISTRY_CONTROL_LANE: queries can be
-                       asked) */
-    CORE_LANE_DOWN, /* slot, epoch, lane */
-    CORE_GONE,      /* slot, epoch, text: deregistered, or its process has ended */
-    CORE_DRAIN,     /* slot, epoch */
-    CORE_RESULT,    /* run, step, phase, attempt, outcome...; slot, epoch, lane when it came over a
-                       lane    (frees the lane). GATE and VERIFY: passed, text. REPLAN: plan, block,
-                       result, or    outcome FAILED, text, and invalid when a plan came that the check
-                       refuses */
-    CORE_LOST,      /* slot, epoch, lane, run, step, attempt, sent: the lane's request has no answer
-                       (frees the lane) */
-    CORE_LANE_FREE, /* slot, epoch, lane: answered, but the answer fits no attempt of ours */
-    CORE_STATE, /* run, step, attempt, slot, epoch, running: the instance's word about a key (done
-                   is CORE_RESULT) */
-    CORE_PROGRESS, /* run, step, attempt, slot, epoch, n, percent, text, data */
-    CORE_DECIDE,   /* run, step, attempt, decision, text, result (edited parameters or given data);
-                      step STEP_NONE: the sign-off, or what becomes of failed planning (approve
-                      with plan, block, result: that plan) */
-    CORE_PROBED,   /* slot, epoch, ok: an instance answered a probe, or did not */
-    CORE_PLANNED, /* run, plan, block, result (its document), usage, text (what was normalised): the
-                     plan that was asked for */
-    CORE_JOB_FAILED,  /* run, job, attempt, text, invalid (an answer came that is no plan), n
-                            (what is wrong with it), usage */
-    CORE_JOB_TEXT,    /* run, text: a piece of the answer that is being written; invalid: what was
-                            told before is void, the answer begins anew (another attempt) */
-    CORE_SYNTHESIZED, /* run, result (the answer), usage */
-    CORE_RECTIFY,   /* run, plan, block, result (its document), text, usage: failed steps are to be
-                       tried again before there is an answer */
-    CORE_RESTARTED, /* agent, text, pid: the spawner restarted a process (only a record) */
-    CORE_GAVE_UP,   /* agent, text: no process of it will be started any more, and why. What a plan
-                       or a session asks of it fails at once; a step waits for agent_wait_ms, as for
-                       any agent that a person may bring back */
-    CORE_TICK,
-    CORE_EVENT_TYPE_COUNT
-};
-
-enum step_outcome {
-    STEP_OUTCOME_COMPLETED,
-    STEP_OUTCOME_FAILED,
-    STEP_OUTCOME_NEEDS_INPUT,
-    STEP_OUTCOME_NEEDS_APPROVAL,
-    STEP_OUTCOME_HANDOFF, /* agent: to whom (AGENT_NONE = unknown), text: why */
-    STEP_OUTCOME_COUNT
-};
-
-#define LANE_NONE UINT32_MAX
-
-/* A step that need not run: its result is known from an earlier run (M007, C32). */
-struct core_reuse {
-    uint32_t step;
-    struct blob_ref result;
-};
-
-struct core_event {
-    enum core_event_type type;
-    msec now;
-    msec wall;
-    const struct plan *plan; /* borrowed until CMD_RUN_DONE */
-    void *block; /* core_run_size(plan) bytes, the caller's, until CMD_RUN_DONE; RECOVER: holds the
-                    run */
-    uint64_t run;
-    uint32_t step;
-    uint32_t attempt;
-    uint32_t agent;
-    struct uuid instance;
-    uint32_t capacity;
-    uint32_t pid;
-    uint32_t slot;
-    uint64_t epoch;
-    uint32_t lane; /* LANE_NONE when no lane is concerned */
-    bool sent;
-    bool running;
-    enum step_outcome outcome;
-    enum err_class error_class;
-    bool retryable_given; /* the agent said whether a retry makes sense */
-    bool retryable;
-    msec retry_after_ms;
-    struct blob_ref result;
-    struct usage usage;
-    enum review_decision decision;
-    uint64_t n;
-    double percent;
-    struct str text; /* error, reason, comment; borrowed for the call */
-    struct doc data;
-    enum step_phase phase;
-    bool passed;
-    bool invalid;
-    bool ok;
-    bool spawned;
-    enum modify_kind modify;
-    uint32_t expect; /* what core_revision() must say; 0 = whatever it is */
-    const uint32_t *steps;
-    uint32_t n_steps;
-    const struct core_reuse *reuse; /* SUBMIT; in an order in which dependencies come first */
-    uint32_t n_reuse;
-    struct usage planning; /* SUBMIT: what making the plan cost */
-    enum job_kind job;
-};
-
 enum core_cmd_type {
     CMD_RECORD,      /* rec */
     CMD_DISPATCH,    /* run, step, phase, attempt, slot, epoch, lane */
-    CMD_CANCEL_STEP, /* run, step, phase, attempt, slot, epoch, text: tell the instance; it still
-                        answers its lane */
+    CMD_CANCEL_STEP, /* run, step, phase, attempt, slot, epoch, text: send a cancel request. The
+                        instance still answers on the lane */
     CMD_KILL,        /* slot, epoch: end the process tree of a spawned instance */
-    CMD_PROBE,       /* slot, epoch: ping it on its control lane; the answer is CORE_PROBED */
-    CMD_REVISED,     /* run: the plan and the block of the revision before go back to the shell */
-    CMD_JOB,         /* run, job, attempt, text (of what is wrong with the answer before): the plan
-                           waits for CORE_PLANNED, CORE_SYNTHESIZED, CORE_RECTIFY or CORE_JOB_FAILED.
-                           Who rejects a CORE_PLANNED or CORE_RECTIFY goes on waiting.
-                           After a restart it comes again: a job that is under way already goes on */
-    CMD_JOB_STOP,    /* run: nobody waits for it any more */
-    CMD_QUERY, /* run, step, attempt, slot, epoch: ask the instance about the key on its control
-                  lane */
+    CMD_PROBE,   /* slot, epoch: ping the instance on its control lane; the answer is CORE_PROBED */
+    CMD_REVISED, /* run: plan and block of the previous revision return to the caller */
+    /* run, job, attempt, text (errors of the previous answer): start the job. The plan waits for
+     * CORE_PLANNED, CORE_SYNTHESIZED, CORE_RECTIFY or CORE_JOB_FAILED. After a rejected
+     * CORE_PLANNED or CORE_RECTIFY it still waits. After a restart the command comes again, also
+     * for a job that is still under way. */
+    CMD_JOB,
+    CMD_JOB_STOP, /* run: the plan does not need the job any more */
+    CMD_QUERY,    /* run, step, attempt, slot, epoch: query the state of the attempt on the control
+                     lane */
     CMD_REGISTERED, /* slot, epoch */
-    CMD_CLOSE,      /* slot, epoch: retire all lanes of this incarnation */
-    CMD_RUN_DONE,   /* run: after the commit, plan and block go back to the shell */
+    CMD_CLOSE,      /* slot, epoch: close all lanes of this incarnation */
+    CMD_RUN_DONE,   /* run: after the commit, plan and block return to the caller */
     CMD_REJECT,     /* reject: the event changed nothing */
     CORE_CMD_TYPE_COUNT
 };
@@ -172,20 +63,20 @@ enum core_cmd_type {
 enum core_reject {
     REJECT_NONE,
     REJECT_TOO_MANY_RUNS,
-    REJECT_UNKNOWN_RUN,   /* never existed, or ended and is gone */
+    REJECT_UNKNOWN_RUN,   /* it never existed, or has ended */
     REJECT_FINAL,         /* the run or step has ended */
     REJECT_STALE_ATTEMPT, /* another attempt is the current one */
     REJECT_STALE_EPOCH,   /* from an incarnation that was replaced */
     REJECT_FOREIGN,       /* the attempt belongs to another instance */
-    REJECT_NOT_WAITING,   /* nothing to decide */
+    REJECT_NOT_WAITING,   /* there is nothing to decide */
     REJECT_TOO_MANY_INSTANCES,
-    REJECT_TOO_MUCH, /* progress over its rate */
-    REJECT_REVISION, /* the plan has been changed since */
-    REJECT_BEGUN,    /* a step that has begun cannot be changed or skipped over */
+    REJECT_TOO_MUCH, /* more often than the rate or the limit allows */
+    REJECT_REVISION, /* the plan has a newer revision */
+    REJECT_BEGUN,    /* a step that has begun cannot be changed or skipped to */
     REJECT_CANCELLING,
-    REJECT_PAUSED, /* it is, already */
+    REJECT_PAUSED, /* the plan is paused already */
     REJECT_NO_STEP,
-    REJECT_JOB, /* the plan is being made, or its answer is */
+    REJECT_JOB, /* the plan waits for a planning or synthesis job */
     CORE_REJECT_COUNT
 };
 const char *core_reject_text(enum core_reject r);
@@ -205,7 +96,7 @@ struct core_cmd {
     struct record rec; /* CMD_RECORD */
 };
 
-/* Grows through `grow`, which must make room for at least one more or not return. */
+/* Grows through `grow`, which makes room for at least one more command or does not return. */
 struct commands {
     struct core_cmd *at;
     uint32_t n;
@@ -213,48 +104,45 @@ struct commands {
     void (*grow)(struct commands *c);
 };
 
-/* Bytes of the block that a plan's run needs: the run itself and the core's scheduler state behind
- * it. */
+/* Bytes of the block of a plan's run: the run, followed by its scheduler state. */
 size_t core_run_size(const struct plan *plan);
 /* The struct run inside a block. */
 struct run *core_block_run(void *block);
 
-/* Appends to out (not cleared). SUBMIT: the first record's `run` is the new handle. Input never
- * asserts. */
+/* Handles one event and appends commands to out, which is not cleared first. After SUBMIT the first
+ * record's `run` is the new handle. Invalid input is rejected and never asserts. */
 void core_handle(struct core *c, const struct core_event *ev, struct commands *out);
-/* When CORE_TICK is due; MSEC_NEVER = not needed. */
+/* When the next CORE_TICK is due; MSEC_NEVER = none is needed. */
 msec core_deadline(const struct core *c);
 
-/* The handle that the last SUBMIT or RECOVER gave; 0 when it was rejected. (RECOVER may cause no
- * record at all.) */
+/* The handle of the last SUBMIT or RECOVER; 0 when it was rejected. RECOVER may emit no record. */
 uint64_t core_newest_run(const struct core *c);
 uint32_t core_runs_open(const struct core *c);
-/* NULL when the handle is unknown or over. Borrowed until the next core_handle. */
+/* NULL when the handle is unknown or its run has ended. Borrowed until the next core_handle. */
 const struct run *core_run(const struct core *c, uint64_t run, const struct plan **ret_plan);
 /* Steps that wait for the agent. */
 uint32_t core_agent_queued(const struct core *c, uint32_t agent);
-/* When the plan is over, ms; MSEC_NEVER = at no time. Of a job this is later than its run says
- * after a recovery: for the plan that waits it is an attempt, and nobody worked on it while the
- * supervisor was down. */
+/* The plan's deadline; MSEC_NEVER = none. For a job after a restart it is later than its run's: the
+ * time while the supervisor was down does not count. */
 msec core_plan_deadline(const struct core *c, uint64_t run);
-/* What a client names as expectRevision. */
+/* The revision that a client sends as expectRevision. */
 uint32_t core_revision(const struct core *c, uint64_t run);
 
-/* Why an open step does not move, for people. */
+/* Why an open step does not move. */
 enum wait_kind {
-    WAIT_NOTHING,     /* it is over, or an instance has it */
+    WAIT_NOTHING,     /* it has ended, or an instance has it */
     WAIT_DEPENDENCY,  /* n of them are open; step: the first */
-    WAIT_CONCURRENCY, /* n steps of the plan are under way: all it may have */
-    WAIT_AGENT,       /* agent: none of its instances is there */
+    WAIT_CONCURRENCY, /* max_concurrency: n steps of the plan are under way */
+    WAIT_AGENT,       /* agent: it has no live instance */
     WAIT_LANE,        /* agent: all n instances are busy */
-    WAIT_BREAKER,     /* agent: it failed too often; until */
+    WAIT_BREAKER,     /* agent: its breaker is open; until */
     WAIT_LIMIT,       /* a limit of attempts in flight: global, of the agent or of the session */
-    WAIT_BUDGET,      /* what others have reserved must come back first */
+    WAIT_BUDGET,      /* the budget is reserved by other steps */
     WAIT_BACKOFF,     /* until */
     WAIT_REPLY,       /* the reply was lost; until */
     WAIT_PERSON,      /* review; until, or MSEC_NEVER */
     WAIT_PAUSED,
-    WAIT_REPLAN, /* a replan of the plan is under way */
+    WAIT_REPLAN, /* the plan waits for a replan */
     WAIT_KIND_COUNT
 };
 struct step_wait {
@@ -268,9 +156,8 @@ struct step_wait {
 /* "dependency", "agent", ... */
 const char *wait_kind_name(enum wait_kind k);
 struct step_wait core_step_wait(const struct core *c, uint64_t run, uint32_t step);
-/* What the step (STEP_NONE: the plan as a whole) may spend: the plan's budget without what is spent
- * and what other steps have reserved. UINT64_MAX = there is no such budget; 0 and 0 when the run is
- * not open. */
+/* What the step (STEP_NONE: the plan) may spend: the plan's budget without what is spent and what
+ * other steps have reserved. UINT64_MAX = no budget; both 0 when the run is not open. */
 void core_budget_left(const struct core *c, uint64_t run, uint32_t step, uint64_t *ret_tokens,
                       uint64_t *ret_micros);
 

@@ -1,10 +1,10 @@
-/* Giving a lane to a queued step: what is said about it, and the request. */
+/* Giving a lane to a queued step: its records and the request. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/fair.h"
 
-/* Who hands over to the step (C20): in a chain whoever had the last attempt; else whose result came
- * last among those it needs. */
+/* The agent that hands over to the step (C20). In a chain the agent of the last attempt; otherwise
+ * the agent of the dependency that completed last. */
 static uint32_t handed_over_by(const struct core_run *entry, uint32_t step)
 {
     if (entry->plan->chain) {
@@ -15,21 +15,17 @@ static uint32_t handed_over_by(const struct core_run *entry, uint32_t step)
     return agent == AGENT_NONE ? AGENT_SUPERVISOR : agent;
 }
 
-/* The attempt goes to this instance. A question is not recorded: it may be asked again. */
+/* Records the attempt and its instance. A question is not recorded: it may be asked again. */
 static void record_attempt(struct core *c, struct core_run *entry, uint32_t step,
                            const struct instance_view *to)
 {
     const struct run_step *state = &entry->run->steps[step];
     const uint32_t from = handed_over_by(entry, step);
-    struct record rec = {.type = REC_STEP_ASSIGNED,
-                         .step = step,
-                         .attempt = state->attempt,
-                         .phase = state->phase,
-                         .agent = state->agent,
-                         .instance = to->id,
-                         .epoch = to->epoch};
+    struct record rec = {REC_INIT(STEP_ASSIGNED, assigned, .phase = state->phase,
+                                  .instance = to->id, .epoch = to->epoch),
+                         .step = step, .attempt = state->attempt, .agent = state->agent};
     if (state->status == STEP_READY) {
-        rec.type = REC_STEP_STARTED;
+        rec.type = REC_STEP_STARTED; /* it has the same member */
     }
     if (state->status == STEP_READY || state->status == STEP_BACKOFF) {
         rec.attempt++;
@@ -37,12 +33,9 @@ static void record_attempt(struct core *c, struct core_run *entry, uint32_t step
     core_record(c, entry, rec);
     if (rec.attempt == 1 && (state->did & STEP_DID_HANDOFF) == 0 && from != state->agent) {
         core_record(c, entry,
-                    (struct record){.type = REC_HANDOFF,
-                                    .step = step,
-                                    .attempt = 1,
-                                    .handoff = HANDOFF_PLAN_STEP,
-                                    .agent = state->agent,
-                                    .from_agent = from});
+                    (struct record){
+                        REC_INIT(HANDOFF, handoff, .kind = HANDOFF_PLAN_STEP, .from_agent = from),
+                        .step = step, .attempt = 1, .agent = state->agent});
     }
 }
 
@@ -66,11 +59,11 @@ void core_dispatch(struct core *c, struct core_run *entry, uint32_t step, uint32
     sched->slot = slot;
     sched->epoch = to.epoch;
     sched->since = c->now;
-    sched->sign = c->now;
+    sched->last_sign = c->now;
     sched->progress = 0;
     entry->run->unused += MUTANT(RUN_BESIDE_APPLY) ? 1 : 0;
     core_link(c, entry, step, LIST_HELD, false);
-    core_due(c, entry, step, core_held_due(entry, step));
+    core_set_due(c, entry, step, core_held_due(entry, step));
     struct core_cmd *cmd = core_emit(c, CMD_DISPATCH);
     cmd->run = core_handle_of(c, entry);
     cmd->step = step;

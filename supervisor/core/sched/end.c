@@ -23,8 +23,8 @@ struct holder core_holder(const struct core *c, const struct core_run *entry, ui
     return who;
 }
 
-void core_tell_to_stop(struct core *c, const struct core_run *entry, uint32_t step,
-                       const struct holder *who, struct str why)
+void core_emit_cancel(struct core *c, const struct core_run *entry, uint32_t step,
+                      const struct holder *who, struct str why)
 {
     if (who->slot == REGISTRY_NONE) {
         return;
@@ -54,14 +54,13 @@ void core_settle(struct core *c, struct core_run *entry, uint32_t step)
                     core_link(c, entry, next, LIST_READY, false);
                 }
             } else if (run_step_is_doomed(entry->run, entry->plan, next)) {
-                core_record(c, entry,
-                            (struct record){.type = REC_STEP_COMPLETED,
-                                            .step = next,
-                                            .agent = entry->plan->steps[next].agent,
-                                            .status = STEP_SKIPPED,
-                                            .reason = REASON_DEPENDENCY_FAILED,
-                                            .error_class = CLASS_DEPENDENCY_FAILED,
-                                            .text = STR_LIT("A dependency failed")});
+                core_record(
+                    c, entry,
+                    (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_SKIPPED,
+                                             .reason = REASON_DEPENDENCY_FAILED,
+                                             .error_class = CLASS_DEPENDENCY_FAILED),
+                                    .step = next, .agent = entry->plan->steps[next].agent,
+                                    .text = STR_LIT("A dependency failed")});
                 entry->work[n++] = next;
             }
         }
@@ -71,32 +70,32 @@ void core_settle(struct core *c, struct core_run *entry, uint32_t step)
 void core_end_step(struct core *c, struct core_run *entry, struct record rec)
 {
     const struct run_step *state = &entry->run->steps[rec.step];
+    struct rec_step_completed *end = REC(&rec, step_completed);
     core_unlink(c, entry, rec.step);
-    rec.type = REC_STEP_COMPLETED;
     rec.agent = state->agent;
     rec.attempt = state->attempt;
-    rec.instance = state->instance;
-    rec.epoch = state->epoch;
-    rec.duration_ms = (state->did & STEP_DID_BEGIN) != 0 ? c->now - state->started : 0;
+    end->instance = state->instance;
+    end->epoch = state->epoch;
+    end->duration_ms = (state->did & STEP_DID_BEGIN) != 0 ? c->now - state->started : 0;
     core_record(c, entry, rec);
 }
 
 void core_plan_cancelled(struct core *c, struct core_run *entry, struct str why)
 {
-    core_plan_over(c, entry,
-                   &(struct plan_end){.status = PLAN_CANCELLED,
-                                      .outcome = OUTCOME_FAILED,
-                                      .reason = REASON_CANCELLED,
-                                      .step = STEP_NONE,
-                                      .text = why});
+    core_end_plan(c, entry,
+                  &(struct plan_end){.status = PLAN_CANCELLED,
+                                     .outcome = OUTCOME_FAILED,
+                                     .reason = REASON_CANCELLED,
+                                     .step = STEP_NONE,
+                                     .text = why});
 }
 
 static bool nothing_can_happen(const struct core_run *entry)
 {
-    return entry->run->active == 0 && entry->run->ready == 0 && !core_hold(entry);
+    return entry->run->active == 0 && entry->run->ready == 0 && !core_on_hold(entry);
 }
 
-void core_carry_on(struct core *c, struct core_run *entry)
+void core_advance(struct core *c, struct core_run *entry)
 {
     if (entry->run->job != JOB_NONE) {
         return; /* the steps are over, or there are none yet */
@@ -108,11 +107,11 @@ void core_carry_on(struct core *c, struct core_run *entry)
         return;
     }
     if (entry->run->open == 0) {
-        core_plan_over_naturally(c, entry);
+        core_end_plan_by_steps(c, entry);
         return;
     }
-    if (nothing_can_happen(entry)) { /* only in a plan that nobody checked (M026) */
-        core_plan_over(
+    if (nothing_can_happen(entry)) { /* only in a plan that was not checked (M026) */
+        core_end_plan(
             c, entry,
             &(struct plan_end){.status = PLAN_FAILED,
                                .outcome = OUTCOME_FAILED,
@@ -122,35 +121,33 @@ void core_carry_on(struct core *c, struct core_run *entry)
                                .text = STR_LIT("Deadlock: no steps ready and none in progress")});
         return;
     }
-    if (!core_hold(entry)) {
+    if (!core_on_hold(entry)) {
         core_unpark(c, entry);
     }
 }
 
-void core_step_over(struct core *c, struct core_run *entry, struct record rec)
+void core_step_ended(struct core *c, struct core_run *entry, struct record rec)
 {
     const struct run_step *state = &entry->run->steps[rec.step];
     const uint32_t planned = entry->plan->steps[rec.step].agent;
     core_end_step(c, entry, rec);
-    if (rec.status == STEP_COMPLETED && state->hops > 0 && entry->plan->handback) {
+    if (REC(&rec, step_completed)->status == STEP_COMPLETED && state->hops > 0 &&
+        entry->plan->handback) {
         core_record(c, entry,
-                    (struct record){.type = REC_HANDOFF,
-                                    .step = rec.step,
-                                    .attempt = state->attempt,
-                                    .handoff = HANDOFF_BACK,
-                                    .agent = planned,
-                                    .from_agent = state->agent});
+                    (struct record){REC_INIT(HANDOFF, handoff, .kind = HANDOFF_BACK,
+                                             .from_agent = state->agent),
+                                    .step = rec.step, .attempt = state->attempt, .agent = planned});
     }
     if (!entry->run->cancelling) {
         core_settle(c, entry, rec.step);
     }
-    core_carry_on(c, entry);
+    core_advance(c, entry);
 }
 
 /* ---- the plan ---- */
 
-/* Ends one step of a plan that is over. Those that never began only leave the lists: PLAN_COMPLETED
- * says it all. */
+/* Ends one step of a plan that is over. A step that never began only leaves its list:
+ * PLAN_COMPLETED covers it. */
 static void stop_step(struct core *c, struct core_run *entry, uint32_t step,
                       const struct plan_end *end)
 {
@@ -164,14 +161,12 @@ static void stop_step(struct core *c, struct core_run *entry, uint32_t step,
     }
     const struct holder who = core_holder(c, entry, step);
     core_end_step(c, entry,
-                  (struct record){.step = step,
-                                  .status = STEP_CANCELLED,
-                                  .reason = end->reason,
-                                  .error_class = CLASS_CANCELLED,
-                                  .stop = out ? STOP_FENCED : STOP_NONE,
-                                  .text = end->text});
+                  (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_CANCELLED,
+                                           .reason = end->reason, .error_class = CLASS_CANCELLED,
+                                           .stop = out ? STOP_FENCED : STOP_NONE),
+                                  .step = step, .text = end->text});
     if (out) {
-        core_tell_to_stop(c, entry, step, &who, end->text);
+        core_emit_cancel(c, entry, step, &who, end->text);
     }
 }
 
@@ -181,22 +176,19 @@ void core_plan_finish(struct core *c, struct core_run *entry, const struct plan_
     const bool begun = entry->run->status != PLAN_PENDING;
     c->quiet = true;
     core_record(c, entry,
-                (struct record){.type = REC_PLAN_COMPLETED,
-                                .step = end->step,
-                                .plan_status = end->status,
-                                .outcome = end->outcome,
-                                .failure = end->failure,
-                                .duration_ms = begun ? c->now - entry->run->started : 0,
-                                .result = result,
-                                .text = end->text});
+                (struct record){REC_INIT(PLAN_COMPLETED, plan_completed, .status = end->status,
+                                         .outcome = end->outcome, .failure = end->failure,
+                                         .duration_ms = begun ? c->now - entry->run->started : 0,
+                                         .result = result),
+                                .step = end->step, .text = end->text});
     c->quiet = false;
     core_emit(c, CMD_RUN_DONE)->run = core_handle_of(c, entry);
     core_release_run(c, entry);
 }
 
-void core_plan_over(struct core *c, struct core_run *entry, const struct plan_end *end)
+void core_end_plan(struct core *c, struct core_run *entry, const struct plan_end *end)
 {
-    c->quiet = true; /* it is over: that is all there is to say about it */
+    c->quiet = true; /* the plan ends: no PLAN_PAUSED or PLAN_RESUMED any more */
     for (uint32_t i = 0; entry->run->open > 0 && i < entry->run->n_steps; i++) {
         stop_step(c, entry, i, end);
     }
@@ -209,17 +201,17 @@ void core_plan_over(struct core *c, struct core_run *entry, const struct plan_en
 void core_step_fails_plan(struct core *c, struct core_run *entry, uint32_t step,
                           enum plan_failure failure, struct str text)
 {
-    core_plan_over(c, entry,
-                   &(struct plan_end){.status = PLAN_FAILED,
-                                      .outcome = OUTCOME_FAILED,
-                                      .failure = failure,
-                                      .reason = REASON_PLAN_ABORTED,
-                                      .step = step,
-                                      .text = text});
+    core_end_plan(c, entry,
+                  &(struct plan_end){.status = PLAN_FAILED,
+                                     .outcome = OUTCOME_FAILED,
+                                     .failure = failure,
+                                     .reason = REASON_PLAN_ABORTED,
+                                     .step = step,
+                                     .text = text});
 }
 
-/* C07: what people left out on purpose, and what a later revision does without, is no failure. */
-static bool went_well(const struct core_run *entry)
+/* C07: steps that a person skipped, and superseded ones, are no failure. */
+static bool is_success(const struct core_run *entry)
 {
     for (uint32_t i = 0; i < entry->run->n_steps; i++) {
         const struct run_step *state = &entry->run->steps[i];
@@ -232,21 +224,21 @@ static bool went_well(const struct core_run *entry)
     return true;
 }
 
-void core_plan_over_naturally(struct core *c, struct core_run *entry)
+void core_end_plan_by_steps(struct core *c, struct core_run *entry)
 {
     struct plan_end end = {.status = PLAN_COMPLETED, .outcome = OUTCOME_PARTIAL, .step = STEP_NONE};
     if (core_end_stands(entry, &end)) {
-        core_plan_over(c, entry, &end);
+        core_end_plan(c, entry, &end);
         return;
     }
     if (entry->run->completed == 0) {
         end.status = PLAN_FAILED;
         end.outcome = OUTCOME_FAILED;
         end.failure = PLAN_FAILURE_NOTHING_COMPLETED;
-    } else if (went_well(entry)) {
+    } else if (is_success(entry)) {
         end.outcome = OUTCOME_SUCCESS;
     }
-    core_plan_over(c, entry, &end);
+    core_end_plan(c, entry, &end);
 }
 
 void core_plan_timeout(struct core *c, struct core_run *entry)
@@ -255,11 +247,11 @@ void core_plan_timeout(struct core *c, struct core_run *entry)
         core_synthesis_timeout(c, entry);
         return;
     }
-    core_plan_over(c, entry,
-                   &(struct plan_end){.status = PLAN_FAILED,
-                                      .outcome = OUTCOME_FAILED,
-                                      .failure = PLAN_FAILURE_TIMEOUT,
-                                      .reason = REASON_PLAN_TIMEOUT,
-                                      .step = STEP_NONE,
-                                      .text = core_text_timeout(c, entry->plan->timeout_ms)});
+    core_end_plan(c, entry,
+                  &(struct plan_end){.status = PLAN_FAILED,
+                                     .outcome = OUTCOME_FAILED,
+                                     .failure = PLAN_FAILURE_TIMEOUT,
+                                     .reason = REASON_PLAN_TIMEOUT,
+                                     .step = STEP_NONE,
+                                     .text = core_text_timeout(c, entry->plan->timeout_ms)});
 }

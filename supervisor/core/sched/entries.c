@@ -1,10 +1,10 @@
-/* Where the core's own rows lie: behind the run, in the block that the shell gives. */
+/* The scheduler state of a run: its layout in the caller's block, after the run. */
 #include <string.h>
 
 #include "protocol/base/assert.h"
 #include "supervisor/core/sched/fair.h"
 
-/* The run, then the rows, the 8-byte ones first. */
+/* The run, then the arrays, those with 8-byte alignment first. */
 size_t core_run_size(const struct plan *plan)
 {
     const size_t per_step = sizeof(struct sched_step) + sizeof(msec) + 3 * sizeof(uint32_t);
@@ -32,7 +32,7 @@ static void lay_out(struct core_run *entry, struct run *run, const struct plan *
     memset(entry->work, 0, n * sizeof *entry->work);
 }
 
-/* Rows that were not there before: of steps from n_steps on, of agents from n_agents on. */
+/* Initialises new entries: of steps from n_steps on, of agents from n_agents on. */
 static void fill(struct core_run *entry, uint32_t n_steps, uint32_t n_agents)
 {
     const struct sched_step sched = {.prev = REF_NONE, .next = REF_NONE, .slot = REGISTRY_NONE};
@@ -49,7 +49,7 @@ static void fill(struct core_run *entry, uint32_t n_steps, uint32_t n_agents)
 void core_entry_init(struct core_run *entry, struct run *run, const struct plan *plan)
 {
     core_list_init(&entry->ready);
-    core_list_init(&entry->broke);
+    core_list_init(&entry->budget_waiters);
     core_list_init(&entry->parked);
     entry->queued = 0;
     entry->held = 0;
@@ -59,7 +59,7 @@ void core_entry_init(struct core_run *entry, struct run *run, const struct plan 
     fill(entry, 0, 0);
 }
 
-/* Lists name steps and queues by number, so nothing that points at them changes. */
+/* Lists link steps and queues by number, so all links stay valid. */
 void core_entry_move(struct core_run *entry, struct run *run, const struct plan *plan)
 {
     const struct core_run before = *entry;
@@ -76,7 +76,7 @@ void core_entry_move(struct core_run *entry, struct run *run, const struct plan 
     for (uint32_t i = 0; i < n_steps; i++) {
         heap_set(&entry->due, i, before.due.keys[i]);
         if ((entry->sched[i].holds & HOLDS_BUDGET) != 0) {
-            core_budget_reserve(entry, i); /* what this revision says that it needs */
+            core_budget_reserve(entry, i); /* the estimates of this revision */
         }
     }
 }

@@ -1,14 +1,13 @@
 /*
- * Whose turn it is. Three limits, each fair over those that share it:
+ * The order in which queued steps start. Each limit is shared fairly:
  *
- *   an agent's lanes     a ring of queues, one per run that waits for it: one step, then the next
- * run a session's places   queues that find it full wait among its blocked ones, first come first
- *                        served: a place that comes free wakes the first; what comes later waits
- *                        behind those that were there
- *   all places           the agents take turns, one step each
+ *   an agent's lanes    a ring of queues, one per run that waits for it: one step, then the next
+ * run a session's places  a queue that finds the session full is blocked, first come first served.
+ * A free place wakes the first one; later queues wait after those blocked before all places the
+ * agents take turns, one step each
  *
- * Nothing is tried again before what it waits for has changed, and every move is a few links: the
- * cost of an event is that of what it starts and wakes.
+ * Nothing is tried again before its condition has changed, and every move is a few links. So the
+ * cost of an event is the cost of what it starts and wakes.
  */
 #include "supervisor/core/sched/fair.h"
 
@@ -150,8 +149,8 @@ static bool is_full(uint32_t n, uint32_t limit)
     return limit > 0 && n >= limit;
 }
 
-/* The first blocked queue of a session that has a place again goes back to its agent; false when
- * there is none. */
+/* Returns the first blocked queue of a session with a free place to its agent; false when there is
+ * none. */
 static bool unblock_one(struct core *c)
 {
     while (c->woken_sessions.head != UINT32_MAX) {
@@ -221,7 +220,7 @@ void core_give_back(struct core *c, struct core_run *entry, uint32_t step)
 
 /* ---- starting ---- */
 
-/* Whether the session lets the queue have the turn that came; else it waits among the blocked. */
+/* Whether the session has a place for the queue whose turn came; otherwise the queue is blocked. */
 static bool session_allows(struct core *c, uint64_t ref)
 {
     struct core_queue *queue = queue_at(c, ref);
@@ -236,13 +235,13 @@ static bool session_allows(struct core *c, uint64_t ref)
     return false;
 }
 
-/* Starts the first step of a queue, unless the budget has another word. */
+/* Starts the first step of a queue, if the budget allows. */
 static bool start_first(struct core *c, uint64_t ref, uint32_t slot)
 {
     struct core_run *entry = &c->runs[ref >> 32];
     struct core_queue *queue = queue_at(c, ref);
     const uint32_t step = (uint32_t)queue->steps.head;
-    switch (core_budget_asks(entry, step)) {
+    switch (core_budget_check(entry, step)) {
     case BUDGET_WAITS:
         core_budget_wait(c, entry, step);
         return false;
@@ -261,7 +260,7 @@ static bool start_first(struct core *c, uint64_t ref, uint32_t slot)
     return true;
 }
 
-/* One step of the agent's next queue; false when it has none, no lane or no place. */
+/* Starts one step of the agent's next queue; false when it has none, no lane or no place. */
 static bool start_one(struct core *c, uint32_t agent)
 {
     const struct core_agent *entry = &c->agents[agent];
@@ -283,7 +282,7 @@ void core_start_queued(struct core *c)
     for (;;) {
         core_budget_wake(c);
         if (is_full(c->in_flight, c->config.in_flight)) {
-            return; /* the turns stay as they are until something comes back */
+            return; /* the turns stay as they are until a place becomes free */
         }
         const uint32_t agent = next_agent(c);
         if (agent != UINT32_MAX) {

@@ -1,20 +1,19 @@
 /*
- * What a plan as a whole asks of an agent: its steps before it runs, and one answer out of all
- * results when they are over. The question itself is another run, of one step; the shell starts it
- * (CMD_JOB) and tells its end.
+ * The jobs of a plan: planning before it runs, and synthesis of one answer when its steps are over.
+ * A job is another run, of one step. The engine starts it (CMD_JOB) and reports its end.
  *
  *   PENDING --PLANNING_STARTED--> planning --PLANNED--> the plan's own life
- *                                  |  ^ `--no plan, first time: PLANNING_RETRY
- *                                  |  `--a person: once more
- *                                  `--PLANNING_FAILED--> failed, a person, or an answer alone
- *   all steps over --SYNTHESIS_STARTED--> the answer --SYNTHESIS_FINISHED--> ended
+ *                                  |  ^ `--invalid plan: PLANNING_RETRY
+ *                                  |  `--a person approves: once more
+ *                                  `--PLANNING_FAILED--> failed, a review, or an answer alone
+ *   all steps over --SYNTHESIS_STARTED--> synthesis --SYNTHESIS_FINISHED--> ended
  *                                          `--SYNTHESIS_RETRY--> running again
  */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/fair.h"
 
-static void order(struct core *c, const struct core_run *entry, struct str text)
+static void emit_job(struct core *c, const struct core_run *entry, struct str text)
 {
     struct core_cmd *cmd = core_emit(c, CMD_JOB);
     cmd->run = core_handle_of(c, entry);
@@ -29,67 +28,63 @@ void core_start_planning(struct core *c, struct core_run *entry)
 {
     const struct planning_policy *policy = &entry->plan->planning;
     core_record(c, entry,
-                (struct record){.type = REC_PLANNING_STARTED,
-                                .step = STEP_NONE,
-                                .attempt = 1,
-                                .agent = policy->agent,
-                                .delay_ms = policy->timeout_ms});
+                (struct record){REC_INIT(PLANNING_STARTED, timed, .delay_ms = policy->timeout_ms),
+                                .step = STEP_NONE, .attempt = 1, .agent = policy->agent});
     core_rearm(c, entry);
-    order(c, entry, STR_LIT(""));
+    emit_job(c, entry, STR_LIT(""));
 }
 
-static void take_plan(struct core *c, struct core_run *entry, const struct core_event *ev)
+static void take_plan(struct core *c, struct core_run *entry, const struct core_new_plan *next,
+                      const struct usage *usage, struct str normalised)
 {
-    core_record_revision(c, entry,
-                         (struct record){.type = REC_PLAN_GENERATED,
-                                         .step = STEP_NONE,
-                                         .revision = ev->plan->revision,
-                                         .result = ev->result,
-                                         .usage = ev->usage,
-                                         .text = ev->type == CORE_PLANNED ? ev->text : STR_LIT("")},
-                         ev->plan, ev->block);
+    core_record_revision(
+        c, entry,
+        (struct record){REC_INIT(PLAN_GENERATED, revision, .revision = next->plan->revision,
+                                 .result = next->document),
+                        .step = STEP_NONE, .usage = *usage, .text = normalised},
+        next);
     core_emit(c, CMD_REVISED)->run = core_handle_of(c, entry);
     core_plan_made(c, entry);
 }
 
-bool core_brings_plan(const struct core_run *entry, const struct core_event *ev)
+bool core_brings_plan(const struct core_run *entry, const struct core_new_plan *next)
 {
-    return ev->plan != NULL && ev->block != NULL && ev->result.id != 0 && ev->plan->n_steps > 0 &&
-           !ev->plan->planning.pending && ev->plan->revision == entry->run->revision &&
-           ev->plan->session == entry->plan->session;
+    return next->plan != NULL && next->block != NULL && next->document.id != 0 &&
+           next->plan->n_steps > 0 && !next->plan->planning.pending &&
+           next->plan->revision == entry->run->revision &&
+           next->plan->session == entry->plan->session;
 }
 
 void core_on_planned(struct core *c, const struct core_event *ev)
 {
+    const struct core_ev_planned *made = CORE_EV(ev, planned);
     struct core_run *entry = core_find_run(c, ev->run);
-    if (entry == NULL || entry->run->job != JOB_PLANNING || !core_brings_plan(entry, ev)) {
+    if (entry == NULL || entry->run->job != JOB_PLANNING || !core_brings_plan(entry, &made->next)) {
         core_reject(c, ev, entry == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
         return;
     }
-    take_plan(c, entry, ev);
+    take_plan(c, entry, &made->next, &made->usage, ev->text);
 }
 
 static void await_decision(struct core *c, struct core_run *entry, struct str text)
 {
     core_record(c, entry,
-                (struct record){.type = REC_PLAN_PAUSED,
-                                .step = STEP_NONE,
-                                .pause = PAUSE_PLANNING,
-                                .delay_ms = entry->plan->signoff_timeout_ms,
-                                .text = text});
+                (struct record){REC_INIT(PLAN_PAUSED, pause, .reason = PAUSE_PLANNING,
+                                         .delay_ms = entry->plan->signoff_timeout_ms),
+                                .step = STEP_NONE, .text = text});
     core_rearm(c, entry);
 }
 
-/* M008: an answer to the goal without any steps. */
-static void answer_alone(struct core *c, struct core_run *entry, const struct plan_end *end)
+/* M008: an answer to the goal, without any steps. */
+static void answer_without_plan(struct core *c, struct core_run *entry, const struct plan_end *end)
 {
     core_record(c, entry, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
     core_rearm(c, entry);
-    core_plan_over(c, entry, end);
+    core_end_plan(c, entry, end);
 }
 
-static void no_plan(struct core *c, struct core_run *entry, enum plan_failure failure,
-                    struct str text, const struct usage *usage)
+static void give_up_planning(struct core *c, struct core_run *entry, enum plan_failure failure,
+                             struct str text, const struct usage *usage)
 {
     const struct plan_end end = {.status = PLAN_FAILED,
                                  .outcome = OUTCOME_FAILED,
@@ -97,18 +92,15 @@ static void no_plan(struct core *c, struct core_run *entry, enum plan_failure fa
                                  .step = STEP_NONE,
                                  .text = text};
     core_record(c, entry,
-                (struct record){.type = REC_PLANNING_FAILED,
-                                .step = STEP_NONE,
-                                .attempt = entry->run->asked,
-                                .failure = failure,
-                                .usage = *usage,
+                (struct record){REC_INIT(PLANNING_FAILED, planning_failed, .failure = failure),
+                                .step = STEP_NONE, .attempt = entry->run->asked, .usage = *usage,
                                 .text = text});
     const enum on_invalid policy = entry->plan->planning.on_invalid;
     const bool answers = entry->plan->synthesis.agent_id.len > 0 && !entry->plan->dry_run;
     if (policy == ON_INVALID_INTERRUPT) {
         await_decision(c, entry, text);
     } else if (policy == ON_INVALID_SYNTHESIZE && answers) {
-        answer_alone(c, entry, &end);
+        answer_without_plan(c, entry, &end);
     } else {
         core_plan_finish(c, entry, &end, (struct blob_ref){0});
     }
@@ -121,15 +113,16 @@ void core_planning_decided(struct core *c, struct core_run *entry, const struct 
                            .failure = PLAN_FAILURE_REJECTED,
                            .step = STEP_NONE,
                            .text = ev->text.len > 0 ? ev->text : STR_LIT("Rejected by a reviewer")};
-    if (ev->decision == DECISION_APPROVE && ev->plan != NULL) {
-        take_plan(c, entry, ev);
+    const struct core_ev_decide *decided = CORE_EV(ev, decide);
+    if (decided->decision == DECISION_APPROVE && decided->next.plan != NULL) {
+        take_plan(c, entry, &decided->next, &(struct usage){0}, STR_LIT(""));
         return;
     }
-    if (ev->decision == DECISION_APPROVE && !core_budget_is_spent(entry, &(struct usage){0})) {
+    if (decided->decision == DECISION_APPROVE && !core_budget_is_spent(entry, &(struct usage){0})) {
         core_start_planning(c, entry);
         return;
     }
-    if (ev->decision == DECISION_APPROVE) {
+    if (decided->decision == DECISION_APPROVE) {
         end.status = PLAN_FAILED;
         end.failure = PLAN_FAILURE_BUDGET;
         end.text = STR_LIT("Budget exceeded: nothing is left to ask for a plan");
@@ -139,31 +132,29 @@ void core_planning_decided(struct core *c, struct core_run *entry, const struct 
 
 static void planning_failed(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
-    if (!ev->invalid) {
-        no_plan(c, entry, PLAN_FAILURE_PLANNING, ev->text, &ev->usage);
+    const struct core_ev_job_failed *failed = CORE_EV(ev, job_failed);
+    if (!failed->invalid) {
+        give_up_planning(c, entry, PLAN_FAILURE_PLANNING, ev->text, &failed->usage);
         return;
     }
     const bool enough =
         entry->run->asked > entry->plan->planning.repairs || entry->run->asked >= LIMIT_ATTEMPTS;
-    if ((enough && !MUTANT(REPAIRS_UNLIMITED)) || core_budget_is_spent(entry, &ev->usage)) {
-        no_plan(c, entry, PLAN_FAILURE_INVALID_PLAN, ev->text, &ev->usage);
+    if ((enough && !MUTANT(REPAIRS_UNLIMITED)) || core_budget_is_spent(entry, &failed->usage)) {
+        give_up_planning(c, entry, PLAN_FAILURE_INVALID_PLAN, ev->text, &failed->usage);
         return;
     }
     core_record(c, entry,
-                (struct record){.type = REC_PLANNING_RETRY,
-                                .step = STEP_NONE,
-                                .attempt = entry->run->asked,
-                                .n = ev->n,
-                                .result = ev->result,
-                                .usage = ev->usage,
-                                .text = ev->text});
-    order(c, entry, ev->text);
+                (struct record){REC_INIT(PLANNING_RETRY, planning_retry, .n = failed->n,
+                                         .result = failed->result),
+                                .step = STEP_NONE, .attempt = entry->run->asked,
+                                .usage = failed->usage, .text = ev->text});
+    emit_job(c, entry, ev->text);
 }
 
 /* ---- the answer ---- */
 
-/* C21, M082: one step's result is the answer as it is. */
-static bool wants_answer(const struct core_run *entry, const struct plan_end *end)
+/* C21, M082: the result of a single step is the answer. */
+static bool wants_synthesis(const struct core_run *entry, const struct plan_end *end)
 {
     const struct run *run = entry->run;
     const bool single =
@@ -178,7 +169,7 @@ static bool wants_answer(const struct core_run *entry, const struct plan_end *en
 bool core_synthesize(struct core *c, struct core_run *entry, const struct plan_end *end)
 {
     const struct synthesis_policy *policy = &entry->plan->synthesis;
-    if (!wants_answer(entry, end)) {
+    if (!wants_synthesis(entry, end)) {
         return false;
     }
     if (core_budget_is_spent(entry, &(struct usage){0})) {
@@ -191,27 +182,23 @@ bool core_synthesize(struct core *c, struct core_run *entry, const struct plan_e
         return false;
     }
     if ((entry->run->paused & 1u << PAUSE_REVIEW) !=
-        0) { /* whom it waited for has no say any more */
-        core_record(
-            c, entry,
-            (struct record){.type = REC_PLAN_RESUMED, .step = STEP_NONE, .pause = PAUSE_REVIEW});
+        0) { /* the reviews have ended with their steps */
+        core_record(c, entry,
+                    (struct record){REC_INIT(PLAN_RESUMED, pause, .reason = PAUSE_REVIEW),
+                                    .step = STEP_NONE});
     }
     core_record(c, entry,
-                (struct record){.type = REC_SYNTHESIS_STARTED,
-                                .step = end->step,
-                                .agent = policy->agent,
-                                .plan_status = end->status,
-                                .outcome = end->outcome,
-                                .failure = end->failure,
-                                .delay_ms = policy->timeout_ms,
-                                .text = end->text});
+                (struct record){REC_INIT(SYNTHESIS_STARTED, synthesis_started,
+                                         .status = end->status, .outcome = end->outcome,
+                                         .failure = end->failure, .delay_ms = policy->timeout_ms),
+                                .step = end->step, .agent = policy->agent, .text = end->text});
     core_rearm(c, entry);
-    order(c, entry, STR_LIT(""));
+    emit_job(c, entry, STR_LIT(""));
     return true;
 }
 
-/* How the plan ends was decided when its answer was asked for. Without steps there is an answer, if
- * no plan. */
+/* The plan's end was decided before the synthesis. Without steps an answer alone is a partial
+ * success. */
 static struct plan_end decided_end(const struct run *run)
 {
     if (run->n_steps == 0 && run->answer.id != 0) {
@@ -245,25 +232,34 @@ bool core_end_stands(const struct core_run *entry, struct plan_end *ret)
     return false;
 }
 
-/* SYNTHESIS_FINISHED, and the plan ends as it was to. */
+/* Emits SYNTHESIS_FINISHED and ends the plan as decided. */
 static void finish(struct core *c, struct core_run *entry, struct record rec)
 {
-    rec.type = REC_SYNTHESIS_FINISHED;
     rec.step = STEP_NONE;
     rec.agent = entry->plan->synthesis.agent;
     core_record(c, entry, rec);
     const struct plan_end end = decided_end(entry->run);
-    core_plan_finish(c, entry, &end, rec.result);
+    core_plan_finish(c, entry, &end, REC(&rec, synthesis_finished)->result);
+}
+
+static void finish_without(struct core *c, struct core_run *entry, struct str why,
+                           const struct usage *usage)
+{
+    finish(c, entry, (struct record){.type = REC_SYNTHESIS_FINISHED, .usage = *usage, .text = why});
 }
 
 void core_on_synthesized(struct core *c, const struct core_event *ev)
 {
+    const struct core_ev_synthesized *answer = CORE_EV(ev, synthesized);
     struct core_run *entry = core_find_run(c, ev->run);
-    if (entry == NULL || entry->run->job != JOB_SYNTHESIS || ev->result.id == 0) {
+    if (entry == NULL || entry->run->job != JOB_SYNTHESIS || answer->result.id == 0) {
         core_reject(c, ev, entry == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
         return;
     }
-    finish(c, entry, (struct record){.ok = true, .result = ev->result, .usage = ev->usage});
+    finish(c, entry,
+           (struct record){REC_INIT(SYNTHESIS_FINISHED, synthesis_finished, .ok = true,
+                                    .result = answer->result),
+                           .usage = answer->usage});
 }
 
 void core_on_rectify(struct core *c, const struct core_event *ev)
@@ -273,32 +269,35 @@ void core_on_rectify(struct core *c, const struct core_event *ev)
         core_reject(c, ev, entry == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
         return;
     }
+    const struct core_ev_planned *made = CORE_EV(ev, planned);
+    const struct core_new_plan *next = &made->next;
     const struct record rec = {.type = REC_SYNTHESIS_RETRY,
                                .step = STEP_NONE,
                                .agent = entry->plan->synthesis.agent,
-                               .usage = ev->usage,
+                               .usage = made->usage,
                                .text = ev->text};
-    const bool adds = ev->plan != NULL && ev->plan->n_steps > entry->plan->n_steps;
+    const bool adds = next->plan != NULL && next->plan->n_steps > entry->plan->n_steps;
     const bool enough = entry->run->rectified >= entry->plan->synthesis.max_retries ||
                         entry->run->rectified >= LIMIT_ATTEMPTS;
-    if ((enough && !MUTANT(RECTIFY_UNLIMITED)) || ev->result.id == 0 || !adds ||
-        entry->run->revision >= LIMIT_REVISIONS || !core_revise(c, entry, ev, rec)) {
+    if ((enough && !MUTANT(RECTIFY_UNLIMITED)) || next->document.id == 0 || !adds ||
+        entry->run->revision >= LIMIT_REVISIONS || !core_revise(c, entry, next, rec)) {
         core_reject(c, ev, REJECT_TOO_MUCH);
     }
 }
 
 void core_on_job_failed(struct core *c, const struct core_event *ev)
 {
+    const struct core_ev_job_failed *failed = CORE_EV(ev, job_failed);
     struct core_run *entry = core_find_run(c, ev->run);
     const bool waits =
-        entry != NULL && entry->run->job != JOB_NONE && entry->run->job == (uint8_t)ev->job &&
-        (ev->job != JOB_PLANNING || ev->attempt == entry->run->asked || MUTANT(STALE_PLANNER));
+        entry != NULL && entry->run->job != JOB_NONE && entry->run->job == (uint8_t)failed->job &&
+        (failed->job != JOB_PLANNING || ev->attempt == entry->run->asked || MUTANT(STALE_PLANNER));
     if (!waits) {
         core_reject(c, ev, entry == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
-    } else if (ev->job == JOB_PLANNING) {
+    } else if (failed->job == JOB_PLANNING) {
         planning_failed(c, entry, ev);
     } else {
-        finish(c, entry, (struct record){.usage = ev->usage, .text = ev->text});
+        finish_without(c, entry, ev->text, &failed->usage);
     }
 }
 
@@ -309,14 +308,14 @@ void core_on_job_text(struct core *c, const struct core_event *ev)
         core_reject(c, ev, entry == NULL ? REJECT_UNKNOWN_RUN : REJECT_NOT_WAITING);
         return;
     }
-    const uint32_t n = ev->invalid ? 0 : entry->run->texts;
+    const uint32_t n = CORE_EV(ev, job_text)->restarts ? 0 : entry->run->texts;
     if (n >= CORE_TEXTS_MAX) {
         core_reject(c, ev, REJECT_TOO_MUCH);
         return;
     }
-    core_record(
-        c, entry,
-        (struct record){.type = REC_TEXT_DELTA, .step = STEP_NONE, .n = n, .text = ev->text});
+    core_record(c, entry,
+                (struct record){REC_INIT(TEXT_DELTA, text_delta, .n = n), .step = STEP_NONE,
+                                .text = ev->text});
 }
 
 /* ---- time, cancelling, restarts ---- */
@@ -333,7 +332,7 @@ void core_job_stop(struct core *c, struct core_run *entry)
 void core_synthesis_timeout(struct core *c, struct core_run *entry)
 {
     core_job_stop(c, entry);
-    finish(c, entry, (struct record){.text = core_text_timeout(c, entry->plan->timeout_ms)});
+    finish_without(c, entry, core_text_timeout(c, entry->plan->timeout_ms), &(struct usage){0});
 }
 
 bool core_job_recover(struct core *c, struct core_run *entry)
@@ -342,12 +341,12 @@ bool core_job_recover(struct core *c, struct core_run *entry)
     if (run->job != JOB_NONE) {
         core_rearm(c, entry);
         if (!MUTANT(JOB_FORGOTTEN)) {
-            order(c, entry, STR_LIT(""));
+            emit_job(c, entry, STR_LIT(""));
         }
         return true;
     }
     if (run->answered && run->end_status != PLAN_PENDING &&
-        !MUTANT(ANSWERED_TWICE)) { /* cut before the plan's own end */
+        !MUTANT(ANSWERED_TWICE)) { /* the journal was cut before PLAN_COMPLETED */
         const struct plan_end end = decided_end(run);
         core_plan_finish(c, entry, &end, run->answer);
         return true;
@@ -356,10 +355,11 @@ bool core_job_recover(struct core *c, struct core_run *entry)
         return false;
     }
     if (run->paused != 0) {
-        core_rearm(c, entry); /* the time spent down counts */
+        core_rearm(c, entry); /* time while the supervisor was down counts */
     } else {
         core_start_planning(
-            c, entry); /* a cut journal lost its beginning, or what followed from its end */
+            c,
+            entry); /* the journal was cut before PLANNING_STARTED, or after the end of the job */
     }
     return true;
 }

@@ -1,13 +1,11 @@
-/*
- * Attempts whose reply was lost. Lost is not failed: the instance is asked first (step.query), as
- * soon as its control lane is up. Only when it has gone for good, or did not come back in time, the
- * outcome is given up as unknown.
- */
+/* Lost replies. A lost reply is not a failure: the instance is queried first (step.query), as soon
+ * as its control lane is up. The outcome stays unknown only when the instance is gone, or does not
+ * come back in time. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
-static void ask(struct core *c, const struct core_run *entry, uint32_t step)
+static void emit_query(struct core *c, const struct core_run *entry, uint32_t step)
 {
     const struct run_step *state = &entry->run->steps[step];
     struct instance_view to;
@@ -37,17 +35,14 @@ void core_step_unknown(struct core *c, struct core_run *entry, uint32_t step)
         return;
     }
     core_unlink(c, entry, step);
-    core_record(c, entry,
-                (struct record){.type = REC_STEP_UNKNOWN,
-                                .step = step,
-                                .attempt = state->attempt,
-                                .agent = state->agent,
-                                .instance = state->instance,
-                                .epoch = state->epoch,
-                                .delay_ms = c->config.unknown_wait_ms});
+    core_record(
+        c, entry,
+        (struct record){REC_INIT(STEP_UNKNOWN, assigned, .instance = state->instance,
+                                 .epoch = state->epoch, .delay_ms = c->config.unknown_wait_ms),
+                        .step = step, .attempt = state->attempt, .agent = state->agent});
     core_link(c, entry, step, LIST_UNKNOWN, false);
-    core_due(c, entry, step, state->deadline);
-    ask(c, entry, step);
+    core_set_due(c, entry, step, state->deadline);
+    emit_query(c, entry, step);
 }
 
 void core_query_instance(struct core *c, uint32_t slot)
@@ -60,7 +55,7 @@ void core_query_instance(struct core *c, uint32_t slot)
         uint32_t step;
         const struct core_run *entry = core_deref(c, ref, &step);
         if (uuid_eq(entry->run->steps[step].instance, view.id)) {
-            ask(c, entry, step);
+            emit_query(c, entry, step);
         }
         ref = entry->sched[step].next;
     }
@@ -96,7 +91,8 @@ void core_resolve_unknown(struct core *c, struct core_run *entry, uint32_t step,
     }
 }
 
-/* Moves a step to the list of those being resolved; that list survives plans that end meanwhile. */
+/* Moves a step to the list of those being resolved. The list stays valid when plans end meanwhile.
+ */
 static void set_aside(struct core *c, struct core_run *entry, uint32_t step)
 {
     core_unlink(c, entry, step);
@@ -124,8 +120,8 @@ void core_instance_gone(struct core *c, uint32_t slot, struct uuid instance, str
     }
 }
 
-/* The request never left: the same attempt goes to whoever is free, before all others. Not for
- * ever, though. */
+/* The request never left: the attempt goes to any free instance, before other steps. The number of
+ * tries is limited. */
 static void not_sent(struct core *c, struct core_run *entry, uint32_t step)
 {
     struct sched_step *sched = &entry->sched[step];
@@ -145,6 +141,7 @@ static void not_sent(struct core *c, struct core_run *entry, uint32_t step)
 
 void core_on_lost(struct core *c, const struct core_event *ev)
 {
+    const bool sent = CORE_EV(ev, lost)->sent;
     core_lane_answered(c, ev);
     struct core_run *entry = core_attempt(c, ev);
     if (entry == NULL) {
@@ -152,24 +149,24 @@ void core_on_lost(struct core *c, const struct core_event *ev)
     }
     const struct run_step *state = &entry->run->steps[ev->step];
     core_breaker_result(c, ev->slot, ev->epoch,
-                        ev->sent ? CLASS_REPLY_LOST : CLASS_SERVICE_UNAVAILABLE);
+                        sent ? CLASS_REPLY_LOST : CLASS_SERVICE_UNAVAILABLE);
     if (state->status == STEP_CHECKING) {
         core_check_lost(c, entry, ev->step);
     } else if (state->epoch != ev->epoch) {
         core_reject(c, ev, REJECT_STALE_EPOCH);
-    } else if (!ev->sent) {
+    } else if (!sent) {
         not_sent(c, entry, ev->step);
     } else if (state->status == STEP_IN_PROGRESS) {
         core_step_unknown(c, entry, ev->step);
     } else {
-        core_reject(c, ev, REJECT_STALE_ATTEMPT); /* known to be unknown */
+        core_reject(c, ev, REJECT_STALE_ATTEMPT); /* it is unknown already */
     }
 }
 
-/* An instance's answer to step.query, other than the result. */
+/* An instance's answer to step.query, other than a result. */
 void core_on_state(struct core *c, const struct core_event *ev)
 {
-    core_alive(c, ev);
+    core_mark_alive(c, ev);
     struct core_run *entry = core_attempt(c, ev);
     if (entry == NULL) {
         return;
@@ -186,8 +183,9 @@ void core_on_state(struct core *c, const struct core_event *ev)
         core_reject(c, ev, REJECT_STALE_EPOCH);
         return;
     }
-    if (!ev->running) {
-        /* It does not know the key, so it never ran there: even an unsafe step may run again. */
+    if (!CORE_EV(ev, state)->running) {
+        /* The instance does not know the key, so the attempt never ran there: even an unsafe step
+         * may run again. */
         const struct failure f = {
             .error_class = CLASS_REPLY_LOST, .text = STR_LIT("Reply lost"), .retryable = true};
         core_attempt_failed(c, entry, step, &f);
@@ -195,15 +193,11 @@ void core_on_state(struct core *c, const struct core_event *ev)
     }
     core_unlink(c, entry, step);
     core_record(c, entry,
-                (struct record){.type = REC_STEP_ASSIGNED,
-                                .step = step,
-                                .attempt = state->attempt,
-                                .phase = state->phase,
-                                .agent = state->agent,
-                                .instance = view.id,
-                                .epoch = view.epoch});
+                (struct record){REC_INIT(STEP_ASSIGNED, assigned, .phase = state->phase,
+                                         .instance = view.id, .epoch = view.epoch),
+                                .step = step, .attempt = state->attempt, .agent = state->agent});
     entry->sched[step].slot = ev->slot;
-    entry->sched[step].sign = c->now;
+    entry->sched[step].last_sign = c->now;
     core_link(c, entry, step, LIST_HELD, false);
-    core_due(c, entry, step, core_held_due(entry, step));
+    core_set_due(c, entry, step, core_held_due(entry, step));
 }

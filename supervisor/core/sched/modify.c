@@ -1,10 +1,10 @@
-/* What people change while a plan runs (M064): pausing, skipping, revising. */
+/* Changes of a running plan by people (M064): pause, resume, skip, cancel steps, revise. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
-/* The run, when it can be changed at all; else the rejection is out. What was paused before its
- * answer was asked for can be resumed meanwhile: its steps may be tried again. */
+/* The run, if it can be changed; otherwise the rejection is emitted. A paused plan can be resumed
+ * during its synthesis: its steps may be retried. */
 static struct core_run *open_run(struct core *c, const struct core_event *ev)
 {
     struct core_run *entry = core_find_run(c, ev->run);
@@ -37,10 +37,8 @@ void core_on_pause(struct core *c, const struct core_event *ev)
         return;
     }
     core_record(c, entry,
-                (struct record){.type = REC_PLAN_PAUSED,
-                                .step = STEP_NONE,
-                                .pause = PAUSE_REQUESTED,
-                                .text = ev->text});
+                (struct record){REC_INIT(PLAN_PAUSED, pause, .reason = PAUSE_REQUESTED),
+                                .step = STEP_NONE, .text = ev->text});
     core_park(c, entry);
 }
 
@@ -55,13 +53,11 @@ void core_on_resume(struct core *c, const struct core_event *ev)
         return;
     }
     core_record(c, entry,
-                (struct record){.type = REC_PLAN_RESUMED,
-                                .step = STEP_NONE,
-                                .pause = PAUSE_REQUESTED,
-                                .text = ev->text});
-    core_unpark(c,
-                entry); /* also the question to a replanner, for which the others go on waiting */
-    core_carry_on(c, entry);
+                (struct record){REC_INIT(PLAN_RESUMED, pause, .reason = PAUSE_REQUESTED),
+                                .step = STEP_NONE, .text = ev->text});
+    core_unpark(
+        c, entry); /* also the question to the replanner, for which the other steps keep waiting */
+    core_advance(c, entry);
 }
 
 /* ---- skipping ---- */
@@ -71,15 +67,22 @@ static bool is_open(const struct core_run *entry, uint32_t step)
     return !step_is_final(entry->run->steps[step].status);
 }
 
+/* Whether the run still has the revision that the client knew. */
+static bool is_expected(const struct core_run *entry, uint32_t revision)
+{
+    return revision == 0 || revision == entry->run->revision || MUTANT(EXPECT_IGNORED);
+}
+
 static enum core_reject check_modify(const struct core_event *ev, const struct core_run *entry)
 {
-    if (ev->expect != 0 && ev->expect != entry->run->revision && !MUTANT(EXPECT_IGNORED)) {
+    const struct core_ev_modify *change = CORE_EV(ev, modify);
+    if (!is_expected(entry, change->expect)) {
         return REJECT_REVISION;
     }
     if (entry->run->revision >= LIMIT_REVISIONS) {
         return REJECT_TOO_MUCH;
     }
-    switch (ev->modify) {
+    switch (change->kind) {
     case MODIFY_CONVERSATION_ONLY:
         return REJECT_NONE;
     case MODIFY_SKIP_TO_STEP:
@@ -88,15 +91,15 @@ static enum core_reject check_modify(const struct core_event *ev, const struct c
                                                : REJECT_NONE;
     case MODIFY_SKIP_STEPS:
     case MODIFY_CANCEL_STEP:
-        for (uint32_t i = 0; i < ev->n_steps; i++) {
-            if (ev->steps[i] >= entry->run->n_steps) {
+        for (uint32_t i = 0; i < change->n_steps; i++) {
+            if (change->steps[i] >= entry->run->n_steps) {
                 return REJECT_NO_STEP;
             }
-            if (!is_open(entry, ev->steps[i]) && !MUTANT(TERMINAL_OVERWRITTEN)) {
+            if (!is_open(entry, change->steps[i]) && !MUTANT(TERMINAL_OVERWRITTEN)) {
                 return REJECT_FINAL;
             }
         }
-        return ev->n_steps == 0 ? REJECT_NO_STEP : REJECT_NONE;
+        return change->n_steps == 0 ? REJECT_NO_STEP : REJECT_NONE;
     case MODIFY_INSERT:
     case MODIFY_REPLACE:
     case MODIFY_KIND_COUNT:
@@ -105,9 +108,10 @@ static enum core_reject check_modify(const struct core_event *ev, const struct c
     return REJECT_NOT_WAITING;
 }
 
-/* Ends one step by a person's word. What is out is told to stop; what it says no longer counts. */
-static void take_out(struct core *c, struct core_run *entry, uint32_t step, bool cancel,
-                     struct str why)
+/* Ends one step for a person. If an instance has it, it gets a cancel request and its result is
+ * rejected. */
+static void end_by_person(struct core *c, struct core_run *entry, uint32_t step, bool cancel,
+                          struct str why)
 {
     const enum list_kind list = entry->sched[step].list;
     const bool out = list == LIST_HELD || list == LIST_UNKNOWN;
@@ -116,14 +120,14 @@ static void take_out(struct core *c, struct core_run *entry, uint32_t step, bool
         return;
     }
     core_end_step(c, entry,
-                  (struct record){.step = step,
-                                  .status = cancel ? STEP_CANCELLED : STEP_SKIPPED,
-                                  .reason = cancel ? REASON_USER_CANCEL : REASON_USER_SKIP,
-                                  .error_class = cancel ? CLASS_CANCELLED : CLASS_NONE,
-                                  .stop = out ? STOP_FENCED : STOP_NONE,
-                                  .text = why});
+                  (struct record){REC_INIT(STEP_COMPLETED, step_completed,
+                                           .status = cancel ? STEP_CANCELLED : STEP_SKIPPED,
+                                           .reason = cancel ? REASON_USER_CANCEL : REASON_USER_SKIP,
+                                           .error_class = cancel ? CLASS_CANCELLED : CLASS_NONE,
+                                           .stop = out ? STOP_FENCED : STOP_NONE),
+                                  .step = step, .text = why});
     if (out) {
-        core_tell_to_stop(c, entry, step, &who, why);
+        core_emit_cancel(c, entry, step, &who, why);
     }
 }
 
@@ -138,26 +142,26 @@ void core_on_modify(struct core *c, const struct core_event *ev)
         core_reject(c, ev, why);
         return;
     }
+    const struct core_ev_modify *change = CORE_EV(ev, modify);
+    const bool skip_to = change->kind == MODIFY_SKIP_TO_STEP;
     core_record(c, entry,
-                (struct record){.type = REC_PLAN_MODIFIED,
-                                .step = ev->modify == MODIFY_SKIP_TO_STEP ? ev->step : STEP_NONE,
-                                .modify = ev->modify,
-                                .revision = entry->run->revision + 1,
-                                .text = ev->text});
-    if (ev->modify == MODIFY_CONVERSATION_ONLY) {
+                (struct record){REC_INIT(PLAN_MODIFIED, revision, .modify = change->kind,
+                                         .revision = entry->run->revision + 1),
+                                .step = skip_to ? ev->step : STEP_NONE, .text = ev->text});
+    if (change->kind == MODIFY_CONVERSATION_ONLY) {
         return;
     }
-    const bool cancel = ev->modify == MODIFY_CANCEL_STEP;
-    const uint32_t n = ev->modify == MODIFY_SKIP_TO_STEP ? ev->step : ev->n_steps;
+    const bool cancel = change->kind == MODIFY_CANCEL_STEP;
+    const uint32_t n = skip_to ? ev->step : change->n_steps;
     c->quiet = true;
     for (uint32_t i = 0; i < n; i++) {
-        take_out(c, entry, ev->modify == MODIFY_SKIP_TO_STEP ? i : ev->steps[i], cancel, ev->text);
+        end_by_person(c, entry, skip_to ? i : change->steps[i], cancel, ev->text);
     }
     for (uint32_t i = 0; i < n; i++) {
-        core_settle(c, entry, ev->modify == MODIFY_SKIP_TO_STEP ? i : ev->steps[i]);
+        core_settle(c, entry, skip_to ? i : change->steps[i]);
     }
     core_emit_waiting(c, entry);
-    core_carry_on(c, entry);
+    core_advance(c, entry);
 }
 
 /* ---- a new plan ---- */
@@ -168,18 +172,18 @@ void core_on_revise(struct core *c, const struct core_event *ev)
     if (entry == NULL) {
         return;
     }
+    const struct core_ev_revise *change = CORE_EV(ev, revise);
     enum core_reject why = REJECT_NONE;
-    if (ev->expect != 0 && ev->expect != entry->run->revision && !MUTANT(EXPECT_IGNORED)) {
+    if (!is_expected(entry, change->expect)) {
         why = REJECT_REVISION;
-    } else if (ev->modify != MODIFY_INSERT && ev->modify != MODIFY_REPLACE) {
+    } else if (change->kind != MODIFY_INSERT && change->kind != MODIFY_REPLACE) {
         why = REJECT_NOT_WAITING;
-    } else if (entry->run->replanning > 0 || ev->result.id == 0) {
+    } else if (entry->run->replanning > 0 || change->next.document.id == 0) {
         why = REJECT_NOT_WAITING; /* the replanner's revision comes first */
-    } else if (!core_revise(c, entry, ev,
-                            (struct record){.type = REC_PLAN_MODIFIED,
-                                            .step = STEP_NONE,
-                                            .modify = ev->modify,
-                                            .text = ev->text})) {
+    } else if (!core_revise(
+                   c, entry, &change->next,
+                   (struct record){REC_INIT(PLAN_MODIFIED, revision, .modify = change->kind),
+                                   .step = STEP_NONE, .text = ev->text})) {
         why = REJECT_BEGUN;
     }
     if (why != REJECT_NONE) {

@@ -1,4 +1,4 @@
-/* Lists, the time of steps, and the way to an agent's queue: admission, hold, what comes due. */
+/* Lists, deadlines of steps, and the way to an agent's queue: admission, hold, expiry. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/fair.h"
@@ -34,7 +34,7 @@ struct list *core_list(struct core *c, struct core_run *entry, uint32_t step, en
     case LIST_QUEUE:
         return &entry->queues[entry->sched[step].queue].steps;
     case LIST_BUDGET:
-        return &entry->broke;
+        return &entry->budget_waiters;
     case LIST_PARKED:
         return &entry->parked;
     case LIST_HELD:
@@ -53,7 +53,7 @@ struct list *core_list(struct core *c, struct core_run *entry, uint32_t step, en
 static uint8_t queue_of(const struct core_run *entry, uint32_t step)
 {
     const uint32_t at = plan_agent_find(entry->plan, run_step_agent(entry->run, entry->plan, step));
-    ASSERT(at < LIMIT_PLAN_AGENTS); /* whoever gives a step to an agent checks the grants */
+    ASSERT(at < LIMIT_PLAN_AGENTS); /* the assignment of an agent checks the grants */
     return (uint8_t)at;
 }
 
@@ -90,7 +90,7 @@ void core_link(struct core *c, struct core_run *entry, uint32_t step, enum list_
 void core_unlink(struct core *c, struct core_run *entry, uint32_t step)
 {
     struct sched_step *sched = &entry->sched[step];
-    core_due(c, entry, step, MSEC_NEVER);
+    core_set_due(c, entry, step, MSEC_NEVER);
     if (sched->list == LIST_NONE) {
         return;
     }
@@ -118,9 +118,9 @@ void core_unlink(struct core *c, struct core_run *entry, uint32_t step)
 
 /* ---- time ---- */
 
-/* The time of a job is for one question: it begins anew with the daemon. That of a plan's own
- * questions does not run while they wait for a lane: whether others ask, too, says nothing of the
- * planner. Who talks with a session has a person waiting. */
+/* The deadline of a job belongs to one question, so it starts again after a restart. The time of a
+ * planning or synthesis job does not run while it waits for a lane: other plans' jobs must not use
+ * it up. A conversation job has no such rule: a person waits. */
 msec core_entry_deadline(const struct core *c, const struct core_run *entry)
 {
     const msec deadline = entry->run->deadline;
@@ -155,7 +155,7 @@ void core_rearm(struct core *c, struct core_run *entry)
     heap_set(&c->due, (uint32_t)(entry - c->runs), steps < plan ? steps : plan);
 }
 
-void core_due(struct core *c, struct core_run *entry, uint32_t step, msec when)
+void core_set_due(struct core *c, struct core_run *entry, uint32_t step, msec when)
 {
     heap_set(&entry->due, step, when);
     core_rearm(c, entry);
@@ -166,7 +166,7 @@ static msec sooner(msec a, msec b)
     return a < b ? a : b;
 }
 
-/* A question has its deadline; any other step its limit, wherever it waits. */
+/* For a question its deadline, for any other step its limit. */
 static msec end_of(const struct core_run *entry, uint32_t step)
 {
     const struct run_step *state = &entry->run->steps[step];
@@ -179,14 +179,14 @@ msec core_parked_due(const struct core_run *entry, uint32_t step)
     return state->status == STEP_CHECKING ? MSEC_NEVER : state->limit;
 }
 
-/* A question with a deadline needs nothing else: who does not answer by then is absent enough. */
+/* A question with a deadline needs no absence check: the deadline covers an absent agent. */
 static bool has_deadline(const struct core_run *entry, uint32_t step)
 {
     const struct run_step *state = &entry->run->steps[step];
     return state->status == STEP_CHECKING && state->deadline != MSEC_NEVER;
 }
 
-/* When it has waited for a lane too long; a question has nothing but its deadline. */
+/* When the step has waited too long for a lane; a question has only its deadline. */
 static msec queue_end(const struct core_run *entry, uint32_t step)
 {
     const msec wait = entry->plan->steps[step].policy.queue_timeout_ms;
@@ -196,8 +196,8 @@ static msec queue_end(const struct core_run *entry, uint32_t step)
                : msec_add(entry->sched[step].since, wait);
 }
 
-/* Whether the agent is there at all: looked at now and then instead of whenever instances come and
- * go. */
+/* When to check whether the agent has instances. Checking now and then is cheaper than on every
+ * change. */
 static msec absence_end(const struct core *c, const struct core_run *entry, uint32_t step)
 {
     const struct agent_view agent =
@@ -208,7 +208,7 @@ static msec absence_end(const struct core *c, const struct core_run *entry, uint
     return agent.instances > 0 ? msec_add(c->now, wait > 0 ? wait : 1000) : msec_add(absent, wait);
 }
 
-/* Nobody will come, and who asks has a better use for the answer than for the time. */
+/* For questions and jobs a prompt failure is better than waiting for an agent that gave up. */
 bool core_agent_unavailable(const struct core *c, const struct core_run *entry, uint32_t step)
 {
     const struct agent_view agent =
@@ -223,7 +223,7 @@ static void absent(struct core *c, struct core_run *entry, uint32_t step)
     const struct failure f = {.error_class = CLASS_AGENT_UNAVAILABLE,
                               .text = core_text_absent(c, agent)};
     if (entry->run->steps[step].status == STEP_CHECKING) {
-        core_check_error(c, entry, &(struct core_event){.step = step, .text = f.text});
+        core_check_failed(c, entry, step, f.text);
         return;
     }
     core_give_up(c, entry, step, &f);
@@ -268,33 +268,33 @@ void core_queue_due(struct core *c, struct core_run *entry, uint32_t step)
         }
         next = sooner(next, sooner(look, queue_end(entry, step)));
     }
-    core_due(c, entry, step, next);
+    core_set_due(c, entry, step, next);
 }
 
 /* ---- the way to a lane ---- */
 
 static bool is_held(const struct core_run *entry)
 {
-    const uint32_t told = (MUTANT(PAUSE_IGNORED) ? 0 : 1u << PAUSE_REQUESTED) |
-                          1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING;
-    return (entry->run->paused & told) != 0;
+    const uint32_t holds = (MUTANT(PAUSE_IGNORED) ? 0 : 1u << PAUSE_REQUESTED) |
+                           1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING;
+    return (entry->run->paused & holds) != 0;
 }
 
-bool core_hold(const struct core_run *entry)
+bool core_on_hold(const struct core_run *entry)
 {
     return is_held(entry) || entry->run->job != JOB_NONE ||
            (entry->run->replanning > 0 && !MUTANT(BEGINS_REPLANNED)) ||
            (entry->run->cancelling && !MUTANT(BEGINS_CANCELLED));
 }
 
-bool core_hold_step(const struct core_run *entry, uint32_t step)
+bool core_step_on_hold(const struct core_run *entry, uint32_t step)
 {
     const struct run_step *state = &entry->run->steps[step];
     const bool replan = state->status == STEP_CHECKING && state->phase == PHASE_REPLAN;
-    return replan ? is_held(entry) || entry->run->cancelling : core_hold(entry);
+    return replan ? is_held(entry) || entry->run->cancelling : core_on_hold(entry);
 }
 
-/* A step on hold waits where its turn is kept. */
+/* Puts a step on hold where it keeps its order. */
 static void set_aside(struct core *c, struct core_run *entry, uint32_t step, bool front)
 {
     core_unlink(c, entry, step);
@@ -302,13 +302,13 @@ static void set_aside(struct core *c, struct core_run *entry, uint32_t step, boo
         core_link(c, entry, step, LIST_READY, front);
     } else {
         core_link(c, entry, step, LIST_PARKED, front);
-        core_due(c, entry, step, core_parked_due(entry, step));
+        core_set_due(c, entry, step, core_parked_due(entry, step));
     }
 }
 
 void core_enqueue(struct core *c, struct core_run *entry, uint32_t step, bool front)
 {
-    if (core_hold_step(entry, step)) {
+    if (core_step_on_hold(entry, step)) {
         set_aside(c, entry, step, front);
         return;
     }
@@ -319,12 +319,12 @@ void core_enqueue(struct core *c, struct core_run *entry, uint32_t step, bool fr
     const msec look = core_agent_unavailable(c, entry, step) ? c->now
                       : looks ? msec_add(c->now, c->config.agent_wait_ms)
                               : MSEC_NEVER;
-    core_due(c, entry, step, sooner(end_of(entry, step), sooner(look, queue_end(entry, step))));
+    core_set_due(c, entry, step, sooner(end_of(entry, step), sooner(look, queue_end(entry, step))));
 }
 
 void core_admit(struct core *c, struct core_run *entry)
 {
-    while (entry->ready.head != REF_NONE && !core_hold(entry) &&
+    while (entry->ready.head != REF_NONE && !core_on_hold(entry) &&
            entry->run->active + (MUTANT(QUEUED_NOT_COUNTED) ? 0 : entry->queued) <
                run_concurrency(entry->plan)) {
         const uint32_t step = (uint32_t)entry->ready.head;
@@ -340,7 +340,7 @@ static void park_list(struct core *c, struct core_run *entry, const struct list 
     for (uint64_t ref = list->tail; ref != REF_NONE;) {
         const uint32_t step = (uint32_t)ref;
         ref = entry->sched[step].prev;
-        if (core_hold_step(entry, step)) {
+        if (core_step_on_hold(entry, step)) {
             set_aside(c, entry, step, true);
         }
     }
@@ -351,7 +351,7 @@ void core_park(struct core *c, struct core_run *entry)
     for (uint32_t i = entry->plan->agents.n; i > 0; i--) {
         park_list(c, entry, &entry->queues[i - 1].steps);
     }
-    park_list(c, entry, &entry->broke);
+    park_list(c, entry, &entry->budget_waiters);
 }
 
 void core_unpark(struct core *c, struct core_run *entry)

@@ -1,4 +1,4 @@
-/* Instances coming, going, falling silent. */
+/* Instances that register, leave or fall silent. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
@@ -16,15 +16,10 @@ static bool is_current(struct core *c, const struct core_event *ev, struct insta
 static void record_instance(struct core *c, enum record_type type, const struct instance_view *of,
                             uint32_t pid, struct str text)
 {
-    core_record(c, NULL,
-                (struct record){.type = type,
-                                .step = STEP_NONE,
-                                .agent = of->agent,
-                                .instance = of->id,
-                                .epoch = of->epoch,
-                                .capacity = of->capacity,
-                                .pid = pid,
-                                .text = text});
+    struct record rec = {.type = type, .step = STEP_NONE, .agent = of->agent, .text = text};
+    *REC(&rec, agent) = (struct rec_agent){
+        .instance = of->id, .epoch = of->epoch, .capacity = of->capacity, .pid = pid};
+    core_record(c, NULL, rec);
 }
 
 static void close_lanes(struct core *c, uint32_t slot, uint64_t epoch)
@@ -34,9 +29,9 @@ static void close_lanes(struct core *c, uint32_t slot, uint64_t epoch)
     cmd->epoch = epoch;
 }
 
-/* The steps in the queues of one agent: what nobody will come for is due now, and no sooner than
- * its deadline when there is hope again. */
-static void look_again(struct core *c, struct core_run *entry, uint32_t agent)
+/* Rechecks the queued steps of one agent. When the agent is unavailable they are due now; otherwise
+ * at their deadline again. */
+static void recheck_queue(struct core *c, struct core_run *entry, uint32_t agent)
 {
     for (uint32_t i = 0; i < entry->plan->agents.n; i++) {
         const struct core_queue *queue = &entry->queues[i];
@@ -48,54 +43,55 @@ static void look_again(struct core *c, struct core_run *entry, uint32_t agent)
             ref = entry->sched[step].next;
             state = &entry->run->steps[step];
             if (core_agent_unavailable(c, entry, step)) {
-                core_due(c, entry, step, c->now);
+                core_set_due(c, entry, step, c->now);
             } else if (state->status == STEP_CHECKING && state->deadline != MSEC_NEVER) {
-                core_due(c, entry, step, state->deadline);
+                core_set_due(c, entry, step, state->deadline);
             }
         }
     }
 }
 
-/* After whatever changed the hope for an agent that gave up, or did until now. */
-static void look_at_all(struct core *c, uint32_t agent)
+/* After a change in the availability of an agent that gave up. */
+static void recheck_runs(struct core *c, uint32_t agent)
 {
     for (uint32_t i = 0; i < c->config.runs_max; i++) {
         if (c->runs[i].run != NULL) {
-            look_again(c, &c->runs[i], agent);
+            recheck_queue(c, &c->runs[i], agent);
         }
     }
 }
 
-static void came_or_went(struct core *c, uint32_t agent)
+static void availability_changed(struct core *c, uint32_t agent)
 {
-    core_mark_dirty(c, agent); /* one that is not there any more may have had a breaker's trial */
+    core_mark_dirty(c, agent); /* an instance that left may have had a breaker's trial */
     if (registry_agent_view(c->registry, agent).failure.len > 0) {
-        look_at_all(c, agent);
+        recheck_runs(c, agent);
     }
 }
 
-void core_alive(struct core *c, const struct core_event *ev)
+void core_mark_alive(struct core *c, const struct core_event *ev)
 {
     struct instance_view view;
     if (registry_is_current(c->registry, ev->slot, ev->epoch) &&
         registry_renew_lease(c->registry, ev->slot, c->now) &&
         registry_instance_view(c->registry, ev->slot, &view)) {
-        core_mark_dirty(c, view.agent); /* it was suspect and may have work again */
+        core_mark_dirty(c, view.agent); /* it was suspect, and may get work again */
     }
 }
 
 void core_on_register(struct core *c, const struct core_event *ev)
 {
+    const struct core_ev_registration *reg = CORE_EV(ev, registration);
     struct instance_view view;
     uint32_t slot = registry_instance(c->registry, ev->instance);
     if (slot != REGISTRY_NONE && registry_instance_view(c->registry, slot, &view)) {
-        if (view.agent != ev->agent) {
+        if (view.agent != reg->agent) {
             core_reject(c, ev, REJECT_FOREIGN);
             return;
         }
         close_lanes(c, slot, view.epoch);
     }
-    slot = registry_register(c->registry, ev->agent, ev->instance, ev->capacity, c->now);
+    slot = registry_register(c->registry, reg->agent, ev->instance, reg->capacity, c->now);
     if (slot == REGISTRY_NONE) {
         core_reject(c, ev, REJECT_TOO_MANY_INSTANCES);
         return;
@@ -103,11 +99,11 @@ void core_on_register(struct core *c, const struct core_event *ev)
     const bool live = registry_instance_view(c->registry, slot, &view);
     ASSERT(live);
     core_instance_lost(
-        c, slot); /* what the incarnation before had; it is asked when the control lane is up */
-    c->instances[slot].told_up = false;
-    c->instances[slot].spawned = ev->spawned;
-    came_or_went(c, ev->agent);
-    record_instance(c, REC_AGENT_REGISTERED, &view, ev->pid, ev->text);
+        c, slot); /* what the previous incarnation had; it is queried when the control lane is up */
+    c->instances[slot].up_emitted = false;
+    c->instances[slot].spawned = reg->spawned;
+    availability_changed(c, reg->agent);
+    record_instance(c, REC_AGENT_REGISTERED, &view, reg->pid, ev->text);
     struct core_cmd *cmd = core_emit(c, CMD_REGISTERED);
     cmd->slot = slot;
     cmd->epoch = view.epoch;
@@ -117,7 +113,7 @@ void core_on_seen(struct core *c, const struct core_event *ev)
 {
     struct instance_view view;
     if (is_current(c, ev, &view)) {
-        core_alive(c, ev);
+        core_mark_alive(c, ev);
     }
 }
 
@@ -127,7 +123,7 @@ void core_on_lane_up(struct core *c, const struct core_event *ev)
     if (!is_current(c, ev, &view)) {
         return;
     }
-    core_alive(c, ev);
+    core_mark_alive(c, ev);
     if (ev->lane == REGISTRY_CONTROL_LANE) {
         registry_lane_set(c->registry, ev->slot, ev->lane, true);
         core_query_instance(c, ev->slot);
@@ -138,8 +134,8 @@ void core_on_lane_up(struct core *c, const struct core_event *ev)
         return;
     }
     registry_lane_set(c->registry, ev->slot, ev->lane, true);
-    if (!c->instances[ev->slot].told_up) {
-        c->instances[ev->slot].told_up = true;
+    if (!c->instances[ev->slot].up_emitted) {
+        c->instances[ev->slot].up_emitted = true;
         record_instance(c, REC_AGENT_UP, &view, 0, (struct str){0});
     }
     if (!MUTANT(LOST_WAKE_UP)) {
@@ -157,7 +153,7 @@ void core_on_lane_down(struct core *c, const struct core_event *ev)
         core_reject(c, ev, REJECT_FOREIGN);
         return;
     }
-    /* A request that was out on it is reported on its own, as LOST. */
+    /* A request that was on it is reported on its own, as LOST. */
     registry_lane_set(c->registry, ev->slot, ev->lane, false);
 }
 
@@ -173,7 +169,7 @@ void core_on_gone(struct core *c, const struct core_event *ev)
         core_breaker_result(c, ev->slot, ev->epoch, CLASS_AGENT_CRASHED);
     }
     registry_remove(c->registry, ev->slot, c->now);
-    came_or_went(c, view.agent);
+    availability_changed(c, view.agent);
     core_instance_gone(c, ev->slot, view.id, ev->text);
 }
 
@@ -183,7 +179,7 @@ void core_on_drain(struct core *c, const struct core_event *ev)
     if (!is_current(c, ev, &view)) {
         return;
     }
-    core_alive(c, ev);
+    core_mark_alive(c, ev);
     if (!view.draining) {
         registry_drain(c->registry, ev->slot);
         record_instance(c, REC_AGENT_DRAINING, &view, 0, ev->text);
@@ -192,32 +188,31 @@ void core_on_drain(struct core *c, const struct core_event *ev)
 
 void core_on_gave_up(struct core *c, const struct core_event *ev)
 {
-    if (ev->agent >= registry_agents(c->registry)) {
+    const uint32_t agent = CORE_EV(ev, process)->agent;
+    if (agent >= registry_agents(c->registry)) {
         core_reject(c, ev, REJECT_FOREIGN);
         return;
     }
-    registry_agent_failed(c->registry, ev->agent, ev->text);
-    look_at_all(c, ev->agent);
+    registry_agent_failed(c->registry, agent, ev->text);
+    recheck_runs(c, agent);
 }
 
 void core_on_restarted(struct core *c, const struct core_event *ev)
 {
-    if (ev->agent < registry_agents(c->registry) &&
-        registry_agent_view(c->registry, ev->agent).failure.len > 0) {
-        registry_agent_failed(c->registry, ev->agent, (struct str){"", 0});
-        look_at_all(c, ev->agent);
+    const struct core_ev_process *of = CORE_EV(ev, process);
+    if (of->agent < registry_agents(c->registry) &&
+        registry_agent_view(c->registry, of->agent).failure.len > 0) {
+        registry_agent_failed(c->registry, of->agent, (struct str){"", 0});
+        recheck_runs(c, of->agent);
     }
-    core_record(c, NULL,
-                (struct record){.type = REC_AGENT_RESTARTED,
-                                .step = STEP_NONE,
-                                .agent = ev->agent,
-                                .instance = ev->instance,
-                                .pid = ev->pid,
-                                .text = ev->text});
+    core_record(
+        c, NULL,
+        (struct record){REC_INIT(AGENT_RESTARTED, agent, .instance = ev->instance, .pid = of->pid),
+                        .step = STEP_NONE, .agent = of->agent, .text = ev->text});
 }
 
-/* Silence is not death: what an expired instance had becomes unknown, and it may still come back
- * and say. */
+/* An expired lease is not an end: attempts become unknown, and the instance may come back with
+ * results. */
 void core_expire_instances(struct core *c)
 {
     enum health health = HEALTH_HEALTHY;
@@ -235,7 +230,7 @@ void core_expire_instances(struct core *c)
         record_instance(c, REC_AGENT_DOWN, &view, 0, STR_LIT("lease expired"));
         close_lanes(c, slot, view.epoch);
         registry_remove(c->registry, slot, c->now);
-        came_or_went(c, view.agent);
+        availability_changed(c, view.agent);
         core_instance_lost(c, slot);
     }
 }

@@ -1,7 +1,5 @@
-/*
- * Revisions of a plan: asked of the replanner when a step failed (M050-M054, C16), or made by a
- * person. Rows keep their indexes, so whatever is out goes on untouched; see run_revise().
- */
+/* Revisions of a plan, by the replanner after a failure (M050-M054, C16) or by a person. Steps keep
+ * their indexes, so work under way is not affected; see run_revise(). */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
@@ -19,15 +17,12 @@ static void fail_with(struct core *c, struct core_run *entry, uint32_t step,
     const struct holder who = core_holder(c, entry, step);
     c->quiet = true;
     core_end_step(c, entry,
-                  (struct record){.step = step,
-                                  .status = STEP_FAILED,
-                                  .reason = f->reason,
-                                  .error_class = f->error_class,
-                                  .stop = f->tell ? STOP_FENCED : STOP_NONE,
-                                  .usage = f->usage,
-                                  .text = f->text});
-    if (f->tell) {
-        core_tell_to_stop(c, entry, step, &who, f->text);
+                  (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_FAILED,
+                                           .reason = f->reason, .error_class = f->error_class,
+                                           .stop = f->cancel ? STOP_FENCED : STOP_NONE),
+                                  .step = step, .usage = f->usage, .text = f->text});
+    if (f->cancel) {
+        core_emit_cancel(c, entry, step, &who, f->text);
     }
     core_step_fails_plan(c, entry, step, failure, text);
 }
@@ -42,7 +37,7 @@ void core_replan(struct core *c, struct core_run *entry, uint32_t step, const st
         return;
     }
     if (entry->run->replanning > 0) {
-        /* The revision that is being made will do without it, or take it up again. */
+        /* The revision that is being made will drop the step, or contain it again. */
         core_fail_by(c, entry, step, f, ON_FAILURE_CONTINUE);
         return;
     }
@@ -56,23 +51,19 @@ void core_replan(struct core *c, struct core_run *entry, uint32_t step, const st
                   max_replans_text(c, policy->max_step, f->text));
         return;
     }
-    core_begin_bare(c, entry, step);
+    core_begin_without_attempt(c, entry, step);
     core_unlink(c, entry, step);
-    core_record(c, entry,
-                (struct record){.type = REC_REPLAN_STARTED,
-                                .step = step,
-                                .attempt = state->attempt,
-                                .agent = policy->agent,
-                                .error_class = f->error_class,
-                                .revision = entry->run->revision,
-                                .n = entry->run->replans + 1u,
-                                .delay_ms = policy->cooldown_ms,
-                                .usage = f->usage,
-                                .text = f->text});
+    core_record(
+        c, entry,
+        (struct record){REC_INIT(REPLAN_STARTED, replan_started, .error_class = f->error_class,
+                                 .revision = entry->run->revision, .n = entry->run->replans + 1u,
+                                 .delay_ms = policy->cooldown_ms),
+                        .step = step, .attempt = state->attempt, .agent = policy->agent,
+                        .usage = f->usage, .text = f->text});
     core_park(c, entry);
-    core_due(c, entry, step, msec_add(c->now, policy->cooldown_ms));
-    if (f->tell) {
-        core_tell_to_stop(c, entry, step, &who, f->text);
+    core_set_due(c, entry, step, msec_add(c->now, policy->cooldown_ms));
+    if (f->cancel) {
+        core_emit_cancel(c, entry, step, &who, f->text);
     }
 }
 
@@ -90,14 +81,11 @@ void core_replan_failed(struct core *c, struct core_run *entry, uint32_t step,
 {
     const struct run_step *state = &entry->run->steps[step];
     core_unlink(c, entry, step);
-    core_record(c, entry,
-                (struct record){.type = REC_REPLAN_FINISHED,
-                                .step = step,
-                                .attempt = state->attempt,
-                                .agent = entry->plan->replan.agent,
-                                .revision = entry->run->revision,
-                                .usage = *usage,
-                                .text = text});
+    core_record(
+        c, entry,
+        (struct record){REC_INIT(REPLAN_FINISHED, revision, .revision = entry->run->revision),
+                        .step = step, .attempt = state->attempt, .agent = entry->plan->replan.agent,
+                        .usage = *usage, .text = text});
     const struct failure f = {.error_class = state->error_class, .text = text};
     fail_with(c, entry, step, &f, failure, text);
 }
@@ -117,7 +105,7 @@ static bool same_deps(const struct plan *a, const struct plan *b, uint32_t step)
     return true;
 }
 
-/* A row that has begun stays as it is: nothing new may come before it. */
+/* A step that has begun stays as it is: it gets no new dependencies. */
 static bool row_fits(const struct plan *to, const struct core_run *entry, uint32_t i)
 {
     const struct plan_step *was = &entry->plan->steps[i];
@@ -132,7 +120,7 @@ static bool row_fits(const struct plan *to, const struct core_run *entry, uint32
     return is->superseded || !run_step_is_active(state->status) || same_deps(entry->plan, to, i);
 }
 
-/* Whoever was granted stays where it is; only a person may grant more (G26). */
+/* Granted agents stay at their places; only a person may grant more (G26). */
 static bool grants_fit(const struct plan *to, const struct plan *from, bool grows)
 {
     const struct plan_agents *had = &from->agents;
@@ -161,7 +149,7 @@ static bool revision_fits(const struct plan *to, const struct core_run *entry, b
     return true;
 }
 
-/* Ends the rows that the revision does without. */
+/* Ends the steps that the revision drops. */
 static void end_superseded(struct core *c, struct core_run *entry, const struct plan *to)
 {
     for (uint32_t i = 0; i < entry->plan->n_steps; i++) {
@@ -172,26 +160,25 @@ static void end_superseded(struct core *c, struct core_run *entry, const struct 
             continue;
         }
         const struct holder who = core_holder(c, entry, i);
-        struct record rec = {.step = i,
-                             .status = STEP_SKIPPED,
-                             .reason = REASON_SUPERSEDED,
-                             .stop = out && !failed ? STOP_FENCED : STOP_NONE,
-                             .text = STR_LIT("A revision of the plan does without it")};
+        struct record rec = {REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_SKIPPED,
+                                      .reason = REASON_SUPERSEDED,
+                                      .stop = out && !failed ? STOP_FENCED : STOP_NONE),
+                             .step = i, .text = STR_LIT("A revision of the plan does without it")};
         if (failed) {
-            rec.status = STEP_FAILED;
-            rec.error_class = state->error_class;
+            REC(&rec, step_completed)->status = STEP_FAILED;
+            REC(&rec, step_completed)->error_class = state->error_class;
         } else if (run_step_is_active(state->status)) {
-            rec.status = STEP_CANCELLED;
-            rec.error_class = CLASS_CANCELLED;
+            REC(&rec, step_completed)->status = STEP_CANCELLED;
+            REC(&rec, step_completed)->error_class = CLASS_CANCELLED;
         }
         core_end_step(c, entry, rec);
         if (out && !failed && !MUTANT(SUPERSEDED_GOES_ON)) {
-            core_tell_to_stop(c, entry, i, &who, rec.text);
+            core_emit_cancel(c, entry, i, &who, rec.text);
         }
     }
 }
 
-/* What follows from the steps as they stand: doomed ones are skipped, ready ones listed. */
+/* Skips the steps that can never start, and lists the ready ones. */
 static void settle_all(struct core *c, struct core_run *entry)
 {
     for (uint32_t i = 0; i < entry->run->n_steps; i++) {
@@ -206,7 +193,7 @@ static void settle_all(struct core *c, struct core_run *entry)
     }
 }
 
-/* Rows that have not begun leave their lists: their dependencies may change. */
+/* Steps that have not begun leave their lists: their dependencies may change. */
 static void unlink_unbegun(struct core *c, struct core_run *entry)
 {
     for (uint32_t i = 0; i < entry->run->n_steps; i++) {
@@ -216,43 +203,42 @@ static void unlink_unbegun(struct core *c, struct core_run *entry)
     }
 }
 
-bool core_revise(struct core *c, struct core_run *entry, const struct core_event *ev,
+bool core_revise(struct core *c, struct core_run *entry, const struct core_new_plan *next,
                  struct record rec)
 {
     const bool person = rec.type == REC_PLAN_MODIFIED;
-    if (ev->plan == NULL || ev->block == NULL || !revision_fits(ev->plan, entry, person)) {
+    if (next->plan == NULL || next->block == NULL || !revision_fits(next->plan, entry, person)) {
         return false;
     }
     core_park(c, entry);
     c->quiet = true;
-    end_superseded(c, entry, ev->plan);
+    end_superseded(c, entry, next->plan);
     unlink_unbegun(c, entry);
-    rec.revision = ev->plan->revision;
-    rec.result = ev->result;
-    rec.n = ev->plan->n_steps - entry->plan->n_steps;
-    core_record_revision(c, entry, rec, ev->plan, ev->block);
+    REC(&rec, revision)->revision = next->plan->revision;
+    REC(&rec, revision)->result = next->document;
+    core_record_revision(c, entry, rec, next);
     core_emit(c, CMD_REVISED)->run = core_handle_of(c, entry);
     settle_all(c, entry);
     core_emit_waiting(c, entry);
-    core_carry_on(c, entry);
+    core_advance(c, entry);
     return true;
 }
 
 void core_replan_answered(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
     const struct run_step *state = &entry->run->steps[ev->step];
-    const struct record rec = {.type = REC_REPLAN_FINISHED,
+    const struct core_ev_result *answer = CORE_EV(ev, result);
+    const struct record rec = {REC_INIT(REPLAN_FINISHED, revision, .ok = true),
                                .step = ev->step,
                                .attempt = state->attempt,
                                .agent = entry->plan->replan.agent,
-                               .ok = true,
-                               .usage = ev->usage,
+                               .usage = answer->usage,
                                .text = ev->text};
-    if (ev->outcome == STEP_OUTCOME_COMPLETED && core_revise(c, entry, ev, rec)) {
+    if (answer->outcome == STEP_OUTCOME_COMPLETED && core_revise(c, entry, &answer->next, rec)) {
         return;
     }
     const struct str why =
         ev->text.len > 0 ? ev->text : STR_LIT("the plan does not fit what is under way");
     core_replan_failed(c, entry, ev->step, PLAN_FAILURE_REPAIR_INVALID,
-                       core_text_pair(c, "The replanner's plan is invalid: ", why), &ev->usage);
+                       core_text_pair(c, "The replanner's plan is invalid: ", why), &answer->usage);
 }

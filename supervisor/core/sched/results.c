@@ -1,14 +1,11 @@
-/* What instances say about an attempt. */
+/* Results and progress of attempts. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
-/*
- * Whether the event comes from the instance that has the attempt. A current incarnation is known by
- * its slot. Of one that was replaced or is gone only the word about the very epoch that got the
- * attempt counts, and only when the shell vouches for it: by the lane that it came over, or by the
- * instance's id.
- */
+/* Whether the event comes from the instance that has the attempt. A current incarnation is known by
+ * its slot. From a replaced or gone one only the epoch that got the attempt counts, and only when
+ * the caller identifies the sender: by the lane of the event, or by the instance's id. */
 static enum core_reject check_sender(const struct core *c, const struct core_event *ev,
                                      const struct core_run *entry)
 {
@@ -30,7 +27,7 @@ static enum core_reject check_sender(const struct core *c, const struct core_eve
                                                                         : REJECT_STALE_EPOCH;
 }
 
-/* The answer to a question counts over the lane that it was asked on, and nowhere else. */
+/* An answer to a question counts only over the lane that the question was sent on. */
 static enum core_reject check_answer(const struct core *c, const struct core_event *ev,
                                      const struct core_run *entry)
 {
@@ -96,31 +93,30 @@ void core_on_lane_free(struct core *c, const struct core_event *ev)
         core_reject(c, ev, REJECT_STALE_EPOCH);
         return;
     }
-    core_alive(c, ev);
+    core_mark_alive(c, ev);
     core_lane_answered(c, ev);
 }
 
-/* An unsafe step runs again after a failure only when the agent itself said that this is fine. */
-static bool worth_retrying(const struct core_event *ev, const struct step_policy *policy)
+/* An unsafe step runs again after a failure only when the agent allows it. */
+static bool worth_retrying(const struct core_ev_result *result, const struct step_policy *policy)
 {
-    if (ev->retryable_given) {
-        return ev->retryable;
+    if (result->retryable_given) {
+        return result->retryable;
     }
-    return policy->effects != EFFECTS_UNSAFE && err_class_retryable(ev->error_class);
+    return policy->effects != EFFECTS_UNSAFE && err_class_retryable(result->error_class);
 }
 
 /* ---- late results ---- */
 
-/*
- * An attempt that timed out may still bring its result, over the lane that it kept (the shell
- * vouches for that: one lane, one request). It counts when nothing newer has finished: the step is
- * between attempts, or the next attempt is still out, or a person is asked what became of it.
- */
+/* An attempt that timed out may still return its result over its lane (one lane, one request, so
+ * the sender is known). It counts while nothing newer has finished: the step is between attempts,
+ * the next attempt is still under way, or a person is asked about the outcome. */
 static bool is_late(const struct core *c, const struct core_event *ev, const struct core_run *entry)
 {
     if (entry == NULL || ev->step >= entry->run->n_steps || ev->lane == LANE_NONE ||
-        ev->outcome != STEP_OUTCOME_COMPLETED || ev->phase > PHASE_SEARCH || ev->attempt == 0 ||
-        entry->run->cancelling || !registry_is_current(c->registry, ev->slot, ev->epoch)) {
+        CORE_EV(ev, result)->outcome != STEP_OUTCOME_COMPLETED || ev->phase > PHASE_SEARCH ||
+        ev->attempt == 0 || entry->run->cancelling ||
+        !registry_is_current(c->registry, ev->slot, ev->epoch)) {
         return false;
     }
     const struct run_step *state = &entry->run->steps[ev->step];
@@ -154,21 +150,20 @@ static void take_late(struct core *c, struct core_run *entry, const struct core_
     const bool out = list == LIST_HELD || list == LIST_UNKNOWN;
     core_unlink(c, entry, ev->step);
     if (out) {
-        core_tell_to_stop(c, entry, ev->step, &who, STR_LIT("An earlier attempt has completed"));
+        core_emit_cancel(c, entry, ev->step, &who, STR_LIT("An earlier attempt has completed"));
     }
-    core_accept(c, entry, ev->step, ev->result, &ev->usage, out ? STOP_FENCED : STOP_NONE);
+    core_accept(c, entry, ev->step, CORE_EV(ev, result)->result, &CORE_EV(ev, result)->usage,
+                out ? STOP_FENCED : STOP_NONE);
 }
 
-/* What came over a lane was really asked for, so there is no more of this than of requests. */
+/* Only results over a lane are recorded, so there are no more of these records than requests. */
 static void record_rejected(struct core *c, struct core_run *entry, const struct core_event *ev,
                             enum core_reject why)
 {
     if (entry != NULL && ev->lane != LANE_NONE && ev->step < entry->run->n_steps) {
         core_record(c, entry,
-                    (struct record){.type = REC_RESULT_REJECTED,
-                                    .step = ev->step,
-                                    .attempt = ev->attempt,
-                                    .phase = ev->phase,
+                    (struct record){REC_INIT(RESULT_REJECTED, assigned, .phase = ev->phase),
+                                    .step = ev->step, .attempt = ev->attempt,
                                     .agent = entry->run->steps[ev->step].agent,
                                     .text = str_from(core_reject_text(why))});
     }
@@ -177,13 +172,14 @@ static void record_rejected(struct core *c, struct core_run *entry, const struct
 
 /* ---- results ---- */
 
-/* The agent gives the step to another one (F51, F52). */
+/* The agent hands the step over to another one (F51, F52). */
 static void handed_off(struct core *c, struct core_run *entry, const struct core_event *ev,
                        const struct failure *f)
 {
     const struct plan *plan = entry->plan;
     const struct run_step *state = &entry->run->steps[ev->step];
-    const uint32_t at = ev->agent == AGENT_NONE ? UINT32_MAX : plan_agent_find(plan, ev->agent);
+    const uint32_t to = CORE_EV(ev, result)->agent;
+    const uint32_t at = to == AGENT_NONE ? UINT32_MAX : plan_agent_find(plan, to);
     const char *why = NULL;
     if (entry->run->cancelling) {
         core_stopped(c, entry, ev->step, STOP_ACKNOWLEDGED, f);
@@ -199,47 +195,45 @@ static void handed_off(struct core *c, struct core_run *entry, const struct core
     }
     if (why != NULL) {
         const struct failure refused = {
-            .error_class = CLASS_VALIDATION_ERROR, .text = str_from(why), .usage = ev->usage};
+            .error_class = CLASS_VALIDATION_ERROR, .text = str_from(why), .usage = f->usage};
         core_attempt_failed(c, entry, ev->step, &refused);
         return;
     }
     core_unlink(c, entry, ev->step);
     core_record(c, entry,
-                (struct record){.type = REC_HANDOFF,
-                                .step = ev->step,
-                                .attempt = state->attempt,
-                                .handoff = HANDOFF_AGENT,
-                                .agent = ev->agent,
-                                .from_agent = state->agent,
-                                .usage = ev->usage,
-                                .text = ev->text});
+                (struct record){
+                    REC_INIT(HANDOFF, handoff, .kind = HANDOFF_AGENT, .from_agent = state->agent),
+                    .step = ev->step, .attempt = state->attempt, .agent = to, .usage = f->usage,
+                    .text = ev->text});
     core_enqueue(c, entry, ev->step, false);
 }
 
 static void attempt_answered(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
-    const struct failure f = {.error_class = ev->error_class,
+    const struct core_ev_result *result = CORE_EV(ev, result);
+    const struct failure f = {.error_class = result->error_class,
                               .text = ev->text,
-                              .retryable = worth_retrying(ev, &entry->plan->steps[ev->step].policy),
-                              .retry_after_ms = ev->retry_after_ms,
-                              .usage = ev->usage};
-    switch (ev->outcome) {
+                              .retryable =
+                                  worth_retrying(result, &entry->plan->steps[ev->step].policy),
+                              .retry_after_ms = result->retry_after_ms,
+                              .usage = result->usage};
+    switch (result->outcome) {
     case STEP_OUTCOME_COMPLETED:
-        core_accept(c, entry, ev->step, ev->result, &ev->usage,
+        core_accept(c, entry, ev->step, result->result, &result->usage,
                     entry->run->cancelling ? STOP_ACKNOWLEDGED : STOP_NONE);
         break;
     case STEP_OUTCOME_FAILED:
-        if (ev->error_class == CLASS_VERIFICATION_FAILED) {
+        if (result->error_class == CLASS_VERIFICATION_FAILED) {
             core_verification_failed(c, entry, ev->step, &f);
         } else {
             core_attempt_failed(c, entry, ev->step, &f);
         }
         break;
     case STEP_OUTCOME_NEEDS_INPUT:
-        core_step_waits(c, entry, ev->step, REVIEW_INPUT, &f, ev->data);
+        core_step_waits(c, entry, ev->step, REVIEW_INPUT, &f, result->data);
         break;
     case STEP_OUTCOME_NEEDS_APPROVAL:
-        core_step_waits(c, entry, ev->step, REVIEW_APPROVAL, &f, ev->data);
+        core_step_waits(c, entry, ev->step, REVIEW_APPROVAL, &f, result->data);
         break;
     case STEP_OUTCOME_HANDOFF:
         handed_off(c, entry, ev, &f);
@@ -252,13 +246,14 @@ static void attempt_answered(struct core *c, struct core_run *entry, const struc
 
 void core_on_result(struct core *c, const struct core_event *ev)
 {
-    core_alive(c, ev);
+    core_mark_alive(c, ev);
     core_lane_answered(c, ev);
     struct core_run *entry = core_find_run(c, ev->run);
     const enum core_reject why = check_attempt(c, ev, entry);
     if (why == REJECT_NONE) {
-        const bool failed = ev->outcome == STEP_OUTCOME_FAILED;
-        core_breaker_result(c, ev->slot, ev->epoch, failed ? ev->error_class : CLASS_NONE);
+        const struct core_ev_result *result = CORE_EV(ev, result);
+        const bool failed = result->outcome == STEP_OUTCOME_FAILED;
+        core_breaker_result(c, ev->slot, ev->epoch, failed ? result->error_class : CLASS_NONE);
     }
     if (why != REJECT_NONE && is_late(c, ev, entry)) {
         take_late(c, entry, ev);
@@ -273,18 +268,19 @@ void core_on_result(struct core *c, const struct core_event *ev)
 
 void core_on_progress(struct core *c, const struct core_event *ev)
 {
-    core_alive(c, ev);
+    const struct core_ev_progress *news = CORE_EV(ev, progress);
+    core_mark_alive(c, ev);
     struct core_run *entry = core_attempt(c, ev);
     if (entry == NULL) {
         return;
     }
     struct sched_step *sched = &entry->sched[ev->step];
     if (sched->list == LIST_HELD) {
-        sched->sign = c->now;
-        core_due(c, entry, ev->step, core_held_due(entry, ev->step));
+        sched->last_sign = c->now;
+        core_set_due(c, entry, ev->step, core_held_due(entry, ev->step));
     }
     if (entry->run->steps[ev->step].status == STEP_CHECKING) {
-        return; /* a question's progress is nobody's news */
+        return; /* progress of a question is not published */
     }
     if (c->now - sched->since >= 1000) {
         sched->since = c->now;
@@ -297,14 +293,8 @@ void core_on_progress(struct core *c, const struct core_event *ev)
     }
     sched->progress++;
     core_record(c, entry,
-                (struct record){.type = REC_STEP_PROGRESS,
-                                .step = ev->step,
-                                .attempt = ev->attempt,
-                                .agent = entry->run->steps[ev->step].agent,
-                                .instance = entry->run->steps[ev->step].instance,
-                                .epoch = entry->run->steps[ev->step].epoch,
-                                .n = ev->n,
-                                .percent = ev->percent,
-                                .text = ev->text,
-                                .data = ev->data});
+                (struct record){REC_INIT(STEP_PROGRESS, progress, .n = news->n,
+                                         .percent = news->percent, .data = news->data),
+                                .step = ev->step, .attempt = ev->attempt,
+                                .agent = entry->run->steps[ev->step].agent, .text = ev->text});
 }

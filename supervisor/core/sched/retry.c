@@ -1,13 +1,11 @@
-/*
- * What follows when an attempt failed: another attempt, a fallback, or what the step's on_failure
- * says. It is decided before anything is said about the step's end (C18).
- */
+/* After a failed attempt: another attempt, a fallback, or the step's on_failure. This is decided
+ * before any record of the step's end (C18). */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
-/* Numbers for the jitter: splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
- * generators, 2014). */
+/* Random numbers for the jitter: splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom
+ * number generators, 2014). */
 static uint32_t next_random(struct core *c)
 {
     c->random += UINT64_C(0x9E3779B97F4A7C15);
@@ -23,8 +21,8 @@ static msec pause_asked(const struct failure *f)
                                                        : CORE_RETRY_AFTER_MAX_MS;
 }
 
-/* A pause that lasts as long as the step or its plan may take helps nobody: the failure is told at
- * once, instead of a timeout in its place. */
+/* A pause beyond the limit of the step or the plan would end in a timeout. Then the failure is
+ * final at once, with its own error. */
 static bool outlasts(const struct core *c, const struct core_run *entry, uint32_t step, msec pause)
 {
     const msec limit = entry->run->steps[step].limit;
@@ -41,17 +39,13 @@ static void retry(struct core *c, struct core_run *entry, uint32_t step, const s
     const msec ours = backoff_delay(backoff, state->attempt, next_random(c));
     core_unlink(c, entry, step);
     core_record(c, entry,
-                (struct record){.type = REC_STEP_RETRY,
-                                .step = step,
-                                .attempt = state->attempt,
-                                .agent = state->agent,
-                                .error_class = f->error_class,
-                                .delay_ms = asked > ours ? asked : ours,
-                                .usage = f->usage,
-                                .text = f->text});
-    core_due(c, entry, step, state->deadline);
-    if (f->tell) {
-        core_tell_to_stop(c, entry, step, &who, f->text);
+                (struct record){REC_INIT(STEP_RETRY, retry, .error_class = f->error_class,
+                                         .delay_ms = asked > ours ? asked : ours),
+                                .step = step, .attempt = state->attempt, .agent = state->agent,
+                                .usage = f->usage, .text = f->text});
+    core_set_due(c, entry, step, state->deadline);
+    if (f->cancel) {
+        core_emit_cancel(c, entry, step, &who, f->text);
     }
 }
 
@@ -75,7 +69,7 @@ void core_attempt_failed(struct core *c, struct core_run *entry, uint32_t step,
         core_stopped(c, entry, step, STOP_ACKNOWLEDGED, f);
     } else if (!may_retry(c, entry, step, f)) {
         core_give_up(c, entry, step, f);
-    } else if (f->blind && entry->plan->steps[step].policy.effects == EFFECTS_UNSAFE &&
+    } else if (f->may_have_run && entry->plan->steps[step].policy.effects == EFFECTS_UNSAFE &&
                !MUTANT(UNSAFE_AGAIN)) {
         core_step_waits(c, entry, step, REVIEW_UNKNOWN_OUTCOME, f, (struct doc){0});
     } else {
@@ -85,7 +79,7 @@ void core_attempt_failed(struct core *c, struct core_run *entry, uint32_t step,
 
 /* ---- fallbacks (M042, M043, C17) ---- */
 
-/* The first alternative agent that has not had the step yet. */
+/* The first alternative agent that has not had the step. */
 static uint32_t alternative(const struct core_run *entry, uint32_t step)
 {
     const struct plan *plan = entry->plan;
@@ -101,31 +95,32 @@ static uint32_t alternative(const struct core_run *entry, uint32_t step)
     return AGENT_NONE;
 }
 
-/* The n-th fallback of a run waits 2^n seconds, at most thirty. */
+/* The n-th fallback of a run waits 2^n seconds, at most 30. */
 static msec rate_limited_wait(const struct run *run)
 {
     return run->fallbacks < 5 ? (msec)1000 << run->fallbacks : 30000;
 }
 
-/* What to do instead; false when there is nothing. */
+/* Chooses the fallback; false when there is none. */
 static bool choose_fallback(const struct core *c, const struct core_run *entry, uint32_t step,
                             const struct failure *f, struct record *rec)
 {
     const struct run_step *state = &entry->run->steps[step];
     const bool waited = (state->did & STEP_DID_WAIT) != 0;
+    struct rec_fallback *instead = REC(rec, fallback);
     rec->agent = state->agent;
     if (f->error_class == CLASS_RATE_LIMITED || f->error_class == CLASS_SERVICE_UNAVAILABLE) {
         const msec ours =
             f->error_class == CLASS_RATE_LIMITED ? rate_limited_wait(entry->run) : 2000;
         const msec wait = pause_asked(f) > ours ? pause_asked(f) : ours;
         if (!waited && state->attempt > 0 && !outlasts(c, entry, step, wait)) {
-            rec->fallback = FALLBACK_WAIT;
-            rec->delay_ms = wait;
+            instead->action = FALLBACK_WAIT;
+            instead->delay_ms = wait;
             return true;
         }
     }
     if (f->error_class == CLASS_RESOURCE_NOT_FOUND) {
-        rec->fallback = FALLBACK_SEARCH;
+        instead->action = FALLBACK_SEARCH;
         rec->agent = entry->plan->search_agent;
         return entry->plan->search_with.len > 0 && state->attempt > 0 &&
                (state->did & STEP_DID_SEARCH) == 0;
@@ -134,7 +129,7 @@ static bool choose_fallback(const struct core *c, const struct core_run *entry, 
         f->error_class != CLASS_AGENT_CRASHED && f->error_class != CLASS_TOOL_NOT_FOUND) {
         return false;
     }
-    rec->fallback = FALLBACK_AGENT;
+    instead->action = FALLBACK_AGENT;
     rec->agent = alternative(entry, step);
     return rec->agent != AGENT_NONE;
 }
@@ -144,11 +139,8 @@ static bool fall_back(struct core *c, struct core_run *entry, uint32_t step,
 {
     const struct run_step *state = &entry->run->steps[step];
     const bool unsafe = entry->plan->steps[step].policy.effects == EFFECTS_UNSAFE;
-    struct record rec = {.type = REC_FALLBACK_USED,
-                         .step = step,
-                         .error_class = f->error_class,
-                         .usage = f->usage,
-                         .text = f->text};
+    struct record rec = {REC_INIT(FALLBACK_USED, fallback, .error_class = f->error_class),
+                         .step = step, .usage = f->usage, .text = f->text};
     if (f->reason != REASON_NONE ||
         (entry->run->fallbacks >= entry->plan->max_fallbacks && !MUTANT(FALLBACKS_UNLIMITED)) ||
         state->attempt >= LIMIT_ATTEMPTS || state->limit <= c->now ||
@@ -158,24 +150,22 @@ static bool fall_back(struct core *c, struct core_run *entry, uint32_t step,
     }
     const struct holder who = core_holder(c, entry, step);
     const uint32_t from = state->agent;
-    core_begin_bare(c, entry, step);
+    core_begin_without_attempt(c, entry, step);
     core_unlink(c, entry, step);
     rec.attempt = state->attempt;
     core_record(c, entry, rec);
-    if (rec.agent != from && state->attempt > 0) { /* else the plan hands over to it at once */
+    if (rec.agent != from &&
+        state->attempt > 0) { /* otherwise HANDOFF_PLAN_STEP follows with the first attempt */
         core_record(c, entry,
-                    (struct record){.type = REC_HANDOFF,
-                                    .step = step,
-                                    .attempt = state->attempt,
-                                    .handoff = HANDOFF_FALLBACK,
-                                    .agent = rec.agent,
-                                    .from_agent = from});
+                    (struct record){
+                        REC_INIT(HANDOFF, handoff, .kind = HANDOFF_FALLBACK, .from_agent = from),
+                        .step = step, .attempt = state->attempt, .agent = rec.agent});
     }
-    if (f->tell) {
-        core_tell_to_stop(c, entry, step, &who, f->text);
+    if (f->cancel) {
+        core_emit_cancel(c, entry, step, &who, f->text);
     }
-    if (rec.delay_ms > 0) {
-        core_due(c, entry, step, state->deadline);
+    if (REC(&rec, fallback)->delay_ms > 0) {
+        core_set_due(c, entry, step, state->deadline);
     } else {
         core_continue(c, entry, step);
     }
@@ -188,32 +178,30 @@ static void fail_step(struct core *c, struct core_run *entry, uint32_t step,
                       const struct failure *f, enum on_failure policy)
 {
     const struct holder who = core_holder(c, entry, step);
-    struct record rec = {.step = step,
-                         .status = STEP_FAILED,
-                         .reason = f->reason,
-                         .error_class = f->error_class,
-                         .usage = f->usage,
-                         .text = f->text};
+    struct record rec = {REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_FAILED,
+                                  .reason = f->reason, .error_class = f->error_class),
+                         .step = step, .usage = f->usage, .text = f->text};
     if (policy == ON_FAILURE_SKIP) {
-        rec.status = STEP_SKIPPED;
-        rec.reason = f->reason == REASON_NONE ? REASON_ON_FAILURE_SKIP : f->reason;
+        REC(&rec, step_completed)->status = STEP_SKIPPED;
+        REC(&rec, step_completed)->reason =
+            f->reason == REASON_NONE ? REASON_ON_FAILURE_SKIP : f->reason;
     }
-    if (f->tell) {
-        rec.stop = STOP_FENCED;
+    if (f->cancel) {
+        REC(&rec, step_completed)->stop = STOP_FENCED;
     }
     if (policy == ON_FAILURE_SKIP || policy == ON_FAILURE_CONTINUE) {
         core_end_step(c, entry, rec);
-        if (f->tell) {
-            core_tell_to_stop(c, entry, step, &who, rec.text);
+        if (f->cancel) {
+            core_emit_cancel(c, entry, step, &who, rec.text);
         }
         core_settle(c, entry, step);
-        core_carry_on(c, entry);
+        core_advance(c, entry);
         return;
     }
     c->quiet = true;
     core_end_step(c, entry, rec);
-    if (f->tell) {
-        core_tell_to_stop(c, entry, step, &who, rec.text);
+    if (f->cancel) {
+        core_emit_cancel(c, entry, step, &who, rec.text);
     }
     core_step_fails_plan(c, entry, step, PLAN_FAILURE_STEP, rec.text);
 }
@@ -230,9 +218,9 @@ void core_fail_by(struct core *c, struct core_run *entry, uint32_t step, const s
         core_replan(c, entry, step, &known);
         return;
     case ON_FAILURE_ASK:
-        /* A person who has said no is not asked again. */
+        /* After a rejection no person is asked again. */
         if (known.reason == REASON_NONE || known.reason == REASON_GATE_FAILED) {
-            core_begin_bare(c, entry, step);
+            core_begin_without_attempt(c, entry, step);
             core_step_waits(c, entry, step, REVIEW_FAILURE, &known, (struct doc){0});
             return;
         }
@@ -262,7 +250,7 @@ void core_verification_failed(struct core *c, struct core_run *entry, uint32_t s
     const struct step_policy *policy = &entry->plan->steps[step].policy;
     struct failure verified = *f;
     verified.error_class = CLASS_VERIFICATION_FAILED;
-    /* It was carried out, whatever came of it: an unsafe step is not repeated for that. */
+    /* The attempt was carried out, so an unsafe step is not repeated. */
     verified.retryable = f->retryable && policy->effects != EFFECTS_UNSAFE;
     core_record(c, entry,
                 (struct record){.type = REC_VERIFICATION_FAILED,

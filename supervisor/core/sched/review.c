@@ -1,10 +1,9 @@
-/* People: reviews of steps, the sign-off of plans, decisions that do not come. */
+/* Reviews of steps, sign-offs of plans, and their timeouts. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
-/* Of a job nobody sees a review, and somebody else's plan waits for it. No job is begun with
- * one. */
+/* No person sees a review of a job, and another plan waits for it: the job fails. */
 static void job_fails(struct core *c, struct core_run *entry, uint32_t step, enum review_kind kind,
                       const struct failure *why)
 {
@@ -32,41 +31,39 @@ void core_step_waits(struct core *c, struct core_run *entry, uint32_t step, enum
     const struct run_step *state = &entry->run->steps[step];
     const struct holder who = core_holder(c, entry, step);
     core_unlink(c, entry, step);
-    core_record(c, entry,
-                (struct record){.type = REC_STEP_WAITING,
-                                .step = step,
-                                .attempt = state->attempt,
-                                .agent = state->agent,
-                                .review = kind,
-                                .error_class = why->error_class,
-                                .delay_ms = entry->plan->steps[step].policy.approval_timeout_ms,
-                                .usage = why->usage,
-                                .text = why->text,
-                                .data = data});
-    core_due(c, entry, step, MUTANT(REVIEW_FOR_EVER) ? MSEC_NEVER : state->deadline);
-    if (why->tell) {
-        core_tell_to_stop(c, entry, step, &who, why->text);
+    core_record(
+        c, entry,
+        (struct record){
+            REC_INIT(STEP_WAITING, waiting, .review = kind, .error_class = why->error_class,
+                     .delay_ms = entry->plan->steps[step].policy.approval_timeout_ms, .data = data),
+            .step = step, .attempt = state->attempt, .agent = state->agent, .usage = why->usage,
+            .text = why->text});
+    core_set_due(c, entry, step, MUTANT(REVIEW_FOR_EVER) ? MSEC_NEVER : state->deadline);
+    if (why->cancel) {
+        core_emit_cancel(c, entry, step, &who, why->text);
     }
 }
 
 static enum core_reject check_decision(const struct core_event *ev, const struct core_run *entry)
 {
+    const enum review_decision decision = CORE_EV(ev, decide)->decision;
+    const struct core_new_plan *next = &CORE_EV(ev, decide)->next;
     if (entry == NULL) {
         return REJECT_UNKNOWN_RUN;
     }
     if (entry->run->cancelling) {
         return REJECT_CANCELLING;
     }
-    if ((unsigned)ev->decision >= DECISION_COUNT) {
+    if ((unsigned)decision >= DECISION_COUNT) {
         return REJECT_NOT_WAITING;
     }
     if (ev->step == STEP_NONE) {
         const uint32_t asks = 1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING;
         const bool planning = (entry->run->paused & 1u << PAUSE_PLANNING) != 0;
-        const bool fits = ev->plan == NULL || (planning && ev->decision == DECISION_APPROVE &&
-                                               core_brings_plan(entry, ev));
+        const bool fits = next->plan == NULL || (planning && decision == DECISION_APPROVE &&
+                                                 core_brings_plan(entry, next));
         const bool waits = (entry->run->paused & asks) != 0;
-        return waits && fits && ev->decision != DECISION_SKIP ? REJECT_NONE : REJECT_NOT_WAITING;
+        return waits && fits && decision != DECISION_SKIP ? REJECT_NONE : REJECT_NOT_WAITING;
     }
     if (ev->step >= entry->run->n_steps) {
         return REJECT_NOT_WAITING;
@@ -81,28 +78,28 @@ static enum core_reject check_decision(const struct core_event *ev, const struct
     if (ev->attempt != state->attempt) {
         return REJECT_STALE_ATTEMPT;
     }
-    /* Approvals do not count against max_retries, but there is an end to everything: only "reject"
-     * and "skip" are left. */
+    /* Approvals do not count against max_retries. At these limits only "reject" and "skip" are
+     * left. */
     const bool enough = state->attempt >= LIMIT_ATTEMPTS || state->ask >= CORE_ASKS_MAX;
-    return ev->decision == DECISION_APPROVE && enough ? REJECT_TOO_MUCH : REJECT_NONE;
+    return decision == DECISION_APPROVE && enough ? REJECT_TOO_MUCH : REJECT_NONE;
 }
 
 static void record_decision(struct core *c, struct core_run *entry, const struct core_event *ev,
                             enum review_kind review)
 {
     const bool step = ev->step != STEP_NONE;
-    core_record(c, entry,
-                (struct record){.type = REC_REVIEW_DECIDED,
-                                .step = ev->step,
-                                .attempt = ev->attempt,
-                                .agent = step ? entry->run->steps[ev->step].agent : 0,
-                                .review = review,
-                                .decision = ev->decision,
-                                .result = ev->result,
-                                .text = ev->text});
+    const struct core_ev_decide *decided = CORE_EV(ev, decide);
+    const bool brings = decided->next.plan != NULL;
+    core_record(
+        c, entry,
+        (struct record){REC_INIT(REVIEW_DECIDED, decided, .review = review,
+                                 .decision = decided->decision,
+                                 .result = brings ? decided->next.document : decided->result),
+                        .step = ev->step, .attempt = ev->attempt,
+                        .agent = step ? entry->run->steps[ev->step].agent : 0, .text = ev->text});
 }
 
-static void sign_off(struct core *c, struct core_run *entry, const struct core_event *ev)
+static void decide_signoff(struct core *c, struct core_run *entry, const struct core_event *ev)
 {
     if ((entry->run->paused & 1u << PAUSE_PLANNING) != 0) {
         record_decision(c, entry, ev, REVIEW_PLANNING);
@@ -110,26 +107,27 @@ static void sign_off(struct core *c, struct core_run *entry, const struct core_e
         return;
     }
     record_decision(c, entry, ev, REVIEW_PLAN);
-    if (ev->decision == DECISION_APPROVE) {
+    if (CORE_EV(ev, decide)->decision == DECISION_APPROVE) {
         core_start_run(c, entry);
         return;
     }
-    core_plan_over(c, entry,
-                   &(struct plan_end){
-                       .status = PLAN_CANCELLED,
-                       .outcome = OUTCOME_FAILED,
-                       .failure = PLAN_FAILURE_REJECTED,
-                       .reason = REASON_REJECTED,
-                       .step = STEP_NONE,
-                       .text = ev->text.len > 0 ? ev->text : STR_LIT("Rejected by a reviewer")});
+    core_end_plan(c, entry,
+                  &(struct plan_end){.status = PLAN_CANCELLED,
+                                     .outcome = OUTCOME_FAILED,
+                                     .failure = PLAN_FAILURE_REJECTED,
+                                     .reason = REASON_REJECTED,
+                                     .step = STEP_NONE,
+                                     .text = ev->text.len > 0 ? ev->text
+                                                              : STR_LIT("Rejected by a reviewer")});
 }
 
 void core_signoff_timeout(struct core *c, struct core_run *entry)
 {
     const struct str text =
         core_text_ms(c, "No decision within ", entry->plan->signoff_timeout_ms, "ms: denied");
-    sign_off(c, entry,
-             &(struct core_event){.step = STEP_NONE, .decision = DECISION_REJECT, .text = text});
+    decide_signoff(c, entry,
+                   &(struct core_event){CORE_EV_INIT(DECIDE, decide, .decision = DECISION_REJECT),
+                                        .step = STEP_NONE, .text = text});
 }
 
 static void rejected(struct core *c, struct core_run *entry, uint32_t step, enum review_kind review,
@@ -150,9 +148,11 @@ static void approved(struct core *c, struct core_run *entry, const struct core_e
                      enum review_kind review)
 {
     if (review == REVIEW_STEP) {
-        core_step_over(
+        core_step_ended(
             c, entry,
-            (struct record){.step = ev->step, .status = STEP_COMPLETED, .result = ev->result});
+            (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_COMPLETED,
+                                     .result = CORE_EV(ev, decide)->result),
+                            .step = ev->step});
         return;
     }
     core_continue(c, entry, ev->step);
@@ -167,22 +167,22 @@ void core_on_decide(struct core *c, const struct core_event *ev)
         return;
     }
     if (ev->step == STEP_NONE) {
-        sign_off(c, entry, ev);
+        decide_signoff(c, entry, ev);
         return;
     }
     const enum review_kind review = entry->run->steps[ev->step].review;
-    core_due(c, entry, ev->step, MSEC_NEVER);
+    core_set_due(c, entry, ev->step, MSEC_NEVER);
     record_decision(c, entry, ev, review);
-    switch (ev->decision) {
+    switch (CORE_EV(ev, decide)->decision) {
     case DECISION_APPROVE:
         approved(c, entry, ev, review);
         break;
     case DECISION_SKIP:
-        core_step_over(c, entry,
-                       (struct record){.step = ev->step,
-                                       .status = STEP_SKIPPED,
-                                       .reason = REASON_USER_SKIP,
-                                       .text = ev->text});
+        core_step_ended(
+            c, entry,
+            (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_SKIPPED,
+                                     .reason = REASON_USER_SKIP),
+                            .step = ev->step, .text = ev->text});
         break;
     case DECISION_REJECT:
         rejected(c, entry, ev->step, review, REASON_REJECTED,
@@ -201,9 +201,9 @@ void core_review_timeout(struct core *c, struct core_run *entry, uint32_t step)
     const struct str text =
         core_text_ms(c, "No decision within ", entry->plan->steps[step].policy.approval_timeout_ms,
                      "ms: denied");
-    const struct core_event ev = {
-        .step = step, .attempt = state->attempt, .decision = DECISION_REJECT, .text = text};
-    core_due(c, entry, step, MSEC_NEVER);
+    const struct core_event ev = {CORE_EV_INIT(DECIDE, decide, .decision = DECISION_REJECT),
+                                  .step = step, .attempt = state->attempt, .text = text};
+    core_set_due(c, entry, step, MSEC_NEVER);
     record_decision(c, entry, &ev, review);
     rejected(c, entry, step, review, REASON_APPROVAL_TIMEOUT, text);
 }

@@ -1,4 +1,4 @@
-/* Plans coming in: new, rebuilt from the journal, and called off. */
+/* Runs that come in: new, or rebuilt from the journal. */
 #include <stdalign.h>
 #include <stddef.h>
 
@@ -6,7 +6,7 @@
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
 
-/* Takes a free slot for the run that the block holds, with empty scheduler state. */
+/* Takes a free slot for the run in the block, with new scheduler state. */
 static struct core_run *attach(struct core *c, struct run *run, const struct plan *plan)
 {
     struct core_run *entry = &c->runs[c->free_run];
@@ -31,15 +31,16 @@ void core_release_run(struct core *c, struct core_run *entry)
     ASSERT(entry->reserved_tokens == 0 && entry->reserved_micros == 0);
     *entry = (struct core_run){.generation = entry->generation,
                                .next_free = c->free_run,
-                               .woken = entry->woken /* its place in the list is still there */};
+                               .woken = entry->woken /* its place in the list stays */};
     c->free_run = slot;
     c->open--;
 }
 
-static bool has_room(struct core *c, const struct core_event *ev)
+static bool has_room(struct core *c, const struct core_event *ev, const struct plan *plan,
+                     const void *block)
 {
-    ASSERT(ev->plan != NULL && ev->block != NULL);
-    ASSERT((uintptr_t)ev->block % alignof(max_align_t) == 0);
+    ASSERT(plan != NULL && block != NULL);
+    ASSERT((uintptr_t)block % alignof(max_align_t) == 0);
     c->newest = 0;
     if (c->free_run == UINT32_MAX) {
         core_reject(c, ev, REJECT_TOO_MANY_RUNS);
@@ -48,24 +49,24 @@ static bool has_room(struct core *c, const struct core_event *ev)
     return true;
 }
 
-/* Results that an earlier run gave are taken over; an entry that is not open is passed by. */
-static void reuse_results(struct core *c, struct core_run *entry, const struct core_event *ev)
+/* Completes steps with results of an earlier run. Steps that are over are left alone. */
+static void reuse_results(struct core *c, struct core_run *entry, const struct core_ev_submit *from)
 {
-    for (uint32_t i = 0; i < ev->n_reuse; i++) {
-        const uint32_t step = ev->reuse[i].step;
+    for (uint32_t i = 0; i < from->n_reuse; i++) {
+        const uint32_t step = from->reuse[i].step;
         const enum step_status status =
             step < entry->run->n_steps ? entry->run->steps[step].status : STEP_COMPLETED;
         if (status == STEP_PENDING || status == STEP_READY) {
-            core_end_step(c, entry,
-                          (struct record){.step = step,
-                                          .status = STEP_COMPLETED,
-                                          .reason = REASON_REUSED,
-                                          .result = ev->reuse[i].result});
+            core_end_step(
+                c, entry,
+                (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_COMPLETED,
+                                         .reason = REASON_REUSED, .result = from->reuse[i].result),
+                                .step = step});
         }
     }
 }
 
-/* Lists what may begin, and ends a plan of which nothing is left. */
+/* Lists the ready steps, and ends a plan without open ones. */
 static void start_ready_steps(struct core *c, struct core_run *entry)
 {
     for (uint32_t i = 0; i < entry->run->n_steps; i++) {
@@ -74,7 +75,7 @@ static void start_ready_steps(struct core *c, struct core_run *entry)
         }
     }
     core_rearm(c, entry);
-    core_carry_on(c, entry);
+    core_advance(c, entry);
 }
 
 void core_start_run(struct core *c, struct core_run *entry)
@@ -86,34 +87,34 @@ void core_start_run(struct core *c, struct core_run *entry)
 static void wait_for_signoff(struct core *c, struct core_run *entry)
 {
     core_record(c, entry,
-                (struct record){.type = REC_PLAN_PAUSED,
-                                .step = STEP_NONE,
-                                .pause = PAUSE_SIGNOFF,
-                                .delay_ms = entry->plan->signoff_timeout_ms});
+                (struct record){REC_INIT(PLAN_PAUSED, pause, .reason = PAUSE_SIGNOFF,
+                                         .delay_ms = entry->plan->signoff_timeout_ms),
+                                .step = STEP_NONE});
     core_rearm(c, entry);
 }
 
 void core_on_submit(struct core *c, const struct core_event *ev)
 {
-    if (!has_room(c, ev)) {
+    const struct core_ev_submit *submit = CORE_EV(ev, submit);
+    const struct plan *plan = submit->plan;
+    if (!has_room(c, ev, plan, submit->block)) {
         return;
     }
-    struct core_run *entry = attach(c, run_init(ev->block, ev->plan), ev->plan);
-    if (ev->plan->planning.pending) {
+    struct core_run *entry = attach(c, run_init(submit->block, plan), plan);
+    if (plan->planning.pending) {
         core_start_planning(c, entry);
         return;
     }
     core_record(
         c, entry,
-        (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE, .usage = ev->planning});
-    if ((!ev->plan->dry_run || MUTANT(DRY_RUN_RUNS)) &&
-        !(ev->plan->signoff && !MUTANT(SIGNOFF_SKIPPED))) {
+        (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE, .usage = submit->planning});
+    if ((!plan->dry_run || MUTANT(DRY_RUN_RUNS)) && !(plan->signoff && !MUTANT(SIGNOFF_SKIPPED))) {
         core_record(c, entry, (struct record){.type = REC_PLAN_STARTED, .step = STEP_NONE});
-        reuse_results(c, entry, ev);
+        reuse_results(c, entry, submit);
         start_ready_steps(c, entry);
         return;
     }
-    reuse_results(c, entry, ev);
+    reuse_results(c, entry, submit);
     core_plan_made(c, entry);
 }
 
@@ -132,7 +133,7 @@ void core_plan_made(struct core *c, struct core_run *entry)
     }
 }
 
-/* When the pause before a replan is over; without a deadline nobody knows when it began. */
+/* When the cooldown before a replan ends. Without a deadline its start is unknown. */
 static msec asked_at(const struct core *c, const struct core_run *entry, uint32_t step)
 {
     const struct replan_policy *policy = &entry->plan->replan;
@@ -141,7 +142,7 @@ static msec asked_at(const struct core *c, const struct core_run *entry, uint32_
                                   : deadline - policy->timeout_ms;
 }
 
-/* Puts one step of a rebuilt run where it waits for what comes next. */
+/* Puts one step of a rebuilt run where it waits for its next event. */
 static void resume_step(struct core *c, struct core_run *entry, uint32_t step)
 {
     const struct run_step *state = &entry->run->steps[step];
@@ -150,7 +151,7 @@ static void resume_step(struct core *c, struct core_run *entry, uint32_t step)
         core_link(c, entry, step, LIST_READY, false);
         break;
     case STEP_BACKOFF:
-        core_due(c, entry, step, state->deadline);
+        core_set_due(c, entry, step, state->deadline);
         break;
     case STEP_IN_PROGRESS:
     case STEP_UNKNOWN:
@@ -162,13 +163,13 @@ static void resume_step(struct core *c, struct core_run *entry, uint32_t step)
         break;
     case STEP_CHECKING:
         if (state->phase == PHASE_REPLAN && asked_at(c, entry, step) > c->now) {
-            core_due(c, entry, step, asked_at(c, entry, step));
+            core_set_due(c, entry, step, asked_at(c, entry, step));
         } else {
             core_enqueue(c, entry, step, false);
         }
         break;
     case STEP_WAITING:
-        core_due(c, entry, step, state->deadline);
+        core_set_due(c, entry, step, state->deadline);
         break;
     case STEP_PENDING:
     case STEP_COMPLETED:
@@ -182,20 +183,18 @@ static void resume_step(struct core *c, struct core_run *entry, uint32_t step)
 
 bool core_step_aborts(const struct core_run *entry, uint32_t step)
 {
-    const struct step_policy *say = &entry->plan->steps[step].policy;
+    const struct step_policy *rules = &entry->plan->steps[step].policy;
     const struct run_step *state = &entry->run->steps[step];
     const bool verified = state->error_class == CLASS_VERIFICATION_FAILED &&
-                          state->reason == REASON_NONE && say->on_verify != ON_FAILURE_RETRY;
-    const enum on_failure policy = verified ? say->on_verify : say->on_failure;
+                          state->reason == REASON_NONE && rules->on_verify != ON_FAILURE_RETRY;
+    const enum on_failure policy = verified ? rules->on_verify : rules->on_failure;
     return !entry->plan->steps[step].superseded && state->status == STEP_FAILED &&
            (policy == ON_FAILURE_ABORT || policy == ON_FAILURE_RETRY || policy == ON_FAILURE_ASK);
 }
 
-/*
- * A turn is journaled as a whole, so its decisions are complete. A journal that was cut inside a
- * turn (by hand, by an import) may still hold a cause without its effect: what follows from the
- * steps is decided again here. Not where some are tried again: that is decided when they are over.
- */
+/* A cycle is journaled as a whole, so its decisions are complete. A journal that was cut inside one
+ * (by hand, by an import) may contain a cause without its effect. Then the effect is decided here.
+ * In a plan whose steps are retried it is decided when they are over. */
 static bool finish_decided(struct core *c, struct core_run *entry)
 {
     const struct run *run = entry->run;
@@ -209,7 +208,7 @@ static bool finish_decided(struct core *c, struct core_run *entry)
     return false;
 }
 
-/* It is being made, waits for its sign-off, or a cut journal lost its beginning. */
+/* The plan waits for a job or its sign-off, or the journal was cut at its beginning. */
 static void recover_unstarted(struct core *c, struct core_run *entry)
 {
     if (core_job_recover(c, entry)) {
@@ -219,7 +218,7 @@ static void recover_unstarted(struct core *c, struct core_run *entry)
         core_record(c, entry, (struct record){.type = REC_PLAN_GENERATED, .step = STEP_NONE});
     }
     if ((entry->run->paused & 1u << PAUSE_SIGNOFF) != 0) {
-        core_rearm(c, entry); /* the time spent down counts */
+        core_rearm(c, entry); /* time while the supervisor was down counts */
         return;
     }
     core_plan_made(c, entry);
@@ -227,18 +226,19 @@ static void recover_unstarted(struct core *c, struct core_run *entry)
 
 void core_on_recover(struct core *c, const struct core_event *ev)
 {
-    if (!has_room(c, ev)) {
+    const struct core_ev_recover *from = CORE_EV(ev, recover);
+    if (!has_room(c, ev, from->plan, from->block)) {
         return;
     }
-    struct run *run = core_block_run(ev->block);
-    ASSERT(run->n_steps == ev->plan->n_steps);
+    struct run *run = core_block_run(from->block);
+    ASSERT(run->n_steps == from->plan->n_steps);
     if (plan_is_final(run->status)) {
         core_reject(c, ev, REJECT_FINAL);
         return;
     }
     c->recovered_at = c->now;
-    struct core_run *entry = attach(c, run, ev->plan);
-    if (run->cancelling) { /* the grace is over: nobody knows what of it still runs */
+    struct core_run *entry = attach(c, run, from->plan);
+    if (run->cancelling) { /* the grace is over: attempts may still run, and are fenced */
         core_plan_cancelled(c, entry, STR_LIT(""));
         return;
     }

@@ -1,8 +1,6 @@
-/*
- * The few sentences that only the core can make. They live in the core until the next event, like
- * the texts of an event do. A full buffer (hundreds of different sentences in one event) gives a
- * shorter sentence, never a failure.
- */
+/* The few sentences that only the core can make. They live in the core until the next event. When
+ * the buffer is full (hundreds of different sentences in one event), a shorter constant sentence is
+ * used. */
 #include <string.h>
 
 #include "supervisor/core/sched/core_internal.h"
@@ -28,7 +26,7 @@ struct str core_text(struct core *c, const struct str *parts, uint32_t n, struct
     return (struct str){text, len};
 }
 
-/* At most max bytes, no UTF-8 character cut in two. */
+/* At most max bytes, cut at a whole UTF-8 character. */
 static struct str cut(struct str s, size_t max)
 {
     if (s.len > max) {

@@ -1,4 +1,4 @@
-/* Time: what is due, in the order of deadlines, then of run slots and steps. */
+/* Time: handles what is due, in the order of deadlines, then of run slots and steps. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/mutant.h"
 #include "supervisor/core/sched/core_internal.h"
@@ -11,11 +11,12 @@ msec core_held_due(const struct core_run *entry, uint32_t step)
         entry->run->cancelling) {
         return state->deadline;
     }
-    const msec silent = msec_add(entry->sched[step].sign, idle);
+    const msec silent = msec_add(entry->sched[step].last_sign, idle);
     return silent < state->deadline ? silent : state->deadline;
 }
 
-/* An attempt that is out: its time, its step's time or the agent's silence is too long. */
+/* An attempt under way is due: it timed out, its step reached the limit, or the agent was silent.
+ */
 static void held_due(struct core *c, struct core_run *entry, uint32_t step)
 {
     const struct run_step *state = &entry->run->steps[step];
@@ -23,17 +24,17 @@ static void held_due(struct core *c, struct core_run *entry, uint32_t step)
     struct failure timeout = {.error_class = CLASS_TIMEOUT,
                               .text = STR_LIT("Step execution timeout"),
                               .retryable = true,
-                              .blind = true,
-                              .tell = true};
+                              .may_have_run = true,
+                              .cancel = true};
     if (entry->run->cancelling) {
         core_grace_over(c, entry, step);
         return;
     }
     if (state->status == STEP_CHECKING && state->deadline > c->now) {
-        core_due(c, entry, step, state->deadline); /* its time was renewed: it was on hold */
+        core_set_due(c, entry, step, state->deadline); /* its time was renewed after a hold */
         return;
     }
-    if (state->limit > c->now) { /* the plan's limit says nothing about the agent */
+    if (state->limit > c->now) { /* the step's limit is no fault of the agent */
         core_breaker_result(c, entry->sched[step].slot, entry->sched[step].epoch, CLASS_TIMEOUT);
     }
     if (state->status == STEP_CHECKING) {
@@ -95,7 +96,7 @@ void core_on_tick(struct core *c, const struct core_event *ev)
     (void)ev;
     core_expire_instances(c);
     core_breaker_tick(c);
-    /* What there is no room for the sentences of stays due: the next tick comes at once. */
+    /* When the text buffer is half full, the rest stays due: the next tick comes at once. */
     while (heap_min(&c->due) <= c->now && c->due.n > 0 && c->text_used <= CORE_TEXT_BYTES / 2) {
         struct core_run *entry = &c->runs[heap_top(&c->due)];
         const bool over = core_entry_deadline(c, entry) <= c->now;

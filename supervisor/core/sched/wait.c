@@ -1,4 +1,4 @@
-/* Why an open step does not move, for people. Looks at that step and its dependencies only. */
+/* Why an open step does not move. Looks only at the step and its dependencies. */
 #include "protocol/base/assert.h"
 #include "supervisor/core/sched/core_internal.h"
 
@@ -39,15 +39,15 @@ static void for_dependency(const struct core_run *entry, uint32_t step, struct s
 
 static void for_hold(const struct core_run *entry, struct step_wait *w)
 {
-    const uint32_t told = 1u << PAUSE_REQUESTED | 1u << PAUSE_SIGNOFF;
-    w->kind = (entry->run->paused & told) != 0 ? WAIT_PAUSED
-              : entry->run->replanning > 0     ? WAIT_REPLAN
-                                               : WAIT_NOTHING;
+    const uint32_t holds = 1u << PAUSE_REQUESTED | 1u << PAUSE_SIGNOFF;
+    w->kind = (entry->run->paused & holds) != 0 ? WAIT_PAUSED
+              : entry->run->replanning > 0      ? WAIT_REPLAN
+                                                : WAIT_NOTHING;
 }
 
 static void for_turn(const struct core_run *entry, struct step_wait *w)
 {
-    if (core_hold(entry)) {
+    if (core_on_hold(entry)) {
         for_hold(entry, w);
         return;
     }
@@ -102,7 +102,7 @@ static void for_nobody(const struct core_run *entry, uint32_t step, struct step_
         w->review = state->review;
         w->until = state->deadline;
         break;
-    case STEP_CHECKING: /* the pause before a replan */
+    case STEP_CHECKING: /* the cooldown before a replan */
         w->kind = WAIT_REPLAN;
         w->until = entry->due.keys[step];
         break;

@@ -51,7 +51,7 @@ static void step_that_waits_without_a_word_costs_nothing(void **state)
     rec = about(REC_REVIEW_DECIDED, 1, "");
     step_notes_record(&n, &rec);
     rec = about(REC_HANDOFF, 1, "Executing plan step: a");
-    rec.handoff = HANDOFF_PLAN_STEP;
+    REC(&rec, handoff)->kind = HANDOFF_PLAN_STEP;
     step_notes_record(&n, &rec);
     assert_null(n.at);
     step_notes_done(&n);
@@ -66,11 +66,11 @@ static void feedback_is_the_last_thing_that_was_said_to_the_step(void **state)
     step_notes_record(&n, &rec);
     assert_true(str_is(step_notes_of(&n, 0)->feedback, "too short"));
     rec = about(REC_HANDOFF, 0, "not mine");
-    rec.handoff = HANDOFF_AGENT;
+    REC(&rec, handoff)->kind = HANDOFF_AGENT;
     step_notes_record(&n, &rec);
     assert_true(str_is(step_notes_of(&n, 0)->feedback, "not mine"));
     rec = about(REC_REVIEW_DECIDED, 0, "never");
-    rec.decision = DECISION_REJECT;
+    REC(&rec, decided)->decision = DECISION_REJECT;
     step_notes_record(&n, &rec);
     assert_true(str_is(step_notes_of(&n, 0)->feedback, "not mine"));
     rec = about(REC_REVIEW_DECIDED, 0, "");
@@ -91,28 +91,28 @@ static void given_data_adds_up_and_new_parameters_replace_everything(void **stat
     struct record rec = about(REC_REVIEW_DECIDED, 2, "");
 
     (void)state;
-    rec.review = REVIEW_INPUT;
-    rec.result = (struct blob_ref){1, 10};
+    REC(&rec, decided)->review = REVIEW_INPUT;
+    REC(&rec, decided)->result = (struct blob_ref){1, 10};
     step_notes_record(&n, &rec);
-    rec.result.id = 2;
+    REC(&rec, decided)->result.id = 2;
     step_notes_record(&n, &rec);
     assert_int_equal(step_notes_of(&n, 2)->edits_n, 2);
-    rec.review = REVIEW_APPROVAL;
-    rec.result.id = 3;
+    REC(&rec, decided)->review = REVIEW_APPROVAL;
+    REC(&rec, decided)->result.id = 3;
     step_notes_record(&n, &rec);
     assert_int_equal(step_notes_of(&n, 2)->edits_n, 1);
     assert_false(step_notes_of(&n, 2)->edits[0].adds);
-    rec.review = REVIEW_INPUT;
+    REC(&rec, decided)->review = REVIEW_INPUT;
     for (uint64_t i = 4; i < 100; i++) {
-        rec.result.id = i;
+        REC(&rec, decided)->result.id = i;
         step_notes_record(&n, &rec);
         assert_true(step_notes_of(&n, 2)->edits_n <= NOTE_EDITS_MAX);
     }
     assert_int_equal(step_notes_of(&n, 2)->edits[0].doc.id,
                      3); /* the parameters are never dropped */
     assert_int_equal(step_notes_of(&n, 2)->edits[NOTE_EDITS_MAX - 1].doc.id, 99);
-    rec.decision = DECISION_SKIP;
-    rec.result.id = 100;
+    REC(&rec, decided)->decision = DECISION_SKIP;
+    REC(&rec, decided)->result.id = 100;
     step_notes_record(&n, &rec);
     assert_int_equal(step_notes_of(&n, 2)->edits[NOTE_EDITS_MAX - 1].doc.id, 99);
     step_notes_done(&n);

@@ -9,6 +9,7 @@
 
 #include "supervisor/core/sched/core.h"
 #include "supervisor/events/record_codec.h"
+#include "tests/unit/core/sched/flat_event.h"
 #include "tests/unit/events/codec_plan.h"
 
 enum {
@@ -140,10 +141,8 @@ static void obey(struct drive *d, const struct core_cmd *c)
     } else if (c->type == CMD_REGISTERED) {
         lanes_up(d, c);
     } else if (c->type == CMD_PROBE) {
-        later(d, (struct core_event){.type = CORE_PROBED,
-                                     .slot = c->slot,
-                                     .epoch = c->epoch,
-                                     .ok = rng_below(&d->r, 3) != 0});
+        later(d, (struct core_event){CORE_EV_INIT(PROBED, probed, .ok = rng_below(&d->r, 3) != 0),
+                                     .slot = c->slot, .epoch = c->epoch});
     } else if (c->type == CMD_KILL) {
         later(d, (struct core_event){.type = CORE_GONE,
                                      .slot = c->slot,
@@ -191,7 +190,7 @@ static void forget_offer(struct drive *d)
 
 /* Puts a next revision into the event, or the plan that was asked for; false when there have been
  * enough of them. */
-static bool offer_revision(struct drive *d, bool replan, struct core_event *ev)
+static bool offer_revision(struct drive *d, bool replan, struct flat_event *ev)
 {
     struct revision *offer = &d->revisions[d->current + 1];
 
@@ -213,11 +212,11 @@ static bool offer_revision(struct drive *d, bool replan, struct core_event *ev)
     return true;
 }
 
-static void give_revision(struct drive *d, struct core_event ev)
+static void give_revision(struct drive *d, const struct flat_event *ev)
 {
     const uint32_t before = d->current;
 
-    give(d, ev);
+    give(d, event_of_flat(ev));
     if (d->current == before) {
         forget_offer(d); /* refused */
     }
@@ -225,7 +224,7 @@ static void give_revision(struct drive *d, struct core_event ev)
 
 /* ---- what happens ---- */
 
-static void put_outcome(struct drive *d, struct core_event *ev)
+static void put_outcome(struct drive *d, struct flat_event *ev)
 {
     ev->outcome = (enum step_outcome)rng_below(&d->r, STEP_OUTCOME_COUNT);
     ev->agent = rng_below(&d->r, CODEC_AGENTS + 1);
@@ -253,7 +252,7 @@ static void answer(struct drive *d)
 {
     uint32_t at = rng_below(&d->r, d->held_n);
     struct held h = d->held[at];
-    struct core_event ev = {.type = CORE_RESULT,
+    struct flat_event ev = {.type = CORE_RESULT,
                             .step = h.step,
                             .phase = h.phase,
                             .attempt = h.attempt,
@@ -267,11 +266,11 @@ static void answer(struct drive *d)
     if (rng_below(&d->r, 8) == 0) {
         ev.type = CORE_LOST;
         ev.sent = rng_below(&d->r, 2) == 0;
-        give(d, ev);
+        give(d, event_of_flat(&ev));
         return;
     }
     put_outcome(d, &ev);
-    give_revision(d, ev);
+    give_revision(d, &ev);
 }
 
 static uint32_t any_step(struct drive *d)
@@ -283,7 +282,7 @@ static uint32_t any_step(struct drive *d)
 static void decide(struct drive *d)
 {
     const uint32_t asks = 1u << PAUSE_SIGNOFF | 1u << PAUSE_PLANNING;
-    struct core_event ev = {.type = CORE_DECIDE,
+    struct flat_event ev = {.type = CORE_DECIDE,
                             .step = any_step(d),
                             .decision = (enum review_decision)rng_below(&d->r, DECISION_COUNT),
                             .text = STR_LIT("because")};
@@ -300,9 +299,9 @@ static void decide(struct drive *d)
     ev.attempt = ev.step == STEP_NONE ? 0 : run_of(d)->steps[ev.step].attempt;
     if (ev.decision == DECISION_APPROVE && plan_of(d)->planning.pending &&
         rng_below(&d->r, 2) == 0 && offer_revision(d, false, &ev)) {
-        give_revision(d, ev);
+        give_revision(d, &ev);
     } else {
-        give(d, ev);
+        give(d, event_of_flat(&ev));
     }
 }
 
@@ -311,7 +310,7 @@ static void decide(struct drive *d)
 static void planner_says(struct drive *d)
 {
     const bool current = rng_below(&d->r, 8) != 0;
-    struct core_event ev = {.type = CORE_PLANNED,
+    struct flat_event ev = {.type = CORE_PLANNED,
                             .step = STEP_NONE,
                             .job = JOB_PLANNING,
                             .attempt = run_of(d)->asked + (current ? 0 : 1),
@@ -320,17 +319,17 @@ static void planner_says(struct drive *d)
                             .n = 2};
 
     if (rng_below(&d->r, 2) == 0 && offer_revision(d, false, &ev)) {
-        give_revision(d, ev);
+        give_revision(d, &ev);
         return;
     }
     ev.type = CORE_JOB_FAILED;
     ev.invalid = rng_below(&d->r, 3) != 0;
-    give(d, ev);
+    give(d, event_of_flat(&ev));
 }
 
 static void synthesizer_says(struct drive *d)
 {
-    struct core_event ev = {.type = CORE_JOB_TEXT,
+    struct flat_event ev = {.type = CORE_JOB_TEXT,
                             .step = STEP_NONE,
                             .job = JOB_SYNTHESIS,
                             .attempt = 1,
@@ -346,16 +345,16 @@ static void synthesizer_says(struct drive *d)
         ev.type = CORE_JOB_FAILED;
     } else if (what == 2 && offer_revision(d, true, &ev)) {
         ev.type = CORE_RECTIFY;
-        give_revision(d, ev);
+        give_revision(d, &ev);
         return;
     }
     ev.usage = what > 1 ? (struct usage){0} : ev.usage;
-    give(d, ev);
+    give(d, event_of_flat(&ev));
 }
 
 static void modify(struct drive *d)
 {
-    struct core_event ev = {.type = CORE_MODIFY,
+    struct flat_event ev = {.type = CORE_MODIFY,
                             .modify = (enum modify_kind)rng_below(&d->r, MODIFY_KIND_COUNT),
                             .step = any_step(d),
                             .text = STR_LIT("a reason")};
@@ -364,28 +363,22 @@ static void modify(struct drive *d)
     if (ev.modify == MODIFY_INSERT || ev.modify == MODIFY_REPLACE) {
         ev.type = CORE_REVISE;
         if (offer_revision(d, false, &ev)) {
-            give_revision(d, ev);
+            give_revision(d, &ev);
         }
         return;
     }
     ev.steps = steps;
     ev.n_steps = 1;
-    give(d, ev);
+    give(d, event_of_flat(&ev));
 }
 
 static void progress(struct drive *d)
 {
     if (d->held_n > 0) {
         struct held h = d->held[rng_below(&d->r, d->held_n)];
-        give(d, (struct core_event){.type = CORE_PROGRESS,
-                                    .step = h.step,
-                                    .phase = h.phase,
-                                    .attempt = h.attempt,
-                                    .slot = h.slot,
-                                    .epoch = h.epoch,
-                                    .lane = LANE_NONE,
-                                    .n = 1,
-                                    .percent = 0.5,
+        give(d, (struct core_event){CORE_EV_INIT(PROGRESS, progress, .n = 1, .percent = 0.5),
+                                    .step = h.step, .phase = h.phase, .attempt = h.attempt,
+                                    .slot = h.slot, .epoch = h.epoch, .lane = LANE_NONE,
                                     .text = STR_LIT("half")});
     }
 }
@@ -426,11 +419,9 @@ static void something(struct drive *d)
 static void register_agents(struct drive *d, const struct uuid *ids)
 {
     for (uint32_t a = 0; a < CODEC_AGENTS; a++) {
-        give(d, (struct core_event){.type = CORE_REGISTER,
-                                    .agent = a,
-                                    .instance = ids[a],
-                                    .capacity = CAPACITY,
-                                    .spawned = a == 0});
+        give(d, (struct core_event){CORE_EV_INIT(REGISTER, registration, .agent = a,
+                                                 .capacity = CAPACITY, .spawned = a == 0),
+                                    .instance = ids[a]});
     }
 }
 
@@ -461,8 +452,9 @@ static bool replay_row(const struct journal_row *row, void *self)
     assert_ok(record_decode(row, plan, p->d->now, p->d->now + WALL_AHEAD, &p->arena, &rec, &err),
               err);
     if (record_revises(&rec)) {
-        const struct plan *to = &p->d->revisions[rec.result.id - PLAN_BLOBS].p->plan;
-        assert_int_equal(rec.result.id - PLAN_BLOBS, p->revision + 1);
+        const uint64_t document = REC(&rec, revision)->result.id;
+        const struct plan *to = &p->d->revisions[document - PLAN_BLOBS].p->plan;
+        assert_int_equal(document - PLAN_BLOBS, p->revision + 1);
         p->mem[++p->revision] = run_room(to);
         p->run = run_revise(p->mem[p->revision], to, p->run, plan, &rec);
         assert_non_null(p->run);
@@ -536,10 +528,9 @@ static void drive_one(struct drive *d)
 
     open_all(d);
     register_agents(d, ids);
-    give(d, (struct core_event){.type = CORE_SUBMIT,
-                                .plan = plan_of(d),
-                                .block = d->revisions[0].block,
-                                .planning = {5, 6, 7, 8}});
+    give(d, (struct core_event){CORE_EV_INIT(SUBMIT, submit, .plan = plan_of(d),
+                                             .block = d->revisions[0].block,
+                                             .planning = {5, 6, 7, 8})});
     for (int i = 0; i < EVENTS && !d->over; i++) {
         something(d);
         if (i % 40 == 39) {

@@ -5,6 +5,7 @@
 
 #include "protocol/base/utf8.h"
 #include "tests/support/random.h"
+#include "tests/unit/core/run/flat_record.h"
 
 static struct str random_text(struct rng *r)
 {
@@ -34,7 +35,7 @@ static bool never_about_a_step(enum record_type t)
 static struct record random_record(struct rng *r, const struct plan *plan, enum record_type type)
 {
     const bool none = never_about_a_step(type) || (step_is_optional(type) && rng_below(r, 2) == 0);
-    struct record rec = {
+    struct flat_record rec = {
         .type = type,
         .now = 1000000 + rng_below(r, 1000),
         .wall = 1700000000000 + rng_below(r, 100000),
@@ -72,7 +73,7 @@ static struct record random_record(struct rng *r, const struct plan *plan, enum 
             rec.instance.b[i] = (uint8_t)rng_next(r);
         }
     }
-    return rec;
+    return record_of_flat(&rec);
 }
 
 /* The fields of records that run_apply, run_revise and a recovery read, beside type, time and step.
@@ -128,14 +129,15 @@ static const uint32_t READ[REC_COUNT] = {
     [REC_STEP_UNKNOWN] = ATTEMPT | DELAY,
 };
 
-static void assert_same_text(const struct record *want, const struct record *got)
+static void assert_same_text(const struct flat_record *want, const struct flat_record *got)
 {
     assert_true(got->text.len <= want->text.len);
     assert_true(got->text.len > 0 || want->text.len == 0);
     assert_memory_equal(got->text.ptr, want->text.ptr, got->text.len);
 }
 
-static void assert_same_numbers(const struct record *want, const struct record *got, uint32_t what)
+static void assert_same_numbers(const struct flat_record *want, const struct flat_record *got,
+                                uint32_t what)
 {
     assert_true((what & ATTEMPT) == 0 || got->attempt == want->attempt);
     assert_true((what & AGENT) == 0 || got->agent == want->agent);
@@ -156,8 +158,12 @@ static void assert_same_numbers(const struct record *want, const struct record *
 }
 
 /* Exactly the fields that run_apply reads, and time. */
-static void assert_same(const struct record *want, const struct record *got)
+static void assert_same(const struct record *wanted, const struct record *gotten)
 {
+    const struct flat_record wanted_flat = flat_record(wanted);
+    const struct flat_record gotten_flat = flat_record(gotten);
+    const struct flat_record *want = &wanted_flat;
+    const struct flat_record *got = &gotten_flat;
     const enum record_type t = want->type;
 
     assert_int_equal(got->type, t);
@@ -221,9 +227,9 @@ static void every_record_comes_back_with_what_run_apply_reads(void **state)
     }
 }
 
-static struct record largest(enum record_type t)
+static struct flat_record largest(enum record_type t)
 {
-    return (struct record){
+    return (struct flat_record){
         .type = t,
         .now = 1,
         .wall = UINT64_MAX / 2,
@@ -271,14 +277,15 @@ static void the_largest_of_every_kind_fits_a_frame(void **state)
     b->p.steps[199].gate_with = (struct str){wide, LIMIT_ID_BYTES};
     b->card.name = (struct str){wide, 128};
     for (int t = 0; t < REC_COUNT; t++) {
-        struct record rec = largest((enum record_type)t);
-        struct record_extra x = extra_of(b, &rec);
+        struct flat_record flat = largest((enum record_type)t);
         buf_init(&data, 64 * 1024);
         doc_put_array(&data, 64);
         for (int i = 0; i < 64; i++) {
-            doc_put_str(&data, (struct str){long_text, rec.type == REC_GATE_FAILED ? 300 : 12});
+            doc_put_str(&data, (struct str){long_text, t == REC_GATE_FAILED ? 300 : 12});
         }
-        rec.data = doc_from_buf(&data);
+        flat.data = doc_from_buf(&data);
+        const struct record rec = record_of_flat(&flat);
+        struct record_extra x = extra_of(b, &rec);
         x.seq = UINT64_MAX;
         x.preview = rec.text;
         x.parent = uuid_new();
@@ -321,12 +328,9 @@ static void plan_generated_lists_what_fits_and_says_when_it_is_cut(void **state)
 static void a_revision_tells_its_new_steps_and_no_others(void **state)
 {
     struct bench *b = *state;
-    struct record rec = {.type = REC_REPLAN_FINISHED,
-                         .step = 1,
-                         .ok = true,
-                         .revision = 2,
-                         .result = {7, 900},
-                         .text = STR_LIT("another way")};
+    struct record rec = {
+        REC_INIT(REPLAN_FINISHED, revision, .ok = true, .revision = 2, .result = {7, 900}),
+        .step = 1, .text = STR_LIT("another way")};
     struct record_extra x;
     struct msg_ev_replan_finished ev;
     struct msg_ev_plan_modified modified;
@@ -346,7 +350,7 @@ static void a_revision_tells_its_new_steps_and_no_others(void **state)
     assert_true(str_is(ev.reason, "another way"));
 
     rec.type = REC_PLAN_MODIFIED;
-    rec.modify = MODIFY_INSERT;
+    REC(&rec, revision)->modify = MODIFY_INSERT;
     encode(b, &rec, &x);
     assert_ok(
         msg_read_doc(&b->arena, doc_from_buf(&b->body), MSG_ev_plan_modified, &modified, &err),
@@ -372,7 +376,7 @@ static void a_gate_tells_what_is_missing(void **state)
     doc_put_cstr(&data, "sources");
     doc_put_u64(&data, 7);
     doc_put_cstr(&data, "dates");
-    rec.data = doc_from_buf(&data);
+    REC(&rec, gate)->data = doc_from_buf(&data);
     x = extra_of(b, &rec);
     encode(b, &rec, &x);
     assert_ok(
@@ -391,15 +395,13 @@ static void a_gate_tells_what_is_missing(void **state)
 static void rows_of_a_job_are_internal(void **state)
 {
     struct bench *b = *state;
-    struct record rec = {.type = REC_STEP_COMPLETED,
+    struct record rec = {REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_FAILED,
+                                  .error_class = CLASS_TIMEOUT, .result = {7, 8}),
                          .now = 5,
                          .wall = 6,
                          .step = 1,
                          .attempt = 2,
                          .agent = 2,
-                         .status = STEP_FAILED,
-                         .error_class = CLASS_TIMEOUT,
-                         .result = {7, 8},
                          .text = STR_LIT("too late")};
     struct record_extra x;
     struct journal_row row;
@@ -427,11 +429,8 @@ static void rows_of_a_job_are_internal(void **state)
 static void planning_says_who_is_asked_for_what(void **state)
 {
     struct bench *b = *state;
-    struct record rec = {.type = REC_PLANNING_STARTED,
-                         .step = STEP_NONE,
-                         .attempt = 1,
-                         .agent = 1,
-                         .delay_ms = 30000};
+    struct record rec = {REC_INIT(PLANNING_STARTED, timed, .delay_ms = 30000), .step = STEP_NONE,
+                         .attempt = 1, .agent = 1};
     struct record_extra x;
     struct msg_ev_planning_started started;
     struct msg_ev_plan_generated made;
@@ -446,8 +445,8 @@ static void planning_says_who_is_asked_for_what(void **state)
     assert_true(str_is(started.goal, "count the users") && str_is(started.agent_id, "sql-agent"));
     assert_true(str_is(started.planner, "file") && started.timeout_ms == 30000);
 
-    rec = (struct record){
-        .type = REC_PLAN_GENERATED, .step = STEP_NONE, .revision = 1, .result = {9, 90}};
+    rec = (struct record){REC_INIT(PLAN_GENERATED, revision, .revision = 1, .result = {9, 90}),
+                          .step = STEP_NONE};
     x = extra_of(b, &rec);
     x.description = STR_LIT("two steps");
     x.success_criteria = STR_LIT("a number");
@@ -458,15 +457,16 @@ static void planning_says_who_is_asked_for_what(void **state)
     assert_true(made.plan_ref == 9 && made.plan_len == 90 && made.steps_n == 2);
     assert_true(str_is(made.description, "two steps") && str_is(made.success_criteria, "a number"));
     assert_int_equal(made.estimated_tokens, 1234);
-    assert_int_equal(decode(b, &rec, 1, 1).revision,
+    const struct record back = decode(b, &rec, 1, 1);
+    assert_int_equal(REC(&back, revision)->revision,
                      1); /* the plan that was asked for is the first */
 }
 
 static void a_turn_stands_under_its_session(void **state)
 {
     struct bench *b = *state;
-    struct record rec = {
-        .type = REC_TURN_END, .step = STEP_NONE, .duration_ms = 70, .text = STR_LIT("Done.")};
+    struct record rec = {REC_INIT(TURN_END, turn_end, .duration_ms = 70), .step = STEP_NONE,
+                         .text = STR_LIT("Done.")};
     struct record_extra x = extra_of(b, &rec);
     struct msg_ev_turn_end ev;
     struct bt_error err;

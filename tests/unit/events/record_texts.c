@@ -24,22 +24,19 @@ static void topics_follow_the_protocol(void **state)
 
     codec_plan_make(&b->p, 2, 2, STR_LIT("t"), 3);
     topic_is(b, (struct record){.type = REC_PLAN_STARTED}, "plan/chat_1/@/plan_started");
-    topic_is(
-        b,
-        (struct record){.type = REC_HANDOFF, .step = 1, .agent = 1, .from_agent = AGENT_SUPERVISOR},
-        "handoff/chat_1/@/supervisor/sql-agent");
     topic_is(b,
-             (struct record){.type = REC_HANDOFF,
-                             .handoff = HANDOFF_FALLBACK,
-                             .step = 1,
-                             .agent = 2,
-                             .from_agent = 1},
+             (struct record){REC_INIT(HANDOFF, handoff, .from_agent = AGENT_SUPERVISOR), .step = 1,
+                             .agent = 1},
+             "handoff/chat_1/@/supervisor/sql-agent");
+    topic_is(b,
+             (struct record){REC_INIT(HANDOFF, handoff, .kind = HANDOFF_FALLBACK, .from_agent = 1),
+                             .step = 1, .agent = 2},
              "handoff/chat_1/@/sql-agent/calc"); /* to whom it went, not whom the plan names */
     topic_is(b, (struct record){.type = REC_GATE_ERROR}, "plan/chat_1/@/quality_gate_error");
     topic_is(b, (struct record){.type = REC_PLAN_PAUSED, .step = STEP_NONE},
              "plan/chat_1/@/plan_paused");
     topic_is(b, (struct record){.type = REC_RESULT_REJECTED, .step = STEP_NONE}, "");
-    topic_is(b, (struct record){.type = REC_HANDOFF, .step = 0, .from_agent = 1},
+    topic_is(b, (struct record){REC_INIT(HANDOFF, handoff, .from_agent = 1), .step = 0},
              "handoff/chat_1/@/sql-agent/files");
     b->p.plan.session_id = STR_LIT("");
     topic_is(b, (struct record){.type = REC_PLAN_STARTED}, "plan/-/@/plan_started");
@@ -114,11 +111,9 @@ static void handoffs_say_why(void **state)
 
     codec_plan_make(&b->p, 1, 2, STR_LIT("count"), 1);
     for (int k = 0; k < HANDOFF_KIND_COUNT; k++) {
-        struct record rec = {.type = REC_HANDOFF,
-                             .handoff = (enum handoff_kind)k,
-                             .agent = 1,
-                             .from_agent = AGENT_SUPERVISOR,
-                             .text = STR_LIT("it knows more")};
+        struct record rec = {REC_INIT(HANDOFF, handoff, .kind = (enum handoff_kind)k,
+                                      .from_agent = AGENT_SUPERVISOR),
+                             .agent = 1, .text = STR_LIT("it knows more")};
         struct record_extra x = extra_of(b, &rec);
         struct msg_ev_agent_handoff ev;
         struct bt_error err;
@@ -139,27 +134,40 @@ static void failure_reasons_read_as_documented(void **state)
         struct record rec;
         const char *want;
     } cases[] = {
-        {{.failure = PLAN_FAILURE_STEP, .step = 2, .text = STR_LIT("no such table")},
+        {{REC_INIT(PLAN_COMPLETED, plan_completed, .failure = PLAN_FAILURE_STEP), .step = 2,
+          .text = STR_LIT("no such table")},
          "Step 3 failed: no such table"},
-        {{.failure = PLAN_FAILURE_TIMEOUT,
-          .step = STEP_NONE,
-          .text = STR_LIT("Execution timeout after 9ms")},
+        {{REC_INIT(PLAN_COMPLETED, plan_completed, .failure = PLAN_FAILURE_TIMEOUT),
+          .step = STEP_NONE, .text = STR_LIT("Execution timeout after 9ms")},
          "Execution timeout after 9ms"},
-        {{.failure = PLAN_FAILURE_TIMEOUT, .step = STEP_NONE}, "Execution timeout after 100000ms"},
-        {{.failure = PLAN_FAILURE_NOTHING_COMPLETED, .step = STEP_NONE}, "No step completed"},
-        {{.failure = PLAN_FAILURE_MAX_REPLANS,
-          .step = 0,
+        {{REC_INIT(PLAN_COMPLETED, plan_completed, .failure = PLAN_FAILURE_TIMEOUT),
+          .step = STEP_NONE},
+         "Execution timeout after 100000ms"},
+        {{REC_INIT(PLAN_COMPLETED, plan_completed, .failure = PLAN_FAILURE_NOTHING_COMPLETED),
+          .step = STEP_NONE},
+         "No step completed"},
+        {{REC_INIT(PLAN_COMPLETED, plan_completed, .failure = PLAN_FAILURE_MAX_REPLANS), .step = 0,
           .text = STR_LIT("Max replans (5) exceeded. Last error: no such table")},
          "Max replans (5) exceeded. Last error: no such table"},
-        {{.failure = PLAN_FAILURE_BUDGET, .step = 0}, "Budget exceeded"},
-        {{.failure = PLAN_FAILURE_REPLAN, .step = 0}, "No new plan could be made"},
-        {{.failure = PLAN_FAILURE_REPAIR_INVALID, .step = 0}, "The new plan is not valid"},
-        {{.failure = PLAN_FAILURE_REJECTED, .plan_status = PLAN_CANCELLED, .text = STR_LIT("no")},
+        {{REC_INIT(PLAN_COMPLETED, plan_completed, .failure = PLAN_FAILURE_BUDGET), .step = 0},
+         "Budget exceeded"},
+        {{REC_INIT(PLAN_COMPLETED, plan_completed, .failure = PLAN_FAILURE_REPLAN), .step = 0},
+         "No new plan could be made"},
+        {{REC_INIT(PLAN_COMPLETED, plan_completed, .failure = PLAN_FAILURE_REPAIR_INVALID),
+          .step = 0},
+         "The new plan is not valid"},
+        {{REC_INIT(PLAN_COMPLETED, plan_completed, .failure = PLAN_FAILURE_REJECTED,
+                   .status = PLAN_CANCELLED),
+          .text = STR_LIT("no")},
          "no"},
-        {{.failure = PLAN_FAILURE_REJECTED, .plan_status = PLAN_CANCELLED},
+        {{REC_INIT(PLAN_COMPLETED, plan_completed, .failure = PLAN_FAILURE_REJECTED,
+                   .status = PLAN_CANCELLED)},
          "Rejected by a reviewer"},
-        {{.plan_status = PLAN_CANCELLED, .text = STR_LIT("enough")}, "Cancelled: enough"},
-        {{.plan_status = PLAN_COMPLETED, .step = STEP_NONE}, ""},
+        {{REC_INIT(PLAN_COMPLETED, plan_completed, .status = PLAN_CANCELLED),
+          .text = STR_LIT("enough")},
+         "Cancelled: enough"},
+        {{REC_INIT(PLAN_COMPLETED, plan_completed, .status = PLAN_COMPLETED), .step = STEP_NONE},
+         ""},
     };
 
     codec_plan_make(&b->p, 3, 2, STR_LIT("t"), 1);

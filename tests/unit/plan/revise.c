@@ -25,22 +25,16 @@ static void end(struct bench *b, struct run *run, uint32_t step, enum step_statu
                 enum step_reason reason)
 {
     put(b, run,
-        (struct record){.type = REC_STEP_COMPLETED,
-                        .step = step,
-                        .attempt = run->steps[step].attempt,
-                        .status = to,
-                        .reason = reason});
+        (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = to, .reason = reason),
+                        .step = step, .attempt = run->steps[step].attempt});
 }
 
 void move_step(struct bench *b, struct run *run, uint32_t step, enum step_status to)
 {
     if (to == STEP_IN_PROGRESS || to == STEP_COMPLETED || to == STEP_FAILED) {
         put(b, run,
-            (struct record){.type = REC_STEP_STARTED,
-                            .step = step,
-                            .attempt = 1,
-                            .agent = b->plan->steps[step].agent,
-                            .instance = {.b = {1}}});
+            (struct record){REC_INIT(STEP_STARTED, assigned, .instance = {.b = {1}}), .step = step,
+                            .attempt = 1, .agent = b->plan->steps[step].agent});
     }
     if (to != STEP_IN_PROGRESS) {
         end_step(b, run, step, to);
@@ -128,12 +122,9 @@ struct run *reuse_results(struct bench *b, struct run *run, struct plan *next)
             end(b, run, i, STEP_SKIPPED, REASON_SUPERSEDED);
         }
     }
-    struct record rec = {.type = REC_PLAN_MODIFIED,
-                         .step = STEP_NONE,
-                         .now = 1,
-                         .modify = MODIFY_INSERT,
-                         .revision = next->revision,
-                         .result = {1, 1}};
+    struct record rec = {REC_INIT(PLAN_MODIFIED, revision, .modify = MODIFY_INSERT,
+                                  .revision = next->revision, .result = {1, 1}),
+                         .step = STEP_NONE, .now = 1};
     assert_true(record_revises(&rec));
     struct run *to =
         run_revise(arena_alloc(&b->arena, run_size(next->n_steps)), next, run, b->plan, &rec);

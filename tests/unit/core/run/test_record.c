@@ -6,7 +6,8 @@
 
 #include <cmocka.h>
 
-#include "supervisor/core/run/record.h"
+#include "tests/support/death.h"
+#include "tests/unit/core/run/flat_record.h"
 
 static void every_record_type_has_a_name_that_leads_back(void **state)
 {
@@ -86,7 +87,8 @@ static void only_a_change_with_a_document_revises(void **state)
     for (int t = 0; t < REC_COUNT; t++) {
         const bool may = t == REC_PLAN_GENERATED || t == REC_PLAN_MODIFIED ||
                          t == REC_REPLAN_FINISHED || t == REC_SYNTHESIS_RETRY;
-        const struct record with = {.type = (enum record_type)t, .result = {7, 1}};
+        const struct flat_record flat = {.type = (enum record_type)t, .result = {7, 1}};
+        const struct record with = record_of_flat(&flat);
         const struct record without = {.type = (enum record_type)t};
         assert_int_equal(record_revises(&with), may);
         assert_false(record_revises(&without));
@@ -107,6 +109,51 @@ static void the_ends_are_final(void **state)
     }
 }
 
+/* ---- the union ---- */
+
+/* The same initialiser with another member, REC_INIT(STEP_RETRY, waiting, ...), does not compile.
+ */
+static const struct record retry = {REC_INIT(STEP_RETRY, retry, .delay_ms = 5), .step = 3};
+_Static_assert(RECORD_FITS(STEP_RETRY, retry) == 1, "the type has the member");
+_Static_assert((int)RECORD_MEMBER_OF_STEP_RETRY != (int)RECORD_waiting, "and no other");
+
+static void read_another_member(void)
+{
+    _exit(REC(&retry, waiting)->delay_ms == 0 ? 1 : 2);
+}
+
+static void write_another_member(void)
+{
+    struct record rec = retry;
+    REC(&rec, step_completed)->status = STEP_COMPLETED;
+}
+
+static void read_the_member_of_no_type(void)
+{
+    const struct record rec = {.type = REC_COUNT};
+    _exit(REC(&rec, retry)->delay_ms == 0 ? 1 : 2);
+}
+
+static void a_type_has_its_own_member_and_no_other(void **state)
+{
+    (void)state;
+    assert_int_equal(REC(&retry, retry)->delay_ms, 5);
+    assert_int_equal(record_member(REC_PLAN_PAUSED), record_member(REC_PLAN_RESUMED));
+    assert_int_equal(record_member(REC_PLAN_STARTED), RECORD_none);
+    assert_int_equal(record_member(REC_COUNT), RECORD_none);
+}
+
+static void the_member_of_another_type_ends_a_debug_build(void **state)
+{
+    (void)state;
+#ifndef BATON_CHECKED
+    skip(); /* a release does not look */
+#endif
+    assert_true(dies(read_another_member));
+    assert_true(dies(write_another_member));
+    assert_true(dies(read_the_member_of_no_type));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +164,8 @@ int main(void)
         cmocka_unit_test(no_two_failures_of_a_plan_have_one_name),
         cmocka_unit_test(only_a_change_with_a_document_revises),
         cmocka_unit_test(the_ends_are_final),
+        cmocka_unit_test(a_type_has_its_own_member_and_no_other),
+        cmocka_unit_test(the_member_of_another_type_ends_a_debug_build),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,12 +52,9 @@ static void begin(struct bench *b)
 
 static void start(struct bench *b, uint32_t step)
 {
-    assert_true(apply(b, (struct record){.type = REC_STEP_STARTED,
-                                         .step = step,
-                                         .attempt = 1,
-                                         .instance = {.b = {1}},
-                                         .epoch = 9,
-                                         .now = 10}));
+    assert_true(apply(
+        b, (struct record){REC_INIT(STEP_STARTED, assigned, .instance = {.b = {1}}, .epoch = 9),
+                           .step = step, .attempt = 1, .now = 10}));
 }
 
 static void a_fresh_run_has_its_roots_ready(void **state)
@@ -108,16 +105,21 @@ static void records_that_do_not_fit_change_nothing(void **state)
         {.type = REC_HANDOFF, .step = 1},
         {.type = REC_STEP_RETRY, .step = 0, .attempt = 2},
         {.type = REC_STEP_UNKNOWN, .step = 1, .attempt = 0},
-        {.type = REC_STEP_WAITING, .step = 0, .attempt = 1, .review = REVIEW_KIND_COUNT},
+        {REC_INIT(STEP_WAITING, waiting, .review = REVIEW_KIND_COUNT), .step = 0, .attempt = 1},
         {.type = REC_REVIEW_DECIDED, .step = 0, .attempt = 1},
         {.type = REC_STEP_PROGRESS, .step = 1, .attempt = 1},
-        {.type = REC_STEP_COMPLETED, .step = 0, .status = STEP_READY},
-        {.type = REC_STEP_COMPLETED, .step = 0, .status = STEP_STATUS_COUNT},
-        {.type = REC_STEP_COMPLETED, .step = 1, .status = STEP_COMPLETED},
-        {.type = REC_STEP_COMPLETED, .step = 0, .status = STEP_FAILED, .reason = STEP_REASON_COUNT},
-        {.type = REC_STEP_COMPLETED, .step = 0, .status = STEP_FAILED, .error_class = CLASS_COUNT},
-        {.type = REC_PLAN_COMPLETED, .plan_status = PLAN_FAILED, .outcome = OUTCOME_FAILED},
-        {.type = REC_PLAN_COMPLETED, .plan_status = PLAN_RUNNING},
+        {REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_READY), .step = 0},
+        {REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_STATUS_COUNT), .step = 0},
+        {REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_COMPLETED), .step = 1},
+        {REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_FAILED,
+                  .reason = STEP_REASON_COUNT),
+         .step = 0},
+        {REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_FAILED,
+                  .error_class = CLASS_COUNT),
+         .step = 0},
+        {REC_INIT(PLAN_COMPLETED, plan_completed, .status = PLAN_FAILED,
+                  .outcome = OUTCOME_FAILED)},
+        {REC_INIT(PLAN_COMPLETED, plan_completed, .status = PLAN_RUNNING)},
     };
     const uint64_t before = run_hash(b->run);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -131,10 +133,10 @@ static void the_end_of_the_plan_is_the_end(void **state)
     struct bench *b = *state;
     const char *why = "";
     begin(b);
-    assert_true(apply(b, (struct record){.type = REC_PLAN_COMPLETED,
-                                         .step = STEP_NONE,
-                                         .plan_status = PLAN_CANCELLED,
-                                         .outcome = OUTCOME_FAILED}));
+    assert_true(
+        apply(b, (struct record){REC_INIT(PLAN_COMPLETED, plan_completed, .status = PLAN_CANCELLED,
+                                          .outcome = OUTCOME_FAILED),
+                                 .step = STEP_NONE}));
     assert_int_equal(b->run->cancelled, 3);
     assert_true(run_invariant(b->run, b->plan, &why));
     const uint64_t before = run_hash(b->run);
@@ -150,15 +152,15 @@ static void a_failed_dependency_dooms_a_step_unless_it_runs_always(void **state)
     begin(b);
     start(b, 0);
     assert_true(
-        apply(b, (struct record){
-                     .type = REC_STEP_COMPLETED, .step = 0, .attempt = 1, .status = STEP_FAILED}));
+        apply(b, (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_FAILED),
+                                 .step = 0, .attempt = 1}));
     assert_true(run_step_is_doomed(b->run, b->plan, 1));
     assert_false(run_step_is_doomed(b->run, b->plan, 2));
     assert_int_equal(b->run->steps[2].status, STEP_PENDING);
-    assert_true(apply(b, (struct record){.type = REC_STEP_COMPLETED,
-                                         .step = 1,
-                                         .status = STEP_SKIPPED,
-                                         .reason = REASON_DEPENDENCY_FAILED}));
+    assert_true(
+        apply(b, (struct record){REC_INIT(STEP_COMPLETED, step_completed, .status = STEP_SKIPPED,
+                                          .reason = REASON_DEPENDENCY_FAILED),
+                                 .step = 1}));
     assert_int_equal(b->run->steps[2].status, STEP_READY);
     assert_true(run_step_can_start(b->run, b->plan, 2));
 }

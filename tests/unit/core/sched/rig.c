@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/unit/core/plan/plan_text.h"
+#include "tests/unit/core/sched/event_plan.h"
 #include "tests/unit/core/sched/rig_internal.h"
 
 _Noreturn void rig_stop(const struct rig *r, const char *what, const char *more)
@@ -220,7 +221,7 @@ void rig_event(struct rig *r, struct core_event ev)
     core_handle(r->core, &ev, &r->out);
     if (ev.type == CORE_SUBMIT || ev.type == CORE_RECOVER) {
         for (uint32_t i = 0; i < r->n_plans; i++) {
-            if (r->plans[i].block == ev.block) {
+            if (r->plans[i].block == event_block(&ev)) {
                 r->plans[i].handle = core_newest_run(r->core);
             }
         }
@@ -243,7 +244,8 @@ uint64_t rig_submit(struct rig *r, const char *text)
     p->shadow = run_init(calloc(1, run_size(p->plan->n_steps)), p->plan);
     p->records = calloc(RECORDS_MAX, sizeof *p->records);
     (void)run_init(p->block, p->plan);
-    rig_event(r, (struct core_event){.type = CORE_SUBMIT, .plan = p->plan, .block = p->block});
+    rig_event(
+        r, (struct core_event){CORE_EV_INIT(SUBMIT, submit, .plan = p->plan, .block = p->block)});
     return core_newest_run(r->core);
 }
 
@@ -259,12 +261,12 @@ const struct plan *rig_plan(const struct rig *r, uint64_t handle)
 
 void rig_register(struct rig *r, const char *agent, uint8_t instance, uint32_t capacity)
 {
-    rig_event(r, (struct core_event){
-                     .type = CORE_REGISTER,
-                     .agent = registry_agent_add(core_registry(r->core), str_from(agent), r->now),
-                     .instance = instance_id(instance),
-                     .capacity = capacity,
-                     .pid = 100u + instance});
+    rig_event(r,
+              (struct core_event){CORE_EV_INIT(REGISTER, registration,
+                                               .agent = registry_agent_add(core_registry(r->core),
+                                                                           str_from(agent), r->now),
+                                               .capacity = capacity, .pid = 100u + instance),
+                                  .instance = instance_id(instance)});
 }
 
 void rig_lane(struct rig *r, uint8_t instance, uint32_t lane, bool up)
@@ -311,17 +313,17 @@ struct core_event rig_about(const struct rig *r, enum core_event_type type, cons
 void rig_ok(struct rig *r, const char *step)
 {
     struct core_event ev = rig_about(r, CORE_RESULT, step);
-    ev.outcome = STEP_OUTCOME_COMPLETED;
-    ev.result = (struct blob_ref){.id = 100 + ev.step, .len = 3};
-    ev.usage = (struct usage){.input_tokens = 10, .output_tokens = 1};
+    CORE_EV(&ev, result)->outcome = STEP_OUTCOME_COMPLETED;
+    CORE_EV(&ev, result)->result = (struct blob_ref){.id = 100 + ev.step, .len = 3};
+    CORE_EV(&ev, result)->usage = (struct usage){.input_tokens = 10, .output_tokens = 1};
     rig_event(r, ev);
 }
 
 void rig_fail(struct rig *r, const char *step, enum err_class c, const char *text)
 {
     struct core_event ev = rig_about(r, CORE_RESULT, step);
-    ev.outcome = STEP_OUTCOME_FAILED;
-    ev.error_class = c;
+    CORE_EV(&ev, result)->outcome = STEP_OUTCOME_FAILED;
+    CORE_EV(&ev, result)->error_class = c;
     ev.text = str_from(text);
     rig_event(r, ev);
 }
@@ -329,7 +331,7 @@ void rig_fail(struct rig *r, const char *step, enum err_class c, const char *tex
 void rig_needs(struct rig *r, const char *step, enum step_outcome outcome, const char *prompt)
 {
     struct core_event ev = rig_about(r, CORE_RESULT, step);
-    ev.outcome = outcome;
+    CORE_EV(&ev, result)->outcome = outcome;
     ev.text = str_from(prompt);
     rig_event(r, ev);
 }
@@ -337,7 +339,7 @@ void rig_needs(struct rig *r, const char *step, enum step_outcome outcome, const
 void rig_lost(struct rig *r, const char *step, bool sent)
 {
     struct core_event ev = rig_about(r, CORE_LOST, step);
-    ev.sent = sent;
+    CORE_EV(&ev, lost)->sent = sent;
     rig_event(r, ev);
 }
 
@@ -350,7 +352,7 @@ void rig_state(struct rig *r, const char *step, bool running)
     ev.slot = r->slot_of[instance];
     ev.epoch = r->epoch_of[instance];
     ev.lane = LANE_NONE;
-    ev.running = running;
+    CORE_EV(&ev, state)->running = running;
     rig_event(r, ev);
 }
 
@@ -360,7 +362,7 @@ void rig_decide(struct rig *r, const char *step, enum review_decision d, const c
     const struct rig_plan *p = find_step(r, step, &ix);
     struct core_event ev = rig_about(r, CORE_DECIDE, step);
     ev.attempt = core_block_run(p->block)->steps[ix].attempt;
-    ev.decision = d;
+    CORE_EV(&ev, decide)->decision = d;
     ev.text = str_from(comment);
     ev.lane = LANE_NONE;
     rig_event(r, ev);
@@ -369,18 +371,18 @@ void rig_decide(struct rig *r, const char *step, enum review_decision d, const c
 void rig_verdict(struct rig *r, const char *step, bool passed, const char *text)
 {
     struct core_event ev = rig_about(r, CORE_RESULT, step);
-    ev.outcome = STEP_OUTCOME_COMPLETED;
-    ev.passed = passed;
+    CORE_EV(&ev, result)->outcome = STEP_OUTCOME_COMPLETED;
+    CORE_EV(&ev, result)->passed = passed;
     ev.text = str_from(text);
-    ev.usage = (struct usage){.input_tokens = 5};
+    CORE_EV(&ev, result)->usage = (struct usage){.input_tokens = 5};
     rig_event(r, ev);
 }
 
 void rig_handoff(struct rig *r, const char *step, const char *to, const char *why)
 {
     struct core_event ev = rig_about(r, CORE_RESULT, step);
-    ev.outcome = STEP_OUTCOME_HANDOFF;
-    ev.agent = registry_agent(core_registry(r->core), str_from(to));
+    CORE_EV(&ev, result)->outcome = STEP_OUTCOME_HANDOFF;
+    CORE_EV(&ev, result)->agent = registry_agent(core_registry(r->core), str_from(to));
     ev.text = str_from(why);
     rig_event(r, ev);
 }
@@ -397,14 +399,9 @@ void rig_plan_event(struct rig *r, enum core_event_type type, uint64_t handle, c
 void rig_modify(struct rig *r, uint64_t handle, enum modify_kind kind, uint32_t step,
                 uint32_t expect)
 {
-    rig_event(r, (struct core_event){.type = CORE_MODIFY,
-                                     .run = handle,
-                                     .modify = kind,
-                                     .step = step,
-                                     .steps = &step,
-                                     .n_steps = 1,
-                                     .expect = expect,
-                                     .lane = LANE_NONE,
+    rig_event(r, (struct core_event){CORE_EV_INIT(MODIFY, modify, .kind = kind, .steps = &step,
+                                                  .n_steps = 1, .expect = expect),
+                                     .run = handle, .step = step, .lane = LANE_NONE,
                                      .text = STR_LIT("because")});
 }
 
@@ -423,9 +420,8 @@ void rig_offer(struct rig *r, uint64_t handle, struct core_event ev, const char 
     p->revisions[p->n_revisions++] = plan;
     p->block = calloc(1, core_run_size(plan));
     ev.run = handle;
-    ev.plan = plan;
-    ev.block = p->block;
-    ev.result = (struct blob_ref){.id = 900 + plan->revision, .len = 9};
+    *event_plan(&ev) = (struct core_new_plan){
+        .plan = plan, .block = p->block, .document = {.id = 900 + plan->revision, .len = 9}};
     rig_event(r, ev);
     if (p->old_block != NULL) {
         free(p->block);
@@ -443,15 +439,16 @@ void rig_revise(struct rig *r, uint64_t handle, struct core_event ev, const char
 
 void rig_insert(struct rig *r, uint64_t handle, const char *text)
 {
-    rig_revise(r, handle,
-               (struct core_event){.type = CORE_REVISE, .modify = MODIFY_INSERT, .lane = LANE_NONE},
-               text);
+    rig_revise(
+        r, handle,
+        (struct core_event){CORE_EV_INIT(REVISE, revise, .kind = MODIFY_INSERT), .lane = LANE_NONE},
+        text);
 }
 
 void rig_replan(struct rig *r, const char *step, const char *text)
 {
     struct core_event ev = rig_about(r, CORE_RESULT, step);
-    ev.outcome = STEP_OUTCOME_COMPLETED;
+    CORE_EV(&ev, result)->outcome = STEP_OUTCOME_COMPLETED;
     rig_revise(r, ev.run, ev, text);
 }
 
@@ -539,7 +536,8 @@ void rig_restart(struct rig *r, msec down)
         }
         free(p->block);
         p->block = rig_replay(r, p, p->n_records);
-        rig_event(r, (struct core_event){.type = CORE_RECOVER, .plan = p->plan, .block = p->block});
+        rig_event(r, (struct core_event){
+                         CORE_EV_INIT(RECOVER, recover, .plan = p->plan, .block = p->block)});
     }
 }
 

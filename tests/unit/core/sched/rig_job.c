@@ -11,24 +11,26 @@ static struct core_event about_plan(const struct rig *r, enum core_event_type ty
                                .run = handle,
                                .step = STEP_NONE,
                                .lane = LANE_NONE,
-                               .job = run == NULL ? JOB_PLANNING : run->job,
                                .attempt = run == NULL ? 1 : run->asked};
 }
 
 void rig_planned(struct rig *r, uint64_t handle, const char *text, uint64_t tokens)
 {
     struct core_event ev = about_plan(r, CORE_PLANNED, handle);
-    ev.usage.input_tokens = tokens;
+    CORE_EV(&ev, planned)->usage.input_tokens = tokens;
     rig_offer(r, handle, ev, text, core_revision(r->core, handle));
 }
 
 void rig_job_failed(struct rig *r, uint64_t handle, bool invalid, const char *why, uint64_t tokens)
 {
     struct core_event ev = about_plan(r, CORE_JOB_FAILED, handle);
-    ev.invalid = invalid;
-    ev.n = invalid ? 2 : 0;
+    const struct run *run = core_run(r->core, handle, NULL);
+    *CORE_EV(&ev, job_failed) =
+        (struct core_ev_job_failed){.job = run == NULL ? JOB_PLANNING : run->job,
+                                    .invalid = invalid,
+                                    .n = invalid ? 2 : 0,
+                                    .usage = {.input_tokens = tokens}};
     ev.text = str_from(why);
-    ev.usage.input_tokens = tokens;
     rig_event(r, ev);
 }
 
@@ -42,8 +44,8 @@ void rig_answer_text(struct rig *r, uint64_t handle, const char *text)
 void rig_answered(struct rig *r, uint64_t handle, uint64_t result, uint64_t tokens)
 {
     struct core_event ev = about_plan(r, CORE_SYNTHESIZED, handle);
-    ev.result = (struct blob_ref){.id = result, .len = 5};
-    ev.usage.input_tokens = tokens;
+    *CORE_EV(&ev, synthesized) = (struct core_ev_synthesized){.result = {.id = result, .len = 5},
+                                                              .usage = {.input_tokens = tokens}};
     rig_event(r, ev);
 }
 
@@ -51,7 +53,7 @@ void rig_rectify(struct rig *r, uint64_t handle, const char *text)
 {
     struct core_event ev = about_plan(r, CORE_RECTIFY, handle);
     ev.text = STR_LIT("once more");
-    ev.usage.input_tokens = 1;
+    CORE_EV(&ev, planned)->usage.input_tokens = 1;
     rig_revise(r, handle, ev, text);
 }
 
@@ -59,7 +61,7 @@ void rig_decide_plan(struct rig *r, uint64_t handle, enum review_decision d, con
 {
     struct core_event ev = about_plan(r, CORE_DECIDE, handle);
     ev.attempt = 0;
-    ev.decision = d;
+    CORE_EV(&ev, decide)->decision = d;
     if (plan == NULL) {
         rig_event(r, ev);
     } else {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/core/run/flat_record.h"
 #include "tests/unit/core/sched/rig_internal.h"
 
 static const char *agent_name(const struct rig *r, uint32_t agent, char *buf, size_t size)
@@ -37,7 +38,7 @@ static void say_text(struct rig *r, struct str text)
     }
 }
 
-static void say_plan_end(struct rig *r, const struct record *rec)
+static void say_plan_end(struct rig *r, const struct flat_record *rec)
 {
     say(r, "plan %s/%s", plan_status_name(rec->plan_status), plan_outcome_name(rec->outcome));
     if (rec->failure != PLAN_FAILURE_NONE) {
@@ -50,7 +51,7 @@ static void say_plan_end(struct rig *r, const struct record *rec)
 }
 
 /* Planning and synthesis; false = another record. */
-static bool say_job(struct rig *r, const struct record *rec)
+static bool say_job(struct rig *r, const struct flat_record *rec)
 {
     char name[65];
     const bool starts = rec->type == REC_PLANNING_STARTED || rec->type == REC_SYNTHESIS_STARTED;
@@ -80,7 +81,7 @@ static bool say_job(struct rig *r, const struct record *rec)
     return true;
 }
 
-static void say_step_end(struct rig *r, const struct record *rec)
+static void say_step_end(struct rig *r, const struct flat_record *rec)
 {
     say(r, " %s", step_status_name(rec->status));
     if (rec->reason != REASON_NONE) {
@@ -95,7 +96,7 @@ static void say_step_end(struct rig *r, const struct record *rec)
     say_text(r, rec->text);
 }
 
-static void say_handoff(struct rig *r, const struct record *rec)
+static void say_handoff(struct rig *r, const struct flat_record *rec)
 {
     char name[65];
     say(r, " handoff from %s", agent_name(r, rec->from_agent, name, sizeof name));
@@ -107,7 +108,7 @@ static void say_handoff(struct rig *r, const struct record *rec)
 }
 
 /* Gates, verifications, fallbacks, replans; false = another record. */
-static bool say_asked(struct rig *r, const struct record *rec)
+static bool say_asked(struct rig *r, const struct flat_record *rec)
 {
     char name[65];
     const enum record_type t = rec->type;
@@ -142,7 +143,7 @@ static bool say_asked(struct rig *r, const struct record *rec)
     return true;
 }
 
-static void say_step_record(struct rig *r, const struct record *rec)
+static void say_step_record(struct rig *r, const struct flat_record *rec)
 {
     const enum record_type t = rec->type;
     if (say_asked(r, rec)) {
@@ -176,8 +177,10 @@ static void say_step_record(struct rig *r, const struct record *rec)
     }
 }
 
-static void say_record(struct rig *r, const struct record *rec)
+static void say_record(struct rig *r, const struct record *record)
 {
+    const struct flat_record all = flat_record(record);
+    const struct flat_record *rec = &all;
     char name[65];
     if (say_job(r, rec)) {
         return;

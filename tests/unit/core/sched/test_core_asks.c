@@ -90,10 +90,11 @@ static void a_question_that_is_not_answered_in_time_is_an_error(void **state)
 
 static void judge_gave_up(struct rig *r)
 {
-    rig_event(r, (struct core_event){
-                     .type = CORE_GAVE_UP,
-                     .agent = registry_agent(core_registry(rig_core(r)), STR_LIT("judge")),
-                     .text = STR_LIT("it gave up")});
+    rig_event(
+        r, (struct core_event){
+               CORE_EV_INIT(GAVE_UP, process,
+                            .agent = registry_agent(core_registry(rig_core(r)), STR_LIT("judge"))),
+               .text = STR_LIT("it gave up")});
 }
 
 static void a_question_to_an_agent_that_gave_up_is_an_error_at_once(void **state)
@@ -230,12 +231,12 @@ static void an_answer_counts_over_its_lane_only(void **state)
     rig_ok(r, "A");
     rig_forget(r);
     struct core_event ev = rig_about(r, CORE_RESULT, "A");
-    ev.passed = true;
+    CORE_EV(&ev, result)->passed = true;
     ev.lane = LANE_NONE;
     rig_event(r, ev);
     ev = rig_about(r, CORE_RESULT, "A");
     ev.phase = PHASE_GATE;
-    ev.passed = true;
+    CORE_EV(&ev, result)->passed = true;
     rig_event(r, ev);
     RIG_TRACE(r, "[0] reject: it belongs to another instance or agent\n"
                  "[0] A#1 result rejected: this attempt is not the current one\n"
@@ -362,7 +363,7 @@ static void a_plan_can_need_a_sign_off_before_it_starts(void **state)
     (void)run;
     struct core_event ev = rig_about(r, CORE_DECIDE, "A");
     ev.step = STEP_NONE;
-    ev.decision = DECISION_APPROVE;
+    CORE_EV(&ev, decide)->decision = DECISION_APPROVE;
     rig_event(r, ev);
     RIG_TRACE(r, "[1000] review_decided approve\n"
                  "[1000] plan_started\n"
@@ -373,7 +374,7 @@ static void a_plan_can_need_a_sign_off_before_it_starts(void **state)
     rig_forget(r);
     ev = rig_about(r, CORE_DECIDE, "B");
     ev.step = STEP_NONE;
-    ev.decision = DECISION_REJECT;
+    CORE_EV(&ev, decide)->decision = DECISION_REJECT;
     rig_event(r, ev);
     RIG_TRACE(r, "[1000] review_decided reject\n"
                  "[1000] plan cancelled/failed rejected: Rejected by a reviewer\n"

@@ -38,7 +38,8 @@ static void answer(struct rig *r, uint8_t instance, bool ok)
 {
     uint32_t slot;
     const uint64_t epoch = view_of(r, instance, &slot).epoch;
-    rig_event(r, (struct core_event){.type = CORE_PROBED, .slot = slot, .epoch = epoch, .ok = ok});
+    rig_event(r, (struct core_event){CORE_EV_INIT(PROBED, probed, .ok = ok), .slot = slot,
+                                     .epoch = epoch});
 }
 
 static enum breaker_state breaker_of(struct rig *r, uint8_t instance)
@@ -214,8 +215,8 @@ static void an_answer_of_an_incarnation_of_before_is_refused(void **state)
     const uint64_t before = view_of(r, 1, &slot).epoch;
     rig_register(r, "x", 1, 1);
     rig_forget(r);
-    rig_event(r,
-              (struct core_event){.type = CORE_PROBED, .slot = slot, .epoch = before, .ok = true});
+    rig_event(r, (struct core_event){CORE_EV_INIT(PROBED, probed, .ok = true), .slot = slot,
+                                     .epoch = before});
     RIG_TRACE(r, "[1000] reject: this incarnation of the instance was replaced or is gone\n");
     assert_int_equal(breaker_of(r, 1), BREAKER_CLOSED);
 }

@@ -4,8 +4,8 @@
 static void spend(struct rig *r, const char *step, uint64_t tokens, uint64_t micros)
 {
     struct core_event ev = rig_about(r, CORE_RESULT, step);
-    ev.outcome = STEP_OUTCOME_COMPLETED;
-    ev.usage = (struct usage){
+    CORE_EV(&ev, result)->outcome = STEP_OUTCOME_COMPLETED;
+    CORE_EV(&ev, result)->usage = (struct usage){
         .input_tokens = tokens / 2, .output_tokens = tokens - tokens / 2, .cost_micros = micros};
     rig_event(r, ev);
 }
@@ -121,16 +121,16 @@ static void a_failed_attempt_spends_too_and_the_next_reserves_again(void **state
     rig_up(r, "x", 1, 8);
     rig_submit(r, "budget=1000: A(est=400 retries=5)");
     struct core_event ev = rig_about(r, CORE_RESULT, "A");
-    ev.outcome = STEP_OUTCOME_FAILED;
-    ev.error_class = CLASS_SERVICE_UNAVAILABLE;
-    ev.usage = (struct usage){.input_tokens = 500};
+    CORE_EV(&ev, result)->outcome = STEP_OUTCOME_FAILED;
+    CORE_EV(&ev, result)->error_class = CLASS_SERVICE_UNAVAILABLE;
+    CORE_EV(&ev, result)->usage = (struct usage){.input_tokens = 500};
     rig_event(r, ev);
     rig_until(r, 100);
     assert_int_equal(rig_status(r, "A"), STEP_IN_PROGRESS);
     ev = rig_about(r, CORE_RESULT, "A");
-    ev.outcome = STEP_OUTCOME_FAILED;
-    ev.error_class = CLASS_SERVICE_UNAVAILABLE;
-    ev.usage = (struct usage){.input_tokens = 200};
+    CORE_EV(&ev, result)->outcome = STEP_OUTCOME_FAILED;
+    CORE_EV(&ev, result)->error_class = CLASS_SERVICE_UNAVAILABLE;
+    CORE_EV(&ev, result)->usage = (struct usage){.input_tokens = 200};
     rig_event(r, ev);
     rig_until(r, 200);
     assert_int_equal(rig_status(r, "A"), STEP_FAILED); /* not for want of retries */
@@ -178,8 +178,8 @@ static void after_a_restart_what_is_spent_is_known(void **state)
     ev.slot = 0;
     ev.epoch = rig_run(r, ev.run)->steps[ev.step].epoch; /* of the new registration */
     ev.lane = LANE_NONE;
-    ev.outcome = STEP_OUTCOME_COMPLETED;
-    ev.usage.input_tokens = 100;
+    CORE_EV(&ev, result)->outcome = STEP_OUTCOME_COMPLETED;
+    CORE_EV(&ev, result)->usage.input_tokens = 100;
     rig_event(r, ev);
     assert_int_equal(rig_status(r, "C"), STEP_IN_PROGRESS);
 }
@@ -264,7 +264,7 @@ static void replanning_has_a_budget_of_its_own(void **state)
     rig_fail(r, "A", CLASS_VALIDATION_ERROR, "bad");
     rig_until(r, 1);
     struct core_event ev = rig_about(r, CORE_RESULT, "A");
-    ev.usage = (struct usage){.input_tokens = 1};
+    CORE_EV(&ev, result)->usage = (struct usage){.input_tokens = 1};
     rig_revise(r, ev.run, ev, "replan=planner replanbudget=1: A(gone); B(replan)");
     rig_fail(r, "B", CLASS_VALIDATION_ERROR, "bad again");
     rig_forget(r);

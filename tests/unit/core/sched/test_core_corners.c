@@ -140,12 +140,9 @@ static void steps_that_are_skipped_together_do_not_pause_the_plan_on_the_way(voi
     const uint64_t h = rig_submit(r, "par: A; B(approve); C<B");
     const uint32_t steps[] = {0, 1};
     rig_forget(r);
-    rig_event(r, (struct core_event){.type = CORE_MODIFY,
-                                     .run = h,
-                                     .modify = MODIFY_SKIP_STEPS,
-                                     .steps = steps,
-                                     .n_steps = 2,
-                                     .lane = LANE_NONE});
+    rig_event(r, (struct core_event){CORE_EV_INIT(MODIFY, modify, .kind = MODIFY_SKIP_STEPS,
+                                                  .steps = steps, .n_steps = 2),
+                                     .run = h, .lane = LANE_NONE});
     RIG_TRACE(r, "[0] plan_modified skip_steps revision=2\n"
                  "[0] A#1 skipped user_skip (fenced)\n"
                  "[0] cancel A#1 i1\n"

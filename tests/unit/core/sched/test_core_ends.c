@@ -150,7 +150,7 @@ static void the_number_of_open_plans_has_an_end(void **state)
     static max_align_t block[64];
     assert_true(core_run_size(plan) <= sizeof block);
     rig_forget(r);
-    rig_event(r, (struct core_event){.type = CORE_SUBMIT, .plan = plan, .block = block});
+    rig_event(r, (struct core_event){CORE_EV_INIT(SUBMIT, submit, .plan = plan, .block = block)});
     RIG_TRACE(r, "[0] reject: too many plans are open; try again when some have ended\n");
     assert_int_equal(core_newest_run(rig_core(r)), 0);
     rig_cancel(r, first, "");

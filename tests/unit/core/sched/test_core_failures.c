@@ -38,11 +38,11 @@ static void a_class_that_is_not_retryable_fails_at_once(void **state)
 static void fail_with_word(struct rig *r, bool retryable, enum err_class c, msec retry_after_ms)
 {
     struct core_event ev = rig_about(r, CORE_RESULT, "A");
-    ev.outcome = STEP_OUTCOME_FAILED;
-    ev.error_class = c;
-    ev.retryable_given = true;
-    ev.retryable = retryable;
-    ev.retry_after_ms = retry_after_ms;
+    CORE_EV(&ev, result)->outcome = STEP_OUTCOME_FAILED;
+    CORE_EV(&ev, result)->error_class = c;
+    CORE_EV(&ev, result)->retryable_given = true;
+    CORE_EV(&ev, result)->retryable = retryable;
+    CORE_EV(&ev, result)->retry_after_ms = retry_after_ms;
     ev.text = STR_LIT("e");
     rig_event(r, ev);
 }
@@ -166,7 +166,7 @@ static void the_lane_of_a_timed_out_attempt_is_not_used_until_it_answers(void **
     rig_up(r, "x", 1, 1);
     rig_submit(r, "A(retries=1 timeout=500)");
     struct core_event late = rig_about(r, CORE_RESULT, "A");
-    late.outcome = STEP_OUTCOME_FAILED;
+    CORE_EV(&late, result)->outcome = STEP_OUTCOME_FAILED;
     rig_until(r, 700);
     assert_int_equal(rig_status(r, "A"), STEP_BACKOFF); /* due, but no lane */
     rig_forget(r);

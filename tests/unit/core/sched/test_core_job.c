@@ -240,11 +240,10 @@ static void only_the_question_that_is_out_is_answered(void **state)
 {
     struct rig *r = *state;
     const uint64_t run = ask(r, "planner=p repairs=1:");
-    struct core_event stale = {.type = CORE_JOB_FAILED,
+    struct core_event stale = {CORE_EV_INIT(JOB_FAILED, job_failed, .job = JOB_PLANNING),
                                .run = run,
                                .step = STEP_NONE,
                                .lane = LANE_NONE,
-                               .job = JOB_PLANNING,
                                .attempt = 1,
                                .text = STR_LIT("too late")};
     rig_job_failed(r, run, true, "a poem", 4);
@@ -252,7 +251,7 @@ static void only_the_question_that_is_out_is_answered(void **state)
     rig_event(r, stale);
     RIG_TRACE(r, "[0] reject: nothing waits for this\n");
     stale.attempt = 2;
-    stale.job = JOB_SYNTHESIS;
+    CORE_EV(&stale, job_failed)->job = JOB_SYNTHESIS;
     rig_event(r, stale);
     RIG_TRACE(r, "[0] reject: nothing waits for this\n");
     rig_answered(r, run, 9, 1);
@@ -264,7 +263,7 @@ static void only_the_question_that_is_out_is_answered(void **state)
     rig_planned(r, run, "A", 1);
     rig_forget(r);
     rig_planned(r, run, "B", 1); /* a second plan for the same question */
-    stale.job = JOB_PLANNING;
+    CORE_EV(&stale, job_failed)->job = JOB_PLANNING;
     rig_event(r, stale);
     RIG_TRACE(r, "[0] reject: nothing waits for this\n"
                  "[0] reject: nothing waits for this\n");
@@ -494,7 +493,8 @@ static void a_journal_that_lost_its_end_goes_on_to_another(void **state)
 
 static void gave_up(struct rig *r, const char *why)
 {
-    rig_event(r, (struct core_event){.type = CORE_GAVE_UP, .agent = 0, .text = str_from(why)});
+    rig_event(
+        r, (struct core_event){CORE_EV_INIT(GAVE_UP, process, .agent = 0), .text = str_from(why)});
 }
 
 #define NO_AGENT "Agent 'x' is not running: it gave up: exit code 2"
@@ -541,7 +541,8 @@ static void a_process_that_was_started_again_is_waited_for_again(void **state)
     struct rig *r = *state;
     rig_submit(r, "errand: E");
     gave_up(r, "it gave up: exit code 2");
-    rig_event(r, (struct core_event){.type = CORE_RESTARTED, .agent = 0, .text = STR_LIT("")});
+    rig_event(
+        r, (struct core_event){CORE_EV_INIT(RESTARTED, process, .agent = 0), .text = STR_LIT("")});
     rig_forget(r);
     rig_until(r, 9999);
     RIG_TRACE(r, "");
@@ -550,7 +551,8 @@ static void a_process_that_was_started_again_is_waited_for_again(void **state)
 static void an_agent_that_nobody_knows_cannot_give_up(void **state)
 {
     struct rig *r = *state;
-    rig_event(r, (struct core_event){.type = CORE_GAVE_UP, .agent = 77, .text = STR_LIT("x")});
+    rig_event(
+        r, (struct core_event){CORE_EV_INIT(GAVE_UP, process, .agent = 77), .text = STR_LIT("x")});
     RIG_TRACE(r, "[0] reject: it belongs to another instance or agent\n");
 }
 

@@ -314,12 +314,11 @@ static void what_does_not_stop_within_the_grace_is_ended_or_fenced(void **state)
 {
     struct rig *r = *state;
     rig_up(r, "x", 1, 1);
-    rig_event(r, (struct core_event){
-                     .type = CORE_REGISTER,
-                     .agent = registry_agent_add(core_registry(rig_core(r)), STR_LIT("y"), 0),
-                     .instance = {.b = {[15] = 2}},
-                     .capacity = 1,
-                     .spawned = true});
+    rig_event(r, (struct core_event){CORE_EV_INIT(REGISTER, registration,
+                                                  .agent = registry_agent_add(
+                                                      core_registry(rig_core(r)), STR_LIT("y"), 0),
+                                                  .capacity = 1, .spawned = true),
+                                     .instance = {.b = {[15] = 2}}});
     rig_lane(r, 2, REGISTRY_CONTROL_LANE, true);
     rig_lane(r, 2, 0, true);
     const uint64_t run = rig_submit(r, "par: A; B@y");
@@ -339,12 +338,11 @@ static void what_does_not_stop_within_the_grace_is_ended_or_fenced(void **state)
 static void a_process_with_other_work_is_fenced_and_not_ended(void **state)
 {
     struct rig *r = *state;
-    rig_event(r, (struct core_event){
-                     .type = CORE_REGISTER,
-                     .agent = registry_agent_add(core_registry(rig_core(r)), STR_LIT("x"), 0),
-                     .instance = {.b = {[15] = 1}},
-                     .capacity = 2,
-                     .spawned = true});
+    rig_event(r, (struct core_event){CORE_EV_INIT(REGISTER, registration,
+                                                  .agent = registry_agent_add(
+                                                      core_registry(rig_core(r)), STR_LIT("x"), 0),
+                                                  .capacity = 2, .spawned = true),
+                                     .instance = {.b = {[15] = 1}}});
     rig_lane(r, 1, 0, true);
     rig_lane(r, 1, 1, true);
     const uint64_t run = rig_submit(r, "A");

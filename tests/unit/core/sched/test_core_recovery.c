@@ -217,7 +217,7 @@ static void a_late_result_counts_while_nothing_newer_has_finished(void **state)
     rig_up(r, "x", 1, 2);
     rig_submit(r, "A(retries=1 timeout=500)");
     struct core_event late = rig_about(r, CORE_RESULT, "A");
-    late.result = (struct blob_ref){.id = 7, .len = 1};
+    CORE_EV(&late, result)->result = (struct blob_ref){.id = 7, .len = 1};
     rig_until(r, 600);
     rig_forget(r);
     rig_event(r, late);
@@ -332,11 +332,11 @@ static void a_cycle_that_nobody_checked_is_a_deadlock(void **state)
     plan->steps[0].deps_n = 1;
     plan_link(plan);
     void *block = calloc(1, core_run_size(plan));
-    const struct core_event ev = {.type = CORE_SUBMIT, .plan = plan, .block = block};
+    const struct core_event ev = {CORE_EV_INIT(SUBMIT, submit, .plan = plan, .block = block)};
     core_handle(core, &ev, &out);
     const struct record *end = &out.at[out.n - 2].rec;
     assert_int_equal(end->type, REC_PLAN_COMPLETED);
-    assert_int_equal(end->failure, PLAN_FAILURE_DEADLOCK);
+    assert_int_equal(REC(end, plan_completed)->failure, PLAN_FAILURE_DEADLOCK);
     assert_memory_equal(end->text.ptr, "Deadlock: no steps ready and none in progress",
                         end->text.len);
     assert_int_equal(core_runs_open(core), 0);

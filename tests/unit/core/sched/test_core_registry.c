@@ -59,11 +59,12 @@ static void the_number_of_instances_has_an_end(void **state)
 {
     struct rig *r = *state;
     for (uint8_t i = 0; i < 32; i++) {
-        rig_event(r, (struct core_event){
-                         .type = CORE_REGISTER,
-                         .agent = registry_agent_add(core_registry(rig_core(r)), STR_LIT("x"), 0),
-                         .instance = {.b = {[14] = 1, [15] = i & 7, [13] = i}},
-                         .capacity = 1});
+        rig_event(r,
+                  (struct core_event){CORE_EV_INIT(REGISTER, registration,
+                                                   .agent = registry_agent_add(
+                                                       core_registry(rig_core(r)), STR_LIT("x"), 0),
+                                                   .capacity = 1),
+                                      .instance = {.b = {[14] = 1, [15] = i & 7, [13] = i}}});
     }
     rig_forget(r);
     rig_register(r, "x", 9, 1);
@@ -105,8 +106,8 @@ static void a_restarted_process_is_only_told(void **state)
     struct rig *r = *state;
     rig_register(r, "x", 1, 1);
     rig_forget(r);
-    rig_event(r, (struct core_event){
-                     .type = CORE_RESTARTED, .agent = 0, .pid = 7, .text = STR_LIT("exit 1")});
+    rig_event(r, (struct core_event){CORE_EV_INIT(RESTARTED, process, .agent = 0, .pid = 7),
+                                     .text = STR_LIT("exit 1")});
     RIG_TRACE(r, "[0] agent_restarted x i0: exit 1\n");
 }
 

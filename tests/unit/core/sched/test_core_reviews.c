@@ -88,13 +88,13 @@ static void decisions_about_anything_else_are_refused(void **state)
     rig_event(r, ev);
     RIG_TRACE(r, "[0] reject: this attempt is not the current one\n");
     ev.attempt = 1;
-    ev.decision = DECISION_COUNT;
+    CORE_EV(&ev, decide)->decision = DECISION_COUNT;
     rig_event(r, ev);
     RIG_TRACE(r, "[0] reject: nothing waits for this\n");
     rig_decide(r, "A", DECISION_APPROVE, "");
     rig_ok(r, "A");
     rig_forget(r);
-    ev.decision = DECISION_APPROVE;
+    CORE_EV(&ev, decide)->decision = DECISION_APPROVE;
     rig_event(r, ev);
     RIG_TRACE(r, "[0] reject: it has ended\n");
     ev.run = 0;

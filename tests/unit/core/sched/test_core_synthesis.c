@@ -44,11 +44,8 @@ static void a_new_attempt_begins_the_answer_anew(void **state)
     rig_answer_text(r, run, "All ");
     rig_answer_text(r, run, "is ");
     rig_forget(r);
-    rig_event(r, (struct core_event){.type = CORE_JOB_TEXT,
-                                     .run = run,
-                                     .invalid = true,
-                                     .lane = LANE_NONE,
-                                     .text = STR_LIT("No, ")});
+    rig_event(r, (struct core_event){CORE_EV_INIT(JOB_TEXT, job_text, .restarts = true), .run = run,
+                                     .lane = LANE_NONE, .text = STR_LIT("No, ")});
     rig_answer_text(r, run, "not quite.");
     RIG_TRACE(r, "[0] text 0: No, \n"
                  "[0] text 1: not quite.\n");
