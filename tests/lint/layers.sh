@@ -21,8 +21,8 @@ BEGIN {
     may["supervisor/core/run"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/mutant.h supervisor/core/plan"
     may["supervisor/core/sched"] = base " protocol/wire/doc.h protocol/wire/msg.h registry supervisor/core/mutant.h supervisor/core/plan supervisor/core/run"
     may["supervisor/core/mutant.h"] = base
-    may["supervisor/plan"] = base " protocol/wire protocol/jsonschema registry supervisor/core/plan supervisor/core/run supervisor/keyword"
-    may["supervisor/keyword"] = base " protocol/wire registry supervisor/core/plan supervisor/plan"
+    may["supervisor/plan"] = base " protocol/wire protocol/jsonschema registry supervisor/core/plan supervisor/core/run"
+    may["supervisor/keyword"] = base " protocol/wire registry supervisor/plan"
     may["supervisor/journal"] = base " supervisor/core/plan"
     may["supervisor/events"] = base " protocol/wire registry supervisor/core/plan supervisor/core/run supervisor/journal"
     may["supervisor/spawn"] = base

@@ -116,12 +116,12 @@ static void a_planners_plan_is_recorded_without_reading_it_back(void **state)
     before = p->plan;
     make_planned(&w, p, &revision);
     ev.run = p->run;
-    ev.plan = revision.plan;
-    ev.block = revision.block;
-    ev.result = revision.document;
+    CORE_EV(&ev, planned)->next = (struct core_new_plan){
+        .plan = revision.plan, .block = revision.block, .document = revision.document};
     assert_int_equal(engine_revise(w.engine, &ev, &revision, &reject, &err), BT_OK);
     assert_int_equal(reject, REJECT_NONE);
-    assert_ptr_equal(p->plan, ev.plan); /* taken over, and what was before given back */
+    assert_ptr_equal(
+        p->plan, CORE_EV(&ev, planned)->next.plan); /* taken over, and what was before given back */
     assert_ptr_equal(revision.plan, before);
     new_revision_done(&revision);
     assert_int_equal(engine_end(w.engine, &err), BT_OK);
@@ -149,12 +149,13 @@ static void a_plan_that_was_taken_over_is_no_longer_the_submissions(void **state
     /* No run is free: the plan stays the caller's. */
     twice.plan = calloc(1, sizeof *twice.plan);
     assert_non_null(twice.plan);
-    ev.plan = twice.plan;
-    twice.block = ev.block = open_plan_block(twice.plan);
+    twice.block = open_plan_block(twice.plan);
+    CORE_EV(&ev, submit)->plan = twice.plan;
+    CORE_EV(&ev, submit)->block = twice.block;
     assert_int_equal(engine_submit(w.engine, &ev, &twice, (struct doc){NULL, 0}, &reject, &err),
                      BT_OK);
     assert_int_equal(reject, REJECT_TOO_MANY_RUNS);
-    assert_ptr_equal(twice.plan, ev.plan);
+    assert_ptr_equal(twice.plan, CORE_EV(&ev, submit)->plan);
     open_plan_done(&twice);
     assert_int_equal(engine_end(w.engine, &err), BT_OK);
     engine_world_close(&w);
